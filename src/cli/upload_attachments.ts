@@ -17,7 +17,7 @@ import {
 const MAX_ANSWER_BYTES = 2 ** 20;
 
 export type AttachmentUpload = {
-  run: { executionId: string; taskSlug: string; attempt: number; failed: number; flaky: number };
+  run: { executionId: string; taskSlug: string; failed: number; flaky: number };
   /** Paths of the report files. */
   reports: readonly string[];
   format: string | undefined;
@@ -55,7 +55,6 @@ export async function uploadAttachments(address: ServerAddress, upload: Attachme
       messageOf,
       executionId: run.executionId,
       taskSlug: run.taskSlug,
-      query: { attempt: String(run.attempt) },
       root,
     });
     return toAttachmentLines(sent);

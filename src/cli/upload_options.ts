@@ -154,7 +154,7 @@ type Environment = Record<string, string | undefined>;
 
 /** Options, then what an execution of a server was started with, then what CI system and git say. */
 export function toParameters(
-  { parameters, flags }: UploadArguments,
+  { parameters, flags, attachments }: UploadArguments,
   environment: Environment,
   build: CiBuild,
   machine: Machine,
@@ -173,6 +173,8 @@ export function toParameters(
     ...machine,
     complete: flags.complete ? "true" : undefined,
     allow_empty: flags["allow-empty"] ? "true" : undefined,
+    // Else the server keeps those of failed cases only.
+    attachments: attachments.scope === "all" ? "all" : undefined,
   };
   const known = Object.entries({ ...detected, ...parameters }).filter(([, value]) => value !== undefined);
   return Object.fromEntries(known) as Record<string, string>;

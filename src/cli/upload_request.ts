@@ -123,6 +123,14 @@ function toProblem(answer: ServerAnswer): string {
   return said;
 }
 
+/** The parameters without those that a server is too old for, as its refusal says; the same object where there are none. */
+function withoutUnknown(parameters: Record<string, string>, message: string): Record<string, string> {
+  if (refusesMachine(message)) return withoutMachine(parameters);
+  if (parameters["attachments"] === undefined || !message.includes('Unknown field "attachments"')) return parameters;
+  const { attachments: _, ...known } = parameters;
+  return known;
+}
+
 /** One upload, tried three times within the patience under one Idempotency-Key. Does not throw for anything that a server does. */
 export async function sendReports(
   address: ServerAddress,
@@ -131,9 +139,13 @@ export async function sendReports(
   sending: UploadOptions,
 ): Promise<UploadEnd> {
   try {
-    let answer = await send(address, await toBody(reports, parameters), sending);
-    if (answer.status === 400 && refusesMachine(messageOf(answer)))
-      answer = await send(address, await toBody(reports, withoutMachine(parameters)), sending);
+    let [known, answer] = [parameters, await send(address, await toBody(reports, parameters), sending)];
+    // Once for the machine, once for the attachments: a server may be older than both.
+    for (let count = 0; count < 2 && answer.status === 400; count++) {
+      const fewer = withoutUnknown(known, messageOf(answer));
+      if (fewer === known) break;
+      [known, answer] = [fewer, await send(address, await toBody(reports, fewer), sending)];
+    }
     const { status, text } = answer;
     if (status === 429 || status >= 500) return { end: "away", status, problem: toProblem(answer) };
     if (status >= 300) return { end: "refused", status, problem: toProblem(answer) };

@@ -64,9 +64,10 @@ export async function deliver(
   }
   const { exitCode } = end;
   const commit = end.kind === "report" ? end.commit : undefined;
-  const answer = await asUnderstood(delivery.machine, (machine, keySuffix) => {
+  const optional = { ...delivery.machine, ...(config.attachments === "all" ? { attachments: "all" } : {}) };
+  const answer = await asUnderstood(optional, (fields, keySuffix) => {
     const query = new URLSearchParams({ lease_id: delivery.leaseId, exit_code: String(exitCode) });
-    for (const [name, value] of Object.entries(machine)) query.set(name, String(value));
+    for (const [name, value] of Object.entries(fields)) query.set(name, String(value));
     if (commit !== undefined) query.set("commit", commit);
     if (end.kind === "nothing") query.set("allow_empty", "true");
     if (config.format !== undefined) query.set("format", config.format);

@@ -32,8 +32,8 @@ export type AttachmentSending = {
   messageOf: (answer: ServerAnswer) => string;
   executionId: string;
   taskSlug: string;
-  /** Which attempt of the task the files belong to: `attempt` or `lease_id`. */
-  query: Record<string, string>;
+  /** Of a runner: whose task it was. */
+  leaseId?: string;
   /** Without links, as `openAttachRoot` returns it. */
   root: string;
   mask?: Mask | undefined;
@@ -97,8 +97,11 @@ export async function sendAttachments(
   return sent;
 }
 
-const pathOf = ({ executionId, taskSlug, query }: AttachmentSending, more: Record<string, string> = {}): string => {
-  const parameters = new URLSearchParams({ ...query, ...more }).toString();
+const pathOf = ({ executionId, taskSlug, leaseId }: AttachmentSending, more: Record<string, string> = {}): string => {
+  const parameters = new URLSearchParams({
+    ...(leaseId === undefined ? {} : { lease_id: leaseId }),
+    ...more,
+  }).toString();
   const run = `/executions/${encodeURIComponent(executionId)}/test-runs/${encodeURIComponent(taskSlug)}`;
   return `${run}/attachments${parameters === "" ? "" : `?${parameters}`}`;
 };
@@ -119,6 +122,13 @@ async function sendForm(parts: FormPart[], sending: AttachmentSending, sent: Sen
     const half = Math.ceil(parts.length / 2);
     await sendForm(parts.slice(0, half), sending, sent);
     if (sent.problem === undefined) await sendForm(parts.slice(half), sending, sent);
+    return;
+  }
+  if (typeof answer !== "string" && isMissing(answer.status)) {
+    // The server may take files one by one.
+    for (const part of parts) {
+      if (sent.problem === undefined) await sendPart(part, sending, sent);
+    }
     return;
   }
   const bytes = parts.reduce((sum, part) => sum + part.bytes.length, 0);
@@ -162,6 +172,20 @@ async function sendFile(
   else take(answer, [path], file.size, sending, sent);
 }
 
+async function sendPart(part: FormPart, sending: AttachmentSending, sent: SentAttachments): Promise<void> {
+  const type = mediaTypeOf(part.contentType);
+  const answer = await sending.ask({
+    method: "PUT",
+    path: pathOf(sending, { path: part.path, content_type: type }),
+    headers: { "Content-Type": type },
+    body: part.bytes,
+    timeoutMs: timeoutMsOf(part.bytes.length),
+  });
+  take(answer, [part.path], part.bytes.length, sending, sent);
+}
+
+const isMissing = (status: number): boolean => status === 404 || status === 405;
+
 /** Only these answers say that the next request would end in the same way. */
 const endsAll = (status: number): boolean => [401, 403, 404, 405, 429].includes(status) || status >= 500;
 
@@ -179,15 +203,15 @@ function take(
     sent.bytes += bytes;
     sent.warnings.push(...warnings);
   } else if (endsAll(answer.status)) {
-    const isUnknown = answer.status === 404 || answer.status === 405;
-    sent.problem = `${isUnknown ? "the server takes none: " : ""}${messageOf(answer)}`;
+    sent.problem = `${isMissing(answer.status) ? "the server takes none: " : ""}${messageOf(answer)}`;
   } else for (const path of paths) sent.leftOut.push({ path, reason: messageOf(answer) });
 }
 
 function warningsOf({ text }: ServerAnswer): string[] {
   try {
-    const { warnings } = JSON.parse(text) as { warnings?: unknown };
-    return Array.isArray(warnings) ? warnings.filter((warning) => typeof warning === "string") : [];
+    const { warnings, reason } = JSON.parse(text) as { warnings?: unknown; reason?: unknown };
+    const all = Array.isArray(warnings) ? warnings : [reason];
+    return all.filter((warning) => typeof warning === "string");
   } catch {
     return [];
   }

@@ -48,7 +48,7 @@ export async function sendTaskAttachments(
     messageOf,
     executionId: lease.execution.id,
     taskSlug: lease.taskSlug,
-    query: { lease_id: lease.id },
+    leaseId: lease.id,
     root,
     mask: mask.isEmpty ? undefined : mask,
   });

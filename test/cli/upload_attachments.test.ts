@@ -89,7 +89,7 @@ describe("files that a report names", () => {
     expect([code, output]).toEqual([0, expect.stringContaining("FAILED unit")]);
     expect(recorder.requests).toHaveLength(1);
     const { method, path, query, headers, files } = recorder.requests[0]!;
-    expect([method, query]).toEqual(["POST", { attempt: "1" }]);
+    expect([method, query]).toEqual(["POST", {}]);
     expect(path).toMatch(
       new RegExp(`^/projects/${project.project}/executions/[0-9a-f-]{36}/test-runs/unit/attachments$`),
     );
@@ -261,17 +261,12 @@ describe("what goes by itself", () => {
     ).toEqual([
       [
         "PUT",
-        { attempt: "1", path: "video.webm", name: "video.webm", content_type: "application/octet-stream" },
+        { path: "video.webm", name: "video.webm", content_type: "application/octet-stream" },
         "5000000",
         [5_000_000],
       ],
-      [
-        "PUT",
-        { attempt: "1", path: '100 %22"\\.png', name: ".png", content_type: "application/octet-stream" },
-        "3",
-        [3],
-      ],
-      ["POST", { attempt: "1" }, expect.any(String), [5]],
+      ["PUT", { path: '100 %22"\\.png', name: ".png", content_type: "application/octet-stream" }, "3", [3]],
+      ["POST", {}, expect.any(String), [5]],
     ]);
     expect(lines.at(-1)).toBe("assay: Sent 3 attachments, 5000008 bytes");
   });
@@ -292,15 +287,56 @@ describe("a server that does not take them is no failure", () => {
   const createFailed = () => createWork({ "report.xml": report({ failed: Object.keys(files) }), ...files });
 
   test("an older one has no such address", async () => {
-    // The server itself, asked for what no version of it has.
     const recorder = createAttachmentRecorder(url);
     recorder.play(() => ({ status: 404, body: { error: { code: "NOT_FOUND", message: "No such path" } } }));
     const { code, lines } = await upload(recorder.url, createFailed(), ["report.xml", ...named(), "--strict"]);
-    expect([code, lines, recorder.requests.length]).toEqual([
-      0,
-      ["assay: Attachments were not sent: the server takes none: No such path"],
-      1,
+    expect([code, lines]).toEqual([0, ["assay: Attachments were not sent: the server takes none: No such path"]]);
+    expect(recorder.requests.map(({ method }) => method)).toEqual(["POST", "PUT"]);
+  });
+
+  test("one that takes them one by one gets them so", async () => {
+    const recorder = createAttachmentRecorder(url);
+    const reason = "Only test cases that passed refer to it";
+    recorder.play(({ method, query }) =>
+      method === "POST" ? { status: 405 } : { status: 201, body: query["path"] === "b.png" ? { reason } : {} },
+    );
+    const { lines } = await upload(recorder.url, createFailed(), ["report.xml", ...named()]);
+    expect(
+      recorder.requests.slice(1).map(({ method, query, files }) => [method, query["path"], files[0]!.text]),
+    ).toEqual([
+      ["PUT", "a.png", "a"],
+      ["PUT", "b.png", "b"],
+      ["PUT", "c.png", "c"],
+      ["PUT", "d.png", "d"],
     ]);
+    expect(lines).toEqual(["assay: Sent 3 attachments, 4 bytes", `assay: Warning: ${reason}`]);
+  });
+
+  test("one that does not know attachments=all gets the report without it", async () => {
+    const asked: (string | null)[] = [];
+    const front = Bun.serve({
+      ...{ port: 0, hostname: "127.0.0.1", development: false },
+      async fetch(request) {
+        const { pathname } = new URL(request.url);
+        if (!pathname.endsWith("/test-runs")) return Response.json({}, { status: 404 });
+        const bytes = await request.arrayBuffer();
+        const type = request.headers.get("content-type")!;
+        const form = await new Response(bytes, { headers: { "Content-Type": type } }).formData();
+        asked.push(form.get("attachments") as string | null);
+        if (form.has("attachments"))
+          return Response.json(
+            { error: { code: "VALIDATION_ERROR", message: 'Unknown field "attachments"' } },
+            { status: 400 },
+          );
+        const headers = { Authorization: `Bearer ${project.key}`, Accept: "application/json", "Content-Type": type };
+        return await fetch(`${url}${pathname}`, { method: "POST", headers, body: bytes });
+      },
+    });
+    afterAll(() => front.stop(true));
+    const args = ["report.xml", ...named(), "--attachments", "all"];
+    const { output } = await upload(`http://127.0.0.1:${front.port}`, createFailed(), args);
+    expect(asked).toEqual(["all", null]);
+    expect(output).toStartWith("FAILED unit");
   });
 
   test("one that is away is asked again, for as long as the patience lasts", async () => {
