@@ -459,7 +459,7 @@ const markedProperties = (output: string): [string, string][] =>
 
 /** One more than is kept, so that there is a warning. */
 const markedAttachments = (output: string): WrittenAttachment[] =>
-  marksIn(output, "ATTACHMENT", MAX_ATTACHMENTS + 1).map((path) => ({ name: "", path, contentType: "" }));
+  marksIn(output, "ATTACHMENT", MAX_ATTACHMENTS + 1).map((path) => ({ path }));
 
 const SOURCE = /\.(?:[cm]?[jt]sx?|py|rb|php|bats|go|rs|dart|lua|pl|t|sh|exs?|feature|vue|svelte)$/i;
 

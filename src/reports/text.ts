@@ -82,9 +82,9 @@ function cutBytes(text: string, max: number): string {
 
 /** An attachment as a report writes it; "" and null are "it does not say". */
 export type WrittenAttachment = {
-  name: string;
-  path?: string | null;
-  contentType: string;
+  name?: string | undefined;
+  path?: string | null | undefined;
+  contentType?: string | undefined;
   base64?: string | undefined;
 };
 
@@ -104,7 +104,12 @@ export function createCutter() {
     attachedBytes += (base64.length / 4) * 3;
     return attachedBytes <= MAX_ATTACHED_BYTES ? new Uint8Array(Buffer.from(base64, "base64")) : null;
   };
-  const readAttachment = ({ name, path, contentType, base64 }: WrittenAttachment): ReportAttachment | null => {
+  const readAttachment = ({
+    name = "",
+    path,
+    contentType = "",
+    base64,
+  }: WrittenAttachment): ReportAttachment | null => {
     // A path that is cut is the path of another file.
     const kept = path && path.length <= MAX_NAME ? path : null;
     const body = readBody(base64);

@@ -77,14 +77,14 @@ export async function sendAttachments(
     opened++;
     try {
       // The report has the path with its secrets hidden.
-      const path = mask ? mask.text(one.path) : one.path;
+      const [path, name] = mask ? [mask.text(one.path), mask.text(one.name)] : [one.path, one.name];
       if (file.size > MAX_FILE_BYTES) leaveOut("larger than 1 GiB");
       else if (file.size > MAX_FORM_FILE_BYTES || !fitsInForm(path))
-        await sendFile({ ...one, path }, file, sending, sent);
+        await sendFile({ ...one, path, name }, file, sending, sent);
       else {
         const bytes = await readAttachment(file, mask);
         if (batchBytes + bytes.length > MAX_FORM_BYTES) await flush();
-        batch.push({ path, contentType: one.contentType, bytes });
+        batch.push({ path, name, contentType: one.contentType, bytes });
         batchBytes += bytes.length;
       }
     } catch (error) {
@@ -163,7 +163,7 @@ async function sendFile(
   const type = mediaTypeOf(contentType);
   const answer = await sending.ask({
     method: "PUT",
-    path: pathOf(sending, { path, name: mask ? mask.text(name) : name, content_type: type }),
+    path: pathOf(sending, { path, name, content_type: type }),
     headers: { "Content-Type": type, ...(mask ? {} : { "Content-Length": String(file.size) }) },
     body: streamAttachment(watched, mask),
     timeoutMs: timeoutMsOf(file.size),
@@ -176,7 +176,7 @@ async function sendPart(part: FormPart, sending: AttachmentSending, sent: SentAt
   const type = mediaTypeOf(part.contentType);
   const answer = await sending.ask({
     method: "PUT",
-    path: pathOf(sending, { path: part.path, content_type: type }),
+    path: pathOf(sending, { path: part.path, name: part.name, content_type: type }),
     headers: { "Content-Type": type },
     body: part.bytes,
     timeoutMs: timeoutMsOf(part.bytes.length),
