@@ -84,11 +84,11 @@ else key='' task='' url='' commit=$(git rev-parse -q --verify HEAD 2>&-) branch=
 field complete "$assay_complete"; field task_slug "${assay_task:-$task}"; field shard "${assay_shard:-$shard}"; field commit "$commit"; field pull_request "$pull"
 field branch "${fork:+$fork:}${branch#refs/heads/}"; field build_url "$url"; fields=$assay_config status=400; for file in $assay_files; do
   [ -s "$file" ] && [ ! "$assay_work/start" -nt "$file" ] && attach "$file" && reports=1 && continue; say "No \"$file\", or none since the command began"; done
-[ -n "$reports$assay_code" ] || lost "there is no report"; bare=$assay_config; for file in $assay_attached; do # A link could lead to a secret.
+[ -n "$reports$assay_code" ] || lost "there is no report"; bare=$assay_config attached=; for file in $assay_attached; do # A link could lead to a secret.
   folder=.; case $file in */*) folder=${file%/*}/ ;; esac; case $(cd -P -- "$folder" 2>&- && pwd -P)/ in "$(pwd -P)"/*) ;; *) folder= ;; esac
   [ -n "$folder" ] && [ -f "$file" ] && [ ! -h "$file" ] && [ -s "$file" ] || { say "Not attached: \"$file\" is no file below this directory"; continue; }
-  name=$(quote "$file"); option form "attachment=@\"$name\";filename=\"$name\""; done
-[ -z "$reports" ] || send "$assay_code"; case $reports:$assay_config:$status in 1:"$bare":*) ;; 1:*40[04] | 1:*413) # They may be what it refuses.
+  name=$(quote "$file"); option form "attachment=@\"$name\";filename=\"$name\""; attached=1; done
+[ -z "$reports" ] || send "$assay_code"; case $reports$attached:$status in 11:*400 | 11:*413) # They may be what it refuses.
     say "Without the attachments: $(cat "$assay_work/answer")"; assay_config=$bare; send "$assay_code" ;; esac
 case $assay_code:$status in ?*:*400) [ -z "$reports" ] || say "$(cat "$assay_work/answer")" # Silence is red.
   echo '<testsuites/>' > "$assay_work/none.xml"; code=${assay_code#0} assay_config=$fields; attach "$assay_work/none.xml" && send "${code:--1}" ;; esac
