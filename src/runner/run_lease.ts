@@ -7,7 +7,7 @@ import type { Checkouts } from "./checkout.ts";
 import { deliver, type Delivered } from "./deliver.ts";
 import { type RunningLease, logFieldsOf } from "./held_leases.ts";
 import type { Lifecycle } from "./lifecycle.ts";
-import { RunnerError, type ServerConnection, SERVER_PATIENCE_MS } from "./line.ts";
+import { type ServerConnection, SERVER_PATIENCE_MS } from "./line.ts";
 import { fitLogPart, MAX_LOG_JSON_BYTES, MAX_LOG_PART_BYTES } from "./log_part.ts";
 import type { Server } from "./protocol.ts";
 import { runTask, type TaskOutcome } from "./task.ts";
@@ -61,7 +61,6 @@ async function attach({ lease, config, mask }: RunningLease, end: TaskOutcome, s
     for (const note of await sendTaskAttachments(line, server, { lease, config, mask, end }))
       log.info("Attachments of a task", { ...logFieldsOf(lease), note });
   } catch (error) {
-    if (error instanceof RunnerError) throw error;
     log.warn("Attachments were not sent", { ...logFieldsOf(lease), problem: mask.text((error as Error).message) });
   }
 }

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { basename, relative } from "node:path";
 import { openAttachRoot } from "./attachment_file.ts";
 import type { TaskConfig } from "./config.ts";
-import { keepAsking, type ServerConnection } from "./line.ts";
+import { keepAsking, RunnerError, type ServerConnection } from "./line.ts";
 import type { Mask } from "./mask.ts";
 import { findNamedAttachments, type NamedAttachment } from "./named_attachments.ts";
 import type { RunnerLease, Server } from "./protocol.ts";
@@ -16,7 +16,7 @@ const PATIENCE_MS = 120_000;
 
 export type TaskAttachments = { lease: RunnerLease; config: TaskConfig; mask: Mask; end: TaskOutcome };
 
-/** Returns what became of them, a line each, with the secrets hidden. Throws a RunnerError where the key is refused. */
+/** Returns what became of them, a line each, with the secrets hidden. */
 export async function sendTaskAttachments(
   line: ServerConnection,
   { messageOf }: Server,
@@ -43,8 +43,15 @@ export async function sendTaskAttachments(
   ];
   const until = performance.now() + PATIENCE_MS;
   const sent = await sendAttachments(named, {
-    ask: async (request) =>
-      (await keepAsking(line, request, () => performance.now() > until)) ?? "the server does not answer",
+    ask: async (request) => {
+      try {
+        return (await keepAsking(line, request, () => performance.now() > until)) ?? "the server does not answer";
+      } catch (error) {
+        // If the key is refused for everything, the next sync ends the runner.
+        if (error instanceof RunnerError) return error.message;
+        throw error;
+      }
+    },
     messageOf,
     executionId: lease.execution.id,
     taskSlug: lease.taskSlug,

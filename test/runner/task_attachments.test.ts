@@ -107,12 +107,17 @@ test("nothing that a report names is sent where assay.yaml says so, or where not
   expect(all.recorder.files()).toMatchObject([{ path: "a.png", text: "a\n" }]);
 }, 30_000);
 
-test("a server that takes none changes nothing of the result", async () => {
-  const refusal = { status: 404, body: { error: { code: "NOT_FOUND", message: "No such path" } } };
-  const { output, code } = await run(
-    { command: `echo a > a.log; ${failing().replace('<failure message="m"/>', "")}`, artifacts: "a.log" },
-    refusal,
-  );
-  expect(code).toBe(0);
-  expect(output).toContain("Attachments were not sent: the server takes none: No such path");
-}, 30_000);
+test.each([
+  [404, "the server takes none: No"],
+  [401, "The server refuses the key: No"],
+])(
+  "a server that answers %i changes nothing of the result",
+  async (status, problem) => {
+    const passing = failing().replace('<failure message="m"/>', "");
+    const task = { command: `echo a > a.log; ${passing}`, artifacts: "a.log" };
+    const { output, code } = await run(task, { status, body: { error: { code: "NOT_FOUND", message: "No" } } });
+    expect(code).toBe(0);
+    expect(output).toContain(`Attachments were not sent: ${problem}`);
+  },
+  30_000,
+);
