@@ -25,7 +25,7 @@ import { parseOptions, require, UsageError } from "./usage.ts";
 
 export const ADMIN_USAGE = `  admin list-teams
   admin create-team --name NAME
-  admin list-projects [--team ID]               of one team, or of all
+  admin list-projects [--team ID]               list the projects of one team, or all projects
   admin create-project --team ID --name NAME
   admin generate-key --project ID               create a new project key and revoke the previous one at once
   admin generate-key --project ID --name NAME --scope read|upload|run|triage [--days N]
@@ -43,8 +43,8 @@ export const ADMIN_USAGE = `  admin list-teams
                                                 add an existing account to another team
   admin reset-password --email ADDRESS [--password TEXT]
                                                 set a new password and end all sessions of the account
-  admin forget-secret-key                       after the loss of SECRET_KEY, while nothing is sealed and no server
-                                                runs: the next server that starts decides for a key
+  admin forget-secret-key                       after the loss of SECRET_KEY, if nothing is encrypted with it and no server
+                                                runs: the next server that starts registers its own key
 
 Admin commands take the same DATA_DIR or DATABASE_URL as the server.`;
 
@@ -164,7 +164,7 @@ const COMMANDS: Record<string, Command> = {
         const project = id(values, "project");
         if (values["scope"] !== undefined) return generateNamed(project, values);
         if (values["name"] !== undefined || values["days"] !== undefined)
-          throw new UsageError("--scope: a key with a name needs one of read, upload, run, triage");
+          throw new UsageError("--scope: a named key needs one of read, upload, run, triage");
         return async (sql) => (await generateProjectKey(sql, project, COMMAND_LINE)) ?? missing("project", project);
       }
       const [team, name] = [id(values, "team"), values["name"] === undefined ? null : named(values)];

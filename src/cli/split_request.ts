@@ -48,7 +48,7 @@ export function readAs<Schema extends v.GenericSchema>(
   try {
     return v.parse(schema, JSON.parse(text));
   } catch {
-    throw new Error(`Cannot read the ${what}: it is not what Assay answers`);
+    throw new Error(`Cannot read the ${what}: it is not an answer of Assay`);
   }
 }
 
@@ -113,7 +113,7 @@ async function findExecution(address: ServerAddress, wish: SplitRequest): Promis
   const { executionKey: key, branch, commit, pullRequest, buildUrl } = build;
   if (key === undefined)
     throw new UsageError(
-      "Cannot tell the execution: give --execution-key, the same to all shards and uploads of a build",
+      "Cannot identify the execution: pass --execution-key, with the same value for all shards and uploads of a build",
     );
   const asking: ServerRequest = {
     method: "POST",

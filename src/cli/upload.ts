@@ -62,7 +62,7 @@ function findAddress(environment: Environment, mayBeMissing: boolean): Address {
     return readServerAddress(environment);
   } catch (error) {
     if (!mayBeMissing || !(error instanceof UsageError)) throw error;
-    return { problem: `${error.message} (a fork's pull request is given no secrets)` };
+    return { problem: `${error.message} (the pull request of a fork has no secrets)` };
   }
 }
 
@@ -221,7 +221,7 @@ async function tellRun(
   for (const warning of run.warnings.slice(0, MAX_WARNINGS)) await voice.note(`Warning: ${warning}`);
   if (foreignOrigin !== null)
     await voice.note(
-      `The server says that people reach it at "${foreignOrigin}", which is not ASSAY_URL: set ASSAY_PUBLIC_URL to link there`,
+      `The public address of the server is "${foreignOrigin}", not ASSAY_URL: set ASSAY_PUBLIC_URL to link there`,
     );
   await voice.tell(json ? toJsonLine(cleanTexts(answer, clean)) : toPlainLine(toRunLine(run)));
   const summary = environment["GITHUB_STEP_SUMMARY"]?.trim();

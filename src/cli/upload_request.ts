@@ -118,7 +118,7 @@ async function send(
 function toProblem(answer: ServerAnswer): string {
   const said = messageOf(answer);
   if (answer.status >= 300 && answer.status < 400)
-    return `${said}, which leads to ${toPlainLine(answer.headers.get("location")?.slice(0, 300) ?? "another address")}: set ASSAY_URL to that`;
+    return `${said}, a redirect to ${toPlainLine(answer.headers.get("location")?.slice(0, 300) ?? "another address")}: set ASSAY_URL to that`;
   if (answer.status === 401) return `${said} (ASSAY_KEY)`;
   if (answer.status === 404) return `${said} (ASSAY_URL and ASSAY_PROJECT)`;
   return said;
@@ -143,7 +143,7 @@ export async function sendReports(
       const { url, foreignOrigin } = toOwnUrl(address, parsed.run, sending.publicUrl);
       return { end: "uploaded", run: { ...parsed.run, url }, answer: { ...parsed.answer, url }, foreignOrigin };
     }
-    return { end: "refused", problem: `What answers at ${address.url} is no Assay server: check ASSAY_URL` };
+    return { end: "refused", problem: `${address.url} is not an Assay server: check ASSAY_URL` };
   } catch (error) {
     if (sending.signal?.aborted) return { end: "away", problem: "Interrupted" };
     if (error instanceof AnswerTooLongError) return { end: "refused", problem: error.message };

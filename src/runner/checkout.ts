@@ -64,7 +64,7 @@ export function openCheckout(folder: string, host: Record<string, string | undef
       try {
         await checkOut({ clone, tree, commit, isPrepared, run });
         if (submodules) await checkOutSubmodules(path, isPrepared, run);
-        if (lfs && (await run(["lfs", "pull"], path)) !== 0) fail("git cannot fetch the files of LFS");
+        if (lfs && (await run(["lfs", "pull"], path)) !== 0) fail("git cannot fetch the LFS files");
       } catch (error) {
         await inTurn(() => trees.release(path, keep));
         throw error;

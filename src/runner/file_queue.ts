@@ -36,7 +36,7 @@ export function serveFileQueue(folder: string, askBatch: AskBatch): RunnerFileQu
       const read = v.safeParse(request, await asked.json().catch(() => undefined));
       if (asked.method !== "POST" || !read.success) return fail(400, "expected a POST of { files }");
       const answer = await askBatch(read.output.files);
-      if (!answer) return fail(503, "the server does not answer");
+      if (!answer) return fail(503, "the server does not respond");
       if (answer.status < 300) {
         calls++;
         given += v.parse(answered, JSON.parse(answer.text)).files.length;

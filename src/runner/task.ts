@@ -151,7 +151,7 @@ function tellRefused(names: readonly string[], taskSlug: string): string {
   const shown = names.slice(0, MAX_NAMES).map((name) => JSON.stringify(name));
   if (names.length > MAX_NAMES) shown.push(`${names.length - MAX_NAMES} more`);
   const task = `task ${JSON.stringify(taskSlug)}`;
-  return `The execution sets ${shown.join(", ")}, which the ${task} does not take: "accept" in assay.yaml names what an execution may set`;
+  return `The execution sets ${shown.join(", ")}, which the ${task} does not accept: list the variables that an execution may set in "accept" in assay.yaml`;
 }
 
 async function runAll(
@@ -180,7 +180,11 @@ async function runAll(
     if (timeout.signal.aborted)
       return { kind: "failure", message: `Timed out after ${seconds} s`, exitCode: TIMED_OUT };
     if (silence.signal.aborted)
-      return { kind: "failure", message: `It printed nothing for ${config.silenceSeconds} s`, exitCode: TIMED_OUT };
+      return {
+        kind: "failure",
+        message: `The command printed nothing for ${config.silenceSeconds} s`,
+        exitCode: TIMED_OUT,
+      };
     return undefined;
   };
   try {
@@ -253,14 +257,13 @@ function troubleOf(
   exitCode: number,
   hasReport: boolean,
 ): string | null {
-  if (config.retryOn.includes(exitCode))
-    return `The command ended with ${exitCode}, which is one of the exit codes of "retryOn"`;
+  if (config.retryOn.includes(exitCode)) return `The command ended with ${exitCode}, which is listed in "retryOn"`;
   const full = [config.workingDirectory, tmpdir()].find((path) => freeBytes(path) < FULL_BYTES);
   if (full !== undefined) return `The command ended with ${exitCode}, and the disk of ${JSON.stringify(full)} is full`;
   const signal = hasReport ? undefined : OUTSIDE_SIGNALS.get(exitCode);
   return signal === undefined
     ? null
-    : `The command was ended by ${signal} from outside of the runner, without a report; SIGKILL may mean that the machine has no memory left`;
+    : `The command was ended by ${signal} from outside of the runner, without a report; SIGKILL may mean that the machine is out of memory`;
 }
 
 /** 128 and the signal, as shells tell it; a program that crashes gets another signal. */

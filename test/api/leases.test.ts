@@ -93,7 +93,7 @@ describe("an execution of mode run", () => {
     const [lease] = await take(place);
     for (const query of ["task_slug=e2e", "shard=2/2", `execution_id=${crypto.randomUUID()}`, "execution_key=x"])
       expect(message(await report(place, lease.id, "p", `&${query}`))).toBe(
-        `Cannot read "${query.split("=")[0]}": the lease is of another, leave it out`,
+        `Cannot read "${query.split("=")[0]}": the lease belongs to another one, omit it`,
       );
     const stranger = await report(await fresh(), lease.id, "p");
     expect(message(stranger)).toBe(`Cannot read "lease_id": there is no lease "${lease.id}" in this project`);
@@ -144,7 +144,7 @@ describe("an execution of mode run", () => {
         body: junit(which),
       });
     expect(message(await post(place, "/executions", { mode: "run", key: "7", environment: "e", tasks: ["a"] }))).toBe(
-      `Cannot read "environment": the execution with this key began without one`,
+      `Cannot read "environment": the execution with this key has none`,
     );
     const [{ execution }] = await take(place);
     expect([execution.branch, execution.commit, execution.pullRequest, execution.environment]).toEqual([
@@ -179,7 +179,7 @@ describe("an execution of mode run", () => {
     expect(message(await post(place, "/executions", { mode: "run" }))).toContain(`Cannot read "tasks"`);
     const given = { tasks: [{ slug: "a", labels: ["x"], timeoutSeconds: 3 }], variables: { A: "1" }, failFast: 1 };
     expect(message(await post(place, "/executions", given))).toBe(
-      `Cannot read "variables" and "failFast" and "tasks.labels" and "tasks.timeoutSeconds": that is for executions of mode "run"`,
+      `Cannot read "variables" and "failFast" and "tasks.labels" and "tasks.timeoutSeconds": only executions of mode "run" have this`,
     );
     expect(message(await post(place, "/executions", { tasks: [{ slug: "a", nope: 1 }] }))).toContain(
       `"tasks.0": expected no field "nope"`,
@@ -346,7 +346,7 @@ describe("what is more urgent", () => {
     );
     for (const more of [{ supersede: true }, { priority: 1 }])
       expect(message(await post(place, "/executions", { tasks: ["unit"], ...more }))).toBe(
-        `Cannot read "${Object.keys(more)[0]}": that is for executions of mode "run"`,
+        `Cannot read "${Object.keys(more)[0]}": only executions of mode "run" have this`,
       );
   });
 });
@@ -386,7 +386,7 @@ describe("tasks of one concurrency group", () => {
   test("are for executions of mode run, and keep their group when they run again", async () => {
     const place = await fresh();
     expect(message(await post(place, "/executions", { tasks: [grouped("a")] }))).toBe(
-      'Cannot read "tasks.concurrencyGroup": that is for executions of mode "run"',
+      'Cannot read "tasks.concurrencyGroup": only executions of mode "run" have this',
     );
     const { id } = await start(place, { tasks: [grouped("a")] });
     await post(place, `/executions/${id}/cancel`, {});

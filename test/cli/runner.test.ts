@@ -167,7 +167,7 @@ describe("a task", () => {
     expect(execution.tasks[0]).toMatchObject({ slug: "unit", runner: "machine 1", passed: 2, failed: 1 });
     expect(await logOf(project, id)).toMatchObject({ offset: 0, text: "hello €\non main abcdef1\n", ended: true });
     await stopped(runner);
-    expect(runner.output()).toContain('"A task has ended"');
+    expect(runner.output()).toContain('"Task ended"');
     // Nothing that waits meanwhile is said to have no runner.
     expect(runner.syncs().some(({ free }) => free === 0)).toBe(true);
     for (const { taskSlugs } of runner.syncs()) expect(taskSlugs).toEqual(["unit"]);
@@ -470,7 +470,7 @@ test("a cancelled execution ends the processes, and nothing is reported", async 
   await runs(project, id);
   await until(async () => await Bun.file(runner.file("report.xml")).exists());
   await ask(`POST /projects/${project.project}/executions/${id}/cancel`, { key: project.key });
-  await until(() => runner.output().includes('"A task has ended"'), 10);
+  await until(() => runner.output().includes('"Task ended"'), 10);
   expect(lives(pidIn((await logOf(project, id)).text))).toBe(false);
   const [lease] = await database.pool`select id, status from lease where execution_id = ${id}`;
   expect(lease!["status"]).toBe("cancelled");
@@ -570,7 +570,7 @@ test("a task whose secrets are too large to be hidden is refused before it begin
   const failures = () => runner.front.requests.filter(({ path }) => path.endsWith(`/leases/${lease.id}/fail`));
   await until(() => failures().length > 0);
   expect(JSON.parse(failures()[0]!.body)).toEqual({
-    message: "The secret variables are too large to be hidden",
+    message: "The secret variables are too large to be masked",
     host: hostname(),
     system: expect.any(String),
   });
@@ -690,7 +690,7 @@ describe("the server", () => {
     await runs(project, id);
     await runner.front.leave();
     await Bun.write(runner.file("go"), "");
-    await until(() => runner.output().includes('"The server does not answer"'), 10);
+    await until(() => runner.output().includes('"The server does not respond"'), 10);
     runner.front.comeBack();
     expect(await ends(project, id)).toMatchObject({ status: "passed", passed: 2 });
     expect((await logOf(project, id)).text).toBe("one\ntwo\n");

@@ -131,7 +131,7 @@ describe("assay split", () => {
     };
     for (const build of ["91", "92"]) {
       const errors = await Promise.all([job(build, "1/2"), job(build, "2/2")]);
-      for (const text of errors) expect(text.includes("no run of this task is known yet")).toBe(build === "91");
+      for (const text of errors) expect(text.includes("this task has no runs yet")).toBe(build === "91");
       const { body } = await ask(`GET /projects/${acme.project}/executions?key=${build}`, { key: acme.key });
       expect(body.data).toHaveLength(1);
       expect(body.data[0].tasks[0]).toMatchObject({ slug: "jobs", passed: 5, failed: 0, missingShards: [] });
@@ -549,7 +549,7 @@ describe("assay split --next", () => {
       const files = JSON.parse(lines[0]!).files;
       taken.push(...files);
       if (files.length > 0) continue;
-      expect(errors).toContain('Shard 1/2 of "unit": all files are taken');
+      expect(errors).toContain('Shard 1/2 of "unit": no files are left');
       break;
     }
     expect(taken.sort()).toEqual([...all, "src/[id].test.ts"].sort());

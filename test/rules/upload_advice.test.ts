@@ -7,7 +7,7 @@ const warned = (text: string) => adviceFor({ outcome: "warned", statusCode: 201,
 test("each usual refusal leads to what to do about it", () => {
   const cases: [text: string, advice: RegExp][] = [
     ["Rate limit exceeded: at most 600 requests per minute", /one request/],
-    ["The report holds no test case: upload it with allow_empty=true if that is right", /did not run/],
+    ["The report holds no test case: upload it with allow_empty=true if this is expected", /did not run/],
     ['Cannot read "report.xml": it is empty', /did not run/],
     ["Body too large: at most 32 MB", /one upload for each shard/],
     ['Cannot read "body": it is larger than 128 MiB', /one upload for each shard/],

@@ -173,7 +173,7 @@ tasks:
         /^"tasks.web.rerun": expected \{files\}, .* as placeholders and not \{file\}, got "npx jest/,
       ),
       '"tasks.go.command": expected a text of 1 to 32768 characters, got ""',
-      '"tasks.go.workingDirectory": expected a text without NUL and broken characters, got "a\\u0000b"',
+      '"tasks.go.workingDirectory": expected a text without NUL and invalid characters, got "a\\u0000b"',
     ]);
   });
 

@@ -126,7 +126,7 @@ describe("a failure of the infrastructure", () => {
     ["kill -9 $$", 137, "SIGKILL"],
     ["kill -TERM $$", 143, "SIGTERM"],
   ])("is a command that %p has ended, unless it has left a report", async (command, exitCode, signal) => {
-    const message = `The command was ended by ${signal} from outside of the runner, without a report; SIGKILL may mean that the machine has no memory left`;
+    const message = `The command was ended by ${signal} from outside of the runner, without a report; SIGKILL may mean that the machine is out of memory`;
     expect(await begin(command).ended).toEqual({ kind: "infrastructure", message, exitCode });
     expect(await begin(`echo '<testsuite/>' > report.xml; ${command}`).ended).toMatchObject({
       kind: "report",

@@ -134,7 +134,7 @@ describe("the form", () => {
     });
     expect(refused.status).toBe(400);
     expect(refused.words).toContain('Cannot read "trigger.schedule": expected five cron fields');
-    expect(refused.words).toContain('Cannot read "actions.0.tasks": expected a list that is not empty');
+    expect(refused.words).toContain('Cannot read "actions.0.tasks": expected a non-empty list');
     expect([valueOf(refused, "name"), valueOf(refused, "schedule")]).toEqual(["mine", "every day"]);
     const theirs = await send(owner, `${base}/new`, {
       name: "x",
