@@ -74,7 +74,7 @@ function option<Schema extends v.GenericSchema<string, string>>(schema: Schema, 
 const roleOf = (values: Values, fallback: Role): Role =>
   values["role"] === undefined ? fallback : (option(role, values, "role") as Role);
 
-/** Of --password, or of whoever sits there; hashed. The command line is seen by others: for scripts there is a pipe. */
+/** Returns the hash of --password, or of a password read from the terminal or standard input, which other users cannot see. */
 async function passwordHash(values: Values): Promise<string> {
   const given = values["password"] ?? (await askPassword());
   const parsed = v.safeParse(newPassword, given);

@@ -19,7 +19,7 @@ ${ADMIN_USAGE}
 
 assay --version`;
 
-/** Of the commands that have a help of their own. */
+/** Help texts of single commands. */
 const HELPS = new Map([
   ["upload", UPLOAD_HELP],
   ["split", SPLIT_HELP],

@@ -119,7 +119,7 @@ export type Patience = {
   sleep?: (ms: number) => Promise<unknown>;
 };
 
-/** Those who were refused at the same moment do not come back at the same moment. */
+/** Adds jitter, so that clients that were refused at the same moment do not retry at the same moment. */
 const SPREAD_MS = 1_000;
 
 /**

@@ -55,7 +55,7 @@ function findOne(given: string): { paths: string[] } | { problem: string } {
   }
 }
 
-/** What exists of files and globs, each file once. */
+/** Returns the existing files of paths and globs, each once. */
 export function findReports(given: readonly string[]): FoundReports {
   const found = new Map<string, ReportFile>();
   const problems: string[] = [];

@@ -1,4 +1,4 @@
-/** `assay split`: prints the files of one shard, by the plan that the server keeps for all shards of a task. */
+/** `assay split`: prints the files of one shard, by the plan that the server stores for all shards of a task. */
 
 import { parseArgs } from "node:util";
 import * as v from "valibot";
@@ -72,7 +72,7 @@ type Format = "files" | "playwright" | "bun";
 
 type Wish = {
   shard: Shard;
-  /** A task of a runner that has no shards, as the rerun of one that had some: all files are its own. */
+  /** A task of a runner without shards, such as the rerun of a sharded task: it gets all files. */
   isWhole: boolean;
   task: string;
   executionId: string | undefined;
@@ -84,10 +84,10 @@ type Wish = {
   /** Whether only names of files that exist are printed. */
   existing: boolean;
   json: boolean;
-  /** Who takes batches; undefined: the files are split beforehand. */
+  /** The holder name of this job for batches; undefined: the files are split beforehand. */
   holder: string | undefined;
   files: string[];
-  /** To people, on stderr. */
+  /** Writes a message to stderr. */
   say: (message: string) => void;
 };
 
@@ -95,7 +95,7 @@ type TextOption = {
   [Name in keyof typeof OPTIONS]: (typeof OPTIONS)[Name]["type"] extends "string" ? Name : never;
 }[keyof typeof OPTIONS];
 
-/** Options, then what a runner tells its tasks, then what CI system and git say. undefined: help is asked for. */
+/** Reads options, then variables that a runner sets, then values of the CI system and git. Returns undefined for --help. */
 function readWish(args: string[], environment: Environment): Wish | undefined {
   const { values, positionals } = parse(args);
   if (values.help) return undefined;
@@ -118,7 +118,7 @@ function readWish(args: string[], environment: Environment): Wish | undefined {
     shard: parsed.output,
     isWhole,
     task: given("task") ?? told("ASSAY_TASK") ?? detected.task ?? "default",
-    // A key that is given names another execution than the one that a runner is at.
+    // An explicit key names another execution than that of the runner's task.
     executionId: id ?? (key === undefined ? told("ASSAY_EXECUTION_ID") : undefined),
     build: { ...detected, ...Object.fromEntries(Object.entries(source).filter(([, value]) => value !== undefined)) },
     baseCommit: given("base-commit"),
@@ -133,7 +133,7 @@ function readWish(args: string[], environment: Environment): Wish | undefined {
   };
 }
 
-/** Ids of jobs, which are others when a job is run again. */
+/** Variables with the id of a job, which differs when the job is run again. */
 const JOB_IDS = [
   ["GITHUB_RUN_ID", "GITHUB_RUN_ATTEMPT"],
   ["CI_JOB_ID"],
@@ -172,7 +172,7 @@ function readFormat(format: string | undefined, timings: string | undefined): Fo
   return timings ?? format ?? "files";
 }
 
-/** A task of a runner has not the project's key: the runner has asked for it, and tells the file. */
+/** A task of a runner does not have the project's key: the runner has fetched the plan into a file. */
 async function readPlanFile(path: string, { shard }: Wish, environment: Environment): Promise<AskedPlan> {
   const its = environment["ASSAY_SHARD"];
   if (its !== undefined && its !== `${shard.index}/${shard.of}`)
@@ -180,7 +180,7 @@ async function readPlanFile(path: string, { shard }: Wish, environment: Environm
   return readAs(planAnswer, `plan in "${path}"`, await Bun.file(path).text());
 }
 
-/** undefined: the server is away, or the build may not know its key, and all files go by hash. */
+/** Returns undefined if the server is unavailable or the build has no key, and all files are assigned by hash. */
 async function findPlan(
   wish: Wish,
   environment: Environment,
@@ -203,8 +203,8 @@ async function findPlan(
 }
 
 /**
- * What `bun test --timings` reads: it knows a file by its path from where it is started. Without any it makes the shards of
- * one size.
+ * Returns the file for `bun test --timings`, which identifies a file by its path from the working directory. Without timings
+ * bun makes shards of equal size.
  */
 function toBunTimings({ task, say }: Wish, plan: AskedPlan | undefined, names: readonly string[] | undefined): string {
   const timings = plan?.timings ?? {};
@@ -222,7 +222,7 @@ const sumOf = (timings: ShardPlan["timings"], files: Iterable<string>) =>
   [...files].reduce((sum, file) => sum + timings[file]!, 0);
 const seconds = (ms: number) => `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`;
 
-/** Why nothing is known of any of the files; undefined: something is. */
+/** Returns the reason why no durations are known for the files; undefined: some are known. */
 function whyNone({ runs, timings }: AskedPlan, known: boolean): string | undefined {
   const example = Object.keys(timings)[0];
   if (runs === 0) return "this task has no runs yet";
@@ -277,7 +277,7 @@ export async function split(args: string[], environment: Environment = process.e
   const lines = own.flatMap(({ file }) => list?.get(file) ?? [toWord(file)]);
   if (json) return await print([toJsonLine({ shard: `${shard.index}/${shard.of}`, task: wish.task, files: lines })]);
   const broken = lines.find((line) => /[\r\n]/.test(line));
-  // Its second line would be another word of a command.
+  // The second line would become another argument of a command.
   if (broken !== undefined) throw new Error(`Cannot print ${JSON.stringify(broken)} as a line: use --json`);
   await print(lines);
 }
@@ -311,7 +311,7 @@ async function printNext(
   await print(lines);
 }
 
-/** Names that are given stay as they are, but are never taken for an option. */
+/** Returns a given name unchanged, unless it could be read as an option. */
 const toWord = (file: string): string => (file.startsWith("-") ? `./${file}` : file);
 
 function ownFilesOf({ task, existing, say }: Wish, plan: AskedPlan | undefined, directory: string): SplitFile[] {
@@ -321,7 +321,7 @@ function ownFilesOf({ task, existing, say }: Wish, plan: AskedPlan | undefined, 
   return filesOfPlan(plan, { task, existing, directory, say });
 }
 
-/** Whole before the process ends, also into a pipe. */
+/** Writes all lines before the process ends, also into a pipe. */
 async function print(lines: readonly string[]): Promise<void> {
   await Bun.write(Bun.stdout, lines.map((line) => `${line}\n`).join(""));
 }

@@ -1,4 +1,4 @@
-/** What `assay split` asks a server: the execution, the plan of a shard, its next files. */
+/** The requests of `assay split`: the execution, the plan of a shard, its next files. */
 
 import * as v from "valibot";
 import { batchesPath, planPath, type ShardPlan } from "../rules/plan.ts";

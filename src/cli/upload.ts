@@ -1,4 +1,4 @@
-/** `assay upload`: sends test reports from a CI job, after the tests or around them, and tells what became of them. */
+/** `assay upload`: sends test reports from a CI job, after the tests or around them, and prints the result. */
 
 import { appendFileSync, existsSync, statSync } from "node:fs";
 import { relative, resolve } from "node:path";
@@ -20,21 +20,21 @@ import { fileClockMs } from "../runner/report_files.ts";
 
 type Environment = Record<string, string | undefined>;
 
-/** Whose words these are on its stderr, among those of a command. */
+/** Distinguishes our messages on stderr from those of the command. */
 const PREFIX = "assay: ";
 
 type Voice = {
-  /** The result, on stdout unless that is a command's. */
+  /** Writes the result, to stdout unless a command uses stdout. */
   tell: (line: string) => Promise<void>;
-  /** To the CI system, beside the result. */
+  /** Writes lines for the CI system. */
   annotate: (line: string) => Promise<void>;
-  /** What is to be known besides, on stderr. */
+  /** Writes a message to stderr. */
   note: (line: string) => Promise<void>;
-  /** Without secrets, whoever put them there. */
+  /** Masks secrets in a text. */
   clean: (text: string) => string;
 };
 
-/** All the ways in which a text is written here. */
+/** Creates the functions that write output, all of which mask secrets. */
 const ENCODINGS = [
   ...ANNOTATION_ENCODINGS,
   ...SUMMARY_ENCODINGS,
@@ -66,13 +66,13 @@ function findAddress(environment: Environment, mayBeMissing: boolean): Address {
   }
 }
 
-/** A report without anything in it, of whatever format. */
+/** An empty report, for recording a failure without a report. */
 const NOTHING: Reports = [{ name: "no report", bytes: new Uint8Array() }];
 
 type Delivery = {
   given: UploadArguments;
   parameters: Record<string, string>;
-  /** Of what was found: why some of it gives nothing is added to its problems. */
+  /** The report files; reasons why files are unusable are added to its problems. */
   found: FoundReports;
   ended: EndedCommand | undefined;
   publicUrl: string | undefined;
@@ -90,8 +90,8 @@ function tryToRead(found: FoundReports): Reports {
 }
 
 /**
- * Where no report can be had, or none that the server takes, but it is known how the tests ended, a failure is recorded in
- * its place: a task without a report would look as good as one that passed.
+ * If there is no usable report but the exit code of the tests is known, a failure is recorded in its place: a task without a
+ * report would look like one that passed.
  */
 async function deliver(address: Address, delivery: Delivery, signal: AbortSignal | undefined): Promise<End> {
   const { given, parameters, found, ended, publicUrl, voice } = delivery;
@@ -161,7 +161,7 @@ export async function upload(args: string[], environment: Environment = process.
   return STRICT_CODES[end.end] || (found.problems.length > 0 && !flags["allow-empty"] ? 1 : 0);
 }
 
-/** Some of the answer, as far as it is told here. */
+/** The part of the answer that is used here. */
 const failuresAnswer = v.object({
   causes: v.array(
     v.object({
@@ -180,7 +180,7 @@ const failuresAnswer = v.object({
   ),
 });
 
-/** With line and message, which the answer to an upload leaves out; what that says, where the server has no more to say. */
+/** Returns the new failures with line and message, which the answer to an upload omits; falls back to that answer. */
 async function readFailures(address: ServerAddress, run: AnsweredRun): Promise<AnnotatedFailure[]> {
   const known = run.newFailures.map(({ suite, name, file }) => ({
     suite,
@@ -216,7 +216,7 @@ async function tellRun(
   { environment, system, voice, json }: Telling,
 ): Promise<void> {
   const { clean } = voice;
-  // Before anything is cut or escaped: a test may be named after what it has read from its environment.
+  // Secrets are masked before texts are cut or escaped: the name of a test may contain a value of its environment.
   const run = cleanTexts(answered, clean);
   for (const warning of run.warnings.slice(0, MAX_WARNINGS)) await voice.note(`Warning: ${warning}`);
   if (foreignOrigin !== null)
@@ -242,7 +242,7 @@ async function tellRun(
   if (agent) await annotate(agent, run, clean(toSummary(run, failures, MAX_SUMMARY)));
 }
 
-/** GitHub refuses more, of all that the commands of a step have written. */
+/** The maximum size of the job summary of a step that GitHub accepts, in bytes. */
 const MAX_SUMMARY = 2 ** 20;
 
 async function appendSummary(
@@ -253,9 +253,9 @@ async function appendSummary(
 ): Promise<void> {
   try {
     const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
-    // What is there may not have ended its last line.
+    // The existing text may not end with a line break.
     const begin = size > 0 ? "\n\n" : "";
-    // Nothing becomes longer by it.
+    // Masking never makes a text longer.
     const text = voice.clean(toSummary(run, failures, MAX_SUMMARY - size - begin.length));
     if (text !== "") appendFileSync(path, begin + text);
   } catch (error) {

@@ -76,7 +76,7 @@ async function toBody(reports: Reports, parameters: Record<string, string>): Pro
     : { bytes, headers };
 }
 
-/** Of the patience: a server that is started again is back after the first, after a longer outage the second may do. */
+/** Fractions of the patience to wait: the first covers a restart of the server, the second a longer outage. */
 const WAITS = [4 / 30, 10 / 30];
 export type UploadOptions = {
   patienceMs: number;
@@ -114,7 +114,7 @@ async function send(
   });
 }
 
-/** What a refusal says, with a hint where it is not the report's fault. */
+/** Returns the message of a refusal, with a hint if the report is not the cause. */
 function toProblem(answer: ServerAnswer): string {
   const said = messageOf(answer);
   if (answer.status >= 300 && answer.status < 400)

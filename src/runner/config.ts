@@ -1,4 +1,4 @@
-/** Reads assay.yaml, which says what the slugs of tasks mean on this machine: docs/rerun.md tells of `rerun`. */
+/** Reads assay.yaml, which defines the commands of tasks on this machine; docs/rerun.md describes `rerun`. */
 
 import { dirname, normalize, resolve } from "node:path";
 import * as v from "valibot";
@@ -56,7 +56,7 @@ const MAX_BYTES = 1_048_576;
 const MAX_MISTAKES = 50;
 const MAX_COMMAND = 32_768;
 const MAX_LIST = 100;
-/** What a runner may tell the server that it can run. */
+/** The maximum number of tasks that a runner may announce to the server. */
 const MAX_TASKS = 2_000;
 
 const oneOrMore = (max: number) => {

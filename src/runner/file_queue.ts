@@ -6,7 +6,7 @@ import type { ServerAnswer } from "./protocol.ts";
 
 /** Names the socket, for `assay split --next`. */
 export const QUEUE_VARIABLE = "ASSAY_QUEUE";
-/** What the server takes in a request. */
+/** The maximum size of a request that the server accepts. */
 const MAX_BODY_BYTES = 1_048_576;
 
 /** Asks the server for the next files of the lease; `body` is the JSON of the task's request. Undefined: no answer. */

@@ -8,7 +8,7 @@ export type Wanted = { commit: string | null; branch: string | null };
 /** Runs git so that it is logged, and ended with the task; answers its exit code. */
 export type RunGit = (args: readonly string[], directory: string) => Promise<number>;
 
-/** What the execution asks for is not in the repository: another runner would not find it either. */
+/** The commit or branch is not in the repository: another runner would not find it either. */
 export class NoSuchCommitError extends Error {
   override name = "NoSuchCommitError";
 }

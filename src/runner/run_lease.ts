@@ -18,7 +18,7 @@ export const DELIVERY_MS = 1_000;
 const RARE_FORMS_SHOWN =
   "The secret variables are so large that only their common forms are masked: see docs/runner.md";
 
-/** What all leases of a runner share. */
+/** Everything that all leases of a runner share. */
 export type LeaseRun = {
   server: Server;
   line: ServerConnection;

@@ -126,7 +126,9 @@ function requireRoute(found: Found, incoming: IncomingRequest): { route: Route; 
   if (!found) fail("NOT_FOUND", `No such endpoint: ${target.path.slice(0, 200)}`);
   requireAsSent(incoming);
   if ("allow" in found)
-    fail("NOT_FOUND", `No ${request.method} here: this endpoint knows ${found.allow}`, { Allow: found.allow });
+    fail("NOT_FOUND", `Method ${request.method} is not supported: this endpoint supports ${found.allow}`, {
+      Allow: found.allow,
+    });
   return found;
 }
 

@@ -58,7 +58,7 @@ export function createAuthentication({ keys, rateLimit, deadlines, log }: Authen
     /** Stores, every few minutes, when a key that has proved live was last used. */
     noteUse({ caller, provedLive }: CallerProgress): void {
       if (caller && provedLive)
-        callers.used(caller)?.catch((error) => log.warn("Cannot note the use of a key", { error }));
+        callers.used(caller)?.catch((error) => log.warn("Cannot record the use of a key", { error }));
     },
   };
 }

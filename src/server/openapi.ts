@@ -103,7 +103,7 @@ function tagOf(path: string): string {
   return FAMILIES[family] ?? family;
 }
 
-/** What stands in paths. */
+/** Descriptions of path parameters. */
 const PATH_PARAMETERS: Record<string, string> = {
   projectId: "The project of the key",
   teamId: "The team of the key",
@@ -126,7 +126,7 @@ const settings = {
   overrideRef: ({ referenceId }: { referenceId: string }) => `#/components/schemas/${referenceId}`,
   overrideAction: ({ valibotAction, jsonSchema }: { valibotAction: { type: string }; jsonSchema: object }) => {
     if (valibotAction.type !== "metadata") return undefined;
-    // What else is said of a schema is for parameters, and for us.
+    // Other metadata of a schema is only used internally and for parameters.
     const { openapi: _, secret, ...rest } = jsonSchema as Json;
     return secret === true ? { ...rest, writeOnly: true } : rest;
   },
@@ -134,7 +134,7 @@ const settings = {
   ignoreActions: ["transform", "check", "raw_check"],
 };
 
-/** What is said of a value that may be null is said of the field. */
+/** Moves the description of a nullable value to the field. */
 function hoist(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(hoist);
   if (typeof value !== "object" || value === null) return value;
@@ -163,7 +163,7 @@ function convert(schema: v.GenericSchema, typeMode: "input" | "output"): Json {
   return hoist(rest) as Json;
 }
 
-/** Who comes back says how far he has come. */
+/** The header with which a client resumes a stream. */
 const LAST_EVENT_ID = {
   name: "Last-Event-ID",
   in: "header",

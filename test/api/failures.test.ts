@@ -407,7 +407,7 @@ describe("comparison", () => {
       ...{ baselineId: mine.executionId, counts: { newFailures: 1, stillFailing: 1, fixed: 1, missing: 2 } },
     });
     expect((await compare(mine.executionId, "?branch=y")).error.message).toBe(
-      'Cannot read "branch": no execution of "y" was over before this one',
+      'Cannot read "branch": no execution of "y" had ended before this one began',
     );
   });
 

@@ -81,9 +81,7 @@ describe("an execution of mode run", () => {
     expect([ended.status, ended.passed, ended.tasks[0].status]).toEqual(["passed", 2, "passed"]);
     // The same bytes again are the same run; another report is not taken, and the lease is the runner's no more.
     expect((await report(place, id, "pp")).status).toBe(200);
-    expect(message(await report(place, id, "pf"))).toBe(
-      "Cannot take the report: there is another one of this lease already",
-    );
+    expect(message(await report(place, id, "pf"))).toBe("Cannot accept the report: this lease has reported already");
     expect((await sync(place, { free: 0, held: [{ id }] })).held[0].cancelled).toBe(true);
   });
 
@@ -108,7 +106,7 @@ describe("an execution of mode run", () => {
         key: place.key,
         body: junit("p"),
       });
-    const refused = `Cannot take the report: the task "unit" is run by runners, which report with their lease_id`;
+    const refused = `Cannot accept the report: the task "unit" is run by runners, which report with their lease_id`;
     expect(message(await upload())).toBe(refused);
     const [lease] = await take(place);
     expect(message(await upload())).toBe(refused);
@@ -530,7 +528,7 @@ describe("what a runner cannot run", () => {
     const reported = await heldBy(place, "r1");
     await report(place, reported.id, "p");
     expect(message(await cannot(place, reported.id, "x"))).toBe(
-      'Cannot take the failure: the lease is over, it is "reported"',
+      'Cannot accept the failure: the lease has ended, it is "reported"',
     );
     expect((await see(place, other.id)).status).toBe("passed");
   });
@@ -577,7 +575,7 @@ describe("what is lost", () => {
     // Whoever comes late with it is told so, and its report is not taken.
     expect((await sync(place, { free: 0, held: [{ id: first.id }] })).held[0]).toMatchObject({ cancelled: true });
     expect(message(await report(place, first.id, "p"))).toBe(
-      `Cannot take the report: the lease is over, it is "returned"`,
+      `Cannot accept the report: the lease has ended, it is "returned"`,
     );
     expect((await report(place, second.id, "p")).status).toBe(201);
   });
@@ -649,7 +647,7 @@ describe("what is lost", () => {
     const [found] = await take(place, { runner: "r2" });
     expect((await report(place, found.id, "pp")).status).toBe(201);
     expect(message(await report(place, lost.id, "fp"))).toBe(
-      "Cannot take the report: the lease was lost, and another runner has reported in its place",
+      "Cannot accept the report: the lease was lost, and another runner has reported in its place",
     );
     expect(await see(place, again.id)).toMatchObject({ status: "passed", passed: 2 });
   });

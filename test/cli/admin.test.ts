@@ -251,7 +251,7 @@ describe("people", () => {
     ]);
     for (const [args, message] of [
       [scoped, "--name is missing"],
-      [["generate-key", "--project", project, "--name", "x"], "--scope: a key with a name needs one of"],
+      [["generate-key", "--project", project, "--name", "x"], "--scope: a named key needs one of"],
       [["generate-key", "--project", project, "--name", "x", "--scope", "all"], "--scope: expected"],
       [[...scoped, "--name", "x", "--days", "0"], "--days: expected an integer"],
     ] as const) {

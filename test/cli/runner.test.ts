@@ -253,7 +253,7 @@ describe("a task", () => {
     const missing = await ends(project, await start(project, { commit: "1234567" }));
     expect([missing.status, missing.failed]).toEqual(["failed", 1]);
     const [{ message }] = await casesOf(project, missing.id);
-    expect(message).toBe('Cannot check out: The repository has no commit "1234567", or several that begin so');
+    expect(message).toBe('Cannot check out: The repository has no commit "1234567", or several with this prefix');
     await stopped(runner);
   });
 
@@ -751,7 +751,7 @@ describe("the server", () => {
     const project = await fresh();
     const wrong = startRunner({ place: { ...project, project: crypto.randomUUID() }, tasks: { unit: task("true") } });
     expect(await wrong.ended).toBe(1);
-    expect(wrong.errors()).toStartWith("Cannot ask for tasks: ");
+    expect(wrong.errors()).toStartWith("Cannot request tasks: ");
   });
 });
 

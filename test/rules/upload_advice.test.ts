@@ -15,14 +15,14 @@ test("each usual refusal leads to what to do about it", () => {
     ['Cannot read "body": it is a zip archive, not a test report', /unpacked/],
     ['Cannot read "body": it is JSON of no known format, with no keys', /not what the test runner wrote/],
     ['Cannot read "body": malformed XML at line 3', /cut off or damaged/],
-    ["Cannot decompress the body: it is not whole, valid gzip", /cut off or damaged/],
-    ["The body broke off", /proxy/],
+    ["Cannot decompress the body: it is not complete, valid gzip", /cut off or damaged/],
+    ["The body is truncated", /proxy/],
     ['Cannot read "shard": expected a shard from "1/4" to "4/4", got "9/4"', /such as 2\/4/],
     ['Unknown field "taskslug"', /misspelt/],
     ['Idempotency-Key "7" was used before for a different request', /of its own/],
     ["This run has 100 attempts: use another execution_key for another build", /no two builds/],
-    ["Cannot take the report: there is another one of this lease already", /too late/],
-    ["Cannot read the body: the form holds no file", /--data-binary/],
+    ["Cannot accept the report: this lease has reported already", /too late/],
+    ["Cannot read the body: the form contains no file", /--data-binary/],
     ['Cannot read "commit": expected a text of 1 to 200 characters, got ""', /variable of CI/],
   ];
   for (const [text, advice] of cases) expect([text, refused(text)]).toEqual([text, expect.stringMatching(advice)]);
