@@ -245,7 +245,7 @@ describe("one bug", () => {
       `bug report ${from.number} was merged into`,
     );
     expect((await fill("member", `${base}/${into.id}/merge`, { into: into.id })).words).toContain(
-      "it is the bug report itself",
+      "expected another bug report",
     );
   });
 
