@@ -16,6 +16,7 @@ const MAY_IMPORT: Record<string, string[]> = {
     "database",
     "http",
     "log",
+    "mcp",
     "operations",
     "request",
     "schema",
@@ -52,9 +53,10 @@ const MAY_IMPORT: Record<string, string[]> = {
     "store",
     "wording",
   ],
+  mcp: ["http", "input_schemas.json", "rules", "schema", "wording"],
   work: ["config", "database", "log", "operations", "schema", "secrets", "store"],
   operations: ["database", "reports", "rules", "schema", "secrets", "senders", "store", "wording"],
-  cli: ["config", "database", "log", "operations", "rules", "runner", "schema", "secrets", "store", "wording"],
+  cli: ["config", "database", "log", "mcp", "operations", "rules", "runner", "schema", "secrets", "store", "wording"],
   runner: ["log", "reports", "rules", "schema"],
   senders: ["http", "schema", "wording"],
   store: ["database", "rules", "schema"],
@@ -156,7 +158,7 @@ const SHARED: Record<string, string[]> = {
   workers: ["channel", "supervisor"],
 };
 /** Folders in which one step leads to the next. */
-const STEPS = ["operations", "request", "runner", "server", "web"];
+const STEPS = ["mcp", "operations", "request", "runner", "server", "web"];
 /** Files that put their neighbours together. */
 const GATHERERS = [
   "cli/assay",

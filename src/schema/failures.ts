@@ -119,6 +119,11 @@ export type Cause = v.InferOutput<typeof cause>;
 /** The failures of an execution, those of one cause together. */
 export const executionFailures = v.strictObject({
   executionId,
+  headline: described(
+    v.string(),
+    "What came of the execution in one line, as its page says it",
+    "3 new failures since #412, 1 also failing on main",
+  ),
   baselineId: v.pipe(v.nullable(uuid), v.description("The execution that it is measured by; it may be deleted by now")),
   failed: v.pipe(count, v.description("All failures of the execution, whatever this page lists"), v.examples([4])),
   counts: described(blameCounts, "How many failures are in each of the lists of a comparison"),
@@ -126,6 +131,8 @@ export const executionFailures = v.strictObject({
   causes: described(v.array(cause), "What went wrong, new failures first; failures that have one cause stand together"),
   pagination,
 });
+
+export type ExecutionFailures = v.InferOutput<typeof executionFailures>;
 
 export const executionFailuresQuery = v.strictObject({
   ...pageQuery,

@@ -32,8 +32,8 @@ export const apiKey = v.strictObject({
 export type ApiKey = v.InferOutput<typeof apiKey>;
 
 const SCOPE_MEANING =
-  "What it may do. read: every GET; upload: read, and report test runs; run: upload, and run tasks as a runner; triage: read, and " +
-  "change test cases and bug reports";
+  "What it may do. read: every GET; upload: read, and report test runs; run: upload, and run tasks as a runner; triage: read, " +
+  "change test cases and bug reports, and rerun executions";
 
 const named = {
   id: described(uuid, "The id of the key"),

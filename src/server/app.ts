@@ -23,6 +23,7 @@ import type { Route } from "../request/route.ts";
 import { type ApiOptions, createApi } from "./api_requests.ts";
 import { createClientAddressReader } from "./client_address.ts";
 import { API, toIncomingRequest } from "./incoming_request.ts";
+import { createMcpRequests, MCP } from "./mcp_requests.ts";
 import type { Metrics } from "./metrics.ts";
 import { createPageRequests, type PagesOptions } from "./page_requests.ts";
 import { createRequestLog } from "./request_log.ts";
@@ -62,6 +63,7 @@ export function createApp(options: AppOptions) {
   const recordRequest = createRequestLog(options);
   const uploads = createUploadRecord({ pool: database.pool, log, metrics });
   const api = createApi(ROUTES, options, { readAddress, recordRequest, uploads });
+  const respondToAssistant = createMcpRequests(options, { readAddress, recordRequest, api });
   const respondWithPage = createPageRequests(options, { readAddress, recordRequest, exposition: metrics.exposition });
 
   return {
@@ -69,8 +71,8 @@ export function createApp(options: AppOptions) {
     fetch(request: Request, connection: Connection): Promise<Response> {
       const incoming = toIncomingRequest(request, connection);
       const { path } = incoming.target;
-      const isApi = path === API || path.startsWith(`${API}/`);
-      return isApi ? api.respond(incoming) : respondWithPage(incoming);
+      if (path === API || path.startsWith(`${API}/`)) return api.respond(incoming);
+      return path === MCP ? respondToAssistant(incoming) : respondWithPage(incoming);
     },
 
     /** To be called every minute: gives back the memory of clients that are gone, and stores how often some were refused. */

@@ -24,7 +24,7 @@ const SCOPE_DESCRIPTIONS: Record<NamedScope, string> = {
   upload: "can read everything and upload reports; for CI",
   run: "can also run tasks; for runners",
   read: "can read everything; for scripts and assistants",
-  triage: "can read everything and change tests and bugs",
+  triage: "can read everything, change tests and bugs, and rerun executions",
 };
 
 const NOTICES = {
