@@ -73,7 +73,18 @@ const MAY_IMPORT: Record<string, string[]> = {
 
 /** Files that their neighbours in the folder may import; elsewhere neighbours are strangers. */
 const SHARED: Record<string, string[]> = {
-  cli: ["annotations", "ci", "client", "machine", "output", "split_files", "split_request", "terminal", "usage"],
+  cli: [
+    "annotations",
+    "ci",
+    "client",
+    "machine",
+    "output",
+    "split_files",
+    "split_request",
+    "terminal",
+    "usage",
+    "why_lines",
+  ],
   http: [
     "address",
     "descriptors",
@@ -104,6 +115,7 @@ const SHARED: Record<string, string[]> = {
     "commit",
     "digest_table",
     "drawn_name",
+    "execution",
     "fingerprint",
     "identity",
     "outside",
@@ -292,6 +304,7 @@ test("only the entry points read the environment, and the built-in PostgreSQL it
     "cli/runner.ts",
     "cli/split.ts",
     "cli/upload.ts",
+    "cli/why.ts",
     "database/postgres/home.ts",
     "workers/worker.ts",
   ];

@@ -1,6 +1,6 @@
 /** Keeps the answer of a tool below its size, and says what was left out. */
 
-import { isObject, type JsonObject } from "./json_rpc.ts";
+import { isJsonRecord, type JsonRecord } from "./json_rpc.ts";
 
 /** Maximum size of a result as JSON in UTF-8: an assistant pays for every byte. */
 export const MAX_RESULT_BYTES = 20_000;
@@ -13,11 +13,11 @@ const COPIES = 2;
 /** A text is not cut below this length. */
 const MIN_TEXT_LENGTH = 100;
 
-export type ToolResult = { content: { type: "text"; text: string }[]; structuredContent?: JsonObject; isError?: true };
+export type ToolResult = { content: { type: "text"; text: string }[]; structuredContent?: JsonRecord; isError?: true };
 
 const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value) ?? "");
 
-const toResult = (data: JsonObject): ToolResult => ({
+const toResult = (data: JsonRecord): ToolResult => ({
   content: [{ type: "text", text: JSON.stringify(data) }],
   structuredContent: data,
 });
@@ -25,16 +25,16 @@ const toResult = (data: JsonObject): ToolResult => ({
 /** A list or a text within the data: where it is, and how to put a shorter one in its place. */
 type Part = { path: string; value: unknown[] | string; bytes: number; put: (value: unknown) => void };
 
-function* partsOf(value: JsonObject | unknown[], path: string): Generator<Part> {
+function* partsOf(value: JsonRecord | unknown[], path: string): Generator<Part> {
   for (const [name, inner] of Object.entries(value)) {
-    const put = (shorter: unknown) => void ((value as JsonObject)[name] = shorter);
+    const put = (shorter: unknown) => void ((value as JsonRecord)[name] = shorter);
     const at = Array.isArray(value) ? path : path === "" ? name : `${path}.${name}`;
     if (typeof inner === "string" && inner.length > MIN_TEXT_LENGTH)
       yield { path: at, value: inner, bytes: bytesOf(inner), put };
     if (Array.isArray(inner)) {
       if (inner.length > 1) yield { path: at, value: inner, bytes: bytesOf(inner), put };
       yield* partsOf(inner, at);
-    } else if (isObject(inner)) yield* partsOf(inner, at);
+    } else if (isJsonRecord(inner)) yield* partsOf(inner, at);
   }
 }
 
@@ -55,7 +55,7 @@ const cutText = (text: string, bytes: number): string =>
  * Makes the result of a tool from its data. What is too large loses the ends of its longest lists first, then those of its
  * longest texts; `leftOut` of the data says so. A page that has lost items has no `nextCursor`, which would skip them.
  */
-export function fit(given: JsonObject, leftOut: readonly string[]): ToolResult {
+export function fit(given: JsonRecord, leftOut: readonly string[]): ToolResult {
   const data = structuredClone(given);
   const lost = new Map<string, { shown: number; of: number }>();
   let cutTexts = 0;

@@ -1,11 +1,11 @@
 /** JSON-RPC 2.0 as the Model Context Protocol uses it: messages in, results and errors out. */
 
-export type JsonObject = Record<string, unknown>;
+export type JsonRecord = Record<string, unknown>;
 
 export type RequestId = string | number;
 
 /** A request, or a notification where there is no id. */
-export type Message = { id: RequestId | undefined; method: string; params: JsonObject };
+export type Message = { id: RequestId | undefined; method: string; params: JsonRecord };
 
 export const ERROR_CODES = {
   parse: -32700,
@@ -40,11 +40,11 @@ export class RpcError extends Error {
   }
 }
 
-export const isObject = (value: unknown): value is JsonObject =>
+export const isJsonRecord = (value: unknown): value is JsonRecord =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Throws RpcError. */
-export function parseJson(text: string): unknown {
+export function parseRpcText(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -54,29 +54,29 @@ export function parseJson(text: string): unknown {
 
 /** Returns the id of a message, whatever else is wrong with it; null if it has none that can be repeated. */
 export const idOf = (value: unknown): RequestId | null =>
-  isObject(value) && (typeof value["id"] === "string" || Number.isSafeInteger(value["id"]))
+  isJsonRecord(value) && (typeof value["id"] === "string" || Number.isSafeInteger(value["id"]))
     ? (value["id"] as RequestId)
     : null;
 
 /** Whether it answers a request of ours, which we never make. */
 export const isResponse = (value: unknown): boolean =>
-  isObject(value) && !("method" in value) && ("result" in value || "error" in value);
+  isJsonRecord(value) && !("method" in value) && ("result" in value || "error" in value);
 
 /** Throws RpcError. */
 export function toMessage(value: unknown): Message {
-  if (!isObject(value)) throw new RpcError("invalidRequest", "Cannot read the message: expected a JSON object");
+  if (!isJsonRecord(value)) throw new RpcError("invalidRequest", "Cannot read the message: expected a JSON object");
   const { jsonrpc, id, method, params = {} } = value;
   if (jsonrpc !== "2.0") throw new RpcError("invalidRequest", `Cannot read "jsonrpc": expected "2.0"`);
   if (typeof method !== "string") throw new RpcError("invalidRequest", `Cannot read "method": expected a text`);
   if (id !== undefined && idOf(value) === null)
     throw new RpcError("invalidRequest", `Cannot read "id": expected a text or an integer`);
-  if (!isObject(params)) throw new RpcError("invalidRequest", `Cannot read "params": expected an object`);
+  if (!isJsonRecord(params)) throw new RpcError("invalidRequest", `Cannot read "params": expected an object`);
   return { id: id as RequestId | undefined, method, params };
 }
 
-export const toResponseBody = (id: RequestId, result: JsonObject): JsonObject => ({ jsonrpc: "2.0", id, result });
+export const toResponseBody = (id: RequestId, result: JsonRecord): JsonRecord => ({ jsonrpc: "2.0", id, result });
 
-export const toErrorBody = (id: RequestId | null, { code, message, data }: RpcError): JsonObject => ({
+export const toErrorBody = (id: RequestId | null, { code, message, data }: RpcError): JsonRecord => ({
   jsonrpc: "2.0",
   id,
   error: { code, message, ...(data === undefined ? {} : { data }) },

@@ -8,11 +8,11 @@ import { fit, type ToolResult } from "./fit.ts";
 import inputSchemas from "./input_schemas.json";
 import {
   idOf,
-  isObject,
+  isJsonRecord,
   isResponse,
-  type JsonObject,
+  type JsonRecord,
   type Message,
-  parseJson,
+  parseRpcText,
   RpcError,
   toErrorBody,
   toMessage,
@@ -42,7 +42,7 @@ export type McpCaller = {
 };
 
 /** `body` is undefined where there is nothing to answer. */
-export type McpAnswer = { status: number; body: JsonObject | JsonObject[] | undefined };
+export type McpAnswer = { status: number; body: JsonRecord | JsonRecord[] | undefined };
 
 const MAX_BATCH_SIZE = 20;
 /** How long a client may keep the list of tools: it changes with the version of the server. */
@@ -60,7 +60,7 @@ const NOTHING: McpAnswer = { status: 202, body: undefined };
 export async function answerMcp(text: string, header: ReadHeader, caller: McpCaller): Promise<McpAnswer> {
   let given: unknown;
   try {
-    given = parseJson(text);
+    given = parseRpcText(text);
     if (Array.isArray(given)) return await answerBatch(given, header, caller);
     if (isResponse(given)) return NOTHING;
     const message = toMessage(given);
@@ -79,7 +79,7 @@ async function answerBatch(given: readonly unknown[], header: ReadHeader, caller
   if (given.length === 0 || given.length > MAX_BATCH_SIZE)
     throw new RpcError("invalidRequest", `Cannot read the batch: expected 1 to ${MAX_BATCH_SIZE} messages`);
   caller.count(given.length - 1);
-  const bodies: JsonObject[] = [];
+  const bodies: JsonRecord[] = [];
   for (const one of given) {
     if (isResponse(one)) continue;
     try {
@@ -97,7 +97,7 @@ async function answerBatch(given: readonly unknown[], header: ReadHeader, caller
   return bodies.length === 0 ? NOTHING : { status: 200, body: bodies };
 }
 
-async function answerMessage(message: Message, era: Era, caller: McpCaller): Promise<JsonObject> {
+async function answerMessage(message: Message, era: Era, caller: McpCaller): Promise<JsonRecord> {
   const { method, params } = message;
   if (era === "handshake") {
     if (method === "initialize") return initialize(params);
@@ -116,33 +116,33 @@ async function answerMessage(message: Message, era: Era, caller: McpCaller): Pro
 }
 
 /** Adds what the stateless revision has in every result. */
-const stateless = (result: JsonObject, isCacheable: boolean): JsonObject => ({
+const stateless = (result: JsonRecord, isCacheable: boolean): JsonRecord => ({
   resultType: "complete",
   ...(isCacheable ? { ttlMs: LIST_TTL_MS, cacheScope: "private" } : {}),
   ...result,
   _meta: { [SERVER_INFO_KEY]: SERVER_INFO },
 });
 
-const initialize = ({ protocolVersion }: JsonObject): JsonObject => ({
+const initialize = ({ protocolVersion }: JsonRecord): JsonRecord => ({
   protocolVersion: negotiate(protocolVersion),
   capabilities: CAPABILITIES,
   serverInfo: SERVER_INFO,
   instructions: INSTRUCTIONS,
 });
 
-const discover = (): JsonObject => ({
+const discover = (): JsonRecord => ({
   supportedVersions: SUPPORTED_REVISIONS,
   capabilities: CAPABILITIES,
   instructions: INSTRUCTIONS,
 });
 
 /** Lists the tools that the key may call, all on one page. */
-function listTools({ cursor }: JsonObject, { scope }: McpCaller): JsonObject {
+function listTools({ cursor }: JsonRecord, { scope }: McpCaller): JsonRecord {
   if (cursor !== undefined) throw new RpcError("invalidParams", `Cannot read "cursor": the list has one page`);
   return { tools: TOOLS.filter((tool) => mayCall(tool, scope)).map(showTool) };
 }
 
-const showTool = ({ name, title, description, scope, isIdempotent }: Tool): JsonObject => ({
+const showTool = ({ name, title, description, scope, isIdempotent }: Tool): JsonRecord => ({
   name,
   title,
   description,
@@ -159,9 +159,9 @@ const showTool = ({ name, title, description, scope, isIdempotent }: Tool): Json
         },
 });
 
-async function callTool({ name, arguments: given = {} }: JsonObject, caller: McpCaller): Promise<ToolResult> {
+async function callTool({ name, arguments: given = {} }: JsonRecord, caller: McpCaller): Promise<ToolResult> {
   if (typeof name !== "string") throw new RpcError("invalidParams", `Cannot read "name": expected a text`);
-  if (!isObject(given)) throw new RpcError("invalidParams", `Cannot read "arguments": expected an object`);
+  if (!isJsonRecord(given)) throw new RpcError("invalidParams", `Cannot read "arguments": expected an object`);
   const tool = TOOLS.find((one) => one.name === name);
   if (!tool) throw new RpcError("invalidParams", `Unknown tool ${JSON.stringify(name.slice(0, 60))}`);
   if (!mayCall(tool, caller.scope))
@@ -173,7 +173,7 @@ async function callTool({ name, arguments: given = {} }: JsonObject, caller: Mcp
 }
 
 /** What the assistant did wrong is a result, which it reads and corrects; what failed otherwise is thrown. */
-async function run(tool: Tool, given: JsonObject, { api }: McpCaller): Promise<ToolResult> {
+async function run(tool: Tool, given: JsonRecord, { api }: McpCaller): Promise<ToolResult> {
   try {
     const cleaner = createCleaner();
     const { data, leftOut = [] } = await tool.run({ api, cleaner, args: check(tool.input, given) as never });

@@ -1,6 +1,6 @@
 /** The revisions of the protocol that the server speaks, and how a message says which one it is of. */
 
-import { isObject, type Message, RpcError } from "./json_rpc.ts";
+import { isJsonRecord, type Message, RpcError } from "./json_rpc.ts";
 
 /** Each request stands for itself: no `initialize`, and the revision is in the request. */
 const STATELESS_REVISION = "2026-07-28";
@@ -21,13 +21,9 @@ const CAPABILITIES_KEY = `${META}clientCapabilities`;
 
 const VERSION_HEADER = "MCP-Protocol-Version";
 
-/** Revisions are dates, so they are in the order of texts. */
-const isStateless = (version: string | null): boolean =>
-  version !== null && /^\d{4}-\d{2}-\d{2}$/.test(version) && version >= STATELESS_REVISION;
-
 const metaOf = ({ params }: Message): Record<string, unknown> => {
   const meta = params["_meta"];
-  return isObject(meta) ? meta : {};
+  return isJsonRecord(meta) ? meta : {};
 };
 
 /** Whether a message carries the revision within, as those of the stateless revision do. */
@@ -47,10 +43,10 @@ function mismatch(message: string): never {
 export function eraOf(message: Message, header: ReadHeader): Era {
   const named = header(VERSION_HEADER);
   if (!hasEnvelope(message)) {
-    if (isStateless(named) && message.id !== undefined)
-      throw new RpcError("invalidParams", `Missing field "params._meta.${VERSION_KEY}"`, { status: 400 });
     if (named !== null && !SUPPORTED_REVISIONS.includes(named)) unsupported(named);
-    return isStateless(named) ? "stateless" : "handshake";
+    if (named === STATELESS_REVISION && message.id !== undefined)
+      throw new RpcError("invalidParams", `Missing field "params._meta.${VERSION_KEY}"`, { status: 400 });
+    return named === STATELESS_REVISION ? "stateless" : "handshake";
   }
   requireEnvelope(message, named);
   if (message.id !== undefined) requireHeaders(message, header);
@@ -66,7 +62,7 @@ function requireEnvelope(message: Message, named: string | null): void {
   if (named !== null && named !== version)
     mismatch(`The header ${VERSION_HEADER} does not say what the message says: ${version.slice(0, 40)}`);
   if (version !== STATELESS_REVISION) unsupported(version);
-  if (!isObject(capabilities)) return refuse(CAPABILITIES_KEY, "an object");
+  if (!isJsonRecord(capabilities)) return refuse(CAPABILITIES_KEY, "an object");
 }
 
 /** In this revision headers repeat the message, so that proxies need not read it. */

@@ -2,7 +2,7 @@
 
 import type * as v from "valibot";
 import type { NamedScope } from "../schema/keys.ts";
-import type { JsonObject } from "./json_rpc.ts";
+import type { JsonRecord } from "./json_rpc.ts";
 import type { Cleaner } from "./untrusted.ts";
 
 export type QueryValues = Record<string, string | number | undefined>;
@@ -17,7 +17,7 @@ export type ProjectApi = {
 export type ToolContext<Arguments> = { api: ProjectApi; args: Arguments; cleaner: Cleaner };
 
 /** What a tool answers: its data, and what it has left out of them on purpose. */
-export type ToolAnswer = { data: JsonObject; leftOut?: readonly string[] };
+export type ToolAnswer = { data: JsonRecord; leftOut?: readonly string[] };
 
 type InputSchema = v.StrictObjectSchema<v.ObjectEntries, undefined>;
 

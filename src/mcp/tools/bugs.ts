@@ -10,7 +10,7 @@ import { type Tool, tool } from "../tool.ts";
 const MAX_HISTORY = 10;
 const MAX_GROUPING = 3;
 
-export const bugReports: Tool = tool(
+export const bugReportsTool: Tool = tool(
   {
     name: "bug_reports",
     title: "Bug reports",

@@ -10,7 +10,7 @@ import type { ListPage } from "../../schema/page.ts";
 import { showExecution } from "../shown.ts";
 import { type Tool, tool } from "../tool.ts";
 
-export const listExecutions: Tool = tool(
+export const listExecutionsTool: Tool = tool(
   {
     name: "list_executions",
     title: "List executions",
@@ -45,7 +45,7 @@ export const listExecutions: Tool = tool(
 
 const LISTED = 15;
 
-export const compare: Tool = tool(
+export const compareTool: Tool = tool(
   {
     name: "compare",
     title: "Compare two executions",
@@ -90,7 +90,7 @@ export const compare: Tool = tool(
 const LOG_LENGTH = 5_000;
 const MAX_ERROR_LINES = 10;
 
-export const getLog: Tool = tool(
+export const getLogTool: Tool = tool(
   {
     name: "get_log",
     title: "Log of a task",

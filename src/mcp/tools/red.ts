@@ -7,7 +7,7 @@ import type { ExecutionFailures } from "../../schema/failures.ts";
 import { blameCountWords } from "../../wording/blame.ts";
 import { counted } from "../../wording/numbers.ts";
 import { branchSentence } from "../../wording/why.ts";
-import type { JsonObject } from "../json_rpc.ts";
+import type { JsonRecord } from "../json_rpc.ts";
 import { showCause, showExecution } from "../shown.ts";
 import { type Tool, tool } from "../tool.ts";
 import type { Cleaner } from "../untrusted.ts";
@@ -16,7 +16,7 @@ import { findWhy, isRed, type Why } from "../why.ts";
 const CAUSES = 10;
 const MAX_CAUSES = 25;
 
-function showState({ state }: Why, cleaner: Cleaner): JsonObject {
+function showState({ state }: Why, cleaner: Cleaner): JsonRecord {
   if (!state) return {};
   const red = state.tasks.filter(({ status }) => status !== "passed");
   return {
@@ -36,7 +36,7 @@ function furtherCauses({ causeCount, causes, executionId }: ExecutionFailures): 
   return more > 0 ? [`${counted(more, "more cause")}: call get_failures with executionId ${executionId}`] : [];
 }
 
-export const whyIsItRed: Tool = tool(
+export const whyIsItRedTool: Tool = tool(
   {
     name: "why_is_it_red",
     title: "Why is it red?",
@@ -75,7 +75,7 @@ export const whyIsItRed: Tool = tool(
   },
 );
 
-export const getFailures: Tool = tool(
+export const getFailuresTool: Tool = tool(
   {
     name: "get_failures",
     title: "Failures of an execution",

@@ -16,7 +16,7 @@ async function findTests(api: ProjectApi, { testCaseId, name }: { testCaseId?: s
   return (await api.get<ListPage<TestCase>>("/test-cases", { q: name, limit: CANDIDATES })).data;
 }
 
-export const testHistory: Tool = tool(
+export const testHistoryTool: Tool = tool(
   {
     name: "test_history",
     title: "History of a test",
@@ -57,7 +57,7 @@ export const testHistory: Tool = tool(
   },
 );
 
-export const flakyTests: Tool = tool(
+export const flakyTestsTool: Tool = tool(
   {
     name: "flaky_tests",
     title: "Flaky tests",

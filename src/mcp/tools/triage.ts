@@ -8,7 +8,7 @@ import { testCasesPatch } from "../../schema/test_cases.ts";
 import { showBug, showExecution } from "../shown.ts";
 import { type Tool, tool } from "../tool.ts";
 
-export const quarantine: Tool = tool(
+export const quarantineTool: Tool = tool(
   {
     name: "quarantine",
     title: "Quarantine tests",
@@ -29,7 +29,7 @@ export const quarantine: Tool = tool(
   },
 );
 
-export const triageBug: Tool = tool(
+export const triageBugTool: Tool = tool(
   {
     name: "triage_bug",
     title: "Change a bug report",
@@ -46,7 +46,7 @@ export const triageBug: Tool = tool(
   },
 );
 
-export const rerunFailed: Tool = tool(
+export const rerunFailedTool: Tool = tool(
   {
     name: "rerun_failed",
     title: "Run the failed tasks again",
