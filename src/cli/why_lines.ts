@@ -5,7 +5,7 @@ import type { Cause } from "../schema/failures.ts";
 import { isRed, type Why } from "../mcp/why.ts";
 import { caseTitle } from "../wording/case_title.ts";
 import { counted } from "../wording/numbers.ts";
-import { branchSentence, causeFacts, causeTitle } from "../wording/why.ts";
+import { branchSentence, causeFacts, causeTitle, noExecution } from "../wording/why.ts";
 import { toPlainLine } from "./output.ts";
 
 export const MAX_LINES = 40;
@@ -30,7 +30,7 @@ export function whyLines(why: Why, { hasColours, columns }: Layout): string[] {
   };
   const { state, execution, failures, running } = why;
   const sentence = state && branchSentence(state);
-  if (!execution || !failures) return [line(0, sentence ?? "There is no execution yet")];
+  if (!execution || !failures) return [line(0, sentence ?? noExecution(state ? "branch" : "pull request"))];
   const style = isRed(why) ? "red" : "green";
   const head = [
     ...(sentence ? [line(0, sentence, style)] : []),

@@ -22,6 +22,9 @@ export function branchSentence({ branch, state, tasks }: BranchStateAnswer): str
   return `${branch} is red: ${named.join(", ")}${more > 0 ? ` and ${counted(more, "more task")}` : ""}`;
 }
 
+/** Says that a branch, or a pull request, has no execution. */
+export const noExecution = (of: "branch" | "pull request"): string => `There is no execution of this ${of}`;
+
 /** Returns the blame of a failure as people read it: "new", "failing on the default branch too". */
 export function blamePhrase(word: string | null): string | null {
   const blame = (Object.keys(BLAME_LISTS) as Blame[]).find((one) => WORD_OF[one] === word);

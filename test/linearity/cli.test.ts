@@ -10,6 +10,7 @@ import { toPlainLine, toPlainLines, withoutWorkflowCommands } from "../../src/cl
 import { filesOfPlan, parsePlaywrightList } from "../../src/cli/split_files.ts";
 import { readArguments } from "../../src/cli/upload_options.ts";
 import { parseOptions, readSeconds, require as requireOption } from "../../src/cli/usage.ts";
+import { whyLines } from "../../src/cli/why_lines.ts";
 import { FEW_TEXTS, testLinearity } from "./growth.ts";
 
 const failureOf = (text: string) => ({ suite: text, name: text, file: text, line: 1, message: text, blame: "new" });
@@ -113,6 +114,16 @@ testLinearity(
       parseOptions: (text) => attempt(() => parseOptions([text, `--${text}`], ["task"])),
       readSeconds: (text) => attempt(() => readSeconds("a", text)),
       require: (text) => requireOption({ a: text }, "a"),
+    },
+    "why.ts": { why: null },
+    "why_lines.ts": {
+      whyLines: (text) => {
+        const failure = { taskSlug: text, suite: text, name: text, file: text, owner: text, reason: text };
+        const cause = { message: text, stack: text, bugReport: null, failed: 2, failures: [failure, failure] };
+        const execution = { key: text, branch: text, commit: text, pullRequest: text, url: text };
+        const failures = { headline: text, causes: [cause], causeCount: 2 };
+        whyLines({ state: null, execution, failures, running: null } as never, { hasColours: true, columns: 80 });
+      },
     },
     "wrapped_command.ts": { listenForStop: null, runCommand: null },
   },

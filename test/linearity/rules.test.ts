@@ -102,6 +102,7 @@ testLinearity("rules", {
   },
   "drawn_name.ts": { isPlainName, plainName },
   "duration.ts": { startOf: null, timesOf: null },
+  "explained_execution.ts": { explainedExecution: null },
   "fingerprint.ts": {
     caseFingerprint: (text) => caseFingerprint({ ...failureOf(text), testCase: 1 }),
     executionOutageFingerprint: null,

@@ -10,6 +10,7 @@ import { toNotice } from "../../src/wording/notification.ts";
 import { executionReason, taskLine, taskReason } from "../../src/wording/reasons.ts";
 import { toRunLine } from "../../src/wording/run_line.ts";
 import { singleLine } from "../../src/wording/single_line.ts";
+import { blamePhrase, causeTitle, ownerWords } from "../../src/wording/why.ts";
 import { testLinearity } from "./growth.ts";
 
 const caseOf = (text: string) => ({ suite: text, name: text, file: text });
@@ -101,4 +102,15 @@ testLinearity("wording", {
   },
   "single_line.ts": { singleLine },
   "task.ts": { redTaskWords: null, taskHeadline: null },
+  "why.ts": {
+    blamePhrase,
+    branchSentence: null,
+    bugWords: null,
+    causeFacts: null,
+    causeTitle: (text) =>
+      causeTitle({ message: text, stack: text, failed: 1, failures: [{ suite: text, name: text }] } as never),
+    noExecution: null,
+    ownerWords: (text) => ownerWords([text, text]),
+    sinceWords: null,
+  },
 });

@@ -135,7 +135,7 @@ describe("somebody else's project", () => {
     for (const { result } of answers) expect(result.isError).toBe(true);
     expect(await call("why_is_it_red", {}, rival.key)).toMatchObject({
       red: false,
-      summary: "There is no execution yet",
+      summary: "There is no execution of this branch",
     });
     expect((await call("list_executions", {}, rival.key)).executions).toEqual([]);
     expect((await call("flaky_tests", {}, rival.key)).tests).toEqual([]);

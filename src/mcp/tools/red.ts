@@ -6,7 +6,7 @@ import { refuse } from "../../schema/refusal.ts";
 import type { ExecutionFailures } from "../../schema/failures.ts";
 import { blameCountWords } from "../../wording/blame.ts";
 import { counted } from "../../wording/numbers.ts";
-import { branchSentence } from "../../wording/why.ts";
+import { branchSentence, noExecution } from "../../wording/why.ts";
 import type { JsonRecord } from "../json_rpc.ts";
 import { showCause, showExecution } from "../shown.ts";
 import { type Tool, tool } from "../tool.ts";
@@ -57,7 +57,9 @@ export const whyIsItRedTool: Tool = tool(
     const why = await findWhy(api, args, CAUSES);
     const { execution, failures, running } = why;
     if (!execution || !failures)
-      return { data: { red: false, summary: "There is no execution yet", ...showState(why, cleaner) } };
+      return {
+        data: { red: false, summary: noExecution(why.state ? "branch" : "pull request"), ...showState(why, cleaner) },
+      };
     return {
       data: {
         red: isRed(why),

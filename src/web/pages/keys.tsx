@@ -27,6 +27,9 @@ const SCOPE_DESCRIPTIONS: Record<NamedScope, string> = {
   triage: "can read everything, change tests and bugs, and rerun executions",
 };
 
+/** The scopes of keys that are made for assistants. */
+const ASSISTANT_SCOPES: readonly string[] = ["read", "triage"];
+
 const NOTICES = {
   revoked: "Key revoked, including the keys of runners that were started with it.",
   shown: "The key was shown once. If you did not copy it, revoke it and create a new one.",
@@ -229,6 +232,16 @@ export const keys: Page[] = [
           {"\n"}ASSAY_PROJECT={project.id}
           {"\n"}ASSAY_KEY={key}
         </pre>
+        {ASSISTANT_SCOPES.includes(fields.scope) ? (
+          <>
+            <h2>
+              For an assistant <small>Claude Code; others take the same address and header</small>
+            </h2>
+            <pre data-copy>
+              {"\n"}claude mcp add --transport http assay {publicUrl}/mcp --header "Authorization: Bearer {key}"
+            </pre>
+          </>
+        ) : null}
         <p class="actions">
           <a class="button" href={`/projects/${project.id}/settings/keys`}>
             Back to named keys
