@@ -53,9 +53,9 @@ const cutText = (text: string, bytes: number): string =>
 
 /**
  * Makes the result of a tool from its data. What is too large loses the ends of its longest lists first, then those of its
- * longest texts; `leftOut` of the data says so. A page that has lost items has no `nextCursor`, which would skip them.
+ * longest texts; `leftOut` of the data says so, with `hint` for how to get the rest. A page that has lost items has no `nextCursor`, which would skip them.
  */
-export function fit(given: JsonRecord, leftOut: readonly string[]): ToolResult {
+export function fit(given: JsonRecord, leftOut: readonly string[], hint = "ask for fewer at a time"): ToolResult {
   const data = structuredClone(given);
   const lost = new Map<string, { shown: number; of: number }>();
   let cutTexts = 0;
@@ -80,7 +80,7 @@ export function fit(given: JsonRecord, leftOut: readonly string[]): ToolResult {
   if (lost.size > 0 && "nextCursor" in data) delete data["nextCursor"];
   const statements = [
     ...leftOut,
-    ...[...lost].map(([path, { shown, of }]) => `${path}: ${shown} of ${of} fit; ask for fewer, or for one of them`),
+    ...[...lost].map(([path, { shown, of }]) => `${path}: ${shown} of ${of} fit; ${hint}`),
     ...(cutTexts > 0 ? [`${cutTexts} more texts were shortened`] : []),
   ];
   return toResult({ ...data, leftOut: toStatements(statements) });

@@ -176,9 +176,9 @@ async function callTool({ name, arguments: given = {} }: JsonRecord, caller: Mcp
 async function run(tool: Tool, given: JsonRecord, { api }: McpCaller): Promise<ToolResult> {
   try {
     const cleaner = createCleaner();
-    const { data, leftOut = [] } = await tool.run({ api, cleaner, args: check(tool.input, given) as never });
+    const { data, leftOut = [], hint } = await tool.run({ api, cleaner, args: check(tool.input, given) as never });
     const cut = cleaner.cut();
-    return fit({ notice: UNTRUSTED_NOTICE, ...data }, [...leftOut, ...(cut === undefined ? [] : [cut])]);
+    return fit({ notice: UNTRUSTED_NOTICE, ...data }, [...leftOut, ...(cut === undefined ? [] : [cut])], hint);
   } catch (error) {
     const isMistake =
       error instanceof Refusal || (error instanceof Problem && ["VALIDATION_ERROR", "NOT_FOUND"].includes(error.code));

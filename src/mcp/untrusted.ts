@@ -1,6 +1,7 @@
 /** Keeps words of others apart: names, messages and logs of tests stand below `untrusted`, cleaned and cut. */
 
 import { stripAnsi } from "../rules/ansi.ts";
+import type { JsonRecord } from "./json_rpc.ts";
 
 /** What every answer says of its texts. */
 export const UNTRUSTED_NOTICE =
@@ -43,17 +44,22 @@ export function createCleaner() {
   return {
     text,
 
-    /** Splits a record: the named fields hold no words of others and stay; the others come below `untrusted`. */
-    split<const Record extends object, Name extends keyof Record>(
-      record: Record,
+    /**
+     * Splits a record: the named fields hold no words of others and stay; the others come below `untrusted`. What is null is
+     * left out.
+     */
+    split<const Fields extends object, Name extends keyof Fields>(
+      record: Fields,
       trusted: readonly Name[],
-    ): Pick<Record, Name> & { untrusted: { [name: string]: unknown } } {
-      const entries = Object.entries(record);
+    ): Partial<Pick<Fields, Name>> & { untrusted?: JsonRecord } {
+      const known = Object.entries(record).filter(([, value]) => value !== null && value !== undefined);
       const isTrusted = (name: string) => (trusted as readonly string[]).includes(name);
-      const own = Object.fromEntries(entries.filter(([name]) => isTrusted(name)));
-      const others = entries.filter(([name, value]) => !isTrusted(name) && value !== null);
-      const untrusted = Object.fromEntries(others.map(([name, value]) => [name, clean(value)]));
-      return { ...(own as Pick<Record, Name>), untrusted };
+      const own = Object.fromEntries(known.filter(([name]) => isTrusted(name)));
+      const others = known.filter(([name]) => !isTrusted(name)).map(([name, value]) => [name, clean(value)]);
+      return {
+        ...(own as Partial<Pick<Fields, Name>>),
+        ...(others.length === 0 ? {} : { untrusted: Object.fromEntries(others) as JsonRecord }),
+      };
     },
 
     /** Returns what has been cut so far, as a sentence; undefined if nothing has been. */

@@ -1,6 +1,7 @@
 /** Answers the requests of assistants: the Model Context Protocol on top of the API, with its keys, scopes and rate limit. */
 
 import { readBody } from "../http/body.ts";
+import { createDeadlines } from "../http/deadline.ts";
 import { decodeText } from "../http/input.ts";
 import { answerMcp, type McpCaller } from "../mcp/protocol.ts";
 import type { ProjectApi, QueryValues } from "../mcp/tool.ts";
@@ -21,6 +22,9 @@ export const MCP = "/mcp";
 /** A message is a handful of fields. */
 const MAX_BODY_BYTES = 65_536;
 const MAX_BODY_SECONDS = 30;
+/** A tool asks the API several times, and a batch has several tools. */
+const DEADLINE_SECONDS = 60;
+const SPARE_SECONDS = 30;
 
 export type McpOptions = {
   /** Without a trailing slash. */
@@ -31,6 +35,7 @@ export type McpRecords = { readAddress: ReadClientAddress; recordRequest: Record
 
 export function createMcpRequests({ publicUrl }: McpOptions, { readAddress, recordRequest, api }: McpRecords) {
   const { authentication } = api;
+  const deadlines = createDeadlines();
   const { origin: ownOrigin } = new URL(publicUrl);
 
   /** The API of the caller's project; its routes check access, scope and input as for a request of its own. */
@@ -47,7 +52,7 @@ export function createMcpRequests({ publicUrl }: McpOptions, { readAddress, reco
   }
 
   async function answer(incoming: IncomingRequest, progress: CallerProgress): Promise<Reply> {
-    const { request } = incoming;
+    const { request, connection } = incoming;
     requireHost(incoming);
     requireAsSent(incoming);
     // The protocol asks for this status: clients take anything else for a failure.
@@ -66,7 +71,12 @@ export function createMcpRequests({ publicUrl }: McpOptions, { readAddress, reco
         for (let count = 0; count < requests; count++) authentication.countAgain(caller, progress);
       },
     };
-    const { status, body } = await answerMcp(text, (name) => request.headers.get(name), mcpCaller);
+    connection.allowSeconds(DEADLINE_SECONDS + SPARE_SECONDS);
+    const { status, body } = await deadlines.within(
+      DEADLINE_SECONDS,
+      () => answerMcp(text, (name) => request.headers.get(name), mcpCaller),
+      () => void (progress.expired = true),
+    );
     if (!progress.provedLive) await authentication.requireLive(caller, progress);
     return body === undefined ? new Reply(status, null, null) : json(status, body);
   }

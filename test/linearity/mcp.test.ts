@@ -4,7 +4,7 @@ import { fit } from "../../src/mcp/fit.ts";
 import { idOf, parseRpcText, toMessage } from "../../src/mcp/json_rpc.ts";
 import { answerMcp } from "../../src/mcp/protocol.ts";
 import { allowsBatch, eraOf, negotiate } from "../../src/mcp/revisions.ts";
-import { showBug, showCause, showExecution, showTestCase } from "../../src/mcp/shown.ts";
+import { showBug, showBugRow, showCause, showExecution, showExecutionRow, showTestCase } from "../../src/mcp/shown.ts";
 import { createCleaner } from "../../src/mcp/untrusted.ts";
 import { testLinearity } from "./growth.ts";
 
@@ -53,12 +53,14 @@ testLinearity("mcp", {
   "shown.ts": {
     showBug: (text) =>
       showBug({ title: text, description: text, labels: [text], testCaseIds: [] } as never, createCleaner()),
+    showBugRow: (text) => showBugRow({ description: text, testCaseIds: [] } as never, createCleaner()),
     showCause: (text) =>
       showCause(
         { message: text, stack: text, failed: 1, failures: [{ name: text, suite: text }], bugReport: null } as never,
         createCleaner(),
       ),
     showExecution: (text) => showExecution({ key: text, branch: text, tasks: [] } as never, createCleaner()),
+    showExecutionRow: (text) => showExecutionRow({ key: text, branch: text, tasks: [] } as never, createCleaner()),
     showTestCase: (text) => showTestCase({ name: text, suite: text, quarantine: null } as never, createCleaner()),
   },
   "tool.ts": { mayCall: null, tool: null },

@@ -4,7 +4,7 @@ import * as v from "valibot";
 import { type BugReport, type BugReportDetail, bugStatus } from "../../schema/bug_reports.ts";
 import { described, integer, text, uuid } from "../../schema/fields.ts";
 import type { ListPage } from "../../schema/page.ts";
-import { showBug } from "../shown.ts";
+import { showBug, showBugRow } from "../shown.ts";
 import { type Tool, tool } from "../tool.ts";
 
 const MAX_HISTORY = 10;
@@ -46,7 +46,7 @@ export const bugReportsTool: Tool = tool(
     }
     const { data, pagination } = await api.get<ListPage<BugReport>>("/bug-reports", { status, q, limit, cursor });
     return {
-      data: { nextCursor: pagination.cursor ?? null, bugReports: data.map((bug) => showBug(bug, cleaner)) },
+      data: { nextCursor: pagination.cursor ?? null, bugReports: data.map((bug) => showBugRow(bug, cleaner)) },
       leftOut: pagination.hasMore ? ["older bug reports: call again with nextCursor as cursor"] : [],
     };
   },

@@ -7,14 +7,15 @@ import type { Comparison } from "../../schema/comparisons.ts";
 import { type Execution, executionStatus } from "../../schema/executions.ts";
 import { branchName, described, integer, slug, text, uuid } from "../../schema/fields.ts";
 import type { ListPage } from "../../schema/page.ts";
-import { showExecution } from "../shown.ts";
+import { showExecutionRow } from "../shown.ts";
 import { type Tool, tool } from "../tool.ts";
 
 export const listExecutionsTool: Tool = tool(
   {
     name: "list_executions",
     title: "List executions",
-    description: "The executions of the project (runs of its tests in CI), newest first, with their tasks and counts.",
+    description:
+      "The executions of the project (runs of its tests in CI), newest first, with their counts and red tasks.",
     scope: "read",
     input: v.strictObject({
       branch: described(v.optional(branchName), "Only those of this branch"),
@@ -36,7 +37,7 @@ export const listExecutionsTool: Tool = tool(
     return {
       data: {
         nextCursor: pagination.cursor ?? null,
-        executions: data.map((execution) => showExecution(execution, cleaner)),
+        executions: data.map((execution) => showExecutionRow(execution, cleaner)),
       },
       leftOut: pagination.hasMore ? ["older executions: call again with nextCursor as cursor"] : [],
     };

@@ -31,10 +31,8 @@ function showState({ state }: Why, cleaner: Cleaner): JsonRecord {
   };
 }
 
-function furtherCauses({ causeCount, causes, executionId }: ExecutionFailures): string[] {
-  const more = causeCount - causes.length;
-  return more > 0 ? [`${counted(more, "more cause")}: call get_failures with executionId ${executionId}`] : [];
-}
+const furtherCauses = ({ causeCount, causes }: ExecutionFailures, hint: string): string[] =>
+  causeCount > causes.length ? [`${counted(causeCount - causes.length, "more cause")}; ${hint}`] : [];
 
 export const whyIsItRedTool: Tool = tool(
   {
@@ -60,7 +58,9 @@ export const whyIsItRedTool: Tool = tool(
       return {
         data: { red: false, summary: noExecution(why.state ? "branch" : "pull request"), ...showState(why, cleaner) },
       };
+    const hint = `call get_failures with executionId ${execution.id}`;
     return {
+      hint,
       data: {
         red: isRed(why),
         summary:
@@ -72,7 +72,7 @@ export const whyIsItRedTool: Tool = tool(
         causeCount: failures.causeCount,
         causes: failures.causes.map((cause) => showCause(cause, cleaner)),
       },
-      leftOut: furtherCauses(failures),
+      leftOut: furtherCauses(failures, hint),
     };
   },
 );

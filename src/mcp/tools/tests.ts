@@ -66,7 +66,7 @@ export const flakyTestsTool: Tool = tool(
     scope: "read",
     input: v.strictObject({
       task: described(v.optional(text(200)), "Only those of this task"),
-      limit: described(v.optional(integer(1, 50), 15), "How many tests to answer"),
+      limit: described(v.optional(integer(1, 50), 10), "How many tests to answer"),
       cursor: described(v.optional(v.string()), "nextCursor of the page before, with the same filters"),
     }),
   },
