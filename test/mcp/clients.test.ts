@@ -131,11 +131,10 @@ test("a client that looks for OAuth first finds none, and goes on with its key",
     "/.well-known/oauth-authorization-server",
     "/.well-known/openid-configuration",
   ]) {
-    const response = await fetch(`${url}${path}`, { headers: { accept: "application/json" } });
-    expect([path, response.status, await response.json()]).toEqual([
-      path,
-      404,
-      { error: { code: "NOT_FOUND", message: expect.any(String) } },
-    ]);
+    for (const accept of ["application/json", "*/*"]) {
+      const response = await fetch(`${url}${path}`, { headers: { accept } });
+      const body = { error: { code: "NOT_FOUND", message: expect.any(String) } };
+      expect([path, response.status, await response.json()]).toEqual([path, 404, body]);
+    }
   }
 });

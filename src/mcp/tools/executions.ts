@@ -90,6 +90,8 @@ export const compareTool: Tool = tool(
 /** Maximum number of characters of a log in one answer, and of lines that report an error. */
 const LOG_LENGTH = 5_000;
 const MAX_ERROR_LINES = 10;
+/** How many characters before the answered part are searched for errors. */
+const SEARCHED_LENGTH = 200_000;
 
 export const getLogTool: Tool = tool(
   {
@@ -114,7 +116,10 @@ export const getLogTool: Tool = tool(
     const log = stripAnsi(await api.getText(path, { shard }));
     const end = Math.max(0, log.length - skipFromEnd);
     const start = Math.max(0, end - LOG_LENGTH);
-    const lines = log.slice(0, start).split("\n").filter(isErrorLine);
+    const lines = log
+      .slice(Math.max(0, start - SEARCHED_LENGTH), start)
+      .split("\n")
+      .filter(isErrorLine);
     return {
       data: {
         executionId,
