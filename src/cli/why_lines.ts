@@ -1,4 +1,4 @@
-/** Lays out the answer of `assay why` for a terminal: at most forty lines, in which words of others are text and nothing else. */
+/** Lays out the answer of `assay why` for a terminal: at most forty lines, in which untrusted text is no command. */
 
 import type { Execution } from "../schema/executions.ts";
 import type { Cause } from "../schema/failures.ts";

@@ -32,12 +32,12 @@ import { mayCall, type ProjectApi, type Tool } from "./tool.ts";
 import { TOOLS } from "./tools.ts";
 import { createCleaner, UNTRUSTED_NOTICE } from "./untrusted.ts";
 
-/** Whom a request is from, and what it may do. */
+/** The key of a request: what it may do, and the API of its project. */
 export type McpCaller = {
   /** The scope of the key; null: the project's own. */
   scope: string | null;
   api: ProjectApi;
-  /** Counts so many requests more against the key's rate limit. Throws where there is no room for them. */
+  /** Counts further requests against the key's rate limit. Throws if the limit is reached. */
   count: (requests: number) => void;
 };
 

@@ -1,4 +1,4 @@
-/** What tools show of executions, causes, test cases and bugs: each record with the words of others below `untrusted`. */
+/** What tools show of executions, causes, test cases and bugs: each record with untrusted text below `untrusted`. */
 
 import { ownFrames } from "../rules/stack.ts";
 import { stripAnsi } from "../rules/ansi.ts";

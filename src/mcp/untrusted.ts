@@ -1,4 +1,4 @@
-/** Keeps words of others apart: names, messages and logs of tests stand below `untrusted`, cleaned and cut. */
+/** Separates untrusted text: names, messages and logs of tests stand below `untrusted`, cleaned and cut. */
 
 import { stripAnsi } from "../rules/ansi.ts";
 import type { JsonRecord } from "./json_rpc.ts";
@@ -45,7 +45,7 @@ export function createCleaner() {
     text,
 
     /**
-     * Splits a record: the named fields hold no words of others and stay; the others come below `untrusted`. What is null is
+     * Splits a record: the named fields hold no untrusted text and stay; the others come below `untrusted`. What is null is
      * left out.
      */
     split<const Fields extends object, Name extends keyof Fields>(

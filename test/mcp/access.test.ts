@@ -66,6 +66,26 @@ describe("a key", () => {
     expect((await request("tools/list", {}, own.key)).status).toBe(200);
   });
 
+  test("that is revoked meanwhile has written what was answered, and nothing else", async () => {
+    const { bugReportId } = await createRed(own);
+    const { id, key } = await addKey("triage");
+    const calls = Array.from({ length: 30 }, (_, index) =>
+      request("tools/call", { name: "triage_bug", arguments: { bugReportId, title: `title ${index}` } }, key),
+    );
+    await calls[0];
+    await ask(`DELETE /projects/${own.project}/keys/${id}`, { key: own.key });
+    const written = async () => {
+      const entries = await selectAuditEntries(database.pool, acme.team, { limit: 1_000 });
+      return entries.filter(({ actor, action }) => actor === `key ${key.slice(0, 17)}` && action === "bug.changed")
+        .length;
+    };
+    const afterRevocation = await written();
+    const answers = await Promise.all(calls);
+    const done = answers.filter(({ status, body }) => status === 200 && body.result.structuredContent);
+    for (const answer of answers) if (!done.includes(answer)) expect(answer.status).toBe(401);
+    expect([done.length, await written()]).toEqual([afterRevocation, afterRevocation]);
+  });
+
   test("of a scope that reads neither lists nor calls the tools that write", async () => {
     const { bugReportId } = await createRed(own);
     for (const scope of ["read", "upload", "run"]) {
