@@ -102,7 +102,17 @@ export const showBugRow = ({ description, ...bug }: BugReport, cleaner: Cleaner)
 
 export const showBug = ({ testCaseIds, ...bug }: BugReport, cleaner: Cleaner) => ({
   ...cleaner.split(bug, [
-    ...(["id", "number", "status", "severity", "source", "occurrences", "firstSeenAt", "lastSeenAt"] as const),
+    ...([
+      "id",
+      "number",
+      "status",
+      "severity",
+      "source",
+      "occurrences",
+      "impact",
+      "firstSeenAt",
+      "lastSeenAt",
+    ] as const),
     ...([
       "firstExecutionId",
       "lastExecutionId",

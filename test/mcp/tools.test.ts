@@ -157,6 +157,15 @@ describe("get_log", () => {
 });
 
 describe("bug_reports", () => {
+  test("lists them sorted, page by page", async () => {
+    await upload("pff");
+    const list = async (args: object) => await call("bug_reports", { sort: "impact", limit: 1, ...args }, key);
+    const first = await list({});
+    const second = await list({ cursor: first.nextCursor });
+    expect([first, second].map(({ bugReports }) => bugReports[0].number).sort()).toEqual([1, 2]);
+    expect([first.leftOut.length, second.nextCursor]).toEqual([1, null]);
+  });
+
   test("answers one of them with the reasons for its grouping and its history", async () => {
     const { bugReports } = await upload("pf");
     const found = await call("bug_reports", { bugReportId: bugReports[0].id }, key);

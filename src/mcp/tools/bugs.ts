@@ -1,7 +1,7 @@
 /** The tool about bug reports. */
 
 import * as v from "valibot";
-import { type BugReport, type BugReportDetail, bugStatus } from "../../schema/bug_reports.ts";
+import { type BugReport, type BugReportDetail, bugReportFilter, bugStatus } from "../../schema/bug_reports.ts";
 import { described, integer, text, uuid } from "../../schema/fields.ts";
 import type { ListPage } from "../../schema/page.ts";
 import { showBug, showBugRow } from "../shown.ts";
@@ -15,18 +15,19 @@ export const bugReportsTool: Tool = tool(
     name: "bug_reports",
     title: "Bug reports",
     description:
-      "The bug reports of the project, newest first: failures that are one bug, with status, severity, assignee and occurrences. " +
+      "The bug reports of the project, newest first or sorted: failures that are one bug, with status, severity, assignee and occurrences. " +
       "With bugReportId one of them, with why its failures were grouped and the changes of its status.",
     scope: "read",
     input: v.strictObject({
       bugReportId: described(v.optional(uuid), "One bug report, in place of the list"),
       status: described(v.optional(bugStatus), "Only those of this status"),
+      sort: bugReportFilter.entries.sort,
       text: described(v.optional(text(200)), "Only those with this text in title or description"),
       limit: described(v.optional(integer(1, 50), 10), "How many bug reports to answer"),
       cursor: described(v.optional(v.string()), "nextCursor of the page before, with the same filters"),
     }),
   },
-  async ({ api, args: { bugReportId, status, text: q, limit, cursor }, cleaner }) => {
+  async ({ api, args: { bugReportId, text: q, ...filter }, cleaner }) => {
     if (bugReportId !== undefined) {
       const { grouping, history, mergedInto, ...bug } = await api.get<BugReportDetail>(`/bug-reports/${bugReportId}`);
       return {
@@ -44,10 +45,10 @@ export const bugReportsTool: Tool = tool(
         ],
       };
     }
-    const { data, pagination } = await api.get<ListPage<BugReport>>("/bug-reports", { status, q, limit, cursor });
+    const { data, pagination } = await api.get<ListPage<BugReport>>("/bug-reports", { ...filter, q });
     return {
       data: { nextCursor: pagination.cursor ?? null, bugReports: data.map((bug) => showBugRow(bug, cleaner)) },
-      leftOut: pagination.hasMore ? ["older bug reports: call again with nextCursor as cursor"] : [],
+      leftOut: pagination.hasMore ? ["more bug reports: call again with nextCursor as cursor"] : [],
     };
   },
 );
