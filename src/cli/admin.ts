@@ -4,11 +4,14 @@ import * as v from "valibot";
 import { readConfig } from "../config.ts";
 import { admitUser, createUser, resetPassword } from "../operations/people/accounts.ts";
 import { generateNamedKey, generateProjectKey, generateTeamKey, revokeKeyById } from "../operations/people/keys.ts";
+import { addTrustRule, removeTrustRule } from "../operations/people/trust_rules.ts";
 import { forgetSecretKey } from "../operations/projects/secret_key.ts";
 import { email, newPassword, personName, type Role, role } from "../schema/accounts.ts";
 import { COMMAND_LINE } from "../schema/audit.ts";
 import { text, uuid } from "../schema/fields.ts";
+import { Refusal } from "../schema/refusal.ts";
 import { keyDays, type NamedScope, namedScope } from "../schema/keys.ts";
+import { DEFAULT_ISSUERS, newTrustRule, type TrustKind } from "../schema/trust_rules.ts";
 import { createPasswords } from "../secrets/passwords.ts";
 import { selectAccountsOfTeam } from "../store/accounts.ts";
 import { insertAuditEntry } from "../store/audit.ts";
@@ -16,7 +19,15 @@ import type { Tx } from "../database/connect.ts";
 import { selectKeys } from "../store/keys.ts";
 import { migrate } from "../database/migrate.ts";
 import { openExistingDatabase } from "../database/open.ts";
-import { insertProject, insertTeam, selectProjects, selectTeamExists, selectTeams } from "../store/projects.ts";
+import {
+  insertProject,
+  insertTeam,
+  selectProject,
+  selectProjects,
+  selectTeamExists,
+  selectTeams,
+} from "../store/projects.ts";
+import { selectProjectOfTrustRule, selectTrustRules } from "../store/trust_rules.ts";
 import { askPassword } from "./terminal.ts";
 import { toJsonLine, toPlainLine } from "./output.ts";
 import { parseOptions, require, UsageError } from "./usage.ts";
@@ -31,6 +42,12 @@ export const ADMIN_USAGE = `  admin list-teams
   admin generate-key --team ID [--name NAME]    create an additional team key
   admin list-keys --team ID
   admin revoke-key --id ID
+  admin trust-ci --project ID --kind github|gitlab --repository-id N [--owner-id N] [--repository NAME]
+                 [--events LIST] [--refs LIST] [--issuer URL] [--keys FILE]
+                                                let CI jobs of a repository upload without a stored key; github needs
+                                                --owner-id; lists have commas; FILE is a JSON Web Key Set
+  admin list-trusted-ci --project ID
+  admin untrust-ci --id ID                      remove a trust rule and revoke the keys of its jobs
   admin list-users --team ID
   admin create-user --email ADDRESS --team ID [--name NAME] [--role owner|member|viewer] [--password TEXT]
                                                 create an account and add it to a team (default role: member); prompts for the password
@@ -78,7 +95,7 @@ async function passwordHash(values: Values): Promise<string> {
   return await createPasswords().hash(parsed.output);
 }
 
-function missing(what: "team" | "project" | "key" | "account", id: string): never {
+function missing(what: "team" | "project" | "key" | "account" | "trust rule", id: string): never {
   throw new Error(`No such ${what}: "${id}"`);
 }
 
@@ -94,6 +111,46 @@ function generateNamed(project: string, values: Values): Work {
   const wanted = { name, scope, expiresInDays: days?.output };
   return async (sql) => (await generateNamedKey(sql, project, wanted, COMMAND_LINE)) ?? missing("project", project);
 }
+
+const RULE_FIELDS: Record<string, string> = { repositoryId: "repository-id", ownerId: "owner-id" };
+const toList = (text: string | undefined) =>
+  text
+    ?.split(",")
+    .map((item) => item.trim())
+    .filter((item) => item !== "");
+
+async function trustCi(values: Values): Promise<Work> {
+  const project = id(values, "project");
+  const kind = require(values, "kind");
+  const given = {
+    kind,
+    issuer: values["issuer"] ?? DEFAULT_ISSUERS[kind as TrustKind] ?? "",
+    repositoryId: require(values, "repository-id"),
+    ownerId: values["owner-id"],
+    repository: values["repository"],
+    events: toList(values["events"]),
+    refs: toList(values["refs"]),
+    keys: values["keys"] === undefined ? undefined : await Bun.file(values["keys"]).text(),
+  };
+  const parsed = v.safeParse(
+    newTrustRule,
+    Object.fromEntries(Object.entries(given).filter(([, field]) => field !== undefined)),
+  );
+  if (!parsed.success) {
+    const { path, message } = parsed.issues[0];
+    const name = String(path?.[0]?.key ?? "kind");
+    throw new UsageError(`--${RULE_FIELDS[name] ?? name}: ${message}`);
+  }
+  return async (sql) => ({
+    id: await addTrustRule(sql, project, parsed.output, COMMAND_LINE).catch(orMissing(project)),
+  });
+}
+
+const orMissing =
+  (project: string) =>
+  (error: unknown): never => {
+    throw error instanceof Refusal && error.kind === "absent" ? missing("project", project) : error;
+  };
 
 /** Options are read before the database is opened: a wrong command line costs nothing. */
 const COMMANDS: Record<string, Command> = {
@@ -164,6 +221,32 @@ const COMMANDS: Record<string, Command> = {
         id: key,
         revokedAt: (await revokeKeyById(sql, key, COMMAND_LINE)) ?? missing("key", key),
       });
+    },
+  },
+  "trust-ci": {
+    options: ["project", "kind", "repository-id", "owner-id", "repository", "events", "refs", "issuer", "keys"],
+    run: trustCi,
+  },
+  "list-trusted-ci": {
+    options: ["project"],
+    run: (values) => {
+      const project = id(values, "project");
+      return async (sql) => {
+        if (!(await selectProject(sql, project))) missing("project", project);
+        const rules = await selectTrustRules(sql, project);
+        return { data: rules.map(({ keys, ...rule }) => ({ ...rule, keys: keys?.length ?? null })) };
+      };
+    },
+  },
+  "untrust-ci": {
+    options: ["id"],
+    run: (values) => {
+      const rule = id(values, "id");
+      return async (sql) => {
+        const project = (await selectProjectOfTrustRule(sql, rule)) ?? missing("trust rule", rule);
+        await removeTrustRule(sql, project, rule, COMMAND_LINE);
+        return { id: rule, removed: true };
+      };
     },
   },
   "list-users": {
