@@ -71,7 +71,20 @@ const MAY_IMPORT: Record<string, string[]> = {
 
 /** Files that their neighbours in the folder may import; elsewhere neighbours are strangers. */
 const SHARED: Record<string, string[]> = {
-  cli: ["annotations", "ci", "client", "machine", "output", "split_files", "split_request", "terminal", "usage"],
+  cli: [
+    "admin_options",
+    "admin_trust",
+    "annotations",
+    "ci",
+    "ci_key",
+    "client",
+    "machine",
+    "output",
+    "split_files",
+    "split_request",
+    "terminal",
+    "usage",
+  ],
   http: [
     "address",
     "descriptors",

@@ -4,14 +4,10 @@ import * as v from "valibot";
 import { readConfig } from "../config.ts";
 import { admitUser, createUser, resetPassword } from "../operations/people/accounts.ts";
 import { generateNamedKey, generateProjectKey, generateTeamKey, revokeKeyById } from "../operations/people/keys.ts";
-import { addTrustRule, removeTrustRule } from "../operations/people/trust_rules.ts";
 import { forgetSecretKey } from "../operations/projects/secret_key.ts";
 import { email, newPassword, personName, type Role, role } from "../schema/accounts.ts";
 import { COMMAND_LINE } from "../schema/audit.ts";
-import { text, uuid } from "../schema/fields.ts";
-import { Refusal } from "../schema/refusal.ts";
 import { keyDays, type NamedScope, namedScope } from "../schema/keys.ts";
-import { DEFAULT_ISSUERS, newTrustRule, type TrustKind } from "../schema/trust_rules.ts";
 import { createPasswords } from "../secrets/passwords.ts";
 import { selectAccountsOfTeam } from "../store/accounts.ts";
 import { insertAuditEntry } from "../store/audit.ts";
@@ -19,18 +15,12 @@ import type { Tx } from "../database/connect.ts";
 import { selectKeys } from "../store/keys.ts";
 import { migrate } from "../database/migrate.ts";
 import { openExistingDatabase } from "../database/open.ts";
-import {
-  insertProject,
-  insertTeam,
-  selectProject,
-  selectProjects,
-  selectTeamExists,
-  selectTeams,
-} from "../store/projects.ts";
-import { selectProjectOfTrustRule, selectTrustRules } from "../store/trust_rules.ts";
+import { insertProject, insertTeam, selectProjects, selectTeamExists, selectTeams } from "../store/projects.ts";
+import { type Command, id, missing, readName, option, type Values, type AdminWork } from "./admin_options.ts";
+import { TRUST_COMMANDS, TRUST_USAGE } from "./admin_trust.ts";
 import { askPassword } from "./terminal.ts";
 import { toJsonLine, toPlainLine } from "./output.ts";
-import { parseOptions, require, UsageError } from "./usage.ts";
+import { parseOptions, UsageError } from "./usage.ts";
 
 export const ADMIN_USAGE = `  admin list-teams
   admin create-team --name NAME
@@ -42,12 +32,7 @@ export const ADMIN_USAGE = `  admin list-teams
   admin generate-key --team ID [--name NAME]    create an additional team key
   admin list-keys --team ID
   admin revoke-key --id ID
-  admin trust-ci --project ID --kind github|gitlab --repository-id N [--owner-id N] [--repository NAME]
-                 [--events LIST] [--refs LIST] [--issuer URL] [--keys FILE]
-                                                let CI jobs of a repository upload without a stored key; github needs
-                                                --owner-id; lists have commas; FILE is a JSON Web Key Set
-  admin list-trusted-ci --project ID
-  admin untrust-ci --id ID                      remove a trust rule and revoke the keys of its jobs
+${TRUST_USAGE}
   admin list-users --team ID
   admin create-user --email ADDRESS --team ID [--name NAME] [--role owner|member|viewer] [--password TEXT]
                                                 create an account and add it to a team (default role: member); prompts for the password
@@ -61,29 +46,6 @@ export const ADMIN_USAGE = `  admin list-teams
 
 Admin commands take the same DATA_DIR or DATABASE_URL as the server.`;
 
-type Values = Record<string, string>;
-type Work = (sql: Tx) => Promise<unknown>;
-type Command = { options: string[]; flags?: string[]; run: (values: Values) => Work | Promise<Work> };
-
-function id(values: Values, name: string): string {
-  const parsed = v.safeParse(uuid, require(values, name));
-  if (!parsed.success) throw new UsageError(`--${name}: expected a UUID, got "${values[name]}"`);
-  return parsed.output;
-}
-
-function named(values: Values): string {
-  const parsed = v.safeParse(text(200), require(values, "name"));
-  if (!parsed.success) throw new UsageError(`--name: ${parsed.issues[0].message}`);
-  return parsed.output;
-}
-
-/** Throws UsageError. */
-function option<Schema extends v.GenericSchema<string, string>>(schema: Schema, values: Values, name: string) {
-  const parsed = v.safeParse(schema, require(values, name));
-  if (!parsed.success) throw new UsageError(`--${name}: ${parsed.issues[0].message}`);
-  return parsed.output as v.InferOutput<Schema>;
-}
-
 const roleOf = (values: Values, fallback: Role): Role =>
   values["role"] === undefined ? fallback : (option(role, values, "role") as Role);
 
@@ -95,62 +57,18 @@ async function passwordHash(values: Values): Promise<string> {
   return await createPasswords().hash(parsed.output);
 }
 
-function missing(what: "team" | "project" | "key" | "account" | "trust rule", id: string): never {
-  throw new Error(`No such ${what}: "${id}"`);
-}
-
 async function requireTeam(sql: Tx, id: string): Promise<void> {
   if (!(await selectTeamExists(sql, id))) missing("team", id);
 }
 
-function generateNamed(project: string, values: Values): Work {
-  const name = named(values);
+function generateNamed(project: string, values: Values): AdminWork {
+  const name = readName(values);
   const scope = option(namedScope, values, "scope") as NamedScope;
   const days = values["days"] === undefined ? undefined : v.safeParse(keyDays, Number(values["days"]));
   if (days?.success === false) throw new UsageError(`--days: ${days.issues[0].message}`);
   const wanted = { name, scope, expiresInDays: days?.output };
   return async (sql) => (await generateNamedKey(sql, project, wanted, COMMAND_LINE)) ?? missing("project", project);
 }
-
-const RULE_FIELDS: Record<string, string> = { repositoryId: "repository-id", ownerId: "owner-id" };
-const toList = (text: string | undefined) =>
-  text
-    ?.split(",")
-    .map((item) => item.trim())
-    .filter((item) => item !== "");
-
-async function trustCi(values: Values): Promise<Work> {
-  const project = id(values, "project");
-  const kind = require(values, "kind");
-  const given = {
-    kind,
-    issuer: values["issuer"] ?? DEFAULT_ISSUERS[kind as TrustKind] ?? "",
-    repositoryId: require(values, "repository-id"),
-    ownerId: values["owner-id"],
-    repository: values["repository"],
-    events: toList(values["events"]),
-    refs: toList(values["refs"]),
-    keys: values["keys"] === undefined ? undefined : await Bun.file(values["keys"]).text(),
-  };
-  const parsed = v.safeParse(
-    newTrustRule,
-    Object.fromEntries(Object.entries(given).filter(([, field]) => field !== undefined)),
-  );
-  if (!parsed.success) {
-    const { path, message } = parsed.issues[0];
-    const name = String(path?.[0]?.key ?? "kind");
-    throw new UsageError(`--${RULE_FIELDS[name] ?? name}: ${message}`);
-  }
-  return async (sql) => ({
-    id: await addTrustRule(sql, project, parsed.output, COMMAND_LINE).catch(orMissing(project)),
-  });
-}
-
-const orMissing =
-  (project: string) =>
-  (error: unknown): never => {
-    throw error instanceof Refusal && error.kind === "absent" ? missing("project", project) : error;
-  };
 
 /** Options are read before the database is opened: a wrong command line costs nothing. */
 const COMMANDS: Record<string, Command> = {
@@ -171,14 +89,14 @@ const COMMANDS: Record<string, Command> = {
   "create-team": {
     options: ["name"],
     run: (values) => {
-      const name = named(values);
+      const name = readName(values);
       return async (sql) => ({ id: await insertTeam(sql, name) });
     },
   },
   "create-project": {
     options: ["team", "name"],
     run: (values) => {
-      const [team, name] = [id(values, "team"), named(values)];
+      const [team, name] = [id(values, "team"), readName(values)];
       return async (sql) => {
         const project = (await insertProject(sql, team, name)) ?? missing("team", team);
         const entry = { action: "project.created", subject: name, details: { projectId: project } } as const;
@@ -199,7 +117,7 @@ const COMMANDS: Record<string, Command> = {
           throw new UsageError("--scope: a key with a name needs one of read, upload, run, triage");
         return async (sql) => (await generateProjectKey(sql, project, COMMAND_LINE)) ?? missing("project", project);
       }
-      const [team, name] = [id(values, "team"), values["name"] === undefined ? null : named(values)];
+      const [team, name] = [id(values, "team"), values["name"] === undefined ? null : readName(values)];
       return async (sql) => (await generateTeamKey(sql, team, name, COMMAND_LINE)) ?? missing("team", team);
     },
   },
@@ -223,32 +141,7 @@ const COMMANDS: Record<string, Command> = {
       });
     },
   },
-  "trust-ci": {
-    options: ["project", "kind", "repository-id", "owner-id", "repository", "events", "refs", "issuer", "keys"],
-    run: trustCi,
-  },
-  "list-trusted-ci": {
-    options: ["project"],
-    run: (values) => {
-      const project = id(values, "project");
-      return async (sql) => {
-        if (!(await selectProject(sql, project))) missing("project", project);
-        const rules = await selectTrustRules(sql, project);
-        return { data: rules.map(({ keys, ...rule }) => ({ ...rule, keys: keys?.length ?? null })) };
-      };
-    },
-  },
-  "untrust-ci": {
-    options: ["id"],
-    run: (values) => {
-      const rule = id(values, "id");
-      return async (sql) => {
-        const project = (await selectProjectOfTrustRule(sql, rule)) ?? missing("trust rule", rule);
-        await removeTrustRule(sql, project, rule, COMMAND_LINE);
-        return { id: rule, removed: true };
-      };
-    },
-  },
+  ...TRUST_COMMANDS,
   "list-users": {
     options: ["team"],
     run: (values) => {

@@ -49,7 +49,7 @@ export function isOfRepository({ kind, repositoryId, ownerId }: TrustRule, claim
 }
 
 /** Why a rule for the token's repository does not accept the token; undefined: it does. */
-export function refusalOf({ kind, events, refs }: TrustRule, claims: Claims): string | undefined {
+export function explainRefusal({ kind, events, refs }: TrustRule, claims: Claims): string | undefined {
   const names = CLAIM_NAMES[kind];
   const [event, ref] = [claimOf(claims, names.event), claimOf(claims, names.ref)];
   if (events.length > 0 && !(event !== undefined && events.includes(event)))

@@ -2,7 +2,7 @@
 
 import type { Database, Sql, Tx } from "../../database/connect.ts";
 import { notifyKeyRevoked } from "../../database/signals.ts";
-import { type Claims, describeClaims, isOfRepository, refusalOf } from "../../rules/trust_rule.ts";
+import { type Claims, describeClaims, isOfRepository, explainRefusal } from "../../rules/trust_rule.ts";
 import {
   CI_KEY_MINUTES,
   type CiKey,
@@ -97,7 +97,7 @@ async function findRule(rules: readonly TrustRule[], claimsFor: ClaimsFor): Prom
   for (const rule of rules) {
     const claims = await claimsFor(rule);
     if (!claims || !isOfRepository(rule, claims)) continue;
-    const refusal = refusalOf(rule, claims);
+    const refusal = explainRefusal(rule, claims);
     const name = nameRepository(rule);
     if (refusal === undefined) return { claims, name, rule };
     found ??= { claims, name, refusal };
