@@ -6,12 +6,12 @@ import * as v from "valibot";
 import { ANNOTATION_ENCODINGS, toAnnotations, type AnnotatedFailure } from "./annotations.ts";
 import type { CiSystemName } from "../rules/ci_systems.ts";
 import { detectBuild } from "./ci.ts";
-import { type AddressSource, CiKeyRefusedError, readAddressSource, toServerAddress } from "./ci_key.ts";
-import { AnswerTooLongError, ask, type ServerAddress, ServerAwayError } from "./client.ts";
+import { ask, type ServerAddress } from "./client.ts";
 import { SUMMARY_ENCODINGS, toSummary } from "./job_summary.ts";
 import { detectMachine } from "./machine.ts";
 import { cleanTexts, createOutputMask, secretsOf, toJsonLine, toPlainLine } from "./output.ts";
 import { findReports, type FoundReports, keepFresh, readReportFiles } from "./report_files.ts";
+import { findAddress, type NoAddress, openAddress } from "./upload_address.ts";
 import { type UploadArguments, readArguments, toParameters, UPLOAD_HELP } from "./upload_options.ts";
 import {
   type AnsweredRun,
@@ -20,9 +20,7 @@ import {
   sendReports,
   toPatience,
   type UploadEnd,
-  type UploadOptions,
 } from "./upload_request.ts";
-import { UsageError } from "./usage.ts";
 import { type EndedCommand, listenForStop, runCommand } from "./wrapped_command.ts";
 import { toRunLine } from "../wording/run_line.ts";
 import { fileClockMs } from "../runner/report_files.ts";
@@ -65,38 +63,6 @@ function createVoice(environment: Environment, { isWrapped, json }: { isWrapped:
     clean,
     renewMask: () => void (mask = createOutputMask(secretsOf(environment), ENCODINGS)),
   };
-}
-
-type NoAddress = { end: "refused" | "away"; problem: string };
-
-/** Throws UsageError unless it `mayBeMissing`, as it is in the builds of forks. */
-function findAddress(environment: Environment, mayBeMissing: boolean): AddressSource | NoAddress {
-  try {
-    return readAddressSource(environment);
-  } catch (error) {
-    if (!mayBeMissing || !(error instanceof UsageError)) throw error;
-    return { end: "away", problem: `${error.message} (a fork's pull request is given no secrets)` };
-  }
-}
-
-/** After the command: a key that is made for the job lives for some minutes, and tests may take longer. */
-async function openAddress(
-  source: AddressSource | NoAddress,
-  sending: UploadOptions,
-  voice: Voice,
-): Promise<ServerAddress | NoAddress> {
-  if ("problem" in source) return source;
-  try {
-    const address = await toServerAddress(source, toPatience(sending), sending.signal);
-    voice.renewMask();
-    return address;
-  } catch (error) {
-    if (sending.signal?.aborted) return { end: "away", problem: "Interrupted" };
-    if (error instanceof CiKeyRefusedError || error instanceof AnswerTooLongError)
-      return { end: "refused", problem: error.message };
-    if (error instanceof ServerAwayError) return { end: "away", problem: error.message };
-    throw error;
-  }
 }
 
 /** A report without anything in it, of whatever format. */
@@ -181,7 +147,8 @@ export async function upload(args: string[], environment: Environment = process.
   const publicUrl = environment["ASSAY_PUBLIC_URL"]?.trim();
   const parameters = toParameters(given, environment, build, detectMachine(environment, build.system));
   const sending = { patienceMs: given.patienceMs, signal: stop?.signal, publicUrl };
-  const address = await openAddress(source, sending, voice);
+  const address = await openAddress(source, toPatience(sending), stop?.signal);
+  voice.renewMask();
   const end = await deliver(address, { given, parameters, found, ended, publicUrl, voice }, stop?.signal);
   const isJson = flags.json === true;
   if (end.end === "uploaded")

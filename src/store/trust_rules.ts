@@ -4,7 +4,8 @@ import { type Fragment, type Sql, toJson, toTextArray, type Tx } from "../databa
 import type { ListedTrustRule, NewTrustRule, TrustRule } from "../schema/trust_rules.ts";
 
 const ruleColumns = (sql: Sql): Fragment => sql`
-  id, kind, issuer, repository_id as "repositoryId", owner_id as "ownerId", repository, events, refs, issuer_keys as keys`;
+  id, kind, issuer, repository_id as "repositoryId", owner_id as "ownerId", repository, to_json(events) as events,
+  to_json(refs) as refs, issuer_keys as keys`;
 
 /** In the order in which they were added; there are at most MAX_TRUST_RULES. */
 export const selectTrustRules = (sql: Sql, projectId: string) => sql<ListedTrustRule[]>`
