@@ -30,4 +30,4 @@ create table used_ci_token (
 create index used_ci_token_by_expiry on used_ci_token (expires_at);
 
 alter table api_key add column trust_rule_id uuid; -- of a CI job's key: the rule that it was made by, and with which it is revoked
-create index api_key_by_trust_rule on api_key (project_id, trust_rule_id) where trust_rule_id is not null;
+create index api_key_of_ci on api_key (project_id, expires_at) where trust_rule_id is not null;

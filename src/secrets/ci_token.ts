@@ -90,6 +90,6 @@ function describe(error: unknown, { issuer, audience }: Expected): string {
     return `its header has no "kid", and its issuer has several keys`;
   if (error instanceof errors.JWSSignatureVerificationFailed) return "its signature is wrong";
   if (error instanceof errors.JWSInvalid || error instanceof errors.JWTInvalid) return MALFORMED;
-  // A key that cannot be imported, or is too short.
-  return "the key of its issuer cannot be used";
+  // A key that cannot be imported or is too short, or a header that asks for an unknown extension.
+  return "it cannot be verified with the key of its issuer";
 }

@@ -169,13 +169,13 @@ export const selectIsNamedKey = async (sql: Sql, projectId: string, id: string):
   (await sql`select from api_key k where k.project_id = ${projectId} and k.id = ${id} and ${isNamedKey(sql)}`)
     .length === 1;
 
-/** Deletes a page of keys of CI jobs that ended some hours ago; answers how many. */
+/** Deletes a page of keys of CI jobs that expired so many hours ago; answers how many. */
 export const deleteEndedCiKeys = async (sql: Sql, hours: number, limit: number): Promise<number> =>
   (
     await sql`
       delete from api_key where (team_id, id) in (
         select team_id, id from api_key
-        where trust_rule_id is not null and coalesce(revoked_at, expires_at) < now() - ${hours}::int * interval '1 hour'
+        where trust_rule_id is not null and expires_at < now() - ${hours}::int * interval '1 hour'
         limit ${limit})`
   ).count;
 

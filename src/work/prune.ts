@@ -31,7 +31,6 @@ const GIVE_UP_DAYS = 5;
 /** Of an integration. */
 const KEEP_DELIVERIES = 10_000;
 const BATCH = 5_000;
-/** A key of a CI job is of no use to anybody once it has ended. */
 const KEEP_CI_KEYS_HOURS = 6;
 
 export async function prune(sql: Sql, log: Log = standardLog, goOn: GoOn = always): Promise<void> {
@@ -45,7 +44,7 @@ export async function prune(sql: Sql, log: Log = standardLog, goOn: GoOn = alway
     ["runs of automations", async () => await deleteOldAutomationRuns(sql, KEEP_MANY_DAYS, KEEP_DAYS)],
     ["runners", async () => await deleteOldRunners(sql, KEEP_MANY_DAYS)],
     ["keys of runners that have ended", async () => await deleteEndedRunnerKeys(sql, KEEP_MANY_DAYS, BATCH)],
-    ["keys of CI jobs that have ended", () => all(() => deleteEndedCiKeys(sql, KEEP_CI_KEYS_HOURS, BATCH))],
+    ["expired keys of CI jobs", () => all(() => deleteEndedCiKeys(sql, KEEP_CI_KEYS_HOURS, BATCH))],
     ["expired tokens of CI jobs", () => all(() => deleteExpiredCiTokens(sql, BATCH))],
     ["sessions that have ended", async () => await deleteEndedSessions(sql)],
     ["old invitations", async () => await deleteOldInvitations(sql, KEEP_DAYS)],
