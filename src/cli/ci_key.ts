@@ -13,6 +13,7 @@ import {
   ServerAwayError,
   shown,
   tryPatiently,
+  withoutEndSlashes,
 } from "./client.ts";
 import { hideSecret } from "./output.ts";
 
@@ -45,7 +46,7 @@ export function readAddressSource(environment: Environment): AddressSource {
   if (source === undefined) return readServerAddress(environment);
   const address = readKeylessAddress(environment);
   const audience = read("ASSAY_PUBLIC_URL") || address.url.replace(/\/\/[^/]*@/, "//");
-  return { ...address, audience: audience.replace(/\/+$/, ""), source };
+  return { ...address, audience: withoutEndSlashes(audience), source };
 }
 
 /**

@@ -23,14 +23,17 @@ export function readServerAddress(environment: Environment): ServerAddress {
 export const readKeylessAddress = (environment: Environment): KeylessAddress =>
   readAddress(environment, ["url", "project"]);
 
+export function withoutEndSlashes(url: string): string {
+  let end = url.length;
+  while (url[end - 1] === "/") end--;
+  return url.slice(0, end);
+}
+
 function readAddress(environment: Environment, needed: readonly (keyof typeof VARIABLES)[]): KeylessAddress {
   const read = (name: keyof typeof VARIABLES) => environment[VARIABLES[name]]?.trim() ?? "";
   const missing = needed.filter((name) => read(name) === "").map((name) => VARIABLES[name]);
   if (missing.length > 0) throw new UsageError(`Set ${missing.join(", ")}`);
-  const given = read("url");
-  let end = given.length;
-  while (given[end - 1] === "/") end--;
-  const url = given.slice(0, end);
+  const url = withoutEndSlashes(read("url"));
   if (!/^https?:\/\/[^\s?#]+$/i.test(url) || !URL.canParse(url))
     throw new UsageError(`Cannot read ASSAY_URL: expected an http or https address, got "${url}"`);
   return { url, project: read("project") };
