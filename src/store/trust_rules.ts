@@ -41,11 +41,11 @@ export const insertTrustRule = (sql: Tx, projectId: string, id: string, rule: Ne
     ${toTextArray(rule.events)}::text[], ${toTextArray(rule.refs)}::text[],
     ${rule.keys === undefined ? null : toJson(sql, rule.keys)})`;
 
-/** In a transaction: whether there is the rule, and it remains until the commit: who removes it waits, and then finds its keys. */
+/** In a transaction: returns whether the rule exists. It exists until the commit: its removal waits, and then finds its new keys. */
 export const lockTrustRule = async (sql: Tx, projectId: string, id: string): Promise<boolean> =>
   (await sql`select from trust_rule where project_id = ${projectId} and id = ${id} for key share`).length === 1;
 
-/** Coarse, and waits for nobody. */
+/** Written every few minutes, and not while another transaction writes it. */
 export const updateTrustRuleUsed = (sql: Tx, projectId: string, id: string) => sql`
   update trust_rule set last_used_at = now() where (project_id, id) in (
     select project_id, id from trust_rule

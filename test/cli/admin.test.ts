@@ -142,8 +142,10 @@ describe("trust rules", () => {
     expect(await json("untrust-ci", "--id", id)).toEqual({ id, removed: true });
     expect(await json("list-trusted-ci", "--project", project)).toEqual({ data: [] });
     const entries = await selectAuditEntries(database.pool, rival.team, { limit: 10 });
-    const told = entries.filter(({ subject }) => subject === "acme/shop").map(({ action, actor }) => [action, actor]);
-    expect(told).toEqual([
+    const recorded = entries
+      .filter(({ subject }) => subject === "acme/shop")
+      .map(({ action, actor }) => [action, actor]);
+    expect(recorded).toEqual([
       ["trust_rule.removed", "command line"],
       ["trust_rule.added", "command line"],
     ]);

@@ -32,12 +32,12 @@ describe("trust rules", () => {
       events: "push, pull_request",
       refs: "refs/heads/main",
     };
-    expect((await add(given)).location).toBe(`${page}?told=added`);
-    expect((await visit(owner, `${page}?told=added`)).words).toContain("Trust rule added.");
+    expect((await add(given)).location).toBe(`${page}?notice=added`);
+    expect((await visit(owner, `${page}?notice=added`)).words).toContain("Trust rule added.");
     expect((await visit(viewer, page)).words).toContain(
       "acme/<shop> GitHub Actions 700100 of owner 4711 push, pull_request on refs/heads/main never",
     );
-    expect((await send(owner, await removal(), {})).location).toBe(`${page}?told=removed`);
+    expect((await send(owner, await removal(), {})).location).toBe(`${page}?notice=removed`);
     expect((await visit(owner, page)).words).toContain("No trust rules yet.");
     const audit = (await visit(owner, `/teams/${acme.team}/audit`)).words;
     expect(audit).toContain("stopped trusting CI jobs of acme/<shop>");
@@ -47,7 +47,7 @@ describe("trust rules", () => {
   test("of a GitLab server that requests do not reach hold its keys", async () => {
     const keys = JSON.stringify({ keys: [{ kty: "RSA", n: "AQAB", e: "AQAB", kid: "a" }] });
     const given = { kind: "gitlab", repositoryId: "7", ownerId: "ignored", issuer: "http://gitlab.internal", keys };
-    expect((await add(given)).location).toBe(`${page}?told=added`);
+    expect((await add(given)).location).toBe(`${page}?notice=added`);
     expect((await visit(owner, page)).words).toContain(
       "repository 7 GitLab CI 7 every event on every ref from http://gitlab.internal stored keys",
     );

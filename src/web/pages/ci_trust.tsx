@@ -12,7 +12,8 @@ import {
   type TrustKind,
 } from "../../schema/trust_rules.ts";
 import { selectTrustRules } from "../../store/trust_rules.ts";
-import { type Choice, Csrf, Danger, Done, Field, FormError, Select } from "../components/form.tsx";
+import { type Choice, Csrf, Danger, Field, FormError, Select } from "../components/form.tsx";
+import { Notice, noticeParameter } from "../components/notice.tsx";
 import { Tag } from "../components/status.tsx";
 import { Ago } from "../components/text.tsx";
 import { splitList, tryForm } from "../site/form_input.ts";
@@ -20,7 +21,7 @@ import { form, page, type Page, type PageContext, SeeOther, type View } from "..
 import { write } from "../site/write.ts";
 
 const KINDS: Record<TrustKind, string> = { github: "GitHub Actions", gitlab: "GitLab CI" };
-const DONE = {
+const NOTICES = {
   added: "Trust rule added.",
   removed: "Trust rule removed, and the keys of its jobs revoked.",
 } as const;
@@ -42,7 +43,7 @@ const EMPTY: Fields = {
   ...{ events: "", refs: "", issuer: "", keys: "" },
 };
 
-type Shown = Pick<PageContext, "fast" | "csrf" | "now"> & {
+type ViewContext = Pick<PageContext, "fast" | "csrf" | "now"> & {
   role: "viewer" | "member" | "owner";
   project: { id: string; name: string };
 };
@@ -63,7 +64,7 @@ function conditions({ issuer, kind, events, refs, keys }: ListedTrustRule): Html
   );
 }
 
-function table({ project, role, csrf, now }: Shown, rules: readonly ListedTrustRule[]): Html {
+function table({ project, role, csrf, now }: ViewContext, rules: readonly ListedTrustRule[]): Html {
   if (rules.length === 0)
     return (
       <div class="card empty">
@@ -120,18 +121,18 @@ function table({ project, role, csrf, now }: Shown, rules: readonly ListedTrustR
 
 const kindOptions: readonly Choice[] = Object.entries(KINDS);
 
-function ruleForm(path: Path, csrf: string, given: Fields): Html {
+function ruleForm(path: Path, csrf: string, values: Fields): Html {
   return (
     <form class="fields card padded" method="post" action={path}>
       <Csrf token={csrf} />
-      <Select label="CI system" name="kind" value={given.kind} options={kindOptions} />
+      <Select label="CI system" name="kind" value={values.kind} options={kindOptions} />
       <Field
         label="Repository id"
         name="repositoryId"
         type="number"
         required
         max={19}
-        value={given.repositoryId}
+        value={values.repositoryId}
         hint={
           <>
             A name can be taken over by others; the number cannot. GitHub: run{" "}
@@ -146,14 +147,14 @@ function ruleForm(path: Path, csrf: string, given: Fields): Html {
         name="ownerId"
         type="number"
         max={19}
-        value={given.ownerId}
+        value={values.ownerId}
         hint="The second number of that command. A repository that is transferred to another owner is not trusted any more."
       />
       <Field
         label="Repository name"
         name="repository"
         max={200}
-        value={given.repository}
+        value={values.repository}
         placeholder="acme/shop"
         hint="For people only. It is not compared with the token."
       />
@@ -162,7 +163,7 @@ function ruleForm(path: Path, csrf: string, given: Fields): Html {
         name="events"
         max={2_000}
         isCode
-        value={given.events}
+        value={values.events}
         placeholder="push, pull_request"
         hint="If empty, every event. GitHub: push, pull_request, schedule and others. GitLab calls them sources of pipelines: push, merge_request_event, schedule."
       />
@@ -171,7 +172,7 @@ function ruleForm(path: Path, csrf: string, given: Fields): Html {
         name="refs"
         max={4_000}
         isCode
-        value={given.refs}
+        value={values.refs}
         placeholder="refs/heads/main, refs/heads/release/*"
         hint="If empty, every ref. * matches any text. The ref of a pull request at GitHub is such as refs/pull/7/merge."
       />
@@ -180,7 +181,7 @@ function ruleForm(path: Path, csrf: string, given: Fields): Html {
         name="issuer"
         max={500}
         isCode
-        value={given.issuer}
+        value={values.issuer}
         placeholder={DEFAULT_ISSUERS.github}
         hint={
           <>
@@ -195,7 +196,7 @@ function ruleForm(path: Path, csrf: string, given: Fields): Html {
         type="area"
         max={65_536}
         isCode
-        value={given.keys}
+        value={values.keys}
         hint="Only where this server cannot reach the issuer: its JSON Web Key Set. Replace the rule when the issuer changes its keys."
       />
       <div>
@@ -205,15 +206,15 @@ function ruleForm(path: Path, csrf: string, given: Fields): Html {
   );
 }
 
-type Given = { told?: keyof typeof DONE | undefined; problem?: string; given?: Fields };
+type FormState = { notice?: keyof typeof NOTICES | undefined; problem?: string; values?: Fields };
 
-async function trustPage(shown: Shown, { told, problem, given = EMPTY }: Given): Promise<View> {
-  const { fast, project, role, csrf } = shown;
+async function trustPage(view: ViewContext, { notice, problem, values = EMPTY }: FormState): Promise<View> {
+  const { fast, project, role, csrf } = view;
   const rules = await selectTrustRules(fast, project.id);
   const path: Path = `/projects/${project.id}/settings/ci`;
   const body = (
     <>
-      {told ? <Done>{DONE[told]}</Done> : null}
+      <Notice notices={NOTICES} name={notice} />
       <h1>CI without a stored key</h1>
       <div class="meta">
         <span>of {project.name}</span>
@@ -225,14 +226,14 @@ async function trustPage(shown: Shown, { told, problem, given = EMPTY }: Given):
         can read and upload for {CI_KEY_MINUTES} minutes. <code>assay upload</code> does so when there is no{" "}
         <code>ASSAY_KEY</code>.
       </p>
-      {table(shown, rules)}
+      {table(view, rules)}
       {role !== "owner" ? (
         <p class="hint">Owners of the team can change this.</p>
       ) : (
         <>
           <h2 id="new">New trust rule</h2>
           <FormError message={problem} />
-          {ruleForm(path, csrf, given)}
+          {ruleForm(path, csrf, values)}
         </>
       )}
     </>
@@ -259,7 +260,7 @@ const toNewRule = ({ kind, repositoryId, issuer, events, refs, ...rest }: Fields
 export const ciTrust: Page[] = [
   page(
     "/projects/:projectId/settings/ci",
-    { access: "viewer", query: v.strictObject({ told: v.optional(v.picklist(["added", "removed"])) }) },
+    { access: "viewer", query: v.strictObject({ notice: noticeParameter(NOTICES) }) },
     async (context) => await trustPage(context, context.query),
   ),
 
@@ -269,13 +270,13 @@ export const ciTrust: Page[] = [
       const rule = toNewRule(fields);
       return await write(context, "owner", (sql, by) => addTrustRule(sql, project.id, rule, by));
     });
-    if ("problem" in added) return await trustPage(context, { problem: added.problem, given: fields });
-    return new SeeOther(`/projects/${project.id}/settings/ci?told=added`);
+    if ("problem" in added) return await trustPage(context, { problem: added.problem, values: fields });
+    return new SeeOther(`/projects/${project.id}/settings/ci?notice=added`);
   }),
 
   form("/projects/:projectId/settings/ci/:trustRuleId/remove", { access: "owner" }, async (context) => {
     const { project, params } = context;
     await write(context, "owner", (sql, by) => removeTrustRule(sql, project.id, params.trustRuleId, by));
-    return new SeeOther(`/projects/${project.id}/settings/ci?told=removed`);
+    return new SeeOther(`/projects/${project.id}/settings/ci?notice=removed`);
   }),
 ];
