@@ -127,6 +127,7 @@ const fillIn = (text: string, reader: Reader): string =>
       "revoke-key --id ID",
       `revoke-key --id $(assay admin list-keys --team ${acme.team} | awk '$2 == "team" { print $1; exit }')`,
     )
+    .replaceAll("delete-project --id ID --confirm NAME", `delete-project --id ${reader.projectKey} --confirm other`)
     .replaceAll("--name NAME", `--name docs-${Bun.randomUUIDv7()}`)
     .replaceAll("--email EMAIL", `--email ${reader.user}`);
 

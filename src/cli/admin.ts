@@ -4,6 +4,7 @@ import * as v from "valibot";
 import { readConfig } from "../config.ts";
 import { admitUser, createUser, resetPassword } from "../operations/people/accounts.ts";
 import { generateNamedKey, generateProjectKey, generateTeamKey, revokeKeyById } from "../operations/people/keys.ts";
+import { deleteProject, deleteTeam } from "../operations/projects/deletion.ts";
 import { forgetSecretKey } from "../operations/projects/secret_key.ts";
 import { email, newPassword, personName, type Role, role } from "../schema/accounts.ts";
 import { COMMAND_LINE } from "../schema/audit.ts";
@@ -16,11 +17,20 @@ import { selectKeys } from "../store/keys.ts";
 import { migrate } from "../database/migrate.ts";
 import { openExistingDatabase } from "../database/open.ts";
 import { insertProject, insertTeam, selectProjects, selectTeamExists, selectTeams } from "../store/projects.ts";
-import { type Command, id, missing, readName, option, type Values, type AdminWork } from "./admin_options.ts";
+import {
+  type Command,
+  id,
+  missing,
+  option,
+  orMissing,
+  readName,
+  type Values,
+  type AdminWork,
+} from "./admin_options.ts";
 import { TRUST_COMMANDS, TRUST_USAGE } from "./admin_trust.ts";
 import { askPassword } from "./terminal.ts";
 import { toJsonLine, toPlainLine } from "./output.ts";
-import { parseOptions, UsageError } from "./usage.ts";
+import { parseOptions, require, UsageError } from "./usage.ts";
 
 export const ADMIN_USAGE = `  admin list-teams
   admin create-team --name NAME
@@ -30,6 +40,8 @@ export const ADMIN_USAGE = `  admin list-teams
   admin generate-key --project ID --name NAME --scope read|upload|run|triage [--days N]
                                                 create an additional project key with a scope
   admin generate-key --team ID [--name NAME]    create an additional team key
+  admin delete-project --id ID --confirm NAME   delete a project with everything in it; NAME is the name of the project
+  admin delete-team --id ID --confirm NAME      delete a team with all its projects; NAME is the name of the team
   admin list-keys --team ID
   admin revoke-key --id ID
 ${TRUST_USAGE}
@@ -103,6 +115,20 @@ const COMMANDS: Record<string, Command> = {
         await insertAuditEntry(sql, team, COMMAND_LINE, entry);
         return { id: project };
       };
+    },
+  },
+  "delete-project": {
+    options: ["id", "confirm"],
+    run: (values) => {
+      const deletion = { id: id(values, "id"), confirm: require(values, "confirm") };
+      return (sql) => orMissing("project", deletion.id, deleteProject(sql, deletion, COMMAND_LINE));
+    },
+  },
+  "delete-team": {
+    options: ["id", "confirm"],
+    run: (values) => {
+      const deletion = { id: id(values, "id"), confirm: require(values, "confirm") };
+      return (sql) => orMissing("team", deletion.id, deleteTeam(sql, deletion, COMMAND_LINE));
     },
   },
   "generate-key": {

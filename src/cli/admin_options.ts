@@ -3,6 +3,7 @@
 import * as v from "valibot";
 import type { Tx } from "../database/connect.ts";
 import { text, uuid } from "../schema/fields.ts";
+import { Refusal } from "../schema/refusal.ts";
 import { require, UsageError } from "./usage.ts";
 
 export type Values = Record<string, string>;
@@ -31,3 +32,10 @@ export function option<Schema extends v.GenericSchema<string, string>>(schema: S
 export function missing(what: "team" | "project" | "key" | "account" | "trust rule", id: string): never {
   throw new Error(`No such ${what}: "${id}"`);
 }
+
+/** Says which one is missing where an operation refuses it as absent. */
+export const orMissing = <T>(what: "team" | "project", id: string, work: Promise<T>): Promise<T> =>
+  work.catch((error) => {
+    if (error instanceof Refusal && error.kind === "absent") missing(what, id);
+    throw error;
+  });

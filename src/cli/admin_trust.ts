@@ -3,11 +3,10 @@
 import * as v from "valibot";
 import { addTrustRule, removeTrustRule } from "../operations/people/trust_rules.ts";
 import { COMMAND_LINE } from "../schema/audit.ts";
-import { Refusal } from "../schema/refusal.ts";
 import { DEFAULT_ISSUERS, newTrustRule, type TrustKind } from "../schema/trust_rules.ts";
 import { selectProject } from "../store/projects.ts";
 import { selectProjectOfTrustRule, selectTrustRules } from "../store/trust_rules.ts";
-import { type Command, id, missing, type Values, type AdminWork } from "./admin_options.ts";
+import { type Command, id, missing, orMissing, type Values, type AdminWork } from "./admin_options.ts";
 import { require, UsageError } from "./usage.ts";
 
 export const TRUST_USAGE = `  admin trust-ci --project ID --kind github|gitlab --repository-id N [--owner-id N] [--repository NAME]
@@ -49,15 +48,9 @@ async function trustCi(values: Values): Promise<AdminWork> {
     throw new UsageError(expected === "never" ? `${option} is not for --kind ${kind}` : `${option} is missing`);
   }
   return async (sql) => ({
-    id: await addTrustRule(sql, project, parsed.output, COMMAND_LINE).catch(orMissing(project)),
+    id: await orMissing("project", project, addTrustRule(sql, project, parsed.output, COMMAND_LINE)),
   });
 }
-
-const orMissing =
-  (project: string) =>
-  (error: unknown): never => {
-    throw error instanceof Refusal && error.kind === "absent" ? missing("project", project) : error;
-  };
 
 export const TRUST_COMMANDS: Record<string, Command> = {
   "trust-ci": {

@@ -23,6 +23,7 @@ export const AUDIT_ACTIONS = [
   "member.role_changed",
   "project.created",
   "project.changed",
+  "project.deleted",
   "environment.created",
   "environment.changed",
   "environment.deleted",

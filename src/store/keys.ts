@@ -135,6 +135,18 @@ export const selectLiveKeyIds = async (sql: Sql, projectId: string): Promise<str
   return rows.map(({ id }) => id);
 };
 
+/** The keys of a project, or of a team and its projects, without those of runners, in the order in which they are locked. */
+export const selectUnrevokedKeyIds = async (
+  sql: Sql,
+  { teamId, projectId }: { teamId: string; projectId?: string },
+): Promise<string[]> => {
+  const rows = await sql<{ id: string }[]>`
+    select id from api_key where team_id = ${teamId} and revoked_at is null and scope is distinct from 'runner'
+      ${projectId === undefined ? sql`` : sql`and project_id = ${projectId}`}
+    order by id`;
+  return rows.map(({ id }) => id);
+};
+
 /** The keys of runners that were made with this key, in the order in which they are locked. */
 export const selectChildKeyIds = async (sql: Sql, parentId: string): Promise<string[]> => {
   const rows = await sql<{ id: string }[]>`

@@ -105,7 +105,10 @@ export const insertTeam = async (sql: Sql, name: string): Promise<string> => {
 export const insertProject = async (sql: Sql, teamId: string, name: string): Promise<string | undefined> => {
   const id = Bun.randomUUIDv7();
   const inserted = await sql`
-    insert into project (team_id, id, name) select id, ${id}, ${name} from team where id = ${teamId} returning id`;
+    insert into project (team_id, id, name) select id, ${id}, ${name} from (
+      -- A deletion of the team waits for this, or this for it.
+      select id from team where id = ${teamId} for share) team
+    returning id`;
   return inserted.length === 1 ? id : undefined;
 };
 

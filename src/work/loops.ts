@@ -18,6 +18,7 @@ import type { Deliverer } from "./deliver.ts";
 import { expireExecutions } from "./expire.ts";
 import { countImpacts } from "./impact.ts";
 import { type GoOn, type Loop, startLoop } from "./loop.ts";
+import { purgeDeleted } from "./purge.ts";
 import { boundDeliveries, prune, pruneUploads } from "./prune.ts";
 import { reclaimLeases } from "./reclaim.ts";
 import { reseal } from "./reseal.ts";
@@ -69,6 +70,7 @@ export function startLoops(options: LoopsOptions): Loop {
   every(2 * SECOND, "count impacts", (goOn) => countImpacts(pool, new Date(), goOn));
   every(60 * MINUTE, "retain results", (goOn) => retainResults(database, retentionDays, new Date(), goOn, log));
   if (options.secretKeyOld) every(MINUTE, "seal anew", (goOn) => sealAnew(database, seal, log, goOn));
+  every(5 * SECOND, "remove what was deleted", (goOn) => purgeDeleted(database, log, goOn));
   every(60 * MINUTE, "prune", (goOn) => prune(pool, log, goOn));
   every(5 * MINUTE, "forget old uploads", () => pruneUploads(pool));
   every(20 * SECOND, "bound deliveries", (goOn) => boundDeliveries(pool, log, goOn));

@@ -9,7 +9,7 @@ import { createHarness } from "../harness.ts";
 import { CLIENT, createSignIn, PASSWORD } from "../people.ts";
 import { createPlace, removePlace } from "../places.ts";
 
-const { acme, rival, database, connection, addProject } = await createHarness();
+const { acme, rival, ask, database, connection, addProject } = await createHarness();
 const ROOT = join(import.meta.dir, "../..");
 
 /** The database of this file: a URL cannot name a socket, the variables of PostgreSQL's own tools can. */
@@ -42,6 +42,8 @@ const COMMANDS = {
   "list-projects": ["--team", id],
   "create-project": ["--team", id, "--name", "x"],
   "generate-key": ["--project", id],
+  "delete-project": ["--id", id, "--confirm", "x"],
+  "delete-team": ["--id", id, "--confirm", "x"],
   "list-keys": ["--team", id],
   "revoke-key": ["--id", id],
   "trust-ci": ["--project", id, "--kind", "gitlab", "--repository-id", "7"],
@@ -101,6 +103,8 @@ describe("an id that nothing has", () => {
     ["project", ["trust-ci", "--project", id, "--kind", "gitlab", "--repository-id", "7"]],
     ["project", ["list-trusted-ci", "--project", id]],
     ["trust rule", ["untrust-ci", "--id", id]],
+    ["project", ["delete-project", "--id", id, "--confirm", "x"]],
+    ["team", ["delete-team", "--id", id, "--confirm", "x"]],
     // Such as stands for something else.
     ["project", ["generate-key", "--project", acme.team]],
     ["team", ["list-keys", "--team", acme.project]],
@@ -332,6 +336,35 @@ describe("people", () => {
       ["key.generated", "command line", leading],
       ["project.created", "command line", "web"],
     ]);
+  });
+});
+
+describe("deletions", () => {
+  test("need the name, and what is deleted is in no list and opens with no key", async () => {
+    const { id: team } = await json("create-team", "--name", "Doomed");
+    const { id: project } = await json("create-project", "--team", team, "--name", "web");
+    const { key } = await json("generate-key", "--project", project);
+    const { key: teamKey } = await json("generate-key", "--team", team);
+    const wrong = await admin("delete-project", "--id", project, "--confirm", "Web");
+    const message = 'Cannot read "confirm": expected the name of the project, "web", got "Web"\n';
+    expect(wrong).toEqual({ code: 1, output: "", errors: message });
+    expect((await ask(`GET /projects/${project}`, { key })).status).toBe(200);
+
+    const deleted = { id: project, teamId: team, name: "web", revokedKeys: 1 };
+    expect(await json("delete-project", "--id", project, "--confirm", "web")).toEqual(deleted);
+    expect((await ask(`GET /projects/${project}`, { key })).status).toBe(401);
+    expect((await json("list-projects", "--team", team)).data).toEqual([]);
+    expect((await admin("delete-project", "--id", project, "--confirm", "web")).errors).toStartWith("No such project");
+    const [entry] = await selectAuditEntries(database.pool, team, { limit: 1 });
+    const details = { projectId: project, revokedKeys: 1 };
+    expect(entry).toMatchObject({ action: "project.deleted", actor: "command line", subject: "web", details });
+
+    expect((await admin("delete-team", "--id", team, "--confirm", "doomed")).code).toBe(1);
+    const { output } = await admin("delete-team", "--id", team, "--confirm", "Doomed");
+    expect(output).toBe(`id ${team}  name Doomed  projects 0  revokedKeys 1\n`);
+    expect((await ask(`GET /teams/${team}/environments`, { key: teamKey })).status).toBe(401);
+    expect((await json("list-teams")).data.map(({ id }: { id: string }) => id)).not.toContain(team);
+    expect((await admin("list-keys", "--team", team)).errors).toBe(`No such team: "${team}"\n`);
   });
 });
 

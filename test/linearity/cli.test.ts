@@ -48,7 +48,7 @@ testLinearity(
   "cli",
   {
     "admin.ts": { admin: null },
-    "admin_options.ts": { id: null, missing: null, option: null, readName: null },
+    "admin_options.ts": { id: null, missing: null, option: null, orMissing: null, readName: null },
     "annotations.ts": {
       toAnnotations: (text) =>
         (["github", "azure", "teamcity"] as const).map((system) =>

@@ -18,6 +18,7 @@ import {
   Options,
   Select,
 } from "../../src/web/components/form.tsx";
+import { countedLoss, DangerZone, DeletionForm } from "../../src/web/components/deletion.tsx";
 import { LogLines, LogText, readLogLines } from "../../src/web/components/log.tsx";
 import { Notice, noticeParameter } from "../../src/web/components/notice.tsx";
 import { Pager } from "../../src/web/components/pager.tsx";
@@ -55,6 +56,14 @@ testLinearity(
     },
     "causes.ts": { readCauseCursor: (text) => readCauseCursor(`1.${text}.${text}`), writeCauseCursor: null },
     "day_bars.tsx": { DayBars: null },
+    "deletion.tsx": {
+      countedLoss: (text) => countedLoss(2, text),
+      DangerZone: (text) => DangerZone({ what: "team", path: `/${text}` }),
+      DeletionForm: (text) => {
+        const shown = { name: text, losses: [text], consequence: text, csrf: text, problem: text, given: text };
+        return DeletionForm({ what: "team", action: `/${text}`, cancel: `/${text}`, ...shown });
+      },
+    },
     "execution_table.tsx": {
       executionName: (text) => executionName({ key: text, number: 1, branch: text }),
       executionNumber: (text) => executionNumber({ key: text, number: 1 }),

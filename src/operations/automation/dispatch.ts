@@ -98,6 +98,7 @@ export async function askEngine(
     action: "dispatch",
     options: { workflow, ref, inputs, execution: { projectId: project.id, id: execution.id, waits: true } },
     eventId,
+    projectId: project.id,
     notice: toDispatchNotice(project, execution, publicUrl, now),
     due: "now",
   });

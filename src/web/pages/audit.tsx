@@ -25,6 +25,7 @@ const ACTION_WORDS: Record<AuditAction, string> = {
   "member.role_changed": "changed the role of",
   "project.created": "created the project",
   "project.changed": "changed the project",
+  "project.deleted": "deleted the project",
   "environment.created": "created the environment",
   "environment.changed": "changed the environment",
   "environment.deleted": "deleted the environment",

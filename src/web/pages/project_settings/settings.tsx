@@ -8,6 +8,7 @@ import { projectPatch } from "../../../schema/projects.ts";
 import { type ShownKey, selectProjectKey } from "../../../store/keys.ts";
 import { type ProjectRow, selectProject } from "../../../store/projects.ts";
 import { counted } from "../../../wording/numbers.ts";
+import { DangerZone } from "../../components/deletion.tsx";
 import { Csrf, Field, FormError } from "../../components/form.tsx";
 import { Notice, noticeParameter } from "../../components/notice.tsx";
 import { Ago } from "../../components/text.tsx";
@@ -220,6 +221,7 @@ function settings(
           </dd>
         </dl>
       </div>
+      {role === "owner" ? <DangerZone what="project" path={`/projects/${project.id}/settings/delete`} /> : null}
     </>
   );
   return { title: "Settings", body, section: "settings", ...(problem === undefined ? {} : { status: 400 }) };

@@ -5,6 +5,7 @@ import type { Path } from "../../../http/html.ts";
 import { text } from "../../../schema/fields.ts";
 import { selectTeamKeys } from "../../../store/keys.ts";
 import { selectProjectsWithKeys } from "../../../store/projects.ts";
+import { DangerZone } from "../../components/deletion.tsx";
 import { Csrf, Field, FormError } from "../../components/form.tsx";
 import { Notice, noticeParameter } from "../../components/notice.tsx";
 import { Pager } from "../../components/pager.tsx";
@@ -17,6 +18,7 @@ const MAX_PROJECTS = 100;
 const MAX_KEYS = 100;
 
 const NOTICES = {
+  deleted: "Project deleted. Its data is being removed.",
   revoked: "Key revoked.",
   renamed: "Team renamed.",
   shown: "The key was shown once. If you did not copy it, revoke it and create a new one.",
@@ -130,6 +132,7 @@ export async function settings(
           </dd>
         </dl>
       </div>
+      {role === "owner" ? <DangerZone what="team" path={`${base}/settings/delete`} /> : null}
     </>
   );
   return { title: team.name, body, section: "team", ...(problem ? { status: 400 } : {}) };

@@ -8,6 +8,7 @@ import { uuid } from "../../../schema/fields.ts";
 import { tryForm } from "../../site/form_input.ts";
 import { type Page, SeeOther, form } from "../../site/page.ts";
 import { write } from "../../site/write.ts";
+import { deletionForm, deletionPage } from "./deletion.tsx";
 import { named, settings, settingsPage } from "./settings.tsx";
 
 const nameField = v.strictObject({ name: v.string() });
@@ -97,4 +98,12 @@ const renameForm = form("/teams/:teamId/name", { access: "owner", fields: nameFi
   return new SeeOther(`/teams/${team.id}/settings?notice=renamed`);
 });
 
-export const teamSettings: Page[] = [settingsPage, createProjectForm, teamKeyForm, revokeForm, renameForm];
+export const teamSettings: Page[] = [
+  settingsPage,
+  createProjectForm,
+  teamKeyForm,
+  revokeForm,
+  renameForm,
+  deletionPage,
+  deletionForm,
+];

@@ -1,7 +1,7 @@
 -- CI jobs that get a key for the id token of their CI system: the rules of projects, and the tokens that have been used.
 
 create table trust_rule (
-  project_id uuid not null references project (id) on delete cascade,
+  project_id uuid not null references stored_project (id) on delete cascade,
   id uuid not null,
   kind text not null check (kind in ('github', 'gitlab')),
   issuer text not null,
