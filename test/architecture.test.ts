@@ -74,8 +74,11 @@ const MAY_IMPORT: Record<string, string[]> = {
 /** Files that their neighbours in the folder may import; elsewhere neighbours are strangers. */
 const SHARED: Record<string, string[]> = {
   cli: [
+    "admin_options",
+    "admin_trust",
     "annotations",
     "ci",
+    "ci_key",
     "client",
     "machine",
     "output",

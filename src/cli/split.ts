@@ -40,7 +40,7 @@ taken.
                           without FILES: only files that are there, or also others (default: --existing in CI)
   --json                  one line of JSON: { shard, task, files }
 
-Required: ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY. In a task of a runner, ASSAY_PLAN names the file with the plan.
+Required: ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY, or the id token of a CI job (upload --help). In a task of a runner, ASSAY_PLAN names the file with the plan.
 Empty options are ignored. Globs are expanded here, without node_modules.
 
 Exit code: 0, also where the shard has no files and nothing is printed; 1 where there is no plan or no file at all; 2 is a

@@ -31,8 +31,9 @@ its streams and signals untouched, then sends what it has written; the exit code
   --strict                an upload that fails is an exit code (below)
   --json                  one line of JSON: the server's answer, or { "error": { "message" } }
 
-Required: ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY. ASSAY_PUBLIC_URL is the address for links, if it differs from
-ASSAY_URL. Empty options are ignored. Globs are expanded here, without node_modules and .git; "**" is any number of
+Required: ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY. Without ASSAY_KEY the id token of the CI job is exchanged for a key, if the
+project trusts the repository: ASSAY_ID_TOKEN (GitLab), or what GitHub gives to jobs with the permission "id-token: write".
+ASSAY_PUBLIC_URL is the server's address for links and tokens, if it differs from ASSAY_URL. Empty options are ignored. Globs are expanded here, without node_modules and .git; "**" is any number of
 folders.
 
 No report, one that is older than the command, or one that cannot be read or has no test cases, is no success: where it is

@@ -4,7 +4,7 @@ import { createCursors } from "../http/cursor.ts";
 import { createDeadlines } from "../http/deadline.ts";
 import { parsePath } from "../http/input.ts";
 import { absent, fail, Problem } from "../http/problem.ts";
-import { createRateLimit, type RateLimit } from "../http/rate_limit.ts";
+import type { RateLimit } from "../http/rate_limit.ts";
 import { createRouter, type Method } from "../http/router.ts";
 import type { Caller } from "../request/callers.ts";
 import { createExecute, type ExecuteOptions } from "../request/execute.ts";
@@ -36,9 +36,7 @@ export type ApiOptions = Omit<ExecuteOptions, "cursors"> &
   Omit<IntakeOptions, "handle" | "deadlines" | "pool"> & {
     database: Database;
     cursorSecret: Uint8Array;
-    rateLimitPerMinute: number;
-    /** Undefined: one of its own, which no other process knows of. */
-    rateLimit?: RateLimit | undefined;
+    rateLimit: RateLimit;
   };
 
 export type ApiRecords = {
@@ -52,7 +50,7 @@ type ApiProgress = CallerProgress & { route: Route | undefined };
 export function createApi(routes: readonly Route[], options: ApiOptions, records: ApiRecords) {
   const { readAddress, recordRequest, uploads } = records;
   const labels = new Map(routes.map((route) => [route, `${API}${route.path}`]));
-  const rateLimit = options.rateLimit ?? createRateLimit(options.rateLimitPerMinute);
+  const { rateLimit } = options;
   const deadlines = createDeadlines();
   const authentication = createAuthentication({ keys: options.database.keys, rateLimit, deadlines, log: options.log });
   const find = createRouter(routes);

@@ -144,6 +144,7 @@ async function keysPage(shown: ViewContext, { notice, cursor, problem, values }:
       <div class="meta">
         <span>of {project.name}</span>
         <a href={`/projects/${project.id}/settings`}>Settings and the project's own key</a>
+        <a href={`/projects/${project.id}/settings/ci`}>CI without a stored key</a>
       </div>
       {table(shown, keys)}
 
