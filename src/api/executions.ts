@@ -16,7 +16,7 @@ import {
   removeExecution,
   requireNoOption,
 } from "../operations/executions/executions.ts";
-import { type CauseFailures as FoundCause, readCauses } from "../operations/executions/failures.ts";
+import { type CauseFailures as FoundCause, readCauses, readHeadline } from "../operations/executions/failures.ts";
 import { isBlame, toCounts, toLists, WORD_OF } from "../rules/blame.ts";
 import { sealVariables } from "../operations/executions/leases.ts";
 import { executionVerdict, hasEnded } from "../rules/execution.ts";
@@ -365,7 +365,7 @@ export const executions: Route[] = [
   route(
     "POST /projects/:projectId/executions/:executionId/rerun",
     {
-      scope: "run",
+      scope: "rerun",
       summary: "Rerun the tasks of an ended execution",
       description:
         "Creates an execution like this one, linked by rerunOf, that waits for reports of its tasks, or in mode run " +
@@ -447,10 +447,14 @@ export const executions: Route[] = [
         countFailures(sql, projectId, executionId),
       ]);
       const shown = causes.flatMap(({ failures }) => failures).map((failure) => ({ ...failure, deep: true }));
-      const found = shown.length === 0 ? [] : await selectFailureEvidence(sql, projectId, executionId, shown);
+      const [found, headline] = await Promise.all([
+        shown.length === 0 ? [] : selectFailureEvidence(sql, projectId, executionId, shown),
+        readHeadline(sql, projectId, mine, counts),
+      ]);
       const evidence = new Map(found.map((row) => [keyOf(row), row]));
       return {
         executionId,
+        headline,
         baselineId: mine.baselineId,
         failed: sum(mine.tasks, "failed"),
         counts: toCounts(counts),

@@ -40,7 +40,7 @@ run in no shard. These names come from reports, and only those that lead to a fi
                           without FILES: print only existing files, or all (default: --existing in CI)
   --json                  print one line of JSON: { shard, task, files }
 
-Required: ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY. In a task of a runner, ASSAY_PLAN names the file with the plan.
+Required: ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY, or the id token of a CI job (upload --help). In a task of a runner, ASSAY_PLAN names the file with the plan.
 Empty options are ignored. Globs are expanded by this command, without node_modules.
 
 Exit code: 0, even if the shard has no files and nothing is printed; 1 if there is no plan or no file at all; 2 for wrong

@@ -5,12 +5,13 @@ import { batchesPath, planPath, type ShardPlan } from "../rules/plan.ts";
 import type { Shard } from "../schema/fields.ts";
 import { MAX_SPLIT_FILES } from "../schema/plans.ts";
 import type { CiBuild } from "./ci.ts";
+import { readAddressSource, toServerAddress } from "./ci_key.ts";
 import {
   type ServerRequest,
   askPatiently,
   askSocket,
   messageOf,
-  readServerAddress,
+  type Patience,
   type ServerAddress,
   ServerAwayError,
 } from "./client.ts";
@@ -60,6 +61,15 @@ const RATE_LIMIT_MS = 130_000;
 /** For one try: who wants to split by hash where the server is away wants to know soon. */
 const TIMEOUT_MS = 15_000;
 
+const toSplitPatience = (patienceMs: number): Patience => ({
+  waitsMs: patienceMs === 0 ? [] : WAITS.map((part) => part * patienceMs),
+  withinMs: RATE_LIMIT_MS + patienceMs,
+});
+
+/** Throws UsageError, ServerAwayError and CiKeyRefusedError. */
+const openServerAddress = ({ patienceMs }: SplitRequest, environment: Environment): Promise<ServerAddress> =>
+  toServerAddress(readAddressSource(environment), toSplitPatience(patienceMs));
+
 /** undefined: the server is older than plans of given files, or takes none of these names. */
 async function postPlan(
   address: ServerAddress,
@@ -95,12 +105,7 @@ async function request(
   failing: string,
   refusals: readonly number[] = [],
 ): Promise<ServerAnswer | undefined> {
-  const waitsMs = patienceMs === 0 ? [] : WAITS.map((part) => part * patienceMs);
-  const answer = await askPatiently(
-    address,
-    { ...asking, timeoutMs: TIMEOUT_MS },
-    { waitsMs, withinMs: RATE_LIMIT_MS + patienceMs },
-  );
+  const answer = await askPatiently(address, { ...asking, timeoutMs: TIMEOUT_MS }, toSplitPatience(patienceMs));
   if (answer.status < 300) return answer;
   if (refusals.includes(answer.status)) return undefined;
   const message = `${failing}: ${messageOf(answer)}`;
@@ -131,7 +136,7 @@ export async function askPlan(
   names: readonly string[] | undefined,
 ): Promise<AskedPlan> {
   const { shard, task, executionId } = wish;
-  const address = readServerAddress(environment);
+  const address = await openServerAddress(wish, environment);
   const id = executionId ?? (await findExecution(address, wish));
   const path = planPath(id, task, shard);
   const failing = `Cannot get the plan of "${task}" in execution "${id}"`;
@@ -155,7 +160,7 @@ export async function askBatch(wish: SplitRequest, holder: string, files: readon
     if (answer.status >= 300) throw new Error(`${failing}: ${messageOf(answer)}`);
     return readAs(batchAnswer, "batch from the runner", answer.text);
   }
-  const address = readServerAddress(environment);
+  const address = await openServerAddress(wish, environment);
   const id = wish.executionId ?? (await findExecution(address, wish));
   const asking = {
     method: "POST",

@@ -6,14 +6,21 @@ import * as v from "valibot";
 import { ANNOTATION_ENCODINGS, toAnnotations, type AnnotatedFailure } from "./annotations.ts";
 import type { CiSystemName } from "../rules/ci_systems.ts";
 import { detectBuild } from "./ci.ts";
-import { ask, readServerAddress, type ServerAddress } from "./client.ts";
+import { ask, type ServerAddress } from "./client.ts";
 import { SUMMARY_ENCODINGS, toSummary } from "./job_summary.ts";
 import { detectMachine } from "./machine.ts";
 import { cleanTexts, createOutputMask, secretsOf, toJsonLine, toPlainLine } from "./output.ts";
 import { findReports, type FoundReports, keepFresh, readReportFiles } from "./report_files.ts";
+import { findAddress, type NoAddress, openAddress } from "./upload_address.ts";
 import { type UploadArguments, readArguments, toParameters, UPLOAD_HELP } from "./upload_options.ts";
-import { type AnsweredRun, MAX_ANSWER_BYTES, type Reports, sendReports, type UploadEnd } from "./upload_request.ts";
-import { UsageError } from "./usage.ts";
+import {
+  type AnsweredRun,
+  MAX_ANSWER_BYTES,
+  type Reports,
+  sendReports,
+  toPatience,
+  type UploadEnd,
+} from "./upload_request.ts";
 import { type EndedCommand, listenForStop, runCommand } from "./wrapped_command.ts";
 import { toRunLine } from "../wording/run_line.ts";
 import { fileClockMs } from "../runner/report_files.ts";
@@ -32,6 +39,8 @@ type Voice = {
   note: (line: string) => Promise<void>;
   /** Masks secrets in a text. */
   clean: (text: string) => string;
+  /** From then on also without the secrets that were received since. */
+  renewMask: () => void;
 };
 
 /** Creates the functions that write output, all of which mask secrets. */
@@ -43,27 +52,17 @@ const ENCODINGS = [
   (text: string) => toJsonLine(text).slice(1, -1),
 ];
 
-function createVoice(secrets: readonly string[], { isWrapped, json }: { isWrapped: boolean; json: boolean }): Voice {
-  const clean = createOutputMask(secrets, ENCODINGS);
+function createVoice(environment: Environment, { isWrapped, json }: { isWrapped: boolean; json: boolean }): Voice {
+  let mask = createOutputMask(secretsOf(environment), ENCODINGS);
+  const clean = (text: string) => mask(text);
   const write = async (to: typeof Bun.stderr, line: string) => void (await Bun.write(to, `${clean(line)}\n`));
   return {
     tell: (line) => write(isWrapped ? Bun.stderr : Bun.stdout, line),
     annotate: (line) => write(isWrapped || json ? Bun.stderr : Bun.stdout, line),
     note: (line) => write(Bun.stderr, `${PREFIX}${toPlainLine(line)}`),
     clean,
+    renewMask: () => void (mask = createOutputMask(secretsOf(environment), ENCODINGS)),
   };
-}
-
-type Address = ServerAddress | { problem: string };
-
-/** Throws UsageError unless it `mayBeMissing`, as it is in the builds of forks. */
-function findAddress(environment: Environment, mayBeMissing: boolean): Address {
-  try {
-    return readServerAddress(environment);
-  } catch (error) {
-    if (!mayBeMissing || !(error instanceof UsageError)) throw error;
-    return { problem: `${error.message} (the pull request of a fork has no secrets)` };
-  }
 }
 
 /** An empty report, for recording a failure without a report. */
@@ -93,7 +92,11 @@ function tryToRead(found: FoundReports): Reports {
  * If there is no usable report but the exit code of the tests is known, a failure is recorded in its place: a task without a
  * report would look like one that passed.
  */
-async function deliver(address: Address, delivery: Delivery, signal: AbortSignal | undefined): Promise<End> {
+async function deliver(
+  address: ServerAddress | NoAddress,
+  delivery: Delivery,
+  signal: AbortSignal | undefined,
+): Promise<End> {
   const { given, parameters, found, ended, publicUrl, voice } = delivery;
   if (signal?.aborted) return { end: "stopped", problem: "Interrupted" };
   const sending = { patienceMs: given.patienceMs, signal, publicUrl };
@@ -103,7 +106,7 @@ async function deliver(address: Address, delivery: Delivery, signal: AbortSignal
   const reports = tryToRead(found);
   if (ended?.problem !== undefined) await voice.note(ended.problem);
   for (const problem of found.problems) await voice.note(problem);
-  if ("problem" in address) return { end: "away", problem: address.problem };
+  if ("problem" in address) return address;
   const sent = exitCode === undefined ? parameters : { ...parameters, exit_code: exitCode };
   if (reports.length > 0) {
     const end = await sendReports(address, reports, sent, sending);
@@ -131,8 +134,8 @@ export async function upload(args: string[], environment: Environment = process.
     return 0;
   }
   const build = detectBuild(environment);
-  const address = findAddress(environment, command !== undefined || build.system !== undefined);
-  const voice = createVoice(secretsOf(environment), { isWrapped: command !== undefined, json: flags.json === true });
+  const source = findAddress(environment, command !== undefined || build.system !== undefined);
+  const voice = createVoice(environment, { isWrapped: command !== undefined, json: flags.json === true });
 
   const before = command ? findReports(given.reports).files : [];
   const beganAt = command ? fileClockMs(process.cwd()) : Date.now();
@@ -143,6 +146,9 @@ export async function upload(args: string[], environment: Environment = process.
 
   const publicUrl = environment["ASSAY_PUBLIC_URL"]?.trim();
   const parameters = toParameters(given, environment, build, detectMachine(environment, build.system));
+  const sending = { patienceMs: given.patienceMs, signal: stop?.signal, publicUrl };
+  const address = await openAddress(source, toPatience(sending), stop?.signal);
+  voice.renewMask();
   const end = await deliver(address, { given, parameters, found, ended, publicUrl, voice }, stop?.signal);
   const isJson = flags.json === true;
   if (end.end === "uploaded")

@@ -32,9 +32,11 @@ unchanged streams and signals, and then sends the reports that it has written. T
   --strict                exit with an error if the upload fails (see below)
   --json                  print one line of JSON: the server's answer, or { "error": { "message" } }
 
-Required: ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY. ASSAY_PUBLIC_URL is the address for links, if it differs from
-ASSAY_URL. Empty options are ignored. Globs are expanded by this command, without node_modules and .git; "**" matches any
-number of folders.
+Required: ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY. Without ASSAY_KEY, the id token of the CI job is exchanged for a key if
+the project trusts the repository: ASSAY_ID_TOKEN (GitLab), or the token that GitHub gives to jobs with the permission
+"id-token: write". ASSAY_PUBLIC_URL is the server's address for links and tokens, if it differs from ASSAY_URL. Empty
+options are ignored. Globs are expanded by this command, without node_modules and .git; "**" matches any number of
+folders.
 
 If the report is missing, older than the command, unreadable or without test cases, and the exit code of the tests is known,
 a failure is recorded in its place ("runner exited N", -1 if the exit code was 0). If the command is stopped by SIGINT,

@@ -1,7 +1,14 @@
 /** The request of `assay upload`: reports and parameters as one form, packed, and sent with patience. */
 
 import * as v from "valibot";
-import { AnswerTooLongError, askPatiently, messageOf, type ServerAddress, ServerAwayError } from "./client.ts";
+import {
+  AnswerTooLongError,
+  askPatiently,
+  messageOf,
+  type Patience,
+  type ServerAddress,
+  ServerAwayError,
+} from "./client.ts";
 import { toPlainLine } from "./output.ts";
 import { refusesMachine, withoutMachine } from "../rules/ran_on.ts";
 import type { ReportedRun } from "../wording/run_line.ts";
@@ -91,13 +98,19 @@ export const MAX_ANSWER_BYTES = 2 ** 20;
 /** Beside the 30 s that any try may take: slow lines carry this much. */
 const BYTES_PER_MS = 256;
 
-async function send(
-  address: ServerAddress,
-  { bytes, headers }: Body,
-  { patienceMs, signal }: UploadOptions,
-): Promise<ServerAnswer> {
+/** A signal that is aborted ends a wait with its reason. */
+export function toPatience({ patienceMs, signal }: UploadOptions): Patience {
   const stopped = new Promise<never>((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
   stopped.catch(() => {});
+  return {
+    waitsMs: WAITS.map((part) => part * patienceMs),
+    withinMs: patienceMs,
+    sleep: (ms) => Promise.race([Bun.sleep(ms), stopped]),
+  };
+}
+
+async function send(address: ServerAddress, { bytes, headers }: Body, sending: UploadOptions): Promise<ServerAnswer> {
+  const { signal } = sending;
   const asking = {
     method: "POST",
     path: "/test-runs",
@@ -107,11 +120,7 @@ async function send(
     timeoutMs: 30_000 + bytes.length / BYTES_PER_MS,
     ...(signal ? { signal } : {}),
   } as const;
-  return await askPatiently(address, asking, {
-    waitsMs: WAITS.map((part) => part * patienceMs),
-    withinMs: patienceMs,
-    sleep: (ms) => Promise.race([Bun.sleep(ms), stopped]),
-  });
+  return await askPatiently(address, asking, toPatience(sending));
 }
 
 /** Returns the message of a refusal, with a hint if the report is not the cause. */

@@ -147,7 +147,7 @@ export type Specification<Q, B, A, S, R> = {
    * The scope that a named key of the project needs, besides those that include it; default: "read" for a GET, and for anything else
    * only the project's own key will do.
    */
-  scope?: "upload" | "run" | "triage";
+  scope?: Exclude<RouteScope, "read">;
   /** A runner calls it with the key of its own. */
   isForRunners?: R;
   /** The action in the team's audit log, recorded in the transaction of the change. */
@@ -188,13 +188,20 @@ export type Route = {
   handle: (context: Context<never, never, never>) => Promise<unknown>;
 };
 
+/** The scope that a route asks for. `rerun` is no scope of its own: keys that run tasks and keys that triage failures have it. */
+type RouteScope = NamedScope | "rerun";
+
 /** Which keys have what a route asks for. */
 const SCOPES = {
   read: ["read", "upload", "run", "triage"],
   upload: ["upload", "run"],
   run: ["run"],
   triage: ["triage"],
-} as const satisfies Record<NamedScope, readonly NamedScope[]>;
+  rerun: ["run", "triage"],
+} as const satisfies Record<RouteScope, readonly NamedScope[]>;
+
+/** Named keys that open every GET. */
+export const READ_SCOPES: ReadonlySet<Scope> = new Set(SCOPES.read);
 
 const noQuery = v.strictObject({});
 /** The body of a request without fields: empty, or {}. */

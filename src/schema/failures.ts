@@ -123,6 +123,11 @@ export type Cause = v.InferOutput<typeof cause>;
 /** The failures of an execution, those of one cause together. */
 export const executionFailures = v.strictObject({
   executionId,
+  headline: described(
+    v.string(),
+    "The outcome of the execution in one line, as on its page",
+    "3 new failures since #412, 1 also failing on main",
+  ),
   baselineId: v.pipe(
     v.nullable(uuid),
     v.description("The execution that it was compared with; it may have been deleted"),
@@ -133,6 +138,8 @@ export const executionFailures = v.strictObject({
   causes: described(v.array(cause), "The causes of the failures, new failures first"),
   pagination,
 });
+
+export type ExecutionFailures = v.InferOutput<typeof executionFailures>;
 
 export const executionFailuresQuery = v.strictObject({
   ...pageQuery,

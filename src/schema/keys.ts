@@ -33,7 +33,7 @@ export type ApiKey = v.InferOutput<typeof apiKey>;
 
 const SCOPE_MEANING =
   "The permissions of the key. read: every GET; upload: read, and upload test runs; run: upload, and run tasks as " +
-  "a runner; triage: read, and change test cases and bug reports";
+  "a runner; triage: read, and change test cases and bug reports, and rerun executions";
 
 const named = {
   id: described(uuid, "The id of the key"),

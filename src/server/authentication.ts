@@ -18,6 +18,15 @@ export type CallerProgress = Progress & { caller: Caller | undefined; admission:
 
 export type AuthenticationOptions = { keys: Sql; rateLimit: RateLimit; deadlines: Deadlines; log: Log };
 
+export type Authentication = ReturnType<typeof createAuthentication>;
+
+export const newCallerProgress = (): CallerProgress => ({
+  caller: undefined,
+  admission: undefined,
+  provedLive: false,
+  expired: false,
+});
+
 export function createAuthentication({ keys, rateLimit, deadlines, log }: AuthenticationOptions) {
   const callers = createCallers(keys);
 
@@ -37,6 +46,12 @@ export function createAuthentication({ keys, rateLimit, deadlines, log }: Authen
       progress.admission = rateLimit.admit(caller.id);
       if (!progress.admission.admitted) throw toRateLimited(progress.admission);
       return caller;
+    },
+
+    /** Counts one more request of the caller: what is sent together counts as if it were sent by itself. */
+    countAgain(caller: Caller, progress: CallerProgress): void {
+      progress.admission = rateLimit.admit(caller.id);
+      if (!progress.admission.admitted) throw toRateLimited(progress.admission);
     },
 
     /** Fails where the key has been revoked since it was looked up, unless a statement has already found it live. */

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import * as v from "valibot";
 import { ROUTES } from "./app.ts";
 import { STATUS } from "../http/problem.ts";
+import { TOOLS } from "../mcp/tools.ts";
 import { emptyBody, type Route } from "../request/route.ts";
 import { automationAction, automation, automationRun, conditions, trigger } from "../schema/automations.ts";
 import { bugReport, bugReportDetail } from "../schema/bug_reports.ts";
@@ -27,6 +28,8 @@ import { loggedUpload } from "../schema/uploads.ts";
 import packageJson from "../../package.json" with { type: "json" };
 
 export const OPENAPI_FILE = join(import.meta.dir, "openapi.json");
+/** What the tools for assistants take, as JSON Schema. */
+export const INPUT_SCHEMAS_FILE = join(import.meta.dir, "../mcp/input_schemas.json");
 
 type Json = Record<string, unknown>;
 
@@ -377,7 +380,8 @@ export function createOpenapi(): Json {
       version: packageJson.version,
       description:
         "Test execution and bug reporting. Bodies are JSON in camelCase, query parameters snake_case, ids UUIDs, times ISO 8601 in " +
-        "UTC with milliseconds, durations integers of milliseconds. Unknown parameters and fields are refused. Every answer has the rate limit headers; a limit of 2147483647 means that there is no limit.",
+        "UTC with milliseconds, durations integers of milliseconds. Unknown parameters and fields are refused. Every answer has the rate limit headers; a limit of 2147483647 means that there is no limit. " +
+        "Assistants use the Model Context Protocol at POST /mcp, outside of /api/v1, with the same keys.",
     },
     servers: [{ url: "/api/v1" }],
     tags,
@@ -455,4 +459,16 @@ export function createOpenapi(): Json {
   };
 }
 
-if (import.meta.main) await Bun.write(OPENAPI_FILE, `${JSON.stringify(createOpenapi(), null, 2)}\n`);
+/** The arguments of each tool for assistants; deterministic. */
+export const createInputSchemas = (): Json =>
+  Object.fromEntries(
+    TOOLS.map(({ name, input }) => {
+      const { $schema: _, ...schema } = toJsonSchema(input, { ...settings, typeMode: "input" } as never) as Json;
+      return [name, hoist(schema)];
+    }),
+  );
+
+if (import.meta.main) {
+  await Bun.write(OPENAPI_FILE, `${JSON.stringify(createOpenapi(), null, 2)}\n`);
+  await Bun.write(INPUT_SCHEMAS_FILE, `${JSON.stringify(createInputSchemas(), null, 2)}\n`);
+}

@@ -536,7 +536,7 @@ test("a variable of the execution that the task does not accept is refused, by t
   const id = await start(project, { variables: { BASH_ENV: "./theirs.sh", ENV: "./theirs.sh" } });
   expect((await ends(project, id)).status).toBe("failed");
   expect(JSON.stringify(await casesOf(project, id))).toContain(
-    'The execution sets \\"BASH_ENV\\", \\"ENV\\", which the task \\"unit\\" does not take',
+    'The execution sets \\"BASH_ENV\\", \\"ENV\\", which the task \\"unit\\" does not accept',
   );
   expect([await Bun.file(runner.file("begun")).exists(), await Bun.file(runner.file("theirs")).exists()]).toEqual([
     ...[false, false],
@@ -554,7 +554,7 @@ test("neither the environment nor the memory of the runner is open to its tasks,
   expect(text.split("\n").slice(0, 2)).toEqual([expect.stringContaining("-r--------"), "0"]);
   const isRoot = process.getuid?.() === 0;
   expect(runner.output()).toContain(`"isShielded":${!isRoot}`);
-  expect(runner.output().split("Tasks of root can read")).toHaveLength(isRoot ? 2 : 1);
+  expect(runner.output().split("The runner runs as root")).toHaveLength(isRoot ? 2 : 1);
   await stopped(runner);
 });
 

@@ -9,7 +9,7 @@ import { selectBugCases, selectBugState, selectOccurrences } from "../../../stor
 import { type ExecutionName, selectExecutionNames } from "../../../store/execution_list.ts";
 import { selectTestCaseNames } from "../../../store/test_cases.ts";
 import { counted } from "../../../wording/numbers.ts";
-import { executionName } from "../../components/execution_table.tsx";
+import { executionName } from "../../../wording/execution_name.ts";
 import { Pager } from "../../components/pager.tsx";
 import { Mark, Tag, wordOf } from "../../components/status.tsx";
 import { Ago, Commit } from "../../components/text.tsx";

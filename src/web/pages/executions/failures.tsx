@@ -9,9 +9,11 @@ import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { sumOf } from "../../../wording/execution.ts";
 import { failureReason } from "../../../wording/failure_reason.ts";
 import { counted, toCount } from "../../../wording/numbers.ts";
-import { BRIEF, Evidence, FULL, History, firstPlainLine } from "../../components/failure.tsx";
+import { BRIEF, Evidence, FULL, History } from "../../components/failure.tsx";
+import { firstPlainLine } from "../../../wording/first_line.ts";
+import { bugWords, ownerWords, sinceWords } from "../../../wording/why.ts";
 import { Mark, Tag, wordOf } from "../../components/status.tsx";
-import { Ago, Breakable, Commit, toDay, toPercent } from "../../components/text.tsx";
+import { Ago, Breakable, Commit, toPercent } from "../../components/text.tsx";
 import { bugPath, executionPath, taskPath, testPath, toAddress } from "../../site/paths.ts";
 import type { ExecutionView } from "./meta.tsx";
 import { type Failures, keyOf } from "./read_failures.ts";
@@ -89,14 +91,14 @@ function causeItem(
         <Breakable text={[own.file, own.function].filter(Boolean).join(" ")} />
       </code>
     ) : null,
-    owners.length > 0 ? `owner ${owners.slice(0, 3).join(", ")}` : null,
+    ownerWords(owners),
     onlyHost === null ? null : (
       <>
         on <Breakable text={onlyHost} />
       </>
     ),
-    isOld ? <>since {evidence.sinceAt === null ? "before" : toDay(evidence.sinceAt)}</> : null,
-    first.bugNumber === null ? null : `bug ${first.bugNumber}`,
+    isOld ? sinceWords(evidence.sinceAt) : null,
+    first.bugNumber === null ? null : bugWords(first.bugNumber),
   ].filter((piece) => piece !== null);
   // The first cause is open. On a live page the reader's choice is kept.
   const isOpen = index === 0 && !context.isLive;

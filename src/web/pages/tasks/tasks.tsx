@@ -11,7 +11,7 @@ import { text, uuid } from "../../../schema/fields.ts";
 import { selectCaseResults } from "../../../store/case_results.ts";
 import { selectTestRun, selectUploadsOfRun } from "../../../store/test_runs.ts";
 import { taskHeadline } from "../../../wording/task.ts";
-import { executionName } from "../../components/execution_table.tsx";
+import { executionName } from "../../../wording/execution_name.ts";
 import { Pager } from "../../components/pager.tsx";
 import { LogText } from "../../components/log.tsx";
 import { Mark } from "../../components/status.tsx";

@@ -8,7 +8,7 @@ import type { HistoryRow, TestCaseRow } from "../../../store/test_cases.ts";
 import { firstLineOf } from "../../../wording/first_line.ts";
 import { counted, toCount, toDuration } from "../../../wording/numbers.ts";
 import { Bars } from "../../components/bars.tsx";
-import { executionName } from "../../components/execution_table.tsx";
+import { executionName } from "../../../wording/execution_name.ts";
 import { Mark, Tag } from "../../components/status.tsx";
 import { Ago, Commit } from "../../components/text.tsx";
 import { bugPath, executionPath } from "../../site/paths.ts";
