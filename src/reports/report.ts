@@ -23,7 +23,16 @@ export type ReportedCase = {
   stack: string | null;
   output: string | null;
   properties: Record<string, string> | null;
+  attachments?: ReportAttachment[];
 } & KnownNames;
+
+/** A file that a report names for a case, or holds itself. */
+export type ReportAttachment = {
+  name: string;
+  path: string | null;
+  contentType: string | null;
+  body: Uint8Array | null;
+};
 
 /** What a test case is told apart by. */
 export type CaseName = { suite: string; name: string; file: string | null };

@@ -1,6 +1,7 @@
 /** All pages of the dashboard. */
 
 import { account } from "../pages/account.tsx";
+import { attachmentPages } from "../pages/attachments.ts";
 import { audit } from "../pages/audit.tsx";
 import { automations } from "../pages/automations/automations.tsx";
 import { bugs } from "../pages/bugs/bugs.tsx";
@@ -40,6 +41,7 @@ export const PAGES: readonly Page[] = [
   ...executions,
   ...tasks,
   ...taskLogs,
+  ...attachmentPages,
   ...tests,
   ...bugs,
   ...search,
