@@ -79,7 +79,7 @@ describe("a request whose time is over", () => {
       progress,
       key,
     );
-    await expect(late).rejects.toThrow("The request's time was over before it was done");
+    await expect(late).rejects.toThrow("The request timed out before it was finished");
     expect(await name()).toBe(before);
     expect(await database.pool`select from idempotency where key = 'late'`).toHaveLength(0);
   });
