@@ -34,9 +34,10 @@ async function main(): Promise<void> {
     const publicUrl = config.publicUrl ?? server.url;
     try {
       await announce(config, database, log, publicUrl);
+      announceStore(config, log);
       log.info("Assay is ready", { url: publicUrl });
       await ("failed" in server ? Promise.race([stopping, server.failed]) : stopping);
-      log.info("Stopping: running requests may end");
+      log.info("Stopping: waiting for running requests");
     } finally {
       await server.stop();
     }
@@ -61,12 +62,20 @@ async function announce({ databaseUrl }: Config, database: Database, log: Log, p
   const setup = setupToken === undefined ? undefined : setupUrl(publicUrl, setupToken);
   const first = databaseUrl === undefined ? await createFirstProject(database) : undefined;
   if (first) process.stdout.write(`${welcome(publicUrl, first, setup)}\n`);
-  else if (setup) log.info("There is no account yet: open this link to make the first one", { url: setup });
+  else if (setup) log.info("There is no account yet: open this link to create the first one", { url: setup });
   if (databaseUrl !== undefined && !(await selectAnyTeam(database.pool))) {
     log.info(
       "The database is empty: bun run assay admin create-team --name NAME, then create-project --team ID --name NAME, then generate-key --project ID",
     );
   }
+}
+
+/** Servers of one database read each other's attachments only where they share the store. */
+function announceStore({ attachments, databaseUrl }: Config, log: Log): void {
+  if (databaseUrl === undefined || attachments.s3) return;
+  log.info("Attachments are stored in a directory: several servers of one database need it shared, or ATTACHMENTS_S3", {
+    directory: attachments.directory,
+  });
 }
 
 /** Resolves at the first SIGTERM, SIGINT or SIGHUP; later ones change nothing, for the drain is on its way. */

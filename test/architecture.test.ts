@@ -12,10 +12,12 @@ const MAY_IMPORT: Record<string, string[]> = {
   workers: ["config", "database", "http", "log", "secrets", "server", "store", "work"],
   server: [
     "api",
+    "attachments",
     "config",
     "database",
     "http",
     "log",
+    "mcp",
     "operations",
     "request",
     "schema",
@@ -25,6 +27,7 @@ const MAY_IMPORT: Record<string, string[]> = {
     "work",
   ],
   web: [
+    "attachments",
     "database",
     "http",
     "log",
@@ -38,8 +41,9 @@ const MAY_IMPORT: Record<string, string[]> = {
     "store",
     "wording",
   ],
-  request: ["database", "http", "log", "schema", "secrets", "store"],
+  request: ["attachments", "database", "http", "log", "schema", "secrets", "store"],
   api: [
+    "attachments",
     "database",
     "http",
     "operations",
@@ -52,9 +56,10 @@ const MAY_IMPORT: Record<string, string[]> = {
     "store",
     "wording",
   ],
-  work: ["config", "database", "log", "operations", "schema", "secrets", "store"],
-  operations: ["database", "reports", "rules", "schema", "secrets", "senders", "store", "wording"],
-  cli: ["config", "database", "log", "operations", "rules", "runner", "schema", "secrets", "store", "wording"],
+  mcp: ["http", "input_schemas.json", "rules", "schema", "wording"],
+  work: ["attachments", "config", "database", "log", "operations", "schema", "secrets", "store"],
+  operations: ["attachments", "database", "reports", "rules", "schema", "secrets", "senders", "store", "wording"],
+  cli: ["config", "database", "log", "mcp", "operations", "rules", "runner", "schema", "secrets", "store", "wording"],
   runner: ["log", "reports", "rules", "schema"],
   senders: ["http", "schema", "wording"],
   store: ["database", "rules", "schema"],
@@ -62,7 +67,9 @@ const MAY_IMPORT: Record<string, string[]> = {
   rules: ["reports", "schema"],
   reports: ["schema"],
   secrets: ["schema"],
-  config: ["http", "log"],
+  config: ["attachment_config", "attachments", "http", "log"],
+  attachment_config: ["attachments"],
+  attachments: [],
   http: [],
   log: ["secrets"],
   database: [],
@@ -71,9 +78,25 @@ const MAY_IMPORT: Record<string, string[]> = {
 
 /** Files that their neighbours in the folder may import; elsewhere neighbours are strangers. */
 const SHARED: Record<string, string[]> = {
-  cli: ["annotations", "ci", "client", "machine", "output", "split_files", "split_request", "terminal", "usage"],
+  attachments: ["content", "media_type", "spool"],
+  cli: [
+    "admin_options",
+    "admin_trust",
+    "annotations",
+    "ci",
+    "ci_key",
+    "client",
+    "machine",
+    "output",
+    "split_files",
+    "split_request",
+    "terminal",
+    "usage",
+    "why_lines",
+  ],
   http: [
     "address",
+    "body",
     "descriptors",
     "fair_queue",
     "html",
@@ -102,6 +125,7 @@ const SHARED: Record<string, string[]> = {
     "commit",
     "digest_table",
     "drawn_name",
+    "execution",
     "fingerprint",
     "identity",
     "outside",
@@ -115,6 +139,7 @@ const SHARED: Record<string, string[]> = {
   ],
   reports: ["fields", "js_tools", "report", "text", "totals"],
   schema: [
+    "attachments",
     "bounded",
     "bug_reports",
     "case_ref",
@@ -156,9 +181,10 @@ const SHARED: Record<string, string[]> = {
   workers: ["channel", "supervisor"],
 };
 /** Folders in which one step leads to the next. */
-const STEPS = ["operations", "request", "runner", "server", "web"];
+const STEPS = ["mcp", "operations", "request", "runner", "server", "web"];
 /** Files that put their neighbours together. */
 const GATHERERS = [
+  "attachments/store",
   "cli/assay",
   "cli/upload",
   "store/ingest",
@@ -290,6 +316,7 @@ test("only the entry points read the environment, and the built-in PostgreSQL it
     "cli/runner.ts",
     "cli/split.ts",
     "cli/upload.ts",
+    "cli/why.ts",
     "database/postgres/home.ts",
     "workers/worker.ts",
   ];

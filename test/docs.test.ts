@@ -49,6 +49,8 @@ const NOT_RUN: Record<string, string> = {
   "bun run ok": "runs the tests, of which this is one",
   "bun build --compile --outfile /usr/local/bin/assay": "installs a service of systemd as root",
   "bun build --compile --outfile assay": "compiles for a minute",
+  "claude mcp add": "needs Claude Code; test/mcp/clients.test.ts connects the official clients",
+  "gemini mcp add": "needs Gemini CLI; test/mcp/clients.test.ts connects the official clients",
   "npx jest": "needs Jest from the network; test/cli/split.test.ts runs its commands",
   "--timings bun": "needs a later version of Bun than the tests",
   "npx playwright test": "needs Playwright from the network; test/cli/split.test.ts runs its commands",
@@ -72,6 +74,8 @@ exec "${process.execPath}" "$@"`,
 const FILES: Record<string, string> = {
   "report.xml": junit("pp"),
   "passing.xml": junit("pp"),
+  "cart-actual.png": "\x89PNG",
+  "server.log": "Listening\n",
   "example.test.ts": `import { test } from "bun:test";\ntest("adds", () => {});\n`,
   "assay.yaml":
     "tasks:\n  unit: { command: bun test --reporter=junit --reporter-outfile=report.xml, report: report.xml }\n",

@@ -1,7 +1,10 @@
 /** Test runs: the list, the upload, one run, and the results of its cases. */
 
 import { absent, fail } from "../http/problem.ts";
-import type { Upload } from "../http/upload.ts";
+import { readCaseAttachments } from "../operations/attachments/read.ts";
+import { attachToRun, storeFiles } from "../operations/attachments/upload.ts";
+import type { ReceivedUpload } from "../request/attachment_parts.ts";
+import { WHOLE } from "../rules/run_outcome.ts";
 import { catchUpWithin } from "../operations/health/catch_up.ts";
 import { isBatchable } from "../operations/ingest/decide.ts";
 import { type IncomingReport, locksFor, takeReports } from "../operations/ingest/ingest.ts";
@@ -78,7 +81,7 @@ function toDetail({ publicUrl, params }: Base, run: LocatedRun) {
 
 /** Fails with VALIDATION_ERROR on a report that cannot be read, or that says nothing. */
 function read(
-  { body, services }: Pick<Context<unknown, unknown, Upload>, "body" | "services">,
+  { body, services }: Pick<Context<unknown, unknown, ReceivedUpload>, "body" | "services">,
   parameters: UploadParameters,
 ): Report {
   // A runner that says that it failed makes a failure of a report that holds nothing.
@@ -92,7 +95,7 @@ function read(
     fail("VALIDATION_ERROR", error.message);
   }
   if (totalOf(report) === 0 && !mayBeEmpty)
-    fail("VALIDATION_ERROR", `The report holds no test case: upload it with allow_empty=true if that is right`);
+    fail("VALIDATION_ERROR", `The report holds no test case: upload it with allow_empty=true if this is expected`);
   return report;
 }
 
@@ -130,7 +133,7 @@ async function ofLease(
   const { lease_id, execution_id, execution_key, task_slug, shard } = parameters;
   if (lease_id === undefined) {
     if (caller.scope === "runner")
-      fail("VALIDATION_ERROR", `Cannot read "lease_id": the key of a runner reports its leases and nothing else`);
+      fail("VALIDATION_ERROR", `Cannot read "lease_id": the key of a runner can report only its own leases`);
     return { parameters };
   }
   const lease =
@@ -149,13 +152,13 @@ async function ofLease(
     shard: shard !== undefined && (shard.index !== own.shard?.index || shard.of !== own.shard.of),
   };
   for (const [name, isOther] of Object.entries(others))
-    if (isOther) fail("VALIDATION_ERROR", `Cannot read "${name}": the lease is of another, leave it out`);
-  const { format, exit_code, allow_empty, complete, commit, host, system, image } = parameters;
+    if (isOther) fail("VALIDATION_ERROR", `Cannot read "${name}": the lease belongs to another one, omit it`);
+  const { format, exit_code, allow_empty, complete, attachments, commit, host, system, image } = parameters;
   return {
     testedCommit: commit,
     // Where it comes from is the execution's to say, and when it was run is known.
     parameters: {
-      ...{ format, exit_code, allow_empty, complete, host, system, image },
+      ...{ format, exit_code, allow_empty, complete, attachments, host, system, image },
       ...{ lease_id, ...own, execution_id: lease.executionId },
     },
     only: lease.repeats === null ? undefined : await selectCasesToRepeat(sql, projectId, lease.repeats, lease.taskSlug),
@@ -164,6 +167,19 @@ async function ofLease(
 
 const repeat = (report: Report, only: readonly CaseName[] | undefined): Report =>
   only ? repeatOnly(report, only) : report;
+
+/** Stores the content of the files that have come with a report. */
+const storeReceived = (
+  { sql, params, body, services }: Context<{ projectId: string }, unknown, ReceivedUpload>,
+  report: Report,
+  parameters: UploadParameters,
+) =>
+  storeFiles(sql, services.attachments, params.projectId, {
+    report,
+    arrived: { ...body.received, bodies: body.attachments },
+    keepsAll: parameters.attachments === "all",
+    onError: (error) => services.log.error("Cannot store the attachments of an upload", { ...params, error }),
+  });
 
 /** Reports that arrive at one moment are taken in one transaction, in which nobody waits. */
 const takeTogether: BatchWork<IncomingReport, TakenReport> = (sql, projectId, reports, admitted) =>
@@ -175,8 +191,8 @@ export const testRuns: Route[] = [
     {
       summary: "List test runs, newest first",
       description:
-        "Runs of which every announced shard is in, the last completed first. An execution that matches nothing " +
-        "makes an empty list.",
+        "Runs whose announced shards have all reported, last completed first. An unknown execution returns an empty " +
+        "list.",
       example: { query: { limit: "20" } },
       query: testRunFilter,
       answer: testRunPage,
@@ -197,16 +213,15 @@ export const testRuns: Route[] = [
       isForRunners: true,
       summary: "Upload a test report",
       description:
-        "Takes a report into its run, all of it or nothing, and answers what it makes of it. Uploads with the same " +
-        "execution_key, branch and commit belong to the same execution, in any order. The same task again is one more attempt: " +
-        "results are merged case by case, the latest counts, and what failed before and passes now is flaky; the very same " +
-        "bytes again change nothing and are answered with 200. Counts are always made from the cases.\n\n" +
-        "Recognised are JUnit XML in the dialects of the many tools that write it, Playwright, Jest, Vitest and Mocha JSON, " +
+        "Adds a report to its run, completely or not at all, and returns the verdict. Uploads with the same " +
+        "execution_key, branch and commit belong to the same execution, in any order. Another upload of the same task is another attempt: results are merged test case by test case, the latest counts, and a test case that failed before and passes now is flaky. The same bytes again change nothing and are answered 200. Counts are always computed from the test cases.\n\n" +
+        "Recognised formats are JUnit XML in the dialects of the many tools that write it, Playwright, Jest, Vitest and Mocha JSON, " +
         "CTRF, Go test2json, Dart and Flutter JSON lines, TeamCity service messages, TAP, TRX, NUnit and xUnit XML, Robot " +
         "Framework's output.xml, doctest XML, Cucumber and RSpec JSON, Allure results, and JSON of your own.\n\n" +
-        "What cannot be read is a 400 with file, place and reason; JUnit XML that broke off is read up to its last whole " +
-        "test case, and its run has failed. At most 32 MiB as sent, 128 MiB unpacked (MAX_BODY_MB, MAX_INFLATED_MB of the " +
-        "server) and 200,000 test cases; longer texts than 64 KiB of a message or stack, or 1 MiB of output, are cut",
+        "An unreadable report is answered 400 with file, position and reason. Truncated JUnit XML is read up to its last " +
+        "complete test case, and its run fails. Form parts named attachment are files that the report names by their filename, or " +
+        "files of the run as a whole; one that cannot be stored is a warning. The limits are 32 MiB as sent, 128 MiB after decompression (MAX_BODY_MB, " +
+        "MAX_INFLATED_MB of the server) and 200,000 test cases; a message or stack is cut at 64 KiB and output at 1 MiB",
       example: {
         query: {
           execution_key: "4711",
@@ -215,7 +230,7 @@ export const testRuns: Route[] = [
           commit: "9f8e7d6c5b4a39281706f5e4d3c2b1a098765432",
         },
       },
-      text: "One line for people: the verdict, the counts, and the page of the execution",
+      text: "One line of text: the verdict, the counts and the page of the execution",
       query: uploadParameters,
       body: "upload",
       answer: uploadedRun,
@@ -230,11 +245,23 @@ export const testRuns: Route[] = [
       const coming = count > 0 ? await requestDictionary(services.begin, params.projectId, count) : undefined;
       const report = repeat(read(context, context.query), given.only);
       const parameters = { ...given.parameters, completed_at: completionOf(given.parameters, report) };
+      const stored = await storeReceived(context, report, parameters);
+      report.warnings.push(...stored.warnings);
       const prepared = prepareReport(params.projectId, report, parameters, context.body.digest);
-      const answer = ({ run, added, bugReports, blames, failures, warnings }: TakenReport) => {
+      const answer = (
+        { run, added, bugReports, blames, failures, warnings }: TakenReport,
+        missing: readonly string[] = stored.warnings,
+      ) => {
         const { executionId, taskSlug } = run;
         upload.tookUpload({ executionId, taskSlug, format: report.format, cases: totalOf(report), warnings, added });
-        const body = { ...toDetail(context, run), counts: blames, ...toLists(failures), bugReports };
+        const detail = toDetail(context, run);
+        const body = {
+          ...detail,
+          warnings: [...detail.warnings, ...missing.filter((one) => !detail.warnings.includes(one))],
+          counts: blames,
+          ...toLists(failures),
+          bugReports,
+        };
         const status = added ? 201 : 200;
         return wantsText ? plainText(status, `${toRunLine(body)}\n`) : json(status, body);
       };
@@ -243,14 +270,19 @@ export const testRuns: Route[] = [
       // Failures are judged by the records of their cases, as far as runs have come and not as far as they are counted.
       if (prepared.cases.some(({ status }) => status === "failed"))
         await catchUpWithin(sql, services.begin, params.projectId, JUDGING_PATIENCE_MS);
-      const batched = isBatchable(prepared, parameters)
-        ? await upload.commitBatched(takeTogether, incoming, locks, answer)
-        : undefined;
+      const batched =
+        stored.files.length === 0 && isBatchable(prepared, parameters)
+          ? await upload.commitBatched(takeTogether, incoming, locks, answer)
+          : undefined;
       if (batched) return batched;
       const numbers = await resolveReport(sql, transact, params.projectId, prepared, parameters, coming);
       return await conclude(async (sql) => {
         const { outputs } = await takeReports(sql, params.projectId, [{ ...incoming, numbers }], { mayWait: true });
-        return answer(outputs[0]!);
+        const output = outputs[0]!;
+        const upload = { digest: prepared.digest, shard: parameters.shard?.index ?? WHOLE };
+        const { limits } = services.attachments;
+        const refused = await attachToRun(sql, params.projectId, output.run, stored, { limits, upload });
+        return answer({ ...output, warnings: [...output.warnings, ...refused] }, [...stored.warnings, ...refused]);
       }, locks);
     },
   ),
@@ -258,10 +290,8 @@ export const testRuns: Route[] = [
   route(
     "GET /projects/:projectId/executions/:executionId/test-runs/:taskSlug",
     {
-      summary: "One test run in detail",
-      description:
-        "The run with its shards, its verdict and its warnings, whether all of it is in or not. It is there as soon " +
-        "as its first report is.",
+      summary: "Get a test run",
+      description: "The run with its shards, verdict and warnings, from its first report on, complete or not.",
       answer: testRunDetail,
     },
     async (context) => {
@@ -279,9 +309,10 @@ export const testRuns: Route[] = [
   route(
     "GET /projects/:projectId/executions/:executionId/test-runs/:taskSlug/cases",
     {
-      summary: "The case results of a test run, failed ones first",
+      summary: "List the results of a test run, failed ones first",
       description:
-        "One result for each test case: that of its last attempt. Failed ones come first, the others as they were first seen.",
+        "The result of the last attempt for each test case. Failed ones come first, the others in the order in which " +
+        "they were first seen.",
       example: { query: { status: "failed" } },
       query: caseResultFilter,
       answer: caseResultPage,
@@ -289,12 +320,18 @@ export const testRuns: Route[] = [
     async (context) => {
       const { sql, params, query, page } = context;
       const run = (await selectRun(context)) ?? absent();
-      const rows = await selectCaseResults(sql, params.projectId, run.id, { ...query, after: page.after });
+      const { projectId } = params;
+      const rows = await selectCaseResults(sql, projectId, run.id, { ...query, after: page.after });
+      const keys = rows.slice(0, query.limit).map(({ number }) => ({ runId: run.id, number }));
+      const filesOf = await readCaseAttachments(sql, { publicUrl: context.publicUrl, projectId }, keys);
       return toPage(
         context,
         rows,
         ({ rank, number }) => [String(rank), String(number)],
-        ({ rank: _, number: __, host: ___, ...result }) => result,
+        ({ rank: _, number, host: __, ...result }) => ({
+          ...result,
+          attachments: filesOf({ runId: run.id, number }),
+        }),
       );
     },
   ),

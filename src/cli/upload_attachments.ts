@@ -5,13 +5,7 @@ import { basename, relative, resolve } from "node:path";
 import { openAttachRoot } from "../runner/attachment_file.ts";
 import { type AttachmentScope, findNamedAttachments, type NamedAttachment } from "../runner/named_attachments.ts";
 import { sendAttachments, toAttachmentLines } from "../runner/send_attachments.ts";
-import {
-  AnswerTooLongError,
-  askPatiently,
-  messageOf,
-  patienceOf,
-  type ServerAddress,
-  ServerAwayError,
+import { AnswerTooLongError, askPatiently, messageOf, type ServerAddress, ServerAwayError   toPatience,
 } from "./client.ts";
 
 const MAX_ANSWER_BYTES = 2 ** 20;
@@ -45,7 +39,7 @@ export async function uploadAttachments(address: ServerAddress, upload: Attachme
       ask: async (request) => {
         const asking = { ...request, maxBytes: MAX_ANSWER_BYTES, ...(signal ? { signal } : {}) };
         try {
-          return await askPatiently(address, asking, patienceOf(patienceMs, signal));
+          return await askPatiently(address, asking, toPatience({ patienceMs, signal }));
         } catch (error) {
           if (signal?.aborted) return "Interrupted";
           if (error instanceof ServerAwayError || error instanceof AnswerTooLongError) return error.message;

@@ -5,7 +5,7 @@ import {
   AnswerTooLongError,
   askPatiently,
   messageOf,
-  patienceOf,
+  toPatience,
   type ServerAddress,
   ServerAwayError,
 } from "./client.ts";
@@ -96,11 +96,8 @@ export const MAX_ANSWER_BYTES = 2 ** 20;
 /** Beside the 30 s that any try may take: slow lines carry this much. */
 const BYTES_PER_MS = 256;
 
-async function send(
-  address: ServerAddress,
-  { bytes, headers }: Body,
-  { patienceMs, signal }: UploadOptions,
-): Promise<ServerAnswer> {
+async function send(address: ServerAddress, { bytes, headers }: Body, sending: UploadOptions): Promise<ServerAnswer> {
+  const { signal } = sending;
   const asking = {
     method: "POST",
     path: "/test-runs",
@@ -110,14 +107,14 @@ async function send(
     timeoutMs: 30_000 + bytes.length / BYTES_PER_MS,
     ...(signal ? { signal } : {}),
   } as const;
-  return await askPatiently(address, asking, patienceOf(patienceMs, signal));
+  return await askPatiently(address, asking, toPatience(sending));
 }
 
-/** What a refusal says, with a hint where it is not the report's fault. */
+/** Returns the message of a refusal, with a hint if the report is not the cause. */
 function toProblem(answer: ServerAnswer): string {
   const said = messageOf(answer);
   if (answer.status >= 300 && answer.status < 400)
-    return `${said}, which leads to ${toPlainLine(answer.headers.get("location")?.slice(0, 300) ?? "another address")}: set ASSAY_URL to that`;
+    return `${said}, a redirect to ${toPlainLine(answer.headers.get("location")?.slice(0, 300) ?? "another address")}: set ASSAY_URL to that`;
   if (answer.status === 401) return `${said} (ASSAY_KEY)`;
   if (answer.status === 404) return `${said} (ASSAY_URL and ASSAY_PROJECT)`;
   return said;
@@ -154,7 +151,7 @@ export async function sendReports(
       const { url, foreignOrigin } = toOwnUrl(address, parsed.run, sending.publicUrl);
       return { end: "uploaded", run: { ...parsed.run, url }, answer: { ...parsed.answer, url }, foreignOrigin };
     }
-    return { end: "refused", problem: `What answers at ${address.url} is no Assay server: check ASSAY_URL` };
+    return { end: "refused", problem: `${address.url} is not an Assay server: check ASSAY_URL` };
   } catch (error) {
     if (sending.signal?.aborted) return { end: "away", problem: "Interrupted" };
     if (error instanceof AnswerTooLongError) return { end: "refused", problem: error.message };

@@ -5,7 +5,7 @@ import { createFairQueue } from "./fair_queue.ts";
 /** Up to this size a body has room of its own, which large ones cannot take: small uploads go on beside them. */
 const SMALL = 1_048_576;
 const SMALL_SHARE = 1 / 8;
-/** Of the room of small ones, or of large ones, for one key: who sends much, and slowly, keeps others from at most half. */
+/** The share of the budget for small or large bodies that one key may use, so that a slow client blocks at most half. */
 const KEY_SHARE = 1 / 2;
 /** While others wait, a large body must bring so many bytes in so long, or it gives way. */
 const MIN_BYTES = 655_360;
@@ -18,13 +18,15 @@ export class OverdrawnError extends Error {
   override name = "OverdrawnError";
 }
 
-/** What one body takes; it must be released on every way out. */
+/** The budget of one body; it must be released in every case. */
 export type Hold = {
   /**
    * Takes so many bytes more: at once, or when the promise resolves. It rejects when the hold is released meanwhile, and
    * with OverdrawnError when too many wait, or the body comes so slowly that it keeps others waiting.
    */
   grow: (bytes: number) => Promise<void> | undefined;
+  /** Says that so many bytes have come that take no memory. */
+  passed: (bytes: number) => void;
   /** All of it is there: it holds what it has until it is released. */
   arrived: () => void;
   release: () => void;
@@ -34,15 +36,17 @@ type Entry = {
   key: string;
   held: number;
   wanted: number;
-  /** What it held at the last look. */
+  /** Its size at the last check. */
   seen: number;
+  /** Bytes since the last look that take no memory. */
+  passed: number;
   hasArrived: boolean;
   grant: () => void;
   refuse: (error: Error) => void;
   evict: () => void;
 };
 
-/** What is held of one kind of bodies, and by whom. */
+/** The used budget of one kind of bodies, by key. */
 function createRoom(bytes: number) {
   const heldBy = new Map<string, number>();
   let held = 0;
@@ -90,8 +94,12 @@ function createEviction(open: ReadonlySet<Entry>) {
   function check(): void {
     for (const entry of [...open]) {
       const isSlow =
-        !entry.hasArrived && entry.wanted === 0 && !isSmall(entry.held) && entry.held - entry.seen < MIN_BYTES;
+        !entry.hasArrived &&
+        entry.wanted === 0 &&
+        !isSmall(entry.held) &&
+        entry.held - entry.seen + entry.passed < MIN_BYTES;
       entry.seen = entry.held;
+      entry.passed = 0;
       if (isSlow) entry.evict();
     }
   }
@@ -182,10 +190,21 @@ export function createUploadBudget(bytes: number) {
         close(entry, toError);
       };
       const evict = () => end("evicted");
-      const entry: Entry = { key, held: 0, wanted: 0, seen: 0, hasArrived: false, grant() {}, refuse() {}, evict };
+      const entry: Entry = {
+        key,
+        held: 0,
+        wanted: 0,
+        seen: 0,
+        passed: 0,
+        hasArrived: false,
+        grant() {},
+        refuse() {},
+        evict,
+      };
       open.add(entry);
       return {
         grow: (more) => (state === "open" ? grow(entry, more) : Promise.reject(toError())),
+        passed: (bytes) => void (entry.passed += bytes),
         arrived: () => void (entry.hasArrived = true),
         release: () => end("released"),
       };

@@ -3,11 +3,13 @@
 import type { BlockList } from "node:net";
 import * as v from "valibot";
 import type { Caller } from "./callers.ts";
+import type { RangeHeaders } from "../http/byte_range.ts";
 import type { Cursors } from "../http/cursor.ts";
 import type { EventStreams } from "../http/events.ts";
 import type { Outbound } from "../http/outbound.ts";
 import type { Method, PathParameters } from "../http/router.ts";
-import type { Upload } from "../http/upload.ts";
+import type { AttachmentServices } from "../attachments/store.ts";
+import type { ReceivedBody, ReceivedUpload } from "./attachment_parts.ts";
 import type { Log } from "../log.ts";
 import type { Seal } from "../secrets/seal.ts";
 import type { AuditAction } from "../schema/audit.ts";
@@ -22,13 +24,14 @@ import type { AdvisoryLock } from "../database/locks.ts";
 import type { BatchWork } from "./batcher.ts";
 import type { TakenUpload } from "./upload_log.ts";
 
-/** What some handlers use. */
+/** Services that some handlers use. */
 export type Services = {
   /** A transaction that proves nothing of the caller: for what is done beside his request. */
   begin: Database["begin"];
   /** For what goes wrong in ourselves where the answer is no error. */
   log: Log;
   maxInflatedBytes: number;
+  attachments: AttachmentServices;
   /** How long results are kept where a project says nothing itself; 0: for ever. */
   retentionDays: number;
   seal: Seal;
@@ -38,12 +41,12 @@ export type Services = {
   outboundAllow: BlockList;
   /** For those who wait until something happens. */
   signals: Pick<Signals, "watch" | "tell">;
-  /** What happens, for those who watch it. */
+  /** Live events for clients that watch. */
   live: Live;
   eventStreams: Pick<EventStreams, "refusal" | "open">;
 };
 
-/** What every handler gets. What only one family of routes needs is in `ContextOf`. */
+/** The context of every handler. `ContextOf` has the parts that only one family of routes needs. */
 export type Context<Params = Record<string, string>, Query = unknown, Body = unknown> = {
   /** The ordinary pool. */
   sql: Sql;
@@ -57,6 +60,8 @@ export type Context<Params = Record<string, string>, Query = unknown, Body = unk
   /** Without a trailing slash. */
   publicUrl: string;
   wantsText: boolean;
+  /** The part of the file that is asked for, where the answer is a file. */
+  range: RangeHeaders;
   /**
    * Awaits a read whose statement also checks the caller's key, and answers undefined where the key is revoked: that fails
    * with UNAUTHORIZED. Otherwise the key is not checked again for this request.
@@ -84,7 +89,7 @@ export type PageRequest = {
   after: string[] | undefined;
 };
 
-/** What the handler of an upload gets besides. */
+/** Additional context of the handler of an upload. */
 export type UploadContext = {
   /**
    * As `conclude`, for work of which much is asked for at one moment: in one transaction with what others want of the
@@ -106,11 +111,11 @@ export type FamilyContext = {
   upload: UploadContext | undefined;
   /** How far the client has come in the stream, as it says. */
   lastEventId: string | null;
-  /** What the rate limit leaves the key: how often a runner may ask again. */
+  /** The remaining requests of the key, which limit how often a runner may call. */
   budget: { limit: number; remaining: number };
 };
 
-/** What a handler gets by the specification of its route: its query Q, body B and stream S, and R, whether runners call it. */
+/** The context of a handler by the specification of its route: query Q, body B, stream S, and R, whether runners call it. */
 type ContextOf<Pattern extends string, Q, B, S, R> = Context<PathParameters<Pattern>, QueryOf<Q>, BodyOf<B>> &
   ([QueryOf<Q>] extends [{ limit: number }] ? { page: PageRequest } : unknown) &
   ([B] extends ["upload"] ? { upload: UploadContext } : unknown) &
@@ -122,24 +127,26 @@ type QueryOf<Q> = Q extends v.GenericSchema ? v.InferOutput<Q> : Record<string, 
 /** A body that is read by the handler itself. */
 export type TextBody = { text: string; contentType: string };
 type BodyOf<B> = B extends "upload"
-  ? Upload
-  : B extends "text"
-    ? TextBody
-    : B extends v.GenericSchema
-      ? v.InferOutput<B>
-      : undefined;
+  ? ReceivedUpload
+  : B extends "file"
+    ? ReceivedBody
+    : B extends "text"
+      ? TextBody
+      : B extends v.GenericSchema
+        ? v.InferOutput<B>
+        : undefined;
 
 export type Specification<Q, B, A, S, R> = {
   /** One line for the documentation. */
   summary: string;
-  /** What else there is to know for who calls it: what it does, when it refuses, what follows. Sentences. */
+  /** Sentences for callers: what the route does, when it refuses, what follows. */
   description?: string;
   /** A request for the documentation: what of the query and which body make a good first try. */
   example?: { query?: Record<string, string>; body?: unknown };
-  /** What `Accept: text/plain` gets in place of JSON, where it does. */
+  /** Describes the answer to `Accept: text/plain`, if the route supports it. */
   text?: string;
   query?: Q;
-  /** A schema for a JSON body, "upload": raw bytes or multipart/form-data, or "text" of whatever kind. */
+  /** A schema for a JSON body, "upload": raw bytes or multipart/form-data, "file": one file, which is written to disk while it arrives, or "text" of whatever kind. */
   body?: B;
   /** The body may hold secrets: no error quotes it. */
   isSecret?: boolean;
@@ -147,15 +154,17 @@ export type Specification<Q, B, A, S, R> = {
    * The scope that a named key of the project needs, besides those that include it; default: "read" for a GET, and for anything else
    * only the project's own key will do.
    */
-  scope?: "upload" | "run" | "triage";
+  scope?: Exclude<RouteScope, "read">;
   /** A runner calls it with the key of its own. */
   isForRunners?: R;
-  /** What the team's audit log calls it: it is told there in the transaction that does it. */
+  /** The action in the team's audit log, recorded in the transaction of the change. */
   record?: AuditAction;
-  /** What the answer holds; null: nothing, or a stream of events. */
+  /** The schema of the answer; null: no content, or an event stream. */
   answer: A;
   /** The answer is a stream of events; what they are, for the documentation. */
   stream?: S;
+  /** The answer is the content of a file; what it is, for the documentation. */
+  file?: string;
   /** Default 200; 204 when there is no answer. */
   status?: number;
   /** Another status with the same answer. */
@@ -169,7 +178,7 @@ export type Route = {
   path: string;
   /** Which kind of key opens it. */
   access: "project" | "team";
-  /** Those of the keys with a scope that open it. */
+  /** The scopes of named keys that may call it. */
   scopes: ReadonlySet<Scope>;
   pathParameters: ObjectSchema;
   summary: string;
@@ -177,16 +186,20 @@ export type Route = {
   example: { query?: Record<string, string>; body?: unknown };
   text: string | undefined;
   query: ObjectSchema;
-  body: v.GenericSchema | "upload" | "text" | undefined;
+  body: v.GenericSchema | "upload" | "file" | "text" | undefined;
   isSecret: boolean;
   record: AuditAction | undefined;
   answer: v.GenericSchema | null;
   stream: string | undefined;
+  file: string | undefined;
   status: number;
   otherStatus: number | undefined;
   deadlineSeconds: number;
   handle: (context: Context<never, never, never>) => Promise<unknown>;
 };
+
+/** The scope that a route asks for. `rerun` is no scope of its own: keys that run tasks and keys that triage failures have it. */
+type RouteScope = NamedScope | "rerun";
 
 /** Which keys have what a route asks for. */
 const SCOPES = {
@@ -194,10 +207,14 @@ const SCOPES = {
   upload: ["upload", "run"],
   run: ["run"],
   triage: ["triage"],
-} as const satisfies Record<NamedScope, readonly NamedScope[]>;
+  rerun: ["run", "triage"],
+} as const satisfies Record<RouteScope, readonly NamedScope[]>;
+
+/** Named keys that open every GET. */
+export const READ_SCOPES: ReadonlySet<Scope> = new Set(SCOPES.read);
 
 const noQuery = v.strictObject({});
-/** What a request with nothing to say may have as its body: nothing, or {}. */
+/** The body of a request without fields: empty, or {}. */
 export const emptyBody = v.strictObject({});
 const pathParameter = (name: string): v.GenericSchema =>
   name.endsWith("Id") ? uuid : name === "variableName" ? variableName : slug;
@@ -206,7 +223,7 @@ const pathParameter = (name: string): v.GenericSchema =>
 export function route<
   const Pattern extends `${Method} /${"projects/:projectId" | "teams/:teamId"}${string}`,
   Q extends ObjectSchema | undefined,
-  B extends v.GenericSchema | "upload" | "text" | undefined,
+  B extends v.GenericSchema | "upload" | "file" | "text" | undefined,
   A extends v.GenericSchema | null,
   S extends string | undefined = undefined,
   R extends boolean = false,
@@ -219,7 +236,7 @@ export function route<
 ): Route {
   const [method, path] = pattern.split(" ") as [Method, string];
   const names = path.split("/").flatMap((segment) => (segment.startsWith(":") ? [segment.slice(1)] : []));
-  const { summary, description, example, text, query, body, answer, stream } = specification;
+  const { summary, description, example, text, query, body, answer, stream, file } = specification;
   const { status, otherStatus, deadlineSeconds, isSecret, record } = specification;
   const scope = specification.scope ?? (method === "GET" ? "read" : undefined);
   return {
@@ -241,7 +258,8 @@ export function route<
     record,
     answer,
     stream,
-    status: status ?? (answer === null && stream === undefined ? 204 : 200),
+    file,
+    status: status ?? (answer === null && stream === undefined && file === undefined ? 204 : 200),
     otherStatus,
     deadlineSeconds: deadlineSeconds ?? 30,
     handle: handle as Route["handle"],

@@ -16,6 +16,8 @@ export const AUDIT_ACTIONS = [
   "invitation.revoked",
   "key.generated",
   "key.revoked",
+  "trust_rule.added",
+  "trust_rule.removed",
   "member.added",
   "member.removed",
   "member.role_changed",

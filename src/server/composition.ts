@@ -1,6 +1,7 @@
 /** Puts one server together on an open database. `serve.ts` runs it with its loops; tests run it by itself. */
 
 import { type AppOptions, createApp } from "./app.ts";
+import { openAttachments } from "../attachments/store.ts";
 import { createMetrics, type Peers } from "./metrics.ts";
 import type { Config, OidcConfig } from "../config.ts";
 import { createAddressList } from "../http/address.ts";
@@ -24,7 +25,7 @@ import { OIDC_CALLBACK } from "../web/pages/log_in/provider.tsx";
 /** The program of the thread that reads large uploads. */
 export const UPLOAD_WORKER = new URL("./upload_worker.ts", import.meta.url);
 
-/** What several processes on one port have in common. */
+/** Everything that several processes on one port share. */
 export type SharedState = { rateLimit: RateLimit | undefined; attempts: Attempts; peers: Peers };
 
 export type CompositionOptions = {
@@ -50,32 +51,43 @@ export type CompositionOptions = {
 export function composeServer(options: CompositionOptions) {
   const { config, log, database, secretKey, cursorSecret, isReady, shared, maxDescriptors, clock } = options;
   const signals = createSignals(database.openListener);
-  const live = createLive(database, { onError: (error) => log.warn("Cannot read what is watched", { error }) });
+  const live = createLive(database, { onError: (error) => log.warn("Cannot read live events", { error }) });
   const eventStreams = createEventStreams(options.streamLimits);
   const seal = createSeal(secretKey, config.secretKeyOld);
   const outbound = createOutbound({
     allow: config.outboundAllow,
     proxy: config.outboundProxy,
-    onPrivate: (hostname, addresses) => log.info("Did not send to a private address", { hostname, addresses }),
+    onPrivate: (hostname, addresses) => log.info("Refused to send to a private address", { hostname, addresses }),
   });
   const metrics = createMetrics({ database, gauges: createGauges(database), peers: shared?.peers });
 
+  const attachments = openAttachments(config.attachments, {
+    onSpoolError: (error) => log.error("Cannot write an attachment that arrives", { error }),
+    counters: metrics.attachments,
+  });
+
   const server = startServer({ ...config, log, maxDescriptors, isShared: shared !== undefined });
   const publicUrl = config.publicUrl ?? server.url;
-  const uploadThread = createUploadThread(UPLOAD_WORKER, {
-    connection: database.connection,
-    ...{ cursorSecret, publicUrl, secretKey },
-    maxInflatedBytes: config.maxInflatedBytes,
-    retentionDays: config.retentionDays,
-  });
+  const uploadThread = createUploadThread(
+    UPLOAD_WORKER,
+    {
+      connection: database.connection,
+      ...{ cursorSecret, publicUrl, secretKey },
+      maxInflatedBytes: config.maxInflatedBytes,
+      retentionDays: config.retentionDays,
+      attachments: config.attachments,
+    },
+    metrics.attachments,
+  );
   const sessions = createVisitors(database, {
     publicUrl,
     secret: cursorSecret,
-    onNotSeen: (error) => log.warn("Cannot note that a session was seen", { error }),
+    onNotSeen: (error) => log.warn("Cannot record the use of a session", { error }),
   });
   const app = createApp({
     ...config,
     ...{ database, uploadThread, log, seal, outbound, cursorSecret, publicUrl, signals, metrics, live, eventStreams },
+    attachments,
     ...{ sessions, isReady, rateLimit: shared?.rateLimit },
     visitors: options.visitors ?? sessions,
     signIn:
@@ -86,7 +98,7 @@ export function composeServer(options: CompositionOptions) {
 
   return {
     url: server.url,
-    ...{ publicUrl, app, metrics, seal, outbound, eventStreams },
+    ...{ publicUrl, app, metrics, seal, outbound, eventStreams, attachments },
 
     /** Ends the requests that wait or stream; resolves when all that had begun are answered. */
     drain(): Promise<void> {

@@ -38,10 +38,13 @@ export function readDescriptors({ databasePool }: Pick<Config, "databasePool">) 
 /** As `readDescriptors`, for whom only the log can tell. */
 export function warnOfDescriptors({ max, isCramped }: ReturnType<typeof readDescriptors>, log: Log): void {
   if (isCramped)
-    log.warn("The limit of open files is low, connections beyond it are refused: raise it (ulimit -n, LimitNOFILE)", {
-      limit: max,
-      sensible: SENSIBLE_DESCRIPTORS,
-    });
+    log.warn(
+      "The limit of open files is low and connections beyond it are refused: raise it (ulimit -n, LimitNOFILE)",
+      {
+        limit: max,
+        sensible: SENSIBLE_DESCRIPTORS,
+      },
+    );
 }
 
 export type ServeOptions = {
@@ -72,12 +75,14 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     streamLimits: maxDescriptors === undefined ? {} : { server: streamsFor(maxDescriptors) },
     isReady: async () => !draining && (await canServe()),
   });
-  const { app, metrics, outbound, publicUrl, seal } = server;
+  const { app, metrics, outbound, publicUrl, seal, attachments } = server;
   const deliverer = createDeliverer(database, { outbound, seal, onAttempt: metrics.delivery }, log);
   const isBackground = shared?.isBackground ?? true;
   const watching = watchConnections(database, log);
   const loops = startLoops({
     ...config,
+    attachments,
+    attachmentRetentionDays: config.attachments.retentionDays,
     ...{ database, publicUrl, log, seal, deliverer, isCramped, sweep: app.sweep, isBackground },
   });
 

@@ -74,6 +74,13 @@ type Headline = {
 export const sumOf = (tasks: readonly TaskFigures[], name: "passed" | "failed" | "skipped" | "flaky") =>
   tasks.reduce((total, task) => total + task[name], 0);
 
+/** Returns "2 flaky": the tests that failed before they passed. */
+export const flakyWords = (tasks: readonly TaskFigures[]): string => `${toCount(sumOf(tasks, "flaky"))} flaky`;
+
+/** Returns the words of a headline without their links. */
+export const headlineText = (words: readonly HeadlineWord[]): string =>
+  words.map((word) => (typeof word === "string" ? word : word.text)).join("");
+
 /** Returns "3 new failures since #412, 1 also failing on main". */
 function failuresOf({ counts, baseline, defaultBranch }: Headline): HeadlineWord[] {
   const { new: fresh = 0, main = 0, still = 0, flaky = 0, quarantined = 0 } = counts;

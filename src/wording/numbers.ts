@@ -1,10 +1,18 @@
-/** Writes numbers, counted things and durations for people. */
+/** Writes numbers, counted things, durations and days for people. */
 
 /** Returns "1,210". */
 export const toCount = (value: number): string => value.toLocaleString("en-US");
 
 /** Returns "1 failure" or "3 failures". */
 export const counted = (value: number, name: string): string => `${toCount(value)} ${name}${value === 1 ? "" : "s"}`;
+
+/** Returns "812 bytes", "1.4 kB" or "48.2 MB". */
+export const toSize = (bytes: number): string =>
+  bytes < 1_000
+    ? counted(bytes, "byte")
+    : bytes < 1_000_000
+      ? `${(bytes / 1_000).toFixed(1)} kB`
+      : `${(bytes / 1_000_000).toFixed(1)} MB`;
 
 /** Returns "4:12" for a minute or more, "8.3 s" for a second or more, "830 ms" below. */
 export function toDuration(ms: number): string {
@@ -15,3 +23,7 @@ export function toDuration(ms: number): string {
   const pad = (value: number) => String(value).padStart(2, "0");
   return hours > 0 ? `${hours}:${pad(minutes)}:${pad(rest)}` : `${minutes}:${pad(rest)}`;
 }
+
+/** Returns "4 Nov", in UTC. */
+export const toDay = (iso: string): string =>
+  new Date(iso).toLocaleDateString("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });

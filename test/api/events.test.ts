@@ -369,7 +369,7 @@ describe("Last-Event-ID", () => {
       expect([id, status, body.error.message]).toEqual([
         id,
         400,
-        `Cannot read the header "Last-Event-ID": expected an id that this stream has given`,
+        `Cannot read the header "Last-Event-ID": expected an id that this stream has sent`,
       ]);
     }
     expect((await ask(`${path}?execution_id=x`, { key: acme.key })).status).toBe(400);

@@ -46,6 +46,9 @@ const COMMANDS = {
   "delete-team": ["--id", id, "--confirm", "x"],
   "list-keys": ["--team", id],
   "revoke-key": ["--id", id],
+  "trust-ci": ["--project", id, "--kind", "gitlab", "--repository-id", "7"],
+  "list-trusted-ci": ["--project", id],
+  "untrust-ci": ["--id", id],
   "list-users": ["--team", id],
   "create-user": ["--email", "a@acme.example", "--team", id, "--password", "correct horse"],
   "add-user": ["--email", "a@acme.example", "--team", id],
@@ -97,6 +100,9 @@ describe("an id that nothing has", () => {
     ["project", ["generate-key", "--project", id]],
     ["team", ["list-keys", "--team", id]],
     ["key", ["revoke-key", "--id", id]],
+    ["project", ["trust-ci", "--project", id, "--kind", "gitlab", "--repository-id", "7"]],
+    ["project", ["list-trusted-ci", "--project", id]],
+    ["trust rule", ["untrust-ci", "--id", id]],
     ["project", ["delete-project", "--id", id, "--confirm", "x"]],
     ["team", ["delete-team", "--id", id, "--confirm", "x"]],
     // Such as stands for something else.
@@ -105,6 +111,63 @@ describe("an id that nothing has", () => {
   ])("is told: no %s (%p)", async (what, args) => {
     const wanted = args.find((arg) => /^[0-9a-f-]{36}$/.test(arg));
     expect(await admin(...args)).toEqual({ code: 1, output: "", errors: `No such ${what}: "${wanted}"\n` });
+  });
+});
+
+describe("trust rules", () => {
+  test("are added, listed and removed, and the team's log has it", async () => {
+    const { project } = rival;
+    const place = createPlace("admin-trust");
+    const keys = join(place, "keys.json");
+    await Bun.write(keys, JSON.stringify({ keys: [{ kty: "RSA", n: "AQAB", e: "AQAB", kid: "a" }] }));
+    const rule = [
+      "trust-ci",
+      "--project",
+      project,
+      "--kind",
+      "github",
+      "--repository-id",
+      "700100",
+      "--owner-id",
+      "4711",
+    ];
+    const more = ["--repository", "acme/shop", "--events", "push, schedule", "--refs", "refs/heads/*", "--keys", keys];
+    const { id } = await json(...rule, ...more, "--issuer", "https://github.acme.example/_services/token");
+    const listed = {
+      ...{ id, kind: "github", repositoryId: "700100", ownerId: "4711", repository: "acme/shop", keys: 1 },
+      ...{
+        issuer: "https://github.acme.example/_services/token",
+        events: ["push", "schedule"],
+        refs: ["refs/heads/*"],
+      },
+      ...{ createdAt: expect.any(String), lastUsedAt: null },
+    };
+    expect(await json("list-trusted-ci", "--project", project)).toEqual({ data: [listed] });
+    expect(await json("untrust-ci", "--id", id)).toEqual({ id, removed: true });
+    expect(await json("list-trusted-ci", "--project", project)).toEqual({ data: [] });
+    const entries = await selectAuditEntries(database.pool, rival.team, { limit: 10 });
+    const recorded = entries
+      .filter(({ subject }) => subject === "acme/shop")
+      .map(({ action, actor }) => [action, actor]);
+    expect(recorded).toEqual([
+      ["trust_rule.removed", "command line"],
+      ["trust_rule.added", "command line"],
+    ]);
+    removePlace(place);
+  });
+
+  test.each([
+    [["--kind", "gitea"], `--kind: expected "github" or "gitlab"`],
+    [["--kind", "github"], "--owner-id is missing"],
+    [["--kind", "gitlab", "--owner-id", "7"], "--owner-id is not for --kind gitlab"],
+    [
+      ["--kind", "gitlab", "--issuer", "http://gitlab.internal"],
+      "--issuer: expected an https address without query and user, or also its keys",
+    ],
+    [["--kind", "gitlab", "--refs", "main"], "--refs: expected a Git ref such as refs/heads/main; * matches any text"],
+  ])("are refused with the option that is wrong: %p", async (options, message) => {
+    const { code, errors } = await admin("trust-ci", "--project", acme.project, "--repository-id", "7", ...options);
+    expect([code, errors.split("\n")[0]]).toEqual([2, message]);
   });
 });
 
@@ -251,7 +314,7 @@ describe("people", () => {
     ]);
     for (const [args, message] of [
       [scoped, "--name is missing"],
-      [["generate-key", "--project", project, "--name", "x"], "--scope: a key with a name needs one of"],
+      [["generate-key", "--project", project, "--name", "x"], "--scope: a named key needs one of"],
       [["generate-key", "--project", project, "--name", "x", "--scope", "all"], "--scope: expected"],
       [[...scoped, "--name", "x", "--days", "0"], "--days: expected an integer"],
     ] as const) {

@@ -4,8 +4,7 @@ import { raw, render } from "../../src/http/html.ts";
 import { Bars } from "../../src/web/components/bars.tsx";
 import { Legend } from "../../src/web/components/legend.tsx";
 import { OutcomeDays } from "../../src/web/components/outcome_days.tsx";
-import { executionName, executionNumber } from "../../src/web/components/execution_table.tsx";
-import { Evidence, firstPlainLine, FULL, History } from "../../src/web/components/failure.tsx";
+import { Evidence, FULL, History } from "../../src/web/components/failure.tsx";
 import { FilterBar, FilterName, FilterSelect, FilterText } from "../../src/web/components/filters.tsx";
 import {
   ActionForm,
@@ -29,7 +28,6 @@ import { Breakable, Commit, External } from "../../src/web/components/text.tsx";
 import { toAutomation } from "../../src/web/pages/automations/fields.tsx";
 import { sentenceOf } from "../../src/web/pages/automations/sentence.ts";
 import { readCauseCursor } from "../../src/web/components/causes.ts";
-import { shortNameOf } from "../../src/web/pages/executions/meta.tsx";
 import { toConfig } from "../../src/web/pages/integrations/fields.tsx";
 import { browserOf } from "../../src/web/components/people.ts";
 import { toCurl, variableOf } from "../../src/web/pages/docs/reference.ts";
@@ -42,7 +40,6 @@ import { bugPath, executionPath, taskPath, testPath, toAddress, toQuery } from "
 import { FEW_TEXTS, testCalls, testLinearity } from "./growth.ts";
 
 const WHOLE = { isWhole: true, message: 1e6, stackLines: 200, diffLines: 200, output: 1e6 };
-const createdAt = "2026-01-31T00:00:00.000Z";
 
 // Most of them only put texts into markup, which http.test.ts looks at with all texts.
 testLinearity(
@@ -65,8 +62,6 @@ testLinearity(
       },
     },
     "execution_table.tsx": {
-      executionName: (text) => executionName({ key: text, number: 1, branch: text }),
-      executionNumber: (text) => executionNumber({ key: text, number: 1 }),
       ...{ ExecutionTable: null, outcomeText: null },
     },
     "failure.tsx": {
@@ -77,7 +72,6 @@ testLinearity(
           Evidence({ failure: { message: `a\n${text}`, stack, output: text }, measure, title: "" });
         }
       },
-      firstPlainLine,
       History: (text) => History({ letters: text.slice(0, 100) }),
     },
     "filters.tsx": {
@@ -133,7 +127,7 @@ testLinearity(
       Breakable: (text) => render(Breakable({ text })),
       Commit: (text) => Commit({ hash: text }),
       External: (text) => External({ href: `https://${text}`, of: Breakable({ text }) }),
-      ...{ Ago: null, toDay: null, toExact: null, toPercent: null, toSpan: null },
+      ...{ Ago: null, toExact: null, toPercent: null, toSpan: null },
     },
     "trends.tsx": { BranchTrends: null },
   },
@@ -212,9 +206,7 @@ testCalls(
           schedule: text,
         }),
     },
-    "pages/executions.tsx": {
-      shortNameOf: (text) => shortNameOf({ key: text, createdAt, commit: text } as never),
-    },
+    "pages/executions.tsx": {},
     "pages/integration_fields.tsx": {
       toConfig: (text) =>
         (["webhook", "slack", "github", "jira"] as const).map((kind) =>

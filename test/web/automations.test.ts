@@ -134,7 +134,7 @@ describe("the form", () => {
     });
     expect(refused.status).toBe(400);
     expect(refused.words).toContain('Cannot read "trigger.schedule": expected five cron fields');
-    expect(refused.words).toContain('Cannot read "actions.0.tasks": expected a list that is not empty');
+    expect(refused.words).toContain('Cannot read "actions.0.tasks": expected a non-empty list');
     expect([valueOf(refused, "name"), valueOf(refused, "schedule")]).toEqual(["mine", "every day"]);
     const theirs = await send(owner, `${base}/new`, {
       name: "x",
@@ -183,7 +183,7 @@ describe("an automation", () => {
     const path = `${base}/${body.id}`;
     const nothing = await send(owner, `${path}/run`, { dryRun: "true" });
     expect(nothing.words).toContain('Would do nothing: There was no "execution.failed" in the last 7 days');
-    expect((await send(owner, `${path}/run`, { dryRun: "false" })).words).toContain("Cannot run it");
+    expect((await send(owner, `${path}/run`, { dryRun: "false" })).words).toContain("Cannot run the automation");
     await ask(`POST /projects/${acme.project}/test-runs?branch=main`, { key: acme.key, body: junit("f") });
     const dry = await send(owner, `${path}/run`, { dryRun: "true" });
     expect(dry.status).toBe(200);

@@ -37,6 +37,18 @@ describe("named keys", () => {
     expect(audit).not.toContain(key);
   });
 
+  test("show the line for an assistant where they read or triage", async () => {
+    for (const [scope, isShown] of [
+      ["read", true],
+      ["triage", true],
+      ["upload", false],
+      ["run", false],
+    ] as const) {
+      const { words } = await generate({ name: scope, scope });
+      expect([scope, words.includes("claude mcp add --transport http assay")]).toEqual([scope, isShown]);
+    }
+  });
+
   test("are one for a form that is sent twice", async () => {
     const newest = valueOf(await visit(member, page), "newest")!;
     const fields = { name: "twice", scope: "read", days: "", newest };

@@ -37,7 +37,7 @@ describe("/projects/:projectId/uploads", () => {
     const { html, words } = await look(own);
     expect(heading(html)).toBe("✕ 2 of 5 uploads of the last 24 hours were rejected");
     expect(words).toContain('Both say: Cannot read "body": it is plain text, not a test report');
-    expect(words).toContain("it is not what the test runner wrote");
+    expect(words).toContain("Check the file that the step sends");
   });
 
   test("shows of each upload its outcome, reason, task, client, parameters and request", async () => {
@@ -51,7 +51,7 @@ describe("/projects/:projectId/uploads", () => {
     for (const told of [
       "rejected",
       'expected a shard from "1/4" to "4/4", got "9/4"',
-      "A shard is a number of how many",
+      "A shard has a number and a total",
       "curl 8.5.0, 127.0.0.1",
       "shard 9/4",
       "branch feature/x",

@@ -82,6 +82,9 @@ async function fillOtherTables(): Promise<void> {
     values (${project}, ${execution}, 'unit', 1, 0, '{a}', '{1}', '{1}')`;
   await pool`
     insert into test_case_alias (project_id, identity, number) values (${project}, ${crypto.randomUUID()}, ${number})`;
+  await pool`
+    insert into trust_rule (project_id, id, kind, issuer, repository_id, events, refs)
+    values (${project}, ${Bun.randomUUIDv7()}, 'gitlab', 'https://gitlab.example.com', '1', '{}', '{}')`;
   await ask(`POST /projects/${project}/executions`, {
     key: acme.key,
     headers: { "idempotency-key": "once" },

@@ -201,7 +201,8 @@ async function generate(
 ): Promise<GeneratedKey | undefined> {
   const { key, leading, digest } = createKey(kind);
   const id = Bun.randomUUIDv7();
-  const row = { id, projectId, name, leading, digest, expiresInDays, ...(scope === undefined ? {} : { scope }) };
+  const expiresIn = expiresInDays === undefined ? undefined : `${expiresInDays} days`;
+  const row = { id, projectId, name, leading, digest, expiresIn, ...(scope === undefined ? {} : { scope }) };
   if (!(await insertKey(sql, teamId, row))) return undefined;
   const details = { kind, projectId, name, ...(scope === undefined ? {} : { scope }) };
   await insertAuditEntry(sql, teamId, by, { action: "key.generated", subject: leading, details });

@@ -1,8 +1,7 @@
 /** Numbers by day as bars. */
 
 import type { Html } from "../../http/html.ts";
-import { counted } from "../../wording/numbers.ts";
-import { toDay } from "./text.tsx";
+import { counted, toDay } from "../../wording/numbers.ts";
 
 const DAY_MS = 86_400_000;
 const WIDTH = 8;

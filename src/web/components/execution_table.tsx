@@ -1,28 +1,14 @@
-/** A table of executions, and how an execution is named in lists. */
+/** A table of executions. */
 
 import type { Html } from "../../http/html.ts";
 import type { TaskStatus } from "../../schema/executions.ts";
 import type { ExecutionSummary } from "../../store/execution_list.ts";
 import { executionOutcome } from "../../wording/execution.ts";
+import { executionNumber } from "../../wording/execution_name.ts";
 import { toDuration } from "../../wording/numbers.ts";
 import { executionPath } from "../site/paths.ts";
 import { Mark, Tag, wordOf } from "./status.tsx";
 import { Ago, Commit } from "./text.tsx";
-
-type Named = Pick<ExecutionSummary, "key" | "number">;
-
-/** Names an execution where the branch is shown beside it: `#412` if the CI system numbers its builds, else the key, else Assay's number. */
-export function executionNumber({ key, number }: Named): string {
-  if (key === null) return `#${number}`;
-  const ofCi = /^(?:sample )?(\d+)$/.exec(key)?.[1];
-  return ofCi === undefined ? key : `#${ofCi}`;
-}
-
-/** Names an execution like `executionNumber`, but prefixes the branch if it has no key: `main #128`. */
-export const executionName = (execution: Named & Pick<ExecutionSummary, "branch">): string =>
-  execution.key === null && execution.branch !== null
-    ? `${execution.branch} ${executionNumber(execution)}`
-    : executionNumber(execution);
 
 const OPEN = ["queued", "running"];
 

@@ -4,7 +4,6 @@ import type { Html, Piece } from "../../http/html.ts";
 import { stripAnsi } from "../../rules/ansi.ts";
 import { readDiff } from "../../rules/diff.ts";
 import { readStack, type StackLine } from "../../rules/stack.ts";
-import { firstLineOf } from "../../wording/first_line.ts";
 import { Terminal } from "./terminal.tsx";
 
 /** The limits of what is shown. A link leads to the whole failure. */
@@ -28,10 +27,6 @@ const box = (name: string, lines: number, content: Piece, isFullWidth = false): 
     </pre>
   </div>
 );
-
-/** Returns the first line that is not blank, without colours and at most 300 characters; "" if there is none. */
-export const firstPlainLine = (text: string | null): string =>
-  firstLineOf(stripAnsi((text ?? "").slice(0, 4_000))).slice(0, 300);
 
 const clip = (line: string): string => (line.length > MAX_LINE_LENGTH ? `${line.slice(0, MAX_LINE_LENGTH)} …` : line);
 

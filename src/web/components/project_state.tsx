@@ -6,7 +6,8 @@ import type { ExecutionSummary } from "../../store/execution_list.ts";
 import type { ProjectCounts } from "../../store/overview.ts";
 import type { Branch } from "../../store/state.ts";
 import { executionPath } from "../site/paths.ts";
-import { executionName, outcomeText } from "../components/execution_table.tsx";
+import { outcomeText } from "../components/execution_table.tsx";
+import { executionName } from "../../wording/execution_name.ts";
 import { Commit, toSpan } from "../components/text.tsx";
 import { counted, toDuration } from "../../wording/numbers.ts";
 

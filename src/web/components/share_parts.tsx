@@ -6,7 +6,7 @@ import type { Share } from "../../schema/shares.ts";
 import type { Sql } from "../../database/connect.ts";
 import { selectShares } from "../../store/shares.ts";
 import { executionPath } from "../site/paths.ts";
-import { executionName } from "../components/execution_table.tsx";
+import { executionName } from "../../wording/execution_name.ts";
 import { ActionForm, Csrf, Danger } from "../components/form.tsx";
 import { Ago } from "../components/text.tsx";
 import { Pager } from "../components/pager.tsx";

@@ -36,10 +36,6 @@ export function toExact(iso: string): string {
   return `${day}, ${iso.slice(11, 19)} UTC`;
 }
 
-/** Formats a day as `22 Nov`. */
-export const toDay = (iso: string): string =>
-  new Date(iso).toLocaleDateString("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
-
 /** Formats a share from 0 to 1 as a percentage. */
 export const toPercent = (share: number): string =>
   `${(share * 100).toFixed(share > 0 && share < 0.1 ? 1 : 0).replace(/\.0$/, "")} %`;

@@ -5,7 +5,8 @@ import type { DayFigures } from "../../store/branch_days.ts";
 import type { ExecutionSummary } from "../../store/execution_list.ts";
 import { counted, toDuration } from "../../wording/numbers.ts";
 import { Bars } from "./bars.tsx";
-import { executionName, outcomeText } from "./execution_table.tsx";
+import { outcomeText } from "./execution_table.tsx";
+import { executionName } from "../../wording/execution_name.ts";
 import { type OutcomeDay, OutcomeDays } from "./outcome_days.tsx";
 import { toPercent } from "./text.tsx";
 

@@ -18,6 +18,8 @@ const ACTION_WORDS: Record<AuditAction, string> = {
   "invitation.revoked": "revoked the invitation of",
   "key.generated": "generated the key",
   "key.revoked": "revoked the key",
+  "trust_rule.added": "trusted CI jobs of",
+  "trust_rule.removed": "stopped trusting CI jobs of",
   "member.added": "added the member",
   "member.removed": "removed the member",
   "member.role_changed": "changed the role of",

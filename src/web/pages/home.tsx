@@ -11,7 +11,7 @@ import { selectBranch, selectBranchState } from "../../store/state.ts";
 import { executionOutcome } from "../../wording/execution.ts";
 import { counted } from "../../wording/numbers.ts";
 import { redTaskWords } from "../../wording/task.ts";
-import { executionName, executionNumber } from "../components/execution_table.tsx";
+import { executionName, executionNumber } from "../../wording/execution_name.ts";
 import { Mark } from "../components/status.tsx";
 import { Strip } from "../components/strip.tsx";
 import { Ago, toSpan } from "../components/text.tsx";

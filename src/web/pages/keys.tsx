@@ -24,8 +24,11 @@ const SCOPE_DESCRIPTIONS: Record<NamedScope, string> = {
   upload: "can read everything and upload reports; for CI",
   run: "can also run tasks; for runners",
   read: "can read everything; for scripts and assistants",
-  triage: "can read everything and change tests and bugs",
+  triage: "can read everything, change tests and bugs, and rerun executions",
 };
+
+/** The scopes of keys that are made for assistants. */
+const ASSISTANT_SCOPES: readonly string[] = ["read", "triage"];
 
 const NOTICES = {
   revoked: "Key revoked, including the keys of runners that were started with it.",
@@ -141,6 +144,7 @@ async function keysPage(shown: ViewContext, { notice, cursor, problem, values }:
       <div class="meta">
         <span>of {project.name}</span>
         <a href={`/projects/${project.id}/settings`}>Settings and the project's own key</a>
+        <a href={`/projects/${project.id}/settings/ci`}>CI without a stored key</a>
       </div>
       {table(shown, keys)}
 
@@ -229,6 +233,16 @@ export const keys: Page[] = [
           {"\n"}ASSAY_PROJECT={project.id}
           {"\n"}ASSAY_KEY={key}
         </pre>
+        {ASSISTANT_SCOPES.includes(fields.scope) ? (
+          <>
+            <h2>
+              For an assistant <small>Claude Code; others take the same address and header</small>
+            </h2>
+            <pre data-copy>
+              {"\n"}claude mcp add --transport http assay {publicUrl}/mcp --header "Authorization: Bearer {key}"
+            </pre>
+          </>
+        ) : null}
         <p class="actions">
           <a class="button" href={`/projects/${project.id}/settings/keys`}>
             Back to named keys

@@ -1,9 +1,11 @@
 /** All pages of the dashboard. */
 
 import { account } from "../pages/account.tsx";
+import { attachmentPages } from "../pages/attachments.ts";
 import { audit } from "../pages/audit.tsx";
 import { automations } from "../pages/automations/automations.tsx";
 import { bugs } from "../pages/bugs/bugs.tsx";
+import { ciTrust } from "../pages/ci_trust.tsx";
 import { docs } from "../pages/docs/docs.tsx";
 import { environments } from "../pages/environments/environments.tsx";
 import { executions } from "../pages/executions/executions.tsx";
@@ -39,11 +41,13 @@ export const PAGES: readonly Page[] = [
   ...executions,
   ...tasks,
   ...taskLogs,
+  ...attachmentPages,
   ...tests,
   ...bugs,
   ...search,
   ...projectSettings,
   ...keys,
+  ...ciTrust,
   ...teamSettings,
   ...environments,
   ...integrations,

@@ -1,5 +1,6 @@
 /** The page of one bug. */
 
+import { readCaseFiles } from "../../../operations/attachments/read.ts";
 import * as v from "valibot";
 import { type Html, type Path, safeUrl } from "../../../http/html.ts";
 import type { BugReportDetail } from "../../../schema/bug_reports.ts";
@@ -9,7 +10,7 @@ import { selectBugCases, selectBugState, selectOccurrences } from "../../../stor
 import { type ExecutionName, selectExecutionNames } from "../../../store/execution_list.ts";
 import { selectTestCaseNames } from "../../../store/test_cases.ts";
 import { counted } from "../../../wording/numbers.ts";
-import { executionName } from "../../components/execution_table.tsx";
+import { executionName } from "../../../wording/execution_name.ts";
 import { Pager } from "../../components/pager.tsx";
 import { Mark, Tag, wordOf } from "../../components/status.tsx";
 import { Ago, Commit } from "../../components/text.tsx";
@@ -138,6 +139,7 @@ export const bugPage = page(onePath, { access: "viewer", query: bugQuery }, asyn
     selectBugCases(sql, projectId, bug.id, most, Number(from ?? 0)),
     bug.mergedInto === null ? undefined : selectBugState(fast, projectId, bug.mergedInto),
   ]);
+  const filesOf = await readCaseFiles(sql, projectId, newest ? [newest] : []);
   const shown = occurrences.slice(0, OCCURRENCES);
   const [builds, testNames] = await Promise.all([
     selectExecutionNames(sql, projectId, [
@@ -176,7 +178,7 @@ export const bugPage = page(onePath, { access: "viewer", query: bugQuery }, asyn
         </p>
       ) : null}
       {role === "viewer" || into ? null : statusForms(path, bug, visitor.name, csrf)}
-      {newest ? <NewestFailureCard projectId={projectId} failure={newest} now={now} /> : null}
+      {newest ? <NewestFailureCard projectId={projectId} failure={newest} files={filesOf(newest)} now={now} /> : null}
       {occurrenceDays.length === 0 ? null : <OccurrenceChart days={occurrenceDays} now={now} />}
       <div class="columns">
         {factsOf(projectId, bug, names, now)}

@@ -7,7 +7,7 @@ import type { TestCaseName } from "../../../store/test_cases.ts";
 import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { firstLineOf } from "../../../wording/first_line.ts";
 import { counted } from "../../../wording/numbers.ts";
-import { executionName } from "../../components/execution_table.tsx";
+import { executionName } from "../../../wording/execution_name.ts";
 import { Mark, testStatusOf } from "../../components/status.tsx";
 import { Ago, Breakable, Commit } from "../../components/text.tsx";
 import { executionPath, testPath } from "../../site/paths.ts";

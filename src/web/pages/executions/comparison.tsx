@@ -8,13 +8,12 @@ import { type ComparedRow, selectComparison } from "../../../store/comparisons.t
 import { selectExecution, selectExecutionNames, selectSummaries } from "../../../store/execution_list.ts";
 import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { counted, toCount } from "../../../wording/numbers.ts";
-import { executionName } from "../../components/execution_table.tsx";
+import { executionName, shortExecutionName } from "../../../wording/execution_name.ts";
 import { Mark, wordOf } from "../../components/status.tsx";
 import { Ago, Breakable } from "../../components/text.tsx";
 import { page } from "../../site/page.ts";
 import { executionPath, testPath } from "../../site/paths.ts";
 import { maybe } from "./list.tsx";
-import { shortNameOf } from "./meta.tsx";
 
 const COMPARED: Record<string, { title: string; hint: string; mark: string }> = {
   fixed: { title: "Fixed", hint: "passed, but failed in the other execution", mark: "passed" },
@@ -102,8 +101,8 @@ export const comparisonPage = page(
       fail("VALIDATION_ERROR", `There is no execution "${query.baseline}" in this project`);
     const byKind = Map.groupBy(rows, ({ kind }) => kind as string);
     const kinds = Object.keys(COMPARED).filter((kind) => byKind.has(kind));
-    const other = baseline ? shortNameOf(baseline) : "nothing";
-    const title = `${shortNameOf(mine)} compared with ${other}`;
+    const other = baseline ? shortExecutionName(baseline) : "nothing";
+    const title = `${shortExecutionName(mine)} compared with ${other}`;
     const counts = kinds.map(
       (kind) => `${toCount(byKind.get(kind)![0]!.total)} ${COMPARED[kind]!.title.toLowerCase()}`,
     );
@@ -122,7 +121,7 @@ export const comparisonPage = page(
         <div class="meta">
           <span>
             <a href={executionPath(projectId, executionId)}>
-              <b>{shortNameOf(mine)}</b>
+              <b>{shortExecutionName(mine)}</b>
             </a>{" "}
             compared with{" "}
             {baseline ? (

@@ -8,7 +8,8 @@ import { hasEnded } from "../../../rules/execution.ts";
 import { selectExecution, selectExecutionNames, selectReruns } from "../../../store/execution_list.ts";
 import { countFailures } from "../../../store/failures.ts";
 import { selectUsualDurations } from "../../../store/usual_durations.ts";
-import { executionHeadline } from "../../../wording/execution.ts";
+import { executionHeadline, headlineText } from "../../../wording/execution.ts";
+import { shortExecutionName } from "../../../wording/execution_name.ts";
 import { causeCursor } from "../../components/causes.ts";
 import { shareForm } from "../../components/share_parts.tsx";
 import { Mark } from "../../components/status.tsx";
@@ -20,7 +21,7 @@ import { comparisonPage } from "./comparison.tsx";
 import { failureSections } from "./failures.tsx";
 import { listPage } from "./list.tsx";
 import { LiveLogEnd, readLiveLog } from "./live_log.tsx";
-import { type ExecutionView, findFlakyTest, flakyWord, metaOf, shortNameOf, toHtml, toText } from "./meta.tsx";
+import { type ExecutionView, findFlakyTest, flakyWord, metaOf, toHtml } from "./meta.tsx";
 import { ExecutionProgress } from "./progress.tsx";
 import { readFailures } from "./read_failures.ts";
 import { rerunsOf, waitingRerun } from "./rerun.tsx";
@@ -61,7 +62,7 @@ const executionPage = page(
       execution,
       counts,
       flakyTestId: await findFlakyTest(sql, projectId, execution),
-      baseline: baseline ? { text: shortNameOf(baseline), href: executionPath(projectId, baseline.id) } : null,
+      baseline: baseline ? { text: shortExecutionName(baseline), href: executionPath(projectId, baseline.id) } : null,
       defaultBranch,
     };
     const words = executionHeadline({ ...view, flaky: flakyWord(view) });
@@ -107,7 +108,7 @@ const executionPage = page(
       </>
     );
     return {
-      title: `${toText(words)} · ${shortNameOf(execution)}`,
+      title: `${headlineText(words)} · ${shortExecutionName(execution)}`,
       body,
       section: "executions",
       ...(isLive ? { live: `${base}/live` } : {}),

@@ -1,6 +1,7 @@
 /** The failures of an execution by cause, in sections by blame. */
 
 import type { Html, Path, Piece } from "../../../http/html.ts";
+import type { CaseAttachmentRow } from "../../../store/attachments.ts";
 import type { CauseFailures } from "../../../operations/executions/failures.ts";
 import { ownFrames } from "../../../rules/stack.ts";
 import type { Blame } from "../../../schema/failures.ts";
@@ -9,9 +10,12 @@ import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { sumOf } from "../../../wording/execution.ts";
 import { failureReason } from "../../../wording/failure_reason.ts";
 import { counted, toCount } from "../../../wording/numbers.ts";
-import { BRIEF, Evidence, FULL, History, firstPlainLine } from "../../components/failure.tsx";
+import { Attachments } from "../../components/attachments.tsx";
+import { BRIEF, Evidence, FULL, History } from "../../components/failure.tsx";
+import { firstPlainLine } from "../../../wording/first_line.ts";
+import { bugWords, ownerWords, sinceWords } from "../../../wording/why.ts";
 import { Mark, Tag, wordOf } from "../../components/status.tsx";
-import { Ago, Breakable, Commit, toDay, toPercent } from "../../components/text.tsx";
+import { Ago, Breakable, Commit, toPercent } from "../../components/text.tsx";
 import { bugPath, executionPath, taskPath, testPath, toAddress } from "../../site/paths.ts";
 import type { ExecutionView } from "./meta.tsx";
 import { type Failures, keyOf } from "./read_failures.ts";
@@ -54,11 +58,13 @@ const blameOf = ({ blame }: { blame: Blame | null }) => blame ?? "none";
 
 type CauseContext = { projectId: string; executionId: string; defaultBranch: string; isLive: boolean; now: Date };
 
+type FailureDetails = { evidence: FailureEvidence | undefined; files: readonly CaseAttachmentRow[] };
+
 function causeItem(
   cause: CauseFailures,
   index: number,
   context: CauseContext,
-  evidence: FailureEvidence | undefined,
+  { evidence, files }: FailureDetails,
 ): Html {
   const { projectId, executionId, now } = context;
   const [first] = cause.failures;
@@ -89,14 +95,14 @@ function causeItem(
         <Breakable text={[own.file, own.function].filter(Boolean).join(" ")} />
       </code>
     ) : null,
-    owners.length > 0 ? `owner ${owners.slice(0, 3).join(", ")}` : null,
+    ownerWords(owners),
     onlyHost === null ? null : (
       <>
         on <Breakable text={onlyHost} />
       </>
     ),
-    isOld ? <>since {evidence.sinceAt === null ? "before" : toDay(evidence.sinceAt)}</> : null,
-    first.bugNumber === null ? null : `bug ${first.bugNumber}`,
+    isOld ? sinceWords(evidence.sinceAt) : null,
+    first.bugNumber === null ? null : bugWords(first.bugNumber),
   ].filter((piece) => piece !== null);
   // The first cause is open. On a live page the reader's choice is kept.
   const isOpen = index === 0 && !context.isLive;
@@ -123,6 +129,7 @@ function causeItem(
       </summary>
       <div class="evidence">
         <Evidence failure={{ ...first, output: evidence?.output ?? null }} measure={measure} title={firstLine} />
+        <Attachments projectId={projectId} files={files} />
         <div>
           {facts(cause, evidence, context)}
           <p class="small">
@@ -217,7 +224,7 @@ export function failureSections(
   context: CauseContext,
   query: { cause_after?: string | undefined },
 ): Piece[] {
-  const { causes, totals, evidence, next } = failures;
+  const { causes, totals, evidence, filesOf, next } = failures;
   const failed = sumOf(execution.tasks, "failed");
   if (causes.length === 0) return [];
   const sections = causes.reduce<Section[]>((all, cause) => {
@@ -247,7 +254,13 @@ export function failureSections(
             </small>
           </h2>
           <div class="card">
-            {causes.map((cause) => causeItem(cause, index++, context, evidence.get(keyOf(cause.failures[0]))))}
+            {causes.map((cause) => {
+              const [first] = cause.failures;
+              return causeItem(cause, index++, context, {
+                evidence: evidence.get(keyOf(first)),
+                files: filesOf(first),
+              });
+            })}
           </div>
         </>
       );

@@ -9,8 +9,8 @@ import { selectBuildOrigins } from "../../../store/overview.ts";
 import { ExecutionTable } from "../../components/execution_table.tsx";
 import { Pager } from "../../components/pager.tsx";
 import { wordOf } from "../../components/status.tsx";
-import { toDay } from "../../components/text.tsx";
 import { page } from "../../site/page.ts";
+import { toDay } from "../../../wording/numbers.ts";
 
 const PAGE_SIZE = 30;
 

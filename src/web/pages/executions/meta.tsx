@@ -9,24 +9,15 @@ import { selectCaseResults } from "../../../store/case_results.ts";
 import type { ExecutionName, TimedExecutionRow } from "../../../store/execution_list.ts";
 import type { ExecutionRow } from "../../../store/executions.ts";
 import { selectRunId } from "../../../store/test_runs.ts";
-import { type HeadlineWord, sumOf } from "../../../wording/execution.ts";
+import { flakyWords, type HeadlineWord, sumOf } from "../../../wording/execution.ts";
 import { toCount, toDuration } from "../../../wording/numbers.ts";
-import { executionName, executionNumber } from "../../components/execution_table.tsx";
+import { executionNumber, shortExecutionName } from "../../../wording/execution_name.ts";
 import { Tag } from "../../components/status.tsx";
 import { Ago, Commit, External } from "../../components/text.tsx";
 import { executionPath, taskPath, toAddress } from "../../site/paths.ts";
 
-export const toText = (words: readonly HeadlineWord[]) =>
-  words.map((word) => (typeof word === "string" ? word : word.text)).join("");
-
 export const toHtml = (words: readonly HeadlineWord[]) =>
   words.map((word): Piece => (typeof word === "string" ? word : <a href={word.href}>{word.text}</a>));
-
-/** Shortens long keys. */
-export function shortNameOf(name: ExecutionName): string {
-  const long = executionName(name);
-  return long.length <= 24 ? long : (name.commit?.slice(0, 7) ?? `#${name.number}`);
-}
 
 export type ExecutionView = {
   projectId: string;
@@ -41,7 +32,7 @@ export type ExecutionView = {
 /** Returns "2 flaky", linked to the flaky results of the first task that has any. A single flaky test is linked directly. */
 export function flakyWord({ projectId, execution, flakyTestId }: ExecutionView): HeadlineWord {
   const { id, tasks } = execution;
-  const text = `${toCount(sumOf(tasks, "flaky"))} flaky`;
+  const text = flakyWords(tasks);
   const task = tasks.find(({ flaky }) => flaky > 0);
   if (!task) return text;
   const filter = flakyTestId === undefined ? { status: "flaky" } : { case: flakyTestId };
@@ -82,10 +73,10 @@ export function metaOf(
   const { flaky = 0, quarantined = 0, incident = 0 } = counts;
   const link = (id: string) => {
     const name = names.get(id);
-    return name ? <a href={executionPath(projectId, id)}>{shortNameOf(name)}</a> : "a deleted execution";
+    return name ? <a href={executionPath(projectId, id)}>{shortExecutionName(name)}</a> : "a deleted execution";
   };
   const baseline = baselineId === null ? undefined : names.get(baselineId);
-  const baselineName = baseline ? shortNameOf(baseline) : "its baseline";
+  const baselineName = baseline ? shortExecutionName(baseline) : "its baseline";
   const source = sourceLinks(execution);
   const at = execution.completedAt ?? execution.startedAt ?? execution.createdAt;
   const [ended, isOver] = [execution.completedAt !== null, hasEnded(execution.status)];

@@ -5,7 +5,7 @@ import { hasEnded } from "../../../rules/execution.ts";
 import type { ExecutionRow, TaskRow } from "../../../store/executions.ts";
 import type { RerunRow } from "../../../store/execution_list.ts";
 import { executionPath } from "../../site/paths.ts";
-import { executionName } from "../../components/execution_table.tsx";
+import { executionName } from "../../../wording/execution_name.ts";
 import { Mark, wordOf } from "../../components/status.tsx";
 
 /** Shows the outcome including reruns, with links to them. */

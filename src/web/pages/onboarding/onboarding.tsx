@@ -16,7 +16,7 @@ import { selectLiveKeyIds } from "../../../store/keys.ts";
 import { countSample } from "../../../store/onboarding.ts";
 import { selectFirstBuild } from "../../../store/overview.ts";
 import { counted, toCount } from "../../../wording/numbers.ts";
-import { executionName } from "../../components/execution_table.tsx";
+import { executionName } from "../../../wording/execution_name.ts";
 import { ActionForm } from "../../components/form.tsx";
 import { Mark } from "../../components/status.tsx";
 import { Ago } from "../../components/text.tsx";

@@ -105,6 +105,12 @@ export function snippets(base: Path, { snippets }: Onboarding, chosen: System): 
           {snippets[chosen]}
         </pre>
       </div>
+      {chosen !== "githubActions" && chosen !== "gitlabCi" ? null : (
+        <p class="hint">
+          With <code>assay upload</code> the jobs need no stored key if the project{" "}
+          <a href={`${base}/settings/ci`}>trusts their repository</a>.
+        </p>
+      )}
     </>
   );
 }

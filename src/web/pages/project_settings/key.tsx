@@ -8,7 +8,7 @@ import { selectSummaries } from "../../../store/execution_list.ts";
 import { selectProjectKey } from "../../../store/keys.ts";
 import { selectRunners } from "../../../store/runners.ts";
 import { counted } from "../../../wording/numbers.ts";
-import { executionName } from "../../components/execution_table.tsx";
+import { executionName } from "../../../wording/execution_name.ts";
 import { Csrf } from "../../components/form.tsx";
 import { Ago } from "../../components/text.tsx";
 import { type PageContext, SeeOther, form, page } from "../../site/page.ts";

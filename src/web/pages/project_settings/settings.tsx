@@ -200,7 +200,8 @@ function settings(
       {keyCard(shown, key)}
       <p class="hint">
         This key has full access to the project. A <a href={`/projects/${project.id}/settings/keys`}>named key</a> is
-        limited to a scope and can be revoked separately.
+        limited to a scope and can be revoked separately. GitHub Actions and GitLab CI need no stored key:{" "}
+        <a href={`/projects/${project.id}/settings/ci`}>trust their jobs</a>.
       </p>
       <h2 id="project">Project</h2>
       <FormError message={problem} />

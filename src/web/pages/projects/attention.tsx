@@ -7,7 +7,7 @@ import { selectTestCases } from "../../../store/test_cases.ts";
 import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { firstLineOf } from "../../../wording/first_line.ts";
 import { counted } from "../../../wording/numbers.ts";
-import { executionNumber } from "../../components/execution_table.tsx";
+import { executionNumber } from "../../../wording/execution_name.ts";
 import { Mark } from "../../components/status.tsx";
 import { Ago, Breakable, toPercent } from "../../components/text.tsx";
 import { bugPath, executionPath, testPath } from "../../site/paths.ts";

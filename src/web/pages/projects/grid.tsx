@@ -3,9 +3,9 @@
 import type { Html } from "../../../http/html.ts";
 import type { ExecutionSummary } from "../../../store/execution_list.ts";
 import type { GridRow } from "../../../store/overview.ts";
-import { toDuration } from "../../../wording/numbers.ts";
-import { executionNumber } from "../../components/execution_table.tsx";
-import { Breakable, toDay } from "../../components/text.tsx";
+import { toDuration, toDay } from "../../../wording/numbers.ts";
+import { executionNumber } from "../../../wording/execution_name.ts";
+import { Breakable } from "../../components/text.tsx";
 import { executionPath, testPath } from "../../site/paths.ts";
 
 export const GRID_TESTS = 8;

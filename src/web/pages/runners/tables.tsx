@@ -4,7 +4,7 @@ import type { Html } from "../../../http/html.ts";
 import type { Role } from "../../../schema/accounts.ts";
 import type { TeamRunner, Waiting } from "../../../store/runners.ts";
 import { counted } from "../../../wording/numbers.ts";
-import { executionName } from "../../components/execution_table.tsx";
+import { executionName } from "../../../wording/execution_name.ts";
 import { ActionForm } from "../../components/form.tsx";
 import { Mark, Tag } from "../../components/status.tsx";
 import { Ago, toExact, toSpan } from "../../components/text.tsx";

@@ -6,7 +6,7 @@ import { selectSummaries } from "../../../store/execution_list.ts";
 import { selectBranchBuilds, selectLastBuild } from "../../../store/overview.ts";
 import { selectBranch, selectBranchState } from "../../../store/state.ts";
 import { toDuration } from "../../../wording/numbers.ts";
-import { executionName, executionNumber } from "../../components/execution_table.tsx";
+import { executionName, executionNumber } from "../../../wording/execution_name.ts";
 import { branchHeadline } from "../../components/project_state.tsx";
 import { Mark } from "../../components/status.tsx";
 import { Ago, Breakable, Commit } from "../../components/text.tsx";

@@ -6,7 +6,9 @@ import type { RanOn } from "../../../schema/test_runs.ts";
 import type { CaseResultRow } from "../../../store/case_results.ts";
 import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { counted, toDuration } from "../../../wording/numbers.ts";
-import { Evidence, FULL, type Measure, firstPlainLine } from "../../components/failure.tsx";
+import { Attachments, type ShownAttachment } from "../../components/attachments.tsx";
+import { Evidence, FULL, type Measure } from "../../components/failure.tsx";
+import { firstPlainLine } from "../../../wording/first_line.ts";
 import { Mark, Tag } from "../../components/status.tsx";
 import { Breakable } from "../../components/text.tsx";
 import { taskPath, testPath, toAddress } from "../../site/paths.ts";
@@ -24,10 +26,15 @@ const SINGLE_RESULT: Measure = {
 const letterOf = ({ status, flaky }: CaseResultRow) => (flaky ? "flaky" : status);
 
 /** Shows a failed result as an expandable row, and any other result as a line. */
-export function caseItem(key: TaskAddress, row: CaseResultRow, isAlone: boolean): Html {
+export function caseItem(
+  key: TaskAddress,
+  row: CaseResultRow,
+  files: readonly ShownAttachment[],
+  isAlone: boolean,
+): Html {
   const { projectId, executionId, taskSlug } = key;
   const firstLine = firstPlainLine(row.message) || firstPlainLine(row.stack);
-  const hasMore = firstLine !== "" || (row.output ?? "") !== "";
+  const hasMore = firstLine !== "" || (row.output ?? "") !== "" || files.length > 0;
   const status = letterOf(row);
   const took = row.durationMs === null ? "–" : toDuration(row.durationMs);
   const file =
@@ -99,6 +106,7 @@ export function caseItem(key: TaskAddress, row: CaseResultRow, isAlone: boolean)
       </summary>
       <div class="evidence">
         <Evidence failure={row} measure={isAlone ? SINGLE_RESULT : FULL} title="" />
+        <Attachments projectId={projectId} files={files} />
 
         {isAlone && properties.length > 0 ? (
           <div>

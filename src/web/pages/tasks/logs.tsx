@@ -5,7 +5,7 @@ import type { Html, Path } from "../../../http/html.ts";
 import { plainText, Reply } from "../../../request/reply.ts";
 import { hasEnded } from "../../../rules/execution.ts";
 import { text, uuid } from "../../../schema/fields.ts";
-import { executionName } from "../../components/execution_table.tsx";
+import { executionName } from "../../../wording/execution_name.ts";
 import { LogLines, MAX_LOG_LINES, readLogLines } from "../../components/log.tsx";
 import { Breakable } from "../../components/text.tsx";
 import { type Page, page } from "../../site/page.ts";

@@ -8,10 +8,14 @@ import { hasEnded } from "../../../rules/execution.ts";
 import { missingShardsOf, toShardList } from "../../../rules/shards.ts";
 import { numberOfTestCase } from "../../../rules/test_case_id.ts";
 import { text, uuid } from "../../../schema/fields.ts";
-import { selectCaseResults } from "../../../store/case_results.ts";
+import type { Sql } from "../../../database/connect.ts";
+import { readCaseFiles } from "../../../operations/attachments/read.ts";
+import { selectRunFiles } from "../../../store/attachments.ts";
+import { type CaseResultRow, selectCaseResults } from "../../../store/case_results.ts";
 import { selectTestRun, selectUploadsOfRun } from "../../../store/test_runs.ts";
 import { taskHeadline } from "../../../wording/task.ts";
-import { executionName } from "../../components/execution_table.tsx";
+import { Attachments } from "../../components/attachments.tsx";
+import { executionName } from "../../../wording/execution_name.ts";
 import { Pager } from "../../components/pager.tsx";
 import { LogText } from "../../components/log.tsx";
 import { Mark } from "../../components/status.tsx";
@@ -63,6 +67,15 @@ const taskQuery = v.strictObject({
   ),
 });
 
+async function filesOfRows(sql: Sql, projectId: string, runId: string | undefined, rows: readonly CaseResultRow[]) {
+  const keyOf = ({ number }: CaseResultRow) => ({ runId: runId ?? "", number });
+  const filesOf = await readCaseFiles(sql, projectId, runId === undefined ? [] : rows.map(keyOf));
+  return (row: CaseResultRow) => filesOf(keyOf(row));
+}
+
+/** Files of the run as a whole that the page shows. */
+const RUN_FILES = 20;
+
 export const tasks: Page[] = [
   page(
     "/projects/:projectId/executions/:executionId/tasks/:taskSlug",
@@ -84,16 +97,18 @@ export const tasks: Page[] = [
         after: CURSOR.exec(cursor ?? "")?.slice(1),
       };
       const isOver = hasEnded(task.status);
-      const [rows, uploads, log, leases] = await Promise.all([
+      const [rows, uploads, log, leases, files] = await Promise.all([
         run ? selectCaseResults(sql, projectId, run.id, filter) : [],
         run ? selectUploadsOfRun(sql, projectId, run.id, MAX_UPLOADS) : [],
         task.runner === null ? undefined : readLog(sql, key, {}, TAIL_BYTES),
         task.runner === null ? [] : readLeases(sql, key),
+        run && query.case === undefined ? selectRunFiles(sql, projectId, run.id, RUN_FILES) : [],
       ]);
       const shown = rows
         .slice(0, filter.limit)
         .filter((row) => query.case === undefined || row.testCaseId === query.case);
       if (query.case !== undefined && shown.length === 0) absent();
+      const filesOf = await filesOfRows(sql, projectId, run?.id, shown);
       const path: Path = taskPath(projectId, executionId, taskSlug);
       const total = task.passed + task.failed + task.skipped;
       const last = shown.at(-1);
@@ -166,7 +181,7 @@ export const tasks: Page[] = [
             </form>
           ) : null}
           {shown.length > 0 ? (
-            <div class="card">{shown.map((row) => caseItem(key, row, query.case !== undefined))}</div>
+            <div class="card">{shown.map((row) => caseItem(key, row, filesOf(row), query.case !== undefined))}</div>
           ) : (
             <div class="card empty">
               <p>
@@ -222,6 +237,16 @@ export const tasks: Page[] = [
               </>
             ) : null}
           </div>
+          {files.length === 0 ? null : (
+            <>
+              <h2>
+                Attachments <small>of the task as a whole</small>
+              </h2>
+              <div class="card padded">
+                <Attachments projectId={projectId} files={files} hasTitle={false} />
+              </div>
+            </>
+          )}
           {query.case === undefined && cursor === undefined ? leaseTable(leases, path, now) : null}
           {query.case === undefined && cursor === undefined ? uploadTable(uploads, task.shards > 1, now) : null}
         </>

@@ -3,8 +3,10 @@
 import * as v from "valibot";
 import type { Sql } from "../../../database/connect.ts";
 import type { Path } from "../../../http/html.ts";
+import { readCaseFiles } from "../../../operations/attachments/read.ts";
 import { readHistory } from "../../../operations/health/case_history.ts";
 import { catchUp } from "../../../operations/health/catch_up.ts";
+import { numberOfTestCase } from "../../../rules/test_case_id.ts";
 import { branchName, caseStatus, mayBeEmpty, text } from "../../../schema/fields.ts";
 import { refuseAbsent } from "../../../schema/refusal.ts";
 import { selectOpenBugsOfCase } from "../../../store/bug_reports.ts";
@@ -64,7 +66,13 @@ async function findLastFailure(
     const query = { limit: 1, status: "failed", after: runId && idBehind(runId) } as const;
     row = (await readHistory(sql, projectId, test.id, query, { inAll: 2_000 })).rows[0];
   }
-  return row && { row, failure: await selectCaseMessage(sql, projectId, test.id, row.runId, MAX_STACK_LENGTH) };
+  if (!row) return undefined;
+  const result = { runId: row.runId, number: numberOfTestCase(test.id) };
+  const [failure, filesOf] = await Promise.all([
+    selectCaseMessage(sql, projectId, test.id, row.runId, MAX_STACK_LENGTH),
+    readCaseFiles(sql, projectId, [result]),
+  ]);
+  return { row, failure, files: filesOf(result) };
 }
 
 export const testPage = page(onePath, { access: "viewer", query: historyQuery }, async (context) => {

@@ -4,9 +4,9 @@ import type { Html } from "../../../http/html.ts";
 import type { FlakySign } from "../../../schema/test_cases.ts";
 import type { CaseRecord, FirstBad } from "../../../store/case_record.ts";
 import type { HistoryRow, TestCaseRow } from "../../../store/test_cases.ts";
-import { counted, toCount } from "../../../wording/numbers.ts";
-import { executionName } from "../../components/execution_table.tsx";
-import { Ago, Commit, toDay } from "../../components/text.tsx";
+import { counted, toCount, toDay } from "../../../wording/numbers.ts";
+import { executionName } from "../../../wording/execution_name.ts";
+import { Ago, Commit } from "../../components/text.tsx";
 import { executionPath } from "../../site/paths.ts";
 import { isCounted, isFailure, tallyOf } from "./results.tsx";
 

@@ -7,7 +7,7 @@ import { uuid } from "../../../schema/fields.ts";
 import { KEPT_HOURS, type LoggedUpload, uploadFilter } from "../../../schema/uploads.ts";
 import { selectSummaries } from "../../../store/execution_list.ts";
 import { selectTaken, selectUploadTally, selectUploads } from "../../../store/uploads.ts";
-import { counted, toCount } from "../../../wording/numbers.ts";
+import { toCount, toSize } from "../../../wording/numbers.ts";
 import { Pager } from "../../components/pager.tsx";
 import { Mark } from "../../components/status.tsx";
 import { Ago, Breakable, toExact } from "../../components/text.tsx";
@@ -36,13 +36,6 @@ const PARAMETER_LABELS: Record<keyof LoggedUpload["parameters"], string> = {
   format: "format",
   leaseId: "lease_id",
 };
-
-const toSize = (bytes: number): string =>
-  bytes < 1_000
-    ? counted(bytes, "byte")
-    : bytes < 1_000_000
-      ? `${(bytes / 1_000).toFixed(1)} kB`
-      : `${(bytes / 1_000_000).toFixed(1)} MB`;
 
 function facts(upload: LoggedUpload): Html {
   const { parameters, bytes, statusCode, keyLeading, requestId, userAgent, clientAddress } = upload;
