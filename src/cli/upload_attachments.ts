@@ -5,7 +5,13 @@ import { basename, relative, resolve } from "node:path";
 import { openAttachRoot } from "../runner/attachment_file.ts";
 import { type AttachmentScope, findNamedAttachments, type NamedAttachment } from "../runner/named_attachments.ts";
 import { sendAttachments, toAttachmentLines } from "../runner/send_attachments.ts";
-import { AnswerTooLongError, askPatiently, messageOf, type ServerAddress, ServerAwayError   toPatience,
+import {
+  AnswerTooLongError,
+  askPatiently,
+  messageOf,
+  type ServerAddress,
+  ServerAwayError,
+  toPatience,
 } from "./client.ts";
 
 const MAX_ANSWER_BYTES = 2 ** 20;
