@@ -31,7 +31,7 @@ import { readCauseCursor } from "../../src/web/components/causes.ts";
 import { toConfig } from "../../src/web/pages/integrations/fields.tsx";
 import { browserOf } from "../../src/web/components/people.ts";
 import { toCurl, variableOf } from "../../src/web/pages/docs/reference.ts";
-import { shortAgent } from "../../src/web/pages/uploads/uploads.tsx";
+import { shortAgent } from "../../src/web/pages/uploads/upload_table.tsx";
 import { PART, readCursor, writeCursor } from "../../src/web/site/cursor.ts";
 import { splitList, toLines } from "../../src/web/site/form_input.ts";
 import { layout } from "../../src/web/site/layout.tsx";
