@@ -4,8 +4,9 @@ import { raw, render } from "../../src/http/html.ts";
 import { Bars } from "../../src/web/components/bars.tsx";
 import { Legend } from "../../src/web/components/legend.tsx";
 import { OutcomeDays } from "../../src/web/components/outcome_days.tsx";
+import { Empty, FirstReportLink } from "../../src/web/components/empty.tsx";
 import { Evidence, FULL, History } from "../../src/web/components/failure.tsx";
-import { FilterBar, FilterName, FilterSelect, FilterText } from "../../src/web/components/filters.tsx";
+import { FilterBar, FilterName, FilterSelect, FilterText, StatusFilter } from "../../src/web/components/filters.tsx";
 import {
   ActionForm,
   Checkbox,
@@ -23,6 +24,7 @@ import { Notice, noticeParameter } from "../../src/web/components/notice.tsx";
 import { Pager } from "../../src/web/components/pager.tsx";
 import { Mark, Tag, wordOf } from "../../src/web/components/status.tsx";
 import { Strip } from "../../src/web/components/strip.tsx";
+import { TeamList } from "../../src/web/components/team_list.tsx";
 import { Terminal } from "../../src/web/components/terminal.tsx";
 import { Breakable, Commit, External } from "../../src/web/components/text.tsx";
 import { toAutomation } from "../../src/web/pages/automations/fields.tsx";
@@ -64,6 +66,10 @@ testLinearity(
     "execution_table.tsx": {
       ...{ ExecutionTable: null, outcomeText: null },
     },
+    "empty.tsx": {
+      Empty: (text) => Empty({ children: text, action: text }),
+      FirstReportLink: (text) => FirstReportLink({ projectId: text }),
+    },
     "failure.tsx": {
       Evidence: (text) => {
         for (const measure of [FULL, WHOLE]) {
@@ -78,7 +84,8 @@ testLinearity(
       FilterBar: (text) => FilterBar({ path: `/${text}`, isFiltered: true }),
       FilterName: (text) => FilterName({ label: text, name: "a", names: [text], value: text }),
       FilterSelect: (text) => FilterSelect({ label: text, name: "a", options: [[text, text]], value: text }),
-      FilterText: (text) => FilterText({ label: text, name: "a", value: text }),
+      FilterText: (text) => FilterText({ label: text, name: "a", value: text, suggestions: [text] }),
+      StatusFilter: (text) => StatusFilter({ path: `/${text}`, options: [[text, text]], value: text }),
     },
     "form.tsx": {
       ActionForm: (text) => ActionForm({ action: `/${text}`, csrf: text, label: text }),
@@ -106,7 +113,7 @@ testLinearity(
       OutcomeDays: (text) =>
         OutcomeDays({ title: text, days: [{ day: "2026-01-31", executions: 2, passed: 1, href: `/${text}` }] }),
     },
-    "pager.tsx": { Pager: (text) => Pager({ path: `/${text}`, query: { a: text }, cursor: text }) },
+    "pager.tsx": { Pager: (text) => Pager({ path: `/${text}`, query: { a: text }, cursor: text }), toPagedRows: null },
     "people.ts": { browserOf, withArticle: null },
     "project_state.tsx": { branchHeadline: null, missingTasks: null, summaryOf: null },
     "share_parts.tsx": { shareForm: null, shareName: null, shareSection: null },
@@ -118,6 +125,20 @@ testLinearity(
     },
     "strip.tsx": {
       Strip: (text) => Strip({ items: [{ status: text, href: `/${text}`, label: text }], label: text }),
+    },
+    "team_list.tsx": {
+      TeamList: (text) =>
+        TeamList({
+          path: `/${text}`,
+          title: text,
+          noun: text,
+          description: text,
+          suggestion: text,
+          hasNewPage: true,
+          role: "owner",
+          list: { rows: [], next: text },
+          cursor: text,
+        }),
     },
     "terminal.tsx": {
       ...{ Stretches: null },

@@ -2,8 +2,8 @@
 
 import type { Html, Piece } from "../../http/html.ts";
 
-/** Says why a list is empty. `action` is a link to what a reader may want to do instead. */
-export const Empty = ({ action, children }: { action?: Html | undefined; children?: Piece }): Html => (
+/** Says why a list is empty. `action` is a link or a sentence about what a reader may want to do instead. */
+export const Empty = ({ action, children }: { action?: Piece; children?: Piece }): Html => (
   <div class="card empty">
     <p>{children}</p>
     {action === undefined ? null : <p>{action}</p>}

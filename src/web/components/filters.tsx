@@ -83,3 +83,13 @@ export const FilterBar = ({
     ) : null}
   </form>
 );
+
+type StatusProperties = { path: Path; options: readonly Choice[]; value: string | undefined };
+
+/** The only filter of a list. */
+export const StatusFilter = ({ path, options, value }: StatusProperties): Html => (
+  <form class="filters" method="get" action={path}>
+    <FilterSelect label="Status" name="status" options={options} value={value} />
+    <button>Show</button>
+  </form>
+);
