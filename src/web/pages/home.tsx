@@ -146,16 +146,17 @@ const Team = ({ team: { teamId, teamName, role }, rows }: TeamProperties): Html 
       </small>
     </h2>
     {rows.length === 0 ? (
-      <div class="card empty">
-        <p>No projects yet.</p>
-        {role === "owner" ? (
-          <p>
+      <Empty
+        action={
+          role === "owner" ? (
             <a class="button main" href={`/teams/${teamId}/settings#projects`}>
               Create project
             </a>
-          </p>
-        ) : null}
-      </div>
+          ) : undefined
+        }
+      >
+        No projects yet.
+      </Empty>
     ) : (
       <div class="card">
         <table class="projects">

@@ -7,6 +7,7 @@ import { stripAnsi } from "../../../rules/ansi.ts";
 import { hasEnded } from "../../../rules/execution.ts";
 import { missingShardsOf, toShardList } from "../../../rules/shards.ts";
 import { taskHeadline } from "../../../wording/task.ts";
+import { Empty } from "../../components/empty.tsx";
 import { Attachments } from "../../components/attachments.tsx";
 import { FilterBar, FilterSelect, FilterText } from "../../components/filters.tsx";
 import { LogText } from "../../components/log.tsx";
@@ -123,9 +124,7 @@ function Results(parts: TaskParts): Html {
       {results.length > 0 ? (
         <div class="card">{results.map((row) => caseItem(address, row, filesOf(row), isSingle))}</div>
       ) : (
-        <div class="card empty">
-          <p>{none}</p>
-        </div>
+        <Empty>{none}</Empty>
       )}
       <Pager path={path} query={{ q: query.q, status: query.status, cursor: query.cursor }} cursor={next} />
     </>
