@@ -1,6 +1,7 @@
 /** The parts of pages take linear time, whatever people and programs call things. Whole pages: pages.test.ts. */
 
 import { raw, render } from "../../src/http/html.ts";
+import { Attachments } from "../../src/web/components/attachments.tsx";
 import { Bars } from "../../src/web/components/bars.tsx";
 import { Legend } from "../../src/web/components/legend.tsx";
 import { OutcomeDays } from "../../src/web/components/outcome_days.tsx";
@@ -38,7 +39,15 @@ import { PART, readCursor, writeCursor } from "../../src/web/site/cursor.ts";
 import { splitList, toLines } from "../../src/web/site/form_input.ts";
 import { layout } from "../../src/web/site/layout.tsx";
 import { acceptsHtml } from "../../src/web/site/page_reply.ts";
-import { bugPath, executionPath, taskPath, testPath, toAddress, toQuery } from "../../src/web/site/paths.ts";
+import {
+  attachmentPath,
+  bugPath,
+  executionPath,
+  taskPath,
+  testPath,
+  toAddress,
+  toQuery,
+} from "../../src/web/site/paths.ts";
 import { FEW_TEXTS, testCalls, testLinearity } from "./growth.ts";
 
 const WHOLE = { isWhole: true, message: 1e6, stackLines: 200, diffLines: 200, output: 1e6 };
@@ -47,6 +56,12 @@ const WHOLE = { isWhole: true, message: 1e6, stackLines: 200, diffLines: 200, ou
 testLinearity(
   "web/components",
   {
+    "attachments.tsx": {
+      Attachments: (text) => {
+        const file = { id: text, name: text, path: text, mediaType: "text/plain", bytes: 1, preview: text };
+        Attachments({ projectId: text, files: [file, { ...file, mediaType: "image/png" }] });
+      },
+    },
     "bars.tsx": {
       Bars: (text) => {
         const bar = { status: text, value: 1, href: `/${text}`, name: text, label: text } as const;
@@ -186,6 +201,7 @@ testLinearity(
       ...{ redirect: null, toPageReply: null },
     },
     "paths.ts": {
+      attachmentPath: (text) => attachmentPath("p", text),
       bugPath: (text) => bugPath(text, text),
       executionPath: (text) => executionPath(text, text),
       taskPath: (text) => taskPath("p", "e", text),
