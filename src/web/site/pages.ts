@@ -20,7 +20,7 @@ import { keys } from "../pages/keys.tsx";
 import { projectSettings } from "../pages/project_settings/project_settings.tsx";
 import { projects } from "../pages/projects/projects.tsx";
 import { runners } from "../pages/runners/runners.tsx";
-import { search } from "../pages/search.tsx";
+import { search } from "../pages/search/search.tsx";
 import { shares } from "../pages/shares/shares.tsx";
 import { taskLogs } from "../pages/tasks/logs.tsx";
 import { tasks } from "../pages/tasks/tasks.tsx";
