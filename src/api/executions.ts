@@ -166,7 +166,8 @@ const toFailure = (
   since: since?.sinceExecutionId
     ? { executionId: since.sinceExecutionId, commit: since.sinceCommit, at: since.sinceAt }
     : null,
-  owner: row.owner,
+  owner: row.owners[0] ?? null,
+  owners: row.owners,
   flakeRate: row.flakeRate,
   lastFlakyAt: row.lastFlakyAt,
 });
@@ -452,6 +453,7 @@ export const executions: Route[] = [
       const [{ causes, totals, last }, counts] = await Promise.all([
         readCauses(sql, projectId, executionId, {
           limit: query.limit,
+          owner: query.owner,
           members: MAX_FAILURES,
           total: MAX_FAILURES,
           after: page.after && { rank: Number(rank), runId: runId!, number: Number(number) },

@@ -19,7 +19,7 @@ import {
 import { selectTestCase, selectTestCases, type TestCaseRow, updateTestCases } from "../store/test_cases.ts";
 import type { Sql } from "../database/connect.ts";
 
-const toTestCase = ({ number: _, key: __, ...row }: TestCaseRow) => row;
+const toTestCase = ({ number: _, key: __, isOwnerSet: ___, ...row }: TestCaseRow) => row;
 
 type One = Pick<Context<{ projectId: string; testCaseId: string }>, "params">;
 

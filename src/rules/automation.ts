@@ -10,6 +10,8 @@ export type EventFacts = {
   branch: string | null;
   environment: string | null;
   taskSlugs: string[];
+  /** Who looks after what it is about; of an execution, those of its failures that were asked for. */
+  owners: string[];
   failed: number;
   severity: string | null;
 };
@@ -30,6 +32,7 @@ export function toFacts(
     environment: execution?.environment ?? null,
     taskSlugs:
       single !== undefined ? [single] : (bugReport?.taskSlugs ?? execution?.tasks?.map(({ slug }) => slug) ?? []),
+    owners: testCase?.owners ?? bugReport?.owners ?? [],
     failed: testRun?.failed ?? execution?.failed ?? 0,
     severity: bugReport?.severity ?? null,
   };
@@ -43,7 +46,7 @@ const list = (values: readonly string[]) => values.map((value) => JSON.stringify
 
 /** A reason for the first condition that does not hold, else for all of them together. */
 export function meets(conditions: Conditions, facts: EventFacts): { met: boolean; reason: string } {
-  const { projects, branches, environments, taskSlugs, minFailed, severity } = conditions;
+  const { projects, branches, environments, taskSlugs, owners, minFailed, severity } = conditions;
   const held: string[] = [];
   const no = (reason: string) => ({ met: false, reason });
   if (projects) {
@@ -68,6 +71,11 @@ export function meets(conditions: Conditions, facts: EventFacts): { met: boolean
     const slug = facts.taskSlugs.find((slug) => taskSlugs.includes(slug));
     if (slug === undefined) return no(`It is about none of the tasks ${list(taskSlugs)}`);
     held.push(`it is about the task ${JSON.stringify(slug)}`);
+  }
+  if (owners) {
+    const owner = owners.find((one) => facts.owners.includes(one));
+    if (owner === undefined) return no(`Nothing in it belongs to ${list(owners)}`);
+    held.push(`it belongs to ${JSON.stringify(owner)}`);
   }
   if (minFailed !== undefined) {
     if (facts.failed < minFailed) return no(`${facts.failed} failed, and it takes ${minFailed}`);

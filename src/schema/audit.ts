@@ -44,6 +44,7 @@ export const AUDIT_ACTIONS = [
   "bug.changed",
   "bug.merged",
   "test_case.changed",
+  "owners.changed",
   "execution.rerun",
   "execution.completed",
   "execution.cancelled",

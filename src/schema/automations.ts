@@ -127,6 +127,11 @@ export const conditions = v.strictObject({
     "staging",
   ]),
   taskSlugs: described(v.optional(someOf(slug)), "The event belongs to one of these tasks", ["e2e"]),
+  owners: described(
+    v.optional(someOf(text(200))),
+    "The owner of a failed test, or of the test or bug that the event is about, is one of these; the message then names no other failures",
+    ["@acme/cart"],
+  ),
   minFailed: described(v.optional(integer(1, 1_000_000)), "The minimum number of failed test cases", 5),
   severity: described(v.optional(severities), "The severity of the bug report, one or several", ["critical", "major"]),
 });
@@ -148,6 +153,11 @@ const ACTIONS = [
   v.strictObject({
     type: type("notify", "Sends a message to a chat or a webhook, an alert, or a comment on the pull request"),
     integrationId,
+    owners: described(
+      v.optional(someOf(text(200))),
+      "Only failures, tests and bugs of these owners: the message names no others, and is not sent if there are none",
+      ["@acme/cart"],
+    ),
   }),
   v.strictObject({
     type: type("create_issue", "Opens an issue: GitHub, GitLab, Jira, Linear"),
@@ -225,15 +235,15 @@ const actions = v.pipe(
 
 /** Which conditions an event can meet at all; others would never hold, or always. */
 export const CONDITIONS_OF: Record<EventType | "schedule", readonly (keyof Conditions)[]> = {
-  "execution.completed": ["projects", "branches", "environments", "taskSlugs", "minFailed"],
-  "execution.failed": ["projects", "branches", "environments", "taskSlugs", "minFailed"],
+  "execution.completed": ["projects", "branches", "environments", "taskSlugs", "owners", "minFailed"],
+  "execution.failed": ["projects", "branches", "environments", "taskSlugs", "owners", "minFailed"],
   "execution.recovered": ["projects", "branches", "environments", "taskSlugs"],
-  "test_run.completed": ["projects", "branches", "environments", "taskSlugs", "minFailed"],
-  "bug_report.opened": ["projects", "branches", "taskSlugs", "severity"],
-  "bug_report.regressed": ["projects", "branches", "taskSlugs", "severity"],
-  "bug_report.resolved": ["projects", "branches", "taskSlugs", "severity"],
-  "test_case.became_flaky": ["projects", "branches", "environments", "taskSlugs"],
-  "test_case.recovered": ["projects", "branches", "environments", "taskSlugs"],
+  "test_run.completed": ["projects", "branches", "environments", "taskSlugs", "owners", "minFailed"],
+  "bug_report.opened": ["projects", "branches", "taskSlugs", "owners", "severity"],
+  "bug_report.regressed": ["projects", "branches", "taskSlugs", "owners", "severity"],
+  "bug_report.resolved": ["projects", "branches", "taskSlugs", "owners", "severity"],
+  "test_case.became_flaky": ["projects", "branches", "environments", "taskSlugs", "owners"],
+  "test_case.recovered": ["projects", "branches", "environments", "taskSlugs", "owners"],
   "task.missed": ["projects", "branches", "environments", "taskSlugs"],
   "integration.disabled": [],
   schedule: ["projects"],

@@ -97,6 +97,7 @@ export const bugReport = v.strictObject({
     "The execution in which it last occurred; null: none, or it was deleted",
   ),
   taskSlugs: described(v.array(v.string()), "The tasks in which it occurs", ["unit"]),
+  owners: described(v.array(v.string()), "The owners of its test cases", ["@acme/cart"]),
   testCaseIds: described(v.array(uuid), "The test cases that fail because of it; the first 100", [
     "0199b2c4-8e02-75cc-a1b0-52d7f90c6e13",
   ]),
@@ -191,6 +192,7 @@ export const bugReportFilter = v.strictObject({
   source: described(v.optional(bugSource), "Only automatic or only manual bug reports", "automatic"),
   task_slug: described(v.optional(text(200)), "Only bug reports that occur in this task", "unit"),
   assignee: described(v.optional(text(200)), "Only bug reports of this assignee", "ada"),
+  owner: described(v.optional(text(200)), "Only bug reports with a test case of this owner", "@acme/cart"),
   q: described(
     v.optional(text(200)),
     "Only bug reports whose title or description contains this text, ignoring case",

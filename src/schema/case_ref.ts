@@ -16,3 +16,13 @@ export const caseNames = {
 
 export const caseRef = v.strictObject({ testCaseId, taskSlug, ...caseNames });
 export type CaseRef = v.InferOutput<typeof caseRef>;
+
+/** Who looks after a test case, as answers name them. */
+export const caseOwners = {
+  owner: described(v.nullable(v.string()), "The first of its owners; null: it has none", "@acme/cart"),
+  owners: described(
+    v.array(v.string()),
+    "All who look after it: the one that was set by hand, else those of its file or class by the ownership file",
+    ["@acme/cart"],
+  ),
+};

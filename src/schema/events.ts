@@ -56,6 +56,8 @@ export type BugReportData = {
   commit: string | null;
   lastExecutionId: string | null;
   assignee: string | null;
+  /** Missing in events from before there were any, as in `TestCaseData`. */
+  owners?: string[];
   labels: string[];
   externalUrl: string | null;
 };
@@ -67,6 +69,7 @@ export type TestCaseData = {
   name: string;
   file: string | null;
   owner: string | null;
+  owners?: string[];
   flakeRate: number;
 };
 

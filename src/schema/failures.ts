@@ -2,9 +2,9 @@
 
 import * as v from "valibot";
 import { caseAttachments } from "./attachments.ts";
-import { caseRef } from "./case_ref.ts";
+import { caseOwners, caseRef } from "./case_ref.ts";
 import { bugStatus } from "./bug_reports.ts";
-import { commit, count, described, executionId, integerText, time, uuid } from "./fields.ts";
+import { commit, count, described, executionId, integerText, text, time, uuid } from "./fields.ts";
 import { pageQuery, pagination } from "./page.ts";
 
 const BLAMES = ["new", "flaky", "main", "still", "quarantined", "incident"] as const;
@@ -86,7 +86,7 @@ const failure = v.strictObject({
     v.nullable(v.strictObject({ executionId, commit, at: described(v.nullable(time), "When that run was completed") })),
     v.description("The first of its consecutive failures, on this branch and the default branch, within 100 results"),
   ),
-  owner: described(v.nullable(v.string()), "The owner of the test case", "ada"),
+  ...caseOwners,
   ...flakiness,
   attachments: caseAttachments,
 });
@@ -146,6 +146,11 @@ export type ExecutionFailures = v.InferOutput<typeof executionFailures>;
 export const executionFailuresQuery = v.strictObject({
   ...pageQuery,
   limit: described(v.optional(integerText(1, 100), "100"), "The maximum number of causes per page"),
+  owner: described(
+    v.optional(text(200)),
+    "Only failures of test cases of this owner; causeCount and the failed of a cause count only these",
+    "@acme/cart",
+  ),
 });
 
 /** A failure as a notification mentions it. */
@@ -154,6 +159,7 @@ export type FailureSummary = {
   name: string;
   file: string | null;
   message: string | null;
+  owners: string[];
   /** Null: the run is an outage. */
   blame: Blame | null;
 };

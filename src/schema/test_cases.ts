@@ -20,7 +20,7 @@ import {
   timestamp,
   uuid,
 } from "./fields.ts";
-import { caseNames } from "./case_ref.ts";
+import { caseNames, caseOwners } from "./case_ref.ts";
 import { listPage, pageQuery } from "./page.ts";
 
 const ms = v.nullable(count);
@@ -92,7 +92,7 @@ export const testCase = v.strictObject({
     v.nullable(quarantine),
     "The quarantine: failures are counted but do not turn a run red; null: not quarantined",
   ),
-  owner: described(v.nullable(v.string()), "The owner; null: none", "ada"),
+  ...caseOwners,
   sample,
 });
 export type TestCase = v.InferOutput<typeof testCase>;
@@ -111,7 +111,8 @@ export const testCaseFilter = v.strictObject({
     "Only test cases whose suite, name or file contains this text, ignoring case",
     "cart",
   ),
-  owner: described(v.optional(text(200)), "Only test cases of this owner", "ada"),
+  owner: described(v.optional(text(200)), "Only test cases of this owner, alone or with others", "@acme/cart"),
+  owned: described(v.optional(booleanText), "true: only test cases with an owner; false: only those without"),
   quarantined: described(v.optional(booleanText), "true: only quarantined test cases; false: only the others"),
   sort: described(
     v.optional(v.picklist(SORTS, `expected "flakeRate", "failures", "p95Ms" or "lastRunAt"`)),
@@ -132,7 +133,11 @@ const quarantinePatch = v.strictObject(
 );
 
 export const testCasePatch = patchOf({
-  owner: described(v.optional(v.nullable(text(200))), "The owner, any name; null: none", "ada"),
+  owner: described(
+    v.optional(v.nullable(text(200))),
+    "The owner, any name, instead of those of the ownership file; null: those of the file",
+    "ada",
+  ),
   quarantine: described(
     v.optional(v.nullable(quarantinePatch)),
     "Quarantines the test case, so that its failures do not turn a run red; null ends the quarantine",

@@ -11,6 +11,7 @@ import { keys } from "../api/keys.ts";
 import { leases } from "../api/leases.ts";
 import { runners } from "../api/runners.ts";
 import { integrations } from "../api/integrations.ts";
+import { owners } from "../api/owners.ts";
 import { onboardings } from "../api/onboarding.ts";
 import { plans } from "../api/plans.ts";
 import { projects } from "../api/projects.ts";
@@ -45,6 +46,7 @@ export const ROUTES: readonly Route[] = [
   ...plans,
   ...events,
   ...testCases,
+  ...owners,
   ...trends,
   ...state,
   ...bugReports,

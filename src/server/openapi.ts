@@ -86,6 +86,7 @@ const TAGS: Record<string, string> = {
   "bug-reports":
     "Failures with one cause. Failures of the default branch open bug reports automatically; bug reports are " +
     "triaged, merged, resolved, and reopened if the bug returns.",
+  owners: "The CODEOWNERS file that gives test cases, failures and bug reports their owners.",
   trends: "Figures of the project by day.",
   state: "Whether a branch is red or green, since when, and which tasks make it so.",
   events: "Live events of the project or of one execution.",

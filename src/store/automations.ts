@@ -15,6 +15,7 @@ import type { ProjectSummary } from "../schema/integrations.ts";
 import { type Sql, type Tx, toJson, toJsonTime, toTextArray } from "../database/connect.ts";
 import { isDue } from "../database/retry_backoff.ts";
 import { isFlaky } from "./health.ts";
+import { isOwnedBy, ownersJson } from "./owners.ts";
 import { failedResultsOf } from "./packing.ts";
 import { isLiveBug } from "./predicates.ts";
 
@@ -175,23 +176,29 @@ export const selectTeamProjects = async (
   return [...rows];
 };
 
-/** The first failed cases of an execution, or of one of its runs, new ones before others. */
+/** The first failed cases of an execution, or of one of its runs, new ones before others; of these owners, if they are given. */
 export const selectFailedCases = async (
   sql: Sql,
   projectId: string,
   executionId: string,
-  taskSlug: string | null,
-  limit: number,
+  { taskSlug, owners, limit }: { taskSlug: string | null; owners?: readonly string[] | undefined; limit: number },
 ): Promise<FailureSummary[]> => {
   const runs = sql`
     select id from test_run where project_id = ${projectId} and execution_id = ${executionId}
       ${taskSlug === null ? sql`` : sql`and task_slug = ${taskSlug}`}`;
   const rows = await sql<FailureSummary[]>`
-    select c.suite, c.name, c.file, left(d.message, 300) as message, f.blame
+    select c.suite, c.name, c.file, left(d.message, 300) as message, ${ownersJson(sql, sql`c`)} as owners, f.blame
     from (
       select f.run_id as id, f.number, f.attempt, j.blame
       from ${failedResultsOf(sql, projectId, runs)} f
       left join failure j on j.project_id = ${projectId} and j.run_id = f.run_id and j.test_case = f.number
+      ${
+        owners === undefined
+          ? sql``
+          : sql`where (
+              select ${isOwnedBy(sql, projectId, sql`c`, owners)} from test_case c
+              where c.project_id = ${projectId} and c.number = f.number)`
+      }
       order by j.blame is distinct from 'new', f.run_id, f.number limit ${limit}
     ) f
     join test_case c on c.project_id = ${projectId} and c.number = f.number

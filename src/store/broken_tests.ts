@@ -3,6 +3,7 @@
 import { type Sql, toTextArray } from "../database/connect.ts";
 import type { Blame } from "../schema/failures.ts";
 import { rank, selectFailureEvidence } from "./failures.ts";
+import { ownersJson } from "./owners.ts";
 import { isLiveBug } from "./predicates.ts";
 
 type RedTask = { slug: string; lastExecutionId: string };
@@ -22,7 +23,7 @@ type FailingRow = {
   testCaseId: string;
   suite: string;
   name: string;
-  owner: string | null;
+  owners: string[];
   blame: Blame;
   message: string | null;
   bugId: string | null;
@@ -49,7 +50,7 @@ export async function selectBrokenTests(
   if (tasks.length === 0) return [];
   const rows = await sql<FailingRow[]>`
     select t.slug as "taskSlug", e.id as "executionId", e.key, e.number, e.branch, e.commit, e.build_url as "buildUrl",
-      r.id as "runId", f.test_case as "testNumber", r.attempt, c.id as "testCaseId", c.suite, c.name, c.owner, f.blame,
+      r.id as "runId", f.test_case as "testNumber", r.attempt, c.id as "testCaseId", c.suite, c.name, c.owners, f.blame,
       d.message, b.id as "bugId", b.number as "bugNumber", b.assignee as "bugAssignee"
     from unnest(
       ${toTextArray(tasks.map(({ slug }) => slug))}::text[],
@@ -61,7 +62,8 @@ export async function selectBrokenTests(
       select test_case, blame, ${rank(sql)} as rank from failure f
       where project_id = ${projectId} and run_id = r.id order by rank, test_case limit ${limit}) f
     cross join lateral (
-      select id, suite, name, owner from test_case where project_id = ${projectId} and number = f.test_case offset 0) c
+      select id, suite, name, ${ownersJson(sql, sql`one`)} as owners from test_case one
+      where project_id = ${projectId} and number = f.test_case offset 0) c
     left join lateral (
       select left(message, 300) as message from case_detail
       where project_id = ${projectId} and run_id = r.id and test_case = f.test_case and message is not null

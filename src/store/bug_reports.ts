@@ -18,6 +18,7 @@ import { defaultBranchOf, isOvertaken } from "./default_branch.ts";
 import { healthOf, isFlaky } from "./health.ts";
 import { lockOf, takeLock } from "../database/locks.ts";
 import { blockOfCase, failedResultsOf } from "./packing.ts";
+import { isOwnedBy, ownersOfBug } from "./owners.ts";
 import { isLiveBug, isOnDefault } from "./predicates.ts";
 
 /** Whoever opens, reopens, resolves or merges bugs of a project takes turns: numbers without gaps, one regression. */
@@ -41,6 +42,7 @@ const columns = (sql: Sql) => sql`
     cross join lateral (
       select task_slug from test_case where project_id = k.project_id and number = k.test_case offset 0) c
     where k.project_id = b.project_id and k.bug_report_id = b.id) as "taskSlugs",
+  ${ownersOfBug(sql, sql`b`)} as owners,
   (select coalesce(json_agg(id), '[]') from (
     select c.id from bug_case k
     cross join lateral (select id from test_case where project_id = k.project_id and number = k.test_case offset 0) c
@@ -61,6 +63,7 @@ export type BugReportQuery = {
   source?: string | undefined;
   task_slug?: string | undefined;
   assignee?: string | undefined;
+  owner?: string | undefined;
   q?: string | undefined;
   sort?: BugReportSort | undefined;
   regressed?: boolean | undefined;
@@ -111,6 +114,14 @@ export async function selectBugReports(sql: Sql, projectId: string, query: BugRe
           : sql`and exists (
               select from bug_case k join test_case c on c.project_id = k.project_id and c.number = k.test_case
               where k.project_id = b.project_id and k.bug_report_id = b.id and c.task_slug = ${query.task_slug})`
+      }
+      ${
+        query.owner === undefined
+          ? sql``
+          : sql`and exists (
+              select from bug_case k join test_case c on c.project_id = k.project_id and c.number = k.test_case
+              where k.project_id = b.project_id and k.bug_report_id = b.id
+                and ${isOwnedBy(sql, projectId, sql`c`, [query.owner])})`
       }
       ${
         query.q === undefined

@@ -5,6 +5,7 @@ import { numberOfTestCase } from "../rules/test_case_id.ts";
 import type { Sql } from "../database/connect.ts";
 import { defaultBranchOf } from "./default_branch.ts";
 import { isBroken, isFlaky } from "./health.ts";
+import { ownersOf } from "./owners.ts";
 import { indexedTask } from "./task_runs.ts";
 import { isOnDefault } from "./predicates.ts";
 
@@ -111,13 +112,15 @@ export const selectCaseMessage = async (
 
 export type OwnerTally = { owner: string | null; flaky: number; broken: number };
 
-/** Whose the flaky and the broken test cases are, most first. */
+/** Whose the flaky and the broken test cases are, most first; one of several owners counts for each. */
 export const selectOwnerTally = (sql: Sql, projectId: string, limit: number) => sql<OwnerTally[]>`
-  select c.owner, (count(*) filter (where not h.broken))::int as flaky, (count(*) filter (where h.broken))::int as broken
+  select o.owner, (count(*) filter (where not h.broken))::int as flaky, (count(*) filter (where h.broken))::int as broken
   from (
     select test_case, false as broken from case_health h
     where h.project_id = ${projectId} and ${isFlaky(sql)} and not ${isBroken(sql)}
     union all select test_case, true from case_health h where h.project_id = ${projectId} and ${isBroken(sql)}
-  -- Only those that belong to somebody: an index has them, and the others need not be looked up.
-  ) h left join test_case c on c.project_id = ${projectId} and c.number = h.test_case and c.owner is not null
-  group by c.owner order by count(*) desc, c.owner limit ${limit}`;
+  ) h left join lateral (
+    select * from test_case where project_id = ${projectId} and number = h.test_case offset 0
+  ) c on true
+  left join lateral unnest(${ownersOf(sql, sql`c`)}) as o (owner) on true
+  group by o.owner order by count(*) desc, o.owner limit ${limit}`;

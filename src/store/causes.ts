@@ -2,6 +2,7 @@
 
 import type { Fragment, Sql } from "../database/connect.ts";
 import { type FailureRow, rank } from "./failures.ts";
+import { isOwnedBy, ownersJson } from "./owners.ts";
 import { failedResultsOf } from "./packing.ts";
 
 /** The position of a failure in the order of its execution; `rank` 9: the failure was not judged. */
@@ -23,6 +24,8 @@ export type CauseQuery = {
   members: number;
   /** Maximum number of failures in total, the same share for each cause; the first failure of a cause is always selected. */
   total: number;
+  /** Only failures of test cases of this owner; `causes` and `failed` count only these. */
+  owner?: string | undefined;
   /** The first failure of the last cause of the page before. */
   after?: FailurePosition | undefined;
 };
@@ -67,9 +70,18 @@ export const selectCauses = (
   sql: Sql,
   projectId: string,
   executionId: string,
-  { limit, members, total, after }: CauseQuery,
+  { limit, members, total, owner, after }: CauseQuery,
 ) => sql<(CauseMember & { causes: Record<string, number> })[]>`
-  with failed as materialized (${failedOf(sql, projectId, executionId)}),
+  with failed as materialized (
+    ${failedOf(sql, projectId, executionId)}
+    ${
+      owner === undefined
+        ? sql``
+        : sql`and (
+            select ${isOwnedBy(sql, projectId, sql`c`, [owner])} from test_case c
+            where c.project_id = ${projectId} and c.number = part.number)`
+    }
+  ),
   marked as materialized (
     select f.*, ${causeOf(sql)} as cause
     from failed f left join lateral (
@@ -98,7 +110,7 @@ export const selectCauses = (
     ) chosen where index <= ${total} or member = 1
   )
   select f.place::int, f.in_cause::int as failed, f.rank, f.run_id as "runId", f.number,
-    c.id as "testCaseId", c.task_slug as "taskSlug", c.suite, c.name, c.file, c.owner, f.blame,
+    c.id as "testCaseId", c.task_slug as "taskSlug", c.suite, c.name, c.file, ${ownersJson(sql, sql`c`)} as owners, f.blame,
     f.incident, f.in_a_row as "inARow",
     round(f.flake_rate::numeric, 4)::float8 as "flakeRate", f.flaky_at as "lastFlakyAt", d.line, f.attempt, a.host, d.kind,
     case when f.member = 1 then d.message end as message, case when f.member = 1 then left(d.stack, 20000) end as stack,

@@ -12,6 +12,7 @@ import {
   toRows,
   toTextArray,
 } from "../database/connect.ts";
+import { firstOwnerOf, ownersJson, ownersOfBug } from "./owners.ts";
 import { isDue } from "../database/retry_backoff.ts";
 import { hasOwner } from "./predicates.ts";
 
@@ -66,7 +67,7 @@ export async function insertBugEvents(
       'taskSlugs', (select coalesce(json_agg(distinct c.task_slug), '[]') from bug_case k
         join test_case c on c.project_id = k.project_id and c.number = k.test_case
         where k.project_id = b.project_id and k.bug_report_id = b.id),
-      'branch', b.home_branch, 'commit', b.home_commit, 'lastExecutionId', b.home_execution_id, 'assignee', b.assignee,
+      'branch', b.home_branch, 'commit', b.home_commit, 'lastExecutionId', b.home_execution_id, 'assignee', b.assignee, 'owners', ${ownersOfBug(sql, sql`b`)},
       'labels', to_json(b.labels), 'externalUrl', b.external_url))
     from project p, unnest(
       ${toTextArray(events.map(() => Bun.randomUUIDv7()))}::uuid[], ${toTextArray(events.map(({ type }) => type))}::text[],
@@ -92,7 +93,7 @@ export async function insertTurns(
     select p.team_id, t.id, p.id, y.type, e.depth, ${due(sql, sql`p.team_id`, sql`y.type`)}, e.id,
       json_build_object(
         'testCase', json_build_object('id', c.id, 'taskSlug', c.task_slug, 'suite', c.suite, 'name', c.name,
-          'file', c.file, 'owner', c.owner, 'flakeRate', round(t.flake_rate::numeric, 4)),
+          'file', c.file, 'owner', ${firstOwnerOf(sql, sql`c`)}, 'owners', ${ownersJson(sql, sql`c`)}, 'flakeRate', round(t.flake_rate::numeric, 4)),
         'execution', json_build_object('id', e.id, 'key', e.key, 'status', e.status, 'branch', e.branch,
           'commit', e.commit, 'pullRequest', e.pull_request, 'buildUrl', e.build_url, 'environment', e.environment))
     from project p, unnest(

@@ -114,7 +114,7 @@ export type FailureRow = CaseRef & {
   inARow: number | null;
   flakeRate: number | null;
   lastFlakyAt: string | null;
-  owner: string | null;
+  owners: string[];
   line: number | null;
   attempt: number;
   /** The machine that it failed on; null: unknown. */

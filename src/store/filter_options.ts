@@ -33,8 +33,13 @@ export const selectOwners = (sql: Sql, projectId: string, limit: number) =>
   selectDistinct(
     sql,
     (after) => sql`
-      select owner from test_case where project_id = ${projectId} and owner is not null
-        ${after ? sql`and owner > ${after}` : sql``}
-      order by owner limit 1`,
+      select owner from (
+        (select owner from test_case where project_id = ${projectId} and owner is not null
+          ${after ? sql`and owner > ${after}` : sql``}
+        order by owner limit 1)
+        union all
+        select min(name) from owner_list, unnest(names) as name
+        where project_id = ${projectId} ${after ? sql`and name > ${after}` : sql``}
+      ) next where owner is not null order by owner limit 1`,
     limit,
   );

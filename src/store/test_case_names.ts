@@ -9,6 +9,7 @@ import {
   toDigests,
   toHexes,
 } from "../rules/digest_table.ts";
+import type { PlacedCase } from "../rules/identity.ts";
 import { toTestCaseId } from "../rules/test_case_id.ts";
 import { compose, type Given } from "../database/compose.ts";
 import { type Fragment, type Sql, type Tx, toNumberArray, toTextArray } from "../database/connect.ts";
@@ -16,8 +17,8 @@ import { takeLock } from "../database/locks.ts";
 import { caseIndexVersionOf } from "./case_index_version.ts";
 import { agreesWithBuild } from "./predicates.ts";
 
-/** `identity` is 32 hexadecimal digits. */
-export type NewTestCase = { identity: string; suite: string; name: string; file: string | null };
+/** `identity` is 32 hexadecimal digits; `ownerList` is what the ownership file gives it. */
+export type NewTestCase = PlacedCase & { identity: string; ownerList: string | null };
 
 type State = {
   /** The highest number of the project at that moment. */
@@ -207,17 +208,18 @@ async function copyTestCases(
   const time = Date.now();
   const tail = `${escape(taskSlug)}\t${new Date(time).toISOString()}\n`;
   const copy = await sql`
-    copy test_case (project_id, number, id, identity, suite, name, file, task_slug, first_seen_at) from stdin`.writable();
+    copy test_case (project_id, number, id, identity, suite, name, file, owner_list, task_slug, first_seen_at)
+    from stdin`.writable();
   const ended = new Promise((resolve, reject) => copy.once("finish", resolve).once("error", reject));
   for (let start = 0; start < cases.length; start += 1_000) {
     const end = Math.min(start + 1_000, cases.length);
     let lines = "";
     for (let index = start; index < end; index++) {
-      const { identity, suite, name, file } = cases[index]!;
+      const { identity, suite, name, file, ownerList } = cases[index]!;
       const number = firstNumber + index;
       const id = toTestCaseId(Bun.randomUUIDv7("hex", time), number);
       const path = file === null ? "\\N" : escape(file);
-      lines += `${projectId}\t${number}\t${id}\t${identity}\t${escape(suite)}\t${escape(name)}\t${path}\t${tail}`;
+      lines += `${projectId}\t${number}\t${id}\t${identity}\t${escape(suite)}\t${escape(name)}\t${path}\t${ownerList ?? "\\N"}\t${tail}`;
     }
     if (!copy.write(lines)) await Promise.race([new Promise((resolve) => copy.once("drain", resolve)), ended]);
   }
@@ -233,7 +235,7 @@ export type ExecutionReference = {
   commit: string | null;
 };
 
-export type KnownTestCase = NewTestCase & { number: number };
+export type KnownTestCase = PlacedCase & { identity: string; number: number };
 
 /** Common table expressions, of which `there` has the numbers of the test cases that the run of the execution has. */
 const casesOfExecution = (
@@ -356,15 +358,18 @@ export const updateTestCasePlaces = (sql: Tx, projectId: string, places: readonl
       ${toTextArray(places.map(({ identity }) => identity))}::uuid[],
       ${toTextArray(places.map(({ suite }) => suite))}::text[],
       ${toTextArray(places.map(({ name }) => name))}::text[],
-      ${toTextArray(places.map(({ file }) => file))}::text[]
-    ) as moved (number, identity, suite, name, file)
+      ${toTextArray(places.map(({ file }) => file))}::text[],
+      ${toTextArray(places.map(({ ownerList }) => ownerList))}::uuid[]
+    ) as moved (number, identity, suite, name, file, owner_list)
   ), former as (
     insert into test_case_alias (project_id, identity, number)
     select c.project_id, c.identity, c.number from test_case c join moved using (number)
     where c.project_id = ${projectId}
     on conflict (identity) do update set number = excluded.number
   )
-  update test_case c set identity = moved.identity, suite = moved.suite, name = moved.name, file = moved.file from moved
+  update test_case c set identity = moved.identity, suite = moved.suite, name = moved.name, file = moved.file,
+    owner_list = moved.owner_list
+  from moved
   where c.project_id = ${projectId} and c.number = moved.number`;
 
 export type NumberedPlace = NewTestCase & { number: number };

@@ -5,11 +5,14 @@ import { numberOfTestCase } from "../rules/test_case_id.ts";
 import type { CaseStatus } from "../schema/fields.ts";
 import type { FlakySign, TestCase, TestCasePatch, TestCaseResult, TestCaseSort } from "../schema/test_cases.ts";
 import { type Sql, type Tx, toNumberArray, toTextArray } from "../database/connect.ts";
+import { isOwned, isOwnedBy, numbersOfOwner, ownersJson } from "./owners.ts";
 import { healthHint, healthOf, isFlaky } from "./health.ts";
 import { isActiveQuarantine } from "./predicates.ts";
 
 export type TestCaseRow = TestCase & {
   number: number;
+  /** The owner was set by hand. */
+  isOwnerSet: boolean;
   /** What the list is sorted by, as a text of full precision; null when it is sorted by nothing. */
   key: string | null;
 };
@@ -20,6 +23,7 @@ export type TestCaseQuery = {
   task_slug?: string | undefined;
   q?: string | undefined;
   owner?: string | undefined;
+  owned?: boolean | undefined;
   quarantined?: boolean | undefined;
   sort?: TestCaseSort | undefined;
   /** The place of the page before: the last case's key (or "") and number. */
@@ -41,10 +45,11 @@ const columns = (sql: Sql) => sql`
   coalesce(h.failures, 0) as failures, round(coalesce(h.flake_rate, 0)::numeric, 4)::float8 as "flakeRate",
   coalesce(${isFlaky(sql)}, false) as "isFlaky", h.flaky_since as "flakySince", h.flaky_at as "flakyAt",
   coalesce(h.flaky_signs, '') as "flakySigns",
-  (h.total_ms / nullif(h.timed, 0))::int as "averageMs", h.p95_ms as "p95Ms", c.owner, c.sample,
+  (h.total_ms / nullif(h.timed, 0))::int as "averageMs", h.p95_ms as "p95Ms", ${ownersJson(sql, sql`c`)} as owners, c.owner is not null as "isOwnerSet",
+  c.sample,
   q.reason as "quarantineReason", q.until as "quarantineUntil", q.created_at as "quarantineCreatedAt"`;
 
-type FlatRow = Omit<TestCaseRow, "quarantine" | "flaky" | "sample"> & {
+type FlatRow = Omit<TestCaseRow, "quarantine" | "flaky" | "sample" | "owner"> & {
   sample: boolean;
   isFlaky: boolean;
   flakySince: string | null;
@@ -63,6 +68,7 @@ function toRow(flat: FlatRow): TestCaseRow {
   const { isFlaky, flakySince, flakyAt, flakySigns, ...row } = flakyRow;
   return {
     ...row,
+    owner: row.owners[0] ?? null,
     ...(sample ? { sample } : {}),
     flaky: isFlaky
       ? { since: flakySince, lastSeenAt: flakyAt, signs: Array.from(flakySigns, (letter) => SIGNS[letter]!) }
@@ -79,8 +85,7 @@ const FEW = 2_000;
 
 async function hasFew(sql: Sql, projectId: string, owner: string): Promise<boolean> {
   const [row] = await sql<{ few: boolean }[]>`
-    select count(*) <= ${FEW} as few from (
-      select from test_case where project_id = ${projectId} and owner = ${owner} limit ${FEW + 1}) cases`;
+    select count(*) <= ${FEW} as few from (${numbersOfOwner(sql, projectId, owner, FEW + 1)}) cases`;
   return row!.few;
 }
 
@@ -92,9 +97,8 @@ export async function selectTestCases(sql: Sql, projectId: string, query: TestCa
     owner === undefined
       ? sql``
       : sort !== undefined && (await hasFew(sql, projectId, owner))
-        ? sql`and c.number = any(array(
-            select number from test_case where project_id = ${projectId} and owner = ${owner}))`
-        : sql`and c.owner = ${owner}`;
+        ? sql`and c.number = any(array(${numbersOfOwner(sql, projectId, owner, FEW + 1)}))`
+        : sql`and ${isOwnedBy(sql, projectId, sql`c`, [owner])}`;
   const [key, number] = [after?.[0] ?? "", Number(after?.[1] ?? 0)];
   if (sort === undefined) return await select(null, null, number, limit + 1);
   const keyed = after && key === "" ? [] : await select(sort, after ? key : null, number, limit + 1);
@@ -129,6 +133,7 @@ export async function selectTestCases(sql: Sql, projectId: string, query: TestCa
         ${without ? sql`and (${sql.unsafe(SORT_COLUMNS[without].none)})` : sql``}
         ${query.task_slug === undefined ? sql`` : sql`and c.task_slug = ${query.task_slug}`}
         ${owned}
+        ${query.owned === undefined ? sql`` : query.owned ? sql`and ${isOwned(sql, sql`c`)}` : sql`and not ${isOwned(sql, sql`c`)}`}
         ${query.quarantined === undefined ? sql`` : query.quarantined ? sql`and q.test_case is not null` : sql`and q.test_case is null`}
         ${
           query.q === undefined

@@ -54,12 +54,16 @@ function withReason({ reason, ...counts }: Counts & { reason?: string }): string
 
 const plural = (count: number, one: string): string => `${count} ${one}${count === 1 ? "" : "s"}`;
 
+/** Maximum number of owners that a line names. */
+const MAX_OWNERS = 3;
+
 const lineOf = (failure: FailureSummary): string => {
-  const { message, blame } = failure;
+  const { message, blame, owners } = failure;
   const reason = firstLineOf(message).slice(0, 200);
   const title = caseTitle(failure);
   // A new failure needs no explanation.
-  const told = blame === null || blame === "new" ? title : `${title} (${BLAME_PHRASES[blame]})`;
+  const about = [...(blame === null || blame === "new" ? [] : [BLAME_PHRASES[blame]]), ...owners.slice(0, MAX_OWNERS)];
+  const told = about.length === 0 ? title : `${title} (${about.join(", ")})`;
   return reason === "" ? told : `${told}: ${reason}`;
 };
 
@@ -159,6 +163,7 @@ function ofBugReport(told: EventContext, bug: About<"bugReport">, url: string): 
       Branch: bug.branch,
       Commit: bug.commit?.slice(0, 12),
       Assignee: bug.assignee,
+      Owners: bug.owners?.join(", "),
     }),
     lines: told.failures.map(lineOf),
     url,
@@ -169,13 +174,13 @@ function ofBugReport(told: EventContext, bug: About<"bugReport">, url: string): 
 function ofTestCase(told: EventContext, testCase: About<"testCase">, url: string): Words {
   const isFlaky = told.type === "test_case.became_flaky";
   const name = caseTitle(testCase);
-  const { taskSlug, file, owner, flakeRate } = testCase;
+  const { taskSlug, file, owner, owners = owner === null ? [] : [owner], flakeRate } = testCase;
   return {
     tone: isFlaky ? "bad" : "good",
     title: `${projectName(told)}: ${isFlaky ? "flaky test" : "no longer flaky"}: ${name}`,
     subject: `${isFlaky ? "Flaky test" : "No longer flaky"}: ${name}`,
     text: `${Math.round(flakeRate * 100)} % of its last 50 results were flaky`,
-    facts: factsOf({ Task: taskSlug, File: file, Owner: owner, ...originFacts(told.data) }),
+    facts: factsOf({ Task: taskSlug, File: file, Owner: owners.join(", "), ...originFacts(told.data) }),
     url,
     topic: `${told.project?.id} test ${testCase.id}`,
   };
@@ -205,7 +210,7 @@ function ofExecution(told: EventContext): Words {
     tone: status === "passed" ? "good" : "bad",
     title: `${projectName(told)}: ${branchOf(told)} ${became}`,
     text: withReason(data.execution ?? {}),
-    facts: factsOf({ ...originFacts(data), Tasks: redTasks(data) }),
+    facts: factsOf({ ...originFacts(data), Tasks: redTasks(data), Owners: ownersIn(failures) }),
     lines: failures.map(lineOf),
     state: status === "passed" ? "success" : status === "failed" ? "failure" : "error",
   };
@@ -217,6 +222,9 @@ function toRecovery({ execution }: EventData): string {
   if (first === undefined) return "is green again";
   return `passed again, and ${first}${others.length === 0 ? " is" : ` and ${others.length} more are`} still red`;
 }
+
+const ownersIn = (failures: readonly FailureSummary[]): string =>
+  [...new Set(failures.flatMap(({ owners }) => owners))].join(", ");
 
 const WHY_RED: Record<string, string> = { timed_out: " (no report)", incomplete: " (shards missing)" };
 

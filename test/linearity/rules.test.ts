@@ -19,6 +19,9 @@ import {
 } from "../../src/rules/fingerprint.ts";
 import { identify, identifyOtherNames, isAbsolute } from "../../src/rules/identity.ts";
 import { losesFile, mayBeSameFile, normalizeFile } from "../../src/rules/identity.ts";
+import { parseOwners, splitClassName } from "../../src/rules/codeowners.ts";
+import { compilePattern, matchesRest } from "../../src/rules/owner_patterns.ts";
+import { createOwnership } from "../../src/rules/owners.ts";
 import { isErrorLine } from "../../src/rules/log_errors.ts";
 import { joinLog } from "../../src/rules/log_parts.ts";
 import {
@@ -58,6 +61,9 @@ const failureOf = (text: string) => ({
   name: text,
   file: text,
 });
+const PATTERNS = ["**/*a*a*a*b", "a/**/a/**/b", "*.x", "[a-z]*[!a]/b"].map((pattern) =>
+  compilePattern(pattern, "gitlab")!,
+);
 const caseOf = (text: string) => ({ suite: text, name: text, file: text });
 
 testLinearity("rules", {
@@ -65,9 +71,13 @@ testLinearity("rules", {
   "automation.ts": {
     meets: (text) =>
       // A pattern has at most 200 characters.
-      meets({ branches: [text.slice(0, 200), "a*b*c*d"], environments: [text], taskSlugs: [text] } as never, {
-        ...{ projectId: null, branch: text, environment: text, taskSlugs: [text], failed: 0, severity: null },
-      }),
+      meets(
+        { branches: [text.slice(0, 200), "a*b*c*d"], environments: [text], taskSlugs: [text], owners: [text] } as never,
+        {
+          ...{ projectId: null, branch: text, environment: text, taskSlugs: [text], owners: [text] },
+          ...{ failed: 0, severity: null },
+        },
+      ),
     toFacts: null,
   },
   "branch.ts": { lineOf: null },
@@ -148,6 +158,27 @@ testLinearity("rules", {
   },
   "recency.ts": { isRecent: null },
   "outside.ts": { isFromOutside: (text) => isFromOutside(failureOf(text)) },
+  "codeowners.ts": {
+    parseOwners: withFewTexts((text) => {
+      for (const before of ["", "[", "[a] ", "/a @"]) parseOwners(before + text, "gitlab");
+      parseOwners(text, "github");
+    }),
+    splitClassName,
+  },
+  "owner_patterns.ts": {
+    compilePattern: (text) => {
+      for (const syntax of ["github", "gitlab"] as const) compilePattern(text, syntax);
+    },
+    matchesRest: (text) => {
+      const path = text.split("/");
+      for (const pattern of PATTERNS) matchesRest(pattern, path, 0);
+    },
+  },
+  "owners.ts": {
+    createOwnership: (text) => {
+      createOwnership(parseOwners(`${text}\nclass:**.a*a*b @a\n**/a*a*a*b @a\n`))({ suite: text, file: text });
+    },
+  },
   "palette.ts": { nearestColour: null, rgbOf: null },
   "poll_interval.ts": { pollIntervalSeconds: null },
   "plan.ts": {

@@ -5,7 +5,7 @@ import type { EventData } from "../../src/schema/events.ts";
 
 const FACTS: EventFacts = {
   ...{ projectId: "p1", branch: "release/1", environment: "staging" },
-  ...{ taskSlugs: ["unit", "e2e"], failed: 3, severity: "major" },
+  ...{ taskSlugs: ["unit", "e2e"], owners: ["@cart", "@pay"], failed: 3, severity: "major" },
 };
 
 describe("conditions", () => {
@@ -21,6 +21,8 @@ describe("conditions", () => {
     [{ environments: ["production"] }, false, 'The environment "staging" is none of "production"'],
     [{ taskSlugs: ["e2e"] }, true, 'It is about the task "e2e"'],
     [{ taskSlugs: ["lint"] }, false, 'It is about none of the tasks "lint"'],
+    [{ owners: ["@shop", "@pay"] }, true, 'It belongs to "@pay"'],
+    [{ owners: ["@shop"] }, false, 'Nothing in it belongs to "@shop"'],
     [{ minFailed: 3 }, true, "3 failed, and it takes 3"],
     [{ minFailed: 4 }, false, "3 failed, and it takes 4"],
     [{ severity: ["minor", "major"] }, true, 'The severity is "major"'],
@@ -36,8 +38,17 @@ describe("conditions", () => {
     { branches: ["**"] },
     { environments: ["staging"] },
     { severity: ["major"] },
+    { owners: ["@cart"] },
   ])("%j are not met by an event that says nothing of it", (conditions) => {
-    const facts = { projectId: null, branch: null, environment: null, taskSlugs: [], failed: 0, severity: null };
+    const facts = {
+      projectId: null,
+      branch: null,
+      environment: null,
+      taskSlugs: [],
+      owners: [],
+      failed: 0,
+      severity: null,
+    };
     expect(meets(conditions as Conditions, facts).met).toBe(false);
   });
 });
@@ -64,8 +75,10 @@ describe("the facts of an event", () => {
     expect(factsOf({ bugReport: { taskSlugs: ["x", "y"], severity: "minor", branch: null } })).toMatchObject({
       ...{ taskSlugs: ["x", "y"], severity: "minor", failed: 0 },
     });
+    expect(factsOf({ bugReport: { taskSlugs: [], owners: ["@cart"] } })).toMatchObject({ owners: ["@cart"] });
+    expect(factsOf({ testCase: { taskSlug: "x", owners: ["@pay"] } })).toMatchObject({ owners: ["@pay"] });
     expect(factsOf({}, null)).toEqual({
-      ...{ projectId: "p1", branch: null, environment: null, taskSlugs: [], failed: 0, severity: null },
+      ...{ projectId: "p1", branch: null, environment: null, taskSlugs: [], owners: [], failed: 0, severity: null },
     });
   });
 });

@@ -88,7 +88,7 @@ async function deliver(
   action: Delivered,
   { teamId, event, project, notice }: Occasion,
 ): Promise<Result> {
-  const { type, integrationId, ...given } = action;
+  const { type, integrationId, owners: _, ...given } = { owners: undefined, ...action };
   // Locked, so that nobody deletes it before the delivery refers to it.
   const integration =
     (await lockIntegrationForUse(sql, teamId, integrationId)) && (await selectIntegration(sql, teamId, integrationId));

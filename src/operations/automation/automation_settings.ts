@@ -71,6 +71,8 @@ async function requireSense(
       problems.push(...(await findStartProblems(action, place)));
       continue;
     }
+    if (action.type === "notify" && action.owners && !CONDITIONS_OF[occasion].includes("owners"))
+      problems.push(`Cannot use "${place}.owners" with ${what}`);
     if (!("integrationId" in action) || fresh.actions.length === 0) continue;
     const integration = await selectIntegration(sql, teamId, action.integrationId);
     if (!integration)

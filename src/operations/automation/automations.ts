@@ -1,6 +1,7 @@
 /** Does what automations say: looks at an event or a schedule, begins the actions, and notes what became of each. */
 
 import { type AutomationServices, type Occasion, perform } from "./automation_actions.ts";
+import type { FailureSummary } from "../../schema/failures.ts";
 import { type EventFacts, meets, toFacts } from "../../rules/automation.ts";
 import { toNotice, toSummaryNotice } from "../../wording/notification.ts";
 import type { ActionResult, AutomationRun } from "../../schema/automations.ts";
@@ -53,29 +54,46 @@ async function actForEvent(
   event: EventRow,
   cause: "event" | "manual",
 ): Promise<Outcome> {
-  const { teamId, projectId, data, type, depth } = event;
-  const { met, reason } = meets(automation.conditions, factsOf(event));
+  const { teamId, projectId, depth } = event;
+  const { owners } = automation.conditions;
+  const part = await selectPart(sql, event, owners);
+  const { met, reason } = meets(automation.conditions, { ...factsOf(event), owners: part.owners });
   const actions: ActionResult[] = [];
   if (met) {
     const project =
       projectId === null
         ? null
         : { id: projectId, name: event.projectName ?? "", defaultBranch: event.defaultBranch ?? "" };
-    const taskSlug = data.testRun?.taskSlug ?? null;
-    const fails = (data.testRun?.failed ?? data.execution?.failed ?? 0) > 0;
-    const failures =
-      project && data.execution && fails
-        ? await selectFailedCases(sql, project.id, data.execution.id, taskSlug, MAX_FAILURES)
-        : [];
-    const notice = toNotice(
-      { type, teamId, project, data, occurredAt: event.occurredAt, failures },
-      services.publicUrl,
-    );
-    const occasion = { teamId, automation, event, project, notice, depth, cause };
-    for (const action of automation.actions)
-      actions.push({ type: action.type, ...(await perform(sql, services, action, occasion)) });
+    const occasionOf = ({ failures }: EventPart): Occasion => {
+      const context = { ...event, project, failures };
+      const notice = toNotice(context, services.publicUrl);
+      return { teamId, automation, event, project, notice, depth, cause };
+    };
+    for (const action of automation.actions) {
+      const own = action.type === "notify" ? action.owners : undefined;
+      const theirs = own ? await selectPart(sql, event, own) : part;
+      const result: Omit<ActionResult, "type"> =
+        own && !own.some((owner) => theirs.owners.includes(owner))
+          ? { status: "skipped", reason: `Nothing in it belongs to ${own.join(", ")}` }
+          : await perform(sql, services, action, occasionOf(theirs));
+      actions.push({ type: action.type, ...result });
+    }
   }
   return { status: toStatus(met, actions), reason, actions };
+}
+
+/** What an event is about, as far as it concerns some owners, or all of it: its failures, and who looks after it. */
+type EventPart = { failures: FailureSummary[]; owners: string[] };
+
+/** The failures are looked up, because an event does not hold them; a bug and a test case bring their owners. */
+async function selectPart(sql: Tx, event: EventRow, owners: readonly string[] | undefined): Promise<EventPart> {
+  const { data, projectId } = event;
+  const { testRun, execution } = data;
+  if ((testRun?.failed ?? execution?.failed ?? 0) === 0 || projectId === null || !execution)
+    return { failures: [], owners: factsOf(event).owners };
+  const wanted = { taskSlug: testRun?.taskSlug ?? null, owners, limit: MAX_FAILURES };
+  const failures = await selectFailedCases(sql, projectId, execution.id, wanted);
+  return { failures, owners: [...new Set(failures.flatMap((failure) => failure.owners))] };
 }
 
 /**

@@ -2,6 +2,7 @@
 
 import { plainName } from "../../rules/drawn_name.ts";
 import { identityOf, type PlacedCase } from "../../rules/identity.ts";
+import type { OwnerAssignment } from "../projects/owners.ts";
 import type { Tx } from "../../database/connect.ts";
 import {
   deleteAliases,
@@ -37,6 +38,7 @@ export async function adoptDrawn(
   { projectId, taskSlug, execution, isWhole }: ResolveScope,
   places: readonly PlacedCase[],
   numbers: (number | null)[],
+  owners: OwnerAssignment,
 ): Promise<KeptName[]> {
   const fresh = new Map<string, { plain: PlacedCase; indexes: number[] }>();
   for (const [index, place] of places.entries()) {
@@ -86,11 +88,11 @@ export async function adoptDrawn(
       projectId,
       renamed.map(({ identity }) => identity),
     );
-    await updateTestCasePlaces(
-      sql,
-      projectId,
-      renamed.map(({ number, identity, plain }) => ({ ...plain, number, identity })),
-    );
+    const moved = renamed.map(({ number, identity, plain }) => {
+      return { ...plain, number, identity, ownerList: owners.listOf(plain) };
+    });
+    await owners.store();
+    await updateTestCasePlaces(sql, projectId, moved);
   }
   return kept;
 }

@@ -2,6 +2,7 @@
 
 import { adoptDrawn, type ResolveScope } from "./drawn_names.ts";
 import { originOf, type PreparedReport } from "./prepare.ts";
+import { openAssignment, type OwnerAssignment } from "../projects/owners.ts";
 import { toHex, toHexes } from "../../rules/digest_table.ts";
 import {
   type IdentifiedCases,
@@ -113,22 +114,25 @@ async function resolveOnce(
     // The transaction may be repeated, and what an attempt before it has found is undone.
     const numbers = [...known.numbers];
     await lockTestCases(tx, projectId);
+    const owners = await openAssignment(tx, sql, projectId);
     if (split.length > 0) await deleteAliases(tx, projectId, split);
     if (known.last > 0) {
-      await adoptOtherNames(tx, scope, named, numbers, others);
-      await adoptRenamed(tx, scope, named, numbers);
+      await adoptOtherNames(tx, scope, named, numbers, others, owners);
+      await adoptRenamed(tx, scope, named, numbers, owners);
     }
-    const drawn = await adoptDrawn(tx, scope, named.places, numbers);
+    const drawn = await adoptDrawn(tx, scope, named.places, numbers, owners);
     const left = fresh.filter((index) => numbers[index] === null);
+    const newCases = left.map((index): NewTestCase => {
+      const { suite, name, file } = named.places[index]!;
+      return { suite, name, file, identity: identities[index]!, ownerList: owners.listOf({ suite, file }) };
+    });
+    await owners.store();
     const added = await insertTestCases(
       tx,
       sql,
       projectId,
       taskSlug,
-      left.map((index): NewTestCase => {
-        const { suite, name, file } = named.places[index]!;
-        return { suite, name, file, identity: identities[index]! };
-      }),
+      newCases,
       // No number tells what others have moved since the cases were looked up.
       left.length < MANY ? -1 : known.last,
     );
@@ -176,6 +180,7 @@ async function adoptOtherNames(
   named: IdentifiedCases,
   numbers: (number | null)[],
   others: ReturnType<typeof identifyOtherNames>,
+  owners: OwnerAssignment,
 ): Promise<void> {
   const identities = [...others.values()].flatMap((names) => names.identities);
   if (identities.length === 0) return;
@@ -191,7 +196,7 @@ async function adoptOtherNames(
     taken.add(found.number);
     adopted.push({ index, number: found.number, mayMove: found.isPlace && !losesFile(file, found.file) });
   }
-  await adopt(sql, projectId, named, numbers, adopted);
+  await adopt(sql, projectId, named, numbers, adopted, owners);
 }
 
 type AdoptedCase = {
@@ -208,11 +213,19 @@ async function adopt(
   { digests, places }: IdentifiedCases,
   numbers: (number | null)[],
   adopted: readonly AdoptedCase[],
+  owners: OwnerAssignment,
 ): Promise<void> {
   const [moved, others] = [adopted.filter(({ mayMove }) => mayMove), adopted.filter(({ mayMove }) => !mayMove)];
-  const toPlace = ({ index, number }: AdoptedCase) => ({ ...places[index]!, number, identity: toHex(digests, index) });
-  if (moved.length > 0) await updateTestCasePlaces(sql, projectId, moved.map(toPlace));
-  if (others.length > 0) await insertAliases(sql, projectId, others.map(toPlace));
+  const toAlias = ({ index, number }: AdoptedCase) => ({ number, identity: toHex(digests, index) });
+  if (moved.length > 0) {
+    const newPlaces = moved.map((one) => {
+      const place = places[one.index]!;
+      return { ...place, ...toAlias(one), ownerList: owners.listOf(place) };
+    });
+    await owners.store();
+    await updateTestCasePlaces(sql, projectId, newPlaces);
+  }
+  if (others.length > 0) await insertAliases(sql, projectId, others.map(toAlias));
   for (const { index, number } of adopted) numbers[index] = number;
 }
 
@@ -224,6 +237,7 @@ async function adoptRenamed(
   { projectId, taskSlug, execution, isWhole }: ResolveScope,
   named: IdentifiedCases,
   numbers: (number | null)[],
+  owners: OwnerAssignment,
 ): Promise<void> {
   const { digests, places } = named;
   const isFirst = (place: PlacedCase, identity: string) => identity === identityOf(projectId, taskSlug, place);
@@ -255,5 +269,5 @@ async function adoptRenamed(
     const index = fresh[place]!;
     return { index, number, mayMove: !losesFile(places[index]!.file, file) };
   });
-  await adopt(sql, projectId, named, numbers, adopted);
+  await adopt(sql, projectId, named, numbers, adopted, owners);
 }

@@ -48,6 +48,7 @@ const ACTION_WORDS: Record<AuditAction, string> = {
   "bug.changed": "changed the bug",
   "bug.merged": "merged the bug",
   "test_case.changed": "changed the test",
+  "owners.changed": "changed the ownership file",
   "execution.rerun": "reran the execution",
   "execution.completed": "completed the execution",
   "execution.cancelled": "cancelled the execution",

@@ -15,6 +15,9 @@ export const MAX_PROJECTS = 50;
 
 const text = v.optional(v.string(), "");
 
+/** Conditions that are lists of texts. */
+const LISTS = ["branches", "environments", "taskSlugs", "owners"] as const;
+
 /** The names of the form fields. Each is a text or absent. */
 export const automationFields = {
   name: text,
@@ -25,6 +28,7 @@ export const automationFields = {
   branches: text,
   environments: text,
   taskSlugs: text,
+  owners: text,
   minFailed: text,
   ...Object.fromEntries(
     Array.from({ length: MAX_PROJECTS }, (_, index) => [`project.${index}`, v.optional(v.string())]),
@@ -32,7 +36,7 @@ export const automationFields = {
   ...Object.fromEntries(SEVERITIES.map((one) => [`severity.${one}`, v.optional(v.literal("true"))])),
   ...Object.fromEntries(
     Array.from({ length: MAX_ACTIONS }, (_, index) =>
-      ["type", "integrationId", "title", "severity", "maximum", "tasks", "key", "environment"].map((name) => [
+      ["type", "integrationId", "owners", "title", "severity", "maximum", "tasks", "key", "environment"].map((name) => [
         `action.${index}.${name}`,
         text,
       ]),
@@ -57,7 +61,7 @@ export function toAutomation(fields: AutomationFields): Record<string, unknown> 
     (id) => id !== "",
   );
   if (projects.length > 0) conditions["projects"] = projects;
-  for (const name of ["branches", "environments", "taskSlugs"]) {
+  for (const name of LISTS) {
     const list = splitList(valueOf(name));
     if (list.length > 0) conditions[name] = list;
   }
@@ -82,7 +86,9 @@ export function toAutomation(fields: AutomationFields): Record<string, unknown> 
 
 function toAction(valueOf: (name: string) => string): Record<string, unknown> {
   const type = valueOf("type");
-  if (needsIntegration(type)) return { type, integrationId: valueOf("integrationId") };
+  const owners = type === "notify" ? splitList(valueOf("owners")) : [];
+  if (needsIntegration(type))
+    return { type, integrationId: valueOf("integrationId"), ...(owners.length > 0 ? { owners } : {}) };
   if (type === "open_bug_report")
     return {
       type,
@@ -104,8 +110,7 @@ export function toAutomationFields(automation: NewAutomation, { projects }: Choi
   const fields: AutomationFields = { name, when: "event" in trigger ? "event" : "schedule" };
   if ("event" in trigger) fields["event"] = trigger.event;
   else Object.assign(fields, { schedule: trigger.schedule, timezone: trigger.timezone });
-  for (const name of ["branches", "environments", "taskSlugs"] as const)
-    fields[name] = conditions[name]?.join("\n") ?? "";
+  for (const name of LISTS) fields[name] = conditions[name]?.join("\n") ?? "";
   fields["minFailed"] = conditions.minFailed === undefined ? "" : String(conditions.minFailed);
   for (const one of conditions.severity ?? []) fields[`severity.${one}`] = "true";
   projects.slice(0, MAX_PROJECTS).forEach(({ id }, index) => {

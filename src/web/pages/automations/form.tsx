@@ -114,6 +114,18 @@ release/**"
     />
 
     <Field
+      label="Owners"
+      name="owners"
+      value={fields["owners"]}
+      type="area"
+      rows={1}
+      isCode
+      kind="for-event"
+      placeholder="@acme/cart"
+      hint="Owners of failed tests, as set on the tests or by the ownership file."
+    />
+
+    <Field
       label="Minimum number of failures"
       name="minFailed"
       value={fields["minFailed"]}
@@ -173,6 +185,15 @@ function ActionFields(properties: FieldsProperties & { index: number; integratio
         {...field("integrationId")}
         options={targets.length === 0 ? [["", "no integrations yet"]] : targets}
         kind="for-integration"
+      />
+      <Field
+        label="Only for these owners"
+        {...field("owners")}
+        max={1000}
+        isCode
+        kind="for-message"
+        placeholder="@acme/cart"
+        hint="The message contains only their tests and bugs. If empty, it contains all."
       />
       <BugActionFields field={field} />
       <Field

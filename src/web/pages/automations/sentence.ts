@@ -46,18 +46,21 @@ export function sentenceOf(
   { projects, integrations }: Choices,
 ): string {
   const nameOf = (list: readonly Named[], id: string) => list.find((one) => one.id === id)?.name ?? "a deleted object";
-  const { branches, environments, taskSlugs, minFailed, severity } = conditions;
+  const { branches, environments, taskSlugs, owners, minFailed, severity } = conditions;
   const where = [
     conditions.projects && `in ${conditions.projects.map((id) => nameOf(projects, id)).join(", ")}`,
     branches && `on ${quoted(branches)}`,
     environments && `at ${quoted(environments)}`,
     taskSlugs && `of ${quoted(taskSlugs)}`,
+    owners && `owned by ${quoted(owners)}`,
     minFailed && `with at least ${minFailed} failures`,
     severity && `of severity ${quoted(severity)}`,
   ].filter(Boolean);
   const when =
     "event" in trigger ? `When ${EVENT_WORDS[trigger.event]}` : `At ${trigger.schedule} (${trigger.timezone})`;
   const what = actions.map((action: Action) => {
+    if (action.type === "notify" && action.owners)
+      return `${ACTION_WORDS.notify} about what ${quoted(action.owners)} own to ${nameOf(integrations, action.integrationId)}`;
     if ("integrationId" in action)
       return `${ACTION_WORDS[action.type]} ${action.type === "notify" ? "to" : "in"} ${nameOf(integrations, action.integrationId)}`;
     if (action.type === "start_execution") return `${ACTION_WORDS[action.type]} of ${quoted(action.tasks.map(slugOf))}`;

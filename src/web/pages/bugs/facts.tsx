@@ -38,6 +38,8 @@ export function factsOf(
     );
   return (
     <dl class="facts card padded">
+      {fact("Owners", bug.owners.join(", ") || null)}
+
       {fact("First seen", at(bug.firstSeenAt, bug.firstExecutionId))}
 
       {fact(

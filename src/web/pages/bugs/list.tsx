@@ -10,7 +10,7 @@ import { refuse } from "../../../schema/refusal.ts";
 import { selectOccurrenceDays } from "../../../store/bug_evidence.ts";
 import { type BugReportRow, countOpenBugs, selectBugByNumber, selectBugReports } from "../../../store/bug_reports.ts";
 import { selectTestCaseNames } from "../../../store/test_cases.ts";
-import { selectTaskSlugs } from "../../../store/filter_options.ts";
+import { selectOwners, selectTaskSlugs } from "../../../store/filter_options.ts";
 import { counted, toCount } from "../../../wording/numbers.ts";
 import { Empty } from "../../components/empty.tsx";
 import { FilterBar, FilterName, FilterSelect, FilterText, MAX_CHOICES } from "../../components/filters.tsx";
@@ -59,6 +59,7 @@ const listQuery = v.strictObject({
   source: mayBeEmpty(v.picklist(SOURCES, `expected "automatic" or "manual"`)),
   task: mayBeEmpty(text(200)),
   assignee: mayBeEmpty(text(200)),
+  owner: mayBeEmpty(text(200)),
   sort: mayBeEmpty(v.picklist(SORTS, "expected a known order")),
   cursor: mayBeEmpty(text(200)),
 });
@@ -83,7 +84,7 @@ const KEYS = {
 
 /** By severity, regressed bugs come first, so the list is two keyset queries in sequence. */
 async function selectList(sql: Sql, projectId: string, query: ListQuery) {
-  const { q, severity, source, task, assignee, sort, cursor } = query;
+  const { q, severity, source, task, assignee, owner, sort, cursor } = query;
   const by: BugReportSort = sort ?? "impact";
   const bySeverity = by === "severity";
   const isPart = bySeverity ? (text: string) => text === "back" || text === "" : PART.none;
@@ -97,6 +98,7 @@ async function selectList(sql: Sql, projectId: string, query: ListQuery) {
       source,
       task_slug: task,
       assignee,
+      owner,
       sort: by,
       regressed,
       after: from.length > 0 ? from : undefined,
@@ -139,10 +141,11 @@ type Context = Pick<PageContext, "sql" | "visitor" | "csrf" | "now"> & {
 
 /** `tests` has the names of the tests of bugs with a single test. */
 async function loadList({ sql, project: { id }, query, now }: Context) {
-  const [{ shown, next }, tally, tasks] = await Promise.all([
+  const [{ shown, next }, tally, tasks, owners] = await Promise.all([
     selectList(sql, id, query),
     countOpenBugs(sql, id),
     selectTaskSlugs(sql, id, MAX_CHOICES + 1),
+    selectOwners(sql, id, MAX_CHOICES + 1),
   ]);
   const ids = shown.map((bug) => bug.id);
   const testIds = shown.flatMap(({ testCaseIds }) => (testCaseIds.length === 1 ? testCaseIds : []));
@@ -150,14 +153,16 @@ async function loadList({ sql, project: { id }, query, now }: Context) {
     selectOccurrenceDays(sql, id, ids, { now, days: LIST_DAYS }),
     selectTestCaseNames(sql, id, testIds),
   ]);
-  return { bugs: shown, next, tally, tasks, days: Map.groupBy(occurred, ({ bugId }) => bugId), tests };
+  return { bugs: shown, next, tally, tasks, owners, days: Map.groupBy(occurred, ({ bugId }) => bugId), tests };
 }
 
 type ListData = Awaited<ReturnType<typeof loadList>>;
 
 const isFiltered = ({ cursor: _, ...filters }: ListQuery): boolean => Object.values(filters).some(Boolean);
 
-const Filters = ({ path, query, tasks }: { path: Path; query: ListQuery; tasks: readonly string[] }): Html => (
+type FiltersProperties = { path: Path; query: ListQuery; tasks: readonly string[]; owners: readonly string[] };
+
+const Filters = ({ path, query, tasks, owners }: FiltersProperties): Html => (
   <FilterBar path={path} isFiltered={isFiltered(query)}>
     {[
       <FilterText label="Title or description" name="q" value={query.q} type="search" />,
@@ -166,6 +171,7 @@ const Filters = ({ path, query, tasks }: { path: Path; query: ListQuery; tasks: 
       <FilterSelect label="Source" name="source" options={toOptions("any source", SOURCES)} value={query.source} />,
       <FilterName label="Task" name="task" names={tasks} value={query.task} />,
       <FilterText label="Assignee" name="assignee" value={query.assignee} />,
+      <FilterName label="Owner" name="owner" names={owners} value={query.owner} />,
       <FilterSelect label="Order" name="sort" options={SORT_OPTIONS} value={query.sort} />,
     ]}
   </FilterBar>
@@ -212,7 +218,7 @@ function listView(context: Context, data: ListData): View {
         <a href={`${path}?status=resolved&sort=lastSeenAt`}>resolved</a>
         <a href={`${path}?status=ignored`}>ignored</a> {role === "viewer" ? null : <a href={`${path}/new`}>new bug</a>}
       </div>
-      <Filters path={path} query={query} tasks={data.tasks} />
+      <Filters path={path} query={query} tasks={data.tasks} owners={data.owners} />
       <Bugs context={context} data={data} />
       <Pager path={path} query={query} cursor={data.next} />
     </>

@@ -66,7 +66,19 @@ type RowContext = {
 };
 
 export function bugRow(projectId: string, bug: BugReportRow, { triageOf, days, test, now }: RowContext): Html {
-  const { number, title, severity, occurrences, assignee, taskSlugs, lastSeenAt, regressed, status, testCaseIds } = bug;
+  const {
+    number,
+    title,
+    severity,
+    occurrences,
+    assignee,
+    owners,
+    taskSlugs,
+    lastSeenAt,
+    regressed,
+    status,
+    testCaseIds,
+  } = bug;
   const tests = testCaseIds.length >= 100 ? "100 tests or more" : counted(testCaseIds.length, "test");
   const facts = [
     regressed && STILL_OPEN.includes(status as never) && "came back",
@@ -100,7 +112,10 @@ export function bugRow(projectId: string, bug: BugReportRow, { triageOf, days, t
         <Activity days={days} now={now} />
       </td>
       <td>{severity}</td>
-      <td class="wide long">{assignee ?? <span class="soft">Unassigned</span>}</td>
+      <td class="wide long">
+        {assignee ?? <span class="soft">Unassigned</span>}
+        {owners.length === 0 ? null : <span class="small soft">{owners.slice(0, 3).join(", ")}</span>}
+      </td>
       <td class="number soft wide">{lastSeenAt === null ? "never seen" : <Ago at={lastSeenAt} now={now} />}</td>
     </tr>
   );

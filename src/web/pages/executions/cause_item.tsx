@@ -95,7 +95,7 @@ export function causeItem(
   const hosts = [...new Set(cause.failures.map(({ host }) => host))];
   const properties: CauseProperties = {
     ...{ cause, first, firstLine, evidence, context },
-    owners: [...new Set(cause.failures.flatMap(({ owner }) => owner ?? []))],
+    owners: [...new Set(cause.failures.flatMap((failure) => failure.owners))],
     // The hosts of failures that are not listed are unknown.
     onlyHost: hosts.length === 1 && cause.failures.length === cause.failed ? hosts[0]! : null,
     isOld: Boolean(evidence?.sinceExecutionId && evidence.sinceExecutionId !== context.executionId),
@@ -245,10 +245,10 @@ const FailureItem = ({
         <Tag>{SECTIONS[blameOf(failure)]!.tag}</Tag>
       </>
     )}
-    {failure.owner === null || owners.length < 2 ? null : (
+    {failure.owners.length === 0 || owners.length === failure.owners.length ? null : (
       <>
         {" "}
-        <span class="soft">{failure.owner}</span>
+        <span class="soft">{failure.owners.join(", ")}</span>
       </>
     )}
     {failure.host === null || failure.host === onlyHost ? null : (

@@ -3,6 +3,15 @@
 import type { Page } from "../../site/page.ts";
 import { deletionForm, deletionPage } from "./deletion.tsx";
 import { keyForm, keyPage } from "./key.tsx";
+import { ownersPage } from "./owners.tsx";
 import { changeForm, settingsPage } from "./settings.tsx";
 
-export const projectSettings: Page[] = [settingsPage, changeForm, keyPage, keyForm, deletionPage, deletionForm];
+export const projectSettings: Page[] = [
+  settingsPage,
+  changeForm,
+  keyPage,
+  keyForm,
+  ownersPage,
+  deletionPage,
+  deletionForm,
+];

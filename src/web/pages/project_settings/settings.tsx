@@ -192,6 +192,7 @@ function settings(
       <div class="meta">
         <span>of {project.name}</span> <a href={`/teams/${team.id}/settings`}>Settings of {team.name}</a>
         <a href={`/projects/${project.id}/onboarding`}>How to send reports</a>
+        <a href={`/projects/${project.id}/settings/owners`}>Owners of tests</a>
         <a href={`/projects/${project.id}/shares`}>Links and badges</a>
       </div>
       <h2>

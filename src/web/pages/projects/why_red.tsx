@@ -116,7 +116,7 @@ const TAGS: Partial<Record<BrokenTest["blame"], string>> = {
 type TestProperties = { projectId: string; test: BrokenTest; now: Date };
 
 function TestRow({ projectId, test, now }: TestProperties): Html {
-  const { testCaseId, blame, message, owner, bugId, bugNumber, bugAssignee } = test;
+  const { testCaseId, blame, message, owners, bugId, bugNumber, bugAssignee } = test;
   const tag = TAGS[blame];
   return (
     <tr>
@@ -129,7 +129,7 @@ function TestRow({ projectId, test, now }: TestProperties): Html {
         {message === null ? null : <div class="small soft">{firstLineOf(message)}</div>}
       </td>
       <td>{sinceWhen(projectId, test, now)}</td>
-      <td class="wide">{owner ?? bugAssignee ?? <span class="soft">–</span>}</td>
+      <td class="wide">{owners.join(", ") || bugAssignee || <span class="soft">–</span>}</td>
       <td class="number">
         {bugId === null ? <span class="soft">–</span> : <a href={bugPath(projectId, bugId)}>#{bugNumber}</a>}
       </td>

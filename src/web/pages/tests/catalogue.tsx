@@ -55,11 +55,18 @@ const QUARANTINE_OPTIONS: readonly Choice[] = [
   ["false", "not quarantined"],
 ];
 
+const OWNED_OPTIONS: readonly Choice[] = [
+  ["", "either"],
+  ["true", "with an owner"],
+  ["false", "without an owner"],
+];
+
 const catalogueQuery = v.strictObject({
   q: mayBeEmpty(text(200)),
   health: mayBeEmpty(health),
   task: mayBeEmpty(text(200)),
   owner: mayBeEmpty(text(200)),
+  owned: mayBeEmpty(v.picklist(["true", "false"], `expected "true" or "false"`)),
   quarantined: mayBeEmpty(v.picklist(["true", "false"], `expected "true" or "false"`)),
   sort: mayBeEmpty(v.picklist(SORTS, "expected a known order")),
   cursor: mayBeEmpty(text(200)),
@@ -77,7 +84,7 @@ const KEYS: Record<TestCaseSort, (text: string) => boolean> = {
 };
 
 async function selectCatalogue(sql: Sql, projectId: string, query: CatalogueQuery) {
-  const { q, health, task, owner, quarantined, sort = "flakeRate", cursor } = query;
+  const { q, health, task, owner, owned, quarantined, sort = "flakeRate", cursor } = query;
   const by = sort === "firstSeen" ? undefined : sort;
   const isKey = by === undefined ? PART.none : (text: string) => text === "" || KEYS[by](text);
   const rows = await selectTestCases(sql, projectId, {
@@ -86,6 +93,7 @@ async function selectCatalogue(sql: Sql, projectId: string, query: CatalogueQuer
     health: health && [health],
     task_slug: task,
     owner,
+    owned: owned && owned === "true",
     quarantined: quarantined && quarantined === "true",
     sort: by,
     after: readCursor(cursor, [isKey, PART.number]),
@@ -111,7 +119,7 @@ const ownerLinks = (base: Path, owners: readonly OwnerTally[]): Html | null =>
       whose:{" "}
       {owners.map(({ owner, flaky, broken }, index) => [
         index === 0 ? "" : ", ",
-        owner === null ? "nobody" : <a href={toAddress(base, { owner })}>{owner}</a>,
+        owner === null ? <a href={`${base}?owned=false`}>nobody</a> : <a href={toAddress(base, { owner })}>{owner}</a>,
         ` ${toCount(flaky + broken)}`,
       ])}
     </span>
@@ -173,6 +181,7 @@ const Filters = ({ path, query, tasks, owners }: FiltersProperties): Html => (
       <FilterSelect label="Health" name="health" options={HEALTH_OPTIONS} value={query.health} />,
       <FilterName label="Task" name="task" names={tasks} value={query.task} />,
       <FilterName label="Owner" name="owner" names={owners} value={query.owner} />,
+      <FilterSelect label="Owned" name="owned" options={OWNED_OPTIONS} value={query.owned} />,
       <FilterSelect label="Quarantine" name="quarantined" options={QUARANTINE_OPTIONS} value={query.quarantined} />,
       <FilterSelect
         label="Order"

@@ -54,7 +54,7 @@ function catalogueRow(projectId: string, test: TestCaseRow, index: number, mayCh
       <td class="number wide">{test.averageMs === null ? "–" : toDuration(test.averageMs)}</td>
       <td class="number">{test.p95Ms === null ? "–" : toDuration(test.p95Ms)}</td>
       <td class="number soft wide">{test.lastRunAt === null ? "–" : <Ago at={test.lastRunAt} now={now} />}</td>
-      <td class="wide long">{test.owner ?? ""}</td>
+      <td class="wide long">{test.owners.join(", ")}</td>
     </tr>
   );
 }
@@ -150,7 +150,7 @@ export const brokenTable = (
                     </>
                   ) : null}
                 </td>
-                <td class="wide long">{test.owner ?? <span class="soft">no owner</span>}</td>
+                <td class="wide long">{test.owners.join(", ") || <span class="soft">no owner</span>}</td>
                 <td class="number soft">
                   {test.lastPassedAt === null ? (
                     "never passed"

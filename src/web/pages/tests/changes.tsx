@@ -48,7 +48,8 @@ export function quarantineNotice({ quarantine }: TestCaseRow, now: Date): Html |
 }
 
 export function careForms(base: Path, test: TestCaseRow, csrf: string): Html {
-  const { quarantine, owner } = test;
+  const { quarantine } = test;
+  const owner = test.isOwnerSet ? test.owner : null;
   return (
     <div class="actions">
       <details class="panel">
@@ -77,7 +78,7 @@ export function careForms(base: Path, test: TestCaseRow, csrf: string): Html {
           <Csrf token={csrf} />
 
           <label>
-            Owner (empty for none)
+            Owner (empty: by the ownership file)
             <input name="owner" maxlength={200} value={owner ?? ""} />
           </label>
           <div>

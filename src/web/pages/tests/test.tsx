@@ -5,6 +5,7 @@ import type { Sql } from "../../../database/connect.ts";
 import type { Html, Path } from "../../../http/html.ts";
 import { readCaseFiles } from "../../../operations/attachments/read.ts";
 import { readHistory } from "../../../operations/health/case_history.ts";
+import { explainOwners } from "../../../operations/projects/owners.ts";
 import { catchUp } from "../../../operations/health/catch_up.ts";
 import { numberOfTestCase } from "../../../rules/test_case_id.ts";
 import type { Role } from "../../../schema/accounts.ts";
@@ -44,6 +45,7 @@ import {
   lastFailure,
   LastResults,
 } from "./results.tsx";
+import { Owners, type OwnerSources } from "./owners.tsx";
 import { trustOf, whereItBegan, whyFlaky } from "./verdict.tsx";
 
 const MAX_BUGS = 10;
@@ -99,13 +101,14 @@ async function loadTest({ sql, fast, begin, project, params, query }: Context) {
   const test = (await selectTestCase(fast, projectId, params.testId)) ?? refuseAbsent();
   const { status, branch, cursor } = query;
   const [after] = readCursor(cursor, [PART.id]) ?? [];
-  const [last, record, bugs, filtered] = await Promise.all([
+  const [last, record, bugs, filtered, ownerSource] = await Promise.all([
     readHistory(sql, projectId, test.id, { limit: STRIP_LENGTH }),
     selectCaseRecord(sql, projectId, test.id),
     selectOpenBugsOfCase(sql, projectId, test.id, MAX_BUGS),
     isUnfiltered(query)
       ? undefined
       : readHistory(sql, projectId, test.id, { limit: HISTORY_ROWS, status, branch, after }),
+    test.isOwnerSet || test.owners.length === 0 ? undefined : explainOwners(sql, projectId, test),
   ]);
   const listed = filtered?.rows ?? last.rows.slice(0, HISTORY_ROWS);
   const next = filtered ? filtered.last : last.rows.length > HISTORY_ROWS ? listed.at(-1)!.runId : undefined;
@@ -114,12 +117,14 @@ async function loadTest({ sql, fast, begin, project, params, query }: Context) {
   const all = [...last.rows, ...listed, ...(failure ? [failure.row] : [])];
   const executionIds = all.map(({ executionId }) => executionId);
   const names = await selectExecutionNames(sql, projectId, executionIds);
-  return { test, record, bugs, last: last.rows, listed, next, firstBad, failure, names };
+  return { test, record, bugs, last: last.rows, listed, next, firstBad, failure, names, ownerSource };
 }
 
 type TestData = Awaited<ReturnType<typeof loadTest>>;
 
-const TestFacts = ({ projectId, test, now }: { projectId: string; test: TestCaseRow; now: Date }): Html => (
+type FactsProperties = { projectId: string; test: TestCaseRow; ownerSource: OwnerSources; now: Date };
+
+const TestFacts = ({ projectId, test, ownerSource, now }: FactsProperties): Html => (
   <div class="meta quiet">
     {test.file === null ? null : (
       <code>
@@ -138,13 +143,7 @@ const TestFacts = ({ projectId, test, now }: { projectId: string; test: TestCase
       </span>
     )}
     <span>
-      {test.owner === null ? (
-        "no owner"
-      ) : (
-        <>
-          owner <a href={toAddress(testsPath(projectId), { owner: test.owner })}>{test.owner}</a>
-        </>
-      )}
+      <Owners projectId={projectId} test={test} source={ownerSource} />
     </span>
   </div>
 );
@@ -181,7 +180,7 @@ function HistorySection({ path, query, testHistory, next, now }: HistoryProperti
 
 function testView({ project, query, role, csrf, now }: Context, data: TestData): View {
   const { id: projectId, defaultBranch: branch } = project;
-  const { test, record, bugs, last, listed, next, firstBad, failure, names } = data;
+  const { test, record, bugs, last, listed, next, firstBad, failure, names, ownerSource } = data;
   const testHistory: TestHistory = { projectId, rows: last, names };
   const trust = trustOf({ test, record, rows: last, firstBad }, branch, now);
   const path: Path = testPath(projectId, test.id);
@@ -194,7 +193,7 @@ function testView({ project, query, role, csrf, now }: Context, data: TestData):
       <p class={`verdict ${trust.status}`}>
         <Mark status={trust.status} word={false} /> {trust.text}
       </p>
-      <TestFacts projectId={projectId} test={test} now={now} />
+      <TestFacts projectId={projectId} test={test} ownerSource={ownerSource} now={now} />
       {role === "viewer" ? null : careForms(path, test, csrf)}
       {quarantineNotice(test, now)}
       <LastResults testHistory={testHistory} test={test} />

@@ -1,0 +1,41 @@
+/** The ownership file of a project. */
+
+import { readOwners, storeOwners } from "../operations/projects/owners.ts";
+import { route, type Route } from "../request/route.ts";
+import { MAX_OWNERS_BYTES, ownersFile, ownersQuery, storedOwners } from "../schema/owners.ts";
+
+export const owners: Route[] = [
+  route(
+    "GET /projects/:projectId/owners",
+    {
+      summary: "The ownership file",
+      description:
+        "The CODEOWNERS file that test cases take their owners from, and how many of them it leaves without one.",
+      answer: ownersFile,
+    },
+    async ({ sql, params }) => await readOwners(sql, params.projectId),
+  ),
+
+  route(
+    "PUT /projects/:projectId/owners",
+    {
+      scope: "upload",
+      record: "owners.changed",
+      summary: "Store the ownership file",
+      description:
+        `Takes a CODEOWNERS file as the body, at most ${MAX_OWNERS_BYTES / 1_024} KiB, in place of the one before; an empty ` +
+        "one removes it. All test cases follow at once, except those whose owner was set by hand. " +
+        "By the rules of GitHub the last pattern that matches decides; by those of GitLab the last one of each section, and the " +
+        "owners of all sections add up. Patterns that begin with class: are of classes and packages, such as " +
+        "class:com.acme.cart.** for reports that name no files. Lines that cannot be read are warnings. assay upload sends the " +
+        "file of the repository by itself",
+      query: ownersQuery,
+      body: "text",
+      answer: storedOwners,
+    },
+    async ({ sql, params: { projectId }, body, query, transact }) => {
+      const stored = await storeOwners(sql, transact, projectId, body.text, query);
+      return { ...(await readOwners(sql, projectId)), stored };
+    },
+  ),
+];

@@ -1,0 +1,81 @@
+/** Whose a test case is, by an ownership file: the rules of each section that match its file or its class. */
+
+import { type OwnerRule, type OwnerSection, type ParsedOwners, splitClassName } from "./codeowners.ts";
+import { MAX_PATH_LENGTH, matchesRest } from "./owner_patterns.ts";
+
+export type OwnedCase = { suite: string; file: string | null };
+
+export type Ownership = {
+  /** Without duplicates; empty if nobody owns the case. */
+  owners: string[];
+  /** The rule of each section that decided, in the order of sections. */
+  rules: OwnerRule[];
+};
+
+/**
+ * Places of rules by the literal segments that their patterns begin with, or by a segment that they need anywhere: a path is
+ * compared with few of the rules of a large file.
+ */
+type RuleIndex = { byPrefix: Map<string, number[]>; anywhere: Map<string, number[]>; rules: readonly OwnerRule[] };
+
+function createIndex(rules: readonly OwnerRule[], isOfClass: boolean): RuleIndex {
+  const [byPrefix, anywhere] = [new Map<string, number[]>(), new Map<string, number[]>()];
+  for (const [place, rule] of rules.entries()) {
+    if (rule.isOfClass !== isOfClass) continue;
+    const { prefix, anywhere: segment } = rule.pattern;
+    const [index, key] = segment === undefined ? [byPrefix, prefix] : [anywhere, segment];
+    const places = index.get(key);
+    if (places) places.push(place);
+    else index.set(key, [place]);
+  }
+  return { byPrefix, anywhere, rules };
+}
+
+/** The place of the last rule that matches, if it is behind `after`; else `after`. */
+function findLast({ byPrefix, anywhere, rules }: RuleIndex, path: readonly string[], after: number): number {
+  let last = after;
+  const look = (places: readonly number[] | undefined, depth: number) => {
+    for (let index = (places?.length ?? 0) - 1; index >= 0 && places![index]! > last; index--)
+      if (matchesRest(rules[places![index]!]!.pattern, path, depth)) last = places![index]!;
+  };
+  let prefix = "";
+  if (byPrefix.size > 0)
+    for (let depth = 0; depth <= path.length; depth++) {
+      if (depth > 0) prefix = depth === 1 ? path[0]! : `${prefix}/${path[depth - 1]!}`;
+      look(byPrefix.get(prefix), depth);
+    }
+  if (anywhere.size > 0) for (const segment of new Set(path)) look(anywhere.get(segment), 0);
+  return last;
+}
+
+type Lookup = (path: readonly string[] | null, name: readonly string[]) => OwnerRule | undefined;
+
+/** Without a file, only patterns of classes apply, and those that match everything. */
+function createLookup(rules: readonly OwnerRule[]): Lookup {
+  const [paths, classes] = [createIndex(rules, false), createIndex(rules, true)];
+  const lastForAll = rules.findLastIndex(({ isOfClass, pattern }) => !isOfClass && pattern.matchesAll);
+  return (path, name) => {
+    const byPath = path === null ? lastForAll : findLast(paths, path, -1);
+    return rules[findLast(classes, name, byPath)];
+  };
+}
+
+const createSection = ({ rules, exclusions }: OwnerSection) => {
+  const [decide, exclude] = [createLookup(rules), createLookup(exclusions)];
+  return (path: readonly string[] | null, name: readonly string[]): OwnerRule | undefined =>
+    exclude(path, name) ? undefined : decide(path, name);
+};
+
+const splitPath = (file: string): string[] | null =>
+  file.length > MAX_PATH_LENGTH ? null : file.split("/").filter((part) => part !== "");
+
+/** Returns a function that answers whose a case is; its file is a path within the repository, with forward slashes. */
+export function createOwnership({ sections }: ParsedOwners): (one: OwnedCase) => Ownership {
+  const lookups = sections.map(createSection);
+  return ({ suite, file }) => {
+    const path = file === null ? null : splitPath(file);
+    const name = splitClassName(suite.slice(0, MAX_PATH_LENGTH));
+    const rules = lookups.flatMap((lookup) => lookup(path, name) ?? []);
+    return { owners: [...new Set(rules.flatMap(({ owners }) => owners))], rules };
+  };
+}
