@@ -88,6 +88,7 @@ const SHARED: Record<string, string[]> = {
     "client",
     "machine",
     "output",
+    "owners_file",
     "split_files",
     "split_request",
     "terminal",

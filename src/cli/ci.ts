@@ -16,6 +16,8 @@ export type CiBuild = {
   branch?: string;
   pullRequest?: string;
   buildUrl?: string;
+  /** As the system says, which few do. */
+  defaultBranch?: string;
   /** `"2/4"`, where the job is one of several slices of a task; jobs of a matrix are not. */
   shard?: string;
 };
@@ -92,6 +94,7 @@ function readGithub(sources: Variables): Said {
     ...found,
     task: get("GITHUB_JOB"),
     pullRequest: /^refs\/pull\/(\d+)\//.exec(get("GITHUB_REF") ?? "")?.[1],
+    defaultBranch: member(event, "repository", "default_branch"),
     buildUrl: number ? `${found.buildUrl?.slice(0, -`${found.executionKey}`.length)}${number}` : found.buildUrl,
   };
   const workflow = (...path: string[]) => member(event, "workflow_run", ...path);
@@ -130,6 +133,7 @@ function readGitlab({ get, found }: Variables): Said {
   return {
     ...found,
     task: isShard ? job.slice(0, -suffix.length) : job,
+    defaultBranch: get("CI_DEFAULT_BRANCH"),
     branch: ofOwner(isFork ? source.split("/").slice(0, -1).join("/") : undefined, found.branch),
     shard: isShard ? `${index}/${total}` : undefined,
   };
@@ -287,6 +291,7 @@ export function detectBuild(
     commit: cut(said.commit ?? git("rev-parse", "HEAD"), 200),
     branch: cut(toBranch(said.branch ?? git("branch", "--show-current")), 500),
     pullRequest: cut(said.pullRequest, 200),
+    defaultBranch: said.defaultBranch,
     buildUrl: said.buildUrl !== undefined && isAddress(said.buildUrl) ? said.buildUrl : undefined,
     shard: said.shard !== undefined && isShard(said.shard) ? said.shard : undefined,
   };

@@ -7,6 +7,7 @@ import { ANNOTATION_ENCODINGS, toAnnotations, type AnnotatedFailure } from "./an
 import type { CiSystemName } from "../rules/ci_systems.ts";
 import { detectBuild } from "./ci.ts";
 import { ask, type ServerAddress, toPatience } from "./client.ts";
+import { sendOwnersFile } from "./owners_file.ts";
 import { SUMMARY_ENCODINGS, toSummary } from "./job_summary.ts";
 import { detectMachine } from "./machine.ts";
 import { cleanTexts, createOutputMask, secretsOf, toJsonLine, toPlainLine } from "./output.ts";
@@ -148,6 +149,11 @@ export async function upload(args: string[], environment: Environment = process.
   voice.renewMask();
   const end = await deliver(address, { given, parameters, found, ended, publicUrl, voice }, stop?.signal);
   const isJson = flags.json === true;
+  if (end.end === "uploaded" && flags["no-owners"] !== true) {
+    const { branch, commit, pull_request: pullRequest, shard } = parameters;
+    const origin = { branch, commit, pullRequest, shard, defaultBranch: build.defaultBranch };
+    for (const line of await sendOwnersFile(address as ServerAddress, build.system, origin)) await voice.note(line);
+  }
   if (end.end === "uploaded") {
     try {
       await tellRun(address as ServerAddress, end, { environment, system: build.system, voice, json: isJson });

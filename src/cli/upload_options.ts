@@ -28,6 +28,7 @@ unchanged streams and signals, and then sends the reports that it has written. T
   --exit-code N           the exit code of the tests, if they do not run in the command
   --allow-empty           accept a report without test cases
   --complete              this is the last upload of the build
+  --no-owners             do not send the CODEOWNERS file of the repository; it is sent from the default branch if it changed
   --patience SECONDS      time limit for three attempts if the server is unavailable, and for waiting if the rate limit is
                           exceeded (default: 120; 0: one attempt)
   --attach FILE|GLOB      a file for the run as a whole, such as the log of a server; may be repeated
@@ -73,7 +74,7 @@ const PARAMETERS = {
   image: "image",
   "exit-code": "exit_code",
 } as const;
-const FLAGS = ["allow-empty", "complete", "strict", "json", "help", "no-attachments"] as const;
+const FLAGS = ["allow-empty", "complete", "strict", "json", "help", "no-attachments", "no-owners"] as const;
 
 export type UploadArguments = {
   reports: string[];

@@ -355,6 +355,98 @@ describe("events", () => {
     expect([only.status, only.body.error.message]).toEqual([400, expect.stringContaining(`"conditions.branches"`)]);
   });
 
+  describe("by owner", () => {
+    const failing = (...names: string[]) =>
+      `<testsuite>${names
+        .map(
+          (name) => `<testcase classname="S" name="${name}" file="src/${name}.ts"><failure message="no"/></testcase>`,
+        )
+        .join("")}</testsuite>`;
+    const send = async (parameters: Record<string, string>, ...names: string[]) => {
+      const query = new URLSearchParams({ branch: "main", complete: "true", ...parameters });
+      await ask(`POST /projects/${project.project}/test-runs?${query}`, { key: project.key, body: failing(...names) });
+      await handleAll();
+      await deliverAll();
+    };
+    beforeEach(async () => {
+      const body = "/src/cart* @cart\n/src/pay* @pay\n";
+      await ask(`PUT /projects/${project.project}/owners`, { key: project.key, body });
+    });
+
+    test("a condition takes failures of its owners, and the message names only these", async () => {
+      const receiver = createReceiver();
+      const integrationId = await integrate("webhook", { url: receiver.url });
+      const { id } = await automate({
+        trigger: { event: "execution.failed" },
+        conditions: { projects: [project.project], owners: ["@cart"] },
+        actions: [{ type: "notify", integrationId }],
+      });
+      await send({ execution_key: "1" }, "pay");
+      expect(await runsOf(id)).toMatchObject([{ status: "skipped", reason: 'Nothing in it belongs to "@cart"' }]);
+      await send({ execution_key: "2" }, "cart", "pay", "lost");
+      expect((await runsOf(id))[0].reason).toBe('The project is one of them, it belongs to "@cart"');
+      expect(receiver.requests.map(({ body }) => body.data.failures)).toEqual([
+        [expect.objectContaining({ name: "cart", owners: ["@cart"] })],
+      ]);
+    });
+
+    test("each message goes to the owners that it is for, and is not sent where there is nothing of theirs", async () => {
+      const [cart, pay, all] = [createReceiver(), createReceiver(), createReceiver()];
+      const notify = async ({ url }: { url: string }, owners?: string[]) => ({
+        type: "notify",
+        integrationId: await integrate("slack", { url: `${url}/services/T/B/abcdefgh` }),
+        ...(owners ? { owners } : {}),
+      });
+      for (const receiver of [cart, pay, all]) receiver.play({ status: 200, body: "ok" });
+      const { id, actions } = await automate({
+        trigger: { event: "execution.failed" },
+        conditions: { projects: [project.project] },
+        actions: [await notify(cart, ["@cart"]), await notify(pay, ["@pay"]), await notify(all)],
+      });
+      expect(actions[0].owners).toEqual(["@cart"]);
+      await send({}, "cart", "lost");
+      expect((await runsOf(id))[0].actions).toMatchObject([
+        { status: "done" },
+        { status: "skipped", reason: "Nothing in it belongs to @pay" },
+        { status: "done" },
+      ]);
+      expect(pay.requests).toEqual([]);
+      expect(cart.requests[0]!.text).toContain("cart (@cart): no");
+      expect(cart.requests[0]!.text).not.toContain("lost");
+      expect(all.requests[0]!.text).toContain("lost: no");
+    });
+
+    test("bugs and tests bring their owners", async () => {
+      const receiver = createReceiver();
+      const integrationId = await integrate("webhook", { url: receiver.url });
+      await automate({
+        trigger: { event: "bug_report.opened" },
+        conditions: { projects: [project.project], owners: ["@pay"] },
+        actions: [{ type: "notify", integrationId }],
+      });
+      await send({}, "cart");
+      await send({}, "pay");
+      expect(receiver.requests.map(({ body }) => body.data.bugReport.owners)).toEqual([["@pay"]]);
+    });
+
+    test("an event that has no owners is refused", async () => {
+      const integrationId = await integrate("webhook", { url: createReceiver().url });
+      const message = async (body: object) =>
+        (await ask(`POST ${base}`, { key: teamKey, body: { name: "x", ...body } })).body.error.message;
+      const actions = [{ type: "notify", integrationId, owners: ["@cart"] }];
+      expect(await message({ trigger: { schedule: "@daily" }, actions })).toBe(
+        'Cannot use "actions.0.owners" with a schedule',
+      );
+      expect(
+        await message({
+          trigger: { event: "task.missed" },
+          conditions: { owners: ["@cart"] },
+          actions: [{ type: "notify", integrationId }],
+        }),
+      ).toBe('Cannot use "conditions.owners" with "task.missed"');
+    });
+  });
+
   test("a disabled automation does nothing, a disabled or deleted integration is told in the run", async () => {
     const [gone, off] = [
       await integrate("slack", { url: "https://hooks.slack.com/services/T/B/abcdefgh" }),

@@ -8,11 +8,12 @@ import {
   mkdtempSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
 import { hostname, tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { type Reports, sendReports } from "../../src/cli/upload_request.ts";
 import { createHarness, junit, until } from "../harness.ts";
 import { guardProcess } from "../places.ts";
@@ -739,5 +740,78 @@ describe("what CI systems are told", () => {
     const cut = junit("ppp").slice(0, -60);
     const { errors } = await upload(project, ["r.xml"], { folder: createFolder({ "r.xml": cut }) });
     expect(errors).toMatch(/^assay: Warning: The report is broken at /);
+  });
+});
+
+describe("the ownership file of the repository", () => {
+  const git = (folder: string, ...args: string[]) => {
+    const { success, stderr } = Bun.spawnSync(["git", ...args], { cwd: folder, env: { ...process.env, HOME: home } });
+    if (!success) throw new Error(stderr.toString());
+  };
+  const createRepository = (files: Record<string, string>, branch = "main") => {
+    const folder = createFolder();
+    for (const [path, text] of Object.entries({ "r.xml": junit("p"), ...files })) {
+      mkdirSync(dirname(join(folder, path)), { recursive: true });
+      writeFileSync(join(folder, path), text);
+    }
+    git(folder, "init", "-q", "-b", branch);
+    return folder;
+  };
+  const stored = async ({ project, key }: Project) => (await ask(`GET /projects/${project}/owners`, { key })).body;
+
+  test("is sent from the default branch, when it changed", async () => {
+    const project = await addProject(acme);
+    const folder = createRepository({ ".github/CODEOWNERS": "* @all\n/x nobody\n", CODEOWNERS: "* @other" });
+    const { code, errors } = await upload(project, ["r.xml"], { folder });
+    expect([code, errors]).toEqual([
+      0,
+      "assay: Owners of tests are by .github/CODEOWNERS now\n" +
+        'assay: .github/CODEOWNERS: Line 2: expected an owner such as "@name", "@group/team" or an e-mail address, got "nobody"\n',
+    ]);
+    expect(await stored(project)).toMatchObject({ path: ".github/CODEOWNERS", branch: "main", syntax: "github" });
+    expect((await upload(project, ["r.xml"], { folder })).errors).toBe("");
+    mkdirSync(join(folder, "sub"));
+    writeFileSync(join(folder, "sub/s.xml"), junit("pp"));
+    writeFileSync(join(folder, ".github/CODEOWNERS"), "* @new");
+    expect((await upload(project, ["s.xml"], { folder: join(folder, "sub") })).errors).toContain("now\n");
+    expect((await stored(project)).content).toBe("* @new");
+  });
+
+  test("is not sent from another branch, a pull request, a later shard, through a link, or if it is not wanted", async () => {
+    const project = await addProject(acme);
+    const elsewhere = join(createFolder({ secret: "* @secret" }), "secret");
+    const sent = async (args: string[], { files = { CODEOWNERS: "* @all" }, branch = "main", variables = {} } = {}) => {
+      const folder = createRepository(files, branch);
+      if (Object.keys(files).length === 0) symlinkSync(elsewhere, join(folder, "CODEOWNERS"));
+      const { code, errors } = await upload(project, ["r.xml", ...args], { folder, variables });
+      expect([code, errors]).toEqual([0, expect.not.stringContaining("CODEOWNERS")]);
+      return (await stored(project)).content;
+    };
+    expect(await sent([], { branch: "feature" })).toBeNull();
+    expect(await sent(["--pull-request", "7"])).toBeNull();
+    expect(await sent(["--shard", "2/2"])).toBeNull();
+    expect(await sent(["--no-owners"])).toBeNull();
+    expect(await sent([], { files: {} as never })).toBeNull();
+    const variables = { GITLAB_CI: "true", CI_DEFAULT_BRANCH: "trunk", CI_COMMIT_REF_NAME: "main" };
+    expect(await sent([], { variables })).toBeNull();
+  });
+
+  test("of GitLab is read by its rules, and costs one request", async () => {
+    const { executionId } = SAMPLE;
+    const receiver = createReceiver({ status: 200, body: { ...SAMPLE, executionId } }, { status: 500 });
+    const folder = createRepository({ ".gitlab/CODEOWNERS": "* @all" });
+    const variables = { ASSAY_URL: receiver.url, GITLAB_CI: "true", CI_DEFAULT_BRANCH: "main" };
+    const { code, errors } = await upload(project, ["r.xml", "--strict", "--commit", "abc1234"], { folder, variables });
+    expect([code, errors]).toEqual([
+      0,
+      expect.stringContaining("assay: Cannot send .gitlab/CODEOWNERS: the server answered 500\n"),
+    ]);
+    const [, put, ...others] = receiver.requests;
+    expect([put!.method, put!.path, put!.text, others]).toEqual([
+      "PUT",
+      `/api/v1/projects/${project.project}/owners?path=.gitlab%2FCODEOWNERS&branch=main&commit=abc1234&syntax=gitlab`,
+      "* @all",
+      [],
+    ]);
   });
 });

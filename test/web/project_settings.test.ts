@@ -11,6 +11,41 @@ const { acme, rival, ask, visit, send, owner, member, viewer, stranger, addProje
 const page = `/projects/${acme.project}/settings`;
 const KEY = /svc_proj_[0-9A-Za-z]{44}/;
 
+describe("the ownership file", () => {
+  test("is shown with where it came from, its mistakes, and the tests that it leaves without an owner", async () => {
+    const { project, key } = await addProject(acme);
+    const to = `/projects/${project}/settings/owners`;
+    expect((await visit(viewer, to)).words).toContain("No ownership file yet");
+    await ask(`POST /projects/${project}/test-runs?task_slug=unit`, { key, body: junit("ppp") });
+    await ask(`PUT /projects/${project}/owners?path=CODEOWNERS&branch=main`, {
+      key,
+      body: "class:unit @unit <b>\n/docs/ @docs\n",
+    });
+    const { words, html } = await visit(viewer, to);
+    expect(words).toContain("From CODEOWNERS on main");
+    expect(words).toContain("3 tests of 3 without an owner");
+    expect(words).toContain('Line 1: expected an owner such as "@name"');
+    expect(html).toContain("1  class:unit @unit &lt;b&gt;\n2  /docs/ @docs");
+    expect((await visit(viewer, `/projects/${project}/tests?owned=false`)).words).toContain("unit › case 0");
+    expect((await visit(stranger, to)).status).toBe(404);
+  });
+
+  test("gives tests their owners on their pages", async () => {
+    const { project, key } = await addProject(acme);
+    await ask(`POST /projects/${project}/test-runs?branch=main&task_slug=unit`, { key, body: junit("fp") });
+    await ask(`PUT /projects/${project}/owners?path=CODEOWNERS`, { key, body: "* @all\nclass:unit @cart @pay\n" });
+    const { body } = await ask(`GET /projects/${project}/test-cases`, { key });
+    const test = await visit(viewer, `/projects/${project}/tests/${body.data[0].id}`);
+    expect(test.words).toContain("owners @cart, @pay, by line 2 of CODEOWNERS");
+    const [{ id }] = (await ask(`GET /projects/${project}/executions`, { key })).body.data;
+    expect((await visit(viewer, `/projects/${project}/executions/${id}`)).words).toContain("owner @cart, @pay");
+    const owned = await visit(viewer, `/projects/${project}/bugs?owner=%40cart`);
+    expect(owned.words).toContain("Unassigned @cart, @pay");
+    expect((await visit(viewer, `/projects/${project}/bugs?owner=%40all`)).words).toContain("No bugs match");
+    expect((await visit(viewer, `/projects/${project}/tests?owner=%40pay`)).words).toContain("case 0");
+  });
+});
+
 describe("the settings of a project", () => {
   test("are shown to viewers and members without a form, to owners with one", async () => {
     const seen = await visit(viewer, page);

@@ -1,0 +1,100 @@
+/** Sends the ownership file of the repository with an upload from the default branch. */
+
+import { lstatSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import * as v from "valibot";
+import type { CiSystemName } from "../rules/ci_systems.ts";
+import { ask, messageOf, type ServerAddress } from "./client.ts";
+
+/** Where GitHub and GitLab look for it, in the order in which they do. */
+const PLACES = [".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS"];
+const GITLAB_PLACES = ["CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS"];
+
+/** Servers refuse larger files. */
+const MAX_BYTES = 524_288;
+const TIMEOUT_MS = 10_000;
+
+export type RepositoryOwners = { path: string; text: string; syntax: "github" | "gitlab" | undefined };
+
+function findRoot(): string {
+  try {
+    const { success, stdout } = Bun.spawnSync(["git", "rev-parse", "--show-toplevel"], {
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "ignore",
+    });
+    if (success) return stdout.toString().trim();
+  } catch {
+    // There is no git.
+  }
+  return process.cwd();
+}
+
+/** Undefined where the repository has none. A link is not followed: it may lead out of the repository. */
+export function findOwnersFile(system: CiSystemName | undefined, root = findRoot()): RepositoryOwners | undefined {
+  for (const path of system === "gitlab" ? GITLAB_PLACES : PLACES) {
+    const stat = lstatSync(join(root, path), { throwIfNoEntry: false });
+    if (!stat?.isFile() || stat.size > MAX_BYTES) continue;
+    const syntax =
+      path.startsWith(".gitlab/") || system === "gitlab"
+        ? "gitlab"
+        : path.startsWith(".github/")
+          ? "github"
+          : undefined;
+    return { path, text: readFileSync(join(root, path), "utf8"), syntax };
+  }
+  return undefined;
+}
+
+/** What decides whether the file is sent: where the upload comes from, as its parameters say. */
+export type OwnersOrigin = {
+  branch: string | undefined;
+  commit: string | undefined;
+  pullRequest: string | undefined;
+  /** `"2/4"`: only the first shard sends the file. */
+  shard: string | undefined;
+  /** The default branch as the CI system names it; where it does not, the server decides. */
+  defaultBranch: string | undefined;
+};
+
+const isSent = ({ branch, pullRequest, shard, defaultBranch }: OwnersOrigin): boolean =>
+  branch !== undefined &&
+  pullRequest === undefined &&
+  (shard === undefined || shard.startsWith("1/")) &&
+  (defaultBranch === undefined || branch === defaultBranch);
+
+const answer = v.object({ stored: v.boolean(), warnings: v.array(v.string()) });
+
+/**
+ * One request at most; the server compares the file with the one that it has. Answers what is worth a line: none where
+ * nothing has changed. Throws nothing that a server does: no ownership file may cost an upload.
+ */
+export async function sendOwnersFile(
+  address: ServerAddress,
+  system: CiSystemName | undefined,
+  origin: OwnersOrigin,
+): Promise<string[]> {
+  if (!isSent(origin)) return [];
+  try {
+    const file = findOwnersFile(system);
+    if (!file) return [];
+    const { path, text, syntax } = file;
+    const given = { path, branch: origin.branch, commit: origin.commit, syntax };
+    const known = Object.entries(given).filter((entry): entry is [string, string] => entry[1] !== undefined);
+    const sent = await ask(address, {
+      method: "PUT",
+      path: `/owners?${new URLSearchParams(known)}`,
+      headers: { "Content-Type": "text/plain" },
+      body: text,
+      timeoutMs: TIMEOUT_MS,
+    });
+    // A server from before there were ownership files.
+    if (sent.status === 404) return [];
+    if (sent.status !== 200) return [`Cannot send ${path}: ${messageOf(sent)}`];
+    const { stored, warnings } = v.parse(answer, JSON.parse(sent.text));
+    if (!stored) return [];
+    return [`Owners of tests are by ${path} now`, ...warnings.map((warning) => `${path}: ${warning}`).slice(0, 10)];
+  } catch (error) {
+    return [`Cannot send the ownership file: ${(error as Error).message}`];
+  }
+}
