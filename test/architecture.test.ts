@@ -153,8 +153,10 @@ const SHARED: Record<string, string[]> = {
     "fields",
     "integrations",
     "page",
+    "private_key",
+    "pull_requests",
   ],
-  senders: ["sender"],
+  senders: ["github_app", "github_check_run", "sender"],
   store: [
     "baselines",
     "case_index_version",

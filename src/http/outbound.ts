@@ -22,7 +22,7 @@ export type Outbound = {
 };
 
 export type OutboundRequest = {
-  method: "GET" | "POST" | "PATCH";
+  method: "GET" | "POST" | "PUT" | "PATCH";
   url: string;
   headers?: Record<string, string>;
   body?: string;

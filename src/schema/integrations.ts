@@ -4,6 +4,7 @@ import * as v from "valibot";
 import { listOf, recordOf } from "./bounded.ts";
 import { count, createdAt, described, patchOf, text, time, updatedAt, uuid, isStorable } from "./fields.ts";
 import { listPage, pageQuery } from "./page.ts";
+import { privateKey } from "./private_key.ts";
 
 /** What an automation can ask of an integration. */
 const INTEGRATION_ACTIONS = ["notify", "create_issue", "set_commit_status", "dispatch"] as const;
@@ -152,27 +153,47 @@ export const CONFIGS = {
       "https://prod-01.westeurope.logic.azure.com/workflows/XXXX",
     ),
   }),
-  github: v.strictObject({
-    baseUrl: baseUrl("the API of GitHub", "https://api.github.com"),
-    repository: described(
-      path("expected owner/name", /^[\w.-]+\/[\w.-]+$/),
-      "The repository, as owner/name",
-      "acme/shop",
+  github: v.pipe(
+    v.strictObject({
+      baseUrl: baseUrl("the API of GitHub", "https://api.github.com"),
+      repository: described(
+        path("expected owner/name", /^[\w.-]+\/[\w.-]+$/),
+        "The repository, as owner/name",
+        "acme/shop",
+      ),
+      token: described(
+        v.optional(v.nullable(secretText(500)), null),
+        "A token for the repository with access to the commit statuses, issues, pull requests and actions that you use; null: " +
+          "a GitHub App. Write-only: null in answers",
+        "github_pat_XXXX",
+      ),
+      appId: described(
+        v.optional(
+          v.nullable(v.pipe(text(100), v.regex(/^[\w.]+$/, "expected the id of a GitHub App, such as 123456"))),
+          null,
+        ),
+        "The id, or client id, of a GitHub App that is installed in the repository: commits then get check runs, with " +
+          "annotations where tests failed; null: a token",
+        "123456",
+      ),
+      privateKey: described(
+        v.optional(v.nullable(privateKey), null),
+        "The private key of the App, in PEM; null: a token. Write-only: null in answers",
+      ),
+      labels,
+      workflow: described(
+        v.optional(v.nullable(workflow), null),
+        "The file or id of the default workflow; null: none",
+        "tests.yml",
+      ),
+      ref,
+    }),
+    v.check(
+      ({ token, appId, privateKey }) =>
+        (appId === null) === (privateKey === null) && (token !== null || appId !== null),
+      "expected a token, or the appId and privateKey of a GitHub App",
     ),
-    token: described(
-      secretText(500),
-      "A token for the repository with access to the commit statuses, issues, pull requests and actions that you use. " +
-        "Write-only: null in answers",
-      "github_pat_XXXX",
-    ),
-    labels,
-    workflow: described(
-      v.optional(v.nullable(workflow), null),
-      "The file or id of the default workflow; null: none",
-      "tests.yml",
-    ),
-    ref,
-  }),
+  ),
   gitlab: v.strictObject({
     baseUrl: baseUrl("GitLab", "https://gitlab.com"),
     project: described(

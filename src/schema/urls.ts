@@ -3,6 +3,11 @@
 export const executionUrl = (publicUrl: string, projectId: string, executionId: string): string =>
   `${publicUrl}/projects/${projectId}/executions/${executionId}`;
 
+export const taskUrl = (publicUrl: string, projectId: string, executionId: string, slug: string): string =>
+  // Browsers read a segment of only dots as the folder above, so the task of such a name has no page.
+  executionUrl(publicUrl, projectId, executionId) +
+  (/^\.{1,2}$/.test(slug) ? "" : `/tasks/${encodeURIComponent(slug)}`);
+
 export const bugReportUrl = (publicUrl: string, projectId: string, bugReportId: string): string =>
   `${publicUrl}/projects/${projectId}/bugs/${bugReportId}`;
 

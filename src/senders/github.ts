@@ -1,10 +1,13 @@
-/** Commit statuses, issues, comments on pull requests and workflow runs on GitHub, github.com or one's own server. */
+/** Commit statuses or check runs, issues, comments on pull requests and workflow runs on GitHub, github.com or one's own server. */
 
 import type { Outbound, OutboundAnswer } from "../http/outbound.ts";
 import { type ConfigOf, MAX_INPUTS } from "../schema/integrations.ts";
+import { createCheckRun } from "./github_check_run.ts";
+import { forgetToken, requestToken } from "./github_app.ts";
 import {
   at,
-  code,
+  type CommentJob,
+  commentKey,
   shorten,
   isCommitHash,
   type Job,
@@ -16,17 +19,21 @@ import {
   type Sender,
   textAt,
   toMarkdown,
+  withComment,
   withLink,
 } from "./sender.ts";
 
 type Config = ConfigOf<"github">;
 
-const headersOf = ({ token }: Config) => ({
+const headersOf = (token: string) => ({
   Authorization: `Bearer ${token}`,
   Accept: "application/vnd.github+json",
   "X-GitHub-Api-Version": "2022-11-28",
   "User-Agent": "Assay",
 });
+
+/** A request of the integration, with its token or that of its App. */
+type Access = Pick<Outbound, "request"> & { headers: Record<string, string> };
 
 const repositoryOf = ({ baseUrl, repository }: Config) => `${baseUrl}/repos/${repository}`;
 
@@ -39,16 +46,11 @@ function judge(answer: OutboundAnswer, ok: boolean, now: Date): Outcome {
   return { status: "retry", error: outcome.error, ...(afterMs > 0 ? { afterMs } : {}) };
 }
 
-/** One comment per pull request and project: this line, which nobody sees, tells which. */
-const markerOf = (topic: string) => `<!-- assay ${topic.replace(/[^\w.:/-]/g, "_")} -->`;
-const COMMENTS_PER_PAGE = 50;
-const COMMENT_PAGES = 10;
-
-async function setStatus(http: Outbound, config: Config, { notice, options, now }: Job): Promise<Outcome> {
+async function setStatus(http: Access, config: Config, { notice, options, now }: Job): Promise<Outcome> {
   if (!isCommitHash(notice.commit) || notice.state === null)
     return { status: "refused", error: "The execution has no commit" };
   const answer = await http.request(
-    postJson(`${repositoryOf(config)}/statuses/${notice.commit}`, headersOf(config), {
+    postJson(`${repositoryOf(config)}/statuses/${notice.commit}`, http.headers, {
       state: notice.state,
       ...(notice.url === null ? {} : { target_url: notice.url }),
       description: shorten(oneLine(notice.text), 140),
@@ -58,9 +60,9 @@ async function setStatus(http: Outbound, config: Config, { notice, options, now 
   return judge(answer, answer.status === 201, now);
 }
 
-async function openIssue(http: Outbound, config: Config, { notice, options, now }: Job): Promise<Outcome> {
+async function openIssue(http: Access, config: Config, { notice, options, now }: Job): Promise<Outcome> {
   const answer = await http.request(
-    postJson(`${repositoryOf(config)}/issues`, headersOf(config), {
+    postJson(`${repositoryOf(config)}/issues`, http.headers, {
       title: shorten(oneLine(notice.subject), 250),
       body: shorten(toMarkdown(notice), 60_000),
       labels: options.labels ?? config.labels,
@@ -70,42 +72,63 @@ async function openIssue(http: Outbound, config: Config, { notice, options, now 
   return withLink(judge(answer, answer.status === 201, now), textAt(parse(answer.text), "html_url"));
 }
 
-async function comment(http: Outbound, config: Config, { notice, now }: Job): Promise<Outcome> {
-  if (notice.pullRequest === null || !/^\d+$/.test(notice.pullRequest))
-    return { status: "refused", error: "There is no pull request to comment on" };
-  const marker = markerOf(notice.topic);
-  const list = `${repositoryOf(config)}/issues/${notice.pullRequest}/comments`;
-  let own: number | undefined;
-  for (let page = 1; page <= COMMENT_PAGES && own === undefined; page++) {
-    const answer = await http.request({
-      method: "GET",
-      url: `${list}?per_page=${COMMENTS_PER_PAGE}&page=${page}`,
-      headers: headersOf(config),
-      maxBytes: 8 * 1_048_576,
-    });
-    if (answer.status !== 200) return judge(answer, false, now);
-    const comments = parse(answer.text);
-    if (!Array.isArray(comments)) return { status: "retry", error: "The list of comments is no JSON" };
-    const found = comments.find((comment) => textAt(comment, "body")?.startsWith(marker));
-    own = Number(at(found, "id")) || undefined;
-    if (comments.length < COMMENTS_PER_PAGE) break;
+/** Comments that are looked through for our own: those since it was first asked for. */
+const COMMENTS_PER_PAGE = 100;
+
+/** The id of a comment that an earlier try has made; null: there is none. */
+async function findComment(
+  http: Access,
+  config: Config,
+  list: string,
+  { since, marker }: CommentJob,
+  now: Date,
+): Promise<number | null | Outcome> {
+  const get = (url: string) => http.request({ method: "GET", url, headers: http.headers, maxBytes: 8 * 1_048_576 });
+  const found = await get(`${list}?since=${since}&per_page=${COMMENTS_PER_PAGE}`);
+  if (found.status !== 200) return judge(found, false, now);
+  const comments = parse(found.text);
+  if (!Array.isArray(comments)) return { status: "retry", error: "The list of comments is no JSON" };
+  const marked = comments.filter((comment) => textAt(comment, "body")?.startsWith(marker));
+  if (marked.length === 0) return null;
+  // Anybody can write the marker.
+  let isOwn: (comment: unknown) => boolean;
+  if (config.appId !== null) {
+    isOwn = (comment) =>
+      [at(comment, "performed_via_github_app", "id"), at(comment, "performed_via_github_app", "client_id")].some(
+        (id) => id !== undefined && String(id) === config.appId,
+      );
+  } else {
+    const me = at(parse((await get(`${config.baseUrl}/user`)).text), "id");
+    isOwn = (comment) => me !== undefined && at(comment, "user", "id") === me;
   }
-  const body = { body: `${marker}\n### ${code(notice.title)}\n\n${shorten(toMarkdown(notice), 60_000)}` };
-  const url = own === undefined ? list : `${repositoryOf(config)}/issues/comments/${own}`;
-  const request = postJson(url, headersOf(config), body);
-  const answer = await http.request(own === undefined ? request : { ...request, method: "PATCH" });
-  return judge(answer, answer.status === (own === undefined ? 201 : 200), now);
+  return Number(at(marked.find(isOwn), "id")) || null;
+}
+
+async function comment(http: Access, config: Config, { notice, comment, now }: Job): Promise<Outcome> {
+  if (notice.pullRequest === null || !/^\d+$/.test(notice.pullRequest) || !comment)
+    return { status: "refused", error: "There is no pull request to comment on" };
+  const list = `${repositoryOf(config)}/issues/${notice.pullRequest}/comments`;
+  const known = comment.id ?? (comment.since === null ? null : await findComment(http, config, list, comment, now));
+  if (known !== null && typeof known === "object") return known;
+  if (known !== null) {
+    const url = `${repositoryOf(config)}/issues/comments/${known}`;
+    const answer = await http.request({ ...postJson(url, http.headers, { body: comment.body }), method: "PATCH" });
+    // Somebody has deleted it.
+    if (answer.status !== 404) return withComment(judge(answer, answer.status === 200, now), known);
+  }
+  const answer = await http.request(postJson(list, http.headers, { body: comment.body }));
+  return withComment(judge(answer, answer.status === 201, now), at(parse(answer.text), "id"));
 }
 
 /** What a workflow declares to be told the execution that its results are to join. */
 const EXECUTION_INPUT = "assay_execution_id";
 
-async function dispatch(http: Outbound, config: Config, { options, now }: Job): Promise<Outcome> {
+async function dispatch(http: Access, config: Config, { options, now }: Job): Promise<Outcome> {
   const workflow = options.workflow ?? config.workflow;
   if (!workflow) return { status: "refused", error: `There is no "workflow", in the action or the integration` };
   const { ref = config.ref, inputs = {}, execution } = options;
   const url = `${repositoryOf(config)}/actions/workflows/${encodeURIComponent(workflow)}/dispatches`;
-  const start = (inputs: object) => http.request(postJson(url, headersOf(config), { ref, inputs }));
+  const start = (inputs: object) => http.request(postJson(url, http.headers, { ref, inputs }));
   const hasRoom = Object.keys(inputs).length < MAX_INPUTS;
   if (execution && (execution.waits || hasRoom)) {
     const answer = await start({ ...inputs, [EXECUTION_INPUT]: execution.id });
@@ -124,19 +147,42 @@ export const github: Sender<"github"> = {
 
   stateOf({ action, options, notice }) {
     if (action === "set_commit_status") return `${notice.commit} ${options.context ?? ""}`;
-    return action === "notify" ? `comment ${notice.pullRequest} ${notice.topic}` : undefined;
+    return action === "notify" ? commentKey(notice) : undefined;
   },
 
   async send(http, config, job) {
-    switch (job.action) {
-      case "set_commit_status":
-        return await setStatus(http, config, job);
-      case "create_issue":
-        return await openIssue(http, config, job);
-      case "notify":
-        return await comment(http, config, job);
-      case "dispatch":
-        return await dispatch(http, config, job);
-    }
+    const { baseUrl, repository, token, appId, privateKey } = config;
+    const app = appId !== null && privateKey !== null ? { baseUrl, repository, appId, privateKey } : undefined;
+    const asked = app ? await requestToken(http, app, job.now) : { token: token ?? "" };
+    if (!("token" in asked)) return asked;
+    const access: Access = { request: (request) => http.request(request), headers: headersOf(asked.token) };
+    let isExpired = false;
+    const watched: Access = {
+      ...access,
+      async request(request) {
+        const answer = await access.request(request);
+        isExpired ||= answer.status === 401;
+        return answer;
+      },
+    };
+    const outcome = await begin(watched, config, job);
+    if (!app || !isExpired || outcome.status === "sent") return outcome;
+    forgetToken(app);
+    return { status: "retry", error: "error" in outcome ? outcome.error : "Answered 401" };
   },
 };
+
+async function begin(http: Access, config: Config, job: Job): Promise<Outcome> {
+  switch (job.action) {
+    case "set_commit_status":
+      return config.appId === null
+        ? await setStatus(http, config, job)
+        : await createCheckRun({ http, headers: http.headers, repository: repositoryOf(config), judge }, job);
+    case "create_issue":
+      return await openIssue(http, config, job);
+    case "notify":
+      return await comment(http, config, job);
+    case "dispatch":
+      return await dispatch(http, config, job);
+  }
+}

@@ -1,19 +1,23 @@
 /** Commit statuses, issues, notes on merge requests and pipelines on GitLab, gitlab.com or one's own server. */
 
-import type { OutboundAnswer, OutboundRequest } from "../http/outbound.ts";
+import type { Outbound, OutboundAnswer, OutboundRequest } from "../http/outbound.ts";
 import type { ConfigOf } from "../schema/integrations.ts";
 import {
-  code,
+  at,
+  type CommentJob,
+  commentKey,
   shorten,
   isCommitHash,
   type Job,
   judge,
   oneLine,
+  type Outcome,
   parse,
   postJson,
   type Sender,
   textAt,
   toMarkdown,
+  withComment,
   withLink,
 } from "./sender.ts";
 
@@ -21,10 +25,55 @@ type Config = ConfigOf<"gitlab">;
 
 const STATES = { success: "success", failure: "failed", error: "failed" };
 
-/** The request of each action, or why there is none. */
+const projectOf = ({ baseUrl, project }: Config) => `${baseUrl}/api/v4/projects/${encodeURIComponent(project)}`;
+const headersOf = ({ token }: Config) => ({ "PRIVATE-TOKEN": token });
+
+/** The newest notes are looked through for our own. */
+const NOTES_PER_PAGE = 100;
+
+/** The id of a note that an earlier try has made; null: there is none. */
+async function findNote(
+  http: Outbound,
+  config: Config,
+  list: string,
+  { marker }: CommentJob,
+  now: Date,
+): Promise<number | null | Outcome> {
+  const get = (url: string) =>
+    http.request({ method: "GET", url, headers: headersOf(config), maxBytes: 8 * 1_048_576 });
+  const found = await get(`${list}?order_by=created_at&sort=desc&per_page=${NOTES_PER_PAGE}`);
+  if (found.status !== 200) return judge(found, false, now);
+  const notes = parse(found.text);
+  if (!Array.isArray(notes)) return { status: "retry", error: "The list of notes is no JSON" };
+  const marked = notes.filter((note) => textAt(note, "body")?.startsWith(marker));
+  if (marked.length === 0) return null;
+  // Anybody can write the marker.
+  const me = at(parse((await get(`${config.baseUrl}/api/v4/user`)).text), "id");
+  const own = marked.find((note) => me !== undefined && at(note, "author", "id") === me);
+  return Number(at(own, "id")) || null;
+}
+
+async function comment(http: Outbound, config: Config, { notice, comment, now }: Job): Promise<Outcome> {
+  if (notice.pullRequest === null || !/^\d+$/.test(notice.pullRequest) || !comment)
+    return { status: "refused", error: "There is no merge request to comment on" };
+  const list = `${projectOf(config)}/merge_requests/${notice.pullRequest}/notes`;
+  const known = comment.id ?? (comment.since === null ? null : await findNote(http, config, list, comment, now));
+  if (known !== null && typeof known === "object") return known;
+  const written = { body: comment.body };
+  if (known !== null) {
+    const request = postJson(`${list}/${known}`, headersOf(config), written);
+    const answer = await http.request({ ...request, method: "PUT" });
+    // Somebody has deleted it.
+    if (answer.status !== 404) return withComment(judge(answer, answer.status === 200, now), known);
+  }
+  const answer = await http.request(postJson(list, headersOf(config), written));
+  return withComment(judge(answer, answer.status === 201, now), at(parse(answer.text), "id"));
+}
+
+/** The request of each action but a comment, or why there is none. */
 function toRequest(config: Config, { action, notice, options }: Job): OutboundRequest | string {
-  const project = `${config.baseUrl}/api/v4/projects/${encodeURIComponent(config.project)}`;
-  const headers = { "PRIVATE-TOKEN": config.token };
+  const project = projectOf(config);
+  const headers = headersOf(config);
   switch (action) {
     case "set_commit_status":
       if (!isCommitHash(notice.commit) || notice.state === null) return "The execution has no commit";
@@ -41,11 +90,7 @@ function toRequest(config: Config, { action, notice, options }: Job): OutboundRe
         labels: (options.labels ?? config.labels).map((label) => label.replaceAll(",", " ")).join(","),
       });
     case "notify":
-      if (notice.pullRequest === null || !/^\d+$/.test(notice.pullRequest))
-        return "There is no merge request to comment on";
-      return postJson(`${project}/merge_requests/${notice.pullRequest}/notes`, headers, {
-        body: `**${code(notice.title)}**\n\n${shorten(toMarkdown(notice), 60_000)}`,
-      });
+      return "There is no merge request to comment on";
     case "dispatch":
       if (config.triggerToken === null) return `There is no "triggerToken" in the integration`;
       return postJson(
@@ -69,10 +114,14 @@ const isWithoutVariables = ({ status, text }: OutboundAnswer) =>
 export const gitlab: Sender<"gitlab"> = {
   actions: ["set_commit_status", "create_issue", "notify", "dispatch"],
   sample: "create_issue",
-  stateOf: ({ action, options, notice }) =>
-    action === "set_commit_status" ? `${notice.commit} ${options.context ?? ""}` : undefined,
+
+  stateOf({ action, options, notice }) {
+    if (action === "set_commit_status") return `${notice.commit} ${options.context ?? ""}`;
+    return action === "notify" ? commentKey(notice) : undefined;
+  },
 
   async send(http, config, job) {
+    if (job.action === "notify") return await comment(http, config, job);
     const request = toRequest(config, job);
     if (typeof request === "string") return { status: "refused", error: request };
     let answer = await http.request(request);

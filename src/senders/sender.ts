@@ -2,6 +2,7 @@
 
 import type { Outbound, OutboundAnswer, OutboundRequest } from "../http/outbound.ts";
 import type { ConfigOf, IntegrationAction, Kind } from "../schema/integrations.ts";
+import type { Annotation } from "../schema/pull_requests.ts";
 import type { Notification } from "../schema/notifications.ts";
 
 /** What an automation's action says beside the notice; which fields there are depends on the action. */
@@ -18,18 +19,34 @@ export type ActionOptions = {
   execution?: { projectId: string; id: string; waits: boolean } | undefined;
 };
 
+/** The comment on a pull request that a message becomes. */
+export type CommentJob = {
+  /** Its id at the code host; null: not known, or there is none yet. */
+  id: string | null;
+  /** When it was first asked for; null: there can be none. ISO 8601. */
+  since: string | null;
+  /** How its body begins, and that of no other comment of the author. */
+  marker: string;
+  body: string;
+};
+
 export type Job = {
   /** The delivery's; the same at every attempt. */
   id: string;
+  /** It was tried before, and may have arrived. */
+  isRetry?: boolean;
+  comment?: CommentJob | undefined;
+  /** What failed where, of a check run. */
+  annotations?: readonly Annotation[] | undefined;
   action: IntegrationAction;
   options: ActionOptions;
   notice: Notification;
   now: Date;
 };
 
-/** `gone`: the receiver wants nothing any more. `link`: the page of what has been made. */
+/** `gone`: the receiver wants nothing any more. `link`: the page of what has been made. `commentId`: of a comment. */
 export type Outcome =
-  | { status: "sent"; link?: string }
+  | { status: "sent"; link?: string; commentId?: string }
   | { status: "retry"; error: string; afterMs?: number }
   | { status: "refused" | "gone"; error: string };
 
@@ -49,6 +66,16 @@ export type Sender<K extends Kind> = {
 /** With the page of what has been made, where the answer tells it. */
 export const withLink = (outcome: Outcome, link: string | undefined): Outcome =>
   outcome.status === "sent" && link !== undefined ? { ...outcome, link } : outcome;
+
+/** What of a message to a pull request is superseded by a newer one: there is one comment for each project. */
+export const commentKey = ({ pullRequest, data }: Notification): string =>
+  `comment ${pullRequest} ${textAt(data, "project", "id")}`;
+
+/** With the id of the comment that was written, to be kept. */
+export function withComment(outcome: Outcome, id: unknown): Outcome {
+  if (outcome.status !== "sent") return outcome;
+  return typeof id === "number" || typeof id === "string" ? { ...outcome, commentId: String(id) } : outcome;
+}
 
 export const postJson = (url: string, headers: Record<string, string>, body: unknown): OutboundRequest => ({
   method: "POST",

@@ -1,5 +1,6 @@
 /** Writes the notification about an event: words for people and data for programs. */
 
+import { queuedPullRequest } from "../rules/merge_queue.ts";
 import { WORD_OF } from "../rules/blame.ts";
 import type { EventData, EventType, ExecutionData } from "../schema/events.ts";
 import type { BlameCounts, FailureSummary } from "../schema/failures.ts";
@@ -96,7 +97,7 @@ export function toNotice(told: EventContext, publicUrl: string): Notification {
     buildUrl: execution?.buildUrl ?? null,
     branch,
     commit: execution?.commit ?? data.bugReport?.commit ?? null,
-    pullRequest: execution?.pullRequest ?? null,
+    pullRequest: execution?.pullRequest ?? queuedPullRequest(execution?.branch),
     topic: `${project?.id ?? told.teamId} ${branch ?? project?.defaultBranch ?? ""}`,
     state: null,
     data: {

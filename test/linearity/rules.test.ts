@@ -23,6 +23,7 @@ import { parseOwners, splitClassName } from "../../src/rules/codeowners.ts";
 import { compilePattern, matchesRest } from "../../src/rules/owner_patterns.ts";
 import { createOwnership } from "../../src/rules/owners.ts";
 import { isErrorLine } from "../../src/rules/log_errors.ts";
+import { queuedPullRequest } from "../../src/rules/merge_queue.ts";
 import { joinLog } from "../../src/rules/log_parts.ts";
 import {
   batchesPath,
@@ -152,6 +153,9 @@ testLinearity("rules", {
   },
   "log_errors.ts": { isErrorLine },
   "log_parts.ts": { joinLog: (text) => joinLog([{ start: 0, bytes: Buffer.from(text) }], 1) },
+  "merge_queue.ts": {
+    queuedPullRequest: (text) => queuedPullRequest(`gh-readonly-queue/${text}`),
+  },
   "merge.ts": {
     ...{ blockOf: null, changesOf: null, countStatuses: null, mergeBlock: null, packResults: null },
     ...{ removeFromBlock: null, toLetter: null, toStatus: null },

@@ -1,8 +1,23 @@
 /** GitHub: commit statuses, issues, comments on pull requests, workflow runs. */
 
 import { describe, expect, test } from "bun:test";
+import { createPublicKey, generateKeyPairSync } from "node:crypto";
+import { decodeProtectedHeader, jwtVerify } from "jose";
 import { createReceiver, type Script } from "../receiver.ts";
-import { BAD, GOOD, HEADERS as COMMON, HOSTILE, hostile, MARKDOWN, sendTo, shown, testFailures } from "./sending.ts";
+import {
+  BAD,
+  COMMENT,
+  DELIVERY_ID,
+  GOOD,
+  HEADERS as COMMON,
+  HOSTILE,
+  hostile,
+  MARKDOWN,
+  sendTo,
+  NOW,
+  shown,
+  testFailures,
+} from "./sending.ts";
 
 const config = (url: string) => ({ baseUrl: url, repository: "acme/web", token: "S3CRET-token", workflow: "ci.yml" });
 const sender = sendTo("github", config, "set_commit_status");
@@ -13,7 +28,6 @@ const HEADERS = {
   "x-github-api-version": "2022-11-28",
 };
 const { "content-type": _, ...READING } = HEADERS;
-const MARKER = `<!-- assay ${BAD.topic.replace(" ", "_")} -->`;
 
 test("set_commit_status sets the state of the commit", async () => {
   const { outcome, requests } = await sender.deliver({
@@ -85,69 +99,97 @@ describe("create_issue", () => {
 describe("notify", () => {
   const action = "notify" as const;
 
-  test("comments on the pull request once, and changes that comment from then on", async () => {
-    const comments: { id: number; body: string }[] = Array.from({ length: 60 }, (_, id) => ({ id, body: "+1" }));
-    const play: Script = ({ method, path, body }) => {
-      if (method === "GET") {
-        const page = Number(new URL(`http://x${path}`).searchParams.get("page"));
-        return { status: 200, body: comments.slice((page - 1) * 50, page * 50) };
-      }
-      if (method === "PATCH") return { status: 200, body: {} };
-      comments.push({ id: 99, body: body.body });
-      return { status: 201, body: {} };
-    };
-    const first = await sender.deliver({ action, scripts: [play] });
-    expect(first.outcome).toEqual({ status: "sent" });
-    const list = "/repos/acme/web/issues/12/comments";
-    const reads = [1, 2].map((page) => ({
-      method: "GET",
-      path: `${list}?per_page=50&page=${page}`,
-      headers: READING,
-      body: null,
-    }));
-    const body = `${MARKER}\n### \`Web: main failed\`\n\n${MARKDOWN}`;
-    expect(shown(first.requests)).toEqual([...reads, { method: "POST", path: list, headers: HEADERS, body: { body } }]);
-    const second = await sender.deliver({ action, scripts: [play] });
-    expect(second.outcome).toEqual({ status: "sent" });
-    expect(shown(second.requests)).toEqual([
-      ...reads,
-      { method: "PATCH", path: "/repos/acme/web/issues/comments/99", headers: HEADERS, body: { body } },
+  const list = "/repos/acme/web/issues/12/comments";
+  const BODY = { body: COMMENT.body };
+  const since = "2026-01-31T11:59:00.000Z";
+  const reads = [
+    { method: "GET", path: `${list}?since=${since}&per_page=100`, headers: READING, body: null },
+    { method: "GET", path: "/user", headers: READING, body: null },
+  ];
+
+  test("creates the comment and tells its id", async () => {
+    const { outcome, requests } = await sender.deliver({ action, scripts: [{ status: 201, body: { id: 99 } }] });
+    expect(outcome).toEqual({ status: "sent", commentId: "99" });
+    expect(shown(requests)).toEqual([{ method: "POST", path: list, headers: HEADERS, body: BODY }]);
+  });
+
+  test("changes the comment whose id is known, without reading others", async () => {
+    const comment = { ...COMMENT, id: "99", since };
+    const { outcome, requests } = await sender.deliver({
+      action,
+      comment,
+      scripts: [{ status: 200, body: { id: 99 } }],
+    });
+    expect(outcome).toEqual({ status: "sent", commentId: "99" });
+    expect(shown(requests)).toEqual([
+      { method: "PATCH", path: "/repos/acme/web/issues/comments/99", headers: HEADERS, body: BODY },
     ]);
-    const good = await sender.deliver({ action, notice: GOOD, scripts: [play] });
-    expect(good.requests.at(-1)!.body.body).toStartWith(`${MARKER}\n### \`Web: main is green again\`\n\n\`10 passed\``);
   });
 
-  test("a comment that quotes the marker, or belongs to another branch, is not changed", async () => {
-    const others = [{ id: 1, body: `> ${MARKER}` }, { id: 2, body: MARKER.replace("main", "main2") }, { id: 3 }];
-    const { requests } = await sender.deliver({ action, scripts: [{ status: 200, body: others }, { status: 201 }] });
-    expect(requests.map(({ method }) => method)).toEqual(["GET", "POST"]);
+  test("one that somebody has deleted is written again", async () => {
+    const scripts = [{ status: 404 }, { status: 201, body: { id: 100 } }];
+    const { outcome, requests } = await sender.deliver({ action, comment: { ...COMMENT, id: "99", since }, scripts });
+    expect(outcome).toEqual({ status: "sent", commentId: "100" });
+    expect(requests.map(({ method }) => method)).toEqual(["PATCH", "POST"]);
   });
 
-  test("what fails after the comments were read is judged by itself", async () => {
-    const known = [{ id: 99, body: MARKER }];
-    for (const list of [[], known]) {
-      const read = { status: 200, body: list };
-      const limited = { status: 429, headers: { "retry-after": "60" } };
-      expect((await sender.deliver({ action, scripts: [read, limited] })).outcome).toEqual({
-        status: "retry",
-        error: "Answered 429",
-        afterMs: 60_000,
-      });
-      const hung = await sender.deliver({ action, scripts: [read, "hang"] });
-      expect([hung.outcome.status, hung.attempt.statusCode, hung.attempt.answer]).toEqual(["retry", null, null]);
-      const locked = { status: 403, body: { message: "Unable to create comment because issue is locked." } };
-      expect((await sender.deliver({ action, scripts: [read, locked] })).outcome).toEqual({
+  describe("where an earlier try may have created it", () => {
+    const deliver = (...scripts: Script[]) =>
+      sender.deliver({ action, comment: { ...COMMENT, since }, scripts: [...scripts] });
+    const own = { id: 99, body: `${COMMENT.marker}\n\nyellow`, user: { id: 7 } };
+
+    test("finds it by its marker and its author", async () => {
+      const others = [
+        { id: 1, body: `> ${COMMENT.marker}`, user: { id: 7 } },
+        { id: 2, body: COMMENT.body, user: { id: 8 } },
+        { id: 3 },
+        null,
+      ];
+      const { outcome, requests } = await deliver(
+        { status: 200, body: [...others, own] },
+        { status: 200, body: { id: 7, login: "assay" } },
+        { status: 200, body: {} },
+      );
+      expect(outcome).toEqual({ status: "sent", commentId: "99" });
+      expect(shown(requests)).toEqual([
+        ...reads,
+        { method: "PATCH", path: "/repos/acme/web/issues/comments/99", headers: HEADERS, body: BODY },
+      ]);
+    });
+
+    test("a marker that somebody else wrote is not trusted", async () => {
+      const found = { status: 200, body: [own] };
+      for (const me of [
+        { status: 200, body: { id: 8 } },
+        { status: 403, body: {} },
+      ]) {
+        const { outcome, requests } = await deliver(found, me, { status: 201, body: { id: 5 } });
+        expect(outcome).toEqual({ status: "sent", commentId: "5" });
+        expect(shown(requests)).toEqual([...reads, { method: "POST", path: list, headers: HEADERS, body: BODY }]);
+      }
+    });
+
+    test("without any it creates one, and does not ask who it is", async () => {
+      const { outcome, requests } = await deliver({ status: 200, body: [] }, { status: 201, body: { id: 5 } });
+      expect(outcome).toEqual({ status: "sent", commentId: "5" });
+      expect(requests.map(({ method }) => method)).toEqual(["GET", "POST"]);
+    });
+
+    test("what cannot be read is tried again", async () => {
+      expect((await deliver({ status: 502 })).outcome).toEqual({ status: "retry", error: "Answered 502" });
+      expect((await deliver({ status: 200, body: "?" })).outcome.status).toBe("retry");
+    });
+  });
+
+  test("a locked conversation is final", async () => {
+    const locked = { status: 403, body: { message: "Unable to create comment because issue is locked." } };
+    for (const id of [null, "99"])
+      expect(
+        (await sender.deliver({ action, comment: { ...COMMENT, id, since: null }, scripts: [locked] })).outcome,
+      ).toEqual({
         status: "refused",
         error: "Answered 403: Unable to create comment because issue is locked.",
       });
-    }
-  });
-
-  test("a list of comments with nonsense in it ends in an outcome", async () => {
-    for (const body of [[null], [{ id: 1, body: 5 }]]) {
-      const { outcome } = await sender.deliver({ action, scripts: [{ status: 200, body }, { status: 201 }] });
-      expect(["sent", "retry", "refused"]).toContain(outcome.status);
-    }
   });
 
   test("without a pull request there is nothing to comment on", async () => {
@@ -262,12 +304,171 @@ test("a redirect of the second request is not followed either, and sends no toke
   const elsewhere = createReceiver();
   const { outcome } = await sender.deliver({
     action: "notify",
-    scripts: [
-      { status: 200, body: [] },
-      { status: 307, headers: { location: elsewhere.url } },
-    ],
+    comment: { ...COMMENT, id: "99" },
+    scripts: [{ status: 404 }, { status: 307, headers: { location: elsewhere.url } }],
   });
   expect([outcome.status, elsewhere.requests]).toEqual(["refused", []]);
 });
 
 testFailures(sender, ["set_commit_status", "create_issue", "notify", "dispatch"]);
+
+describe("a GitHub App", () => {
+  const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const pem = privateKey.export({ type: "pkcs1", format: "pem" }) as string;
+  const app = sendTo(
+    "github",
+    (url) => ({ baseUrl: url, repository: "acme/web", appId: "4711", privateKey: pem }),
+    "set_commit_status",
+  );
+  const COMMIT = "0123456789abcdef0123456789abcdef01234567";
+  const notice = { ...BAD, commit: COMMIT };
+  const INSTALLED = { status: 200, body: { id: 31 } };
+  const TOKEN = { status: 201, body: { token: "ghs_S3CRET", expires_at: "2026-01-31T13:00:00Z" } };
+  const RUN = { status: 201, body: { id: 8, html_url: "https://github.test/acme/web/runs/8" } };
+  const annotationOf = (line: number) => ({ path: "src/a.test.ts", line, title: `fails ${line}`, message: "no" });
+
+  test("signs in to the installation of the repository, and makes a check run", async () => {
+    const { outcome, requests } = await app.deliver({
+      notice,
+      options: { context: "assay/unit" },
+      annotations: [annotationOf(3)],
+      scripts: [INSTALLED, TOKEN, RUN],
+    });
+    expect(outcome).toEqual({ status: "sent", link: "https://github.test/acme/web/runs/8" });
+    const [find, ask, make] = requests;
+    expect([find!.method, find!.path, ask!.method, ask!.path, ask!.body]).toEqual([
+      ...["GET", "/repos/acme/web/installation", "POST", "/app/installations/31/access_tokens"],
+      { repositories: ["web"] },
+    ]);
+    const jwt = find!.headers["authorization"]!.slice("Bearer ".length);
+    expect(ask!.headers["authorization"]).toBe(`Bearer ${jwt}`);
+    expect(decodeProtectedHeader(jwt)).toEqual({ alg: "RS256" });
+    const { payload } = await jwtVerify(jwt, createPublicKey(publicKey.export({ type: "spki", format: "pem" })), {
+      currentDate: NOW,
+    });
+    const seconds = NOW.getTime() / 1_000;
+    expect(payload).toEqual({ iss: "4711", iat: seconds - 60, exp: seconds + 540 });
+    expect(shown([make!])).toEqual([
+      {
+        method: "POST",
+        path: "/repos/acme/web/check-runs",
+        headers: { ...HEADERS, authorization: "Bearer ghs_S3CRET" },
+        body: {
+          name: "assay/unit",
+          head_sha: COMMIT,
+          external_id: DELIVERY_ID,
+          details_url: BAD.url,
+          status: "completed",
+          conclusion: "failure",
+          output: {
+            title: "1 failed, 9 passed",
+            summary: MARKDOWN,
+            annotations: [
+              {
+                ...{ path: "src/a.test.ts", start_line: 3, end_line: 3, annotation_level: "failure" },
+                ...{ title: "fails 3", message: "no" },
+              },
+            ],
+          },
+        },
+      },
+    ]);
+  });
+
+  test("sends 50 annotations at a time, and after a failure only those that are missing", async () => {
+    const annotations = Array.from({ length: 120 }, (_, index) => annotationOf(index + 1));
+    const lines = (requests: readonly { body: any }[]) =>
+      requests.flatMap(({ body }) => (body?.output ? [body.output.annotations.map((one: any) => one.start_line)] : []));
+    const ended = { status: 200, body: {} };
+    const sent = await app.deliver({ notice, annotations, scripts: [INSTALLED, TOKEN, RUN, ended] });
+    expect(sent.outcome.status).toBe("sent");
+    expect(lines(sent.requests).map((batch) => [batch[0], batch.length])).toEqual([
+      [1, 50],
+      [51, 50],
+      [101, 20],
+    ]);
+    expect(sent.requests.slice(3).map(({ method, path }) => `${method} ${path}`)).toEqual([
+      "PATCH /repos/acme/web/check-runs/8",
+      "PATCH /repos/acme/web/check-runs/8",
+    ]);
+    const cut = await app.deliver({ notice, annotations, scripts: [INSTALLED, TOKEN, RUN, { status: 502 }] });
+    expect(cut.outcome).toEqual({ status: "retry", error: "Answered 502" });
+    const runs = [
+      { id: 7, external_id: "another" },
+      { id: 8, external_id: DELIVERY_ID, output: { annotations_count: 100 } },
+    ];
+    const scripts = [INSTALLED, TOKEN, { status: 200, body: { check_runs: runs } }, ended];
+    const again = await app.deliver({ notice, annotations, isRetry: true, scripts });
+    expect(again.outcome.status).toBe("sent");
+    expect(again.requests[2]!.path).toBe(
+      `/repos/acme/web/commits/${COMMIT}/check-runs?check_name=assay&filter=all&per_page=100`,
+    );
+    expect(lines(again.requests).map((batch) => [batch[0], batch.length])).toEqual([[101, 20]]);
+  });
+
+  test("keeps its token until it is about to expire, or is not taken any more", async () => {
+    const receiver = createReceiver(INSTALLED, TOKEN, RUN);
+    expect((await app.deliverTo(receiver.url, { notice })).outcome.status).toBe("sent");
+    receiver.play(RUN);
+    expect((await app.deliverTo(receiver.url, { notice })).outcome.status).toBe("sent");
+    expect(receiver.requests).toHaveLength(4);
+    receiver.play({ status: 401, body: { message: "Bad credentials" } });
+    expect((await app.deliverTo(receiver.url, { notice })).outcome).toEqual({
+      status: "retry",
+      error: "Answered 401: Bad credentials",
+    });
+    receiver.play(INSTALLED, { status: 201, body: { token: "ghs_other", expires_at: "2026-01-31T12:04:00Z" } }, RUN);
+    await app.deliverTo(receiver.url, { notice });
+    receiver.play(INSTALLED, TOKEN, RUN);
+    await app.deliverTo(receiver.url, { notice });
+    expect(receiver.requests.slice(5).map(({ path }) => path.split("/").at(-1))).toEqual([
+      ...["installation", "access_tokens", "check-runs"],
+      ...["installation", "access_tokens", "check-runs"],
+    ]);
+  });
+
+  test("recognises its own comment", async () => {
+    const own = { id: 99, body: COMMENT.body, performed_via_github_app: { id: 4711 } };
+    const others = [
+      { ...own, id: 1, performed_via_github_app: { id: 1 } },
+      { ...own, id: 2, performed_via_github_app: null },
+    ];
+    const { outcome, requests } = await app.deliver({
+      action: "notify",
+      comment: { ...COMMENT, since: "2026-01-31T11:59:00.000Z" },
+      scripts: [INSTALLED, TOKEN, { status: 200, body: [...others, own] }, { status: 200, body: {} }],
+    });
+    expect([outcome, requests.at(-1)!.path]).toEqual([
+      { status: "sent", commentId: "99" },
+      "/repos/acme/web/issues/comments/99",
+    ]);
+  });
+
+  test("says where it is not installed, and refuses what is no commit", async () => {
+    expect((await app.deliver({ notice, scripts: [{ status: 404 }] })).outcome).toEqual({
+      status: "refused",
+      error: "The GitHub App 4711 is not installed in acme/web",
+    });
+    expect((await app.deliver({ scripts: [INSTALLED, TOKEN, RUN] })).outcome).toEqual({
+      status: "refused",
+      error: "A check run needs the whole hash of the commit",
+    });
+    const limited = { status: 403, headers: { "retry-after": "60" }, body: {} };
+    expect((await app.deliver({ notice, scripts: [INSTALLED, limited] })).outcome).toEqual({
+      status: "retry",
+      error: "Answered 403",
+      afterMs: 60_000,
+    });
+  });
+
+  test("no answer shows its key or its tokens", async () => {
+    const echo: Script = ({ headers, text }) => ({
+      status: 400,
+      body: { message: JSON.stringify({ headers, text, pem }) },
+    });
+    const { attempt, requests } = await app.deliver({ notice, scripts: [INSTALLED, TOKEN, echo] });
+    const kept = JSON.stringify(attempt);
+    for (const secret of ["S3CRET", pem.split("\n")[1]!, requests[0]!.headers["authorization"]!.slice(7)])
+      expect(kept).not.toContain(secret);
+  });
+});

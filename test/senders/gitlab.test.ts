@@ -1,8 +1,8 @@
 /** GitLab: commit statuses, issues, notes on merge requests, pipelines. */
 
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { Script } from "../receiver.ts";
-import { BAD, GOOD, HEADERS as COMMON, hostile, MARKDOWN, sendTo, shown, testFailures } from "./sending.ts";
+import { BAD, COMMENT, GOOD, HEADERS as COMMON, hostile, MARKDOWN, sendTo, shown, testFailures } from "./sending.ts";
 
 const config = (url: string) => ({
   baseUrl: url,
@@ -58,29 +58,65 @@ test("create_issue opens one and tells its address", async () => {
   ]);
 });
 
-test("notify writes a note to the merge request", async () => {
-  const { outcome, requests } = await sender.deliver({ action: "notify", scripts: [created] });
-  expect(outcome).toEqual({ status: "sent" });
-  expect(shown(requests)).toEqual([
-    {
-      method: "POST",
-      path: "/api/v4/projects/acme%2Fweb/merge_requests/12/notes",
-      headers: HEADERS,
-      body: { body: `**\`Web: main failed\`**\n\n${MARKDOWN}` },
-    },
-  ]);
-  const none = await sender.deliver({ action: "notify", notice: { ...BAD, pullRequest: null } });
-  expect([none.outcome.status, none.requests]).toEqual(["refused", []]);
+describe("notify", () => {
+  const action = "notify" as const;
+  const list = "/api/v4/projects/acme%2Fweb/merge_requests/12/notes";
+  const BODY = { body: COMMENT.body };
+  const { "content-type": _, ...READING } = HEADERS;
+
+  test("writes a note to the merge request, and changes it from then on", async () => {
+    const first = await sender.deliver({ action, scripts: [{ status: 201, body: { id: 5 } }] });
+    expect(first.outcome).toEqual({ status: "sent", commentId: "5" });
+    expect(shown(first.requests)).toEqual([{ method: "POST", path: list, headers: HEADERS, body: BODY }]);
+    const comment = { ...COMMENT, id: "5" };
+    const second = await sender.deliver({ action, comment, scripts: [{ status: 200, body: { id: 5 } }] });
+    expect(second.outcome).toEqual({ status: "sent", commentId: "5" });
+    expect(shown(second.requests)).toEqual([{ method: "PUT", path: `${list}/5`, headers: HEADERS, body: BODY }]);
+    const deleted = await sender.deliver({
+      action,
+      comment,
+      scripts: [{ status: 404 }, { status: 201, body: { id: 6 } }],
+    });
+    expect(deleted.outcome).toEqual({ status: "sent", commentId: "6" });
+  });
+
+  test("finds the note of an earlier try by its marker and its author", async () => {
+    const notes = [
+      { id: 1, body: COMMENT.body, author: { id: 8 } },
+      { id: 2, body: COMMENT.body, author: { id: 7 } },
+    ];
+    const send = (me: object) =>
+      sender.deliver({
+        action,
+        comment: { ...COMMENT, since: "2026-01-31T11:59:00.000Z" },
+        scripts: [
+          { status: 200, body: notes },
+          { status: 200, body: me },
+          { status: 200, body: { id: 2 } },
+        ],
+      });
+    const { outcome, requests } = await send({ id: 7 });
+    expect(outcome).toEqual({ status: "sent", commentId: "2" });
+    expect(shown(requests)).toEqual([
+      { method: "GET", path: `${list}?order_by=created_at&sort=desc&per_page=100`, headers: READING, body: null },
+      { method: "GET", path: "/api/v4/user", headers: READING, body: null },
+      { method: "PUT", path: `${list}/2`, headers: HEADERS, body: BODY },
+    ]);
+    expect((await send({ id: 9 })).requests.at(-1)!.method).toBe("POST");
+  });
+
+  test("without a merge request there is nothing to comment on", async () => {
+    const { outcome, requests } = await sender.deliver({ action, notice: { ...BAD, pullRequest: null } });
+    expect([outcome.status, requests]).toEqual(["refused", []]);
+  });
 });
 
 test("no name is a command, a mention or a link: all of it is quoted", async () => {
-  for (const action of ["notify", "create_issue"] as const) {
-    const { requests } = await sender.deliver({ action, notice: hostile(), scripts: [created] });
-    const text = (requests[0]!.body.body ?? requests[0]!.body.description) as string;
-    const [before, , after] = text.split(/^`{4,}$/m);
-    expect(`${before}${after}`.replace(/`[^`\n]*`/g, "")).not.toMatch(/\/close|@everyone|javascript:|<script|!channel/);
-    expect(text).not.toContain("\u001b");
-  }
+  const { requests } = await sender.deliver({ action: "create_issue", notice: hostile(), scripts: [created] });
+  const text = requests[0]!.body.description as string;
+  const [before, , after] = text.split(/^`{4,}$/m);
+  expect(`${before}${after}`.replace(/`[^`\n]*`/g, "")).not.toMatch(/\/close|@everyone|javascript:|<script|!channel/);
+  expect(text).not.toContain("\u001b");
 });
 
 test("dispatch starts a pipeline with the trigger token alone", async () => {

@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import * as v from "valibot";
 import { CONFIGS, type IntegrationAction, type Kind, SECRETS } from "../../src/schema/integrations.ts";
 import { send } from "../../src/senders/send.ts";
-import type { ActionOptions } from "../../src/senders/sender.ts";
+import type { ActionOptions, CommentJob, Job } from "../../src/senders/sender.ts";
 import {
   createReceiver,
   createResettingReceiver,
@@ -86,14 +86,26 @@ export const MARKDOWN = [
   `[Assay](<${BAD.url}>) · [Build](<${BAD.buildUrl}>)`,
 ].join("\n\n");
 
-export type Sent = { action?: IntegrationAction; notice?: Notification; options?: ActionOptions; scripts?: Script[] };
+export const COMMENT: CommentJob = {
+  id: null,
+  since: null,
+  marker: "<!-- assay p -->",
+  body: "<!-- assay p -->\n\nred",
+};
+
+export type Sent = {
+  action?: IntegrationAction;
+  notice?: Notification;
+  options?: ActionOptions;
+  scripts?: Script[];
+} & Pick<Job, "comment" | "annotations" | "isRetry">;
 
 /** `config` gets the receiver's address. */
 export function sendTo(kind: Kind, toConfig: (url: string) => Record<string, unknown>, action: IntegrationAction) {
   /** Sends once; the requests that arrived, and what came of it. */
-  async function deliver({ action: other, notice = BAD, options = {}, scripts = [] }: Sent = {}) {
+  async function deliver({ action: other, scripts = [], ...rest }: Sent = {}) {
     const receiver = createReceiver(...scripts);
-    const what = { action: other ?? action, notice, options };
+    const what = { ...rest, action: other ?? action };
     // Who hangs is not waited for long; who answers may take his time on a busy machine.
     const patienceMs = scripts.includes("hang") ? 150 : 5_000;
     return { ...(await deliverTo(receiver.url, what, patienceMs)), requests: receiver.requests };
@@ -101,12 +113,12 @@ export function sendTo(kind: Kind, toConfig: (url: string) => Record<string, unk
 
   async function deliverTo(
     url: string,
-    { action: other, notice = BAD, options = {} }: Omit<Sent, "scripts"> = {},
+    { action: other, notice = BAD, options = {}, comment = COMMENT, ...rest }: Omit<Sent, "scripts"> = {},
     patienceMs = 5_000,
   ) {
     const config = v.parse(CONFIGS[kind] as v.GenericSchema, toConfig(url)) as Record<string, unknown>;
     const secrets = SECRETS[kind].flatMap((name) => (typeof config[name] === "string" ? [config[name]] : []));
-    const job = { id: DELIVERY_ID, action: other ?? action, options, notice, now: NOW };
+    const job = { id: DELIVERY_ID, action: other ?? action, options, notice, now: NOW, comment, ...rest };
     return await send(outboundToReceivers(patienceMs), { kind, config, secrets }, job);
   }
 

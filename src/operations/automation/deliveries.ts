@@ -2,6 +2,7 @@
 
 import { type DispatchedFor, endUndispatched, reasonAgainst } from "./dispatch.ts";
 import { type DeliveryAttempt, type DeliveryStatus, type Kind, notSent, SECRETS } from "../../schema/integrations.ts";
+import { keepComment, prepareForHost } from "./host_deliveries.ts";
 import { integrationPlace } from "../../secrets/places.ts";
 import { type Seal, SealError } from "../../secrets/seal.ts";
 import { INTERNAL_ATTEMPT, type Outbound, send, type Receiver } from "../../senders/send.ts";
@@ -95,17 +96,28 @@ export async function attemptDelivery(
   const against =
     awaiting && (await begin((sql) => reasonAgainst(sql, awaiting, { isAskedAgain: isAskedAgain(delivery) })));
   if (against !== undefined) {
-    const place = { teamId: claim.teamId, integrationId: claim.id, id };
-    await begin((sql) => failDelivery(sql, place, notSent(now, against)));
+    await begin((sql) =>
+      failDelivery(sql, { teamId: claim.teamId, integrationId: claim.id, id }, notSent(now, against)),
+    );
     onAttempt?.("failed");
     return true;
   }
-  const { outcome, attempt, bug } = await sendTo(
+  const place = { teamId: claim.teamId, integrationId: claim.id, id };
+  const shown = await begin((sql) => prepareForHost(sql, place, delivery));
+  if ("against" in shown) {
+    await begin((sql) => failDelivery(sql, place, notSent(now, shown.against)));
+    onAttempt?.("failed");
+    return true;
+  }
+  const { comment, annotations } = shown;
+  const sent = await sendTo(
     { outbound, seal },
     claim.teamId,
     { ...delivery, id: claim.id },
-    { id, action, options, notice, now },
+    { id, action, options, notice, now, isRetry: delivery.attempts.length > 0, comment: comment?.job, annotations },
   );
+  const { attempt, bug } = sent;
+  const outcome = comment ? await begin((sql) => keepComment(sql, comment, sent.outcome)) : sent.outcome;
   if (bug !== undefined) onBug(bug);
   const attempts = [...delivery.attempts, attempt].slice(-KEPT_ATTEMPTS);
   const judged = judge(outcome, tried === "once" ? RETRIES.length : tries);

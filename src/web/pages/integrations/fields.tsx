@@ -67,6 +67,8 @@ const LABELS: Record<string, string> = {
   projectKey: "Project key",
   token: "Token",
   triggerToken: "Trigger token",
+  appId: "App ID",
+  privateKey: "Private key of the App",
   workflow: "Workflow",
   ref: "Branch to start pipelines on",
   email: "E-mail of the token's owner",
@@ -84,7 +86,10 @@ const HINTS: Record<string, string> = {
   "discord.url": "The address of a webhook of the channel.",
   "teams.url": "The address of a flow that posts to the channel when a webhook request is received.",
   "github.token":
-    "Fine-grained, for this repository: commit statuses, issues, pull requests and actions, depending on what you use.",
+    "Fine-grained, for this repository: commit statuses, issues, pull requests and actions, depending on what you use. Leave empty to use a GitHub App.",
+  "github.appId":
+    "A GitHub App that is installed in the repository makes check runs with annotations instead of commit statuses. It needs write access to checks, and to issues, pull requests and actions, depending on what you use.",
+  "github.privateKey": "The whole .pem file.",
   "github.workflow": "The workflow that automations start, such as tests.yml. If empty, each automation names its own.",
   "gitlab.token": "An access token of the project or group with the scope api.",
   "gitlab.triggerToken": "A pipeline trigger token. If empty, pipelines are started with the access token.",
@@ -100,6 +105,7 @@ const PLACEHOLDERS: Record<string, string> = {
   "slack.url": "https://hooks.slack.com/services/…",
   "discord.url": "https://discord.com/api/webhooks/…",
   "github.repository": "acme/shop",
+  "github.appId": "123456",
   "github.workflow": "tests.yml",
   "gitlab.project": "acme/shop",
   "jira.baseUrl": "https://acme.atlassian.net",
@@ -186,7 +192,7 @@ export function configForm(kind: Kind, values: ConfigFields, how: "new" | "chang
           name={fieldName(name)}
           type="secret"
           required={isRequired && how === "new"}
-          max={2000}
+          max={10_000}
           {...(how === "change" ? { placeholder: "••••••••" } : placeholder ? { placeholder } : {})}
           hint={[known, keep].filter(Boolean).join(" ") || undefined}
         />

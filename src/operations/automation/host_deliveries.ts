@@ -1,0 +1,56 @@
+/** Prepares what is sent to a code host, and keeps the id of the comment that comes of it. */
+
+import type { Annotation } from "../../schema/pull_requests.ts";
+import { markerOf, renderComment } from "../../senders/pull_request_comment.ts";
+import { type CommentJob, type Outcome, textAt } from "../../senders/sender.ts";
+import { beginComment, type CommentPlace, storeComment } from "../../store/pull_request_comments.ts";
+import type { DueDelivery } from "../../store/integrations.ts";
+import type { Tx } from "../../database/connect.ts";
+import { findBuild, readPullRequestState, selectAnnotations, type Site } from "./pull_requests.ts";
+
+export type PreparedComment = { place: CommentPlace; revision: number; job: CommentJob };
+/** `against`: why nothing is sent. */
+export type PreparedDelivery = { comment?: PreparedComment; annotations?: Annotation[] } | { against: string };
+
+type Place = { teamId: string; integrationId: string };
+
+/** The address of the server is in the notification, because it was sent from there. */
+function siteOf({ notice }: DueDelivery): Site | undefined {
+  const [projectId, url] = [textAt(notice.data, "project", "id"), textAt(notice.data, "project", "url")];
+  if (projectId === undefined || !url?.endsWith(`/projects/${projectId}`)) return undefined;
+  return { projectId, publicUrl: url.slice(0, -`/projects/${projectId}`.length) };
+}
+
+/** In a transaction. Nothing for other kinds of integrations. */
+export async function prepareForHost(
+  sql: Tx,
+  { teamId, integrationId }: Place,
+  delivery: DueDelivery,
+): Promise<PreparedDelivery> {
+  const { kind, action, notice, config } = delivery;
+  const site = siteOf(delivery);
+  const executionId = textAt(notice.data, "execution", "id");
+  if (!site || executionId === undefined) return {};
+  if (action === "set_commit_status" && kind === "github" && typeof config["appId"] === "string") {
+    const taskSlug = textAt(notice.data, "testRun", "taskSlug");
+    return { annotations: await selectAnnotations(sql, site.projectId, executionId, taskSlug) };
+  }
+  if (action !== "notify" || (kind !== "github" && kind !== "gitlab") || notice.pullRequest === null) return {};
+  const execution = await findBuild(sql, site.projectId, executionId);
+  if (!execution) return { against: "Not sent: the execution was deleted" };
+  const place = { teamId, integrationId, projectId: site.projectId, pullRequest: notice.pullRequest };
+  const begun = await beginComment(sql, place, execution.id);
+  if (!begun) return { against: "Not sent: the comment shows a later execution" };
+  const body = renderComment(await readPullRequestState(sql, site, execution), site.projectId);
+  const job = { id: begun.commentId, since: begun.since, marker: markerOf(site.projectId), body };
+  return { comment: { place, revision: begun.revision, job } };
+}
+
+/** In a transaction. Where another server has begun to write the comment meanwhile, it is written again, as it is by then. */
+export async function keepComment(sql: Tx, { place, revision }: PreparedComment, outcome: Outcome): Promise<Outcome> {
+  if (outcome.status !== "sent" || outcome.commentId === undefined) return outcome;
+  const current = await storeComment(sql, place, outcome.commentId);
+  return current === undefined || current === revision
+    ? outcome
+    : { status: "retry", error: "Another server has changed the comment meanwhile" };
+}

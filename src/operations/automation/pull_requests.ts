@@ -1,0 +1,162 @@
+/** What code hosts are to show of an execution at its pull request, as it is at the moment of sending. */
+
+import { hasEnded } from "../../rules/execution.ts";
+import { normalizeFile } from "../../rules/identity.ts";
+import { queuedPullRequest } from "../../rules/merge_queue.ts";
+import type { Annotation, FailedTest, NamedTest, PullRequestState } from "../../schema/pull_requests.ts";
+import { executionUrl, taskUrl, testCaseUrl } from "../../schema/urls.ts";
+import { selectCaseResults } from "../../store/case_results.ts";
+import type { CauseMember } from "../../store/causes.ts";
+import { type ComparedRow, selectComparison } from "../../store/comparisons.ts";
+import { selectExecution, selectExecutionNames, type TimedExecutionRow } from "../../store/execution_list.ts";
+import { countFailures } from "../../store/failures.ts";
+import { selectProject } from "../../store/projects.ts";
+import { selectRunId } from "../../store/test_runs.ts";
+import { selectSlowerTests } from "../../store/usual_durations.ts";
+import type { Tx } from "../../database/connect.ts";
+import { shownCaseTitle } from "../../wording/case_title.ts";
+import { executionHeadline, sumOf } from "../../wording/execution.ts";
+import { firstLineOf } from "../../wording/first_line.ts";
+import { toCount } from "../../wording/numbers.ts";
+import { taskHeadline } from "../../wording/task.ts";
+import { readCauses } from "../executions/failures.ts";
+
+/** Maximum number of new failures that a comment names. */
+const MAX_FAILURES = 10;
+/** Maximum number of tests of every other kind. */
+const MAX_NAMED = 5;
+const MAX_TASKS = 30;
+/** Larger executions are not compared: what was fixed is on their page. */
+const MOST_RESULTS = 20_000;
+/** Maximum number of failures that are shown at their lines. */
+const MAX_ANNOTATIONS = 200;
+
+export type Site = { publicUrl: string; projectId: string };
+type Case = { testCaseId: string; suite: string; name: string };
+
+const toNamed = ({ publicUrl, projectId }: Site, one: Case): NamedTest => ({
+  title: shownCaseTitle(one),
+  url: testCaseUrl(publicUrl, projectId, one.testCaseId),
+});
+
+const toFailed = (site: Site, failure: CauseMember): FailedTest => {
+  const { file, line, message, owners } = failure;
+  const location = file === null ? null : line === null ? file : `${file}:${line}`;
+  return { ...toNamed(site, failure), owners, location, message: firstLineOf(message) };
+};
+
+/** The failures of an execution, new ones first; those of one cause share its message. */
+async function selectFailures(sql: Tx, projectId: string, executionId: string, limit: number): Promise<CauseMember[]> {
+  const query = { limit: Math.min(limit, 100), members: limit, total: limit };
+  const { causes } = await readCauses(sql, projectId, executionId, query);
+  return causes.flatMap(({ failures: [first, ...others] }) => [
+    first,
+    ...others.map((other) => ({ ...other, message: first.message })),
+  ]);
+}
+
+/** What was fixed since the baseline, and what was flaky, of an execution that is over. */
+async function selectChanges(sql: Tx, site: Site, { id, tasks, baselineId }: TimedExecutionRow) {
+  const { projectId } = site;
+  const isSmall = sumOf(tasks, "passed") + sumOf(tasks, "failed") + sumOf(tasks, "skipped") <= MOST_RESULTS;
+  const compared = baselineId === null || !isSmall ? [] : await selectComparison(sql, projectId, id, undefined);
+  const fixed = compared.filter(({ kind }: ComparedRow) => kind === "fixed");
+  const flaky: NamedTest[] = [];
+  for (const task of tasks.filter((task) => task.flaky > 0)) {
+    if (flaky.length >= MAX_NAMED) break;
+    const runId = await selectRunId(sql, projectId, id, task.slug);
+    const left = MAX_NAMED - flaky.length;
+    const rows =
+      runId === undefined ? [] : await selectCaseResults(sql, projectId, runId, { limit: left, flaky: true });
+    flaky.push(...rows.slice(0, left).map((row) => toNamed(site, row)));
+  }
+  return {
+    fixed: { first: fixed.slice(0, MAX_NAMED).map((row) => toNamed(site, row)), total: fixed[0]?.total ?? 0 },
+    flaky: { first: flaky, total: sumOf(tasks, "flaky") },
+  };
+}
+
+const nameOf = ({ key, number, branch }: { key: string | null; number: number; branch: string | null }): string =>
+  [branch, `#${key !== null && key.length <= 24 ? key : number}`].filter(Boolean).join(" ");
+
+/** The execution that a comment is about: of a rerun the build that it repeats. Undefined: it was deleted. */
+export async function findBuild(sql: Tx, projectId: string, id: string): Promise<TimedExecutionRow | undefined> {
+  const execution = await selectExecution(sql, projectId, id);
+  return execution?.buildId ? await selectExecution(sql, projectId, execution.buildId) : execution;
+}
+
+/** As it is now, and not as it was when an event occurred: so a comment never goes back to an earlier state. */
+export async function readPullRequestState(
+  sql: Tx,
+  site: Site,
+  execution: TimedExecutionRow,
+): Promise<PullRequestState> {
+  const { publicUrl, projectId } = site;
+  const { id, status, tasks, baselineId, repeatedStatus } = execution;
+  const isOver = hasEnded(status);
+  const project = await selectProject(sql, projectId);
+  const counts = await countFailures(sql, projectId, id);
+  const failures = sumOf(tasks, "failed") === 0 ? [] : await selectFailures(sql, projectId, id, MAX_FAILURES);
+  const names = await selectExecutionNames(sql, projectId, [baselineId]);
+  const baseline = baselineId === null ? undefined : names.get(baselineId);
+  const slower = isOver ? await selectSlowerTests(sql, projectId, id, MAX_NAMED) : [];
+  const none = { first: [], total: 0 };
+  const changes = isOver ? await selectChanges(sql, site, execution) : { fixed: none, flaky: none };
+  const headline = executionHeadline({
+    ...{ execution, counts, defaultBranch: project?.defaultBranch ?? "the default branch" },
+    baseline: baseline ? nameOf(baseline) : null,
+    flaky: `${toCount(sumOf(tasks, "flaky"))} flaky`,
+  });
+  return {
+    projectName: project?.name ?? "",
+    headline: headline.map((word) => (typeof word === "string" ? word : word.text)).join(""),
+    isOver,
+    isGood: (repeatedStatus ?? status) === "passed",
+    rerun: repeatedStatus === null ? null : `${repeatedStatus.replace("_", " ")} in a rerun`,
+    url: executionUrl(publicUrl, projectId, id),
+    buildUrl: execution.buildUrl,
+    commit: execution.commit,
+    queue: queuedPullRequest(execution.branch) === null ? null : execution.branch,
+    durationMs: execution.durationMs,
+    baseline: baseline ? { title: nameOf(baseline), url: executionUrl(publicUrl, projectId, baseline.id) } : null,
+    tasks: {
+      first: tasks.slice(0, MAX_TASKS).map((task) => ({
+        title: task.slug,
+        url: taskUrl(publicUrl, projectId, id, task.slug),
+        outcome: taskHeadline({ ...task, durationMs: 0 }),
+        durationMs: task.durationMs,
+      })),
+      total: tasks.length,
+    },
+    newFailures: {
+      first: failures
+        .filter(({ blame }) => blame === "new")
+        .slice(0, MAX_FAILURES)
+        .map((one) => toFailed(site, one)),
+      total: counts.new ?? 0,
+    },
+    ...changes,
+    slower: {
+      first: slower.slice(0, MAX_NAMED).map((test) => ({ ...toNamed(site, test), ...test })),
+      total: slower.length,
+    },
+  };
+}
+
+/** Failures of an execution, or of one of its tasks, that name a file of the repository. */
+export async function selectAnnotations(
+  sql: Tx,
+  projectId: string,
+  executionId: string,
+  taskSlug: string | undefined,
+): Promise<Annotation[]> {
+  const failures = await selectFailures(sql, projectId, executionId, MAX_ANNOTATIONS);
+  return failures.flatMap((failure): Annotation[] => {
+    const path = failure.file === null ? "" : normalizeFile(failure.file);
+    const isInRepository = path !== "" && !/^(?:\/|[a-z]:|\.\.(?:\/|$))/i.test(path);
+    if (!isInRepository || (taskSlug !== undefined && failure.taskSlug !== taskSlug)) return [];
+    const owners = failure.owners.length === 0 ? "" : ` (${failure.owners.slice(0, 3).join(", ")})`;
+    const title = `${shownCaseTitle(failure)}${owners}`;
+    return [{ path, line: Math.max(failure.line ?? 1, 1), title, message: failure.message ?? "It failed" }];
+  });
+}

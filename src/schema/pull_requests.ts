@@ -1,0 +1,46 @@
+/** What code hosts show of an execution at its pull request: a comment, and annotations at the lines that failed. */
+
+export type NamedTest = {
+  title: string;
+  /** Its page. */
+  url: string;
+};
+
+export type FailedTest = NamedTest & {
+  owners: readonly string[];
+  /** `test/cart.test.ts:42`; null: the report names no file. */
+  location: string | null;
+  /** The first line of what it says; empty: it says nothing. */
+  message: string;
+};
+
+/** The first ones, and how many there are in all. */
+export type SomeOf<Item> = { first: readonly Item[]; total: number };
+
+/** An execution as the comment on its pull request shows it. */
+export type PullRequestState = {
+  projectName: string;
+  /** "3 new failures since #412", "Running, 3 of 5 tasks". */
+  headline: string;
+  isOver: boolean;
+  /** It is over, and there is nothing to do. */
+  isGood: boolean;
+  /** "passed in a rerun"; null: no rerun has changed the outcome. */
+  rerun: string | null;
+  url: string;
+  buildUrl: string | null;
+  commit: string | null;
+  /** The branch, where it is one of a merge queue. */
+  queue: string | null;
+  /** Wall time; 0: not known. */
+  durationMs: number;
+  baseline: NamedTest | null;
+  tasks: SomeOf<NamedTest & { outcome: string; durationMs: number }>;
+  newFailures: SomeOf<FailedTest>;
+  flaky: SomeOf<NamedTest>;
+  fixed: SomeOf<NamedTest>;
+  slower: SomeOf<NamedTest & { durationMs: number; usualMs: number }>;
+};
+
+/** A failure at its line, as GitHub shows it beside the code. */
+export type Annotation = { path: string; line: number; title: string; message: string };

@@ -1,0 +1,80 @@
+/** Writes the comment on a pull request in Markdown, for GitHub and GitLab. */
+
+import type { FailedTest, NamedTest, PullRequestState, SomeOf } from "../schema/pull_requests.ts";
+import { toCount, toDuration } from "../wording/numbers.ts";
+import { code, isHttp, oneLine, shorten } from "./sender.ts";
+
+/** GitHub takes 65,536 characters. */
+const MAX_LENGTH = 65_535;
+const MAX_TITLE = 200;
+const MAX_MESSAGE = 300;
+/** Maximum number of owners that are named of one test. */
+const MAX_OWNERS = 3;
+
+/** A line that nobody sees: it tells the comment from others of the same author. */
+export const markerOf = (projectId: string): string => `<!-- assay ${projectId} -->`;
+
+const escapeUrl = (url: string) => url.replace(/[<>\s\\]/g, encodeURIComponent);
+const link = ({ title, url }: NamedTest) => `[${code(shorten(title, MAX_TITLE))}](<${escapeUrl(url)}>)`;
+
+/** A cell of a table ends at a bar, even within code. */
+const cell = (text: string) => text.replaceAll("|", "\\|");
+
+function section<Item>(title: string, { first, total }: SomeOf<Item>, toLine: (item: Item) => string): string[] {
+  if (first.length === 0) return [];
+  const more = total > first.length ? [`- and ${toCount(total - first.length)} more`] : [];
+  return [`**${title} (${toCount(total)})**`, [...first.map((item) => `- ${toLine(item)}`), ...more].join("\n")];
+}
+
+function failureLine({ owners, location, message, ...test }: FailedTest): string {
+  const owned = owners.slice(0, MAX_OWNERS).map(code).join(" ");
+  const head = [link(test), location === null ? "" : code(location), owned].filter(Boolean).join(" ");
+  return message === "" ? head : `${head}\n  ${code(shorten(oneLine(message), MAX_MESSAGE))}`;
+}
+
+function taskTable({ first, total }: PullRequestState["tasks"]): string[] {
+  if (first.length === 0) return [];
+  const rows = first.map(
+    ({ outcome, durationMs, ...task }) =>
+      `| ${cell(link(task))} | ${cell(code(outcome))} | ${durationMs > 0 ? toDuration(durationMs) : ""} |`,
+  );
+  const more = total > first.length ? [`| and ${toCount(total - first.length)} more | | |`] : [];
+  return [["| Task | Result | Duration |", "| --- | --- | ---: |", ...rows, ...more].join("\n")];
+}
+
+function originLine({ url, buildUrl, commit, queue, durationMs, baseline }: PullRequestState): string {
+  const parts = [
+    `[Assay](<${escapeUrl(url)}>)`,
+    buildUrl !== null && isHttp(buildUrl) && `[Build](<${escapeUrl(buildUrl)}>)`,
+    commit !== null && `commit ${code(commit.slice(0, 12))}`,
+    queue !== null && `merge queue ${code(queue)}`,
+    durationMs > 0 && toDuration(durationMs),
+    baseline !== null && `compared with ${link(baseline)}`,
+  ];
+  return parts.filter(Boolean).join(" · ");
+}
+
+/** At most 65,535 characters; folded where all is well, so that it takes one line. */
+export function renderComment(state: PullRequestState, projectId: string): string {
+  const { projectName, headline, rerun, isGood } = state;
+  const title = `${code(shorten(projectName, MAX_TITLE))}: ${code(shorten(headline, 500))}${rerun === null ? "" : `, ${rerun}`}`;
+  const details = [
+    ...section("New failures", state.newFailures, failureLine),
+    ...taskTable(state.tasks),
+    ...section("Flaky", state.flaky, link),
+    ...section("Fixed", state.fixed, link),
+    ...section("Slower than usual", state.slower, ({ durationMs, usualMs, ...test }) => {
+      return `${link(test)} ${toDuration(durationMs)}, usually ${toDuration(usualMs)}`;
+    }),
+    originLine(state),
+  ];
+  // Markdown is not read in the line of a summary.
+  const summary = Bun.escapeHTML(oneLine(`${shorten(projectName, MAX_TITLE)}: ${headline}`));
+  const parts = isGood
+    ? [`<details><summary>${withoutMentions(summary)}</summary>`, ...details, "</details>"]
+    : [`### ${title}`, ...details];
+  return shorten([markerOf(projectId), ...parts].join("\n\n"), MAX_LENGTH);
+}
+
+/** Names of projects come from people: outside of code, an @ would notify somebody. */
+const withoutMentions = (html: string) => `<code>${html.replaceAll("@", "&#64;")}</code>`;

@@ -1,0 +1,324 @@
+/** Comments on pull requests and check runs, from uploads to the requests that a code host gets. */
+
+import { generateKeyPairSync } from "node:crypto";
+import { beforeEach, describe, expect, test } from "bun:test";
+import { createLog } from "../../src/log.ts";
+import { createSeal } from "../../src/secrets/seal.ts";
+import { handleEvents } from "../../src/work/automate.ts";
+import { createDeliverer } from "../../src/work/deliver.ts";
+import { createHarness, SECRET_KEY, until } from "../harness.ts";
+import { createReceiver, outboundToReceivers, type Recorded } from "../receiver.ts";
+
+const { ask, acme, addProject, database } = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
+const { teamKey: key, team } = acme;
+const PUBLIC = "https://assay.test";
+const log = createLog("error", () => {}, false);
+
+let project: { project: string; key: string };
+beforeEach(async () => {
+  for (const { id } of (await ask(`GET /teams/${team}/automations?limit=100`, { key })).body.data)
+    await ask(`DELETE /teams/${team}/automations/${id}`, { key });
+  project = await addProject(acme);
+});
+
+/** A code host with comments: those of others are there already. */
+function createHost() {
+  const comments = new Map<number, string>();
+  const answer = ({ method, path, body }: Recorded) => {
+    const id = Number(path.split("/").at(-1)!.split("?")[0]);
+    if (method === "GET" && path.endsWith("/user")) return { status: 200, body: { id: 7 } };
+    if (method === "GET")
+      return {
+        status: 200,
+        body: [...comments].map(([id, body]) => ({ id, body, user: { id: 7 }, author: { id: 7 } })),
+      };
+    if (method === "POST") comments.set(100 + comments.size, body.body);
+    else if (!comments.has(id)) return { status: 404, body: {} };
+    else comments.set(id, body.body);
+    return { status: method === "POST" ? 201 : 200, body: { id: method === "POST" ? 99 + comments.size : id } };
+  };
+  const receiver = createReceiver(answer);
+  return { ...receiver, comments, answer };
+}
+
+const integrate = async (kind: string, config: object) =>
+  (await ask(`POST /teams/${team}/integrations`, { key, body: { kind, config } })).body.id as string;
+const automate = async (event: string, integrationId: string, type = "notify") => {
+  const { status } = await ask(`POST /teams/${team}/automations`, {
+    key,
+    body: { name: event, trigger: { event }, actions: [{ type, integrationId }] },
+  });
+  expect(status).toBe(201);
+};
+
+/** Comments on everything that happens in an execution. */
+async function commentTo(url: string, kind = "github") {
+  const where = kind === "github" ? { repository: "acme/web" } : { project: "acme/web" };
+  const id = await integrate(kind, { baseUrl: url, token: "S3CRET-token", ...where });
+  for (const event of ["test_run.completed", "execution.completed"]) await automate(event, id);
+  return id;
+}
+
+type Case = { name: string; fails?: boolean; file?: string; line?: number };
+const report = (...cases: Case[]) =>
+  `<testsuite name="Cart">${cases
+    .map(
+      ({ name, fails, file = "test/cart.test.ts", line = 3 }) =>
+        `<testcase classname="Cart" name="${name}" file="${file}" line="${line}" time="1">${fails ? `<failure message="${name} broke"/>` : ""}</testcase>`,
+    )
+    .join("")}</testsuite>`;
+
+async function upload(parameters: Record<string, string>, ...cases: Case[]) {
+  const query = new URLSearchParams({ branch: "feature", pull_request: "12", task_slug: "unit", ...parameters });
+  const { status, body } = await ask(`POST /projects/${project.project}/test-runs?${query}`, {
+    key: project.key,
+    body: report(...cases),
+  });
+  expect(status).toBe(201);
+  return body;
+}
+const handle = () => handleEvents(database, PUBLIC, log);
+const createSender = () =>
+  createDeliverer(database, { outbound: outboundToReceivers(), seal: createSeal(SECRET_KEY) }, log);
+async function deliver(sender = createSender()) {
+  while ((await sender.start()) > 0) await sender.ended();
+}
+const happen = async () => {
+  await handle();
+  await deliver();
+};
+const methods = ({ requests }: { requests: Recorded[] }) => requests.map(({ method, path }) => `${method} ${path}`);
+
+describe.each([
+  ["github", "/repos/acme/web/issues/12/comments", "PATCH /repos/acme/web/issues/comments/100"],
+  [
+    "gitlab",
+    "/api/v4/projects/acme%2Fweb/merge_requests/12/notes",
+    "PUT /api/v4/projects/acme%2Fweb/merge_requests/12/notes/100",
+  ],
+])("%s", (kind, list, edit) => {
+  test("two pushes are one comment: the second one changes it", async () => {
+    const host = createHost();
+    await commentTo(host.url, kind);
+    await upload({ execution_key: "1", complete: "true" }, { name: "adds", fails: true });
+    await happen();
+    expect(host.comments.get(100)).toContain("`1 new failure`");
+    await upload({ execution_key: "2", complete: "true", commit: "0123456789abcdef" }, { name: "adds" });
+    await happen();
+    expect([...host.comments.keys()]).toEqual([100]);
+    expect(host.comments.get(100)).toContain("<code>other: 1 passed");
+    expect(methods(host)).toEqual([`POST ${list}`, edit]);
+  });
+});
+
+describe("the comment", () => {
+  test("says how far the execution has come, and then how it ended", async () => {
+    const host = createHost();
+    await commentTo(host.url);
+    const tasks = ["unit", "e2e", "lint"];
+    const body = { key: "1", tasks, branch: "feature", pullRequest: "12" };
+    await ask(`POST /projects/${project.project}/executions`, { key: project.key, body });
+    await upload({ execution_key: "1" }, { name: "adds" });
+    await happen();
+    expect(host.comments.get(100)).toContain("### `other`: `Running, 1 of 3 tasks`");
+    await upload({ execution_key: "1", task_slug: "e2e" }, { name: "pays", fails: true });
+    await happen();
+    expect(host.comments.get(100)).toContain("`Running, 2 of 3 tasks, 1 new failure so far`");
+    await upload({ execution_key: "1", task_slug: "lint" }, { name: "style" });
+    await happen();
+    expect(host.comments.get(100)).toContain("### `other`: `1 new failure`");
+    expect(host.comments.size).toBe(1);
+  });
+
+  test("names new failures with owner, line and link, and what it was compared with", async () => {
+    const host = createHost();
+    await commentTo(host.url);
+    await ask(`PUT /projects/${project.project}/owners`, { key: project.key, body: "/test/cart* @acme/cart\n" });
+    const main = { branch: "main", pull_request: "", complete: "true" };
+    await upload({ ...main, execution_key: "main1" }, { name: "adds" }, { name: "sums", fails: true });
+    const passes = Array.from({ length: 40 }, (_, index) => ({ name: `passes ${index}` }));
+    const fails = Array.from({ length: 12 }, (_, index) => ({ name: `breaks ${index}`, fails: true, line: index + 1 }));
+    await upload(
+      { execution_key: "1", complete: "true" },
+      { name: "adds", fails: true, line: 42 },
+      { name: "sums" },
+      ...[...fails, ...passes],
+    );
+    await happen();
+    const text = host.comments.get(100)!;
+    const { data } = (await ask(`GET /projects/${project.project}/test-cases?q=adds`, { key: project.key })).body;
+    expect(text).toContain(
+      `- [\`Cart › adds\`](<${PUBLIC}/projects/${project.project}/tests/${data[0].id}>) \`test/cart.test.ts:42\` \`@acme/cart\`\n  \`adds broke\``,
+    );
+    expect(text).toContain("**New failures (13)**");
+    expect(text.match(/broke`$/gm)).toHaveLength(10);
+    expect(text).toContain("- and 3 more");
+    expect(text).toContain("**Fixed (1)**\n\n- [`Cart › sums`]");
+    expect(text).toMatch(/compared with \[`main #main1`\]\(<\S+\/executions\/\S+>\)/);
+  });
+
+  test("does not go back: an older delivery that comes later shows what is known by then", async () => {
+    const host = createHost();
+    await commentTo(host.url);
+    await ask(`POST /projects/${project.project}/executions`, {
+      key: project.key,
+      body: { key: "1", tasks: ["unit", "e2e"], branch: "feature", pullRequest: "12" },
+    });
+    await upload({ execution_key: "1" }, { name: "adds" });
+    await handle();
+    // The host is away for the first message, whose retry comes after everything is over.
+    host.play({ status: 503, body: "" });
+    await deliver();
+    await upload({ execution_key: "1", task_slug: "e2e" }, { name: "pays", fails: true });
+    host.play(host.answer);
+    await database.pool`update integration set paused_until = null`;
+    await database.pool`update delivery set due_at = now() - interval '1 second', state_key = null where status = 'pending'`;
+    await deliver();
+    expect([...host.comments.values()]).toEqual([expect.stringContaining("`1 new failure`")]);
+    await happen();
+    expect([...host.comments.values()]).toEqual([expect.stringContaining("`1 new failure`")]);
+  });
+
+  test("of an earlier push that ends later is not written", async () => {
+    const host = createHost();
+    const integrationId = await commentTo(host.url);
+    await upload({ execution_key: "1" }, { name: "adds", fails: true });
+    await upload({ execution_key: "2", complete: "true" }, { name: "adds" });
+    await happen();
+    const { executionId } = await upload(
+      { execution_key: "1", task_slug: "e2e", complete: "true" },
+      { name: "pays", fails: true },
+    );
+    await happen();
+    expect([...host.comments.values()]).toEqual([expect.stringContaining("<code>other: 1 passed")]);
+    const { body } = await ask(`GET /teams/${team}/integrations/${integrationId}/deliveries?status=failed`, { key });
+    expect(executionId).toBeString();
+    expect(body.data.map(({ attempts }: any) => attempts.at(-1).error)).toContain(
+      "Not sent: the comment shows a later execution",
+    );
+  });
+
+  test("is found again after a crash between creating it and storing its id", async () => {
+    const host = createHost();
+    await commentTo(host.url);
+    await upload({ execution_key: "1", complete: "true" }, { name: "adds", fails: true });
+    await happen();
+    // As if the server had ended before it stored the answer.
+    await database.pool`update pull_request_comment set comment_id = null`;
+    host.comments.set(50, host.comments.get(100)!.replace(/^<!--/, "> <!--"));
+    await upload({ execution_key: "2", complete: "true" }, { name: "adds" });
+    await happen();
+    expect([...host.comments.keys()]).toEqual([100, 50]);
+    expect(host.comments.get(100)).toContain("1 passed");
+    expect(
+      methods(host)
+        .slice(1)
+        .map((one) => one.split("?")[0]),
+    ).toEqual(["GET /repos/acme/web/issues/12/comments", "GET /user", "PATCH /repos/acme/web/issues/comments/100"]);
+  });
+
+  test("that another server writes at the same time is written once more", async () => {
+    const host = createHost();
+    await commentTo(host.url);
+    await upload({ execution_key: "1", complete: "true" }, { name: "adds", fails: true });
+    await happen();
+    await upload({ execution_key: "2", complete: "true" }, { name: "adds" });
+    await handle();
+    let requests = 0;
+    // While this server waits for the answer, another one begins to write.
+    host.play((request) => {
+      requests++;
+      return host.answer(request);
+    });
+    await database.pool`
+      create function begin_elsewhere() returns trigger language plpgsql as $$
+      begin
+        new.revision := old.revision + 1;
+        return new;
+      end $$`;
+    await database.pool`
+      create trigger begin_elsewhere before update of comment_id on pull_request_comment
+      for each row execute function begin_elsewhere()`;
+    await deliver();
+    await database.pool`drop trigger begin_elsewhere on pull_request_comment`;
+    const pending = () => database.pool`select from delivery where status = 'pending'`;
+    expect([requests, (await pending()).length]).toEqual([1, 1]);
+    await database.pool`update integration set paused_until = null`;
+    await database.pool`update delivery set due_at = now() - interval '1 second' where status = 'pending'`;
+    await deliver();
+    expect([requests, (await pending()).length]).toEqual([2, 0]);
+    expect(host.comments.size).toBe(1);
+  });
+
+  test("several servers write one", async () => {
+    const host = createHost();
+    await commentTo(host.url);
+    for (let push = 1; push <= 4; push++)
+      await upload({ execution_key: String(push), complete: "true" }, { name: "adds" });
+    await handle();
+    await Promise.all([1, 2, 3].map(() => deliver(createSender())));
+    await until(async () => (await database.pool`select from delivery where status = 'pending'`).length === 0);
+    expect(host.comments.size).toBe(1);
+  });
+
+  test("of a merge queue goes to its pull request", async () => {
+    const host = createHost();
+    await commentTo(host.url);
+    const branch = "gh-readonly-queue/main/pr-12-0123456789abcdef0123456789abcdef01234567";
+    await upload({ execution_key: "1", branch, pull_request: "", complete: "true" }, { name: "adds", fails: true });
+    await happen();
+    expect(methods(host)).toEqual(["POST /repos/acme/web/issues/12/comments"]);
+    expect(host.comments.get(100)).toContain(`merge queue \`${branch}\``);
+  });
+});
+
+test("a GitHub App makes a check run with annotations at the lines that failed", async () => {
+  const pem = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey.export({ type: "pkcs8", format: "pem" });
+  const receiver = createReceiver(
+    { status: 200, body: { id: 31 } },
+    { status: 201, body: { token: "ghs_x", expires_at: "2099-01-01T00:00:00Z" } },
+    { status: 201, body: { id: 8 } },
+  );
+  // A password field loses the line breaks.
+  const privateKey = String(pem).replaceAll("\n", " ");
+  const id = await integrate("github", { baseUrl: receiver.url, repository: "acme/web", appId: "1", privateKey });
+  await automate("test_run.completed", id, "set_commit_status");
+  await ask(`PUT /projects/${project.project}/owners`, { key: project.key, body: "*.ts @acme/cart\n" });
+  const commit = "0123456789abcdef0123456789abcdef01234567";
+  await upload(
+    { execution_key: "1", commit },
+    { name: "adds", fails: true, file: "/home/runner/work/web/web/src/a.test.ts", line: 7 },
+    { name: "elsewhere", fails: true, file: "/opt/x.ts" },
+    { name: "sums" },
+  );
+  await happen();
+  const { path, body } = receiver.requests.at(-1)!;
+  expect([path, body.name, body.conclusion, body.head_sha]).toEqual([
+    "/repos/acme/web/check-runs",
+    "assay/unit",
+    "failure",
+    commit,
+  ]);
+  expect(body.output.annotations).toEqual([
+    {
+      ...{ path: "src/a.test.ts", start_line: 7, end_line: 7, annotation_level: "failure" },
+      ...{ title: "Cart › adds (@acme/cart)", message: "adds broke" },
+    },
+  ]);
+});
+
+test("a GitHub App needs both its id and its key, which is nobody's to read", async () => {
+  const message = async (config: object) =>
+    (
+      await ask(`POST /teams/${team}/integrations`, {
+        key,
+        body: { kind: "github", config: { repository: "a/b", ...config } },
+      })
+    ).body.error?.message;
+  const both = 'Cannot read "config": expected a token, or the appId and privateKey of a GitHub App';
+  expect(await message({})).toBe(both);
+  expect(await message({ appId: "1" })).toBe(both);
+  expect(await message({ appId: "1", privateKey: "S3CRET" })).toBe(
+    'Cannot read "config.privateKey": expected an RSA private key in PEM, as GitHub gives it to an App',
+  );
+});

@@ -1,0 +1,116 @@
+/** The comment on a pull request as text. */
+
+import { describe, expect, test } from "bun:test";
+import type { FailedTest, PullRequestState } from "../../src/schema/pull_requests.ts";
+import { renderComment } from "../../src/senders/pull_request_comment.ts";
+import { HOSTILE } from "./sending.ts";
+
+const PROJECT = "0197f000-0000-7000-8000-0000000000aa";
+const none = { first: [], total: 0 };
+const at = (path: string) => `https://assay.test/${path}`;
+const GOOD: PullRequestState = {
+  ...{ projectName: "shop", headline: "1,210 passed in 4:12", isOver: true, isGood: true, rerun: null, queue: null },
+  ...{ url: at("e/1"), buildUrl: "https://ci.test/7", commit: "0123456789abcdef", durationMs: 252_000 },
+  baseline: { title: "main #412", url: at("e/0") },
+  tasks: { first: [{ title: "unit", url: at("t/unit"), outcome: "1,210 passed", durationMs: 252_000 }], total: 1 },
+  ...{ newFailures: none, flaky: none, fixed: none, slower: none },
+};
+const failure: FailedTest = {
+  ...{ title: "Cart › adds", url: at("c/1"), owners: ["@acme/cart"], location: "test/cart.test.ts:42" },
+  message: "expected 2, got 1",
+};
+const BAD: PullRequestState = {
+  ...{ ...GOOD, isGood: false, headline: "12 new failures since main #412" },
+  newFailures: { first: [failure, { ...failure, owners: [], location: null, message: "" }], total: 12 },
+  flaky: { first: [{ title: "Search › suggests", url: at("c/2") }], total: 1 },
+  fixed: { first: [{ title: "Cart › removes", url: at("c/3") }], total: 1 },
+  slower: { first: [{ title: "Cart › sums", url: at("c/4"), durationMs: 4_000, usualMs: 900 }], total: 1 },
+};
+
+const TABLE = [
+  "| Task | Result | Duration |",
+  "| --- | --- | ---: |",
+  "| [`unit`](<https://assay.test/t/unit>) | `1,210 passed` | 4:12 |",
+].join("\n");
+const ORIGIN =
+  "[Assay](<https://assay.test/e/1>) · [Build](<https://ci.test/7>) · commit `0123456789ab` · 4:12 · " +
+  "compared with [`main #412`](<https://assay.test/e/0>)";
+
+describe("a comment", () => {
+  test("is folded where all is well", () => {
+    expect(renderComment(GOOD, PROJECT)).toBe(
+      [
+        `<!-- assay ${PROJECT} -->`,
+        "<details><summary><code>shop: 1,210 passed in 4:12</code></summary>",
+        TABLE,
+        ORIGIN,
+        "</details>",
+      ].join("\n\n"),
+    );
+  });
+
+  test("names new failures with owner, place and link, then tasks, flaky, fixed and slower tests", () => {
+    expect(renderComment(BAD, PROJECT)).toBe(
+      [
+        `<!-- assay ${PROJECT} -->`,
+        "### `shop`: `12 new failures since main #412`",
+        "**New failures (12)**",
+        "- [`Cart › adds`](<https://assay.test/c/1>) `test/cart.test.ts:42` `@acme/cart`\n  `expected 2, got 1`\n" +
+          "- [`Cart › adds`](<https://assay.test/c/1>)\n- and 10 more",
+        TABLE,
+        "**Flaky (1)**",
+        "- [`Search › suggests`](<https://assay.test/c/2>)",
+        "**Fixed (1)**",
+        "- [`Cart › removes`](<https://assay.test/c/3>)",
+        "**Slower than usual (1)**",
+        "- [`Cart › sums`](<https://assay.test/c/4>) 4.0 s, usually 900 ms",
+        ORIGIN,
+      ].join("\n\n"),
+    );
+  });
+
+  test("says that a rerun or a merge queue is behind it", () => {
+    expect(renderComment({ ...BAD, rerun: "failed in a rerun" }, PROJECT)).toContain(
+      "since main #412`, failed in a rerun\n",
+    );
+    expect(renderComment({ ...GOOD, queue: "gh-readonly-queue/main/pr-7-0123456" }, PROJECT)).toContain(
+      "merge queue `gh-readonly-queue/main/pr-7-0123456`",
+    );
+  });
+
+  test("quotes what comes from others: nothing in it is a mention, a link, a command or markup", () => {
+    const title = `${HOSTILE} | a\n# b`;
+    const named = { first: [{ title, url: at("c/1"), durationMs: 1, usualMs: 1 }], total: 1 };
+    const tasks = { first: [{ title, url: at("t"), outcome: title, durationMs: 0 }], total: 1 };
+    const failures = { first: [{ ...failure, title, owners: [title], location: title, message: title }], total: 1 };
+    const state = { projectName: title, headline: title, commit: title, queue: title, tasks, newFailures: failures };
+    const texts = [BAD, GOOD].map((base) =>
+      renderComment(
+        { ...base, ...state, flaky: named, fixed: named, slower: named, buildUrl: "javascript:alert(1)" },
+        PROJECT,
+      ),
+    );
+    for (const text of texts) {
+      // A line that begins with the tag of a fold is HTML: nothing in it is read as Markdown.
+      const outside = text.replace(/`[^`\n]*`/g, "").replace(/<code>[^<]*<\/code>/g, "");
+      expect(outside).not.toMatch(/@everyone|javascript:|<script|<!channel|^# b/m);
+      expect(text).not.toContain("\u001b");
+      // A row has three cells, whatever stands in them.
+      for (const row of text.split("\n").filter((line) => line.startsWith("|")))
+        expect(row.split(/(?<!\\)\|/)).toHaveLength(5);
+    }
+  });
+
+  test("has at most 65,535 characters", () => {
+    const long = "x".repeat(5_000);
+    const first = Array.from({ length: 60 }, () => ({
+      ...failure,
+      title: long,
+      message: long,
+      owners: [long, long, long],
+    }));
+    const text = renderComment({ ...BAD, newFailures: { first, total: 60 } }, PROJECT);
+    expect(text.length).toBeLessThanOrEqual(65_535);
+    expect(text).toStartWith(`<!-- assay ${PROJECT} -->`);
+  });
+});
