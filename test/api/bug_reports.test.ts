@@ -73,6 +73,7 @@ describe("automatic bug reports", () => {
       branch: "main",
       commit: "abc",
       assignee: null,
+      owners: [],
       labels: [],
       externalUrl: null,
       regressed: false,

@@ -483,6 +483,7 @@ describe("GET …/executions/{executionId}/failures", () => {
             reason: expect.stringMatching(/^It did not fail in the baseline/),
             since: { executionId: mine.executionId, commit: "c3" },
             owner: null,
+            owners: [],
           },
         ],
       },

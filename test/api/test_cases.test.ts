@@ -50,6 +50,7 @@ describe("health", () => {
       p95Ms: 10,
       quarantine: null,
       owner: null,
+      owners: [],
     });
     expect((await ask(`GET /projects/${project}/test-cases/${found.id}`, { key })).body).toEqual(found);
   });

@@ -89,6 +89,7 @@ testLinearity(
       detectMachine: (text) =>
         detectMachine({ CI_RUNNER_DESCRIPTION: text, CI_JOB_IMAGE: text }, "gitlab", { host: text, system: text }),
     },
+    "owners_file.ts": { findOwnersFile: null, sendOwnersFile: null },
     "output.ts": {
       cleanTexts: (text) => cleanTexts({ a: text }, mask),
       createOutputMask: (text) => mask(text),

@@ -14,7 +14,7 @@ const notice = (type: string, data: object, failures: object[] = []) =>
     } as unknown as EventContext,
     "https://assay.test",
   );
-const failure = { suite: "cart", name: "adds", message: "first\nsecond", blame: "new" };
+const failure = { suite: "cart", name: "adds", message: "first\nsecond", blame: "new", owners: [] };
 
 describe("an execution", () => {
   test("that failed is bad, and its facts, state and addresses are its own", () => {
@@ -41,6 +41,8 @@ describe("an execution", () => {
   test.each([
     [{ ...failure }, "cart > adds: first"],
     [{ ...failure, blame: "flaky" }, "cart > adds (known flaky): first"],
+    [{ ...failure, owners: ["@cart", "@pay"] }, "cart > adds (@cart, @pay): first"],
+    [{ ...failure, blame: "still", owners: ["@cart"] }, "cart > adds (still failing, @cart): first"],
     [{ ...failure, suite: "", message: null }, "adds"],
   ])("has a line for a failure: %j", (one, line) => {
     expect(notice("execution.failed", { execution: EXECUTION }, [one]).lines).toEqual([line]);
