@@ -1,7 +1,7 @@
 -- Owners of test cases by an ownership file, such as the repository's CODEOWNERS.
 
 create table owners_file (
-  project_id uuid primary key references project (id) on delete cascade,
+  project_id uuid primary key references stored_project (id) on delete cascade,
   content text not null,
   digest text not null, -- SHA-256 of content and syntax, hexadecimal
   syntax text not null check (syntax in ('github', 'gitlab')),
@@ -13,7 +13,7 @@ create table owners_file (
 
 -- The lists of owners that the rules of the file give to test cases of the project: few, whatever the number of cases.
 create table owner_list (
-  project_id uuid not null references project (id) on delete cascade,
+  project_id uuid not null references stored_project (id) on delete cascade,
   id uuid not null, -- the first 128 bits of the SHA-256 of the names, so that the same list has the same id again
   names text[] not null,
   primary key (project_id, id)

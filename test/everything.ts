@@ -210,6 +210,11 @@ export async function createEverything(
   });
   await ask(`POST /projects/${project}/test-runs?task_slug=unit`, { key, body: `<testsuite name="empty"/>` });
 
+  await call(
+    `PUT /projects/${project}/owners?path=.github/CODEOWNERS&branch=main`,
+    `# ${naming("Who looks after the tests of the shop")}\n/test/cart.test.ts @acme/cart\n/test/voucher.test.ts @acme/cart @acme/pay\n`,
+  );
+
   const environment = await call(
     `POST /teams/${team}/environments`,
     {

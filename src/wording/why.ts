@@ -39,8 +39,8 @@ export function causeTitle({ message, stack, failed, failures }: Cause): string 
 }
 
 /** Returns "owner ada, grace"; `null` if nobody owns one of the tests. */
-export function ownerWords(owners: readonly (string | null)[]): string | null {
-  const names = [...new Set(owners.flatMap((owner) => owner ?? []))];
+export function ownerWords(owners: readonly string[]): string | null {
+  const names = [...new Set(owners)];
   return names.length === 0 ? null : `owner ${names.slice(0, MAX_OWNERS).join(", ")}`;
 }
 
@@ -57,7 +57,7 @@ export function causeFacts({ failed, failures, bugReport }: Cause, executionId: 
   return [
     failed === 1 ? null : counted(failed, "test"),
     blamePhrase(first?.blame ?? null),
-    ownerWords(failures.map(({ owner }) => owner)),
+    ownerWords(failures.flatMap(({ owners }) => owners)),
     since !== null && since.executionId !== executionId ? sinceWords(since.at) : null,
     bugReport === null ? null : bugWords(bugReport.number),
   ].filter((fact) => fact !== null);

@@ -78,6 +78,9 @@ async function fillOtherTables(): Promise<void> {
   await pool`insert into names_version (project_id) values (${project})`;
   await pool`insert into onboarding (project_id) values (${project})`;
   await pool`
+    insert into pull_request_comment (team_id, integration_id, project_id, pull_request, execution_id)
+    select team_id, id, ${project}, '12', ${execution} from integration where team_id = ${team} limit 1`;
+  await pool`
     insert into shard_plan (project_id, execution_id, task_slug, shards, runs, files, durations, places)
     values (${project}, ${execution}, 'unit', 1, 0, '{a}', '{1}', '{1}')`;
   await pool`

@@ -3,7 +3,7 @@
 create table pull_request_comment (
   team_id uuid not null,
   integration_id uuid not null,
-  project_id uuid not null references project (id) on delete cascade,
+  project_id uuid not null references stored_project (id) on delete cascade,
   pull_request text not null,
   comment_id text, -- of the code host; null: it was asked to create one, and the answer is not known
   execution_id uuid not null, -- the newest one that it shows: it never goes back to an older one
