@@ -23,7 +23,7 @@ export type OwnerPattern = {
 };
 
 /** Longer paths match nothing. */
-export const MAX_PATH_LENGTH = 4_096;
+export const MAX_OWNED_PATH_LENGTH = 4_096;
 
 export type OwnerSyntax = "github" | "gitlab";
 

@@ -1,7 +1,7 @@
 /** Whose a test case is, by an ownership file: the rules of each section that match its file or its class. */
 
 import { type OwnerRule, type OwnerSection, type ParsedOwners, splitClassName } from "./codeowners.ts";
-import { MAX_PATH_LENGTH, matchesRest } from "./owner_patterns.ts";
+import { MAX_OWNED_PATH_LENGTH, matchesRest } from "./owner_patterns.ts";
 
 export type OwnedCase = { suite: string; file: string | null };
 
@@ -67,14 +67,14 @@ const createSection = ({ rules, exclusions }: OwnerSection) => {
 };
 
 const splitPath = (file: string): string[] | null =>
-  file.length > MAX_PATH_LENGTH ? null : file.split("/").filter((part) => part !== "");
+  file.length > MAX_OWNED_PATH_LENGTH ? null : file.split("/").filter((part) => part !== "");
 
 /** Returns a function that answers whose a case is; its file is a path within the repository, with forward slashes. */
 export function createOwnership({ sections }: ParsedOwners): (one: OwnedCase) => Ownership {
   const lookups = sections.map(createSection);
   return ({ suite, file }) => {
     const path = file === null ? null : splitPath(file);
-    const name = splitClassName(suite.slice(0, MAX_PATH_LENGTH));
+    const name = splitClassName(suite.slice(0, MAX_OWNED_PATH_LENGTH));
     const rules = lookups.flatMap((lookup) => lookup(path, name) ?? []);
     return { owners: [...new Set(rules.flatMap(({ owners }) => owners))], rules };
   };
