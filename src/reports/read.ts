@@ -19,6 +19,7 @@ import { cut, decode, localName, MAX_CASES, MAX_COUNT, plural } from "./text.ts"
 import { isRobot, isSuite, readRobot } from "./robot.ts";
 import { readRspec } from "./rspec.ts";
 import { readTap } from "./tap.ts";
+import { isPlainTap, isTap } from "./tap_source.ts";
 import { readTeamcity } from "./teamcity.ts";
 import { readTrx } from "./trx.ts";
 import { unpack } from "./unpack.ts";
@@ -44,9 +45,6 @@ type Reader = {
   /** One report from one file, or from all files of the format where each holds only one result. */
   read: ((source: Source) => Report) | { together: (sources: Source[]) => Report };
 };
-
-/** What the tests print may come first, as comments. */
-const TAP = /^(?:[ \t]*#.*\n|[ \t\r]*\n){0,1000}[ \t]*(?:TAP version 1\d|1\.\.\d+|(?:not )?ok\b|Bail out!)/;
 
 /** Every format, in the order in which they are tried. A new one is a file beside this one and its `read` here. */
 const READERS: Reader[] = [
@@ -108,14 +106,14 @@ const READERS: Reader[] = [
     // To TAP they are comments, and to them it is output: what comes first is meant.
     recognise: ({ root, text }) => {
       const first = root === null ? /^[^"\n]{0,100}##teamcity\[test[A-Z]/m.exec(text) : null;
-      return first !== null && !TAP.test(text.slice(0, first.index));
+      return first !== null && !isPlainTap(text.slice(0, first.index));
     },
     read: ({ text }) => readTeamcity(text),
   },
   {
     name: "tap",
     title: "TAP",
-    recognise: ({ text }) => TAP.test(text),
+    recognise: ({ text, root, json }) => isPlainTap(text) || (root === null && json === undefined && isTap(text)),
     read: ({ text }) => readTap(text),
   },
   {
