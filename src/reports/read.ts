@@ -57,7 +57,8 @@ const READERS: Reader[] = [
   {
     name: "playwright",
     title: "Playwright JSON",
-    recognise: ({ json }) => hasFields(json, "config", "suites", "stats", "errors"),
+    // Before version 1.38 it had no stats.
+    recognise: ({ json }) => hasFields(json, "config", "suites", "errors"),
     read: (source) => readPlaywright(needJson(source)),
   },
   {

@@ -26,7 +26,9 @@ export const isTap = (text: string): boolean => isPlainTap(text) || isProve(text
 
 /** prove announces its files and prints the tests of each below, unless all are skipped. */
 const isProve = (text: string): boolean =>
-  (POINT.test(text) || RESULT.test(text)) && linesOf(text).some((line) => HEADER.test(trimEnd(line)));
+  text.includes(" ..") &&
+  (POINT.test(text) || RESULT.test(text)) &&
+  linesOf(text).some((line) => HEADER.test(trimEnd(line)));
 
 const trimEnd = (line: string): string => (line.endsWith("\r") ? line.slice(0, -1) : line);
 
