@@ -1,6 +1,6 @@
 /** NUnit's XML, of version 3 (`test-run`) and of version 2 (`test-results`). */
 
-import { hiddenFailures, toFault, child, elementsOf, textBelow, toCase } from "./fields.ts";
+import { hiddenFailures, refuseForeign, toFault, child, elementsOf, textBelow, toCase } from "./fields.ts";
 import { type ReportedCase, type CaseStatus, type FailureKind, type Report } from "./report.ts";
 import {
   createCutter,
@@ -38,6 +38,7 @@ export function readNunit(root: Node): Report {
     for (const inner of elementsOf(node).toReversed())
       if (PLACES.has(localName(inner.name))) open.push({ ...inside, node: inner });
   }
+  if (cases.length === 0) refuseForeign(root, SECTIONS);
   const suites = elementsOf(root).filter(({ name }) => localName(name) === "test-suite");
   const ended = Date.parse((root.attributes["end-time"] ?? "").replace(/^(\S+) (\S+?)(Z?)$/, "$1T$2$3"));
   return {
@@ -54,6 +55,11 @@ export function readNunit(root: Node): Report {
   };
 }
 
+/** The elements of the root. */
+const SECTIONS = new Set([
+  ...["command-line", "filter", "environment", "settings", "properties", "culture-info", "test-suite", "test-case"],
+  ...["attachments", "output", "categories"],
+]);
 const PLACES = new Set(["test-suite", "test-case", "results"]);
 
 const timeOf = ({ attributes }: Node): number | null => msFromSeconds(attributes["duration"] ?? attributes["time"]);

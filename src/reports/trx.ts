@@ -1,6 +1,6 @@
 /** TRX, the results of Visual Studio and `dotnet test --logger trx`. */
 
-import { child, elementsOf, FAULT, textBelow, toCase, toFault } from "./fields.ts";
+import { child, elementsOf, FAULT, refuseForeign, textBelow, toCase, toFault } from "./fields.ts";
 import { type ReportedCase, type CaseStatus, type FailureKind, type Report } from "./report.ts";
 import {
   createCutter,
@@ -35,6 +35,7 @@ export function readTrx(root: Node): Report {
     // The rows of a data-driven test are inside it, and are tests as well.
     for (const inner of elementsOf(node).toReversed()) if (!LEAVES.has(localName(inner.name))) open.push(inner);
   }
+  if (cases.length === 0) refuseForeign(root, SECTIONS);
   const times = parts.find(({ name }) => localName(name) === "Times")?.attributes ?? {};
   const [began, ended] = [Date.parse(times["start"] ?? ""), Date.parse(times["finish"] ?? "")];
   const summary = parts.find(({ name }) => localName(name) === "ResultSummary");
@@ -51,6 +52,11 @@ export function readTrx(root: Node): Report {
   };
 }
 
+/** The elements of the root. */
+const SECTIONS = new Set([
+  ...["TestRunConfiguration", "TestSettings", "TestSettingsReference", "Times", "Results", "TestDefinitions"],
+  ...["TestEntries", "TestLists", "ResultSummary", "Build"],
+]);
 const LEAVES = new Set(["Output", "ResultFiles", "CollectorDataEntries"]);
 
 function toDefinitions(parts: Node[]): Map<string, Definition> {

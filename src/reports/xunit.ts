@@ -1,6 +1,6 @@
 /** The XML of xUnit.net, versions 2 and 3: https://xunit.net/docs/format-xml-v2 */
 
-import { hiddenFailures, named, textBelow, toCase } from "./fields.ts";
+import { hiddenFailures, named, refuseForeign, textBelow, toCase } from "./fields.ts";
 import { type ReportedCase, type CaseStatus, type Report } from "./report.ts";
 import {
   createCutter,
@@ -30,6 +30,7 @@ export function readXunit(root: Node): Report {
       cases.push(readTest(test, cutter, unknown));
     }
   }
+  if (cases.length === 0) for (const one of new Set([root, ...assemblies])) refuseForeign(one, SECTIONS);
   const failed = sum(assemblies, "failed");
   const totals = disagreement({ tests: sum(assemblies, "total"), failed }, cases);
   const faults = assemblies.flatMap((assembly) => readFaults(assembly, cutter));
@@ -48,6 +49,9 @@ export function readXunit(root: Node): Report {
     warnings: [...totals, ...unknown.warnings(), ...cutter.warnings()],
   };
 }
+
+/** The elements of a root and of an assembly. */
+const SECTIONS = new Set(["assembly", "collection", "class", "errors", "environment", "traits"]);
 
 function sum(assemblies: Node[], name: string): number | null {
   const numbers = assemblies.map(({ attributes }) => Number(attributes[name] ?? Number.NaN));
