@@ -36,7 +36,7 @@ async function main(): Promise<void> {
       await announce(config, database, log, publicUrl);
       log.info("Assay is ready", { url: publicUrl });
       await ("failed" in server ? Promise.race([stopping, server.failed]) : stopping);
-      log.info("Stopping: running requests may end");
+      log.info("Stopping: waiting for running requests");
     } finally {
       await server.stop();
     }
@@ -61,7 +61,7 @@ async function announce({ databaseUrl }: Config, database: Database, log: Log, p
   const setup = setupToken === undefined ? undefined : setupUrl(publicUrl, setupToken);
   const first = databaseUrl === undefined ? await createFirstProject(database) : undefined;
   if (first) process.stdout.write(`${welcome(publicUrl, first, setup)}\n`);
-  else if (setup) log.info("There is no account yet: open this link to make the first one", { url: setup });
+  else if (setup) log.info("There is no account yet: open this link to create the first one", { url: setup });
   if (databaseUrl !== undefined && !(await selectAnyTeam(database.pool))) {
     log.info(
       "The database is empty: bun run assay admin create-team --name NAME, then create-project --team ID --name NAME, then generate-key --project ID",

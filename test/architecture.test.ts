@@ -16,6 +16,7 @@ const MAY_IMPORT: Record<string, string[]> = {
     "database",
     "http",
     "log",
+    "mcp",
     "operations",
     "request",
     "schema",
@@ -52,9 +53,10 @@ const MAY_IMPORT: Record<string, string[]> = {
     "store",
     "wording",
   ],
+  mcp: ["http", "input_schemas.json", "rules", "schema", "wording"],
   work: ["config", "database", "log", "operations", "schema", "secrets", "store"],
   operations: ["database", "reports", "rules", "schema", "secrets", "senders", "store", "wording"],
-  cli: ["config", "database", "log", "operations", "rules", "runner", "schema", "secrets", "store", "wording"],
+  cli: ["config", "database", "log", "mcp", "operations", "rules", "runner", "schema", "secrets", "store", "wording"],
   runner: ["log", "reports", "rules", "schema"],
   senders: ["http", "schema", "wording"],
   store: ["database", "rules", "schema"],
@@ -71,7 +73,21 @@ const MAY_IMPORT: Record<string, string[]> = {
 
 /** Files that their neighbours in the folder may import; elsewhere neighbours are strangers. */
 const SHARED: Record<string, string[]> = {
-  cli: ["annotations", "ci", "client", "machine", "output", "split_files", "split_request", "terminal", "usage"],
+  cli: [
+    "admin_options",
+    "admin_trust",
+    "annotations",
+    "ci",
+    "ci_key",
+    "client",
+    "machine",
+    "output",
+    "split_files",
+    "split_request",
+    "terminal",
+    "usage",
+    "why_lines",
+  ],
   http: [
     "address",
     "descriptors",
@@ -83,7 +99,17 @@ const SHARED: Record<string, string[]> = {
     "shared_rate_limit",
     "target",
   ],
-  database: ["binaries", "compose", "connect", "database_url", "home", "locks", "moment", "silence", "watched_pool"],
+  database: [
+    "binaries",
+    "compose",
+    "connect",
+    "database_url",
+    "home",
+    "locks",
+    "time_bounds",
+    "silence",
+    "watched_pool",
+  ],
   rules: [
     "ansi",
     "blame",
@@ -92,6 +118,7 @@ const SHARED: Record<string, string[]> = {
     "commit",
     "digest_table",
     "drawn_name",
+    "execution",
     "fingerprint",
     "identity",
     "outside",
@@ -146,7 +173,7 @@ const SHARED: Record<string, string[]> = {
   workers: ["channel", "supervisor"],
 };
 /** Folders in which one step leads to the next. */
-const STEPS = ["operations", "request", "runner", "server", "web"];
+const STEPS = ["mcp", "operations", "request", "runner", "server", "web"];
 /** Files that put their neighbours together. */
 const GATHERERS = [
   "cli/assay",
@@ -280,6 +307,7 @@ test("only the entry points read the environment, and the built-in PostgreSQL it
     "cli/runner.ts",
     "cli/split.ts",
     "cli/upload.ts",
+    "cli/why.ts",
     "database/postgres/home.ts",
     "workers/worker.ts",
   ];

@@ -80,7 +80,9 @@ const OPENED: Record<string, string[]> = {
   ],
   triage: [
     ...["test-cases", "test-cases/:testCaseId", "bug-reports/:bugReportId"].map((what) => `PATCH ${P}/${what}`),
-    ...["bug-reports", "bug-reports/:bugReportId/merge"].map((what) => `POST ${P}/${what}`),
+    ...["bug-reports", "bug-reports/:bugReportId/merge", "executions/:executionId/rerun"].map(
+      (what) => `POST ${P}/${what}`,
+    ),
   ],
   runner: [
     ...["test-runs", "leases", "leases/:leaseId/fail"].map((what) => `POST ${P}/${what}`),

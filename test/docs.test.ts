@@ -49,6 +49,8 @@ const NOT_RUN: Record<string, string> = {
   "bun run ok": "runs the tests, of which this is one",
   "bun build --compile --outfile /usr/local/bin/assay": "installs a service of systemd as root",
   "bun build --compile --outfile assay": "compiles for a minute",
+  "claude mcp add": "needs Claude Code; test/mcp/clients.test.ts connects the official clients",
+  "gemini mcp add": "needs Gemini CLI; test/mcp/clients.test.ts connects the official clients",
   "npx jest": "needs Jest from the network; test/cli/split.test.ts runs its commands",
   "--timings bun": "needs a later version of Bun than the tests",
   "npx playwright test": "needs Playwright from the network; test/cli/split.test.ts runs its commands",
@@ -127,6 +129,7 @@ const fillIn = (text: string, reader: Reader): string =>
       "revoke-key --id ID",
       `revoke-key --id $(assay admin list-keys --team ${acme.team} | awk '$2 == "team" { print $1; exit }')`,
     )
+    .replaceAll("delete-project --id ID --confirm NAME", `delete-project --id ${reader.projectKey} --confirm other`)
     .replaceAll("--name NAME", `--name docs-${Bun.randomUUIDv7()}`)
     .replaceAll("--email EMAIL", `--email ${reader.user}`);
 

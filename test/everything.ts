@@ -3,9 +3,12 @@
 import { PAGES } from "../src/web/site/pages.ts";
 import { invite } from "../src/operations/people/members.ts";
 import { createShare } from "../src/operations/people/shares.ts";
+import { addTrustRule } from "../src/operations/people/trust_rules.ts";
 import { startSession } from "../src/operations/people/accounts.ts";
 import { createLog } from "../src/log.ts";
 import type { Role } from "../src/schema/accounts.ts";
+import { COMMAND_LINE } from "../src/schema/audit.ts";
+import { DEFAULT_ISSUERS } from "../src/schema/trust_rules.ts";
 import { createSeal } from "../src/secrets/seal.ts";
 import { insertAccount, insertMembership } from "../src/store/accounts.ts";
 import { createDeliverer } from "../src/work/deliver.ts";
@@ -279,6 +282,17 @@ export async function createEverything(
   const badge = await createShare(database, owner, place, { kind: "badge", branch: null, shows: "status" });
   const invitation = await invite(database, owner, team, { role: "member", email: undefined });
   const namedKey = await call(`POST /projects/${project}/keys`, { name: naming("nightly e2e"), scope: "upload" });
+  const trustRuleId = await database.begin((sql) =>
+    addTrustRule(
+      sql,
+      project,
+      {
+        ...{ kind: "github", issuer: DEFAULT_ISSUERS.github, repositoryId: "700100", ownerId: "4711" },
+        ...{ repository: naming("acme/shop"), events: ["push"], refs: ["refs/heads/main"] },
+      },
+      COMMAND_LINE,
+    ),
+  );
   const [teamKeyRow] = await database.pool<{ id: string }[]>`
     select id from api_key where team_id = ${team} and revoked_at is null limit 1`;
 
@@ -301,6 +315,7 @@ export async function createEverything(
     sessionId: owner.sessionId,
     keyId: teamKeyRow!.id,
     namedKeyId: namedKey.id,
+    trustRuleId,
     shareId: share.share.id,
   };
   const tokens: Record<string, string> = {

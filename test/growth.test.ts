@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { selectCountedOnCommits } from "../src/store/case_health.ts";
 import { connect, type Fragment, type Sql } from "../src/database/connect.ts";
-import { firstIdAt } from "../src/database/moment.ts";
+import { firstIdAt } from "../src/database/time_bounds.ts";
 import { selectBranchBuilds, selectLastBuild, selectNewFailures } from "../src/store/overview.ts";
 import { selectBranchState } from "../src/store/state.ts";
 import { analyzeOutgrown } from "../src/work/analyze.ts";

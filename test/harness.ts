@@ -78,6 +78,8 @@ export type TestServerOptions = {
   signIn?: (publicUrl: string) => AppOptions["signIn"];
   clock?: () => Date;
   metricsToken?: string;
+  /** Default: the address that it listens on. */
+  publicUrl?: string;
   /** Gets every log line, from "debug" on. */
   log?: (line: string) => void;
 };

@@ -165,7 +165,7 @@ test.if(isLinux)("SIGTERM, twice, lets running uploads end in every worker", asy
   }
   const stopped = server.stop("SIGTERM");
   server.child.kill("SIGTERM");
-  await until(() => server.output().includes("Stopping: running requests may end"));
+  await until(() => server.output().includes("Stopping: waiting for running requests"));
   for (const { finish } of uploads) finish();
   const answers = await Promise.all(uploads.map(({ answered }) => answered));
   for (const answer of answers) expect(answer).toStartWith("HTTP/1.1 201");

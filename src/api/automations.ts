@@ -28,7 +28,7 @@ export const automations: Route[] = [
     "GET /teams/:teamId/automations",
     {
       summary: "List automations, newest first",
-      description: "With their last run, and when a schedule runs next.",
+      description: "Each with its last run and the next run of its schedule.",
       query: automationFilter,
       answer: automationPage,
     },
@@ -45,8 +45,9 @@ export const automations: Route[] = [
       summary: "Create an automation",
       record: "automation.created",
       description:
-        "What cannot work is a 400 that names all of it: a condition that the event never meets, an action that " +
-        "makes no sense of it, an integration that cannot do it. Try it with dryRun before relying on it.",
+        "An automation that cannot work is answered 400 with all reasons: a condition that the event never meets, an " +
+        "action that the event does not support, an integration that cannot do it. Test it with dryRun before you rely " +
+        "on it.",
       example: {
         body: {
           name: "main is red",
@@ -67,7 +68,7 @@ export const automations: Route[] = [
     "GET /teams/:teamId/automations/:automationId",
     {
       summary: "One automation",
-      description: "What it does and when, its last run, and when it runs next.",
+      description: "Its trigger, conditions and actions, its last run, and its next run.",
       answer: automation,
     },
     async ({ fast, params }) => await findAutomation(fast, params),
@@ -77,7 +78,7 @@ export const automations: Route[] = [
     "PATCH /teams/:teamId/automations/:automationId",
     {
       summary: "Change an automation",
-      description: "Changes what is given and leaves the rest. A schedule that stays the same keeps its next run.",
+      description: "Changes the given fields and keeps the others. An unchanged schedule keeps its next run.",
       record: "automation.changed",
       example: { body: { enabled: false } },
       body: automationPatch,
@@ -91,7 +92,7 @@ export const automations: Route[] = [
     "DELETE /teams/:teamId/automations/:automationId",
     {
       summary: "Delete an automation with its runs",
-      description: "What it has begun goes on: messages on their way, executions, bug reports.",
+      description: "Queued messages, executions and bug reports that it started are not affected.",
       record: "automation.deleted",
       answer: null,
     },
@@ -104,10 +105,10 @@ export const automations: Route[] = [
   route(
     "POST /teams/:teamId/automations/:automationId/run",
     {
-      summary: "Run it now, for the last event of its kind; or only say what would happen and why",
+      summary: "Run an automation now for the last event of its type, or test it with dryRun",
       description:
-        "For the last event of its kind within 7 days, whether that met the conditions or not: the answer says. With " +
-        "dryRun nothing is done, and nothing is kept; without any such event only a dry run is possible.",
+        "Uses the last event of its type within 7 days; the answer says whether it met the conditions. With dryRun " +
+        "nothing is done or stored. Without such an event only a dry run is possible.",
       example: { body: { dryRun: true } },
       body: runRequest,
       answer: automationRun,
@@ -122,10 +123,10 @@ export const automations: Route[] = [
   route(
     "GET /teams/:teamId/automations/:automationId/runs",
     {
-      summary: "What an automation did and why, newest first",
+      summary: "List the runs of an automation, newest first",
       description:
-        "One for each event that it looked at, and for each time of its schedule: what it did, or which condition " +
-        "did not hold.",
+        "One run for each processed event and each time of its schedule, with what it did, or the condition that did not " +
+        "hold.",
       example: { query: { status: "skipped" } },
       query: automationRunFilter,
       answer: automationRunPage,

@@ -27,8 +27,8 @@ export const bugReports: Route[] = [
   route(
     "GET /projects/:projectId/bug-reports",
     {
-      summary: "List bug reports, newest first or sorted, greatest first",
-      description: "All that were not merged into another, or those that match every filter that is given.",
+      summary: "List bug reports, newest first or sorted",
+      description: "Bug reports that were not merged into another and match all given filters.",
       example: { query: { status: "open,in_progress", sort: "occurrences" } },
       query: bugReportFilter,
       answer: bugReportPage,
@@ -50,8 +50,9 @@ export const bugReports: Route[] = [
     {
       scope: "triage",
       record: "bug.created",
-      summary: "Open a bug report by hand",
-      description: "For what no test has found, or before it fails again: the next failures of its test cases join it.",
+      summary: "Create a bug report",
+      description:
+        "For a bug that no test has found, or before it fails again: the next failures of its test cases join it.",
       example: { body: { title: "The cart forgets items", severity: "critical" } },
       body: newBugReport,
       answer: bugReportDetail,
@@ -67,10 +68,10 @@ export const bugReports: Route[] = [
   route(
     "GET /projects/:projectId/bug-reports/:bugReportId",
     {
-      summary: "One bug report, why its failures were grouped, and its history",
+      summary: "Get a bug report with its grouping and history",
       description:
-        "With grouping, which says what its failures have in common, and with the changes of its status. One that " +
-        "was merged says into which.",
+        "grouping says what its failures have in common, and the history lists the changes of its status. A merged bug " +
+        "report names the one that it was merged into.",
       answer: bugReportDetail,
     },
     async (context) => await find(context.sql, context),
@@ -83,8 +84,8 @@ export const bugReports: Route[] = [
       record: "bug.changed",
       summary: "Change a bug report",
       description:
-        "Changes what is given and leaves the rest. A resolved one is reopened by itself where it occurs again, not " +
-        "by an execution that is older than that; an ignored one counts and stays silent.",
+        "Changes the given fields and keeps the others. A resolved bug report is reopened automatically if it occurs " +
+        "again in a newer execution. An ignored bug report counts occurrences without notifications.",
       example: { body: { status: "in_progress", assignee: "ada" } },
       body: bugReportPatch,
       answer: bugReportDetail,
@@ -99,8 +100,8 @@ export const bugReports: Route[] = [
   route(
     "GET /projects/:projectId/bug-reports/:bugReportId/occurrences",
     {
-      summary: "Where a bug occurred, newest run first",
-      description: "Each failed test case in each run that is of this bug, as long as the results are kept.",
+      summary: "List the occurrences of a bug, newest run first",
+      description: "Each failed test case of this bug in each run, as long as the results are kept.",
       query: bugOccurrenceFilter,
       answer: bugOccurrencePage,
     },
@@ -123,10 +124,10 @@ export const bugReports: Route[] = [
     {
       scope: "triage",
       record: "bug.merged",
-      summary: "Merge a bug report into another, which gets its fingerprints and occurrences",
+      summary: "Merge a bug report into another",
       description:
-        "Future failures of its kind follow into the other one. It is resolved, and says where it went; that cannot " +
-        "be undone. The answer is the other one.",
+        "The other bug report receives its fingerprints, occurrences and future failures, and is the answer. This one is " +
+        "resolved and names the other one. A merge cannot be undone.",
       example: { body: { into: "0199b2c4-a7f1-7d20-b3c4-1e9f8a7b6c5d" } },
       body: mergeRequest,
       answer: bugReportDetail,

@@ -49,7 +49,7 @@ export const environments: Route[] = [
     {
       summary: "Create an environment",
       record: "environment.created",
-      description: "One slug names one environment of the team; one that is taken is a 400.",
+      description: "The slug is unique in the team; a slug that exists already is answered 400.",
       example: { body: { slug: "staging", baseUrl: "https://staging.shop.example" } },
       body: newEnvironment,
       answer: environment,
@@ -62,7 +62,7 @@ export const environments: Route[] = [
     "GET /teams/:teamId/environments/:environmentId",
     {
       summary: "One environment",
-      description: "What it is called, and how many variables it has.",
+      description: "Its names, address and number of variables.",
       answer: environment,
     },
     async ({ fast, params }) => (await selectEnvironment(fast, params.teamId, params.environmentId)) ?? absent(),
@@ -72,7 +72,7 @@ export const environments: Route[] = [
     "PATCH /teams/:teamId/environments/:environmentId",
     {
       summary: "Change an environment",
-      description: "Changes what is given and leaves the rest; a slug that is taken is a 400.",
+      description: "Changes the given fields and keeps the others; a slug that exists already is answered 400.",
       record: "environment.changed",
       example: { body: { description: "Reset every night" } },
       body: environmentPatch,
@@ -86,7 +86,8 @@ export const environments: Route[] = [
     {
       summary: "Delete an environment with its variables",
       description:
-        "Its variables are gone for good, and executions of mode run that name it are refused. Those that there are keep its name.",
+        "Its variables are deleted permanently, and new executions of mode run that name it are refused. Existing " +
+        "executions keep its name.",
       record: "environment.deleted",
       answer: null,
     },
@@ -99,8 +100,8 @@ export const environments: Route[] = [
   route(
     "GET /teams/:teamId/environments/:environmentId/variables",
     {
-      summary: "List variables, by name; secret ones without their values",
-      description: "The values of secret ones are null, for ever and for everybody.",
+      summary: "List variables by name, without the values of secret ones",
+      description: "The values of secret variables are always null.",
       query: variableFilter,
       answer: variablePage,
     },
@@ -120,11 +121,12 @@ export const environments: Route[] = [
   route(
     "PUT /teams/:teamId/environments/:environmentId/variables",
     {
-      summary: "Replace all variables: a JSON object, or the text of a .env file whose values are all secret",
+      summary: "Replace all variables",
       record: "variables.replaced",
       description:
-        "All at once, or none: variables that are not named are deleted. At most 1,000. Of a .env file comments, " +
-        "export and quotes are understood, nothing is expanded, and the last of several of one name wins.",
+        "The body is a JSON object, or the text of a .env file, whose values are all secret. Either all variables are " +
+        "replaced or none; variables that are not named are deleted. At most 1,000 variables. In a .env file comments, " +
+        "export and quotes are supported, nothing is expanded, and the last value of a name counts.",
       body: "text",
       isSecret: true,
       answer: replacedVariables,
@@ -141,7 +143,9 @@ export const environments: Route[] = [
     {
       summary: "Set a variable",
       record: "variable.changed",
-      description: "Sealed before it is stored. 201 where it is new. A secret one can be replaced, and never be read.",
+      description:
+        "The value is encrypted before it is stored. Answered 201 if the variable is new. A secret variable can be " +
+        "replaced but never read.",
       example: { body: { value: "https://staging.shop.example", secret: false } },
       body: newVariable,
       isSecret: true,
@@ -159,7 +163,7 @@ export const environments: Route[] = [
     "DELETE /teams/:teamId/environments/:environmentId/variables/:variableName",
     {
       summary: "Delete a variable",
-      description: "Leases that were handed out before keep its value.",
+      description: "Leases that were handed out before keep the value.",
       record: "variable.deleted",
       answer: null,
     },

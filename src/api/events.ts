@@ -4,7 +4,7 @@ import { type ServerSentEvent, type StreamControl, toEventText, toKeepAlive } fr
 import { absent, fail } from "../http/problem.ts";
 import { noContent, StreamReply } from "../request/reply.ts";
 import { type Context, route, type Route } from "../request/route.ts";
-import { compare, readPosition, writePosition } from "../rules/position.ts";
+import { compare, readPosition, writePosition } from "../rules/stream_position.ts";
 import { eventsQuery, type LiveState, type News, type Position } from "../schema/live.ts";
 import { executionUrl } from "../schema/urls.ts";
 import { isUnavailable } from "../database/connect.ts";
@@ -151,7 +151,7 @@ async function* follow(following: Following, control: StreamControl): AsyncGener
           }
         } catch (error) {
           if (!isUnavailable(error)) throw error;
-          services.log.warn("Cannot read on for a stream of events", { error });
+          services.log.warn("Cannot continue an event stream", { error });
         }
         if (!signal.aborted && over !== undefined && position.xact >= over) {
           const [state] = states;
@@ -164,7 +164,7 @@ async function* follow(following: Following, control: StreamControl): AsyncGener
     }
     if (signal.reason !== "gone") yield farewell(signal.reason);
   } catch (error) {
-    services.log.error("A stream of events failed", { error });
+    services.log.error("An event stream failed", { error });
     yield farewell("failed");
   } finally {
     signal.removeEventListener("abort", watch.end);
@@ -176,18 +176,18 @@ export const events: Route[] = [
   route(
     "GET /projects/:projectId/events",
     {
-      summary: "What happens, live, as Server-Sent Events",
+      summary: "Stream events as Server-Sent Events",
       description:
-        "Ends by itself with the execution where one is named. Who is cut off comes back with Last-Event-ID and " +
-        "misses nothing: events are kept for 7 days, and what is gone is told as a gap. A key may follow a few streams at once, " +
-        "one more is a 429. A key that is revoked ends them.",
+        "The stream of an execution ends with the execution. After a lost connection, reconnect with Last-Event-ID to " +
+        "miss nothing: events are kept for 7 days, and missing ones are reported as a gap. The number of streams per key " +
+        "is limited; one more is answered 429. Revoking the key ends its streams.",
       query: eventsQuery,
       answer: null,
       stream:
-        "A stream of events, each with a name and JSON. Told once, with an id to resume after: what automations know " +
+        "A stream of events, each with a name and JSON. Sent once, with an id to resume after: the events of automations " +
         '("execution.completed", "test_run.completed", "bug_report.opened" and so on) and, with execution_id, "log" ' +
         '{ executionId, taskSlug, shard, leaseId, offset, text }. The present state, without ids: "execution" (with its ' +
-        'tasks the first time) and "task". "gap": something is not told any more. "end" { reason: ended, deleted, ' +
+        'tasks the first time) and "task". "gap": events are missing. "end" { reason: ended, deleted, ' +
         "revoked, stopping or failed }: the last one",
       otherStatus: 204,
     },
@@ -198,7 +198,7 @@ export const events: Route[] = [
       const found = lastEventId === null || lastEventId === "" ? undefined : readPosition(lastEventId);
       if (executionId !== undefined && !(await selectExecutionExists(fast, projectId, executionId))) absent();
       if (lastEventId && !found)
-        fail("VALIDATION_ERROR", `Cannot read the header "Last-Event-ID": expected an id that this stream has given`);
+        fail("VALIDATION_ERROR", `Cannot read the header "Last-Event-ID": expected an id that this stream has sent`);
       // Clients that come back by themselves would do so for ever.
       if (found?.isEnd && executionId !== undefined) return noContent();
       const owner = { key: caller.id, project: projectId };

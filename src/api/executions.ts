@@ -16,7 +16,7 @@ import {
   removeExecution,
   requireNoOption,
 } from "../operations/executions/executions.ts";
-import { type CauseFailures as FoundCause, readCauses } from "../operations/executions/failures.ts";
+import { type CauseFailures as FoundCause, readCauses, readHeadline } from "../operations/executions/failures.ts";
 import { isBlame, toCounts, toLists, WORD_OF } from "../rules/blame.ts";
 import { sealVariables } from "../operations/executions/leases.ts";
 import { executionVerdict, hasEnded } from "../rules/execution.ts";
@@ -172,7 +172,7 @@ function requireRunnable({
   if (mode === "run") {
     requireNoOption(origin);
     if (tasks.length === 0)
-      fail("VALIDATION_ERROR", `Cannot read "tasks": an execution of mode "run" runs at least one`);
+      fail("VALIDATION_ERROR", `Cannot read "tasks": an execution of mode "run" needs at least one task`);
     return;
   }
   const given = {
@@ -186,7 +186,7 @@ function requireRunnable({
   };
   const names = Object.entries(given).flatMap(([name, isGiven]) => (isGiven ? [`"${name}"`] : []));
   if (names.length > 0)
-    fail("VALIDATION_ERROR", `Cannot read ${names.join(" and ")}: that is for executions of mode "run"`);
+    fail("VALIDATION_ERROR", `Cannot read ${names.join(" and ")}: only executions of mode "run" have this`);
 }
 
 export const executions: Route[] = [
@@ -196,9 +196,9 @@ export const executions: Route[] = [
       scope: "upload",
       summary: "Create an execution, or get the one with this key",
       description:
-        "For saying beforehand which tasks are to report: it then ends by itself when all have, and one that stays " +
-        "silent makes it timed_out. In mode run the tasks wait for runners of your own; with dispatch an engine is " +
-        "asked to run them. Who only uploads reports need not create one: execution_key does.",
+        "Declares the expected tasks. The execution ends when all of them have reported; a task that never reports makes " +
+        "it timed_out. In mode run, your runners execute the tasks; with dispatch, a CI system does. To upload reports " +
+        "only, you need not create an execution: execution_key does.",
       example: {
         body: {
           key: "4712",
@@ -228,7 +228,7 @@ export const executions: Route[] = [
         ...origin
       } = body;
       if (caller.scope === "upload" && (mode === "run" || dispatch))
-        fail("UNAUTHORIZED", `A key of scope "upload" cannot have tasks run: use one of scope "run"`);
+        fail("UNAUTHORIZED", `A key of scope "upload" cannot start tasks: use a key of scope "run"`);
       requireRunnable(body);
       const now = new Date();
       const dispatching = { teamId: caller.teamId, seal: services.seal, publicUrl, now };
@@ -253,7 +253,7 @@ export const executions: Route[] = [
         } else if (execution.mode !== mode)
           fail("VALIDATION_ERROR", `Cannot read "mode": the execution with this key is of mode "${execution.mode}"`);
         else if (mode === "run" && execution.environment === null && origin.environment != null)
-          fail("VALIDATION_ERROR", `Cannot read "environment": the execution with this key began without one`);
+          fail("VALIDATION_ERROR", `Cannot read "environment": the execution with this key has none`);
         // What was not known of the build is known from now on, as with a report.
         if (!isNew) {
           const { id, status } = execution;
@@ -269,7 +269,7 @@ export const executions: Route[] = [
     "GET /projects/:projectId/executions",
     {
       summary: "List executions, newest first",
-      description: "All of them, or those that match every filter that is given.",
+      description: "All executions, or those that match all given filters.",
       example: { query: { branch: "main", limit: "5" } },
       query: executionFilter,
       answer: executionPage,
@@ -289,11 +289,11 @@ export const executions: Route[] = [
   route(
     "GET /projects/:projectId/executions/:executionId",
     {
-      summary: "One execution; with wait, as soon as it has ended",
+      summary: "Get an execution, optionally waiting for its end",
       description:
-        "With wait it is answered as soon as it has ended, and at the latest after so many seconds as it is then: " +
-        "ask again until status says that it has ended.",
-      text: "One line for people: the status, the counts, what has not reported, and its page",
+        "With wait, the answer is sent as soon as the execution has ended, or after this number of seconds with the " +
+        "current state. Repeat the request until status says that it has ended.",
+      text: "One line of text: the status, the counts, missing reports and the page in the dashboard",
       query: executionWait,
       answer: execution,
       deadlineSeconds: 60,
@@ -325,11 +325,12 @@ export const executions: Route[] = [
     "POST /projects/:projectId/executions/:executionId/complete",
     {
       scope: "upload",
-      summary: "Say that no further report will come",
+      summary: "Complete an execution",
       description:
-        "Ends it now, by the results that are in: a declared task that has not reported makes it timed_out. One that " +
-        "has ended already is answered as it is; a cancelled one is a 400.",
-      text: "One line for people: the status, the counts, what has not reported, and its page",
+        "Declares that no further report will arrive, and ends the execution with the present results; a declared task " +
+        "that has not reported makes it timed_out. An execution that has ended already is returned unchanged; a " +
+        "cancelled one is answered 400.",
+      text: "One line of text: the status, the counts, missing reports and the page in the dashboard",
       answer: execution,
     },
     async (context) => {
@@ -348,8 +349,8 @@ export const executions: Route[] = [
       scope: "run",
       summary: "Cancel an execution that has not ended",
       description:
-        "No automation hears of it. Runners that are at its tasks are told to end them; a report that comes later changes its " +
-        "figures, and it stays cancelled. One that has ended otherwise is a 400.",
+        "Cancelling triggers no automation. Runners end its tasks. A later report changes its figures, but it stays " +
+        "cancelled. An execution that has already ended is answered 400.",
       answer: execution,
     },
     async (context) => {
@@ -364,14 +365,14 @@ export const executions: Route[] = [
   route(
     "POST /projects/:projectId/executions/:executionId/rerun",
     {
-      scope: "run",
-      summary: "Ask for the tasks of an ended execution again: a new execution that waits for their reports",
+      scope: "rerun",
+      summary: "Rerun the tasks of an ended execution",
       description:
-        "Makes an execution like this one, linked by rerunOf, that waits for its tasks to report, or in mode run " +
-        "gives them to runners: with failedOnly only the tasks that are not green, and of these, for runners, only " +
-        "the test cases that failed. What was dispatched is dispatched again. A rerun is part of the build that it " +
-        "repeats: its results decide the build's repeatedStatus and the state of the branch, and one that nobody answers " +
-        "is cancelled. One that has not ended, or has nothing to repeat, is a 400.",
+        "Creates an execution like this one, linked by rerunOf, that waits for reports of its tasks, or in mode run " +
+        "hands them to runners. With failedOnly it repeats only tasks that did not pass; runners then run only the " +
+        "failed test cases. A dispatched execution is dispatched again. A rerun is part of the build that it repeats: " +
+        "its results determine repeatedStatus and the state of the branch. A rerun that nobody executes is cancelled. An " +
+        "execution that has not ended, or has nothing to repeat, is answered 400.",
       example: { body: { failedOnly: true } },
       body: rerunRequest,
       answer: execution,
@@ -392,18 +393,18 @@ export const executions: Route[] = [
   route(
     "GET /projects/:projectId/executions/:executionId/comparison",
     {
-      summary: "What has changed since the baseline: an execution, or the last one that ended on a branch",
+      summary: "Compare an execution with its baseline, another execution or a branch",
       description:
-        "Every failed test case is in exactly one of the first five lists, but for those of an outage, which blames " +
-        "nobody. It is compared with the baseline that was fixed when it began, so the answer does not move with " +
-        "time; baseline or branch compare with another.",
+        "Every failed test case is in exactly one of the lists of failures, except those of an outage, which are in " +
+        "none. The baseline was fixed when the execution began, so the answer does not change over time; baseline or " +
+        "branch select another execution to compare with.",
       query: comparisonQuery,
       answer: comparison,
     },
     async ({ sql, params, query }) => {
       const { projectId, executionId } = params;
       if (query.baseline !== undefined && query.branch !== undefined)
-        fail("VALIDATION_ERROR", `Cannot read "branch": "baseline" says already what to compare with`);
+        fail("VALIDATION_ERROR", `Cannot read "branch": "baseline" is given as well`);
       const mine = (await selectExecution(sql, projectId, executionId)) ?? absent();
       if (query.baseline !== undefined && !(await selectExecution(sql, projectId, query.baseline)))
         fail("VALIDATION_ERROR", `Cannot read "baseline": there is no execution "${query.baseline}" in this project`);
@@ -413,7 +414,7 @@ export const executions: Route[] = [
           : ((await selectBaseline(sql, projectId, executionId, query.branch)) ??
             fail(
               "VALIDATION_ERROR",
-              `Cannot read "branch": no execution of "${query.branch}" was over before this one`,
+              `Cannot read "branch": no execution of "${query.branch}" had ended before this one began`,
             ));
       const rows = await selectComparison(sql, projectId, executionId, asked);
       return { executionId, baselineId: asked === undefined ? mine.baselineId : asked, ...toComparison(rows) };
@@ -423,11 +424,11 @@ export const executions: Route[] = [
   route(
     "GET /projects/:projectId/executions/:executionId/failures",
     {
-      summary: "All failures of an execution, those of one cause together, new ones first",
+      summary: "List the failures of an execution by cause, new ones first",
       description:
-        "Why is it red? Failures that joined one bug report, or say the same, stand together, those of new failures " +
-        "first. All failures are grouped; a page lists up to 500 of them, at least one of each cause. The cases of each " +
-        "run have all of them.",
+        "Failures that belong to one bug report, or have the same message, form one cause; causes with new failures come " +
+        "first. All failures are counted; a page lists up to 500 of them, at least one of each cause. The test cases of " +
+        "each run list all of them.",
       query: executionFailuresQuery,
       answer: executionFailures,
     },
@@ -446,10 +447,14 @@ export const executions: Route[] = [
         countFailures(sql, projectId, executionId),
       ]);
       const shown = causes.flatMap(({ failures }) => failures).map((failure) => ({ ...failure, deep: true }));
-      const found = shown.length === 0 ? [] : await selectFailureEvidence(sql, projectId, executionId, shown);
+      const [found, headline] = await Promise.all([
+        shown.length === 0 ? [] : selectFailureEvidence(sql, projectId, executionId, shown),
+        readHeadline(sql, projectId, mine, counts),
+      ]);
       const evidence = new Map(found.map((row) => [keyOf(row), row]));
       return {
         executionId,
+        headline,
         baselineId: mine.baselineId,
         failed: sum(mine.tasks, "failed"),
         counts: toCounts(counts),
@@ -465,8 +470,8 @@ export const executions: Route[] = [
     {
       summary: "Delete an execution with all its results",
       description:
-        "It is gone with its runs, results and logs, at once and for good, whatever its status. What its results have " +
-        "made of the health of their test cases stays counted.",
+        "Deletes the execution with its runs, results and logs, immediately and permanently, in any status. The health " +
+        "of its test cases keeps its results.",
       record: "execution.deleted",
       answer: null,
     },

@@ -29,7 +29,7 @@ export const integrations: Route[] = [
     "GET /teams/:teamId/integrations",
     {
       summary: "List integrations, newest first",
-      description: "With what was last sent there; secrets are null.",
+      description: "Each with its last delivery; secrets are null.",
       example: { query: { kind: "webhook" } },
       query: integrationFilter,
       answer: integrationPage,
@@ -47,8 +47,8 @@ export const integrations: Route[] = [
       summary: "Create an integration",
       record: "integration.created",
       description:
-        "Each kind has a config of its own. Nothing is sent there until an automation says so. The secret of a " +
-        "webhook is made where it is left out, and shown in this answer alone; private addresses are refused unless " +
+        "Each kind has its own config. Nothing is sent until an automation uses the integration. If the secret of a " +
+        "webhook is omitted, it is generated and shown only in this answer. Private addresses are refused unless " +
         "OUTBOUND_ALLOW names them.",
       example: { body: { kind: "webhook", name: "Our own", config: { url: "https://hooks.example/assay" } } },
       body: newIntegration,
@@ -70,8 +70,8 @@ export const integrations: Route[] = [
     {
       summary: "One integration",
       description:
-        "Its config without its secrets, and what automations can ask of it. disabledReason says why Assay has " +
-        "switched it off.",
+        "Its config without secrets, and the actions that automations can use. disabledReason says why Assay disabled " +
+        "it.",
       answer: integration,
     },
     async ({ fast, params }) => toIntegration(await findIntegration(fast, params)),
@@ -83,8 +83,8 @@ export const integrations: Route[] = [
       summary: "Change an integration",
       record: "integration.changed",
       description:
-        "Changes what is given and leaves the rest, fields of config among them. Another server wants the secrets " +
-        "again, so that who may not read them cannot have them sent elsewhere.",
+        "Changes the given fields and keeps the others, including fields of config. If the server changes, the secrets " +
+        "must be sent again, so that someone who cannot read them cannot send them elsewhere.",
       example: { body: { name: "Team channel" } },
       body: integrationPatch,
       isSecret: true,
@@ -92,7 +92,7 @@ export const integrations: Route[] = [
     },
     async ({ params, body, transact, services }) => {
       const onBug = (error: unknown) =>
-        services.log.error("Cannot open the secrets of an integration", { ...params, error });
+        services.log.error("Cannot decrypt the secrets of an integration", { ...params, error });
       return await transact((sql) => changeIntegration(sql, { ...services, onBug }, params, body));
     },
   ),
@@ -101,7 +101,7 @@ export const integrations: Route[] = [
     "DELETE /teams/:teamId/integrations/:integrationId",
     {
       summary: "Delete an integration with its deliveries",
-      description: "What waits to be sent there is not sent any more. Automations that name it say so in their runs.",
+      description: "Waiting deliveries are not sent. The runs of automations that use it report this.",
       record: "integration.deleted",
       answer: null,
     },
@@ -114,9 +114,10 @@ export const integrations: Route[] = [
   route(
     "POST /teams/:teamId/integrations/:integrationId/test",
     {
-      summary: "Send a sample right now: a message, or an issue where the kind knows no messages. Tried once",
+      summary: "Send a test message, or create a test issue",
       description:
-        "A real message to the real place, or an issue; it says that it is a test. The answer says what came of it.",
+        "Sends a message marked as a test to the real destination, or creates an issue if the kind has no messages. It " +
+        "is tried once, and the answer has the result.",
       answer: delivery,
       deadlineSeconds: 60,
     },
@@ -131,10 +132,10 @@ export const integrations: Route[] = [
   route(
     "GET /teams/:teamId/integrations/:integrationId/deliveries",
     {
-      summary: "What was sent to an integration, newest first",
+      summary: "List deliveries, newest first",
       description:
-        "Each with its attempts, what the receiver answered, and when it is tried next. A delivery is tried for a " +
-        "day, at longer and longer intervals.",
+        "Each with its attempts, the answers of the receiver, and the time of the next attempt. A delivery is retried " +
+        "for a day, at increasing intervals.",
       example: { query: { status: "failed" } },
       query: deliveryFilter,
       answer: deliveryPage,
@@ -150,10 +151,10 @@ export const integrations: Route[] = [
   route(
     "POST /teams/:teamId/integrations/:integrationId/deliveries/:deliveryId/redeliver",
     {
-      summary: "Send it again, with the same webhook-id and all its tries",
+      summary: "Redeliver, with the same webhook-id",
       description:
-        "Also what was sent already. A receiver that has taken it knows it by its webhook-id. A disabled integration " +
-        "is a 400, and so is one for which 1,000 deliveries are waiting.",
+        "Works for sent deliveries as well; a receiver recognises a repeated delivery by its webhook-id. The delivery is " +
+        "retried like a new one. Answered 400 if the integration is disabled or has 1,000 waiting deliveries.",
       answer: delivery,
     },
     async ({ params, conclude }) => await conclude((sql) => redeliver(sql, params)),

@@ -15,10 +15,11 @@ export const keys: Route[] = [
   route(
     "POST /projects/:projectId/keys",
     {
-      summary: "Make a named key for the project, which may do what its scope says",
+      summary: "Create a named key with a scope",
       description:
-        "Beside the project's own key, which may do everything, and which this takes. Each key has its own rate limit. The key is " +
-        "shown in this answer alone, also when the request is repeated with its Idempotency-Key.",
+        "A named key exists in addition to the project's own key, which may do everything and is required for this " +
+        "request. Each key has its own rate limit. The key is shown only in this answer, not when the request is " +
+        "repeated with its Idempotency-Key.",
       example: { body: { name: "nightly e2e", scope: "upload" } },
       body: newNamedKey,
       answer: generatedNamedKey,
@@ -35,8 +36,8 @@ export const keys: Route[] = [
   route(
     "GET /projects/:projectId/keys",
     {
-      summary: "The named keys of the project that are live, newest first",
-      description: "Without the project's own key and without those of runners. The rest of a key is stored nowhere.",
+      summary: "List the active named keys, newest first",
+      description: "The project's own key and keys of runners are not included. Keys themselves are not stored.",
       query: namedKeyFilter,
       answer: namedKeyPage,
     },
@@ -50,8 +51,10 @@ export const keys: Route[] = [
   route(
     "DELETE /projects/:projectId/keys/:keyId",
     {
-      summary: "Revoke a named key, with the keys of the runners that were started with it",
-      description: "From the moment of the answer on no request with it takes effect.",
+      summary: "Revoke a named key",
+      description:
+        "The keys of runners that were started with it are revoked as well. After the answer, no request with these keys " +
+        "has any effect.",
       answer: null,
     },
     async ({ params: { projectId, keyId }, caller, transact }) => {

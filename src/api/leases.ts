@@ -17,7 +17,7 @@ import { jsonOnce, plainText } from "../request/reply.ts";
 import { toPage } from "../request/page.ts";
 import { route, type Route } from "../request/route.ts";
 import { joinLog } from "../rules/log_parts.ts";
-import { nextSeconds } from "../rules/pace.ts";
+import { pollIntervalSeconds } from "../rules/poll_interval.ts";
 import {
   leaseAnswer,
   leaseEnd,
@@ -55,11 +55,11 @@ export const leases: Route[] = [
     {
       scope: "run",
       isForRunners: true,
-      summary: "A runner's one call: what it has is kept, what it is to run is handed out; waits for news",
+      summary: "Synchronise a runner: extend its leases and get new tasks",
       description:
-        "Reports what the runner is at, and gets what it is to begin. Leases that are named in held last 90 seconds " +
-        "from now; one that is not named in time goes to another runner. The answer waits up to waitSeconds for a " +
-        "task, or for news of what is held. A task goes to one runner, whatever the number of servers.",
+        "The runner reports its leases and gets new ones. Leases in held are extended to 90 seconds from now; the task " +
+        "of a lease that is not reported in time goes to another runner. The answer waits up to waitSeconds for a task " +
+        "or a change of a held lease. A task goes to one runner, regardless of the number of servers.",
       example: { body: { runner: "build-3", labels: ["linux"], free: 1 } },
       body: leaseSync,
       answer: leaseAnswer,
@@ -79,8 +79,8 @@ export const leases: Route[] = [
             if (!isLeft) await transact((sql) => endUnopened(sql, projectId, lease));
             services.log.error(
               isLeft
-                ? "Cannot hand out a task: SECRET_KEY of this server is not the one of the database, restart it with that"
-                : "Cannot hand out a task: it was ended",
+                ? "Cannot hand out a task: the SECRET_KEY of this server is not that of the database; restart the server with the right key"
+                : "Cannot hand out a task: the task was ended",
               { projectId, executionId, taskSlug, leaseId: id, reason: message },
             );
           }
@@ -101,7 +101,7 @@ export const leases: Route[] = [
         let synced = await sync(body);
         const before = synced.isWatched;
         // Who looks at what it holds does not wait as long as the runner would.
-        const longest = before ? nextSeconds({ ...budget, ...synced }) : waitSeconds;
+        const longest = before ? pollIntervalSeconds({ ...budget, ...synced }) : waitSeconds;
         const until = performance.now() + Math.min(waitSeconds, longest) * 1000;
         const ids = held.map(({ id }) => id);
         let waited = false;
@@ -121,7 +121,7 @@ export const leases: Route[] = [
         const answer = {
           leases: [],
           held: synced.held,
-          nextSeconds: nextSeconds({ ...budget, ...synced, runners }),
+          nextSeconds: pollIntervalSeconds({ ...budget, ...synced, runners }),
         };
         // Variables are in it: it is not kept for who repeats the request.
         return jsonOnce(200, { ...answer, leases: synced.leases }, answer);
@@ -136,11 +136,12 @@ export const leases: Route[] = [
     {
       scope: "run",
       isForRunners: true,
-      summary: "Say that a task ended without a report: it counts as a failure, unless it was to be ended",
+      summary: "Report that a task ended without a test report",
       description:
-        "For a command that did not begin, was ended, or left no report. With a report, upload it with lease_id " +
+        "For a command that did not start, was ended, or wrote no report. It counts as a failure unless the server had " +
+        "requested the end. If there is a report, upload it with lease_id " +
         "instead.",
-      example: { body: { exitCode: 137, message: "The command left no report" } },
+      example: { body: { exitCode: 137, message: "The command wrote no report" } },
       body: leaseFailure,
       answer: leaseEnd,
     },
@@ -193,11 +194,11 @@ export const leases: Route[] = [
   route(
     "GET /projects/:projectId/executions/:executionId/test-runs/:taskSlug/log",
     {
-      summary: "What a task has printed, from a byte offset on; the last mebibyte is kept",
+      summary: "Read the log of a task from a byte offset",
       description:
-        "Of a task that a runner runs or has run, while it runs as well: ask again with nextOffset until ended is " +
-        "true. Secrets were masked before it left the runner.",
-      text: "What was printed, from the offset on, all of it at once",
+        "Works while the task runs: repeat the request with nextOffset until ended is true. The last mebibyte of a log " +
+        "is kept. The runner has masked secrets.",
+      text: "The whole output from the offset on",
       query: logQuery,
       answer: leaseLog,
     },
@@ -221,8 +222,10 @@ export const leases: Route[] = [
   route(
     "GET /projects/:projectId/executions/:executionId/test-runs/:taskSlug/leases",
     {
-      summary: "Every time that a task, or a shard of it, was handed to a runner, oldest first",
-      description: "For seeing why a task ran twice: who had it, how that ended, and whose log to read with lease_id.",
+      summary: "List the leases of a task, oldest first",
+      description:
+        "Each assignment of the task, or of one of its shards, to a runner: the runner, how it ended, and the lease_id " +
+        "of its log. This shows why a task ran twice.",
       query: runnerFilter,
       answer: runLeasePage,
     },

@@ -14,10 +14,10 @@ export const onboardings: Route[] = [
   route(
     "GET /projects/:projectId/onboarding",
     {
-      summary: "How far the project has come, and snippets for its CI",
+      summary: "Get the onboarding steps and snippets for CI",
       description:
-        "A step is done when it has really happened. The snippets name this server and this project, and take the " +
-        "key from ASSAY_KEY.",
+        "A step is done when it has happened, regardless of clicks. The snippets contain the address of this server and " +
+        "the id of the project, and read the key from ASSAY_KEY.",
       answer: onboarding,
     },
     async ({ sql, params, publicUrl }) => await findOnboarding(sql, params.projectId, publicUrl),
@@ -27,7 +27,7 @@ export const onboardings: Route[] = [
     "PATCH /projects/:projectId/onboarding",
     {
       summary: "Skip steps, or dismiss the onboarding",
-      description: "Steps that are done stay done, whether they are skipped or not.",
+      description: "Completed steps stay completed, even if they are skipped.",
       example: { body: { skip: ["environment"] } },
       body: onboardingPatch,
       answer: onboarding,
@@ -42,10 +42,10 @@ export const onboardings: Route[] = [
   route(
     "POST /projects/:projectId/onboarding/sample-data",
     {
-      summary: "Add two weeks of sample data; once",
+      summary: "Add two weeks of sample data",
       description:
-        "For looking around: executions, failures, flaky tests and bugs that are marked as samples everywhere, tell " +
-        "nobody and are in no sum. Where they are there already nothing is added.",
+        "Adds executions, failures, flaky tests and bugs that are marked as samples, send no notifications and are not " +
+        "included in sums. If sample data exists already, nothing is added.",
       answer: sampleData,
       status: 201,
       otherStatus: 200,
@@ -61,8 +61,8 @@ export const onboardings: Route[] = [
   route(
     "DELETE /projects/:projectId/onboarding/sample-data",
     {
-      summary: "Remove the sample data without a trace",
-      description: "Every trace of it. Where there is none, that is fine.",
+      summary: "Remove the sample data",
+      description: "Removes all sample data. Succeeds if there is none.",
       answer: null,
     },
     async ({ params: { projectId }, transact }) => {

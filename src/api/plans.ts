@@ -44,11 +44,11 @@ export const plans: Route[] = [
     "GET /projects/:projectId/executions/:executionId/test-runs/:taskSlug/plan",
     {
       isForRunners: true,
-      summary: "The files of one shard of a task, by what they took before; the same for ever once made",
+      summary: "Get the files of one shard, balanced by duration",
       description:
-        "Spreads the files over so many shards that all end at about the same time, by what they took in the last " +
-        "runs. It is made once for each task and number of shards: a shard that asks again gets its own slice again, " +
-        "and the slices are a whole. A file that timings does not name is to be given to a shard by its hash.",
+        "Distributes the files over the shards so that all shards end at about the same time, using the durations of the " +
+        "last runs. The plan is created once for each task and number of shards: a repeated request returns the same " +
+        "files, and the shards together contain every file. Assign a file that timings does not name by its hash.",
       example: { query: { shard: "2/4" } },
       query: planQuery,
       answer: plan,
@@ -63,10 +63,10 @@ export const plans: Route[] = [
     "POST /projects/:projectId/executions/:executionId/test-runs/:taskSlug/plan",
     {
       scope: "upload",
-      summary: "The files of one shard of a task, of those that there are: new files are planned as well",
+      summary: "Get the files of one shard from a list of existing files",
       description:
-        "As GET, and the first list of files becomes part of the plan: a file that no run has told of is taken for as long as the " +
-        "median of the others, and a known one that is not there takes nobody's time.",
+        "Like GET, but the first list of files becomes part of the plan: a new file is assumed to take as long as the " +
+        "median of the others, and a known file that does not exist is ignored.",
       example: { query: { shard: "2/4" }, body: { files: ["test/cart.test.ts", "test/pay.test.ts"] } },
       query: planQuery,
       body: planRequest,
@@ -84,12 +84,11 @@ export const plans: Route[] = [
     {
       scope: "upload",
       isForRunners: true,
-      summary:
-        "The next files of a shard, whose files before these have been run: a split that goes by how fast each job is",
+      summary: "Get the next batch of files for a shard",
       description:
-        "The first list of files makes the queue, longest first by what they took before. Each call hands out the next batch and says that the one " +
-        "before it has been run. All jobs are done when the answer has no files. Repeat a call with the same " +
-        "Idempotency-Key where its answer was lost.",
+        "Faster jobs get more files. The first list of files creates the queue, longest first by earlier durations. Each " +
+        "call hands out the next batch and confirms that the previous one has run. All jobs are done when the answer has " +
+        "no files. If an answer was lost, repeat the call with the same Idempotency-Key.",
       example: {
         body: { shard: "2/4", holder: "8123-1", files: ["test/cart.test.ts", "test/pay.test.ts", "test/user.test.ts"] },
       },

@@ -16,7 +16,7 @@ export const projects: Route[] = [
     "GET /projects/:projectId",
     {
       summary: "The project",
-      description: "Its name, its default branch, and how long executions wait and results are kept.",
+      description: "Its name, default branch, timeout of executions, and retention of results.",
       answer: project,
     },
     async ({ fast, params, services }) =>
@@ -28,8 +28,8 @@ export const projects: Route[] = [
     {
       summary: "Change the project's settings",
       description:
-        "Changes what is given and leaves the rest. Another default branch decides from now on what branches are " +
-        "compared with and which failures open bug reports; what was decided stays.",
+        "Changes the given fields and keeps the others. A new default branch applies to future comparisons and bug " +
+        "reports; earlier verdicts do not change.",
       record: "project.changed",
       example: { body: { executionTimeoutMinutes: 45 } },
       body: projectPatch,

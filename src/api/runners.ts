@@ -15,10 +15,11 @@ export const runners: Route[] = [
     "POST /projects/:projectId/runners",
     {
       scope: "run",
-      summary: "Register a runner: it gets a key of its own, with its own rate limit",
+      summary: "Register a runner and create its key",
       description:
-        "The key opens what a runner needs: its leases, their plans and their reports. It ends when the key that asked is " +
-        "revoked or ends, and when it has not been used for an hour. assay runner does this by itself.",
+        "The key gives access to the leases of the runner, their plans and their reports, and has its own rate limit. It " +
+        "expires when the key of this request is revoked or expires, and when it has not been used for an hour. The " +
+        "command assay runner does this automatically.",
       example: { body: { runner: "build-3" } },
       body: newRunner,
       answer: registeredRunner,
@@ -36,11 +37,11 @@ export const runners: Route[] = [
     "POST /projects/:projectId/runners/pause",
     {
       scope: "run",
-      summary: "Pause a runner, or resume it: it gets no new tasks, and goes on with what it has",
+      summary: "Pause or resume a runner",
       description:
-        "For taking a machine out of service. A runner that could not run three tasks in a row, which others could, is " +
-        "paused for ten minutes by itself.",
-      example: { body: { runner: "build-3", paused: true, reason: "The disk is exchanged" } },
+        "A paused runner gets no new tasks and finishes its current ones. A runner that fails to run three tasks in a " +
+        "row that others could run is paused automatically for ten minutes.",
+      example: { body: { runner: "build-3", paused: true, reason: "The disk is being replaced" } },
       body: runnerPause,
       answer: runnerPause,
     },
@@ -56,8 +57,8 @@ export const runners: Route[] = [
   route(
     "GET /projects/:projectId/runners",
     {
-      summary: "The runners that have asked for tasks in the last days, and what they hold",
-      description: "For seeing why a task is not taken: who is there, what each has and can run, and what it is at.",
+      summary: "List the runners of the last days and their leases",
+      description: "Shows why a task waits: the labels, tasks and current leases of each runner.",
       query: runnerFilter,
       answer: runnerPage,
     },

@@ -15,7 +15,7 @@ export const state: Route[] = [
   route(
     "GET /projects/:projectId/state",
     {
-      summary: "Whether a branch is red or green, and since when",
+      summary: "Get the state of a branch, and since when",
       description:
         "The state of a branch is the latest result of each of its tasks, in the order in which builds began: a build of one " +
         "task does not change the state of other tasks, and a rerun counts for the build that it repeats. On the default branch, " +

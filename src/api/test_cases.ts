@@ -30,8 +30,8 @@ export const testCases: Route[] = [
   route(
     "GET /projects/:projectId/test-cases",
     {
-      summary: "The catalogue of test cases, in the order in which they were first seen or sorted, greatest first",
-      description: "Every test case that has been reported, with what is remembered of it.",
+      summary: "List test cases, in the order in which they were first seen or sorted",
+      description: "Every test case that has been reported, with its health and statistics.",
       example: { query: { health: "flaky,broken", sort: "flakeRate" } },
       query: testCaseFilter,
       answer: testCasePage,
@@ -47,8 +47,8 @@ export const testCases: Route[] = [
   route(
     "GET /projects/:projectId/test-cases/:testCaseId",
     {
-      summary: "One test case",
-      description: "What is remembered of it: health, rates, durations, owner, quarantine.",
+      summary: "Get a test case",
+      description: "Its health, rates, durations, owner and quarantine.",
       answer: testCase,
     },
     async (context) => {
@@ -63,10 +63,10 @@ export const testCases: Route[] = [
     {
       scope: "triage",
       record: "test_case.changed",
-      summary: "Give a test case an owner, quarantine it, or end that",
+      summary: "Change the owner or quarantine of a test case",
       description:
-        "Its failures go on being counted while it is quarantined, but turn no run red and are told apart. What is " +
-        "left out stays as it is.",
+        "Failures of a quarantined test case are counted but do not turn a run red, and are listed separately. Omitted " +
+        "fields are unchanged.",
       example: { body: { owner: "ada", quarantine: { reason: "#12" } } },
       body: testCasePatch,
       answer: testCase,
@@ -87,8 +87,10 @@ export const testCases: Route[] = [
     {
       scope: "triage",
       record: "test_case.changed",
-      summary: "Give up to 100 test cases an owner, quarantine them, or end that: all of them, or none",
-      description: "The same change for all of them. One that is not of this project is a 400, and none is changed.",
+      summary: "Change the owner or quarantine of up to 100 test cases",
+      description:
+        "Applies the same change to all of them. If one does not belong to this project, the answer is 400 and none is " +
+        "changed.",
       example: { body: { testCaseIds: ["0199b2c4-8e02-75cc-a1b0-52d7f90c6e13"], owner: "ada" } },
       body: testCasesPatch,
       answer: changedTestCases,
@@ -100,10 +102,10 @@ export const testCases: Route[] = [
   route(
     "GET /projects/:projectId/test-cases/:testCaseId/results",
     {
-      summary: "The results of a test case, newest run first",
+      summary: "List the results of a test case, newest run first",
       description:
-        "Its history: one result for each run. A page may be short where a filter matches few of very many; the list " +
-        "goes on as long as hasMore says so.",
+        "The history, with one result for each run. With a filter that matches few results a page may be short; continue " +
+        "as long as hasMore is true.",
       example: { query: { status: "failed", branch: "main" } },
       query: testCaseResultFilter,
       answer: testCaseResultPage,

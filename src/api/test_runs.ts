@@ -92,7 +92,7 @@ function read(
     fail("VALIDATION_ERROR", error.message);
   }
   if (totalOf(report) === 0 && !mayBeEmpty)
-    fail("VALIDATION_ERROR", `The report holds no test case: upload it with allow_empty=true if that is right`);
+    fail("VALIDATION_ERROR", `The report holds no test case: upload it with allow_empty=true if this is expected`);
   return report;
 }
 
@@ -130,7 +130,7 @@ async function ofLease(
   const { lease_id, execution_id, execution_key, task_slug, shard } = parameters;
   if (lease_id === undefined) {
     if (caller.scope === "runner")
-      fail("VALIDATION_ERROR", `Cannot read "lease_id": the key of a runner reports its leases and nothing else`);
+      fail("VALIDATION_ERROR", `Cannot read "lease_id": the key of a runner can report only its own leases`);
     return { parameters };
   }
   const lease =
@@ -149,7 +149,7 @@ async function ofLease(
     shard: shard !== undefined && (shard.index !== own.shard?.index || shard.of !== own.shard.of),
   };
   for (const [name, isOther] of Object.entries(others))
-    if (isOther) fail("VALIDATION_ERROR", `Cannot read "${name}": the lease is of another, leave it out`);
+    if (isOther) fail("VALIDATION_ERROR", `Cannot read "${name}": the lease belongs to another one, omit it`);
   const { format, exit_code, allow_empty, complete, commit, host, system, image } = parameters;
   return {
     testedCommit: commit,
@@ -175,8 +175,8 @@ export const testRuns: Route[] = [
     {
       summary: "List test runs, newest first",
       description:
-        "Runs of which every announced shard is in, the last completed first. An execution that matches nothing " +
-        "makes an empty list.",
+        "Runs whose announced shards have all reported, last completed first. An unknown execution returns an empty " +
+        "list.",
       example: { query: { limit: "20" } },
       query: testRunFilter,
       answer: testRunPage,
@@ -197,16 +197,14 @@ export const testRuns: Route[] = [
       isForRunners: true,
       summary: "Upload a test report",
       description:
-        "Takes a report into its run, all of it or nothing, and answers what it makes of it. Uploads with the same " +
-        "execution_key, branch and commit belong to the same execution, in any order. The same task again is one more attempt: " +
-        "results are merged case by case, the latest counts, and what failed before and passes now is flaky; the very same " +
-        "bytes again change nothing and are answered with 200. Counts are always made from the cases.\n\n" +
-        "Recognised are JUnit XML in the dialects of the many tools that write it, Playwright, Jest, Vitest and Mocha JSON, " +
+        "Adds a report to its run, completely or not at all, and returns the verdict. Uploads with the same " +
+        "execution_key, branch and commit belong to the same execution, in any order. Another upload of the same task is another attempt: results are merged test case by test case, the latest counts, and a test case that failed before and passes now is flaky. The same bytes again change nothing and are answered 200. Counts are always computed from the test cases.\n\n" +
+        "Recognised formats are JUnit XML in the dialects of the many tools that write it, Playwright, Jest, Vitest and Mocha JSON, " +
         "CTRF, Go test2json, Dart and Flutter JSON lines, TeamCity service messages, TAP, TRX, NUnit and xUnit XML, Robot " +
         "Framework's output.xml, doctest XML, Cucumber and RSpec JSON, Allure results, and JSON of your own.\n\n" +
-        "What cannot be read is a 400 with file, place and reason; JUnit XML that broke off is read up to its last whole " +
-        "test case, and its run has failed. At most 32 MiB as sent, 128 MiB unpacked (MAX_BODY_MB, MAX_INFLATED_MB of the " +
-        "server) and 200,000 test cases; longer texts than 64 KiB of a message or stack, or 1 MiB of output, are cut",
+        "An unreadable report is answered 400 with file, position and reason. Truncated JUnit XML is read up to its last " +
+        "complete test case, and its run fails. The limits are 32 MiB as sent, 128 MiB after decompression (MAX_BODY_MB, " +
+        "MAX_INFLATED_MB of the server) and 200,000 test cases; a message or stack is cut at 64 KiB and output at 1 MiB",
       example: {
         query: {
           execution_key: "4711",
@@ -215,7 +213,7 @@ export const testRuns: Route[] = [
           commit: "9f8e7d6c5b4a39281706f5e4d3c2b1a098765432",
         },
       },
-      text: "One line for people: the verdict, the counts, and the page of the execution",
+      text: "One line of text: the verdict, the counts and the page of the execution",
       query: uploadParameters,
       body: "upload",
       answer: uploadedRun,
@@ -258,10 +256,8 @@ export const testRuns: Route[] = [
   route(
     "GET /projects/:projectId/executions/:executionId/test-runs/:taskSlug",
     {
-      summary: "One test run in detail",
-      description:
-        "The run with its shards, its verdict and its warnings, whether all of it is in or not. It is there as soon " +
-        "as its first report is.",
+      summary: "Get a test run",
+      description: "The run with its shards, verdict and warnings, from its first report on, complete or not.",
       answer: testRunDetail,
     },
     async (context) => {
@@ -279,9 +275,10 @@ export const testRuns: Route[] = [
   route(
     "GET /projects/:projectId/executions/:executionId/test-runs/:taskSlug/cases",
     {
-      summary: "The case results of a test run, failed ones first",
+      summary: "List the results of a test run, failed ones first",
       description:
-        "One result for each test case: that of its last attempt. Failed ones come first, the others as they were first seen.",
+        "The result of the last attempt for each test case. Failed ones come first, the others in the order in which " +
+        "they were first seen.",
       example: { query: { status: "failed" } },
       query: caseResultFilter,
       answer: caseResultPage,

@@ -30,10 +30,10 @@ export const trends: Route[] = [
   route(
     "GET /projects/:projectId/trends",
     {
-      summary: "Runs, pass rate, duration and flakiness by day and task, on all branches or on one",
+      summary: "Get runs, pass rate, duration and flakiness by day and task",
       description:
-        "Figures of completed runs, by the day on which they were completed, in UTC. Days without runs are there " +
-        "with zeros. Sample data is left out of the sums.",
+        "Figures of completed runs of all branches or of one, by the day in UTC on which they were completed. Days " +
+        "without runs are included with zeros. Sums do not include sample data.",
       example: { query: { days: "30", branch: "main" } },
       query: trendFilter,
       answer,

@@ -11,8 +11,8 @@ export const uploads: Route[] = [
     {
       summary: `List the uploads of the last ${KEPT_HOURS} hours that were refused or accepted with warnings, newest first`,
       description:
-        "For when nothing arrives: each with the reason and with the parameters as they were given. Uploads without " +
-        "a valid key are nobody's and not among them; the last 200 are kept.",
+        "Each with the reason and with the parameters as they were sent. Uploads without a valid key belong to no " +
+        "project and are not listed. The last 200 are kept.",
       query: uploadFilter,
       answer: uploadPage,
     },

@@ -4,10 +4,10 @@ import * as v from "valibot";
 import { readConfig } from "../config.ts";
 import { admitUser, createUser, resetPassword } from "../operations/people/accounts.ts";
 import { generateNamedKey, generateProjectKey, generateTeamKey, revokeKeyById } from "../operations/people/keys.ts";
+import { deleteProject, deleteTeam } from "../operations/projects/deletion.ts";
 import { forgetSecretKey } from "../operations/projects/secret_key.ts";
 import { email, newPassword, personName, type Role, role } from "../schema/accounts.ts";
 import { COMMAND_LINE } from "../schema/audit.ts";
-import { text, uuid } from "../schema/fields.ts";
 import { keyDays, type NamedScope, namedScope } from "../schema/keys.ts";
 import { createPasswords } from "../secrets/passwords.ts";
 import { selectAccountsOfTeam } from "../store/accounts.ts";
@@ -17,20 +17,34 @@ import { selectKeys } from "../store/keys.ts";
 import { migrate } from "../database/migrate.ts";
 import { openExistingDatabase } from "../database/open.ts";
 import { insertProject, insertTeam, selectProjects, selectTeamExists, selectTeams } from "../store/projects.ts";
+import {
+  type Command,
+  id,
+  missing,
+  option,
+  orMissing,
+  readName,
+  type Values,
+  type AdminWork,
+} from "./admin_options.ts";
+import { TRUST_COMMANDS, TRUST_USAGE } from "./admin_trust.ts";
 import { askPassword } from "./terminal.ts";
 import { toJsonLine, toPlainLine } from "./output.ts";
 import { parseOptions, require, UsageError } from "./usage.ts";
 
 export const ADMIN_USAGE = `  admin list-teams
   admin create-team --name NAME
-  admin list-projects [--team ID]               of one team, or of all
+  admin list-projects [--team ID]               list the projects of one team, or all projects
   admin create-project --team ID --name NAME
   admin generate-key --project ID               create a new project key and revoke the previous one at once
   admin generate-key --project ID --name NAME --scope read|upload|run|triage [--days N]
                                                 create an additional project key with a scope
   admin generate-key --team ID [--name NAME]    create an additional team key
+  admin delete-project --id ID --confirm NAME   delete a project with everything in it; NAME is the name of the project
+  admin delete-team --id ID --confirm NAME      delete a team with all its projects; NAME is the name of the team
   admin list-keys --team ID
   admin revoke-key --id ID
+${TRUST_USAGE}
   admin list-users --team ID
   admin create-user --email ADDRESS --team ID [--name NAME] [--role owner|member|viewer] [--password TEXT]
                                                 create an account and add it to a team (default role: member); prompts for the password
@@ -39,38 +53,15 @@ export const ADMIN_USAGE = `  admin list-teams
                                                 add an existing account to another team
   admin reset-password --email ADDRESS [--password TEXT]
                                                 set a new password and end all sessions of the account
-  admin forget-secret-key                       after the loss of SECRET_KEY, while nothing is sealed and no server
-                                                runs: the next server that starts decides for a key
+  admin forget-secret-key                       after the loss of SECRET_KEY, if nothing is encrypted with it and no server
+                                                runs: the next server that starts registers its own key
 
 Admin commands take the same DATA_DIR or DATABASE_URL as the server.`;
-
-type Values = Record<string, string>;
-type Work = (sql: Tx) => Promise<unknown>;
-type Command = { options: string[]; flags?: string[]; run: (values: Values) => Work | Promise<Work> };
-
-function id(values: Values, name: string): string {
-  const parsed = v.safeParse(uuid, require(values, name));
-  if (!parsed.success) throw new UsageError(`--${name}: expected a UUID, got "${values[name]}"`);
-  return parsed.output;
-}
-
-function named(values: Values): string {
-  const parsed = v.safeParse(text(200), require(values, "name"));
-  if (!parsed.success) throw new UsageError(`--name: ${parsed.issues[0].message}`);
-  return parsed.output;
-}
-
-/** Throws UsageError. */
-function option<Schema extends v.GenericSchema<string, string>>(schema: Schema, values: Values, name: string) {
-  const parsed = v.safeParse(schema, require(values, name));
-  if (!parsed.success) throw new UsageError(`--${name}: ${parsed.issues[0].message}`);
-  return parsed.output as v.InferOutput<Schema>;
-}
 
 const roleOf = (values: Values, fallback: Role): Role =>
   values["role"] === undefined ? fallback : (option(role, values, "role") as Role);
 
-/** Of --password, or of whoever sits there; hashed. The command line is seen by others: for scripts there is a pipe. */
+/** Returns the hash of --password, or of a password read from the terminal or standard input, which other users cannot see. */
 async function passwordHash(values: Values): Promise<string> {
   const given = values["password"] ?? (await askPassword());
   const parsed = v.safeParse(newPassword, given);
@@ -78,16 +69,12 @@ async function passwordHash(values: Values): Promise<string> {
   return await createPasswords().hash(parsed.output);
 }
 
-function missing(what: "team" | "project" | "key" | "account", id: string): never {
-  throw new Error(`No such ${what}: "${id}"`);
-}
-
 async function requireTeam(sql: Tx, id: string): Promise<void> {
   if (!(await selectTeamExists(sql, id))) missing("team", id);
 }
 
-function generateNamed(project: string, values: Values): Work {
-  const name = named(values);
+function generateNamed(project: string, values: Values): AdminWork {
+  const name = readName(values);
   const scope = option(namedScope, values, "scope") as NamedScope;
   const days = values["days"] === undefined ? undefined : v.safeParse(keyDays, Number(values["days"]));
   if (days?.success === false) throw new UsageError(`--days: ${days.issues[0].message}`);
@@ -114,20 +101,34 @@ const COMMANDS: Record<string, Command> = {
   "create-team": {
     options: ["name"],
     run: (values) => {
-      const name = named(values);
+      const name = readName(values);
       return async (sql) => ({ id: await insertTeam(sql, name) });
     },
   },
   "create-project": {
     options: ["team", "name"],
     run: (values) => {
-      const [team, name] = [id(values, "team"), named(values)];
+      const [team, name] = [id(values, "team"), readName(values)];
       return async (sql) => {
         const project = (await insertProject(sql, team, name)) ?? missing("team", team);
         const entry = { action: "project.created", subject: name, details: { projectId: project } } as const;
         await insertAuditEntry(sql, team, COMMAND_LINE, entry);
         return { id: project };
       };
+    },
+  },
+  "delete-project": {
+    options: ["id", "confirm"],
+    run: (values) => {
+      const deletion = { id: id(values, "id"), confirm: require(values, "confirm") };
+      return (sql) => orMissing("project", deletion.id, deleteProject(sql, deletion, COMMAND_LINE));
+    },
+  },
+  "delete-team": {
+    options: ["id", "confirm"],
+    run: (values) => {
+      const deletion = { id: id(values, "id"), confirm: require(values, "confirm") };
+      return (sql) => orMissing("team", deletion.id, deleteTeam(sql, deletion, COMMAND_LINE));
     },
   },
   "generate-key": {
@@ -139,10 +140,10 @@ const COMMANDS: Record<string, Command> = {
         const project = id(values, "project");
         if (values["scope"] !== undefined) return generateNamed(project, values);
         if (values["name"] !== undefined || values["days"] !== undefined)
-          throw new UsageError("--scope: a key with a name needs one of read, upload, run, triage");
+          throw new UsageError("--scope: a named key needs one of read, upload, run, triage");
         return async (sql) => (await generateProjectKey(sql, project, COMMAND_LINE)) ?? missing("project", project);
       }
-      const [team, name] = [id(values, "team"), values["name"] === undefined ? null : named(values)];
+      const [team, name] = [id(values, "team"), values["name"] === undefined ? null : readName(values)];
       return async (sql) => (await generateTeamKey(sql, team, name, COMMAND_LINE)) ?? missing("team", team);
     },
   },
@@ -166,6 +167,7 @@ const COMMANDS: Record<string, Command> = {
       });
     },
   },
+  ...TRUST_COMMANDS,
   "list-users": {
     options: ["team"],
     run: (values) => {

@@ -1,4 +1,4 @@
-/** What is said of a run in the languages of CI systems, so that nothing in the names of tests is taken for a command. */
+/** Writes annotations in the syntax of CI systems, so that names of tests cannot contain commands. */
 
 import type { CiSystemName } from "../rules/ci_systems.ts";
 import { toPlainLine, withoutWorkflowCommands } from "./output.ts";
@@ -48,7 +48,7 @@ const toTeamcity = (text: string) =>
     .replace(/[|'[\]]/g, "|$&")
     .replace(/[\u0080-\uffff]/g, (unit) => `|0x${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
-/** Of data; https://github.com/microsoft/azure-pipelines-agent, docs/design/percentEncoding.md. */
+/** Percent-encoding of data; https://github.com/microsoft/azure-pipelines-agent, docs/design/percentEncoding.md. */
 const toAzure = (text: string) => toPlainLine(text).replaceAll("%", "%AZP25");
 
 /** All the ways in which annotations write a text. */

@@ -8,22 +8,25 @@ import { SPLIT_HELP, SPLIT_USAGE, split } from "./split.ts";
 import { upload } from "./upload.ts";
 import { UPLOAD_HELP, UPLOAD_USAGE } from "./upload_options.ts";
 import { UsageError } from "./usage.ts";
+import { WHY_HELP, WHY_USAGE, why } from "./why.ts";
 
 const USAGE = `Usage: assay <command> [--json]
 
 ${UPLOAD_USAGE}
 ${SPLIT_USAGE}
 ${RUNNER_USAGE}
+${WHY_USAGE}
 
 ${ADMIN_USAGE}
 
 assay --version`;
 
-/** Of the commands that have a help of their own. */
+/** Help texts of single commands. */
 const HELPS = new Map([
   ["upload", UPLOAD_HELP],
   ["split", SPLIT_HELP],
   ["runner", RUNNER_HELP],
+  ["why", WHY_HELP],
 ]);
 
 /** Answers the exit code, where a command has one of its own. */
@@ -32,6 +35,7 @@ async function run([command, ...rest]: string[]): Promise<number | void> {
   if (command === "upload") return await upload(rest);
   if (command === "split") return await split(rest);
   if (command === "runner") return await runner(rest);
+  if (command === "why") return await why(rest);
   if (command === "help" || command === "--help") return void console.log(USAGE);
   if (command === "--version") return void console.log(packageJson.version);
   throw new UsageError(command === undefined ? "Missing command" : `Unknown command: ${command}`);

@@ -1,18 +1,18 @@
-/** What CI systems say of the build that runs in them, by the table of their variables (rules/ci_systems.ts). */
+/** Detects the build from the variables of CI systems, by the table in rules/ci_systems.ts. */
 
 import { readFileSync } from "node:fs";
 import { CI_SYSTEM_LIST, type CiField, type CiSystemName } from "../rules/ci_systems.ts";
 
-/** What is not known is not there: none of it is ever empty. */
+/** Unknown fields are absent; no field is ever empty. */
 export type CiBuild = {
   system?: CiSystemName;
-  /** What all jobs of the build have in common. */
+  /** The value that all jobs of the build share. */
   executionKey?: string;
   /** The name of the job, as the snippets of the onboarding name its task. */
   task?: string;
-  /** Of a pull request its head, not what CI has merged it to. */
+  /** For a pull request the commit of its head, not the merge commit of CI. */
   commit?: string;
-  /** Of a pull request its source; of a fork `owner:branch`, because a fork has a "main" of its own; of a tag its name. */
+  /** For a pull request its source branch; for a fork `owner:branch`, because a fork has its own "main"; for a tag its name. */
   branch?: string;
   pullRequest?: string;
   buildUrl?: string;
@@ -27,7 +27,7 @@ type Sources = {
   get: (name: string) => string | undefined;
   /** The text of the file, if there is one. */
   readFile: (path: string) => string | undefined;
-  /** What git prints, if it succeeds and prints anything. */
+  /** Returns the output of git, if it succeeds and prints anything. */
   git: (...args: string[]) => string | undefined;
 };
 /** The variables of the system, and what the table of systems finds in them. */
@@ -255,7 +255,7 @@ function readVariables(sources: Sources): Said {
   return { ...READERS[name]({ ...sources, found }), system: name };
 }
 
-/** No half of a character is left where a text is cut. */
+/** Cuts a text between characters. */
 const cut = (text: string | undefined, max: number) => text?.slice(0, max).toWellFormed();
 
 function isShard(shard: string): boolean {
@@ -266,8 +266,8 @@ function isShard(shard: string): boolean {
 const isAddress = (url: string) => url.length <= 2_000 && /^https?:\/\/[^/?#\s]/i.test(url) && URL.canParse(url);
 
 /**
- * What the system says, and git of commit and branch where it does not. What the server would refuse is left out or cut:
- * no name of a branch may cost an upload.
+ * Returns the values of the CI system, with commit and branch from git as a fallback. Values that the server would refuse are
+ * omitted or cut, so that the name of a branch cannot make an upload fail.
  */
 export function detectBuild(
   environment: Environment,
@@ -281,7 +281,7 @@ export function detectBuild(
   const said = readVariables({ get, readFile, git });
   const build: Said = {
     system: said.system,
-    // The end of a long one tells the builds of a job apart.
+    // The end of a long key distinguishes the builds of a job.
     executionKey: said.executionKey?.slice(-200).toWellFormed(),
     task: cut(said.task, 200),
     commit: cut(said.commit ?? git("rev-parse", "HEAD"), 200),

@@ -9,18 +9,34 @@ export type ServerAddress = { url: string; project: string; key: string };
 
 const VARIABLES = { url: "ASSAY_URL", project: "ASSAY_PROJECT", key: "ASSAY_KEY" } as const;
 
+/** The same without the key. */
+export type KeylessAddress = Omit<ServerAddress, "key">;
+
+type Environment = Record<string, string | undefined>;
+
 /** Throws UsageError that names all that is missing or cannot be. */
-export function readServerAddress(environment: Record<string, string | undefined>): ServerAddress {
+export function readServerAddress(environment: Environment): ServerAddress {
+  return { ...readAddress(environment, ["url", "project", "key"]), key: environment[VARIABLES.key]!.trim() };
+}
+
+/** Throws UsageError. */
+export const readKeylessAddress = (environment: Environment): KeylessAddress =>
+  readAddress(environment, ["url", "project"]);
+
+export function withoutEndSlashes(url: string): string {
+  let end = url.length;
+  while (url[end - 1] === "/") end--;
+  return url.slice(0, end);
+}
+
+function readAddress(environment: Environment, needed: readonly (keyof typeof VARIABLES)[]): KeylessAddress {
   const read = (name: keyof typeof VARIABLES) => environment[VARIABLES[name]]?.trim() ?? "";
-  const missing = Object.entries(VARIABLES).filter(([name]) => read(name as keyof typeof VARIABLES) === "");
-  if (missing.length > 0) throw new UsageError(`Set ${missing.map(([, variable]) => variable).join(", ")}`);
-  const given = read("url");
-  let end = given.length;
-  while (given[end - 1] === "/") end--;
-  const url = given.slice(0, end);
+  const missing = needed.filter((name) => read(name) === "").map((name) => VARIABLES[name]);
+  if (missing.length > 0) throw new UsageError(`Set ${missing.join(", ")}`);
+  const url = withoutEndSlashes(read("url"));
   if (!/^https?:\/\/[^\s?#]+$/i.test(url) || !URL.canParse(url))
     throw new UsageError(`Cannot read ASSAY_URL: expected an http or https address, got "${url}"`);
-  return { url, project: read("project"), key: read("key") };
+  return { url, project: read("project") };
 }
 
 export type ServerRequest = {
@@ -64,13 +80,24 @@ async function readText(response: Response, maxBytes: number): Promise<string> {
  * One request; throws ServerAwayError where there was no answer, and AnswerTooLongError. Whatever else the server answers is
  * an answer.
  */
-export async function ask(address: ServerAddress, asking: ServerRequest): Promise<ServerAnswer> {
-  const { method = "GET", path, headers = {}, body, signal, timeoutMs = 30_000, maxBytes = MAX_ANSWER_BYTES } = asking;
+export const ask = (address: ServerAddress, asking: ServerRequest): Promise<ServerAnswer> =>
+  askUrl(`${address.url}/api/v1/projects/${encodeURIComponent(address.project)}${asking.path}`, {
+    ...asking,
+    headers: { ...asking.headers, Authorization: `Bearer ${address.key}` },
+    shown: shown(address),
+  });
+
+/** `shown` is what errors call the server. */
+export type UrlRequest = Omit<ServerRequest, "path"> & { shown: string };
+
+/** The same for any address, with the headers as given. */
+export async function askUrl(url: string, asking: UrlRequest): Promise<ServerAnswer> {
+  const { method = "GET", headers = {}, body, signal, timeoutMs = 30_000, maxBytes = MAX_ANSWER_BYTES, shown } = asking;
   const timeout = AbortSignal.timeout(timeoutMs);
   try {
-    const response = await fetch(`${address.url}/api/v1/projects/${encodeURIComponent(address.project)}${path}`, {
+    const response = await fetch(url, {
       method,
-      headers: { "Accept-Encoding": "identity", ...headers, Authorization: `Bearer ${address.key}` },
+      headers: { "Accept-Encoding": "identity", ...headers },
       ...(body === undefined ? {} : { body }),
       // A redirect would take the key elsewhere.
       redirect: "manual",
@@ -81,10 +108,9 @@ export async function ask(address: ServerAddress, asking: ServerRequest): Promis
     return { status: response.status, text: await readText(response, maxBytes), headers: response.headers };
   } catch (error) {
     signal?.throwIfAborted();
-    if (error instanceof AnswerTooLongError)
-      throw new AnswerTooLongError(`Cannot read ${shown(address)}: ${error.message}`);
+    if (error instanceof AnswerTooLongError) throw new AnswerTooLongError(`Cannot read ${shown}: ${error.message}`);
     const why = timeout.aborted ? `no answer within ${timeoutMs / 1000} s` : (error as Error).message;
-    throw new ServerAwayError(`Cannot reach ${shown(address)}: ${why}`);
+    throw new ServerAwayError(`Cannot reach ${shown}: ${why}`);
   }
 }
 
@@ -96,7 +122,7 @@ export async function askSocket(socket: string, body: unknown): Promise<ServerAn
 }
 
 /** The address without the user and password that may be in it. */
-const shown = ({ url }: ServerAddress): string => url.replace(/\/\/[^/]*@/, "//***@");
+export const shown = ({ url }: KeylessAddress): string => url.replace(/\/\/[^/]*@/, "//***@");
 
 const MAX_MESSAGE = 1_000;
 
@@ -119,7 +145,7 @@ export type Patience = {
   sleep?: (ms: number) => Promise<unknown>;
 };
 
-/** Those who were refused at the same moment do not come back at the same moment. */
+/** Adds jitter, so that clients that were refused at the same moment do not retry at the same moment. */
 const SPREAD_MS = 1_000;
 
 /**
@@ -127,9 +153,15 @@ const SPREAD_MS = 1_000;
  * tries: the next window of the rate limit is waited for. The same Idempotency-Key must be in all tries of a POST. Answers the last
  * answer; throws ServerAwayError where there was none.
  */
-export async function askPatiently(
+export const askPatiently = (
   address: ServerAddress,
   asking: ServerRequest,
+  patience: Patience,
+): Promise<ServerAnswer> => tryPatiently(() => ask(address, asking), patience);
+
+/** The same for any request. */
+export async function tryPatiently(
+  tryOnce: () => Promise<ServerAnswer>,
   { waitsMs, withinMs, sleep = Bun.sleep }: Patience,
 ): Promise<ServerAnswer> {
   const until = performance.now() + withinMs;
@@ -137,7 +169,7 @@ export async function askPatiently(
     let answer: ServerAnswer | undefined;
     let failure: unknown;
     try {
-      answer = await ask(address, asking);
+      answer = await tryOnce();
       if (answer.status !== 429 && answer.status < 500) return answer;
     } catch (error) {
       if (!(error instanceof ServerAwayError)) throw error;

@@ -3,7 +3,7 @@
 import { hostname } from "node:os";
 import type { CiSystemName } from "../rules/ci_systems.ts";
 
-/** What is not known is not there: none of it is ever empty. */
+/** Unknown fields are absent; no field is ever empty. */
 export type Machine = { host?: string; system?: string; image?: string };
 
 type Environment = Record<string, string | undefined>;
@@ -26,7 +26,7 @@ const IMAGE_VARIABLES: Partial<Record<CiSystemName, readonly string[]>> = {
   azure: ["ImageOS", "ImageVersion"],
 };
 
-/** What the server takes. */
+/** The maximum length that the server accepts. */
 const MAX_LENGTH = 200;
 
 const OWN = { host: hostname(), system: `${process.platform} ${process.arch}` };

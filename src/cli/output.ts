@@ -38,13 +38,20 @@ type Environment = Record<string, string | undefined>;
 /** Shorter ones would blank out words that they happen to be in. */
 const MIN_SECRET_LENGTH = 6;
 
-/** The key, and the password that an address may have. */
+/** Secrets that this process was given by others than its environment. */
+const received = new Set<string>();
+export const hideSecret = (secret: string): void => void received.add(secret);
+
+/** The key, the tokens of a CI job, the password that an address may have, and what was received. */
 export function secretsOf(environment: Environment): string[] {
   const address = environment["ASSAY_URL"]?.trim() ?? "";
   const authority = address.slice(address.indexOf("://") + 3).split(/[/?#]/, 1)[0]!;
   const user = authority.slice(0, Math.max(0, authority.lastIndexOf("@")));
   const password = user.slice(user.indexOf(":") + 1);
-  const secrets = [environment["ASSAY_KEY"]?.trim() ?? "", user, password, decoded(password)];
+  const tokens = ["ASSAY_KEY", "ASSAY_ID_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN"].map(
+    (name) => environment[name]?.trim() ?? "",
+  );
+  const secrets = [...tokens, user, password, decoded(password), ...received];
   return [...new Set(secrets)].filter(({ length }) => length >= MIN_SECRET_LENGTH);
 }
 

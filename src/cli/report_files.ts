@@ -47,15 +47,15 @@ function findOne(given: string): { paths: string[] } | { problem: string } {
     if (stats?.isDirectory())
       return { problem: `"${given}" is a directory: name its files, such as "${join(given, "**/*.xml")}"` };
     if (stats) return { paths: [given] };
-    if (!MAGIC.test(given)) return { problem: `There is no file "${given}"` };
+    if (!MAGIC.test(given)) return { problem: `File not found: "${given}"` };
     const paths = expand(given);
     return paths.length > 0 ? { paths } : { problem: `No file matches "${given}"` };
   } catch (error) {
-    return { problem: `Cannot look for "${given}": ${(error as Error).message}` };
+    return { problem: `Cannot search for "${given}": ${(error as Error).message}` };
   }
 }
 
-/** What exists of files and globs, each file once. */
+/** Returns the existing files of paths and globs, each once. */
 export function findReports(given: readonly string[]): FoundReports {
   const found = new Map<string, ReportFile>();
   const problems: string[] = [];
@@ -91,8 +91,8 @@ export function keepFresh(found: FoundReports, before: readonly ReportFile[], be
     const earlier = known.get(resolve(path));
     if (stats.mtimeMs < beganAt - COARSENESS_MS || (earlier && isSame(earlier, stats)))
       kept.problems.push(
-        `"${path}" is stale: it is from ${new Date(stats.mtimeMs).toISOString()}, before the command began, which has ` +
-          `not written it; does the command write its report there?`,
+        `"${path}" is stale: it was written at ${new Date(stats.mtimeMs).toISOString()}, before the command began; ` +
+          `does the command write its report there?`,
       );
     else if (stats.isFile() && stats.size === 0) kept.problems.push(`"${path}" is empty`);
     else kept.files.push(file);
@@ -107,7 +107,7 @@ const MAX_BYTES = 2 ** 30;
 export function readReportFiles(files: readonly ReportFile[]): { name: string; bytes: Uint8Array<ArrayBuffer> }[] {
   const size = files.reduce((sum, { stats }) => sum + stats.size, 0);
   if (size > MAX_BYTES)
-    throw new Error(`The ${files.length} files have ${size} bytes together, which is more than any server takes`);
+    throw new Error(`The ${files.length} files have ${size} bytes in total, more than any server accepts`);
   return files.map(({ path }) => {
     try {
       return { name: basename(path), bytes: new Uint8Array(readFileSync(path)) };

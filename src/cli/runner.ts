@@ -24,7 +24,7 @@ current tasks; a second SIGTERM cancels them. See docs/runner.md.
   --config FILE           the file that defines the tasks (default: assay.yaml)
   --concurrency N         the number of tasks to run in parallel (default: 1)
   --labels a,b            the labels of this machine
-  --name NAME             how the server knows it (default: the host's name and the process)
+  --name NAME             the name of this runner (default: the host name and the process id)
   --once                  run one task; the exit code is 0 if it passed, 1 if not
 
 Required: ASSAY_URL, ASSAY_PROJECT, and ASSAY_KEY or ASSAY_KEY_FILE.`;
@@ -59,7 +59,7 @@ export async function runner(args: string[]): Promise<number> {
     hasCgroups: cgroups !== undefined,
   });
   if (process.getuid?.() === 0)
-    log.warn("Tasks of root can read the runner's key from its memory: start the runner as a user of its own");
+    log.warn("The runner runs as root, so its tasks can read its key from memory: start the runner as a separate user");
   const askAs: AskWithKey = (asking, key) => ask(key === undefined ? address : { ...address, key }, asking);
   const server = askWithOwnKey({ name, version: packageJson.version }, { ask: askAs, messageOf }, log);
   let stop = () => {};

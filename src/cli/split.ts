@@ -1,4 +1,4 @@
-/** `assay split`: prints the files of one shard, by the plan that the server keeps for all shards of a task. */
+/** `assay split`: prints the files of one shard, by the plan that the server stores for all shards of a task. */
 
 import { parseArgs } from "node:util";
 import * as v from "valibot";
@@ -16,35 +16,35 @@ export const SPLIT_USAGE = `  split --shard 2/4 [options] [FILE|GLOB…|-]     t
 
 export const SPLIT_HELP = `Usage: assay split --shard 2/4 [options] [FILE|GLOB…|-]
 
-Prints the files of this shard, one per line. Files that the server knows are balanced by duration; new files are
-distributed by hash. Over all shards each file is in exactly one, and a shard that is run again gets its files again.
-A "-" reads the files from standard input. Without any it prints what the server knows, and what is new is run
-nowhere: these names come from reports, and only those that lead to a file in this folder, or further inside, are
-taken.
+Prints the files of this shard, one per line. Files with known durations are balanced by duration; new files are
+distributed by hash. Each file is in exactly one shard, and a shard that runs again gets the same files.
+With "-" the files are read from standard input. Without FILES, only files that the server knows are printed, so new files
+run in no shard. These names come from reports, and only those that lead to a file in this folder or below are used.
 
-  --shard 2/4             (default: ASSAY_SHARD, or as the CI system numbers its parallel jobs; a task of a runner that has
-                          none is not split: all files)
-  --task NAME             the task that the uploads name (default: ASSAY_TASK, or the CI job's name)
-  --execution-key KEY     what all jobs of the build have in common (default: the CI build's id)
+  --shard 2/4             (default: ASSAY_SHARD, or the number that the CI system gives to the parallel job; a task of a
+                          runner without shards is not split and gets all files)
+  --task NAME             the task that the uploads name (default: ASSAY_TASK, or the name of the CI job)
+  --execution-key KEY     a value that all jobs of the build share (default: the id of the CI build)
   --execution-id ID       an execution of the server (default: ASSAY_EXECUTION_ID)
   --branch, --commit, --base-commit
-                          where the build comes from, as the uploads say it (default: as the CI system says, or git)
-  --format playwright     the input is what "playwright test --list" prints, the output a file for its --test-list
-  --next                  prints the next batch of the files and says that the batch before it has been run; nothing where all
-                          files are taken: a job that is quicker gets more (docs/splitting.md has the loop)
-  --holder NAME           with --next: another name each time that the job starts (default: the CI job's id; else say "$$")
-  --timings bun           prints the file for "bun test --shard=2/4 --timings=FILE" instead
-  --patience SECONDS      how long a server may be away: there are four tries (default: 15; 0: one try)
-  --fallback              where the server is away, or no key is set, all files go by hash
+                          where the build comes from, the same as for the uploads (default: from the CI system or git)
+  --format playwright     read the output of "playwright test --list" and print a file for its option --test-list
+  --next                  print the next batch of files, and report that the previous batch has run; print nothing if no files
+                          are left. A faster job gets more files (docs/splitting.md has the loop)
+  --holder NAME           with --next: a name that differs each time the job starts (default: the id of the CI job; elsewhere
+                          use "$$")
+  --timings bun           print the file for "bun test --shard=2/4 --timings=FILE" instead
+  --patience SECONDS      time limit for four attempts if the server is unavailable (default: 15; 0: one attempt)
+  --fallback              if the server is unavailable or no key is set, assign all files by hash
   --existing, --no-existing
-                          without FILES: only files that are there, or also others (default: --existing in CI)
-  --json                  one line of JSON: { shard, task, files }
+                          without FILES: print only existing files, or all (default: --existing in CI)
+  --json                  print one line of JSON: { shard, task, files }
 
-Required: ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY. In a task of a runner, ASSAY_PLAN names the file with the plan.
-Empty options are ignored. Globs are expanded here, without node_modules.
+Required: ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY, or the id token of a CI job (upload --help). In a task of a runner, ASSAY_PLAN names the file with the plan.
+Empty options are ignored. Globs are expanded by this command, without node_modules.
 
-Exit code: 0, also where the shard has no files and nothing is printed; 1 where there is no plan or no file at all; 2 is a
-wrong usage.`;
+Exit code: 0, even if the shard has no files and nothing is printed; 1 if there is no plan or no file at all; 2 for wrong
+usage.`;
 
 type Environment = Record<string, string | undefined>;
 
@@ -72,7 +72,7 @@ type Format = "files" | "playwright" | "bun";
 
 type Wish = {
   shard: Shard;
-  /** A task of a runner that has no shards, as the rerun of one that had some: all files are its own. */
+  /** A task of a runner without shards, such as the rerun of a sharded task: it gets all files. */
   isWhole: boolean;
   task: string;
   executionId: string | undefined;
@@ -84,10 +84,10 @@ type Wish = {
   /** Whether only names of files that exist are printed. */
   existing: boolean;
   json: boolean;
-  /** Who takes batches; undefined: the files are split beforehand. */
+  /** The holder name of this job for batches; undefined: the files are split beforehand. */
   holder: string | undefined;
   files: string[];
-  /** To people, on stderr. */
+  /** Writes a message to stderr. */
   say: (message: string) => void;
 };
 
@@ -95,7 +95,7 @@ type TextOption = {
   [Name in keyof typeof OPTIONS]: (typeof OPTIONS)[Name]["type"] extends "string" ? Name : never;
 }[keyof typeof OPTIONS];
 
-/** Options, then what a runner tells its tasks, then what CI system and git say. undefined: help is asked for. */
+/** Reads options, then variables that a runner sets, then values of the CI system and git. Returns undefined for --help. */
 function readWish(args: string[], environment: Environment): Wish | undefined {
   const { values, positionals } = parse(args);
   if (values.help) return undefined;
@@ -118,7 +118,7 @@ function readWish(args: string[], environment: Environment): Wish | undefined {
     shard: parsed.output,
     isWhole,
     task: given("task") ?? told("ASSAY_TASK") ?? detected.task ?? "default",
-    // A key that is given names another execution than the one that a runner is at.
+    // An explicit key names another execution than that of the runner's task.
     executionId: id ?? (key === undefined ? told("ASSAY_EXECUTION_ID") : undefined),
     build: { ...detected, ...Object.fromEntries(Object.entries(source).filter(([, value]) => value !== undefined)) },
     baseCommit: given("base-commit"),
@@ -133,7 +133,7 @@ function readWish(args: string[], environment: Environment): Wish | undefined {
   };
 }
 
-/** Ids of jobs, which are others when a job is run again. */
+/** Variables with the id of a job, which differs when the job is run again. */
 const JOB_IDS = [
   ["GITHUB_RUN_ID", "GITHUB_RUN_ATTEMPT"],
   ["CI_JOB_ID"],
@@ -150,7 +150,7 @@ function readHolder(given: string | undefined, environment: Environment): string
     if (ids.every((id) => id !== "")) return ids.join("-");
   }
   throw new UsageError(
-    `--holder is missing: with --next give a name that is another one each time that the job starts, such as "$$"`,
+    `--holder is missing: with --next pass a name that differs each time the job starts, such as "$$"`,
   );
 }
 
@@ -172,15 +172,15 @@ function readFormat(format: string | undefined, timings: string | undefined): Fo
   return timings ?? format ?? "files";
 }
 
-/** A task of a runner has not the project's key: the runner has asked for it, and tells the file. */
+/** A task of a runner does not have the project's key: the runner has fetched the plan into a file. */
 async function readPlanFile(path: string, { shard }: Wish, environment: Environment): Promise<AskedPlan> {
   const its = environment["ASSAY_SHARD"];
   if (its !== undefined && its !== `${shard.index}/${shard.of}`)
-    throw new UsageError(`--shard: the plan in ASSAY_PLAN is that of shard "${its}"`);
+    throw new UsageError(`--shard: the plan in ASSAY_PLAN is for shard "${its}"`);
   return readAs(planAnswer, `plan in "${path}"`, await Bun.file(path).text());
 }
 
-/** undefined: the server is away, or the build may not know its key, and all files go by hash. */
+/** Returns undefined if the server is unavailable or the build has no key, and all files are assigned by hash. */
 async function findPlan(
   wish: Wish,
   environment: Environment,
@@ -195,15 +195,16 @@ async function findPlan(
     const isAway = error instanceof ServerAwayError || (!file && !environment["ASSAY_KEY"]?.trim());
     if (!isAway) throw error;
     const { message } = error as Error;
-    if (!wish.fallback) throw error instanceof UsageError ? error : new Error(`${message}; --fallback splits by hash`);
-    wish.say(`${message}: the files are split by hash. If other shards got the plan, run them again, too`);
+    if (!wish.fallback)
+      throw error instanceof UsageError ? error : new Error(`${message}; use --fallback to split by hash`);
+    wish.say(`${message}: files are split by hash. If other shards received the plan, run them again as well`);
     return undefined;
   }
 }
 
 /**
- * What `bun test --timings` reads: it knows a file by its path from where it is started. Without any it makes the shards of
- * one size.
+ * Returns the file for `bun test --timings`, which identifies a file by its path from the working directory. Without timings
+ * bun makes shards of equal size.
  */
 function toBunTimings({ task, say }: Wish, plan: AskedPlan | undefined, names: readonly string[] | undefined): string {
   const timings = plan?.timings ?? {};
@@ -221,12 +222,12 @@ const sumOf = (timings: ShardPlan["timings"], files: Iterable<string>) =>
   [...files].reduce((sum, file) => sum + timings[file]!, 0);
 const seconds = (ms: number) => `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`;
 
-/** Why nothing is known of any of the files; undefined: something is. */
+/** Returns the reason why no durations are known for the files; undefined: some are known. */
 function whyNone({ runs, timings }: AskedPlan, known: boolean): string | undefined {
   const example = Object.keys(timings)[0];
-  if (runs === 0) return "no run of this task is known yet";
+  if (runs === 0) return "this task has no runs yet";
   if (example === undefined) return "the reports of this task name no files";
-  return known ? undefined : `none of them is in the reports of this task, which name "${example}"`;
+  return known ? undefined : `the reports of this task contain none of them, for example they name "${example}"`;
 }
 
 function describe({ shard, task }: Wish, plan: AskedPlan, own: readonly SplitFile[], names: readonly string[]): string {
@@ -252,7 +253,7 @@ export async function split(args: string[], environment: Environment = process.e
   const given = wish.files.length === 0 ? undefined : await readFiles(wish.files);
   if (format === "playwright" && given === undefined)
     throw new UsageError(
-      `--format playwright splits what "npx playwright test --list" prints: give it to standard input, and -`,
+      `--format playwright: pass the output of "npx playwright test --list" on standard input, and "-" as FILE`,
     );
   const list = format === "playwright" ? parsePlaywrightList(given!) : undefined;
   if (wish.holder !== undefined)
@@ -268,7 +269,7 @@ export async function split(args: string[], environment: Environment = process.e
     const names = given?.map((file) => toFileName(file, directory));
     return await print([toBunTimings(wish, plan, names)]);
   }
-  if (wish.isWhole && given) say(`"${wish.task}" has no shards here: all ${given.length} files`);
+  if (wish.isWhole && given) say(`"${wish.task}" has no shards: all ${given.length} files`);
   const files = list ? [...list.keys()] : given;
   const own = files ? splitFiles(files, { plan, shard, directory }) : ownFilesOf(wish, plan, directory);
   const names = files?.map((file) => toFileName(file, directory)) ?? [...(plan?.files ?? [])];
@@ -276,7 +277,7 @@ export async function split(args: string[], environment: Environment = process.e
   const lines = own.flatMap(({ file }) => list?.get(file) ?? [toWord(file)]);
   if (json) return await print([toJsonLine({ shard: `${shard.index}/${shard.of}`, task: wish.task, files: lines })]);
   const broken = lines.find((line) => /[\r\n]/.test(line));
-  // Its second line would be another word of a command.
+  // The second line would become another argument of a command.
   if (broken !== undefined) throw new Error(`Cannot print ${JSON.stringify(broken)} as a line: use --json`);
   await print(lines);
 }
@@ -289,7 +290,7 @@ async function printNext(
   list: Map<string, string[]> | undefined,
   environment: Environment,
 ): Promise<void> {
-  if (files === undefined) throw new UsageError("FILES are missing: --next takes batches of those that are given");
+  if (files === undefined) throw new UsageError("FILES are missing: --next splits the given files into batches");
   if (files.length > MAX_SPLIT_FILES)
     throw new UsageError(`--next takes at most ${MAX_SPLIT_FILES} files, got ${files.length}`);
   const byName = new Map(files.map((file) => [toFileName(file, process.cwd()), file]));
@@ -298,29 +299,29 @@ async function printNext(
   const own = answer.files.map((file) => {
     const name = match(toFileName(file));
     if (name === undefined)
-      throw new Error(`Cannot run ${JSON.stringify(file)}, which is this job's: it is not among the FILES here`);
+      throw new Error(`Cannot run ${JSON.stringify(file)}: it is assigned to this job, but it is not among its FILES`);
     return byName.get(name)!;
   });
   const { shard, task, json, say } = wish;
   say(
-    `Shard ${shard.index}/${shard.of} of "${task}": ${own.length === 0 ? "all files are taken" : `${own.length} files, ${answer.left} are left`}`,
+    `Shard ${shard.index}/${shard.of} of "${task}": ${own.length === 0 ? "no files are left" : `${own.length} files, ${answer.left} left`}`,
   );
   const lines = own.flatMap((file) => list?.get(file) ?? [toWord(file)]);
   if (json) return await print([toJsonLine({ shard: `${shard.index}/${shard.of}`, task, files: lines })]);
   await print(lines);
 }
 
-/** Names that are given stay as they are, but are never taken for an option. */
+/** Returns a given name unchanged, unless it could be read as an option. */
 const toWord = (file: string): string => (file.startsWith("-") ? `./${file}` : file);
 
 function ownFilesOf({ task, existing, say }: Wish, plan: AskedPlan | undefined, directory: string): SplitFile[] {
   if (plan === undefined || Object.keys(plan.timings).length === 0)
-    throw new Error(`No files: none is given, and of "${task}" none is known`);
-  say("No FILES are given: files that are new run nowhere");
+    throw new Error(`No files: no FILES are given, and the server knows no files of "${task}"`);
+  say("No FILES are given: new files run in no shard");
   return filesOfPlan(plan, { task, existing, directory, say });
 }
 
-/** Whole before the process ends, also into a pipe. */
+/** Writes all lines before the process ends, also into a pipe. */
 async function print(lines: readonly string[]): Promise<void> {
   await Bun.write(Bun.stdout, lines.map((line) => `${line}\n`).join(""));
 }

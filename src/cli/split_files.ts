@@ -17,7 +17,7 @@ async function expand(argument: string): Promise<string[]> {
   if (argument === "-") return (await Bun.stdin.text()).split(/\r?\n/).filter((line) => line.trim() !== "");
   const there = statSync(argument, { throwIfNoEntry: false });
   if (there?.isDirectory())
-    throw new UsageError(`"${argument}" is a directory: give files, or a glob such as "${argument}/**/*.test.ts"`);
+    throw new UsageError(`"${argument}" is a directory: pass files, or a glob such as "${argument}/**/*.test.ts"`);
   // A file may be called [id].test.ts.
   if (there || !/[*?[{]/.test(argument)) return [argument];
   const found = await Array.fromAsync(new Bun.Glob(argument).scan({ absolute: argument.startsWith("/") }));
@@ -52,8 +52,8 @@ export function parsePlaywrightList(lines: readonly string[]): Map<string, strin
   const total = lines.map((line) => TOTAL.exec(line)?.[1]).find((number) => number !== undefined);
   if (listed.length === 0 || (total !== undefined && Number(total) !== listed.length))
     throw new Error(
-      `Cannot read the output of "playwright test --list": it has ${listed.length} tests` +
-        (total === undefined ? "" : `, and says ${total}`),
+      `Cannot read the output of "playwright test --list": it lists ${listed.length} tests` +
+        (total === undefined ? "" : `, but its total is ${total}`),
     );
   const files = Map.groupBy(listed, ({ file }) => file);
   return new Map([...files].map(([file, tests]) => [file, [...new Set(tests.map(({ line }) => line))]]));
@@ -79,13 +79,17 @@ export function filesOfPlan(plan: ShardPlan, { task, existing, directory, say }:
   const found = own.map((one) => ({ ...one, path: find(one.name) }));
   const missing = found.filter(({ path }) => path === undefined).map(({ name }) => name);
   if (leftOut.length > 0)
-    say(`Left out, and run nowhere: ${toList(leftOut)}, which reports name and which are no paths within this folder`);
+    say(
+      `Omitted, and run in no shard: ${toList(leftOut)}. Reports name them, but they are not paths within this folder`,
+    );
   if (missing.length > 0)
-    say(`Left out, and run nowhere: ${toList(missing)}, which reports name and which are not here (--no-existing)`);
+    say(
+      `Omitted, and run in no shard: ${toList(missing)}. Reports name them, but they do not exist here (--no-existing prints them)`,
+    );
   const kept = found.flatMap(({ path, ...one }) => (path === undefined ? [] : [{ ...one, file: toPathWord(path) }]));
   // All shards come to the same end: a shard that is merely left without files is green.
   const isNothing = kept.length === 0 && !ofOthers.some((path) => find(path) !== undefined);
-  if (isNothing) throw new Error(`No files: none is given, and of those that are known of "${task}" none is here`);
+  if (isNothing) throw new Error(`No files: no FILES are given, and none of the known files of "${task}" exists here`);
   return kept;
 }
 

@@ -1,16 +1,17 @@
-/** What `assay split` asks a server: the execution, the plan of a shard, its next files. */
+/** The requests of `assay split`: the execution, the plan of a shard, its next files. */
 
 import * as v from "valibot";
 import { batchesPath, planPath, type ShardPlan } from "../rules/plan.ts";
 import type { Shard } from "../schema/fields.ts";
 import { MAX_SPLIT_FILES } from "../schema/plans.ts";
 import type { CiBuild } from "./ci.ts";
+import { readAddressSource, toServerAddress } from "./ci_key.ts";
 import {
   type ServerRequest,
   askPatiently,
   askSocket,
   messageOf,
-  readServerAddress,
+  type Patience,
   type ServerAddress,
   ServerAwayError,
 } from "./client.ts";
@@ -48,7 +49,7 @@ export function readAs<Schema extends v.GenericSchema>(
   try {
     return v.parse(schema, JSON.parse(text));
   } catch {
-    throw new Error(`Cannot read the ${what}: it is not what Assay answers`);
+    throw new Error(`Cannot read the ${what}: it is not an answer of Assay`);
   }
 }
 
@@ -59,6 +60,15 @@ const WAITS = [1 / 15, 4 / 15, 10 / 15];
 const RATE_LIMIT_MS = 130_000;
 /** For one try: who wants to split by hash where the server is away wants to know soon. */
 const TIMEOUT_MS = 15_000;
+
+const toSplitPatience = (patienceMs: number): Patience => ({
+  waitsMs: patienceMs === 0 ? [] : WAITS.map((part) => part * patienceMs),
+  withinMs: RATE_LIMIT_MS + patienceMs,
+});
+
+/** Throws UsageError, ServerAwayError and CiKeyRefusedError. */
+const openServerAddress = ({ patienceMs }: SplitRequest, environment: Environment): Promise<ServerAddress> =>
+  toServerAddress(readAddressSource(environment), toSplitPatience(patienceMs));
 
 /** undefined: the server is older than plans of given files, or takes none of these names. */
 async function postPlan(
@@ -95,12 +105,7 @@ async function request(
   failing: string,
   refusals: readonly number[] = [],
 ): Promise<ServerAnswer | undefined> {
-  const waitsMs = patienceMs === 0 ? [] : WAITS.map((part) => part * patienceMs);
-  const answer = await askPatiently(
-    address,
-    { ...asking, timeoutMs: TIMEOUT_MS },
-    { waitsMs, withinMs: RATE_LIMIT_MS + patienceMs },
-  );
+  const answer = await askPatiently(address, { ...asking, timeoutMs: TIMEOUT_MS }, toSplitPatience(patienceMs));
   if (answer.status < 300) return answer;
   if (refusals.includes(answer.status)) return undefined;
   const message = `${failing}: ${messageOf(answer)}`;
@@ -113,7 +118,7 @@ async function findExecution(address: ServerAddress, wish: SplitRequest): Promis
   const { executionKey: key, branch, commit, pullRequest, buildUrl } = build;
   if (key === undefined)
     throw new UsageError(
-      "Cannot tell the execution: give --execution-key, the same to all shards and uploads of a build",
+      "Cannot identify the execution: pass --execution-key, with the same value for all shards and uploads of a build",
     );
   const asking: ServerRequest = {
     method: "POST",
@@ -131,7 +136,7 @@ export async function askPlan(
   names: readonly string[] | undefined,
 ): Promise<AskedPlan> {
   const { shard, task, executionId } = wish;
-  const address = readServerAddress(environment);
+  const address = await openServerAddress(wish, environment);
   const id = executionId ?? (await findExecution(address, wish));
   const path = planPath(id, task, shard);
   const failing = `Cannot get the plan of "${task}" in execution "${id}"`;
@@ -155,7 +160,7 @@ export async function askBatch(wish: SplitRequest, holder: string, files: readon
     if (answer.status >= 300) throw new Error(`${failing}: ${messageOf(answer)}`);
     return readAs(batchAnswer, "batch from the runner", answer.text);
   }
-  const address = readServerAddress(environment);
+  const address = await openServerAddress(wish, environment);
   const id = wish.executionId ?? (await findExecution(address, wish));
   const asking = {
     method: "POST",

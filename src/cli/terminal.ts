@@ -8,7 +8,7 @@ const BACKSPACE = /^[\b\x7f]$/;
 export async function askPassword(): Promise<string> {
   if (!process.stdin.isTTY) {
     const [line = ""] = (await new Response(Bun.stdin.stream()).text()).split(/\r?\n/);
-    if (line === "") throw new UsageError("--password is missing: give it, or the password as standard input");
+    if (line === "") throw new UsageError("--password is missing: pass it, or write the password to standard input");
     return line;
   }
   const password = await readHidden("Password: ");

@@ -1,4 +1,4 @@
-/** `assay upload`: sends test reports from a CI job, after the tests or around them, and tells what became of them. */
+/** `assay upload`: sends test reports from a CI job, after the tests or around them, and prints the result. */
 
 import { appendFileSync, existsSync, statSync } from "node:fs";
 import { relative, resolve } from "node:path";
@@ -6,35 +6,44 @@ import * as v from "valibot";
 import { ANNOTATION_ENCODINGS, toAnnotations, type AnnotatedFailure } from "./annotations.ts";
 import type { CiSystemName } from "../rules/ci_systems.ts";
 import { detectBuild } from "./ci.ts";
-import { ask, readServerAddress, type ServerAddress } from "./client.ts";
+import { ask, type ServerAddress } from "./client.ts";
 import { SUMMARY_ENCODINGS, toSummary } from "./job_summary.ts";
 import { detectMachine } from "./machine.ts";
 import { cleanTexts, createOutputMask, secretsOf, toJsonLine, toPlainLine } from "./output.ts";
 import { findReports, type FoundReports, keepFresh, readReportFiles } from "./report_files.ts";
+import { findAddress, type NoAddress, openAddress } from "./upload_address.ts";
 import { type UploadArguments, readArguments, toParameters, UPLOAD_HELP } from "./upload_options.ts";
-import { type AnsweredRun, MAX_ANSWER_BYTES, type Reports, sendReports, type UploadEnd } from "./upload_request.ts";
-import { UsageError } from "./usage.ts";
+import {
+  type AnsweredRun,
+  MAX_ANSWER_BYTES,
+  type Reports,
+  sendReports,
+  toPatience,
+  type UploadEnd,
+} from "./upload_request.ts";
 import { type EndedCommand, listenForStop, runCommand } from "./wrapped_command.ts";
 import { toRunLine } from "../wording/run_line.ts";
 import { fileClockMs } from "../runner/report_files.ts";
 
 type Environment = Record<string, string | undefined>;
 
-/** Whose words these are on its stderr, among those of a command. */
+/** Distinguishes our messages on stderr from those of the command. */
 const PREFIX = "assay: ";
 
 type Voice = {
-  /** The result, on stdout unless that is a command's. */
+  /** Writes the result, to stdout unless a command uses stdout. */
   tell: (line: string) => Promise<void>;
-  /** To the CI system, beside the result. */
+  /** Writes lines for the CI system. */
   annotate: (line: string) => Promise<void>;
-  /** What is to be known besides, on stderr. */
+  /** Writes a message to stderr. */
   note: (line: string) => Promise<void>;
-  /** Without secrets, whoever put them there. */
+  /** Masks secrets in a text. */
   clean: (text: string) => string;
+  /** From then on also without the secrets that were received since. */
+  renewMask: () => void;
 };
 
-/** All the ways in which a text is written here. */
+/** Creates the functions that write output, all of which mask secrets. */
 const ENCODINGS = [
   ...ANNOTATION_ENCODINGS,
   ...SUMMARY_ENCODINGS,
@@ -43,36 +52,26 @@ const ENCODINGS = [
   (text: string) => toJsonLine(text).slice(1, -1),
 ];
 
-function createVoice(secrets: readonly string[], { isWrapped, json }: { isWrapped: boolean; json: boolean }): Voice {
-  const clean = createOutputMask(secrets, ENCODINGS);
+function createVoice(environment: Environment, { isWrapped, json }: { isWrapped: boolean; json: boolean }): Voice {
+  let mask = createOutputMask(secretsOf(environment), ENCODINGS);
+  const clean = (text: string) => mask(text);
   const write = async (to: typeof Bun.stderr, line: string) => void (await Bun.write(to, `${clean(line)}\n`));
   return {
     tell: (line) => write(isWrapped ? Bun.stderr : Bun.stdout, line),
     annotate: (line) => write(isWrapped || json ? Bun.stderr : Bun.stdout, line),
     note: (line) => write(Bun.stderr, `${PREFIX}${toPlainLine(line)}`),
     clean,
+    renewMask: () => void (mask = createOutputMask(secretsOf(environment), ENCODINGS)),
   };
 }
 
-type Address = ServerAddress | { problem: string };
-
-/** Throws UsageError unless it `mayBeMissing`, as it is in the builds of forks. */
-function findAddress(environment: Environment, mayBeMissing: boolean): Address {
-  try {
-    return readServerAddress(environment);
-  } catch (error) {
-    if (!mayBeMissing || !(error instanceof UsageError)) throw error;
-    return { problem: `${error.message} (a fork's pull request is given no secrets)` };
-  }
-}
-
-/** A report without anything in it, of whatever format. */
+/** An empty report, for recording a failure without a report. */
 const NOTHING: Reports = [{ name: "no report", bytes: new Uint8Array() }];
 
 type Delivery = {
   given: UploadArguments;
   parameters: Record<string, string>;
-  /** Of what was found: why some of it gives nothing is added to its problems. */
+  /** The report files; reasons why files are unusable are added to its problems. */
   found: FoundReports;
   ended: EndedCommand | undefined;
   publicUrl: string | undefined;
@@ -90,10 +89,14 @@ function tryToRead(found: FoundReports): Reports {
 }
 
 /**
- * Where no report can be had, or none that the server takes, but it is known how the tests ended, a failure is recorded in
- * its place: a task without a report would look as good as one that passed.
+ * If there is no usable report but the exit code of the tests is known, a failure is recorded in its place: a task without a
+ * report would look like one that passed.
  */
-async function deliver(address: Address, delivery: Delivery, signal: AbortSignal | undefined): Promise<End> {
+async function deliver(
+  address: ServerAddress | NoAddress,
+  delivery: Delivery,
+  signal: AbortSignal | undefined,
+): Promise<End> {
   const { given, parameters, found, ended, publicUrl, voice } = delivery;
   if (signal?.aborted) return { end: "stopped", problem: "Interrupted" };
   const sending = { patienceMs: given.patienceMs, signal, publicUrl };
@@ -103,7 +106,7 @@ async function deliver(address: Address, delivery: Delivery, signal: AbortSignal
   const reports = tryToRead(found);
   if (ended?.problem !== undefined) await voice.note(ended.problem);
   for (const problem of found.problems) await voice.note(problem);
-  if ("problem" in address) return { end: "away", problem: address.problem };
+  if ("problem" in address) return address;
   const sent = exitCode === undefined ? parameters : { ...parameters, exit_code: exitCode };
   if (reports.length > 0) {
     const end = await sendReports(address, reports, sent, sending);
@@ -131,8 +134,8 @@ export async function upload(args: string[], environment: Environment = process.
     return 0;
   }
   const build = detectBuild(environment);
-  const address = findAddress(environment, command !== undefined || build.system !== undefined);
-  const voice = createVoice(secretsOf(environment), { isWrapped: command !== undefined, json: flags.json === true });
+  const source = findAddress(environment, command !== undefined || build.system !== undefined);
+  const voice = createVoice(environment, { isWrapped: command !== undefined, json: flags.json === true });
 
   const before = command ? findReports(given.reports).files : [];
   const beganAt = command ? fileClockMs(process.cwd()) : Date.now();
@@ -143,6 +146,9 @@ export async function upload(args: string[], environment: Environment = process.
 
   const publicUrl = environment["ASSAY_PUBLIC_URL"]?.trim();
   const parameters = toParameters(given, environment, build, detectMachine(environment, build.system));
+  const sending = { patienceMs: given.patienceMs, signal: stop?.signal, publicUrl };
+  const address = await openAddress(source, toPatience(sending), stop?.signal);
+  voice.renewMask();
   const end = await deliver(address, { given, parameters, found, ended, publicUrl, voice }, stop?.signal);
   const isJson = flags.json === true;
   if (end.end === "uploaded")
@@ -161,7 +167,7 @@ export async function upload(args: string[], environment: Environment = process.
   return STRICT_CODES[end.end] || (found.problems.length > 0 && !flags["allow-empty"] ? 1 : 0);
 }
 
-/** Some of the answer, as far as it is told here. */
+/** The part of the answer that is used here. */
 const failuresAnswer = v.object({
   causes: v.array(
     v.object({
@@ -180,7 +186,7 @@ const failuresAnswer = v.object({
   ),
 });
 
-/** With line and message, which the answer to an upload leaves out; what that says, where the server has no more to say. */
+/** Returns the new failures with line and message, which the answer to an upload omits; falls back to that answer. */
 async function readFailures(address: ServerAddress, run: AnsweredRun): Promise<AnnotatedFailure[]> {
   const known = run.newFailures.map(({ suite, name, file }) => ({
     suite,
@@ -216,12 +222,12 @@ async function tellRun(
   { environment, system, voice, json }: Telling,
 ): Promise<void> {
   const { clean } = voice;
-  // Before anything is cut or escaped: a test may be named after what it has read from its environment.
+  // Secrets are masked before texts are cut or escaped: the name of a test may contain a value of its environment.
   const run = cleanTexts(answered, clean);
   for (const warning of run.warnings.slice(0, MAX_WARNINGS)) await voice.note(`Warning: ${warning}`);
   if (foreignOrigin !== null)
     await voice.note(
-      `The server says that people reach it at "${foreignOrigin}", which is not ASSAY_URL: set ASSAY_PUBLIC_URL to link there`,
+      `The public address of the server is "${foreignOrigin}", not ASSAY_URL: set ASSAY_PUBLIC_URL to link there`,
     );
   await voice.tell(json ? toJsonLine(cleanTexts(answer, clean)) : toPlainLine(toRunLine(run)));
   const summary = environment["GITHUB_STEP_SUMMARY"]?.trim();
@@ -242,7 +248,7 @@ async function tellRun(
   if (agent) await annotate(agent, run, clean(toSummary(run, failures, MAX_SUMMARY)));
 }
 
-/** GitHub refuses more, of all that the commands of a step have written. */
+/** The maximum size of the job summary of a step that GitHub accepts, in bytes. */
 const MAX_SUMMARY = 2 ** 20;
 
 async function appendSummary(
@@ -253,9 +259,9 @@ async function appendSummary(
 ): Promise<void> {
   try {
     const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
-    // What is there may not have ended its last line.
+    // The existing text may not end with a line break.
     const begin = size > 0 ? "\n\n" : "";
-    // Nothing becomes longer by it.
+    // Masking never makes a text longer.
     const text = voice.clean(toSummary(run, failures, MAX_SUMMARY - size - begin.length));
     if (text !== "") appendFileSync(path, begin + text);
   } catch (error) {

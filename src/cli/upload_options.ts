@@ -5,44 +5,47 @@ import type { CiBuild } from "./ci.ts";
 import type { Machine } from "./machine.ts";
 import { readSeconds, UsageError } from "./usage.ts";
 
-export const UPLOAD_USAGE = `  upload FILE|GLOB… [options] [-- command …]    send test reports, of the command if there is one (upload --help)`;
+export const UPLOAD_USAGE = `  upload FILE|GLOB… [options] [-- command …]    run a command and upload its test reports, or upload existing ones (upload --help)`;
 
 export const UPLOAD_HELP = `Usage: assay upload FILE|GLOB… [options] [-- command …]
 
-Sends test reports to a server, as one upload, and prints the verdict and its address. With a command: runs it first, with
-its streams and signals untouched, then sends what it has written; the exit code is the command's.
+Sends test reports to a server as one upload, and prints the verdict and a link. With a command, runs the command first, with
+unchanged streams and signals, and then sends the reports that it has written. The exit code is that of the command.
 
-  --task NAME             which task of the build this is (default: the CI job's name)
-  --execution-key KEY     what all jobs of the build have in common (default: the CI build's id)
+  --task NAME             the task of the build (default: the name of the CI job)
+  --execution-key KEY     a value that all jobs of the build share (default: the id of the CI build)
   --execution-id ID       an execution of the server (default: ASSAY_EXECUTION_ID)
   --shard 2/4             one of several slices of the task
   --branch, --commit, --pull-request, --build-url
-                          where the build comes from (default: as the CI system says, or git)
+                          where the build comes from (default: from the CI system or git)
   --base-commit COMMIT    the commit that the branch began from
   --environment NAME
   --host, --system, --image NAME
-                          the machine that the tests ran on, its system and its image (default: as the CI system names
-                          them, or the machine itself)
-  --format NAME           overrides recognition, such as "junit"
-  --exit-code N           how the tests ended, where they are not run here
-  --allow-empty           no test cases are right, too
+                          the machine that the tests ran on, its system and its image (default: from the CI system or the
+                          machine itself)
+  --format NAME           the format of the report, such as "junit" (default: recognised from the content)
+  --exit-code N           the exit code of the tests, if they do not run in the command
+  --allow-empty           accept a report without test cases
   --complete              this is the last upload of the build
-  --patience SECONDS      how long a server may be away, in three tries, or the rate limit be used up (default: 120; 0: one try)
-  --strict                an upload that fails is an exit code (below)
-  --json                  one line of JSON: the server's answer, or { "error": { "message" } }
+  --patience SECONDS      time limit for three attempts if the server is unavailable, and for waiting if the rate limit is
+                          exceeded (default: 120; 0: one attempt)
+  --strict                exit with an error if the upload fails (see below)
+  --json                  print one line of JSON: the server's answer, or { "error": { "message" } }
 
-Required: ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY. ASSAY_PUBLIC_URL is the address for links, if it differs from
-ASSAY_URL. Empty options are ignored. Globs are expanded here, without node_modules and .git; "**" is any number of
+Required: ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY. Without ASSAY_KEY, the id token of the CI job is exchanged for a key if
+the project trusts the repository: ASSAY_ID_TOKEN (GitLab), or the token that GitHub gives to jobs with the permission
+"id-token: write". ASSAY_PUBLIC_URL is the server's address for links and tokens, if it differs from ASSAY_URL. Empty
+options are ignored. Globs are expanded by this command, without node_modules and .git; "**" matches any number of
 folders.
 
-No report, one that is older than the command, or one that cannot be read or has no test cases, is no success: where it is
-known how the tests ended, a failure is recorded in its place ("runner exited N", -1 where they claim success). A command that is told to stop (SIGINT, SIGTERM,
-SIGHUP) uploads nothing: a cancelled build has no result.
+If the report is missing, older than the command, unreadable or without test cases, and the exit code of the tests is known,
+a failure is recorded in its place ("runner exited N", -1 if the exit code was 0). If the command is stopped by SIGINT,
+SIGTERM or SIGHUP, nothing is uploaded: a cancelled build has no result.
 
-Exit code: the command's, as a shell has it (128 + n for signal n, 127 not found, 126 not executable); else 0, also where the
-tests have failed and where the upload has, which is a warning, because no server may break a build. With --strict, and
-where the command has not failed itself, it is 1 for a report that is missing or refused, and 3 for a server that is away
-or whose address is not set. 2 is a wrong usage.`;
+Exit code: that of the command, as in a shell (128 + n for signal n, 127 not found, 126 not executable). Without a command it
+is 0, even if tests failed. A failed upload is only a warning, so that an unavailable server cannot break a build. With
+--strict, if the command itself did not fail, the exit code is 1 for a missing or refused report, and 3 if the server is
+unavailable or its address is not set. Wrong usage exits with 2.`;
 
 /** Options that are parameters of the upload. */
 const PARAMETERS = {
@@ -87,10 +90,10 @@ export function readArguments(args: string[]): UploadArguments {
   ]);
   const parameters = Object.fromEntries(given.filter(([, value]) => value !== ""));
   if (flags.help) return { reports: [], command, parameters, flags, patienceMs: PATIENCE_MS };
-  if (positionals.length === 0) throw new UsageError("A report is missing after upload: name a file or a glob");
+  if (positionals.length === 0) throw new UsageError("Missing report after upload: name a file or a glob");
   if (command?.length === 0) throw new UsageError("Missing command after --");
   if (command && parameters["exit_code"] !== undefined)
-    throw new UsageError("--exit-code is what the command after -- tells");
+    throw new UsageError("upload takes either --exit-code or a command after --");
   if (parameters["execution_id"] !== undefined && parameters["execution_key"] !== undefined)
     throw new UsageError("upload takes either --execution-id or --execution-key");
   if (!/^-?\d{1,10}$/.test(parameters["exit_code"] ?? "0"))

@@ -1,7 +1,14 @@
 /** The request of `assay upload`: reports and parameters as one form, packed, and sent with patience. */
 
 import * as v from "valibot";
-import { AnswerTooLongError, askPatiently, messageOf, type ServerAddress, ServerAwayError } from "./client.ts";
+import {
+  AnswerTooLongError,
+  askPatiently,
+  messageOf,
+  type Patience,
+  type ServerAddress,
+  ServerAwayError,
+} from "./client.ts";
 import { toPlainLine } from "./output.ts";
 import { refusesMachine, withoutMachine } from "../rules/ran_on.ts";
 import type { ReportedRun } from "../wording/run_line.ts";
@@ -76,7 +83,7 @@ async function toBody(reports: Reports, parameters: Record<string, string>): Pro
     : { bytes, headers };
 }
 
-/** Of the patience: a server that is started again is back after the first, after a longer outage the second may do. */
+/** Fractions of the patience to wait: the first covers a restart of the server, the second a longer outage. */
 const WAITS = [4 / 30, 10 / 30];
 export type UploadOptions = {
   patienceMs: number;
@@ -91,13 +98,19 @@ export const MAX_ANSWER_BYTES = 2 ** 20;
 /** Beside the 30 s that any try may take: slow lines carry this much. */
 const BYTES_PER_MS = 256;
 
-async function send(
-  address: ServerAddress,
-  { bytes, headers }: Body,
-  { patienceMs, signal }: UploadOptions,
-): Promise<ServerAnswer> {
+/** A signal that is aborted ends a wait with its reason. */
+export function toPatience({ patienceMs, signal }: UploadOptions): Patience {
   const stopped = new Promise<never>((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
   stopped.catch(() => {});
+  return {
+    waitsMs: WAITS.map((part) => part * patienceMs),
+    withinMs: patienceMs,
+    sleep: (ms) => Promise.race([Bun.sleep(ms), stopped]),
+  };
+}
+
+async function send(address: ServerAddress, { bytes, headers }: Body, sending: UploadOptions): Promise<ServerAnswer> {
+  const { signal } = sending;
   const asking = {
     method: "POST",
     path: "/test-runs",
@@ -107,18 +120,14 @@ async function send(
     timeoutMs: 30_000 + bytes.length / BYTES_PER_MS,
     ...(signal ? { signal } : {}),
   } as const;
-  return await askPatiently(address, asking, {
-    waitsMs: WAITS.map((part) => part * patienceMs),
-    withinMs: patienceMs,
-    sleep: (ms) => Promise.race([Bun.sleep(ms), stopped]),
-  });
+  return await askPatiently(address, asking, toPatience(sending));
 }
 
-/** What a refusal says, with a hint where it is not the report's fault. */
+/** Returns the message of a refusal, with a hint if the report is not the cause. */
 function toProblem(answer: ServerAnswer): string {
   const said = messageOf(answer);
   if (answer.status >= 300 && answer.status < 400)
-    return `${said}, which leads to ${toPlainLine(answer.headers.get("location")?.slice(0, 300) ?? "another address")}: set ASSAY_URL to that`;
+    return `${said}, a redirect to ${toPlainLine(answer.headers.get("location")?.slice(0, 300) ?? "another address")}: set ASSAY_URL to that`;
   if (answer.status === 401) return `${said} (ASSAY_KEY)`;
   if (answer.status === 404) return `${said} (ASSAY_URL and ASSAY_PROJECT)`;
   return said;
@@ -143,7 +152,7 @@ export async function sendReports(
       const { url, foreignOrigin } = toOwnUrl(address, parsed.run, sending.publicUrl);
       return { end: "uploaded", run: { ...parsed.run, url }, answer: { ...parsed.answer, url }, foreignOrigin };
     }
-    return { end: "refused", problem: `What answers at ${address.url} is no Assay server: check ASSAY_URL` };
+    return { end: "refused", problem: `${address.url} is not an Assay server: check ASSAY_URL` };
   } catch (error) {
     if (sending.signal?.aborted) return { end: "away", problem: "Interrupted" };
     if (error instanceof AnswerTooLongError) return { end: "refused", problem: error.message };

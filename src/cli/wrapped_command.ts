@@ -1,9 +1,9 @@
-/** Runs a command as if nobody stood around it: its streams are its own, signals reach it, its exit code is kept. */
+/** Runs a command transparently: it keeps its streams, signals are forwarded to it, and its exit code is kept. */
 
 import { constants } from "node:os";
 import { isatty } from "node:tty";
 
-/** As a shell says it: 128 + n for signal n, 127 where there is no such command, 126 where it cannot be executed. */
+/** The exit code as in a shell: 128 + n for signal n, 127 if the command is not found, 126 if it cannot be executed. */
 export type EndedCommand = {
   exitCode: number;
   /** Why the command could not be started. */
@@ -12,7 +12,7 @@ export type EndedCommand = {
 
 const STOPPING = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
-/** What is a text without `#!` is for the shell, as execvp(3) has it. */
+/** Starts a command. A text file without `#!` is run by the shell, as execvp(3) does. */
 function spawn(command: string[]): Bun.Subprocess<"inherit", "inherit", "inherit"> {
   const options = { stdin: "inherit", stdout: "inherit", stderr: "inherit" } as const;
   try {
@@ -24,18 +24,18 @@ function spawn(command: string[]): Bun.Subprocess<"inherit", "inherit", "inherit
   }
 }
 
-/** Who tells this process to stop tells the command, and not this process, which has an upload to finish or to leave. */
+/** Forwards stop signals to the command. This process itself continues, to finish or skip the upload. */
 export type Stop = {
-  /** Aborted as soon as somebody has told us to stop. */
+  /** Aborted when a stop signal arrives. */
   signal: AbortSignal;
   passTo: (child: Bun.Subprocess | undefined) => void;
 };
 
-/** From here on, for as long as the process lives. */
+/** Installs the signal handlers, for the lifetime of the process. */
 export function listenForStop(): Stop {
   const stop = new AbortController();
   let child: Bun.Subprocess | undefined;
-  // What is typed at a terminal goes to everybody in the foreground: to hear it twice makes many a runner give up at once.
+  // A terminal sends SIGINT to the whole foreground group. Many test tools exit at once on a second one.
   const hearsItself = isatty(0) || isatty(2);
   for (const signal of STOPPING)
     process.on(signal, () => {

@@ -47,7 +47,7 @@ export async function migrate({ begin }: Pick<Database, "begin">, say: (message:
 async function prepare(sql: Sql): Promise<number> {
   const [server] = await sql<{ version: number }[]>`select current_setting('server_version_num')::int as version`;
   if (server!.version < 150_000)
-    throw new Error(`PostgreSQL 15 or newer is needed, this is ${Math.floor(server!.version / 10_000)}`);
+    throw new Error(`PostgreSQL 15 or newer is required, this is ${Math.floor(server!.version / 10_000)}`);
   await sql`
     create table if not exists migration (
       number int primary key, name text not null, applied_at timestamptz(3) not null default now())`;

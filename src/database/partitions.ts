@@ -1,7 +1,7 @@
 /** The months that results are kept by: made ahead of time, dropped as a whole. */
 
 import type { Sql } from "./connect.ts";
-import { firstIdAt } from "./moment.ts";
+import { firstIdAt } from "./time_bounds.ts";
 
 const TABLES = ["case_result", "case_detail"] as const;
 

@@ -3,7 +3,8 @@
 import type { Fragment, Sql } from "./connect.ts";
 
 /** Whose items they are. */
-export type LoopName = "event" | "schedule" | "integration" | "delivery" | "expiry" | "counting" | "sealing" | "lease";
+export type LoopName =
+  "event" | "schedule" | "integration" | "delivery" | "expiry" | "counting" | "sealing" | "lease" | "deletion";
 
 /**
  * A condition: the item may be taken now. `item` is an expression of type text. Looked up for each row on its way, in the

@@ -7,7 +7,7 @@ const MAX_SECONDS = 600;
 const CLOSE = { Connection: "close" };
 /** A large body is kept in blocks: nothing is copied when it grows, and no memory is taken for what has not come. */
 const BLOCK = 1_048_576;
-/** What a body begins with whose length is not known. */
+/** The initial buffer of a body of unknown length. */
 const FIRST = 65_536;
 const FIRST_GRADUAL = 2_048;
 
@@ -70,13 +70,13 @@ export async function receiveBody(
     if (error instanceof Problem) throw error;
     signal?.throwIfAborted();
     if (encoding) undecodable(encoding);
-    fail("VALIDATION_ERROR", "The body broke off");
+    fail("VALIDATION_ERROR", "The body is truncated");
   });
   return { blocks, encoding };
 }
 
 function undecodable(encoding: Encoding): never {
-  fail("VALIDATION_ERROR", `Cannot decompress the body: it is not whole, valid ${encoding}`);
+  fail("VALIDATION_ERROR", `Cannot decompress the body: it is not complete, valid ${encoding}`);
 }
 
 const tookTooLong = (seconds: number) =>

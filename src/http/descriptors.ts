@@ -2,11 +2,11 @@
 
 import { closeSync, openSync } from "node:fs";
 
-/** So many are kept back at the most, and never more than an eighth of all. */
+/** The maximum number of reserved descriptors, and never more than an eighth of all. */
 const RESERVE = 24;
-/** So many before the last one they count as short: an attempt to open one more would come too late. */
+/** Descriptors count as scarce when this many remain: an attempt to open the last one would come too late. */
 const MARGIN = 8;
-/** So many must be free, beside the reserve, before others may have them again. */
+/** The number that must be free, besides the reserve, before connections are accepted again. */
 const ROOM = 16;
 
 /** How many the process may have: Bun raises it to the hard limit when it starts. `undefined` where there is none. */

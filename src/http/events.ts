@@ -19,7 +19,7 @@ export type StreamControl = {
   cut(ending: Ending): void;
 };
 
-/** What a stream says; it is asked for more only when the connection can take it. */
+/** The events of a stream; more are requested only when the connection can send them. */
 export type Writer = (control: StreamControl) => AsyncGenerator<string, void>;
 
 /** Identifies the reader of a stream: a session or a key, an address, and the project that the stream is about. */
@@ -78,7 +78,7 @@ export function createEventStreams(options: Partial<StreamLimits> = {}) {
 
       function cut(ending: Ending): void {
         if (!abort.signal.aborted) abort.abort(ending);
-        // Who has not taken what was said before does not ask for the last word.
+        // A client that has not read the previous events will not read the last one.
         if (!isAsked && !isOver && ending !== "gone") hurry();
       }
 

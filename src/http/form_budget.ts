@@ -71,7 +71,7 @@ function createRoom({ totalBytes, share }: FormLimits) {
 }
 
 /**
- * What does not fit is refused at once, and that is the form that has been arriving for the longest time: a form that a
+ * If the budget is exceeded, the form that has been arriving for the longest time is refused at once: a form that a
  * person sends arrives within moments, and one that drips does not. Nobody waits.
  */
 export function createFormBudget(limits: Record<FormKind, FormLimits> = FORM_LIMITS) {

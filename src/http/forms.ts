@@ -5,7 +5,7 @@ import { hkdfSync, timingSafeEqual } from "node:crypto";
 const NONCE_BYTES = 16;
 const MAC_BYTES = 32;
 const TOKEN = /^[\w-]{64}$/;
-/** What a page's form or script sends. A form of another site could send JSON as text/plain without asking. */
+/** The content types of our forms and scripts. A form of another site could send JSON as text/plain without a preflight. */
 const TYPES = ["application/x-www-form-urlencoded", "multipart/form-data", "application/json"];
 
 function originOf(url: string): string | undefined {

@@ -19,7 +19,7 @@ function quote(value: unknown): string {
 /** Without quotes when it is a plain name; never longer than a line. */
 const nameOf = (path: string) => JSON.stringify(path.slice(0, 200).toWellFormed());
 
-/** What was given there: the issue itself may hold what it has been made into already. */
+/** Returns the value as it was sent: the issue itself may contain the transformed value. */
 function givenAt(input: unknown, { path, input: made }: v.BaseIssue<unknown>): unknown {
   let value = input;
   for (const { key } of path ?? []) {

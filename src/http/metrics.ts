@@ -45,7 +45,7 @@ export type Figure = Omit<MetricFamily, "samples"> & { samples: readonly Sample[
 export const readFigures = (families: readonly MetricFamily[]): Figure[] =>
   families.map((family) => ({ ...family, samples: family.samples() }));
 
-/** Those of several owners as one: `label` says whose a sample is, unless it says that itself. */
+/** Merges the metrics of several processes: `label` names the process of a sample, unless the sample already does. */
 export function joinFigures(
   label: string,
   all: readonly (readonly [owner: string, figures: readonly Figure[]])[],
@@ -63,7 +63,7 @@ export function joinFigures(
 type Named = { name: string; help: string };
 
 const named = ({ name, help }: Named, type: MetricFamily["type"], samples: MetricFamily["samples"]): MetricFamily => {
-  if (!NAME.test(name)) throw new Error(`"${name}" is no name of a metric`);
+  if (!NAME.test(name)) throw new Error(`"${name}" is not a valid name of a metric`);
   return { name, help, type, samples };
 };
 

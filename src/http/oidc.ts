@@ -22,10 +22,10 @@ export type OidcOptions = {
   clock?: () => number;
 };
 
-/** What the browser keeps until it comes back, sealed. */
+/** The encrypted state that the browser keeps until it returns from the provider. */
 export type OidcFlow = { state: string; nonce: string; verifier: string };
 
-/** Who has signed in. The address counts only where the provider has verified it. */
+/** The person who signed in. The address counts only if the provider has verified it. */
 export type OidcClaims = {
   issuer: string;
   subject: string;
@@ -50,8 +50,8 @@ export function createOidc(options: OidcOptions) {
 
   /** A host that is not the issuer's is one that somebody else has named: it must be public, or in OUTBOUND_ALLOW. */
   const customFetch: openid.CustomFetch = async (url, { method, headers, body }) => {
-    const target = URL.canParse(url) ? new URL(url) : fail("The provider names an address that is none");
-    if (target.protocol !== issuerUrl.protocol) fail(`The provider is not reached by ${issuerUrl.protocol}//`);
+    const target = URL.canParse(url) ? new URL(url) : fail("The provider names an invalid address");
+    if (target.protocol !== issuerUrl.protocol) fail(`The provider does not use ${issuerUrl.protocol}//`);
     const outbound = target.host === issuerUrl.host ? options.issuerOutbound : options.outbound;
     let answer: OutboundAnswer;
     try {
@@ -122,7 +122,7 @@ export function createOidc(options: OidcOptions) {
           code_challenge_method: "S256",
         });
         if (url.protocol !== "https:" && url.protocol !== issuerUrl.protocol)
-          fail("The provider's authorization endpoint is not reached by https://");
+          fail("The provider's authorization endpoint does not use https://");
         return { url: url.href as `https://${string}`, flow };
       }),
 
@@ -140,7 +140,7 @@ export function createOidc(options: OidcOptions) {
         });
         const claims = tokens.claims() ?? fail("The provider's answer has no ID token");
         const hasMore = configuration.serverMetadata().userinfo_endpoint !== undefined;
-        // What an ID token does not say of somebody is told by the endpoint that is there for it.
+        // Claims that are missing from the ID token come from the userinfo endpoint.
         const more =
           claims["email"] === undefined && hasMore
             ? await openid.fetchUserInfo(configuration, tokens.access_token, claims.sub)

@@ -13,7 +13,7 @@ const PRIVATE = createAddressList([
   // Teredo, benchmarking, ORCHID, documentation and 6to4, which carries an IPv4 address.
   ...["2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"],
 ]);
-/** What of IPv6 is handed out at all; loopback, link-local, unique local and NAT64 lie outside. */
+/** The assigned range of IPv6; loopback, link-local, unique local and NAT64 are outside of it. */
 const GLOBAL = createAddressList(["2000::/3"]);
 
 export type Outbound = {
@@ -119,7 +119,7 @@ export function createOutbound({
     async request({ method, url, headers = {}, body, maxBytes = MAX_ANSWER_BYTES, timeoutMs = usual }) {
       const target = new URL(url);
       if (target.protocol !== "https:" && target.protocol !== "http:")
-        throw new OutboundError("Only http and https addresses are reached", true);
+        throw new OutboundError("Only http and https addresses are allowed", true);
       if (!areFree(DESCRIPTORS)) throw new OutboundError("No file descriptors are left for now", false);
       const patience = Math.min(timeoutMs, usual);
       const signal = AbortSignal.timeout(patience);

@@ -26,7 +26,7 @@ function decoded(path: string): string | undefined {
 export function toOwnPath(text: string | undefined): Path {
   if (text === undefined || text.length > MAX_LENGTH || !isOwn(text)) return "/";
   const { pathname, search } = new URL(text, NOWHERE);
-  // What decodes to another host's address is one for whoever decodes it before us.
+  // A path that decodes to the address of another host may be decoded by a proxy in front of us.
   const plain = decoded(pathname);
   return plain !== undefined && isOwn(plain.replaceAll(" ", "%20")) ? (`${pathname}${search}` as Path) : "/";
 }

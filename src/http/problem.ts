@@ -1,4 +1,4 @@
-/** What the caller did wrong, or what we cannot do: the five error codes, their statuses, and how one is thrown. */
+/** The five error codes, their statuses, and how one is thrown. */
 
 export const STATUS = {
   VALIDATION_ERROR: 400,

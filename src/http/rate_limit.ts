@@ -5,7 +5,7 @@ import type { SharedRateLimit } from "./shared_rate_limit.ts";
 export const WINDOW_MS = 60_000;
 /** The clocks of several processes are read at most half of this apart: their window is longer by it. */
 export const CLOCKS_MS = 1;
-/** What the headers say when there is no limit: the largest number every client can read. */
+/** The value of the headers when there is no limit: the largest number that every client can read. */
 const UNLIMITED = 2_147_483_647;
 
 /** The moments of the admissions that still count, oldest first, in a ring that grows up to the limit. */
@@ -103,7 +103,7 @@ export function createRateLimit(
       const key = log ? log.keyOf(client) : client;
       const ring = ringOf(key);
       let admitted = hasRoom(ring, now);
-      // Who has no room by what is known already has none by what is not: nobody else needs to wait for that.
+      // If known admissions already exceed the limit, unknown ones cannot change that, so nobody has to wait.
       if (admitted && log) admitted = pushShared(log, key as number, ring);
       else if (admitted) push(ring, now);
       const oldest = ring.moments[ring.head]!;

@@ -4,7 +4,7 @@ import { descriptorLimit } from "./descriptors.ts";
 import { createListeners } from "./listeners.ts";
 import { segmentPatterns } from "./target.ts";
 
-/** What the server knows about a request's connection. */
+/** Information about a request's connection. */
 export type Connection = {
   address: () => string;
   allowSeconds: (seconds: number) => void;

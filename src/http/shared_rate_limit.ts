@@ -1,4 +1,4 @@
-/** Who was admitted in the last minute by processes of one machine: a log in memory that they share, for one rate limit. */
+/** A rate limit for several processes of one machine: a log of admissions of the last minute in shared memory. */
 
 import { closeSync, openSync, unlinkSync, writeSync } from "node:fs";
 import { join } from "node:path";
@@ -8,12 +8,12 @@ const [LOCK, TAIL, SEEDS] = [0, 1, 2];
 const HEADER_BYTES = 64;
 /** Two words that stand for the client, and the moment in 8 bytes. */
 const ENTRY_BYTES = 16;
-/** Of the oldest entries nobody begins to read this part: they may be written over meanwhile. */
+/** Readers skip this part of the oldest entries, because it may be overwritten while they read. */
 const MARGIN = 1 / 8;
 /** A holder needs less than a microsecond; who finds it for longer lets others have the processor. */
 const SPINS = 2_000;
 const SHORT_SLEEP_MS = 0.02;
-/** Whoever died with the lock is known to be dead in some milliseconds. */
+/** The death of a process that held the lock is detected within some milliseconds. */
 const PATIENCE_MS = 2_000;
 
 /** A process that did not come to read the log for so long that it does not know what it has missed. */
@@ -45,7 +45,7 @@ export function createSharedRateLimitFile(entries: number, folders: readonly str
       if (file !== undefined) closeSync(file);
     }
   }
-  throw new Error(`Cannot make the memory that the workers share in ${folders.join(", ")}: ${String(reason)}`);
+  throw new Error(`Cannot create the shared memory of the workers in ${folders.join(", ")}: ${String(reason)}`);
 }
 
 /**
@@ -71,13 +71,13 @@ export function openSharedRateLimit(file: number, self: number) {
     for (let spins = 1; Atomics.compareExchange(words, LOCK, 0, self) !== 0; spins++) {
       if (spins % SPINS !== 0) continue;
       until ??= performance.now() + PATIENCE_MS;
-      if (performance.now() > until) throw new Error("Another worker does not give back the lock of the rate limit");
+      if (performance.now() > until) throw new Error("Another worker does not release the lock of the rate limit");
       Bun.sleepSync(SHORT_SLEEP_MS);
     }
   }
 
   return {
-    /** What stands for a client in the log, the same in all processes: 53 of 64 bits that nobody outside can guess. */
+    /** Returns the hash of a client in the log, the same in all processes: 53 of 64 bits that outsiders cannot guess. */
     keyOf: (client: string): number =>
       Bun.hash.xxHash32(client, first) * 2_097_152 + (Bun.hash.xxHash32(client, second) >>> 11),
 
@@ -92,7 +92,7 @@ export function openSharedRateLimit(file: number, self: number) {
         const moment = moments[offset / 8 + 1]!;
         const key = (words[offset / 4]! >>> 0) * 2_097_152 + words[offset / 4 + 1]!;
         if ((Atomics.load(words, TAIL) - seen) >>> 0 > capacity - 1)
-          throw new BehindError("This worker has stood still for too long to know who was admitted by the others");
+          throw new BehindError("This worker was suspended for too long to know the admissions of the other workers");
         take(key, moment);
       }
     },

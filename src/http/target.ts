@@ -56,7 +56,7 @@ function decodesTo(segment: string, decoded: string): boolean {
   try {
     return decodeURIComponent(segment) === decoded;
   } catch {
-    // What is no UTF-8 is nobody's dot segment, and whoever reads it will say what it is.
+    // A segment that is not UTF-8 is no dot segment; the code that decodes it reports the error.
     return decoded.includes("\ufffd");
   }
 }

@@ -33,7 +33,7 @@ export async function parseUpload(bytes: Uint8Array<ArrayBuffer>, contentType: s
         fields[name] = value;
       }
     }
-    if (files.length === 0) fail("VALIDATION_ERROR", "Cannot read the body: the form holds no file");
+    if (files.length === 0) fail("VALIDATION_ERROR", "Cannot read the body: the form contains no file");
   } else {
     files.push({ name: "body", bytes });
   }
@@ -60,7 +60,7 @@ async function readParts(bytes: Uint8Array<ArrayBuffer>, contentType: string): P
     const form = await new Response(bytes, { headers: { "content-type": contentType } }).formData();
     return [...form.entries()] as Part[];
   } catch {
-    fail("VALIDATION_ERROR", "Cannot read the body: it is not whole, valid multipart/form-data");
+    fail("VALIDATION_ERROR", "Cannot read the body: it is not complete, valid multipart/form-data");
   }
 }
 

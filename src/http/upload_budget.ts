@@ -5,7 +5,7 @@ import { createFairQueue } from "./fair_queue.ts";
 /** Up to this size a body has room of its own, which large ones cannot take: small uploads go on beside them. */
 const SMALL = 1_048_576;
 const SMALL_SHARE = 1 / 8;
-/** Of the room of small ones, or of large ones, for one key: who sends much, and slowly, keeps others from at most half. */
+/** The share of the budget for small or large bodies that one key may use, so that a slow client blocks at most half. */
 const KEY_SHARE = 1 / 2;
 /** While others wait, a large body must bring so many bytes in so long, or it gives way. */
 const MIN_BYTES = 655_360;
@@ -18,7 +18,7 @@ export class OverdrawnError extends Error {
   override name = "OverdrawnError";
 }
 
-/** What one body takes; it must be released on every way out. */
+/** The budget of one body; it must be released in every case. */
 export type Hold = {
   /**
    * Takes so many bytes more: at once, or when the promise resolves. It rejects when the hold is released meanwhile, and
@@ -34,7 +34,7 @@ type Entry = {
   key: string;
   held: number;
   wanted: number;
-  /** What it held at the last look. */
+  /** Its size at the last check. */
   seen: number;
   hasArrived: boolean;
   grant: () => void;
@@ -42,7 +42,7 @@ type Entry = {
   evict: () => void;
 };
 
-/** What is held of one kind of bodies, and by whom. */
+/** The used budget of one kind of bodies, by key. */
 function createRoom(bytes: number) {
   const heldBy = new Map<string, number>();
   let held = 0;

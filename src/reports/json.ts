@@ -11,7 +11,7 @@ const WEIGHT = { object: 72, list: 32, string: 64, value: 16 };
 /** Throws a ReportError with the line, or when the values would take too much memory; nesting costs no stack. */
 export function parseJson(text: string): unknown {
   if (text.length * MOST_BYTES > MAX_BYTES && weigh(text) > MAX_BYTES)
-    throw new ReportError("it holds too many values: read, they would take more than 512 MiB");
+    throw new ReportError("it holds too many values: reading them would take more than 512 MiB");
   try {
     return JSON.parse(text);
   } catch (error) {

@@ -86,7 +86,7 @@ export function readRobot(parts: Iterable<XmlPart>): Report {
       else readInRoot(node, run);
     }
   }
-  if (run.suite === null) throw new ReportError("its root element <robot> holds no suite");
+  if (run.suite === null) throw new ReportError("its root element <robot> contains no suite");
   const { cases, status } = run;
   const warnings = [...declaredTotals(run), ...toldErrors(run.errors)];
   const fault = toFault(run);

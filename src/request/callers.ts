@@ -1,4 +1,4 @@
-/** Who is asking: the bearer key of a request. */
+/** Identifies the caller by the bearer key of a request. */
 
 import { fail } from "../http/problem.ts";
 import { type KeyKind, keyDigest, keyKind, PERSONAL_PREFIX } from "../secrets/keys.ts";
@@ -16,7 +16,7 @@ const REMEMBERED = 10_000;
 const LAST_USED_EVERY_MS = 5 * 60_000;
 
 /**
- * What a key belongs to never changes, so it is remembered; whether it is live is asked anew for every request, by the
+ * The owner of a key never changes, so it is cached. Whether the key is live is checked for every request, by the
  * statement that answers it, by the transaction that writes, or at the latest by `isLive` before the answer goes out.
  */
 export function createCallers(sql: Sql, monotonic: () => number = () => performance.now()) {
@@ -32,10 +32,10 @@ export function createCallers(sql: Sql, monotonic: () => number = () => performa
       return key;
     },
 
-    /** Whose key it is, if that has been looked up before; the key was live then: see `isLive`. */
+    /** Returns the cached owner of a key; the key was live when it was cached: see `isLive`. */
     recall: (key: string): Caller | undefined => remembered.get(keyDigest(key)),
 
-    /** Whose key it is. Fails with UNAUTHORIZED. */
+    /** Returns the owner of a key. Fails with UNAUTHORIZED. */
     async lookUp(key: string): Promise<Caller> {
       // A mistyped key is recognised by its checksum and costs no database work.
       const kind = keyKind(key) ?? unauthorized("Invalid API key: it is not well-formed");

@@ -27,17 +27,17 @@ export type CheckedRequest = {
   /** How far a client has come in a stream of events, as it says. */
   lastEventId?: string | null;
   idempotencyKey: string | null;
-  /** Of the whole request; only there with an Idempotency-Key. */
+  /** The digest of the whole request; present only with an Idempotency-Key. */
   digest: string;
 };
 
-/** How far a request has come, beside its answer. */
+/** The progress of a request. */
 export type Progress = {
   /** Whether the answer rests on a statement that found the key live. */
   provedLive: boolean;
-  /** Whoever asked has been told that it took too long. */
+  /** The client has received a timeout. */
   expired: boolean;
-  /** Of an upload only. */
+  /** Present only for an upload. */
   upload?: UploadFacts;
 };
 
@@ -61,7 +61,7 @@ export function createExecute(database: Database, { publicUrl, cursors, ...given
   const services: Services = { ...given, begin: database.begin };
   const join = createBatcher(database);
 
-  /** What the handler of an upload gets: its work shares a transaction with that of other uploads. */
+  /** For the handler of an upload: its work shares a transaction with that of other uploads. */
   function toUploadContext({ route, request, progress, began, once }: Running): UploadContext {
     const { caller, params } = request;
     return {
@@ -178,9 +178,9 @@ async function recorded<T>(sql: Tx, { route, request }: Running, work: (sql: Tx)
   return value;
 }
 
-/** Whoever asked has been told that it failed, so it must not happen after all. */
+/** Throws if the client has received an error, so that the request has no effect afterwards. */
 function requireTime({ expired }: Progress): void {
-  if (expired) throw new DeadlineError("The request's time was over before it was done");
+  if (expired) throw new DeadlineError("The request timed out before it was finished");
 }
 
 export type Execute = ReturnType<typeof createExecute>;
@@ -195,7 +195,7 @@ function toAuditEntry(action: AuditAction, { params, body }: CheckedRequest, val
   return { action, subject: (called as string | undefined) ?? "", details: { ...ids, fields } };
 }
 
-/** What the product refuses becomes HTTP's. */
+/** Translates refusals of operations into HTTP errors. */
 function translate(error: unknown): never {
   if (!(error instanceof Refusal)) throw error;
   if (error.kind === "absent") absent();

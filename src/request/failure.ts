@@ -1,4 +1,4 @@
-/** What a caller is told instead of an answer: what nobody foresaw goes to the log and says nothing to him. */
+/** Turns errors into answers. The details of unexpected errors go only to the log. */
 
 import { DeadlineError } from "../http/deadline.ts";
 import { fail, Problem } from "../http/problem.ts";
@@ -13,7 +13,7 @@ export function toProblem(error: unknown, log: Log, requestId: string): Problem 
   if (error instanceof DeadlineError || isUnavailable(error)) {
     const isFull = isDiskFull(error);
     if (isFull) log.error(DISK_FULL, { requestId, error });
-    else log.warn("The database did not answer in time, or could not do it", { requestId, error });
+    else log.warn("The database did not respond in time, or failed", { requestId, error });
     return new Problem("INTERNAL_ERROR", "The database is not available, try again in a moment", {
       // Room is seldom made within seconds.
       "Retry-After": isFull ? "10" : "2",

@@ -18,7 +18,7 @@ import { EXTEND_MS } from "../database/claims.ts";
 const KEY = /^[\x21-\x7e]{1,255}$/;
 const LOOK_AGAIN_MS = { first: 20, last: 500 };
 
-/** What a handler does in its transactions, so that a repetition of the request is answered as it was. */
+/** The transactions of a handler, which store the answer so that a repeated request gets the same one. */
 export type Once = {
   /** In the transaction that makes the answer: either both are there or neither. */
   answer(sql: Tx, reply: Reply): Promise<void>;
@@ -32,7 +32,7 @@ export type OnceOptions = {
   key: string;
   /** Hexadecimal, of the whole request. */
   digest: string;
-  /** Whoever asked does not wait any more. */
+  /** The client no longer waits. */
   isOver: () => boolean;
 };
 
@@ -47,7 +47,7 @@ const placeOf = ({
 });
 
 const lost = (): never =>
-  fail("INTERNAL_ERROR", "The request was given up for dead and is run by its repetition", { "Retry-After": "2" });
+  fail("INTERNAL_ERROR", "The request was considered lost and is executed by its repetition", { "Retry-After": "2" });
 
 type Waiting = Pick<OnceOptions, "sql" | "caller" | "key" | "isOver">;
 

@@ -23,11 +23,11 @@ import { toGiven, type UploadFacts } from "./upload_log.ts";
 const JSON_LIMITS: BodyLimits = { maxBytes: 1_048_576, maxInflatedBytes: 1_048_576, maxSeconds: 60 };
 const TEXT_LIMITS: BodyLimits = { maxBytes: 8 * 1_048_576, maxInflatedBytes: 8 * 1_048_576 };
 
-/** What curl says of any body, and what may well be JSON, is taken for it. */
+/** Content types that are read as JSON, including the default of curl. */
 const MAY_BE_JSON =
   /^(?:application\/(?:[\w.-]+\+)?json|application\/(?:x-www-form-urlencoded|octet-stream)|text\/plain)\s*(?:;|$)/i;
 
-/** What is given more than once comes joined by a comma, which one type has only within quotes. */
+/** A header that is sent more than once arrives joined by commas, which a single type contains only within quotes. */
 const REPEATED = /^(?:[^",]|"(?:[^"\\]|\\.)*")*,/;
 
 function requireOneType(contentType: string): void {

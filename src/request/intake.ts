@@ -12,7 +12,7 @@ import { noFacts } from "./upload_log.ts";
 import { LARGE_BYTES, type UploadThread } from "./upload_thread.ts";
 import type { Sql } from "../database/connect.ts";
 
-/** What a request says of itself before its query and body. */
+/** The parts of a request that precede its query and body. */
 export type Asked = Omit<CheckedRequest, "query" | "body" | "digest">;
 
 export type IntakeOptions = {
@@ -118,8 +118,8 @@ export function createIntake(options: IntakeOptions) {
   async function waitOutside({ caller, idempotencyKey: key }: Asked, progress: Progress): Promise<void> {
     if (key === null) return;
     await waitForOther({ sql: options.pool, caller, key, isOver: () => progress.expired });
-    // Whoever asked has been told that it failed: what came into the line now would happen after all.
-    if (progress.expired) throw new DeadlineError("The request's time was over before its turn came");
+    // The client has already received an error, so the request must not be executed any more.
+    if (progress.expired) throw new DeadlineError("The request timed out while it was queued");
   }
 
   /** Fails when the body has waited for so many seconds in all. */

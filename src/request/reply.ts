@@ -1,4 +1,4 @@
-/** What a request is answered: a status, a body, headers. */
+/** The answer to a request: a status, a body, headers. */
 
 /** An answer other than the plain value with the route's own status. */
 export class Reply {
@@ -6,7 +6,7 @@ export class Reply {
   readonly body: string | null;
   readonly type: string | null;
   readonly headers: Record<string, string>;
-  /** What a request that repeats this one is answered, where that is less: a secret is shown once and stored nowhere. */
+  /** The answer to a repetition of this request, if it contains less: a secret is shown once and not stored. */
   readonly repeatedBody: string | null;
 
   constructor(

@@ -22,7 +22,7 @@ import type { AdvisoryLock } from "../database/locks.ts";
 import type { BatchWork } from "./batcher.ts";
 import type { TakenUpload } from "./upload_log.ts";
 
-/** What some handlers use. */
+/** Services that some handlers use. */
 export type Services = {
   /** A transaction that proves nothing of the caller: for what is done beside his request. */
   begin: Database["begin"];
@@ -38,12 +38,12 @@ export type Services = {
   outboundAllow: BlockList;
   /** For those who wait until something happens. */
   signals: Pick<Signals, "watch" | "tell">;
-  /** What happens, for those who watch it. */
+  /** Live events for clients that watch. */
   live: Live;
   eventStreams: Pick<EventStreams, "refusal" | "open">;
 };
 
-/** What every handler gets. What only one family of routes needs is in `ContextOf`. */
+/** The context of every handler. `ContextOf` has the parts that only one family of routes needs. */
 export type Context<Params = Record<string, string>, Query = unknown, Body = unknown> = {
   /** The ordinary pool. */
   sql: Sql;
@@ -84,7 +84,7 @@ export type PageRequest = {
   after: string[] | undefined;
 };
 
-/** What the handler of an upload gets besides. */
+/** Additional context of the handler of an upload. */
 export type UploadContext = {
   /**
    * As `conclude`, for work of which much is asked for at one moment: in one transaction with what others want of the
@@ -106,11 +106,11 @@ export type FamilyContext = {
   upload: UploadContext | undefined;
   /** How far the client has come in the stream, as it says. */
   lastEventId: string | null;
-  /** What the rate limit leaves the key: how often a runner may ask again. */
+  /** The remaining requests of the key, which limit how often a runner may call. */
   budget: { limit: number; remaining: number };
 };
 
-/** What a handler gets by the specification of its route: its query Q, body B and stream S, and R, whether runners call it. */
+/** The context of a handler by the specification of its route: query Q, body B, stream S, and R, whether runners call it. */
 type ContextOf<Pattern extends string, Q, B, S, R> = Context<PathParameters<Pattern>, QueryOf<Q>, BodyOf<B>> &
   ([QueryOf<Q>] extends [{ limit: number }] ? { page: PageRequest } : unknown) &
   ([B] extends ["upload"] ? { upload: UploadContext } : unknown) &
@@ -132,11 +132,11 @@ type BodyOf<B> = B extends "upload"
 export type Specification<Q, B, A, S, R> = {
   /** One line for the documentation. */
   summary: string;
-  /** What else there is to know for who calls it: what it does, when it refuses, what follows. Sentences. */
+  /** Sentences for callers: what the route does, when it refuses, what follows. */
   description?: string;
   /** A request for the documentation: what of the query and which body make a good first try. */
   example?: { query?: Record<string, string>; body?: unknown };
-  /** What `Accept: text/plain` gets in place of JSON, where it does. */
+  /** Describes the answer to `Accept: text/plain`, if the route supports it. */
   text?: string;
   query?: Q;
   /** A schema for a JSON body, "upload": raw bytes or multipart/form-data, or "text" of whatever kind. */
@@ -147,12 +147,12 @@ export type Specification<Q, B, A, S, R> = {
    * The scope that a named key of the project needs, besides those that include it; default: "read" for a GET, and for anything else
    * only the project's own key will do.
    */
-  scope?: "upload" | "run" | "triage";
+  scope?: Exclude<RouteScope, "read">;
   /** A runner calls it with the key of its own. */
   isForRunners?: R;
-  /** What the team's audit log calls it: it is told there in the transaction that does it. */
+  /** The action in the team's audit log, recorded in the transaction of the change. */
   record?: AuditAction;
-  /** What the answer holds; null: nothing, or a stream of events. */
+  /** The schema of the answer; null: no content, or an event stream. */
   answer: A;
   /** The answer is a stream of events; what they are, for the documentation. */
   stream?: S;
@@ -169,7 +169,7 @@ export type Route = {
   path: string;
   /** Which kind of key opens it. */
   access: "project" | "team";
-  /** Those of the keys with a scope that open it. */
+  /** The scopes of named keys that may call it. */
   scopes: ReadonlySet<Scope>;
   pathParameters: ObjectSchema;
   summary: string;
@@ -188,16 +188,23 @@ export type Route = {
   handle: (context: Context<never, never, never>) => Promise<unknown>;
 };
 
+/** The scope that a route asks for. `rerun` is no scope of its own: keys that run tasks and keys that triage failures have it. */
+type RouteScope = NamedScope | "rerun";
+
 /** Which keys have what a route asks for. */
 const SCOPES = {
   read: ["read", "upload", "run", "triage"],
   upload: ["upload", "run"],
   run: ["run"],
   triage: ["triage"],
-} as const satisfies Record<NamedScope, readonly NamedScope[]>;
+  rerun: ["run", "triage"],
+} as const satisfies Record<RouteScope, readonly NamedScope[]>;
+
+/** Named keys that open every GET. */
+export const READ_SCOPES: ReadonlySet<Scope> = new Set(SCOPES.read);
 
 const noQuery = v.strictObject({});
-/** What a request with nothing to say may have as its body: nothing, or {}. */
+/** The body of a request without fields: empty, or {}. */
 export const emptyBody = v.strictObject({});
 const pathParameter = (name: string): v.GenericSchema =>
   name.endsWith("Id") ? uuid : name === "variableName" ? variableName : slug;

@@ -1,4 +1,4 @@
-/** Notes of uploads that were refused, or accepted with warnings: written beside the requests, and never in their way. */
+/** Records uploads that were refused or accepted with warnings, in the background, without delaying requests. */
 
 import type { Caller } from "./callers.ts";
 import type { Log } from "../log.ts";
@@ -8,26 +8,26 @@ import { type GivenParameters, TOLD_PARAMETERS } from "../schema/uploads.ts";
 import type { Sql } from "../database/connect.ts";
 import { addRepetitions, insertUploads, type NewUpload, type Repetition } from "../store/uploads.ts";
 
-/** What came of a report that was taken in. */
+/** The result of a stored report. */
 export type TakenUpload = {
   executionId: string;
   taskSlug: string;
   format: string;
   /** In the report. */
   cases: number;
-  /** Of this report alone. */
+  /** The warnings of this report alone. */
   warnings: readonly string[];
   /** False: these very bytes were there before. */
   added: boolean;
 };
 
-/** What is known of an upload beside its answer; plain data, so that it can come from another thread. */
+/** The data of an upload other than its answer; plain data, so that it can come from another thread. */
 export type UploadFacts = {
   /** As sent, so far. */
   bytes: number;
-  /** Of `performance.now()`, when all of it was there. */
+  /** The value of `performance.now()` when the whole body had arrived. */
   arrivedAt: number | undefined;
-  /** Those that came as fields of a form. */
+  /** The parameters that were form fields. */
   parameters: GivenParameters;
   taken: TakenUpload | undefined;
 };
@@ -39,10 +39,10 @@ const MAX_WARNINGS = 20;
 const MAX_WARNING = 500;
 const MAX_TEXT = 200;
 
-/** More would be kept in memory only while the database is away or slow: then notes are dropped. */
+/** The maximum number of records in memory; further ones are dropped while the database is unavailable or slow. */
 const MAX_WAITING = 256;
 const BATCH = 50;
-/** Of one project, by this server: a client that repeats its mistake without a pause shall not write without a pause. */
+/** The maximum number of records per project and minute, so that a client that repeats its mistake does not write constantly. */
 const MAX_PER_MINUTE = 100;
 const MINUTE = 60_000;
 /** A flood that lasts for longer is told anew. */
@@ -50,7 +50,7 @@ const MAX_FLOOD_MS = 60 * MINUTE;
 
 const cut = (text: string, max: number): string => toStorable(maskKeys(text).slice(0, max));
 
-/** Of the parameters that were given, those that are told. */
+/** The parameters that are recorded. */
 export function toGiven(parameters: Iterable<readonly [string, string]>): GivenParameters {
   const given: GivenParameters = {};
   for (const [name, value] of parameters)
@@ -105,13 +105,13 @@ type Flood = { id: string; since: number; last: number; untold: number };
 export type UploadLogOptions = {
   pool: Sql;
   log: Pick<Log, "warn">;
-  /** So many notes could not be written. */
+  /** Called with the number of records that could not be written. */
   onDropped?: (count: number) => void;
   /** Unix milliseconds. */
   wall?: () => number;
 };
 
-/** What cannot be written is dropped: the answer was given, and the next one shall not wait for it. */
+/** Drops records that cannot be written: the answer was sent, and the next one must not wait. */
 export function createUploadLog({ pool, log, onDropped = () => {}, wall = Date.now }: UploadLogOptions) {
   let waiting: NewUpload[] = [];
   let repetitions: Repetition[] = [];
@@ -133,7 +133,7 @@ export function createUploadLog({ pool, log, onDropped = () => {}, wall = Date.n
         onDropped(batch.length);
         if (wall() - complainedAt < MINUTE) continue;
         complainedAt = wall();
-        log.warn("Cannot note uploads that were refused or had warnings", { count: batch.length, error });
+        log.warn("Cannot record uploads that were refused or had warnings", { count: batch.length, error });
       }
     }
   }
@@ -163,7 +163,7 @@ export function createUploadLog({ pool, log, onDropped = () => {}, wall = Date.n
   }
 
   return {
-    /** Of a project's key that is live as far as is known. Costs the request some microseconds, and never throws. */
+    /** Records an upload with a project's key. Takes some microseconds, and never throws. */
     note(upload: AnsweredUpload): void {
       const projectId = upload.caller.projectId;
       if (projectId === null) return;

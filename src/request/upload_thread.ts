@@ -17,7 +17,7 @@ const IDLE_MS = 60_000;
 const DESCRIPTORS = 12;
 const TRY_AGAIN_MS = 50;
 
-/** What the thread needs to know once. */
+/** The configuration of the thread. */
 export type UploadThreadSettings = {
   connection: ConnectionOptions;
   cursorSecret: Uint8Array;
@@ -27,7 +27,7 @@ export type UploadThreadSettings = {
   secretKey: Uint8Array;
 };
 
-/** What is known of a request before its body has been read. */
+/** The data of a request before its body has been read. */
 export type UploadRequest = Omit<CheckedRequest, "query" | "body" | "digest"> & { sent: SentUpload };
 
 export type ToThread =

@@ -1,4 +1,4 @@
-/** Who looks at a page: the session of a browser's cookie, and whether a form comes from a page that we gave it. */
+/** Identifies the visitor of a page by the session cookie, and checks that a form comes from one of our pages. */
 
 import { createCookie } from "../http/cookies.ts";
 import { createForms } from "../http/forms.ts";
@@ -36,12 +36,12 @@ export function createVisitors(
   { publicUrl, secret, onNotSeen = () => {} }: VisitorsOptions,
 ) {
   const sessionCookie = createCookie(publicUrl, "assay_session");
-  /** Of browsers without a session that are shown a form. */
+  /** The cookie of browsers without a session that are shown a form. */
   const formCookie = createCookie(publicUrl, "assay_form");
   const forms = createForms({ secret, publicUrl });
 
   return {
-    /** Who the cookies' session belongs to, asked anew each time; undefined where there is none or it has ended. */
+    /** Returns the visitor of the session cookie, read anew each time; undefined if there is no session or it has ended. */
     async find(cookieHeader: string | null): Promise<Visitor | undefined> {
       const token = sessionCookie.read(cookieHeader);
       if (token === undefined || !isToken(token)) return undefined;

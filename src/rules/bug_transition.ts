@@ -5,7 +5,7 @@ import type { EventType } from "../schema/events.ts";
 
 export type Transition = { from: BugStatus | null; to: BugStatus; cause: BugReportDetail["history"][number]["cause"] };
 
-/** `from` null: it was not there before. Undefined: nobody is told. */
+/** `from` null: it is new. Returns undefined if there is no event. */
 export function eventOf({ from, to, cause }: Transition): Extract<EventType, `bug_report.${string}`> | undefined {
   if (from === null) return "bug_report.opened";
   if (from === to) return undefined;

@@ -5,7 +5,7 @@ import { isFromOutside } from "./outside.ts";
 
 /**
  * So many tests that are not known to fail, in so many files, fail for one reason. Where each of them fails by itself once in a
- * hundred builds, that befalls one build in 10^16.
+ * hundred builds, this happens in one build in 10^16.
  */
 export const FAMILY = { cases: 8, files: 3 };
 

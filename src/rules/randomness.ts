@@ -20,7 +20,7 @@ function countRarePairs(letters: string): number {
   return rare;
 }
 
-/** Names that hold digits as others hold letters: what stands for itself and counts nothing. */
+/** Names whose digits are part of the name, not a count. */
 const NAMED =
   /^(?:utf(?:8|16|32|8mb[34])|latin1|base(?:16|32|58|64)(?:url)?|md[45]|sha(?:1|2|3|224|256|384|512)|hs256|rs256|es256|ed25519|crc32|aes(?:128|192|256)|x509|oauth[12]|ipv[46]|https?[123]|h[23]|http2\w*|s3|ec2|r53|k8s|k3s|i18n|l10n|a11y|e2e|b2[bc]|p2p|o11y|d3|web3|log4j2?|neo4j|db2|mp[34]|m4a|h26[45]|gb18030|win(?:32|64)|x(?:32|64|86)|i[3-6]86|(?:arm|amd|ppc|mips|riscv)\d{1,2}\w{0,3}|armv\dl?|es(?:[356]|20\d\d)|[uif](?:8|16|32|64|128)|u?int(?:8|16|32|64|128)(?:_t)?|float(?:16|32|64)|vec[234]|mat[234]|[1-5]xx|\d{1,2}(?:st|nd|rd|th|d|x|fa)|p(?:50|75|90|95|99)|[a-z]v?\d)$/i;
 

@@ -12,7 +12,7 @@ export type CheckoutConfig = {
   lfs: boolean;
   /** Commands that run once for each commit, before its first task. */
   prepare: string[];
-  /** So many work trees that nobody uses are kept. */
+  /** The number of unused work trees to keep. */
   keep: number;
 };
 
@@ -64,7 +64,7 @@ export function openCheckout(folder: string, host: Record<string, string | undef
       try {
         await checkOut({ clone, tree, commit, isPrepared, run });
         if (submodules) await checkOutSubmodules(path, isPrepared, run);
-        if (lfs && (await run(["lfs", "pull"], path)) !== 0) fail("git cannot fetch the files of LFS");
+        if (lfs && (await run(["lfs", "pull"], path)) !== 0) fail("git cannot fetch the LFS files");
       } catch (error) {
         await inTurn(() => trees.release(path, keep));
         throw error;
@@ -77,7 +77,7 @@ export function openCheckout(folder: string, host: Record<string, string | undef
           note.made = (await clone.listUntracked(path)).slice(0, MAX_MADE).map(toPattern);
           note.prepared = prepared;
         },
-        // What cannot be put away is found again at the next start.
+        // A tree that cannot be removed is found again at the next start.
         release: () => void inTurn(() => trees.release(path, keep, { ...note, usedAt: Date.now() })).catch(() => {}),
       };
     },

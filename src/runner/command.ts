@@ -76,7 +76,9 @@ export async function runTaskCommand(options: CommandOptions): Promise<number> {
 /** Throws an error that names it where it is not there: the system's words for that name the program instead. */
 export function requireDirectory(path: string): void {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
-  throw new Error(`its working directory ${JSON.stringify(path)} is ${existsSync(path) ? "no directory" : "missing"}`);
+  throw new Error(
+    `its working directory ${JSON.stringify(path)} is ${existsSync(path) ? "not a directory" : "missing"}`,
+  );
 }
 
 /**

@@ -1,4 +1,4 @@
-/** Reads assay.yaml, which says what the slugs of tasks mean on this machine: docs/rerun.md tells of `rerun`. */
+/** Reads assay.yaml, which defines the commands of tasks on this machine; docs/rerun.md describes `rerun`. */
 
 import { dirname, normalize, resolve } from "node:path";
 import * as v from "valibot";
@@ -56,11 +56,11 @@ const MAX_BYTES = 1_048_576;
 const MAX_MISTAKES = 50;
 const MAX_COMMAND = 32_768;
 const MAX_LIST = 100;
-/** What a runner may tell the server that it can run. */
+/** The maximum number of tasks that a runner may announce to the server. */
 const MAX_TASKS = 2_000;
 
 const oneOrMore = (max: number) => {
-  const expected = `expected a text of 1 to ${max} characters, or a list of 1 to ${MAX_LIST} of them`;
+  const expected = `expected a text of 1 to ${max} characters, or a list of 1 to ${MAX_LIST} such texts`;
   const list = v.pipe(v.array(text(max), expected), v.minLength(1, expected), v.maxLength(MAX_LIST, expected));
   return v.lazy((input) =>
     Array.isArray(input)
@@ -72,13 +72,16 @@ const oneOrMore = (max: number) => {
   );
 };
 
-const EXPECTED_NAMES = `expected a list of names of variables, at most ${MAX_LIST}`;
+const EXPECTED_NAMES = `expected a list of at most ${MAX_LIST} variable names`;
 
-const EXPECTED_CODES = `expected a list of exit codes, 1 to ${MAX_LIST} of them`;
+const EXPECTED_CODES = `expected a list of 1 to ${MAX_LIST} exit codes`;
 
 const ownName = v.pipe(
   variableName,
-  v.check((name) => !name.startsWith("ASSAY_"), "expected a name without ASSAY_, which the runner keeps to itself"),
+  v.check(
+    (name) => !name.startsWith("ASSAY_"),
+    "expected a name that does not begin with ASSAY_, which is reserved for the runner",
+  ),
 );
 
 const names = v.pipe(v.array(ownName, EXPECTED_NAMES), v.maxLength(MAX_LIST, EXPECTED_NAMES));
@@ -100,7 +103,7 @@ const checkout = v.lazy((input) =>
           text(2_000),
           v.check(
             (value) => !value.startsWith("-") && !/^ext::/i.test(value),
-            "expected the address or the path of a repository",
+            "expected the address or path of a repository",
           ),
         ),
         submodules: v.optional(v.boolean("expected true or false"), false),
@@ -143,7 +146,7 @@ export async function openRunnerConfig(path: string): Promise<RunnerConfig> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT")
-      throw cannot(`there is no such file in ${JSON.stringify(process.cwd())}; it says what the tasks' commands are`);
+      throw cannot(`the file does not exist in ${JSON.stringify(process.cwd())}; it defines the commands of the tasks`);
     throw code === undefined ? error : cannot((error as Error).message);
   }
 }
@@ -152,7 +155,7 @@ export async function openRunnerConfig(path: string): Promise<RunnerConfig> {
 export function readRunnerConfig(text: string, path: string): RunnerConfig {
   const mistakes: string[] = [];
   const fail = (): never => {
-    const more = mistakes.length > MAX_MISTAKES ? ["There are more"] : [];
+    const more = mistakes.length > MAX_MISTAKES ? ["There are more mistakes"] : [];
     throw new RunnerConfigError([...mistakes.slice(0, MAX_MISTAKES), ...more].join("\n"));
   };
   const tell = (what: string) => void mistakes.push(`Cannot read ${JSON.stringify(path)}: ${what}`);
@@ -188,7 +191,7 @@ function parse(text: string, tell: (mistake: string) => void): YamlObject | unde
   } catch (error) {
     // It throws a RangeError for what is nested too deep.
     const why = (error as Error).message.replace(/^YAML Parse error: /, "");
-    return void tell(`it is not YAML: ${why.slice(0, 200)}`);
+    return void tell(`it is not valid YAML: ${why.slice(0, 200)}`);
   }
   if (isObject(root)) return root;
   tell(root === null ? "it is empty" : `expected an object with the field "tasks", got ${quote(root)}`);
@@ -208,7 +211,8 @@ function readTask(
   const known = new Set<string>();
   for (const key of Object.keys(given)) {
     if (Object.hasOwn(task.entries, key)) known.add(key);
-    else if (key === "artifacts") tell(`${nameOf(`${at}.artifacts`)}: artifacts are not available yet, leave it out`);
+    else if (key === "artifacts")
+      tell(`${nameOf(`${at}.artifacts`)}: artifacts are not supported yet, remove the field`);
     else tell(`unknown field ${nameOf(`${at}.${key}`)}`);
   }
   const result = v.safeParse(task, Object.fromEntries([...known].map((key) => [key, given[key]])));

@@ -10,9 +10,9 @@ import { listPaths } from "./report_files.ts";
 import { readReportBody } from "./upload.ts";
 
 const UPLOAD_MS = 120_000;
-/** What a shard without files has to say. */
+/** The report of a shard without files. */
 const NO_REPORT = { body: new Uint8Array(), headers: {} };
-/** What the server takes. */
+/** The maximum size that the server accepts. */
 const MAX_MESSAGE = 60_000;
 
 export type ReportDelivery = {
@@ -28,7 +28,7 @@ export type ReportDelivery = {
   isGone: () => boolean;
 };
 
-/** What became of it: how the server judges it, or why it was not taken. */
+/** The result of a delivery: the verdict of the server, or why it was refused. */
 export type Delivered =
   { result: "passed" | "failed" | "incomplete" | "cancelled" | "given to another runner" } | { refused: string };
 

@@ -1,4 +1,4 @@
-/** What a task finds in its environment: nothing of the runner's but what is named. */
+/** The environment of a task: only named variables are taken from the runner's environment. */
 
 import type { RunnerLease } from "./protocol.ts";
 

@@ -6,7 +6,7 @@ import type { ServerAnswer } from "./protocol.ts";
 
 /** Names the socket, for `assay split --next`. */
 export const QUEUE_VARIABLE = "ASSAY_QUEUE";
-/** What the server takes in a request. */
+/** The maximum size of a request that the server accepts. */
 const MAX_BODY_BYTES = 1_048_576;
 
 /** Asks the server for the next files of the lease; `body` is the JSON of the task's request. Undefined: no answer. */
@@ -36,7 +36,7 @@ export function serveFileQueue(folder: string, askBatch: AskBatch): RunnerFileQu
       const read = v.safeParse(request, await asked.json().catch(() => undefined));
       if (asked.method !== "POST" || !read.success) return fail(400, "expected a POST of { files }");
       const answer = await askBatch(read.output.files);
-      if (!answer) return fail(503, "the server does not answer");
+      if (!answer) return fail(503, "the server does not respond");
       if (answer.status < 300) {
         calls++;
         given += v.parse(answered, JSON.parse(answer.text)).files.length;

@@ -8,7 +8,7 @@ export type Wanted = { commit: string | null; branch: string | null };
 /** Runs git so that it is logged, and ended with the task; answers its exit code. */
 export type RunGit = (args: readonly string[], directory: string) => Promise<number>;
 
-/** What the execution asks for is not in the repository: another runner would not find it either. */
+/** The commit or branch is not in the repository: another runner would not find it either. */
 export class NoSuchCommitError extends Error {
   override name = "NoSuchCommitError";
 }
@@ -66,7 +66,7 @@ export function createGitClone(folder: string, host: Record<string, string | und
   async function resolveBranch(branch: string | null, run: RunGit): Promise<string> {
     const ref = branch === null ? "HEAD" : headOf(branch);
     const own = refOf(branch);
-    if (await fetchRefs(run, [`+${ref}:${own}`])) return (await find(own)) ?? fail("git has fetched no commit");
+    if (await fetchRefs(run, [`+${ref}:${own}`])) return (await find(own)) ?? fail("git fetched no commit");
     const exitCode = await run(["ls-remote", "--quiet", "--exit-code", "--end-of-options", "origin", ref], repository);
     if (exitCode === 2) throw new NoSuchCommitError(`The repository has no branch ${show(branch ?? "HEAD")}`);
     return fail("git cannot fetch from the repository");
@@ -75,7 +75,7 @@ export function createGitClone(folder: string, host: Record<string, string | und
   /** Fetches as little as possible: nothing, the commit alone, its branch, or all branches. */
   async function resolveCommit(commit: string, branch: string | null, run: RunGit): Promise<string> {
     if (!/^[0-9a-f]{7,64}$/i.test(commit))
-      throw new NoSuchCommitError(`The execution asks for the commit ${show(commit)}, which is no hash`);
+      throw new NoSuchCommitError(`The execution names the commit ${show(commit)}, which is not a commit hash`);
     const isWhole = commit.length === 40 || commit.length === 64;
     const attempts: string[][] = [
       [],
@@ -90,7 +90,7 @@ export function createGitClone(folder: string, host: Record<string, string | und
       if (found !== null) return found;
     }
     if (!hasFetched) return fail("git cannot fetch from the repository");
-    throw new NoSuchCommitError(`The repository has no commit ${show(commit)}, or several that begin so`);
+    throw new NoSuchCommitError(`The repository has no commit ${show(commit)}, or several with this prefix`);
   }
 
   return {
@@ -99,19 +99,19 @@ export function createGitClone(folder: string, host: Record<string, string | und
         mkdirSync(folder, { recursive: true });
         rmSync(repository, { recursive: true, force: true });
         if ((await ask(["init", "--quiet", "--bare", "--", repository], folder)) === null)
-          throw new Error(`Cannot make the clone in ${JSON.stringify(repository)}`);
+          throw new Error(`Cannot create the clone in ${JSON.stringify(repository)}`);
       }
       await ask(["config", "remote.origin.url", address]);
       await ask(["worktree", "prune"]);
     },
     async resolve({ commit, branch }, run) {
       if (branch !== null && (await ask(["check-ref-format", headOf(branch)])) === null)
-        throw new NoSuchCommitError(`The execution names the branch ${show(branch)}, which no branch can be called`);
+        throw new NoSuchCommitError(`The execution names the branch ${show(branch)}, which is not a valid branch name`);
       return commit === null ? await resolveBranch(branch, run) : await resolveCommit(commit, branch, run);
     },
     async addTree(path, commit, run) {
       const args = ["worktree", "add", "--quiet", "--force", "--detach", path, commit];
-      if ((await run(args, repository)) !== 0) fail("git cannot make the work tree");
+      if ((await run(args, repository)) !== 0) fail("git cannot create the work tree");
     },
     pruneTrees: async () => void (await ask(["worktree", "prune"])),
     async listUntracked(path) {

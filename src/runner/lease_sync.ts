@@ -139,4 +139,4 @@ function applyState(held: HeldLeases, state: SyncAnswer["held"][number], log: Lo
 }
 
 const messageOf = (answer: ServerAnswer, server: Server): string =>
-  `Cannot ask for tasks: ${answer.status === 200 ? "this is no answer of Assay" : server.messageOf(answer)}`;
+  `Cannot request tasks: ${answer.status === 200 ? "the answer is not from Assay" : server.messageOf(answer)}`;

@@ -46,8 +46,8 @@ export function createLine({ ask, messageOf }: Server, log: Log): ServerConnecti
   let isAway = false;
 
   const tell = (problem: string | undefined): void => {
-    if (problem !== undefined && !isAway) log.warn("The server does not answer", { problem });
-    if (problem === undefined && isAway) log.info("The server answers again");
+    if (problem !== undefined && !isAway) log.warn("The server does not respond", { problem });
+    if (problem === undefined && isAway) log.info("The server responds again");
     isAway = problem !== undefined;
   };
   const waitMs = () => Math.max(0, notBefore - performance.now());
@@ -78,7 +78,7 @@ export function createLine({ ask, messageOf }: Server, log: Log): ServerConnecti
     if (answer.status !== 429) return answer;
     const wait = waitOf(answer.headers);
     notBefore = Math.max(notBefore, performance.now() + wait + Math.random() * SPREAD_MS);
-    log.info("The project's requests are used up for now", { waitSeconds: Math.ceil(wait / 1000) });
+    log.info("The rate limit is exceeded", { waitSeconds: Math.ceil(wait / 1000) });
     return;
   };
   const isOver = () => budget.until <= performance.now();

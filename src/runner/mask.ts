@@ -105,7 +105,7 @@ function createTries(texts: ReadonlySet<string>) {
       commonFormsOf(text).every((form) => add(tries.plain, form)) &&
       base64FormsOf(text).every((form) => add(tries.base64, form)) &&
       add(tries.hex, hexOf(text));
-    if (!hasRoom) throw new MaskError("The secret variables are too large to be hidden");
+    if (!hasRoom) throw new MaskError("The secret variables are too large to be masked");
   }
   const hidesRareForms = [...texts].every((text) => rareFormsOf(text).every((form) => add(tries.plain, form)));
   return { tries, hidesRareForms };

@@ -37,12 +37,12 @@ export function askWithOwnKey(
     );
     if (answer.status === 404) {
       isOldServer = true;
-      log.warn("The server gives runners no keys of their own: this runner shares the rate limit of its key");
+      log.warn("The server does not issue runner keys: this runner shares the rate limit of its key");
       return;
     }
     if (answer.status !== 201) return answer;
     ownKey = v.parse(registered, JSON.parse(answer.text)).key;
-    log.info("The runner has a key of its own");
+    log.info("The runner has obtained its own key");
     return;
   }
 

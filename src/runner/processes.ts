@@ -6,7 +6,7 @@ import { readProcess } from "./process_state.ts";
 
 /** How long processes have between SIGTERM and SIGKILL. */
 export const GRACE_MS = 10_000;
-/** What does not end by SIGKILL hangs in the kernel, or belongs to another user. */
+/** A process that survives SIGKILL hangs in the kernel or belongs to another user. */
 const KILL_MS = 5_000;
 /** All processes of the machine are looked at for it: less often the longer it takes. */
 const LOOK_MS = { first: 10, last: 250 };

@@ -1,4 +1,4 @@
-/** What a runner and the server say to each other; fields that a newer server adds are passed over. */
+/** The messages between runner and server; fields that a newer server adds are ignored. */
 
 import * as v from "valibot";
 
@@ -14,7 +14,7 @@ const lease = v.object({
   only: v.optional(v.array(v.object({ suite: v.string(), name: v.string(), file: text }))),
   variables: v.record(v.string(), v.string()),
   secretNames: v.array(v.string()),
-  /** Those of `variables` that the execution has set, and not its environment. */
+  /** The names of `variables` that the execution has set, not its environment. */
   executionNames: v.optional(v.array(v.string()), []),
 });
 export type RunnerLease = v.InferOutput<typeof lease>;
@@ -67,6 +67,6 @@ export type ServerAnswer = { status: number; text: string; headers: Headers };
 export type Server = {
   /** Rejects where there is no answer. */
   ask(asking: RunnerRequest): Promise<ServerAnswer>;
-  /** What an answer that is no success says. */
+  /** Returns the message of an unsuccessful answer. */
   messageOf(answer: ServerAnswer): string;
 };

@@ -61,7 +61,7 @@ function reachOf(pattern: string, directory: string): Reach {
 const isBelow = ({ path }: Reach, { path: folder }: Reach) =>
   path.startsWith(folder.endsWith("/") ? folder : `${folder}/`);
 
-/** What comes before the first part that has a wildcard. */
+/** Returns the path before the first part with a wildcard. */
 const fixedPartOf = (pattern: string) => /^[^*?[{!]*\//.exec(pattern)?.[0] ?? "";
 
 function look(patterns: readonly string[], directory: string): Map<string, BigIntStats> {
@@ -72,7 +72,7 @@ function look(patterns: readonly string[], directory: string): Map<string, BigIn
   return new Map(stats.filter((entry): entry is [string, BigIntStats] => entry[1]?.isFile() === true));
 }
 
-/** What exists under this very name is meant, even if the name reads like a glob. */
+/** A path that exists literally is that file, even if it looks like a glob. */
 function expand(pattern: string, directory: string): string[] {
   const path = resolve(directory, pattern);
   if (statSync(path, { throwIfNoEntry: false })?.isFile()) return [path];

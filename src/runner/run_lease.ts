@@ -16,9 +16,9 @@ import { runTask, type TaskOutcome } from "./task.ts";
 export const DELIVERY_MS = 1_000;
 
 const RARE_FORMS_SHOWN =
-  "The secret variables are so large that only their common forms are hidden: docs/runner.md lists them";
+  "The secret variables are so large that only their common forms are masked: see docs/runner.md";
 
-/** What all leases of a runner share. */
+/** Everything that all leases of a runner share. */
 export type LeaseRun = {
   server: Server;
   line: ServerConnection;
@@ -37,18 +37,20 @@ export type LeaseRun = {
 export async function runLease(held: RunningLease, shared: LeaseRun): Promise<boolean> {
   const { log, lifecycle } = shared;
   const names = logFieldsOf(held.lease);
-  log.info("A task begins", names);
+  log.info("Task started", names);
   const began = performance.now();
   const { end, release } = await runCommands(held, shared);
   held.log.end();
   const seconds = Math.round((performance.now() - began) / 1000);
   const isOurs = !lifecycle.hasFailed() && !held.isGone;
-  const delivered: Delivered = isOurs ? await deliverEnd(held, end, shared) : { refused: "not this runner's" };
+  const delivered: Delivered = isOurs
+    ? await deliverEnd(held, end, shared)
+    : { refused: "the lease belongs to another runner" };
   release();
   // The slot is occupied until now: the next task may write the same report, and an undelivered report could be lost.
   held.isRunning = false;
   const failure = "message" in end ? { failure: held.mask.text(end.message) } : {};
-  log.info("A task has ended", { ...names, seconds, ...failure, ...delivered });
+  log.info("Task ended", { ...names, seconds, ...failure, ...delivered });
   return "result" in delivered && delivered.result === "passed";
 }
 
@@ -62,7 +64,7 @@ async function runCommands(held: RunningLease, shared: LeaseRun): Promise<{ end:
   let release = () => {};
   if (refusal !== undefined) return { end: { kind: "failure", message: refusal }, release };
   if (plan === "no answer") {
-    const message = "Cannot get the plan of the shard: the server does not answer";
+    const message = "Cannot get the plan of the shard: the server does not respond";
     return { end: { kind: "infrastructure", message }, release };
   }
   const end = await runTask({
@@ -83,7 +85,7 @@ async function askShardPlan(
   const answer = await askServerForPlan(line, lease, stop.signal);
   if (answer === "no answer" || answer === undefined) return answer;
   if (answer.status === 200) return answer.text;
-  log.warn("There is no plan of the shard", { ...logFieldsOf(lease), reason: server.messageOf(answer) });
+  log.warn("The shard has no plan", { ...logFieldsOf(lease), reason: server.messageOf(answer) });
 }
 
 /** Delivers the log first, because the server takes none after the end of the lease. */

@@ -87,7 +87,7 @@ export function startRunner(options: RunnerOptions): StartedRunner {
   function giveUp(error: unknown): void {
     lifecycle.fail(error);
     for (const { stop, flush } of held.all()) {
-      stop.abort("The runner cannot go on");
+      stop.abort("The runner cannot continue");
       flush?.resolve();
     }
     lifecycle.wake();
@@ -104,7 +104,7 @@ export function startRunner(options: RunnerOptions): StartedRunner {
     ended: runUntilEnd(),
     stop() {
       const stops = lifecycle.stop();
-      if (stops === 1) log.info("Stopping: takes nothing new", { tasks: held.runningCount() });
+      if (stops === 1) log.info("Stopping: the runner takes no new tasks", { tasks: held.runningCount() });
       if (stops === 2) for (const { stop } of held.all()) stop.abort("The runner was stopped");
       if (stops === 3) hurry.abort();
       lifecycle.wake();

@@ -19,20 +19,20 @@ import { mismatchOf, readHead } from "./tested_commit.ts";
 
 /** Names the file with the plan of the shard, for `assay split`. */
 const PLAN_VARIABLE = "ASSAY_PLAN";
-/** What a shell says of a command that took too long. */
+/** The exit code of a command that reached its time limit, as timeout(1) returns it. */
 const TIMED_OUT = 124;
 /** For clearing up, all together: the server waits for the report meanwhile. */
 const AFTER_SECONDS = 120;
 
-/** Of a command in a message, in characters. */
+/** The maximum length of a command in a message, in characters. */
 const MAX_QUOTED = 200;
-/** Of variables in a message. */
+/** The maximum number of variables in a message. */
 const MAX_NAMES = 20;
 
 export type TaskOptions = {
   lease: RunnerLease;
   config: TaskConfig;
-  /** Of a shard: which files are its own, as the server answered it. */
+  /** The plan of a shard, as the server answered it. */
   plan?: string | undefined;
   /** For a task that is split while it runs; undefined: it has no shards, and the server does not split it. */
   askBatch?: AskBatch | undefined;
@@ -41,7 +41,7 @@ export type TaskOptions = {
   onOutput: (bytes: Uint8Array) => void;
   /** For what a message tells of the task's commands. */
   mask: Mask;
-  /** Of a rerun: what runs, and why it is more than what failed; the task's log has it as well. */
+  /** For a rerun: what runs, and why it is more than the failed tests; the task's log has it as well. */
   onNote: (note: string) => void;
   /** Ends it; the reason is why, a text. */
   stop: AbortSignal;
@@ -50,7 +50,7 @@ export type TaskOptions = {
   graceMs: number;
   /** undefined: the system has none. */
   cgroups: Cgroups | undefined;
-  /** Of a task with `git`: the runner's clone of its repository. */
+  /** For a task with `git`: the runner's clone of its repository. */
   checkout?: Checkout | undefined;
   /** Gets what gives the work tree back, once nobody reads the report in it any more. */
   onTree?: (release: () => void) => void;
@@ -151,7 +151,7 @@ function tellRefused(names: readonly string[], taskSlug: string): string {
   const shown = names.slice(0, MAX_NAMES).map((name) => JSON.stringify(name));
   if (names.length > MAX_NAMES) shown.push(`${names.length - MAX_NAMES} more`);
   const task = `task ${JSON.stringify(taskSlug)}`;
-  return `The execution sets ${shown.join(", ")}, which the ${task} does not take: "accept" in assay.yaml names what an execution may set`;
+  return `The execution sets ${shown.join(", ")}, which the ${task} does not accept: list the variables that an execution may set in "accept" in assay.yaml`;
 }
 
 async function runAll(
@@ -180,7 +180,11 @@ async function runAll(
     if (timeout.signal.aborted)
       return { kind: "failure", message: `Timed out after ${seconds} s`, exitCode: TIMED_OUT };
     if (silence.signal.aborted)
-      return { kind: "failure", message: `It printed nothing for ${config.silenceSeconds} s`, exitCode: TIMED_OUT };
+      return {
+        kind: "failure",
+        message: `The command printed nothing for ${config.silenceSeconds} s`,
+        exitCode: TIMED_OUT,
+      };
     return undefined;
   };
   try {
@@ -208,7 +212,7 @@ async function runAll(
     const { fresh, stale } = look();
     const trouble = end || exitCode === 0 ? null : troubleOf({ ...options, config }, exitCode, fresh.length > 0);
     if (trouble !== null) return { kind: "infrastructure", message: trouble, exitCode };
-    // What was cut off counts as far as it got, and its exit code keeps it from being green.
+    // The results up to the interruption count, and the exit code makes the task fail.
     if (fresh.length > 0 && !stop.aborted)
       return {
         ...{ kind: "report", paths: fresh, directory: place.directory, exitCode: end ? TIMED_OUT : exitCode },
@@ -247,20 +251,19 @@ function watchSilence(seconds: number | undefined): Silence {
   };
 }
 
-/** Why a command failed that nobody has ended, where that was the machine; null: it may have been the tests. */
+/** Returns the reason if the machine made a command fail; null: the tests may be the cause. */
 function troubleOf(
   { config, freeBytes = readFreeBytes }: TaskOptions,
   exitCode: number,
   hasReport: boolean,
 ): string | null {
-  if (config.retryOn.includes(exitCode))
-    return `The command ended with ${exitCode}, which is one of the exit codes of "retryOn"`;
+  if (config.retryOn.includes(exitCode)) return `The command ended with ${exitCode}, which is listed in "retryOn"`;
   const full = [config.workingDirectory, tmpdir()].find((path) => freeBytes(path) < FULL_BYTES);
   if (full !== undefined) return `The command ended with ${exitCode}, and the disk of ${JSON.stringify(full)} is full`;
   const signal = hasReport ? undefined : OUTSIDE_SIGNALS.get(exitCode);
   return signal === undefined
     ? null
-    : `The command was ended by ${signal} from outside of the runner, without a report; SIGKILL may mean that the machine has no memory left`;
+    : `The command was ended by ${signal} from outside of the runner, without a report; SIGKILL may mean that the machine is out of memory`;
 }
 
 /** 128 and the signal, as shells tell it; a program that crashes gets another signal. */
@@ -279,7 +282,7 @@ function readFreeBytes(path: string): number {
   }
 }
 
-/** All of the task, or what failed of it where that was asked for and can be told to its tool. */
+/** Returns the command for the whole task, or for its failed tests if they were requested and the tool can select them. */
 function commandOf({ lease, config, onNote, onOutput }: TaskOptions, listPath: string) {
   const whole = { command: config.command, environment: {} };
   if (lease.only === undefined) return whole;

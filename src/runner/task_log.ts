@@ -1,4 +1,4 @@
-/** What a task prints, by byte offset, from the program to the server: masked, whole characters, and bounded in memory. */
+/** The output of a task on its way to the server, by byte offset: masked, whole characters, bounded in memory. */
 
 import type { Mask } from "./mask.ts";
 
@@ -14,7 +14,7 @@ export type TaskLog = {
   end(): void;
   /** The server has all before this offset. */
   acknowledge(offset: number): void;
-  /** What is to be sent next: at most so many bytes, whole characters; undefined where the server has all. */
+  /** Returns the next part to send: at most this many bytes, whole characters; undefined if the server has everything. */
   unsent(maxBytes: number): { offset: number; text: string } | undefined;
   /** How many bytes the server does not have. */
   unsentBytes(): number;

@@ -27,7 +27,7 @@ export async function readHead(directory: string, path: string | undefined): Pro
 export function mismatchOf(asked: string | null, head: string | null): string | null {
   if (asked === null || head === null || !/^[0-9a-f]{7,64}$/i.test(asked) || isSameCommit(asked, head)) return null;
   return (
-    `The working directory is at commit ${head.slice(0, 12)}, and the execution asks for ${asked.slice(0, 40)}: check it out in "before", ` +
-    `or set "checkout: none" where the tests are another repository's`
+    `The working directory is at commit ${head.slice(0, 12)}, but the execution names ${asked.slice(0, 40)}: check it out in "before", ` +
+    `or set "checkout: none" if the tests are in another repository`
   );
 }

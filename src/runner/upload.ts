@@ -6,7 +6,7 @@ import { decode } from "../reports/text.ts";
 import { unpack } from "../reports/unpack.ts";
 import type { Mask } from "./mask.ts";
 
-/** What a server with its usual limits takes, all files together. */
+/** The size that a server with default limits accepts, for all files together. */
 const MAX_BYTES = 128 * 1_048_576;
 /** Larger bodies are compressed. */
 const GZIP_FROM = 262_144;

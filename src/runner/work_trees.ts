@@ -9,7 +9,7 @@ const note = v.object({
   commit: v.string(),
   /** Which preparation has run in the tree for that commit; "": none. */
   prepared: v.string(),
-  /** What the preparation has made besides ignored files: patterns as in .gitignore. */
+  /** Files other than ignored ones that the preparation created: patterns as in .gitignore. */
   made: v.array(v.string()),
   usedAt: v.number(),
 });

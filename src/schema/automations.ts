@@ -50,8 +50,9 @@ export const trigger = v.pipe(
   v.strictObject({
     event: described(
       v.optional(v.picklist(EVENT_TYPES, `expected one of ${names}`)),
-      "On which event it runs; either this, or a schedule. execution.recovered: the first green one of its branch after a red " +
-        "one; task.missed: a task that a schedule expects did not report; integration.disabled: Assay has switched one off",
+      "The event that triggers the automation; set either this or schedule. execution.recovered: the first passed " +
+        "execution of a branch after a failed one; task.missed: a scheduled task did not report; integration.disabled: " +
+        "Assay has disabled an integration",
       "execution.failed",
     ),
     schedule: described(
@@ -62,17 +63,17 @@ export const trigger = v.pipe(
           v.metadata({ format: "cron" }),
         ),
       ),
-      "At which times it runs: five cron fields (minute, hour, day of the month, month, day of the week), or @hourly, @daily, " +
+      "The times at which the automation runs: five cron fields (minute, hour, day of the month, month, day of the week), or @hourly, @daily, " +
         "@weekly, @monthly",
       "30 6 * * 1-5",
     ),
     timezone: described(
       v.optional(v.pipe(text(100), v.check(isZone, EXPECTED_ZONE), v.metadata({ format: "iana-time-zone" }))),
-      "Of the schedule: an IANA time zone, which knows summer time. Default: UTC",
+      "The IANA time zone of the schedule, including daylight saving time. Default: UTC",
       "Europe/Berlin",
     ),
   }),
-  v.description("When it runs: either an event, or a schedule and its timezone"),
+  v.description("The trigger: either an event, or a schedule with its timezone"),
   v.examples([{ event: "execution.failed" }]),
   v.check(
     ({ event, schedule, timezone }) =>
@@ -87,8 +88,8 @@ export type Trigger = { event: EventType } | { schedule: string; timezone: strin
 
 const someOf = <const Item extends v.GenericSchema>(item: Item) =>
   v.pipe(
-    listOf(item, { max: 100, expected: "expected a list", tooMany: "expected at most 100 of them" }),
-    v.minLength(1, "expected a list that is not empty"),
+    listOf(item, { max: 100, expected: "expected a list", tooMany: "expected at most 100 elements" }),
+    v.minLength(1, "expected a non-empty list"),
   );
 
 const severities = v.union(
@@ -103,30 +104,31 @@ const severities = v.union(
 );
 
 export const conditions = v.strictObject({
-  projects: described(v.optional(someOf(uuid)), "It is about one of these projects of the team"),
+  projects: described(v.optional(someOf(uuid)), "The event belongs to one of these projects of the team"),
   branches: v.pipe(
     v.optional(
       v.pipe(
         someOf(text(200)),
         // An empty list comes here as well.
-        v.check(([first]) => !first?.startsWith("!"), "expected a pattern before the first one that excludes"),
+        v.check(
+          ([first]) => !first?.startsWith("!"),
+          "expected a pattern that includes branches before the first one that excludes",
+        ),
       ),
     ),
     v.description(
-      "Globs: * stays within a part of the name, ** does not, ! excludes of what stands before it; no branch counts as " +
-        "the default one, and a pull request from a branch of that name, of a fork, as pull/ and its number",
+      "Glob patterns: * matches within one path segment, ** across segments, and a leading ! excludes branches that " +
+        "earlier patterns match. An event without a branch counts as the default branch. A pull request from a fork " +
+        "whose branch has the name of the default branch counts as pull/ and its number",
     ),
     v.examples([["main", "release/*"]]),
   ),
   environments: described(v.optional(someOf(text(200))), "The tests ran against one of these environments", [
     "staging",
   ]),
-  taskSlugs: described(v.optional(someOf(slug)), "It is about one of these tasks", ["e2e"]),
-  minFailed: described(v.optional(integer(1, 1_000_000)), "So many test cases failed, or more", 5),
-  severity: described(v.optional(severities), "The bug report is of this severity, or of one of these", [
-    "critical",
-    "major",
-  ]),
+  taskSlugs: described(v.optional(someOf(slug)), "The event belongs to one of these tasks", ["e2e"]),
+  minFailed: described(v.optional(integer(1, 1_000_000)), "The minimum number of failed test cases", 5),
+  severity: described(v.optional(severities), "The severity of the bug report, one or several", ["critical", "major"]),
 });
 export type Conditions = v.InferOutput<typeof conditions>;
 
@@ -134,7 +136,7 @@ const labels = described(
   v.optional(
     listOf(text(100), { max: 20, expected: "expected a list of labels", tooMany: "expected at most 20 labels" }),
   ),
-  "What it is labelled with, at most 20. Default: of an issue what the integration says, else none",
+  "The labels, at most 20. Default: for an issue the labels of the integration, otherwise none",
   ["assay"],
 );
 
@@ -144,7 +146,7 @@ const type = <const Type extends string>(type: Type, what: string) => described(
 /** What each type of action says besides. */
 const ACTIONS = [
   v.strictObject({
-    type: type("notify", "Sends a message: to a chat, a webhook, as an alert, as a comment on the pull request"),
+    type: type("notify", "Sends a message to a chat or a webhook, an alert, or a comment on the pull request"),
     integrationId,
   }),
   v.strictObject({
@@ -155,50 +157,54 @@ const ACTIONS = [
   v.strictObject({
     type: type("set_commit_status", "Marks the commit as passed or failed: GitHub, GitLab"),
     integrationId,
-    context: v.pipe(v.optional(text(100)), v.description(`Default: "assay", and the task where there is one`)),
+    context: v.pipe(
+      v.optional(text(100)),
+      v.description(`Default: "assay", followed by the task if the event has one`),
+    ),
   }),
   v.strictObject({
-    type: type("dispatch", "Starts a pipeline, and tells it the execution that the event is about: GitHub, GitLab"),
+    type: type("dispatch", "Starts a pipeline and passes it the execution of the event: GitHub, GitLab"),
     integrationId,
     ...pipeline,
   }),
   v.strictObject({
-    type: type("open_bug_report", "Opens a bug report, or reopens the one that it opened for this before"),
-    title: described(
-      v.optional(text(300)),
-      "What it is called. Default: what the event is about",
-      "The nightly run is red",
-    ),
+    type: type("open_bug_report", "Opens a bug report, or reopens the one that it opened before for the same subject"),
+    title: described(v.optional(text(300)), "The title. Default: a description of the event", "The nightly run is red"),
     severity: v.optional(severity, "major"),
     labels,
-    assignee: described(v.optional(text(200)), "Who is at it, by any name. Default: nobody", "ada"),
+    assignee: described(v.optional(text(200)), "The assignee, any name. Default: none", "ada"),
   }),
   v.strictObject({
-    type: type("rerun_failed", "Asks for the tasks that failed again, in an execution of their own"),
+    type: type("rerun_failed", "Runs the failed tasks again in a new execution"),
     maximum: v.pipe(
       v.optional(integer(1, 5), 1),
-      v.description("How many executions in a row may repeat the first one"),
+      v.description("The maximum number of consecutive reruns of an execution"),
     ),
   }),
   v.strictObject({
     type: type("start_execution", "Starts an execution of these tasks"),
-    projectId: v.pipe(v.optional(uuid), v.description("Default: the project that it is about")),
+    projectId: v.pipe(v.optional(uuid), v.description("Default: the project of the event")),
     mode: v.pipe(v.optional(executionMode), v.description("Default: report")),
     tasks: described(
       v.pipe(someOf(givenTask), fewShards()),
-      "Its tasks, each by its slug or as an object, as in POST executions",
+      "The tasks, each as a slug or an object, as in POST executions",
       ["unit"],
     ),
     key: v.pipe(
       v.optional(text(150)),
       v.description(
-        "{date} becomes the day, such as 2026-01-31, {time} the minute, such as 06-30: for CI to meet there",
+        "{date} is replaced by the day, such as 2026-01-31, and {time} by the minute, such as 06-30, so that CI can use " +
+          "the same key",
       ),
     ),
     branch: described(v.optional(branchName), "The branch that is tested. Default: that of the event", "main"),
-    environment: described(v.optional(text(200)), "What the tests run against. Default: that of the event", "staging"),
+    environment: described(
+      v.optional(text(200)),
+      "The environment of the tests. Default: that of the event",
+      "staging",
+    ),
     timeoutMinutes: v.optional(timeoutMinutes),
-    dispatch: v.pipe(v.optional(dispatch), v.description("Of mode report: the engine that is asked to run the tasks")),
+    dispatch: v.pipe(v.optional(dispatch), v.description("For mode report: the CI system that runs the tasks")),
   }),
 ] as const;
 
@@ -214,7 +220,7 @@ export type Action = v.InferOutput<typeof automationAction>;
 
 const actions = v.pipe(
   listOf(automationAction, { max: 20, expected: "expected a list of actions", tooMany: "expected at most 20 actions" }),
-  v.minLength(1, "expected a list that is not empty"),
+  v.minLength(1, "expected a non-empty list"),
 );
 
 /** Which conditions an event can meet at all; others would never hold, or always. */
@@ -253,12 +259,13 @@ export const ACTIONS_OF: Record<EventType | "schedule", readonly ActionType[]> =
 };
 
 const TOLD_CONDITIONS =
-  "What must hold as well, all of it; a condition that the event can never meet, or always does, is a 400";
-const TOLD_ACTIONS = "What it does, 1 to 20 actions; one that makes no sense of the event is a 400";
+  "Additional conditions, which must all hold. A condition that the event can never meet, or always meets, is " +
+  "answered 400";
+const TOLD_ACTIONS = "The actions, 1 to 20. An action that the event does not support is answered 400";
 
 export const newAutomation = v.strictObject({
-  name: described(text(200), "What people call it", "main is red"),
-  enabled: described(v.optional(v.boolean("expected true or false"), true), "Whether it runs by itself"),
+  name: described(text(200), "The display name", "main is red"),
+  enabled: described(v.optional(v.boolean("expected true or false"), true), "Whether the automation is enabled"),
   trigger,
   conditions: described(v.optional(conditions, {}), TOLD_CONDITIONS),
   actions: described(actions, TOLD_ACTIONS),
@@ -266,11 +273,11 @@ export const newAutomation = v.strictObject({
 export type NewAutomation = v.InferOutput<typeof newAutomation>;
 
 export const automationPatch = patchOf({
-  name: described(v.optional(text(200)), "What people call it", "main is red"),
-  enabled: described(v.optional(v.boolean("expected true or false")), "Whether it runs by itself", false),
-  trigger: described(v.optional(trigger), "When it runs: on an event, or at times"),
-  conditions: described(v.optional(conditions), `${TOLD_CONDITIONS}. They replace those before`),
-  actions: described(v.optional(actions), `${TOLD_ACTIONS}. They replace those before`),
+  name: described(v.optional(text(200)), "The display name", "main is red"),
+  enabled: described(v.optional(v.boolean("expected true or false")), "Whether the automation is enabled", false),
+  trigger: described(v.optional(trigger), "The trigger: an event or a schedule"),
+  conditions: described(v.optional(conditions), `${TOLD_CONDITIONS}. They replace the previous ones`),
+  actions: described(v.optional(actions), `${TOLD_ACTIONS}. They replace the previous ones`),
 });
 export type AutomationPatch = v.InferOutput<typeof automationPatch>;
 
@@ -278,7 +285,7 @@ const RUN_STATUSES = ["done", "skipped", "failed"] as const;
 export const runStatus = v.pipe(
   v.picklist(RUN_STATUSES, `expected "done", "skipped" or "failed"`),
   v.description(
-    "done: its actions were begun; skipped: a condition did not hold; failed: an action could not be begun",
+    "done: the actions were started; skipped: a condition did not hold; failed: an action could not be started",
   ),
   v.examples(["done"]),
 );
@@ -286,68 +293,72 @@ export type RunStatus = v.InferOutput<typeof runStatus>;
 
 /** What became of one action. */
 const actionResult = v.strictObject({
-  type: described(v.picklist(ACTION_TYPES), "Which action it was", "notify"),
+  type: described(v.picklist(ACTION_TYPES), "The type of the action", "notify"),
   status: v.pipe(
     v.picklist(["done", "skipped", "failed", "planned"]),
-    v.description("done: a message is on its way, an execution or a bug report is there; planned: in a dry run"),
+    v.description("done: the message was queued, or the execution or bug report exists; planned: in a dry run"),
   ),
-  reason: described(v.string(), "What was done, or why not, in words", "The message is on its way"),
-  integrationId: described(v.optional(uuid), "The integration that was asked"),
-  deliveryId: described(v.optional(uuid), "The delivery that it became"),
+  reason: described(v.string(), "What was done, or why not, as text", "The message was queued"),
+  integrationId: described(v.optional(uuid), "The integration of the action"),
+  deliveryId: described(v.optional(uuid), "The delivery of the message"),
   executionId: described(v.optional(executionId), "The execution that was started"),
-  bugReportId: described(v.optional(uuid), "The bug report that was opened, or is there already"),
+  bugReportId: described(v.optional(uuid), "The bug report that was opened or that existed already"),
 });
 export type ActionResult = v.InferOutput<typeof actionResult>;
 
 export const automationRun = v.strictObject({
-  id: v.pipe(v.nullable(uuid), v.description("null: a dry run, which is not kept")),
-  cause: described(v.picklist(["event", "schedule", "manual"]), "Why it ran; manual: by a request", "event"),
-  eventId: described(v.nullable(uuid), "The event that it ran for; null: a schedule"),
+  id: v.pipe(v.nullable(uuid), v.description("null: a dry run, which is not stored")),
+  cause: described(v.picklist(["event", "schedule", "manual"]), "What triggered the run; manual: a request", "event"),
+  eventId: described(v.nullable(uuid), "The event that triggered the run; null: a schedule"),
   eventType: described(v.nullable(v.string()), "The type of that event", "execution.failed"),
-  projectId: described(v.nullable(uuid), "The project that it was about; null: none"),
+  projectId: described(v.nullable(uuid), "The project of the event; null: none"),
   status: runStatus,
-  reason: described(v.string(), "Which condition did not hold, or which all did", 'The branch "main" matches "main"'),
-  actions: described(v.array(actionResult), "What became of each action"),
+  reason: described(
+    v.string(),
+    "The condition that did not hold, or all conditions that held",
+    'The branch "main" matches "main"',
+  ),
+  actions: described(v.array(actionResult), "The result of each action"),
   createdAt: described(createdAt, "When it ran"),
 });
 export type AutomationRun = v.InferOutput<typeof automationRun>;
 export const automationRunPage = listPage(automationRun);
 export const automationRunFilter = v.strictObject({
   ...pageQuery,
-  status: described(v.optional(runStatus), "Only those of this status: done, skipped or failed", "failed"),
+  status: described(v.optional(runStatus), "Only runs with this status: done, skipped or failed", "failed"),
 });
 
 export const runRequest = v.strictObject({
   dryRun: v.pipe(
     v.optional(v.boolean("expected true or false"), false),
-    v.description("Only say what would happen and why"),
+    v.description("Return what would happen and why, without doing it"),
     v.examples([true]),
   ),
 });
 
 const plainTrigger = v.strictObject({
-  event: described(v.optional(v.string()), "On which event it runs", "execution.failed"),
-  schedule: described(v.optional(v.string()), "At which times it runs, in cron's words", "30 6 * * 1-5"),
-  timezone: described(v.optional(v.string()), "Of the schedule", "Europe/Berlin"),
+  event: described(v.optional(v.string()), "The event that triggers the automation", "execution.failed"),
+  schedule: described(v.optional(v.string()), "The schedule as a cron expression", "30 6 * * 1-5"),
+  timezone: described(v.optional(v.string()), "The time zone of the schedule", "Europe/Berlin"),
 });
 
 export const automation = v.strictObject({
   id: described(uuid, "The id of the automation"),
-  name: described(v.string(), "What people call it", "main is red"),
-  enabled: described(v.boolean(), "Whether it runs by itself", true),
-  trigger: described(plainTrigger, "When it runs: either an event, or a schedule and its timezone", {
+  name: described(v.string(), "The display name", "main is red"),
+  enabled: described(v.boolean(), "Whether the automation is enabled", true),
+  trigger: described(plainTrigger, "The trigger: either an event, or a schedule with its timezone", {
     event: "execution.failed",
   }),
-  conditions: described(v.record(v.string(), v.unknown()), "What must hold as well, as it was given", {
+  conditions: described(v.record(v.string(), v.unknown()), "The additional conditions, as they were sent", {
     branches: ["main"],
   }),
   actions: described(
     v.array(
       v.looseObject({
-        type: described(v.string(), "Which action it is; its other fields as they were given", "notify"),
+        type: described(v.string(), "The type of the action; the other fields are as they were sent", "notify"),
       }),
     ),
-    "What it does, as it was given",
+    "The actions, as they were sent",
   ),
   lastRun: described(
     v.nullable(
@@ -356,15 +367,15 @@ export const automation = v.strictObject({
         status: runStatus,
         reason: described(
           v.string(),
-          "Which condition did not hold, or which all did",
+          "The condition that did not hold, or all conditions that held",
           'The branch "main" matches "main"',
         ),
         createdAt: described(createdAt, "When it ran"),
       }),
     ),
-    "Its last run; null: none yet",
+    "The last run; null: none yet",
   ),
-  nextRunAt: described(v.nullable(time), "Of a schedule: when it runs next; null: never, or it runs on an event"),
+  nextRunAt: described(v.nullable(time), "The next run of a schedule; null: never, or the trigger is an event"),
   createdAt,
   updatedAt,
 });

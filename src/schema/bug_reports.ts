@@ -27,18 +27,18 @@ const oneOf = <const Value extends string>(values: readonly Value[]) => v.pickli
 const STATUSES = ["open", "in_progress", "resolved", "ignored"] as const;
 export const bugStatus = described(
   oneOf(STATUSES),
-  "open: nobody is at it; in_progress: somebody is; resolved: it is mended, and reopened by itself where it occurs again; " +
-    "ignored: it goes on counting and stays silent",
+  "open: nobody is working on it; in_progress: someone is working on it; resolved: fixed, and reopened " +
+    "automatically if it occurs again; ignored: occurrences are counted without notifications",
   "open",
 );
 export const severity = described(
   oneOf(["critical", "major", "minor", "trivial"]),
-  "How bad it is: critical, major, minor or trivial",
+  "The severity: critical, major, minor or trivial",
   "major",
 );
 const bugSource = described(
   oneOf(["automatic", "manual"]),
-  "automatic: failures, or an automation, have opened it; manual: somebody has",
+  "automatic: opened by failures or an automation; manual: opened by a person",
   "automatic",
 );
 export type BugStatus = v.InferOutput<typeof bugStatus>;
@@ -54,36 +54,40 @@ export const touchedBug = v.strictObject({
   status: bugStatus,
   change: v.pipe(
     v.picklist(["opened", "regressed", "occurred"]),
-    v.description("regressed: it was resolved, and is open again"),
+    v.description("regressed: it was resolved and is open again"),
   ),
 });
 export type TouchedBug = v.InferOutput<typeof touchedBug>;
 
 export const bugReport = v.strictObject({
   id: described(uuid, "The id of the bug report", "0199b2c4-a7f1-7d20-b3c4-1e9f8a7b6c5d"),
-  number: described(v.number(), "Counts per project, without gaps", 17),
+  number: described(v.number(), "The number within the project, without gaps", 17),
   title: described(
     v.string(),
-    "Its title; of an automatic one what the failures say, until somebody changes it",
+    "The title; for an automatic bug report the message of the failures, until someone changes it",
     "expected # items, got #",
   ),
-  description: described(v.string(), "What people, or the first failure, say of it", "Since the cart was rewritten"),
+  description: described(
+    v.string(),
+    "The description, written by people or taken from the first failure",
+    "Since the cart was rewritten",
+  ),
   status: bugStatus,
   severity,
   source: bugSource,
   fingerprint: v.pipe(
     nullableText,
-    v.description("The first of them; null for a manual report without any"),
+    v.description("The first fingerprint; null for a manual report without one"),
     v.examples(["5f2c9be1a0d34e77"]),
   ),
-  occurrences: described(v.number(), "How many failures are of it", 23),
+  occurrences: described(v.number(), "The number of failures of this bug", 23),
   impact: described(
     v.number(),
-    "Executions of the last 14 days in which it occurred; counted within seconds, over at most its newest 5,000 occurrences",
+    "The number of executions of the last 14 days in which it occurred; updated within seconds, over at most its newest 5,000 occurrences",
     6,
   ),
-  firstSeenAt: described(v.nullable(time), "When it first occurred; null: it never has"),
-  lastSeenAt: described(v.nullable(time), "When it last occurred; null: it never has"),
+  firstSeenAt: described(v.nullable(time), "When it first occurred; null: never"),
+  lastSeenAt: described(v.nullable(time), "When it last occurred; null: never"),
   firstExecutionId: described(
     v.nullable(uuid),
     "The execution in which it first occurred; null: none, or it was deleted",
@@ -93,23 +97,23 @@ export const bugReport = v.strictObject({
     "The execution in which it last occurred; null: none, or it was deleted",
   ),
   taskSlugs: described(v.array(v.string()), "The tasks in which it occurs", ["unit"]),
-  testCaseIds: described(v.array(uuid), "The test cases that it makes fail; the first 100", [
+  testCaseIds: described(v.array(uuid), "The test cases that fail because of it; the first 100", [
     "0199b2c4-8e02-75cc-a1b0-52d7f90c6e13",
   ]),
   branch: described(branch, "The branch of its last occurrence", "main"),
   commit: described(commit, "The commit of its last occurrence", "9f8e7d6c5b4a39281706f5e4d3c2b1a098765432"),
-  assignee: described(nullableText, "Who is at it; null: nobody", "ada"),
-  labels: described(v.array(v.string()), "Words to find it by", ["checkout"]),
+  assignee: described(nullableText, "The assignee; null: none", "ada"),
+  labels: described(v.array(v.string()), "The labels", ["checkout"]),
   externalUrl: described(
     nullableText,
-    "Where else it is written down: an issue",
+    "A link to an issue in another system",
     "https://github.com/acme/shop/issues/12",
   ),
-  regressed: v.pipe(v.boolean(), v.description("It came back after it had been resolved")),
-  fixedInCommit: described(nullableText, "The commit that mends it, as somebody has said", "1a2b3c4d"),
+  regressed: v.pipe(v.boolean(), v.description("It occurred again after it was resolved")),
+  fixedInCommit: described(nullableText, "The commit that fixes it, as entered by a person", "1a2b3c4d"),
   createdAt,
   updatedAt,
-  resolvedAt: described(v.nullable(time), "When it was resolved; null: it is not"),
+  resolvedAt: described(v.nullable(time), "When it was resolved; null: it is not resolved"),
   sample,
 });
 export type BugReport = v.InferOutput<typeof bugReport>;
@@ -118,38 +122,39 @@ export const bugReportPage = listPage(bugReport);
 /** A bug report with the reasons for its grouping and the changes of its status. */
 export const bugReportDetail = v.strictObject({
   ...bugReport.entries,
-  mergedInto: described(v.nullable(uuid), "The bug report that has got its fingerprints and occurrences; null: none"),
+  mergedInto: described(v.nullable(uuid), "The bug report that received its fingerprints and occurrences; null: none"),
   grouping: v.pipe(
     v.array(
       v.strictObject({
-        fingerprint: described(v.string(), "What is the same for all failures of this kind", "5f2c9be1"),
-        version: described(v.number(), "Of the way in which fingerprints are made", 3),
+        fingerprint: described(v.string(), "A value that is equal for all failures of this kind", "5f2c9be1"),
+        version: described(v.number(), "The version of the fingerprint algorithm", 3),
         kind: v.pipe(
           v.picklist(["message", "case", "flaky", "outage", "automation"]),
           v.description(
-            "message: what the failures say, whichever test it is; case: where one test fails, whatever it says; flaky: " +
-              "a flaky test, however it fails; outage: nearly everything failed; automation: what it was opened for",
+            "message: the message of the failures, of any test; case: the location where one test fails, with any message; " +
+              "flaky: a flaky test, with any failure; outage: nearly all tests failed; automation: the subject that the " +
+              "automation opened it for",
           ),
         ),
-        exceptionType: described(nullableText, "What was thrown; null: the failures do not say", "AssertionError"),
+        exceptionType: described(nullableText, "The type of the exception; null: unknown", "AssertionError"),
         message: v.pipe(
           v.string(),
-          v.description("With what varies replaced"),
+          v.description("The message with variable values replaced"),
           v.examples(["expected # items, got #"]),
         ),
         frames: v.pipe(
           v.array(v.string()),
-          v.description("The project's own, innermost first, without lines"),
+          v.description("The stack frames of the project's own code, innermost first, without line numbers"),
           v.examples([["cart.test.ts adds an item"]]),
         ),
         test: v.pipe(
           nullableText,
-          v.description("Where nothing but the test tells the failure from others"),
+          v.description("The test case, if only the test distinguishes the failure from others"),
           v.examples([null]),
         ),
       }),
     ),
-    v.description("Why its failures are one bug: they have one of these in common; the first 100"),
+    v.description("The fingerprints by which failures belong to this bug; the first 100"),
   ),
   history: described(
     v.array(
@@ -158,8 +163,9 @@ export const bugReportDetail = v.strictObject({
         to: described(bugStatus, "The status after", "open"),
         cause: described(
           v.picklist(["opened", "api", "regression", "clean_runs", "merge", "removed"]),
-          "opened: it began; api: somebody changed it; regression: it occurred again; clean_runs: its test cases passed three " +
-            "times in a row on the default branch; merge: it went into another; removed: its test cases are not reported any more",
+          "opened: it was created; api: changed by a request; regression: it occurred again; clean_runs: its test cases " +
+            "passed three times in a row on the default branch; merge: merged into another bug report; removed: its test " +
+            "cases are no longer reported",
           "regression",
         ),
         changedAt: described(time, "When"),
@@ -174,25 +180,25 @@ export const bugReportFilter = v.strictObject({
   ...pageQuery,
   status: described(
     v.optional(listText(STATUSES)),
-    "Only those of this status, or of several with commas between them: open, in_progress, resolved, ignored",
+    "Only bug reports with one of these statuses, separated by commas: open, in_progress, resolved, ignored",
     "open,in_progress",
   ),
   severity: described(
     v.optional(severity),
-    "Only those of this severity: critical, major, minor or trivial",
+    "Only bug reports with this severity: critical, major, minor or trivial",
     "critical",
   ),
-  source: described(v.optional(bugSource), "Only those that failures have opened, or only those by hand", "automatic"),
-  task_slug: described(v.optional(text(200)), "Only those that occur in this task", "unit"),
-  assignee: described(v.optional(text(200)), "Only those of this assignee", "ada"),
+  source: described(v.optional(bugSource), "Only automatic or only manual bug reports", "automatic"),
+  task_slug: described(v.optional(text(200)), "Only bug reports that occur in this task", "unit"),
+  assignee: described(v.optional(text(200)), "Only bug reports of this assignee", "ada"),
   q: described(
     v.optional(text(200)),
-    "Only those whose title or description holds this text, whatever the case",
+    "Only bug reports whose title or description contains this text, ignoring case",
     "cart",
   ),
   sort: described(
     v.optional(oneOf(["newest", "occurrences", "impact", "lastSeenAt", "severity"])),
-    "By what they are sorted, greatest or latest first. Default: newest",
+    "The sort order, greatest or latest first. Default: newest",
     "occurrences",
   ),
 });
@@ -203,7 +209,7 @@ const description = v.pipe(
   v.maxLength(65_536, "expected a text of at most 65536 characters"),
   v.check(
     (value) => !value.includes("\0") && value.isWellFormed(),
-    "expected a text without NUL and broken characters",
+    "expected a text without NUL and invalid characters",
   ),
 );
 const labels = v.pipe(
@@ -214,47 +220,48 @@ const labels = v.pipe(
 const editable = {
   description: described(
     v.optional(description),
-    "What is to be said of it, at most 65,536 characters",
+    "The description, at most 65,536 characters",
     "Since the cart was rewritten",
   ),
   severity: described(
     v.optional(severity),
-    "How bad it is: critical, major, minor or trivial; a new one is major",
+    "The severity: critical, major, minor or trivial. Default: major",
     "critical",
   ),
-  assignee: described(v.optional(v.nullable(text(200))), "Who is at it, by any name; null: nobody", "ada"),
-  labels: described(v.optional(labels), "Words to find it by, at most 50; they replace those before", ["checkout"]),
+  assignee: described(v.optional(v.nullable(text(200))), "The assignee, any name; null: none", "ada"),
+  labels: described(v.optional(labels), "The labels, at most 50; they replace the previous ones", ["checkout"]),
   externalUrl: described(
     v.optional(v.nullable(httpUrl)),
-    "Where else it is written down, an http or https address; null: nowhere",
+    "A link to an issue in another system, an http or https address; null: none",
     "https://github.com/acme/shop/issues/12",
   ),
-  fixedInCommit: described(v.optional(v.nullable(text(200))), "The commit that mends it; null: none", "1a2b3c4d"),
+  fixedInCommit: described(v.optional(v.nullable(text(200))), "The commit that fixes it; null: none", "1a2b3c4d"),
 };
 
 export const newBugReport = v.strictObject({
   ...editable,
-  title: described(text(300), "What it is called", "The cart forgets items"),
+  title: described(text(300), "The title", "The cart forgets items"),
   testCaseIds: described(
     v.optional(listOf(uuid, { max: 100, expected: "expected a list of ids", tooMany: "expected at most 100 ids" }), []),
-    "Test cases of this project that it makes fail, at most 100: their next failures join it",
+    "Test cases of this project that fail because of it, at most 100: their next failures join it",
     ["0199b2c4-8e02-75cc-a1b0-52d7f90c6e13"],
   ),
 });
 export type NewBugReport = v.InferOutput<typeof newBugReport>;
 export const bugReportPatch = patchOf({
   ...editable,
-  title: described(v.optional(text(300)), "What it is called", "The cart forgets items"),
+  title: described(v.optional(text(300)), "The title", "The cart forgets items"),
   status: described(
     v.optional(bugStatus),
-    "open, in_progress, resolved or ignored; a merged one has none to change. Each change is kept in its history",
+    "open, in_progress, resolved or ignored; a merged bug report cannot be changed. Each change is recorded in the " +
+      "history",
     "in_progress",
   ),
 });
 export type BugReportPatch = v.InferOutput<typeof bugReportPatch>;
 
 export const mergeRequest = v.strictObject({
-  into: described(uuid, "The bug report of this project that gets the fingerprints and occurrences of this one"),
+  into: described(uuid, "The bug report of this project that receives the fingerprints and occurrences of this one"),
 });
 
 const bugOccurrence = v.strictObject({
@@ -263,7 +270,7 @@ const bugOccurrence = v.strictObject({
   testCaseId,
   branch,
   commit,
-  message: described(nullableText, "What the failure said", "expected 2 items, got 1"),
+  message: described(nullableText, "The message of the failure", "expected 2 items, got 1"),
   seenAt: described(time, "When that run was completed"),
 });
 export type BugOccurrence = v.InferOutput<typeof bugOccurrence>;

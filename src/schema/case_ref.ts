@@ -7,11 +7,11 @@ import { described, taskSlug, testCaseId } from "./fields.ts";
 export const caseNames = {
   suite: described(
     v.string(),
-    "Its suites, the outermost first, as the report names them; may be empty",
+    "The suites, outermost first, as the report names them; may be empty",
     "checkout > cart",
   ),
-  name: described(v.string(), "Its own name", "adds an item"),
-  file: described(v.nullable(v.string()), "Its file, where the report names it", "test/cart.test.ts"),
+  name: described(v.string(), "The name of the test", "adds an item"),
+  file: described(v.nullable(v.string()), "The file, if the report names it", "test/cart.test.ts"),
 };
 
 export const caseRef = v.strictObject({ testCaseId, taskSlug, ...caseNames });

@@ -11,19 +11,19 @@ export const comparison = v.strictObject({
   executionId,
   baselineId: v.pipe(
     v.nullable(uuid),
-    v.description("null: there was none, so that only the record of a case explains its failure"),
+    v.description("null: there was none, so failures are explained only by the history of their test cases"),
   ),
   counts: described(
     v.strictObject({
       ...blamedCounts,
-      fixed: described(count, "Passed, and failed in the baseline", 2),
+      fixed: described(count, "Passed, but failed in the baseline", 2),
       added: described(count, "Not in the baseline", 4),
       missing: described(count, "Only in the baseline", 0),
     }),
-    "How many are in each of the lists, all of them",
+    "The number of test cases in each list, without a limit",
   ),
   ...blamedFailures,
-  fixed: refs("Passed, and failed in the baseline"),
+  fixed: refs("Passed, but failed in the baseline"),
   added: refs("Not in the baseline"),
   missing: refs("Only in the baseline"),
 });
@@ -32,11 +32,13 @@ export type Comparison = v.InferOutput<typeof comparison>;
 export const comparisonQuery = v.strictObject({
   baseline: described(
     v.optional(uuid),
-    "The execution to compare with, whichever; not together with branch. Default: the one that was fixed when this one began",
+    "The execution to compare with; not together with branch. Default: the baseline, which was fixed when this " +
+      "execution began",
   ),
   branch: described(
     v.optional(branchName),
-    "Compare with the last execution of this branch that was over when this one began; a 400 where there is none",
+    "Compare with the last execution of this branch that had ended when this one began; answered 400 if there is " +
+      "none",
     "main",
   ),
 });

@@ -10,15 +10,15 @@ const environmentSlug = v.pipe(v.string(EXPECTED_SLUG), v.regex(/^[a-z0-9][a-z0-
 
 export const environment = v.strictObject({
   id: described(uuid, "The id of the environment"),
-  slug: described(v.string(), "The name by which executions call it", "staging"),
-  name: described(v.string(), "What people call it", "Staging"),
+  slug: described(v.string(), "The name that executions use", "staging"),
+  name: described(v.string(), "The display name", "Staging"),
   baseUrl: described(
     v.nullable(v.string()),
-    "Where the system under test is; null: nobody has said",
+    "The address of the system under test; null: none",
     "https://staging.shop.example",
   ),
-  description: described(v.nullable(v.string()), "What is to be said of it", "Reset every night"),
-  variableCount: described(count, "How many variables it has", 4),
+  description: described(v.nullable(v.string()), "The description", "Reset every night"),
+  variableCount: described(count, "The number of variables", 4),
   createdAt,
   updatedAt,
 });
@@ -29,16 +29,16 @@ export const environmentFilter = v.strictObject(pageQuery);
 export const newEnvironment = v.strictObject({
   slug: described(
     environmentSlug,
-    'The name by which executions call it: lower-case letters, digits, "-" and "_", at most 100; once in the team',
+    'The name that executions use, unique in the team: lower-case letters, digits, "-" and "_", at most 100',
     "staging",
   ),
-  name: described(v.optional(text(200)), "What people call it; of a new one the slug where it is left out", "Staging"),
+  name: described(v.optional(text(200)), "The display name. Default for a new environment: the slug", "Staging"),
   baseUrl: described(
     v.optional(v.nullable(httpUrl)),
-    "Where the system under test is, an http or https address: runners are told it; null: nowhere",
+    "The http or https address of the system under test, passed to runners; null: none",
     "https://staging.shop.example",
   ),
-  description: described(v.optional(v.nullable(text(10_000))), "What is to be said of it", "Reset every night"),
+  description: described(v.optional(v.nullable(text(10_000))), "The description", "Reset every night"),
 });
 export type NewEnvironment = v.InferOutput<typeof newEnvironment>;
 
@@ -46,7 +46,7 @@ export const environmentPatch = patchOf({
   ...newEnvironment.entries,
   slug: described(
     v.optional(environmentSlug),
-    "The name by which executions call it: what has called it by another stays as it is",
+    "The name that executions use; existing executions keep the previous name",
     "staging",
   ),
 });
@@ -61,15 +61,19 @@ const EXPECTED_SIZE = "expected a text of at most 64 KiB";
 const variableValue = v.pipe(
   v.string(EXPECTED_SIZE),
   v.check((value) => value.length <= MAX_VALUE_BYTES && Buffer.byteLength(value) <= MAX_VALUE_BYTES, EXPECTED_SIZE),
-  v.check(isStorable, "expected a text without NUL and broken characters"),
+  v.check(isStorable, "expected a text without NUL and invalid characters"),
 );
 
 export const variable = v.strictObject({
   name: described(v.string(), "The name of the variable", "BASE_URL"),
-  secret: described(v.boolean(), "Whether its value is shown to nobody, in the API, the logs and the dashboard", false),
+  secret: described(
+    v.boolean(),
+    "Whether the value is hidden everywhere: in the API, the logs and the dashboard",
+    false,
+  ),
   value: v.pipe(
     v.nullable(v.string()),
-    v.description("null for a secret: it is write-only, for ever"),
+    v.description("null for a secret, which is write-only"),
     v.examples(["https://staging.shop.example"]),
   ),
   updatedAt: described(updatedAt, "When its value was last set"),
@@ -80,7 +84,7 @@ export const variableFilter = v.strictObject(pageQuery);
 
 const secret = described(
   v.optional(v.boolean("expected true or false"), true),
-  "Whether the value is write-only: shown to nobody from then on",
+  "Whether the value is write-only",
   false,
 );
 export const newVariable = v.strictObject({
@@ -91,7 +95,7 @@ export const newVariable = v.strictObject({
 /** Of one execution: they win over those of its environment. */
 export const executionVariables = recordOf(variableName, variableValue, {
   max: 200,
-  expected: "expected an object of names and texts",
+  expected: "expected an object with texts as values",
   tooMany: "expected at most 200 variables",
 });
 export type ExecutionVariables = v.InferOutput<typeof executionVariables>;
@@ -110,5 +114,5 @@ export const variableOrValue = v.union(
 export const MAX_VARIABLES = 1_000;
 
 export const replacedVariables = v.strictObject({
-  variableCount: described(count, "How many variables the environment has now", 4),
+  variableCount: described(count, "The number of variables in the environment after the change", 4),
 });

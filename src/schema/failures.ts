@@ -20,41 +20,43 @@ const refs = (what: string) => v.pipe(v.array(caseRef), v.description(`${what}; 
 const flakiness = {
   flakeRate: described(
     v.nullable(v.number()),
-    "The share of its results that failed without a reason, from 0 to 1",
+    "The share of results that failed without a known cause, from 0 to 1",
     0.04,
   ),
-  lastFlakyAt: described(v.nullable(time), "When it last showed that it is flaky"),
+  lastFlakyAt: described(v.nullable(time), "When it was last observed to be flaky"),
 };
 
 /** Every failed case is in one of these, but for those of an outage, which are in none. */
 export const blamedFailures = {
   newFailures: refs(
-    "Failed, and nothing explains it: neither the baseline nor the default branch since then nor the record of the case",
+    "Failed without an explanation: not in the baseline, not on the default branch since then, and not by the " +
+      "history of the test case",
   ),
   flakyFailures: v.pipe(
     v.array(v.strictObject({ ...caseRef.entries, ...flakiness })),
     v.description(
-      "Failed, and its own record explains it: a flaky case, or one that has failed for a short time on the default " +
-        "branch, or on several other branches; the first 100",
+      "Failed, and the history of the test case explains it: it is flaky, or it failed briefly on the default branch " +
+        "or on several other branches; the first 100",
     ),
   ),
   alsoFailingOnMain: refs(
-    "Failed, and so it did on the default branch since the baseline, or until not long before it",
+    "Failed, and also failed on the default branch since the baseline, or until shortly before it",
   ),
-  stillFailing: refs("Failed, and did so in the baseline"),
-  quarantinedFailures: refs("Failed, and not counted by the verdict because the case is quarantined"),
+  stillFailing: refs("Failed, and also failed in the baseline"),
+  quarantinedFailures: refs("Failed, but ignored by the verdict because the test case is quarantined"),
   incidentFailures: refs(
-    "Failed together with many others for a cause outside of the code, as a service that is away: nobody's change is to blame",
+    "Failed together with many others for a cause outside the code, such as an unavailable service; no change is " +
+      "blamed",
   ),
 };
 
 export const blamedCounts = {
-  newFailures: described(count, "Failed, and nothing explains it", 3),
-  flakyFailures: described(count, "Failed, and the case's own record explains it", 1),
-  alsoFailingOnMain: described(count, "Failed, and so it did on the default branch since the baseline", 0),
-  stillFailing: described(count, "Failed, and did so in the baseline", 1),
-  quarantinedFailures: described(count, "Failed, and not counted by the verdict because the case is quarantined", 0),
-  incidentFailures: described(count, "Failed together with many others for a cause outside of the code", 0),
+  newFailures: described(count, "Failed without an explanation", 3),
+  flakyFailures: described(count, "Failed, and the history of the test case explains it", 1),
+  alsoFailingOnMain: described(count, "Failed, and also failed on the default branch since the baseline", 0),
+  stillFailing: described(count, "Failed, and also failed in the baseline", 1),
+  quarantinedFailures: described(count, "Failed, but ignored by the verdict because the test case is quarantined", 0),
+  incidentFailures: described(count, "Failed together with many others for a cause outside the code", 0),
 };
 
 const lists = v.strictObject(blamedFailures);
@@ -64,39 +66,41 @@ export type BlameCounts = v.InferOutput<typeof blameCounts>;
 
 const failure = v.strictObject({
   ...caseRef.entries,
-  line: described(v.nullable(v.number()), "The line in its file, where the report names it", 42),
+  line: described(v.nullable(v.number()), "The line in the file, if the report names it", 42),
   attempt: v.pipe(count, v.description("The attempt of the run that this result is from"), v.examples([1])),
   host: described(v.nullable(v.string()), "The machine that it failed on; null: unknown", "ci-3"),
   blame: v.pipe(
     v.nullable(v.picklist(["new", "flaky", "also_failing_on_main", "still_failing", "quarantined", "incident"])),
     v.description(
-      "Which of the lists of a comparison it is in; null: of an outage, which blames nobody, or from before failures were judged",
+      "The list of the comparison that it is in; null: it is part of an outage, or was stored before Assay judged failures",
     ),
     v.examples(["new"]),
   ),
   reason: described(
     v.nullable(v.string()),
-    "Why it is in that list, in one sentence",
+    "The reason for the list, in one sentence",
     "Fails 6 % of the time without a code change; 2 failures in a row on this branch have odds of 1 in 280",
   ),
   since: v.pipe(
     v.nullable(v.strictObject({ executionId, commit, at: described(v.nullable(time), "When that run was completed") })),
-    v.description(
-      "The first of its failures in a row, on this branch and the default branch; 100 results are looked at",
-    ),
+    v.description("The first of its consecutive failures, on this branch and the default branch, within 100 results"),
   ),
-  owner: described(v.nullable(v.string()), "Who looks after the test case", "ada"),
+  owner: described(v.nullable(v.string()), "The owner of the test case", "ada"),
   ...flakiness,
 });
 
 const cause = v.strictObject({
   message: v.pipe(
     v.nullable(v.string()),
-    v.description("Of the first of its failures, as is the stack"),
+    v.description("The message of the first failure; the stack is that of the same failure"),
     v.examples(["expected 2 items, got 1"]),
   ),
   stack: described(v.nullable(v.string()), "The stack of the failure", "at cart.test.ts:42:5"),
-  exceptionType: described(v.nullable(v.string()), "What was thrown, where the failure says it", "AssertionError"),
+  exceptionType: described(
+    v.nullable(v.string()),
+    "The type of the exception, if the failure names it",
+    "AssertionError",
+  ),
   bugReport: described(
     v.nullable(
       v.strictObject({
@@ -108,10 +112,10 @@ const cause = v.strictObject({
     ),
     "The bug report that these failures have joined; null: none",
   ),
-  failed: described(count, "The number of test cases that failed of it", 2500),
+  failed: described(count, "The number of test cases that failed for this cause", 2500),
   failures: described(
     v.array(failure),
-    "The first of the test cases that failed of it; a page lists up to 500 failures, at least one of each cause",
+    "The first test cases that failed for this cause; a page lists up to 500 failures, at least one of each cause",
   ),
 });
 export type Cause = v.InferOutput<typeof cause>;
@@ -119,17 +123,27 @@ export type Cause = v.InferOutput<typeof cause>;
 /** The failures of an execution, those of one cause together. */
 export const executionFailures = v.strictObject({
   executionId,
-  baselineId: v.pipe(v.nullable(uuid), v.description("The execution that it is measured by; it may be deleted by now")),
-  failed: v.pipe(count, v.description("All failures of the execution, whatever this page lists"), v.examples([4])),
-  counts: described(blameCounts, "How many failures are in each of the lists of a comparison"),
-  causeCount: described(count, "The number of causes of all failures, whatever this page lists", 2),
-  causes: described(v.array(cause), "What went wrong, new failures first; failures that have one cause stand together"),
+  headline: described(
+    v.string(),
+    "The outcome of the execution in one line, as on its page",
+    "3 new failures since #412, 1 also failing on main",
+  ),
+  baselineId: v.pipe(
+    v.nullable(uuid),
+    v.description("The execution that it was compared with; it may have been deleted"),
+  ),
+  failed: v.pipe(count, v.description("The number of all failures of the execution, on all pages"), v.examples([4])),
+  counts: described(blameCounts, "The number of failures in each list of the comparison"),
+  causeCount: described(count, "The number of causes of all failures, on all pages", 2),
+  causes: described(v.array(cause), "The causes of the failures, new failures first"),
   pagination,
 });
 
+export type ExecutionFailures = v.InferOutput<typeof executionFailures>;
+
 export const executionFailuresQuery = v.strictObject({
   ...pageQuery,
-  limit: described(v.optional(integerText(1, 100), "100"), "How many causes a page holds at most"),
+  limit: described(v.optional(integerText(1, 100), "100"), "The maximum number of causes per page"),
 });
 
 /** A failure as a notification mentions it. */

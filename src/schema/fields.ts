@@ -31,7 +31,7 @@ export const text = (max: number) =>
     v.string(`expected a text of 1 to ${max} characters`),
     v.minLength(1, `expected a text of 1 to ${max} characters`),
     v.maxLength(max, `expected a text of 1 to ${max} characters`),
-    v.check(isStorable, "expected a text without NUL and broken characters"),
+    v.check(isStorable, "expected a text without NUL and invalid characters"),
   );
 
 /** Git's own name of a branch, refs/heads/main, which some CI systems give, is that of the branch. */
@@ -40,7 +40,7 @@ export const branchName = described(
     text(500),
     v.transform((name) => name.replace(/^refs\/heads\/(?=.)/, "")),
   ),
-  "The branch; refs/heads/main is taken for main",
+  "The branch; refs/heads/main is read as main",
   "main",
 );
 
@@ -102,8 +102,7 @@ export const integer = (min: number, max: number) => {
 /** As answered: a whole number from 0. */
 export const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 
-const severalOf = (values: readonly string[]) =>
-  `expected one or several of ${values.join(", ")}, with commas between them`;
+const severalOf = (values: readonly string[]) => `expected one or several of ${values.join(", ")}, separated by commas`;
 
 /** `a,b` as a query parameter → a list of distinct values. */
 export const listText = <const Value extends string>(values: readonly Value[]) =>
@@ -168,16 +167,16 @@ export const time = v.pipe(v.string(), v.isoTimestamp(), v.examples(["2026-01-31
 export const createdAt = described(time, "When it was created");
 export const updatedAt = described(time, "When it was last changed");
 
-export const slug = described(text(200), "Which task of its execution: unit, e2e, lint", "unit");
+export const slug = described(text(200), "The task of the execution, such as unit, e2e or lint", "unit");
 
 /** As answered. */
-export const taskSlug = described(v.string(), "Which task of its execution: unit, e2e, lint", "unit");
+export const taskSlug = described(v.string(), "The task of the execution, such as unit, e2e or lint", "unit");
 export const executionId = described(uuid, "The execution", "0199b2c4-7c1e-7a54-9f0d-3b1c5a7e8d21");
 export const testCaseId = described(uuid, "The test case", "0199b2c4-8e02-75cc-a1b0-52d7f90c6e13");
-export const branch = described(v.nullable(v.string()), "The branch; null: nobody has said", "main");
+export const branch = described(v.nullable(v.string()), "The branch; null: unknown", "main");
 export const commit = described(
   v.nullable(v.string()),
-  "The commit; null: nobody has said",
+  "The commit; null: unknown",
   "9f8e7d6c5b4a39281706f5e4d3c2b1a098765432",
 );
 
@@ -228,31 +227,33 @@ export const patchOf = <const Entries extends v.ObjectEntries>(entries: Entries)
 /** How long an execution may wait for its next report: a minute to a week. */
 export const timeoutMinutes = described(
   integer(1, 10_080),
-  "How many minutes an execution may wait for its next report; then it ends, as timed_out where a task has not reported",
+  "The time in minutes that an execution waits for its next report. Then it ends, as timed_out if a task has not " +
+    "reported",
   45,
 );
 
 export const caseStatus = described(
   v.picklist(["passed", "failed", "skipped"], `expected "passed", "failed" or "skipped"`),
-  "What came of the test case: passed, failed or skipped",
+  "The result of the test case: passed, failed or skipped",
   "failed",
 );
 export type CaseStatus = v.InferOutput<typeof caseStatus>;
 
 /** Only there on sample data. */
-export const sample = described(v.optional(v.literal(true)), "There on sample data only");
+export const sample = described(v.optional(v.literal(true)), "Present only on sample data");
 
 /** Failed as soon as one failure counts. */
 export const verdict = described(
   v.picklist(["passed", "failed"]),
-  "failed: a test case failed that is not quarantined, or the runner did, or the report broke off, or shards are missing",
+  "failed: a test case that is not quarantined failed, the test tool failed, the report is truncated, or shards " +
+    "are missing",
   "failed",
 );
 
 /** What the results of a run, or of several, add up to. */
 export const counts = {
   passed: described(count, "Test cases that passed, in their last attempt", 1204),
-  failed: described(count, "Test cases that failed, quarantined ones among them", 3),
+  failed: described(count, "Test cases that failed, including quarantined ones", 3),
   skipped: described(count, "Test cases that were skipped", 12),
   total: described(count, "passed + failed + skipped", 1219),
 };

@@ -48,7 +48,7 @@ const signingSecret = v.pipe(
     const { length } = Buffer.from(value.slice(6), "base64");
     return length >= 24 && length <= 64;
   }, EXPECTED_SIGNING),
-  v.description("Write-only: null in answers. When it is replaced, both sign for 24 hours"),
+  v.description("Write-only: null in answers. After a change, the old and the new secret both sign for 24 hours"),
   v.metadata({ secret: true }),
 );
 
@@ -68,10 +68,10 @@ export const MAX_INPUTS = 25;
 export const pipeline = {
   workflow: described(
     v.optional(workflow),
-    "GitHub only: the file of the workflow, or its id. Default: that of the integration",
+    "GitHub only: the file of the workflow, or its id. Default: the workflow of the integration",
     "tests.yml",
   ),
-  ref: described(v.optional(text(200)), "The branch or tag that is run. Default: that of the integration", "main"),
+  ref: described(v.optional(text(200)), "The branch or tag to run. Default: the ref of the integration", "main"),
   inputs: described(
     v.optional(
       recordOf(
@@ -79,24 +79,24 @@ export const pipeline = {
         v.pipe(
           v.string("expected a text"),
           v.maxLength(1_000, "expected a text of at most 1000 characters"),
-          v.check(isStorable, "expected a text without NUL and broken characters"),
+          v.check(isStorable, "expected a text without NUL and invalid characters"),
         ),
         { max: 100, expected: "expected an object", tooMany: "expected at most 100 texts" },
       ),
     ),
-    "What the pipeline gets, texts by their names: the inputs of a workflow (GitHub takes 25 in all), the variables of a pipeline",
+    "The inputs of a GitHub workflow (at most 25) or the variables of a GitLab pipeline, as texts by name",
     { browser: "chrome" },
   ),
 };
 
 /** An engine that is to run the tasks of an execution, and reports to it. */
 export const dispatch = v.strictObject({
-  integrationId: described(uuid, "Of the project's team, of a kind that starts pipelines: github or gitlab"),
+  integrationId: described(uuid, "An integration of the project's team that can start pipelines: github or gitlab"),
   ...pipeline,
-  ref: v.pipe(pipeline.ref, v.description("Default: the branch of the execution, else the integration's")),
+  ref: v.pipe(pipeline.ref, v.description("Default: the branch of the execution, then the ref of the integration")),
   inputs: v.pipe(
     pipeline.inputs,
-    v.description("The id of the execution goes along, as assay_execution_id or ASSAY_EXECUTION_ID"),
+    v.description("The id of the execution is added as assay_execution_id or ASSAY_EXECUTION_ID"),
   ),
 });
 export type Dispatch = v.InferOutput<typeof dispatch>;
@@ -106,15 +106,12 @@ const labels = described(
   v.optional(listOf(label, { max: 20, expected: "expected a list of labels", tooMany: "expected at most 20 labels" }), [
     "assay",
   ]),
-  "What issues are labelled with, at most 20",
+  "The labels of issues, at most 20",
   ["assay"],
 );
-const ref = described(
-  v.optional(text(200), "main"),
-  "The branch or tag that pipelines are started on, unless something says otherwise",
-);
+const ref = described(v.optional(text(200), "main"), "The default branch or tag of pipelines");
 const baseUrl = (service: string, standard: string) =>
-  described(v.optional(base, standard), `Where ${service} listens: of a server of your own its address`, standard);
+  described(v.optional(base, standard), `The address of ${service}; set it for a self-hosted server`, standard);
 
 const EXPECTED_TEAMS = "expected the address of a Workflows webhook: connectors at office.com are retired";
 const RETIRED_TEAMS = /(^|\.)(webhook\.office|outlook\.office|outlook\.office365)\.com\.?$/i;
@@ -124,7 +121,8 @@ export const CONFIGS = {
   webhook: v.strictObject({
     url: described(
       address,
-      "Where messages are posted to, signed as Standard Webhooks says; a private address is refused unless OUTBOUND_ALLOW names it",
+      "The address that receives messages, signed according to Standard Webhooks; a private address is refused unless " +
+        "OUTBOUND_ALLOW names it",
       "https://hooks.example/assay",
     ),
     secret: signingSecret,
@@ -163,14 +161,14 @@ export const CONFIGS = {
     ),
     token: described(
       secretText(500),
-      "A token for the repository: commit statuses, issues, pull requests and actions, as far as they are used. Write-only: " +
-        "null in answers",
+      "A token for the repository with access to the commit statuses, issues, pull requests and actions that you use. " +
+        "Write-only: null in answers",
       "github_pat_XXXX",
     ),
     labels,
     workflow: described(
       v.optional(v.nullable(workflow), null),
-      "The file of the workflow, or its id, that is started unless something says otherwise; null: none",
+      "The file or id of the default workflow; null: none",
       "tests.yml",
     ),
     ref,
@@ -179,7 +177,7 @@ export const CONFIGS = {
     baseUrl: baseUrl("GitLab", "https://gitlab.com"),
     project: described(
       path("expected group/name or an id", /^[\w.-]+(\/[\w.-]+)*$/),
-      "The project, as group/name or by its id",
+      "The project, as group/name or id",
       "acme/shop",
     ),
     token: described(
@@ -196,28 +194,30 @@ export const CONFIGS = {
     ref,
   }),
   jira: v.strictObject({
-    baseUrl: described(base, "Where Jira listens, Cloud or a Data Center", "https://acme.atlassian.net"),
+    baseUrl: described(base, "The address of Jira, Cloud or Data Center", "https://acme.atlassian.net"),
     email: v.pipe(
       v.optional(
         v.nullable(v.pipe(text(200), v.regex(/^[^\s:][^\s:@]*@[^\s:]+$/, "expected an e-mail address"))),
         null,
       ),
-      v.description("Of the token's owner on Jira Cloud; null: a Data Center, whose token stands alone"),
+      v.description(
+        "The e-mail address of the token's owner on Jira Cloud; null for Data Center, which needs only the token",
+      ),
       v.examples(["ada@acme.example"]),
     ),
     token: described(secretText(1_000), "An API token. Write-only: null in answers", "ATATT-XXXX"),
     projectKey: described(
       path("expected a project key, such as WEB", /^[A-Z][A-Z0-9_]+$/),
-      "The key of the project in Jira that gets the issues",
+      "The key of the Jira project for new issues",
       "WEB",
     ),
-    issueType: described(v.optional(text(100), "Bug"), "What kind of issue is made"),
+    issueType: described(v.optional(text(100), "Bug"), "The type of new issues"),
     labels,
   }),
   linear: v.strictObject({
     baseUrl: baseUrl("the API of Linear", "https://api.linear.app"),
     token: described(secretText(500), "A personal API key. Write-only: null in answers", "lin_api_XXXX"),
-    teamId: described(uuid, "Of the team in Linear that gets the issues"),
+    teamId: described(uuid, "The id of the Linear team for new issues"),
   }),
   pagerduty: v.strictObject({
     baseUrl: baseUrl("PagerDuty", "https://events.pagerduty.com"),
@@ -231,7 +231,7 @@ export const CONFIGS = {
         v.picklist(["critical", "error", "warning", "info"], `expected "critical", "error", "warning" or "info"`),
         "error",
       ),
-      "How bad bad news is; what is neither bad nor good is info",
+      "The severity of alerts about failures; other messages have the severity info",
     ),
   }),
 };
@@ -255,13 +255,13 @@ export const SECRETS = Object.fromEntries(
 
 const kind = described(
   v.picklist(KINDS, `expected one of ${KINDS.map((kind) => `"${kind}"`).join(", ")}`),
-  "Which service it is",
+  "The kind of service",
   "webhook",
 );
 
 const common = {
-  name: described(v.optional(text(200)), "What people call it. Default: its kind", "Team channel"),
-  enabled: described(v.optional(v.boolean("expected true or false"), true), "Whether anything is sent there"),
+  name: described(v.optional(text(200)), "The display name. Default: the kind", "Team channel"),
+  enabled: described(v.optional(v.boolean("expected true or false"), true), "Whether the integration is enabled"),
 };
 
 const shownOnce = described(
@@ -279,26 +279,26 @@ export const newIntegration = v.variant(
   "kind",
   KINDS.map((kind) =>
     v.strictObject({
-      kind: described(v.literal(kind), "Which service it is"),
+      kind: described(v.literal(kind), "The kind of service"),
       ...common,
-      config: described<v.GenericSchema>(newConfig(kind), "How to reach it"),
+      config: described<v.GenericSchema>(newConfig(kind), "The configuration"),
     }),
   ) as never,
   `expected one of ${KINDS.map((kind) => `"${kind}"`).join(", ")}`,
 ) as unknown as v.GenericSchema<unknown, NewIntegration>;
 
 export const integrationPatch = patchOf({
-  name: described(v.optional(text(200)), "What people call it", "Team channel"),
+  name: described(v.optional(text(200)), "The display name", "Team channel"),
   enabled: described(
     v.optional(v.boolean("expected true or false")),
-    "Whether anything is sent there; true also after Assay has disabled it",
+    "Whether the integration is enabled; true enables it again after Assay has disabled it",
     true,
   ),
   config: v.pipe(
     v.optional(recordOf(v.string(), v.unknown(), { max: 100, expected: "expected an object" })),
     v.description(
-      "Fields that are left out, and secrets that are null, stay as they are; an optional secret that is empty is removed. " +
-        "Another server in baseUrl wants the secrets again",
+      "Omitted fields and null secrets are unchanged; an empty optional secret is removed. If baseUrl changes to " +
+        "another server, the secrets must be sent again",
     ),
     v.examples([{ ref: "release" }]),
   ),
@@ -310,18 +310,18 @@ export const MAX_WAITING = 1_000;
 const DELIVERY_STATUSES = ["pending", "sent", "failed"] as const;
 export const deliveryStatus = described(
   v.picklist(DELIVERY_STATUSES, `expected "pending", "sent" or "failed"`),
-  "pending: it is still tried; sent: the receiver has taken it; failed: it was given up",
+  "pending: it is still being tried; sent: the receiver accepted it; failed: it was given up",
   "sent",
 );
 export type DeliveryStatus = v.InferOutput<typeof deliveryStatus>;
 
 /** One try to deliver something. */
 export const deliveryAttempt = v.strictObject({
-  attemptedAt: described(time, "When it was tried"),
-  statusCode: described(v.nullable(count), "The status of the answer; null: there was none", 200),
-  latencyMs: described(count, "How many milliseconds the answer took", 120),
-  answer: v.pipe(v.nullable(v.string()), v.description("The first 1 KiB of it"), v.examples(["ok"])),
-  error: v.pipe(v.nullable(v.string()), v.description("Why it does not count as sent"), v.examples([null])),
+  attemptedAt: described(time, "The time of the attempt"),
+  statusCode: described(v.nullable(count), "The HTTP status of the answer; null: no answer", 200),
+  latencyMs: described(count, "The time until the answer, in milliseconds", 120),
+  answer: v.pipe(v.nullable(v.string()), v.description("The first 1 KiB of the answer"), v.examples(["ok"])),
+  error: v.pipe(v.nullable(v.string()), v.description("Why the attempt failed"), v.examples([null])),
 });
 export type DeliveryAttempt = v.InferOutput<typeof deliveryAttempt>;
 
@@ -335,41 +335,37 @@ export const notSent = (now: Date, error: string): DeliveryAttempt => ({
 });
 
 export const delivery = v.strictObject({
-  id: v.pipe(uuid, v.description("The webhook-id, the same at every attempt")),
+  id: v.pipe(uuid, v.description("The webhook-id, the same for every attempt")),
   eventId: v.pipe(v.nullable(uuid), v.description("null: a test, or a schedule")),
-  eventType: described(
-    v.string(),
-    "What it tells of: the type of an event, schedule, dispatch or test",
-    "execution.failed",
-  ),
-  action: described(v.picklist(INTEGRATION_ACTIONS), "What the integration was asked for", "notify"),
-  title: described(v.string(), "What it says, in a line", "shop: main is red"),
+  eventType: described(v.string(), "The subject: the type of an event, schedule, dispatch or test", "execution.failed"),
+  action: described(v.picklist(INTEGRATION_ACTIONS), "The requested action", "notify"),
+  title: described(v.string(), "The message in one line", "shop: main is red"),
   status: deliveryStatus,
   attempts: v.pipe(v.array(deliveryAttempt), v.description("The last 20")),
-  nextAttemptAt: described(v.nullable(time), "When it is tried next; null: not any more"),
+  nextAttemptAt: described(v.nullable(time), "The time of the next attempt; null: no further attempt"),
   createdAt,
 });
 export type Delivery = v.InferOutput<typeof delivery>;
 export const deliveryPage = listPage(delivery);
 export const deliveryFilter = v.strictObject({
   ...pageQuery,
-  status: described(v.optional(deliveryStatus), "Only those of this status: pending, sent or failed", "failed"),
+  status: described(v.optional(deliveryStatus), "Only deliveries with this status: pending, sent or failed", "failed"),
 });
 
 export const integration = v.strictObject({
   id: described(uuid, "The id of the integration"),
   kind,
-  name: described(v.string(), "What people call it", "Team channel"),
-  enabled: described(v.boolean(), "Whether anything is sent there", true),
-  disabledReason: v.pipe(v.nullable(v.string()), v.description("Why Assay has disabled it"), v.examples([null])),
+  name: described(v.string(), "The display name", "Team channel"),
+  enabled: described(v.boolean(), "Whether the integration is enabled", true),
+  disabledReason: v.pipe(v.nullable(v.string()), v.description("Why Assay disabled it"), v.examples([null])),
   config: v.pipe(
     v.record(v.string(), v.unknown()),
-    v.description("How to reach it; secrets are null"),
+    v.description("The configuration; secrets are null"),
     v.examples([{ url: "https://hooks.example/assay", secret: null }]),
   ),
   actions: v.pipe(
     v.array(v.picklist(INTEGRATION_ACTIONS)),
-    v.description("What automations can ask of it"),
+    v.description("The actions that automations can use"),
     v.examples([["notify"]]),
   ),
   lastDelivery: described(
@@ -377,17 +373,17 @@ export const integration = v.strictObject({
       v.strictObject({
         id: described(uuid, "The id of the delivery"),
         status: deliveryStatus,
-        statusCode: described(v.nullable(count), "The status of the last answer; null: there was none", 200),
+        statusCode: described(v.nullable(count), "The HTTP status of the last answer; null: no answer", 200),
         createdAt,
       }),
     ),
-    "What was last sent there, or is to be; null: nothing yet",
+    "The last delivery; null: none yet",
   ),
   givenUp: v.pipe(
     v.optional(count),
     v.description(
-      `Messages that were not sent because more than ${MAX_WAITING} deliveries were waiting: the oldest are given up; ` +
-        "of those that are kept. Only there when there are some",
+      `The number of stored messages that were dropped because more than ${MAX_WAITING} deliveries were waiting. ` +
+        "Absent if there are none",
     ),
   ),
   createdAt,
@@ -397,7 +393,7 @@ export type Integration = v.InferOutput<typeof integration>;
 export const integrationPage = listPage(integration);
 export const integrationFilter = v.strictObject({
   ...pageQuery,
-  kind: described(v.optional(kind), "Only those of this kind", "slack"),
+  kind: described(v.optional(kind), "Only integrations of this kind", "slack"),
 });
 
 /** The figures that a schedule sends about a project. */

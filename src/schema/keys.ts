@@ -32,17 +32,17 @@ export const apiKey = v.strictObject({
 export type ApiKey = v.InferOutput<typeof apiKey>;
 
 const SCOPE_MEANING =
-  "What it may do. read: every GET; upload: read, and report test runs; run: upload, and run tasks as a runner; triage: read, and " +
-  "change test cases and bug reports";
+  "The permissions of the key. read: every GET; upload: read, and upload test runs; run: upload, and run tasks as " +
+  "a runner; triage: read, and change test cases and bug reports, and rerun executions";
 
 const named = {
   id: described(uuid, "The id of the key"),
-  name: described(v.string(), "What it is called", "nightly e2e"),
+  name: described(v.string(), "The name of the key", "nightly e2e"),
   scope: described(v.picklist(SCOPES), SCOPE_MEANING, "upload"),
-  leading: described(v.string(), "The beginning of the key, by which it is recognised", "svc_proj_Ab3dE6gH"),
-  createdAt: described(time, "When it was made"),
+  leading: described(v.string(), "The first characters of the key, which identify it", "svc_proj_Ab3dE6gH"),
+  createdAt: described(time, "When it was created"),
   lastUsedAt: described(v.nullable(time), "When it was last used, to within five minutes"),
-  expiresAt: described(v.nullable(time), "When it ends by itself; null: never"),
+  expiresAt: described(v.nullable(time), "When it expires; null: never"),
 };
 
 export const namedKey = v.strictObject(named);
@@ -52,23 +52,23 @@ export const namedKeyFilter = v.strictObject(pageQuery);
 
 const secret = described(
   v.nullable(v.string()),
-  "The key itself, which is shown this once; null: the request is a repetition of one that was answered",
+  "The key, which is shown only once; null: the request repeats one that was answered before",
   "svc_proj_Ab3dE6gH…",
 );
 export const newNamedKey = v.strictObject({
-  name: described(keyName, "What it is called", "nightly e2e"),
+  name: described(keyName, "The name of the key", "nightly e2e"),
   scope: described(namedScope, SCOPE_MEANING, "upload"),
-  expiresInDays: described(v.optional(keyDays), "After how many days it ends by itself; default: never", 90),
+  expiresInDays: described(v.optional(keyDays), "The number of days until it expires. Default: never", 90),
 });
 export type NewNamedKey = v.InferOutput<typeof newNamedKey>;
 export const generatedNamedKey = v.strictObject({ ...named, key: secret });
 
 export const newRunner = v.strictObject({
-  runner: described(text(200), "Its name: no two processes have the same", "build-3/1"),
-  version: described(v.optional(text(50)), "Its version of Assay", "1.4.0"),
+  runner: described(text(200), "The name of the runner, unique for each process", "build-3/1"),
+  version: described(v.optional(text(50)), "The version of the runner", "1.4.0"),
 });
 export const registeredRunner = v.strictObject({
   runner: described(v.string(), "Its name", "build-3/1"),
-  id: described(uuid, "The id of its key"),
+  id: described(uuid, "The id of the runner's key"),
   key: secret,
 });

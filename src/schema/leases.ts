@@ -17,12 +17,15 @@ const MAX_FREE = 64;
 const logPart = v.strictObject({
   offset: v.pipe(
     integer(0, 2 ** 40),
-    v.description("The place of the first byte of the text, as UTF-8, in the whole log; a gap before it is left out"),
+    v.description(
+      "The offset of the first byte of the text in the whole log, in bytes of UTF-8; bytes missing before it are " +
+        "skipped",
+    ),
   ),
   text: v.pipe(
     v.string("expected a text"),
     v.maxLength(MAX_LOG_PART, `expected a text of at most ${MAX_LOG_PART} characters`),
-    v.description("What was printed from there on, at most 262,144 characters; secrets masked by the runner"),
+    v.description("The output from this offset, at most 262,144 characters; the runner has masked secrets"),
     v.examples(["ok 1 adds an item\n"]),
   ),
 });
@@ -30,22 +33,22 @@ export type LogPart = v.InferOutput<typeof logPart>;
 
 const heldLease = v.strictObject({
   id: described(uuid, "The lease"),
-  log: described(v.optional(logPart), "What its task has printed since the last call"),
+  log: described(v.optional(logPart), "The output of the task since the last call"),
 });
 
 const shardPlace = {
-  index: described(count, "Which of them, from 1", 2),
-  total: described(count, "How many there are", 4),
+  index: described(count, "The number of the shard, from 1", 2),
+  total: described(count, "The number of shards", 4),
 };
 
 export const leaseSync = v.strictObject({
-  runner: described(text(200), "Its name: no two processes have the same", "build-3/1"),
+  runner: described(text(200), "The name of the runner, unique for each process", "build-3/1"),
   labels: described(
     v.optional(
       listOf(taskLabel, { max: 50, expected: "expected a list of labels", tooMany: "expected at most 50 labels" }),
       [],
     ),
-    "What it has: it is only given tasks whose labels are all among these; at most 50",
+    "The labels of the runner, at most 50; it gets only tasks whose labels it all has",
     ["linux"],
   ),
   taskSlugs: v.pipe(
@@ -56,10 +59,10 @@ export const leaseSync = v.strictObject({
         tooMany: "expected at most 2,000 task slugs",
       }),
     ),
-    v.description("What it can run; default: every task"),
+    v.description("The tasks that the runner can run. Default: every task"),
     v.examples([["unit"]]),
   ),
-  free: v.pipe(v.optional(integer(0, MAX_FREE), 1), v.description("How many tasks it could begin now")),
+  free: v.pipe(v.optional(integer(0, MAX_FREE), 1), v.description("The number of tasks that it can begin now")),
   held: v.pipe(
     v.optional(
       v.pipe(
@@ -72,7 +75,9 @@ export const leaseSync = v.strictObject({
       ),
       [],
     ),
-    v.description("The leases that it has: they last 90 s from now, and new ones are known to have arrived"),
+    v.description(
+      "The leases that the runner holds: each is extended to 90 s from now, and receipt of new ones is confirmed",
+    ),
   ),
   returned: v.pipe(
     v.optional(
@@ -86,19 +91,24 @@ export const leaseSync = v.strictObject({
       ),
       [],
     ),
-    v.description("What it has not begun and gives back: it is queued again, and that costs no attempt"),
+    v.description(
+      "Leases that the runner returns without having begun them; they are queued again without using an attempt",
+    ),
   ),
   waitSeconds: v.pipe(
     v.optional(integer(0, 55), 0),
-    v.description("For so long the answer may wait for news; proxies cut after 60 s"),
+    v.description("The maximum time in seconds to wait for a change; proxies usually time out after 60 s"),
   ),
 });
 export type LeaseSync = v.InferOutput<typeof leaseSync>;
 
 const lease = v.strictObject({
-  id: described(uuid, "The id of the lease: named in held from now on, and in lease_id of its report"),
-  expiresAt: v.pipe(time, v.description("Until then it is to be named in held, or it goes to another runner")),
-  timeoutSeconds: described(count, "After so long its command is to be ended", 2700),
+  id: described(uuid, "The id of the lease, to send in held from now on and as lease_id of the report"),
+  expiresAt: v.pipe(
+    time,
+    v.description("The lease must be sent in held before this time, or the task goes to another runner"),
+  ),
+  timeoutSeconds: described(count, "The time limit of the command, in seconds", 2700),
   execution: described(
     v.strictObject({
       id: described(uuid, "The id of the execution"),
@@ -107,30 +117,31 @@ const lease = v.strictObject({
       commit: executionOrigin.commit,
       pullRequest: executionOrigin.pullRequest,
       environment: executionOrigin.environment,
-      baseUrl: described(v.nullable(v.string()), "Of the environment", "https://staging.shop.example"),
+      baseUrl: described(v.nullable(v.string()), "The base address of the environment", "https://staging.shop.example"),
     }),
-    "What the task belongs to",
+    "The execution of the task",
   ),
   taskSlug: slug,
-  attempt: v.pipe(count, v.description("2: another runner had it and was lost"), v.examples([1])),
-  shard: described(v.optional(v.strictObject(shardPlace)), "Which slice of the task it is; absent: the whole task"),
+  attempt: v.pipe(count, v.description("2: an earlier runner was lost"), v.examples([1])),
+  shard: described(v.optional(v.strictObject(shardPlace)), "The slice of the task; absent: the whole task"),
   only: v.pipe(
     v.optional(v.array(v.strictObject(caseNames))),
-    v.description("Of a rerun: the test cases that failed; absent: the whole task"),
+    v.description("For a rerun: the test cases that failed; absent: the whole task"),
   ),
   variables: v.pipe(
     v.record(v.string(), v.string()),
-    v.description("Of the environment, and of the execution, which win"),
+    v.description("The variables of the environment, overridden by those of the execution"),
     v.examples([{ BASE_URL: "https://staging.shop.example" }]),
   ),
   secretNames: v.pipe(
     v.array(v.string()),
-    v.description("Those whose values belong in no log"),
+    v.description("The names of variables whose values must be masked in logs"),
     v.examples([["API_TOKEN"]]),
   ),
   executionNames: described(
     v.array(v.string()),
-    "Those that the execution itself has set: whoever has the project's key can, so a runner takes none that it was not told to",
+    "The names of variables that the execution itself has set. Anyone with the project's key can set them, so a " +
+      "runner accepts only those that its configuration names",
     ["BROWSER"],
   ),
 });
@@ -140,41 +151,55 @@ const leaseState = v.strictObject({
   id: described(uuid, "The lease"),
   expiresAt: described(
     v.nullable(time),
-    "Until then it is to be named in held again; null: it is not this runner's any more",
+    "The lease must be sent in held again before this time; null: it no longer belongs to this runner",
   ),
-  cancelled: v.pipe(v.boolean(), v.description("To be ended: cancelled, out of time, or not this runner's any more")),
-  reason: described(v.nullable(v.string()), "Why it is to be ended; null: it is not", "The execution was cancelled"),
+  cancelled: v.pipe(
+    v.boolean(),
+    v.description(
+      "The task must be ended: it was cancelled, reached its time limit, or no longer belongs to this runner",
+    ),
+  ),
+  reason: described(v.nullable(v.string()), "Why it must be ended; null: it must not", "The execution was cancelled"),
   logOffset: v.pipe(
     count,
-    v.description("How many bytes of the log there have been: it goes on from here"),
+    v.description("The length of the log so far in bytes, which is the next offset"),
     v.examples([18]),
   ),
 });
 export type LeaseState = v.InferOutput<typeof leaseState>;
 
 export const leaseAnswer = v.strictObject({
-  leases: described(v.array(lease), "What the runner is to begin now"),
-  held: described(v.array(leaseState), "What has become of the leases that it has named"),
-  nextSeconds: v.pipe(count, v.description("When the runner should come again if it holds anything"), v.examples([20])),
+  leases: described(v.array(lease), "The tasks to begin now"),
+  held: described(v.array(leaseState), "The state of the leases that were sent in held"),
+  nextSeconds: v.pipe(
+    count,
+    v.description("The number of seconds until the next call if the runner holds leases"),
+    v.examples([20]),
+  ),
 });
 
 export const leaseFailure = v.strictObject({
-  exitCode: described(v.optional(integer(-2_147_483_648, 4_294_967_295)), "How the command ended, if it did", 137),
+  exitCode: described(
+    v.optional(integer(-2_147_483_648, 4_294_967_295)),
+    "The exit code of the command, if it ended",
+    137,
+  ),
   message: described(
     v.pipe(
       v.string("expected a text"),
       v.minLength(1, "expected a text"),
       v.maxLength(65_536, "expected at most 65536 characters"),
     ),
-    "Why there is no report, at most 65,536 characters: it becomes the message of a failed test case",
-    "The command left no report",
+    "Why there is no report, at most 65,536 characters; used as the message of a failed test case",
+    "The command wrote no report",
   ),
   infrastructure: described(
     v.optional(v.boolean("expected true or false"), false),
-    "The runner could not run the task, which says nothing about the tests: another runner gets it, twice at most, and nothing is blamed",
+    "The runner could not run the task for reasons outside the tests: another runner gets it, at most twice, and no " +
+      "test is blamed",
     false,
   ),
-  log: described(v.optional(logPart), "The rest of what the task has printed; its end goes with the failure"),
+  log: described(v.optional(logPart), "The remaining output of the task; its end is stored with the failure"),
   ...machineNames,
 });
 
@@ -191,7 +216,7 @@ export const logQuery = v.strictObject({
       ),
       "0",
     ),
-    v.description("Where to go on, in bytes of UTF-8: nextOffset of the answer before"),
+    v.description("The offset to read from, in bytes of UTF-8: nextOffset of the previous answer"),
   ),
   shard: described(
     v.optional(
@@ -202,18 +227,22 @@ export const logQuery = v.strictObject({
         v.metadata({ openapi: { type: "integer", minimum: 1, maximum: 9999 } }),
       ),
     ),
-    "Of a task in shards: whose log. Default: the one that was begun last",
+    "For a task with shards: the shard of the log. Default: the shard that began last",
     2,
   ),
-  lease_id: described(v.optional(uuid), "The log of this lease, such as one that was lost. Default: the newest one"),
+  lease_id: described(v.optional(uuid), "The lease of the log, such as one that was lost. Default: the newest lease"),
 });
 
 export const leaseLog = v.strictObject({
-  leaseId: v.pipe(v.nullable(uuid), v.description("The lease whose log it is; null: nothing has run yet")),
-  offset: v.pipe(count, v.description("Of the first byte of the text: the last mebibyte is kept"), v.examples([0])),
-  text: described(v.string(), "What was printed", "ok 1 adds an item\n"),
-  nextOffset: described(count, "What the next request takes as offset", 18),
-  ended: v.pipe(v.boolean(), v.description("Nothing more will come")),
+  leaseId: v.pipe(v.nullable(uuid), v.description("The lease of the log; null: nothing has run yet")),
+  offset: v.pipe(
+    count,
+    v.description("The offset of the first byte of the text; the last mebibyte of a log is kept"),
+    v.examples([0]),
+  ),
+  text: described(v.string(), "The output", "ok 1 adds an item\n"),
+  nextOffset: described(count, "The offset for the next request", 18),
+  ended: v.pipe(v.boolean(), v.description("Whether the log is complete")),
 });
 
 /**
@@ -227,19 +256,20 @@ const LEASE_STATUSES = [
 export type LeaseStatus = (typeof LEASE_STATUSES)[number];
 
 const runLease = v.strictObject({
-  id: described(uuid, "The lease: lease_id of the log"),
-  shard: described(v.nullable(v.strictObject(shardPlace)), "Which slice of the task; null: the whole task"),
-  attempt: described(count, "How often it was handed out, without those that were given back", 1),
-  runner: described(v.string(), "Who had it", "build-3/1"),
+  id: described(uuid, "The id of the lease, for lease_id of the log"),
+  shard: described(v.nullable(v.strictObject(shardPlace)), "The slice of the task; null: the whole task"),
+  attempt: described(count, "The number of times that the task was handed out, without returned leases", 1),
+  runner: described(v.string(), "The runner that held it", "build-3/1"),
   status: described(
     v.picklist(LEASE_STATUSES),
-    "lost: its runner was not heard of any more; returned: it gave the task back; infrastructure: it could not run the task",
+    "lost: the runner no longer called; returned: the runner gave the task back; infrastructure: the runner could " +
+      "not run the task",
     "lost",
   ),
-  reason: described(v.nullable(v.string()), "Why it ended so", "The runner build-3/1 was lost"),
-  exitCode: described(v.nullable(v.number()), "How the command ended, where there was no report", null),
-  startedAt: described(v.nullable(time), "When the runner began; null: it never said so"),
-  endedAt: described(v.nullable(time), "When it was over; null: it is not"),
+  reason: described(v.nullable(v.string()), "Why it ended", "The runner build-3/1 was lost"),
+  exitCode: described(v.nullable(v.number()), "The exit code of the command, if there was no report", null),
+  startedAt: described(v.nullable(time), "When the runner began; null: it did not begin"),
+  endedAt: described(v.nullable(time), "When it ended; null: not yet"),
 });
 export type RunLease = v.InferOutput<typeof runLease>;
 export const runLeasePage = listPage(runLease);
@@ -252,30 +282,31 @@ export const leaseEnd = v.strictObject({
   status: v.pipe(
     v.picklist(["failed", "cancelled", "queued", "incomplete"]),
     v.description(
-      "cancelled: it was to be ended, nothing failed. Of a failure of the infrastructure queued: another runner gets it; incomplete: nobody could run it",
+      "cancelled: the task had to be ended, nothing failed. For an infrastructure failure: queued: another runner gets " +
+        "the task; incomplete: no runner could run it",
     ),
   ),
 });
 
 const runner = v.strictObject({
-  name: described(v.string(), "Its name, as it gives it", "build-3/1"),
-  labels: described(v.array(v.string()), "What it has", ["linux"]),
-  taskSlugs: v.pipe(v.nullable(v.array(v.string())), v.description("null: it runs every task"), v.examples([["unit"]])),
-  free: v.pipe(count, v.description("How many tasks it could begin when it last asked"), v.examples([1])),
-  seenAt: described(time, "When it last asked for tasks"),
-  version: described(
-    v.nullable(v.string()),
-    "Its version of Assay, as it said when it started; null: unknown",
-    "1.4.0",
+  name: described(v.string(), "The name of the runner", "build-3/1"),
+  labels: described(v.array(v.string()), "The labels of the runner", ["linux"]),
+  taskSlugs: v.pipe(
+    v.nullable(v.array(v.string())),
+    v.description("The tasks that it can run; null: every task"),
+    v.examples([["unit"]]),
   ),
+  free: v.pipe(count, v.description("The number of tasks that it could begin at its last request"), v.examples([1])),
+  seenAt: described(time, "The time of its last request"),
+  version: described(v.nullable(v.string()), "The version of the runner; null: unknown", "1.4.0"),
   paused: described(
     v.nullable(
       v.strictObject({
-        reason: described(v.string(), "Why", "Paused by Ann"),
-        until: described(v.nullable(time), "When it gets tasks again; null: when somebody resumes it"),
+        reason: described(v.string(), "The reason", "Paused by Ann"),
+        until: described(v.nullable(time), "When it gets tasks again; null: when it is resumed by hand"),
       }),
     ),
-    "It gets no new tasks, and goes on with what it has; null: it is not paused",
+    "Present if the runner is paused: it gets no new tasks and finishes its current ones; null: not paused",
   ),
   leases: v.pipe(
     v.array(
@@ -283,19 +314,19 @@ const runner = v.strictObject({
         id: described(uuid, "The lease"),
         executionId,
         taskSlug: slug,
-        shard: described(v.nullable(v.strictObject(shardPlace)), "Which slice of the task; null: the whole task"),
+        shard: described(v.nullable(v.strictObject(shardPlace)), "The slice of the task; null: the whole task"),
         startedAt: described(v.nullable(time), "When the runner began it; null: not yet"),
       }),
     ),
-    v.description("What it has been handed and has not ended"),
+    v.description("The leases that it holds"),
   ),
 });
 export type Runner = v.InferOutput<typeof runner>;
 /** Pauses a runner, or resumes it. */
 export const runnerPause = v.strictObject({
   runner: described(text(200), "Its name", "build-3/1"),
-  paused: described(v.boolean("expected true or false"), "false: it gets tasks again", true),
-  reason: described(v.optional(text(200)), "Why, for people", "The disk is exchanged"),
+  paused: described(v.boolean("expected true or false"), "Whether the runner is paused; false resumes it", true),
+  reason: described(v.optional(text(200)), "The reason, shown to people", "The disk is exchanged"),
 });
 export const runnerPage = listPage(runner);
 export const runnerFilter = v.strictObject(pageQuery);

@@ -8,7 +8,7 @@ import { uuid } from "./fields.ts";
 export const eventsQuery = v.strictObject({
   execution_id: v.pipe(
     v.optional(uuid),
-    v.description("Only what concerns this execution, and what its tasks print; the stream ends with it"),
+    v.description("Only events of this execution, and the output of its tasks; the stream ends with it"),
   ),
 });
 

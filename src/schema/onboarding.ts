@@ -30,22 +30,22 @@ const expectedStep = `expected ${STEPS.map((step) => `"${step}"`).join(", ")}`;
 
 export const onboarding = v.strictObject({
   completed: v.pipe(v.boolean(), v.description("Every step is done or skipped")),
-  dismissed: described(v.boolean(), "Whether nobody wants to see it any more", false),
+  dismissed: described(v.boolean(), "Whether the onboarding is hidden", false),
   steps: described(
     v.array(
       v.strictObject({
-        id: described(v.picklist(STEPS), "Which step it is", "first_run"),
-        title: described(v.string(), "What is to be done", "Upload a first report"),
+        id: described(v.picklist(STEPS), "The step", "first_run"),
+        title: described(v.string(), "The title of the step", "Upload a first report"),
         status: described(
           v.picklist(["done", "todo", "skipped"]),
-          "By what has really happened, not by what was clicked",
+          "Whether it has happened, regardless of what was clicked",
           "done",
         ),
-        doneAt: v.pipe(v.nullable(time), v.description("When it first happened, not when somebody looked")),
-        hint: described(v.string(), "How to do it", "Paste the snippet of your CI"),
+        doneAt: v.pipe(v.nullable(time), v.description("When it first happened")),
+        hint: described(v.string(), "Instructions", "Paste the snippet of your CI"),
       }),
     ),
-    "The steps, in the order in which they help",
+    "The steps, in the recommended order",
   ),
   snippets: v.pipe(
     v.strictObject(
@@ -54,7 +54,8 @@ export const onboarding = v.strictObject({
       ) as Record<System, v.StringSchema<undefined>>,
     ),
     v.description(
-      "Ready to paste: they run the tests, for which `npm test` stands, and upload their report.xml with the key in ASSAY_KEY; a runner that leaves no report is a failure, and the job ends as the tests did",
+      "Snippets to paste. They run the tests (replace `npm test`) and upload report.xml with the key in ASSAY_KEY. A " +
+        "missing report is recorded as a failure, and the job exits with the exit code of the tests",
     ),
   ),
 });
@@ -63,20 +64,20 @@ export type Onboarding = v.InferOutput<typeof onboarding>;
 export const onboardingPatch = patchOf({
   skip: v.pipe(
     v.optional(listOf(v.picklist(STEPS, expectedStep), { max: 20, expected: "expected a list of steps" })),
-    v.description("All steps that are skipped: an empty list takes them up again"),
+    v.description("All skipped steps; an empty list skips none"),
     v.examples([["environment"]]),
   ),
   dismissed: described(
     v.optional(v.boolean("expected true or false")),
-    "Whether nobody wants to see it any more; false brings it back",
+    "Whether the onboarding is hidden; false shows it again",
     true,
   ),
 });
 export type OnboardingPatch = v.InferOutput<typeof onboardingPatch>;
 
 export const sampleData = v.strictObject({
-  executions: described(count, "How many executions of samples there are", 84),
-  testCases: described(count, "How many test cases they are of", 120),
-  bugReports: described(count, "How many bug reports their failures have opened", 6),
+  executions: described(count, "The number of sample executions", 84),
+  testCases: described(count, "The number of sample test cases", 120),
+  bugReports: described(count, "The number of sample bug reports", 6),
 });
 export type SampleData = v.InferOutput<typeof sampleData>;

@@ -6,10 +6,11 @@ import { described, integerText } from "./fields.ts";
 const DEFAULT_LIMIT = 10;
 
 export const pageQuery = {
-  limit: described(v.optional(integerText(1, 100), String(DEFAULT_LIMIT)), "How many elements a page holds at most"),
+  limit: described(v.optional(integerText(1, 100), String(DEFAULT_LIMIT)), "The maximum number of elements per page"),
   cursor: described(
     v.optional(v.string()),
-    "Where to go on: pagination.cursor of the page before, with the same filters. One of another list is a 400",
+    "The position to continue from: pagination.cursor of the previous page, with the same filters. A cursor of " +
+      "another list is answered 400",
   ),
 };
 
@@ -18,11 +19,11 @@ export const pagination = described(
     hasMore: described(v.boolean(), "Whether there are further elements", true),
     cursor: described(
       v.optional(v.string()),
-      "What the next request takes as cursor; there exactly when hasMore is true",
+      "The cursor for the next request; present only if hasMore is true",
       "gAAxOTliMmM0Nw",
     ),
   }),
-  "Whether the list goes on, and from where",
+  "Whether there are further pages, and the cursor of the next one",
 );
 
 export type ListPage<Row> = { data: Row[]; pagination: v.InferOutput<typeof pagination> };

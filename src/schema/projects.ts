@@ -8,24 +8,29 @@ const MAX_PATTERNS = 20;
 
 export const project = v.strictObject({
   id: described(uuid, "The id of the project"),
-  name: described(v.string(), "What the project is called", "shop"),
+  name: described(v.string(), "The name of the project", "shop"),
   defaultBranch: described(
     v.string(),
-    "The branch that others are compared with, and whose failures open bug reports; main where nobody has said otherwise",
+    "The branch that others are compared with, and whose failures open bug reports. Default: main",
     "main",
   ),
   longLivedBranches: described(
     v.array(v.string()),
-    "Branches beside the default one that live long, as those of releases: each is compared with its own builds. * stands for " +
+    "Long-lived branches other than the default branch, such as release branches; each is compared with its own " +
+      "builds. * stands for " +
       "any text",
     ["release/*"],
   ),
   executionTimeoutMinutes: described(
     v.number(),
-    "How many minutes an execution may wait for its next report, where it does not say so itself; 30 where nobody has said otherwise",
+    "The default time in minutes that an execution waits for its next report. Default: 30",
     30,
   ),
-  retentionDays: described(v.number(), "How many days results are kept; 0: for ever. Runs keep their counts", 90),
+  retentionDays: described(
+    v.number(),
+    "The number of days that results are kept; 0: forever. Counts of runs are always kept",
+    90,
+  ),
   createdAt,
 });
 export type Project = v.InferOutput<typeof project>;
@@ -36,7 +41,7 @@ const branchPattern = v.pipe(
 );
 
 export const projectPatch = patchOf({
-  name: described(v.optional(text(200)), "What the project is called", "shop"),
+  name: described(v.optional(text(200)), "The name of the project", "shop"),
   defaultBranch: described(
     v.optional(text(500)),
     "The branch that others are compared with, and whose failures open bug reports",
@@ -50,19 +55,20 @@ export const projectPatch = patchOf({
         tooMany: `expected at most ${MAX_PATTERNS} patterns`,
       }),
     ),
-    "Branches beside the default one that live long, as those of releases: each is compared with its own builds. * stands for " +
+    "Long-lived branches other than the default branch, such as release branches; each is compared with its own " +
+      "builds. * stands for " +
       "any text",
     ["release/*", "hotfix/*"],
   ),
   executionTimeoutMinutes: described(
     v.optional(timeoutMinutes),
-    "How many minutes an execution may wait for its next report, where it does not say so itself; then it ends, as timed_out " +
-      "where a task has not reported",
+    "The default time in minutes that an execution waits for its next report. Then it ends, as timed_out if a task " +
+      "has not reported",
     45,
   ),
   retentionDays: described(
     v.optional(v.nullable(integer(0, 36_500))),
-    "How many days results are kept; 0: for ever; null: what the server is configured for (RETENTION_DAYS)",
+    "The number of days that results are kept; 0: forever; null: the setting of the server (RETENTION_DAYS)",
     90,
   ),
 });

@@ -23,7 +23,7 @@ const positive = v.pipe(
 const STORABLE = /^(?![\s\S]*(?:\0|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]))/;
 const text = v.pipe(v.string(TEXT), v.regex(STORABLE, TEXT));
 const slug = v.pipe(text, v.minLength(1, SLUG), v.maxLength(200, SLUG));
-const nonEmpty = v.pipe(text, v.minLength(1, "expected a text that is not empty"));
+const nonEmpty = v.pipe(text, v.minLength(1, "expected a non-empty text"));
 
 // Days that exist, as a pattern and not as a check, so that the OpenAPI document says it too.
 const DAY =
@@ -45,45 +45,54 @@ const KINDS = ["failure", "error", "timeout"] as const;
 
 export const nativeCase = v.strictObject(
   {
-    suite: v.optional(described(text, "Its suites, the outermost first", "checkout > cart")),
-    name: described(nonEmpty, "Its own name; suite, name and file together name a test case", "adds an item"),
+    suite: v.optional(described(text, "The suites, outermost first", "checkout > cart")),
+    name: described(
+      nonEmpty,
+      "The name of the test; suite, name and file together identify a test case",
+      "adds an item",
+    ),
     file: v.optional(described(text, "Its file", "test/cart.test.ts")),
-    line: v.optional(described(positive, "The line in its file", 42)),
-    status: described(v.picklist(STATUSES, toExpected(STATUSES)), "What came of it", "failed"),
+    line: v.optional(described(positive, "The line in the file", 42)),
+    status: described(v.picklist(STATUSES, toExpected(STATUSES)), "The result", "failed"),
     kind: v.optional(
       described(
         v.picklist(KINDS, toExpected(KINDS)),
-        "Of a failed one. failure: an assertion did not hold; error: something else went wrong; timeout: it took too long",
+        "The kind of failure. failure: an assertion did not hold; error: another error occurred; timeout: it took too " +
+          "long",
         "failure",
       ),
     ),
     flaky: v.optional(
-      described(v.boolean("expected true or false"), "Whether it passed only after a failure in this same run", false),
+      described(v.boolean("expected true or false"), "Whether it passed only after a failure in the same run", false),
     ),
-    attempts: v.optional(described(positive, "How often it ran, its retries among them", 1)),
-    durationMs: v.optional(described(count, "How many milliseconds it took", 830)),
+    attempts: v.optional(described(positive, "The number of times that it ran, including retries", 1)),
+    durationMs: v.optional(described(count, "The duration in milliseconds", 830)),
     message: v.optional(described(text, "Why it failed, or was skipped; cut above 64 KiB", "expected 2 items, got 1")),
     stack: v.optional(described(text, "The stack of the failure; cut above 64 KiB", "at cart.test.ts:42:5")),
-    output: v.optional(described(text, "What it printed; cut above 1 MiB", "GET /cart 200")),
+    output: v.optional(described(text, "The output; cut above 1 MiB", "GET /cart 200")),
   },
   "expected an object",
 );
 
 export const nativeReport = v.strictObject(
   {
-    taskSlug: v.optional(described(slug, "Which task of the execution this is; task_slug wins over it", "unit")),
-    passed: described(count, "How many test cases passed", 3),
-    failed: described(count, "How many test cases failed", 1),
-    skipped: described(count, "How many test cases were skipped", 0),
+    taskSlug: v.optional(described(slug, "The task of the execution; the parameter task_slug overrides it", "unit")),
+    passed: described(count, "The number of passed test cases", 3),
+    failed: described(count, "The number of failed test cases", 1),
+    skipped: described(count, "The number of skipped test cases", 0),
     completedAt: v.optional(
-      described(instant, "When the run was completed, if not now; completed_at wins over it", "2026-01-31T12:00:00Z"),
+      described(
+        instant,
+        "When the run was completed, if not now; the parameter completed_at overrides it",
+        "2026-01-31T12:00:00Z",
+      ),
     ),
-    durationMs: v.optional(described(count, "How many milliseconds the whole run took", 252_000)),
+    durationMs: v.optional(described(count, "The duration of the whole run in milliseconds", 252_000)),
     cases: v.optional(
       described(
         v.array(nativeCase, "expected a list"),
-        "The test cases, at most 200,000. The counts are made from them, and a total that disagrees is a warning; without them " +
-          "the counts are all that is known",
+        "The test cases, at most 200,000. The counts are computed from them, and different totals cause a warning. " +
+          "Without test cases only the counts are stored",
       ),
     ),
   },

@@ -9,7 +9,7 @@ export type BadgeKind = (typeof BADGE_KINDS)[number];
 /** What a form of a badge says. */
 export const newBadge = v.strictObject({
   shows: v.picklist(BADGE_KINDS, `expected "status" or "tests"`),
-  branch: v.pipe(mayBeEmpty(branchName), v.description("Empty: the default branch, whichever it is")),
+  branch: v.pipe(mayBeEmpty(branchName), v.description("The branch; empty: the current default branch")),
 });
 
 /** What is to be shared. */

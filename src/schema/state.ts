@@ -9,17 +9,18 @@ const branchTask = v.strictObject({
     v.picklist(["passed", "failed", "incomplete", "timed_out"]),
     v.description(
       "The latest result of the task on the branch; a rerun counts for the build that it repeats. incomplete: shards are " +
-        "missing; timed_out: it was announced and never reported",
+        "missing; timed_out: it was announced but never reported",
     ),
   ),
   since: described(
     time,
-    "When it ended in the first build from which on it has always passed, or never; among the newest 200 executions of the branch",
+    "When the first build of the current series of equal results ended; among the newest 200 executions of the " +
+      "branch",
   ),
   executionId: described(uuid, "That build"),
-  lastExecutionId: described(uuid, "The execution of its latest result"),
-  passed: described(count, "Test cases that passed in that", 41),
-  failed: described(count, "Test cases that failed in that", 1),
+  lastExecutionId: described(uuid, "The execution of the latest result"),
+  passed: described(count, "Test cases that passed in this result", 41),
+  failed: described(count, "Test cases that failed in this result", 1),
 });
 
 export const branchState = v.strictObject({
@@ -32,16 +33,17 @@ export const branchState = v.strictObject({
   ),
   since: described(
     v.nullable(time),
-    "Failed: since the task that has been red for longest is red; passed: since the last of them is green",
+    "For failed: since when the task that has been red for longest is red; for passed: since when the last task is " +
+      "green",
   ),
-  executionId: described(v.nullable(uuid), "The build in which that began"),
+  executionId: described(v.nullable(uuid), "The build in which this began"),
   tasks: described(
     v.array(branchTask),
-    "The tasks of the branch, the red ones first, those that have been so for longest first",
+    "The tasks of the branch, red ones first, ordered by how long they have been red",
   ),
   missing: described(
     v.array(branchTask),
-    "Tasks that do not count any more: they have no result in the branch's newest 50 builds, or none in the 14 days before " +
+    "Tasks that no longer count: they have no result in the branch's newest 50 builds, or none in the 14 days before " +
       "its newest build",
   ),
   sample,

@@ -36,22 +36,18 @@ export type FlakySign = (typeof FLAKY_SIGNS)[number];
 
 export const quarantine = v.strictObject({
   reason: described(v.string(), "Why", "#12"),
-  until: v.pipe(v.nullable(time), v.description("Its end; null: until somebody ends it")),
+  until: v.pipe(v.nullable(time), v.description("The end of the quarantine; null: until it is ended by hand")),
   createdAt: described(time, "Since when"),
 });
 
 export const testCase = v.strictObject({
   id: described(uuid, "The id of the test case", "0199b2c4-8e02-75cc-a1b0-52d7f90c6e13"),
-  taskSlug: described(taskSlug, "The task that it belongs to", "unit"),
+  taskSlug: described(taskSlug, "The task of the test case", "unit"),
   ...caseNames,
   health: v.pipe(
     health,
     v.description(
-      "broken: the last 5 results on the default branch failed; flaky: passed after a failure within a run, or had both " +
-        "outcomes on one commit, or failed in 3 separate episodes of less than 5 results within 100 on the default " +
-        "branch, until so many passed in a row that at its own flake rate the odds of that are below 1 %, at least 20; " +
-        "new: fewer than 5 results; removed: it was flaky or broken, and the last 20 runs of its task on the default branch " +
-        "did not have it, or those of 14 days, at least 5; it returns with its history",
+      "broken: the last 5 results on the default branch failed; flaky: passed after a failure within a run, or passed and failed on one commit, or failed in 3 separate episodes of less than 5 results within 100 on the default branch. It recovers after so many consecutive passes, at least 20, that their odds at its flake rate are below 1 %; new: fewer than 5 results; removed: it was flaky or broken, and is missing from the last 20 runs of its task on the default branch, or from those of 14 days, at least 5. A removed test case that returns keeps its history",
     ),
     v.examples(["flaky"]),
   ),
@@ -59,41 +55,44 @@ export const testCase = v.strictObject({
     v.nullable(
       v.strictObject({
         since: v.pipe(v.nullable(time), v.description("When it became flaky")),
-        lastSeenAt: v.pipe(v.nullable(time), v.description("The last sign of it")),
+        lastSeenAt: v.pipe(v.nullable(time), v.description("When it was last observed to be flaky")),
         signs: v.pipe(
           v.array(v.picklist(FLAKY_SIGNS)),
           v.description(
-            "What it was seen by since then. retry: passed after a failure within a run; same_commit: both outcomes on " +
-              "one commit; episodes: separate short episodes of failure on the default branch",
+            "The signs since then. retry: passed after a failure within a run; same_commit: passed and failed on one commit; " +
+              "episodes: separate short episodes of failure on the default branch",
           ),
         ),
       }),
     ),
     v.description("null: it is not flaky"),
   ),
-  lastStatus: described(v.nullable(caseStatus), "What came of it in its last run; null: it has none", "passed"),
-  lastRunAt: described(v.nullable(time), "When its last run was completed; null: it has none"),
+  lastStatus: described(v.nullable(caseStatus), "The result in its last run; null: no run", "passed"),
+  lastRunAt: described(v.nullable(time), "When its last run was completed; null: no run"),
   lastPassedAt: v.pipe(v.nullable(time), v.description("When the last run in which it passed was completed")),
   lastFailedAt: v.pipe(
     v.nullable(time),
-    v.description("When the last run in which it failed was completed, be it only before it passed"),
+    v.description(
+      "When the last run in which it failed was completed, including failures before a pass in the same run",
+    ),
   ),
-  runs: described(count, "Results that passed or failed, those of outages left out", 412),
-  failures: described(count, "Of these, the failed ones", 9),
+  runs: described(count, "The number of results that passed or failed, without outages", 412),
+  failures: described(count, "The number of failed results among them", 9),
   flakeRate: v.pipe(
     v.number(),
     v.description(
-      "Of the last 50 results, the share that showed the case to be flaky, or of the last 100 on the default branch; above 0 as long as it is flaky",
+      "The share of flaky results among the last 50 results, or among the last 100 on the default branch; above 0 as " +
+        "long as the test case is flaky",
     ),
     v.examples([0.04]),
   ),
-  averageMs: described(ms, "How many milliseconds it takes on average; null: nobody knows", 830),
+  averageMs: described(ms, "The average duration in milliseconds; null: unknown", 830),
   p95Ms: described(ms, "The 95th percentile of the last 20 durations", 1240),
   quarantine: described(
     v.nullable(quarantine),
-    "While it is quarantined its failures count, and do not turn a run red; null: it is not",
+    "The quarantine: failures are counted but do not turn a run red; null: not quarantined",
   ),
-  owner: described(v.nullable(v.string()), "Who looks after it; null: nobody has said", "ada"),
+  owner: described(v.nullable(v.string()), "The owner; null: none", "ada"),
   sample,
 });
 export type TestCase = v.InferOutput<typeof testCase>;
@@ -103,20 +102,20 @@ export const testCaseFilter = v.strictObject({
   ...pageQuery,
   health: described(
     v.optional(listText(HEALTHS)),
-    "Only those of this health, or of several with commas between them: healthy, flaky, broken, new",
+    "Only test cases with one of these health values, separated by commas: healthy, flaky, broken, new",
     "flaky,broken",
   ),
-  task_slug: described(v.optional(text(200)), "Only those of this task", "unit"),
+  task_slug: described(v.optional(text(200)), "Only test cases of this task", "unit"),
   q: described(
     v.optional(text(200)),
-    "Only those whose suite, name or file holds this text, whatever the case",
+    "Only test cases whose suite, name or file contains this text, ignoring case",
     "cart",
   ),
-  owner: described(v.optional(text(200)), "Only those that this one looks after", "ada"),
-  quarantined: described(v.optional(booleanText), "true: only those that are quarantined; false: only the others"),
+  owner: described(v.optional(text(200)), "Only test cases of this owner", "ada"),
+  quarantined: described(v.optional(booleanText), "true: only quarantined test cases; false: only the others"),
   sort: described(
     v.optional(v.picklist(SORTS, `expected "flakeRate", "failures", "p95Ms" or "lastRunAt"`)),
-    "By what they are sorted, greatest or latest first. Default: as they were first seen",
+    "The sort order, greatest or latest first. Default: the order in which they were first seen",
     "flakeRate",
   ),
 });
@@ -126,17 +125,17 @@ const quarantinePatch = v.strictObject(
     reason: described(text(1_000), "Why", "#12"),
     until: described(
       v.optional(v.nullable(timestamp)),
-      "When it ends by itself, a time to come; null or left out: when somebody ends it",
+      "When the quarantine ends, a time in the future; null or omitted: when it is ended by hand",
     ),
   },
   "expected an object with a reason, or null",
 );
 
 export const testCasePatch = patchOf({
-  owner: described(v.optional(v.nullable(text(200))), "Who looks after it, by any name; null: nobody", "ada"),
+  owner: described(v.optional(v.nullable(text(200))), "The owner, any name; null: none", "ada"),
   quarantine: described(
     v.optional(v.nullable(quarantinePatch)),
-    "From now on its failures do not turn a run red; null ends that",
+    "Quarantines the test case, so that its failures do not turn a run red; null ends the quarantine",
   ),
 });
 export type TestCasePatch = v.InferOutput<typeof testCasePatch>;
@@ -151,17 +150,13 @@ export const testCasesPatch = v.strictObject({
       v.minLength(1, IDS),
       v.transform((ids) => [...new Set(ids)]),
     ),
-    "The test cases, 1 to 100 of them: all are changed, or none",
+    "The test cases, 1 to 100: either all are changed, or none",
   ),
   ...testCasePatch.entries,
 });
 
 export const changedTestCases = v.strictObject({
-  changed: v.pipe(
-    count,
-    v.description("Of the test cases that were named, those that are different now"),
-    v.examples([1]),
-  ),
+  changed: v.pipe(count, v.description("The number of test cases that changed"), v.examples([1])),
 });
 
 /** One result in the history of a test case. */
@@ -169,19 +164,22 @@ export const testCaseResult = v.strictObject({
   executionId,
   taskSlug,
   status: caseStatus,
-  flaky: described(v.boolean(), "Whether it failed before it passed, within the run", false),
-  durationMs: described(ms, "How many milliseconds it took; null: the report does not say", 830),
+  flaky: described(v.boolean(), "Whether it failed before it passed within the run", false),
+  durationMs: described(ms, "The duration in milliseconds; null: unknown", 830),
   attempt: described(count, "The attempt of the run that this result is from", 1),
   branch,
   commit,
-  outage: v.pipe(v.boolean(), v.description("Almost all tests failed in that run, so it does not count for this case")),
-  message: described(v.nullable(v.string()), "Why it failed, or was skipped", "expected 2 items, got 1"),
+  outage: v.pipe(
+    v.boolean(),
+    v.description("Whether nearly all tests failed in that run, so that the result does not count for this test case"),
+  ),
+  message: described(v.nullable(v.string()), "Why it failed or was skipped", "expected 2 items, got 1"),
   completedAt: v.pipe(v.nullable(time), v.description("null while shards of the run are missing")),
 });
 export type TestCaseResult = v.InferOutput<typeof testCaseResult>;
 export const testCaseResultPage = listPage(testCaseResult);
 export const testCaseResultFilter = v.strictObject({
   ...pageQuery,
-  status: described(v.optional(caseStatus), "Only results of this status: passed, failed or skipped", "failed"),
+  status: described(v.optional(caseStatus), "Only results with this status: passed, failed or skipped", "failed"),
   branch: described(v.optional(branchName), "Only results of this branch", "main"),
 });

@@ -32,7 +32,7 @@ import { listPage, pageQuery } from "./page.ts";
 export const testRun = v.strictObject({
   executionId,
   taskSlug,
-  completedAt: described(time, "When the last report of the run arrived, or what completed_at has said"),
+  completedAt: described(time, "When the last report of the run arrived, or the value of completed_at"),
   ...counts,
 });
 export type TestRun = v.InferOutput<typeof testRun>;
@@ -42,15 +42,15 @@ export const testRunFilter = v.strictObject({
   ...pageQuery,
   execution_id: described(
     v.optional(uuid),
-    "Only the runs of this execution; one that matches nothing makes an empty list",
+    "Only the runs of this execution; an unknown execution returns an empty list",
   ),
   task_slug: described(v.optional(slug), "Only the runs of this task", "unit"),
 });
 
 const ranOn = v.strictObject({
-  shard: described(v.nullable(count), "The number of the shard; null: the upload was not one of a shard", 2),
-  host: described(v.nullable(v.string()), "The name of the machine; null: unknown, as are the others", "ci-3"),
-  system: described(v.nullable(v.string()), "Its operating system and architecture", "linux x64"),
+  shard: described(v.nullable(count), "The number of the shard; null: the upload was not for a shard", 2),
+  host: described(v.nullable(v.string()), "The name of the machine; null: unknown", "ci-3"),
+  system: described(v.nullable(v.string()), "The operating system and architecture", "linux x64"),
   image: described(v.nullable(v.string()), "The image of the machine or container", "ubuntu-24.04"),
 });
 export type RanOn = v.InferOutput<typeof ranOn>;
@@ -59,59 +59,56 @@ const runDetail = {
   ...testRun.entries,
   completedAt: described(
     v.optional(time),
-    "When the last report of the run arrived, or what completed_at has said; left out until every announced shard is in",
+    "When the last report of the run arrived, or the value of completed_at; absent until every announced shard has " +
+      "reported",
   ),
   arrivedShards: v.pipe(
     v.array(count),
-    v.description("The numbers of the shards that are in, ascending; [1] for a run that is not sharded"),
+    v.description("The numbers of the shards that have reported, ascending; [1] for a run without shards"),
     v.examples([[1]]),
   ),
   missingShards: v.pipe(
     v.array(count),
-    v.description("Those that are announced and not in; then completedAt is left out"),
+    v.description("The announced shards that have not reported; if there are any, completedAt is absent"),
     v.examples([[]]),
   ),
   status: v.pipe(
     taskStatus,
-    v.description("running: shards are still awaited; incomplete: the execution has ended without some of them"),
+    v.description("running: shards are still expected; incomplete: the execution has ended without some of them"),
   ),
-  attempt: v.pipe(
-    count,
-    v.description("How often the run was uploaded: the highest attempt of any shard"),
-    v.examples([1]),
-  ),
+  attempt: v.pipe(count, v.description("The number of attempts: the highest attempt of any shard"), v.examples([1])),
   flaky: v.pipe(
     count,
-    v.description("Cases that failed before they passed; they are among the passed ones"),
+    v.description("Test cases that failed before they passed; they are included in passed"),
     v.examples([2]),
   ),
   durationMs: v.pipe(
     count,
     v.description(
-      "Wall time in milliseconds: shards that ran side by side from the first start to the last end, or the longest of them " +
-        "where reports do not tell when they began; further attempts in addition",
+      "Wall time in milliseconds: from the first start to the last end of parallel shards, or the longest shard if " +
+        "reports contain no start times, plus further attempts",
     ),
     v.examples([252_000]),
   ),
   verdict,
   reason: described(
     v.nullable(v.string()),
-    "Why it is red beside its failing tests: shards that are missing, a report that broke off, a test runner that failed; " +
-      "null: only its failing tests make it red, or it is not red",
+    "The reason other than failed tests why it is red: missing shards, a truncated report, a failed test tool; null: " +
+      "it is red only because of failed tests, or it is not red",
     "shard 2 of 3 missing",
   ),
   warnings: described(
     v.array(v.string()),
-    "What was odd about the report, or the upload: a total that disagrees, a text that was cut, a file that broke off",
+    "Problems of the report or the upload: a different total, a shortened text, a truncated file",
     ["The report says 1220 tests, it holds 1219"],
   ),
   outage: v.pipe(
     v.boolean(),
-    v.description("Nearly everything failed: kept out of what is remembered of the test cases"),
+    v.description("Whether nearly all tests failed; the run then does not count for the health of test cases"),
   ),
   ranOn: described(
     v.array(ranOn),
-    "Where its latest uploads ran, in the order of their shards, the first 100; those of which nothing is known are left out",
+    "The machines of the latest uploads, ordered by shard, the first 100; unknown machines are omitted",
   ),
   url: v.pipe(
     v.string(),
@@ -125,22 +122,29 @@ const runDetail = {
 /** One run in detail. */
 export const testRunDetail = v.strictObject({
   ...runDetail,
-  machineTimeMs: described(count, "How long its tests ran in sum, over all shards and attempts", 756_000),
-  shards: v.pipe(count, v.description("As announced by the uploads; 1 for a run that is not sharded"), v.examples([1])),
-  format: described(v.nullable(v.string()), "What the last report was read as", "junit"),
-  exitCode: described(
-    v.nullable(v.pipe(v.number(), v.integer())),
-    "What exit_code has said last; null: nobody has said it",
-    1,
+  machineTimeMs: described(
+    count,
+    "The total duration of the tests in milliseconds, over all shards and attempts",
+    756_000,
   ),
+  shards: v.pipe(
+    count,
+    v.description("The number of shards that the uploads announced; 1 for a run without shards"),
+    v.examples([1]),
+  ),
+  format: described(v.nullable(v.string()), "The format of the last report", "junit"),
+  exitCode: described(v.nullable(v.pipe(v.number(), v.integer())), "The last value of exit_code; null: none", 1),
 });
 
 /** The answer to an upload. */
 export const uploadedRun = v.strictObject({
   ...runDetail,
-  counts: described(blameCounts, "How many failures are in each of the following lists, which hold the first 100"),
+  counts: described(blameCounts, "The number of failures in each of the following lists, which contain the first 100"),
   ...blamedFailures,
-  bugReports: v.pipe(v.array(touchedBug), v.description("Those that the upload opened or touched; the first 100")),
+  bugReports: v.pipe(
+    v.array(touchedBug),
+    v.description("The bug reports that the upload opened or changed; the first 100"),
+  ),
 });
 export type UploadedRun = v.InferOutput<typeof uploadedRun>;
 
@@ -149,54 +153,52 @@ const EXPECTED_EXIT_CODE = "expected an exit code from -2147483648 to 4294967295
 export const uploadParameters = v.strictObject({
   execution_id: described(
     v.optional(uuid),
-    "The execution that the report belongs to, by its id; one that is not there is a 404. With neither it nor execution_key the " +
-      "upload is an execution of its own, complete at once",
+    "The id of the execution that the report belongs to; an unknown id is answered 404. Without execution_id and " +
+      "execution_key, the upload is a separate execution that is complete at once",
   ),
   execution_key: described(
     v.optional(text(200)),
-    "The execution that the report belongs to, by any name of yours, such as the number of the build: the first upload makes " +
-      "it, whichever that is. It names an execution together with branch and commit, wherever both sides know them; a week " +
-      "after its end the key is free again",
+    "A name that you choose for the execution, such as the number of the build; the first upload creates it. The key " +
+      "identifies an execution together with branch and commit, if both are known. It can be reused a week after the " +
+      "execution has ended",
     "4711",
   ),
   task_slug: described(
     v.optional(slug),
-    "Which task of the execution this is. Default: the name that the report gives itself, else default",
+    "The task of the execution. Default: the name in the report, otherwise default",
     "unit",
   ),
   shard: described(
     v.optional(shard),
-    "Which slice of how many of one and the same task: the run is complete when all of them are in. Jobs of a matrix are " +
-      "tasks of their own",
+    "The slice of the task, such as 2/4: the run is complete when all slices have reported. The jobs of a matrix are " +
+      "separate tasks",
     "2/4",
   ),
   branch: described(
     mayBeEmpty(branchName),
-    "The branch that was tested; refs/heads/main is taken for main. An empty value is ignored, and an upload without a branch counts " +
-      "as the default one",
+    "The tested branch; refs/heads/main is read as main. An empty value is ignored. An upload without a branch " +
+      "counts as the default branch",
     "main",
   ),
   commit: described(
     mayBeEmpty(text(200)),
-    "The commit that was tested: of a pull request its head, not what CI merged it to. An empty value is ignored",
+    "The tested commit; for a pull request the commit of its head, not the merge commit that CI created. An empty " +
+      "value is ignored",
     "9f8e7d6c5b4a39281706f5e4d3c2b1a098765432",
   ),
   base_commit: described(
     mayBeEmpty(text(200)),
-    "The commit that the branch began from: the execution that this upload begins is compared with that of this commit",
+    "The commit that the branch began from: an execution that this upload creates is compared with the execution of " +
+      "this commit",
     "1a2b3c4d",
   ),
-  pull_request: described(
-    mayBeEmpty(text(200)),
-    "The pull or merge request, by its number or whatever names it",
-    "128",
-  ),
+  pull_request: described(mayBeEmpty(text(200)), "The number or name of the pull or merge request", "128"),
   build_url: described(
     mayBeEmpty(buildUrl),
     "The page of the build in CI, to link to; an http or https address",
     "https://ci.example/builds/4711",
   ),
-  environment: described(mayBeEmpty(text(200)), "What the tests ran against", "staging"),
+  environment: described(mayBeEmpty(text(200)), "The environment of the tests", "staging"),
   ...machineNames,
   exit_code: described(
     v.optional(
@@ -211,33 +213,35 @@ export const uploadParameters = v.strictObject({
         v.metadata({ openapi: { type: "integer", minimum: -2_147_483_648, maximum: 4_294_967_295 } }),
       ),
     ),
-    "How the test runner ended. Other than 0 without a failed test case, or without a report, it adds a failed case of its own: a " +
-      "runner that crashed is never green",
+    "The exit code of the test tool. If it is not 0 and no test case failed, or the report is missing, a failed test " +
+      "case is added, so that a crashed test tool is never green",
     1,
   ),
   allow_empty: described(
     v.optional(booleanText, "false"),
-    "Whether a report without any test case is right; else it is a 400, unless exit_code tells of a failure",
+    "Whether a report without test cases is accepted. Otherwise it is answered 400, unless exit_code reports a " +
+      "failure",
   ),
   format: described(
     v.optional(text(50)),
-    "Which format the report has, where it is not to be recognised from the content: junit, playwright, jest (also Vitest), " +
-      "ctrf, mocha, go, dart, teamcity, tap, trx, nunit, xunit, robot, doctest, cucumber, rspec, allure, assay. Another is a 400",
+    "The format of the report. Default: recognised from the content. One of junit, playwright, jest (also Vitest), " +
+      "ctrf, mocha, go, dart, teamcity, tap, trx, nunit, xunit, robot, doctest, cucumber, rspec, allure, assay",
     "junit",
   ),
   completed_at: described(
     v.optional(timestamp),
-    "When the run was completed, if not now; not in the future. It dates the run, the execution that the upload makes, the " +
-      "results and the bugs; what newer runs have told stays, and no notifications are sent for uploads that are older than a day",
+    "When the run was completed, if not now; not in the future. It is the date of the run, of an execution that the " +
+      "upload creates, of the results and of the bugs. It does not change the effects of newer runs, and no " +
+      "notifications are sent for uploads that are older than a day",
   ),
   lease_id: described(
     v.optional(uuid),
-    "Of a runner: the lease that this is the report of; it says which execution, task and shard",
+    "For runners: the lease of the report, which determines execution, task and shard",
   ),
   complete: described(
     v.optional(booleanText, "false"),
-    "Whether this was the last upload of its execution, which ends then. Else it ends when every declared task has reported, or " +
-      "when nothing has come for its timeout, 30 minutes where nobody has said otherwise",
+    "Whether this was the last upload of its execution, which then ends. Otherwise the execution ends when every " +
+      "declared task has reported, or after its timeout without an upload, 30 minutes by default",
   ),
 });
 export type UploadParameters = v.InferOutput<typeof uploadParameters>;
@@ -246,34 +250,35 @@ export type UploadParameters = v.InferOutput<typeof uploadParameters>;
 export const caseResult = v.strictObject({
   testCaseId,
   ...caseNames,
-  line: described(v.nullable(v.number()), "The line in its file, where the report names it", 42),
+  line: described(v.nullable(v.number()), "The line in the file, if the report names it", 42),
   status: caseStatus,
   kind: described(
     v.nullable(v.picklist(["failure", "error", "timeout"])),
-    "failure: an assertion did not hold; error: something else went wrong; timeout: it took too long; null: the report does not " +
-      "say, or nothing failed",
+    "failure: an assertion did not hold; error: another error occurred; timeout: it took too long; null: unknown, or " +
+      "the test case did not fail",
   ),
-  flaky: described(v.boolean(), "Whether it failed before it passed, within this run", false),
+  flaky: described(v.boolean(), "Whether it failed before it passed within this run", false),
   attempt: v.pipe(count, v.description("The attempt of the run that this result is from"), v.examples([1])),
-  durationMs: described(v.nullable(count), "How many milliseconds it took; null: the report does not say", 830),
-  message: described(v.nullable(v.string()), "Why it failed, or was skipped", "expected 2 items, got 1"),
+  durationMs: described(v.nullable(count), "The duration in milliseconds; null: unknown", 830),
+  message: described(v.nullable(v.string()), "Why it failed or was skipped", "expected 2 items, got 1"),
   stack: described(v.nullable(v.string()), "The stack of the failure", "at cart.test.ts:42:5"),
   output: v.pipe(
     v.nullable(v.string()),
-    v.description("The last 16 KiB of what the case printed"),
+    v.description("The last 16 KiB of the test case's output"),
     v.examples(["GET /cart 200"]),
   ),
-  properties: described(
-    v.nullable(v.record(v.string(), v.string())),
-    "Further things that the report says of it, by their names",
-    { browser: "chrome" },
-  ),
+  properties: described(v.nullable(v.record(v.string(), v.string())), "Additional properties of the report, by name", {
+    browser: "chrome",
+  }),
 });
 export type CaseResult = v.InferOutput<typeof caseResult>;
 export const caseResultPage = listPage(caseResult);
 
 export const caseResultFilter = v.strictObject({
   ...pageQuery,
-  status: described(v.optional(caseStatus), "Only results of this status: passed, failed or skipped", "failed"),
-  flaky: described(v.optional(booleanText), "true: only cases that failed before they passed; false: only the others"),
+  status: described(v.optional(caseStatus), "Only results with this status: passed, failed or skipped", "failed"),
+  flaky: described(
+    v.optional(booleanText),
+    "true: only test cases that failed before they passed; false: only the others",
+  ),
 });

@@ -4,9 +4,9 @@ import * as v from "valibot";
 import { branchName, count, described, integerText, sample, slug, taskSlug } from "./fields.ts";
 
 const figures = {
-  runs: v.pipe(count, v.description("Test runs that were completed on that day"), v.examples([40])),
-  passed: v.pipe(count, v.description("Of these, those whose verdict is passed"), v.examples([38])),
-  failed: described(count, "Of these, those whose verdict is failed", 2),
+  runs: v.pipe(count, v.description("The number of test runs completed on that day"), v.examples([40])),
+  passed: v.pipe(count, v.description("The number of these runs that passed"), v.examples([38])),
+  failed: described(count, "The number of these runs that failed", 2),
   passRate: v.pipe(
     v.nullable(v.number()),
     v.description("The share of runs that passed, from 0 to 1; null without runs"),
@@ -22,19 +22,27 @@ const figures = {
     v.description("The 95th percentile of it; null without runs"),
     v.examples([310_000]),
   ),
-  flaky: v.pipe(count, v.description("Results of cases that failed before they passed within a run"), v.examples([3])),
+  flaky: v.pipe(
+    count,
+    v.description("The number of results that failed before they passed within a run"),
+    v.examples([3]),
+  ),
 };
 
 const day = v.pipe(v.string(), v.isoDate(), v.description("The day, in UTC"), v.examples(["2026-01-31"]));
 const taskDay = v.strictObject({ day, ...figures });
 const allDay = v.strictObject({
   day,
-  executions: v.pipe(count, v.description("Executions with a run that was completed on that day"), v.examples([12])),
+  executions: v.pipe(
+    count,
+    v.description("The number of executions with a run completed on that day"),
+    v.examples([12]),
+  ),
   ...figures,
 });
 
 export const projectTrends = v.strictObject({
-  days: v.pipe(v.array(allDay), v.description("Every day, oldest first, today the last; sample data left out")),
+  days: v.pipe(v.array(allDay), v.description("Every day, oldest first, ending today; without sample data")),
   tasks: v.pipe(
     v.array(v.strictObject({ taskSlug, days: described(v.array(taskDay), "Every day, oldest first"), sample })),
     v.description("The same days for each task; the 50 with the most runs, most first"),
@@ -43,7 +51,7 @@ export const projectTrends = v.strictObject({
 export type Trends = v.InferOutput<typeof projectTrends>;
 
 export const trendFilter = v.strictObject({
-  days: described(v.optional(integerText(1, 90), "30"), "How many days, today among them"),
-  branch: described(v.optional(branchName), "Only the runs of this branch; default: of all", "main"),
-  task_slug: described(v.optional(slug), "Only the runs of this task; default: of all", "unit"),
+  days: described(v.optional(integerText(1, 90), "30"), "The number of days, including today"),
+  branch: described(v.optional(branchName), "Only the runs of this branch. Default: all branches", "main"),
+  task_slug: described(v.optional(slug), "Only the runs of this task. Default: all tasks", "unit"),
 });

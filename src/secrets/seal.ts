@@ -60,7 +60,7 @@ export function createSeal(secret: Uint8Array, old?: Uint8Array) {
     /** Throws SealError when it was sealed with another key, for another place, or has been changed. */
     open(place: readonly string[], sealed: Uint8Array): string {
       const key = find(sealed);
-      if (sealed[0] !== VERSION || !key) throw new SealError("A sealed value is of an unknown key");
+      if (sealed[0] !== VERSION || !key) throw new SealError("The value is encrypted with an unknown key");
       const bytes = Buffer.from(sealed);
       try {
         const decipher = createDecipheriv("aes-256-gcm", key.bytes, bytes.subarray(NONCE.at, TEXT_AT), {
@@ -72,7 +72,7 @@ export function createSeal(secret: Uint8Array, old?: Uint8Array) {
           "utf8",
         );
       } catch {
-        throw new SealError("A sealed value does not belong where it lies, or was changed");
+        throw new SealError("The encrypted value belongs elsewhere, or was changed");
       }
     },
   };

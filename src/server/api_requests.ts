@@ -4,17 +4,17 @@ import { createCursors } from "../http/cursor.ts";
 import { createDeadlines } from "../http/deadline.ts";
 import { parsePath } from "../http/input.ts";
 import { absent, fail, Problem } from "../http/problem.ts";
-import { createRateLimit, type RateLimit } from "../http/rate_limit.ts";
-import { createRouter } from "../http/router.ts";
+import type { RateLimit } from "../http/rate_limit.ts";
+import { createRouter, type Method } from "../http/router.ts";
 import type { Caller } from "../request/callers.ts";
 import { createExecute, type ExecuteOptions } from "../request/execute.ts";
-import { type Asked, createIntake, type IntakeOptions } from "../request/intake.ts";
+import { type Asked, createIntake, type IntakeOptions, type ReceivedRequest } from "../request/intake.ts";
 import type { Reply } from "../request/reply.ts";
 import { toResponse } from "../request/response.ts";
 import type { Route } from "../request/route.ts";
 import type { Database } from "../database/connect.ts";
 import { selectAllExist } from "../store/existence.ts";
-import { type CallerProgress, createAuthentication } from "./authentication.ts";
+import { type CallerProgress, createAuthentication, newCallerProgress } from "./authentication.ts";
 import { requireAccess } from "./authorization.ts";
 import type { ReadClientAddress } from "./client_address.ts";
 import {
@@ -36,9 +36,7 @@ export type ApiOptions = Omit<ExecuteOptions, "cursors"> &
   Omit<IntakeOptions, "handle" | "deadlines" | "pool"> & {
     database: Database;
     cursorSecret: Uint8Array;
-    rateLimitPerMinute: number;
-    /** Undefined: one of its own, which no other process knows of. */
-    rateLimit?: RateLimit | undefined;
+    rateLimit: RateLimit;
   };
 
 export type ApiRecords = {
@@ -52,7 +50,7 @@ type ApiProgress = CallerProgress & { route: Route | undefined };
 export function createApi(routes: readonly Route[], options: ApiOptions, records: ApiRecords) {
   const { readAddress, recordRequest, uploads } = records;
   const labels = new Map(routes.map((route) => [route, `${API}${route.path}`]));
-  const rateLimit = options.rateLimit ?? createRateLimit(options.rateLimitPerMinute);
+  const { rateLimit } = options;
   const deadlines = createDeadlines();
   const authentication = createAuthentication({ keys: options.database.keys, rateLimit, deadlines, log: options.log });
   const find = createRouter(routes);
@@ -65,29 +63,47 @@ export function createApi(routes: readonly Route[], options: ApiOptions, records
     requireHost(incoming);
     const caller = await authentication.authenticate(request, path, progress);
     const { route, segments } = requireRoute(find(request.method, path), incoming);
-    const params = parsePath(route.pathParameters, segments) as Record<string, string>;
-    requireAccess(caller, route, params);
     if (route.deadlineSeconds > USUAL_DEADLINE_SECONDS) connection.allowSeconds(route.deadlineSeconds + SPARE_SECONDS);
     progress.route = route;
-    let reply: Reply;
+    const reply = await run({ route, segments }, { request, search: target.search }, caller, progress);
+    if (!progress.provedLive) await authentication.requireLive(caller, progress);
+    return reply;
+  }
+
+  /** Runs a route for a caller whose key has been looked up: path parameters, access, query and body, handler. */
+  async function run(
+    { route, segments }: Matched,
+    received: ReceivedRequest,
+    caller: Caller,
+    progress: CallerProgress,
+  ): Promise<Reply> {
+    const params = parsePath(route.pathParameters, segments) as Record<string, string>;
+    requireAccess(caller, route, params);
     try {
-      reply = await take(
-        route,
-        { request, search: target.search },
-        toAsked(request, caller, params, progress),
-        progress,
-      );
+      return await take(route, received, toAsked(received.request, caller, params, progress), progress);
     } catch (error) {
       // That it does not exist comes before what is wrong with the rest, and costs a look only when something is.
       const isMistake = error instanceof Problem && error.code === "VALIDATION_ERROR";
       if (isMistake && !(await selectAllExist(options.database.fast, params))) absent();
       throw error;
     }
-    if (!progress.provedLive) await authentication.requireLive(caller, progress);
-    return reply;
   }
 
   return {
+    authentication,
+
+    /** Answers a call of the server itself, for a caller whose request has been authenticated and counted. */
+    async call({ method, path, search, body, accept }: InternalCall, caller: Caller, progress: CallerProgress) {
+      const found = find(method, path);
+      if (!found || !("route" in found)) throw new Error(`No route for ${method} ${path}`);
+      const request = new Request(`http://assay.internal${API}`, {
+        method,
+        headers: { ...(accept ? { Accept: accept } : {}), "Content-Type": "application/json" },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      return await run(found, { request, search }, caller, progress);
+    },
+
     /** Never throws. */
     async respond(incoming: IncomingRequest): Promise<Response> {
       const { request, target, connection, requestId } = incoming;
@@ -119,33 +135,41 @@ export function createApi(routes: readonly Route[], options: ApiOptions, records
   };
 }
 
-type Found = ReturnType<ReturnType<typeof createRouter<Route>>>;
+export type Api = ReturnType<typeof createApi>;
 
-function requireRoute(found: Found, incoming: IncomingRequest): { route: Route; segments: string[] } {
+/** A request that the server makes to its own API; `path` is relative to /api/v1, `search` without the question mark. */
+export type InternalCall = {
+  method: Method;
+  path: string;
+  search: string;
+  body?: unknown;
+  accept?: string | undefined;
+};
+
+type Found = ReturnType<ReturnType<typeof createRouter<Route>>>;
+type Matched = { route: Route; segments: string[] };
+
+function requireRoute(found: Found, incoming: IncomingRequest): Matched {
   const { request, target } = incoming;
   if (!found) fail("NOT_FOUND", `No such endpoint: ${target.path.slice(0, 200)}`);
   requireAsSent(incoming);
   if ("allow" in found)
-    fail("NOT_FOUND", `No ${request.method} here: this endpoint knows ${found.allow}`, { Allow: found.allow });
+    fail("NOT_FOUND", `Method ${request.method} is not supported: this endpoint supports ${found.allow}`, {
+      Allow: found.allow,
+    });
   return found;
 }
 
 /** The route of a request that was refused before it reached it. */
 const routeOf = (found: Found): Route | undefined => (found && "route" in found ? found.route : undefined);
 
-const newProgress = (): ApiProgress => ({
-  caller: undefined,
-  admission: undefined,
-  route: undefined,
-  provedLive: false,
-  expired: false,
-});
+const newProgress = (): ApiProgress => ({ ...newCallerProgress(), route: undefined });
 
 function toAsked(
   { method, headers }: Request,
   caller: Caller,
   params: Record<string, string>,
-  { admission }: ApiProgress,
+  { admission }: CallerProgress,
 ): Asked {
   const { limit, remaining } = admission!;
   return {

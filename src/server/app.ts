@@ -18,11 +18,14 @@ import { testRuns } from "../api/test_runs.ts";
 import { state } from "../api/state.ts";
 import { trends } from "../api/trends.ts";
 import { uploads } from "../api/uploads.ts";
+import { createRateLimit, type RateLimit } from "../http/rate_limit.ts";
 import type { Connection } from "../http/serve.ts";
 import type { Route } from "../request/route.ts";
 import { type ApiOptions, createApi } from "./api_requests.ts";
+import { CI_AUTH, createCiAuth } from "./ci_auth.ts";
 import { createClientAddressReader } from "./client_address.ts";
 import { API, toIncomingRequest } from "./incoming_request.ts";
+import { createMcpRequests, MCP } from "./mcp_requests.ts";
 import type { Metrics } from "./metrics.ts";
 import { createPageRequests, type PagesOptions } from "./page_requests.ts";
 import { createRequestLog } from "./request_log.ts";
@@ -49,8 +52,11 @@ export const ROUTES: readonly Route[] = [
   ...automations,
 ];
 
-export type AppOptions = ApiOptions &
+export type AppOptions = Omit<ApiOptions, "rateLimit"> &
   PagesOptions & {
+    rateLimitPerMinute: number;
+    /** Undefined: one of its own, which no other process knows of. */
+    rateLimit?: RateLimit | undefined;
     /** The proxies whose X-Forwarded-For is believed. */
     trustProxy: BlockList;
     metrics: Metrics;
@@ -61,7 +67,10 @@ export function createApp(options: AppOptions) {
   const readAddress = createClientAddressReader(options);
   const recordRequest = createRequestLog(options);
   const uploads = createUploadRecord({ pool: database.pool, log, metrics });
-  const api = createApi(ROUTES, options, { readAddress, recordRequest, uploads });
+  const rateLimit = options.rateLimit ?? createRateLimit(options.rateLimitPerMinute);
+  const api = createApi(ROUTES, { ...options, rateLimit }, { readAddress, recordRequest, uploads });
+  const respondToAssistant = createMcpRequests(options, { readAddress, recordRequest, api });
+  const respondToCi = createCiAuth({ ...options, rateLimit }, { readAddress, recordRequest });
   const respondWithPage = createPageRequests(options, { readAddress, recordRequest, exposition: metrics.exposition });
 
   return {
@@ -69,8 +78,9 @@ export function createApp(options: AppOptions) {
     fetch(request: Request, connection: Connection): Promise<Response> {
       const incoming = toIncomingRequest(request, connection);
       const { path } = incoming.target;
-      const isApi = path === API || path.startsWith(`${API}/`);
-      return isApi ? api.respond(incoming) : respondWithPage(incoming);
+      if (path === API || path.startsWith(`${API}/`)) return api.respond(incoming);
+      if (path === MCP) return respondToAssistant(incoming);
+      return path === CI_AUTH ? respondToCi(incoming) : respondWithPage(incoming);
     },
 
     /** To be called every minute: gives back the memory of clients that are gone, and stores how often some were refused. */

@@ -18,6 +18,15 @@ export type CallerProgress = Progress & { caller: Caller | undefined; admission:
 
 export type AuthenticationOptions = { keys: Sql; rateLimit: RateLimit; deadlines: Deadlines; log: Log };
 
+export type Authentication = ReturnType<typeof createAuthentication>;
+
+export const newCallerProgress = (): CallerProgress => ({
+  caller: undefined,
+  admission: undefined,
+  provedLive: false,
+  expired: false,
+});
+
 export function createAuthentication({ keys, rateLimit, deadlines, log }: AuthenticationOptions) {
   const callers = createCallers(keys);
 
@@ -39,6 +48,12 @@ export function createAuthentication({ keys, rateLimit, deadlines, log }: Authen
       return caller;
     },
 
+    /** Counts one more request of the caller: what is sent together counts as if it were sent by itself. */
+    countAgain(caller: Caller, progress: CallerProgress): void {
+      progress.admission = rateLimit.admit(caller.id);
+      if (!progress.admission.admitted) throw toRateLimited(progress.admission);
+    },
+
     /** Fails where the key has been revoked since it was looked up, unless a statement has already found it live. */
     requireLive,
 
@@ -58,7 +73,7 @@ export function createAuthentication({ keys, rateLimit, deadlines, log }: Authen
     /** Stores, every few minutes, when a key that has proved live was last used. */
     noteUse({ caller, provedLive }: CallerProgress): void {
       if (caller && provedLive)
-        callers.used(caller)?.catch((error) => log.warn("Cannot note the use of a key", { error }));
+        callers.used(caller)?.catch((error) => log.warn("Cannot record the use of a key", { error }));
     },
   };
 }

@@ -22,7 +22,8 @@ export function requireAccess(caller: Caller, route: Route, params: Record<strin
   requireScope(caller, route);
 }
 
-function requireScope({ scope }: Caller, { scopes }: Route): void {
+/** Answers 401 for a key whose scope is not among those that a route asks for. */
+export function requireScope({ scope }: Caller, { scopes }: Pick<Route, "scopes">): void {
   if (scope === null || scopes.has(scope)) return;
   const wanted = [...scopes].filter((one) => one !== "runner").map((one) => `one of scope "${one}"`);
   const keys = ["the project's own key", ...wanted].join(", or ");

@@ -24,7 +24,7 @@ import { OIDC_CALLBACK } from "../web/pages/log_in/provider.tsx";
 /** The program of the thread that reads large uploads. */
 export const UPLOAD_WORKER = new URL("./upload_worker.ts", import.meta.url);
 
-/** What several processes on one port have in common. */
+/** Everything that several processes on one port share. */
 export type SharedState = { rateLimit: RateLimit | undefined; attempts: Attempts; peers: Peers };
 
 export type CompositionOptions = {
@@ -50,13 +50,13 @@ export type CompositionOptions = {
 export function composeServer(options: CompositionOptions) {
   const { config, log, database, secretKey, cursorSecret, isReady, shared, maxDescriptors, clock } = options;
   const signals = createSignals(database.openListener);
-  const live = createLive(database, { onError: (error) => log.warn("Cannot read what is watched", { error }) });
+  const live = createLive(database, { onError: (error) => log.warn("Cannot read live events", { error }) });
   const eventStreams = createEventStreams(options.streamLimits);
   const seal = createSeal(secretKey, config.secretKeyOld);
   const outbound = createOutbound({
     allow: config.outboundAllow,
     proxy: config.outboundProxy,
-    onPrivate: (hostname, addresses) => log.info("Did not send to a private address", { hostname, addresses }),
+    onPrivate: (hostname, addresses) => log.info("Refused to send to a private address", { hostname, addresses }),
   });
   const metrics = createMetrics({ database, gauges: createGauges(database), peers: shared?.peers });
 
@@ -71,7 +71,7 @@ export function composeServer(options: CompositionOptions) {
   const sessions = createVisitors(database, {
     publicUrl,
     secret: cursorSecret,
-    onNotSeen: (error) => log.warn("Cannot note that a session was seen", { error }),
+    onNotSeen: (error) => log.warn("Cannot record the use of a session", { error }),
   });
   const app = createApp({
     ...config,

@@ -1,4 +1,4 @@
-/** What a server tells those who watch over it: its own counters, and what waits in the database that it shares. */
+/** The metrics of a server: its own counters, and the queues in the database. */
 
 import {
   createCounter,
@@ -39,7 +39,7 @@ export type CountedUpload = {
    * memory; unauthorized: refused for its key.
    */
   outcome: "accepted" | "warned" | "repeated" | "refused" | "unauthorized";
-  /** Of the report, where it was read. */
+  /** The format of the report, if it was read. */
   format: string | undefined;
   /** In the report; none where nothing was added. */
   cases: number;
@@ -51,9 +51,9 @@ export type CountedUpload = {
 
 /** The other processes of the same server, for whoever asks one of them means all. */
 export type Peers = {
-  /** What this process is called among them. */
+  /** The name of this process among them. */
   self: string;
-  /** Of all others that answer in time. */
+  /** The metrics of all other workers that respond in time. */
   figures: () => Promise<[name: string, figures: Figure[]][]>;
 };
 
@@ -93,7 +93,7 @@ export function createMetrics({ database, gauges, peers }: MetricsOptions) {
   });
   const attempts = createCounter({
     name: "assay_delivery_attempts_total",
-    help: "Its attempts to deliver to an integration: sent, failed for good, or to be tried again.",
+    help: "Delivery attempts to integrations: sent, failed permanently, or to be retried.",
   });
   const [received, observeIngest, dropped] = [bytes.at({}), ingest.at({}), notes.at({})];
   const delivered = {
@@ -156,7 +156,7 @@ export function createMetrics({ database, gauges, peers }: MetricsOptions) {
       if (upload.seconds !== undefined) observeIngest(upload.seconds);
     },
 
-    /** What an attempt has made of a delivery. */
+    /** Counts the result of a delivery attempt. */
     delivery: (status: keyof typeof delivered) => void delivered[status].value++,
 
     notesDropped: (count: number) => void (dropped.value += count),
@@ -169,7 +169,7 @@ export function createMetrics({ database, gauges, peers }: MetricsOptions) {
       return writeExposition([...all, ...databaseFamilies(shared)]);
     },
 
-    /** What this process counts by itself. */
+    /** The counters of this process. */
     figures: (): Figure[] => readFigures(own),
 
     stop: lag.stop,
@@ -205,8 +205,8 @@ function databaseFamilies(read: Gauges | undefined): MetricFamily[] {
       "How long the first of them has been waiting.",
       read.queue.map(({ labels, age }) => [{ labels }, age]),
     ),
-    shared("assay_runners", "Runners that asked for work within 2 minutes.", read.runners),
-    shared("assay_runner_slots", "What they can take and what they hold, as they told last.", [
+    shared("assay_runners", "Runners seen within 2 minutes.", read.runners),
+    shared("assay_runner_slots", "Free and held slots of runners, as last reported.", [
       [{ state: "free" }, read.free],
       [{ state: "held" }, read.held],
     ]),

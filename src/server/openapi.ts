@@ -5,6 +5,7 @@ import { join } from "node:path";
 import * as v from "valibot";
 import { ROUTES } from "./app.ts";
 import { STATUS } from "../http/problem.ts";
+import { TOOLS } from "../mcp/tools.ts";
 import { emptyBody, type Route } from "../request/route.ts";
 import { automationAction, automation, automationRun, conditions, trigger } from "../schema/automations.ts";
 import { bugReport, bugReportDetail } from "../schema/bug_reports.ts";
@@ -27,6 +28,8 @@ import { loggedUpload } from "../schema/uploads.ts";
 import packageJson from "../../package.json" with { type: "json" };
 
 export const OPENAPI_FILE = join(import.meta.dir, "openapi.json");
+/** What the tools for assistants take, as JSON Schema. */
+export const INPUT_SCHEMAS_FILE = join(import.meta.dir, "../mcp/input_schemas.json");
 
 type Json = Record<string, unknown>;
 
@@ -70,27 +73,28 @@ const definitions: Record<string, v.GenericSchema> = {
 
 /** Families of endpoints, in the order in which somebody gets to know them. */
 const TAGS: Record<string, string> = {
-  "test-runs":
-    "What a test tool has reported, one run for each task of an execution. CI uploads its reports here, and lists what has come.",
+  "test-runs": "Test results, one run for each task of an execution. CI uploads its reports here.",
   executions:
-    "One trigger of one or more tasks, such as a build: what came of it, what is new about its failures, and whether all of it is in.",
-  "test-cases":
-    "Every test case that has ever been reported: how healthy it is, its history, its owner, its quarantine.",
+    "An execution runs one or more tasks, such as a build: its result, its new failures, and whether all reports " +
+    "have arrived.",
+  "test-cases": "Every test case that has been reported: its health, history, owner and quarantine.",
   "bug-reports":
-    "Failures that are one bug. The default branch opens them by itself; they are triaged, merged, resolved, and reopened when the bug is back.",
-  trends: "How the project has been doing, day by day.",
+    "Failures with one cause. Failures of the default branch open bug reports automatically; bug reports are " +
+    "triaged, merged, resolved, and reopened if the bug returns.",
+  trends: "Figures of the project by day.",
   state: "Whether a branch is red or green, since when, and which tasks make it so.",
-  events: "What happens in the project or in one execution, as it happens.",
-  uploads: "Nothing arrives? The uploads that were refused, or accepted with warnings, and why.",
-  projects: "The project itself and its settings. Its key is generated in the dashboard, or by the administrator.",
+  events: "Live events of the project or of one execution.",
+  uploads: "Uploads that were refused or accepted with warnings, and why.",
+  projects: "The project and its settings. Its key is generated in the dashboard or by the administrator.",
   keys: "Named keys of the project, each with a scope: for a CI job that only uploads, an assistant that only reads, a runner.",
-  onboarding: "The way of a new project to its first results: steps, ready snippets for CI systems, sample data.",
+  onboarding: "First steps of a new project, snippets for CI systems, sample data.",
   runners:
-    "Machines that run the tasks of executions of mode run. A runner makes one call for everything; a task that it is given is a lease. " +
-    "And which files of a task each of several jobs runs.",
-  environments: "What tests run against, such as staging, with the variables that runners get. Of the whole team.",
-  integrations: "Places outside that messages, issues, commit statuses and pipelines go to. Of the whole team.",
-  automations: "When something happens or it is time, and the conditions hold, do these things. Of the whole team.",
+    "Machines that run the tasks of executions of mode run. A runner synchronises with a single call; a lease is a " +
+    "task that it holds. Plans assign the files of a task to jobs.",
+  environments: "Environments of the tests, such as staging, with variables for runners. They belong to the team.",
+  integrations:
+    "External services that receive messages, issues, commit statuses and pipelines. They belong to the team.",
+  automations: "Rules with a trigger, conditions and actions. They belong to the team.",
 };
 const FAMILIES: Record<string, string> = { leases: "runners", undefined: "projects" };
 
@@ -102,13 +106,13 @@ function tagOf(path: string): string {
   return FAMILIES[family] ?? family;
 }
 
-/** What stands in paths. */
+/** Descriptions of path parameters. */
 const PATH_PARAMETERS: Record<string, string> = {
-  projectId: "The project that the key is of",
-  teamId: "The team that the key is of",
+  projectId: "The project of the key",
+  teamId: "The team of the key",
   executionId: "The execution",
-  taskSlug: "Which task of the execution, such as unit",
-  leaseId: "The lease, as the runner was given it",
+  taskSlug: "The task of the execution, such as unit",
+  leaseId: "The lease of the runner",
   keyId: "The named key",
   testCaseId: "The test case",
   bugReportId: "The bug report",
@@ -125,7 +129,7 @@ const settings = {
   overrideRef: ({ referenceId }: { referenceId: string }) => `#/components/schemas/${referenceId}`,
   overrideAction: ({ valibotAction, jsonSchema }: { valibotAction: { type: string }; jsonSchema: object }) => {
     if (valibotAction.type !== "metadata") return undefined;
-    // What else is said of a schema is for parameters, and for us.
+    // Other metadata of a schema is only used internally and for parameters.
     const { openapi: _, secret, ...rest } = jsonSchema as Json;
     return secret === true ? { ...rest, writeOnly: true } : rest;
   },
@@ -133,7 +137,7 @@ const settings = {
   ignoreActions: ["transform", "check", "raw_check"],
 };
 
-/** What is said of a value that may be null is said of the field. */
+/** Moves the description of a nullable value to the field. */
 function hoist(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(hoist);
   if (typeof value !== "object" || value === null) return value;
@@ -162,12 +166,12 @@ function convert(schema: v.GenericSchema, typeMode: "input" | "output"): Json {
   return hoist(rest) as Json;
 }
 
-/** Who comes back says how far he has come. */
+/** The header with which a client resumes a stream. */
 const LAST_EVENT_ID = {
   name: "Last-Event-ID",
   in: "header",
   required: false,
-  description: "The id of the last event that was received: the stream goes on after it",
+  description: "The id of the last received event; the stream continues after it",
   schema: { type: "string", examples: ["84213.1769860800"] },
 };
 
@@ -177,25 +181,23 @@ const content = (schema: Json, type = "application/json") => ({ [type]: { schema
 const ERRORS: Record<keyof typeof STATUS, [name: string, when: string]> = {
   VALIDATION_ERROR: [
     "Invalid",
-    "A parameter or the body is wrong or unknown, too large, of the wrong type, or the state of things does not allow it: the " +
-      "message names all mistakes at once, and nothing was done",
+    "A parameter or the body is invalid, unknown or too large, or the current state does not allow the request. The " +
+      "message names all mistakes, and nothing was changed",
   ],
   UNAUTHORIZED: [
     "Unauthorized",
-    "There is no key, or it is wrong, revoked, or of the wrong kind for the path; with WWW-Authenticate: Bearer",
+    "The key is missing, invalid, revoked, or of the wrong kind for the path; with WWW-Authenticate: Bearer",
   ],
   NOT_FOUND: [
     "NotFound",
-    "There is no such path, no such method on it (Allow names those), no such thing, or it is not the key's to see",
+    "The path, the method (Allow lists the supported ones) or the object does not exist, or the key has no access to " +
+      "it",
   ],
-  RATE_LIMITED: [
-    "RateLimited",
-    "The limit of requests in 60 seconds is reached; after Retry-After seconds there is room again",
-  ],
+  RATE_LIMITED: ["RateLimited", "The rate limit is exceeded; retry after Retry-After seconds"],
   INTERNAL_ERROR: [
     "Internal",
-    "Something went wrong on the server, which has it in its log by X-Request-Id; with Retry-After where trying again helps, as " +
-      "when the database is away",
+    "The server failed; its log has the error with this X-Request-Id. Retry-After is set if a retry helps, for " +
+      "example if the database is unavailable",
   ],
 };
 
@@ -254,15 +256,15 @@ function requestBody(route: Route): Json {
       requestBody: {
         required: true,
         description:
-          "A JSON object of names, each with a value or with { value, secret }; or as text/plain the text of a .env file, whose " +
-          "values are all secret. {} removes all of them, and an empty body is a 400",
+          "A JSON object that maps names to a value or to { value, secret }, or with text/plain the text of a .env file, " +
+          "whose values are all secret. {} removes all variables; an empty body is answered 400",
         content: {
           "application/json": {
             schema: {
               type: "object",
               additionalProperties: {
                 anyOf: [{ type: "string" }, convert(newVariable, "input")],
-                description: "A value, which is secret then, or a value with its kind",
+                description: "A value, which is then secret, or an object with value and secret",
               },
             },
             example: { BASE_URL: { value: "https://staging.shop.example", secret: false }, API_TOKEN: "s3cret" },
@@ -289,15 +291,15 @@ function requestBody(route: Route): Json {
   };
   const native = {
     ...convert(nativeReport, "input"),
-    description: "A report of your own, where no tool writes one; the other formats are theirs",
+    description: "A report in the JSON format of Assay",
   };
   return {
     requestBody: {
       required: true,
       description:
-        "The report itself as the body, whatever its content type says: the format is recognised from the content. Or " +
-        "multipart/form-data with one or more files, which are merged into one run; every query parameter may be a field of the " +
-        "form instead. Content-Encoding gzip and zstd are taken, and files that are packed so",
+        "The report as the body, with any content type: the format is recognised from the content. Alternatively " +
+        "multipart/form-data with one or more files, which are merged into one run; every query parameter may be a form " +
+        "field instead. Content-Encoding gzip and zstd are accepted, and so are compressed files",
       content: {
         "application/json": {
           schema: native,
@@ -314,10 +316,10 @@ function requestBody(route: Route): Json {
 }
 
 const statusText = (route: Route, status: number) => {
-  if (route.stream !== undefined) return status === 204 ? "Nothing more will come" : route.stream;
-  if (status === 204) return "Done; there is nothing to say";
+  if (route.stream !== undefined) return status === 204 ? "The stream has ended" : route.stream;
+  if (status === 204) return "Done, without content";
   const isEither = route.otherStatus !== undefined;
-  return status === 201 ? "It was made" : isEither ? "It was there already" : "The answer";
+  return status === 201 ? "Created" : isEither ? "It existed already" : "The answer";
 };
 
 function operation(route: Route): Json {
@@ -378,8 +380,8 @@ export function createOpenapi(): Json {
       version: packageJson.version,
       description:
         "Test execution and bug reporting. Bodies are JSON in camelCase, query parameters snake_case, ids UUIDs, times ISO 8601 in " +
-        "UTC with milliseconds, durations integers of milliseconds. Unknown parameters and fields are refused. Every answer " +
-        "carries the rate limit headers; a limit of 2147483647 means none.",
+        "UTC with milliseconds, durations integers of milliseconds. Unknown parameters and fields are refused. Every answer has the rate limit headers; a limit of 2147483647 means that there is no limit. " +
+        "Assistants use the Model Context Protocol at POST /mcp, outside of /api/v1, with the same keys.",
     },
     servers: [{ url: "/api/v1" }],
     tags,
@@ -389,12 +391,13 @@ export function createOpenapi(): Json {
         projectKey: {
           type: "http",
           scheme: "bearer",
-          description: "The key of the project (svc_proj_…): everything below its path, and nothing else",
+          description: "The key of a project (svc_proj_…), for everything below the path of the project",
         },
         teamKey: {
           type: "http",
           scheme: "bearer",
-          description: "A key of the team (svc_team_…): environments, integrations and automations, and no project",
+          description:
+            "A key of a team (svc_team_…), for environments, integrations and automations, but not for projects",
         },
       },
       schemas: {
@@ -407,18 +410,18 @@ export function createOpenapi(): Json {
           properties: {
             error: {
               type: "object",
-              description: "What was wrong",
+              description: "The error",
               required: ["code", "message"],
               additionalProperties: false,
               properties: {
                 code: {
                   enum: Object.keys(STATUS),
-                  description: "Which kind of error, one of five",
+                  description: "One of five error codes",
                   examples: ["VALIDATION_ERROR"],
                 },
                 message: {
                   type: "string",
-                  description: "In words, for people; it names what is wrong, all of it at once",
+                  description: "A message for people that names all mistakes",
                   examples: ['Cannot read "limit": expected an integer from 1 to 100, got "abc"'],
                 },
               },
@@ -433,10 +436,8 @@ export function createOpenapi(): Json {
         ]),
       ),
       headers: {
-        "X-RateLimit-Limit": integerHeader(
-          "How many requests are taken in any 60 seconds; 2147483647: there is no limit",
-        ),
-        "X-RateLimit-Remaining": integerHeader("How many of them are left now"),
+        "X-RateLimit-Limit": integerHeader("The maximum number of requests in any 60 seconds; 2147483647: no limit"),
+        "X-RateLimit-Remaining": integerHeader("The number of remaining requests"),
         "X-RateLimit-Reset": integerHeader(
           "Unix seconds, rounded up, at which the oldest counted request leaves the window",
         ),
@@ -448,8 +449,9 @@ export function createOpenapi(): Json {
           in: "header",
           required: false,
           description:
-            "Any text of yours of 1 to 255 printable characters: the same key and request within 24 hours has one effect, and the " +
-            "stored answer is given again, with Idempotent-Replayed: true. With another body it is a 400",
+            "A text of 1 to 255 printable characters that you choose. Repeating a request with the same key within 24 hours " +
+            "has no further effect and returns the stored answer, with Idempotent-Replayed: true. With another body it is " +
+            "answered 400",
           schema: { type: "string", pattern: "^[\\x21-\\x7e]{1,255}$", examples: ["build-4711-unit"] },
         },
       },
@@ -457,4 +459,16 @@ export function createOpenapi(): Json {
   };
 }
 
-if (import.meta.main) await Bun.write(OPENAPI_FILE, `${JSON.stringify(createOpenapi(), null, 2)}\n`);
+/** The arguments of each tool for assistants; deterministic. */
+export const createInputSchemas = (): Json =>
+  Object.fromEntries(
+    TOOLS.map(({ name, input }) => {
+      const { $schema: _, ...schema } = toJsonSchema(input, { ...settings, typeMode: "input" } as never) as Json;
+      return [name, hoist(schema)];
+    }),
+  );
+
+if (import.meta.main) {
+  await Bun.write(OPENAPI_FILE, `${JSON.stringify(createOpenapi(), null, 2)}\n`);
+  await Bun.write(INPUT_SCHEMAS_FILE, `${JSON.stringify(createInputSchemas(), null, 2)}\n`);
+}

@@ -38,10 +38,13 @@ export function readDescriptors({ databasePool }: Pick<Config, "databasePool">) 
 /** As `readDescriptors`, for whom only the log can tell. */
 export function warnOfDescriptors({ max, isCramped }: ReturnType<typeof readDescriptors>, log: Log): void {
   if (isCramped)
-    log.warn("The limit of open files is low, connections beyond it are refused: raise it (ulimit -n, LimitNOFILE)", {
-      limit: max,
-      sensible: SENSIBLE_DESCRIPTORS,
-    });
+    log.warn(
+      "The limit of open files is low and connections beyond it are refused: raise it (ulimit -n, LimitNOFILE)",
+      {
+        limit: max,
+        sensible: SENSIBLE_DESCRIPTORS,
+      },
+    );
 }
 
 export type ServeOptions = {

@@ -9,7 +9,7 @@ import type { IncomingRequest } from "./incoming_request.ts";
 import type { CountedUpload, Metrics } from "./metrics.ts";
 
 export type UploadResult = {
-  /** Undefined where the key is wrong: nobody knows whose upload it is. */
+  /** Undefined where the key is wrong: the upload belongs to no project. */
   caller: Caller | undefined;
   facts: UploadFacts | undefined;
   clientAddress: string;

@@ -103,7 +103,8 @@ export const selectRole = async (sql: Sql, teamId: string, accountId: string): P
 /** In a transaction: the role, which stays so until the end of the transaction. */
 export const lockRole = async (sql: Tx, teamId: string, accountId: string): Promise<Role | undefined> => {
   const [row] = await sql<{ role: Role }[]>`
-    select role from membership where team_id = ${teamId} and account_id = ${accountId} for share`;
+    select m.role from membership m join team t on t.id = m.team_id
+    where m.team_id = ${teamId} and m.account_id = ${accountId} for share of m`;
   return row?.role;
 };
 

@@ -98,7 +98,8 @@ export type DueAutomation = AutomationRow & { teamId: string };
 export const lockDueAutomation = async (sql: Tx, now: string): Promise<DueAutomation | undefined> => {
   const [row] = await sql<DueAutomation[]>`
     select a.team_id as "teamId", ${columns(sql)} from automation a
-    where a.next_run_at <= ${now} and ${isDue(sql, "schedule", sql`a.id::text`)}
+    where a.next_run_at <= ${now} and exists (select from team t where t.id = a.team_id)
+      and ${isDue(sql, "schedule", sql`a.id::text`)}
     order by a.next_run_at limit 1 for no key update of a skip locked`;
   return row;
 };

@@ -1,7 +1,7 @@
 /** The evidence of a bug: its newest failure as it was reported, the days on which it occurred, and its impact. */
 
 import { type Sql, toTextArray } from "../database/connect.ts";
-import { firstIdAt } from "../database/moment.ts";
+import { firstIdAt } from "../database/time_bounds.ts";
 
 const DAY_MS = 86_400_000;
 /** Characters of the stack and of the end of the output. */

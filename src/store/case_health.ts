@@ -15,7 +15,7 @@ import {
 import { isOvertaken } from "./default_branch.ts";
 import { isDue } from "../database/retry_backoff.ts";
 import { takeLock } from "../database/locks.ts";
-import { isOnDefault } from "./predicates.ts";
+import { isOnDefault, isProject } from "./predicates.ts";
 
 /** One server at a time counts for a project; whoever wants to read counts what is left first. */
 export const lockHealth = (sql: Tx, projectId: string) => takeLock(sql, ["counting", projectId]);
@@ -37,7 +37,7 @@ export const selectProjectsWithPendingHealth = async (sql: Sql): Promise<string[
         select project_id from test_run where not remembered and project_id > w.project_id order by project_id limit 1)
       from waiting w where w.project_id is not null)
     select project_id as id from waiting w
-    where project_id is not null and ${isDue(sql, "counting", sql`w.project_id::text`)}
+    where ${isProject(sql, sql`w.project_id`)} and ${isDue(sql, "counting", sql`w.project_id::text`)}
       and exists (
         select from test_run r where r.project_id = w.project_id and not r.remembered
           and ${isDue(sql, "counting", sql`r.id::text`)})

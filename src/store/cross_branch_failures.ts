@@ -4,7 +4,7 @@ import { BROKEN_IN_A_ROW, type CrossBranchFlake, type BranchFailure } from "../r
 import { isUsable } from "./baselines.ts";
 import { type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
 import { isOfIncident, type JudgedRun } from "./failures.ts";
-import { firstIdAt } from "../database/moment.ts";
+import { firstIdAt } from "../database/time_bounds.ts";
 import { lastResults } from "./packing.ts";
 import { isOnDefault } from "./predicates.ts";
 

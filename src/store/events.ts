@@ -13,6 +13,7 @@ import {
   toTextArray,
 } from "../database/connect.ts";
 import { isDue } from "../database/retry_backoff.ts";
+import { hasOwner } from "./predicates.ts";
 
 /** When automations look at it: never, where none waits for this type. */
 const due = (sql: Sql, teamId: Fragment, type: Fragment) => sql`
@@ -128,7 +129,7 @@ const columns = (sql: Sql) => sql`
 export const lockDueEvent = async (sql: Tx): Promise<EventRow | undefined> => {
   const [row] = await sql<EventRow[]>`
     select ${columns(sql)} from event e left join project p on p.team_id = e.team_id and p.id = e.project_id
-    where e.due_at <= now() and ${isDue(sql, "event", sql`e.id::text`)}
+    where e.due_at <= now() and ${hasOwner(sql, sql`e`)} and ${isDue(sql, "event", sql`e.id::text`)}
     order by e.due_at, e.id limit 1 for update of e skip locked`;
   return row;
 };
@@ -153,7 +154,7 @@ export const selectLastEvent = async (
 ): Promise<EventRow | undefined> => {
   const [row] = await sql<EventRow[]>`
     select ${columns(sql)} from event e left join project p on p.team_id = e.team_id and p.id = e.project_id
-    where e.team_id = ${teamId} and e.type = ${type}
+    where e.team_id = ${teamId} and e.type = ${type} and (e.project_id is null or p.id is not null)
       ${projectIds === undefined ? sql`` : sql`and e.project_id = any(${toTextArray(projectIds)}::uuid[])`}
     order by e.id desc limit 1`;
   return row;

@@ -3,7 +3,7 @@
 import type { TaskEnd } from "../rules/red_reason.ts";
 import type { ExecutionStatus, TaskStatus } from "../schema/executions.ts";
 import { type Fragment, type Sql, toTextArray } from "../database/connect.ts";
-import { firstIdAt } from "../database/moment.ts";
+import { firstIdAt } from "../database/time_bounds.ts";
 import { isCommit } from "./commits.ts";
 import { machineTimeOfRuns, wallTimeOfRuns } from "./durations.ts";
 import type { ExecutionRow, TaskRow } from "./executions.ts";

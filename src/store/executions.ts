@@ -19,7 +19,7 @@ import { isDue } from "../database/retry_backoff.ts";
 import { hasResult } from "./outcome.ts";
 import { caseIndexVersionOf } from "./case_index_version.ts";
 import { flaws, namedShards } from "./shards.ts";
-import { isLiveBug, agreesWithBuild } from "./predicates.ts";
+import { isLiveBug, agreesWithBuild, isProject } from "./predicates.ts";
 
 /** One task of an execution as it is stored; times are ISO 8601. */
 export type TaskRow = {
@@ -531,7 +531,8 @@ export const deleteExecution = async (sql: Sql, projectId: string, id: string): 
 /** Executions whose time is over, locked; those that another server is at are left to it. */
 export const lockExpiredExecutions = (sql: Tx, limit: number) => sql<{ projectId: string; id: string }[]>`
   select project_id as "projectId", id from execution
-  where expires_at < now() and not (${isAtWork(sql)}) and ${isDue(sql, "expiry", sql`execution.id::text`)}
+  where expires_at < now() and not (${isAtWork(sql)}) and ${isProject(sql, sql`execution.project_id`)}
+    and ${isDue(sql, "expiry", sql`execution.id::text`)}
     and ${hasServedFor(sql, LEASE_SECONDS)}
   order by expires_at limit ${limit} for update skip locked`;
 

@@ -3,7 +3,7 @@
 import { EXCUSE_RESULTS, type FailureFacts } from "../rules/assign_blame.ts";
 import { compose, type Given } from "../database/compose.ts";
 import { type Fragment, type Sql, toTextArray, type Tx } from "../database/connect.ts";
-import { firstIdAt } from "../database/moment.ts";
+import { firstIdAt } from "../database/time_bounds.ts";
 import { baselineRuns, isUsable, onDefaultBranch } from "./baselines.ts";
 import { isOfIncident, type JudgedRun } from "./failures.ts";
 import { episodeRate, hadEpisodes, hasFailedOnMain, isBroken, isKnownFlaky, wasMended } from "./health.ts";

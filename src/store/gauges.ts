@@ -1,6 +1,7 @@
 /** What waits in the database, for all servers together: figures for who watches over them. */
 
 import type { Database, Sql } from "../database/connect.ts";
+import { hasOwner, isProject } from "./predicates.ts";
 
 /** Seconds; null: there is none. */
 type Age = number | null;
@@ -30,34 +31,40 @@ export type Gauges = {
 /** Every figure comes from a partial index that holds little more than what it counts. */
 export async function selectGauges(sql: Sql): Promise<Gauges> {
   const age = (moment: ReturnType<typeof sql>) => sql`greatest(extract(epoch from now() - ${moment}), 0)::float`;
+  const uncounted = sql`(
+    select project_id, id from test_run where not remembered and ${isProject(sql, sql`test_run.project_id`)}) uncounted`;
   const [row] = await sql<Gauges[]>`
     select
       (select coalesce(json_object_agg(status, n), '{}') from (
-        select status, count(*) as n from lease where status in ('queued', 'offered', 'running') group by status
+        select status, count(*) as n from lease
+        where status in ('queued', 'offered', 'running') and ${isProject(sql, sql`lease.project_id`)} group by status
         union all
         select status, count(*) from lease
         where ended_at > now() - interval '5 minutes' and status not in ('queued', 'offered', 'running') group by status
       ) l) as leases,
-      (select ${age(sql`min(queued_at)`)} from lease where status = 'queued') as "queueAge",
+      (select ${age(sql`min(queued_at)`)} from lease
+        where status = 'queued' and ${isProject(sql, sql`lease.project_id`)}) as "queueAge",
       (select coalesce(json_agg(q), '[]') from (
         select array_to_string(labels, ',') as labels, count(*)::int as waiting, ${age(sql`min(queued_at)`)} as age
-        from lease where status = 'queued' group by labels order by 2 desc limit 50) q) as queue,
+        from lease where status = 'queued' and ${isProject(sql, sql`lease.project_id`)}
+        group by labels order by 2 desc limit 50) q) as queue,
       r.*, u.*, e.*, d.*,
       (select coalesce(json_object_agg(state, n), '{}') from (
         select coalesce(state, 'unknown') as state, count(*) as n from pg_stat_activity
         where datname = current_database() and application_name = 'assay' group by 1) s) as sessions
     from
       (select count(*)::int as runners, coalesce(sum(free), 0)::int as free, coalesce(sum(held), 0)::int as held
-        from runner where seen_at > now() - interval '2 minutes') r,
+        from runner where seen_at > now() - interval '2 minutes' and ${isProject(sql, sql`runner.project_id`)}) r,
       -- When a run was completed is the client's word. Where very many wait, the age is that of some of them.
-      (select (select count(*)::int from test_run where not remembered) as uncounted, ${age(sql`min(a.received_at)`)} as "uncountedAge"
-        from (select project_id, id from test_run where not remembered limit 1000) t
+      (select (select count(*)::int from ${uncounted}) as uncounted, ${age(sql`min(a.received_at)`)} as "uncountedAge"
+        from (select project_id, id from ${uncounted} limit 1000) t
         cross join lateral (
           select max(received_at) as received_at from attempt where project_id = t.project_id and run_id = t.id) a) u,
-      (select count(*)::int as events, ${age(sql`min(occurred_at)`)} as "eventAge" from event where due_at is not null) e,
+      (select count(*)::int as events, ${age(sql`min(occurred_at)`)} as "eventAge" from event
+        where due_at is not null and ${hasOwner(sql, sql`event`)}) e,
       (select count(*)::int as deliveries, (count(*) filter (where due_at <= now()))::int as "deliveriesDue",
           ${age(sql`min(due_at) filter (where due_at <= now())`)} as "deliveryAge"
-        from delivery where status = 'pending') d`;
+        from delivery where status = 'pending' and ${hasOwner(sql, sql`delivery`)}) d`;
   return row!;
 }
 

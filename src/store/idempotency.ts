@@ -66,3 +66,15 @@ export const releaseRequest = (sql: Sql, claim: RequestClaim) =>
 
 export const deleteOldAnswers = (sql: Sql) => sql`
   delete from idempotency where created_at < now() - interval '24 hours'`;
+
+/** At most `limit` answers to keys of a project or team; returns how many. */
+export const deleteAnswersOf = async (
+  sql: Tx,
+  { teamId, scopeId }: { teamId: string; scopeId: string },
+  limit: number,
+): Promise<number> =>
+  (
+    await sql`
+      delete from idempotency where ctid = any(array(
+        select ctid from idempotency where team_id = ${teamId} and scope_id = ${scopeId} limit ${limit}))`
+  ).count;

@@ -12,7 +12,7 @@ import {
 import type { IncidentSign } from "../schema/failures.ts";
 import { type Sql, toTextArray, type Tx } from "../database/connect.ts";
 import type { JudgedRun } from "./failures.ts";
-import { firstIdAt } from "../database/moment.ts";
+import { firstIdAt } from "../database/time_bounds.ts";
 
 type FamilyRow = Omit<FailureFamily, "sample"> & FailureFamily["sample"];
 

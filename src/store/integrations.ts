@@ -13,6 +13,7 @@ import {
 import { type Sql, type Tx, thisMoment, toJson, toJsonTime } from "../database/connect.ts";
 import { claimEnd } from "../database/claims.ts";
 import { isDue } from "../database/retry_backoff.ts";
+import { hasOwner } from "./predicates.ts";
 import type { Notification } from "../schema/notifications.ts";
 
 export type IntegrationRow = Omit<Integration, "actions" | "config" | "givenUp"> & {
@@ -127,6 +128,8 @@ export type NewDelivery = {
   action: IntegrationAction;
   options: object;
   eventId: string | null;
+  /** The project that it is about; undefined: it is about the team. */
+  projectId?: string | undefined;
   notice: Notification;
   /** What it sets the state of; undefined: it is news of its own. */
   stateKey?: string | undefined;
@@ -137,10 +140,11 @@ export type NewDelivery = {
 export const insertDelivery = (
   sql: Sql,
   teamId: string,
-  { id, integrationId, action, options, eventId, notice, stateKey, due }: NewDelivery,
+  { id, integrationId, action, options, eventId, projectId, notice, stateKey, due }: NewDelivery,
 ) => sql`
-  insert into delivery (team_id, integration_id, id, action, options, event_id, event_type, notice, state_key, due_at)
-  values (${teamId}, ${integrationId}, ${id}, ${action}, ${toJson(sql, options)}, ${eventId},
+  insert into delivery (team_id, integration_id, id, action, options, event_id, project_id, event_type, notice, state_key,
+    due_at)
+  values (${teamId}, ${integrationId}, ${id}, ${action}, ${toJson(sql, options)}, ${eventId}, ${projectId ?? null},
     ${notice.type}, ${toJson(sql, notice)}, ${stateKey ?? null}, ${due === "now" ? thisMoment(sql) : null})`;
 
 /** Asks for it again, with all its tries, even if there are newer ones; and for now, even if the integration is paused. */
@@ -309,7 +313,7 @@ export const claimIntegrations = async (sql: Sql, claim: string, limit: number):
         and exists (
           select from delivery d
           where d.team_id = i.team_id and d.integration_id = i.id and d.due_at is not null and d.due_at <= now()
-            and ${isDue(sql, "delivery", sql`d.id::text`)})
+            and ${hasOwner(sql, sql`d`)} and ${isDue(sql, "delivery", sql`d.id::text`)})
       order by i.claimed_until nulls first limit ${limit} for no key update skip locked)
     update integration i set claim = ${claim}, claimed_until = ${claimEnd(sql)}
     from chosen where i.team_id = chosen.team_id and i.id = chosen.id
@@ -357,7 +361,7 @@ export const selectDueDelivery = async (
       d.attempts
     from mine m, delivery d
     where d.team_id = ${teamId} and d.integration_id = ${id} and d.due_at is not null and d.due_at <= now()
-      and ${isDue(sql, "delivery", sql`d.id::text`)}
+      and ${hasOwner(sql, sql`d`)} and ${isDue(sql, "delivery", sql`d.id::text`)}
     order by d.due_at, d.id limit 1`;
   return row;
 };

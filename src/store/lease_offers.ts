@@ -1,7 +1,7 @@
 /** The queue: what waits, and what a runner gets of it. */
 
 import { type Fragment, type Sql, toTextArray, type Tx } from "../database/connect.ts";
-import { inSeconds } from "../database/moment.ts";
+import { inSeconds } from "../database/time_bounds.ts";
 import { canRun, isHeld, isPaused } from "./runner_presence.ts";
 
 /** Who was handed a lease says so within this time, or never got it. */

@@ -6,7 +6,8 @@ import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "..
 import { hasServedFor } from "./instance.ts";
 import { failedResultsOf } from "./packing.ts";
 import { isDue } from "../database/retry_backoff.ts";
-import { inSeconds } from "../database/moment.ts";
+import { inSeconds } from "../database/time_bounds.ts";
+import { isProject } from "./predicates.ts";
 import { canRun, isBlocked, isHeld, isOpen } from "./runner_presence.ts";
 
 /** How long a lease lasts without its runner being heard of: longer than a full window of the rate limit. */
@@ -285,7 +286,8 @@ export const selectOverdueLease = async (
 ): Promise<{ projectId: string; id: string; executionId: string } | undefined> => {
   const [row] = await sql<{ projectId: string; id: string; executionId: string }[]>`
     select project_id as "projectId", id, execution_id as "executionId" from lease l
-    where ${isHeld(sql, sql`l`)} and ${isOverdue(sql, sql`l`)} and ${isDue(sql, "lease", sql`l.id::text`)}
+    where ${isHeld(sql, sql`l`)} and ${isOverdue(sql, sql`l`)} and ${isProject(sql, sql`l.project_id`)}
+      and ${isDue(sql, "lease", sql`l.id::text`)}
       and ${hasServedFor(sql, LEASE_SECONDS)}
     order by expires_at limit 1`;
   return row;

@@ -1,6 +1,6 @@
 /** What live streams tell: read once for all who watch a project, together with the keys that may see it. */
 
-import { atEvent, atLog, before, compare } from "../rules/position.ts";
+import { atEvent, atLog, before, compare } from "../rules/stream_position.ts";
 import type { EventData, EventType } from "../schema/events.ts";
 import type { LiveExecution, LiveTask, News, NewsPage, Position } from "../schema/live.ts";
 import type { Verdict } from "../schema/fields.ts";

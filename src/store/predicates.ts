@@ -3,6 +3,15 @@
 import type { Given } from "../database/compose.ts";
 import type { Fragment, Sql } from "../database/connect.ts";
 
+/** There is a project with this id, an expression: it is not deleted. */
+export const isProject = (sql: Sql, id: Fragment): Fragment =>
+  sql`exists (select from project there where there.id = ${id})`;
+
+/** The row `r`, an alias, belongs to a team that is there, and to a project that is there unless it belongs to none. */
+export const hasOwner = (sql: Sql, r: Fragment): Fragment => sql`(
+  exists (select from team there where there.id = ${r}.team_id)
+  and (${r}.project_id is null or ${isProject(sql, sql`${r}.project_id`)}))`;
+
 /** The bug report `b`, an alias, is open or in progress, and not part of another one. */
 export const isLiveBug = (sql: Sql, b: Fragment): Fragment =>
   sql`(${b}.status in ('open', 'in_progress') and ${b}.merged_into is null)`;

@@ -34,7 +34,7 @@ export type EnteredProject = {
 /** More open bugs are not counted for the navigation. */
 export const MOST_BUGS = 100;
 
-export const selectPlace = async (sql: Sql, projectId: string): Promise<EnteredProject | undefined> => {
+export const selectProjectRef = async (sql: Sql, projectId: string): Promise<EnteredProject | undefined> => {
   const [row] = await sql<EnteredProject[]>`
     select p.id, p.name, p.default_branch as "defaultBranch", t.id as "teamId", t.name as "teamName", (
       select count(*)::int from (
@@ -45,7 +45,7 @@ export const selectPlace = async (sql: Sql, projectId: string): Promise<EnteredP
 };
 
 /** The projects of teams, by name; at most `limit`. */
-export const selectTeamPlaces = (sql: Sql, teamIds: readonly string[], limit: number) => sql<
+export const selectTeamProjectRefs = (sql: Sql, teamIds: readonly string[], limit: number) => sql<
   { id: string; name: string; defaultBranch: string; teamId: string; teamName: string }[]
 >`
   select p.id, p.name, p.default_branch as "defaultBranch", t.id as "teamId", t.name as "teamName"
@@ -105,7 +105,10 @@ export const insertTeam = async (sql: Sql, name: string): Promise<string> => {
 export const insertProject = async (sql: Sql, teamId: string, name: string): Promise<string | undefined> => {
   const id = Bun.randomUUIDv7();
   const inserted = await sql`
-    insert into project (team_id, id, name) select id, ${id}, ${name} from team where id = ${teamId} returning id`;
+    insert into project (team_id, id, name) select id, ${id}, ${name} from (
+      -- A deletion of the team waits for this, or this for it.
+      select id from team where id = ${teamId} for share) team
+    returning id`;
   return inserted.length === 1 ? id : undefined;
 };
 

@@ -3,7 +3,7 @@
 import type { Trends } from "../schema/trends.ts";
 import type { Sql } from "../database/connect.ts";
 import { hasResult } from "./outcome.ts";
-import { firstIdAt } from "../database/moment.ts";
+import { firstIdAt } from "../database/time_bounds.ts";
 import { indexedTask } from "./task_runs.ts";
 
 type Figures = Omit<Trends["days"][number], "passRate">;

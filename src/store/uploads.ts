@@ -3,7 +3,7 @@
 import type { LoggedUpload, UploadOutcome } from "../schema/uploads.ts";
 import { type Sql, toJson } from "../database/connect.ts";
 import { isLiveKey } from "./keys.ts";
-import { firstIdAt } from "../database/moment.ts";
+import { firstIdAt } from "../database/time_bounds.ts";
 
 const HOUR = 3_600_000;
 

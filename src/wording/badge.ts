@@ -1,10 +1,10 @@
-/** A badge: a small picture of two words, drawn so that it is readable wherever it is shown. */
+/** Draws a badge: a small SVG of two words. */
 
 export type BadgeTone = "good" | "bad" | "none";
-/** `title` says it in full. */
+/** `title` is the full text. */
 export type Badge = { label: string; message: string; tone: BadgeTone; title: string };
 
-/** Tenths of a pixel at 11 px, of what most systems draw for "Verdana, DejaVu Sans". */
+/** Widths in tenths of a pixel at 11 px, as most systems draw "Verdana, DejaVu Sans". */
 const WIDTHS: readonly (readonly [tenths: number, characters: string])[] = [
   [30, "'"],
   [32, "IJijl"],
@@ -25,11 +25,11 @@ const WIDTHS: readonly (readonly [tenths: number, characters: string])[] = [
   [108, "%@Wm"],
 ];
 const TENTHS = new Map(WIDTHS.flatMap(([tenths, characters]) => [...characters].map((one) => [one, tenths] as const)));
-/** Accented letters and the like; what is wider than ASCII ever is. */
+/** Widths of other characters: of accented letters and the like, and of wide characters. */
 const OTHER = 75;
 const WIDE = 115;
 
-/** Pixels. */
+/** Returns the width of a text in pixels. */
 export const widthOf = (text: string): number =>
   Math.ceil([...text].reduce((sum, one) => sum + (TENTHS.get(one) ?? (one < "\u1100" ? OTHER : WIDE)), 0) / 10);
 
@@ -44,12 +44,12 @@ const cut = (text: string): string => {
   return characters.length > MAX_LENGTH ? `${characters.slice(0, MAX_LENGTH - 1).join("")}…` : text;
 };
 
-/** What XML cannot hold, and what would turn the text around. */
+/** Characters that XML forbids or that change the direction of the text. */
 // oxlint-disable-next-line no-control-regex
 const UNFIT = /[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufffe\uffff]/g;
 const escape = (text: string): string => Bun.escapeHTML(text.toWellFormed().replace(UNFIT, "\ufffd"));
 
-/** An SVG that needs nothing else; where the font is another one, the text is fitted to its place. */
+/** Draws a self-contained SVG. The text is fitted to its width in case the font differs. */
 export function drawBadge({ label, message, tone, title }: Badge): string {
   const [left, right] = [cut(label), cut(message)];
   const [labelWidth, messageWidth] = [widthOf(left) + 2 * PADDING, widthOf(right) + 2 * PADDING];

@@ -59,7 +59,7 @@ export function executionOutcome(execution: ExecutionFigures): string {
   return [`${passed.toLocaleString("en-US")} passed`, flaky > 0 && `${flaky} flaky`].filter(Boolean).join(", ");
 }
 
-/** Words of a sentence, which may be a link. */
+/** The words of a sentence, some of which may be links. */
 export type HeadlineWord = string | { text: string; href: `/${string}` };
 
 type Headline = {
@@ -67,14 +67,21 @@ type Headline = {
   counts: Partial<Record<Blame, number>>;
   baseline: HeadlineWord | null;
   defaultBranch: string;
-  /** "2 flaky". */
+  /** The words that may be a link: "2 flaky". */
   flaky: HeadlineWord;
 };
 
 export const sumOf = (tasks: readonly TaskFigures[], name: "passed" | "failed" | "skipped" | "flaky") =>
   tasks.reduce((total, task) => total + task[name], 0);
 
-/** "3 new failures since #412, 1 also failing on main". */
+/** Returns "2 flaky": the tests that failed before they passed. */
+export const flakyWords = (tasks: readonly TaskFigures[]): string => `${toCount(sumOf(tasks, "flaky"))} flaky`;
+
+/** Returns the words of a headline without their links. */
+export const headlineText = (words: readonly HeadlineWord[]): string =>
+  words.map((word) => (typeof word === "string" ? word : word.text)).join("");
+
+/** Returns "3 new failures since #412, 1 also failing on main". */
 function failuresOf({ counts, baseline, defaultBranch }: Headline): HeadlineWord[] {
   const { new: fresh = 0, main = 0, still = 0, flaky = 0, quarantined = 0 } = counts;
   const since: HeadlineWord[] = baseline === null ? [] : [" since ", baseline];
@@ -85,8 +92,8 @@ function failuresOf({ counts, baseline, defaultBranch }: Headline): HeadlineWord
     quarantined > 0 && fresh + main + still + flaky === 0 && `${toCount(quarantined)} quarantined`,
   ].filter((words) => words !== false);
   if (fresh > 0) {
-    const told = known.filter((words) => !/known flaky|quarantined/.test(words)).join(", ");
-    return [counted(fresh, "new failure"), ...since, told === "" ? "" : `, ${told}`];
+    const others = known.filter((words) => !/known flaky|quarantined/.test(words)).join(", ");
+    return [counted(fresh, "new failure"), ...since, others === "" ? "" : `, ${others}`];
   }
   return ["Nothing new", ...since, known.length === 0 ? "" : `: ${known.join(", ")}`];
 }

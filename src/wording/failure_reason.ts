@@ -41,7 +41,7 @@ const INCIDENTS: Record<IncidentSign, string> = {
   retries: "Many tests in this run passed only on retry, so its machine is suspect",
 };
 
-/** "Fails 6 % of the time without a code change; 2 failures in a row on this branch have odds of 1 in 280". */
+/** Returns "Fails 6 % of the time without a code change; 2 failures in a row on this branch have odds of 1 in 280". */
 function ofFlaky(inARow: number, rate: number): string {
   const odds = inARow < 2 ? "" : `; ${inARow} failures in a row on this branch have odds of ${oddsOf(rate ** inARow)}`;
   return `Fails ${percentOf(rate)} of the time without a code change${odds}`;

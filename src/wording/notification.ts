@@ -17,7 +17,7 @@ export type EventContext = {
   project: { id: string; name: string; defaultBranch: string } | null;
   data: EventData;
   occurredAt: string;
-  /** Failed test cases of the execution, the first ones. */
+  /** The first failed test cases of the execution. */
   failures: readonly FailureSummary[];
 };
 
@@ -33,7 +33,7 @@ type Fact = Notification["facts"][number];
 
 const WORDS: Record<string, string> = { passed: "passed", failed: "failed", timed_out: "timed out" };
 
-/** What is worth a word: failures first, and nothing that did not happen. */
+/** The counts that are mentioned: failures first, and no zeros. */
 function counted({ passed = 0, failed = 0, skipped = 0, flaky = 0, outage, ...blames }: Counts): string {
   const told = [...(outage ? ["an outage"] : []), blameCountWords(blames)].filter(Boolean).join(", ");
   const parts: [number, string][] = [
@@ -46,7 +46,7 @@ function counted({ passed = 0, failed = 0, skipped = 0, flaky = 0, outage, ...bl
   return worth.length === 0 ? "No test cases" : worth.join(", ");
 }
 
-/** "Incomplete: e2e shard 2 of 3 missing; 54 passed": what its counts do not say comes first. */
+/** Returns "Incomplete: e2e shard 2 of 3 missing; 54 passed": the reason comes before the counts. */
 function withReason({ reason, ...counts }: Counts & { reason?: string }): string {
   if (reason === undefined) return counted(counts);
   return counts.total === 0 ? reason : `${reason}; ${counted(counts)}`;
@@ -58,7 +58,7 @@ const lineOf = (failure: FailureSummary): string => {
   const { message, blame } = failure;
   const reason = firstLineOf(message).slice(0, 200);
   const title = caseTitle(failure);
-  // That it is new is what everybody takes for granted.
+  // A new failure needs no explanation.
   const told = blame === null || blame === "new" ? title : `${title} (${BLAME_PHRASES[blame]})`;
   return reason === "" ? told : `${told}: ${reason}`;
 };
@@ -115,7 +115,7 @@ export function toNotice(told: EventContext, publicUrl: string): Notification {
   };
 }
 
-/** What an occurrence tells: the words of the most particular thing that it is about. */
+/** Returns the notification of an event. */
 function toWords(told: EventContext, publicUrl: string): Words {
   const { type, teamId, project, data } = told;
   const { execution, testRun, bugReport, testCase, integration } = data;
@@ -211,7 +211,7 @@ function ofExecution(told: EventContext): Words {
   };
 }
 
-/** Words for an execution that ends the red of a task; other tasks of the branch may be red still. */
+/** Returns the words for an execution after which a task is green again. Other tasks of the branch may still be red. */
 function toRecovery({ execution }: EventData): string {
   const [first, ...others] = execution?.stillRed ?? [];
   if (first === undefined) return "is green again";
@@ -220,7 +220,7 @@ function toRecovery({ execution }: EventData): string {
 
 const WHY_RED: Record<string, string> = { timed_out: " (no report)", incomplete: " (shards missing)" };
 
-/** Which tasks are red, where there are several. */
+/** Names the red tasks, if there are several. */
 function redTasks({ execution }: EventData): string {
   const red = (execution?.tasks ?? []).filter(({ verdict, status }) => verdict === "failed" || status === "timed_out");
   const names = red.slice(0, 5).map(({ slug, status }) => slug + (WHY_RED[status] ?? ""));
@@ -228,7 +228,7 @@ function redTasks({ execution }: EventData): string {
   return all > names.length ? `${names.join(", ")} and ${all - names.length} more` : names.join(", ");
 }
 
-/** What a schedule tells of a project. */
+/** Returns the scheduled summary of a project. */
 export function toSummaryNotice(
   project: { id: string; name: string; defaultBranch: string },
   summary: ProjectSummary,
@@ -257,7 +257,7 @@ export function toSummaryNotice(
   };
 }
 
-/** What is told of an engine that is to run the tasks of an execution. */
+/** Returns the request to a CI engine to run the tasks of an execution. */
 export const toDispatchNotice = (
   project: { id: string; name: string },
   execution: Pick<ExecutionData, "id" | "key" | "branch" | "commit">,
@@ -282,7 +282,7 @@ export const toDispatchNotice = (
   data: { project: { id: project.id, name: project.name, url: projectUrl(publicUrl, project.id) } },
 });
 
-/** What a test of an integration sends. */
+/** Returns the test message of an integration. */
 export const toTestNotice = (teamId: string, integrationName: string, publicUrl: string, now: Date): Notification => ({
   type: "test",
   occurredAt: now.toISOString(),

@@ -1,4 +1,4 @@
-/** Writes numbers, counted things and durations for people. */
+/** Writes numbers, counted things, durations and days for people. */
 
 /** Returns "1,210". */
 export const toCount = (value: number): string => value.toLocaleString("en-US");
@@ -15,3 +15,7 @@ export function toDuration(ms: number): string {
   const pad = (value: number) => String(value).padStart(2, "0");
   return hours > 0 ? `${hours}:${pad(minutes)}:${pad(rest)}` : `${minutes}:${pad(rest)}`;
 }
+
+/** Returns "4 Nov", in UTC. */
+export const toDay = (iso: string): string =>
+  new Date(iso).toLocaleDateString("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });

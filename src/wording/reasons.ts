@@ -5,7 +5,7 @@ import { missingShardsOf, toShardList } from "../rules/shards.ts";
 import type { ExecutionStatus, TaskStatus } from "../schema/executions.ts";
 import { singleLine } from "./single_line.ts";
 
-/** What is stored as the reason of a task that is open when its execution ends, unless more is known. */
+/** The stored reason of a task that is open when its execution ends, unless a better one is known. */
 export const END_REASONS: Record<"arrived" | "completed" | "cancelled" | "expired", string> = {
   arrived: "The execution has ended",
   completed: "The execution was completed without this task",
@@ -18,11 +18,11 @@ const MAX_TASKS = 3;
 const MAX_SLUG = 80;
 const MAX_REASON = 300;
 
-/** The message of a failure that stands for an exit code, where nothing else is known. */
+/** The message of a failure that represents an exit code, if there is no other message. */
 export const exitMessage = (exitCode: number): string =>
   `The test runner exited with code ${exitCode} although no test case failed`;
 
-/** "test runner exited with code 137 (Timed out after 10 s)" */
+/** Returns "test runner exited with code 137 (Timed out after 10 s)". */
 function whatFailed({ exitCode, says }: Flaws): string {
   const what = exitCode === null ? "test runner failed" : `test runner exited with code ${exitCode}`;
   const isKnown = says === null || (exitCode !== null && says.startsWith(exitMessage(exitCode)));
@@ -43,7 +43,7 @@ function whatEnded(task: Omit<TaskEnd, "slug">): string | null {
   return failed === 0 ? "failed without a failing test" : null;
 }
 
-/** "shard 2 of 3 missing", "did not report (The runner r1 was lost)"; null where its failing tests say it, or it is not red. */
+/** Returns "shard 2 of 3 missing" or "did not report (The runner r1 was lost)"; null if failing tests explain it, or it is not red. */
 export function taskReason(task: Omit<TaskEnd, "slug">): string | null {
   const ended = whatEnded(task);
   if (ended === null || task.reason === null || KNOWN_REASONS.has(task.reason)) return ended;
@@ -51,19 +51,19 @@ export function taskReason(task: Omit<TaskEnd, "slug">): string | null {
 }
 
 const toStart = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
-/** Keeps a slug, or the message of a runner, on its line and below `max` characters. */
+/** Limits a slug or a message of a runner to one line of `max` characters. */
 function clip(text: string, max: number): string {
   const start = singleLine(text.slice(0, max).toWellFormed());
   return text.length > max ? `${start}…` : start;
 }
 
-/** The line of a task by itself: "Shard 2 of 3 missing". */
+/** Returns the line of a single task: "Shard 2 of 3 missing". */
 export function taskLine(task: Omit<TaskEnd, "slug">): string | null {
   const reason = taskReason(task);
   return reason === null ? null : toStart(reason);
 }
 
-/** "Incomplete: e2e shard 2 of 3 missing"; null where failing tests say it all, and for an execution that is not red. */
+/** Returns "Incomplete: e2e shard 2 of 3 missing"; null if failing tests explain everything, or the execution is not red. */
 export function executionReason(status: ExecutionStatus, tasks: readonly TaskEnd[]): string | null {
   if (status !== "failed" && status !== "timed_out") return null;
   if (tasks.length === 0) return status === "timed_out" ? "Timed out: no reports" : "Failed without results";

@@ -1,4 +1,4 @@
-/** Says the result of a test run in one line, as the answer to an upload and the command line print it. */
+/** Summarizes a test run in one line, as the reply to an upload and the command line print it. */
 
 import { toShardList } from "../rules/shards.ts";
 import type { UploadedRun } from "../schema/test_runs.ts";
@@ -23,20 +23,20 @@ type ReportedField =
   | "reason";
 export type ReportedRun = Pick<UploadedRun, ReportedField>;
 
-/** " (1 new, 2 known flaky)" */
+/** Returns " (1 new, 2 known flaky)". */
 function blamesOf({ outage, counts }: ReportedRun): string {
   if (outage) return " (an outage)";
   const words = blameCountWords(counts);
   return words === "" ? "" : ` (${words})`;
 }
 
-/** "FAILED", "PASSED", "INCOMPLETE" or "WAITING" for shards; what is not all in has not passed, only not failed yet. */
+/** Returns "FAILED", "PASSED", "INCOMPLETE" or "WAITING" for shards. An incomplete run has not passed, even if nothing failed yet. */
 export function runState({ status, verdict }: Pick<ReportedRun, "status" | "verdict">): string {
   if (status === "running" && verdict === "passed") return "WAITING";
   return (status === "incomplete" ? status : verdict).toUpperCase();
 }
 
-/** What is missing, or what makes it red beside its failing tests. */
+/** Returns what is missing, or what makes the run red besides its failing tests. */
 function toShards({ reason, arrivedShards, missingShards }: ReportedRun): string {
   if (reason) return `${reason}; `;
   if (missingShards.length === 0) return "";
@@ -44,7 +44,7 @@ function toShards({ reason, arrivedShards, missingShards }: ReportedRun): string
   return `${arrivedShards.length} of ${all} shards, missing ${toShardList(missingShards)}; `;
 }
 
-/** "3 passed, 1 failed (1 new), 0 skipped, attempt 1" */
+/** Returns "3 passed, 1 failed (1 new), 0 skipped, attempt 1". */
 export function runCounts(run: ReportedRun): string {
   const counts = [`${run.passed} passed`, `${run.failed} failed${blamesOf(run)}`, `${run.skipped} skipped`];
   if (run.flaky > 0) counts.push(`${run.flaky} flaky`);
@@ -52,7 +52,7 @@ export function runCounts(run: ReportedRun): string {
   return `${toShards(run)}${counts.join(", ")}, attempt ${run.attempt}`;
 }
 
-/** Without a line break at its end. */
+/** Returns the line without a line break at its end. */
 export function toRunLine(run: ReportedRun): string {
   return `${runState(run)} ${singleLine(run.taskSlug)}: ${runCounts(run)} ${run.url}`;
 }

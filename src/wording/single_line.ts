@@ -1,4 +1,4 @@
 /** Keeps free texts on one line. */
 
-/** Replaces control characters, line breaks and unassigned characters: a slug or a reason must not break the line that has it. */
+/** Replaces control characters, line breaks and unassigned characters, because a slug or a reason must stay on one line. */
 export const singleLine = (text: string): string => text.replace(/\p{C}+/gu, " ");

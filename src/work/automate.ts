@@ -74,10 +74,10 @@ export async function handleEvents(
         await runForEvent(sql, { publicUrl, now: new Date(), onBug }, automation, event, "event");
       } catch (error) {
         if (isTimeout(error)) {
-          log.warn("The database had no time for an automation, it comes again", { ...ids, error });
+          log.warn("The database was too slow for an automation; it is retried", { ...ids, error });
           late.push(automation);
         } else if (isUnavailable(error)) throw error;
-        else log.error("Cannot even note that an automation failed", { ...ids, error });
+        else log.error("Cannot record the failure of an automation", { ...ids, error });
       }
     }
     return late;
@@ -93,7 +93,7 @@ export async function handleEvents(
       );
     } catch (error) {
       if (isUnavailable(error)) throw error;
-      log.error("Cannot even note that an automation failed", { eventId: event.id, automationId: id, error });
+      log.error("Cannot record the failure of an automation", { eventId: event.id, automationId: id, error });
     }
   }
 }

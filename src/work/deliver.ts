@@ -49,7 +49,7 @@ export function createDeliverer(
         () => !stopped,
       );
     } catch (error) {
-      log.warn("Cannot deliver to an integration, it goes on", { integrationId: claim.id, error });
+      log.warn("Cannot deliver to an integration; the others continue", { integrationId: claim.id, error });
       // The same again would fail the same way at once: the claim ends by itself.
       return;
     } finally {

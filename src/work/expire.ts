@@ -19,7 +19,7 @@ export async function expireExecutions(
   return await takeAll(
     pool,
     {
-      failing: "Cannot end an execution whose time is over",
+      failing: "Cannot end an expired execution",
       async next(take) {
         return await begin(async (sql) => {
           const [expired] = await lockExpiredExecutions(sql, 1);

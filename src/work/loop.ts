@@ -23,7 +23,7 @@ export function startLoop(name: string, everyMs: number, log: Log, work: (goOn: 
     try {
       await work(() => !stopped);
     } catch (error) {
-      log.warn(`Loop "${name}" failed, it goes on`, { error });
+      log.warn(`Loop "${name}" failed; it continues`, { error });
     }
     if (!stopped) wait();
   }
@@ -94,7 +94,7 @@ export async function takeAll<I extends Item>(
       if (!item) throw error;
       const state = await putOffItem(item, isUnavailable(error));
       if (isUnavailable(error)) {
-        log.warn(`${failing}: the database was not there or too slow, it comes again`, {
+        log.warn(`${failing}: the database was unavailable or too slow; it is retried`, {
           ...item.about,
           ...state,
           error,
@@ -112,7 +112,7 @@ export async function takeAll<I extends Item>(
       if (state) return state;
     } catch (error) {
       if (isUnavailable(error)) throw error;
-      log.error("Cannot put an item off in itself", { ...item.about, error });
+      log.error("Cannot postpone an item", { ...item.about, error });
     }
     return await postponeRetry(pool, item.loop, item.id, isStall);
   }
@@ -124,7 +124,7 @@ export async function takeAll<I extends Item>(
       log.error(`${failing}: given up`, item.about);
     } catch (error) {
       if (isUnavailable(error)) throw error;
-      log.error(`${failing}: it cannot even be given up`, { ...item.about, error });
+      log.error(`${failing}: giving it up failed as well`, { ...item.about, error });
     }
   }
 }

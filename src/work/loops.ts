@@ -18,6 +18,7 @@ import type { Deliverer } from "./deliver.ts";
 import { expireExecutions } from "./expire.ts";
 import { countImpacts } from "./impact.ts";
 import { type GoOn, type Loop, startLoop } from "./loop.ts";
+import { purgeDeleted } from "./purge.ts";
 import { boundDeliveries, prune, pruneUploads } from "./prune.ts";
 import { reclaimLeases } from "./reclaim.ts";
 import { reseal } from "./reseal.ts";
@@ -69,6 +70,7 @@ export function startLoops(options: LoopsOptions): Loop {
   every(2 * SECOND, "count impacts", (goOn) => countImpacts(pool, new Date(), goOn));
   every(60 * MINUTE, "retain results", (goOn) => retainResults(database, retentionDays, new Date(), goOn, log));
   if (options.secretKeyOld) every(MINUTE, "seal anew", (goOn) => sealAnew(database, seal, log, goOn));
+  every(5 * SECOND, "remove what was deleted", (goOn) => purgeDeleted(database, log, goOn));
   every(60 * MINUTE, "prune", (goOn) => prune(pool, log, goOn));
   every(5 * MINUTE, "forget old uploads", () => pruneUploads(pool));
   every(20 * SECOND, "bound deliveries", (goOn) => boundDeliveries(pool, log, goOn));
@@ -82,9 +84,9 @@ export function watchConnections(database: Pick<Database, "watch">, log: Log): L
   return startLoop("watch connections", SECOND, log, async () => {
     const { silent, replaced } = await database.watch();
     if (silent > 0)
-      log.warn("Connections to the database have fallen silent and were closed: what they owed has failed", { silent });
+      log.warn("Connections to the database have fallen silent and were closed; their requests failed", { silent });
     for (const lane of replaced)
-      log.error("Nothing got through to the database although it is there: its connections were replaced", { lane });
+      log.error("The database is reachable, but its connections did not respond: they were replaced", { lane });
   });
 }
 
@@ -94,7 +96,10 @@ async function sealAnew(database: Database, seal: Seal, log: Log, goOn: GoOn): P
   const sealed = [selectSealKeys(pool), selectIntegrationSealKeys(pool), selectExecutionSealKeys(pool)];
   const left = (await Promise.all(sealed)).flat();
   if (count > 0 && left.every(({ name }) => name === seal.keyName))
-    log.info("Sealed all values with SECRET_KEY: SECRET_KEY_OLD is not needed once all servers have the new key", {
-      count,
-    });
+    log.info(
+      "All values are encrypted with SECRET_KEY: SECRET_KEY_OLD is not needed once all servers have the new key",
+      {
+        count,
+      },
+    );
 }

@@ -15,10 +15,11 @@ import {
   selectCrowded,
   selectFull,
 } from "../store/integrations.ts";
-import { deleteEndedRunnerKeys } from "../store/keys.ts";
+import { deleteEndedCiKeys, deleteEndedRunnerKeys } from "../store/keys.ts";
 import { deleteOldRunners } from "../store/runners.ts";
 import { deleteOldRetryBackoffs } from "../database/retry_backoff.ts";
 import { deleteEndedSessions } from "../store/sessions.ts";
+import { deleteExpiredCiTokens } from "../store/trust_rules.ts";
 import { deleteOldUploads } from "../store/uploads.ts";
 import { always, eachOf, type GoOn, standardLog } from "./loop.ts";
 
@@ -30,8 +31,12 @@ const GIVE_UP_DAYS = 5;
 /** Of an integration. */
 const KEEP_DELIVERIES = 10_000;
 const BATCH = 5_000;
+const KEEP_CI_KEYS_HOURS = 6;
 
 export async function prune(sql: Sql, log: Log = standardLog, goOn: GoOn = always): Promise<void> {
+  const all = async (deletePage: () => Promise<number>) => {
+    while (goOn() && (await deletePage()) > 0);
+  };
   const steps: [what: string, forget: () => Promise<unknown>][] = [
     ["events", () => deleteOldEvents(sql, KEEP_MANY_DAYS)],
     ["deliveries", () => deleteOldDeliveries(sql, GIVE_UP_DAYS, KEEP_DAYS)],
@@ -39,6 +44,8 @@ export async function prune(sql: Sql, log: Log = standardLog, goOn: GoOn = alway
     ["runs of automations", async () => await deleteOldAutomationRuns(sql, KEEP_MANY_DAYS, KEEP_DAYS)],
     ["runners", async () => await deleteOldRunners(sql, KEEP_MANY_DAYS)],
     ["keys of runners that have ended", async () => await deleteEndedRunnerKeys(sql, KEEP_MANY_DAYS, BATCH)],
+    ["expired keys of CI jobs", () => all(() => deleteEndedCiKeys(sql, KEEP_CI_KEYS_HOURS, BATCH))],
+    ["expired tokens of CI jobs", () => all(() => deleteExpiredCiTokens(sql, BATCH))],
     ["sessions that have ended", async () => await deleteEndedSessions(sql)],
     ["old invitations", async () => await deleteOldInvitations(sql, KEEP_DAYS)],
     ["what was put off", async () => await deleteOldRetryBackoffs(sql, KEEP_MANY_DAYS)],

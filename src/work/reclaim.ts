@@ -15,7 +15,7 @@ export async function reclaimLeases(
   return await takeAll(
     pool,
     {
-      failing: "Cannot take back a lease whose time is over",
+      failing: "Cannot reclaim an expired lease",
       async next(take) {
         const lease = await selectOverdueLease(pool);
         if (!lease) return false;

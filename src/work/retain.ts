@@ -3,7 +3,7 @@
 import type { Log } from "../log.ts";
 import type { Database } from "../database/connect.ts";
 import { always, eachOf, type GoOn, standardLog } from "./loop.ts";
-import { firstIdAt } from "../database/moment.ts";
+import { firstIdAt } from "../database/time_bounds.ts";
 import { deleteOldLeases } from "../store/leases.ts";
 import { deleteOldFileQueues } from "../store/file_queues.ts";
 import { deleteOldPlans } from "../store/plans.ts";

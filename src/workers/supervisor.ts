@@ -213,7 +213,7 @@ export async function startWorkers({ config, log, database, secretKey, cursorSec
     worker.inARow = livedMs >= SOUND_MS ? 0 : worker.inARow + 1;
     const waitMs = worker.inARow <= 1 ? 0 : Math.min(SHORTEST_WAIT_MS * 2 ** (worker.inARow - 2), LONGEST_WAIT_MS);
     const about = { worker: name, reason, livedSeconds: Math.round(livedMs / 1_000), waitSeconds: waitMs / 1_000 };
-    log.warn("A worker has ended, another one takes its place", about);
+    log.warn("A worker has ended and is replaced", about);
     restarts.at({ worker: name }).value++;
     worker.again = setTimeout(() => void start(worker).catch(() => {}), waitMs);
   }
@@ -239,7 +239,7 @@ export async function startWorkers({ config, log, database, secretKey, cursorSec
     const kill = setTimeout(() => {
       for (const { child, name } of workers) {
         if (!child) continue;
-        log.error("A worker has not ended in time: it is killed", { worker: name });
+        log.error("A worker has not ended in time and is killed", { worker: name });
         child.kill("SIGKILL");
       }
     }, LAST_MS);

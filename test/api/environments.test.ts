@@ -126,7 +126,7 @@ describe("variables", () => {
     }
     for (const [body, fault] of [
       [{ value: long }, `"value": expected a text of at most 64 KiB`],
-      [{ value: "hunter2\0" }, `"value": expected a text without NUL and broken characters`],
+      [{ value: "hunter2\0" }, `"value": expected a text without NUL and invalid characters`],
       [{ value: ["hunter2"] }, `"value": expected a text`],
       ["{hunter2", "not valid JSON"],
     ] as const) {

@@ -1,7 +1,7 @@
 /** The live stream over real HTTP. */
 
 import { afterAll, describe, expect, test } from "bun:test";
-import { readPosition, writePosition } from "../../src/rules/position.ts";
+import { readPosition, writePosition } from "../../src/rules/stream_position.ts";
 import { connect, type Tx } from "../../src/database/connect.ts";
 import { insertEvents } from "../../src/store/events.ts";
 import { createSignals } from "../../src/database/signals.ts";
@@ -369,7 +369,7 @@ describe("Last-Event-ID", () => {
       expect([id, status, body.error.message]).toEqual([
         id,
         400,
-        `Cannot read the header "Last-Event-ID": expected an id that this stream has given`,
+        `Cannot read the header "Last-Event-ID": expected an id that this stream has sent`,
       ]);
     }
     expect((await ask(`${path}?execution_id=x`, { key: acme.key })).status).toBe(400);

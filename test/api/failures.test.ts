@@ -290,11 +290,11 @@ describe("the baseline", () => {
     expect(mine.warnings).toEqual([]);
     const unknown = await upload("ppf", "branch=z&base_commit=cccccccccccc&execution_key=z");
     expect((await get(unknown.executionId)).baselineId).not.toBe(base.executionId);
-    const why = "no execution of that commit is over: it is the last one of the default branch";
-    expect(unknown.warnings).toEqual([`The baseline is not of base_commit "cccccccccccc": ${why}`]);
+    const why = "no execution of that commit has ended; it is the last one of the default branch";
+    expect(unknown.warnings).toEqual([`The baseline is not the execution of base_commit "cccccccccccc": ${why}`]);
     const late = await upload("ppp", `branch=z&base_commit=${commit}&execution_key=z`);
     expect(late.warnings).toEqual([
-      `The baseline is not of base_commit "${commit}": it was fixed when the execution began`,
+      `The baseline is not the execution of base_commit "${commit}": it was fixed when the execution began`,
     ]);
   });
 
@@ -407,7 +407,7 @@ describe("comparison", () => {
       ...{ baselineId: mine.executionId, counts: { newFailures: 1, stillFailing: 1, fixed: 1, missing: 2 } },
     });
     expect((await compare(mine.executionId, "?branch=y")).error.message).toBe(
-      'Cannot read "branch": no execution of "y" was over before this one',
+      'Cannot read "branch": no execution of "y" had ended before this one began',
     );
   });
 

@@ -81,9 +81,7 @@ describe("an execution of mode run", () => {
     expect([ended.status, ended.passed, ended.tasks[0].status]).toEqual(["passed", 2, "passed"]);
     // The same bytes again are the same run; another report is not taken, and the lease is the runner's no more.
     expect((await report(place, id, "pp")).status).toBe(200);
-    expect(message(await report(place, id, "pf"))).toBe(
-      "Cannot take the report: there is another one of this lease already",
-    );
+    expect(message(await report(place, id, "pf"))).toBe("Cannot accept the report: this lease has reported already");
     expect((await sync(place, { free: 0, held: [{ id }] })).held[0].cancelled).toBe(true);
   });
 
@@ -93,7 +91,7 @@ describe("an execution of mode run", () => {
     const [lease] = await take(place);
     for (const query of ["task_slug=e2e", "shard=2/2", `execution_id=${crypto.randomUUID()}`, "execution_key=x"])
       expect(message(await report(place, lease.id, "p", `&${query}`))).toBe(
-        `Cannot read "${query.split("=")[0]}": the lease is of another, leave it out`,
+        `Cannot read "${query.split("=")[0]}": the lease belongs to another one, omit it`,
       );
     const stranger = await report(await fresh(), lease.id, "p");
     expect(message(stranger)).toBe(`Cannot read "lease_id": there is no lease "${lease.id}" in this project`);
@@ -108,7 +106,7 @@ describe("an execution of mode run", () => {
         key: place.key,
         body: junit("p"),
       });
-    const refused = `Cannot take the report: the task "unit" is run by runners, which report with their lease_id`;
+    const refused = `Cannot accept the report: the task "unit" is run by runners, which report with their lease_id`;
     expect(message(await upload())).toBe(refused);
     const [lease] = await take(place);
     expect(message(await upload())).toBe(refused);
@@ -144,7 +142,7 @@ describe("an execution of mode run", () => {
         body: junit(which),
       });
     expect(message(await post(place, "/executions", { mode: "run", key: "7", environment: "e", tasks: ["a"] }))).toBe(
-      `Cannot read "environment": the execution with this key began without one`,
+      `Cannot read "environment": the execution with this key has none`,
     );
     const [{ execution }] = await take(place);
     expect([execution.branch, execution.commit, execution.pullRequest, execution.environment]).toEqual([
@@ -179,7 +177,7 @@ describe("an execution of mode run", () => {
     expect(message(await post(place, "/executions", { mode: "run" }))).toContain(`Cannot read "tasks"`);
     const given = { tasks: [{ slug: "a", labels: ["x"], timeoutSeconds: 3 }], variables: { A: "1" }, failFast: 1 };
     expect(message(await post(place, "/executions", given))).toBe(
-      `Cannot read "variables" and "failFast" and "tasks.labels" and "tasks.timeoutSeconds": that is for executions of mode "run"`,
+      `Cannot read "variables" and "failFast" and "tasks.labels" and "tasks.timeoutSeconds": only executions of mode "run" have this`,
     );
     expect(message(await post(place, "/executions", { tasks: [{ slug: "a", nope: 1 }] }))).toContain(
       `"tasks.0": expected no field "nope"`,
@@ -346,7 +344,7 @@ describe("what is more urgent", () => {
     );
     for (const more of [{ supersede: true }, { priority: 1 }])
       expect(message(await post(place, "/executions", { tasks: ["unit"], ...more }))).toBe(
-        `Cannot read "${Object.keys(more)[0]}": that is for executions of mode "run"`,
+        `Cannot read "${Object.keys(more)[0]}": only executions of mode "run" have this`,
       );
   });
 });
@@ -386,7 +384,7 @@ describe("tasks of one concurrency group", () => {
   test("are for executions of mode run, and keep their group when they run again", async () => {
     const place = await fresh();
     expect(message(await post(place, "/executions", { tasks: [grouped("a")] }))).toBe(
-      'Cannot read "tasks.concurrencyGroup": that is for executions of mode "run"',
+      'Cannot read "tasks.concurrencyGroup": only executions of mode "run" have this',
     );
     const { id } = await start(place, { tasks: [grouped("a")] });
     await post(place, `/executions/${id}/cancel`, {});
@@ -530,7 +528,7 @@ describe("what a runner cannot run", () => {
     const reported = await heldBy(place, "r1");
     await report(place, reported.id, "p");
     expect(message(await cannot(place, reported.id, "x"))).toBe(
-      'Cannot take the failure: the lease is over, it is "reported"',
+      'Cannot accept the failure: the lease has ended, it is "reported"',
     );
     expect((await see(place, other.id)).status).toBe("passed");
   });
@@ -577,7 +575,7 @@ describe("what is lost", () => {
     // Whoever comes late with it is told so, and its report is not taken.
     expect((await sync(place, { free: 0, held: [{ id: first.id }] })).held[0]).toMatchObject({ cancelled: true });
     expect(message(await report(place, first.id, "p"))).toBe(
-      `Cannot take the report: the lease is over, it is "returned"`,
+      `Cannot accept the report: the lease has ended, it is "returned"`,
     );
     expect((await report(place, second.id, "p")).status).toBe(201);
   });
@@ -649,7 +647,7 @@ describe("what is lost", () => {
     const [found] = await take(place, { runner: "r2" });
     expect((await report(place, found.id, "pp")).status).toBe(201);
     expect(message(await report(place, lost.id, "fp"))).toBe(
-      "Cannot take the report: the lease was lost, and another runner has reported in its place",
+      "Cannot accept the report: the lease was lost, and another runner has reported in its place",
     );
     expect(await see(place, again.id)).toMatchObject({ status: "passed", passed: 2 });
   });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createHarness, createServer, until } from "../harness.ts";
 import { insertPlan } from "../../src/store/plans.ts";
-import { firstIdAt } from "../../src/database/moment.ts";
+import { firstIdAt } from "../../src/database/time_bounds.ts";
 import { reclaimLeases } from "../../src/work/reclaim.ts";
 import { retainResults } from "../../src/work/retain.ts";
 import { createRandom } from "../simulation/random.ts";

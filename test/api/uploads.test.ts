@@ -176,7 +176,7 @@ describe("GET /projects/:projectId/uploads", () => {
     await until(async () => (await list(own)).data.length === 1);
     expect(await noted(own)).toMatchObject({
       statusCode: 400,
-      message: "The body broke off",
+      message: "The body is truncated",
       clientAddress: "127.0.0.1",
       userAgent: "flaky-network/1",
     });

@@ -9,7 +9,7 @@ import { createHarness } from "../harness.ts";
 import { CLIENT, createSignIn, PASSWORD } from "../people.ts";
 import { createPlace, removePlace } from "../places.ts";
 
-const { acme, rival, database, connection, addProject } = await createHarness();
+const { acme, rival, ask, database, connection, addProject } = await createHarness();
 const ROOT = join(import.meta.dir, "../..");
 
 /** The database of this file: a URL cannot name a socket, the variables of PostgreSQL's own tools can. */
@@ -42,8 +42,13 @@ const COMMANDS = {
   "list-projects": ["--team", id],
   "create-project": ["--team", id, "--name", "x"],
   "generate-key": ["--project", id],
+  "delete-project": ["--id", id, "--confirm", "x"],
+  "delete-team": ["--id", id, "--confirm", "x"],
   "list-keys": ["--team", id],
   "revoke-key": ["--id", id],
+  "trust-ci": ["--project", id, "--kind", "gitlab", "--repository-id", "7"],
+  "list-trusted-ci": ["--project", id],
+  "untrust-ci": ["--id", id],
   "list-users": ["--team", id],
   "create-user": ["--email", "a@acme.example", "--team", id, "--password", "correct horse"],
   "add-user": ["--email", "a@acme.example", "--team", id],
@@ -95,12 +100,74 @@ describe("an id that nothing has", () => {
     ["project", ["generate-key", "--project", id]],
     ["team", ["list-keys", "--team", id]],
     ["key", ["revoke-key", "--id", id]],
+    ["project", ["trust-ci", "--project", id, "--kind", "gitlab", "--repository-id", "7"]],
+    ["project", ["list-trusted-ci", "--project", id]],
+    ["trust rule", ["untrust-ci", "--id", id]],
+    ["project", ["delete-project", "--id", id, "--confirm", "x"]],
+    ["team", ["delete-team", "--id", id, "--confirm", "x"]],
     // Such as stands for something else.
     ["project", ["generate-key", "--project", acme.team]],
     ["team", ["list-keys", "--team", acme.project]],
   ])("is told: no %s (%p)", async (what, args) => {
     const wanted = args.find((arg) => /^[0-9a-f-]{36}$/.test(arg));
     expect(await admin(...args)).toEqual({ code: 1, output: "", errors: `No such ${what}: "${wanted}"\n` });
+  });
+});
+
+describe("trust rules", () => {
+  test("are added, listed and removed, and the team's log has it", async () => {
+    const { project } = rival;
+    const place = createPlace("admin-trust");
+    const keys = join(place, "keys.json");
+    await Bun.write(keys, JSON.stringify({ keys: [{ kty: "RSA", n: "AQAB", e: "AQAB", kid: "a" }] }));
+    const rule = [
+      "trust-ci",
+      "--project",
+      project,
+      "--kind",
+      "github",
+      "--repository-id",
+      "700100",
+      "--owner-id",
+      "4711",
+    ];
+    const more = ["--repository", "acme/shop", "--events", "push, schedule", "--refs", "refs/heads/*", "--keys", keys];
+    const { id } = await json(...rule, ...more, "--issuer", "https://github.acme.example/_services/token");
+    const listed = {
+      ...{ id, kind: "github", repositoryId: "700100", ownerId: "4711", repository: "acme/shop", keys: 1 },
+      ...{
+        issuer: "https://github.acme.example/_services/token",
+        events: ["push", "schedule"],
+        refs: ["refs/heads/*"],
+      },
+      ...{ createdAt: expect.any(String), lastUsedAt: null },
+    };
+    expect(await json("list-trusted-ci", "--project", project)).toEqual({ data: [listed] });
+    expect(await json("untrust-ci", "--id", id)).toEqual({ id, removed: true });
+    expect(await json("list-trusted-ci", "--project", project)).toEqual({ data: [] });
+    const entries = await selectAuditEntries(database.pool, rival.team, { limit: 10 });
+    const recorded = entries
+      .filter(({ subject }) => subject === "acme/shop")
+      .map(({ action, actor }) => [action, actor]);
+    expect(recorded).toEqual([
+      ["trust_rule.removed", "command line"],
+      ["trust_rule.added", "command line"],
+    ]);
+    removePlace(place);
+  });
+
+  test.each([
+    [["--kind", "gitea"], `--kind: expected "github" or "gitlab"`],
+    [["--kind", "github"], "--owner-id is missing"],
+    [["--kind", "gitlab", "--owner-id", "7"], "--owner-id is not for --kind gitlab"],
+    [
+      ["--kind", "gitlab", "--issuer", "http://gitlab.internal"],
+      "--issuer: expected an https address without query and user, or also its keys",
+    ],
+    [["--kind", "gitlab", "--refs", "main"], "--refs: expected a Git ref such as refs/heads/main; * matches any text"],
+  ])("are refused with the option that is wrong: %p", async (options, message) => {
+    const { code, errors } = await admin("trust-ci", "--project", acme.project, "--repository-id", "7", ...options);
+    expect([code, errors.split("\n")[0]]).toEqual([2, message]);
   });
 });
 
@@ -247,7 +314,7 @@ describe("people", () => {
     ]);
     for (const [args, message] of [
       [scoped, "--name is missing"],
-      [["generate-key", "--project", project, "--name", "x"], "--scope: a key with a name needs one of"],
+      [["generate-key", "--project", project, "--name", "x"], "--scope: a named key needs one of"],
       [["generate-key", "--project", project, "--name", "x", "--scope", "all"], "--scope: expected"],
       [[...scoped, "--name", "x", "--days", "0"], "--days: expected an integer"],
     ] as const) {
@@ -269,6 +336,35 @@ describe("people", () => {
       ["key.generated", "command line", leading],
       ["project.created", "command line", "web"],
     ]);
+  });
+});
+
+describe("deletions", () => {
+  test("need the name, and what is deleted is in no list and opens with no key", async () => {
+    const { id: team } = await json("create-team", "--name", "Doomed");
+    const { id: project } = await json("create-project", "--team", team, "--name", "web");
+    const { key } = await json("generate-key", "--project", project);
+    const { key: teamKey } = await json("generate-key", "--team", team);
+    const wrong = await admin("delete-project", "--id", project, "--confirm", "Web");
+    const message = 'Cannot read "confirm": expected the name of the project, "web", got "Web"\n';
+    expect(wrong).toEqual({ code: 1, output: "", errors: message });
+    expect((await ask(`GET /projects/${project}`, { key })).status).toBe(200);
+
+    const deleted = { id: project, teamId: team, name: "web", revokedKeys: 1 };
+    expect(await json("delete-project", "--id", project, "--confirm", "web")).toEqual(deleted);
+    expect((await ask(`GET /projects/${project}`, { key })).status).toBe(401);
+    expect((await json("list-projects", "--team", team)).data).toEqual([]);
+    expect((await admin("delete-project", "--id", project, "--confirm", "web")).errors).toStartWith("No such project");
+    const [entry] = await selectAuditEntries(database.pool, team, { limit: 1 });
+    const details = { projectId: project, revokedKeys: 1 };
+    expect(entry).toMatchObject({ action: "project.deleted", actor: "command line", subject: "web", details });
+
+    expect((await admin("delete-team", "--id", team, "--confirm", "doomed")).code).toBe(1);
+    const { output } = await admin("delete-team", "--id", team, "--confirm", "Doomed");
+    expect(output).toBe(`id ${team}  name Doomed  projects 0  revokedKeys 1\n`);
+    expect((await ask(`GET /teams/${team}/environments`, { key: teamKey })).status).toBe(401);
+    expect((await json("list-teams")).data.map(({ id }: { id: string }) => id)).not.toContain(team);
+    expect((await admin("list-keys", "--team", team)).errors).toBe(`No such team: "${team}"\n`);
   });
 });
 

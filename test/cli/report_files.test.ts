@@ -63,7 +63,7 @@ describe("files and globs", () => {
     expect(find(folder, "no.xml", "*.xml", "gone/*.xml", "sub")).toEqual({
       files: [],
       problems: [
-        `There is no file "${at("no.xml")}"`,
+        `File not found: "${at("no.xml")}"`,
         `No file matches "${at("*.xml")}"`,
         `No file matches "${at("gone/*.xml")}"`,
         `"${at("sub")}" is a directory: name its files, such as "${at("sub/**/*.xml")}"`,
@@ -98,7 +98,7 @@ describe("after a command", () => {
       writeFileSync(join(folder, "new.xml"), "new");
     });
     expect(files).toEqual(["again.xml", "longer.xml", "new.xml"]);
-    expect(problems).toEqual([expect.stringContaining(`"${join(folder, "old.xml")}" is stale: it is from `)]);
+    expect(problems).toEqual([expect.stringContaining(`"${join(folder, "old.xml")}" is stale: it was written at `)]);
   });
 
   test("what was written just before it began is stale, however close that is", () => {

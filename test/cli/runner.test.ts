@@ -167,7 +167,7 @@ describe("a task", () => {
     expect(execution.tasks[0]).toMatchObject({ slug: "unit", runner: "machine 1", passed: 2, failed: 1 });
     expect(await logOf(project, id)).toMatchObject({ offset: 0, text: "hello €\non main abcdef1\n", ended: true });
     await stopped(runner);
-    expect(runner.output()).toContain('"A task has ended"');
+    expect(runner.output()).toContain('"Task ended"');
     // Nothing that waits meanwhile is said to have no runner.
     expect(runner.syncs().some(({ free }) => free === 0)).toBe(true);
     for (const { taskSlugs } of runner.syncs()) expect(taskSlugs).toEqual(["unit"]);
@@ -253,7 +253,7 @@ describe("a task", () => {
     const missing = await ends(project, await start(project, { commit: "1234567" }));
     expect([missing.status, missing.failed]).toEqual(["failed", 1]);
     const [{ message }] = await casesOf(project, missing.id);
-    expect(message).toBe('Cannot check out: The repository has no commit "1234567", or several that begin so');
+    expect(message).toBe('Cannot check out: The repository has no commit "1234567", or several with this prefix');
     await stopped(runner);
   });
 
@@ -470,7 +470,7 @@ test("a cancelled execution ends the processes, and nothing is reported", async 
   await runs(project, id);
   await until(async () => await Bun.file(runner.file("report.xml")).exists());
   await ask(`POST /projects/${project.project}/executions/${id}/cancel`, { key: project.key });
-  await until(() => runner.output().includes('"A task has ended"'), 10);
+  await until(() => runner.output().includes('"Task ended"'), 10);
   expect(lives(pidIn((await logOf(project, id)).text))).toBe(false);
   const [lease] = await database.pool`select id, status from lease where execution_id = ${id}`;
   expect(lease!["status"]).toBe("cancelled");
@@ -536,7 +536,7 @@ test("a variable of the execution that the task does not accept is refused, by t
   const id = await start(project, { variables: { BASH_ENV: "./theirs.sh", ENV: "./theirs.sh" } });
   expect((await ends(project, id)).status).toBe("failed");
   expect(JSON.stringify(await casesOf(project, id))).toContain(
-    'The execution sets \\"BASH_ENV\\", \\"ENV\\", which the task \\"unit\\" does not take',
+    'The execution sets \\"BASH_ENV\\", \\"ENV\\", which the task \\"unit\\" does not accept',
   );
   expect([await Bun.file(runner.file("begun")).exists(), await Bun.file(runner.file("theirs")).exists()]).toEqual([
     ...[false, false],
@@ -554,7 +554,7 @@ test("neither the environment nor the memory of the runner is open to its tasks,
   expect(text.split("\n").slice(0, 2)).toEqual([expect.stringContaining("-r--------"), "0"]);
   const isRoot = process.getuid?.() === 0;
   expect(runner.output()).toContain(`"isShielded":${!isRoot}`);
-  expect(runner.output().split("Tasks of root can read")).toHaveLength(isRoot ? 2 : 1);
+  expect(runner.output().split("The runner runs as root")).toHaveLength(isRoot ? 2 : 1);
   await stopped(runner);
 });
 
@@ -570,7 +570,7 @@ test("a task whose secrets are too large to be hidden is refused before it begin
   const failures = () => runner.front.requests.filter(({ path }) => path.endsWith(`/leases/${lease.id}/fail`));
   await until(() => failures().length > 0);
   expect(JSON.parse(failures()[0]!.body)).toEqual({
-    message: "The secret variables are too large to be hidden",
+    message: "The secret variables are too large to be masked",
     host: hostname(),
     system: expect.any(String),
   });
@@ -690,7 +690,7 @@ describe("the server", () => {
     await runs(project, id);
     await runner.front.leave();
     await Bun.write(runner.file("go"), "");
-    await until(() => runner.output().includes('"The server does not answer"'), 10);
+    await until(() => runner.output().includes('"The server does not respond"'), 10);
     runner.front.comeBack();
     expect(await ends(project, id)).toMatchObject({ status: "passed", passed: 2 });
     expect((await logOf(project, id)).text).toBe("one\ntwo\n");
@@ -751,7 +751,7 @@ describe("the server", () => {
     const project = await fresh();
     const wrong = startRunner({ place: { ...project, project: crypto.randomUUID() }, tasks: { unit: task("true") } });
     expect(await wrong.ended).toBe(1);
-    expect(wrong.errors()).toStartWith("Cannot ask for tasks: ");
+    expect(wrong.errors()).toStartWith("Cannot request tasks: ");
   });
 });
 

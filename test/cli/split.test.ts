@@ -131,7 +131,7 @@ describe("assay split", () => {
     };
     for (const build of ["91", "92"]) {
       const errors = await Promise.all([job(build, "1/2"), job(build, "2/2")]);
-      for (const text of errors) expect(text.includes("no run of this task is known yet")).toBe(build === "91");
+      for (const text of errors) expect(text.includes("this task has no runs yet")).toBe(build === "91");
       const { body } = await ask(`GET /projects/${acme.project}/executions?key=${build}`, { key: acme.key });
       expect(body.data).toHaveLength(1);
       expect(body.data[0].tasks[0]).toMatchObject({ slug: "jobs", passed: 5, failed: 0, missingShards: [] });
@@ -158,7 +158,7 @@ describe("assay split", () => {
     expect(lines.map((line) => JSON.parse(line))).toEqual([
       { shard: "1/2", task: "unit", files: ["src/a.test.ts", "src/d.test.ts", "src/gone.test.ts"] },
     ]);
-    expect(errors).toStartWith("No FILES are given: files that are new run nowhere\n");
+    expect(errors).toStartWith("No FILES are given: new files run in no shard\n");
   });
 
   describe("without FILES", () => {
@@ -195,7 +195,7 @@ describe("assay split", () => {
         "src/a.test.ts",
       ]);
       expect(out.errors).toContain(`"../../../etc/passwd"`);
-      expect(out.errors).toContain(`Left out, and run nowhere: `);
+      expect(out.errors).toContain(`Omitted, and run in no shard: `);
       expect(out.errors.split("\n")).toHaveLength(4);
       expect(out.errors).not.toMatch(/##vso|[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/);
 
@@ -228,7 +228,7 @@ describe("assay split", () => {
         const { code, lines, errors } = await run(environment);
         expect([code, lines.sort()]).toEqual([0, Object.keys(known).slice(0, 4)]);
         expect(errors).toContain(
-          `Left out, and run nowhere: "src/gone.test.ts", which reports name and which are not here`,
+          `Omitted, and run in no shard: "src/gone.test.ts". Reports name them, but they do not exist here`,
         );
       }
       for (const [environment, ...more] of [[{}], [{ CI: "false" }], [{ CI: "true" }, "--no-existing"]] as [
@@ -262,7 +262,7 @@ describe("assay split", () => {
         const none = await split(args(shard, "--task", "partly", "--existing"), { cwd: empty });
         expect([none.code, none.output]).toEqual([1, ""]);
         expect(none.errors).toEndWith(
-          `No files: none is given, and of those that are known of "partly" none is here\n`,
+          `No files: no FILES are given, and none of the known files of "partly" exists here\n`,
         );
       }
     });
@@ -294,18 +294,18 @@ describe("assay split", () => {
     await upload("others", { "spec/other.rb": 1 });
     const say = async (task: string) =>
       (await split(["--shard", "1/1", "--execution-key", "7", "--task", task, "src/a.test.ts"])).errors;
-    expect(await say("never")).toBe(`Shard 1/1 of "never": 1 of 1 files, by hash: no run of this task is known yet\n`);
+    expect(await say("never")).toBe(`Shard 1/1 of "never": 1 of 1 files, by hash: this task has no runs yet\n`);
     expect(await say("classes")).toBe(
       `Shard 1/1 of "classes": 1 of 1 files, by hash: the reports of this task name no files\n`,
     );
     expect(await say("others")).toBe(
-      `Shard 1/1 of "others": 1 of 1 files, by hash: none of them is in the reports of this task, which name "spec/other.rb"\n`,
+      `Shard 1/1 of "others": 1 of 1 files, by hash: the reports of this task contain none of them, for example they name "spec/other.rb"\n`,
     );
     const none = await split(["--shard", "1/1", "--execution-key", "7", "--task", "never"]);
     expect([none.code, none.output, none.errors]).toEqual([
       1,
       "",
-      `No files: none is given, and of "never" none is known\n`,
+      `No files: no FILES are given, and the server knows no files of "never"\n`,
     ]);
   });
 
@@ -319,14 +319,14 @@ describe("assay split", () => {
       split(["--shard", "2/2", "--fallback", ...args], { environment: { ASSAY_URL: url } }),
     ]);
     expect([failed!.code, failed!.output]).toEqual([1, ""]);
-    expect(failed!.errors).toMatch(/^Cannot reach http:\/\/127\.0\.0\.1:1: .+; --fallback splits by hash\n$/);
+    expect(failed!.errors).toMatch(/^Cannot reach http:\/\/127\.0\.0\.1:1: .+; use --fallback to split by hash\n$/);
     for (const [index, { code, lines, errors }] of shards.entries()) {
       expect([code, lines.length > 0, lines.every((file) => hashShard(file, 2) === index + 1)]).toEqual([
         0,
         true,
         true,
       ]);
-      expect(errors).toContain("the files are split by hash");
+      expect(errors).toContain("files are split by hash");
     }
     expect(shards.flatMap(({ lines }) => lines)).toHaveLength(8);
     expect(shards[1]!.errors).toStartWith("Set ASSAY_PROJECT, ASSAY_KEY: ");
@@ -379,7 +379,7 @@ describe("assay split", () => {
     const wrong = await split(["--shard", "2/2", "src/a.test.ts"], { environment });
     expect([wrong.code, wrong.errors]).toEqual([
       2,
-      expect.stringContaining(`the plan in ASSAY_PLAN is that of shard "1/2"`),
+      expect.stringContaining(`the plan in ASSAY_PLAN is for shard "1/2"`),
     ]);
   });
 
@@ -393,9 +393,12 @@ describe("assay split", () => {
       ["--shard", "1/2", "--execution-id", "x", "--execution-key", "y"],
       "split takes either --execution-id or --execution-key",
     ],
-    [["--shard", "1/2", "src/a.test.ts"], "Cannot tell the execution: give --execution-key, the same to all shards"],
+    [
+      ["--shard", "1/2", "src/a.test.ts"],
+      "Cannot identify the execution: pass --execution-key, with the same value for all shards",
+    ],
     [["--shard", "1/2", "src"], `"src" is a directory`],
-    [["--shard", "1/2", "--format", "playwright"], "--format playwright splits what"],
+    [["--shard", "1/2", "--format", "playwright"], "--format playwright: pass the output of"],
     [["--shard", "1/2", "--nope"], "Unknown option"],
   ])("%j is a wrong usage", async (args, message) => {
     const { code, output, errors } = await split(args);
@@ -408,7 +411,7 @@ describe("assay split", () => {
     expect(await split(files, { environment })).toMatchObject({
       code: 0,
       lines: files,
-      errors: `"unit" has no shards here: all 2 files\n`,
+      errors: `"unit" has no shards: all 2 files\n`,
     });
     const json = await split(["--json", ...files], { environment });
     expect(JSON.parse(json.output)).toEqual({ shard: "1/1", task: "unit", files });
@@ -506,8 +509,10 @@ describe("assay split --format playwright", () => {
   test("does not go on with a list that it cannot read whole", async () => {
     const broken = await split(args("1/2"), { stdin: list.toSpliced(3, 1).join("\n") });
     expect([broken.code, broken.output]).toEqual([1, ""]);
-    expect(broken.errors).toBe(`Cannot read the output of "playwright test --list": it has 5 tests, and says 6\n`);
-    expect((await split(args("1/2"), { stdin: "src/a.spec.ts\n" })).errors).toContain("it has 0 tests");
+    expect(broken.errors).toBe(
+      `Cannot read the output of "playwright test --list": it lists 5 tests, but its total is 6\n`,
+    );
+    expect((await split(args("1/2"), { stdin: "src/a.spec.ts\n" })).errors).toContain("it lists 0 tests");
   });
 });
 
@@ -549,7 +554,7 @@ describe("assay split --next", () => {
       const files = JSON.parse(lines[0]!).files;
       taken.push(...files);
       if (files.length > 0) continue;
-      expect(errors).toContain('Shard 1/2 of "unit": all files are taken');
+      expect(errors).toContain('Shard 1/2 of "unit": no files are left');
       break;
     }
     expect(taken.sort()).toEqual([...all, "src/[id].test.ts"].sort());

@@ -280,17 +280,13 @@ describe("an upload that fails breaks no build, unless it is to", () => {
     expect(await both(["no.xml", "no/*.xml"])).toEqual({
       codes: [0, 1],
       errors:
-        `assay: There is no file "no.xml"\nassay: No file matches "no/*.xml"\n` +
+        `assay: File not found: "no.xml"\nassay: No file matches "no/*.xml"\n` +
         `assay: Results were not uploaded: No report found\n`,
     });
     // What is there is sent all the same.
     const project = await addProject(acme);
     const { code, output, errors } = await upload(project, ["r.xml", "no.xml", "--strict"], { folder });
-    expect([code, output, errors]).toEqual([
-      1,
-      expect.stringMatching(/^PASSED /),
-      `assay: There is no file "no.xml"\n`,
-    ]);
+    expect([code, output, errors]).toEqual([1, expect.stringMatching(/^PASSED /), `assay: File not found: "no.xml"\n`]);
   });
 
   test("a key that is no longer valid, and a project that is not there", async () => {
@@ -349,14 +345,16 @@ describe("an upload that fails breaks no build, unless it is to", () => {
     expect([codes, errors]).toEqual([[0, 1], expect.stringContaining("check ASSAY_URL")]);
     const target = createReceiver();
     const moved = createReceiver({ status: 301, headers: { Location: target.url } });
-    expect((await both(["r.xml"], { variables: { ASSAY_URL: moved.url } })).errors).toContain(`leads to ${target.url}`);
+    expect((await both(["r.xml"], { variables: { ASSAY_URL: moved.url } })).errors).toContain(
+      `a redirect to ${target.url}`,
+    );
     expect(target.requests).toEqual([]);
   });
 
   test("a fork's build has no key", async () => {
     const variables = { ASSAY_KEY: "", GITHUB_ACTIONS: "true" };
     const { codes, errors } = await both(["r.xml"], { variables });
-    expect([codes, errors]).toEqual([[0, 3], expect.stringContaining("Set ASSAY_KEY (a fork's pull request")]);
+    expect([codes, errors]).toEqual([[0, 3], expect.stringContaining("Set ASSAY_KEY (the pull request of a fork")]);
   });
 
   test("no password of an address is told", async () => {

@@ -154,7 +154,7 @@ describe("the key", () => {
     for (const status of [301, 302, 303, 307, 308]) {
       const moved = createReceiver({ status, headers: { Location: `${target.url}/x?##vso[a]` } });
       const { code, errors } = await upload(project, ["r.xml", "--strict"], { variables: { ASSAY_URL: moved.url } });
-      expect([code, errors]).toEqual([1, expect.stringContaining(`leads to ${target.url}/x?# #vso[a]`)]);
+      expect([code, errors]).toEqual([1, expect.stringContaining(`a redirect to ${target.url}/x?# #vso[a]`)]);
     }
     const redirected = { status: 302, headers: { Location: target.url } };
     const later = createReceiver({ status: 201, body: { ...SAMPLE, failed: 1 } }, redirected);
@@ -198,7 +198,7 @@ describe("an answer", () => {
     expect(sent).toBeLessThan(64);
     const bomb = Bun.gzipSync(new Uint8Array(64 * 2 ** 20).fill(32));
     const packed = () => new Response(bomb, { status: 201, headers: { "Content-Encoding": "gzip" } });
-    expect((await refuses(packed)).errors).toContain("is no Assay server");
+    expect((await refuses(packed)).errors).toContain("is not an Assay server");
   });
 
   test("that is nested deeply, or of other shapes, is no success and no crash", async () => {
@@ -212,7 +212,10 @@ describe("an answer", () => {
       "",
     ]) {
       const { code, errors } = await refuses(body);
-      expect([code, errors]).toEqual([1, expect.stringMatching(/^assay: Results were not uploaded: .*is no Assay/)]);
+      expect([code, errors]).toEqual([
+        1,
+        expect.stringMatching(/^assay: Results were not uploaded: .*is not an Assay/),
+      ]);
     }
   });
 
@@ -273,7 +276,7 @@ describe("the address of the run", () => {
   test("may be at ASSAY_PUBLIC_URL, which a note asks for where people reach the server elsewhere", async () => {
     const outside = `https://assay.example.com${page}`;
     expect((await told(outside)).errors).toContain(
-      `The server says that people reach it at "https://assay.example.com", which is not ASSAY_URL`,
+      `The public address of the server is "https://assay.example.com", not ASSAY_URL`,
     );
     const named = await told(outside, "", { ASSAY_PUBLIC_URL: "https://assay.example.com/" });
     expect(named).toEqual({ shown: outside, errors: "" });

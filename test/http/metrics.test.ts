@@ -46,7 +46,7 @@ test("counters, gauges and histograms are written as Prometheus reads them", () 
       "",
     ].join("\n"),
   );
-  expect(() => createCounter({ name: "1a", help: "" })).toThrow("no name");
+  expect(() => createCounter({ name: "1a", help: "" })).toThrow("not a valid name");
 });
 
 test("requests are counted by route, method and status, and methods that clients make up are one", () => {

@@ -3,13 +3,15 @@
 import { toAnnotations } from "../../src/cli/annotations.ts";
 import { detectBuild } from "../../src/cli/ci.ts";
 import { detectMachine } from "../../src/cli/machine.ts";
-import { messageOf, readServerAddress } from "../../src/cli/client.ts";
+import { readAddressSource } from "../../src/cli/ci_key.ts";
+import { messageOf, readServerAddress, shown } from "../../src/cli/client.ts";
 import { toSummary } from "../../src/cli/job_summary.ts";
 import { cleanTexts, createOutputMask, secretsOf, toJsonLine } from "../../src/cli/output.ts";
 import { toPlainLine, toPlainLines, withoutWorkflowCommands } from "../../src/cli/output.ts";
 import { filesOfPlan, parsePlaywrightList } from "../../src/cli/split_files.ts";
 import { readArguments } from "../../src/cli/upload_options.ts";
 import { parseOptions, readSeconds, require as requireOption } from "../../src/cli/usage.ts";
+import { whyLines } from "../../src/cli/why_lines.ts";
 import { FEW_TEXTS, testLinearity } from "./growth.ts";
 
 const failureOf = (text: string) => ({ suite: text, name: text, file: text, line: 1, message: text, blame: "new" });
@@ -47,6 +49,7 @@ testLinearity(
   "cli",
   {
     "admin.ts": { admin: null },
+    "admin_options.ts": { id: null, missing: null, option: null, orMissing: null, readName: null },
     "annotations.ts": {
       toAnnotations: (text) =>
         (["github", "azure", "teamcity"] as const).map((system) =>
@@ -63,8 +66,17 @@ testLinearity(
           ),
         ),
     },
+    "ci_key.ts": {
+      readAddressSource: (text) =>
+        [{ ASSAY_URL: "http://a", ASSAY_PUBLIC_URL: text }, { ASSAY_URL: `http://a${text}` }].map((variables) =>
+          attempt(() => readAddressSource({ ASSAY_PROJECT: text, ASSAY_ID_TOKEN: `a${text}`, ...variables })),
+        ),
+      toServerAddress: null,
+    },
     "client.ts": {
-      ...{ ask: null, askPatiently: null, askSocket: null },
+      ...{ ask: null, askPatiently: null, askSocket: null, askUrl: null, readKeylessAddress: null },
+      ...{ tryPatiently: null, withoutEndSlashes: null },
+      shown: (text) => shown({ url: `http://${text}`, project: text }),
       messageOf: (text) =>
         [text, JSON.stringify({ error: { message: text } })].map((body) =>
           messageOf({ status: 400, text: body, headers: new Headers() }),
@@ -80,7 +92,7 @@ testLinearity(
     "output.ts": {
       cleanTexts: (text) => cleanTexts({ a: text }, mask),
       createOutputMask: (text) => mask(text),
-      createSay: null,
+      ...{ createSay: null, hideSecret: null },
       secretsOf: (text) => secretsOf({ ASSAY_KEY: text, ASSAY_URL: `http://a:${text}@b` }),
       ...{ toJsonLine, toPlainLine, toPlainLines, withoutWorkflowCommands },
     },
@@ -104,15 +116,26 @@ testLinearity(
     },
     "terminal.ts": { askPassword: null },
     "upload.ts": { upload: null },
+    "upload_address.ts": { findAddress: null, openAddress: null },
     "upload_options.ts": {
       readArguments: (text) => attempt(() => readArguments([text, "--task", text, `--${text}`])),
       toParameters: null,
     },
-    "upload_request.ts": { sendReports: null },
+    "upload_request.ts": { sendReports: null, toPatience: null },
     "usage.ts": {
       parseOptions: (text) => attempt(() => parseOptions([text, `--${text}`], ["task"])),
       readSeconds: (text) => attempt(() => readSeconds("a", text)),
       require: (text) => requireOption({ a: text }, "a"),
+    },
+    "why.ts": { why: null },
+    "why_lines.ts": {
+      whyLines: (text) => {
+        const failure = { taskSlug: text, suite: text, name: text, file: text, owner: text, reason: text };
+        const cause = { message: text, stack: text, bugReport: null, failed: 2, failures: [failure, failure] };
+        const execution = { key: text, branch: text, commit: text, pullRequest: text, url: text };
+        const failures = { headline: text, causes: [cause], causeCount: 2 };
+        whyLines({ state: null, execution, failures, running: null } as never, { hasColours: true, columns: 80 });
+      },
     },
     "wrapped_command.ts": { listenForStop: null, runCommand: null },
   },

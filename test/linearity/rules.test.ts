@@ -30,7 +30,7 @@ import {
   splitFiles,
   toFileName,
 } from "../../src/rules/plan.ts";
-import { readPosition } from "../../src/rules/position.ts";
+import { readPosition } from "../../src/rules/stream_position.ts";
 import { plainWord } from "../../src/rules/randomness.ts";
 import { emptyReport, erroredCase } from "../../src/reports/report.ts";
 import { repeatOnly } from "../../src/rules/repeat.ts";
@@ -42,8 +42,14 @@ import { isTestFrame, ownFrames, readStack } from "../../src/rules/stack.ts";
 import { adviceFor } from "../../src/rules/upload_advice.ts";
 import { progressOf } from "../../src/rules/execution.ts";
 import { sourceLinks } from "../../src/rules/source_links.ts";
+import { describeClaims, explainRefusal, isOfRepository, matchesPattern } from "../../src/rules/trust_rule.ts";
+import type { TrustRule } from "../../src/schema/trust_rules.ts";
 import { testLinearity, withFewTexts } from "./growth.ts";
 
+const TRUST_RULE: TrustRule = {
+  ...{ id: "", kind: "github", issuer: "", repositoryId: "1", ownerId: "2", repository: null },
+  ...{ events: [], refs: [], keys: null },
+};
 const failureOf = (text: string) => ({
   kind: null,
   message: text,
@@ -102,6 +108,7 @@ testLinearity("rules", {
   },
   "drawn_name.ts": { isPlainName, plainName },
   "duration.ts": { startOf: null, timesOf: null },
+  "explained_execution.ts": { explainedExecution: null },
   "fingerprint.ts": {
     caseFingerprint: (text) => caseFingerprint({ ...failureOf(text), testCase: 1 }),
     executionOutageFingerprint: null,
@@ -139,10 +146,10 @@ testLinearity("rules", {
     ...{ blockOf: null, changesOf: null, countStatuses: null, mergeBlock: null, packResults: null },
     ...{ removeFromBlock: null, toLetter: null, toStatus: null },
   },
-  "news.ts": { isNews: null },
+  "recency.ts": { isRecent: null },
   "outside.ts": { isFromOutside: (text) => isFromOutside(failureOf(text)) },
   "palette.ts": { nearestColour: null, rgbOf: null },
-  "pace.ts": { nextSeconds: null },
+  "poll_interval.ts": { pollIntervalSeconds: null },
   "plan.ts": {
     batchesPath: (text) => batchesPath("e", text),
     createFileMatch: (text) => createFileMatch([text, `a/${text}`])(text),
@@ -163,7 +170,7 @@ testLinearity("rules", {
       toFileName(text, text);
     },
   },
-  "position.ts": { atEvent: null, atLog: null, before: null, compare: null, readPosition, writePosition: null },
+  "stream_position.ts": { atEvent: null, atLog: null, before: null, compare: null, readPosition, writePosition: null },
   "randomness.ts": { plainWord },
   "rename.ts": {
     findRenamed: (text) => {
@@ -218,5 +225,15 @@ testLinearity("rules", {
   },
   "cross_branch_flakes.ts": { findCrossBranchFlakes: null },
   "test_case_id.ts": { numberOfTestCase: null, toTestCaseId: null },
+  "trust_rule.ts": {
+    describeClaims: (text) => describeClaims({ repository_id: text, ref: text }),
+    explainRefusal: (text) =>
+      explainRefusal(
+        { ...TRUST_RULE, events: ["push"], refs: ["refs/*a*b*c"] },
+        { event_name: "push", ref: `refs/${text}` },
+      ),
+    isOfRepository: (text) => isOfRepository(TRUST_RULE, { repository_id: "1", repository_owner_id: text }),
+    matchesPattern: (text) => matchesPattern("refs/*a*ab*c", `refs/${text}`),
+  },
   "upload_advice.ts": { adviceFor: (text) => adviceFor({ outcome: "refused", statusCode: 400, text }) },
 });

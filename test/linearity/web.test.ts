@@ -4,22 +4,22 @@ import { raw, render } from "../../src/http/html.ts";
 import { Bars } from "../../src/web/components/bars.tsx";
 import { Legend } from "../../src/web/components/legend.tsx";
 import { OutcomeDays } from "../../src/web/components/outcome_days.tsx";
-import { executionName, executionNumber } from "../../src/web/components/execution_table.tsx";
-import { Evidence, firstPlainLine, FULL, History } from "../../src/web/components/failure.tsx";
+import { Evidence, FULL, History } from "../../src/web/components/failure.tsx";
 import { FilterBar, FilterName, FilterSelect, FilterText } from "../../src/web/components/filters.tsx";
 import {
   ActionForm,
   Checkbox,
   Csrf,
   Danger,
-  Done,
   Field,
   FormError,
   Hidden,
   Options,
   Select,
 } from "../../src/web/components/form.tsx";
+import { countedLoss, DangerZone, DeletionForm } from "../../src/web/components/deletion.tsx";
 import { LogLines, LogText, readLogLines } from "../../src/web/components/log.tsx";
+import { Notice, noticeParameter } from "../../src/web/components/notice.tsx";
 import { Pager } from "../../src/web/components/pager.tsx";
 import { Mark, Tag, wordOf } from "../../src/web/components/status.tsx";
 import { Strip } from "../../src/web/components/strip.tsx";
@@ -28,7 +28,6 @@ import { Breakable, Commit, External } from "../../src/web/components/text.tsx";
 import { toAutomation } from "../../src/web/pages/automations/fields.tsx";
 import { sentenceOf } from "../../src/web/pages/automations/sentence.ts";
 import { readCauseCursor } from "../../src/web/components/causes.ts";
-import { shortNameOf } from "../../src/web/pages/executions/meta.tsx";
 import { toConfig } from "../../src/web/pages/integrations/fields.tsx";
 import { browserOf } from "../../src/web/components/people.ts";
 import { toCurl, variableOf } from "../../src/web/pages/docs/reference.ts";
@@ -41,7 +40,6 @@ import { bugPath, executionPath, taskPath, testPath, toAddress, toQuery } from "
 import { FEW_TEXTS, testCalls, testLinearity } from "./growth.ts";
 
 const WHOLE = { isWhole: true, message: 1e6, stackLines: 200, diffLines: 200, output: 1e6 };
-const createdAt = "2026-01-31T00:00:00.000Z";
 
 // Most of them only put texts into markup, which http.test.ts looks at with all texts.
 testLinearity(
@@ -55,20 +53,25 @@ testLinearity(
     },
     "causes.ts": { readCauseCursor: (text) => readCauseCursor(`1.${text}.${text}`), writeCauseCursor: null },
     "day_bars.tsx": { DayBars: null },
+    "deletion.tsx": {
+      countedLoss: (text) => countedLoss(2, text),
+      DangerZone: (text) => DangerZone({ what: "team", path: `/${text}` }),
+      DeletionForm: (text) => {
+        const shown = { name: text, losses: [text], consequence: text, csrf: text, problem: text, given: text };
+        return DeletionForm({ what: "team", action: `/${text}`, cancel: `/${text}`, ...shown });
+      },
+    },
     "execution_table.tsx": {
-      executionName: (text) => executionName({ key: text, number: 1, branch: text }),
-      executionNumber: (text) => executionNumber({ key: text, number: 1 }),
       ...{ ExecutionTable: null, outcomeText: null },
     },
     "failure.tsx": {
       Evidence: (text) => {
         for (const measure of [FULL, WHOLE]) {
-          Evidence({ said: { message: text, stack: text, output: text }, measure, title: "" });
+          Evidence({ failure: { message: text, stack: text, output: text }, measure, title: "" });
           const stack = `Error: a\n${text}\n    at a (${text})`;
-          Evidence({ said: { message: `a\n${text}`, stack, output: text }, measure, title: "" });
+          Evidence({ failure: { message: `a\n${text}`, stack, output: text }, measure, title: "" });
         }
       },
-      firstPlainLine,
       History: (text) => History({ letters: text.slice(0, 100) }),
     },
     "filters.tsx": {
@@ -82,7 +85,6 @@ testLinearity(
       Checkbox: (text) => Checkbox({ label: text, name: text, checked: true, value: text }),
       Csrf: (text) => Csrf({ token: text }),
       Danger: (text) => Danger({ action: `/${text}`, csrf: text, label: text, loss: text }),
-      Done: (text) => Done({ children: text }),
       Field: (text) => Field({ label: text, name: text, value: text, hint: text, type: "area", placeholder: text }),
       FormError: (text) => FormError({ message: text }),
       Hidden: (text) => Hidden({ name: "a", value: text }),
@@ -96,6 +98,10 @@ testLinearity(
       readLogLines: (text) =>
         render(LogLines({ lines: readLogLines(text, 1, text.slice(0, Math.min(200, text.length / 2))), name: text })),
     },
+    "notice.tsx": {
+      Notice: (text) => Notice({ notices: { [text]: text }, name: text }),
+      noticeParameter: (text) => noticeParameter({ [text]: text }),
+    },
     "outcome_days.tsx": {
       OutcomeDays: (text) =>
         OutcomeDays({ title: text, days: [{ day: "2026-01-31", executions: 2, passed: 1, href: `/${text}` }] }),
@@ -108,7 +114,7 @@ testLinearity(
     "status.tsx": {
       Mark: (text) => Mark({ status: text }),
       Tag: (text) => Tag({ children: text, kind: text }),
-      ...{ standingOf: null, wordOf },
+      ...{ testStatusOf: null, wordOf, worstFirst: null },
     },
     "strip.tsx": {
       Strip: (text) => Strip({ items: [{ status: text, href: `/${text}`, label: text }], label: text }),
@@ -121,7 +127,7 @@ testLinearity(
       Breakable: (text) => render(Breakable({ text })),
       Commit: (text) => Commit({ hash: text }),
       External: (text) => External({ href: `https://${text}`, of: Breakable({ text }) }),
-      ...{ Ago: null, toDay: null, toExact: null, toPercent: null, toSpan: null },
+      ...{ Ago: null, toExact: null, toPercent: null, toSpan: null },
     },
     "trends.tsx": { BranchTrends: null },
   },
@@ -200,9 +206,7 @@ testCalls(
           schedule: text,
         }),
     },
-    "pages/executions.tsx": {
-      shortNameOf: (text) => shortNameOf({ key: text, createdAt, commit: text } as never),
-    },
+    "pages/executions.tsx": {},
     "pages/integration_fields.tsx": {
       toConfig: (text) =>
         (["webhook", "slack", "github", "jira"] as const).map((kind) =>

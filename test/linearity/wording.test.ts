@@ -4,11 +4,13 @@ import type { TaskEnd } from "../../src/rules/red_reason.ts";
 import { drawBadge, widthOf } from "../../src/wording/badge.ts";
 import { caseTitle, shownCaseTitle } from "../../src/wording/case_title.ts";
 import { executionLine } from "../../src/wording/execution.ts";
-import { firstLineOf } from "../../src/wording/first_line.ts";
+import { executionName, executionNumber, shortExecutionName } from "../../src/wording/execution_name.ts";
+import { firstLineOf, firstPlainLine } from "../../src/wording/first_line.ts";
 import { toNotice } from "../../src/wording/notification.ts";
 import { executionReason, taskLine, taskReason } from "../../src/wording/reasons.ts";
 import { toRunLine } from "../../src/wording/run_line.ts";
 import { singleLine } from "../../src/wording/single_line.ts";
+import { blamePhrase, causeTitle, ownerWords } from "../../src/wording/why.ts";
 import { testLinearity } from "./growth.ts";
 
 const caseOf = (text: string) => ({ suite: text, name: text, file: text });
@@ -50,13 +52,20 @@ testLinearity("wording", {
     caseTitle: (text) => caseTitle(caseOf(text)),
     shownCaseTitle: (text) => shownCaseTitle(caseOf(text)),
   },
-  "first_line.ts": { firstLineOf: (text) => firstLineOf(text, 100) },
+  "first_line.ts": { firstLineOf: (text) => firstLineOf(text, 100), firstPlainLine },
   "execution.ts": {
     executionHeadline: null,
     executionLine: (text) =>
       executionLine({ status: "failed", key: text, branch: text, tasks: [], url: text, reason: text } as never),
     executionOutcome: null,
+    flakyWords: null,
+    headlineText: null,
     sumOf: null,
+  },
+  "execution_name.ts": {
+    executionName: (text) => executionName({ key: text, number: 1, branch: text }),
+    executionNumber: (text) => executionNumber({ key: text, number: 1 }),
+    shortExecutionName: (text) => shortExecutionName({ key: text, number: 1, branch: text, commit: text }),
   },
   "failure_reason.ts": { failureReason: null },
   "notification.ts": {
@@ -65,7 +74,7 @@ testLinearity("wording", {
     toSummaryNotice: null,
     toTestNotice: null,
   },
-  "numbers.ts": { toCount: null, counted: null, toDuration: null },
+  "numbers.ts": { toCount: null, counted: null, toDay: null, toDuration: null },
   "reasons.ts": {
     executionReason: (text) => executionReason("failed", [{ ...LOST_TASK, slug: text, reason: text }]),
     exitMessage: null,
@@ -93,4 +102,15 @@ testLinearity("wording", {
   },
   "single_line.ts": { singleLine },
   "task.ts": { redTaskWords: null, taskHeadline: null },
+  "why.ts": {
+    blamePhrase,
+    branchSentence: null,
+    bugWords: null,
+    causeFacts: null,
+    causeTitle: (text) =>
+      causeTitle({ message: text, stack: text, failed: 1, failures: [{ suite: text, name: text }] } as never),
+    noExecution: null,
+    ownerWords: (text) => ownerWords([text, text]),
+    sinceWords: null,
+  },
 });

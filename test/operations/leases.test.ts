@@ -53,7 +53,7 @@ test("a task whose variables were changed in the database ends and says why, and
     expect([execution.status, task.status, task.reason]).toEqual(["failed", "cancelled", reason]);
   }
   expect((await sync(place, { free: 5 })).body.leases).toEqual([]);
-  const told = lines.filter((line) => line.includes("Cannot hand out a task: it was ended"));
+  const told = lines.filter((line) => line.includes("Cannot hand out a task: the task was ended"));
   expect(told).toHaveLength(3);
   expect(lines.join()).not.toContain("hunter2");
   // Once the variable is set anew the task is run by asking for it again.

@@ -49,7 +49,7 @@ async function createPlaces(...names: string[]) {
 }
 
 test("a subject that cannot be stored is refused, and NUL elsewhere opens nothing", async () => {
-  const words = "The identity provider sends a name with characters that cannot be stored";
+  const words = "The identity provider sent a name with unsupported characters";
   for (const subject of ["ada\0", "\ud800"]) {
     const person = somebody(subject, { email: "nul@acme.example" });
     expect(await refusal(come(person, open))).toBe(words);

@@ -140,7 +140,7 @@ describe("the native JSON body", () => {
     [`{"passed":1,"failed":0,"skipped":0,"taskSlug":"\\ud800"}`, `"taskSlug": ${TEXT}, got "\ufffd"`],
     [
       `{"passed":1,"failed":0,"skipped":0,"cases":[{"name":"","status":"passed"}]}`,
-      `"cases.0.name": expected a text that is not empty, got ""`,
+      `"cases.0.name": expected a non-empty text, got ""`,
     ],
     [
       "[]",

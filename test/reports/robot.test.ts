@@ -154,7 +154,7 @@ test("robots of another kind have the same root", () => {
   );
   const files = [{ name: "a", bytes: new TextEncoder().encode(`<robot name="arm"><link name="base"/></robot>`) }];
   expect(() => readReport(files, { maxInflatedBytes: 2 ** 20, format: "robot" })).toThrow(
-    "its root element <robot> holds no suite",
+    "its root element <robot> contains no suite",
   );
 });
 

@@ -13,7 +13,7 @@ const ctrf = (extra: string) =>
 test("JSON of so many values that they would take gigabytes is refused before they do", () => {
   for (const value of ["{},", "[],", "[[[]]],"]) {
     const text = ctrf(`${value.repeat(36_000_000 / value.length)}0`);
-    expect(() => read(text)).toThrow("it holds too many values: read, they would take more than 512 MiB");
+    expect(() => read(text)).toThrow("it holds too many values: reading them would take more than 512 MiB");
   }
 });
 

@@ -222,19 +222,23 @@ describe("what cannot be checked out", () => {
     const { take, trees } = open(path);
     const none = "0".repeat(39) + "1";
     const cases: [string | null, string | null, string][] = [
-      [none, null, `The repository has no commit "${none}", or several that begin so`],
-      ["1234567", "main", 'The repository has no commit "1234567", or several that begin so'],
+      [none, null, `The repository has no commit "${none}", or several with this prefix`],
+      ["1234567", "main", 'The repository has no commit "1234567", or several with this prefix'],
       [null, "gone", 'The repository has no branch "gone"'],
-      ["v1.2", null, 'The execution asks for the commit "v1.2", which is no hash'],
+      ["v1.2", null, 'The execution names the commit "v1.2", which is not a commit hash'],
       [
         "--upload-pack=touch pwned",
         null,
-        'The execution asks for the commit "--upload-pack=touch pwned", which is no hash',
+        'The execution names the commit "--upload-pack=touch pwned", which is not a commit hash',
       ],
-      [null, "a..b", 'The execution names the branch "a..b", which no branch can be called'],
-      [null, "x:refs/heads/main", 'The execution names the branch "x:refs/heads/main", which no branch can be called'],
+      [null, "a..b", 'The execution names the branch "a..b", which is not a valid branch name'],
+      [
+        null,
+        "x:refs/heads/main",
+        'The execution names the branch "x:refs/heads/main", which is not a valid branch name',
+      ],
       [null, "--upload-pack=x", 'The repository has no branch "--upload-pack=x"'],
-      [null, "../../x", 'The execution names the branch "../../x", which no branch can be called'],
+      [null, "../../x", 'The execution names the branch "../../x", which is not a valid branch name'],
     ];
     for (const [commit, branch, message] of cases) expect(await why(take(commit, branch))).toEqual([true, message]);
     expect(trees()).toBe(0);

@@ -113,11 +113,11 @@ tasks:
       ["git", '"tasks.a.checkout": expected "own", "none", or an object with "git", got "git"'],
       [
         "{ git: --upload-pack=x }",
-        '"tasks.a.checkout.git": expected the address or the path of a repository, got "--upload-pack=x"',
+        '"tasks.a.checkout.git": expected the address or path of a repository, got "--upload-pack=x"',
       ],
       [
         '{ git: "ext::sh -c x" }',
-        '"tasks.a.checkout.git": expected the address or the path of a repository, got "ext::sh -c x"',
+        '"tasks.a.checkout.git": expected the address or path of a repository, got "ext::sh -c x"',
       ],
     ])
       expect(mistakesIn(`tasks: { a: { command: x, report: r.xml, checkout: ${checkout} } }`)[0]).toContain(mistake!);
@@ -161,33 +161,33 @@ tasks:
       'missing field "tasks.unit.report"',
       '"tasks.unit.timeoutSeconds": expected an integer from 1 to 604800, got "60"',
       '"tasks.unit.before.1": expected a text of 1 to 32768 characters, got ""',
-      '"tasks.unit.after": expected a text of 1 to 32768 characters, or a list of 1 to 100 of them, got an object',
+      '"tasks.unit.after": expected a text of 1 to 32768 characters, or a list of 1 to 100 such texts, got an object',
       expect.stringMatching(/^"tasks.unit.rerun": expected one of jest, vitest, .*, or a command .*, got "jset"$/),
       '"tasks.unit.pass.0": expected a name of letters, digits and _, at most 128, not beginning with a digit, got "1A"',
-      '"tasks.unit.pass.1": expected a name without ASSAY_, which the runner keeps to itself, got "ASSAY_KEY"',
-      '"tasks.unit.accept.0": expected a name without ASSAY_, which the runner keeps to itself, got "ASSAY_COMMIT"',
+      '"tasks.unit.pass.1": expected a name that does not begin with ASSAY_, which is reserved for the runner, got "ASSAY_KEY"',
+      '"tasks.unit.accept.0": expected a name that does not begin with ASSAY_, which is reserved for the runner, got "ASSAY_COMMIT"',
       '"tasks.": expected a text of 1 to 200 characters as the name of a task',
       '"tasks.api": expected an object with "command" and "report", got "bun test"',
-      '"tasks.web.report": expected a text of 1 to 1000 characters, or a list of 1 to 100 of them, got a list of 0',
+      '"tasks.web.report": expected a text of 1 to 1000 characters, or a list of 1 to 100 such texts, got a list of 0',
       expect.stringMatching(
         /^"tasks.web.rerun": expected \{files\}, .* as placeholders and not \{file\}, got "npx jest/,
       ),
       '"tasks.go.command": expected a text of 1 to 32768 characters, got ""',
-      '"tasks.go.workingDirectory": expected a text without NUL and broken characters, got "a\\u0000b"',
+      '"tasks.go.workingDirectory": expected a text without NUL and invalid characters, got "a\\u0000b"',
     ]);
   });
 
   test("refuses artifacts, which nothing keeps yet", () => {
     expect(mistakesIn("tasks: { unit: { command: a, report: b, artifacts: [c] } }")).toEqual([
-      '"tasks.unit.artifacts": artifacts are not available yet, leave it out',
+      '"tasks.unit.artifacts": artifacts are not supported yet, remove the field',
     ]);
   });
 
   test.each([
     ["", "it is empty"],
     ["# nothing", "it is empty"],
-    ["tasks: [", "it is not YAML: Unexpected token"],
-    ["tasks:\n\tunit: 1", "it is not YAML: Tab characters cannot be used as indentation"],
+    ["tasks: [", "it is not valid YAML: Unexpected token"],
+    ["tasks:\n\tunit: 1", "it is not valid YAML: Tab characters cannot be used as indentation"],
     ["- tasks", 'expected an object with the field "tasks", got a list of 1'],
     ["tasks: {}\n---\ntasks: {}", 'expected an object with the field "tasks", got a list of 2'],
     ["unit", 'expected an object with the field "tasks", got "unit"'],
@@ -215,12 +215,12 @@ tasks:
       const inside = at === 0 ? "x" : `*${names[at - 1]}`;
       return `  ${name}: &${name} { ${[..."0123456789"].map((key) => `k${key}: ${inside}`).join(", ")} }`;
     });
-    expect(mistakesIn(`tasks:\n${bomb.join("\n")}`)).toEqual(["it is not YAML: Excessive aliasing"]);
+    expect(mistakesIn(`tasks:\n${bomb.join("\n")}`)).toEqual(["it is not valid YAML: Excessive aliasing"]);
     const empty = Array.from({ length: 40 }, (_, index) => `  t${index}: {}`);
     const mistakes = mistakesIn(`tasks:\n${empty.join("\n")}`);
     expect(mistakes).toHaveLength(51);
-    expect(mistakes.at(-1)).toBe("There are more");
-    expect(mistakesIn(`tasks: ${"[".repeat(200_000)}`)).toEqual([expect.stringContaining("it is not YAML: ")]);
+    expect(mistakes.at(-1)).toBe("There are more mistakes");
+    expect(mistakesIn(`tasks: ${"[".repeat(200_000)}`)).toEqual([expect.stringContaining("it is not valid YAML: ")]);
     expect(mistakesIn(`tasks: ${" ".repeat(1_100_000)}`)).toEqual(["it is larger than 1 MiB"]);
   });
 });
@@ -228,7 +228,7 @@ tasks:
 test("a file that is missing is named, and where it was looked for", async () => {
   const place = createPlace("config");
   await expect(openRunnerConfig(join(place, "assay.yaml"))).rejects.toThrow(
-    `Cannot read "${place}/assay.yaml": there is no such file in "${process.cwd()}"; it says what the tasks' commands are`,
+    `Cannot read "${place}/assay.yaml": the file does not exist in "${process.cwd()}"; it defines the commands of the tasks`,
   );
   await expect(openRunnerConfig(place)).rejects.toThrow(`Cannot read "${place}": `);
   await Bun.write(join(place, "assay.yaml"), "tasks: { unit: { command: a, report: b } }");

@@ -62,7 +62,7 @@ test("a task whose secrets are too large to be hidden is refused", () => {
   expect(held.add(leaseOf("a", { TOKEN: "secret".repeat(2) }), taskOf("r.xml")).refusal).toBeUndefined();
   const large = Buffer.alloc(9_000_000, "0123456789abcdef").toString();
   expect(held.add(leaseOf("b", { TOKEN: large }), taskOf("r.xml")).refusal).toBe(
-    "The secret variables are too large to be hidden",
+    "The secret variables are too large to be masked",
   );
 });
 

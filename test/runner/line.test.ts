@@ -85,10 +85,10 @@ test("an outage is told when it begins and when it ends, however long it is", as
   expect(statuses).toEqual([undefined, undefined, undefined, 200, 200, undefined, 404]);
   expect(line.lines).toEqual([
     ...[
-      "The server does not answer",
-      "The server answers again",
-      "The server does not answer",
-      "The server answers again",
+      "The server does not respond",
+      "The server responds again",
+      "The server does not respond",
+      "The server responds again",
     ],
   ]);
 });

@@ -116,7 +116,7 @@ describe("the exit code", () => {
     await Bun.write(join(place, "file"), "");
     expect(await begin("true", { config: { workingDirectory: join(place, "file") } }).ended).toEqual({
       kind: "infrastructure",
-      message: `Cannot run the task "unit": its working directory "${join(place, "file")}" is no directory`,
+      message: `Cannot run the task "unit": its working directory "${join(place, "file")}" is not a directory`,
     });
   });
 });
@@ -126,7 +126,7 @@ describe("a failure of the infrastructure", () => {
     ["kill -9 $$", 137, "SIGKILL"],
     ["kill -TERM $$", 143, "SIGTERM"],
   ])("is a command that %p has ended, unless it has left a report", async (command, exitCode, signal) => {
-    const message = `The command was ended by ${signal} from outside of the runner, without a report; SIGKILL may mean that the machine has no memory left`;
+    const message = `The command was ended by ${signal} from outside of the runner, without a report; SIGKILL may mean that the machine is out of memory`;
     expect(await begin(command).ended).toEqual({ kind: "infrastructure", message, exitCode });
     expect(await begin(`echo '<testsuite/>' > report.xml; ${command}`).ended).toMatchObject({
       kind: "report",
@@ -136,7 +136,7 @@ describe("a failure of the infrastructure", () => {
 
   test("is an exit code that assay.yaml names, with a report or without", async () => {
     const config = { retryOn: [75] };
-    const message = `The command ended with 75, which is one of the exit codes of "retryOn"`;
+    const message = `The command ended with 75, which is listed in "retryOn"`;
     for (const command of ["exit 75", "echo '<testsuite/>' > report.xml; exit 75"])
       expect(await begin(command, { config }).ended).toEqual({ kind: "infrastructure", message, exitCode: 75 });
     expect(await begin("exit 76", { config }).ended).toMatchObject({ kind: "failure", exitCode: 76 });
@@ -281,7 +281,7 @@ describe("a variable of the execution", () => {
     const config = { before: ["echo before"], after: ["echo after"], accept: ["BROWSER"] };
     const lease = { variables, executionNames: ["PATH", "NODE_OPTIONS", "BROWSER"] };
     const task = begin("echo began", { config, lease });
-    const message = `The execution sets "NODE_OPTIONS", "PATH", which the task "unit" does not take: "accept" in assay.yaml names what an execution may set`;
+    const message = `The execution sets "NODE_OPTIONS", "PATH", which the task "unit" does not accept: list the variables that an execution may set in "accept" in assay.yaml`;
     expect(await task.ended).toEqual({ kind: "failure", message });
     expect(task.output()).toBe("");
   });
@@ -471,7 +471,11 @@ describe("a time-out", () => {
   test("is also one without output, however long the task may take", async () => {
     const config = { silenceSeconds: 1 };
     const silent = begin(`echo "pid $$"; sleep 1000`, { config });
-    expect(await silent.ended).toEqual({ kind: "failure", message: "It printed nothing for 1 s", exitCode: 124 });
+    expect(await silent.ended).toEqual({
+      kind: "failure",
+      message: "The command printed nothing for 1 s",
+      exitCode: 124,
+    });
     expect(pidsIn(silent.output()).map(lives)).toEqual([false]);
     const talking = begin("for i in 1 2 3 4; do sleep 0.4; echo $i; done; echo '<x/>' > report.xml", { config });
     expect(await talking.ended).toMatchObject({ kind: "report", exitCode: 0 });
@@ -539,7 +543,7 @@ describe("the commit that is tested", () => {
     expect(await wrong.ended).toEqual({
       kind: "infrastructure",
       message: expect.stringMatching(
-        /^The working directory is at commit [0-9a-f]{12}, and the execution asks for 0{40}: check it out in "before"/,
+        /^The working directory is at commit [0-9a-f]{12}, but the execution names 0{40}: check it out in "before"/,
       ),
     });
     expect(wrong.output()).not.toContain("ran");

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import * as v from "valibot";
 import { ROUTES } from "../../src/server/app.ts";
-import { createOpenapi, OPENAPI_FILE } from "../../src/server/openapi.ts";
+import { createInputSchemas, createOpenapi, INPUT_SCHEMAS_FILE, OPENAPI_FILE } from "../../src/server/openapi.ts";
 import { check, parseQuery } from "../../src/http/input.ts";
 
 const stored = await Bun.file(OPENAPI_FILE).json();
@@ -10,6 +10,10 @@ const toPath = (pattern: string) => pattern.replace(/:(\w+)/g, "{$1}");
 
 test("src/server/openapi.json is what the routes make of it: run `bun run openapi` after changing one", () => {
   expect(stored).toEqual(JSON.parse(JSON.stringify(createOpenapi())));
+});
+
+test("src/mcp/input_schemas.json is what the tools for assistants make of it", async () => {
+  expect(await Bun.file(INPUT_SCHEMAS_FILE).json()).toEqual(JSON.parse(JSON.stringify(createInputSchemas())));
 });
 
 test("the document is valid OpenAPI 3.1", async () => {

@@ -69,7 +69,7 @@ async function deliver(): Promise<void> {
 
 /** As the page says by hand, for an integration; the inputs or variables with which the engine was asked. */
 async function startByHand(receiver: ReturnType<typeof createReceiver>, integration: string) {
-  await createCheckout()(codeOf("sh", "## Start it"), { ...server(), INTEGRATION: integration });
+  await createCheckout()(codeOf("sh", "## Starting an execution"), { ...server(), INTEGRATION: integration });
   await deliver();
   const { body } = receiver.requests.at(-1)!;
   return (body.inputs ?? body.variables) as Record<string, string>;

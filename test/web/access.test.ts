@@ -108,7 +108,7 @@ describe.each(named(PAGES.filter(({ method }) => method === "GET")))("$name", ({
         expect([...seen, location]).toEqual(["nobody", 303, `/login?${new URLSearchParams({ next: at })}`]);
       } else if (who !== "nobody" && access !== "public" && access !== "account" && !isAtLeast(who, access)) {
         expect(seen).toEqual([who, 403]);
-        expect(text).toContain(access === "owner" ? "Only owners of the team may do this" : "Viewers may not do this");
+        expect(text).toContain(access === "owner" ? "Only owners of the team can do this" : "Viewers cannot do this");
       } else if (access === "public") expect(status).toBeLessThan(500);
       else expect([who, status < 400]).toEqual([who, true]);
     }
@@ -123,7 +123,7 @@ describe.each(named(placed))("$name", ({ method, path, at }) => {
     const answers = [await tryIt("stranger", at), await tryIt("owner", elsewhere(at)), await tryIt("owner", nowhere)];
     for (const { status, text } of answers) {
       expect(status).toBe(404);
-      expect(text).toContain("There is no such page");
+      expect(text).toContain("Page not found");
       expect(text).not.toContain(">shop<");
     }
   });

@@ -183,7 +183,7 @@ async function compareState(place: Place, executions: readonly Compared[], { sam
   const home = (await look("/")).html;
   const row = new RegExp(`<tr>(?:(?!</tr>)[^])*/projects/${project}"[^]*?</tr>`).exec(home)?.[0] ?? "";
   const { words } = await look(`/projects/${project}`);
-  const headline = colour ? `main has been ${colour}` : "Nothing has ended on main yet";
+  const headline = colour ? `main has been ${colour}` : "No finished executions on main yet";
   same("the state on the project's page", words.includes(headline), true);
   same("the state on the first page", row.includes(colour ? `${colour} for ` : "no results"), true);
   const red = state.tasks.filter(({ status }: any) => status !== "passed");

@@ -118,7 +118,7 @@ describe("the form", () => {
           text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&"),
         ]),
       );
-      expect((await send(owner, path, decoded)).location).toBe(`${path}?told=saved`);
+      expect((await send(owner, path, decoded)).location).toBe(`${path}?notice=saved`);
       const { updatedAt: _, ...after } = await find(path);
       expect(after).toEqual({ ...before, updatedAt: undefined, lastRun: null });
     }
@@ -134,7 +134,7 @@ describe("the form", () => {
     });
     expect(refused.status).toBe(400);
     expect(refused.words).toContain('Cannot read "trigger.schedule": expected five cron fields');
-    expect(refused.words).toContain('Cannot read "actions.0.tasks": expected a list that is not empty');
+    expect(refused.words).toContain('Cannot read "actions.0.tasks": expected a non-empty list');
     expect([valueOf(refused, "name"), valueOf(refused, "schedule")]).toEqual(["mine", "every day"]);
     const theirs = await send(owner, `${base}/new`, {
       name: "x",
@@ -155,7 +155,7 @@ describe("the form", () => {
     expect(shown.html).not.toContain('name="action.0.type"');
     const json = JSON.parse(valueOf(shown, "json")!.replaceAll("&quot;", '"'));
     json.actions[0].branch = "main";
-    expect((await send(owner, path, { json: JSON.stringify(json) })).location).toBe(`${path}?told=saved`);
+    expect((await send(owner, path, { json: JSON.stringify(json) })).location).toBe(`${path}?notice=saved`);
     expect((await find(path)).actions[0].branch).toBe("main");
     const broken = await send(owner, path, { json: "{ nonsense" });
     expect([broken.status, valueOf(broken, "json")]).toEqual([400, "{ nonsense"]);
@@ -182,16 +182,18 @@ describe("an automation", () => {
     });
     const path = `${base}/${body.id}`;
     const nothing = await send(owner, `${path}/run`, { dryRun: "true" });
-    expect(nothing.words).toContain('It would do nothing: There was no "execution.failed" in the last 7 days');
+    expect(nothing.words).toContain('Would do nothing: There was no "execution.failed" in the last 7 days');
     expect((await send(owner, `${path}/run`, { dryRun: "false" })).words).toContain("Cannot run it");
     await ask(`POST /projects/${acme.project}/test-runs?branch=main`, { key: acme.key, body: junit("f") });
     const dry = await send(owner, `${path}/run`, { dryRun: "true" });
     expect(dry.status).toBe(200);
-    expect(dry.words).toContain('It would run: The branch "main" matches "main" Tried with the last execution.failed');
+    expect(dry.words).toContain(
+      'Would run: The branch "main" matches "main" Tested with the last execution.failed event',
+    );
     expect(dry.words).toMatch(/send a message: planned Would send ".*" to "Team chat" \(slack\)/);
     expect((await visit(owner, path)).words).toContain("No runs yet");
 
-    expect((await send(owner, `${path}/run`, { dryRun: "false" })).location).toBe(`${path}?told=ran#runs`);
+    expect((await send(owner, `${path}/run`, { dryRun: "false" })).location).toBe(`${path}?notice=ran#runs`);
     await handleEvents(
       database,
       "https://assay.test",
@@ -199,8 +201,8 @@ describe("an automation", () => {
     );
     const ran = await visit(viewer, path);
     expect(ran.words).toContain('done execution.failed, started manually The branch "main" matches "main"');
-    expect(ran.words).toMatch(/send a message: done Sends ".*" to "Team chat" \(slack\) The delivery/);
-    expect((await visit(viewer, `${path}?status=failed`)).words).toContain("Nothing matches this status");
+    expect(ran.words).toMatch(/send a message: done Sends ".*" to "Team chat" \(slack\) Delivery/);
+    expect((await visit(viewer, `${path}?status=failed`)).words).toContain("No runs match this status");
     expect((await visit(viewer, base)).words).toContain('done: The branch "main" matches "main"');
   });
 
@@ -211,7 +213,7 @@ describe("an automation", () => {
     expect((await visit(viewer, base)).words).toContain("Nightly disabled");
     await send(owner, `${path}/state`, { enabled: "true" });
     expect((await find(path)).nextRunAt).not.toBeNull();
-    expect((await send(owner, `${path}/delete`)).location).toBe(`${base}?told=deleted`);
+    expect((await send(owner, `${path}/delete`)).location).toBe(`${base}?notice=deleted`);
     expect((await visit(owner, path)).status).toBe(404);
     const log = (await visit(owner, `/teams/${acme.team}/audit`)).words;
     expect(log).toContain("Nightly");

@@ -72,7 +72,7 @@ describe("the pages", () => {
       expect(told).toContain(summary);
       for (const paragraph of description.split("\n\n")) expect(told).toContain(paragraph);
       expect(told).toContain(`<b class="tag">${method}</b> <code>${operation.path}</code>`);
-      expect(told).toContain(`with the key of the ${key}`);
+      expect(told).toContain(`with the ${key} key`);
       for (const { name } of parameters)
         if (name !== "projectId" && name !== "teamId") expect(told).toContain(`<code>${name}</code>`);
       const { properties = {} } = body?.content["application/json"]?.schema ?? {};

@@ -26,7 +26,7 @@ describe("environments", () => {
   test("are created, changed and deleted by owners", async () => {
     const path = await create("qa");
     const changed = { slug: "qa2", name: "Quality", baseUrl: "https://qa.example", description: "Two\r\nlines" };
-    expect((await send(owner, path, changed)).location).toBe(`${path}?told=saved`);
+    expect((await send(owner, path, changed)).location).toBe(`${path}?notice=saved`);
     const { body } = await ask(`GET ${path}`, { key });
     expect(body).toMatchObject({
       slug: "qa2",
@@ -39,7 +39,7 @@ describe("environments", () => {
     expect((await visit(viewer, base)).words).toContain("Quality qa2");
     await send(owner, path, { ...changed, name: "", baseUrl: "", description: "" });
     expect((await ask(`GET ${path}`, { key })).body).toMatchObject({ name: "qa2", baseUrl: null, description: null });
-    expect((await send(owner, `${path}/delete`)).location).toBe(`${base}?told=deleted`);
+    expect((await send(owner, `${path}/delete`)).location).toBe(`${base}?notice=deleted`);
     expect((await ask(`GET ${path}`, { key })).status).toBe(404);
     const log = (await visit(owner, `/teams/${acme.team}/audit`)).words;
     for (const what of ["created", "changed", "deleted"]) expect(log.toLowerCase()).toContain(what);
@@ -89,7 +89,7 @@ describe("variables", () => {
     }
     await send(owner, `${path}/variables`, { name: "BROWSER", value: "<i>safari</i>" });
     expect((await visit(viewer, path)).html).toContain("&lt;i&gt;safari&lt;/i&gt;");
-    expect((await send(owner, `${path}/variables/TOKEN/delete`)).location).toBe(`${path}?told=removed#variables`);
+    expect((await send(owner, `${path}/variables/TOKEN/delete`)).location).toBe(`${path}?notice=removed#variables`);
     expect(await variablesOf(path)).toEqual(["BROWSER=<i>safari</i>"]);
     expect(lines.filter((line) => line.includes("sekrit"))).toEqual([]);
   });
@@ -100,7 +100,7 @@ describe("variables", () => {
     await send(owner, `${path}/variables/paste`, { text: `# a comment\r\nA=1\r\nexport B="two\\nlines"\r\n` });
     expect(await variablesOf(path)).toEqual(["A=1", "B=two\nlines", "OLD=1"]);
     const { location } = await send(owner, `${path}/variables/paste`, { text: "C=3", secret: "true", replace: "true" });
-    expect(location).toBe(`${path}?told=pasted#variables`);
+    expect(location).toBe(`${path}?notice=pasted#variables`);
     expect(await variablesOf(path)).toEqual(["C"]);
     expect((await visit(owner, `/teams/${acme.team}/audit`)).html).not.toContain("two\\nlines");
   });

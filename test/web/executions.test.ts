@@ -378,7 +378,7 @@ describe("forms", () => {
     const id = await upload(mine, { ...main("7"), build_url: "https://ci.example/7" }, junit("pf"));
     const { words, text } = await visit(pathOf(mine, id), "member");
     expect(words).not.toContain("Rerun");
-    expect(words).toContain("Run again Start its job again in your CI, or run the tests again");
+    expect(words).toContain("Run again Restart its job in your CI, or run the tests again");
     expect(text).toContain('href="https://ci.example/7"');
     const [, query] = /test-runs\?(execution_id=[^"]*unit)"/.exec(words)!;
     await upload(mine, Object.fromEntries(new URLSearchParams(query)), junit("pp"));
@@ -391,14 +391,14 @@ describe("forms", () => {
     const id = await upload(mine, main("7"), junit("pf"));
     const { location } = await visit(`${pathOf(mine, id)}/rerun`, "member", { failedOnly: "true" });
     const waiting = await visit(pathOf(mine, id));
-    expect(waiting.words).toMatch(/repeated by \S.*\(queued\)/);
-    expect(waiting.words).not.toContain("when repeated");
+    expect(waiting.words).toMatch(/rerun by \S.*\(queued\)/);
+    expect(waiting.words).not.toContain("when rerun");
     await upload(mine, { execution_id: location!.split("/").at(-1)! }, junit("pp"));
     const { words, text } = await visit(pathOf(mine, id));
-    expect(words).toMatch(/passed when repeated:.*\(passed\)/);
+    expect(words).toMatch(/passed when rerun:.*\(passed\)/);
     expect(text).toContain(`href="${location}"`);
     const list = (await visit(`/projects/${mine.project}/executions`)).words;
-    expect(list).toContain("1 new failure, passed when repeated");
+    expect(list).toContain("1 new failure, passed when rerun");
     expect(list).toMatch(/ rerun +2 passed/);
   });
 
@@ -563,12 +563,12 @@ describe("comparison", () => {
     expect(headline(page)).toBe("1 new failures, 1 added, 1 missing");
     const other = await visit(`${pathOf(mine, id)}/comparison?baseline=${first}`);
     expect(headline(other)).toBe("1 fixed, 1 new failures, 1 added");
-    expect(other.words).toContain("Fixed 1 test, passed, and failed there");
+    expect(other.words).toContain("Fixed 1 test, passed, but failed in the other execution");
     expect(other.words).toContain("Missing 1 test, only in the other execution");
     expect((await visit(`${pathOf(mine, id)}/comparison?baseline=`)).words).toContain("#3 compared with #2");
     expect((await visit(`${pathOf(mine, id)}/comparison?baseline=${crypto.randomUUID()}`)).status).toBe(400);
     expect((await visit(`${pathOf(mine, first)}/comparison`)).words).toContain(
-      "there was no earlier execution to compare with",
+      "no other execution: there is no earlier one",
     );
   });
 });

@@ -76,7 +76,7 @@ describe("the form of a kind", () => {
     const secret = valueOf(shown, "config.secret")!;
     expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
     const path = await create("webhook", { "config.url": receiver.url, "config.secret": secret });
-    expect((await send(owner, `${path}/test`)).location).toBe(`${path}?told=tested#deliveries`);
+    expect((await send(owner, `${path}/test`)).location).toBe(`${path}?notice=tested#deliveries`);
     const [{ headers, text }] = receiver.requests as [(typeof receiver.requests)[number]];
     const signed = `${headers["webhook-id"]}.${headers["webhook-timestamp"]}.${text}`;
     const mac = new Bun.CryptoHasher("sha256", Buffer.from(secret.slice(6), "base64")).update(signed).digest("base64");
@@ -127,7 +127,7 @@ describe("an integration", () => {
     const shown = await visit(owner, path);
     expect(shown.words).toContain("Remove the trigger token");
     expect((await send(owner, path, fill(shown, { "forget.triggerToken": "true" }))).location).toBe(
-      `${path}?told=saved`,
+      `${path}?notice=saved`,
     );
     const token = await send(owner, path, fill(shown, { "config.baseUrl": "https://gitlab.example" }));
     expect(token.words).toContain('without "config.token"');
@@ -137,15 +137,15 @@ describe("an integration", () => {
   test("tells what was delivered: status, latency, answer, which is text", async () => {
     const receiver = createReceiver({ status: 503, body: "<script>alert(1)</script> is away" });
     const path = await create("webhook", { name: "gate", "config.url": receiver.url });
-    expect((await visit(owner, path)).words).toContain("nothing sent yet");
-    expect((await send(owner, `${path}/test`)).location).toBe(`${path}?told=failed#deliveries`);
-    const seen = await visit(viewer, `${path}?told=failed`);
+    expect((await visit(owner, path)).words).toContain("no deliveries yet");
+    expect((await send(owner, `${path}/test`)).location).toBe(`${path}?notice=failed#deliveries`);
+    const seen = await visit(viewer, `${path}?notice=failed`);
     expect(seen.words).toContain("The test message was not delivered");
     expect(seen.words).toMatch(/Assay can reach gate message · test failed · 503 · \d+ ms just now/);
     expect(seen.words).toContain("<script>alert(1)</script> is away");
     expect(seen.html).not.toContain("<script>alert");
-    expect((await visit(viewer, base)).words).toContain("last delivery failed, answered 503");
-    expect((await visit(viewer, `${path}?status=sent`)).words).toContain("Nothing matches this status");
+    expect((await visit(viewer, base)).words).toContain("last delivery failed, status 503");
+    expect((await visit(viewer, `${path}?status=sent`)).words).toContain("No deliveries match this status");
     expect((await visit(viewer, `${path}?status=`)).words).toContain("Assay can reach gate");
   });
 
@@ -154,9 +154,9 @@ describe("an integration", () => {
     const path = await create("webhook", { "config.url": receiver.url });
     await send(owner, `${path}/test`);
     const [to] = formsOf(await visit(owner, path)).filter((action) => action.endsWith("/redeliver"));
-    expect((await send(owner, to!)).location).toMatch(/\?told=redelivered#d-/);
-    expect((await visit(viewer, path)).words).toMatch(/It is tried again at \d+ \w+/);
-    expect((await send(owner, `${path}/state`, { enabled: "false" })).location).toBe(`${path}?told=disabled`);
+    expect((await send(owner, to!)).location).toMatch(/\?notice=redelivered#d-/);
+    expect((await visit(viewer, path)).words).toMatch(/Next attempt at \d+ \w+/);
+    expect((await send(owner, `${path}/state`, { enabled: "false" })).location).toBe(`${path}?notice=disabled`);
     const disabled = await visit(owner, path);
     expect(disabled.words).toContain("disabled");
     expect(formsOf(disabled)).not.toContain(to);
@@ -169,7 +169,7 @@ describe("an integration", () => {
   test("is deleted with its deliveries", async () => {
     const path = await create("slack", FIELDS["slack"]!);
     expect((await visit(owner, path)).words).toContain("Its deliveries and secrets are deleted");
-    expect((await send(owner, `${path}/delete`)).location).toBe(`${base}?told=deleted`);
+    expect((await send(owner, `${path}/delete`)).location).toBe(`${base}?notice=deleted`);
     expect((await visit(owner, path)).status).toBe(404);
   });
 

@@ -29,7 +29,7 @@ describe("named keys", () => {
     expect(seen.words).toContain(`nightly <e2e> ${key.slice(0, 17)}… upload for 30 days just now`);
     expect(seen.html).not.toContain(key);
     const revoke = formsOf(seen).find((path) => path.endsWith("/revoke"))!;
-    expect((await send(member, revoke, {})).location).toBe(`${page}?told=revoked`);
+    expect((await send(member, revoke, {})).location).toBe(`${page}?notice=revoked`);
     expect(await status(key)).toBe(401);
     expect((await visit(member, page)).words).toContain("No named keys yet.");
     const audit = (await visit(owner, `/teams/${acme.team}/audit`)).words;
@@ -37,11 +37,23 @@ describe("named keys", () => {
     expect(audit).not.toContain(key);
   });
 
+  test("show the line for an assistant where they read or triage", async () => {
+    for (const [scope, isShown] of [
+      ["read", true],
+      ["triage", true],
+      ["upload", false],
+      ["run", false],
+    ] as const) {
+      const { words } = await generate({ name: scope, scope });
+      expect([scope, words.includes("claude mcp add --transport http assay")]).toEqual([scope, isShown]);
+    }
+  });
+
   test("are one for a form that is sent twice", async () => {
     const newest = valueOf(await visit(member, page), "newest")!;
     const fields = { name: "twice", scope: "read", days: "", newest };
     expect((await send(member, page, fields)).words).toMatch(KEY);
-    expect((await send(member, page, fields)).location).toBe(`${page}?told=shown`);
+    expect((await send(member, page, fields)).location).toBe(`${page}?notice=shown`);
   });
 
   test("are refused with a name or a scope that is none, and what was given stays", async () => {

@@ -55,7 +55,7 @@ describe("/login", () => {
   test("starts a session in a cookie that scripts and other sites do not get, and leads back", async () => {
     const person = await createPerson(database, { team: acme.team, role: "member" });
     const browser = createBrowser(url);
-    const path = `/teams/${acme.team}/members?done=%2F`;
+    const path = `/teams/${acme.team}/members?notice=role`;
     const away = await browser.get(path);
     expect([away.status, away.location]).toEqual([303, `/login?${new URLSearchParams({ next: path })}`]);
     const shown = await browser.submit(away.location!, "/login", {

@@ -158,7 +158,7 @@ describe("an invitation", () => {
     const page = await owner.browser.get(`/teams/${team}/members`);
     const revoke = /action="([^"]+\/revoke)"/.exec(page.text)![1]!;
     expect((await owner.browser.submit(`/teams/${team}/members`, revoke)).location).toBe(
-      `/teams/${team}/members?done=revoked`,
+      `/teams/${team}/members?notice=revoked`,
     );
     expect((await guest.get(bound.link)).status).toBe(404);
     for (const fields of [{ role: "king" }, { role: "viewer", email: "nonsense" }]) {
@@ -173,14 +173,14 @@ test("roles are changed and members removed; the last owner is told why not; all
   const page = `/teams/${team}/members`;
   const place = (who: { accountId: string }) => `${page}/${who.accountId}`;
   const change = (who: { accountId: string }, role: Role) => owner.browser.submit(page, `${place(who)}/role`, { role });
-  expect((await change(member, "owner")).location).toBe(`${page}?done=role`);
-  expect((await change(member, "member")).location).toBe(`${page}?done=role`);
+  expect((await change(member, "owner")).location).toBe(`${page}?notice=role`);
+  expect((await change(member, "member")).location).toBe(`${page}?notice=role`);
   const last = await change(owner, "viewer");
   expect([last.status, wordsOf(last)]).toEqual([
     400,
     expect.stringContaining("A team needs an owner. Make another member an owner first"),
   ]);
-  expect((await owner.browser.submit(page, `${place(viewer)}/remove`)).location).toBe(`${page}?done=removed`);
+  expect((await owner.browser.submit(page, `${place(viewer)}/remove`)).location).toBe(`${page}?notice=removed`);
   expect((await viewer.browser.get(page)).status).toBe(404);
   expect((await member.browser.submit(page, `${place(member)}/remove`)).location).toBe("/");
   const log = await owner.browser.get(`/teams/${team}/audit`);
@@ -291,12 +291,12 @@ describe("/account", () => {
     await second.submit("/login", "/login", { email: person.email, password: PASSWORD });
     const page = await browser.get("/account");
     expect(wordsOf(page)).toContain("Firefox on Linux");
-    expect(wordsOf(page)).toContain("Tester/1.0 this one");
+    expect(wordsOf(page)).toContain("Tester/1.0 current");
     expect((await browser.submit("/account", "/account/name", { name: " " })).status).toBe(400);
     expect((await browser.submit("/account", "/account/name", { name: "Ada <i>" })).location).toBe(
-      "/account?done=name",
+      "/account?notice=name",
     );
-    expect((await browser.get("/account?done=name")).text).toContain('value="Ada &lt;i&gt;"');
+    expect((await browser.get("/account?notice=name")).text).toContain('value="Ada &lt;i&gt;"');
     const change = (current: string, password: string) =>
       browser.submit("/account", "/account/password", { current, password });
     for (const [current, password, message] of [
@@ -304,7 +304,7 @@ describe("/account", () => {
       [PASSWORD, "short", "Expected a password of 10"],
     ] as const)
       expect(wordsOf(await change(current, password))).toContain(message);
-    expect((await change(PASSWORD, "another one entirely")).location).toBe("/account?done=password");
+    expect((await change(PASSWORD, "another one entirely")).location).toBe("/account?notice=password");
     expect((await second.get("/account")).status).toBe(303);
     expect((await browser.get("/account")).status).toBe(200);
   });
@@ -320,12 +320,12 @@ describe("/account", () => {
       ([, action]) => action!,
     );
     expect(ends).toHaveLength(3);
-    expect((await person.browser.submit("/account", ends[0]!)).location).toBe("/account?done=session");
+    expect((await person.browser.submit("/account", ends[0]!)).location).toBe("/account?notice=session");
     const alive = async () =>
       (await Promise.all(others.map((other) => other.get("/account")))).filter(({ status }) => status === 200).length;
     expect(await alive()).toBe(2);
     expect((await person.browser.submit("/account", "/account/sessions/revoke")).location).toBe(
-      "/account?done=sessions",
+      "/account?notice=sessions",
     );
     expect([await alive(), (await person.browser.get("/account")).status]).toEqual([0, 200]);
   });

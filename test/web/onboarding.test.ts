@@ -132,8 +132,8 @@ describe("/projects/:projectId/onboarding", () => {
     const path = `${pathOf(own)}/sample-data`;
     expect((await member.send(path, {}, pathOf(own))).location).toBe(`/projects/${own.project}`);
     const there = await member.get(pathOf(own));
-    expect(there.words).toContain("42 executions, 22 tests and 2 bugs of sample data are in this project");
-    expect(there.words).toContain("are deleted. Your own results are kept.");
+    expect(there.words).toContain("This project contains sample data: 42 executions, 22 tests and 2 bugs");
+    expect(there.words).toContain("2 bugs. Your own results are kept.");
     expect((await member.send(`${path}/delete`, {}, pathOf(own))).location).toBe(pathOf(own));
     expect((await member.get(pathOf(own))).words).toContain("Add sample data");
   });

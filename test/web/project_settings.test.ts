@@ -33,7 +33,7 @@ describe("the settings of a project", () => {
       executionTimeoutMinutes: "45",
       retentionDays: "0",
     };
-    expect((await send(owner, to, fields)).location).toBe(`${to}?told=saved`);
+    expect((await send(owner, to, fields)).location).toBe(`${to}?notice=saved`);
     const { body } = await ask(`GET /projects/${project}`, { key });
     expect(body).toMatchObject({
       name: "shop",
@@ -42,7 +42,7 @@ describe("the settings of a project", () => {
       executionTimeoutMinutes: 45,
       retentionDays: 0,
     });
-    expect((await visit(owner, `${to}?told=saved`)).words).toContain("Settings saved");
+    expect((await visit(owner, `${to}?notice=saved`)).words).toContain("Settings saved");
     await send(owner, to, { ...fields, retentionDays: "" });
     expect((await ask(`GET /projects/${project}`, { key })).body.retentionDays).toBe(90);
   });
@@ -127,9 +127,9 @@ describe("the key of a project", () => {
 
     // A reload sends the form again.
     const again = await send(member, `${settings}/key`, fields);
-    expect([again.status, again.location]).toEqual([303, `${settings}?told=shown`]);
+    expect([again.status, again.location]).toEqual([303, `${settings}?notice=shown`]);
     expect((await ask(`GET /projects/${project}`, { key })).status).toBe(200);
-    const after = await visit(owner, `${settings}?told=shown`);
+    const after = await visit(owner, `${settings}?notice=shown`);
     expect(after.words).toContain("The key was shown once");
     expect(after.words).toContain(`Key ${key.slice(0, 17)}…`);
     expect(after.words).toContain(`by ${member.email}`);

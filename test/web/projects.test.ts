@@ -15,7 +15,7 @@ const build = (key: string, hours: number, letters: string, more: Record<string,
 
 test("a project without reports says so, and how to send the first one", async () => {
   const { words, html } = await look("viewer", base);
-  expect(words).toContain("Nothing has ended on main yet");
+  expect(words).toContain("No finished executions on main yet");
   expect(words).toContain("No reports yet.");
   expect(html).toContain(`href="${base}/onboarding"`);
   const home = (await look("viewer", "/")).words;
@@ -124,7 +124,7 @@ describe("a project with several workflows", () => {
     }
     const { words } = await look("viewer", at);
     expect(words).toContain("e2e: 1 failure red for 8 hours");
-    expect(words).toContain("not run lately: old");
+    expect(words).toContain("not run recently: old");
     expect((await look("viewer", "/")).words).toStartWith("✕ 2 of 2 projects are red");
   });
 });

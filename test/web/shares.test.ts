@@ -221,7 +221,7 @@ describe("a link to a project", () => {
   test("is there before anything has ended", async () => {
     const own = await addProject(acme);
     const path = made(await member.send(`/projects/${own.project}/shares`));
-    expect((await nobody.get(path)).words).toContain("Nothing has ended on main yet");
+    expect((await nobody.get(path)).words).toContain("No finished executions on main yet");
   });
 });
 

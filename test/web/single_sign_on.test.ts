@@ -139,7 +139,7 @@ describe("an account with a password", () => {
     expect(wordsOf(answer)).toContain("expired or was started in another browser");
     await browser.submit("/account", "/account/link");
     const second = /href="(http[^"]+)"/.exec((await browser.get("/account/link")).text)![1]!.replaceAll("&amp;", "&");
-    expect((await follow(browser, "ada", second)).location).toBe("/account?done=linked");
+    expect((await follow(browser, "ada", second)).location).toBe("/account?notice=linked");
     expect((await follow(createBrowser(url), "ada", "/login/oidc")).location).toBe("/");
     expect(log.join("\n")).not.toContain(PASSWORD);
   });

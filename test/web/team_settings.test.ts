@@ -32,7 +32,7 @@ describe("the settings of a team", () => {
     expect((await send(member, `/teams/${acme.team}/name`, { name: "Mine" })).status).toBe(403);
     expect((await send(owner, `/teams/${acme.team}/name`, { name: " " })).status).toBe(400);
     const { location } = await send(owner, `/teams/${acme.team}/name`, { name: " <b>Acme</b> 2 " });
-    expect(location).toBe(`${page}?told=renamed`);
+    expect(location).toBe(`${page}?notice=renamed`);
     const seen = await visit(viewer, page);
     expect(seen.words).toContain("<b>Acme</b> 2");
     expect(seen.html).not.toContain("<b>Acme</b>");
@@ -76,7 +76,7 @@ describe("a team key", () => {
     expect(shown.headers.get("cache-control")).toBe("no-store");
     expect((await ask(environments, { key })).status).toBe(200);
     const again = await send(owner, `/teams/${acme.team}/keys`, { name: "terraform", newest });
-    expect(again.location).toBe(`${page}?told=shown#keys`);
+    expect(again.location).toBe(`${page}?notice=shown#keys`);
     const seen = await visit(owner, page);
     expect(seen.words.split("terraform svc_team_").length).toBe(2);
     expect(seen.words).toContain(`by ${owner.email}`);
@@ -91,7 +91,7 @@ describe("a team key", () => {
     const [to] = formsOf(before).filter((path) => path.endsWith("/revoke"));
     expect((await send(member, to!)).status).toBe(403);
     expect((await ask(environments, { key })).status).toBe(200);
-    expect((await send(owner, to!)).location).toBe(`${page}?told=revoked#keys`);
+    expect((await send(owner, to!)).location).toBe(`${page}?notice=revoked#keys`);
     expect((await ask(environments, { key })).status).toBe(401);
     expect((await visit(viewer, page)).words).toMatch(/old script svc_team_\w+… .* revoked/);
   });

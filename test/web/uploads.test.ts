@@ -35,9 +35,9 @@ describe("/projects/:projectId/uploads", () => {
     for (const build of ["1", "2", "3"]) await post(own, `?execution_key=${build}`, junit("p"));
     for (const _ of [1, 2]) await post(own, "?task_slug=e2e&branch=main", "hello");
     const { html, words } = await look(own);
-    expect(heading(html)).toBe("✕ 2 of 5 uploads of the last 24 hours were refused");
+    expect(heading(html)).toBe("✕ 2 of 5 uploads of the last 24 hours were rejected");
     expect(words).toContain('Both say: Cannot read "body": it is plain text, not a test report');
-    expect(words).toContain("it is not what the test runner wrote");
+    expect(words).toContain("Check the file that the step sends");
   });
 
   test("shows of each upload its outcome, reason, task, client, parameters and request", async () => {
@@ -47,18 +47,18 @@ describe("/projects/:projectId/uploads", () => {
       "x-request-id": "job-7",
     });
     const { html, words } = await look(own);
-    expect(heading(html)).toBe("✕ The only upload of the last 24 hours was refused");
+    expect(heading(html)).toBe("✕ The only upload of the last 24 hours was rejected");
     for (const told of [
-      "refused",
+      "rejected",
       'expected a shard from "1/4" to "4/4", got "9/4"',
-      "A shard is a number of how many",
+      "A shard has a number and a total",
       "curl 8.5.0, 127.0.0.1",
       "shard 9/4",
       "branch feature/x",
       "task_slug unit",
       "Request job-7",
       `Key ${own.key.slice(0, 17)}…`,
-      "Answered 400, ",
+      "Response 400, ",
     ])
       expect(words).toContain(told);
     expect(html).not.toContain(own.key);
@@ -107,7 +107,7 @@ describe("/projects/:projectId/uploads", () => {
       await look(own, "?outcome=warned"),
       await look(own, "?outcome=refused"),
     ];
-    expect(all.words).toContain("All 28 Refused 27 With warnings 1");
+    expect(all.words).toContain("All 28 Rejected 27 With warnings 1");
     const tasks = (html: string) =>
       [...html.matchAll(/<td class="long wide">\s*([^<]*?)\s*<\/td>/g)].map(([, task]) => task);
     expect(tasks(warned.html)).toEqual(["unit"]);
@@ -148,10 +148,10 @@ test("counts in words, where one is all there is and where more than can be coun
   const refused = (number: number) => [{ outcome: "refused", text: "no", number, lastAt } as const];
   const text = (tally: Parameters<typeof uploadsHeadline>[0], number: number) =>
     uploadsHeadline(tally, { number, lastAt: null }).text;
-  expect(text(refused(3), 0)).toBe("All 3 uploads of the last 24 hours were refused");
-  expect(text(refused(2), 0)).toBe("Both uploads of the last 24 hours were refused");
-  expect(text(refused(1), 41)).toBe("1 of 42 uploads of the last 24 hours was refused");
-  expect(text(refused(2), 1_000)).toBe("2 of more than 1,000 uploads of the last 24 hours were refused");
+  expect(text(refused(3), 0)).toBe("All 3 uploads of the last 24 hours were rejected");
+  expect(text(refused(2), 0)).toBe("Both uploads of the last 24 hours were rejected");
+  expect(text(refused(1), 41)).toBe("1 of 42 uploads of the last 24 hours was rejected");
+  expect(text(refused(2), 1_000)).toBe("2 of more than 1,000 uploads of the last 24 hours were rejected");
   expect(text([], 1)).toBe("The only upload of the last 24 hours was accepted");
   expect(text([], 1_000)).toBe("More than 1,000 uploads of the last 24 hours were accepted");
 });

@@ -36,7 +36,7 @@ function packageRoot(): string {
   try {
     return dirname(dirname(Bun.resolveSync(name, import.meta.dir)));
   } catch {
-    throw new Error(`There is no built-in PostgreSQL: the package ${name} is not installed. Run "bun install"`);
+    throw new Error(`The built-in PostgreSQL is missing: the package ${name} is not installed. Run "bun install"`);
   }
 }
 

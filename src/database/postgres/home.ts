@@ -77,7 +77,7 @@ export function openHome(requested: string, say: (message: string) => void): Hom
 // The new name is random and only the link knows it, so deleting DATA_DIR really starts afresh.
 function moveHome(requested: string, account: SystemAccount, say: (message: string) => void): void {
   if (readdirSync(requested).length > 0) {
-    throw new Error(`The account ${account.name} cannot enter "${requested}": give it search permission up to there`);
+    throw new Error(`The account ${account.name} cannot enter "${requested}": give it search permission for the path`);
   }
   const directory = join(openPlace, randomBytes(8).toString("hex"));
   makeOpenPlace();

@@ -34,7 +34,7 @@ function openLockFile(path: string): Database {
   try {
     return new Database(path);
   } catch (error) {
-    throw new Error(`Cannot open "${path}": its directory is not there or belongs to another account`, {
+    throw new Error(`Cannot open "${path}": its directory does not exist or belongs to another account`, {
       cause: error,
     });
   }

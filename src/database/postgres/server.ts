@@ -81,7 +81,7 @@ function isAlive(pid: number): boolean {
 export async function halt(server: Postmaster, cluster: string): Promise<void> {
   process.kill(server.pid, "SIGINT"); // PostgreSQL's fast shutdown
   if (!(await endsWithin(60_000, server, cluster))) {
-    throw new Error(`PostgreSQL (pid ${server.pid}) has not stopped for a minute: see "${cluster}/../server.log"`);
+    throw new Error(`PostgreSQL (pid ${server.pid}) has not stopped within a minute: see "${cluster}/../server.log"`);
   }
 }
 

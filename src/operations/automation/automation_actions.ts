@@ -114,6 +114,7 @@ async function deliver(
     action: type,
     options,
     eventId: event?.id ?? null,
+    projectId: project?.id,
     notice,
     stateKey: stateOf(kind, { action: type, options, notice }),
     due: "now",

@@ -161,7 +161,7 @@ export async function runByHand(
   if ("schedule" in trigger) return await runForSchedule(sql, services, teamId, row, "manual");
   const event = await selectLastEvent(sql, teamId, trigger.event, row.conditions.projects);
   if (event) return (await runForEvent(sql, services, row, event, "manual")) ?? refuseAbsent();
-  if (!services.dryRun) refuse(`Cannot run it: there was no "${trigger.event}" in the last 7 days`);
+  if (!services.dryRun) refuse(`Cannot run the automation: there was no "${trigger.event}" in the last 7 days`);
   return {
     id: null,
     cause: "manual",

@@ -98,6 +98,7 @@ export async function askEngine(
     action: "dispatch",
     options: { workflow, ref, inputs, execution: { projectId: project.id, id: execution.id, waits: true } },
     eventId,
+    projectId: project.id,
     notice: toDispatchNotice(project, execution, publicUrl, now),
     due: "now",
   });
@@ -119,7 +120,7 @@ export async function dispatchExecution(
   if (execution.mode !== "report")
     refuse(`Cannot read "dispatch": an execution of mode "${execution.mode}" is for runners`);
   if ((await selectTasks(sql, projectId, execution.id)).length === 0)
-    refuse(`Cannot read "tasks": with "dispatch" expected at least one that is to report`);
+    refuse(`Cannot read "tasks": "dispatch" needs at least one task`);
   const engine = await lockEngine(sql, teamId, dispatch, seal);
   if ("problem" in engine) refuse(`Cannot read "dispatch.${engine.problem.field}": ${engine.problem.message}`);
   const [project] = await selectTeamProjects(sql, teamId, [projectId]);

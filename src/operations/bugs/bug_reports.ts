@@ -235,7 +235,7 @@ export async function openBugByHand(
 ): Promise<{ id: string; number: number }> {
   const testCases = await selectTestCasesById(sql, projectId, testCaseIds);
   if (testCases.length < new Set(testCaseIds).size)
-    refuse(`Cannot read "testCaseIds": not all of them are test cases of this project`);
+    refuse(`Cannot read "testCaseIds": expected only test cases of this project`);
   await lockBugs(sql, projectId);
   const now = new Date().toISOString();
   const opened = { ...bug, severity: severity ?? "major", source: "manual" as const, now };
@@ -293,7 +293,7 @@ export async function mergeBugs(
   const into =
     (await selectBugState(sql, projectId, intoId)) ??
     refuse(`Cannot read "into": there is no bug report "${intoId}" in this project`);
-  if (into.id === from.id) refuse(`Cannot read "into": it is the bug report itself`);
+  if (into.id === from.id) refuse(`Cannot read "into": expected another bug report`);
   for (const bug of [from, into])
     if (bug.mergedInto !== null) refuse(`Cannot merge: bug report ${bug.number} was merged into ${bug.mergedInto}`);
   await merge(sql, projectId, { from, into, now: new Date().toISOString() });

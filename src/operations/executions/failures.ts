@@ -1,14 +1,42 @@
-/** The failures of an execution, by blame and by cause. */
+/** The failures of an execution: its headline, and its failures by blame and by cause. */
 
 import { BLAME_ORDER, toCounts } from "../../rules/blame.ts";
 import type { Blame } from "../../schema/failures.ts";
 import { type CauseMember, type CauseQuery, type FailurePosition, selectCauses } from "../../store/causes.ts";
 import type { Sql, Tx } from "../../database/connect.ts";
+import { selectExecutionNames, type TimedExecutionRow } from "../../store/execution_list.ts";
 import { countFailures } from "../../store/failures.ts";
+import { selectProject } from "../../store/projects.ts";
+import { executionHeadline, flakyWords, headlineText } from "../../wording/execution.ts";
+import { shortExecutionName } from "../../wording/execution_name.ts";
 
 /** How many failures of an execution have which blame. */
 export const countBlames = async (sql: Tx, projectId: string, executionId: string) =>
   toCounts(await countFailures(sql, projectId, executionId));
+
+/** Returns the headline of the execution's page as a text. */
+export async function readHeadline(
+  sql: Sql,
+  projectId: string,
+  execution: TimedExecutionRow,
+  counts: Partial<Record<Blame, number>>,
+): Promise<string> {
+  const { baselineId } = execution;
+  const [names, project] = await Promise.all([
+    selectExecutionNames(sql, projectId, [baselineId]),
+    selectProject(sql, projectId),
+  ]);
+  const baseline = baselineId === null ? undefined : names.get(baselineId);
+  return headlineText(
+    executionHeadline({
+      execution,
+      counts,
+      baseline: baseline ? shortExecutionName(baseline) : null,
+      defaultBranch: project?.defaultBranch ?? "the default branch",
+      flaky: flakyWords(execution.tasks),
+    }),
+  );
+}
 
 /** The number of a cause's failures, and the first of them. */
 export type CauseFailures = { failed: number; failures: [CauseMember, ...CauseMember[]] };

@@ -223,7 +223,7 @@ function open(seal: Seal, place: readonly string[], sealed: Buffer, what: string
     return seal.open(place, sealed);
   } catch (error) {
     if (!(error instanceof SealError)) throw error;
-    throw new UnopenedError(`Cannot open ${what}: SECRET_KEY has changed, or the stored value has`, { cause: error });
+    throw new UnopenedError(`Cannot decrypt ${what}: SECRET_KEY or the stored value has changed`, { cause: error });
   }
 }
 
@@ -278,7 +278,7 @@ export async function endByReport(
   const lease = (await lockLease(sql, projectId, leaseId)) ?? refuse(`Cannot read "lease_id": there is no such lease`);
   if (lease.status === end.status) return true;
   if (lease.status === "lost" && lease.hasStarted) await endSuccessor(sql, projectId, lease);
-  else if (!isHeld(lease)) refuse(`Cannot take the report: the lease is over, it is "${lease.status}"`);
+  else if (!isHeld(lease)) refuse(`Cannot accept the report: the lease has ended, it is "${lease.status}"`);
   await endLease(sql, projectId, leaseId, end);
   return false;
 }
@@ -287,7 +287,7 @@ async function endSuccessor(sql: Tx, projectId: string, { id, runner }: HeldLeas
   const next = await selectSuccessor(sql, projectId, id);
   if (!next) return;
   if (["reported", "failed"].includes(next.status))
-    refuse(`Cannot take the report: the lease was lost, and another runner has reported in its place`);
+    refuse(`Cannot accept the report: the lease was lost, and another runner has reported in its place`);
   if (next.status !== "queued" && !isHeld(next)) return;
   await endLease(sql, projectId, next.id, {
     status: "cancelled",
@@ -326,7 +326,7 @@ export async function endByInfrastructure(
 ): Promise<boolean> {
   // Told twice, it stays as it was.
   if (lease.status === "infrastructure") return (await selectSuccessor(sql, projectId, lease.id)) !== undefined;
-  if (!isHeld(lease)) refuse(`Cannot take the failure: the lease is over, it is "${lease.status}"`);
+  if (!isHeld(lease)) refuse(`Cannot accept the failure: the lease has ended, it is "${lease.status}"`);
   await noteInfrastructureFailure(
     sql,
     projectId,

@@ -8,11 +8,11 @@ import type { TaskRow } from "../../store/executions.ts";
 import { countLogLines, type LogLease, selectLogLease, selectLogTail } from "../../store/lease_logs.ts";
 import { selectRunId } from "../../store/test_runs.ts";
 
-export type TaskPlace = { projectId: string; executionId: string; taskSlug: string };
+export type TaskAddress = { projectId: string; executionId: string; taskSlug: string };
 
 export async function findTask(
   sql: Sql,
-  { projectId, executionId, taskSlug }: TaskPlace,
+  { projectId, executionId, taskSlug }: TaskAddress,
 ): Promise<{ execution: TimedExecutionRow; task: TaskRow }> {
   const execution = (await selectExecution(sql, projectId, executionId)) ?? refuseAbsent();
   const task = execution.tasks.find(({ slug }) => slug === taskSlug) ?? refuseAbsent();
@@ -29,8 +29,8 @@ export type LogEnd = { text: string; lease: LogLease; offset: number; cutLines: 
 export type WhichLog = { shard?: number | undefined; lease?: string | undefined };
 
 /** Returns at most so many bytes from the end of a log, from the beginning of a line on; undefined: no runner has run the task. */
-export async function readLog(sql: Sql, place: TaskPlace, which: WhichLog, bytes: number): Promise<LogEnd | undefined> {
-  const { projectId, executionId, taskSlug } = place;
+export async function readLog(sql: Sql, key: TaskAddress, which: WhichLog, bytes: number): Promise<LogEnd | undefined> {
+  const { projectId, executionId, taskSlug } = key;
   const runId = await selectRunId(sql, projectId, executionId, taskSlug);
   const lease =
     runId === undefined

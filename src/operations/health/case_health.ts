@@ -11,7 +11,7 @@ import {
   NO_HEALTH,
 } from "../../rules/health.ts";
 import type { ChangedResult } from "../../rules/merge.ts";
-import { isNews } from "../../rules/news.ts";
+import { isRecent } from "../../rules/recency.ts";
 import type { TurnedCase } from "../../schema/events.ts";
 import {
   lockHealth,
@@ -134,7 +134,7 @@ async function countInOrder(
     if (removed.length > 0) await resolveRemoved(sql, projectId, removed);
   }
   for (const { run, turned } of counting)
-    if (isNews(run.completedAt)) await insertTurns(sql, projectId, run.id, turned);
+    if (isRecent(run.completedAt)) await insertTurns(sql, projectId, run.id, turned);
   await markHealthApplied(sql, projectId, ids);
 }
 

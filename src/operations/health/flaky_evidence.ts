@@ -3,7 +3,7 @@
 import { addContradicted, earlierByFar, groupRuns, type RunOnCommit, toCompare } from "../../rules/contradiction.ts";
 import { isDisturbed } from "../../rules/health.ts";
 import { isIll, mayBeIll } from "../../rules/incident.ts";
-import { isNews } from "../../rules/news.ts";
+import { isRecent } from "../../rules/recency.ts";
 import {
   countKnownFlaky,
   type CountedBlock,
@@ -74,7 +74,7 @@ export async function findOnIllMachines(sql: Tx, projectId: string, runs: readon
     // It was ill before anybody could know.
     const before = known.others.filter(({ isMine }) => isMine).map(({ id }) => id);
     const taken = await takeBackFlaky(sql, projectId, before);
-    if (taken.length > 0 && isNews(run.completedAt))
+    if (taken.length > 0 && isRecent(run.completedAt))
       await insertTurns(
         sql,
         projectId,

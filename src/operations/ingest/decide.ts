@@ -9,7 +9,7 @@ import { isOnDefaultBranch, toOrigin } from "../executions/executions.ts";
 import { startOf, timesOf } from "../../rules/duration.ts";
 import { endOfTask, type ExecutionEvent, hasEnded, verdictAtEnd } from "../../rules/execution.ts";
 import { type Counts, countStatuses, type ResultBlock, toStatus } from "../../rules/merge.ts";
-import { isNews } from "../../rules/news.ts";
+import { isRecent } from "../../rules/recency.ts";
 import { flawsOf } from "../../rules/red_reason.ts";
 import { latestAttempts, mayBeOutage, nextNumber, outcomeOf, type RunOutcome, WHOLE } from "../../rules/run_outcome.ts";
 import type { ExecutionData } from "../../schema/events.ts";
@@ -89,7 +89,7 @@ export type ReportTime = {
 export function timeOf({ completed_at }: UploadParameters, now: Date): ReportTime {
   const completedAt = new Date(completed_at ?? now).toISOString();
   const at = new Date(Math.min(Date.parse(completedAt), now.getTime()));
-  return { completedAt, at, isOld: !isNews(at.getTime(), now.getTime()) };
+  return { completedAt, at, isOld: !isRecent(at.getTime(), now.getTime()) };
 }
 
 /** A report that names no execution is one of its own, complete at once. */

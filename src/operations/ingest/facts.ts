@@ -71,7 +71,7 @@ export async function loadFacts(
     // Further attempts change what is there: their runs are locked, and nobody else's report waits with them.
     const facts = mayWait ? await loadRunFacts(sql, projectId, report, { run: own, attempts }) : undefined;
     const isRepeated = facts?.isRepeated ?? false;
-    if (ended.get(index) && !isRepeated) refuse("Cannot take the report: there is another one of this lease already");
+    if (ended.get(index) && !isRepeated) refuse("Cannot accept the report: this lease has reported already");
     byReport.set(index, { ...{ stored: undefined, unrunFiles: undefined, isRepeated }, ...facts, attempts });
   }
   const failed = reports.map(({ index, resolved }) => failedIn(resolved, byReport.get(index)!.stored));
@@ -101,7 +101,7 @@ async function loadRunFacts(
   const isOwn = execution.mode !== "run" || parameters.lease_id !== undefined;
   if (!isOwn && run && (await selectHasOpenLease(sql, projectId, run.id)))
     refuse(
-      `Cannot take the report: the task ${JSON.stringify(resolved.taskSlug)} is run by runners, which report with their lease_id`,
+      `Cannot accept the report: the task ${JSON.stringify(resolved.taskSlug)} is run by runners, which report with their lease_id`,
     );
   const shard = toShard(run ?? newRun(execution.id, resolved.taskSlug, time.at), attempts, parameters);
   if (attempts.some((attempt) => attempt.shard === shard.index && attempt.digest === resolved.digest))

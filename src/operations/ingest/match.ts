@@ -61,7 +61,7 @@ export async function matchBuilds(
     });
     if (mayWait && all.includes(undefined)) {
       if (tries < MAX_TRIES) continue;
-      throw new Error("The execution of a report has changed each time that its lock was waited for");
+      throw new Error("The execution of a report changed during each attempt to lock it");
     }
     return await Promise.all(
       all.map(async (match, index) => match && (await toMatched(sql, projectId, builds[index]!, match))),
@@ -153,7 +153,7 @@ async function warnOfBase(
   const baseline = baselineId === null ? undefined : await selectOrigin(sql, projectId, baselineId);
   if (baseline?.commit && isSameCommit(baseline.commit, baseCommit)) return [];
   const why = isNew
-    ? `no execution of that commit is over${baselineId === null ? "" : ": it is the last one of the default branch"}`
+    ? `no execution of that commit has ended${baselineId === null ? "" : "; it is the last one of the default branch"}`
     : "it was fixed when the execution began";
-  return [`The baseline is not of base_commit "${baseCommit}": ${why}`];
+  return [`The baseline is not the execution of base_commit "${baseCommit}": ${why}`];
 }

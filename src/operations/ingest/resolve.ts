@@ -138,7 +138,7 @@ async function resolveOnce(
       ...drawn,
     ].map(({ index, identity }) => ({ identity, number: numbers[index]! }));
     if (aliases.length > 0) await insertAliases(tx, projectId, aliases);
-    if (new Set(numbers).size < numbers.length) throw new Moved("Test cases of the report have moved meanwhile");
+    if (new Set(numbers).size < numbers.length) throw new Moved("Test cases of the report moved in the meantime");
     return numbers as number[];
   });
 }

@@ -1,8 +1,8 @@
 /** What happens in projects, for everyone who watches them through this server: each project is read once for all of them. */
 
 import type { Database } from "../../database/connect.ts";
-import { firstIdAt } from "../../database/moment.ts";
-import { before } from "../../rules/position.ts";
+import { firstIdAt } from "../../database/time_bounds.ts";
+import { before } from "../../rules/stream_position.ts";
 import type { Live } from "../../schema/live.ts";
 import { selectLiveEvents, settleForeign } from "../../store/live.ts";
 import { createWatchedProject, type WatchedProject } from "./live_project.ts";

@@ -11,12 +11,14 @@ import {
   type LiveKey,
   lockProjectForKey,
   lockTeamForKey,
+  type RevokedKey,
   revokeKey,
   selectChildKeyIds,
   selectIsNamedKey,
   selectIsTeamKey,
   selectLiveKeyIds,
   selectNewestNamedKeyId,
+  selectUnrevokedKeyIds,
 } from "../../store/keys.ts";
 import { registerRunnerStart } from "../../store/runners.ts";
 import { notifyKeyRevoked } from "../../database/signals.ts";
@@ -35,28 +37,23 @@ export async function generateProjectKey(
 ): Promise<GeneratedKey | undefined> {
   const teamId = await lockProjectForKey(sql, projectId);
   if (teamId === undefined) return undefined;
-  for (const id of await selectLiveKeyIds(sql, projectId)) {
-    await revokeKey(sql, id);
-    await notifyKeyRevoked(sql, id);
-    await revokeChildren(sql, id);
-  }
+  for (const id of await selectLiveKeyIds(sql, projectId)) await revokeWithChildren(sql, id);
   return await generate(sql, teamId, { kind: "project", projectId, name: null }, by);
 }
 
 /** Creates an additional team key, in a transaction. Returns undefined when there is no such team. */
-export const generateTeamKey = (
+export const generateTeamKey = async (
   sql: Tx,
   teamId: string,
   name: string | null,
   by: Actor = SERVER,
-): Promise<GeneratedKey | undefined> => generate(sql, teamId, { kind: "team", projectId: null, name }, by);
+): Promise<GeneratedKey | undefined> =>
+  (await lockTeamForKey(sql, teamId)) && (await generate(sql, teamId, { kind: "team", projectId: null, name }, by));
 
 /** In a transaction: when the key was revoked, this time or before; undefined when there is no such key. */
 export async function revokeKeyById(sql: Tx, id: string, by: Actor = SERVER): Promise<string | undefined> {
-  const revoked = await revokeKey(sql, id);
+  const revoked = await revokeWithChildren(sql, id);
   if (revoked?.isNew) {
-    await notifyKeyRevoked(sql, id);
-    await revokeChildren(sql, id);
     const { projectId, scope, name } = revoked;
     const details = {
       kind: projectId === null ? "team" : "project",
@@ -165,12 +162,27 @@ export async function registerRunner(
   return { id, key };
 }
 
-/** Whoever makes a child holds its parent live until the commit, so that none is missed here. */
-async function revokeChildren(sql: Tx, parentId: string): Promise<void> {
-  for (const id of await selectChildKeyIds(sql, parentId)) {
-    await revokeKey(sql, id);
-    await notifyKeyRevoked(sql, id);
+/**
+ * Revokes all keys of a project, or of a team and its projects, in a transaction in which nobody generates one: their row is
+ * locked. Returns how many there were, without those of runners. The audit log gets no entry for each.
+ */
+export async function revokeAllKeys(sql: Tx, owner: { teamId: string; projectId?: string }): Promise<number> {
+  const ids = await selectUnrevokedKeyIds(sql, owner);
+  for (const id of ids) await revokeWithChildren(sql, id);
+  return ids.length;
+}
+
+/** Revokes a key and the keys of runners that were made with it. Requests that wait with one of them are answered with 401. */
+async function revokeWithChildren(sql: Tx, id: string): Promise<RevokedKey | undefined> {
+  const revoked = await revokeKey(sql, id);
+  if (!revoked?.isNew) return revoked;
+  await notifyKeyRevoked(sql, id);
+  // A request that makes a child holds its parent live until the commit, so that none is missed here.
+  for (const child of await selectChildKeyIds(sql, id)) {
+    await revokeKey(sql, child);
+    await notifyKeyRevoked(sql, child);
   }
+  return revoked;
 }
 
 type NewKey = {
@@ -189,7 +201,8 @@ async function generate(
 ): Promise<GeneratedKey | undefined> {
   const { key, leading, digest } = createKey(kind);
   const id = Bun.randomUUIDv7();
-  const row = { id, projectId, name, leading, digest, expiresInDays, ...(scope === undefined ? {} : { scope }) };
+  const expiresIn = expiresInDays === undefined ? undefined : `${expiresInDays} days`;
+  const row = { id, projectId, name, leading, digest, expiresIn, ...(scope === undefined ? {} : { scope }) };
   if (!(await insertKey(sql, teamId, row))) return undefined;
   const details = { kind, projectId, name, ...(scope === undefined ? {} : { scope }) };
   await insertAuditEntry(sql, teamId, by, { action: "key.generated", subject: leading, details });

@@ -51,7 +51,7 @@ type LogIn = {
 
 /** The subject identifies the account, so it is not cut or changed: one that PostgreSQL cannot store is refused. */
 function requireStorable({ subject }: OidcPerson): void {
-  if (!isStorable(subject)) refuse("The identity provider sends a name with characters that cannot be stored");
+  if (!isStorable(subject)) refuse("The identity provider sent a name with unsupported characters");
 }
 
 const domainOf = (address: string) => address.slice(address.lastIndexOf("@") + 1);

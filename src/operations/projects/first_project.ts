@@ -1,16 +1,18 @@
 /** What an empty built-in database gets: a team, a project, a key for each. */
 
 import type { Database } from "../../database/connect.ts";
+import { selectAnyAccount } from "../../store/accounts.ts";
 import { type GeneratedKey, generateProjectKey, generateTeamKey } from "../people/keys.ts";
 import { insertProject, insertTeam, lockTeams, selectAnyTeam } from "../../store/projects.ts";
 
 export type FirstStart = { teamId: string; projectId: string; teamKey: GeneratedKey; projectKey: GeneratedKey };
 
-/** Undefined when there is a team already. Servers that start at once create one between them. */
+/** Undefined when there is a team or an account already. Servers that start at once create one between them. */
 export async function createFirstProject({ begin }: Pick<Database, "begin">): Promise<FirstStart | undefined> {
   return await begin(async (sql) => {
     await lockTeams(sql);
-    if (await selectAnyTeam(sql)) return undefined;
+    // A database with accounts is not empty: its teams were deleted.
+    if ((await selectAnyTeam(sql)) || (await selectAnyAccount(sql))) return undefined;
     const teamId = await insertTeam(sql, "My team");
     const projectId = (await insertProject(sql, teamId, "My project"))!;
     const teamKey = (await generateTeamKey(sql, teamId, "First key"))!;

@@ -6,17 +6,17 @@ import { wordOf } from "./status.tsx";
 
 export type Bar = {
   status: string;
-  /** Null if it is not known: the bar has the least height then. */
+  /** Null if the value is not known; the bar then has the minimum height. */
   value: number | null;
   href: Href | undefined;
-  /** What the bar is about, such as an execution. */
+  /** The subject of the bar, such as an execution. */
   name: string;
   label: string;
 };
 
 type BarsProperties = {
   title: string;
-  /** The oldest first. */
+  /** The bars, oldest first. */
   bars: readonly Bar[];
   show: (value: number) => string;
   /** The headings of the table with the same figures. */
@@ -25,17 +25,17 @@ type BarsProperties = {
 
 const WIDTH = 10;
 const HEIGHT = 60;
-const LEAST = 4;
-/** The heights of the marks below the bars: a status has a shape of its own and not only a colour. */
+const MIN_HEIGHT = 4;
+/** The heights of the marks below the bars: each status has its own shape as well as its own colour. */
 const MARKS: Record<string, number> = { failed: 8, flaky: 4 };
-const FOOT = 10;
+const FOOT_HEIGHT = 10;
 
 /** Bars that link to their results, the highest value as a label, and the same figures as a table. */
 export function Bars({ title, bars, show, columns }: BarsProperties): Html | null {
   if (bars.length === 0) return null;
   const most = Math.max(...bars.map(({ value }) => value ?? 0), 1e-9);
   const heightOf = (value: number | null) =>
-    value === null ? LEAST : Math.max(LEAST, Math.round((value / most) * HEIGHT * 10) / 10);
+    value === null ? MIN_HEIGHT : Math.max(MIN_HEIGHT, Math.round((value / most) * HEIGHT * 10) / 10);
   const hasValues = bars.some(({ value }) => value !== null);
   return (
     <>
@@ -46,9 +46,9 @@ export function Bars({ title, bars, show, columns }: BarsProperties): Html | nul
           </span>
         ) : null}
         <svg
-          viewBox={`0 0 ${bars.length * WIDTH} ${HEIGHT + FOOT}`}
+          viewBox={`0 0 ${bars.length * WIDTH} ${HEIGHT + FOOT_HEIGHT}`}
           width="100%"
-          height={HEIGHT + FOOT}
+          height={HEIGHT + FOOT_HEIGHT}
           preserveAspectRatio="none"
           role="group"
           aria-label={title}

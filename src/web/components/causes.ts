@@ -1,4 +1,4 @@
-/** The position of a page of causes, as addresses contain it. */
+/** The cursor of a page of causes, as addresses contain it. */
 
 import * as v from "valibot";
 import type { FailurePosition } from "../../store/causes.ts";
@@ -7,7 +7,7 @@ const CURSOR = /^([1-9])\.([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.(\d{1,9
 
 export const causeCursor = v.optional(v.pipe(v.string(), v.regex(CURSOR, "expected a link of this page")));
 
-/** Undefined for the first page. */
+/** Returns undefined for the first page. */
 export function readCauseCursor(cursor: string | undefined): FailurePosition | undefined {
   const match = CURSOR.exec(cursor ?? "");
   return match ? { rank: Number(match[1]), runId: match[2]!, number: Number(match[3]) } : undefined;

@@ -1,24 +1,23 @@
-/** Numbers by day as bars: how often something occurred lately. */
+/** Numbers by day as bars. */
 
 import type { Html } from "../../http/html.ts";
-import { counted } from "../../wording/numbers.ts";
-import { toDay } from "./text.tsx";
+import { counted, toDay } from "../../wording/numbers.ts";
 
 const DAY_MS = 86_400_000;
 const WIDTH = 8;
-const LEAST = 2;
+const MIN_HEIGHT = 2;
 
 type DayBarsProperties = {
-  /** By day, such as 2026-01-31; a day without an entry has none. */
+  /** Values by day, such as 2026-01-31. A day without occurrences has no entry. */
   figures: ReadonlyMap<string, number>;
   days: number;
   now: Date;
   height: number;
-  /** "failure". */
+  /** The counted noun in the singular, such as "failure". */
   noun: string;
 };
 
-/** The newest day is on the right; screen readers hear the total and the most of one day. */
+/** The newest day is on the right. Screen readers announce the total and the maximum of one day. */
 export function DayBars({ figures, days, now, height, noun }: DayBarsProperties): Html {
   const names = Array.from({ length: days }, (_, index) =>
     new Date(now.getTime() - (days - 1 - index) * DAY_MS).toISOString().slice(0, 10),
@@ -28,7 +27,7 @@ export function DayBars({ figures, days, now, height, noun }: DayBarsProperties)
   const total = values.reduce((sum, value) => sum + value, 0);
   const when = most === 0 ? "" : `, most on ${toDay(names[values.indexOf(most)]!)}: ${most}`;
   const label = `${counted(total, noun)} in ${days} days${when}`;
-  const tall = (value: number) => (value === 0 ? 0 : Math.max(LEAST, Math.round((value / most) * (height - 1))));
+  const tall = (value: number) => (value === 0 ? 0 : Math.max(MIN_HEIGHT, Math.round((value / most) * (height - 1))));
   return (
     <svg
       class="day-bars"

@@ -1,46 +1,32 @@
-/** A table of executions, and how an execution is named in lists. */
+/** A table of executions. */
 
 import type { Html } from "../../http/html.ts";
 import type { TaskStatus } from "../../schema/executions.ts";
 import type { ExecutionSummary } from "../../store/execution_list.ts";
 import { executionOutcome } from "../../wording/execution.ts";
+import { executionNumber } from "../../wording/execution_name.ts";
 import { toDuration } from "../../wording/numbers.ts";
 import { executionPath } from "../site/paths.ts";
 import { Mark, Tag, wordOf } from "./status.tsx";
 import { Ago, Commit } from "./text.tsx";
 
-type Named = Pick<ExecutionSummary, "key" | "number">;
-
-/** For a place that shows the branch beside it: `#412` where the CI system numbers its builds, else the key, else our number. */
-export function executionNumber({ key, number }: Named): string {
-  if (key === null) return `#${number}`;
-  const ofCi = /^(?:sample )?(\d+)$/.exec(key)?.[1];
-  return ofCi === undefined ? key : `#${ofCi}`;
-}
-
-/** As `executionNumber`; one without a key is called by its branch too: `main #128`. */
-export const executionName = (execution: Named & Pick<ExecutionSummary, "branch">): string =>
-  execution.key === null && execution.branch !== null
-    ? `${execution.branch} ${executionNumber(execution)}`
-    : executionNumber(execution);
-
 const OPEN = ["queued", "running"];
 
-/** The outcome of an execution, with that of its reruns. */
+/** Returns the outcome of an execution, with that of its reruns. */
 export const outcomeText = (execution: ExecutionSummary): string =>
-  `${executionOutcome(execution)}${execution.repeatedStatus === null ? "" : `, ${wordOf(execution.repeatedStatus)} when repeated`}`;
+  `${executionOutcome(execution)}${execution.repeatedStatus === null ? "" : `, ${wordOf(execution.repeatedStatus)} when rerun`}`;
 
-/** More tasks are not drawn. */
-const DOTS = 16;
+/** Maximum number of dots. */
+const MAX_DOTS = 16;
 
-/** A dot for each task, the failed ones first; nothing for a single task, whose status is that of the execution. */
+/** Shows a dot for each task, failed ones first. Shows nothing for a single task, whose status is that of the execution. */
 function TaskDots({ statuses }: { statuses: readonly TaskStatus[] }): Html | null {
   if (statuses.length < 2) return null;
   const byStatus = Map.groupBy(statuses, (status) => status);
   const isRed = (status: string) => ["failed", "timed_out", "incomplete"].includes(status);
   const order = [...byStatus.keys()].toSorted((a, b) => Number(isRed(b)) - Number(isRed(a)));
   const label = order.map((status) => `${byStatus.get(status)!.length} ${wordOf(status)}`).join(", ");
-  const drawn = order.flatMap((status) => byStatus.get(status)!).slice(0, DOTS);
+  const drawn = order.flatMap((status) => byStatus.get(status)!).slice(0, MAX_DOTS);
   return (
     <span class="task-dots" role="img" aria-label={`Tasks: ${label}`} title={`Tasks: ${label}`}>
       {drawn.map((status) => (

@@ -1,50 +1,45 @@
-/** What a failure shows: its message, its stack with the project's own frames, expected against received, output, history. */
+/** The evidence of a failure: message, stack, expected against received, output and history. */
 
 import type { Html, Piece } from "../../http/html.ts";
 import { stripAnsi } from "../../rules/ansi.ts";
 import { readDiff } from "../../rules/diff.ts";
 import { readStack, type StackLine } from "../../rules/stack.ts";
-import { firstLineOf } from "../../wording/first_line.ts";
 import { Terminal } from "./terminal.tsx";
 
-/** How much of it is shown: the whole is one link away. */
+/** The limits of what is shown. A link leads to the whole failure. */
 export type Measure = { isWhole?: boolean; message: number; stackLines: number; diffLines: number; output: number };
 export const FULL: Measure = { message: 4_000, stackLines: 60, diffLines: 60, output: 3_000 };
 export const BRIEF: Measure = { message: 400, stackLines: 6, diffLines: 8, output: 0 };
 
-const MAX_LINE = 600;
-/** A box with more lines may scroll: keys must reach it. */
-const TALL = 18;
+const MAX_LINE_LENGTH = 600;
+/** A box with more lines may scroll, so it must be reachable by keyboard. */
+const SCROLL_LINES = 18;
 
 const box = (name: string, lines: number, content: Piece, isFullWidth = false): Html => (
   <div class={isFullWidth ? "full-width" : undefined}>
     <h3>{name}</h3>
     <pre
-      tabindex={lines > TALL ? 0 : undefined}
-      role={lines > TALL ? "group" : undefined}
-      aria-label={lines > TALL ? name : undefined}
+      tabindex={lines > SCROLL_LINES ? 0 : undefined}
+      role={lines > SCROLL_LINES ? "group" : undefined}
+      aria-label={lines > SCROLL_LINES ? name : undefined}
     >
       {content}
     </pre>
   </div>
 );
 
-/** Returns the first line that is not blank, without colours and at most 300 characters; "" if there is none. */
-export const firstPlainLine = (text: string | null): string =>
-  firstLineOf(stripAnsi((text ?? "").slice(0, 4_000))).slice(0, 300);
-
-const clip = (line: string): string => (line.length > MAX_LINE ? `${line.slice(0, MAX_LINE)} …` : line);
+const clip = (line: string): string => (line.length > MAX_LINE_LENGTH ? `${line.slice(0, MAX_LINE_LENGTH)} …` : line);
 
 const countLines = (text: string): number => text.split("\n").length;
 
-/** "3 frames of node_modules". */
+/** Returns a summary of hidden frames, such as "3 frames of node_modules". */
 function fold(lines: readonly StackLine[]): string {
   const isOf = (folder: string) => lines.every(({ text }) => text.includes(`${folder}/`));
   const whose = ["node_modules", "site-packages", "vendor"].find(isOf) ?? "packages and the runtime";
   return `${lines.length} ${lines.length === 1 ? "frame" : "frames"} of ${whose}\n`;
 }
 
-/** Own frames stand out, those of others are counted. */
+/** Highlights the project's own frames and counts the others. */
 function stackLines(lines: readonly StackLine[], limit: number): Piece[] {
   const pieces: Piece[] = [];
   for (let index = 0; index < lines.length && pieces.length < limit;) {
@@ -71,20 +66,20 @@ function stackLines(lines: readonly StackLine[], limit: number): Piece[] {
   return pieces;
 }
 
-/** What the stack repeats of the message in front of it is left out. */
+/** Returns the stack without the message that it repeats. */
 function withoutMessage(stack: string, message: string): string {
   const [first = ""] = message.split("\n", 1);
-  for (const said of [message, first]) {
-    const at = said === "" ? -1 : stack.slice(0, 500).indexOf(said);
-    if (at !== -1 && !stack.slice(0, at).includes("\n")) return stack.slice(at + said.length).replace(/^\s*\n/, "");
+  for (const repeated of [message, first]) {
+    const at = repeated === "" ? -1 : stack.slice(0, 500).indexOf(repeated);
+    if (at !== -1 && !stack.slice(0, at).includes("\n")) return stack.slice(at + repeated.length).replace(/^\s*\n/, "");
   }
   return stack;
 }
 
-/** The line with which assertion libraries begin a difference of values. */
+/** Matches the line with which assertion libraries begin a diff. */
 const DIFF_START = /^\s*(?:--?-? ?Expected\b|\+ (?:actual - expected|expected - actual)\b)/;
 
-/** The message without the difference at its end, which is shown by itself. */
+/** Returns the message without the diff at its end, which is shown separately. */
 function withoutDiff(message: string): string {
   const lines = message.split("\n");
   const start = lines.findIndex((line, index) => index > 0 && DIFF_START.test(line));
@@ -97,25 +92,25 @@ function dedent(text: string): string {
   return least > 0 ? text.replaceAll(new RegExp(`^ {1,${least}}`, "gm"), "") : text;
 }
 
-export type Said = { message: string | null; stack: string | null; output?: string | null };
+export type FailureText = { message: string | null; stack: string | null; output?: string | null };
 
-/** Message, stack, difference and output of a failure. A message that is the `title` of the failure is left out. */
+/** Shows message, stack, diff and output of a failure. A message that equals the `title` of the failure is left out. */
 export function Evidence({
-  said: { message, stack, output = null },
+  failure: { message, stack, output = null },
   measure,
   title,
 }: {
-  said: Said;
+  failure: FailureText;
   measure: Measure;
   title: string;
 }): Html {
-  const said = stripAnsi(message ?? "").trim();
-  const trace = withoutMessage(stripAnsi(stack ?? "").replace(/^\s*\n/, ""), said).trimEnd();
+  const wholeMessage = stripAnsi(message ?? "").trim();
+  const trace = withoutMessage(stripAnsi(stack ?? "").replace(/^\s*\n/, ""), wholeMessage).trimEnd();
   const lines = readStack(dedent(trace)).filter(({ text }) => text.trim() !== "");
   const shownLines = stackLines(lines, measure.stackLines);
   const diff = readDiff(message, stack);
-  const told = diff !== null && !measure.isWhole ? withoutDiff(said) : said;
-  const shown = told.slice(0, measure.message);
+  const messageText = diff !== null && !measure.isWhole ? withoutDiff(wholeMessage) : wholeMessage;
+  const shown = messageText.slice(0, measure.message);
   return (
     <>
       {[
@@ -123,7 +118,7 @@ export function Evidence({
           ? null
           : box("Message", countLines(shown), [
               shown,
-              shown.length < told.length ? <span class="soft"> …</span> : null,
+              shown.length < messageText.length ? <span class="soft"> …</span> : null,
             ]),
         shownLines.length === 0 ? null : box("Stack", shownLines.length, shownLines),
         diff === null
@@ -158,8 +153,8 @@ const WIDTH = 6;
 const HEIGHT = 15;
 
 /**
- * Results as they are packed, a letter each, oldest first: a picture of bars whose heights differ as their colours do, told
- * in words to those who do not see it.
+ * Draws results that are packed as one letter each, oldest first. The bars differ in height as well as in colour, and a title
+ * describes them for screen readers.
  */
 export function History({ letters }: { letters: string }): Html | null {
   if (letters.length < 2) return null;

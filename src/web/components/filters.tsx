@@ -5,7 +5,7 @@ import { type Choice, Options } from "./form.tsx";
 
 type FilterProperties = { label: string; name: string; value: string | undefined };
 
-/** The first option is what applies without the filter. */
+/** The first option is the default. */
 export const FilterSelect = ({
   label,
   name,
@@ -32,10 +32,10 @@ export const FilterText = ({
   </label>
 );
 
-/** The maximum number of names in a list to choose from; with more of them, the name is typed. */
+/** Maximum number of names to choose from. With more, the name is typed. */
 export const MAX_CHOICES = 40;
 
-/** Chooses one of a few names, takes one of many as text, and is nothing where there is no choice. */
+/** Offers a few names as a list and many as a text field. Shows nothing if there is no choice. */
 export function FilterName({ names, ...filter }: FilterProperties & { names: readonly string[] }): Html | null {
   const { value } = filter;
   if (names.length > MAX_CHOICES) return <FilterText {...filter} />;

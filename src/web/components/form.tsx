@@ -1,4 +1,4 @@
-/** Forms and their fields, and the message about a form that was sent. */
+/** Forms, their fields, and the message after a form was sent. */
 
 import type { Html, Path, Piece } from "../../http/html.ts";
 
@@ -6,21 +6,21 @@ type FieldProperties = {
   label: string;
   name: string;
   value?: string | number | null | undefined;
-  /** A secret is not shown while it is typed, and password managers do not offer one. */
+  /** Hides the value while it is typed, and keeps password managers from offering one. */
   type?: "text" | "number" | "url" | "email" | "password" | "secret" | "area";
   hint?: Piece;
   required?: boolean;
-  /** The maximum number of characters. */
+  /** Maximum number of characters. */
   max?: number;
   placeholder?: string;
-  /** The number of rows of an area. */
+  /** Number of rows of a text area. */
   rows?: number;
-  /** For names, paths and addresses, which are no prose. */
+  /** Shows names, paths and addresses in a monospaced font. */
   isCode?: boolean;
-  /** Where a page has two fields of one name. */
+  /** Distinguishes two fields of the same name on one page. */
   id?: string;
   kind?: string;
-  /** What password managers look for. */
+  /** The `autocomplete` attribute, which password managers read. */
   autocomplete?: "off" | "name" | "email" | "username" | "current-password" | "new-password" | undefined;
 };
 
@@ -69,7 +69,7 @@ export function Field({
         {label}{" "}
         {type === "area" ? (
           <textarea name={name} rows={rows} {...common}>
-            {/* Browsers drop a line break at the beginning of an area. */}
+            {/* Browsers drop a line break at the beginning of a text area. */}
             {"\n"}
             {value}
           </textarea>
@@ -90,7 +90,7 @@ export function Field({
   );
 }
 
-/** The value of an option and what is shown for it. */
+/** The value of an option and its label. */
 export type Choice = readonly [value: string, label: string];
 
 export const Options = ({ options, value }: { options: readonly Choice[]; value: unknown }): Html => (
@@ -132,12 +132,12 @@ export const Checkbox = ({ label, name, checked, value = "true" }: CheckboxPrope
 export const Hidden = ({ name, value }: { name: string; value: string | undefined }): Html | null =>
   value === undefined || value === "" ? null : <input type="hidden" name={name} value={value} />;
 
-/** The proof that a form is one of our pages: every form that changes something contains it. */
+/** The hidden CSRF token. Every form that changes something contains it. */
 export const Csrf = ({ token }: { token: string }): Html => <input type="hidden" name="csrf" value={token} />;
 
 type ActionProperties = { action: Path; csrf: string; label: Piece; kind?: string; fields?: Piece };
 
-/** A form of one button. */
+/** A form that consists of one button. */
 export const ActionForm = ({ action, csrf, label, kind, fields }: ActionProperties): Html => (
   <form method="post" action={action}>
     <Csrf token={csrf} />
@@ -146,7 +146,7 @@ export const ActionForm = ({ action, csrf, label, kind, fields }: ActionProperti
   </form>
 );
 
-/** An action that cannot be undone: it opens, says what is lost, and has its button there. */
+/** An action that cannot be undone. It expands to a warning and its button. */
 export const Danger = ({ loss, ...form }: Omit<ActionProperties, "kind"> & { loss: Piece }): Html => (
   <details class="danger">
     <summary>{form.label}</summary>
@@ -155,15 +155,7 @@ export const Danger = ({ loss, ...form }: Omit<ActionProperties, "kind"> & { los
   </details>
 );
 
-/** The message that a form was carried out; nothing without content. */
-export const Done = ({ children }: { children?: Piece }): Html | null =>
-  children === undefined || children === null ? null : (
-    <p class="message good" role="status">
-      {children}
-    </p>
-  );
-
-/** What is wrong with a form, above it; each part in a line of its own. */
+/** The error of a form, one line for each part. */
 export const FormError = ({ message }: { message: string | undefined }): Html | null =>
   message === undefined ? null : (
     <div class="message bad" role="alert">

@@ -5,12 +5,12 @@ import { readAnsiLines, type Stretch } from "../../rules/ansi.ts";
 import { isErrorLine } from "../../rules/log_errors.ts";
 import { Stretches, Terminal } from "./terminal.tsx";
 
-/** More lines than this are too much for a browser: the last are shown. */
+/** Maximum number of lines that browsers render well. The last lines are shown. */
 export const MAX_LOG_LINES = 10_000;
 const MAX_MATCHES_PER_LINE = 100;
 
 type Range = readonly [start: number, end: number];
-/** A line with its number in the log and where the search matches in it. */
+/** A line, its number in the log, and the matches of a search in it. */
 export type LogLine = { number: number; stretches: readonly Stretch[]; isError: boolean; matches: readonly Range[] };
 
 /** Finds a text regardless of case. */
@@ -35,7 +35,7 @@ export function readLogLines(text: string, firstLine: number, search?: string): 
   });
 }
 
-/** Marks the matches in a part of a line that begins at `start`; a match may go on in the next part. */
+/** Marks the matches in a part of a line that begins at `start`. A match may continue in the next part. */
 function markMatches(text: string, start: number, matches: readonly Range[]): Piece {
   const pieces: Piece[] = [];
   let shown = 0;
@@ -79,7 +79,7 @@ export const LogLines = ({ lines, name }: { lines: readonly LogLine[]; name: str
   </LogBox>
 );
 
-/** A log without numbers of lines. */
+/** Shows a log without line numbers. */
 export const LogText = ({ text, name }: { text: string; name: string }): Html => (
   <LogBox name={name}>
     <pre>

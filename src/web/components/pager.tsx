@@ -1,4 +1,4 @@
-/** Links to the first and the next page of a list; its filters stay in the address. */
+/** Links to the first and the next page of a list. The filters stay in the address. */
 
 import type { Html, Path } from "../../http/html.ts";
 import { toAddress } from "../site/paths.ts";

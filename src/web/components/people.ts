@@ -1,4 +1,4 @@
-/** What pages about people have in common: roles in words, and browsers by name. */
+/** Roles in words and browsers by name, for pages about people. */
 
 import type { Role } from "../../schema/accounts.ts";
 
@@ -26,7 +26,7 @@ const SYSTEMS: [name: string, pattern: RegExp][] = [
   ["Linux", /\bLinux\b|\bX11\b/],
 ];
 
-/** "Firefox on Linux"; what it says of itself where we do not know it. */
+/** Returns a name such as "Firefox on Linux", or the user agent itself if it is not recognized. */
 export function browserOf(userAgent: string | null): string {
   if (userAgent === null || userAgent === "") return "Unknown browser";
   const find = (known: [string, RegExp][]) => known.find(([, pattern]) => pattern.test(userAgent))?.[0];

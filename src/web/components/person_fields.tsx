@@ -23,7 +23,7 @@ export const NewPasswordField = ({ label = "Password" }: { label?: string }): Ht
   />
 );
 
-/** A link, because browsers hold the redirects of a form to the page's own host. */
+/** A link instead of a form, because the content security policy restricts redirects of a form to the page's own host. */
 export function providerLink(
   { signIn }: Pick<PageServices, "signIn">,
   values: { next?: string; invitation?: string; setup?: string },

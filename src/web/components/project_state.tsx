@@ -1,4 +1,4 @@
-/** How a project stands, in words: is its default branch green, since when, and what else there is. */
+/** The state of a project in words: the state of its default branch, since when, and counts of bugs and tests. */
 
 import type { Html, Path } from "../../http/html.ts";
 import type { BranchState } from "../../rules/branch_state.ts";
@@ -6,41 +6,42 @@ import type { ExecutionSummary } from "../../store/execution_list.ts";
 import type { ProjectCounts } from "../../store/overview.ts";
 import type { Branch } from "../../store/state.ts";
 import { executionPath } from "../site/paths.ts";
-import { executionName, outcomeText } from "../components/execution_table.tsx";
+import { outcomeText } from "../components/execution_table.tsx";
+import { executionName } from "../../wording/execution_name.ts";
 import { Commit, toSpan } from "../components/text.tsx";
 import { counted, toDuration } from "../../wording/numbers.ts";
 
-/** "main has been green for 2 hours". */
+/** Returns a headline such as "main has been green for 2 hours". */
 export function branchHeadline(
   { branch, sample }: Branch,
   { state, since, isLonger }: BranchState,
   now: Date,
 ): { status: string; text: string } {
-  if (state === null || since === null) return { status: "queued", text: `Nothing has ended on ${branch} yet` };
+  if (state === null || since === null) return { status: "queued", text: `No finished executions on ${branch} yet` };
   const span = `${isLonger ? "more than " : ""}${toSpan(now.getTime() - Date.parse(since))}`;
   const where = sample ? `In the sample data ${branch}` : branch;
   return { status: state, text: `${where} has been ${state === "passed" ? "green" : "red"} for ${span}` };
 }
 
-const MISSING_TASKS = 3;
+const MAX_MISSING_TASKS = 3;
 
-/** Which tasks do not count because they have not run lately. */
+/** Lists the tasks that do not count because they have not run recently. */
 export function missingTasks({ missing }: BranchState): Html | null {
   if (missing.length === 0) return null;
-  const names = missing.slice(0, MISSING_TASKS).map(({ slug }) => slug);
+  const names = missing.slice(0, MAX_MISSING_TASKS).map(({ slug }) => slug);
   const more = missing.length - names.length;
   return (
     <span class="soft">
-      not run lately: {names.join(", ")}
+      not run recently: {names.join(", ")}
       {more > 0 ? ` and ${more} more` : ""}
     </span>
   );
 }
 
-type Standing = { state: BranchState; last: ExecutionSummary | undefined; tally: ProjectCounts };
+type ProjectStanding = { state: BranchState; last: ExecutionSummary | undefined; tally: ProjectCounts };
 
-/** What is said below the headline. */
-export function summaryOf(projectId: string, { state, last, tally }: Standing): (Html | null)[] {
+/** Shows the facts below the headline. */
+export function summaryOf(projectId: string, { state, last, tally }: ProjectStanding): (Html | null)[] {
   const base: Path = `/projects/${projectId}`;
   return [
     last ? (

@@ -1,4 +1,4 @@
-/** What other pages hold of sharing: the button that makes a link to an execution, and the list of all links and badges. */
+/** Sharing on other pages: the button that creates a link to an execution, and the list of links and badges. */
 
 import type { Html } from "../../http/html.ts";
 import type { Role } from "../../schema/accounts.ts";
@@ -6,20 +6,20 @@ import type { Share } from "../../schema/shares.ts";
 import type { Sql } from "../../database/connect.ts";
 import { selectShares } from "../../store/shares.ts";
 import { executionPath } from "../site/paths.ts";
-import { executionName } from "../components/execution_table.tsx";
+import { executionName } from "../../wording/execution_name.ts";
 import { ActionForm, Csrf, Danger } from "../components/form.tsx";
 import { Ago } from "../components/text.tsx";
 import { Pager } from "../components/pager.tsx";
 
-type Asking = { csrf: string; role: Role; project: { id: string; defaultBranch: string } };
+type ShareContext = { csrf: string; role: Role; project: { id: string; defaultBranch: string } };
 
-/** For the actions of an execution's page; null for viewers. */
+/** Shows the button on the page of an execution. Returns null for viewers. */
 export const shareForm = ({
   csrf,
   role,
   project,
   params: { executionId },
-}: Pick<Asking, "csrf" | "role"> & {
+}: Pick<ShareContext, "csrf" | "role"> & {
   project: { id: string };
   params: { executionId: string };
 }): Html | null =>
@@ -27,7 +27,7 @@ export const shareForm = ({
     <ActionForm action={`${executionPath(project.id, executionId)}/share`} csrf={csrf} label="Share link" />
   );
 
-/** What opens to whoever has the address. */
+/** Names what a link or a badge shows. */
 export function shareName(
   projectId: string,
   share: Pick<
@@ -39,7 +39,7 @@ export function shareName(
   const { kind, executionId, executionKey, executionNumber, executionBranch, branch, shows } = share;
   if (kind === "project") return <>The project: state, trend, newest executions</>;
   if (kind === "badge") {
-    const place = (
+    const branchName = (
       <>
         <code>{branch ?? defaultBranch}</code>
         {branch === null ? ", the default branch" : null}
@@ -47,7 +47,7 @@ export function shareName(
     );
     return (
       <>
-        Badge: {shows === "tests" ? "number of tests" : "status"} on {place}
+        Badge: {shows === "tests" ? "number of tests" : "status"} on {branchName}
       </>
     );
   }
@@ -59,15 +59,15 @@ export function shareName(
   );
 }
 
-const LISTED = 20;
+const MAX_SHARES = 20;
 
-const LOSSES = {
+const REVOKE_EFFECTS = {
   badge: "Wherever it is embedded, the badge turns gray and shows “unknown”.",
   project: "Anyone who opens the link sees a “not found” page.",
   execution: "Anyone who opens the link sees a “not found” page.",
 };
 
-function table({ csrf, role, project }: Asking, rows: readonly Share[], now: Date): Html {
+function table({ csrf, role, project }: ShareContext, rows: readonly Share[], now: Date): Html {
   const { id, defaultBranch } = project;
   if (rows.length === 0)
     return (
@@ -81,7 +81,7 @@ function table({ csrf, role, project }: Asking, rows: readonly Share[], now: Dat
         action={`/projects/${id}/shares/${share.id}/revoke`}
         csrf={csrf}
         label="Revoke"
-        loss={LOSSES[share.kind]}
+        loss={REVOKE_EFFECTS[share.kind]}
       />
     );
   return (
@@ -90,7 +90,7 @@ function table({ csrf, role, project }: Asking, rows: readonly Share[], now: Dat
         <caption class="visually-hidden">Links and badges, newest first</caption>
         <thead>
           <tr>
-            <th scope="col">What</th>
+            <th scope="col">Shows</th>
             <th scope="col" class="wide">
               By
             </th>
@@ -117,14 +117,14 @@ function table({ csrf, role, project }: Asking, rows: readonly Share[], now: Dat
   );
 }
 
-function makers({ csrf, role, project }: Asking): Html | null {
+function makers({ csrf, role, project }: ShareContext): Html | null {
   if (role === "viewer") return <p class="hint">Members of the team can create and revoke links.</p>;
   const { id, defaultBranch } = project;
   return (
     <div class="columns">
       <form class="fields card padded" method="post" action={`/projects/${id}/shares`}>
         <Csrf token={csrf} />
-        <h3>A link to the project</h3>
+        <h3>Link to the project</h3>
         <p>
           Anyone with the link can see the state of <code>{defaultBranch}</code>, its trend and the latest executions,
           without signing in.
@@ -135,7 +135,7 @@ function makers({ csrf, role, project }: Asking): Html | null {
       </form>
       <form class="fields card padded" method="post" action={`/projects/${id}/badges`}>
         <Csrf token={csrf} />
-        <h3>A badge</h3>
+        <h3>Badge</h3>
         <label>
           What it shows
           <select name="shows">
@@ -164,22 +164,23 @@ function makers({ csrf, role, project }: Asking): Html | null {
   );
 }
 
-/** A section of the project's settings, headed by an h2; `before`: further ones, for its own page. */
+/** The section of the project's settings, with an h2. `before`: additional content of the page of links and badges. */
 export async function shareSection(
-  { sql, now, ...asking }: Asking & { sql: Sql; now: Date },
+  { sql, now, ...context }: ShareContext & { sql: Sql; now: Date },
   before?: string,
 ): Promise<Html> {
-  const { id } = asking.project;
-  const found = await selectShares(sql, id, { limit: LISTED, before });
-  const rows = found.slice(0, LISTED);
-  const next = found.length > LISTED ? rows.at(-1)!.id : undefined;
+  const { id } = context.project;
+  const found = await selectShares(sql, id, { limit: MAX_SHARES, before });
+  const rows = found.slice(0, MAX_SHARES);
+  const next = found.length > MAX_SHARES ? rows.at(-1)!.id : undefined;
   return (
     <>
       <h2 id="sharing">
         Links and badges <small>anyone with the URL can view them; the URL is shown once</small>
       </h2>
-      {table(asking, rows, now)} <Pager path={`/projects/${id}/shares`} query={{ cursor: before }} cursor={next} />
-      {makers(asking)}
+      {table(context, rows, now)}
+      <Pager path={`/projects/${id}/shares`} query={{ cursor: before }} cursor={next} />
+      {makers(context)}
     </>
   );
 }

@@ -1,4 +1,4 @@
-/** How a status is shown: always a shape and a word, never a colour alone. */
+/** Shows a status as a shape and a word, never by colour alone. */
 
 import type { Html, Piece } from "../../http/html.ts";
 
@@ -26,7 +26,7 @@ const MARKS: Record<string, readonly [shape: string, word: string]> = {
 
 export const wordOf = (status: string): string => MARKS[status]?.[1] ?? status.replaceAll("_", " ");
 
-/** The shape in its colour. Set `word` to false where the word stands beside it. */
+/** Shows the coloured shape. Set `word` to false if the word is shown beside it. */
 export function Mark({ status, word = true }: { status: string; word?: boolean }): Html {
   const [shape, name] = MARKS[status] ?? ["○", status];
   const colour = status === "healthy" ? "passed" : status === "new" ? "queued" : status;
@@ -40,8 +40,14 @@ export function Mark({ status, word = true }: { status: string; word?: boolean }
   );
 }
 
+const TASK_ORDER = ["timed_out", "incomplete", "failed", "running", "queued", "cancelled", "passed"];
+
+/** Sorts tasks by status, the worst first, and then by the number of failures. */
+export const worstFirst = <Task extends { status: string; failed: number }>(tasks: readonly Task[]): Task[] =>
+  tasks.toSorted((a, b) => TASK_ORDER.indexOf(a.status) - TASK_ORDER.indexOf(b.status) || b.failed - a.failed);
+
 /** Returns the status to show for a test: its health, but "failed" if a healthy or new test has failed last. */
-export const standingOf = ({ health, lastStatus }: { health: string; lastStatus: string | null }): string =>
+export const testStatusOf = ({ health, lastStatus }: { health: string; lastStatus: string | null }): string =>
   lastStatus === "failed" && (health === "healthy" || health === "new") ? "failed" : health;
 
 export const Tag = ({ kind = "", children }: { kind?: string; children?: Piece }): Html => (

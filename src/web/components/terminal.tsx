@@ -3,14 +3,14 @@
 import type { Html, Piece } from "../../http/html.ts";
 import { type Look, readAnsiLines, type Stretch } from "../../rules/ansi.ts";
 
-/** Returns the classes of a look (site/terminal_style.ts); bold is an element of its own. */
+/** Returns the classes of a look (site/terminal_style.ts). Bold is a separate element. */
 function classesOf({ foreground, background, dim, italic, underline, inverse, strike }: Look): string {
   const [front, back] = inverse ? [background, foreground] : [foreground, background];
   return [
     dim && front === null ? "dim" : "",
     italic ? "italic" : "",
     underline ? (strike ? "underlined-struck" : "underlined") : strike ? "struck" : "",
-    // Swapped with the terminal's own colours on both sides.
+    // With the default colours on both sides, the style sheet swaps them.
     inverse && front === null && back === null ? "inverse" : "",
     front === null ? "" : `fg${front}`,
     back === null ? "" : `bg${back}`,
@@ -19,7 +19,7 @@ function classesOf({ foreground, background, dim, italic, underline, inverse, st
     .join(" ");
 }
 
-/** Shows stretches one after the other; `show` is what stands for the text of one. */
+/** Shows stretches in sequence. `show` renders the text of each. */
 export const Stretches = ({
   stretches,
   show = (text) => text,
@@ -37,7 +37,7 @@ export const Stretches = ({
   </>
 );
 
-/** Shows a whole text without numbers of lines. */
+/** Shows a whole text without line numbers. */
 export const Terminal = ({ text }: { text: string }): Html => (
   <>
     {readAnsiLines(text).map((stretches, index) => (

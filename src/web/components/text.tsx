@@ -1,4 +1,4 @@
-/** Times, names, commits and shares as they are shown in text. */
+/** Formats times, names, commits and shares. */
 
 import { type Html, type Piece, safeUrl } from "../../http/html.ts";
 
@@ -12,7 +12,7 @@ const UNITS: readonly (readonly [seconds: number, name: string])[] = [
 
 const plural = (value: number, name: string) => `${value} ${name}${value === 1 ? "" : "s"}`;
 
-/** "2 hours", "5 minutes", "less than a minute". */
+/** Formats a duration as "2 hours", "5 minutes" or "less than a minute". */
 export function toSpan(ms: number): string {
   const seconds = ms / 1_000;
   for (const [size, name] of UNITS) if (seconds >= size) return plural(Math.floor(seconds / size), name);
@@ -29,32 +29,28 @@ export function Ago({ at, now }: { at: string; now: Date }): Html {
   );
 }
 
-/** `22 Nov 2026, 14:03:07 UTC`. */
+/** Formats a time as `22 Nov 2026, 14:03:07 UTC`. */
 export function toExact(iso: string): string {
   const date = new Date(iso);
   const day = date.toLocaleDateString("en-GB", { day: "numeric", month: "short", year: "numeric", timeZone: "UTC" });
   return `${day}, ${iso.slice(11, 19)} UTC`;
 }
 
-/** `22 Nov`. */
-export const toDay = (iso: string): string =>
-  new Date(iso).toLocaleDateString("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
-
-/** `share` is from 0 to 1. */
+/** Formats a share from 0 to 1 as a percentage. */
 export const toPercent = (share: number): string =>
   `${(share * 100).toFixed(share > 0 && share < 0.1 ? 1 : 0).replace(/\.0$/, "")} %`;
 
-/** A commit by its first seven characters, the whole in the title. */
+/** Shows a commit by its first seven characters, with the whole hash in the title. */
 export const Commit = ({ hash }: { hash: string }): Html => (
   <code title={hash}>{/^[0-9a-f]{8,}$/i.test(hash) ? hash.slice(0, 7) : hash}</code>
 );
 
-/** A long name, which may be broken after `/`, `.`, `>`, `_` and `:`. */
+/** Shows a long name, which may break after `/`, `.`, `>`, `_` and `:`. */
 export const Breakable = ({ text }: { text: string }): Html => (
   <>{text.split(/(?<=[/.>_:])/).flatMap((part, index): Piece[] => (index === 0 ? [part] : [<wbr />, part]))}</>
 );
 
-/** A link to another site, or only its words where there is no address to go to. */
+/** A link to another site, or only its text if there is no address. */
 export function External({ href, of }: { href: string | null; of: Html }): Html {
   const url = safeUrl(href);
   return url ? (

@@ -5,30 +5,31 @@ import type { DayFigures } from "../../store/branch_days.ts";
 import type { ExecutionSummary } from "../../store/execution_list.ts";
 import { counted, toDuration } from "../../wording/numbers.ts";
 import { Bars } from "./bars.tsx";
-import { executionName, outcomeText } from "./execution_table.tsx";
+import { outcomeText } from "./execution_table.tsx";
+import { executionName } from "../../wording/execution_name.ts";
 import { type OutcomeDay, OutcomeDays } from "./outcome_days.tsx";
 import { toPercent } from "./text.tsx";
 
 const DAY_MS = 86_400_000;
-/** The number of days of the chart. */
+/** Number of days of the chart. */
 export const TREND_DAYS = 30;
-/** The number of executions that are drawn as bars. */
+/** Number of executions that are drawn as bars. */
 export const TREND_EXECUTIONS = 30;
 
 type TrendProperties = {
   branch: string;
-  /** Of the last `TREND_DAYS` days, oldest first. */
+  /** The last `TREND_DAYS` days, oldest first. */
   days: readonly DayFigures[];
   /** The newest executions of the branch, newest first. */
   executions: readonly ExecutionSummary[];
   now: Date;
-  /** Where the point of a day leads. */
+  /** Returns the link of a day. */
   dayHref?: (day: string) => Path;
-  /** Where the bar of an execution leads. */
+  /** Returns the link of an execution. */
   executionHref?: (id: string) => Path;
 };
 
-/** Draws nothing for less than two days with results. */
+/** Shows nothing with fewer than two days of results. */
 export function BranchTrends({ branch, days, executions, now, dayHref, executionHref }: TrendProperties): Html | null {
   if (days.length < 2) return null;
   const byDay = new Map(days.map((row) => [row.day, row]));
@@ -60,7 +61,7 @@ const rateOf = (figures: readonly DayFigures[]): number | null => {
   return executions === 0 ? null : figures.reduce((sum, row) => sum + row.passed, 0) / executions;
 };
 
-/** "+4 points against the week before"; empty without results in both weeks. */
+/** Returns a comparison such as "+4 points against the week before", or "" if one of the weeks has no results. */
 function changeOf(last: number | null, before: number | null, show: (difference: number) => string): string {
   if (last === null || before === null) return "";
   const difference = last - before;

@@ -1,4 +1,4 @@
-/** One's own account: name, password, where one is signed in, teams. */
+/** The visitor's own account: name, password, sessions and teams. */
 
 import * as v from "valibot";
 import type { Html } from "../../http/html.ts";
@@ -6,7 +6,8 @@ import { changePassword, renameAccount, revokeOtherSessions, revokeSession } fro
 import { newPassword, personName, triedPassword } from "../../schema/accounts.ts";
 import { selectAccount } from "../../store/accounts.ts";
 import { selectSessions } from "../../store/sessions.ts";
-import { ActionForm, Csrf, Done, Field, FormError, Hidden } from "../components/form.tsx";
+import { ActionForm, Csrf, Field, FormError, Hidden } from "../components/form.tsx";
+import { Notice, noticeParameter } from "../components/notice.tsx";
 import { NameField, NewPasswordField } from "../components/person_fields.tsx";
 import { personOf, read, refusalOf, requirePasswords, sent, storesOf } from "../site/people_input.ts";
 import { type Page, type PageContext, SeeOther, type View, form, page } from "../site/page.ts";
@@ -14,19 +15,19 @@ import { Ago } from "../components/text.tsx";
 import { Tag } from "../components/status.tsx";
 import { browserOf, withArticle } from "../components/people.ts";
 
-const DONE: Record<string, string> = {
+const NOTICES = {
   name: "Name updated.",
   password: "Password updated. All other sessions were signed out.",
   session: "Session signed out.",
   sessions: "All other sessions were signed out.",
   linked: "Single sign-on is linked to your account.",
-};
+} as const;
 
 type Context = Pick<PageContext, "sql" | "visitor" | "csrf" | "now" | "signIn">;
 
 async function accountView(
   context: Context,
-  { done, message }: { done?: string | undefined; message?: string | undefined },
+  { notice, message }: { notice?: keyof typeof NOTICES | undefined; message?: string | undefined },
 ): Promise<View> {
   const { sql, visitor, csrf, now, signIn } = context;
   const [account, sessions] = await Promise.all([
@@ -36,7 +37,7 @@ async function accountView(
   const rows = sessions.map(({ id, userAgent, address, createdAt, lastSeenAt }) => (
     <tr>
       <td>
-        {browserOf(userAgent)} {id === visitor.sessionId ? <Tag>this one</Tag> : null}{" "}
+        {browserOf(userAgent)} {id === visitor.sessionId ? <Tag>current</Tag> : null}{" "}
         <span class="small soft">{address ?? "unknown address"}</span>
       </td>
       <td class="wide">
@@ -47,7 +48,7 @@ async function accountView(
       </td>
       <td class="number">
         {id === visitor.sessionId ? null : (
-          <ActionForm action={`/account/sessions/${id}/revoke`} csrf={csrf} label="End" fields={label(userAgent)} />
+          <ActionForm action={`/account/sessions/${id}/revoke`} csrf={csrf} label="Revoke" fields={label(userAgent)} />
         )}
       </td>
     </tr>
@@ -74,16 +75,17 @@ async function accountView(
     <>
       <h1>Your account</h1>
       <p class="meta">{visitor.email}</p>
-      <Done>{done === undefined || !Object.hasOwn(DONE, done) ? undefined : DONE[done]}</Done>
+      <Notice notices={NOTICES} name={notice} />
       <FormError message={message} />
       <h2>Name</h2>
       <form class="fields" method="post" action="/account/name">
-        <Csrf token={csrf} /> <NameField value={visitor.name} />
+        <Csrf token={csrf} />
+        <NameField value={visitor.name} />
         <div>
           <button>Save</button>
         </div>
       </form>
-      {hasPassword ? password : null}{" "}
+      {hasPassword ? password : null}
       {signIn.oidc ? (
         <>
           <h2>Single sign-on</h2>
@@ -109,7 +111,7 @@ async function accountView(
               <th scope="col" class="wide">
                 Since
               </th>
-              <th scope="col">Seen</th>
+              <th scope="col">Last active</th>
               <th scope="col">
                 <span class="visually-hidden">Action</span>
               </th>
@@ -140,14 +142,14 @@ async function accountView(
   return { title: "Your account", body, section: "account", status: message === undefined ? 200 : 400 };
 }
 
-/** Buttons that look alike are told apart by those who hear them. */
+/** Distinguishes buttons of the same label for screen readers. */
 const label = (userAgent: string | null): Html => (
   <span class="visually-hidden">{`Session in ${browserOf(userAgent)}: `}</span>
 );
 
 export const account: Page[] = [
-  page("/account", { access: "account", query: v.strictObject({ done: v.optional(v.string()) }) }, (context) =>
-    accountView(context, { done: context.query.done }),
+  page("/account", { access: "account", query: v.strictObject({ notice: noticeParameter(NOTICES) }) }, (context) =>
+    accountView(context, { notice: context.query.notice }),
   ),
 
   form("/account/name", { access: "account", fields: v.strictObject({ name: sent }) }, async (context) => {
@@ -155,7 +157,7 @@ export const account: Page[] = [
     const message = await refusalOf(() =>
       Promise.resolve().then(() => renameAccount(context, personOf(visitor), read(personName, fields.name))),
     );
-    return message === undefined ? new SeeOther("/account?done=name") : await accountView(context, { message });
+    return message === undefined ? new SeeOther("/account?notice=name") : await accountView(context, { message });
   }),
 
   form(
@@ -168,17 +170,17 @@ export const account: Page[] = [
         const [current, password] = [read(triedPassword, fields.current), read(newPassword, fields.password)];
         await changePassword(storesOf(context), signIn, personOf(visitor), { current, password, address: address() });
       });
-      return message === undefined ? new SeeOther("/account?done=password") : await accountView(context, { message });
+      return message === undefined ? new SeeOther("/account?notice=password") : await accountView(context, { message });
     },
   ),
 
   form("/account/sessions/:sessionId/revoke", { access: "account" }, async (context) => {
     await revokeSession(context, personOf(context.visitor), context.params.sessionId);
-    return new SeeOther("/account?done=session");
+    return new SeeOther("/account?notice=session");
   }),
 
   form("/account/sessions/revoke", { access: "account" }, async (context) => {
     await revokeOtherSessions(context, personOf(context.visitor));
-    return new SeeOther("/account?done=sessions");
+    return new SeeOther("/account?notice=sessions");
   }),
 ];

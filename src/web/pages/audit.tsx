@@ -1,4 +1,4 @@
-/** The audit log of a team: who did what to members, keys and settings. */
+/** The audit log of a team: changes to members, keys, settings, tests, bugs and executions. */
 
 import * as v from "valibot";
 import type { Html, Path } from "../../http/html.ts";
@@ -8,9 +8,9 @@ import { selectAuditEntries } from "../../store/audit.ts";
 import { type Page, page } from "../site/page.ts";
 import { Ago, Breakable } from "../components/text.tsx";
 
-const PER_PAGE = 50;
+const PAGE_SIZE = 50;
 
-const WORDS: Record<AuditAction, string> = {
+const ACTION_WORDS: Record<AuditAction, string> = {
   "account.password_changed": "changed the password of",
   "account.password_reset": "reset the password of",
   "account.linked": "linked single sign-on to",
@@ -18,11 +18,14 @@ const WORDS: Record<AuditAction, string> = {
   "invitation.revoked": "revoked the invitation of",
   "key.generated": "generated the key",
   "key.revoked": "revoked the key",
+  "trust_rule.added": "trusted CI jobs of",
+  "trust_rule.removed": "stopped trusting CI jobs of",
   "member.added": "added the member",
   "member.removed": "removed the member",
   "member.role_changed": "changed the role of",
   "project.created": "created the project",
   "project.changed": "changed the project",
+  "project.deleted": "deleted the project",
   "environment.created": "created the environment",
   "environment.changed": "changed the environment",
   "environment.deleted": "deleted the environment",
@@ -52,7 +55,7 @@ const WORDS: Record<AuditAction, string> = {
   "team.renamed": "renamed the team to",
 };
 
-/** `role: member · by: invitation`; what is null says nothing. */
+/** Formats details as `role: member · by: invitation`. Null values are left out. */
 const detailsOf = (details: AuditEntry["details"]): string =>
   Object.entries(details)
     .filter(([, value]) => value !== null)
@@ -65,7 +68,7 @@ const row = ({ at, actor, action, subject, details }: AuditEntry, now: Date): Ht
       <Ago at={at} now={now} />
     </td>
     <td class="long">
-      <Breakable text={actor} /> {WORDS[action] ?? action}{" "}
+      <Breakable text={actor} /> {ACTION_WORDS[action] ?? action}{" "}
       <b>
         <Breakable text={subject} />
       </b>{" "}
@@ -79,8 +82,8 @@ export const audit: Page[] = [
     "/teams/:teamId/audit",
     { access: "owner", query: v.strictObject({ after: v.optional(uuid) }) },
     async ({ sql, team, now, query }) => {
-      const entries = await selectAuditEntries(sql, team.id, { limit: PER_PAGE, after: query.after });
-      const shown = entries.slice(0, PER_PAGE);
+      const entries = await selectAuditEntries(sql, team.id, { limit: PAGE_SIZE, after: query.after });
+      const shown = entries.slice(0, PAGE_SIZE);
       const base: Path = `/teams/${team.id}/audit`;
       const body = (
         <>
@@ -91,7 +94,7 @@ export const audit: Page[] = [
           <div class="spaced">
             {shown.length === 0 ? (
               <div class="card empty">
-                <p>{query.after === undefined ? "Nothing yet." : "No older entries."}</p>
+                <p>{query.after === undefined ? "No entries yet." : "No older entries."}</p>
               </div>
             ) : (
               <div class="card scroll">
@@ -100,7 +103,7 @@ export const audit: Page[] = [
                   <thead>
                     <tr>
                       <th scope="col">When</th>
-                      <th scope="col">What</th>
+                      <th scope="col">Event</th>
                     </tr>
                   </thead>
                   <tbody>{shown.map((entry) => row(entry, now))}</tbody>
@@ -111,7 +114,7 @@ export const audit: Page[] = [
           <nav class="pages" aria-label="Pages">
             {query.after === undefined ? null : <a href={base}>Newest</a>}
 
-            {entries.length > PER_PAGE ? <a href={`${base}?after=${shown.at(-1)!.id}`}>Older</a> : null}
+            {entries.length > PAGE_SIZE ? <a href={`${base}?after=${shown.at(-1)!.id}`}>Older</a> : null}
           </nav>
         </>
       );

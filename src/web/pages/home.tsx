@@ -1,33 +1,33 @@
-/** All projects of the visitor: which are red, since when, and what causes it. */
+/** All projects of the visitor: which are red, since when, and the cause. */
 
 import type { Html, Piece } from "../../http/html.ts";
-import { firstIdAt } from "../../database/moment.ts";
+import { firstIdAt } from "../../database/time_bounds.ts";
 import type { Sql } from "../../database/connect.ts";
 import { isGreen } from "../../rules/branch_state.ts";
 import { type ExecutionSummary, selectSummaries } from "../../store/execution_list.ts";
 import { type NewsRow, selectLastBuild, selectNewFailures } from "../../store/overview.ts";
-import { selectTeamPlaces } from "../../store/projects.ts";
+import { selectTeamProjectRefs } from "../../store/projects.ts";
 import { selectBranch, selectBranchState } from "../../store/state.ts";
 import { executionOutcome } from "../../wording/execution.ts";
 import { counted } from "../../wording/numbers.ts";
 import { redTaskWords } from "../../wording/task.ts";
-import { executionName, executionNumber } from "../components/execution_table.tsx";
+import { executionName, executionNumber } from "../../wording/execution_name.ts";
 import { Mark } from "../components/status.tsx";
 import { Strip } from "../components/strip.tsx";
 import { Ago, toSpan } from "../components/text.tsx";
-import { type Page, page, type ProjectPlace } from "../site/page.ts";
+import { type Page, page, type ProjectRef } from "../site/page.ts";
 import { executionPath, taskPath } from "../site/paths.ts";
 
-const STRIP = 30;
-/** The number of branches whose new failures are listed, and the age in days of the oldest execution of these. */
-const NEWS = 3;
-const NEWS_DAYS = 7;
+const STRIP_LENGTH = 30;
+/** Number of branches whose new failures are listed, and maximum age in days of their executions. */
+const MAX_FAILING_BRANCHES = 3;
+const NEW_FAILURE_DAYS = 7;
 /** Further projects are listed by name only. */
 const MAX_ROWS = 24;
 
 type State = Awaited<ReturnType<typeof selectBranchState>>;
 type ProjectState = {
-  project: ProjectPlace;
+  project: ProjectRef;
   branch: string;
   state: State;
   last: ExecutionSummary | undefined;
@@ -35,28 +35,28 @@ type ProjectState = {
   news: readonly NewsRow[];
 };
 
-async function load(sql: Sql, project: ProjectPlace, now: Date): Promise<ProjectState> {
+async function load(sql: Sql, project: ProjectRef, now: Date): Promise<ProjectState> {
   const { id, defaultBranch } = project;
-  const week = firstIdAt(now.getTime() - NEWS_DAYS * 86_400_000);
+  const week = firstIdAt(now.getTime() - NEW_FAILURE_DAYS * 86_400_000);
   const branch = await selectBranch(sql, id, defaultBranch, defaultBranch);
   const [state, last, executions, news] = await Promise.all([
     selectBranchState(sql, id, branch),
     selectLastBuild(sql, id, branch),
-    selectSummaries(sql, id, STRIP - 1, { buildsOnly: true }),
-    selectNewFailures(sql, id, branch, week, NEWS),
+    selectSummaries(sql, id, STRIP_LENGTH - 1, { buildsOnly: true }),
+    selectNewFailures(sql, id, branch, week, MAX_FAILING_BRANCHES),
   ]);
   return { project, branch: branch.branch, state, last, executions, news };
 }
 
 const statusOf = ({ state }: ProjectState) => state.state ?? "queued";
 
-/** "red for 2 days", "no results". */
+/** Returns "red for 2 days" or "no results". */
 const since = ({ state }: ProjectState, now: Date): string =>
   state.state === null || state.since === null
     ? "no results"
     : `${state.state === "passed" ? "green" : "red"} for ${state.isLonger ? "more than " : ""}${toSpan(now.getTime() - Date.parse(state.since))}`;
 
-/** The task that has kept the default branch red for longest, and the number of others. */
+/** The task that has been red on the default branch for longest, and the number of others. */
 function Cause({ project, state: { tasks } }: ProjectState): Html | null {
   const [first, ...others] = tasks.filter((task) => !isGreen(task));
   if (!first) return null;
@@ -173,7 +173,7 @@ const Team = ({ team: { teamId, teamName, role }, rows }: TeamProperties): Html 
   </section>
 );
 
-/** "4 of 7 projects are red": the answer to what people come for. */
+/** Returns a headline such as "4 of 7 projects are red". */
 function headlineOf(states: readonly ProjectState[]): { status: string; text: string } {
   const known = states.filter(({ state }) => state.state !== null);
   const red = known.filter(({ state }) => state.state !== "passed").length;
@@ -199,14 +199,14 @@ export const home: Page[] = [
   page("/", { access: "account" }, async ({ sql, visitor, now }) => {
     const { teams } = visitor;
     const ids = teams.map(({ teamId }) => teamId);
-    const projects = await selectTeamPlaces(sql, ids, 200);
+    const projects = await selectTeamProjectRefs(sql, ids, 200);
     const states = new Map<string, ProjectState>();
     for (const project of projects.slice(0, MAX_ROWS)) states.set(project.id, await load(sql, project, now));
-    const rank = ({ id }: ProjectPlace) => {
+    const rank = ({ id }: ProjectRef) => {
       const state = states.get(id);
       return state ? ORDER.indexOf(statusOf(state)) : ORDER.length;
     };
-    const row = ({ id, name }: ProjectPlace): Html => {
+    const row = ({ id, name }: ProjectRef): Html => {
       const state = states.get(id);
       if (state) return <ProjectRow {...state} now={now} />;
       return (

@@ -1,4 +1,4 @@
-/** An invitation's link: into a team with a new account, or with the one that is signed in. */
+/** The page of an invitation: join a team with a new account or with the account that is signed in. */
 
 import * as v from "valibot";
 import type { Html, Path } from "../../http/html.ts";
@@ -67,7 +67,7 @@ async function invitationView(context: Context, { token, name, email, message }:
               <NewPasswordField />
             </>,
           )
-        : null}{" "}
+        : null}
       {providerLink({ signIn }, { invitation: token })}
       <p class="hint">
         Already have an account? <a href={`/login?${new URLSearchParams({ next: here }).toString()}`}>Sign in</a>to join
@@ -82,7 +82,8 @@ async function invitationView(context: Context, { token, name, email, message }:
         You are invited as {withArticle(role)}
         {invitation.email === null ? "" : `, for ${invitation.email}`}.
       </p>
-      <FormError message={message} /> {visitor ? join(`Join as ${visitor.email}`, null) : asNew}
+      <FormError message={message} />
+      {visitor ? join(`Join as ${visitor.email}`, null) : asNew}
     </>
   );
   return { title: `Join ${teamName}`, body, status: message === undefined ? 200 : 400, isNarrow: true };
@@ -93,7 +94,7 @@ export const invitations: Page[] = [
     invitationView(context, { token: context.params.token }),
   ),
 
-  // The token is in a field: paths of what is sent go to the log.
+  // The token is in a field, because the paths of forms are logged.
   form(
     "/invitations",
     {

@@ -1,4 +1,4 @@
-/** The named keys of a project: each may do what its scope says. */
+/** The named keys of a project. The scope of a key limits what it may do. */
 
 import * as v from "valibot";
 import { write } from "../site/write.ts";
@@ -9,24 +9,28 @@ import { uuid } from "../../schema/fields.ts";
 import { type NamedKey, type NamedScope, newNamedKey } from "../../schema/keys.ts";
 import { selectNamedKeys, selectNewestNamedKeyId } from "../../store/keys.ts";
 import { tryForm } from "../site/form_input.ts";
-import { Csrf, Danger, Done, Field, FormError } from "../components/form.tsx";
+import { Csrf, Danger, Field, FormError } from "../components/form.tsx";
 import { type Page, type PageContext, SeeOther, type View, form, page } from "../site/page.ts";
 import { Ago } from "../components/text.tsx";
 import { counted } from "../../wording/numbers.ts";
+import { Notice, noticeParameter } from "../components/notice.tsx";
 import { Pager } from "../components/pager.tsx";
 import { Tag } from "../components/status.tsx";
 
-const PAGE = 50;
+const PAGE_SIZE = 50;
 const DAY_MS = 86_400_000;
 
-const MEANINGS: Record<NamedScope, string> = {
+const SCOPE_DESCRIPTIONS: Record<NamedScope, string> = {
   upload: "can read everything and upload reports; for CI",
   run: "can also run tasks; for runners",
   read: "can read everything; for scripts and assistants",
-  triage: "can read everything and change tests and bugs",
+  triage: "can read everything, change tests and bugs, and rerun executions",
 };
 
-const DONE = {
+/** The scopes of keys that are made for assistants. */
+const ASSISTANT_SCOPES: readonly string[] = ["read", "triage"];
+
+const NOTICES = {
   revoked: "Key revoked, including the keys of runners that were started with it.",
   shown: "The key was shown once. If you did not copy it, revoke it and create a new one.",
 } as const;
@@ -39,7 +43,7 @@ const fields = v.strictObject({
 });
 type Fields = v.InferOutput<typeof fields>;
 
-type Shown = Pick<PageContext, "fast" | "csrf" | "now"> & {
+type ViewContext = Pick<PageContext, "fast" | "csrf" | "now"> & {
   role: "viewer" | "member" | "owner";
   project: { id: string; name: string };
 };
@@ -49,7 +53,7 @@ const lasts = ({ expiresAt }: NamedKey, now: Date): string =>
     ? "no expiry"
     : `for ${counted(Math.ceil((Date.parse(expiresAt) - now.getTime()) / DAY_MS), "day")}`;
 
-function table({ project, role, csrf, now }: Shown, keys: readonly NamedKey[]): Html {
+function table({ project, role, csrf, now }: ViewContext, keys: readonly NamedKey[]): Html {
   if (keys.length === 0)
     return (
       <div class="card empty">
@@ -117,28 +121,34 @@ function table({ project, role, csrf, now }: Shown, keys: readonly NamedKey[]): 
   );
 }
 
-type Given = { told?: keyof typeof DONE | undefined; cursor?: string | undefined; problem?: string; given?: Fields };
+type FormState = {
+  notice?: keyof typeof NOTICES | undefined;
+  cursor?: string | undefined;
+  problem?: string;
+  values?: Fields;
+};
 
-async function keysPage(shown: Shown, { told, cursor, problem, given }: Given): Promise<View> {
+async function keysPage(shown: ViewContext, { notice, cursor, problem, values }: FormState): Promise<View> {
   const { fast, project, role, csrf } = shown;
   const [rows, newest] = await Promise.all([
-    selectNamedKeys(fast, project.id, { limit: PAGE, after: cursor }),
+    selectNamedKeys(fast, project.id, { limit: PAGE_SIZE, after: cursor }),
     selectNewestNamedKeyId(fast, project.id),
   ]);
   const path: Path = `/projects/${project.id}/settings/keys`;
-  const keys = rows.slice(0, PAGE);
-  const scope = given?.scope ?? "upload";
+  const keys = rows.slice(0, PAGE_SIZE);
+  const scope = values?.scope ?? "upload";
   const body = (
     <>
-      {told ? <Done>{DONE[told]}</Done> : null}
+      <Notice notices={NOTICES} name={notice} />
       <h1>Named keys</h1>
       <div class="meta">
         <span>of {project.name}</span>
         <a href={`/projects/${project.id}/settings`}>Settings and the project's own key</a>
+        <a href={`/projects/${project.id}/settings/ci`}>CI without a stored key</a>
       </div>
       {table(shown, keys)}
 
-      <Pager path={path} query={{ cursor }} cursor={rows.length > PAGE ? keys.at(-1)!.id : undefined} />
+      <Pager path={path} query={{ cursor }} cursor={rows.length > PAGE_SIZE ? keys.at(-1)!.id : undefined} />
 
       {role === "viewer" ? null : (
         <>
@@ -147,12 +157,13 @@ async function keysPage(shown: Shown, { told, cursor, problem, given }: Given): 
           </h2>
           <FormError message={problem} />
           <form class="fields card padded" method="post" action={path}>
-            <Csrf token={csrf} /> <input type="hidden" name="newest" value={newest ?? "none"} />
-            <Field label="Name" name="name" required max={200} placeholder="nightly e2e" value={given?.name ?? ""} />
+            <Csrf token={csrf} />
+            <input type="hidden" name="newest" value={newest ?? "none"} />
+            <Field label="Name" name="name" required max={200} placeholder="nightly e2e" value={values?.name ?? ""} />
             <label>
               Scope
               <select name="scope">
-                {Object.entries(MEANINGS).map(([name, meaning]) => (
+                {Object.entries(SCOPE_DESCRIPTIONS).map(([name, meaning]) => (
                   <option value={name} selected={name === scope}>
                     {name}: {meaning}
                   </option>
@@ -163,11 +174,11 @@ async function keysPage(shown: Shown, { told, cursor, problem, given }: Given): 
               label="Expires after (days)"
               name="days"
               type="number"
-              value={given?.days ?? ""}
+              value={values?.days ?? ""}
               hint="If empty, the key does not expire."
             />
             <div>
-              <button class="main">Generate the key</button>
+              <button class="main">Generate key</button>
             </div>
           </form>
         </>
@@ -189,7 +200,7 @@ export const keys: Page[] = [
     "/projects/:projectId/settings/keys",
     {
       access: "viewer",
-      query: v.strictObject({ told: v.optional(v.picklist(["revoked", "shown"])), cursor: v.optional(uuid) }),
+      query: v.strictObject({ notice: noticeParameter(NOTICES), cursor: v.optional(uuid) }),
     },
     async (context) => await keysPage(context, context.query),
   ),
@@ -201,13 +212,13 @@ export const keys: Page[] = [
       const newest = fields.newest === "none" ? null : fields.newest;
       return write(context, "member", (sql, by) => addNamedKey(sql, project.id, wanted, newest, by));
     });
-    if ("problem" in made) return await keysPage(context, { problem: made.problem, given: fields });
-    // Sent twice, by a reload for one, it would make another one.
-    if (!made.result) return new SeeOther(`/projects/${project.id}/settings/keys?told=shown`);
+    if ("problem" in made) return await keysPage(context, { problem: made.problem, values: fields });
+    // A form that is sent twice, for example by a reload, must not create a second key.
+    if (!made.result) return new SeeOther(`/projects/${project.id}/settings/keys?notice=shown`);
     const { key } = made.result;
     const body = (
       <>
-        <h1>The new key: {fields.name.trim()}</h1>
+        <h1>New key: {fields.name.trim()}</h1>
         <div class="message good">
           <p>
             <b>Copy it now. It is not shown again.</b>
@@ -222,6 +233,16 @@ export const keys: Page[] = [
           {"\n"}ASSAY_PROJECT={project.id}
           {"\n"}ASSAY_KEY={key}
         </pre>
+        {ASSISTANT_SCOPES.includes(fields.scope) ? (
+          <>
+            <h2>
+              For an assistant <small>Claude Code; others take the same address and header</small>
+            </h2>
+            <pre data-copy>
+              {"\n"}claude mcp add --transport http assay {publicUrl}/mcp --header "Authorization: Bearer {key}"
+            </pre>
+          </>
+        ) : null}
         <p class="actions">
           <a class="button" href={`/projects/${project.id}/settings/keys`}>
             Back to named keys
@@ -229,12 +250,12 @@ export const keys: Page[] = [
         </p>
       </>
     );
-    return { title: "The new key", body, section: "settings" };
+    return { title: "New key", body, section: "settings" };
   }),
 
   form("/projects/:projectId/settings/keys/:namedKeyId/revoke", { access: "member" }, async (context) => {
     const { project, params } = context;
     await write(context, "member", (sql, by) => revokeNamedKey(sql, project.id, params.namedKeyId, by));
-    return new SeeOther(`/projects/${project.id}/settings/keys?told=revoked`);
+    return new SeeOther(`/projects/${project.id}/settings/keys?notice=revoked`);
   }),
 ];

@@ -1,4 +1,4 @@
-/** Tells a page that shows a project, or an execution, that it has news: the page then asks for itself again. */
+/** Notifies the page of a project or an execution of changes, so that it reloads itself. */
 
 import { type StreamControl, toEventText, toKeepAlive } from "../../http/events.ts";
 import { Reply, StreamReply } from "../../request/reply.ts";
@@ -9,14 +9,14 @@ import { selectExecutionStatus } from "../../store/executions.ts";
 import { type Page, type PageContext, page } from "../site/page.ts";
 
 const KEEP_ALIVE_MS = 15_000;
-/** How long somebody who has lost access may still learn that something has happened. */
-const ASK_AGAIN_MS = 3_000;
+/** Maximum time for which a visitor who lost access still receives notifications, in milliseconds. */
+const ACCESS_CHECK_MS = 3_000;
 const RETRY_MS = 3_000;
 
-type Watching = Pick<PageContext<never, never, never, never>, "live" | "mayStay" | "log">;
+type StreamContext = Pick<PageContext<never, never, never, never>, "live" | "mayStay" | "log">;
 
-async function* tell(
-  { live, mayStay, log }: Watching,
+async function* notifications(
+  { live, mayStay, log }: StreamContext,
   projectId: string,
   executionId: string | undefined,
   control: StreamControl,
@@ -25,7 +25,7 @@ async function* tell(
   const watch = live.watch(projectId, executionId, () => {});
   signal.addEventListener("abort", watch.end);
   const versions = new Map<string, number>();
-  let [toldAt, askedAt] = [performance.now(), performance.now()];
+  let [sentAt, checkedAt] = [performance.now(), performance.now()];
   let isFirst = true;
   try {
     yield `retry: ${RETRY_MS}\n${toKeepAlive()}`;
@@ -34,20 +34,20 @@ async function* tell(
       if (signal.aborted) return;
       const states = watch.states();
       if (states === "gone") return void (yield toEventText({ event: "news", data: {} }));
-      const isOther = states.filter(({ execution, version }) => versions.get(execution.id) !== version);
-      for (const { execution, version } of isOther) versions.set(execution.id, version);
-      const isMine = (batch?.news ?? []).some((one) => executionId === undefined || one.kind === "log");
-      const hasNews = !isFirst && (isMine || isOther.length > 0);
+      const changed = states.filter(({ execution, version }) => versions.get(execution.id) !== version);
+      for (const { execution, version } of changed) versions.set(execution.id, version);
+      const concernsPage = (batch?.news ?? []).some((one) => executionId === undefined || one.kind === "log");
+      const hasChanged = !isFirst && (concernsPage || changed.length > 0);
       isFirst = false;
       const now = performance.now();
-      if (now - askedAt >= ASK_AGAIN_MS) {
-        askedAt = now;
+      if (now - checkedAt >= ACCESS_CHECK_MS) {
+        checkedAt = now;
         if (!(await mayStay())) return;
       }
-      if (hasNews) yield toEventText({ event: "news", data: {} });
-      else if (now - toldAt >= KEEP_ALIVE_MS) yield toKeepAlive();
+      if (hasChanged) yield toEventText({ event: "news", data: {} });
+      else if (now - sentAt >= KEEP_ALIVE_MS) yield toKeepAlive();
       else continue;
-      toldAt = now;
+      sentAt = now;
     }
   } catch (error) {
     log.warn("A page is not told of news any more", { error });
@@ -58,16 +58,17 @@ async function* tell(
 }
 
 function stream(
-  context: Watching & Pick<PageContext<never, never, never, never>, "eventStreams" | "address"> & { visitor: Visitor },
+  context: StreamContext &
+    Pick<PageContext<never, never, never, never>, "eventStreams" | "address"> & { visitor: Visitor },
   projectId: string,
   executionId?: string,
 ): Reply {
   const { eventStreams, visitor, address } = context;
   const owner = { session: visitor.sessionId, address: addressBlock(address()), project: projectId };
-  // The page then asks every few seconds instead, and tries again.
+  // The page then polls every few seconds, and tries to connect again.
   if (eventStreams.refusal(owner) !== undefined) return new Reply(204, null, null);
   return new StreamReply(200, "text/event-stream", { "X-Accel-Buffering": "no" }, (hurry) =>
-    eventStreams.open(owner, (control) => tell(context, projectId, executionId, control), hurry),
+    eventStreams.open(owner, (control) => notifications(context, projectId, executionId, control), hurry),
   );
 }
 

@@ -1,4 +1,4 @@
-/** The members of a team: who they are, what they may do, and who is invited. */
+/** The members of a team: names, roles and invitations. */
 
 import * as v from "valibot";
 import type { Html, Path } from "../../http/html.ts";
@@ -12,25 +12,30 @@ import {
   type Role,
 } from "../../schema/accounts.ts";
 import { selectInvitations, selectMembers } from "../../store/accounts.ts";
-import { ActionForm, Csrf, Danger, Done, FormError } from "../components/form.tsx";
+import { ActionForm, Csrf, Danger, FormError } from "../components/form.tsx";
 import { personOf, read, refusalOf, sent } from "../site/people_input.ts";
 import { type Page, type PageContext, SeeOther, type View, form, page } from "../site/page.ts";
+import { Notice, noticeParameter } from "../components/notice.tsx";
 import { Ago } from "../components/text.tsx";
 import { counted } from "../../wording/numbers.ts";
 import { Tag } from "../components/status.tsx";
 import { ROLE_WORDS, withArticle } from "../components/people.ts";
 
-const DONE: Record<string, string> = {
+const NOTICES = {
   role: "Role updated.",
   removed: "Member removed.",
   revoked: "Invitation revoked.",
-};
+} as const;
 
 type Context = Pick<PageContext, "sql" | "visitor" | "csrf" | "now" | "publicUrl"> & {
   team: { id: string; name: string };
   role: Role;
 };
-type Shown = { done?: string | undefined; message?: string | undefined; link?: { url: string; role: Role } };
+type FormState = {
+  notice?: keyof typeof NOTICES | undefined;
+  message?: string | undefined;
+  link?: { url: string; role: Role };
+};
 
 const options = (chosen: Role): Html[] =>
   ROLES.map((role) => (
@@ -158,7 +163,7 @@ async function invitationsPart(context: Context): Promise<Html> {
                   <th scope="col" class="wide">
                     Made
                   </th>
-                  <th scope="col">Ends</th>
+                  <th scope="col">Expires</th>
                   <th scope="col">
                     <span class="visually-hidden">Action</span>
                   </th>
@@ -180,7 +185,7 @@ const freshLink = ({ url, role }: { url: string; role: Role }): Html => (
   </div>
 );
 
-async function membersView(context: Context, { done, message, link }: Shown): Promise<View> {
+async function membersView(context: Context, { notice, message, link }: FormState): Promise<View> {
   const { sql, team, role } = context;
   const members = await selectMembers(sql, team.id);
   const owners = members.filter((member) => member.role === "owner").length;
@@ -194,7 +199,7 @@ async function membersView(context: Context, { done, message, link }: Shown): Pr
         {owners === 1 ? ", cannot be removed" : ""}
       </p>
       <div class="spaced">
-        <Done>{done === undefined || !Object.hasOwn(DONE, done) ? undefined : DONE[done]}</Done>
+        <Notice notices={NOTICES} name={notice} />
 
         <FormError message={message} />
         {link ? freshLink(link) : null}
@@ -203,7 +208,7 @@ async function membersView(context: Context, { done, message, link }: Shown): Pr
             <caption class="visually-hidden">Members by name</caption>
             <thead>
               <tr>
-                <th scope="col">Who</th>
+                <th scope="col">Member</th>
                 <th scope="col">Role</th>
                 <th scope="col" class="wide">
                   Seen
@@ -226,21 +231,21 @@ async function membersView(context: Context, { done, message, link }: Shown): Pr
 export const members: Page[] = [
   page(
     "/teams/:teamId/members",
-    { access: "viewer", query: v.strictObject({ done: v.optional(v.string()) }) },
-    (context) => membersView(context, { done: context.query.done }),
+    { access: "viewer", query: v.strictObject({ notice: noticeParameter(NOTICES) }) },
+    (context) => membersView(context, { notice: context.query.notice }),
   ),
 
-  // The link is in the answer itself: it is stored nowhere.
+  // The link is part of the response because it is not stored.
   form(
     "/teams/:teamId/invitations",
     { access: "owner", fields: v.strictObject({ role: sent, email: v.optional(sent) }) },
     async (context) => {
       const { visitor, team, fields, publicUrl } = context;
-      let link: Shown["link"];
+      let link: FormState["link"];
       const message = await refusalOf(async () => {
-        const given = read(newInvitation, fields);
-        const { token } = await invite(context, personOf(visitor), team.id, given);
-        link = { url: `${publicUrl}/invitations/${token}`, role: given.role };
+        const invited = read(newInvitation, fields);
+        const { token } = await invite(context, personOf(visitor), team.id, invited);
+        link = { url: `${publicUrl}/invitations/${token}`, role: invited.role };
       });
       return await membersView(context, link ? { link } : { message });
     },
@@ -249,7 +254,7 @@ export const members: Page[] = [
   form("/teams/:teamId/invitations/:invitationId/revoke", { access: "owner" }, async (context) => {
     const { visitor, team, params } = context;
     await revokeInvitation(context, personOf(visitor), team.id, params.invitationId);
-    return new SeeOther(`/teams/${team.id}/members?done=revoked`);
+    return new SeeOther(`/teams/${team.id}/members?notice=revoked`);
   }),
 
   form(
@@ -258,11 +263,11 @@ export const members: Page[] = [
     async (context) => {
       const { visitor, team, params, fields } = context;
       const message = await refusalOf(async () => {
-        const place = { teamId: team.id, accountId: params.accountId, role: read(roleSchema, fields.role) };
-        await changeRole(context, personOf(visitor), place);
+        const change = { teamId: team.id, accountId: params.accountId, role: read(roleSchema, fields.role) };
+        await changeRole(context, personOf(visitor), change);
       });
       return message === undefined
-        ? new SeeOther(`/teams/${team.id}/members?done=role`)
+        ? new SeeOther(`/teams/${team.id}/members?notice=role`)
         : await membersView(context, { message });
     },
   ),
@@ -273,6 +278,6 @@ export const members: Page[] = [
       removeMember(context, personOf(visitor), { teamId: team.id, accountId: params.accountId }),
     );
     if (message !== undefined) return await membersView(context, { message });
-    return new SeeOther(params.accountId === visitor.accountId ? "/" : `/teams/${team.id}/members?done=removed`);
+    return new SeeOther(params.accountId === visitor.accountId ? "/" : `/teams/${team.id}/members?notice=removed`);
   }),
 ];

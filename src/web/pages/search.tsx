@@ -1,4 +1,4 @@
-/** One field finds tests, bugs and executions; what is named exactly is gone to at once. */
+/** Searches tests, bugs and executions with one field. An exact match redirects to its page. */
 
 import * as v from "valibot";
 import type { Html, Path } from "../../http/html.ts";
@@ -12,9 +12,9 @@ import { ExecutionTable } from "../components/execution_table.tsx";
 import { FilterText } from "../components/filters.tsx";
 import { type Page, SeeOther, page } from "../site/page.ts";
 import { Breakable } from "../components/text.tsx";
-import { Mark, Tag, standingOf } from "../components/status.tsx";
+import { Mark, Tag, testStatusOf } from "../components/status.tsx";
 
-const FOUND = 8;
+const MAX_RESULTS_PER_KIND = 8;
 
 const heading = (title: string, all: Path, hasMore: boolean): Html => (
   <h2>
@@ -22,10 +22,10 @@ const heading = (title: string, all: Path, hasMore: boolean): Html => (
     <small>
       {hasMore ? (
         <>
-          the first {FOUND}: <a href={all}>all of them</a>
+          the first {MAX_RESULTS_PER_KIND}: <a href={all}>view all</a>
         </>
       ) : (
-        <a href={all}>in the list</a>
+        <a href={all}>view in the list</a>
       )}
     </small>
   </h2>
@@ -60,15 +60,15 @@ export const search: Page[] = [
       const numbered = digits === undefined ? undefined : await selectBugByNumber(sql, id, Number(digits));
       if (numbered && sign?.toLowerCase().startsWith("bug")) return new SeeOther(bugPath(id, numbered.id));
       const [tests, bugs, builds] = await Promise.all([
-        selectTestCases(sql, id, { limit: FOUND, q }),
-        selectBugReports(sql, id, { limit: FOUND, q }),
-        searchBuilds(sql, id, q, FOUND),
+        selectTestCases(sql, id, { limit: MAX_RESULTS_PER_KIND, q }),
+        selectBugReports(sql, id, { limit: MAX_RESULTS_PER_KIND, q }),
+        searchBuilds(sql, id, q, MAX_RESULTS_PER_KIND),
       ]);
-      // A number with its sign is an execution's first, and a bug's where no execution or pull request has it.
+      // "#412" means an execution first, and a bug if no execution or pull request has the number.
       if (numbered && sign !== undefined && builds.length === 0) return new SeeOther(bugPath(id, numbered.id));
       const listed = [
         ...(numbered ? [numbered] : []),
-        ...bugs.slice(0, FOUND).filter((bug) => bug.id !== numbered?.id),
+        ...bugs.slice(0, MAX_RESULTS_PER_KIND).filter((bug) => bug.id !== numbered?.id),
       ];
       const nothing = tests.length + listed.length + builds.length === 0;
       const branches = new Set(builds.map(({ branch }) => branch));
@@ -76,24 +76,24 @@ export const search: Page[] = [
       const body = (
         <>
           <h1>{nothing ? <>No results for “{q}”</> : <>Results for “{q}”</>}</h1>
-          {field}{" "}
+          {field}
           {nothing ? (
             <p class="hint">
               Searches names, suites and files of tests; titles, descriptions and numbers of bugs; keys, commits,
               branches and pull requests of executions.
             </p>
-          ) : null}{" "}
+          ) : null}
           {tests.length === 0 ? null : (
             <>
-              {heading("Tests", toAddress(`/projects/${id}/tests`, { q }), tests.length > FOUND)}
+              {heading("Tests", toAddress(`/projects/${id}/tests`, { q }), tests.length > MAX_RESULTS_PER_KIND)}
               <div class="card">
                 <table>
                   <caption class="visually-hidden">Tests</caption>
                   <tbody>
-                    {tests.slice(0, FOUND).map((test) => (
+                    {tests.slice(0, MAX_RESULTS_PER_KIND).map((test) => (
                       <tr>
                         <td class="mark-cell">
-                          <Mark status={standingOf(test)} />
+                          <Mark status={testStatusOf(test)} />
                         </td>
                         <td class="long">
                           <a href={testPath(id, test.id)}>
@@ -107,13 +107,13 @@ export const search: Page[] = [
                 </table>
               </div>
             </>
-          )}{" "}
+          )}
           {listed.length === 0 ? null : (
             <>
               {heading(
                 "Bugs",
                 toAddress(`/projects/${id}/bugs`, { q, status: "open,in_progress,resolved,ignored", sort: "newest" }),
-                bugs.length > FOUND,
+                bugs.length > MAX_RESULTS_PER_KIND,
               )}
               <div class="card">
                 <table>
@@ -141,15 +141,20 @@ export const search: Page[] = [
                 </table>
               </div>
             </>
-          )}{" "}
+          )}
           {builds.length === 0 ? null : (
             <>
               {heading(
                 "Executions",
                 toAddress(`/projects/${id}/executions`, { branch: branch ?? undefined }),
-                builds.length > FOUND && Boolean(branch),
+                builds.length > MAX_RESULTS_PER_KIND && Boolean(branch),
               )}
-              <ExecutionTable projectId={id} executions={builds.slice(0, FOUND)} now={now} caption="Executions" />
+              <ExecutionTable
+                projectId={id}
+                executions={builds.slice(0, MAX_RESULTS_PER_KIND)}
+                now={now}
+                caption="Executions"
+              />
             </>
           )}
         </>

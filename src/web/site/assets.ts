@@ -1,4 +1,4 @@
-/** The style sheet and the script of the pages, under names that change with their content, so that browsers keep them. */
+/** The style sheet and the script of the pages. Their names contain a hash of their content, so that browsers can cache them. */
 
 import type { Path } from "../../http/html.ts";
 import { TERMINAL_STYLE } from "./terminal_style.ts";
@@ -18,7 +18,7 @@ import log from "./script/log.js" with { type: "text" };
 import live from "./script/live.js" with { type: "text" };
 
 const style = [base, projects, executions, tasks, tests, bugs, settings, people, docs, TERMINAL_STYLE].join("\n");
-// One module: its parts share their functions.
+// All parts are bundled into one module, because they share functions.
 const script = [time, copy, keys, log, live].join("\n");
 
 const nameOf = (kind: string, text: string): Path => `/assets/${Bun.SHA256.hash(text, "hex").slice(0, 12)}.${kind}`;

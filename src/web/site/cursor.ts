@@ -1,8 +1,10 @@
-/** Where a page of a list begins, as addresses contain it: the sort keys of the last row before it, joined by `~`. */
+/** Reads and writes the cursor of a list: the sort keys of the last row of the page before, joined by `~`. */
 
+import * as v from "valibot";
 import { fail } from "../../http/problem.ts";
+import { uuid } from "../../schema/fields.ts";
 
-/** The forms that a part of a cursor may have. */
+/** The possible types of a part of a cursor. */
 export const PART = {
   number: (text: string) => /^\d{1,10}$/.test(text) && Number(text) <= 2_147_483_647,
   real: (text: string) => /^\d{1,10}(?:\.\d{1,20})?(?:e-?\d\d?)?$/.test(text),
@@ -15,7 +17,7 @@ export const PART = {
 
 export const writeCursor = (parts: readonly string[]): string => parts.join("~");
 
-/** Returns undefined for the first page. Fails with VALIDATION_ERROR if a part does not have its form. */
+/** Returns undefined for the first page. Throws VALIDATION_ERROR if a part does not have its type. */
 export function readCursor(
   cursor: string | undefined,
   parts: readonly ((text: string) => boolean)[],
@@ -26,3 +28,13 @@ export function readCursor(
     fail("VALIDATION_ERROR", `Cannot read "cursor": expected a link of this list`);
   return texts;
 }
+
+const EXPECTED_PAGE = "expected the address of a next page";
+
+/** The cursor of a list that is sorted by name: an id and the name of the last row. Undefined for the first page. */
+export const idAndNameCursor = v.pipe(
+  v.string(EXPECTED_PAGE),
+  v.transform((text) => /^([0-9a-f-]{36}) ([^]*)$/.exec(text)),
+  v.check((match) => match === null || v.is(uuid, match[1]), EXPECTED_PAGE),
+  v.transform((match) => (match === null ? undefined : { id: match[1]!, name: match[2]! })),
+);

@@ -8,7 +8,7 @@ import type { VisitorServices } from "./page.ts";
 import { PageError, noSuchPage } from "./page_error.ts";
 import { type PageFrame, acceptsHtml, toPageReply } from "./page_reply.ts";
 
-/** `requestId` is how an error on our side is found in the log. */
+/** `requestId` identifies a server error in the log. */
 type FailedRequest = { request: Request; requestId: string; frame: PageFrame };
 
 /** The function it returns does not throw. */
@@ -31,7 +31,7 @@ export function createErrorPages({ visitors, log }: { visitors: VisitorServices;
         </p>
       </>
     );
-    // A visitor who is signed in can sign out from here as well.
+    // A signed-in visitor can also sign out on this page.
     const csrf = frame.visitor ? visitors.csrf(request, frame.visitor).token : "";
     return toPageReply({ title: message, body, status, isNarrow: true }, { ...frame, csrf }, {});
   };
@@ -42,5 +42,5 @@ function toPageError(error: unknown, log: Log, requestId: string): PageError {
   const problem = toProblem(error, log, requestId);
   if (problem.code === "NOT_FOUND") return noSuchPage();
   if (problem.status < 500) return new PageError(problem.status, problem.message, "Go back and correct it.");
-  return new PageError(500, "Something went wrong on our side", `See the server's log for request ${requestId}.`);
+  return new PageError(500, "Something went wrong", `See the server's log for request ${requestId}.`);
 }

@@ -1,9 +1,9 @@
-/** What the handlers of forms do with the fields that were sent. */
+/** Helpers for the input of forms. */
 
 import { Problem } from "../../http/problem.ts";
 import { Refusal } from "../../schema/refusal.ts";
 
-/** Returns the message if the input is refused, so that the form can be shown again with it; every other error is thrown. */
+/** Runs `work` and returns the message if the input is refused, so that the form can be shown again with it. Other errors are thrown. */
 export async function tryForm<T>(work: () => Promise<T>): Promise<{ result: T } | { problem: string }> {
   try {
     return { result: await work() };
@@ -15,7 +15,7 @@ export async function tryForm<T>(work: () => Promise<T>): Promise<{ result: T } 
   }
 }
 
-/** The items of a list that lines or commas separate; blanks around items and empty items are left out. */
+/** Splits a list at line breaks or commas, and drops blanks and empty items. */
 export const splitList = (text: string | undefined): string[] =>
   (text ?? "")
     .split(/[\n,]/)

@@ -50,7 +50,7 @@ function navigation({ project, team, role }: Framed, section: View["section"]): 
   ];
 }
 
-/** The bar on top. */
+/** The bar at the top. */
 function bar(view: View, framed: Framed): Html {
   const { project, team, visitor, csrf } = framed;
   return (
@@ -100,7 +100,7 @@ function bar(view: View, framed: Framed): Html {
   );
 }
 
-/** A whole page. Markup is served whole; the script only adds to it. */
+/** A whole page. The script only enhances the markup. */
 export function layout(view: View, framed: Framed): Html {
   const { project } = framed;
   return (
@@ -122,7 +122,7 @@ export function layout(view: View, framed: Framed): Html {
         <body>
           <a class="skip-link" href="#main">
             Skip to the content
-          </a>{" "}
+          </a>
           {view.isShared ? (
             <header class="bar">
               <span class="brand">Assay</span>
@@ -134,7 +134,7 @@ export function layout(view: View, framed: Framed): Html {
             {view.body}
           </main>
         </body>
-      </html>{" "}
+      </html>
     </>
   );
 }

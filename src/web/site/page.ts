@@ -1,4 +1,4 @@
-/** Declares a page or a form of the dashboard: its path, who may come, and the function that makes it. */
+/** Declares a page or a form of the dashboard: its path, its access level and its function. */
 
 import type { EnteredProject } from "../../store/projects.ts";
 import type { BlockList } from "node:net";
@@ -20,39 +20,39 @@ import type { Seal } from "../../secrets/seal.ts";
 import type { Database, Sql } from "../../database/connect.ts";
 import type { Signals } from "../../database/signals.ts";
 
-/** How pages know who asks, and that a form is one of ours. */
+/** Authenticates visitors and verifies CSRF tokens. */
 export type VisitorServices = {
   find(cookies: string | null): Promise<Visitor | undefined>;
-  /** For the hidden field of forms; `cookie`: to be set for who is not signed in. */
+  /** Returns the token for the hidden field of forms. `cookie`: to be set for visitors who are not signed in. */
   csrf(request: Request, visitor: Visitor | undefined): { token: string; cookie?: string };
-  /** Whether a POST with this token comes from a form that this visitor got from us. */
+  /** Whether a POST with this token comes from a form that this visitor received from us. */
   isOwnForm(request: Request, visitor: Visitor | undefined, token: string): boolean;
 };
 
-/** Who may come: anybody, whoever is signed in, or who has at least this role in the team of the path. */
+/** Who may see a page: anyone, anyone who is signed in, or members of the path's team with at least this role. */
 export type Access = "public" | "account" | Role;
 
-/** The project of a path. */
-export type ProjectPlace = Omit<EnteredProject, "openBugs">;
+/** The project in the path. */
+export type ProjectRef = Omit<EnteredProject, "openBugs">;
 
-/** What all pages use. */
+/** The services that all pages use. */
 export type PageServices = Pick<Database, "begin"> & {
   sql: Sql;
   fast: Sql;
   log: Log;
   seal: Seal;
   outbound: Outbound;
-  /** Private addresses that may be reached all the same. */
+  /** Private addresses that may be reached in spite of the outbound policy. */
   outboundAllow: BlockList;
   signals: Pick<Signals, "watch" | "tell">;
   live: Pick<Live, "watch">;
   eventStreams: Pick<EventStreams, "refusal" | "open">;
-  /** For those who sign in and out. */
+  /** The services of pages that sign visitors in and out. */
   sessions: Pick<Sessions, "keep" | "forget" | "tokenOf">;
-  /** How people sign in. */
+  /** How visitors sign in. */
   signIn: SignIn & {
     policy: OidcPolicy;
-    /** Undefined: with passwords only. `host` is what the provider is called. */
+    /** The identity provider. Undefined: passwords only. `host` is the displayed name of the provider. */
     oidc: (Oidc & { host: string }) | undefined;
   };
   /** Without a trailing slash. */
@@ -64,36 +64,36 @@ export type PageContext<
   Params = Record<string, string>,
   Query = unknown,
   Fields = unknown,
-  Who = Visitor,
+  PageVisitor = Visitor,
 > = PageServices & {
   params: Params;
   query: Query;
-  /** Of a form. */
+  /** The fields of the form. */
   fields: Fields;
-  visitor: Who;
-  /** Of the visitor in the team of the path. */
+  visitor: PageVisitor;
+  /** The role of the visitor in the team of the path. */
   role: Role | null;
-  /** Of a path below /projects/:projectId. */
+  /** The project of a path below /projects/:projectId. */
   project: EnteredProject | null;
-  /** Of a path below /teams/:teamId or /projects/:projectId. */
+  /** The team of a path below /teams/:teamId or /projects/:projectId. */
   team: { id: string; name: string } | null;
-  /** For hidden fields of forms. */
+  /** The CSRF token for hidden fields of forms. */
   csrf: string;
-  /** The path as asked for. */
+  /** The requested path. */
   path: Path;
   now: Date;
   request: Request;
-  /** Whether the visitor may still see this page: asked again and again by what goes on. */
+  /** Whether the visitor may still see this page. Streams call it repeatedly. */
   mayStay: () => Promise<boolean>;
-  /** Of the client. */
+  /** The address of the client. */
   address: () => string;
 };
 
-/** What a page shows. */
+/** The contents of a page. */
 export type View = {
   title: string;
   body: Html;
-  /** Which entry of the navigation it belongs to. */
+  /** The active entry of the navigation. */
   section?:
     | "overview"
     | "executions"
@@ -109,17 +109,17 @@ export type View = {
     | "runners"
     | "audit"
     | "account";
-  /** Default 200. */
+  /** The status code. Default: 200. */
   status?: number;
-  /** A page of one form. */
+  /** Whether the page consists of one form. */
   isNarrow?: boolean;
-  /** Where events tell that the page has news. */
+  /** The address of the event stream that notifies the page of changes. */
   live?: string;
-  /** For whoever has its address: without the rest of the dashboard around it, and for no search engine. */
+  /** Whether the page is public to anyone with its address: without the navigation, and hidden from search engines. */
   isShared?: boolean;
 };
 
-/** After a form: where to go on. `to` is a path of ours. */
+/** A redirect after a form. `to` is a path of the dashboard. */
 export class SeeOther {
   readonly to: string;
   readonly headers: Record<string, string>;
@@ -130,20 +130,20 @@ export class SeeOther {
 }
 
 type ObjectSchema = v.StrictObjectSchema<v.ObjectEntries, undefined>;
-type Of<Schema> = Schema extends v.GenericSchema ? v.InferOutput<Schema> : Record<string, never>;
-type Who<A extends Access> = A extends "public" ? Visitor | undefined : Visitor;
+type Input<Schema> = Schema extends v.GenericSchema ? v.InferOutput<Schema> : Record<string, never>;
+type VisitorOf<A extends Access> = A extends "public" ? Visitor | undefined : Visitor;
 type InProject<Pattern extends string> = Pattern extends `${string}/projects/:projectId${string}`
   ? { project: EnteredProject; team: { id: string; name: string }; role: Role }
   : Pattern extends `${string}/teams/:teamId${string}`
     ? { team: { id: string; name: string }; role: Role }
     : unknown;
 
-/** What the function of a page gets. */
+/** The arguments of a page's function. */
 export type PageOf<Pattern extends string, Q = undefined, F = undefined, A extends Access = "viewer"> = PageContext<
   PathParameters<Pattern>,
-  Of<Q>,
-  Of<F>,
-  Who<A>
+  Input<Q>,
+  Input<F>,
+  VisitorOf<A>
 > &
   InProject<Pattern>;
 
@@ -168,7 +168,7 @@ const schemaOf = (path: string): ObjectSchema =>
     ),
   );
 
-/** `GET /projects/:projectId/tests`; HEAD comes with it. */
+/** Declares a page such as `GET /projects/:projectId/tests`. HEAD is included. */
 export function page<const Pattern extends `/${string}`, Q extends ObjectSchema | undefined, const A extends Access>(
   path: Pattern,
   { access, query }: { access: A; query?: Q },
@@ -185,7 +185,7 @@ export function page<const Pattern extends `/${string}`, Q extends ObjectSchema 
   };
 }
 
-/** A POST of fields that changes something; its CSRF token has been checked. */
+/** Declares a POST of form fields that changes something. The CSRF token is checked before. */
 export function form<const Pattern extends `/${string}`, F extends ObjectSchema | undefined, const A extends Access>(
   path: Pattern,
   { access, fields }: { access: A; fields?: F },

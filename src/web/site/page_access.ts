@@ -2,14 +2,14 @@
 
 import type { Sql } from "../../database/connect.ts";
 import { isAtLeast } from "../../schema/accounts.ts";
-import { selectPlace } from "../../store/projects.ts";
+import { selectProjectRef } from "../../store/projects.ts";
 import type { Page, VisitorServices } from "./page.ts";
 import { PageError, noSuchPage } from "./page_error.ts";
 import type { PageFrame } from "./page_reply.ts";
 
 /**
- * Completes the frame of a visitor. Throws a PageError: a visitor who is not a member of the team learns nothing about it,
- * and a member without the role learns who has it. For the page of that error the frame has the team then.
+ * Completes the frame of a visitor. Throws a PageError: a visitor who is not a member of the team cannot see that it exists,
+ * and a member without the required role sees who has it. The frame then includes the team for the error page.
  */
 export async function enterFrame(
   fast: Sql,
@@ -18,7 +18,7 @@ export async function enterFrame(
   frame: PageFrame,
 ): Promise<void> {
   if (access === "public" || (projectId === undefined && teamId === undefined)) return;
-  const project = projectId === undefined ? undefined : await selectPlace(fast, projectId);
+  const project = projectId === undefined ? undefined : await selectProjectRef(fast, projectId);
   const membership = frame.visitor!.teams.find((team) => team.teamId === (project ? project.teamId : teamId));
   if (!membership || (projectId !== undefined && !project)) throw noSuchPage();
   frame.team = { id: membership.teamId, name: membership.teamName };
@@ -27,12 +27,12 @@ export async function enterFrame(
   if (access === "account" || isAtLeast(membership.role, access)) return;
   throw new PageError(
     403,
-    access === "owner" ? "Only owners of the team may do this" : "Viewers may not do this",
-    `You are a ${membership.role} of ${membership.teamName}: an owner can change that.`,
+    access === "owner" ? "Only owners of the team can do this" : "Viewers cannot do this",
+    `You are a ${membership.role} of ${membership.teamName}. An owner can change your role.`,
   );
 }
 
-/** Whether the visitor of a request may see the page now: sessions and memberships can end while a stream is open. */
+/** Whether the visitor of a request may see the page now. Sessions and memberships can end while a stream is open. */
 export async function mayStillSee(
   { fast, visitors }: { fast: Sql; visitors: VisitorServices },
   route: Page,

@@ -1,6 +1,6 @@
-/** An error that a visitor reads as a page. */
+/** An error that is shown to the visitor as a page. */
 
-/** `message` says what is wrong in a few words, `hint` what to do about it. */
+/** `message` says briefly what is wrong, `hint` what to do about it. */
 export class PageError extends Error {
   override name = "PageError";
   readonly status: number;
@@ -13,4 +13,4 @@ export class PageError extends Error {
 }
 
 export const noSuchPage = () =>
-  new PageError(404, "There is no such page", "It may have been deleted, or you may not be a member of its team.");
+  new PageError(404, "Page not found", "It may have been deleted, or you may not be a member of its team.");

@@ -1,4 +1,4 @@
-/** Reads the fields of a form, and refuses a form that the visitor did not get from one of our pages. */
+/** Reads the fields of a form, and refuses forms that do not come from one of our pages. */
 
 import { check } from "../../http/input.ts";
 import { Problem } from "../../http/problem.ts";
@@ -17,18 +17,14 @@ export function createFieldReader(visitors: VisitorServices) {
     schema: NonNullable<Page["fields"]>,
     { request, address, visitor }: FormRequest,
   ): Promise<unknown> {
-    const given = await readForm(request, { accountId: visitor?.accountId, address }).catch((error: unknown) => {
+    const sent = await readForm(request, { accountId: visitor?.accountId, address }).catch((error: unknown) => {
       const isBusy = error instanceof Problem && error.code === "RATE_LIMITED";
       if (!isBusy || !acceptsHtml(request)) throw error;
-      throw new PageError(429, error.message, "Nothing was changed. Wait a moment, then send it again.");
+      throw new PageError(429, error.message, "Nothing was changed. Wait a moment, then try again.");
     });
-    const { csrf = "", ...fields } = given ?? {};
-    if (!given || !visitors.isOwnForm(request, visitor, csrf))
-      throw new PageError(
-        403,
-        "This form is out of date",
-        "Nothing was changed. Open the page again, and send it once more.",
-      );
+    const { csrf = "", ...fields } = sent ?? {};
+    if (!sent || !visitors.isOwnForm(request, visitor, csrf))
+      throw new PageError(403, "This form has expired", "Nothing was changed. Reload the page and try again.");
     return check(schema, fields);
   };
 }

@@ -6,10 +6,10 @@ import { layout } from "./layout.tsx";
 import type { PageContext, View } from "./page.ts";
 import { PageError } from "./page_error.ts";
 
-/** In characters. Every list and text of a page has a limit of its own, far below this one. */
+/** Maximum number of characters. Every list and text of a page has its own, much lower limit. */
 const MAX_PAGE_LENGTH = 16_777_216;
 
-/** Nothing from other sites runs, is loaded, frames a page or receives a form. */
+/** Content of other sites cannot run, load, frame a page or receive a form. */
 const PAGE_HEADERS = {
   "Content-Security-Policy":
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
@@ -19,25 +19,25 @@ const PAGE_HEADERS = {
   "Cross-Origin-Opener-Policy": "same-origin",
 };
 
-/** A shared page is for anyone who has its address, and the address is disclosed to nobody else. */
+/** A shared page is public, but its address is not disclosed to other sites. */
 const SHARED_HEADERS = { "Referrer-Policy": "no-referrer", "X-Robots-Tag": "noindex" };
 
-/** Who looks at a page, and the team and the project that its path names. */
+/** The visitor of a page, and the team and the project of its path. */
 export type PageFrame = Pick<PageContext<never, never, never, never>, "project" | "team" | "role"> & {
   visitor: Visitor | undefined;
 };
 
-/** Whether the client of a request shows pages: a browser, and not a program. */
+/** Whether the client of a request accepts HTML, as browsers do. */
 export const acceptsHtml = (request: Request): boolean => /\btext\/html\b/.test(request.headers.get("accept") ?? "");
 
 export const redirect = (to: string, headers: Record<string, string> = {}): Reply =>
   new Reply(303, null, null, { ...PAGE_HEADERS, Location: to, ...headers });
 
-/** `cookies` are not set with a shared page. */
+/** Cookies are not set with a shared page. */
 export function toPageReply(view: View, frame: PageFrame & { csrf: string }, cookies: Record<string, string>): Reply {
   const { text } = layout(view, frame);
   if (text.length > MAX_PAGE_LENGTH)
-    throw new PageError(500, "This page is too large to be shown", "The API answers what it holds, piece by piece.");
+    throw new PageError(500, "This page is too large to be shown", "Use the API to read its contents in parts.");
   const headers = view.isShared ? SHARED_HEADERS : cookies;
   return new Reply(view.status ?? 200, text, "text/html; charset=utf-8", { ...PAGE_HEADERS, ...headers });
 }

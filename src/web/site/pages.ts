@@ -1,9 +1,10 @@
-/** Every page of the dashboard, a family a line. */
+/** All pages of the dashboard. */
 
 import { account } from "../pages/account.tsx";
 import { audit } from "../pages/audit.tsx";
 import { automations } from "../pages/automations/automations.tsx";
 import { bugs } from "../pages/bugs/bugs.tsx";
+import { ciTrust } from "../pages/ci_trust.tsx";
 import { docs } from "../pages/docs/docs.tsx";
 import { environments } from "../pages/environments/environments.tsx";
 import { executions } from "../pages/executions/executions.tsx";
@@ -44,6 +45,7 @@ export const PAGES: readonly Page[] = [
   ...search,
   ...projectSettings,
   ...keys,
+  ...ciTrust,
   ...teamSettings,
   ...environments,
   ...integrations,

@@ -4,7 +4,7 @@ import type { Path } from "../../http/html.ts";
 
 export const executionPath = (projectId: string, id: string): Path => `/projects/${projectId}/executions/${id}`;
 
-/** Browsers read a segment of only dots as the folder above, so the task of such a name has no page. */
+/** Browsers resolve a segment of only dots as a relative path, so a task of such a name has no page. */
 export const taskPath = (projectId: string, executionId: string, slug: string): Path =>
   /^\.{1,2}$/.test(slug)
     ? executionPath(projectId, executionId)
@@ -16,7 +16,7 @@ export const bugPath = (projectId: string, id: string): Path => `/projects/${pro
 
 type Query = Record<string, string | undefined>;
 
-/** The query of an address; values that are undefined or empty are left out. */
+/** Appends a query to a path. Undefined and empty values are left out. */
 export const toQuery = (query: Query): string =>
   String(new URLSearchParams(Object.entries(query).filter((entry): entry is [string, string] => Boolean(entry[1]))));
 

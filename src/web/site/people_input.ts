@@ -1,4 +1,4 @@
-/** What the handlers of forms about people share. */
+/** Helpers for the forms about people. */
 
 import * as v from "valibot";
 import type { Visitor } from "../../request/visitors.ts";
@@ -6,10 +6,10 @@ import { Refusal, refuse } from "../../schema/refusal.ts";
 import type { Client } from "../../schema/accounts.ts";
 import type { PageServices } from "./page.ts";
 
-/** A field as a browser sends it, which is looked at where the form can be shown again. */
+/** A field without validation, which the handler validates so that it can show the form again. */
 export const sent = v.string();
 
-/** Refuses what a field holds, without quoting it: it may be a password. */
+/** Validates a field without quoting its value in the error, because it may be a password. */
 export function read<Schema extends v.GenericSchema>(schema: Schema, value: unknown): v.InferOutput<Schema> {
   const parsed = v.safeParse(schema, value);
   if (parsed.success) return parsed.output;
@@ -20,7 +20,7 @@ export function requirePasswords({ signIn }: Pick<PageServices, "signIn">): void
   if (!signIn.policy.passwordLogin) refuse("Passwords are switched off on this server");
 }
 
-/** What was refused, in words; undefined where it was done. Absence is not for a form to tell. */
+/** Runs `work` and returns the message of a refusal, or undefined if it succeeded. NOT_FOUND is thrown. */
 export async function refusalOf(work: () => Promise<unknown>): Promise<string | undefined> {
   try {
     await work();
@@ -31,9 +31,9 @@ export async function refusalOf(work: () => Promise<unknown>): Promise<string | 
   }
 }
 
-type Asked = { request: Request; address: () => string };
+type ClientRequest = { request: Request; address: () => string };
 
-export const clientOf = ({ request, address }: Asked): Client => ({
+export const clientOf = ({ request, address }: ClientRequest): Client => ({
   address: address(),
   userAgent: request.headers.get("user-agent"),
 });
@@ -44,8 +44,8 @@ export const storesOf = ({ sql, fast, begin }: Pick<PageServices, "sql" | "fast"
   begin,
 });
 
-/** The token of the session that the browser has, live or not. */
-export const tokenOf = ({ sessions, request }: Pick<PageServices, "sessions"> & Pick<Asked, "request">) =>
+/** The session token of the browser's cookie, whether or not it is valid. */
+export const tokenOf = ({ sessions, request }: Pick<PageServices, "sessions"> & Pick<ClientRequest, "request">) =>
   sessions.tokenOf(request.headers.get("cookie"));
 
 export const personOf = ({ accountId, sessionId }: Visitor) => ({ accountId, sessionId });

@@ -1,4 +1,4 @@
-/** What machines ask beside the API: whether the process lives, whether it takes requests, its figures, the OpenAPI document. */
+/** Endpoints for machines besides the API: liveness, readiness, metrics and the OpenAPI document. */
 
 import { EXPOSITION_TYPE } from "../../http/metrics.ts";
 import { json, Reply } from "../../request/reply.ts";
@@ -7,23 +7,23 @@ import openapi from "../../server/openapi.json";
 export type ProbesOptions = {
   /** Without a trailing slash. */
   publicUrl: string;
-  /** Where the API is, relative to it. */
+  /** The path of the API, relative to it. */
   api: string;
-  /** Whether requests should come here. */
+  /** Whether the server is ready for requests. */
   isReady: () => Promise<boolean>;
-  /** The figures of the server, in Prometheus' text format. */
+  /** Returns the metrics in the text format of Prometheus. */
   exposition: () => Promise<string>;
-  /** Who does not know it does not get the figures; undefined: they are open. */
+  /** The token that metrics require; undefined: the metrics are public. */
   metricsToken: string | undefined;
 };
 
-/** `route` is the pattern of the path: for counting. */
+/** `route` is the pattern of the path, for metrics. */
 export type Probe = { route: string; answer: () => Reply | Promise<Reply> };
 
 export function createProbes({ publicUrl, api, isReady, exposition, metricsToken }: ProbesOptions) {
   const mayReadMetrics = createTokenCheck(metricsToken);
 
-  /** Undefined where there is no such thing. */
+  /** Returns undefined if the path is not a probe. */
   return function find(request: Request, path: string): Probe | undefined {
     if (request.method !== "GET" && request.method !== "HEAD") return undefined;
     const answer = answerOf(path, request.headers.get("authorization"));
@@ -47,13 +47,13 @@ const metricsUnauthorized = () =>
     "WWW-Authenticate": "Bearer",
   });
 
-/** Takes as long whatever is wrong with the token, since digests are of one length. */
+/** Compares digests of equal length in constant time. */
 function createTokenCheck(token: string | undefined): (authorization: string | null) => boolean {
   if (token === undefined) return () => true;
   const digest = (text: string) => Bun.SHA256.hash(text);
   const expected = digest(token);
   return (authorization) => {
-    const given = /^Bearer +(\S+) *$/i.exec(authorization ?? "")?.[1] ?? "";
-    return crypto.timingSafeEqual(digest(given), expected);
+    const token = /^Bearer +(\S+) *$/i.exec(authorization ?? "")?.[1] ?? "";
+    return crypto.timingSafeEqual(digest(token), expected);
   };
 }

@@ -1,4 +1,4 @@
-/** The pages of the dashboard: finds the page of a path, lets the visitor in, and answers with what the page makes. */
+/** Serves the pages of the dashboard: finds the page of a path, checks access, and renders it. */
 
 import { createDeadlines } from "../../http/deadline.ts";
 import { check, parsePath, parseQuery } from "../../http/input.ts";
@@ -18,20 +18,20 @@ import { type PageFrame, redirect, toPageReply } from "./page_reply.ts";
 import { PAGES } from "./pages.ts";
 
 export type SiteOptions = PageServices & {
-  /** Where the API is, relative to the public address. */
+  /** The path of the API, relative to the public address. */
   api: string;
   visitors: VisitorServices;
-  /** The current time of the pages. */
+  /** Returns the current time. */
   clock?: () => Date;
 };
 
-/** A page that takes longer is answered with an error: nobody waits for it any more. */
+/** Time limit for a page. A page that takes longer is answered with an error. */
 const PAGE_DEADLINE_SECONDS = 30;
 
 const ICON =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><circle cx="8" cy="8" r="7" fill="#176f42"/><path d="M4.5 8.2l2.4 2.4 4.6-5" fill="none" stroke="#fff" stroke-width="1.8"/></svg>';
 
-type Asking = { request: Request; target: RequestTarget; address: () => string };
+type PageRequest = { request: Request; target: RequestTarget; address: () => string };
 type Found = { route: Page; segments: string[] };
 
 export function createSite({ api, visitors, clock = () => new Date(), ...services }: SiteOptions) {
@@ -41,13 +41,13 @@ export function createSite({ api, visitors, clock = () => new Date(), ...service
   const readFields = createFieldReader(visitors);
   const toErrorReply = createErrorPages({ visitors, log });
 
-  /** Fills in the frame step by step: an error page shows as much of it as is known by then. */
-  async function answer({ route, segments }: Found, asking: Asking, frame: PageFrame): Promise<Reply> {
-    const { request, target, address } = asking;
+  /** Completes the frame step by step, so that an error page shows as much of it as is known. */
+  async function answer({ route, segments }: Found, pageRequest: PageRequest, frame: PageFrame): Promise<Reply> {
+    const { request, target, address } = pageRequest;
     // Before anything is refused: the visitor of an error page is known as well.
     const visitor = (frame.visitor = await visitors.find(request.headers.get("cookie")));
     const params = parsePath(route.pathParameters, segments) as Record<string, string>;
-    if (route.access !== "public" && !visitor) return redirect(logInPath(asking));
+    if (route.access !== "public" && !visitor) return redirect(logInPath(pageRequest));
     await enterFrame(fast, route, params, frame);
     const { token: csrf, cookie } = visitors.csrf(request, visitor);
     const context = {
@@ -60,7 +60,7 @@ export function createSite({ api, visitors, clock = () => new Date(), ...service
       address,
       mayStay: () => mayStillSee({ fast, visitors }, route, params, request),
       csrf,
-      query: check(route.query, knownOf(route.query, parseQuery(target.search))),
+      query: check(route.query, knownParameters(route.query, parseQuery(target.search))),
       fields: route.fields ? await readFields(route.fields, { request, address, visitor }) : undefined,
     };
     const handle = () => route.handle(context as never);
@@ -71,9 +71,9 @@ export function createSite({ api, visitors, clock = () => new Date(), ...service
     return toPageReply(result, { ...frame, csrf }, cookies);
   }
 
-  /** `route` is the pattern of the path, for counting. The answer never throws. */
-  return function find(asking: Asking, requestId: string): { route: string; answer: () => Promise<Reply> } {
-    const { request, target } = asking;
+  /** `route` is the pattern of the path, for metrics. The promise never rejects. */
+  return function find(pageRequest: PageRequest, requestId: string): { route: string; answer: () => Promise<Reply> } {
+    const { request, target } = pageRequest;
     const asset = assetOf(request, target.path);
     if (asset) return { route: "/assets", answer: async () => asset };
     const found = findRoute(request.method, target.path);
@@ -91,32 +91,32 @@ export function createSite({ api, visitors, clock = () => new Date(), ...service
     }
     return {
       route: found.route.path,
-      answer: () => answer(found, asking, frame).catch(refuse),
+      answer: () => answer(found, pageRequest, frame).catch(refuse),
     };
   };
 }
 
-/** Style sheet, script and icon need no visitor. */
+/** Style sheet, script and icon need no session. */
 function assetOf({ method }: Request, path: string): Reply | undefined {
   if (method !== "GET" && method !== "HEAD") return undefined;
   const asset = path === "/icon.svg" ? { type: "image/svg+xml", text: ICON } : ASSETS[path];
   return asset && new Reply(200, asset.text, asset.type, { "Cache-Control": "public, max-age=31536000, immutable" });
 }
 
-/** After the log-in the visitor comes to the page that was asked for. */
-function logInPath({ request, target }: Asking): string {
+/** Redirects to the requested page after signing in. */
+function logInPath({ request, target }: PageRequest): string {
   if (request.method === "POST") return "/login";
   const next = `${target.path}${target.search === "" ? "" : `?${target.search}`}`;
   return `/login?${new URLSearchParams({ next })}`;
 }
 
-/** Leaves out parameters that a page does not know: mail and chat programs append their own to links. */
-const knownOf = ({ type, entries }: Page["query"], given: Record<string, string>) =>
+/** Drops unknown parameters, because mail and chat programs append their own to links. */
+const knownParameters = ({ type, entries }: Page["query"], parameters: Record<string, string>) =>
   type === "strict_object"
-    ? Object.fromEntries(Object.entries(given).filter(([name]) => Object.hasOwn(entries, name)))
-    : given;
+    ? Object.fromEntries(Object.entries(parameters).filter(([name]) => Object.hasOwn(entries, name)))
+    : parameters;
 
-/** The messages of refusals are for the visitor to read. */
+/** Converts refusals to error pages, because their messages are for the visitor. */
 function throwAsPageError(error: unknown): never {
   if (!(error instanceof Refusal)) throw error;
   throw error.kind === "absent" ? noSuchPage() : new PageError(400, error.message, "Go back and correct it.");

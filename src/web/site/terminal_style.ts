@@ -1,16 +1,16 @@
-/** The style of the colours that programs write for terminals, readable on the light ground and on the dark one. */
+/** Styles for the colours of terminals, readable on light and dark backgrounds. */
 
 import { FIRST_FIXED_COLOUR, type Rgb, rgbOf } from "../../rules/palette.ts";
 
-/** `--ground` of the style sheet in both schemes. */
+/** The values of `--ground` in both colour schemes of the style sheet. */
 const LIGHT_GROUND: Rgb = [250, 250, 248];
 const DARK_GROUND: Rgb = [20, 22, 25];
 const BLACK: Rgb = [0, 0, 0];
 const WHITE: Rgb = [255, 255, 255];
 
-/** Against the plain ground. On a ground tinted with any colour at least 4.5 is left of it. */
+/** Minimum contrast to the plain background. On a tinted background at least 4.5 remains. */
 const MIN_CONTRAST = 6.8;
-/** The opacity of the colour of a background. */
+/** Opacity of the colour of a background. */
 const TINT = "1c";
 
 /** The 16 named colours as variables of the style sheet: black, red, green, yellow, blue, magenta, cyan, white. */
@@ -32,7 +32,7 @@ function contrast(one: Rgb, other: Rgb): number {
 
 const toHex = (rgb: Rgb): string => `#${rgb.map((value) => value.toString(16).padStart(2, "0")).join("")}`;
 
-/** Returns the colour mixed with as little black or white as makes it readable on the ground. */
+/** Returns the colour mixed with the least black or white that makes it readable on the background. */
 function readable(rgb: Rgb, ground: Rgb): string {
   const ink = ground === LIGHT_GROUND ? BLACK : WHITE;
   for (let share = 0; share < 1; share += 0.05) {
@@ -53,5 +53,5 @@ function rulesOf(colour: number): string {
   return `.fg${colour}{color:${front}}.bg${colour}{background:${toHex(rgb)}${TINT}}`;
 }
 
-/** One rule for each foreground and each background of the palette. */
+/** Generates one rule for each foreground and background of the palette. */
 export const TERMINAL_STYLE = Array.from({ length: 256 }, (_, colour) => rulesOf(colour)).join("\n");

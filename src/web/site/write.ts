@@ -1,4 +1,4 @@
-/** The one way in which a form changes something of a team or a project. */
+/** Runs a change of a form in a transaction with authorization and audit log. */
 
 import type { Tx } from "../../database/connect.ts";
 import { actInTeam } from "../../operations/people/audit.ts";
@@ -6,16 +6,16 @@ import type { Role } from "../../schema/accounts.ts";
 import type { Actor, NewAuditEntry } from "../../schema/audit.ts";
 import type { PageContext } from "./page.ts";
 
-type Writing = Pick<PageContext, "begin" | "visitor"> & { team: { id: string } };
+type WriteContext = Pick<PageContext, "begin" | "visitor"> & { team: { id: string } };
 
 /**
- * Runs the operation in a transaction in which the visitor's session and role are locked, so that both hold until the commit,
- * and writes the audit log in the same transaction. `record` returns its entry; undefined if nothing was changed, or if the
- * operation itself has recorded the change as `actor`. Throws a Refusal if the session or the role has ended since the form
- * was opened; then nothing is changed.
+ * Runs the operation in a transaction in which the visitor's session and role are locked, so that both stay valid until the
+ * commit. Writes the audit log in the same transaction. `record` returns its entry; undefined if nothing was changed, or if the
+ * operation has recorded the change as `actor`. Throws a Refusal if the session or the role has ended since the form was
+ * opened; then nothing is changed.
  */
 export const write = <T>(
-  { begin, visitor, team }: Writing,
+  { begin, visitor, team }: WriteContext,
   role: Role,
   operation: (sql: Tx, actor: Actor) => Promise<T>,
   record: (result: T) => NewAuditEntry | undefined = () => undefined,

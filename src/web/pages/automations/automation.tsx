@@ -10,17 +10,19 @@ import {
   runByHand,
 } from "../../../operations/automation/automation_settings.ts";
 import { type AutomationRun, automationPatch, runStatus } from "../../../schema/automations.ts";
+import { mayBeEmpty } from "../../../schema/fields.ts";
 import { selectAutomationRuns } from "../../../store/automations.ts";
-import { ActionForm, Danger, Done, FormError } from "../../components/form.tsx";
+import { ActionForm, Danger, FormError } from "../../components/form.tsx";
+import { Notice } from "../../components/notice.tsx";
 import { Pager } from "../../components/pager.tsx";
 import { toExact } from "../../components/text.tsx";
 import { tryForm } from "../../site/form_input.ts";
 import { SeeOther, type View, form, page } from "../../site/page.ts";
 import { write } from "../../site/write.ts";
-import { type Given, editors, fieldsOf, read, toGiven, toJson } from "./edit.tsx";
+import { type FormValues, editors, fieldsOf, read, toFormValues, toJson } from "./edit.tsx";
 import { sentenceOf } from "./sentence.ts";
 import { toAutomationFields } from "./fields.tsx";
-import { DONE, type Shown, cursor, lastRunOf, pathOf, selectChoices, told, wordOf } from "./list.tsx";
+import { NOTICES, type ViewContext, cursor, lastRunOf, pathOf, selectChoices, notice, wordOf } from "./list.tsx";
 import { dryRunCard, runRow } from "./runs.tsx";
 
 const MAX_RUNS = 20;
@@ -28,30 +30,30 @@ const MAX_RUNS = 20;
 type OneQuery = {
   cursor?: string | undefined;
   status?: AutomationRun["status"] | undefined;
-  told?: keyof typeof DONE | undefined;
+  notice?: keyof typeof NOTICES | undefined;
 };
 
-type OneSaid = { given?: Given; problem?: { of: "settings" | "run"; text: string }; dryRun?: AutomationRun };
+type FormState = { values?: FormValues; problem?: { of: "settings" | "run"; text: string }; dryRun?: AutomationRun };
 
 export async function one(
-  context: Shown & { params: { automationId: string } },
+  context: ViewContext & { params: { automationId: string } },
   query: OneQuery,
-  { given, problem, dryRun }: OneSaid = {},
+  { values, problem, dryRun }: FormState = {},
 ): Promise<View> {
   const { sql, team, role, csrf, now, params } = context;
   const place = { teamId: team.id, automationId: params.automationId };
-  const { cursor, status, told } = query;
+  const { cursor, status, notice } = query;
   const [automation, choices] = await Promise.all([findAutomation(sql, place), selectChoices(sql, team.id)]);
   const found = await selectAutomationRuns(sql, team.id, automation.id, { status, limit: MAX_RUNS }, cursor);
   const runs = found.slice(0, MAX_RUNS);
   const base: Path = pathOf(place);
-  const isJson = given !== undefined && "json" in given;
-  const fields = given && "fields" in given ? given.fields : toAutomationFields(automation, choices);
-  const text = (of: NonNullable<OneSaid["problem"]>["of"]) => (problem?.of === of ? problem.text : undefined);
+  const isJson = values !== undefined && "json" in values;
+  const fields = values && "fields" in values ? values.fields : toAutomationFields(automation, choices);
+  const text = (of: NonNullable<FormState["problem"]>["of"]) => (problem?.of === of ? problem.text : undefined);
   const dry = (value: boolean) => <input type="hidden" name="dryRun" value={String(value)} />;
   const body = (
     <>
-      {told ? <Done>{DONE[told]}</Done> : null}
+      <Notice notices={NOTICES} name={notice} />
       <h1>{automation.name}</h1>
       <p class="prose">{sentenceOf(automation, choices)}</p>
       <div class="meta">
@@ -76,7 +78,8 @@ export async function one(
           />
         </div>
       ) : null}
-      <FormError message={text("run")} /> {dryRun ? dryRunCard(team, dryRun) : null}
+      <FormError message={text("run")} />
+      {dryRun ? dryRunCard(team, dryRun) : null}
       <h2 id="runs">
         Runs <small>newest first; runs that did nothing are kept for 7 days, all others for 30 days</small>
       </h2>
@@ -98,7 +101,7 @@ export async function one(
           <p>
             {status === undefined
               ? "No runs yet. A dry run shows what the automation would do."
-              : "Nothing matches this status."}
+              : "No runs match this status."}
           </p>
         </div>
       ) : (
@@ -108,7 +111,7 @@ export async function one(
             <thead class="visually-hidden">
               <tr>
                 <th scope="col">Status</th>
-                <th scope="col">What and why</th>
+                <th scope="col">Actions and cause</th>
                 <th scope="col">When</th>
               </tr>
             </thead>
@@ -124,7 +127,7 @@ export async function one(
           {editors(
             { to: base, csrf, choices, button: "Save" },
             fields,
-            isJson ? given.json : toJson(automation),
+            isJson ? values.json : toJson(automation),
             isJson,
           )}
           <h2>Delete</h2>
@@ -146,12 +149,6 @@ export async function one(
   return { title: automation.name, body, section: "automations", ...(problem ? { status: 400 } : {}) };
 }
 
-/** What is chosen in a form may be everything. */
-const anyStatus = v.pipe(
-  v.optional(v.union([v.literal(""), runStatus])),
-  v.transform((status) => status || undefined),
-);
-
 const flag = v.picklist(["true", "false"]);
 
 const toChanged = ({ id, name }: { id: string; name: string }, fields: readonly string[]) =>
@@ -159,7 +156,7 @@ const toChanged = ({ id, name }: { id: string; name: string }, fields: readonly 
 
 export const automationPage = page(
   "/teams/:teamId/automations/:automationId",
-  { access: "viewer", query: v.strictObject({ cursor, told, status: anyStatus }) },
+  { access: "viewer", query: v.strictObject({ cursor, notice, status: mayBeEmpty(runStatus) }) },
   async (context) => await one(context, context.query),
 );
 
@@ -168,9 +165,9 @@ export const changeForm = form(
   { access: "owner", fields: fieldsOf },
   async (context) => {
     const { params, fields } = context;
-    const given = toGiven(fields as never);
+    const values = toFormValues(fields as never);
     const saved = await tryForm(() => {
-      const patch = check(automationPatch, read(given));
+      const patch = check(automationPatch, read(values));
       return write(
         context,
         "owner",
@@ -178,8 +175,8 @@ export const changeForm = form(
         (row) => toChanged(row, Object.keys(patch)),
       );
     });
-    if ("problem" in saved) return await one(context, {}, { problem: { of: "settings", text: saved.problem }, given });
-    return new SeeOther(`${pathOf(params)}?told=saved`);
+    if ("problem" in saved) return await one(context, {}, { problem: { of: "settings", text: saved.problem }, values });
+    return new SeeOther(`${pathOf(params)}?notice=saved`);
   },
 );
 
@@ -198,7 +195,7 @@ export const stateForm = form(
       ),
     );
     if ("problem" in changed) return await one(context, {}, { problem: { of: "run", text: changed.problem } });
-    return new SeeOther(`${pathOf(params)}?told=${enabled ? "enabled" : "disabled"}`);
+    return new SeeOther(`${pathOf(params)}?notice=${enabled ? "enabled" : "disabled"}`);
   },
 );
 
@@ -218,7 +215,7 @@ export const deleteForm = form(
       },
       (name) => ({ action: "automation.deleted", subject: name, details: { automationId } }),
     );
-    return new SeeOther(`/teams/${params.teamId}/automations?told=deleted`);
+    return new SeeOther(`/teams/${params.teamId}/automations?notice=deleted`);
   },
 );
 
@@ -233,6 +230,6 @@ export const runForm = form(
       write(context, "owner", (sql) => runByHand(sql, { publicUrl, now: new Date(), dryRun, onBug }, params)),
     );
     if ("problem" in ran) return await one(context, {}, { problem: { of: "run", text: ran.problem } });
-    return dryRun ? await one(context, {}, { dryRun: ran.result }) : new SeeOther(`${pathOf(params)}?told=ran#runs`);
+    return dryRun ? await one(context, {}, { dryRun: ran.result }) : new SeeOther(`${pathOf(params)}?notice=ran#runs`);
   },
 );

@@ -1,4 +1,4 @@
-/** Automations of a team: what they do in a sentence, set by a form or as JSON, tried out, and what each run did. */
+/** The pages and forms of automations: list, form, JSON, dry runs and the history of runs. */
 
 import type { Page } from "../../site/page.ts";
 import { automationPage, changeForm, deleteForm, runForm, stateForm } from "./automation.tsx";

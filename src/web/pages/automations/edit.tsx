@@ -1,4 +1,4 @@
-/** Creating and changing an automation, as a form or as JSON. */
+/** The pages that create and change an automation, as a form or as JSON. */
 
 import * as v from "valibot";
 import type { Html, Path } from "../../../http/html.ts";
@@ -13,9 +13,9 @@ import { write } from "../../site/write.ts";
 import { type AutomationFields, automationFields, toAutomation } from "./fields.tsx";
 import { type Choices } from "./sentence.ts";
 import { automationForm } from "./form.tsx";
-import { type Shown, selectChoices } from "./list.tsx";
+import { type ViewContext, selectChoices } from "./list.tsx";
 
-/** What is edited as JSON. */
+/** The editable fields of the JSON form. */
 export const toJson = ({ name, enabled, trigger, conditions, actions }: NewAutomation): string =>
   JSON.stringify({ name, enabled, trigger, conditions, actions }, null, 2);
 
@@ -30,11 +30,11 @@ const EXAMPLE = JSON.stringify(
   2,
 );
 
-export type Given = { fields: AutomationFields } | { json: string };
+export type FormValues = { fields: AutomationFields } | { json: string };
 
 type Editing = { to: Path; csrf: string; button: string; choices: Choices };
 
-/** The form for the usual cases, and all of it as JSON below; one of the two is open. */
+/** Shows the form and the JSON below it. One of the two is open. */
 export function editors(
   { to, csrf, button, choices }: Editing,
   fields: AutomationFields | undefined,
@@ -92,11 +92,15 @@ export function editors(
 
 const NEW_FIELDS: AutomationFields = { when: "event", event: "execution.failed", branches: "main" };
 
-async function create({ sql, team, csrf }: Shown, given: Given | undefined, problem?: string): Promise<View> {
+async function create(
+  { sql, team, csrf }: ViewContext,
+  values: FormValues | undefined,
+  problem?: string,
+): Promise<View> {
   const choices = await selectChoices(sql, team.id);
   const to: Path = `/teams/${team.id}/automations/new`;
   const editing = { to, csrf, choices, button: "Create automation" };
-  const isJson = given !== undefined && "json" in given;
+  const isJson = values !== undefined && "json" in values;
   const body = (
     <>
       <h1>New automation</h1>
@@ -110,14 +114,14 @@ async function create({ sql, team, csrf }: Shown, given: Given | undefined, prob
       </div>
       <FormError message={problem} />
       <div class="top">
-        {editors(editing, isJson ? NEW_FIELDS : (given?.fields ?? NEW_FIELDS), isJson ? given.json : EXAMPLE, isJson)}
+        {editors(editing, isJson ? NEW_FIELDS : (values?.fields ?? NEW_FIELDS), isJson ? values.json : EXAMPLE, isJson)}
       </div>
     </>
   );
   return { title: "New automation", body, section: "automations", ...(problem === undefined ? {} : { status: 400 }) };
 }
 
-/** An object of JSON. Fails with words of ours. */
+/** Parses a JSON object. Throws a Refusal with a readable message. */
 function readJson(text: string): Record<string, unknown> {
   let value: unknown;
   try {
@@ -135,11 +139,11 @@ function readJson(text: string): Record<string, unknown> {
 
 export const fieldsOf = v.strictObject({ json: v.optional(v.string()), ...automationFields });
 
-export const toGiven = ({ json, ...fields }: Record<string, string | undefined>): Given =>
+export const toFormValues = ({ json, ...fields }: Record<string, string | undefined>): FormValues =>
   json === undefined ? { fields } : { json };
 
-export const read = (given: Given): Record<string, unknown> =>
-  "json" in given ? readJson(given.json) : toAutomation(given.fields);
+export const read = (values: FormValues): Record<string, unknown> =>
+  "json" in values ? readJson(values.json) : toAutomation(values.fields);
 
 export const newPage = page(
   "/teams/:teamId/automations/new",
@@ -152,9 +156,9 @@ export const createAutomationForm = form(
   { access: "owner", fields: fieldsOf },
   async (context) => {
     const { team, fields } = context;
-    const given = toGiven(fields as never);
+    const values = toFormValues(fields as never);
     const made = await tryForm(() => {
-      const wanted = check(newAutomation, read(given));
+      const wanted = check(newAutomation, read(values));
       return write(
         context,
         "owner",
@@ -162,7 +166,7 @@ export const createAutomationForm = form(
         ({ name, id }) => ({ action: "automation.created", subject: name, details: { automationId: id } }),
       );
     });
-    if ("problem" in made) return await create(context, given, made.problem);
-    return new SeeOther(`/teams/${team.id}/automations/${made.result.id}?told=created`);
+    if ("problem" in made) return await create(context, values, made.problem);
+    return new SeeOther(`/teams/${team.id}/automations/${made.result.id}?notice=created`);
   },
 );

@@ -1,4 +1,4 @@
-/** An automation as fields of a form, for the usual cases, and as a sentence. */
+/** Converts an automation to form fields and back. */
 
 import * as v from "valibot";
 import { CONDITIONS_OF, type Conditions, type NewAutomation } from "../../../schema/automations.ts";
@@ -15,7 +15,7 @@ export const MAX_PROJECTS = 50;
 
 const text = v.optional(v.string(), "");
 
-/** Names of each form field, which is a text or not there. */
+/** The names of the form fields. Each is a text or absent. */
 export const automationFields = {
   name: text,
   when: v.optional(v.picklist(["event", "schedule"]), "event"),
@@ -44,60 +44,60 @@ export type AutomationFields = Record<string, string | undefined>;
 
 const needsIntegration = (type: string) => ["notify", "create_issue", "set_commit_status", "dispatch"].includes(type);
 
-const isNumber = (given: string) => /^\d{1,9}$/.test(given);
+const isNumber = (text: string) => /^\d{1,9}$/.test(text);
 
-const toNumber = (given: string): number | string => (isNumber(given) ? Number(given) : given);
+const toNumber = (text: string): number | string => (isNumber(text) ? Number(text) : text);
 
-/** As the API takes it, to be checked; what was left empty is left out. */
+/** Converts the fields to the input of the API. Empty fields are left out. */
 export function toAutomation(fields: AutomationFields): Record<string, unknown> {
-  const given = (name: string) => fields[name]?.trim() ?? "";
-  const isSchedule = given("when") === "schedule";
+  const valueOf = (name: string) => fields[name]?.trim() ?? "";
+  const isSchedule = valueOf("when") === "schedule";
   const conditions: Record<string, unknown> = {};
-  const projects = Array.from({ length: MAX_PROJECTS }, (_, index) => given(`project.${index}`)).filter(
+  const projects = Array.from({ length: MAX_PROJECTS }, (_, index) => valueOf(`project.${index}`)).filter(
     (id) => id !== "",
   );
   if (projects.length > 0) conditions["projects"] = projects;
   for (const name of ["branches", "environments", "taskSlugs"]) {
-    const list = splitList(given(name));
+    const list = splitList(valueOf(name));
     if (list.length > 0) conditions[name] = list;
   }
-  if (given("minFailed") !== "") conditions["minFailed"] = toNumber(given("minFailed"));
+  if (valueOf("minFailed") !== "") conditions["minFailed"] = toNumber(valueOf("minFailed"));
   const severities = SEVERITIES.filter((one) => fields[`severity.${one}`] === "true");
   if (severities.length > 0) conditions["severity"] = severities;
-  // What the occasion knows nothing of was left from another one, and may not even be shown.
-  const known: readonly string[] = CONDITIONS_OF[isSchedule ? "schedule" : (given("event") as EventType)] ?? [];
+  // Fields that do not apply to the chosen trigger may still be sent, but are hidden.
+  const known: readonly string[] = CONDITIONS_OF[isSchedule ? "schedule" : (valueOf("event") as EventType)] ?? [];
   for (const name of Object.keys(conditions)) if (!known.includes(name)) delete conditions[name];
   const actions = Array.from({ length: MAX_ACTIONS }, (_, index) => index)
-    .filter((index) => given(`action.${index}.type`) !== "")
-    .map((index) => toAction((name) => given(`action.${index}.${name}`)));
+    .filter((index) => valueOf(`action.${index}.type`) !== "")
+    .map((index) => toAction((name) => valueOf(`action.${index}.${name}`)));
   return {
-    name: given("name"),
+    name: valueOf("name"),
     trigger: isSchedule
-      ? { schedule: given("schedule"), timezone: given("timezone") || "UTC" }
-      : { event: given("event") },
+      ? { schedule: valueOf("schedule"), timezone: valueOf("timezone") || "UTC" }
+      : { event: valueOf("event") },
     conditions,
     actions,
   };
 }
 
-function toAction(given: (name: string) => string): Record<string, unknown> {
-  const type = given("type");
-  if (needsIntegration(type)) return { type, integrationId: given("integrationId") };
+function toAction(valueOf: (name: string) => string): Record<string, unknown> {
+  const type = valueOf("type");
+  if (needsIntegration(type)) return { type, integrationId: valueOf("integrationId") };
   if (type === "open_bug_report")
     return {
       type,
-      severity: given("severity") || "major",
-      ...(given("title") === "" ? {} : { title: given("title") }),
+      severity: valueOf("severity") || "major",
+      ...(valueOf("title") === "" ? {} : { title: valueOf("title") }),
     };
-  if (type === "rerun_failed") return { type, maximum: toNumber(given("maximum") || "1") };
+  if (type === "rerun_failed") return { type, maximum: toNumber(valueOf("maximum") || "1") };
   if (type === "start_execution") {
-    const rest = ["key", "environment"].filter((name) => given(name) !== "").map((name) => [name, given(name)]);
-    return { type, tasks: splitList(given("tasks")), ...Object.fromEntries(rest) };
+    const rest = ["key", "environment"].filter((name) => valueOf(name) !== "").map((name) => [name, valueOf(name)]);
+    return { type, tasks: splitList(valueOf("tasks")), ...Object.fromEntries(rest) };
   }
   return { type };
 }
 
-/** As the form shows it; undefined where it says more than the form can. */
+/** Converts an automation to form fields. Returns undefined if the form cannot express it. */
 export function toAutomationFields(automation: NewAutomation, { projects }: Choices): AutomationFields | undefined {
   const { name, trigger, conditions, actions } = automation;
   if (actions.length > MAX_ACTIONS) return undefined;
@@ -124,7 +124,7 @@ export function toAutomationFields(automation: NewAutomation, { projects }: Choi
     : undefined;
 }
 
-/** Lists whose order says nothing are compared in one order. */
+/** Sorts lists whose order has no meaning before they are compared. */
 const sorted = ({ projects, severity, ...rest }: Conditions) => ({
   ...rest,
   ...(projects ? { projects: [...projects].sort() } : {}),

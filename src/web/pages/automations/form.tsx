@@ -9,7 +9,7 @@ import { ACTION_WORDS, type Choices, EVENT_WORDS } from "./sentence.ts";
 
 const ZONES = ["UTC", "Europe/Berlin", "Europe/London", "America/New_York", "America/Los_Angeles", "Asia/Tokyo"];
 
-/** The fields; which of them a choice makes needless is hidden where the browser can. */
+/** The fields. The style sheet hides those that a choice makes irrelevant, where the browser supports it. */
 export function automationForm(fields: AutomationFields, { projects, integrations }: Choices): Html {
   const value = (name: string) => fields[name];
   const when = value("when") ?? "event";
@@ -32,7 +32,7 @@ export function automationForm(fields: AutomationFields, { projects, integration
         <legend>When</legend>
         {radio("event", "An event occurs")} {radio("schedule", "On a schedule")}
         <Select
-          label="What happens"
+          label="Event"
           name="event"
           options={EVENT_TYPES.map((type) => [type, EVENT_WORDS[type]] as const)}
           value={value("event") ?? "execution.failed"}
@@ -55,7 +55,7 @@ export function automationForm(fields: AutomationFields, { projects, integration
           max={100}
           isCode
           kind="for-schedule"
-          hint={`As in ${ZONES.slice(1, 3).join(" or ")}.`}
+          hint={`For example ${ZONES.slice(1, 3).join(" or ")}.`}
         />
       </fieldset>
       <fieldset class="fields">
@@ -114,7 +114,7 @@ release/**"
           hint="Applies to executions and tasks."
         />
         <div class="field for-event for-bugs" role="group" aria-label="Severity of bugs">
-          <p class="small">Severity, of bugs</p>
+          <p class="small">Severity of bugs</p>
           {SEVERITIES.map((one) => (
             <Checkbox label={one} name={`severity.${one}`} checked={value(`severity.${one}`) === "true"} />
           ))}
@@ -147,7 +147,7 @@ function actionFields(index: number, fields: AutomationFields, integrations: Cho
       <Select
         label="Integration"
         name={name("integrationId")}
-        options={targets.length === 0 ? [["", "there is none yet"]] : targets}
+        options={targets.length === 0 ? [["", "no integrations yet"]] : targets}
         value={fields[name("integrationId")]}
         kind="for-integration"
       />

@@ -9,7 +9,7 @@ import { uuid } from "../../../schema/fields.ts";
 import { type AutomationRow, selectAutomations, selectTeamProjects } from "../../../store/automations.ts";
 import { selectIntegrations } from "../../../store/integrations.ts";
 import { counted } from "../../../wording/numbers.ts";
-import { Done } from "../../components/form.tsx";
+import { Notice, noticeParameter } from "../../components/notice.tsx";
 import { Pager } from "../../components/pager.tsx";
 import { Mark, Tag } from "../../components/status.tsx";
 import { Ago } from "../../components/text.tsx";
@@ -20,7 +20,7 @@ const MAX_ROWS = 50;
 
 const MAX_INTEGRATIONS = 100;
 
-export const DONE = {
+export const NOTICES = {
   created: "Automation created. A dry run shows what it would do.",
   saved: "Saved.",
   ran: "The automation ran. See the result below.",
@@ -29,7 +29,7 @@ export const DONE = {
   deleted: "Automation deleted.",
 } as const;
 
-export type Shown = Pick<PageContext, "sql" | "fast" | "csrf" | "now"> & {
+export type ViewContext = Pick<PageContext, "sql" | "fast" | "csrf" | "now"> & {
   role: Role;
   team: { id: string; name: string };
 };
@@ -49,7 +49,7 @@ export async function selectChoices(sql: Sql, teamId: string): Promise<Choices> 
   };
 }
 
-/** Shapes and words of what became of a run, or of one of its actions. */
+/** Shapes and words for the status of a run or one of its actions. */
 export const MARKS: Record<string, string> = {
   done: "passed",
   skipped: "skipped",
@@ -61,8 +61,8 @@ export const wordOf = (run: AutomationRun["status"]) =>
   ({ done: "done", skipped: "nothing to do", failed: "failed" })[run];
 
 async function list(
-  { sql, team, role, now }: Shown,
-  { cursor, told }: { cursor?: string | undefined; told?: keyof typeof DONE | undefined },
+  { sql, team, role, now }: ViewContext,
+  { cursor, notice }: { cursor?: string | undefined; notice?: keyof typeof NOTICES | undefined },
 ): Promise<View> {
   const [found, choices] = await Promise.all([
     selectAutomations(sql, team.id, MAX_ROWS, cursor),
@@ -72,7 +72,7 @@ async function list(
   const base: Path = `/teams/${team.id}/automations`;
   const body = (
     <>
-      {told ? <Done>{DONE[told]}</Done> : null}
+      <Notice notices={NOTICES} name={notice} />
       <h1>Automations</h1>
       <p class="meta">
         <span>Automations run actions when an event occurs or on a schedule.</span>
@@ -166,12 +166,12 @@ export const lastRunOf = ({ lastRun }: AutomationRow, now: Date): Html =>
     </>
   );
 
-export const told = v.optional(v.picklist(Object.keys(DONE) as (keyof typeof DONE)[]));
+export const notice = noticeParameter(NOTICES);
 
 export const cursor = v.optional(uuid);
 
 export const listPage = page(
   "/teams/:teamId/automations",
-  { access: "viewer", query: v.strictObject({ cursor, told }) },
+  { access: "viewer", query: v.strictObject({ cursor, notice }) },
   async (context) => await list(context, context.query),
 );

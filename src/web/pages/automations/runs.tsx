@@ -1,4 +1,4 @@
-/** The runs of an automation, and what each has done. */
+/** The runs of an automation, with the result of each action. */
 
 import type { Html } from "../../../http/html.ts";
 import type { AutomationRun } from "../../../schema/automations.ts";
@@ -8,7 +8,7 @@ import { bugPath, executionPath } from "../../site/paths.ts";
 import { ACTION_WORDS } from "./sentence.ts";
 import { MARKS, wordOf } from "./list.tsx";
 
-/** What became of each action, with the way to it. */
+/** Shows the result of each action, with a link to it. */
 function results(team: { id: string }, run: AutomationRun): Html | null {
   if (run.actions.length === 0) return null;
   return (
@@ -18,14 +18,14 @@ function results(team: { id: string }, run: AutomationRun): Html | null {
           <Mark status={MARKS[one.status]!} word={false} /> <b>{ACTION_WORDS[one.type]}</b>: {one.status}{" "}
           <span class="soft">{one.reason}</span>{" "}
           {one.executionId && run.projectId ? (
-            <a href={executionPath(run.projectId, one.executionId)}>The execution</a>
+            <a href={executionPath(run.projectId, one.executionId)}>Execution</a>
           ) : null}{" "}
-          {one.bugReportId && run.projectId ? <a href={bugPath(run.projectId, one.bugReportId)}>The bug</a> : null}{" "}
+          {one.bugReportId && run.projectId ? <a href={bugPath(run.projectId, one.bugReportId)}>Bug</a> : null}{" "}
           {one.integrationId ? (
             <a
               href={`/teams/${team.id}/integrations/${one.integrationId}${one.deliveryId ? `#d-${one.deliveryId}` : ""}`}
             >
-              {one.deliveryId ? "The delivery" : "The integration"}
+              {one.deliveryId ? "Delivery" : "Integration"}
             </a>
           ) : null}
         </li>
@@ -66,10 +66,9 @@ export const dryRunCard = (team: { id: string }, run: AutomationRun): Html => (
     <div class="card padded">
       <p>
         <Mark status={MARKS[run.status]!} word={false} />{" "}
-        <b>{{ done: "It would run", skipped: "It would do nothing", failed: "It would fail" }[run.status]}</b>:{" "}
-        {run.reason}
+        <b>{{ done: "Would run", skipped: "Would do nothing", failed: "Would fail" }[run.status]}</b>: {run.reason}
       </p>
-      {run.eventType === null ? null : <p class="hint">Tried with the last {run.eventType}.</p>}
+      {run.eventType === null ? null : <p class="hint">Tested with the last {run.eventType} event.</p>}
       {results(team, run)}
     </div>
   </>

@@ -1,11 +1,11 @@
-/** An automation as a sentence, and the words of its events and actions. */
+/** Describes an automation as a sentence, with the words for its events and actions. */
 
 import type { Action, ActionType, NewAutomation } from "../../../schema/automations.ts";
 import type { EventType } from "../../../schema/events.ts";
 
 export type Named = { id: string; name: string };
 
-/** What the form lets choose from. */
+/** The options of the form. */
 export type Choices = {
   projects: readonly Named[];
   integrations: readonly (Named & { kind: string; enabled: boolean })[];
@@ -31,29 +31,28 @@ export const ACTION_WORDS: Record<ActionType, string> = {
   set_commit_status: "set the status of the commit",
   dispatch: "start a pipeline",
   open_bug_report: "open a bug",
-  rerun_failed: "run what failed again",
+  rerun_failed: "rerun failed tests",
   start_execution: "start an execution",
 };
 
-/** A task may come with what it asks for. */
+/** Returns the slug of a task, which may be an object with requirements. */
 const slugOf = (task: string | { slug: string }): string => (typeof task === "string" ? task : task.slug);
 
 const quoted = (values: readonly string[]) => values.join(", ");
 
-/** "When an execution has failed in shop on main: send a message to Team chat". */
+/** Returns a sentence such as "When an execution has failed in shop on main: send a message to Team chat". */
 export function sentenceOf(
   { trigger, conditions, actions }: Pick<NewAutomation, "trigger" | "conditions" | "actions">,
   { projects, integrations }: Choices,
 ): string {
-  const nameOf = (list: readonly Named[], id: string) =>
-    list.find((one) => one.id === id)?.name ?? "something that was deleted";
+  const nameOf = (list: readonly Named[], id: string) => list.find((one) => one.id === id)?.name ?? "a deleted object";
   const { branches, environments, taskSlugs, minFailed, severity } = conditions;
   const where = [
     conditions.projects && `in ${conditions.projects.map((id) => nameOf(projects, id)).join(", ")}`,
     branches && `on ${quoted(branches)}`,
     environments && `at ${quoted(environments)}`,
     taskSlugs && `of ${quoted(taskSlugs)}`,
-    minFailed && `with ${minFailed} failed or more`,
+    minFailed && `with at least ${minFailed} failures`,
     severity && `of severity ${quoted(severity)}`,
   ].filter(Boolean);
   const when =

@@ -9,7 +9,7 @@ import { selectBugCases, selectBugState, selectOccurrences } from "../../../stor
 import { type ExecutionName, selectExecutionNames } from "../../../store/execution_list.ts";
 import { selectTestCaseNames } from "../../../store/test_cases.ts";
 import { counted } from "../../../wording/numbers.ts";
-import { executionName } from "../../components/execution_table.tsx";
+import { executionName } from "../../../wording/execution_name.ts";
 import { Pager } from "../../components/pager.tsx";
 import { Mark, Tag, wordOf } from "../../components/status.tsx";
 import { Ago, Commit } from "../../components/text.tsx";
@@ -32,13 +32,13 @@ const bugQuery = v.strictObject({ cursor: mayBeEmpty(text(200)), cases: mayBeEmp
 
 function bugHeadline(bug: BugReportDetail): string {
   const { status, severity, regressed, assignee, occurrences } = bug;
-  const told = [
+  const parts = [
     regressed && STILL_OPEN.includes(status as never) ? `came back, ${wordOf(status)}` : wordOf(status),
     severity,
     assignee === null ? "not assigned" : `assigned to ${assignee}`,
     occurrences === 0 ? "never seen" : counted(occurrences, "failure"),
   ];
-  return told.join(", ");
+  return parts.join(", ");
 }
 
 const fact = (name: string, value: Html | string | null): Html | null =>
@@ -103,7 +103,7 @@ function factsOf(
       {fact("Labels", bug.labels.length === 0 ? null : <>{bug.labels.map((label) => [<Tag>{label}</Tag>, " "])}</>)}
 
       {fact(
-        "Elsewhere",
+        "External link",
         bug.externalUrl === null ? null : external ? (
           <a class="long" href={external} rel="noopener noreferrer">
             {bug.externalUrl}
@@ -174,7 +174,7 @@ export const bugPage = page(onePath, { access: "viewer", query: bugQuery }, asyn
         <p class="message after">
           Merged into <a href={bugPath(projectId, into.id)}>bug {into.number}</a>: {into.title}
         </p>
-      ) : null}{" "}
+      ) : null}
       {role === "viewer" || into ? null : statusForms(path, bug, visitor.name, csrf)}
       {newest ? <NewestFailureCard projectId={projectId} failure={newest} now={now} /> : null}
       {occurrenceDays.length === 0 ? null : <OccurrenceChart days={occurrenceDays} now={now} />}
@@ -202,7 +202,7 @@ export const bugPage = page(onePath, { access: "viewer", query: bugQuery }, asyn
             </nav>
           ) : null}
         </>
-      )}{" "}
+      )}
       {shown.length === 0 ? null : (
         <>
           <h2 id="occurrences">

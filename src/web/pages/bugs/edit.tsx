@@ -83,7 +83,7 @@ const editFields = {
   description: v.optional(v.string(), ""),
   severity: severitySchema,
   assignee: mayBeEmpty(text(200)),
-  /** Separated by commas. */
+  /** Labels are separated by commas. */
   labels: v.optional(v.string(), ""),
   externalUrl: mayBeEmpty(httpUrl),
   fixedInCommit: mayBeEmpty(text(200)),
@@ -97,7 +97,7 @@ type Edited = v.InferOutput<typeof editForm>;
 
 const toEdited = ({ title, description, severity, assignee, labels, externalUrl, fixedInCommit }: Edited) => ({
   title,
-  // A form's lines end as those of HTTP do.
+  // Forms send line breaks as CR LF.
   description: description.replaceAll("\r\n", "\n"),
   severity,
   assignee: assignee ?? null,
@@ -109,7 +109,7 @@ const toEdited = ({ title, description, severity, assignee, labels, externalUrl,
   fixedInCommit: fixedInCommit ?? null,
 });
 
-/** As the API would: what the fields of a form cannot say is refused in its words. */
+/** Validates like the API, and refuses with the name of the field. */
 function hold<Schema extends v.GenericSchema>(schema: Schema, value: unknown): v.InferOutput<Schema> {
   const read = v.safeParse(schema, value);
   if (read.success) return read.output;
@@ -127,14 +127,14 @@ const bugFields = (bug: Editable): Html => (
     <label>
       Title
       <input name="title" required maxlength={300} value={bug.title} />
-    </label>{" "}
+    </label>
     <label>
       Description
       <textarea name="description" rows={6} maxlength={65536}>
         {"\n"}
         {bug.description}
       </textarea>
-    </label>{" "}
+    </label>
     <label>
       Severity
       <select name="severity">
@@ -142,19 +142,19 @@ const bugFields = (bug: Editable): Html => (
           <option selected={one === bug.severity}>{one}</option>
         ))}
       </select>
-    </label>{" "}
+    </label>
     <label>
       Assignee
       <input name="assignee" maxlength={200} value={bug.assignee ?? ""} />
-    </label>{" "}
+    </label>
     <label>
       Labels, separated by commas
       <input name="labels" maxlength={5000} value={bug.labels.join(", ")} />
-    </label>{" "}
+    </label>
     <label>
-      Link to another tracker
+      External link
       <input type="url" name="externalUrl" maxlength={2000} value={bug.externalUrl ?? ""} />
-    </label>{" "}
+    </label>
     <label>
       Fixed in commit
       <input name="fixedInCommit" maxlength={200} value={bug.fixedInCommit ?? ""} />
@@ -180,7 +180,8 @@ export const newBugPage = page(
       <>
         <h1>New bug</h1>
         <form class="fields after" method="post" action={bugsPath(project.id)}>
-          <Csrf token={csrf} /> {bugFields(blank)}
+          <Csrf token={csrf} />
+          {bugFields(blank)}
           {name ? (
             <>
               <p>

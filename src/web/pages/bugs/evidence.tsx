@@ -9,7 +9,7 @@ import { Evidence, FULL } from "../../components/failure.tsx";
 import { Ago, Breakable } from "../../components/text.tsx";
 import { executionPath, taskPath, testPath, toAddress } from "../../site/paths.ts";
 
-/** The number of days of the chart. */
+/** Number of days of the chart. */
 export const DAYS = 30;
 
 type NewestProperties = { projectId: string; failure: NewestFailure; now: Date };
@@ -33,7 +33,7 @@ export function NewestFailureCard({ projectId, failure, now }: NewestProperties)
           </a>
         </p>
         <div class="evidence">
-          <Evidence said={{ message, stack, output }} measure={FULL} title="" />
+          <Evidence failure={{ message, stack, output }} measure={FULL} title="" />
         </div>
         <p class="small">
           <a href={toAddress(taskPath(projectId, executionId, taskSlug), { case: testCaseId })}>Open full result</a>
@@ -58,12 +58,12 @@ export function OccurrenceChart({ days, now }: ChartProperties): Html {
   );
 }
 
-/** The days of the small chart of the list. */
+/** The days of the small chart in the list. */
 export const LIST_DAYS = 14;
 
 type ActivityProperties = { days: readonly OccurrenceDay[]; now: Date };
 
-/** How many executions the bug broke lately; nothing if it did not occur. */
+/** Shows how many executions the bug failed recently, or nothing if it did not occur. */
 export function Activity({ days, now }: ActivityProperties): Html | null {
   if (days.length === 0) return null;
   const executions = days.reduce((sum, day) => sum + day.executions, 0);

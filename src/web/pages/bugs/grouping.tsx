@@ -1,4 +1,4 @@
-/** Why the failures of a bug are one bug, and the changes of its status. */
+/** Explains why the failures of a bug are grouped, and lists the changes of its status. */
 
 import type { Html } from "../../../http/html.ts";
 import type { BugReportDetail } from "../../../schema/bug_reports.ts";
@@ -8,31 +8,31 @@ import { Ago } from "../../components/text.tsx";
 
 type Grouping = BugReportDetail["grouping"][number];
 
-/** What its failures have in common, in words. */
+/** Describes what the failures of a group have in common. */
 function reasonOf({ kind, exceptionType, message, frames, test }: Grouping): Html {
   const type = exceptionType === null ? null : <code>{exceptionType}</code>;
   const from =
     frames.length === 0 ? null : (
       <>, from {frames.map((frame, index) => [index === 0 ? "" : ", ", <code>{frame}</code>])}</>
     );
-  const said = message === "" ? null : <code class="long">{message}</code>;
+  const quoted = message === "" ? null : <code class="long">{message}</code>;
   if (kind === "outage") return <>Almost all tests failed at once: {message}</>;
   if (kind === "flaky") return <>The flaky test {test ?? ""}, regardless of how it fails</>;
-  if (kind === "automation") return <>Created by a rule. {message}</>;
+  if (kind === "automation") return <>Created by an automation. {message}</>;
   if (kind === "case")
     return (
       <>
         The test {test ?? ""} fails at the same location{type ? <> with {type}</> : null}
         {from}
-        {said ? <>, saying {said}, ignoring numbers</> : ", regardless of the message"}
+        {quoted ? <>, saying {quoted}, ignoring numbers</> : ", regardless of the message"}
       </>
     );
   return (
     <>
-      The failures have the same message{type || said ? ": " : ""}
+      The failures have the same message{type || quoted ? ": " : ""}
       {type}
-      {type && said ? " " : null}
-      {said}
+      {type && quoted ? " " : null}
+      {quoted}
       {from}
       {test === null ? ", in any test" : <>, in the test {test}</>}
     </>

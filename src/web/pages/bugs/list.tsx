@@ -9,7 +9,7 @@ import { refuse } from "../../../schema/refusal.ts";
 import { selectOccurrenceDays } from "../../../store/bug_evidence.ts";
 import { type BugReportRow, countOpenBugs, selectBugByNumber, selectBugReports } from "../../../store/bug_reports.ts";
 import { selectTestCaseNames } from "../../../store/test_cases.ts";
-import { selectTaskSlugs } from "../../../store/facets.ts";
+import { selectTaskSlugs } from "../../../store/filter_options.ts";
 import { counted, toCount } from "../../../wording/numbers.ts";
 import { FilterBar, FilterName, FilterSelect, FilterText, MAX_CHOICES } from "../../components/filters.tsx";
 import { type Choice, Csrf } from "../../components/form.tsx";
@@ -19,10 +19,10 @@ import { PART, readCursor, writeCursor } from "../../site/cursor.ts";
 import { SeeOther, form, page } from "../../site/page.ts";
 import { toAddress, toQuery } from "../../site/paths.ts";
 import { LIST_DAYS } from "./evidence.tsx";
-import { MOVES, bugRow, bugTable, triage } from "./list_table.tsx";
+import { TRIAGE_CHANGES, bugRow, bugTable, triage } from "./list_table.tsx";
 import { SEVERITIES, STATUSES, STILL_OPEN, bugsPath, change } from "./shared.tsx";
 
-const ROWS = 20;
+const PAGE_SIZE = 20;
 
 const toOptions = (first: string, values: readonly string[]): Choice[] => [
   ["", first],
@@ -63,9 +63,9 @@ type ListQuery = v.InferOutput<typeof listQuery>;
 
 const statusesText = listText(STATUSES);
 
-const readStatuses = (given: string | undefined): readonly BugStatus[] => {
-  if (!given) return STILL_OPEN;
-  const read = v.safeParse(statusesText, given);
+const readStatuses = (value: string | undefined): readonly BugStatus[] => {
+  if (!value) return STILL_OPEN;
+  const read = v.safeParse(statusesText, value);
   return read.success ? read.output : refuse(`Cannot read "status": ${read.issues[0].message}`);
 };
 
@@ -77,7 +77,7 @@ const KEYS = {
   severity: PART.number,
 } as const;
 
-/** By severity, regressed bugs come first: these are two lists, one after the other. */
+/** By severity, regressed bugs come first, so the list is two keyset queries in sequence. */
 async function selectList(sql: Sql, projectId: string, query: ListQuery) {
   const { q, severity, source, task, assignee, sort, cursor } = query;
   const by: BugReportSort = sort ?? "impact";
@@ -97,19 +97,19 @@ async function selectList(sql: Sql, projectId: string, query: ListQuery) {
       regressed,
       after: from.length > 0 ? from : undefined,
     });
-  const first = part === "back" ? await select(true, ROWS, after) : [];
+  const first = part === "back" ? await select(true, PAGE_SIZE, after) : [];
   const rest =
-    first.length > ROWS
+    first.length > PAGE_SIZE
       ? []
-      : await select(bySeverity ? false : undefined, ROWS - first.length, part === "back" ? [] : after);
+      : await select(bySeverity ? false : undefined, PAGE_SIZE - first.length, part === "back" ? [] : after);
   const rows = [...first, ...rest];
-  const shown = rows.slice(0, ROWS);
-  const last = rows.length > ROWS ? shown.at(-1) : undefined;
-  const place = last && [shown.length <= first.length && bySeverity ? "back" : "", last.key, String(last.number)];
-  return { shown, next: place && writeCursor(place) };
+  const shown = rows.slice(0, PAGE_SIZE);
+  const last = rows.length > PAGE_SIZE ? shown.at(-1) : undefined;
+  const lastKeys = last && [shown.length <= first.length && bySeverity ? "back" : "", last.key, String(last.number)];
+  return { shown, next: lastKeys && writeCursor(lastKeys) };
 }
 
-/** "12 open bugs: 1 critical, 8 major; 2 came back". */
+/** Returns a headline such as "12 open bugs: 1 critical, 8 major; 2 came back". */
 function openOf(tally: Awaited<ReturnType<typeof countOpenBugs>>): { status: string; text: string } {
   const open = tally.reduce((sum, row) => sum + row.open, 0);
   const back = tally.reduce((sum, row) => sum + row.regressed, 0);
@@ -173,7 +173,7 @@ export const bugListPage = page(
             <FilterSelect label="Status" name="status" options={STATUS_OPTIONS} value={status} />,
             <FilterSelect label="Severity" name="severity" options={toOptions("any", SEVERITIES)} value={severity} />,
             <FilterSelect
-              label="Found"
+              label="Source"
               name="source"
               options={[
                 ["", "any source"],
@@ -224,7 +224,9 @@ export const triageForm = form(
   async (context) => {
     const { project, fields, visitor } = context;
     const [verb, number] = fields.do.split(" ") as [string, string];
-    const patch = Object.hasOwn(MOVES, verb) ? MOVES[verb]!(visitor.name) : refuse(`There is no operation "${verb}"`);
+    const patch = Object.hasOwn(TRIAGE_CHANGES, verb)
+      ? TRIAGE_CHANGES[verb]!(visitor.name)
+      : refuse(`There is no operation "${verb}"`);
     await change(context, patch, async (sql) => {
       const bug = await selectBugByNumber(sql, project.id, Number(number));
       return bug?.id ?? refuse(`There is no bug ${number} here`);

@@ -13,8 +13,8 @@ import { bugPath } from "../../site/paths.ts";
 import { Activity, LIST_DAYS } from "./evidence.tsx";
 import { SEVERITIES, STILL_OPEN, markOf } from "./shared.tsx";
 
-/** What a button of the list does to a bug. */
-export const MOVES: Record<string, (me: string) => BugReportPatch> = {
+/** The change that a button of the list makes to a bug. */
+export const TRIAGE_CHANGES: Record<string, (me: string) => BugReportPatch> = {
   start: () => ({ status: "in_progress" }),
   resolve: () => ({ status: "resolved" }),
   ignore: () => ({ status: "ignored" }),
@@ -23,8 +23,8 @@ export const MOVES: Record<string, (me: string) => BugReportPatch> = {
   ...Object.fromEntries(SEVERITIES.map((severity) => [severity, () => ({ severity })])),
 };
 
-/** `key`: the key that presses the button of the current row. */
-const move = (verb: string, number: number, label: string, key?: string): Html => (
+/** `key`: the keyboard shortcut of the button in the current row. */
+const triageButton = (verb: string, number: number, label: string, key?: string): Html => (
   <button name="do" value={`${verb} ${number}`} data-row-key={key}>
     {label}
   </button>
@@ -36,20 +36,20 @@ export function triage({ number, status, severity, assignee }: BugReportRow, me:
     <div class="row-actions" role="group" aria-label={`Bug ${number}`}>
       {isLive
         ? [
-            assignee === me ? null : move("take", number, "Assign to me", "a"),
-            move("resolve", number, "Resolve", "r"),
-            move("ignore", number, "Ignore", "i"),
+            assignee === me ? null : triageButton("take", number, "Assign to me", "a"),
+            triageButton("resolve", number, "Resolve", "r"),
+            triageButton("ignore", number, "Ignore", "i"),
           ]
-        : move("reopen", number, "Reopen")}
+        : triageButton("reopen", number, "Reopen")}
       <details class="panel">
         <summary>More</summary>
         <div class="row-actions">
           {status === "open"
-            ? move("start", number, "Start")
+            ? triageButton("start", number, "Start")
             : status === "in_progress"
-              ? move("reopen", number, "Stop progress")
+              ? triageButton("reopen", number, "Stop progress")
               : null}
-          {SEVERITIES.filter((one) => one !== severity).map((one) => move(one, number, `Make ${one}`))}
+          {SEVERITIES.filter((one) => one !== severity).map((one) => triageButton(one, number, `Make ${one}`))}
         </div>
       </details>
     </div>
@@ -58,9 +58,9 @@ export function triage({ number, status, severity, assignee }: BugReportRow, me:
 
 type RowContext = {
   triageOf: ((bug: BugReportRow) => Html) | undefined;
-  /** On which of the last days it occurred. */
+  /** The days on which the bug occurred. */
   days: readonly OccurrenceDay[];
-  /** Its only test. */
+  /** The only test of the bug, if it has one. */
   test: TestCaseName | undefined;
   now: Date;
 };

@@ -1,4 +1,4 @@
-/** Where a bug occurred, and in which tests. */
+/** The occurrences and the tests of a bug. */
 
 import type { Html } from "../../../http/html.ts";
 import type { BugCaseRow, OccurrenceRow } from "../../../store/bug_reports.ts";
@@ -7,14 +7,14 @@ import type { TestCaseName } from "../../../store/test_cases.ts";
 import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { firstLineOf } from "../../../wording/first_line.ts";
 import { counted } from "../../../wording/numbers.ts";
-import { executionName } from "../../components/execution_table.tsx";
-import { Mark, standingOf } from "../../components/status.tsx";
+import { executionName } from "../../../wording/execution_name.ts";
+import { Mark, testStatusOf } from "../../components/status.tsx";
 import { Ago, Breakable, Commit } from "../../components/text.tsx";
 import { executionPath, testPath } from "../../site/paths.ts";
 
 type Names = { builds: ReadonlyMap<string, ExecutionName>; tests: ReadonlyMap<number, TestCaseName> };
 
-/** Longer first lines of messages are cut. */
+/** Maximum length of the first line of a message. */
 const MAX_MESSAGE_LENGTH = 200;
 
 export const occurrenceTable = (
@@ -94,7 +94,7 @@ export const caseTable = (projectId: string, rows: readonly BugCaseRow[]): Html 
         {rows.map((row) => (
           <tr>
             <td class="mark-cell">
-              <Mark status={standingOf(row)} />
+              <Mark status={testStatusOf(row)} />
             </td>
             <td class="long">
               <a href={testPath(projectId, row.id)}>

@@ -1,4 +1,4 @@
-/** What the pages of bugs have in common. */
+/** Types and lookups that the pages of bugs share. */
 
 import type { Sql, Tx } from "../../../database/connect.ts";
 import type { Html, Path } from "../../../http/html.ts";
@@ -15,7 +15,6 @@ export const SEVERITIES = ["critical", "major", "minor", "trivial"] as const;
 
 export const bugsPath = (projectId: string): Path => `/projects/${projectId}/bugs`;
 
-// The list
 export const STILL_OPEN = ["open", "in_progress"] as const;
 
 export const markOf = ({ status, regressed }: Pick<BugReportRow, "status" | "regressed">): Html => (
@@ -27,16 +26,16 @@ export const onePath = "/projects/:projectId/bugs/:bugId";
 export const find = async (sql: Sql, projectId: string, id: string): Promise<BugReportDetail> =>
   (await selectBugReport(sql, projectId, id)) ?? refuseAbsent();
 
-/** Undefined: no bug was meant. */
+/** Returns undefined if the text does not name a bug. */
 export const toNumber = (q: string): number | undefined => {
   const digits = /^\s*(?:bug\s*)?#?(\d{1,9})\s*$/i.exec(q)?.[1];
   return digits === undefined ? undefined : Number(digits);
 };
 
-type Changing = Parameters<typeof write>[0] & { project: { id: string } };
+type WriteContext = Parameters<typeof write>[0] & { project: { id: string } };
 
-/** `bug`: its id, or how it is found in the transaction. */
-export const change = (context: Changing, patch: BugReportPatch, bug: string | ((sql: Tx) => Promise<string>)) =>
+/** `bug`: the id, or a function that looks it up in the transaction. */
+export const change = (context: WriteContext, patch: BugReportPatch, bug: string | ((sql: Tx) => Promise<string>)) =>
   write(
     context,
     "member",

@@ -1,14 +1,14 @@
-/** The API for who calls it: what all of it has in common, and every operation with a line for the shell. */
+/** The documentation of the API: general rules, and every operation with an example for the shell. */
 
 import type { Html } from "../../../http/html.ts";
 import { Problem } from "../../../http/problem.ts";
 import { type Page, page } from "../../site/page.ts";
-import { type Here, choice, contents, findIds, lookAround, namesIn, query } from "./here.tsx";
+import { type DocsContext, choice, contents, findIds, loadContext, namesIn, query } from "./context.tsx";
 import { answerSchemas, bodySchemas, isRead, object, section } from "./operation.tsx";
 import { lines, overview } from "./overview.tsx";
 import { OPERATIONS, TAGS, objectsOf } from "./reference.ts";
 
-function family(here: Here, tag: (typeof TAGS)[number], ids: Record<string, string>): Html {
+function family(context: DocsContext, tag: (typeof TAGS)[number], ids: Record<string, string>): Html {
   const operations = OPERATIONS.filter((operation) => operation.tag === tag.name);
   const objects = objectsOf(
     operations.flatMap((operation) => [...bodySchemas(operation), ...answerSchemas(operation)]),
@@ -16,28 +16,30 @@ function family(here: Here, tag: (typeof TAGS)[number], ids: Record<string, stri
   const shown = objects.filter((name) => name !== "Pagination");
   return (
     <>
-      {contents(here, tag.name)}
+      {contents(context, tag.name)}
       <h1>{tag.title}</h1>
       <p class="prose">{tag.description}</p>
-      {choice(here, `/docs/${tag.name}`)} {lines(here, operations, `Operations of ${tag.title}`, tag.name)}{" "}
-      {operations.map((operation) => section(operation, here, ids))} {shown.map(object)}
+      {choice(context, `/docs/${tag.name}`)}
+      {lines(context, operations, `Operations of ${tag.title}`, tag.name)}
+      {operations.map((operation) => section(operation, context, ids))}
+      {shown.map(object)}
     </>
   );
 }
 
 export const docs: Page[] = [
-  page("/docs", { access: "public", query }, async (context) => {
-    const here = await lookAround(context);
-    return { title: "API", body: overview(here) };
+  page("/docs", { access: "public", query }, async (request) => {
+    const context = await loadContext(request);
+    return { title: "API", body: overview(context) };
   }),
-  page("/docs/:tag", { access: "public", query }, async (context) => {
-    const tag = TAGS.find(({ name }) => name === context.params.tag);
-    if (!tag) throw new Problem("NOT_FOUND", "There is no such page");
-    const here = await lookAround(context);
+  page("/docs/:tag", { access: "public", query }, async (request) => {
+    const tag = TAGS.find(({ name }) => name === request.params.tag);
+    if (!tag) throw new Problem("NOT_FOUND", "Page not found");
+    const context = await loadContext(request);
     const wanted = new Set(
       OPERATIONS.filter((operation) => operation.tag === tag.name && isRead(operation)).flatMap(namesIn),
     );
-    const ids = here.project ? await findIds(context.sql, here.project, wanted) : {};
-    return { title: `${tag.title} · API`, body: family(here, tag, ids) };
+    const ids = context.project ? await findIds(request.sql, context.project, wanted) : {};
+    return { title: `${tag.title} · API`, body: family(context, tag, ids) };
   }),
 ];

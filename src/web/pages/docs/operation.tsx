@@ -1,8 +1,8 @@
-/** One operation of the API: what it does, its parameters, its body and its answer. */
+/** One operation of the API: description, parameters, body and response. */
 
 import type { Html } from "../../../http/html.ts";
 import { Breakable } from "../../components/text.tsx";
-import { type Here, json, shell } from "./here.tsx";
+import { type DocsContext, json, shell } from "./context.tsx";
 import {
   type Answer,
   OBJECTS,
@@ -20,13 +20,13 @@ function bodyOf({ method, path, body }: Operation): Html | null {
   if (!body) return null;
   const { "application/json": given, "text/plain": text } = body.content;
   const schema = given!.schema;
-  const isTold = schema.properties ?? schema.oneOf;
+  const hasFields = schema.properties ?? schema.oneOf;
   return (
     <>
-      <h3>Body{body.required ? "" : ", which may be left out"}</h3>
-      {body.description === undefined ? null : <p class="prose">{sentence(body.description)}</p>}{" "}
-      {schema.description === undefined ? null : <p class="prose">{sentence(schema.description)}</p>}{" "}
-      {isTold ? fieldTable(`Fields of the body of ${method} ${path}`, schema, false) : null}{" "}
+      <h3>Body{body.required ? "" : " (optional)"}</h3>
+      {body.description === undefined ? null : <p class="prose">{sentence(body.description)}</p>}
+      {schema.description === undefined ? null : <p class="prose">{sentence(schema.description)}</p>}
+      {hasFields ? fieldTable(`Fields of the body of ${method} ${path}`, schema, false) : null}
       {text ? (
         <div class="columns">
           {json(given!.example)}
@@ -45,7 +45,7 @@ function answerOf({ method, path }: Operation, answers: readonly Answer[]): Html
   const isInline = inner !== undefined && referenceOf(inner) === undefined;
   return (
     <>
-      <h3>Answer</h3>
+      <h3>Response</h3>
       <p>
         {answers
           .toSorted((a, b) => Number(b.status === 201) - Number(a.status === 201))
@@ -61,10 +61,10 @@ function answerOf({ method, path }: Operation, answers: readonly Answer[]): Html
         <p>
           <code>Accept: text/plain</code>: {text}
         </p>
-      )}{" "}
+      )}
       {isInline ? (
         <>
-          {fieldTable(`Fields of the answer to ${method} ${path}`, inner, true)}
+          {fieldTable(`Fields of the response to ${method} ${path}`, inner, true)}
           <details>
             <summary>Example</summary>
             {json(exampleOf(schema!))}
@@ -75,23 +75,23 @@ function answerOf({ method, path }: Operation, answers: readonly Answer[]): Html
   );
 }
 
-/** What does not depend on who looks is made once. */
-const told = new Map<string, Html>();
+/** Sections that do not depend on the visitor, rendered once. */
+const rendered = new Map<string, Html>();
 
 const once = (key: string, make: () => Html): Html => {
-  const known = told.get(key) ?? make();
-  told.set(key, known);
-  return known;
+  const section = rendered.get(key) ?? make();
+  rendered.set(key, section);
+  return section;
 };
 
-/** Only lines that change nothing lead to things of the team: a plan is made by whoever asks first. */
+/** Only examples that change nothing contain ids of the team. Requesting a plan creates it, so its ids are left out. */
 export const isRead = ({ method, path }: Operation): boolean => method === "GET" && !path.endsWith("/plan");
 
-export function section(operation: Operation, here: Here, ids: Record<string, string>): Html {
+export function section(operation: Operation, context: DocsContext, ids: Record<string, string>): Html {
   const { anchor, method, path, summary, description, key } = operation;
   const parameters = operation.parameters.filter(({ name }) => name !== "projectId" && name !== "teamId");
-  const own: Record<string, string> = here.project
-    ? { projectId: here.project.id, teamId: here.project.teamId, ...(isRead(operation) ? ids : {}) }
+  const own: Record<string, string> = context.project
+    ? { projectId: context.project.id, teamId: context.project.teamId, ...(isRead(operation) ? ids : {}) }
     : {};
   return (
     <section class="operation" id={anchor}>
@@ -103,9 +103,10 @@ export function section(operation: Operation, here: Here, ids: Record<string, st
         <code>
           <Breakable text={path} />
         </code>{" "}
-        <span class="soft">with the key of the {key}</span>
+        <span class="soft">with the {key} key</span>
       </p>
-      {prose(description)} {shell(toCurl(operation, here.api, own))}{" "}
+      {prose(description)}
+      {shell(toCurl(operation, context.api, own))}
       {once(`${method} ${path}`, () => (
         <>
           {parameters.length === 0 ? null : (
@@ -128,8 +129,8 @@ export const object = (name: string): Html =>
       <h2>
         <a href={`#${name}`}>{name}</a>
       </h2>
-      {OBJECTS[name]!.description === undefined ? null : <p class="prose">{sentence(OBJECTS[name]!.description)}</p>}{" "}
-      {fieldTable(`Fields of ${name}`, OBJECTS[name]!, !REQUESTED.has(name))}
+      {OBJECTS[name]!.description === undefined ? null : <p class="prose">{sentence(OBJECTS[name]!.description)}</p>}
+      {fieldTable(`Fields of ${name}`, OBJECTS[name]!, !REQUEST_OBJECTS.has(name))}
       <details>
         <summary>Example</summary>
         {json(exampleOf(OBJECTS[name]!))}
@@ -143,5 +144,5 @@ export const bodySchemas = (operation: Operation): Schema[] =>
 export const answerSchemas = (operation: Operation): Schema[] =>
   operation.answers.flatMap(({ content }) => Object.values(content).map(({ schema }) => schema));
 
-/** Objects that are parts of requests. */
-const REQUESTED = new Set(objectsOf(OPERATIONS.flatMap(bodySchemas)));
+/** The objects that occur only in requests. */
+const REQUEST_OBJECTS = new Set(objectsOf(OPERATIONS.flatMap(bodySchemas)));

@@ -3,17 +3,17 @@
 import type { Html } from "../../../http/html.ts";
 import { STATUS } from "../../../http/problem.ts";
 import { Breakable } from "../../components/text.tsx";
-import { type Here, choice, contents, json, pathTo, shell } from "./here.tsx";
+import { type DocsContext, choice, contents, json, pathTo, shell } from "./context.tsx";
 import { ERRORS, KEYS, OBJECTS, OPERATIONS, type Operation, TAGS, exampleOf } from "./reference.ts";
 import { row, table } from "./schema.tsx";
 
-const line = (here: Here, operation: Operation, tag: string | undefined): Html => (
+const line = (context: DocsContext, operation: Operation, tag: string | undefined): Html => (
   <tr>
     <td class="method">
       <b class="tag">{operation.method}</b>
     </td>
     <td class="long">
-      <a href={`${tag === undefined ? pathTo(here, operation.tag) : ""}#${operation.anchor}`}>{operation.summary}</a>{" "}
+      <a href={`${tag === undefined ? pathTo(context, operation.tag) : ""}#${operation.anchor}`}>{operation.summary}</a>{" "}
       <code class="small soft">
         <Breakable text={operation.path.replace(/^\/(?:projects|teams)\/\{\w+\}(?=.)/, "…")} />
       </code>
@@ -21,117 +21,117 @@ const line = (here: Here, operation: Operation, tag: string | undefined): Html =
   </tr>
 );
 
-export const lines = (here: Here, operations: readonly Operation[], caption: string, tag?: string): Html => (
+export const lines = (context: DocsContext, operations: readonly Operation[], caption: string, tag?: string): Html => (
   <div class="card">
     <table>
       <caption class="visually-hidden">{caption}</caption>
       <thead class="visually-hidden">
         <tr>
           <th scope="col">Method</th>
-          <th scope="col">What it does, and its path</th>
+          <th scope="col">Description and path</th>
         </tr>
       </thead>
-      <tbody>{operations.map((operation) => line(here, operation, tag))}</tbody>
+      <tbody>{operations.map((operation) => line(context, operation, tag))}</tbody>
     </table>
   </div>
 );
 
 const codeOf = (status: number) => Object.entries(STATUS).find(([, value]) => value === status)![0];
 
-export function overview(here: Here): Html {
-  const { api, project } = here;
-  const place = project ? project.id : "$ASSAY_PROJECT";
+export function overview(context: DocsContext): Html {
+  const { api, project } = context;
+  const projectId = project ? project.id : "$ASSAY_PROJECT";
   const authorization = '-H "Authorization: Bearer $ASSAY_KEY"';
-  const base = `${api}/projects/${place}`;
+  const base = `${api}/projects/${projectId}`;
   return (
     <>
-      {contents(here, undefined)}
+      {contents(context, undefined)}
       <h1>API</h1>
       <p class="prose">
-        Everything that Assay knows and does is asked for over HTTP, below <code>{api}</code>. Bodies are JSON in
-        camelCase, query parameters snake_case, ids UUIDs, times ISO 8601 in UTC, durations milliseconds. This is also
-        an <a href="/openapi.json">OpenAPI document</a>.
+        Everything in Assay is available over HTTP. The base URL is <code>{api}</code>. Bodies are JSON in camelCase,
+        query parameters use snake_case, ids are UUIDs, times are ISO 8601 in UTC, and durations are milliseconds. An{" "}
+        <a href="/openapi.json">OpenAPI document</a> is available.
       </p>
-      {choice(here, "/docs")}
-      <h2 id="start">Upload a report, see what came of it</h2>
+      {choice(context, "/docs")}
+      <h2 id="start">Upload a report and view the result</h2>
       {shell(
         `curl ${authorization} --data-binary @report.xml \\\n  "${base}/test-runs?execution_key=4711&task_slug=unit&branch=main&complete=true"`,
-      )}{" "}
+      )}
       {shell(`curl ${authorization} \\\n  "${base}/test-runs?limit=1"`)}
       <p class="prose">
-        <code>-H "Accept: text/plain"</code> makes one line for people of the answer to an upload. What CI systems need
-        is ready to paste in <a href={`${pathTo(here, "onboarding")}#get-onboarding`}>the snippets</a>.
+        With <code>-H "Accept: text/plain"</code>, the response to an upload is one readable line. The{" "}
+        <a href={`${pathTo(context, "onboarding")}#get-onboarding`}>snippets</a> contain commands for each CI system.
       </p>
       <h2 id="keys">Keys</h2>
       <p class="prose">
-        Each request carries <code>Authorization: Bearer</code> and a key. A new key of a project revokes the one
-        before, at once and for requests that are under way.
+        Each request has a header <code>Authorization: Bearer</code> with a key. Generating a new project key revokes
+        the previous one immediately, even for requests in progress.
       </p>
       <dl class="facts card padded">
         <dt>Project</dt>
         <dd>
-          {KEYS["projectKey"]!.description}. <code>ASSAY_KEY</code> in the lines here.
+          {KEYS["projectKey"]!.description}. The examples read it from <code>ASSAY_KEY</code>.
         </dd>
         <dt>Team</dt>
         <dd>
-          {KEYS["teamKey"]!.description}. <code>ASSAY_TEAM_KEY</code> in the lines here.
+          {KEYS["teamKey"]!.description}. The examples read it from <code>ASSAY_TEAM_KEY</code>.
         </dd>
       </dl>
       <h2 id="lists">Lists</h2>
       <p class="prose">
-        A list is answered in pages,{" "}
+        Lists are returned in pages,{" "}
         <code>
           {"{"} "data": […], "pagination": {"{"} "hasMore", "cursor" {"}"} {"}"}
         </code>
-        , of 10 elements unless <code>limit</code> says otherwise, at most 100. <code>cursor</code> is there exactly
-        when there is more: give it to the next request, with the same filters. Whoever walks through all pages sees
-        what was there at the start exactly once, while more is added, and no page costs more than the first. A cursor
-        of another list is refused, and so is a parameter that nobody knows: a filter with a typing error must not
-        answer everything.
+        . <code>limit</code> sets the page size: 10 by default, at most 100. If there are more elements, the response
+        has a <code>cursor</code>; send it with the next request and the same filters. Elements that existed at the
+        first request are returned exactly once, even while others are added, and later pages are as fast as the first.
+        Cursors of other lists and unknown parameters are rejected, so a misspelled filter never returns everything.
       </p>
       {shell(`curl ${authorization} \\\n  "${base}/executions?limit=2&cursor=$CURSOR"`)}
       <h2 id="errors">Errors</h2>
       <p class="prose">
-        They are always this object, with one of five codes. The message names all that is wrong at once; a request that
-        failed has done nothing.
+        Errors are always an object like this one, with one of five codes. The message lists all problems at once. A
+        failed request changes nothing.
       </p>
-      {json(exampleOf(OBJECTS["Error"]!))}{" "}
+      {json(exampleOf(OBJECTS["Error"]!))}
       {table(
-        "Errors by their codes",
+        "Error codes",
         ERRORS.map(({ status, description }) => row(codeOf(status), String(status), false, description, {})),
       )}
       <h2 id="rate-limit">Rate limit</h2>
       <p class="prose">
-        A key has 60 requests in any 60 seconds (<code>RATE_LIMIT_PER_MINUTE</code> of the server), an upload of any
-        size being one; who has no valid key is counted by his address. Every answer tells in{" "}
-        <code>X-RateLimit-Limit</code>, <code>X-RateLimit-Remaining</code> and <code>X-RateLimit-Reset</code> how much
-        is left, and when there is more: Unix seconds, until which it is always enough to wait. A 429 says it in{" "}
-        <code>Retry-After</code> too, and does not count.
+        Each key may send 60 requests in any 60 seconds (<code>RATE_LIMIT_PER_MINUTE</code> of the server). An upload of
+        any size is one request. Requests without a valid key count by address. The headers{" "}
+        <code>X-RateLimit-Limit</code>, <code>X-RateLimit-Remaining</code> and <code>X-RateLimit-Reset</code> show the
+        limit, the remaining requests and the time in Unix seconds from which requests are accepted again. A 429 also
+        has <code>Retry-After</code>, and does not count.
       </p>
-      <h2 id="idempotency">Sending again</h2>
+      <h2 id="idempotency">Idempotent requests</h2>
       <p class="prose">
-        A POST with <code>Idempotency-Key</code>, any text of yours, has one effect however often it is sent within 24
-        hours: the stored answer is given again, with <code>Idempotent-Replayed: true</code>. With another body it is a
-        400, and while the first is under way the second waits. All other methods may be sent again as they are.
+        A POST with an <code>Idempotency-Key</code>, which is any text of your choice, takes effect once, however often
+        it is sent within 24 hours. Retries return the stored response with <code>Idempotent-Replayed: true</code>, and
+        wait while the first request is in progress. The same key with another body is a 400. All other methods are safe
+        to retry without a key.
       </p>
       {shell(
         `curl ${authorization} -H "Idempotency-Key: build-4711" \\\n  "${base}/executions" \\\n  -d '{"key":"4711","tasks":["unit"]}'`,
       )}
       <h2 id="bodies">Bodies</h2>
       <p class="prose">
-        Requests may be sent with <code>Content-Encoding: gzip</code> or <code>zstd</code>, and answers over 1 KiB come
-        so where <code>Accept-Encoding</code> allows it. Every answer has an <code>X-Request-Id</code>, yours where you
-        send one: the server's log knows the request by it.
+        Requests may use <code>Content-Encoding: gzip</code> or <code>zstd</code>. Responses over 1 KiB are compressed
+        if <code>Accept-Encoding</code> allows it. Every response has an <code>X-Request-Id</code>, which is yours if
+        you send one, and identifies the request in the server's log.
       </p>
       <h2 id="operations">All operations</h2>
       <div class="packed">
         {TAGS.map(({ name, title }) => (
           <section>
             <h3 class="family">
-              <a href={pathTo(here, name)}>{title}</a>
+              <a href={pathTo(context, name)}>{title}</a>
             </h3>
             {lines(
-              here,
+              context,
               OPERATIONS.filter(({ tag }) => tag === name),
               `Operations of ${title}`,
             )}

@@ -1,9 +1,9 @@
-/** The API as its OpenAPI document tells it: operations by their tags, fields, examples, and a line for the shell of each. */
+/** Reads the OpenAPI document: operations by tag, fields, examples, and an example for the shell of each operation. */
 
 import { quoted } from "../../../rules/shell.ts";
 import openapi from "../../../server/openapi.json";
 
-/** As much of JSON Schema as the document uses. */
+/** The subset of JSON Schema that the document uses. */
 export type Schema = {
   $ref?: string;
   type?: string;
@@ -33,7 +33,7 @@ export type Parameter = {
   required: boolean;
   description: string;
   schema: Schema;
-  /** Belongs into a first request. */
+  /** The value in the example request; undefined: the example does not use the parameter. */
   example?: string;
 };
 
@@ -42,7 +42,7 @@ type Content = Record<string, { schema: Schema; example?: unknown }>;
 export type Answer = { status: number; description: string; content: Content };
 
 export type Operation = {
-  /** Its place on the page of its tag. */
+  /** The anchor on the page of its tag. */
   anchor: string;
   method: string;
   path: string;
@@ -52,16 +52,16 @@ export type Operation = {
   key: "project" | "team";
   parameters: Parameter[];
   body: { description: string | undefined; required: boolean; content: Content } | undefined;
-  /** Those of success. */
+  /** The responses of success. */
   answers: Answer[];
 };
 
-type Referred = { $ref: string };
-type Responses = Record<string, { description: string; content?: Content } | Referred>;
+type Reference = { $ref: string };
+type Responses = Record<string, { description: string; content?: Content } | Reference>;
 type Written = Pick<Operation, "summary" | "description"> & {
   tags: [string];
   security: [Record<string, unknown>];
-  parameters: (Parameter | Referred)[];
+  parameters: (Parameter | Reference)[];
   requestBody?: { description?: string; required: boolean; content: Content };
   responses: Responses;
 };
@@ -79,9 +79,9 @@ const written = openapi as unknown as {
 
 const nameOf = (ref: string): string => ref.split("/").pop()!;
 
-/** What has a name of its own. */
+/** The named objects of the document. */
 export const OBJECTS: Readonly<Record<string, Schema>> = written.components.schemas;
-/** By the names of the schemes: projectKey, teamKey. */
+/** The descriptions of the keys, by the names of the security schemes: projectKey, teamKey. */
 export const KEYS = written.components.securitySchemes;
 
 const toTitle = (tag: string) => `${tag[0]!.toUpperCase()}${tag.slice(1).replaceAll("-", " ")}`;
@@ -91,7 +91,7 @@ export const TAGS: readonly { name: string; title: string; description: string }
   title: toTitle(tag.name),
 }));
 
-/** `GET /projects/{projectId}/executions/{executionId}` is at `get-executions-executionId`. */
+/** Returns an anchor: `GET /projects/{projectId}/executions/{executionId}` becomes `get-executions-executionId`. */
 const toAnchor = (method: string, path: string) =>
   [method, ...(path.match(/\w[\w-]*/g) ?? []).slice(2)].join("-") + (path.split("/").length === 3 ? "-project" : "");
 
@@ -117,7 +117,7 @@ export const OPERATIONS: readonly Operation[] = Object.entries(written.paths).fl
   Object.entries(methods).map(([method, operation]) => toOperation(method, path, operation)),
 );
 
-/** The codes of errors, as the document tells when they are answered, by status. */
+/** The error codes with their descriptions, by status. */
 export const ERRORS: readonly { status: number; description: string }[] = Object.entries(
   Object.values(written.paths)[0]!["get"]!.responses,
 ).flatMap(([status, answer]) =>
@@ -126,51 +126,53 @@ export const ERRORS: readonly { status: number; description: string }[] = Object
     : [],
 );
 
-/** The object that a schema refers to. */
+/** Resolves a reference to an object. */
 export const referenceOf = ({ $ref }: Schema): string | undefined => $ref && nameOf($ref);
 
 const isNull = ({ type }: Schema) => type === "null";
-/** That a parameter may be empty is not worth a word each time. */
+/** The documentation does not mention that a parameter may be empty. */
 const isEmptyText = (schema: Schema) => schema.const === "";
 
-/** What it may be, but for null. */
+/** Returns the variants of a schema without null. */
 export const branchesOf = ({ anyOf, oneOf }: Schema): Schema[] =>
   (anyOf ?? oneOf ?? []).filter((branch) => !isNull(branch) && !isEmptyText(branch));
 
 export const mayBeNull = ({ anyOf = [] }: Schema): boolean => anyOf.some(isNull);
 
 export type SchemaField = { prefix: string; name: string; schema: Schema; isRequired: boolean };
-/** Fields that are there where `when` says so; undefined: always. */
+/** `when` is the condition under which the fields are present; undefined: always. */
 export type Group = { when: { name: string; value: string } | undefined; fields: SchemaField[] };
 
 const isObject = (schema: Schema) => schema.properties !== undefined;
 
-/** The fields of a schema and those within them, each after the one that holds it; what is referred to is told elsewhere. */
+/** Lists the fields of a schema and nested fields, each after its parent. Referenced objects are documented separately. */
 export function groupsOf(schema: Schema): Group[] {
   const variants = schema.oneOf;
   if (!variants) return [{ when: undefined, fields: fieldsOf(schema, "") }];
   const [first, ...others] = variants.map((variant) => fieldsOf(variant, ""));
-  // What holds other fields is the same where it is called the same: they stand by themselves.
-  const told = ({ schema: { properties: _, required: __, ...schema }, ...field }: SchemaField) =>
+  // Nested fields are compared separately, because `fieldsOf` lists them too.
+  const comparable = ({ schema: { properties: _, required: __, ...schema }, ...field }: SchemaField) =>
     JSON.stringify({ ...field, schema });
-  const isSame = (a: SchemaField) => (b: SchemaField) => told(a) === told(b);
+  const isSame = (a: SchemaField) => (b: SchemaField) => comparable(a) === comparable(b);
   const shared = first!.filter((field) => others.every((fields) => fields.some(isSame(field))));
   const groups = variants.map((variant): Group => {
-    const { name } = tellerOf(variants);
+    const { name } = discriminatorOf(variants);
     const fields = fieldsOf(variant, "").filter((field) => field.name !== name && !shared.some(isSame(field)));
     return { when: { name, value: String(variant.properties![name]!.const) }, fields };
   });
-  return [{ when: undefined, fields: [tellerOf(variants), ...shared] }, ...groups];
+  return [{ when: undefined, fields: [discriminatorOf(variants), ...shared] }, ...groups];
 }
 
-/** The field whose value says which of the variants it is. */
-function tellerOf(variants: readonly Schema[]): SchemaField {
-  const tellers = variants.map(({ properties }) => Object.entries(properties!).find(([, inner]) => "const" in inner)!);
-  const [name, { description }] = tellers[0]!;
-  const isSame = tellers.every(([, inner]) => inner.description === description);
+/** Returns the discriminator of the variants. */
+function discriminatorOf(variants: readonly Schema[]): SchemaField {
+  const discriminators = variants.map(({ properties }) =>
+    Object.entries(properties!).find(([, inner]) => "const" in inner)!,
+  );
+  const [name, { description }] = discriminators[0]!;
+  const isSame = discriminators.every(([, inner]) => inner.description === description);
   const schema = {
-    enum: tellers.map(([, inner]) => inner.const),
-    description: isSame ? description! : "Which of these it is",
+    enum: discriminators.map(([, inner]) => inner.const),
+    description: isSame ? description! : "The kind of the object",
   };
   return { prefix: "", name, schema, isRequired: true };
 }
@@ -183,15 +185,15 @@ function fieldsOf(schema: Schema, prefix: string): SchemaField[] {
   ]);
 }
 
-function innerFields(schema: Schema, place: string): SchemaField[] {
+function innerFields(schema: Schema, path: string): SchemaField[] {
   const { items, additionalProperties } = schema;
-  if (isObject(schema)) return fieldsOf(schema, `${place}.`);
-  if (items) return innerFields(items, `${place}[]`);
-  if (typeof additionalProperties === "object") return innerFields(additionalProperties, `${place}.*`);
-  return branchesOf(schema).flatMap((branch) => innerFields(branch, place));
+  if (isObject(schema)) return fieldsOf(schema, `${path}.`);
+  if (items) return innerFields(items, `${path}[]`);
+  if (typeof additionalProperties === "object") return innerFields(additionalProperties, `${path}.*`);
+  return branchesOf(schema).flatMap((branch) => innerFields(branch, path));
 }
 
-/** The names of all objects that these schemas lead to, each once. */
+/** Returns the names of all objects that these schemas reference, each once. */
 export function objectsOf(schemas: readonly Schema[], found = new Set<string>()): string[] {
   for (const schema of schemas) {
     const name = referenceOf(schema);
@@ -206,9 +208,9 @@ export function objectsOf(schemas: readonly Schema[], found = new Set<string>())
   return [...found];
 }
 
-const STANDARD: Record<string, unknown> = { boolean: false, integer: 0, number: 0, object: {}, string: "…" };
+const EXAMPLES_BY_TYPE: Record<string, unknown> = { boolean: false, integer: 0, number: 0, object: {}, string: "…" };
 
-/** A value that the schema allows, from its examples and those of its parts. */
+/** Returns a value that the schema allows, from its examples and those of its parts. */
 export function exampleOf(schema: Schema): unknown {
   const name = referenceOf(schema);
   if (name !== undefined) return exampleOf(OBJECTS[name]!);
@@ -219,29 +221,29 @@ export function exampleOf(schema: Schema): unknown {
   if (schema.items) return [exampleOf(schema.items)];
   const [branch] = branchesOf(schema);
   if (branch) return exampleOf(branch);
-  return "default" in schema ? schema.default : STANDARD[schema.type ?? "string"];
+  return "default" in schema ? schema.default : EXAMPLES_BY_TYPE[schema.type ?? "string"];
 }
 
 const exampleOfObject = ({ properties = {}, required = [] }: Schema) =>
   Object.fromEntries(
     Object.entries(properties)
-      // What is only there sometimes, and shows nothing.
+      // Optional fields without an example are left out.
       .filter(([name, inner]) => required.includes(name) || inner.examples !== undefined || isObject(inner))
       .map(([name, inner]) => [name, exampleOf(inner)]),
   );
 
 const OWN_VARIABLES: Record<string, string> = { projectId: "ASSAY_PROJECT", teamId: "ASSAY_TEAM" };
-/** `executionId` → `EXECUTION_ID`. */
+/** Converts `executionId` to `EXECUTION_ID`. */
 export const variableOf = (name: string): string =>
   OWN_VARIABLES[name] ?? name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase();
 
-/** Neither the shell nor a path makes anything of it. */
+/** Encodes a segment of a path so that the shell does not interpret it. */
 const encode = (value: string) =>
   encodeURIComponent(value).replace(/[!'()*]/g, (one) => `%${one.charCodeAt(0).toString(16)}`);
 
 const UUID = /"([a-z]\w*)":(\[?)"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"/gi;
 
-/** Ids in it are variables of the shell: those of an example are nobody's. */
+/** Replaces ids in an example by shell variables, because the ids of an example do not exist. */
 const toShellJson = (body: unknown): string =>
   quoted(JSON.stringify(body)).replace(UUID, (_, name: string, list: string) => {
     return `"${name}":${list}"'"$${variableOf(name.replace(/Ids$/, "Id"))}"'"`;
@@ -256,12 +258,12 @@ function bodyOption({ body }: Operation): string[] {
 }
 
 /**
- * A request that works, in the key's environment variable. `api` is the address of the API; `ids` are those to fill in by
- * their names in paths; others are left as variables of the shell.
+ * Returns a working curl command that reads the key from the environment. `api` is the base URL; `ids` are inserted by
+ * their names in the path; the others remain shell variables.
  */
 export function toCurl(operation: Operation, api: string, ids: Readonly<Record<string, string>>): string {
   const { method, path, parameters, key, answers } = operation;
-  const place = path.replace(/\{(\w+)\}/g, (_, name: string) => {
+  const filledPath = path.replace(/\{(\w+)\}/g, (_, name: string) => {
     const id = ids[name];
     return id === undefined ? `$${variableOf(name)}` : encode(id);
   });
@@ -271,11 +273,11 @@ export function toCurl(operation: Operation, api: string, ids: Readonly<Record<s
       ({ name, example }) => `${name}=${encodeURIComponent(example!).replaceAll("%2C", ",").replaceAll("%2F", "/")}`,
     );
   const body = bodyOption(operation);
-  // -d makes a POST of it.
+  // curl sends a POST if there is -d.
   const isImplied = method === "GET" || (method === "POST" && body.length > 0);
   const isStream = answers.some(({ content }) => "text/event-stream" in content);
   const head = ["curl", ...(isStream ? ["-N"] : []), ...(isImplied ? [] : [`-X ${method}`])].join(" ");
   const authorization = `-H "Authorization: Bearer $${key === "team" ? "ASSAY_TEAM_KEY" : "ASSAY_KEY"}"`;
-  const address = `"${api}${place}${query.length === 0 ? "" : `?${query.join("&")}`}"`;
+  const address = `"${api}${filledPath}${query.length === 0 ? "" : `?${query.join("&")}`}"`;
   return [`${head} ${authorization}`, address, ...body].join(" \\\n  ");
 }

@@ -27,7 +27,7 @@ const FORMATS: Record<string, string> = {
   binary: "bytes",
 };
 
-/** "integer from 1 to 100", "list of Execution", `"a" or "b"`. */
+/** Describes a type: "integer from 1 to 100", "list of Execution", `"a" or "b"`. */
 function typeOf(schema: Schema): Piece {
   const name = referenceOf(schema);
   if (name !== undefined) return link(name);
@@ -52,22 +52,22 @@ function plainType({ type, format, minimum, maximum, maxLength, additionalProper
   return type ?? "anything";
 }
 
-const NOTHING = ["null", "{}", "[]", '""'];
+const EMPTY_DEFAULTS = ["null", "{}", "[]", '""'];
 
-/** A default that is told in words already, or is nothing, needs no other word. */
-const standard = ({ default: value, description = "" }: Schema): Html | null =>
-  value === undefined || description.includes("Default:") || NOTHING.includes(JSON.stringify(value)) ? null : (
+/** A default that the description mentions, or an empty one, is not repeated. */
+const defaultOf = ({ default: value, description = "" }: Schema): Html | null =>
+  value === undefined || description.includes("Default:") || EMPTY_DEFAULTS.includes(JSON.stringify(value)) ? null : (
     <>
       {" "}
       Default: <code>{typeof value === "string" ? value : JSON.stringify(value)}</code>.
     </>
   );
 
-/** A sentence of the document ends with a stop only where another follows. */
+/** Descriptions end with a full stop only if another sentence follows. */
 export const sentence = (text: string | undefined): string =>
   text === undefined || /[.:]$/.test(text) ? (text ?? "") : `${text}.`;
 
-/** Paragraphs stand apart in the document. */
+/** Splits a description at blank lines. */
 export const prose = (text: string): Html[] =>
   text.split("\n\n").map((paragraph) => <p class="prose">{sentence(paragraph)}</p>);
 
@@ -94,35 +94,35 @@ export const row = (
     </th>
     <td>
       {sentence(text)}
-      {standard({ ...schema, description: text ?? "" })}
+      {defaultOf({ ...schema, description: text ?? "" })}
       {more}
     </td>
   </tr>
 );
 
-const PLACES = { path: "in the path", query: "in the query", header: "a header" };
+const PARAMETER_LOCATIONS = { path: "in the path", query: "in the query", header: "a header" };
 
-export const parameterRow = ({ name, in: place, required, description, schema }: Parameter): Html => {
-  if (place === "header" && name === "Idempotency-Key")
-    return row(name, "a header", false, undefined, {}, <a href="/docs#idempotency">So that it may be sent again</a>);
-  // An id says nothing, and what a path takes comes from an answer.
-  const [example] = place === "path" || schema.format === "uuid" ? [] : (schema.examples ?? []);
-  const type = [typeOf(schema), place === "query" ? null : `, ${PLACES[place]}`];
+export const parameterRow = ({ name, in: location, required, description, schema }: Parameter): Html => {
+  if (location === "header" && name === "Idempotency-Key")
+    return row(name, "a header", false, undefined, {}, <a href="/docs#idempotency">Makes retries safe</a>);
+  // An example of an id tells nothing, and values of paths come from responses.
+  const [example] = location === "path" || schema.format === "uuid" ? [] : (schema.examples ?? []);
+  const type = [typeOf(schema), location === "query" ? null : `, ${PARAMETER_LOCATIONS[location]}`];
   const shown =
     example === undefined ? null : (
       <>
         {" "}
-        Such as <code>{String(example)}</code>.
+        Example: <code>{String(example)}</code>.
       </>
     );
-  return row(name, type, required && place !== "path", description, schema, shown);
+  return row(name, type, required && location !== "path", description, schema, shown);
 };
 
-/** Fields of an answer are always there unless it says otherwise; those of a request are left out unless they are required. */
+/** Response fields are always present unless marked; request fields are optional unless marked as required. */
 const fieldRow =
   (isAnswer: boolean) =>
   ({ prefix, name, schema, isRequired }: SchemaField): Html => {
-    const place = [
+    const location = [
       prefix === "" ? null : (
         <span class="soft">
           <Breakable text={prefix} />
@@ -130,8 +130,8 @@ const fieldRow =
       ),
       <Breakable text={name} />,
     ];
-    const type = [typeOf(schema), isAnswer && !isRequired ? ", not always there" : null];
-    return row(place, type, isRequired && !isAnswer, descriptionOf(schema), isAnswer ? {} : schema);
+    const type = [typeOf(schema), isAnswer && !isRequired ? ", optional" : null];
+    return row(location, type, isRequired && !isAnswer, descriptionOf(schema), isAnswer ? {} : schema);
   };
 
 export const table = (caption: string, rows: Piece): Html => (
@@ -145,7 +145,7 @@ export const table = (caption: string, rows: Piece): Html => (
       <thead class="visually-hidden">
         <tr>
           <th scope="col">Name and type</th>
-          <th scope="col">What it is</th>
+          <th scope="col">Description</th>
         </tr>
       </thead>
       <tbody>{rows}</tbody>
@@ -158,7 +158,7 @@ export function fieldTable(caption: string, schema: Schema, isAnswer: boolean): 
     when === undefined ? null : (
       <tr>
         <th scope="rowgroup" colspan={2}>
-          Where <code>{when.name}</code> is <code>{when.value}</code>
+          If <code>{when.name}</code> is <code>{when.value}</code>
           {describedAs(schema, when)}
         </th>
       </tr>
@@ -168,14 +168,14 @@ export function fieldTable(caption: string, schema: Schema, isAnswer: boolean): 
   return table(caption, rows);
 }
 
-/** What is said of the value that makes the difference, where each says something else. */
+/** Returns the descriptions of the discriminator's values, if they differ. */
 function describedAs({ oneOf = [] }: Schema, { name, value }: { name: string; value: string }): string {
   const texts = oneOf.map(({ properties }) => properties![name]!.description);
   const own = oneOf.find(({ properties }) => properties![name]!.const === value)?.properties![name]!.description;
   return own !== undefined && new Set(texts).size > 1 ? `: ${own}` : "";
 }
 
-/** `{ data: list of Row, pagination }` says nothing that the row does not. */
+/** Returns the row type of `{ data: list of Row, pagination }`, because the wrapper is the same for all lists. */
 export const rowOf = ({ properties: { data, pagination } = {} }: Schema): Schema | undefined =>
   pagination ? data?.items : undefined;
 

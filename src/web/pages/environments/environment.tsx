@@ -15,7 +15,8 @@ import { refuseAbsent } from "../../../schema/refusal.ts";
 import type { Seal } from "../../../secrets/seal.ts";
 import { type VariableRow, selectEnvironment, selectVariables } from "../../../store/environments.ts";
 import { counted } from "../../../wording/numbers.ts";
-import { Checkbox, Csrf, Danger, Done, Field, FormError } from "../../components/form.tsx";
+import { Checkbox, Csrf, Danger, Field, FormError } from "../../components/form.tsx";
+import { Notice } from "../../components/notice.tsx";
 import { Pager } from "../../components/pager.tsx";
 import { Tag } from "../../components/status.tsx";
 import { Breakable, toExact } from "../../components/text.tsx";
@@ -23,22 +24,22 @@ import { tryForm } from "../../site/form_input.ts";
 import { type PageContext, SeeOther, type View, form, page } from "../../site/page.ts";
 import { write } from "../../site/write.ts";
 import {
-  DONE,
+  NOTICES,
   type SettingsFields,
-  type Shown,
+  type ViewContext,
   query,
   settingsFields,
   settingsForm,
   toFields,
-  toGiven,
+  toValues,
 } from "./list.tsx";
 
 const MAX_VARIABLE_ROWS = 100;
 
-/** A value that does not open, after a change of SECRET_KEY for one, is a row like the others. */
-function openVariable(seal: Seal, place: EnvironmentPlace, row: VariableRow): Variable & { isSealed?: true } {
+/** Keeps a value that cannot be decrypted, for example after SECRET_KEY changed, as a row of the table. */
+function openVariable(seal: Seal, key: EnvironmentPlace, row: VariableRow): Variable & { isSealed?: true } {
   try {
-    return toVariable(seal, place, row);
+    return toVariable(seal, key, row);
   } catch {
     return { name: row.name, secret: row.secret, value: null, updatedAt: row.updatedAt, isSealed: true };
   }
@@ -75,7 +76,7 @@ function variableTable(
               </th>
               <td class="long">
                 {isSealed ? (
-                  <span class="failed">cannot be opened: set it again</span>
+                  <span class="failed">cannot be decrypted; set it again</span>
                 ) : secret ? (
                   <Tag>secret</Tag>
                 ) : (
@@ -93,11 +94,7 @@ function variableTable(
                         Delete<span class="visually-hidden"> {name}</span>
                       </>
                     }
-                    loss={
-                      secret
-                        ? "Its value cannot be read back: whoever needs it again must have it."
-                        : "Executions that begin from now on do not get it."
-                    }
+                    loss={secret ? "The value cannot be recovered." : "New executions do not receive it."}
                   />
                 </td>
               ) : null}
@@ -109,30 +106,30 @@ function variableTable(
   );
 }
 
-type OneSaid = {
+type FormState = {
   cursor?: string | undefined;
-  told?: keyof typeof DONE | undefined;
+  notice?: keyof typeof NOTICES | undefined;
   problem?: { of: "settings" | "variable" | "paste"; text: string };
   fields?: SettingsFields;
-  /** A secret that was refused is not sent back. */
+  /** A refused secret is not sent back. */
   variable?: { name: string; value: string; secret: boolean };
 };
 
 export async function one(
-  context: Shown & Pick<PageContext, "fast" | "seal"> & { params: { environmentId: string } },
-  { cursor, told, problem, fields, variable }: OneSaid,
+  context: ViewContext & Pick<PageContext, "fast" | "seal"> & { params: { environmentId: string } },
+  { cursor, notice, problem, fields, variable }: FormState,
 ): Promise<View> {
   const { sql, fast, seal, team, role, csrf, params } = context;
-  const place = { teamId: team.id, environmentId: params.environmentId };
-  const environment = (await selectEnvironment(fast, team.id, place.environmentId)) ?? refuseAbsent();
+  const key = { teamId: team.id, environmentId: params.environmentId };
+  const environment = (await selectEnvironment(fast, team.id, key.environmentId)) ?? refuseAbsent();
   const found = await selectVariables(sql, team.id, environment.id, MAX_VARIABLE_ROWS, cursor);
-  const rows = found.slice(0, MAX_VARIABLE_ROWS).map((row) => openVariable(seal, place, row));
+  const rows = found.slice(0, MAX_VARIABLE_ROWS).map((row) => openVariable(seal, key, row));
   const base: Path = `/teams/${team.id}/environments/${environment.id}`;
   const url = safeUrl(environment.baseUrl);
-  const text = (of: NonNullable<OneSaid["problem"]>["of"]) => (problem?.of === of ? problem.text : undefined);
+  const text = (of: NonNullable<FormState["problem"]>["of"]) => (problem?.of === of ? problem.text : undefined);
   const body = (
     <>
-      {told ? <Done>{DONE[told]}</Done> : null}
+      <Notice notices={NOTICES} name={notice} />
       <h1>{environment.name}</h1>
       <div class="meta">
         <code>{environment.slug}</code>
@@ -147,11 +144,12 @@ export async function one(
       </div>
       {environment.description === null ? null : <p class="prose lines top">{environment.description}</p>}
       <h2 id="variables">
-        Variables <small>runners give them to the tasks of executions here; secrets are never shown again</small>
+        Variables{" "}
+        <small>runners pass them to the tasks of executions in this environment; secrets cannot be viewed</small>
       </h2>
       {rows.length === 0 ? (
         <div class="card empty">
-          <p>No variable yet.{role === "owner" ? " Add one, or paste a .env file." : ""}</p>
+          <p>No variables yet.{role === "owner" ? " Add one, or paste a .env file." : ""}</p>
         </div>
       ) : (
         variableTable(base, csrf, role, rows)
@@ -252,8 +250,8 @@ export const changeForm = form(
   async (context) => {
     const { params, fields } = context;
     const saved = await tryForm(() => {
-      // A name that is emptied is the slug again.
-      const patch = check(environmentPatch, { name: fields.slug.trim(), ...toGiven(fields) });
+      // An empty name resets to the slug.
+      const patch = check(environmentPatch, { name: fields.slug.trim(), ...toValues(fields) });
       return write(
         context,
         "owner",
@@ -266,7 +264,7 @@ export const changeForm = form(
       );
     });
     if ("problem" in saved) return await one(context, { problem: { of: "settings", text: saved.problem }, fields });
-    return new SeeOther(`${pathOf(params)}?told=saved`);
+    return new SeeOther(`${pathOf(params)}?notice=saved`);
   },
 );
 
@@ -286,7 +284,7 @@ export const deleteForm = form(
       },
       (slug) => ({ action: "environment.deleted", subject: slug, details: { environmentId } }),
     );
-    return new SeeOther(`/teams/${params.teamId}/environments?told=deleted`);
+    return new SeeOther(`/teams/${params.teamId}/environments?notice=deleted`);
   },
 );
 

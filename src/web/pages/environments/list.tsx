@@ -8,7 +8,8 @@ import type { Role } from "../../../schema/accounts.ts";
 import { type Environment, newEnvironment } from "../../../schema/environments.ts";
 import { selectEnvironments } from "../../../store/environments.ts";
 import { counted } from "../../../wording/numbers.ts";
-import { Csrf, Done, Field, FormError } from "../../components/form.tsx";
+import { Csrf, Field, FormError } from "../../components/form.tsx";
+import { Notice, noticeParameter } from "../../components/notice.tsx";
 import { Pager } from "../../components/pager.tsx";
 import { Ago, Breakable } from "../../components/text.tsx";
 import { toLines, tryForm } from "../../site/form_input.ts";
@@ -17,7 +18,7 @@ import { write } from "../../site/write.ts";
 
 const MAX_ROWS = 50;
 
-export const DONE = {
+export const NOTICES = {
   created: "Environment created. Add its variables below.",
   saved: "Saved.",
   set: "Variable saved.",
@@ -26,7 +27,10 @@ export const DONE = {
   deleted: "Environment deleted.",
 } as const;
 
-export type Shown = Pick<PageContext, "sql" | "csrf" | "now"> & { role: Role; team: { id: string; name: string } };
+export type ViewContext = Pick<PageContext, "sql" | "csrf" | "now"> & {
+  role: Role;
+  team: { id: string; name: string };
+};
 
 export const settingsFields = v.strictObject({
   slug: v.string(),
@@ -37,14 +41,14 @@ export const settingsFields = v.strictObject({
 
 export type SettingsFields = v.InferOutput<typeof settingsFields>;
 
-export const NOT_SENT_BACK =
+export const PASTE_REFUSED_HINT =
   "No variables were saved. The pasted text may contain secrets and is not shown again, so paste it again";
 
 const NEW: SettingsFields = { slug: "", name: "", baseUrl: "", description: "" };
 
 const orNull = (text: string): string | null => (text.trim() === "" ? null : text.trim());
 
-export const toGiven = ({ slug, name, baseUrl, description }: SettingsFields) => ({
+export const toValues = ({ slug, name, baseUrl, description }: SettingsFields) => ({
   slug: slug.trim(),
   ...(name.trim() === "" ? {} : { name: name.trim() }),
   baseUrl: orNull(baseUrl),
@@ -100,20 +104,25 @@ export const settingsForm = (to: Path, csrf: string, fields: SettingsFields, but
 );
 
 async function list(
-  { sql, team, role, csrf, now }: Shown,
+  { sql, team, role, csrf, now }: ViewContext,
   {
     cursor,
-    told,
+    notice,
     problem,
     fields = NEW,
-  }: { cursor?: string | undefined; told?: keyof typeof DONE | undefined; problem?: string; fields?: SettingsFields },
+  }: {
+    cursor?: string | undefined;
+    notice?: keyof typeof NOTICES | undefined;
+    problem?: string;
+    fields?: SettingsFields;
+  },
 ): Promise<View> {
   const found = await selectEnvironments(sql, team.id, MAX_ROWS, cursor);
   const rows = found.slice(0, MAX_ROWS);
   const base: Path = `/teams/${team.id}/environments`;
   const body = (
     <>
-      {told ? <Done>{DONE[told]}</Done> : null}
+      <Notice notices={NOTICES} name={notice} />
       <h1>Environments</h1>
       <p class="meta">
         <span>An environment has a base URL and variables, which runners pass to the tasks of an execution.</span>
@@ -184,11 +193,11 @@ async function list(
   return { title: "Environments", body, section: "environments", ...(problem === undefined ? {} : { status: 400 }) };
 }
 
-export const told = v.optional(v.picklist(Object.keys(DONE) as (keyof typeof DONE)[]));
+export const notice = noticeParameter(NOTICES);
 
 export const cursor = v.optional(v.pipe(v.string(), v.maxLength(200)));
 
-export const query = v.strictObject({ told, cursor });
+export const query = v.strictObject({ notice, cursor });
 
 export const listPage = page(
   "/teams/:teamId/environments",
@@ -202,15 +211,15 @@ export const createEnvironmentForm = form(
   async (context) => {
     const { team, fields } = context;
     const made = await tryForm(() => {
-      const given = check(newEnvironment, toGiven(fields));
+      const values = check(newEnvironment, toValues(fields));
       return write(
         context,
         "owner",
-        (sql) => createEnvironment(sql, team.id, given),
+        (sql) => createEnvironment(sql, team.id, values),
         ({ slug, id }) => ({ action: "environment.created", subject: slug, details: { environmentId: id } }),
       );
     });
     if ("problem" in made) return await list(context, { problem: made.problem, fields });
-    return new SeeOther(`/teams/${team.id}/environments/${made.result.id}?told=created`);
+    return new SeeOther(`/teams/${team.id}/environments/${made.result.id}?notice=created`);
   },
 );

@@ -14,7 +14,7 @@ import { toLines, tryForm } from "../../site/form_input.ts";
 import { SeeOther, form } from "../../site/page.ts";
 import { write } from "../../site/write.ts";
 import { one, pathOf, slugOf } from "./environment.tsx";
-import { NOT_SENT_BACK } from "./list.tsx";
+import { PASTE_REFUSED_HINT } from "./list.tsx";
 
 const variableFields = v.strictObject({ name: v.string(), value: v.string(), secret: v.optional(v.literal("true")) });
 
@@ -24,17 +24,21 @@ const pasteFields = v.strictObject({
   replace: v.optional(v.literal("true")),
 });
 
-/** Of names of variables that were pasted. */
-const MAX_TOLD = 50;
+/** Maximum number of names of pasted variables. */
+const MAX_NAMES = 50;
 
 export const variableForm = form(
   "/teams/:teamId/environments/:environmentId/variables",
   { access: "owner", fields: variableFields },
   async (context) => {
     const { seal, params, fields } = context;
-    const given = { name: fields.name.trim(), value: toLines(fields.value), secret: fields.secret === "true" };
+    const values = { name: fields.name.trim(), value: toLines(fields.value), secret: fields.secret === "true" };
     const set = await tryForm(() => {
-      const { name, ...variable } = check(v.strictObject({ name: variableName, ...newVariable.entries }), given, false);
+      const { name, ...variable } = check(
+        v.strictObject({ name: variableName, ...newVariable.entries }),
+        values,
+        false,
+      );
       return write(
         context,
         "owner",
@@ -47,8 +51,8 @@ export const variableForm = form(
       );
     });
     if ("problem" in set)
-      return await one(context, { problem: { of: "variable", text: set.problem }, variable: given });
-    return new SeeOther(`${pathOf(params)}?told=set#variables`);
+      return await one(context, { problem: { of: "variable", text: set.problem }, variable: values });
+    return new SeeOther(`${pathOf(params)}?notice=set#variables`);
   },
 );
 
@@ -72,13 +76,13 @@ export const pasteForm = form(
         (slug) => ({
           action: fields.replace === "true" ? "variables.replaced" : "variable.changed",
           subject: slug,
-          details: { environmentId: params.environmentId, names: [...variables.keys()].slice(0, MAX_TOLD) },
+          details: { environmentId: params.environmentId, names: [...variables.keys()].slice(0, MAX_NAMES) },
         }),
       );
     });
     if ("problem" in pasted)
-      return await one(context, { problem: { of: "paste", text: `${pasted.problem}; ${NOT_SENT_BACK}` } });
-    return new SeeOther(`${pathOf(params)}?told=pasted#variables`);
+      return await one(context, { problem: { of: "paste", text: `${pasted.problem}; ${PASTE_REFUSED_HINT}` } });
+    return new SeeOther(`${pathOf(params)}?notice=pasted#variables`);
   },
 );
 
@@ -94,6 +98,6 @@ export const deleteVariableForm = form(
       (sql) => removeVariable(sql, params, variableName),
       () => ({ action: "variable.deleted", subject: variableName, details: { environmentId } }),
     );
-    return new SeeOther(`${pathOf(params)}?told=removed#variables`);
+    return new SeeOther(`${pathOf(params)}?notice=removed#variables`);
   },
 );

@@ -1,4 +1,4 @@
-/** What people do with an execution: rerun, complete, cancel, delete. */
+/** The actions of an execution: rerun, complete, cancel, delete. */
 
 import * as v from "valibot";
 import type { Html, Path } from "../../../http/html.ts";
@@ -16,7 +16,7 @@ import { executionPath } from "../../site/paths.ts";
 import { write } from "../../site/write.ts";
 import { howToRepeat } from "./rerun.tsx";
 
-type Doing = {
+type ActionContext = {
   projectId: string;
   base: Path;
   publicUrl: string;
@@ -24,21 +24,21 @@ type Doing = {
   role: string;
   execution: ExecutionRow;
   share: Html | null;
-  /** Somebody would run its tasks again. */
-  isAnswered: boolean;
+  /** Whether a runner or a CI integration would run the tasks again. */
+  isRerunnable: boolean;
 };
 
-export function actionsOf({ base, csrf, role, execution, share, ...more }: Doing): Html | null {
+export function actionsOf({ base, csrf, role, execution, share, ...more }: ActionContext): Html | null {
   const { status, mode, tasks } = execution;
   if (role === "viewer") return null;
   const red = tasks.filter(({ verdict, status }) => verdict !== "passed" || status === "timed_out");
   const failed = sumOf(tasks, "failed");
-  // Runners run the tests that failed, everybody else the tasks in which they are.
+  // Runners rerun failed tests; CI integrations rerun the tasks that contain them.
   const again = mode === "run" && failed > 0 ? `${toCount(failed)} failed` : `${counted(red.length, "failed task")}`;
   const isOver = hasEnded(status);
   const forms = isOver
     ? [
-        more.isAnswered && red.length > 0 ? (
+        more.isRerunnable && red.length > 0 ? (
           <ActionForm
             action={`${base}/rerun`}
             csrf={csrf}
@@ -47,7 +47,7 @@ export function actionsOf({ base, csrf, role, execution, share, ...more }: Doing
             fields={<input type="hidden" name="failedOnly" value="true" />}
           />
         ) : null,
-        more.isAnswered ? <ActionForm action={`${base}/rerun`} csrf={csrf} label="Rerun all" /> : null,
+        more.isRerunnable ? <ActionForm action={`${base}/rerun`} csrf={csrf} label="Rerun all" /> : null,
       ]
     : [
         <details class="menu">
@@ -69,7 +69,7 @@ export function actionsOf({ base, csrf, role, execution, share, ...more }: Doing
         loss={`Its ${counted(sumOf(tasks, "passed") + sumOf(tasks, "failed") + sumOf(tasks, "skipped"), "result")}, messages and logs are deleted. This cannot be undone.`}
       />
     ) : null;
-  const hint = isOver && tasks.length > 0 && !more.isAnswered ? howToRepeat({ execution, red, ...more }) : null;
+  const hint = isOver && tasks.length > 0 && !more.isRerunnable ? howToRepeat({ execution, red, ...more }) : null;
   return (
     <div class="actions">
       {forms}

@@ -1,4 +1,4 @@
-/** What has changed in an execution that passed: fixed, added, missing, flaky and slower tests by name. */
+/** The changes in an execution that passed: fixed, added, missing, flaky and slower tests by name. */
 
 import type { Sql } from "../../../database/connect.ts";
 import type { Html, Path } from "../../../http/html.ts";
@@ -14,10 +14,10 @@ import { Mark } from "../../components/status.tsx";
 import { Breakable } from "../../components/text.tsx";
 import { executionPath, taskPath, testPath, toAddress } from "../../site/paths.ts";
 
-/** Maximum number of tests that are named of each kind. */
-const NAMED = 5;
-/** Larger executions are not compared on their page: a page of their own does it. */
-const MOST_RESULTS = 20_000;
+/** Maximum number of named tests of each kind. */
+const MAX_TESTS_PER_KIND = 5;
+/** Larger executions are compared on the comparison page instead. */
+const MAX_COMPARED_RESULTS = 20_000;
 
 type NamedTest = Pick<ComparedRow, "testCaseId" | "taskSlug" | "suite" | "name">;
 
@@ -25,30 +25,32 @@ export type Changes = {
   compared: readonly ComparedRow[];
   slower: readonly SlowerTest[];
   flaky: readonly NamedTest[];
-  /** The task with the flaky results that are not named. */
+  /** The task with the flaky results that are not listed. */
   flakyTask: string | undefined;
 };
 
-/** Undefined for an execution that has not passed: its failures are the answer. */
+/** Returns undefined for an execution that has not passed, whose page shows its failures instead. */
 export async function readChanges(
   sql: Sql,
   projectId: string,
   { id, status, tasks, baselineId }: TimedExecutionRow,
 ): Promise<Changes | undefined> {
   if (status !== "passed") return undefined;
-  const isSmall = sumOf(tasks, "passed") + sumOf(tasks, "skipped") <= MOST_RESULTS;
+  const isSmall = sumOf(tasks, "passed") + sumOf(tasks, "skipped") <= MAX_COMPARED_RESULTS;
   const flakyTask = tasks.find(({ flaky }) => flaky > 0)?.slug;
   const [compared, slower, runId] = await Promise.all([
     baselineId === null || !isSmall ? [] : selectComparison(sql, projectId, id, undefined),
-    selectSlowerTests(sql, projectId, id, NAMED + 1),
+    selectSlowerTests(sql, projectId, id, MAX_TESTS_PER_KIND + 1),
     flakyTask === undefined ? undefined : selectRunId(sql, projectId, id, flakyTask),
   ]);
   const flaky =
-    runId === undefined ? [] : await selectCaseResults(sql, projectId, runId, { limit: NAMED, flaky: true });
+    runId === undefined
+      ? []
+      : await selectCaseResults(sql, projectId, runId, { limit: MAX_TESTS_PER_KIND, flaky: true });
   return {
     compared,
     slower,
-    flaky: flaky.slice(0, NAMED).map((row) => ({ ...row, taskSlug: flakyTask! })),
+    flaky: flaky.slice(0, MAX_TESTS_PER_KIND).map((row) => ({ ...row, taskSlug: flakyTask! })),
     flakyTask,
   };
 }
@@ -65,7 +67,7 @@ export function ChangeList({ projectId, execution, changes }: ChangesProperties)
     return {
       kind: title,
       mark,
-      tests: tests.slice(0, NAMED),
+      tests: tests.slice(0, MAX_TESTS_PER_KIND),
       total: tests[0]?.total ?? 0,
       more: `${comparison}#${kind}`,
     };
@@ -131,7 +133,7 @@ export function ChangeList({ projectId, execution, changes }: ChangesProperties)
                 </th>
                 <td class="long">
                   <ul class="plain">
-                    {changes.slower.slice(0, NAMED).map((test) => (
+                    {changes.slower.slice(0, MAX_TESTS_PER_KIND).map((test) => (
                       <li>
                         <TestLink projectId={projectId} test={test} />{" "}
                         <span class="small soft">

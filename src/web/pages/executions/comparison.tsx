@@ -8,20 +8,19 @@ import { type ComparedRow, selectComparison } from "../../../store/comparisons.t
 import { selectExecution, selectExecutionNames, selectSummaries } from "../../../store/execution_list.ts";
 import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { counted, toCount } from "../../../wording/numbers.ts";
-import { executionName } from "../../components/execution_table.tsx";
+import { executionName, shortExecutionName } from "../../../wording/execution_name.ts";
 import { Mark, wordOf } from "../../components/status.tsx";
 import { Ago, Breakable } from "../../components/text.tsx";
 import { page } from "../../site/page.ts";
 import { executionPath, testPath } from "../../site/paths.ts";
 import { maybe } from "./list.tsx";
-import { shortNameOf } from "./meta.tsx";
 
 const COMPARED: Record<string, { title: string; hint: string; mark: string }> = {
-  fixed: { title: "Fixed", hint: "passed, and failed there", mark: "passed" },
+  fixed: { title: "Fixed", hint: "passed, but failed in the other execution", mark: "passed" },
   new: { title: "New failures", hint: "failed, with no known explanation", mark: "failed" },
   main: { title: "Also failing on the default branch", hint: "", mark: "failed" },
   still: { title: "Still failing", hint: "failed in both", mark: "failed" },
-  flaky: { title: "Known flaky", hint: "failed, and its record explains it", mark: "flaky" },
+  flaky: { title: "Known flaky", hint: "failed, and explained by their history", mark: "flaky" },
   incident: {
     title: "Incident",
     hint: "failed together with many others because of a cause outside the code",
@@ -32,13 +31,13 @@ const COMPARED: Record<string, { title: string; hint: string; mark: string }> = 
   missing: { title: "Missing", hint: "only in the other execution", mark: "skipped" },
 };
 
-/** More are told by the API. */
-const COMPARED_OF_A_KIND = 40;
+/** Maximum number of rows of each kind. The API returns all of them. */
+const MAX_ROWS_PER_KIND = 40;
 
 function comparedTable(projectId: string, kind: string, rows: readonly ComparedRow[]): Html {
   const { title, hint, mark: shape } = COMPARED[kind]!;
   const total = rows[0]!.total;
-  const shown = rows.slice(0, COMPARED_OF_A_KIND);
+  const shown = rows.slice(0, MAX_ROWS_PER_KIND);
   return (
     <>
       <h2 id={kind}>
@@ -102,9 +101,11 @@ export const comparisonPage = page(
       fail("VALIDATION_ERROR", `There is no execution "${query.baseline}" in this project`);
     const byKind = Map.groupBy(rows, ({ kind }) => kind as string);
     const kinds = Object.keys(COMPARED).filter((kind) => byKind.has(kind));
-    const other = baseline ? shortNameOf(baseline) : "nothing";
-    const title = `${shortNameOf(mine)} compared with ${other}`;
-    const said = kinds.map((kind) => `${toCount(byKind.get(kind)![0]!.total)} ${COMPARED[kind]!.title.toLowerCase()}`);
+    const other = baseline ? shortExecutionName(baseline) : "nothing";
+    const title = `${shortExecutionName(mine)} compared with ${other}`;
+    const counts = kinds.map(
+      (kind) => `${toCount(byKind.get(kind)![0]!.total)} ${COMPARED[kind]!.title.toLowerCase()}`,
+    );
     const options = offered.slice(0, 20).map(({ id, status, ...name }) => {
       const label = `${executionName(name)}, ${wordOf(status)}`;
       return (
@@ -116,17 +117,17 @@ export const comparisonPage = page(
     const isOffered = offered.slice(0, 20).some(({ id }) => id === baselineId);
     const body = (
       <>
-        <h1>{said.length === 0 ? "Nothing has changed" : said.slice(0, 3).join(", ")}</h1>
+        <h1>{counts.length === 0 ? "Nothing has changed" : counts.slice(0, 3).join(", ")}</h1>
         <div class="meta">
           <span>
             <a href={executionPath(projectId, executionId)}>
-              <b>{shortNameOf(mine)}</b>
+              <b>{shortExecutionName(mine)}</b>
             </a>{" "}
             compared with{" "}
             {baseline ? (
               <a href={executionPath(projectId, baseline.id)}>{other}</a>
             ) : (
-              "nothing: there was no earlier execution to compare with"
+              "no other execution: there is no earlier one"
             )}
           </span>
           {baseline ? (
@@ -150,10 +151,10 @@ export const comparisonPage = page(
           </label>
           <button>Compare</button>
         </form>
-        {kinds.map((kind) => comparedTable(projectId, kind, byKind.get(kind)!))}{" "}
+        {kinds.map((kind) => comparedTable(projectId, kind, byKind.get(kind)!))}
         {kinds.length === 0 ? (
           <div class="card empty">
-            <p>The same tests with the same results.</p>
+            <p>No differences: same tests, same results.</p>
           </div>
         ) : null}
       </>

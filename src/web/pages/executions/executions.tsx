@@ -1,4 +1,4 @@
-/** Executions: the list, and one of them: what broke, is it new, whose is it? */
+/** The pages and forms of executions. */
 
 import * as v from "valibot";
 import type { Path } from "../../../http/html.ts";
@@ -8,7 +8,8 @@ import { hasEnded } from "../../../rules/execution.ts";
 import { selectExecution, selectExecutionNames, selectReruns } from "../../../store/execution_list.ts";
 import { countFailures } from "../../../store/failures.ts";
 import { selectUsualDurations } from "../../../store/usual_durations.ts";
-import { executionHeadline } from "../../../wording/execution.ts";
+import { executionHeadline, headlineText } from "../../../wording/execution.ts";
+import { shortExecutionName } from "../../../wording/execution_name.ts";
 import { causeCursor } from "../../components/causes.ts";
 import { shareForm } from "../../components/share_parts.tsx";
 import { Mark } from "../../components/status.tsx";
@@ -17,13 +18,14 @@ import { executionPath } from "../../site/paths.ts";
 import { actionsOf, cancelForm, completeForm, deleteForm, rerunForm } from "./actions.tsx";
 import { ChangeList, readChanges } from "./changes.tsx";
 import { comparisonPage } from "./comparison.tsx";
-import { failureSections, readFailures } from "./failures.tsx";
+import { failureSections } from "./failures.tsx";
 import { listPage } from "./list.tsx";
 import { LiveLogEnd, readLiveLog } from "./live_log.tsx";
-import { type ExecutionView, findFlakyTest, flakyWord, metaOf, shortNameOf, toHtml, toText } from "./meta.tsx";
+import { type ExecutionView, findFlakyTest, flakyWord, metaOf, toHtml } from "./meta.tsx";
 import { ExecutionProgress } from "./progress.tsx";
+import { readFailures } from "./read_failures.ts";
 import { rerunsOf, waitingRerun } from "./rerun.tsx";
-import { TASKS, taskTable } from "./task_table.tsx";
+import { MAX_TASKS, taskTable } from "./task_table.tsx";
 
 const executionPage = page(
   "/projects/:projectId/executions/:executionId",
@@ -48,25 +50,25 @@ const executionPage = page(
         sql,
         projectId,
         executionId,
-        execution.tasks.slice(0, TASKS).map(({ slug }) => slug),
+        execution.tasks.slice(0, MAX_TASKS).map(({ slug }) => slug),
       ),
       selectExecutionNames(sql, projectId, [execution.baselineId, execution.rerunOf]),
       isOver && execution.buildId === null ? selectReruns(sql, projectId, executionId) : [],
       isOver && role !== "viewer" && isAnswered(sql, projectId, execution),
     ]);
     const baseline = execution.baselineId === null ? undefined : names.get(execution.baselineId);
-    const told: ExecutionView = {
+    const view: ExecutionView = {
       projectId,
       execution,
       counts,
       flakyTestId: await findFlakyTest(sql, projectId, execution),
-      baseline: baseline ? { text: shortNameOf(baseline), href: executionPath(projectId, baseline.id) } : null,
+      baseline: baseline ? { text: shortExecutionName(baseline), href: executionPath(projectId, baseline.id) } : null,
       defaultBranch,
     };
-    const words = executionHeadline({ ...told, flaky: flakyWord(told) });
+    const words = executionHeadline({ ...view, flaky: flakyWord(view) });
     const isLive = !hasEnded(execution.status);
     const base: Path = executionPath(projectId, executionId);
-    const around = { projectId, executionId, defaultBranch, isLive, now };
+    const causeContext = { projectId, executionId, defaultBranch, isLive, now };
     const body = (
       <>
         <div data-region="state">
@@ -77,17 +79,17 @@ const executionPage = page(
             {actionsOf({
               ...{ projectId, base, publicUrl, csrf, role, execution },
               share: shareForm({ csrf, role, project, params }),
-              isAnswered: canRepeat,
+              isRerunnable: canRepeat,
             })}
           </div>
           <div class="meta">
-            {metaOf(projectId, told, names, now)}
+            {metaOf(projectId, view, names, now)}
             {rerunsOf(projectId, execution, reruns)}
           </div>
           <ExecutionProgress execution={execution} usual={usual} now={now} />
         </div>
         {waitingRerun({ projectId, publicUrl, execution })}
-        <div data-region="failures">{failureSections(failures, told, around, query)}</div>
+        <div data-region="failures">{failureSections(failures, view, causeContext, query)}</div>
         {isLive ? <LiveLogEnd projectId={projectId} executionId={executionId} log={liveLog} /> : null}
         <div data-region="tasks">
           {taskTable(projectId, execution, { usual, showsAll: query.tasks === "all", now })}
@@ -97,7 +99,7 @@ const executionPage = page(
           <div class="card empty">
             <p>No reports.</p>
           </div>
-        ) : null}{" "}
+        ) : null}
         {execution.tasks.length === 0 && isLive ? (
           <div class="card empty" data-region="waiting">
             <p>Waiting for the first report.</p>
@@ -106,7 +108,7 @@ const executionPage = page(
       </>
     );
     return {
-      title: `${toText(words)} · ${shortNameOf(execution)}`,
+      title: `${headlineText(words)} · ${shortExecutionName(execution)}`,
       body,
       section: "executions",
       ...(isLive ? { live: `${base}/live` } : {}),

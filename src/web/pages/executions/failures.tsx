@@ -1,21 +1,22 @@
 /** The failures of an execution by cause, in sections by blame. */
 
-import type { Sql } from "../../../database/connect.ts";
 import type { Html, Path, Piece } from "../../../http/html.ts";
-import { type CauseFailures, type CausePage, readCauses } from "../../../operations/executions/failures.ts";
+import type { CauseFailures } from "../../../operations/executions/failures.ts";
 import { ownFrames } from "../../../rules/stack.ts";
 import type { Blame } from "../../../schema/failures.ts";
-import { type FailureEvidence, selectFailureEvidence } from "../../../store/failures.ts";
+import type { FailureEvidence } from "../../../store/failures.ts";
 import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { sumOf } from "../../../wording/execution.ts";
 import { failureReason } from "../../../wording/failure_reason.ts";
 import { counted, toCount } from "../../../wording/numbers.ts";
-import { readCauseCursor, writeCauseCursor } from "../../components/causes.ts";
-import { BRIEF, Evidence, FULL, History, firstPlainLine } from "../../components/failure.tsx";
+import { BRIEF, Evidence, FULL, History } from "../../components/failure.tsx";
+import { firstPlainLine } from "../../../wording/first_line.ts";
+import { bugWords, ownerWords, sinceWords } from "../../../wording/why.ts";
 import { Mark, Tag, wordOf } from "../../components/status.tsx";
-import { Ago, Breakable, Commit, toDay, toPercent } from "../../components/text.tsx";
+import { Ago, Breakable, Commit, toPercent } from "../../components/text.tsx";
 import { bugPath, executionPath, taskPath, testPath, toAddress } from "../../site/paths.ts";
 import type { ExecutionView } from "./meta.tsx";
+import { type Failures, keyOf } from "./read_failures.ts";
 
 const SECTIONS: Record<string, { title: (defaultBranch: string) => string; hint: string; mark: string; tag: string }> =
   {
@@ -48,90 +49,67 @@ const SECTIONS: Record<string, { title: (defaultBranch: string) => string; hint:
     none: { title: () => "Failures", hint: "not attributed", mark: "failed", tag: "failed" },
   };
 
-/** The number of causes on a page. */
-const CAUSES = 25;
-
-/** How many of them have their history, and how many have everything that they say. */
-const DEEP = 20;
-
-const WHOLE = 12;
-
-/** The number of tests that are listed for one cause. */
-const TESTS = 10;
-
-type Failures = Pick<CausePage, "causes" | "totals"> & {
-  evidence: ReadonlyMap<string, FailureEvidence>;
-  next: string | undefined;
-};
-
-const keyOf = ({ runId, number }: { runId: string; number: number }) => `${runId} ${number}`;
-
-export async function readFailures(
-  sql: Sql,
-  projectId: string,
-  executionId: string,
-  cursor: string | undefined,
-): Promise<Failures> {
-  const query = { limit: CAUSES, members: TESTS, total: CAUSES * TESTS, after: readCauseCursor(cursor) };
-  const { causes, totals, last } = await readCauses(sql, projectId, executionId, query);
-  const heads = causes.map(({ failures }, index) => ({ ...failures[0], deep: index < DEEP }));
-  const found = heads.length === 0 ? [] : await selectFailureEvidence(sql, projectId, executionId, heads);
-  return { causes, totals, evidence: new Map(found.map((row) => [keyOf(row), row])), next: writeCauseCursor(last) };
-}
+/** Number of causes with full evidence. */
+const CAUSES_WITH_EVIDENCE = 12;
 
 const blameOf = ({ blame }: { blame: Blame | null }) => blame ?? "none";
 
-type Around = { projectId: string; executionId: string; defaultBranch: string; isLive: boolean; now: Date };
+type CauseContext = { projectId: string; executionId: string; defaultBranch: string; isLive: boolean; now: Date };
 
-function causeItem(cause: CauseFailures, index: number, around: Around, told: FailureEvidence | undefined): Html {
-  const { projectId, executionId, now } = around;
+function causeItem(
+  cause: CauseFailures,
+  index: number,
+  context: CauseContext,
+  evidence: FailureEvidence | undefined,
+): Html {
+  const { projectId, executionId, now } = context;
   const [first] = cause.failures;
   const kind = blameOf(first);
   const section = SECTIONS[kind]!;
-  const said = firstPlainLine(first.message) || firstPlainLine(first.stack);
+  const firstLine = firstPlainLine(first.message) || firstPlainLine(first.stack);
   const isOne = cause.failed === 1;
-  const title = isOne || said === "" ? shownCaseTitle(first) : said;
+  const title = isOne || firstLine === "" ? shownCaseTitle(first) : firstLine;
   const own = ownFrames(first.stack ?? "")[0];
   const owners = [...new Set(cause.failures.flatMap(({ owner }) => owner ?? []))];
   const hosts = [...new Set(cause.failures.map(({ host }) => host))];
-  // Nothing is known of failures that are not listed.
+  // The hosts of failures that are not listed are unknown.
   const onlyHost = hosts.length === 1 && cause.failures.length === cause.failed ? hosts[0]! : null;
   const tests = `${toCount(cause.failed)} tests`;
-  const measure = index < WHOLE ? FULL : BRIEF;
+  const measure = index < CAUSES_WITH_EVIDENCE ? FULL : BRIEF;
   const isMain = kind === "main";
   const badge =
     kind === "flaky" && first.flakeRate !== null
       ? `flaky ${toPercent(first.flakeRate)}`
       : isMain
-        ? `on ${around.defaultBranch}`
+        ? `on ${context.defaultBranch}`
         : section.tag;
-  const isOld = told?.sinceExecutionId && told.sinceExecutionId !== executionId;
+  const isOld = evidence?.sinceExecutionId && evidence.sinceExecutionId !== executionId;
   const sub: Piece[] = [
-    isOne ? said || null : tests,
+    isOne ? firstLine || null : tests,
     own ? (
       <code>
         <Breakable text={[own.file, own.function].filter(Boolean).join(" ")} />
       </code>
     ) : null,
-    owners.length > 0 ? `owner ${owners.slice(0, 3).join(", ")}` : null,
+    ownerWords(owners),
     onlyHost === null ? null : (
       <>
         on <Breakable text={onlyHost} />
       </>
     ),
-    isOld ? <>since {told.sinceAt === null ? "before" : toDay(told.sinceAt)}</> : null,
-    first.bugNumber === null ? null : `bug ${first.bugNumber}`,
+    isOld ? sinceWords(evidence.sinceAt) : null,
+    first.bugNumber === null ? null : bugWords(first.bugNumber),
   ].filter((piece) => piece !== null);
-  // The first answer needs no click; live, what is open is the reader's.
-  const isOpen = index === 0 && !around.isLive;
+  // The first cause is open. On a live page the reader's choice is kept.
+  const isOpen = index === 0 && !context.isLive;
   const id = `c${first.testCaseId.slice(-8)}-${first.runId.slice(-6)}`;
   const whole = toAddress(taskPath(projectId, executionId, first.taskSlug), { case: first.testCaseId });
   return (
     <details class="failure" id={id} open={isOpen}>
-      <summary id={around.isLive ? `${id}s` : undefined}>
+      <summary id={context.isLive ? `${id}s` : undefined}>
         <span>
           <Mark status={section.mark} />
-        </span>{" "}
+        </span>
         <span class="long">
           {title}
           <span class="small soft dots">
@@ -139,16 +117,16 @@ function causeItem(cause: CauseFailures, index: number, around: Around, told: Fa
               <span>{piece}</span>
             ))}
           </span>
-        </span>{" "}
-        <span>{told?.letters ? <History letters={told.letters} /> : null}</span>{" "}
+        </span>
+        <span>{evidence?.letters ? <History letters={evidence.letters} /> : null}</span>
         <span>
           <Tag kind={section.mark === "skipped" ? "" : section.mark}>{badge}</Tag>
         </span>
       </summary>
       <div class="evidence">
-        <Evidence said={{ ...first, output: told?.output ?? null }} measure={measure} title={said} />
+        <Evidence failure={{ ...first, output: evidence?.output ?? null }} measure={measure} title={firstLine} />
         <div>
-          {facts(cause, told, around)}
+          {facts(cause, evidence, context)}
           <p class="small">
             <a href={whole}>Open full result</a>
           </p>
@@ -157,9 +135,9 @@ function causeItem(cause: CauseFailures, index: number, around: Around, told: Fa
     </details>
   );
 
-  function facts(cause: CauseFailures, told: FailureEvidence | undefined, around: Around): Html {
+  function facts(cause: CauseFailures, evidence: FailureEvidence | undefined, context: CauseContext): Html {
     const rest = cause.failed - cause.failures.length;
-    const why = failureReason(first, around.defaultBranch);
+    const why = failureReason(first, context.defaultBranch);
     return (
       <>
         {why === null ? null : <p class="small">{why}.</p>}
@@ -210,12 +188,12 @@ function causeItem(cause: CauseFailures, index: number, around: Around, told: Fa
         {isOld ? (
           <p class="small">
             Failing since{" "}
-            <a href={executionPath(around.projectId, told!.sinceExecutionId!)}>
-              {told!.sinceAt === null ? "an earlier execution" : <Ago at={told!.sinceAt} now={now} />}
+            <a href={executionPath(context.projectId, evidence!.sinceExecutionId!)}>
+              {evidence!.sinceAt === null ? "an earlier execution" : <Ago at={evidence!.sinceAt} now={now} />}
             </a>
-            {told!.sinceCommit === null ? null : (
+            {evidence!.sinceCommit === null ? null : (
               <>
-                , <Commit hash={told!.sinceCommit} />
+                , <Commit hash={evidence!.sinceCommit} />
               </>
             )}
           </p>
@@ -238,7 +216,7 @@ type Section = { kind: string; causes: CauseFailures[] };
 export function failureSections(
   failures: Failures,
   { counts, execution }: ExecutionView,
-  around: Around,
+  context: CauseContext,
   query: { cause_after?: string | undefined },
 ): Piece[] {
   const { causes, totals, evidence, next } = failures;
@@ -252,7 +230,7 @@ export function failureSections(
     return all;
   }, []);
   let index = 0;
-  const path: Path = executionPath(around.projectId, around.executionId);
+  const path: Path = executionPath(context.projectId, context.executionId);
   const all = Object.values(totals).reduce((sum, number) => sum + number, 0);
   const judged = Object.values(counts).reduce((sum, number) => sum + number, 0);
   return [
@@ -264,24 +242,24 @@ export function failureSections(
       return (
         <>
           <h2>
-            {title(around.defaultBranch)}{" "}
+            {title(context.defaultBranch)}{" "}
             <small>
               {part}
               {counted(total, "cause")}, {counted(tests, "test")} · {hint}
             </small>
           </h2>
           <div class="card">
-            {causes.map((cause) => causeItem(cause, index++, around, evidence.get(keyOf(cause.failures[0]))))}
+            {causes.map((cause) => causeItem(cause, index++, context, evidence.get(keyOf(cause.failures[0]))))}
           </div>
         </>
       );
     }),
     next || query.cause_after ? (
       <nav class="pages" aria-label="Pages of failures">
-        {query.cause_after ? <a href={path}>The first failures</a> : null}
+        {query.cause_after ? <a href={path}>First page</a> : null}
         {next ? (
           <a rel="next" href={toAddress(path, { cause_after: next })}>
-            More failures
+            Next page
           </a>
         ) : null}
         <span class="hint">
@@ -291,5 +269,3 @@ export function failureSections(
     ) : null,
   ];
 }
-
-export const ORDER = ["timed_out", "incomplete", "failed", "running", "queued", "cancelled", "passed"];

@@ -1,7 +1,7 @@
 /** The list of executions of a project, with its filters. */
 
 import * as v from "valibot";
-import { firstIdAt } from "../../../database/moment.ts";
+import { firstIdAt } from "../../../database/time_bounds.ts";
 import { executionStatus } from "../../../schema/executions.ts";
 import { branchName, text, uuid } from "../../../schema/fields.ts";
 import { selectSummaries } from "../../../store/execution_list.ts";
@@ -9,14 +9,14 @@ import { selectBuildOrigins } from "../../../store/overview.ts";
 import { ExecutionTable } from "../../components/execution_table.tsx";
 import { Pager } from "../../components/pager.tsx";
 import { wordOf } from "../../components/status.tsx";
-import { toDay } from "../../components/text.tsx";
 import { page } from "../../site/page.ts";
+import { toDay } from "../../../wording/numbers.ts";
 
-const PAGE = 30;
+const PAGE_SIZE = 30;
 
 const DAY_MS = 86_400_000;
 
-/** Where a filter was left empty, the browser sends it all the same. */
+/** Browsers send empty filters too. */
 export const maybe = <const Schema extends v.GenericSchema<string, string>>(schema: Schema) =>
   v.optional(
     v.union([
@@ -52,24 +52,24 @@ export const listPage = page(
   { access: "viewer", query: listQuery },
   async ({ sql, project, query, path, now }) => {
     const { q, branch, status, environment, day, cursor } = query;
-    // A day is one of UTC; ids begin with their time.
+    // Days are in UTC. Ids begin with their time.
     const start = day === undefined ? undefined : Date.parse(day);
     const end = start === undefined ? undefined : firstIdAt(start + DAY_MS);
     const before = [cursor, end].filter((id) => id !== undefined).toSorted()[0];
     const from = start === undefined ? undefined : firstIdAt(start);
     const [rows, origins] = await Promise.all([
-      selectSummaries(sql, project.id, PAGE, { q, branch, status, environment, before, from }),
+      selectSummaries(sql, project.id, PAGE_SIZE, { q, branch, status, environment, before, from }),
       selectBuildOrigins(sql, project.id),
     ]);
-    const builds = rows.slice(0, PAGE);
+    const builds = rows.slice(0, PAGE_SIZE);
     const isFiltered = [q, branch, status, environment, day].some((value) => value !== undefined);
-    const what = status ? `${wordOf(status)} executions` : "executions";
-    const said = [
+    const subject = status ? `${wordOf(status)} executions` : "executions";
+    const conditions = [
       branch ? `of ${branch}` : null,
       environment ? `on ${environment}` : null,
       day ? `on ${toDay(day)}` : null,
     ].filter(Boolean);
-    const title = [`${what[0]!.toUpperCase()}${what.slice(1)}`, ...said].join(" ");
+    const title = [`${subject[0]!.toUpperCase()}${subject.slice(1)}`, ...conditions].join(" ");
     const body = (
       <>
         <h1>{title}</h1>
@@ -154,7 +154,7 @@ export const listPage = page(
         <Pager
           path={path}
           query={{ q, branch, status, environment, day, cursor }}
-          cursor={rows.length > PAGE ? builds.at(-1)!.id : undefined}
+          cursor={rows.length > PAGE_SIZE ? builds.at(-1)!.id : undefined}
         />
       </>
     );

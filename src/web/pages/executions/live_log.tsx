@@ -1,4 +1,4 @@
-/** The end of the log of the task that runs. */
+/** The end of the log of the running task. */
 
 import type { Sql } from "../../../database/connect.ts";
 import type { Html } from "../../../http/html.ts";
@@ -7,12 +7,12 @@ import type { ExecutionRow } from "../../../store/executions.ts";
 import { LogText } from "../../components/log.tsx";
 import { taskPath } from "../../site/paths.ts";
 
-/** Bytes. */
-const END = 4_096;
+/** Size in bytes. */
+const TAIL_BYTES = 4_096;
 
 export type LiveLog = { taskSlug: string; text: string; others: number };
 
-/** Of the first of several tasks that run; undefined if no runner runs any. */
+/** Returns the log of the first running task, or undefined if no runner runs any. */
 export async function readLiveLog(
   sql: Sql,
   projectId: string,
@@ -22,7 +22,7 @@ export async function readLiveLog(
   const running = tasks.filter(({ status, runner }) => status === "running" && runner !== null);
   const [first] = running;
   if (!first) return undefined;
-  const log = await readLog(sql, { projectId, executionId: id, taskSlug: first.slug }, {}, END);
+  const log = await readLog(sql, { projectId, executionId: id, taskSlug: first.slug }, {}, TAIL_BYTES);
   return { taskSlug: first.slug, text: log?.text ?? "", others: running.length - 1 };
 }
 

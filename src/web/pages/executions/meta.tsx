@@ -9,24 +9,15 @@ import { selectCaseResults } from "../../../store/case_results.ts";
 import type { ExecutionName, TimedExecutionRow } from "../../../store/execution_list.ts";
 import type { ExecutionRow } from "../../../store/executions.ts";
 import { selectRunId } from "../../../store/test_runs.ts";
-import { type HeadlineWord, sumOf } from "../../../wording/execution.ts";
+import { flakyWords, type HeadlineWord, sumOf } from "../../../wording/execution.ts";
 import { toCount, toDuration } from "../../../wording/numbers.ts";
-import { executionName, executionNumber } from "../../components/execution_table.tsx";
+import { executionNumber, shortExecutionName } from "../../../wording/execution_name.ts";
 import { Tag } from "../../components/status.tsx";
 import { Ago, Commit, External } from "../../components/text.tsx";
 import { executionPath, taskPath, toAddress } from "../../site/paths.ts";
 
-export const toText = (words: readonly HeadlineWord[]) =>
-  words.map((word) => (typeof word === "string" ? word : word.text)).join("");
-
 export const toHtml = (words: readonly HeadlineWord[]) =>
   words.map((word): Piece => (typeof word === "string" ? word : <a href={word.href}>{word.text}</a>));
-
-/** Long keys are for machines. */
-export function shortNameOf(name: ExecutionName): string {
-  const long = executionName(name);
-  return long.length <= 24 ? long : (name.commit?.slice(0, 7) ?? `#${name.number}`);
-}
 
 export type ExecutionView = {
   projectId: string;
@@ -34,21 +25,21 @@ export type ExecutionView = {
   counts: Partial<Record<Blame, number>>;
   baseline: HeadlineWord | null;
   defaultBranch: string;
-  /** Only where exactly one test is flaky. */
+  /** Set only if exactly one test is flaky. */
   flakyTestId: string | undefined;
 };
 
-/** "2 flaky", with a link to the flaky results of the first task that has any; one alone is linked to itself. */
+/** Returns "2 flaky", linked to the flaky results of the first task that has any. A single flaky test is linked directly. */
 export function flakyWord({ projectId, execution, flakyTestId }: ExecutionView): HeadlineWord {
   const { id, tasks } = execution;
-  const text = `${toCount(sumOf(tasks, "flaky"))} flaky`;
+  const text = flakyWords(tasks);
   const task = tasks.find(({ flaky }) => flaky > 0);
   if (!task) return text;
   const filter = flakyTestId === undefined ? { status: "flaky" } : { case: flakyTestId };
   return { text, href: toAddress(taskPath(projectId, id, task.slug), filter) };
 }
 
-/** The id of the only flaky test of an execution; undefined if there are none or several. */
+/** Returns the id of the only flaky test of an execution, or undefined if there are none or several. */
 export async function findFlakyTest(
   sql: Sql,
   projectId: string,
@@ -62,7 +53,7 @@ export async function findFlakyTest(
   return row?.testCaseId;
 }
 
-const TRIGGERS: Record<string, string> = {
+const TRIGGER_WORDS: Record<string, string> = {
   automation: "by an automation",
   schedule: "by a schedule",
   api: "by the API",
@@ -72,20 +63,20 @@ const TRIGGERS: Record<string, string> = {
 
 export function metaOf(
   projectId: string,
-  told: ExecutionView,
+  view: ExecutionView,
   names: ReadonlyMap<string, ExecutionName>,
   now: Date,
 ): Piece[] {
-  const { execution, counts } = told;
+  const { execution, counts } = view;
   const { tasks, rerunOf, baselineId, durationMs, machineTimeMs } = execution;
   const [passed, recovered, skipped] = [sumOf(tasks, "passed"), sumOf(tasks, "flaky"), sumOf(tasks, "skipped")];
   const { flaky = 0, quarantined = 0, incident = 0 } = counts;
   const link = (id: string) => {
     const name = names.get(id);
-    return name ? <a href={executionPath(projectId, id)}>{shortNameOf(name)}</a> : "a deleted execution";
+    return name ? <a href={executionPath(projectId, id)}>{shortExecutionName(name)}</a> : "a deleted execution";
   };
   const baseline = baselineId === null ? undefined : names.get(baselineId);
-  const baselineName = baseline ? shortNameOf(baseline) : "its baseline";
+  const baselineName = baseline ? shortExecutionName(baseline) : "its baseline";
   const source = sourceLinks(execution);
   const at = execution.completedAt ?? execution.startedAt ?? execution.createdAt;
   const [ended, isOver] = [execution.completedAt !== null, hasEnded(execution.status)];
@@ -111,14 +102,14 @@ export function metaOf(
         {toCount(passed)} passed{durationMs > 0 ? ` in ${toDuration(durationMs)}` : ""}
       </span>
     ) : null,
-    !isGreen && recovered > 0 ? <span>{toHtml([flakyWord(told)])}</span> : null,
+    !isGreen && recovered > 0 ? <span>{toHtml([flakyWord(view)])}</span> : null,
     skipped > 0 ? <span>{toCount(skipped)} skipped</span> : null,
     machineTimeMs !== durationMs ? <span>{toDuration(machineTimeMs)} of machine time</span> : null,
     isOver && flaky > 0 && (counts.new ?? 0) > 0 ? <span>{toCount(flaky)} known flaky failed</span> : null,
     isOver && incident > 0 && (counts.new ?? 0) > 0 ? <span>{toCount(incident)} failed in an incident</span> : null,
     isOver && quarantined > 0 && !isGreen ? <span>{toCount(quarantined)} quarantined, not counted</span> : null,
     rerunOf === null ? null : <span>repeats {link(rerunOf)}</span>,
-    TRIGGERS[execution.trigger] ? <span>{TRIGGERS[execution.trigger]}</span> : null,
+    TRIGGER_WORDS[execution.trigger] ? <span>{TRIGGER_WORDS[execution.trigger]}</span> : null,
     baselineId === null ? null : (
       <a href={`${executionPath(projectId, execution.id)}/comparison`}>compare with {baselineName}</a>
     ),

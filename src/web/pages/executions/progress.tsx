@@ -1,4 +1,4 @@
-/** How far a live execution is, and when it will probably end. */
+/** The progress of a live execution, and its estimated end. */
 
 import type { Html } from "../../../http/html.ts";
 import { progressOf } from "../../../rules/execution.ts";
@@ -7,7 +7,7 @@ import { toSpan } from "../../components/text.tsx";
 
 type ProgressProperties = { execution: ExecutionRow; usual: ReadonlyMap<string, number>; now: Date };
 
-/** Nothing for an execution that has ended, or whose tasks are not known yet. */
+/** Shows nothing for an execution that has ended or whose tasks are not known yet. */
 export function ExecutionProgress({ execution: { status, tasks }, usual, now }: ProgressProperties): Html | null {
   const progress = progressOf(status, tasks, usual, now.getTime());
   if (progress === null) return null;
@@ -23,7 +23,7 @@ export function ExecutionProgress({ execution: { status, tasks }, usual, now }: 
           ? `${percent} % of the tasks have ended`
           : remainingMs === 0
             ? "taking longer than usual"
-            : `about ${remainingMs < 60_000 ? `${Math.ceil(remainingMs / 1_000)} seconds` : toSpan(remainingMs)} left, judged by the last runs of its tasks`}
+            : `about ${remainingMs < 60_000 ? `${Math.ceil(remainingMs / 1_000)} seconds` : toSpan(remainingMs)} left, estimated from recent runs of its tasks`}
       </span>
     </div>
   );

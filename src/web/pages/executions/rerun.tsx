@@ -1,14 +1,14 @@
-/** Reruns on the page of an execution: what they have made of it, and how it is run again. */
+/** Reruns on the page of an execution: their results, and how to start one. */
 
 import { type Html, type Piece, safeUrl } from "../../../http/html.ts";
 import { hasEnded } from "../../../rules/execution.ts";
 import type { ExecutionRow, TaskRow } from "../../../store/executions.ts";
 import type { RerunRow } from "../../../store/execution_list.ts";
 import { executionPath } from "../../site/paths.ts";
-import { executionName } from "../../components/execution_table.tsx";
+import { executionName } from "../../../wording/execution_name.ts";
 import { Mark, wordOf } from "../../components/status.tsx";
 
-/** The outcome with its reruns, and links to them. */
+/** Shows the outcome including reruns, with links to them. */
 export function rerunsOf(projectId: string, { repeatedStatus }: ExecutionRow, reruns: readonly RerunRow[]): Piece {
   if (reruns.length === 0) return null;
   const links = reruns.map((rerun) => (
@@ -16,10 +16,10 @@ export function rerunsOf(projectId: string, { repeatedStatus }: ExecutionRow, re
       <a href={executionPath(projectId, rerun.id)}>{executionName(rerun)}</a> ({wordOf(rerun.status)})
     </>
   ));
-  const became = repeatedStatus === null ? "" : `${wordOf(repeatedStatus)} when repeated`;
+  const became = repeatedStatus === null ? "" : `${wordOf(repeatedStatus)} when rerun`;
   const lead =
     repeatedStatus === null ? (
-      "repeated by"
+      "rerun by"
     ) : (
       <>
         <Mark status={repeatedStatus} word={false} /> <b>{became}</b>:
@@ -40,7 +40,7 @@ export function rerunsOf(projectId: string, { repeatedStatus }: ExecutionRow, re
 
 type Repeating = { projectId: string; publicUrl: string; execution: ExecutionRow; red: readonly TaskRow[] };
 
-/** Instructions for a build that nobody would run again by itself. */
+/** Shows instructions for a build that neither a runner nor an integration can rerun. */
 export const howToRepeat = (repeating: Repeating): Html => (
   <details class="bare">
     <summary>Run again</summary>
@@ -48,7 +48,7 @@ export const howToRepeat = (repeating: Repeating): Html => (
   </details>
 );
 
-/** What to do for the results of a rerun that waits for an upload; nothing where runners run it, or once it has results. */
+/** Shows the next steps of a rerun that waits for an upload. Shows nothing if runners execute it or once it has results. */
 export function waitingRerun(repeating: Omit<Repeating, "red">): Html | null {
   const { mode, rerunOf, status, tasks } = repeating.execution;
   if (hasEnded(status) || rerunOf === null || mode === "run" || tasks.some(({ attempt }) => attempt > 0)) return null;
@@ -76,7 +76,7 @@ function RepeatSteps({ projectId, publicUrl, execution, red }: Repeating): Html 
           <>
             {build ? (
               <>
-                Start its job again{" "}
+                Restart its job{" "}
                 <a href={build} rel="noreferrer">
                   in your CI
                 </a>

@@ -6,13 +6,12 @@ import { missingShardsOf, toShardList } from "../../../rules/shards.ts";
 import type { ExecutionRow, TaskRow } from "../../../store/executions.ts";
 import { counted, toCount, toDuration } from "../../../wording/numbers.ts";
 import { taskLine } from "../../../wording/reasons.ts";
-import { Mark, Tag, wordOf } from "../../components/status.tsx";
+import { Mark, Tag, wordOf, worstFirst } from "../../components/status.tsx";
 import { Breakable } from "../../components/text.tsx";
 import { executionPath, taskPath } from "../../site/paths.ts";
-import { ORDER } from "./failures.tsx";
 
 /** Maximum number of tasks that are listed at first. */
-export const TASKS = 50;
+export const MAX_TASKS = 50;
 
 type TaskTable = {
   /** The usual durations of tasks, in milliseconds by slug. */
@@ -27,10 +26,8 @@ export function taskTable(
   { usual, showsAll, now }: TaskTable,
 ): Piece[] {
   if (tasks.length === 0) return [];
-  const worstFirst = tasks.toSorted(
-    (a, b) => ORDER.indexOf(a.status) - ORDER.indexOf(b.status) || b.failed - a.failed || 0,
-  );
-  const shown = showsAll ? worstFirst : worstFirst.slice(0, TASKS);
+  const sorted = worstFirst(tasks);
+  const shown = showsAll ? sorted : sorted.slice(0, MAX_TASKS);
   const hasRunners = mode === "run";
   return [
     <>
@@ -89,7 +86,7 @@ export const shardsWord = (task: TaskRow): string | null => {
   return `${task.shards - missingShardsOf(task).length} of ${task.shards} shards`;
 };
 
-/** Why a task is not in, or not all of it; null where there is nothing to say. */
+/** Explains why a task is missing or incomplete. Returns null if it is neither. */
 export function whyMissing(task: TaskRow): string | null {
   if (hasEnded(task.status)) return taskLine(task) ?? task.reason;
   if (task.reason !== null) return task.reason;
@@ -97,7 +94,7 @@ export function whyMissing(task: TaskRow): string | null {
   return missing.length > 0 && task.attempt > 0 ? `Waiting for ${toShardList(missing)}` : null;
 }
 
-/** A difference that is worth a look begins at a fifth. */
+/** Differences of at least a fifth are shown. */
 const isUsual = (ms: number, usual: number) => Math.abs(ms - usual) < usual / 5;
 
 type RowContext = { hasRunners: boolean; usual: number | undefined; now: Date };

@@ -1,4 +1,4 @@
-/** A new integration: its kind, then its fields. */
+/** The pages that create an integration: choose a kind, then fill in its fields. */
 
 import * as v from "valibot";
 import type { Path } from "../../../http/html.ts";
@@ -10,7 +10,7 @@ import { tryForm } from "../../site/form_input.ts";
 import { SeeOther, type View, form, page } from "../../site/page.ts";
 import { write } from "../../site/write.ts";
 import { type ConfigFields, KIND_NAMES, configFields, configForm, toConfig, toConfigFields } from "./fields.tsx";
-import type { Shown } from "./list.tsx";
+import type { ViewContext } from "./list.tsx";
 
 const chooseKind = (base: Path): View => ({
   title: "New integration",
@@ -45,9 +45,9 @@ const chooseKind = (base: Path): View => ({
   ),
 });
 
-export type Given = { name: string; config: ConfigFields };
+export type FormValues = { name: string; config: ConfigFields };
 
-function createForm({ team, csrf }: Shown, kind: Kind, given: Given, problem?: string): View {
+function createForm({ team, csrf }: ViewContext, kind: Kind, values: FormValues, problem?: string): View {
   const base: Path = `/teams/${team.id}/integrations`;
   const [name, use] = KIND_NAMES[kind];
   const body = (
@@ -55,7 +55,7 @@ function createForm({ team, csrf }: Shown, kind: Kind, given: Given, problem?: s
       <h1>New integration: {name}</h1>
       <p class="meta">
         <span>{use}</span>
-        <a href={`${base}/new`}>Another kind</a>
+        <a href={`${base}/new`}>Choose another kind</a>
       </p>
       <FormError message={problem} />
       <form class="fields card padded top" method="post" action={`${base}/new`}>
@@ -65,13 +65,13 @@ function createForm({ team, csrf }: Shown, kind: Kind, given: Given, problem?: s
         <Field
           label="Name"
           name="name"
-          value={given.name}
+          value={values.name}
           max={200}
           placeholder={name}
           hint={`The name of the integration. If empty: ${kind}.`}
         />
 
-        {configForm(kind, given.config, "new")}
+        {configForm(kind, values.config, "new")}
         <div>
           <button class="main">Create integration</button>
         </div>
@@ -88,7 +88,7 @@ const newConfigFields = (kind: Kind): ConfigFields => ({
 
 const createFields = v.strictObject({ kind: v.picklist(KINDS), name: v.string(), ...configFields });
 
-export const toGiven = (fields: Record<string, string | undefined>): Given => ({
+export const toFormValues = (fields: Record<string, string | undefined>): FormValues => ({
   name: fields["name"] ?? "",
   config: fields,
 });
@@ -109,10 +109,10 @@ export const createIntegrationForm = form(
   async (context) => {
     const { team, fields } = context;
     const { kind } = fields;
-    const given = toGiven(fields as never);
+    const values = toFormValues(fields as never);
     const made = await tryForm(() => {
-      const name = given.name.trim();
-      const wanted = { kind, ...(name === "" ? {} : { name }), config: toConfig(kind, given.config, "new") };
+      const name = values.name.trim();
+      const wanted = { kind, ...(name === "" ? {} : { name }), config: toConfig(kind, values.config, "new") };
       const checked = check(newIntegration, wanted, false);
       return write(
         context,
@@ -125,7 +125,7 @@ export const createIntegrationForm = form(
         }),
       );
     });
-    if ("problem" in made) return createForm(context, kind, given, made.problem);
-    return new SeeOther(`/teams/${team.id}/integrations/${made.result.integration.id}?told=created`);
+    if ("problem" in made) return createForm(context, kind, values, made.problem);
+    return new SeeOther(`/teams/${team.id}/integrations/${made.result.integration.id}?notice=created`);
   },
 );

@@ -6,9 +6,9 @@ import { toDuration } from "../../../wording/numbers.ts";
 import { ActionForm } from "../../components/form.tsx";
 import { Mark } from "../../components/status.tsx";
 import { Ago, toExact } from "../../components/text.tsx";
-import type { Shown } from "./list.tsx";
+import type { ViewContext } from "./list.tsx";
 
-const SHOWN_ATTEMPTS = 5;
+const MAX_SHOWN_ATTEMPTS = 5;
 
 export const ACTION_WORDS: Record<Delivery["action"], string> = {
   notify: "message",
@@ -23,18 +23,22 @@ function attemptRow({ attemptedAt, statusCode, latencyMs, error }: DeliveryAttem
       <td class="nowrap">
         <Ago at={attemptedAt} now={now} />
       </td>
-      <td class="number">{statusCode ?? <span class="soft">no answer</span>}</td>
+      <td class="number">{statusCode ?? <span class="soft">no response</span>}</td>
       <td class="number">{toDuration(latencyMs)}</td>
       <td class="long">{error ?? "arrived"}</td>
     </tr>
   );
 }
 
-export function deliveryDetails({ team, role, csrf, now }: Shown, integration: Integration, delivery: Delivery): Html {
+export function deliveryDetails(
+  { team, role, csrf, now }: ViewContext,
+  integration: Integration,
+  delivery: Delivery,
+): Html {
   const { id, status, action: what, title, eventType, attempts, nextAttemptAt, createdAt } = delivery;
   const last = attempts.at(-1);
   const shape = status === "sent" ? "passed" : status === "pending" ? "running" : "failed";
-  const shown = attempts.slice(-SHOWN_ATTEMPTS).toReversed();
+  const shown = attempts.slice(-MAX_SHOWN_ATTEMPTS).toReversed();
   const path: Path = `/teams/${team.id}/integrations/${integration.id}/deliveries/${id}/redeliver`;
   return (
     <details class="failure" id={`d-${id}`}>
@@ -42,18 +46,18 @@ export function deliveryDetails({ team, role, csrf, now }: Shown, integration: I
         <span>
           <Mark status={shape} word={false} />
           <span class="visually-hidden">{status}</span>
-        </span>{" "}
+        </span>
         <span class="long">
           {title}{" "}
           <span class="small soft">
             {ACTION_WORDS[what]} · {eventType}
           </span>
-        </span>{" "}
+        </span>
         <span class="soft nowrap">
           {status === "pending" ? "waiting" : status}
           {last?.statusCode == null ? "" : ` · ${last.statusCode}`}
           {last ? ` · ${toDuration(last.latencyMs)}` : ""}
-        </span>{" "}
+        </span>
         <span class="soft nowrap">
           <Ago at={createdAt} now={now} />
         </span>
@@ -85,12 +89,12 @@ export function deliveryDetails({ team, role, csrf, now }: Shown, integration: I
               <p class="hint">and {attempts.length - shown.length} earlier attempts</p>
             ) : null}
           </>
-        )}{" "}
+        )}
         {nextAttemptAt === null ? null : (
           <p class="hint">
-            It is tried {shown.length === 0 ? "" : "again "}at {toExact(nextAttemptAt)}.
+            {shown.length === 0 ? "First attempt" : "Next attempt"} at {toExact(nextAttemptAt)}.
           </p>
-        )}{" "}
+        )}
         {last?.answer ? (
           <div>
             <h3>Last response</h3>

@@ -6,7 +6,7 @@ import { CONFIGS, type Kind, SECRETS } from "../../../schema/integrations.ts";
 import { Field, Select } from "../../components/form.tsx";
 import { splitList } from "../../site/form_input.ts";
 
-/** What a kind is called, and what it is good for. */
+/** The names and descriptions of the kinds. */
 export const KIND_NAMES: Record<Kind, readonly [name: string, use: string]> = {
   webhook: ["Webhook", "signed requests to your own service"],
   slack: ["Slack", "messages to a channel"],
@@ -23,11 +23,11 @@ type Entry = {
   name: string;
   isSecret: boolean;
   isRequired: boolean;
-  /** null says something of its own. */
+  /** Whether an empty field means null. */
   isNullable: boolean;
   isList: boolean;
   choices: readonly string[] | undefined;
-  /** Where it is left out. */
+  /** The default value. */
   fallback: unknown;
 };
 
@@ -76,7 +76,7 @@ const LABELS: Record<string, string> = {
   labels: "Labels of issues",
 };
 
-/** What is known of a field beyond its schema, by kind and name or by name. */
+/** Hints for fields, by kind and name or by name. */
 const HINTS: Record<string, string> = {
   "webhook.url": "Receives a POST for every message, signed according to Standard Webhooks.",
   "webhook.secret": "After a replacement, messages are signed with both secrets for 24 hours.",
@@ -86,12 +86,12 @@ const HINTS: Record<string, string> = {
   "github.token":
     "Fine-grained, for this repository: commit statuses, issues, pull requests and actions, depending on what you use.",
   "github.workflow": "The workflow that automations start, such as tests.yml. If empty, each automation names its own.",
-  "gitlab.token": "Of the project or group, with the scope api.",
+  "gitlab.token": "An access token of the project or group with the scope api.",
   "gitlab.triggerToken": "A pipeline trigger token. If empty, pipelines are started with the access token.",
-  "gitlab.project": "Its path, or its id.",
+  "gitlab.project": "The path or the id of the project.",
   "jira.email": "For Jira Cloud. Leave empty for Jira Data Center.",
   "linear.teamId": "The id of the team that gets the issues, a UUID.",
-  "pagerduty.routingKey": "Of an Events API v2 integration of the service.",
+  "pagerduty.routingKey": "The integration key of an Events API v2 integration of the service.",
   labels: "Separated by commas.",
 };
 
@@ -116,7 +116,7 @@ const labelOf = (name: string) =>
 const fieldName = (name: string) => `config.${name}`;
 const forgetName = (name: string) => `forget.${name}`;
 
-/** As they come from a form; those of every kind. */
+/** The fields of every kind, as a form sends them. */
 export const configFields = Object.fromEntries(
   Object.values(CONFIGS).flatMap(({ entries }) =>
     Object.keys(entries).flatMap((name) => [
@@ -127,24 +127,24 @@ export const configFields = Object.fromEntries(
 );
 export type ConfigFields = Record<string, string | undefined>;
 
-/** What was given, for the check: what was left empty is left out, or said to be nothing where that means something. */
-export function toConfig(kind: Kind, given: ConfigFields, how: "new" | "change"): Record<string, unknown> {
+/** Converts fields to a config for validation. Empty fields are left out, or cleared if the field allows it. */
+export function toConfig(kind: Kind, values: ConfigFields, how: "new" | "change"): Record<string, unknown> {
   const config: Record<string, unknown> = {};
   for (const { name, isSecret, isNullable, isList, fallback } of entriesOf(kind)) {
-    const text = given[fieldName(name)]?.trim() ?? "";
+    const text = values[fieldName(name)]?.trim() ?? "";
     if (isList) config[name] = splitList(text);
     else if (text !== "") config[name] = text;
     else if (isSecret) {
-      if (how === "change" && given[forgetName(name)] === "true") config[name] = "";
+      if (how === "change" && values[forgetName(name)] === "true") config[name] = "";
     } else if (isNullable) config[name] = null;
     else if (how === "change" && fallback !== undefined) config[name] = fallback;
-    // A required field that is emptied is to be refused, and not to stay as it was.
+    // An emptied required field must be refused instead of keeping its value.
     else if (how === "change") config[name] = "";
   }
   return config;
 }
 
-/** As the form shows a stored config; secrets are not in it. */
+/** Converts a stored config to form fields. Secrets are not included. */
 export const toConfigFields = (kind: Kind, config: Record<string, unknown> | undefined): ConfigFields =>
   Object.fromEntries(
     entriesOf(kind).map(({ name, isSecret, fallback }) => {
@@ -153,12 +153,12 @@ export const toConfigFields = (kind: Kind, config: Record<string, unknown> | und
     }),
   );
 
-/** `how` "change": secrets that are left empty stay as they are. */
-export function configForm(kind: Kind, given: ConfigFields, how: "new" | "change"): Html[] {
+/** `how` "change": secrets that are left empty stay unchanged. */
+export function configForm(kind: Kind, values: ConfigFields, how: "new" | "change"): Html[] {
   return entriesOf(kind).map(({ name, isSecret, isRequired, isNullable, isList, choices, fallback }) => {
     const label = labelOf(name);
     const known = HINTS[`${kind}.${name}`] ?? HINTS[name];
-    const value = given[fieldName(name)];
+    const value = values[fieldName(name)];
     const placeholder = PLACEHOLDERS[`${kind}.${name}`];
     if (choices)
       return (

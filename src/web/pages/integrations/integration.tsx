@@ -1,4 +1,4 @@
-/** One integration: its settings and what was sent. */
+/** One integration: its settings and its deliveries. */
 
 import * as v from "valibot";
 import type { Path } from "../../../http/html.ts";
@@ -11,56 +11,50 @@ import {
   toIntegration,
   tryIntegration,
 } from "../../../operations/automation/integrations.ts";
+import { mayBeEmpty } from "../../../schema/fields.ts";
 import { type Delivery, type Integration, deliveryStatus, integrationPatch } from "../../../schema/integrations.ts";
 import { selectDeliveries } from "../../../store/integrations.ts";
-import { ActionForm, Csrf, Danger, Done, Field, FormError } from "../../components/form.tsx";
+import { ActionForm, Csrf, Danger, Field, FormError } from "../../components/form.tsx";
+import { Notice } from "../../components/notice.tsx";
 import { Pager } from "../../components/pager.tsx";
 import { Mark } from "../../components/status.tsx";
 import { tryForm } from "../../site/form_input.ts";
 import { SeeOther, type View, form, page } from "../../site/page.ts";
 import { write } from "../../site/write.ts";
-import { type Given, toGiven } from "./create.tsx";
+import { type FormValues, toFormValues } from "./create.tsx";
 import { ACTION_WORDS, deliveryDetails } from "./deliveries.tsx";
 import { KIND_NAMES, configFields, configForm, toConfig, toConfigFields } from "./fields.tsx";
-import { DONE, type Shown, cursor, pathOf, stateOf, told } from "./list.tsx";
+import { NOTICES, type ViewContext, cursor, pathOf, stateOf, notice } from "./list.tsx";
 
 const MAX_DELIVERIES = 20;
 
 type OneQuery = {
   cursor?: string | undefined;
   status?: Delivery["status"] | undefined;
-  told?: keyof typeof DONE | undefined;
+  notice?: keyof typeof NOTICES | undefined;
 };
 
-type OneSaid = { problem?: { of: "settings" | "delivery"; text: string }; given?: Given };
+type FormState = { problem?: { of: "settings" | "delivery"; text: string }; values?: FormValues };
 
 export async function one(
-  context: Shown & { params: { integrationId: string } },
+  context: ViewContext & { params: { integrationId: string } },
   query: OneQuery,
-  { problem, given }: OneSaid = {},
+  { problem, values }: FormState = {},
 ): Promise<View> {
   const { sql, fast, team, role, csrf, params } = context;
   const place = { teamId: team.id, integrationId: params.integrationId };
   const integration = toIntegration(await findIntegration(fast, place));
-  const { cursor, status, told } = query;
+  const { cursor, status, notice } = query;
   const found = await selectDeliveries(sql, team.id, integration.id, { status, limit: MAX_DELIVERIES }, cursor);
   const deliveries = found.slice(0, MAX_DELIVERIES);
   const base: Path = pathOf(place);
   const { kind, name, enabled, actions } = integration;
   const state = stateOf(integration);
-  const config = given?.config ?? toConfigFields(kind, integration.config);
-  const text = (of: NonNullable<OneSaid["problem"]>["of"]) => (problem?.of === of ? problem.text : undefined);
+  const config = values?.config ?? toConfigFields(kind, integration.config);
+  const text = (of: NonNullable<FormState["problem"]>["of"]) => (problem?.of === of ? problem.text : undefined);
   const body = (
     <>
-      {told ? (
-        told === "failed" ? (
-          <p class="message bad" role="alert">
-            {DONE.failed}
-          </p>
-        ) : (
-          <Done>{DONE[told]}</Done>
-        )
-      ) : null}
+      <Notice notices={NOTICES} name={notice} isError={notice === "failed"} />
 
       <FormError message={text("delivery")} />
       <h1>{name}</h1>
@@ -108,7 +102,7 @@ export async function one(
           <p>
             {status === undefined
               ? "No deliveries yet. Send a test message, or use the integration in an automation."
-              : "Nothing matches this status."}
+              : "No deliveries match this status."}
           </p>
         </div>
       ) : (
@@ -126,7 +120,8 @@ export async function one(
       {role === "owner" ? (
         <>
           <form class="fields card padded" method="post" action={base}>
-            <Csrf token={csrf} /> <Field label="Name" name="name" value={given?.name ?? name} required max={200} />
+            <Csrf token={csrf} />
+            <Field label="Name" name="name" value={values?.name ?? name} required max={200} />
             {configForm(kind, config, "change")}
             <div>
               <button class="main">Save</button>
@@ -164,12 +159,6 @@ export async function one(
   return { title: name, body, section: "integrations", ...(problem ? { status: 400 } : {}) };
 }
 
-/** What is chosen in a form may be everything. */
-const anyStatus = v.pipe(
-  v.optional(v.union([v.literal(""), deliveryStatus])),
-  v.transform((status) => status || undefined),
-);
-
 const settingsFields = v.strictObject({ name: v.string(), ...configFields });
 
 const toChanged = ({ id, name }: Integration, fields: readonly string[]) =>
@@ -177,7 +166,7 @@ const toChanged = ({ id, name }: Integration, fields: readonly string[]) =>
 
 export const integrationPage = page(
   "/teams/:teamId/integrations/:integrationId",
-  { access: "viewer", query: v.strictObject({ cursor, told, status: anyStatus }) },
+  { access: "viewer", query: v.strictObject({ cursor, notice, status: mayBeEmpty(deliveryStatus) }) },
   async (context) => await one(context, context.query),
 );
 
@@ -186,13 +175,13 @@ export const changeForm = form(
   { access: "owner", fields: settingsFields },
   async (context) => {
     const { fast, params, fields, log } = context;
-    const given = toGiven(fields as never);
+    const values = toFormValues(fields as never);
     const { kind } = await findIntegration(fast, params);
     const onBug = (error: unknown) => log.error("Cannot open the secrets of an integration", { ...params, error });
     const saved = await tryForm(() => {
       const patch = check(
         integrationPatch,
-        { name: given.name.trim(), config: toConfig(kind, given.config, "change") },
+        { name: values.name.trim(), config: toConfig(kind, values.config, "change") },
         false,
       );
       return write(
@@ -202,8 +191,8 @@ export const changeForm = form(
         (row) => toChanged(row, Object.keys(patch)),
       );
     });
-    if ("problem" in saved) return await one(context, {}, { problem: { of: "settings", text: saved.problem }, given });
-    return new SeeOther(`${pathOf(params)}?told=saved`);
+    if ("problem" in saved) return await one(context, {}, { problem: { of: "settings", text: saved.problem }, values });
+    return new SeeOther(`${pathOf(params)}?notice=saved`);
   },
 );
 
@@ -220,7 +209,7 @@ export const stateForm = form(
       (sql) => changeIntegration(sql, { ...context, onBug }, params, { enabled }),
       (row) => toChanged(row, ["enabled"]),
     );
-    return new SeeOther(`${pathOf(params)}?told=${enabled ? "enabled" : "disabled"}`);
+    return new SeeOther(`${pathOf(params)}?notice=${enabled ? "enabled" : "disabled"}`);
   },
 );
 
@@ -240,7 +229,7 @@ export const deleteForm = form(
       },
       (name) => ({ action: "integration.deleted", subject: name, details: { integrationId } }),
     );
-    return new SeeOther(`/teams/${params.teamId}/integrations?told=deleted`);
+    return new SeeOther(`/teams/${params.teamId}/integrations?notice=deleted`);
   },
 );
 
@@ -249,11 +238,11 @@ export const testForm = form(
   { access: "owner" },
   async (context) => {
     const { sql, begin, seal, outbound, publicUrl, log, params } = context;
-    // What was sent is noted, whatever has become of his role meanwhile.
+    // The result of the delivery is stored even if the visitor's role has changed since.
     await write(context, "owner", async () => {});
     const onBug = (error: unknown, deliveryId: string) => log.error("Cannot deliver", { ...params, deliveryId, error });
     const { status } = await tryIntegration({ sql, begin, seal, outbound, publicUrl, onBug }, params);
-    return new SeeOther(`${pathOf(params)}?told=${status === "sent" ? "tested" : "failed"}#deliveries`);
+    return new SeeOther(`${pathOf(params)}?notice=${status === "sent" ? "tested" : "failed"}#deliveries`);
   },
 );
 
@@ -264,6 +253,6 @@ export const redeliverForm = form(
     const { params } = context;
     const asked = await tryForm(() => write(context, "owner", (sql) => redeliver(sql, params)));
     if ("problem" in asked) return await one(context, {}, { problem: { of: "delivery", text: asked.problem } });
-    return new SeeOther(`${pathOf(params)}?told=redelivered#d-${params.deliveryId}`);
+    return new SeeOther(`${pathOf(params)}?notice=redelivered#d-${params.deliveryId}`);
   },
 );

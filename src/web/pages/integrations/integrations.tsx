@@ -1,4 +1,4 @@
-/** Integrations of a team: what they are set to, what was delivered to them and how that went, tests and repeats. */
+/** The pages and forms of integrations: settings, deliveries, test messages and redeliveries. */
 
 import type { Page } from "../../site/page.ts";
 import { createIntegrationForm, newPage } from "./create.tsx";

@@ -8,7 +8,7 @@ import { uuid } from "../../../schema/fields.ts";
 import type { Integration } from "../../../schema/integrations.ts";
 import { selectIntegrations } from "../../../store/integrations.ts";
 import { counted } from "../../../wording/numbers.ts";
-import { Done } from "../../components/form.tsx";
+import { Notice, noticeParameter } from "../../components/notice.tsx";
 import { Pager } from "../../components/pager.tsx";
 import { Mark } from "../../components/status.tsx";
 import { Ago } from "../../components/text.tsx";
@@ -17,8 +17,8 @@ import { KIND_NAMES } from "./fields.tsx";
 
 const MAX_ROWS = 50;
 
-export const DONE = {
-  created: "The integration is there. Send test message to see that it arrives.",
+export const NOTICES = {
+  created: "Integration created. Send a test message to verify it.",
   saved: "Saved.",
   tested: "Test message sent.",
   failed: "The test message was not delivered. See the response below.",
@@ -28,7 +28,7 @@ export const DONE = {
   deleted: "Integration deleted.",
 } as const;
 
-export type Shown = Pick<PageContext, "sql" | "fast" | "csrf" | "now"> & {
+export type ViewContext = Pick<PageContext, "sql" | "fast" | "csrf" | "now"> & {
   role: Role;
   team: { id: string; name: string };
 };
@@ -37,33 +37,33 @@ type Place = { teamId: string; integrationId: string };
 
 export const pathOf = ({ teamId, integrationId }: Place): Path => `/teams/${teamId}/integrations/${integrationId}`;
 
-/** In its colour, with its shape, and in words. */
+/** Shows the state as a coloured shape and in words. */
 export function stateOf({ enabled, disabledReason, lastDelivery, givenUp }: Integration): {
   status: string;
   text: string;
 } {
   if (!enabled)
     return { status: "cancelled", text: disabledReason === null ? "disabled" : `disabled: ${disabledReason}` };
-  const lost = givenUp ? `; ${counted(givenUp, "message")} given up` : "";
-  if (lastDelivery === null) return { status: "queued", text: `nothing sent yet${lost}` };
+  const lost = givenUp ? `; ${counted(givenUp, "message")} not delivered` : "";
+  if (lastDelivery === null) return { status: "queued", text: `no deliveries yet${lost}` };
   const { status, statusCode } = lastDelivery;
   if (status === "sent") return { status: "passed", text: `last delivery succeeded${lost}` };
-  const answer = statusCode === null ? "" : `, answered ${statusCode}`;
+  const answer = statusCode === null ? "" : `, status ${statusCode}`;
   return status === "failed"
     ? { status: "failed", text: `last delivery failed${answer}${lost}` }
     : { status: "running", text: `last delivery pending${answer}${lost}` };
 }
 
 async function list(
-  { sql, team, role, now }: Shown,
-  { cursor, told }: { cursor?: string | undefined; told?: keyof typeof DONE | undefined },
+  { sql, team, role, now }: ViewContext,
+  { cursor, notice }: { cursor?: string | undefined; notice?: keyof typeof NOTICES | undefined },
 ): Promise<View> {
   const found = await selectIntegrations(sql, team.id, { limit: MAX_ROWS }, cursor);
   const rows = found.slice(0, MAX_ROWS).map(toIntegration);
   const base: Path = `/teams/${team.id}/integrations`;
   const body = (
     <>
-      {told ? <Done>{DONE[told]}</Done> : null}
+      <Notice notices={NOTICES} name={notice} />
       <h1>Integrations</h1>
       <p class="meta">
         <span>Services that automations send to: chat, issue trackers, CI systems and webhooks.</span>
@@ -139,12 +139,12 @@ async function list(
   return { title: "Integrations", body, section: "integrations" };
 }
 
-export const told = v.optional(v.picklist(Object.keys(DONE) as (keyof typeof DONE)[]));
+export const notice = noticeParameter(NOTICES);
 
 export const cursor = v.optional(uuid);
 
 export const listPage = page(
   "/teams/:teamId/integrations",
-  { access: "viewer", query: v.strictObject({ cursor, told }) },
+  { access: "viewer", query: v.strictObject({ cursor, notice }) },
   async (context) => await list(context, context.query),
 );

@@ -1,4 +1,4 @@
-/** Signing in at the identity provider. */
+/** Signs visitors in with the identity provider. */
 
 import * as v from "valibot";
 import { createCookie } from "../../../http/cookies.ts";
@@ -12,45 +12,49 @@ import { SeeOther, type View, form, page } from "../../site/page.ts";
 import { clientOf, personOf, refusalOf, storesOf, tokenOf } from "../../site/people_input.ts";
 import { type Context, narrow, signedIn } from "./views.tsx";
 
-/** Where the provider sends people back to. */
+/** The path to which the provider redirects. */
 export const OIDC_CALLBACK = "/login/oidc/callback";
 
-/** As long as somebody may take to sign in there. */
-const FLOW_SECONDS = 10 * 60;
+/** Maximum time between the redirect to the provider and the return. */
+const MAX_FLOW_SECONDS = 10 * 60;
 
-/** What the browser keeps, sealed, while its owner is at the provider. */
-type Kept = {
+/** The contents of the encrypted cookie while the visitor is at the provider. */
+type FlowCookie = {
   flow: OidcFlow;
   url: Href;
   next: Path;
   invitation?: string | undefined;
   setup?: string | undefined;
-  /** Of the session that an identity is to be linked to. */
+  /** The session to which the identity is linked. */
   link?: string | undefined;
   until: number;
 };
 
 const flowCookie = (publicUrl: string) => createCookie(publicUrl, "assay_oidc");
 
-/** Goes to the provider; `Set-Cookie` of the way there. Throws OidcError. */
-async function depart(
+/** Redirects to the provider with a `Set-Cookie` header. Throws OidcError. */
+async function startFlow(
   context: Context,
-  kept: Omit<Kept, "flow" | "url" | "until">,
-): Promise<Kept & { cookie: string }> {
+  saved: Omit<FlowCookie, "flow" | "url" | "until">,
+): Promise<FlowCookie & { cookie: string }> {
   const { signIn, seal, publicUrl } = context;
   const { url, flow } = await signIn.oidc!.begin();
-  const whole = { ...kept, url, flow, until: Date.now() + FLOW_SECONDS * 1_000 };
+  const whole = { ...saved, url, flow, until: Date.now() + MAX_FLOW_SECONDS * 1_000 };
   const sealed = seal.seal(oidcFlowPlace(), JSON.stringify(whole)).toString("base64url");
-  return { ...whole, cookie: flowCookie(publicUrl).write(sealed, FLOW_SECONDS) };
+  return { ...whole, cookie: flowCookie(publicUrl).write(sealed, MAX_FLOW_SECONDS) };
 }
 
-/** Undefined where the browser has kept nothing, or for too long. */
-function keptOf({ seal, publicUrl, request }: Pick<Context, "seal" | "publicUrl" | "request">): Kept | undefined {
+/** Returns undefined if the cookie is missing or has expired. */
+function readFlowCookie({
+  seal,
+  publicUrl,
+  request,
+}: Pick<Context, "seal" | "publicUrl" | "request">): FlowCookie | undefined {
   const sealed = flowCookie(publicUrl).read(request.headers.get("cookie"));
   if (!sealed) return undefined;
   try {
-    const kept = JSON.parse(seal.open(oidcFlowPlace(), Buffer.from(sealed, "base64url"))) as Kept;
-    return kept.until > Date.now() ? kept : undefined;
+    const saved = JSON.parse(seal.open(oidcFlowPlace(), Buffer.from(sealed, "base64url"))) as FlowCookie;
+    return saved.until > Date.now() ? saved : undefined;
   } catch {
     return undefined;
   }
@@ -71,7 +75,7 @@ const failed = (message: string, status = 400): View =>
     status,
   );
 
-/** What the provider did wrong is for the log; the visitor can only try again. */
+/** Errors of the provider are logged; the visitor can only try again. */
 async function atProvider(
   context: Pick<Context, "log">,
   work: () => Promise<View | SeeOther>,
@@ -85,22 +89,22 @@ async function atProvider(
   }
 }
 
-/** Providers add what they like to the answer. */
+/** Providers add their own parameters to the response. */
 const anything = v.objectWithRest({}, v.string()) as unknown as v.StrictObjectSchema<v.ObjectEntries, undefined>;
 
-async function arrive(context: Context, kept: Kept, person: OidcPerson, sessionId: string | undefined) {
-  const entrance = { invitation: kept.invitation, setup: kept.setup };
+async function arrive(context: Context, saved: FlowCookie, person: OidcPerson, sessionId: string | undefined) {
+  const entrance = { invitation: saved.invitation, setup: saved.setup };
   const session = await logInWithOidc(storesOf(context), context.signIn.policy, {
     person,
     entrance,
     client: clientOf(context),
     before: sessionId === undefined ? undefined : tokenOf(context),
   });
-  const isInvited = kept.invitation !== undefined && session.isKnown;
+  const isInvited = saved.invitation !== undefined && session.isKnown;
   return signedIn(
     context,
     session.token,
-    isInvited ? (`/invitations/${encodeURIComponent(kept.invitation!)}` as const) : kept.next,
+    isInvited ? (`/invitations/${encodeURIComponent(saved.invitation!)}` as const) : saved.next,
   );
 }
 
@@ -118,7 +122,7 @@ export const startOidcPage = page(
     atProvider(context, async () => {
       if (!context.signIn.oidc) return failed("Single sign-on is not set up on this server", 404);
       const { next, invitation, setup } = context.query;
-      const { url, cookie } = await depart(context, { next: toOwnPath(next), invitation, setup });
+      const { url, cookie } = await startFlow(context, { next: toOwnPath(next), invitation, setup });
       return new SeeOther(url, { "Set-Cookie": cookie });
     }),
 );
@@ -126,16 +130,16 @@ export const startOidcPage = page(
 export const oidcCallbackPage = page(OIDC_CALLBACK, { access: "public", query: anything }, (context) =>
   atProvider(context, async () => {
     const { signIn, visitor } = context;
-    const kept = keptOf(context);
-    if (!signIn.oidc || !kept) return failed("The sign-in expired or was started in another browser");
-    const person = await signIn.oidc.finish(context.query as Record<string, string>, kept.flow);
+    const saved = readFlowCookie(context);
+    if (!signIn.oidc || !saved) return failed("The sign-in expired or was started in another browser");
+    const person = await signIn.oidc.finish(context.query as Record<string, string>, saved.flow);
     let to: SeeOther | undefined;
     const message = await refusalOf(async () => {
-      if (kept.link === undefined) to = await arrive(context, kept, person, visitor?.sessionId);
-      else if (visitor?.sessionId !== kept.link) throw new OidcError("The sign-in was started in another session");
+      if (saved.link === undefined) to = await arrive(context, saved, person, visitor?.sessionId);
+      else if (visitor?.sessionId !== saved.link) throw new OidcError("The sign-in was started in another session");
       else {
         await linkIdentity(context, personOf(visitor), person);
-        to = new SeeOther("/account?done=linked");
+        to = new SeeOther("/account?notice=linked");
       }
     });
     return to ?? failed(message!);
@@ -145,21 +149,21 @@ export const oidcCallbackPage = page(OIDC_CALLBACK, { access: "public", query: a
 export const linkForm = form("/account/link", { access: "account" }, (context) =>
   atProvider(context, async () => {
     if (!context.signIn.oidc) return failed("Single sign-on is not set up on this server", 404);
-    const { cookie } = await depart(context, { next: "/account", link: context.visitor.sessionId });
+    const { cookie } = await startFlow(context, { next: "/account", link: context.visitor.sessionId });
     return new SeeOther("/account/link", { "Set-Cookie": cookie });
   }),
 );
 
 export const linkPage = page("/account/link", { access: "account" }, async (context) => {
-  const kept = keptOf(context);
-  if (!context.signIn.oidc || kept?.link !== context.visitor.sessionId) return new SeeOther("/account");
+  const saved = readFlowCookie(context);
+  if (!context.signIn.oidc || saved?.link !== context.visitor.sessionId) return new SeeOther("/account");
   return narrow(
     "Link your account",
     <>
       <h1>Link your account</h1>
       <p>Sign in at {context.signIn.oidc.host}to use that identity for this account.</p>
       <p class="actions">
-        <a class="button main" href={kept.url}>
+        <a class="button main" href={saved.url}>
           Continue with {context.signIn.oidc.host}
         </a>
       </p>

@@ -8,7 +8,7 @@ import { EmailField, NameField, NewPasswordField, providerLink } from "../../com
 import { type PageContext, SeeOther, type View } from "../../site/page.ts";
 import { storesOf } from "../../site/people_input.ts";
 
-/** What any page here uses. */
+/** The part of the context that all views here use. */
 export type Context = Pick<
   PageContext<never, never, never, never>,
   "sql" | "fast" | "begin" | "log" | "seal" | "sessions" | "signIn" | "publicUrl" | "request" | "address" | "csrf"
@@ -27,7 +27,8 @@ export async function logInView(context: Context, { email, next, message }: LogI
   const password = (
     <form class="fields" method="post" action="/login">
       <Csrf token={csrf} />
-      <Hidden name="next" value={next === "/" ? undefined : next} /> <EmailField value={email} />
+      <Hidden name="next" value={next === "/" ? undefined : next} />
+      <EmailField value={email} />
       <Field name="password" label="Password" type="password" autocomplete="current-password" />
       <div>
         <button class="main">Sign in</button>
@@ -42,7 +43,9 @@ export async function logInView(context: Context, { email, next, message }: LogI
           There are no accounts yet. The server printed a setup link when it started; restart it to get a new link.
         </p>
       ) : null}
-      <FormError message={message} /> {signIn.policy.passwordLogin ? password : null} {providerLink(context, { next })}{" "}
+      <FormError message={message} />
+      {signIn.policy.passwordLogin ? password : null}
+      {providerLink(context, { next })}
       {signIn.policy.passwordLogin ? (
         <p class="hint">
           Forgot your password? An administrator of this server can reset it:{" "}
@@ -78,13 +81,15 @@ export async function setupView(context: Context, { token, name, email, message 
       {signIn.policy.passwordLogin ? (
         <form class="fields" method="post" action="/setup">
           <Csrf token={csrf} />
-          <Hidden name="token" value={token} /> <NameField value={name} /> <EmailField value={email} />
+          <Hidden name="token" value={token} />
+          <NameField value={name} />
+          <EmailField value={email} />
           <NewPasswordField />
           <div>
             <button class="main">Create account</button>
           </div>
         </form>
-      ) : null}{" "}
+      ) : null}
       {providerLink(context, { setup: token })}
     </>
   );

@@ -16,7 +16,7 @@ import { selectLiveKeyIds } from "../../../store/keys.ts";
 import { countSample } from "../../../store/onboarding.ts";
 import { selectFirstBuild } from "../../../store/overview.ts";
 import { counted, toCount } from "../../../wording/numbers.ts";
-import { executionName } from "../../components/execution_table.tsx";
+import { executionName } from "../../../wording/execution_name.ts";
 import { ActionForm } from "../../components/form.tsx";
 import { Mark } from "../../components/status.tsx";
 import { Ago } from "../../components/text.tsx";
@@ -26,14 +26,14 @@ import { write } from "../../site/write.ts";
 import { keyHint, lines, snippets, systems } from "./snippets.tsx";
 import { type Step, sampleCard, stepRow } from "./steps.tsx";
 
-/** "3 passed, 1 failed". */
+/** Returns counts such as "3 passed, 1 failed". */
 export function countsOf({ passed, failed, skipped }: Pick<ExecutionSummary, "passed" | "failed" | "skipped">): string {
-  const told = [
+  const parts = [
     passed > 0 && `${toCount(passed)} passed`,
     failed > 0 && `${toCount(failed)} failed`,
     skipped > 0 && `${toCount(skipped)} skipped`,
   ];
-  return told.filter(Boolean).join(", ") || "it contained no tests";
+  return parts.filter(Boolean).join(", ") || "it contained no tests";
 }
 
 function arrival(projectId: string, first: ExecutionSummary | undefined, steps: readonly Step[], now: Date): Html {
@@ -84,7 +84,7 @@ const onboardingPage = page(path, { access: "viewer", query }, async (context) =
     selectLiveKeyIds(sql, project.id),
   ]);
   const base: Path = `/projects/${project.id}`;
-  const shown = { where: { base, teamId: team.id }, csrf, role, now };
+  const shown = { links: { base, teamId: team.id }, csrf, role, now };
   const { steps, completed, dismissed } = state;
   const paste = (
     <>
@@ -92,7 +92,8 @@ const onboardingPage = page(path, { access: "viewer", query }, async (context) =
         {first ? "Upload command" : "Run this command"}{" "}
         <small>with your project's ids, in a folder that has a report</small>
       </h2>
-      {keyHint(project, keys.length > 0, role)} {lines(project, publicUrl)}{" "}
+      {keyHint(project, keys.length > 0, role)}
+      {lines(project, publicUrl)}
       {snippets(base, state, query.ci ?? "githubActions")}
     </>
   );

@@ -1,10 +1,10 @@
-/** The lines to paste for each CI system. */
+/** The commands to paste for each CI system. */
 
 import type { Html, Path } from "../../../http/html.ts";
 import { uploadUrl } from "../../../operations/projects/onboarding.ts";
 import { quoted } from "../../../rules/shell.ts";
 import type { Onboarding, System } from "../../../schema/onboarding.ts";
-import type { ProjectPlace } from "../../site/page.ts";
+import type { ProjectRef } from "../../site/page.ts";
 
 const SYSTEMS: Record<System, string> = {
   githubActions: "GitHub Actions",
@@ -18,12 +18,12 @@ const SYSTEMS: Record<System, string> = {
 
 export const systems = Object.keys(SYSTEMS) as System[];
 
-/** In double quotes of a shell, where "!" calls up history. */
+/** Quotes text for double quotes of a shell, where "!" expands the history. */
 const inAddress = (text: string): string => encodeURIComponent(text).replaceAll("!", "%21");
 
 const HELLO = `<testsuite name="hello"><testcase name="works"/><testcase name="fails"><failure message="expected 1, got 2"/></testcase></testsuite>`;
 
-export function lines({ id, defaultBranch }: ProjectPlace, publicUrl: string): Html {
+export function lines({ id, defaultBranch }: ProjectRef, publicUrl: string): Html {
   const url = uploadUrl(publicUrl, id);
   const send = `curl -H "Authorization: Bearer $ASSAY_KEY" -H "Accept: text/plain"`;
   const query = `?branch=${inAddress(defaultBranch)}&complete=true`;
@@ -58,7 +58,7 @@ export function lines({ id, defaultBranch }: ProjectPlace, publicUrl: string): H
   );
 }
 
-export function keyHint({ id }: ProjectPlace, hasKey: boolean, role: string): Html {
+export function keyHint({ id }: ProjectRef, hasKey: boolean, role: string): Html {
   const where = (
     <>
       <code>ASSAY_KEY</code> is the project's key. Store it as a secret in CI.
@@ -105,6 +105,12 @@ export function snippets(base: Path, { snippets }: Onboarding, chosen: System): 
           {snippets[chosen]}
         </pre>
       </div>
+      {chosen !== "githubActions" && chosen !== "gitlabCi" ? null : (
+        <p class="hint">
+          With <code>assay upload</code> the jobs need no stored key if the project{" "}
+          <a href={`${base}/settings/ci`}>trusts their repository</a>.
+        </p>
+      )}
     </>
   );
 }

@@ -9,57 +9,56 @@ import { Ago } from "../../components/text.tsx";
 
 export type Step = Onboarding["steps"][number];
 
-type Where = { base: Path; teamId: string };
+type StepLinks = { base: Path; teamId: string };
 
-/** Where a step is done; the words of the API are for those who call it. */
-const HINTS: Record<Step["id"], (where: Where) => Piece> = {
+/** The hint of each step. The hints of the API are worded for its callers. */
+const HINTS: Record<Step["id"], (links: StepLinks) => Piece> = {
   first_run: () => (
     <>
-      Paste <a href="#line">the line</a>, or what fits <a href="#ci">your CI</a>.
+      Run the <a href="#line">upload command</a>, or add it to <a href="#ci">your CI</a>.
     </>
   ),
   commit_and_branch: () => (
     <>
-      What is said of <a href="#ci">your CI</a> sends both: that is how flaky tests are told from broken ones.
+      The snippets for <a href="#ci">your CI</a> send both. Assay needs them to distinguish flaky tests from broken
+      ones.
     </>
   ),
   environment: () => (
     <>
-      Send <code>environment=staging</code> with tests of what is deployed.
+      Send <code>environment=staging</code> with tests of a deployment.
     </>
   ),
   integration: ({ teamId }) => (
     <>
-      Slack, Teams, GitHub, Jira, a webhook:{" "}
-      <a href={`/teams/${teamId}/settings#integrations`}>in the settings of the team</a>.
+      <a href={`/teams/${teamId}/integrations`}>Connect</a> Slack, Microsoft Teams, GitHub, Jira or a webhook.
     </>
   ),
   automation: ({ teamId }) => (
     <>
-      An automation notifies your team:{" "}
-      <a href={`/teams/${teamId}/settings#automations`}>in the settings of the team</a>.
+      <a href={`/teams/${teamId}/automations`}>Create an automation</a> that notifies your team.
     </>
   ),
   bug_triaged: ({ base }) => (
     <>
-      What fails on the default branch opens <a href={`${base}/bugs`}>a bug</a>: set its status, or merge two.
+      Failures on the default branch open <a href={`${base}/bugs`}>bugs</a>. Set the status of one, or merge two.
     </>
   ),
 };
 
-const DONE: Record<Step["status"], readonly [mark: string, word: string]> = {
+const STATUS_WORDS: Record<Step["status"], readonly [mark: string, word: string]> = {
   done: ["passed", "done"],
   todo: ["queued", "to do"],
   skipped: ["skipped", "skipped"],
 };
 
-type Shown = { where: Where; csrf: string; role: string; now: Date };
+type StepContext = { links: StepLinks; csrf: string; role: string; now: Date };
 
-export function stepRow({ id, title, status, doneAt }: Step, { where, csrf, role, now }: Shown): Html {
-  const [shape, word] = DONE[status];
+export function stepRow({ id, title, status, doneAt }: Step, { links, csrf, role, now }: StepContext): Html {
+  const [shape, word] = STATUS_WORDS[status];
   const skip = (isSkipped: boolean) => (
     <ActionForm
-      action={`${where.base}/onboarding/steps`}
+      action={`${links.base}/onboarding/steps`}
       csrf={csrf}
       label={isSkipped ? "Skip" : "Resume"}
       kind="quiet"
@@ -79,7 +78,7 @@ export function stepRow({ id, title, status, doneAt }: Step, { where, csrf, role
       </td>
       <td class="long">
         {status === "todo" ? <b>{title}</b> : title}
-        {status === "todo" ? <span class="small soft">{HINTS[id](where)}</span> : null}
+        {status === "todo" ? <span class="small soft">{HINTS[id](links)}</span> : null}
       </td>
       <td class="number soft">
         {doneAt === null ? status === "skipped" ? "skipped" : null : <Ago at={doneAt} now={now} />}
@@ -89,24 +88,24 @@ export function stepRow({ id, title, status, doneAt }: Step, { where, csrf, role
   );
 }
 
-export function sampleCard(base: Path, sample: SampleData, { csrf, role }: Shown): Html {
+export function sampleCard(base: Path, sample: SampleData, { csrf, role }: StepContext): Html {
   const path: Path = `${base}/onboarding/sample-data`;
   const words = [
     counted(sample.executions, "execution"),
     counted(sample.testCases, "test"),
     counted(sample.bugReports, "bug"),
   ];
-  const told = `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;
+  const contents = `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;
   if (sample.executions > 0)
     return (
       <div class="card padded">
-        <p>{told} of sample data are in this project, each with a tag.</p>
+        <p>This project contains sample data: {contents}, each with a tag.</p>
         {role === "viewer" ? null : (
           <Danger
             action={`${path}/delete`}
             csrf={csrf}
             label="Remove sample data"
-            loss={`${told} of sample data are deleted. Your own results are kept.`}
+            loss={`The sample data is deleted: ${contents}. Your own results are kept.`}
           />
         )}
       </div>

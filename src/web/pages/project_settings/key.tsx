@@ -1,4 +1,4 @@
-/** The key of a project: who uses it, and how it is replaced. */
+/** The key of a project: its users, and its replacement. */
 
 import * as v from "valibot";
 import type { Html, Path } from "../../../http/html.ts";
@@ -8,18 +8,18 @@ import { selectSummaries } from "../../../store/execution_list.ts";
 import { selectProjectKey } from "../../../store/keys.ts";
 import { selectRunners } from "../../../store/runners.ts";
 import { counted } from "../../../wording/numbers.ts";
-import { executionName } from "../../components/execution_table.tsx";
+import { executionName } from "../../../wording/execution_name.ts";
 import { Csrf } from "../../components/form.tsx";
 import { Ago } from "../../components/text.tsx";
 import { type PageContext, SeeOther, form, page } from "../../site/page.ts";
 import { executionPath } from "../../site/paths.ts";
 import { write } from "../../site/write.ts";
-import type { Shown } from "./settings.tsx";
+import type { ViewContext } from "./settings.tsx";
 
 const MAX_RUNNERS = 100;
 
-/** Who would notice: runners that ask with the key, and the last report that came with one. */
-async function usersOfKey({ sql, project, now }: PageContext & Shown): Promise<Html[]> {
+/** Lists the users of the key: runners that poll with it, and the last report that was uploaded with it. */
+async function usersOfKey({ sql, project, now }: PageContext & ViewContext): Promise<Html[]> {
   const [runners, [build]] = await Promise.all([
     selectRunners(sql, project.id, MAX_RUNNERS, undefined),
     selectSummaries(sql, project.id, 0),
@@ -102,11 +102,11 @@ export const keyPage = page("/projects/:projectId/settings/key", { access: "memb
     </>
   ) : (
     <>
-      <h1>Generate the key of {project.name}</h1>
+      <h1>Generate a key for {project.name}</h1>
       <div class="prose">
         <p>The key can upload reports and run tasks of this project. It is shown once.</p>
       </div>
-      {button("Generate the key", "main")}
+      {button("Generate key", "main")}
     </>
   );
   return { title: "Generate a key", body, section: "settings" };
@@ -119,13 +119,13 @@ export const keyForm = form(
     const { project, publicUrl, fields } = context;
     const before = fields.replaces === "none" ? null : fields.replaces;
     const generated = await write(context, "member", (sql, by) => replaceProjectKey(sql, project.id, before, by));
-    // Sent twice, by a reload for one, it would revoke what it has just shown.
-    if (!generated) return new SeeOther(`/projects/${project.id}/settings?told=shown`);
+    // A form that is sent twice, for example by a reload, must not revoke the key that it has just shown.
+    if (!generated) return new SeeOther(`/projects/${project.id}/settings?notice=shown`);
     const { key } = generated;
     const upload = `curl -H "Authorization: Bearer ${key}" --data-binary @report.xml "${publicUrl}/api/v1/projects/${project.id}/test-runs"`;
     const body = (
       <>
-        <h1>The new key of {project.name}</h1>
+        <h1>New key of {project.name}</h1>
         <div class="message good">
           <p>
             <b>Copy it now. It is not shown again.</b>{" "}
@@ -154,6 +154,6 @@ export const keyForm = form(
         </p>
       </>
     );
-    return { title: "The new key", body, section: "settings" };
+    return { title: "New key", body, section: "settings" };
   },
 );

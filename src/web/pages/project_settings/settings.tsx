@@ -8,13 +8,15 @@ import { projectPatch } from "../../../schema/projects.ts";
 import { type ShownKey, selectProjectKey } from "../../../store/keys.ts";
 import { type ProjectRow, selectProject } from "../../../store/projects.ts";
 import { counted } from "../../../wording/numbers.ts";
-import { Csrf, Done, Field, FormError } from "../../components/form.tsx";
+import { DangerZone } from "../../components/deletion.tsx";
+import { Csrf, Field, FormError } from "../../components/form.tsx";
+import { Notice, noticeParameter } from "../../components/notice.tsx";
 import { Ago } from "../../components/text.tsx";
 import { tryForm } from "../../site/form_input.ts";
 import { type PageContext, SeeOther, type View, form, page } from "../../site/page.ts";
 import { write } from "../../site/write.ts";
 
-const DONE = {
+const NOTICES = {
   saved: "Settings saved.",
   shown: "The key was shown once. If you did not copy it, generate a new one.",
 } as const;
@@ -29,7 +31,7 @@ const settingsFields = v.strictObject({
 
 type SettingsFields = v.InferOutput<typeof settingsFields>;
 
-/** "12" → 12; what is no number goes to the check as it is. */
+/** Converts "12" to 12. Other texts go to the validation unchanged. */
 const toNumber = (text: string): number | string => (/^\d{1,9}$/.test(text.trim()) ? Number(text.trim()) : text);
 
 const toPatch = ({ name, defaultBranch, longLivedBranches, executionTimeoutMinutes, retentionDays }: SettingsFields) =>
@@ -51,13 +53,13 @@ const toFields = (row: ProjectRow): SettingsFields => ({
 
 const toDays = (days: number): string => (days === 0 ? "no expiry" : counted(days, "day"));
 
-export type Shown = Pick<PageContext, "csrf" | "publicUrl" | "retentionDays" | "now"> & {
+export type ViewContext = Pick<PageContext, "csrf" | "publicUrl" | "retentionDays" | "now"> & {
   role: "viewer" | "member" | "owner";
   project: { id: string; name: string };
   team: { id: string; name: string };
 };
 
-function keyCard({ project, role, now }: Shown, key: ShownKey | undefined): Html {
+function keyCard({ project, role, now }: ViewContext, key: ShownKey | undefined): Html {
   const path: Path = `/projects/${project.id}/settings/key`;
   if (!key)
     return (
@@ -98,10 +100,11 @@ function keyCard({ project, role, now }: Shown, key: ShownKey | undefined): Html
   );
 }
 
-function settingsForm({ project, csrf, retentionDays }: Shown, fields: SettingsFields): Html {
+function settingsForm({ project, csrf, retentionDays }: ViewContext, fields: SettingsFields): Html {
   return (
     <form class="fields card padded" method="post" action={`/projects/${project.id}/settings`}>
-      <Csrf token={csrf} /> <Field label="Name" name="name" value={fields.name} required max={200} />
+      <Csrf token={csrf} />
+      <Field label="Name" name="name" value={fields.name} required max={200} />
       <Field
         label="Default branch"
         name="defaultBranch"
@@ -141,7 +144,7 @@ function settingsForm({ project, csrf, retentionDays }: Shown, fields: SettingsF
   );
 }
 
-function settingsFacts({ retentionDays }: Shown, row: ProjectRow): Html {
+function settingsFacts({ retentionDays }: ViewContext, row: ProjectRow): Html {
   return (
     <div class="card padded">
       <dl class="facts">
@@ -166,25 +169,25 @@ function settingsFacts({ retentionDays }: Shown, row: ProjectRow): Html {
 }
 
 function settings(
-  shown: Shown,
+  shown: ViewContext,
   {
     row,
     key,
     fields,
     problem,
-    told,
+    notice,
   }: {
     row: ProjectRow;
     key: ShownKey | undefined;
     fields: SettingsFields;
     problem?: string;
-    told?: keyof typeof DONE | undefined;
+    notice?: keyof typeof NOTICES | undefined;
   },
 ): View {
   const { project, team, role, publicUrl } = shown;
   const body = (
     <>
-      {told ? <Done>{DONE[told]}</Done> : null}
+      <Notice notices={NOTICES} name={notice} />
       <h1>Settings</h1>
       <div class="meta">
         <span>of {project.name}</span> <a href={`/teams/${team.id}/settings`}>Settings of {team.name}</a>
@@ -197,10 +200,12 @@ function settings(
       {keyCard(shown, key)}
       <p class="hint">
         This key has full access to the project. A <a href={`/projects/${project.id}/settings/keys`}>named key</a> is
-        limited to a scope and can be revoked separately.
+        limited to a scope and can be revoked separately. GitHub Actions and GitLab CI need no stored key:{" "}
+        <a href={`/projects/${project.id}/settings/ci`}>trust their jobs</a>.
       </p>
       <h2 id="project">Project</h2>
-      <FormError message={problem} /> {role === "owner" ? settingsForm(shown, fields) : settingsFacts(shown, row)}
+      <FormError message={problem} />
+      {role === "owner" ? settingsForm(shown, fields) : settingsFacts(shown, row)}
       <h2>For scripts</h2>
       <div class="card padded">
         <dl class="facts">
@@ -216,6 +221,7 @@ function settings(
           </dd>
         </dl>
       </div>
+      {role === "owner" ? <DangerZone what="project" path={`/projects/${project.id}/settings/delete`} /> : null}
     </>
   );
   return { title: "Settings", body, section: "settings", ...(problem === undefined ? {} : { status: 400 }) };
@@ -223,11 +229,11 @@ function settings(
 
 export const settingsPage = page(
   "/projects/:projectId/settings",
-  { access: "viewer", query: v.strictObject({ told: v.optional(v.picklist(["saved", "shown"])) }) },
+  { access: "viewer", query: v.strictObject({ notice: noticeParameter(NOTICES) }) },
   async (context) => {
     const { fast, project, query } = context;
     const [row, key] = await Promise.all([selectProject(fast, project.id), selectProjectKey(fast, project.id)]);
-    return settings(context, { row: row!, key, fields: toFields(row!), told: query.told });
+    return settings(context, { row: row!, key, fields: toFields(row!), notice: query.notice });
   },
 );
 
@@ -248,7 +254,7 @@ export const changeForm = form(
         }),
       ),
     );
-    if ("result" in saved) return new SeeOther(`/projects/${project.id}/settings?told=saved`);
+    if ("result" in saved) return new SeeOther(`/projects/${project.id}/settings?notice=saved`);
     const [row, key] = await Promise.all([selectProject(fast, project.id), selectProjectKey(fast, project.id)]);
     return settings(context, { row: row!, key, fields, problem: saved.problem });
   },

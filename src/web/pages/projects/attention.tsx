@@ -1,4 +1,4 @@
-/** What needs attention in a project beside a red default branch. */
+/** The list of what needs attention in a project besides a red default branch. */
 
 import type { Html } from "../../../http/html.ts";
 import type { RegressedBug } from "../../../store/bug_reports.ts";
@@ -7,13 +7,13 @@ import { selectTestCases } from "../../../store/test_cases.ts";
 import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { firstLineOf } from "../../../wording/first_line.ts";
 import { counted } from "../../../wording/numbers.ts";
-import { executionNumber } from "../../components/execution_table.tsx";
+import { executionNumber } from "../../../wording/execution_name.ts";
 import { Mark } from "../../components/status.tsx";
 import { Ago, Breakable, toPercent } from "../../components/text.tsx";
 import { bugPath, executionPath, testPath } from "../../site/paths.ts";
 
 /** Maximum number of rows of each kind. */
-export const NEWS = 5;
+export const MAX_ROWS_PER_KIND = 5;
 
 type Needs = {
   news: readonly NewsRow[];
@@ -21,7 +21,7 @@ type Needs = {
   flaky: Awaited<ReturnType<typeof selectTestCases>>;
 };
 
-export function needsYou(projectId: string, { news, regressed, flaky }: Needs, now: Date): Html | null {
+export function needsAttention(projectId: string, { news, regressed, flaky }: Needs, now: Date): Html | null {
   const rows = [
     ...news.map((row) => (
       <tr>

@@ -3,9 +3,9 @@
 import type { Html } from "../../../http/html.ts";
 import type { ExecutionSummary } from "../../../store/execution_list.ts";
 import type { GridRow } from "../../../store/overview.ts";
-import { toDuration } from "../../../wording/numbers.ts";
-import { executionNumber } from "../../components/execution_table.tsx";
-import { Breakable, toDay } from "../../components/text.tsx";
+import { toDuration, toDay } from "../../../wording/numbers.ts";
+import { executionNumber } from "../../../wording/execution_name.ts";
+import { Breakable } from "../../components/text.tsx";
 import { executionPath, testPath } from "../../site/paths.ts";
 
 export const GRID_TESTS = 8;
@@ -21,14 +21,14 @@ const LETTERS: Record<string, string> = {
 
 const SHAPES: Record<string, string> = { passed: "●", flaky: "◐", failed: "✕", skipped: "–" };
 
-/** Tests in rows, executions in columns, newest right. */
+/** Shows tests in rows and executions in columns, newest right. */
 export function grid(projectId: string, rows: readonly GridRow[], builds: readonly ExecutionSummary[]): Html | null {
   if (rows.length === 0) return null;
   const columns = builds.toReversed();
   return (
     <div class="card scroll">
       <table class="grid">
-        <caption class="visually-hidden">Tests that failed lately, by execution, newest right</caption>
+        <caption class="visually-hidden">Recently failed tests by execution, newest right</caption>
         <thead>
           <tr>
             <th scope="col">Test</th>
@@ -82,7 +82,7 @@ export function grid(projectId: string, rows: readonly GridRow[], builds: readon
   );
 }
 
-/** For the head of a narrow column. */
+/** Shortens a name for the head of a narrow column. */
 function shortNameOf(build: ExecutionSummary): string {
   const name = executionNumber(build).replace(/^#/, "");
   return name.length <= 8 ? name : toDay(build.createdAt);

@@ -1,6 +1,6 @@
 /** The page of a project. */
 
-import { firstIdAt } from "../../../database/moment.ts";
+import { firstIdAt } from "../../../database/time_bounds.ts";
 import type { Path } from "../../../http/html.ts";
 import { getBranchDays } from "../../../operations/health/branch_days.ts";
 import { isGreen } from "../../../rules/branch_state.ts";
@@ -25,16 +25,16 @@ import { Breakable } from "../../components/text.tsx";
 import { TREND_DAYS, TREND_EXECUTIONS, BranchTrends } from "../../components/trends.tsx";
 import { type Page, page } from "../../site/page.ts";
 import { executionPath, testPath } from "../../site/paths.ts";
-import { NEWS, needsYou } from "./attention.tsx";
+import { MAX_ROWS_PER_KIND, needsAttention } from "./attention.tsx";
 import { GRID_TESTS, grid } from "./grid.tsx";
-import { BROKEN_TESTS, RED_TASKS, WhyRed } from "./why_red.tsx";
+import { MAX_BROKEN_TESTS, MAX_RED_TASKS, WhyRed } from "./why_red.tsx";
 
 const DAY_MS = 86_400_000;
 
 const GRID_EXECUTIONS = 10;
 
-/** The others are a page away. */
-const BUILDS = 10;
+/** Maximum number of executions on this page. */
+const MAX_EXECUTIONS = 10;
 
 export const projects: Page[] = [
   page("/projects/:projectId", { access: "viewer" }, async ({ sql, begin, project, now }) => {
@@ -46,9 +46,9 @@ export const projects: Page[] = [
       selectLastBuild(sql, id, branch),
       selectTally(sql, id),
       getBranchDays(sql, begin, id, branch, { now, count: TREND_DAYS }),
-      selectSummaries(sql, id, BUILDS - 1),
+      selectSummaries(sql, id, MAX_EXECUTIONS - 1),
       selectBranchBuilds(sql, id, branch, TREND_EXECUTIONS),
-      selectNewFailures(sql, id, branch, week, NEWS),
+      selectNewFailures(sql, id, branch, week, MAX_ROWS_PER_KIND),
       selectRegressedBugs(sql, id, 3),
       selectTestCases(sql, id, { limit: 4, health: ["flaky"], sort: "flakeRate" }),
       selectTestCases(sql, id, { limit: 4, sort: "p95Ms" }),
@@ -62,8 +62,8 @@ export const projects: Page[] = [
       GRID_TESTS,
     );
     const allRed = state.tasks.filter((task) => !isGreen(task));
-    const redTasks = allRed.slice(0, RED_TASKS);
-    const broken = await selectBrokenTests(sql, id, redTasks, BROKEN_TESTS);
+    const redTasks = allRed.slice(0, MAX_RED_TASKS);
+    const broken = await selectBrokenTests(sql, id, redTasks, MAX_BROKEN_TESTS);
     const base: Path = `/projects/${id}`;
     const body = (
       <>
@@ -82,7 +82,7 @@ export const projects: Page[] = [
               </a>
             </p>
           </div>
-        ) : null}{" "}
+        ) : null}
         <div data-region="needs">
           <WhyRed
             projectId={id}
@@ -92,7 +92,7 @@ export const projects: Page[] = [
             tests={broken}
             now={now}
           />
-          {needsYou(id, { news, regressed, flaky: flaky.slice(0, 3) }, now)}
+          {needsAttention(id, { news, regressed, flaky: flaky.slice(0, 3) }, now)}
         </div>
         <BranchTrends
           branch={branch.branch}
@@ -110,20 +110,20 @@ export const projects: Page[] = [
             </h2>
             {grid(id, rows, gridBuilds)}
           </>
-        )}{" "}
+        )}
         {builds.length === 0 ? null : (
           <>
             <h2>
               Executions{" "}
               <small>
-                <a href={`${base}/executions`}>all, with filters</a>
+                <a href={`${base}/executions`}>all executions</a>
               </small>
             </h2>
             <div data-region="executions">
               <ExecutionTable projectId={id} executions={builds} now={now} caption="The newest executions" />
             </div>
           </>
-        )}{" "}
+        )}
         {slowest.some(({ p95Ms }) => p95Ms !== null) ? (
           <>
             <h2>

@@ -1,4 +1,4 @@
-/** Why the default branch is red: its red tasks and the tests that fail in them, each with since when, whose it is and its bug. */
+/** Explains why the default branch is red: its red tasks and their failing tests, each with its first failure, owner and bug. */
 
 import type { Html, Piece } from "../../../http/html.ts";
 import { type BranchTask } from "../../../rules/branch_state.ts";
@@ -12,17 +12,17 @@ import { Mark, Tag } from "../../components/status.tsx";
 import { Ago, Breakable, Commit, External, toSpan } from "../../components/text.tsx";
 import { bugPath, executionPath, taskPath, testPath } from "../../site/paths.ts";
 
-/** Maximum number of red tasks that are listed. */
-export const RED_TASKS = 5;
-/** Maximum number of tests that are listed of a task. */
-export const BROKEN_TESTS = 5;
+/** Maximum number of listed red tasks. */
+export const MAX_RED_TASKS = 5;
+/** Maximum number of listed tests of a task. */
+export const MAX_BROKEN_TESTS = 5;
 
 type WhyRedProperties = {
   projectId: string;
   branch: string;
-  /** The red tasks, at most `RED_TASKS` of them. */
+  /** The red tasks, at most `MAX_RED_TASKS`. */
   tasks: readonly BranchTask[];
-  /** The number of further ones. */
+  /** The number of red tasks that are not listed. */
   moreTasks: number;
   tests: readonly BrokenTest[];
   now: Date;
@@ -137,7 +137,7 @@ function TestRow({ projectId, test, now }: TestProperties): Html {
   );
 }
 
-/** The execution and the commits between which the test broke. */
+/** Shows the execution and the commits between which the test broke. */
 function sinceWhen(projectId: string, test: BrokenTest, now: Date): Piece {
   const { sinceExecutionId, sinceCommit, sinceAt, goodCommit, buildUrl } = test;
   if (sinceExecutionId === null || sinceAt === null) return <span class="soft">unknown</span>;

@@ -3,7 +3,7 @@
 import * as v from "valibot";
 import { notifyLeases } from "../../../database/signals.ts";
 import { absent } from "../../../http/problem.ts";
-import { text, uuid } from "../../../schema/fields.ts";
+import { text } from "../../../schema/fields.ts";
 import { selectProjectsWithKeys } from "../../../store/projects.ts";
 import {
   type TeamRunner,
@@ -15,6 +15,7 @@ import {
 import { counted } from "../../../wording/numbers.ts";
 import { Pager } from "../../components/pager.tsx";
 import { Mark, Tag } from "../../components/status.tsx";
+import { idAndNameCursor } from "../../site/cursor.ts";
 import { type Page, SeeOther, form, page } from "../../site/page.ts";
 import { write } from "../../site/write.ts";
 import { MAX_QUEUE, queueTable, runnerTable } from "./tables.tsx";
@@ -23,28 +24,20 @@ const MAX_RUNNERS = 100;
 
 const MAX_COMMANDS = 20;
 
-/** Where the next page begins: the last runner's project and name. */
-const after = v.pipe(
-  v.string("expected the address of a next page"),
-  v.transform((value) => /^([0-9a-f-]{36}) ([^]{1,200})$/.exec(value)),
-  v.check((match) => match === null || v.is(uuid, match[1]), "expected the address of a next page"),
-  v.transform((match) => (match === null ? undefined : { projectId: match[1]!, name: match[2]! })),
-);
-
-/** The answer first: does everything that waits have somebody who will come for it. */
+/** Returns the headline: whether every waiting task has a runner. */
 function runnersHeadline(queue: readonly Waiting[], runners: readonly TeamRunner[]): { status: string; text: string } {
   const waiting = queue.reduce((sum, row) => sum + row.waiting, 0);
   const unserved = queue.reduce((sum, row) => sum + row.unserved, 0);
-  const there = runners.filter(({ isThere }) => isThere);
-  const atWork = there.filter(({ held }) => held > 0).length;
+  const online = runners.filter(({ isThere }) => isThere);
+  const atWork = online.filter(({ held }) => held > 0).length;
   if (unserved > 0)
     return {
       status: "failed",
       text: `${counted(unserved, "task")} without a matching runner online`,
     };
   if (runners.length === 0) return { status: "queued", text: "No runners yet" };
-  if (there.length === 0) return { status: "queued", text: "No runners online, no tasks waiting" };
-  const text = `${counted(there.length, "runner")} online, ${atWork} busy`;
+  if (online.length === 0) return { status: "queued", text: "No runners online, no tasks waiting" };
+  const text = `${counted(online.length, "runner")} online, ${atWork} busy`;
   return {
     status: "passed",
     text: waiting > 0 ? `${text}, ${counted(waiting, "task")} waiting` : `${text}, no tasks waiting`,
@@ -53,10 +46,11 @@ function runnersHeadline(queue: readonly Waiting[], runners: readonly TeamRunner
 
 const runnersPage = page(
   "/teams/:teamId/runners",
-  { access: "viewer", query: v.strictObject({ cursor: v.optional(after) }) },
+  { access: "viewer", query: v.strictObject({ cursor: v.optional(idAndNameCursor) }) },
   async ({ sql, team, role, csrf, query, now, publicUrl }) => {
+    const after = query.cursor && { projectId: query.cursor.id, name: query.cursor.name };
     const [found, queue, projects] = await Promise.all([
-      selectTeamRunners(sql, team.id, MAX_RUNNERS, query.cursor),
+      selectTeamRunners(sql, team.id, MAX_RUNNERS, after),
       selectTeamQueue(sql, team.id, MAX_QUEUE),
       selectProjectsWithKeys(sql, team.id, MAX_COMMANDS),
     ]);
@@ -85,7 +79,7 @@ const runnersPage = page(
           </>
         )}
         <h2>
-          Runners <small>a runner that has not asked for work for two minutes is offline</small>
+          Runners <small>a runner is offline if it has not polled for two minutes</small>
         </h2>
         {rows.length === 0 ? (
           <div class="card empty">
@@ -130,10 +124,10 @@ const runnersPage = page(
                     {labels.length > 0 ? ` --labels ${labels.join(",")}` : ""}
                   </pre>
                   <p class="hint">
-                    assay.key holds the key of the project
+                    assay.key contains the key of the project
                     {project.leading === null ? (
                       <>
-                        , which has none yet: <a href={`/projects/${project.id}/settings`}>generate it</a>
+                        , which has none yet: <a href={`/projects/${project.id}/settings`}>generate one</a>
                       </>
                     ) : (
                       <>

@@ -4,7 +4,7 @@ import type { Html } from "../../../http/html.ts";
 import type { Role } from "../../../schema/accounts.ts";
 import type { TeamRunner, Waiting } from "../../../store/runners.ts";
 import { counted } from "../../../wording/numbers.ts";
-import { executionName } from "../../components/execution_table.tsx";
+import { executionName } from "../../../wording/execution_name.ts";
 import { ActionForm } from "../../components/form.tsx";
 import { Mark, Tag } from "../../components/status.tsx";
 import { Ago, toExact, toSpan } from "../../components/text.tsx";
@@ -27,13 +27,13 @@ const labelTags = (labels: readonly string[]) =>
 const tasksOf = ({ taskSlugs, tasks }: Pick<Waiting, "taskSlugs" | "tasks">): string =>
   `${taskSlugs.join(", ")}${tasks > taskSlugs.length ? ` and ${tasks - taskSlugs.length} more` : ""}`;
 
-/** Returns which runner will take the waiting tasks of a project. */
+/** Returns the runner that will take the waiting tasks of a project. */
 function coming({ waiting, unserved, labels }: Waiting): Html {
   if (unserved === 0) return <>{labels.length > 0 ? "a runner with these labels" : "the next free runner"}</>;
-  const whom = unserved === waiting ? "nobody" : `no runner for ${unserved} of them`;
+  const assignee = unserved === waiting ? "nobody" : `no runner for ${unserved} of them`;
   return (
     <span class="failed">
-      {whom}: no online runner of the project {labels.length > 0 ? "has these labels" : "takes these tasks"}
+      {assignee}: no online runner of the project {labels.length > 0 ? "has these labels" : "takes these tasks"}
     </span>
   );
 }
@@ -105,7 +105,7 @@ function doing(runner: TeamRunner): Html {
   );
 }
 
-/** Why it gets no tasks. */
+/** Explains why a runner gets no tasks. */
 const whyPaused = ({ paused }: TeamRunner, now: Date): Html | null =>
   paused && (
     <div class="small failed">
@@ -158,7 +158,7 @@ export function runnerTable(runners: readonly TeamRunner[], shown: Shown): Html 
             <th scope="col" class="wide">
               Labels
             </th>
-            <th scope="col">Doing</th>
+            <th scope="col">Tasks</th>
             <th scope="col" class="number">
               Seen
             </th>

@@ -1,4 +1,4 @@
-/** The badge of a branch, as a picture. */
+/** The badge of a branch, as an SVG image. */
 
 import type { Sql } from "../../../database/connect.ts";
 import { findShared } from "../../../operations/people/shares.ts";
@@ -28,7 +28,7 @@ export async function readBadge(
   const [passed, failed] = [sumOf("passed"), sumOf("failed")];
   const tests = failed > 0 ? `${toCount(failed)} failed, ${toCount(passed)} passed` : `${toCount(passed)} passed`;
   const isGood = state === "passed";
-  // A red badge that says "54 passed" would not say why it is red.
+  // A red badge that only says "54 passed" would not explain its colour.
   const saysTests = shows === "tests" && (isGood ? passed + failed > 0 : failed > 0);
   const message = saysTests ? tests : wordOf(state);
   return { label, message, tone: isGood ? "good" : "bad", title: `${of}: ${wordOf(state)}, ${tests}` };
@@ -51,6 +51,6 @@ function badgeReply(request: Request, status: number, badge: Badge): Reply {
 
 export const badgePage = page("/badge/:token", { access: "public" }, async ({ fast, params, request }) => {
   const match = /^(.+)\.svg$/.exec(params.token);
-  const place = match ? await findShared({ fast }, match[1]!, ["badge"]) : undefined;
-  return badgeReply(request, place ? 200 : 404, place ? await readBadge(fast, place) : UNKNOWN);
+  const shared = match ? await findShared({ fast }, match[1]!, ["badge"]) : undefined;
+  return badgeReply(request, shared ? 200 : 404, shared ? await readBadge(fast, shared) : UNKNOWN);
 });

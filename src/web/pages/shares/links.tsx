@@ -1,4 +1,4 @@
-/** Links and badges of a project: the list, and how they are created and revoked. */
+/** Links and badges of a project: list, create and revoke. */
 
 import * as v from "valibot";
 import { type Html, escapeText } from "../../../http/html.ts";
@@ -11,7 +11,7 @@ import { SeeOther, type View, form, page } from "../../site/page.ts";
 import { executionPath } from "../../site/paths.ts";
 import { readBadge } from "./badge.tsx";
 
-const onceMore = (projectId: string): Html => (
+const linkToShares = (projectId: string): Html => (
   <p class="actions">
     <a class="button" href={`/projects/${projectId}/shares`}>
       All links and badges
@@ -19,20 +19,20 @@ const onceMore = (projectId: string): Html => (
   </p>
 );
 
-function madeLink(projectId: string, what: Html, url: string, sees: string, back: Html): View {
+function linkCreated(projectId: string, name: Html, url: string, hint: string, back: Html): View {
   const body = (
     <>
       <h1>Link created</h1>
       <div class="message good" role="status">
         <p>
-          <b>Copy it now. It is not shown again.</b> {what}
+          <b>Copy it now. It is not shown again.</b> {name}
         </p>
       </div>
       <div class="copied">
         <pre data-copy>{url}</pre>
       </div>
       <div class="prose">
-        <p>{sees}</p>
+        <p>{hint}</p>
         <p>Anyone with the link can view it without signing in, until it is revoked.</p>
       </div>
       <p class="actions">
@@ -46,22 +46,22 @@ function madeLink(projectId: string, what: Html, url: string, sees: string, back
   return { title: "Link created", body, section: "settings" };
 }
 
-/** Of Markdown, where brackets would end it. */
+/** Escapes brackets and other characters of Markdown. */
 const inBrackets = (text: string): string => text.replace(/[[\]\\`*_<>\n]/g, " ").trim();
 
-function madeBadge(
+function badgeCreated(
   { projectId, publicUrl }: { projectId: string; publicUrl: string },
-  { what, alt, badge, token }: { what: Html; alt: string; badge: Badge; token: string },
+  { name, alt, badge, token }: { name: Html; alt: string; badge: Badge; token: string },
 ): View {
   const image = `${publicUrl}/badge/${token}.svg`;
   const target = `${publicUrl}/projects/${projectId}`;
   const text = inBrackets(alt);
   const body = (
     <>
-      <h1>A badge</h1>
+      <h1>Badge created</h1>
       <div class="message good" role="status">
         <p>
-          <b>Copy it now. The URL is not shown again.</b> {what}.
+          <b>Copy it now. The URL is not shown again.</b> {name}.
         </p>
       </div>
       <p>
@@ -80,17 +80,17 @@ function madeBadge(
         <pre data-copy>{image}</pre>
       </div>
       <p class="hint">Anyone can see the badge. Its link leads to pages for members of the team.</p>
-      {onceMore(projectId)}
+      {linkToShares(projectId)}
     </>
   );
-  return { title: "A badge", body, section: "settings" };
+  return { title: "Badge created", body, section: "settings" };
 }
 
-const SEES_EXECUTION =
+const EXECUTION_LINK_HINT =
   "Anyone with the link can see the outcome, counts, tasks and failures with messages and stacks. Logs, test output, variables, runners, machines, names of people and other executions are not shown.";
 
-const SEES_PROJECT =
-  "Anyone with the link can see the state of the default branch, how it has been going, and how the newest executions ended; nothing behind them.";
+const PROJECT_LINK_HINT =
+  "Anyone with the link can see the state of the default branch, its trend and the outcomes of the newest executions, but no details.";
 
 export const sharesPage = page(
   "/projects/:projectId/shares",
@@ -115,15 +115,15 @@ export const shareExecutionForm = form(
   { access: "member" },
   async (context) => {
     const { begin, visitor, project, params, publicUrl } = context;
-    const what = { kind: "execution", executionId: params.executionId } as const;
-    const { share, token } = await createShare({ begin }, visitor, project, what);
+    const target = { kind: "execution", executionId: params.executionId } as const;
+    const { share, token } = await createShare({ begin }, visitor, project, target);
     const name = shareName(project.id, share, project.defaultBranch);
     const back = (
       <a class="button main" href={executionPath(project.id, params.executionId)}>
         Back to the execution
       </a>
     );
-    return madeLink(project.id, name, `${publicUrl}/shared/${token}`, SEES_EXECUTION, back);
+    return linkCreated(project.id, name, `${publicUrl}/shared/${token}`, EXECUTION_LINK_HINT, back);
   },
 );
 
@@ -138,7 +138,7 @@ export const shareProjectForm = form(
         Back to the project
       </a>
     );
-    return madeLink(project.id, name, `${publicUrl}/shared/${token}`, SEES_PROJECT, back);
+    return linkCreated(project.id, name, `${publicUrl}/shared/${token}`, PROJECT_LINK_HINT, back);
   },
 );
 
@@ -152,8 +152,8 @@ export const badgeForm = form(
     const { id: projectId, name: projectName, defaultBranch } = project;
     const badge = await readBadge(fast, { projectId, projectName, defaultBranch, executionId: null, branch, shows });
     const alt = `${shows === "tests" ? "Tests" : "Status"} on ${branch ?? defaultBranch}`;
-    const what = shareName(projectId, share, defaultBranch);
-    return madeBadge({ projectId, publicUrl }, { what, alt, badge, token });
+    const name = shareName(projectId, share, defaultBranch);
+    return badgeCreated({ projectId, publicUrl }, { name, alt, badge, token });
   },
 );
 

@@ -1,4 +1,4 @@
-/** An execution as anyone with its link sees it. */
+/** The public page of a shared execution. */
 
 import type { Database, Sql } from "../../../database/connect.ts";
 import type { Html, Path, Piece } from "../../../http/html.ts";
@@ -14,10 +14,11 @@ import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { executionOutcome } from "../../../wording/execution.ts";
 import { counted, toCount, toDuration } from "../../../wording/numbers.ts";
 import { readCauseCursor, writeCauseCursor } from "../../components/causes.ts";
-import { executionName } from "../../components/execution_table.tsx";
-import { BRIEF, Evidence, FULL, firstPlainLine } from "../../components/failure.tsx";
+import { executionName } from "../../../wording/execution_name.ts";
+import { BRIEF, Evidence, FULL } from "../../components/failure.tsx";
+import { firstPlainLine } from "../../../wording/first_line.ts";
 import { Pager } from "../../components/pager.tsx";
-import { Mark, Tag, wordOf } from "../../components/status.tsx";
+import { Mark, Tag, wordOf, worstFirst } from "../../components/status.tsx";
 import { Ago, Breakable, Commit } from "../../components/text.tsx";
 import { type View } from "../../site/page.ts";
 import { maskKeys } from "../../../secrets/keys.ts";
@@ -32,17 +33,17 @@ const BLAMES: Record<Blame | "none", readonly [mark: string, tag: string]> = {
   none: ["failed", "failed"],
 };
 
-/** Causes on a page, those with everything that they say, and tests that are listed for one. */
-const CAUSES = 40;
+/** Number of causes on a page, of causes with full evidence, and of tests listed for one cause. */
+const CAUSES_PER_PAGE = 40;
 
-const WHOLE = 12;
+const CAUSES_WITH_EVIDENCE = 12;
 
-const TESTS = 20;
+const TESTS_PER_CAUSE = 20;
 
 function causeItem({ failed, failures }: CauseFailures, index: number): Html {
   const [first] = failures;
-  const said = told(first);
-  const title = firstPlainLine(said.message) || firstPlainLine(said.stack) || shownCaseTitle(first);
+  const failure = withMaskedKeys(first);
+  const title = firstPlainLine(failure.message) || firstPlainLine(failure.stack) || shownCaseTitle(first);
   const [shape, word] = BLAMES[first.blame ?? "none"];
   const isOne = failed === 1;
   const more = failed - failures.length;
@@ -51,21 +52,21 @@ function causeItem({ failed, failures }: CauseFailures, index: number): Html {
       <summary>
         <span>
           <Mark status={shape} word={false} />
-        </span>{" "}
+        </span>
         <span class="long">
           {title}
           <span class="small soft">
             {isOne ? <Breakable text={shownCaseTitle(first)} /> : counted(failed, "test")} ·{" "}
             <Breakable text={first.taskSlug} />
           </span>
-        </span>{" "}
+        </span>
         <span class="wide" />
         <span>
           <Tag kind={shape === "skipped" ? "" : shape}>{word}</Tag>
         </span>
       </summary>
       <div class="evidence">
-        <Evidence said={said} measure={index < WHOLE ? FULL : BRIEF} title={title} />
+        <Evidence failure={failure} measure={index < CAUSES_WITH_EVIDENCE ? FULL : BRIEF} title={title} />
         <div>
           <h3>{isOne ? "Test" : counted(failed, "test")}</h3>
           <ul class="reasons small">
@@ -91,21 +92,18 @@ function causeItem({ failed, failures }: CauseFailures, index: number): Html {
   );
 }
 
-const ORDER = ["timed_out", "incomplete", "failed", "running", "queued", "cancelled", "passed"];
-
-const TASKS = 100;
+const MAX_TASKS = 100;
 
 function taskTable(tasks: readonly TaskRow[]): Html | null {
   if (tasks.length === 0) return null;
-  const worstFirst = tasks.toSorted((a, b) => ORDER.indexOf(a.status) - ORDER.indexOf(b.status) || b.failed - a.failed);
-  const more = tasks.length - TASKS;
+  const more = tasks.length - MAX_TASKS;
   return (
     <>
       <h2>
         Tasks{" "}
         <small>
           {counted(tasks.length, "task")}
-          {more > 0 ? `, the first ${TASKS}` : null}
+          {more > 0 ? `, the first ${MAX_TASKS}` : null}
         </small>
       </h2>
       <div class="card">
@@ -132,26 +130,28 @@ function taskTable(tasks: readonly TaskRow[]): Html | null {
             </tr>
           </thead>
           <tbody>
-            {worstFirst.slice(0, TASKS).map(({ slug, status, passed, failed, skipped, durationMs }) => (
-              <tr>
-                <td class="mark-cell">
-                  <Mark status={status} />
-                </td>
-                <td class="long">
-                  <Breakable text={slug} />
-                  {["passed", "failed"].includes(status) ? null : (
-                    <>
-                      {" "}
-                      <Tag kind={status === "running" ? "running" : "failed"}>{wordOf(status)}</Tag>
-                    </>
-                  )}
-                </td>
-                <td class="number">{toCount(passed)}</td>
-                <td class={`number${failed > 0 ? " failed" : ""}`}>{toCount(failed)}</td>
-                <td class="number soft wide">{toCount(skipped)}</td>
-                <td class="number">{durationMs > 0 ? toDuration(durationMs) : "–"}</td>
-              </tr>
-            ))}
+            {worstFirst(tasks)
+              .slice(0, MAX_TASKS)
+              .map(({ slug, status, passed, failed, skipped, durationMs }) => (
+                <tr>
+                  <td class="mark-cell">
+                    <Mark status={status} />
+                  </td>
+                  <td class="long">
+                    <Breakable text={slug} />
+                    {["passed", "failed"].includes(status) ? null : (
+                      <>
+                        {" "}
+                        <Tag kind={status === "running" ? "running" : "failed"}>{wordOf(status)}</Tag>
+                      </>
+                    )}
+                  </td>
+                  <td class="number">{toCount(passed)}</td>
+                  <td class={`number${failed > 0 ? " failed" : ""}`}>{toCount(failed)}</td>
+                  <td class="number soft wide">{toCount(skipped)}</td>
+                  <td class="number">{durationMs > 0 ? toDuration(durationMs) : "–"}</td>
+                </tr>
+              ))}
           </tbody>
         </table>
       </div>
@@ -159,7 +159,7 @@ function taskTable(tasks: readonly TaskRow[]): Html | null {
   );
 }
 
-/** The reason of a result, without what runners and pipelines have said: that names them. */
+/** Returns the reason of a result without messages of runners and pipelines, because those contain names. */
 export const publicOutcomeOf = (build: ExecutionSummary): string =>
   executionOutcome({
     ...build,
@@ -182,14 +182,24 @@ function countsOf({ passed, failed, skipped, flaky, durationMs }: ExecutionSumma
     : `${parts.join(", ")}${durationMs > 0 ? ` in ${toDuration(durationMs)}` : ""}`;
 }
 
-export type Showing = Pick<Database, "begin"> & { sql: Sql; path: Path; now: Date; cursor: string | undefined };
+export type SharedPageContext = Pick<Database, "begin"> & {
+  sql: Sql;
+  path: Path;
+  now: Date;
+  cursor: string | undefined;
+};
 
 export async function sharedExecution(
   { projectId, projectName, executionId }: SharedPlace,
-  showing: Showing,
+  context: SharedPageContext,
 ): Promise<View> {
-  const { sql, path, now, cursor } = showing;
-  const query = { limit: CAUSES, members: TESTS, total: CAUSES * TESTS, after: readCauseCursor(cursor) };
+  const { sql, path, now, cursor } = context;
+  const query = {
+    limit: CAUSES_PER_PAGE,
+    members: TESTS_PER_CAUSE,
+    total: CAUSES_PER_PAGE * TESTS_PER_CAUSE,
+    after: readCauseCursor(cursor),
+  };
   const [build, execution, page] = await Promise.all([
     selectBuild(sql, projectId, executionId!),
     selectExecution(sql, projectId, executionId!),
@@ -202,8 +212,10 @@ export async function sharedExecution(
       <h1>
         <Mark status={build.status} word={false} /> {title}
       </h1>
-      {executionMeta(projectName, build, execution, now)} {failureList(page, build)}
-      <Pager path={path} query={{ cursor }} cursor={writeCauseCursor(page.last)} /> {taskTable(execution.tasks)}
+      {executionMeta(projectName, build, execution, now)}
+      {failureList(page, build)}
+      <Pager path={path} query={{ cursor }} cursor={writeCauseCursor(page.last)} />
+      {taskTable(execution.tasks)}
     </>
   );
   return { title: `${title} · ${projectName}`, body, isShared: true };
@@ -251,8 +263,8 @@ function failureList({ causes, totals }: CausePage, { failed }: ExecutionSummary
 
 export const upper = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** Without what only members may know; keys that somebody has put into a text are cut. */
-const told = <Row extends { message: string | null; stack: string | null }>({ message, stack }: Row) => ({
+/** Returns the failure without information for members only. Keys inside texts are masked. */
+const withMaskedKeys = <Row extends { message: string | null; stack: string | null }>({ message, stack }: Row) => ({
   message: message === null ? null : maskKeys(message),
   stack: stack === null ? null : maskKeys(stack),
 });

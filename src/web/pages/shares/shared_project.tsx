@@ -1,4 +1,4 @@
-/** A project as anyone with its link sees it. */
+/** The public page of a shared project. */
 
 import { getBranchDays } from "../../../operations/health/branch_days.ts";
 import type { SharedPlace } from "../../../schema/shares.ts";
@@ -6,19 +6,19 @@ import { selectSummaries } from "../../../store/execution_list.ts";
 import { selectBranchBuilds, selectLastBuild } from "../../../store/overview.ts";
 import { selectBranch, selectBranchState } from "../../../store/state.ts";
 import { toDuration } from "../../../wording/numbers.ts";
-import { executionName, executionNumber } from "../../components/execution_table.tsx";
+import { executionName, executionNumber } from "../../../wording/execution_name.ts";
 import { branchHeadline } from "../../components/project_state.tsx";
 import { Mark } from "../../components/status.tsx";
 import { Ago, Breakable, Commit } from "../../components/text.tsx";
 import { TREND_DAYS, TREND_EXECUTIONS, BranchTrends } from "../../components/trends.tsx";
 import type { View } from "../../site/page.ts";
-import { type Showing, publicOutcomeOf } from "./shared_execution.tsx";
+import { type SharedPageContext, publicOutcomeOf } from "./shared_execution.tsx";
 
-const NEWEST = 20;
+const MAX_EXECUTIONS = 20;
 
 export async function sharedProject(
   { projectId, projectName, defaultBranch }: SharedPlace,
-  { sql, begin, now }: Showing,
+  { sql, begin, now }: SharedPageContext,
 ): Promise<View> {
   const branch = await selectBranch(sql, projectId, defaultBranch, defaultBranch);
   const [state, last, days, onBranch, builds] = await Promise.all([
@@ -26,7 +26,7 @@ export async function sharedProject(
     selectLastBuild(sql, projectId, branch),
     getBranchDays(sql, begin, projectId, branch, { now, count: TREND_DAYS }),
     selectBranchBuilds(sql, projectId, branch, TREND_EXECUTIONS),
-    selectSummaries(sql, projectId, NEWEST),
+    selectSummaries(sql, projectId, MAX_EXECUTIONS),
   ]);
   const headline = branchHeadline(branch, state, now);
   const trend = BranchTrends({ branch: defaultBranch, days, executions: onBranch, now });
@@ -68,7 +68,7 @@ export async function sharedProject(
                 </tr>
               </thead>
               <tbody>
-                {builds.slice(0, NEWEST).map((build) => (
+                {builds.slice(0, MAX_EXECUTIONS).map((build) => (
                   <tr>
                     <td class="mark-cell">
                       <Mark status={build.status} />

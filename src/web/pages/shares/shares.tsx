@@ -1,4 +1,4 @@
-/** Links and badges, and what they lead to. */
+/** The pages and forms of links and badges, and the public pages to which they lead. */
 
 import * as v from "valibot";
 import { findShared } from "../../../operations/people/shares.ts";
@@ -12,12 +12,15 @@ import { sharedProject } from "./shared_project.tsx";
 
 const sharedQuery = v.strictObject({ cursor: causeCursor });
 
-const sharedPage = page("/shared/:token", { access: "public", query: sharedQuery }, async (context) => {
-  const { sql, begin, fast, params, query, path, now } = context;
-  const place = (await findShared({ fast }, params.token, ["execution", "project"])) ?? refuseAbsent();
-  const showing = { sql, begin, path, now, cursor: query.cursor };
-  return await (place.kind === "project" ? sharedProject : sharedExecution)(place, showing);
-});
+const sharedPage = page(
+  "/shared/:token",
+  { access: "public", query: sharedQuery },
+  async ({ sql, begin, fast, params, query, path, now }) => {
+    const shared = (await findShared({ fast }, params.token, ["execution", "project"])) ?? refuseAbsent();
+    const context = { sql, begin, path, now, cursor: query.cursor };
+    return await (shared.kind === "project" ? sharedProject : sharedExecution)(shared, context);
+  },
+);
 
 export const shares: Page[] = [
   sharesPage,

@@ -1,4 +1,4 @@
-/** The attempts of runners at a task, where one of them did not finish it. */
+/** The attempts of runners at a task, if one of them did not finish it. */
 
 import type { Sql } from "../../../database/connect.ts";
 import type { Html, Path } from "../../../http/html.ts";
@@ -7,12 +7,12 @@ import type { LeaseStatus, RunLease } from "../../../schema/leases.ts";
 import { selectLeasesOfRun } from "../../../store/lease_logs.ts";
 import { selectRunId } from "../../../store/test_runs.ts";
 import { Ago } from "../../components/text.tsx";
-import type { TaskPlace } from "../../../operations/executions/logs.ts";
+import type { TaskAddress } from "../../../operations/executions/logs.ts";
 
 const MAX_LEASES = 50;
 
 /** Returns the leases that runners had of the task, oldest first. */
-export async function readLeases(sql: Sql, { projectId, executionId, taskSlug }: TaskPlace): Promise<RunLease[]> {
+export async function readLeases(sql: Sql, { projectId, executionId, taskSlug }: TaskAddress): Promise<RunLease[]> {
   const runId = await selectRunId(sql, projectId, executionId, taskSlug);
   return runId === undefined
     ? []

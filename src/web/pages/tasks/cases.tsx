@@ -1,4 +1,4 @@
-/** The results of a task, a test each. */
+/** The results of a task, one per test. */
 
 import type { Html } from "../../../http/html.ts";
 import { machineText } from "../../../rules/ran_on.ts";
@@ -6,22 +6,29 @@ import type { RanOn } from "../../../schema/test_runs.ts";
 import type { CaseResultRow } from "../../../store/case_results.ts";
 import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { counted, toDuration } from "../../../wording/numbers.ts";
-import { Evidence, FULL, type Measure, firstPlainLine } from "../../components/failure.tsx";
+import { Evidence, FULL, type Measure } from "../../components/failure.tsx";
+import { firstPlainLine } from "../../../wording/first_line.ts";
 import { Mark, Tag } from "../../components/status.tsx";
 import { Breakable } from "../../components/text.tsx";
 import { taskPath, testPath, toAddress } from "../../site/paths.ts";
-import type { TaskPlace } from "../../../operations/executions/logs.ts";
+import type { TaskAddress } from "../../../operations/executions/logs.ts";
 
-/** Of one result, which has a page for itself. */
-const WHOLE: Measure = { isWhole: true, message: 1_000_000, stackLines: 200, diffLines: 200, output: 1_000_000 };
+/** Limits for the page of a single result. */
+const SINGLE_RESULT: Measure = {
+  isWhole: true,
+  message: 1_000_000,
+  stackLines: 200,
+  diffLines: 200,
+  output: 1_000_000,
+};
 
 const letterOf = ({ status, flaky }: CaseResultRow) => (flaky ? "flaky" : status);
 
-/** A result that failed opens in place; the others are a line. */
-export function caseItem(place: TaskPlace, row: CaseResultRow, isAlone: boolean): Html {
-  const { projectId, executionId, taskSlug } = place;
-  const said = firstPlainLine(row.message) || firstPlainLine(row.stack);
-  const hasMore = said !== "" || (row.output ?? "") !== "";
+/** Shows a failed result as an expandable row, and any other result as a line. */
+export function caseItem(key: TaskAddress, row: CaseResultRow, isAlone: boolean): Html {
+  const { projectId, executionId, taskSlug } = key;
+  const firstLine = firstPlainLine(row.message) || firstPlainLine(row.stack);
+  const hasMore = firstLine !== "" || (row.output ?? "") !== "";
   const status = letterOf(row);
   const took = row.durationMs === null ? "–" : toDuration(row.durationMs);
   const file =
@@ -31,7 +38,7 @@ export function caseItem(place: TaskPlace, row: CaseResultRow, isAlone: boolean)
         {row.line === null ? null : `:${row.line}`}
       </span>
     );
-  // Where a passing test ran is not worth a line.
+  // The machine of a passing test is not worth a line.
   const host =
     row.host === null || letterOf(row) === "passed" ? null : (
       <span>
@@ -76,15 +83,15 @@ export function caseItem(place: TaskPlace, row: CaseResultRow, isAlone: boolean)
       <summary>
         <span>
           <Mark status={status} />
-        </span>{" "}
+        </span>
         <span class="long">
           <Breakable text={shownCaseTitle(row)} />
           <span class="small soft dots">
-            {said === "" ? null : <span>{said}</span>}
+            {firstLine === "" ? null : <span>{firstLine}</span>}
             {file}
             {host}
           </span>
-        </span>{" "}
+        </span>
         <span>
           {row.attempt > 1 ? <Tag>{`attempt ${row.attempt}`}</Tag> : null}{" "}
           {row.kind === null || row.kind === "failure" ? null : <Tag kind="failed">{row.kind}</Tag>}
@@ -92,7 +99,7 @@ export function caseItem(place: TaskPlace, row: CaseResultRow, isAlone: boolean)
         <span class="small soft">{took}</span>
       </summary>
       <div class="evidence">
-        <Evidence said={row} measure={isAlone ? WHOLE : FULL} title="" />
+        <Evidence failure={row} measure={isAlone ? SINGLE_RESULT : FULL} title="" />
 
         {isAlone && properties.length > 0 ? (
           <div>
@@ -113,7 +120,7 @@ export function caseItem(place: TaskPlace, row: CaseResultRow, isAlone: boolean)
   );
 }
 
-/** Where the latest uploads ran: a single machine is named, several are counted, and the table of uploads names each. */
+/** Names the machine of the latest uploads, or counts several machines. */
 export function machineFact(ranOn: readonly RanOn[]): Html | null {
   const names = [...new Set(ranOn.map(machineText))].filter(Boolean);
   if (names.length === 0) return null;

@@ -5,7 +5,7 @@ import { Hidden } from "../../components/form.tsx";
 import type { LogLine } from "../../components/log.tsx";
 import { toAddress } from "../../site/paths.ts";
 
-/** What the address of a log page names. `match` is the number of the line that was last gone to. */
+/** The parameters of the address of a log page. `match` is the number of the line that was visited last. */
 export type LogAddress = {
   path: Path;
   shard?: string | undefined;
@@ -14,7 +14,7 @@ export type LogAddress = {
   match?: number | undefined;
 };
 
-/** Links from one matching line to the next; after the last comes the first. */
+/** Links to the next matching line; after the last comes the first. */
 function Matches({ address, lines }: { address: LogAddress; lines: readonly number[] }): Html {
   const { path, match, ...query } = address;
   if (lines.length === 0) return <span role="status">No matches</span>;
@@ -38,7 +38,7 @@ function Matches({ address, lines }: { address: LogAddress; lines: readonly numb
   );
 }
 
-/** What changes while the log grows: the matching lines and the lines that report errors. */
+/** The parts of the bar that change while the log grows: matches and errors. */
 export function LogFindings({ address, lines }: { address: LogAddress; lines: readonly LogLine[] }): Html {
   const errors = lines.filter(({ isError }) => isError);
   const matching = lines.filter(({ matches }) => matches.length > 0).map(({ number }) => number);
@@ -54,7 +54,7 @@ export function LogFindings({ address, lines }: { address: LogAddress; lines: re
   );
 }
 
-/** `findings` are replaced while the log grows; the field and the button keep what a reader does with them. */
+/** `findings` are replaced while the log grows; the field and the button keep their state. */
 export function LogBar({
   address: { path, shard, lease, search },
   findings,

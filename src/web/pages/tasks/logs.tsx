@@ -5,7 +5,7 @@ import type { Html, Path } from "../../../http/html.ts";
 import { plainText, Reply } from "../../../request/reply.ts";
 import { hasEnded } from "../../../rules/execution.ts";
 import { text, uuid } from "../../../schema/fields.ts";
-import { executionName } from "../../components/execution_table.tsx";
+import { executionName } from "../../../wording/execution_name.ts";
 import { LogLines, MAX_LOG_LINES, readLogLines } from "../../components/log.tsx";
 import { Breakable } from "../../components/text.tsx";
 import { type Page, page } from "../../site/page.ts";
@@ -16,11 +16,11 @@ import {
   type LogEnd,
   numberOfFirstLine,
   readLog,
-  type TaskPlace,
+  type TaskAddress,
 } from "../../../operations/executions/logs.ts";
 
-/** The end of a log that its page shows. */
-const SHOWN_BYTES = 262_144;
+/** Maximum number of bytes of a log on its page. */
+const MAX_LOG_BYTES = 262_144;
 
 const shard = v.optional(
   v.pipe(v.string(), v.regex(/^[1-9]\d{0,3}$/, "expected the number of a shard"), v.transform(Number)),
@@ -51,7 +51,7 @@ const ShardTabs = ({ path, shards, shown }: { path: Path; shards: number; shown:
     </nav>
   );
 
-/** Says which part of the log is shown, and what the numbers of its lines count. */
+/** Explains which part of the log is shown, and how its lines are numbered. */
 function partOf(log: LogEnd, lines: readonly unknown[], firstLine: number | undefined): Html | null {
   const isLong = lines.length === MAX_LOG_LINES;
   if (log.offset === 0 && !isLong) return null;
@@ -64,19 +64,19 @@ function partOf(log: LogEnd, lines: readonly unknown[], firstLine: number | unde
   );
 }
 
-/** Returns the name of the file that a log is saved as, in characters that every file system takes. */
+/** Returns the file name for a downloaded log, in characters that every file system accepts. */
 function fileNameOf(taskSlug: string, shard: number | undefined): string {
   const name = taskSlug.replaceAll(/[^\w.-]+/g, "-").replaceAll(/^[-.]+|-+$/g, "");
   return `${name === "" ? "task" : name}${shard ? `-shard-${shard}` : ""}.log`;
 }
 
-/** Loads what a log page shows: bar, lines, and whether more is to come. */
+/** Loads the contents of a log page: bar, lines, and whether the log still grows. */
 async function loadLog(
-  context: { sql: Parameters<typeof readLog>[0]; place: TaskPlace; address: LogAddress; hasTaskEnded: boolean },
+  context: { sql: Parameters<typeof readLog>[0]; key: TaskAddress; address: LogAddress; hasTaskEnded: boolean },
   log: LogEnd,
 ): Promise<{ bar: Html; box: Html }> {
-  const { sql, place, address, hasTaskEnded } = context;
-  const firstLine = await numberOfFirstLine(sql, place.projectId, log);
+  const { sql, key, address, hasTaskEnded } = context;
+  const firstLine = await numberOfFirstLine(sql, key.projectId, log);
   const lines = log.text === "" ? [] : readLogLines(log.text, firstLine ?? 1, address.search);
   return {
     bar: (
@@ -89,7 +89,7 @@ async function loadLog(
     box: (
       <>
         {partOf(log, lines, firstLine)}
-        {lines.length > 0 ? <LogLines lines={lines} name={`Log of ${place.taskSlug}`} /> : empty("No output yet.")}
+        {lines.length > 0 ? <LogLines lines={lines} name={`Log of ${key.taskSlug}`} /> : empty("No output yet.")}
       </>
     ),
   };
@@ -106,24 +106,24 @@ export const taskLogs: Page[] = [
     "/projects/:projectId/executions/:executionId/tasks/:taskSlug/log",
     { access: "viewer", query: logQuery },
     async ({ sql, project, params, query }) => {
-      const place: TaskPlace = { ...params, projectId: project.id };
-      const { execution, task } = await findTask(sql, place);
-      const log = await readLog(sql, place, query, SHOWN_BYTES);
-      const path: Path = taskPath(project.id, place.executionId, place.taskSlug);
+      const key: TaskAddress = { ...params, projectId: project.id };
+      const { execution, task } = await findTask(sql, key);
+      const log = await readLog(sql, key, query, MAX_LOG_BYTES);
+      const path: Path = taskPath(project.id, key.executionId, key.taskSlug);
       const logPath: Path = `${path}/log`;
       const shown = query.shard ?? (log?.lease.shard || 1);
       const address: LogAddress = { ...query, path: logPath, shard: query.shard?.toString() };
       const hasTaskEnded = hasEnded(task.status);
-      const parts = log ? await loadLog({ sql, place, address, hasTaskEnded }, log) : undefined;
+      const parts = log ? await loadLog({ sql, key, address, hasTaskEnded }, log) : undefined;
       const body = (
         <>
           <h1>
-            Log of <Breakable text={place.taskSlug} />
+            Log of <Breakable text={key.taskSlug} />
             {task.shards > 1 ? `, shard ${shown}` : null}
             {query.lease === undefined ? null : ", an earlier attempt"}
           </h1>
           <div class="meta">
-            <a href={executionPath(project.id, place.executionId)}>
+            <a href={executionPath(project.id, key.executionId)}>
               <b>{executionName(execution)}</b>
             </a>
             <a href={path}>cases</a>
@@ -137,8 +137,8 @@ export const taskLogs: Page[] = [
         </>
       );
       const isLive = execution.mode === "run" && (!hasTaskEnded || log?.lease.isOver === false);
-      const live: Path = `${executionPath(project.id, place.executionId)}/live`;
-      return { title: `Log of ${place.taskSlug}`, body, section: "executions", ...(isLive ? { live } : {}) };
+      const live: Path = `${executionPath(project.id, key.executionId)}/live`;
+      return { title: `Log of ${key.taskSlug}`, body, section: "executions", ...(isLive ? { live } : {}) };
     },
   ),
 
@@ -146,12 +146,12 @@ export const taskLogs: Page[] = [
     "/projects/:projectId/executions/:executionId/tasks/:taskSlug/log/text",
     { access: "viewer", query: textQuery },
     async ({ sql, project, params, query }) => {
-      const place: TaskPlace = { ...params, projectId: project.id };
-      await findTask(sql, place);
-      const log = await readLog(sql, place, query, Number.MAX_SAFE_INTEGER);
+      const key: TaskAddress = { ...params, projectId: project.id };
+      await findTask(sql, key);
+      const log = await readLog(sql, key, query, Number.MAX_SAFE_INTEGER);
       const { status, body, type } = plainText(200, log?.text ?? "");
       if (query.download === undefined) return new Reply(status, body, type);
-      const name = fileNameOf(place.taskSlug, query.shard ?? log?.lease.shard);
+      const name = fileNameOf(key.taskSlug, query.shard ?? log?.lease.shard);
       return new Reply(status, body, type, { "Content-Disposition": `attachment; filename="${name}"` });
     },
   ),

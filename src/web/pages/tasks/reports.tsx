@@ -7,7 +7,7 @@ import { counted } from "../../../wording/numbers.ts";
 import { Tag } from "../../components/status.tsx";
 import { Ago, Breakable } from "../../components/text.tsx";
 
-export const UPLOADS = 50;
+export const MAX_UPLOADS = 50;
 
 export function uploadTable(uploads: readonly UploadRow[], isSharded: boolean, now: Date): Html | null {
   if (uploads.length === 0) return null;
@@ -16,7 +16,9 @@ export function uploadTable(uploads: readonly UploadRow[], isSharded: boolean, n
     <>
       <h2>
         Uploads{" "}
-        <small>{uploads.length < UPLOADS ? counted(uploads.length, "report") : `the last ${UPLOADS} reports`}</small>
+        <small>
+          {uploads.length < MAX_UPLOADS ? counted(uploads.length, "report") : `the last ${MAX_UPLOADS} reports`}
+        </small>
       </h2>
       <div class="card scroll">
         <table>

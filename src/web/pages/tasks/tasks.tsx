@@ -1,4 +1,4 @@
-/** A task of an execution: its cases, what was uploaded, what it printed. */
+/** A task of an execution: its results, reports and log. */
 
 import * as v from "valibot";
 import type { Path, Piece } from "../../../http/html.ts";
@@ -11,7 +11,7 @@ import { text, uuid } from "../../../schema/fields.ts";
 import { selectCaseResults } from "../../../store/case_results.ts";
 import { selectTestRun, selectUploadsOfRun } from "../../../store/test_runs.ts";
 import { taskHeadline } from "../../../wording/task.ts";
-import { executionName } from "../../components/execution_table.tsx";
+import { executionName } from "../../../wording/execution_name.ts";
 import { Pager } from "../../components/pager.tsx";
 import { LogText } from "../../components/log.tsx";
 import { Mark } from "../../components/status.tsx";
@@ -20,12 +20,12 @@ import { type Page, page } from "../../site/page.ts";
 import { executionPath, taskPath } from "../../site/paths.ts";
 import { caseItem, machineFact } from "./cases.tsx";
 import { leaseTable, readLeases } from "./attempts.tsx";
-import { findTask, readLog, type TaskPlace } from "../../../operations/executions/logs.ts";
-import { UPLOADS, uploadTable } from "./reports.tsx";
+import { findTask, readLog, type TaskAddress } from "../../../operations/executions/logs.ts";
+import { MAX_UPLOADS, uploadTable } from "./reports.tsx";
 
-const PAGE = 50;
+const PAGE_SIZE = 50;
 
-/** The end of the log below the cases. */
+/** Size of the end of the log below the results, in bytes. */
 const TAIL_BYTES = 8_192;
 
 const STATUSES = ["failed", "flaky", "passed", "skipped"] as const;
@@ -68,15 +68,15 @@ export const tasks: Page[] = [
     "/projects/:projectId/executions/:executionId/tasks/:taskSlug",
     { access: "viewer", query: taskQuery },
     async ({ sql, project, params, query, now }) => {
-      const place: TaskPlace = { ...params, projectId: project.id };
-      const { projectId, executionId, taskSlug } = place;
+      const key: TaskAddress = { ...params, projectId: project.id };
+      const { projectId, executionId, taskSlug } = key;
       const [{ execution, task }, run] = await Promise.all([
-        findTask(sql, place),
+        findTask(sql, key),
         selectTestRun(sql, projectId, executionId, taskSlug),
       ]);
       const { status, q, cursor } = query;
       const filter = {
-        limit: query.case === undefined ? PAGE : 1,
+        limit: query.case === undefined ? PAGE_SIZE : 1,
         q,
         status: status === "flaky" ? ("passed" as const) : status,
         flaky: status === "flaky" ? true : undefined,
@@ -86,9 +86,9 @@ export const tasks: Page[] = [
       const isOver = hasEnded(task.status);
       const [rows, uploads, log, leases] = await Promise.all([
         run ? selectCaseResults(sql, projectId, run.id, filter) : [],
-        run ? selectUploadsOfRun(sql, projectId, run.id, UPLOADS) : [],
-        task.runner === null ? undefined : readLog(sql, place, {}, TAIL_BYTES),
-        task.runner === null ? [] : readLeases(sql, place),
+        run ? selectUploadsOfRun(sql, projectId, run.id, MAX_UPLOADS) : [],
+        task.runner === null ? undefined : readLog(sql, key, {}, TAIL_BYTES),
+        task.runner === null ? [] : readLeases(sql, key),
       ]);
       const shown = rows
         .slice(0, filter.limit)
@@ -102,7 +102,7 @@ export const tasks: Page[] = [
         ...(missing.length > 0 && !isOver ? [`Waiting for ${toShardList(missing)} of ${task.shards}`] : []),
         ...(task.reason === null ? [] : [task.reason]),
         ...(run?.outage
-          ? ["Almost all tests failed: an outage, which does not count for the health of the tests"]
+          ? ["Outage: almost all tests failed. The results do not count for the health of the tests"]
           : []),
         ...(run?.warnings ?? []),
       ];
@@ -164,9 +164,9 @@ export const tasks: Page[] = [
                 </a>
               ) : null}
             </form>
-          ) : null}{" "}
+          ) : null}
           {shown.length > 0 ? (
-            <div class="card">{shown.map((row) => caseItem(place, row, query.case !== undefined))}</div>
+            <div class="card">{shown.map((row) => caseItem(key, row, query.case !== undefined))}</div>
           ) : (
             <div class="card empty">
               <p>
@@ -222,7 +222,7 @@ export const tasks: Page[] = [
               </>
             ) : null}
           </div>
-          {query.case === undefined && cursor === undefined ? leaseTable(leases, path, now) : null}{" "}
+          {query.case === undefined && cursor === undefined ? leaseTable(leases, path, now) : null}
           {query.case === undefined && cursor === undefined ? uploadTable(uploads, task.shards > 1, now) : null}
         </>
       );

@@ -2,44 +2,40 @@
 
 import * as v from "valibot";
 import type { Path } from "../../../http/html.ts";
-import { text, uuid } from "../../../schema/fields.ts";
+import { text } from "../../../schema/fields.ts";
 import { selectTeamKeys } from "../../../store/keys.ts";
 import { selectProjectsWithKeys } from "../../../store/projects.ts";
-import { Csrf, Done, Field, FormError } from "../../components/form.tsx";
+import { DangerZone } from "../../components/deletion.tsx";
+import { Csrf, Field, FormError } from "../../components/form.tsx";
+import { Notice, noticeParameter } from "../../components/notice.tsx";
 import { Pager } from "../../components/pager.tsx";
+import { idAndNameCursor } from "../../site/cursor.ts";
 import { type View, page } from "../../site/page.ts";
-import { type Shown, keyTable, projectTable } from "./tables.tsx";
+import { type ViewContext, keyTable, projectTable } from "./tables.tsx";
 
 const MAX_PROJECTS = 100;
 
 const MAX_KEYS = 100;
 
-const DONE = {
+const NOTICES = {
+  deleted: "Project deleted. Its data is being removed.",
   revoked: "Key revoked.",
   renamed: "Team renamed.",
   shown: "The key was shown once. If you did not copy it, revoke it and create a new one.",
 } as const;
 
-/** Where the next page of projects begins: the last one's name and id. */
-const after = v.pipe(
-  v.string("expected the address of a next page"),
-  v.transform((value) => /^([0-9a-f-]{36}) ([^]*)$/.exec(value)),
-  v.check((match) => match === null || v.is(uuid, match[1]), "expected the address of a next page"),
-  v.transform((match) => (match === null ? undefined : { id: match[1]!, name: match[2]! })),
-);
-
 type Problem = { of: "project" | "key" | "name"; text: string };
 
-type Said = {
-  told?: keyof typeof DONE | undefined;
+type FormState = {
+  notice?: keyof typeof NOTICES | undefined;
   problem?: Problem;
-  given?: string;
+  value?: string;
 };
 
 export async function settings(
-  shown: Shown,
-  cursor: v.InferOutput<typeof after>,
-  { told, problem, given }: Said,
+  shown: ViewContext,
+  cursor: v.InferOutput<typeof idAndNameCursor>,
+  { notice, problem, value }: FormState,
 ): Promise<View> {
   const { sql, team, role, csrf, now } = shown;
   const [projects, keys] = await Promise.all([
@@ -53,7 +49,7 @@ export async function settings(
   const text = (of: Problem["of"]) => (problem?.of === of ? problem.text : undefined);
   const body = (
     <>
-      {told ? <Done>{DONE[told]}</Done> : null}
+      <Notice notices={NOTICES} name={notice} />
       <h1>{team.name}</h1>
       <p class="meta">
         <span>You are {role === "owner" ? "an owner" : `a ${role}`} of this team.</span>
@@ -61,7 +57,7 @@ export async function settings(
       <h2 id="projects">Projects</h2>
       {rows.length === 0 ? (
         <div class="card empty">
-          <p>No project yet{role === "owner" ? ": create one below." : ": owners create them."}</p>
+          <p>No projects yet.{role === "owner" ? " Create one below." : " Owners of the team create them."}</p>
         </div>
       ) : (
         projectTable(rows, now)
@@ -74,12 +70,12 @@ export async function settings(
             <Csrf token={csrf} />
 
             <Field
-              label="Name of a new project"
+              label="Name of the new project"
               name="name"
               required
               max={200}
               placeholder="shop"
-              value={problem?.of === "project" ? given : ""}
+              value={problem?.of === "project" ? value : ""}
             />
 
             <button>Create project</button>
@@ -89,20 +85,21 @@ export async function settings(
       <h2 id="keys">
         Team keys <small>for scripts that manage integrations, environments and automations; not for uploads</small>
       </h2>
-      {keyTable(shown, keys)}{" "}
+      {keyTable(shown, keys)}
       {role === "owner" ? (
         <>
           <FormError message={text("key")} />
           <form class="line" method="post" action={`${base}/keys`}>
-            <Csrf token={csrf} /> <input type="hidden" name="newest" value={newest ?? "none"} />
+            <Csrf token={csrf} />
+            <input type="hidden" name="newest" value={newest ?? "none"} />
             <Field
-              label="Name of a new key"
+              label="Name of the new key"
               name="name"
               id="key-name"
               required
               max={200}
               placeholder="terraform"
-              value={problem?.of === "key" ? given : ""}
+              value={problem?.of === "key" ? value : ""}
             />
             <button>Generate team key</button>
           </form>
@@ -120,7 +117,7 @@ export async function settings(
               id="team-name"
               required
               max={200}
-              value={problem?.of === "name" ? given : team.name}
+              value={problem?.of === "name" ? value : team.name}
             />
             <button>Rename team</button>
           </form>
@@ -135,6 +132,7 @@ export async function settings(
           </dd>
         </dl>
       </div>
+      {role === "owner" ? <DangerZone what="team" path={`${base}/settings/delete`} /> : null}
     </>
   );
   return { title: team.name, body, section: "team", ...(problem ? { status: 400 } : {}) };
@@ -146,7 +144,7 @@ export const settingsPage = page(
   "/teams/:teamId/settings",
   {
     access: "viewer",
-    query: v.strictObject({ told: v.optional(v.picklist(["renamed", "revoked", "shown"])), cursor: v.optional(after) }),
+    query: v.strictObject({ notice: noticeParameter(NOTICES), cursor: v.optional(idAndNameCursor) }),
   },
-  async (context) => await settings(context, context.query.cursor, { told: context.query.told }),
+  async (context) => await settings(context, context.query.cursor, { notice: context.query.notice }),
 );

@@ -8,7 +8,7 @@ import { Tag } from "../../components/status.tsx";
 import { Ago } from "../../components/text.tsx";
 import type { PageContext } from "../../site/page.ts";
 
-export type Shown = Pick<PageContext, "fast" | "sql" | "csrf" | "now"> & {
+export type ViewContext = Pick<PageContext, "fast" | "sql" | "csrf" | "now"> & {
   role: "viewer" | "member" | "owner";
   team: { id: string; name: string };
 };
@@ -59,11 +59,11 @@ export function projectTable(rows: readonly ProjectWithKey[], now: Date): Html {
   );
 }
 
-export function keyTable({ team, role, csrf, now }: Shown, keys: readonly ShownKey[]): Html {
+export function keyTable({ team, role, csrf, now }: ViewContext, keys: readonly ShownKey[]): Html {
   if (keys.length === 0)
     return (
       <div class="card empty">
-        <p>No team key yet. It is for scripts that set up integrations, environments and automations.</p>
+        <p>No team keys yet. Scripts use them to set up integrations, environments and automations.</p>
       </div>
     );
   return (
@@ -86,7 +86,7 @@ export function keyTable({ team, role, csrf, now }: Shown, keys: readonly ShownK
           {keys.map((key) => (
             <tr>
               <td class="long">
-                <b>{key.name ?? "without a name"}</b> <code class="soft">{key.leading}…</code>
+                <b>{key.name ?? "unnamed"}</b> <code class="soft">{key.leading}…</code>
               </td>
               <td class="soft wide">
                 <Ago at={key.createdAt} now={now} />
@@ -124,7 +124,7 @@ export function keyTable({ team, role, csrf, now }: Shown, keys: readonly ShownK
                     }
                   />
                 ) : (
-                  <Tag kind="passed">live</Tag>
+                  <Tag kind="passed">active</Tag>
                 )}
               </td>
             </tr>

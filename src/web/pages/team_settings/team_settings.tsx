@@ -8,6 +8,7 @@ import { uuid } from "../../../schema/fields.ts";
 import { tryForm } from "../../site/form_input.ts";
 import { type Page, SeeOther, form } from "../../site/page.ts";
 import { write } from "../../site/write.ts";
+import { deletionForm, deletionPage } from "./deletion.tsx";
 import { named, settings, settingsPage } from "./settings.tsx";
 
 const nameField = v.strictObject({ name: v.string() });
@@ -26,7 +27,7 @@ const createProjectForm = form("/teams/:teamId/projects", { access: "owner", fie
   if ("problem" in created)
     return await settings(context, undefined, {
       problem: { of: "project", text: created.problem },
-      given: fields.name,
+      value: fields.name,
     });
   return new SeeOther(`/projects/${created.result}/settings/key`);
 });
@@ -45,15 +46,15 @@ const teamKeyForm = form(
       }));
     });
     if ("problem" in made)
-      return await settings(context, undefined, { problem: { of: "key", text: made.problem }, given: fields.name });
+      return await settings(context, undefined, { problem: { of: "key", text: made.problem }, value: fields.name });
     const { name, generated } = made.result;
-    // Sent twice, by a reload for one, it would make another one.
-    if (!generated) return new SeeOther(`/teams/${team.id}/settings?told=shown#keys`);
+    // A form that is sent twice, for example by a reload, must not create a second key.
+    if (!generated) return new SeeOther(`/teams/${team.id}/settings?notice=shown#keys`);
     const { key } = generated;
     const body = (
       <>
         <h1>
-          The new key of {team.name}: {name}
+          New key of {team.name}: {name}
         </h1>
         <div class="message good">
           <p>
@@ -72,13 +73,13 @@ const teamKeyForm = form(
         </p>
       </>
     );
-    return { title: "The new key", body, section: "team" };
+    return { title: "New key", body, section: "team" };
   },
 );
 
 const revokeForm = form("/teams/:teamId/keys/:keyId/revoke", { access: "owner" }, async (context) => {
   await write(context, "owner", (sql, by) => revokeTeamKey(sql, context.team.id, context.params.keyId, by));
-  return new SeeOther(`/teams/${context.team.id}/settings?told=revoked#keys`);
+  return new SeeOther(`/teams/${context.team.id}/settings?notice=revoked#keys`);
 });
 
 const renameForm = form("/teams/:teamId/name", { access: "owner", fields: nameField }, async (context) => {
@@ -93,8 +94,16 @@ const renameForm = form("/teams/:teamId/name", { access: "owner", fields: nameFi
     );
   });
   if ("problem" in renamed)
-    return await settings(context, undefined, { problem: { of: "name", text: renamed.problem }, given: fields.name });
-  return new SeeOther(`/teams/${team.id}/settings?told=renamed`);
+    return await settings(context, undefined, { problem: { of: "name", text: renamed.problem }, value: fields.name });
+  return new SeeOther(`/teams/${team.id}/settings?notice=renamed`);
 });
 
-export const teamSettings: Page[] = [settingsPage, createProjectForm, teamKeyForm, revokeForm, renameForm];
+export const teamSettings: Page[] = [
+  settingsPage,
+  createProjectForm,
+  teamKeyForm,
+  revokeForm,
+  renameForm,
+  deletionPage,
+  deletionForm,
+];

@@ -1,4 +1,4 @@
-/** The list of tests of a project, with filters and changes to several tests at once. */
+/** The list of tests of a project, with filters and bulk changes. */
 
 import * as v from "valibot";
 import type { Sql } from "../../../database/connect.ts";
@@ -8,7 +8,7 @@ import { integerText, mayBeEmpty, text, uuid } from "../../../schema/fields.ts";
 import { refuse } from "../../../schema/refusal.ts";
 import { type TestCasePatch, type TestCaseSort, health } from "../../../schema/test_cases.ts";
 import { type OwnerTally, selectOwnerTally } from "../../../store/case_record.ts";
-import { selectOwners, selectTaskSlugs } from "../../../store/facets.ts";
+import { selectOwners, selectTaskSlugs } from "../../../store/filter_options.ts";
 import { type ProjectCounts, selectTally } from "../../../store/overview.ts";
 import { selectTestCases } from "../../../store/test_cases.ts";
 import { counted, toCount, toDuration } from "../../../wording/numbers.ts";
@@ -20,13 +20,11 @@ import { PART, readCursor, writeCursor } from "../../site/cursor.ts";
 import { SeeOther, form, page } from "../../site/page.ts";
 import { testPath, toAddress, toQuery } from "../../site/paths.ts";
 import { brokenTable, bulkFields, catalogueTable, isTicked } from "./catalogue_tables.tsx";
-import { PATIENCE_MS, change, day, testsPath, toQuarantine } from "./changes.tsx";
+import { COUNT_TIMEOUT_MS, change, day, testsPath, toQuarantine } from "./changes.tsx";
 
-const ROWS = 20;
+const PAGE_SIZE = 20;
 
-const BROKEN = 5;
-
-// The catalogue
+const MAX_BROKEN_TESTS = 5;
 
 const SORTS = ["flakeRate", "failures", "p95Ms", "lastRunAt", "firstSeen"] as const;
 
@@ -35,7 +33,7 @@ const SORT_OPTIONS: readonly Choice[] = [
   ["failures", "most failures first"],
   ["p95Ms", "slowest first"],
   ["lastRunAt", "last run first"],
-  ["firstSeen", "as first seen"],
+  ["firstSeen", "first seen"],
 ];
 
 const HEALTH_OPTIONS: readonly Choice[] = [
@@ -55,7 +53,7 @@ const catalogueQuery = v.strictObject({
   quarantined: mayBeEmpty(v.picklist(["true", "false"], `expected "true" or "false"`)),
   sort: mayBeEmpty(v.picklist(SORTS, "expected a known order")),
   cursor: mayBeEmpty(text(200)),
-  /** After a form: how many test cases are different now. */
+  /** The number of test cases that the form changed. */
   changed: v.optional(integerText(0, 100)),
 });
 
@@ -73,7 +71,7 @@ async function selectCatalogue(sql: Sql, projectId: string, query: CatalogueQuer
   const by = sort === "firstSeen" ? undefined : sort;
   const isKey = by === undefined ? PART.none : (text: string) => text === "" || KEYS[by](text);
   const rows = await selectTestCases(sql, projectId, {
-    limit: ROWS,
+    limit: PAGE_SIZE,
     q,
     health: health && [health],
     task_slug: task,
@@ -82,12 +80,12 @@ async function selectCatalogue(sql: Sql, projectId: string, query: CatalogueQuer
     sort: by,
     after: readCursor(cursor, [isKey, PART.number]),
   });
-  const shown = rows.slice(0, ROWS);
-  const last = rows.length > ROWS ? shown.at(-1) : undefined;
+  const shown = rows.slice(0, PAGE_SIZE);
+  const last = rows.length > PAGE_SIZE ? shown.at(-1) : undefined;
   return { shown, next: last && writeCursor([last.key ?? "", String(last.number)]) };
 }
 
-function rotOf({ broken, flaky, quarantined }: ProjectCounts): { status: string; text: string } {
+function headlineOf({ broken, flaky, quarantined }: ProjectCounts): { status: string; text: string } {
   const parts = [
     broken > 0 && counted(broken, "broken test"),
     flaky > 0 && `${counted(flaky, "flaky test")}`,
@@ -110,7 +108,7 @@ const ownerLinks = (base: Path, owners: readonly OwnerTally[]): Html | null =>
   );
 
 const bulkForm = v.strictObject({
-  ...Object.fromEntries(Array.from({ length: ROWS }, (_, index) => [isTicked(index), v.optional(uuid)])),
+  ...Object.fromEntries(Array.from({ length: PAGE_SIZE }, (_, index) => [isTicked(index), v.optional(uuid)])),
   do: v.picklist(["quarantine", "release", "own"], "expected a known operation"),
   reason: mayBeEmpty(text(1_000)),
   until: mayBeEmpty(day),
@@ -126,7 +124,7 @@ export const cataloguePage = page(
     const { id } = project;
     const path: Path = testsPath(id);
     const mayChange = role !== "viewer";
-    await catchUp(sql, begin, id, PATIENCE_MS);
+    await catchUp(sql, begin, id, COUNT_TIMEOUT_MS);
     const { cursor, changed, ...filters } = query;
     const isFiltered = Object.values(filters).some((value) => value !== undefined);
     const [{ shown, next }, tally, owners, tasks, names, slowest, broken] = await Promise.all([
@@ -135,12 +133,14 @@ export const cataloguePage = page(
       selectOwnerTally(sql, id, 6),
       selectTaskSlugs(sql, id, MAX_CHOICES + 1),
       selectOwners(sql, id, MAX_CHOICES + 1),
-      // One row more than the limit is answered.
+      // One row more than the limit is returned.
       selectTestCases(sql, id, { limit: 0, sort: "p95Ms" }),
-      isFiltered || cursor !== undefined ? [] : selectTestCases(sql, id, { limit: BROKEN, health: ["broken"] }),
+      isFiltered || cursor !== undefined
+        ? []
+        : selectTestCases(sql, id, { limit: MAX_BROKEN_TESTS, health: ["broken"] }),
     ]);
     const { q, health, task, owner, quarantined, sort } = filters;
-    const rot = rotOf(tally);
+    const headline = headlineOf(tally);
     const [slow] = slowest;
     const table = catalogueTable(id, shown, mayChange, now);
     const none = (
@@ -167,7 +167,7 @@ export const cataloguePage = page(
     const body = (
       <>
         <h1>
-          <Mark status={rot.status} word={false} /> {rot.text}
+          <Mark status={headline.status} word={false} /> {headline.text}
         </h1>
         <div class="meta quiet">
           {tally.broken > 0 ? <a href={`${path}?health=broken`}>broken</a> : null}
@@ -189,8 +189,8 @@ export const cataloguePage = page(
           <p class="message good" role="status">
             {changed === 0 ? "No changes needed." : `${counted(changed, "test")} changed.`}
           </p>
-        )}{" "}
-        {brokenTable(id, broken.slice(0, BROKEN), broken.length > BROKEN, now)}
+        )}
+        {brokenTable(id, broken.slice(0, MAX_BROKEN_TESTS), broken.length > MAX_BROKEN_TESTS, now)}
         <FilterBar path={path} isFiltered={isFiltered}>
           {[
             <FilterText label="Name or file" name="q" value={q} type="search" />,

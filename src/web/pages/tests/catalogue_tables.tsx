@@ -4,7 +4,7 @@ import type { Html } from "../../../http/html.ts";
 import type { TestCaseRow } from "../../../store/test_cases.ts";
 import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { toCount, toDuration } from "../../../wording/numbers.ts";
-import { Mark, Tag, standingOf, wordOf } from "../../components/status.tsx";
+import { Mark, Tag, testStatusOf, wordOf } from "../../components/status.tsx";
 import { Ago, Breakable, toPercent } from "../../components/text.tsx";
 import { testPath } from "../../site/paths.ts";
 import { testsPath } from "./changes.tsx";
@@ -20,7 +20,7 @@ function catalogueRow(projectId: string, test: TestCaseRow, index: number, mayCh
         </td>
       ) : null}
       <td class="mark-cell">
-        <Mark status={standingOf(test)} />
+        <Mark status={testStatusOf(test)} />
       </td>
       <td class="long">
         <a id={`t${index}`} href={testPath(projectId, test.id)}>
@@ -59,7 +59,7 @@ function catalogueRow(projectId: string, test: TestCaseRow, index: number, mayCh
   );
 }
 
-/** The set that the figures of a test are over, as the API counts them. */
+/** Describes which results the counts of a test include. */
 export const ALL_RESULTS = "on all branches, excluding skips and outages";
 
 export const catalogueTable = (
@@ -76,7 +76,7 @@ export const catalogueTable = (
           <tr>
             {mayChange ? (
               <th scope="col">
-                <span class="visually-hidden">Tick</span>
+                <span class="visually-hidden">Select</span>
               </th>
             ) : null}
             <th scope="col">
@@ -113,7 +113,7 @@ export const catalogueTable = (
   </>
 );
 
-/** What fails on the default branch all the time comes before what fails now and then. */
+/** Tests that always fail on the default branch come before tests that fail sometimes. */
 export const brokenTable = (
   projectId: string,
   tests: readonly TestCaseRow[],
@@ -169,7 +169,7 @@ export const brokenTable = (
     </>
   );
 
-/** What is done to the ticked ones: the button says which. */
+/** The form for the selected tests. The button that was pressed names the change. */
 export const bulkFields = (
   <fieldset class="filters">
     <legend>Selected tests</legend>

@@ -1,4 +1,4 @@
-/** Quarantine, release and owner of tests. */
+/** Quarantine and owner of tests. */
 
 import * as v from "valibot";
 import type { Sql } from "../../../database/connect.ts";
@@ -14,12 +14,12 @@ import { SeeOther, form } from "../../site/page.ts";
 import { testPath } from "../../site/paths.ts";
 import { write } from "../../site/write.ts";
 
-/** While counting goes on the page tells what is counted so far. */
-export const PATIENCE_MS = 500;
+/** Time limit for counting the tests that match, in milliseconds. */
+export const COUNT_TIMEOUT_MS = 500;
 
 export const testsPath = (projectId: string): Path => `/projects/${projectId}/tests`;
 
-/** A day ends when it does in UTC. */
+/** A day ends at midnight UTC. */
 export const day = v.pipe(
   v.string(),
   v.regex(/^\d{4}-\d\d-\d\d$/, "expected a date, such as 2026-01-31"),
@@ -33,7 +33,7 @@ export function toQuarantine(reason: string | undefined, until: string | undefin
   return { quarantine: { reason: reason!, until: toEnd(until) } };
 }
 
-export function quarantineTold({ quarantine }: TestCaseRow, now: Date): Html | null {
+export function quarantineNotice({ quarantine }: TestCaseRow, now: Date): Html | null {
   if (!quarantine) return null;
   const { until, createdAt, reason } = quarantine;
   const end =

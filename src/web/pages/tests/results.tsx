@@ -8,28 +8,28 @@ import type { HistoryRow, TestCaseRow } from "../../../store/test_cases.ts";
 import { firstLineOf } from "../../../wording/first_line.ts";
 import { counted, toCount, toDuration } from "../../../wording/numbers.ts";
 import { Bars } from "../../components/bars.tsx";
-import { executionName } from "../../components/execution_table.tsx";
+import { executionName } from "../../../wording/execution_name.ts";
 import { Mark, Tag } from "../../components/status.tsx";
 import { Ago, Commit } from "../../components/text.tsx";
 import { bugPath, executionPath } from "../../site/paths.ts";
 
 export const HISTORY_ROWS = 15;
 
-export const STRIP = 50;
+export const STRIP_LENGTH = 50;
 
-export const STACK = 6_000;
+export const MAX_STACK_LENGTH = 6_000;
 
-/** A result that says that something is wrong, be it only before it passed; what an outage made fail says nothing. */
+/** Whether a result indicates a problem, even if it passed on retry. Failures of an outage do not count. */
 export const isFailure = ({ status, flaky, outage }: HistoryRow): boolean => (status === "failed" || flaky) && !outage;
 
 export const isCounted = ({ status, outage }: HistoryRow): boolean => status !== "skipped" && !outage;
 
 const statusOf = ({ status, flaky }: HistoryRow): string => (flaky ? "flaky" : status);
 
-/** As the strip of results has it: an outage is no result of the test. */
+/** Returns the displayed status. An outage is not a result of the test. */
 const shownAs = (row: HistoryRow): string => (row.outage ? "outage" : statusOf(row));
 
-/** "2 flaky, 1 failed": each result once. */
+/** Counts results such as "2 flaky, 1 failed"; each result counts once. */
 export const tallyOf = (rows: readonly HistoryRow[]): string =>
   ["passed", "flaky", "failed", "skipped", "outage"]
     .flatMap((shown) => {
@@ -38,18 +38,24 @@ export const tallyOf = (rows: readonly HistoryRow[]): string =>
     })
     .join(", ");
 
-/** Seen from the page of a test, which holds very many of them. */
+/** Returns a relative link, because the page of a test contains very many of them. */
 const near = ({ executionId }: { executionId: string }): Href => `../executions/${executionId}`;
 
-export type Told = { projectId: string; rows: readonly HistoryRow[]; names: ReadonlyMap<string, ExecutionName> };
+export type TestHistory = { projectId: string; rows: readonly HistoryRow[]; names: ReadonlyMap<string, ExecutionName> };
 
-const buildNameOf = ({ executionId }: HistoryRow, names: Told["names"]): string => {
+const buildNameOf = ({ executionId }: HistoryRow, names: TestHistory["names"]): string => {
   const name = names.get(executionId);
   return name ? executionName(name) : "";
 };
 
-/** The last results as bars whose height is the duration, across the page. */
-export function LastResults({ told: { rows, names }, test }: { told: Told; test: TestCaseRow }): Html | null {
+/** Shows the last results as bars whose height is the duration. */
+export function LastResults({
+  testHistory: { rows, names },
+  test,
+}: {
+  testHistory: TestHistory;
+  test: TestCaseRow;
+}): Html | null {
   if (rows.length === 0) return null;
   const bars = rows.toReversed().map((row) => {
     const name = [buildNameOf(row, names), row.branch].filter(Boolean).join(" ");
@@ -84,10 +90,10 @@ export function LastResults({ told: { rows, names }, test }: { told: Told; test:
   );
 }
 
-export type LastFailure = { row: HistoryRow; said: CaseMessage | undefined };
+export type LastFailure = { row: HistoryRow; failure: CaseMessage | undefined };
 
-export function lastFailure({ projectId, names }: Told, { row, said }: LastFailure, now: Date): Html {
-  const { message = null, stack = null } = said ?? {};
+export function lastFailure({ projectId, names }: TestHistory, { row, failure }: LastFailure, now: Date): Html {
+  const { message = null, stack = null } = failure ?? {};
   const holds = message !== null && stack?.startsWith(message);
   return (
     <>
@@ -111,10 +117,11 @@ export function lastFailure({ projectId, names }: Told, { row, said }: LastFailu
           {row.flaky ? ", and passed on retry" : ""}
         </small>
       </h2>
-      {message === null && stack === null ? <p class="soft">No output.</p> : null}{" "}
-      {message === null || holds ? null : <pre>{message}</pre>} {stack === null ? null : <pre>{stack}</pre>}{" "}
-      {(stack ?? message ?? "").length >= STACK ? (
-        <p class="hint">Truncated. The execution has the full result.</p>
+      {message === null && stack === null ? <p class="soft">No output.</p> : null}
+      {message === null || holds ? null : <pre>{message}</pre>}
+      {stack === null ? null : <pre>{stack}</pre>}
+      {(stack ?? message ?? "").length >= MAX_STACK_LENGTH ? (
+        <p class="hint">Truncated. Open the execution for the full result.</p>
       ) : null}
     </>
   );
@@ -149,7 +156,7 @@ export const bugsOfCase = (projectId: string, bugs: readonly BugOfCase[]): Html 
     </>
   );
 
-export function history({ rows, names }: Told, now: Date): Html {
+export function history({ rows, names }: TestHistory, now: Date): Html {
   return (
     <div class="card">
       <table>
@@ -219,5 +226,5 @@ export function history({ rows, names }: Told, now: Date): Html {
   );
 }
 
-/** Longer first lines of messages are cut. */
+/** Maximum length of the first line of a message. */
 const MAX_MESSAGE_LENGTH = 140;

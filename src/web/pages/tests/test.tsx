@@ -26,13 +26,13 @@ import { PART, readCursor } from "../../site/cursor.ts";
 import { page } from "../../site/page.ts";
 import { testPath, toAddress } from "../../site/paths.ts";
 import { ALL_RESULTS } from "./catalogue_tables.tsx";
-import { PATIENCE_MS, careForms, onePath, quarantineTold, testsPath } from "./changes.tsx";
+import { COUNT_TIMEOUT_MS, careForms, onePath, quarantineNotice, testsPath } from "./changes.tsx";
 import {
   HISTORY_ROWS,
   type LastFailure,
-  STACK,
-  STRIP,
-  type Told,
+  MAX_STACK_LENGTH,
+  STRIP_LENGTH,
+  type TestHistory,
   bugsOfCase,
   history,
   isFailure,
@@ -47,10 +47,10 @@ const historyQuery = v.strictObject({
   cursor: mayBeEmpty(text(200)),
 });
 
-/** The UUID after this one, so that a page that ends before it holds this one. */
+/** Returns the UUID after this one, so that a page with an exclusive bound includes this one. */
 const idBehind = (id: string): string => (BigInt(`0x${id.replaceAll("-", "")}`) + 1n).toString(16).padStart(32, "0");
 
-/** The newest failure: of what is read already, else looked for where the record says that there was one. */
+/** Returns the newest failure from the loaded rows, or loads it if the record says that there was one. */
 async function findLastFailure(
   sql: Sql,
   projectId: string,
@@ -59,24 +59,24 @@ async function findLastFailure(
 ): Promise<LastFailure | undefined> {
   let row = rows.find(isFailure);
   if (!row && test.lastFailedAt !== null) {
-    // From the run that it is known to have failed in: it may be thousands of results away.
+    // The run of the last failure is known, because the failure may be thousands of results back.
     const runId = await selectRunCompletedAt(sql, projectId, test.taskSlug, test.lastFailedAt);
     const query = { limit: 1, status: "failed", after: runId && idBehind(runId) } as const;
     row = (await readHistory(sql, projectId, test.id, query, { inAll: 2_000 })).rows[0];
   }
-  return row && { row, said: await selectCaseMessage(sql, projectId, test.id, row.runId, STACK) };
+  return row && { row, failure: await selectCaseMessage(sql, projectId, test.id, row.runId, MAX_STACK_LENGTH) };
 }
 
 export const testPage = page(onePath, { access: "viewer", query: historyQuery }, async (context) => {
   const { sql, fast, begin, project, params, query, role, csrf, now } = context;
   const { id: projectId, defaultBranch: branch } = project;
-  await catchUp(sql, begin, projectId, PATIENCE_MS);
+  await catchUp(sql, begin, projectId, COUNT_TIMEOUT_MS);
   const test = (await selectTestCase(fast, projectId, params.testId)) ?? refuseAbsent();
   const { status, branch: on, cursor } = query;
   const isPlain = status === undefined && on === undefined && cursor === undefined;
   const [after] = readCursor(cursor, [PART.id]) ?? [];
   const [last, record, bugs, listed] = await Promise.all([
-    readHistory(sql, projectId, test.id, { limit: STRIP }),
+    readHistory(sql, projectId, test.id, { limit: STRIP_LENGTH }),
     selectCaseRecord(sql, projectId, test.id),
     selectOpenBugsOfCase(sql, projectId, test.id, 10),
     isPlain ? undefined : readHistory(sql, projectId, test.id, { limit: HISTORY_ROWS, status, branch: on, after }),
@@ -91,7 +91,7 @@ export const testPage = page(onePath, { access: "viewer", query: historyQuery },
     projectId,
     all.map(({ executionId }) => executionId),
   );
-  const told: Told = { projectId, rows: last.rows, names };
+  const testHistory: TestHistory = { projectId, rows: last.rows, names };
   const trust = trustOf({ test, record, rows: last.rows, firstBad }, branch, now);
   const path: Path = testPath(projectId, test.id);
   const body = (
@@ -134,19 +134,20 @@ export const testPage = page(onePath, { access: "viewer", query: historyQuery },
           )}
         </span>
       </div>
-      {role === "viewer" ? null : careForms(path, test, csrf)} {quarantineTold(test, now)}
-      <LastResults told={told} test={test} />
+      {role === "viewer" ? null : careForms(path, test, csrf)}
+      {quarantineNotice(test, now)}
+      <LastResults testHistory={testHistory} test={test} />
       <div class="columns">
         {whereItBegan(projectId, firstBad, branch, now)}
         {whyFlaky(test, record, branch, now)}
       </div>
-      {bugsOfCase(projectId, bugs)}{" "}
+      {bugsOfCase(projectId, bugs)}
       {role === "viewer" ? null : (
         <p class="hint after">
           <a href={toAddress(`/projects/${projectId}/bugs/new`, { test: test.id })}>Report a bug for this test</a>
         </p>
-      )}{" "}
-      {failure ? lastFailure(told, failure, now) : null}
+      )}
+      {failure ? lastFailure(testHistory, failure, now) : null}
       <h2 id="history">History</h2>
       <FilterBar path={path} isFiltered={!isPlain}>
         {[
@@ -175,7 +176,7 @@ export const testPage = page(onePath, { access: "viewer", query: historyQuery },
           </p>
         </div>
       ) : (
-        history({ ...told, rows: shown }, now)
+        history({ ...testHistory, rows: shown }, now)
       )}
       <Pager path={path} query={{ status, branch: on, cursor }} cursor={next} />
     </>

@@ -1,12 +1,12 @@
-/** Whether a test can be trusted, and what explains it. */
+/** Explains whether a test is reliable. */
 
 import type { Html } from "../../../http/html.ts";
 import type { FlakySign } from "../../../schema/test_cases.ts";
 import type { CaseRecord, FirstBad } from "../../../store/case_record.ts";
 import type { HistoryRow, TestCaseRow } from "../../../store/test_cases.ts";
-import { counted, toCount } from "../../../wording/numbers.ts";
-import { executionName } from "../../components/execution_table.tsx";
-import { Ago, Commit, toDay } from "../../components/text.tsx";
+import { counted, toCount, toDay } from "../../../wording/numbers.ts";
+import { executionName } from "../../../wording/execution_name.ts";
+import { Ago, Commit } from "../../components/text.tsx";
 import { executionPath } from "../../site/paths.ts";
 import { isCounted, isFailure, tallyOf } from "./results.tsx";
 
@@ -40,7 +40,7 @@ type Trust = {
   firstBad: FirstBad | undefined;
 };
 
-/** Whether it can be trusted, in words. */
+/** Returns the verdict of a test in words. */
 export function trustOf(
   { test, record, rows, firstBad }: Trust,
   branch: string,
@@ -73,7 +73,7 @@ export function trustOf(
     const first = failures.at(-1);
     const text =
       first === undefined ? (
-        <>Flaky, and quiet lately: {passes}</>
+        <>Flaky, but stable recently: {passes}</>
       ) : (
         <>
           Flaky: {tallyOf(failures)} of its last {counted(results.length, "result")}, first
@@ -128,7 +128,7 @@ export function trustOf(
   return { status: "passed", text: <>Healthy: {passes}</> };
 }
 
-const SIGNS: Record<FlakySign, (branch: string) => string> = {
+const FLAKY_SIGN_WORDS: Record<FlakySign, (branch: string) => string> = {
   retry: () => "it passed on retry within one run, on the same code",
   same_commit: () => "it passed and failed on the same commit",
   episodes: (branch) => `it failed on ${branch} in several short episodes without a fix`,
@@ -147,7 +147,7 @@ export function whyFlaky(
       <h2 class="first">Why this test is flaky</h2>
       <ul>
         {flaky.signs.map((sign) => (
-          <li>{SIGNS[sign](branch)}</li>
+          <li>{FLAKY_SIGN_WORDS[sign](branch)}</li>
         ))}
       </ul>
       <p>

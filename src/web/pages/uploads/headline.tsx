@@ -1,4 +1,4 @@
-/** How many of the last uploads were accepted, and why others were not. */
+/** Counts accepted and rejected uploads, and explains the rejections. */
 
 import type { Html, Path } from "../../../http/html.ts";
 import { adviceFor } from "../../../rules/upload_advice.ts";
@@ -7,8 +7,8 @@ import { type UploadTally, selectTaken } from "../../../store/uploads.ts";
 import { counted, toCount } from "../../../wording/numbers.ts";
 import { Ago } from "../../components/text.tsx";
 
-/** More are not counted. */
-export const MAX_TAKEN = 1_000;
+/** Maximum number of counted uploads. */
+export const MAX_COUNTED = 1_000;
 
 type Taken = Awaited<ReturnType<typeof selectTaken>>;
 
@@ -21,7 +21,7 @@ export const newest = (tally: readonly UploadTally[], outcome: string): string |
     .toSorted()
     .at(-1);
 
-export const LAST = `the last ${KEPT_HOURS} hours`;
+export const PERIOD = `the last ${KEPT_HOURS} hours`;
 
 type Headline = { status: string; text: string };
 
@@ -30,45 +30,48 @@ const was = (number: number) => (number === 1 ? "was" : "were");
 const wholeOf = (number: number): string =>
   number === 1 ? "The only upload" : number === 2 ? "Both uploads" : `All ${counted(number, "upload")}`;
 
-/** Refused ones first: they are what is missing. */
+/** Mentions rejected uploads first, because their results are missing. */
 export function uploadsHeadline(tally: readonly UploadTally[], taken: Taken): Headline {
   const [refused, warned] = [sum(tally, "refused"), sum(tally, "warned")];
   const all = taken.number + refused;
-  const isMany = taken.number >= MAX_TAKEN;
+  const isMany = taken.number >= MAX_COUNTED;
   const part = (number: number) =>
     number === all
-      ? `${wholeOf(all)} of ${LAST}`
-      : `${toCount(number)} of ${isMany ? `more than ${toCount(MAX_TAKEN)} uploads` : counted(all, "upload")} of ${LAST}`;
-  if (refused > 0) return { status: "failed", text: `${part(refused)} ${was(refused)} refused` };
+      ? `${wholeOf(all)} of ${PERIOD}`
+      : `${toCount(number)} of ${isMany ? `more than ${toCount(MAX_COUNTED)} uploads` : counted(all, "upload")} of ${PERIOD}`;
+  if (refused > 0) return { status: "failed", text: `${part(refused)} ${was(refused)} rejected` };
   if (warned > 0) return { status: "flaky", text: `${part(warned)} had warnings, none was rejected` };
-  if (all === 0) return { status: "queued", text: `No uploads in ${LAST}` };
-  const these = isMany ? `More than ${toCount(MAX_TAKEN)} uploads of ${LAST}` : part(all);
+  if (all === 0) return { status: "queued", text: `No uploads in ${PERIOD}` };
+  const these = isMany ? `More than ${toCount(MAX_COUNTED)} uploads of ${PERIOD}` : part(all);
   return { status: "passed", text: `${these} ${was(all)} accepted` };
 }
 
-/** "Both say", "2 of 5 say". */
-function whoSays(number: number, all: number): string {
+/** Returns "Both say" or "2 of 5 say". */
+function shareOfUploads(number: number, all: number): string {
   if (number < all) return `${toCount(number)} of ${toCount(all)} ${number === 1 ? "says" : "say"}`;
   return all === 1 ? "It says" : all === 2 ? "Both say" : `All ${toCount(all)} say`;
 }
 
-const TOLD = 3;
+/** Maximum number of messages. */
+const MAX_MESSAGES = 3;
 
-/** What most of them say, and what to do about it. */
+/** Lists the most frequent messages, with advice for each. */
 export function reasons(tally: readonly UploadTally[], outcome: "refused" | "warned"): Html | null {
   const rows = tally.filter((row) => row.outcome === outcome);
   if (rows.length === 0) return null;
   const all = sum(rows, outcome);
-  const told = rows.slice(0, TOLD).map((row) => ({ ...row, advice: adviceFor({ statusCode: 400, ...row }) }));
-  const others = rows.length - told.length;
+  const messages = rows
+    .slice(0, MAX_MESSAGES)
+    .map((row) => ({ ...row, advice: adviceFor({ statusCode: 400, ...row }) }));
+  const others = rows.length - messages.length;
   return (
     <ul class="reasons">
-      {told.map(({ text, number, advice }, index) => (
+      {messages.map(({ text, number, advice }, index) => (
         <li class="long">
-          {whoSays(number, all)}: <q>{text}</q>
-          {advice === undefined || advice === told[index + 1]?.advice ? null : <p class="hint">{advice}</p>}
+          {shareOfUploads(number, all)}: <q>{text}</q>
+          {advice === undefined || advice === messages[index + 1]?.advice ? null : <p class="hint">{advice}</p>}
         </li>
-      ))}{" "}
+      ))}
       {others > 0 ? <li class="soft small">and {counted(others, "other reason")}, below</li> : null}
     </ul>
   );

@@ -13,11 +13,11 @@ import { Mark } from "../../components/status.tsx";
 import { Ago, Breakable, toExact } from "../../components/text.tsx";
 import { type Page, page } from "../../site/page.ts";
 import { executionPath, toAddress } from "../../site/paths.ts";
-import { LAST, MAX_TAKEN, newest, nothing, reasons, sum, uploadsHeadline } from "./headline.tsx";
+import { PERIOD, MAX_COUNTED, newest, nothing, reasons, sum, uploadsHeadline } from "./headline.tsx";
 
-const PAGE = 25;
+const PAGE_SIZE = 25;
 
-/** "curl/8.5.0 (x86_64-pc-linux-gnu) libcurl/8.5.0" → "curl 8.5.0". */
+/** Shortens "curl/8.5.0 (x86_64-pc-linux-gnu) libcurl/8.5.0" to "curl 8.5.0". */
 export function shortAgent(agent: string | null): string {
   if (!agent) return "no user agent";
   const match = /^([\w.@+-]{1,40})\/v?([\w.+-]{1,20})/.exec(agent);
@@ -25,7 +25,7 @@ export function shortAgent(agent: string | null): string {
   return short.length > 40 ? `${short.slice(0, 40)}…` : short;
 }
 
-const NAMES: Record<keyof LoggedUpload["parameters"], string> = {
+const PARAMETER_LABELS: Record<keyof LoggedUpload["parameters"], string> = {
   executionId: "execution_id",
   executionKey: "execution_key",
   taskSlug: "task_slug",
@@ -47,9 +47,11 @@ const toSize = (bytes: number): string =>
 function facts(upload: LoggedUpload): Html {
   const { parameters, bytes, statusCode, keyLeading, requestId, userAgent, clientAddress } = upload;
   const rows: (readonly [string, string | null])[] = [
-    ...Object.entries(NAMES).map(([key, name]) => [name, parameters[key as keyof typeof NAMES] ?? null] as const),
+    ...Object.entries(PARAMETER_LABELS).map(
+      ([key, name]) => [name, parameters[key as keyof typeof PARAMETER_LABELS] ?? null] as const,
+    ),
     ["Size", bytes === null ? null : toSize(bytes)],
-    ["Answered", `${statusCode}, ${toExact(upload.answeredAt)}`],
+    ["Response", `${statusCode}, ${toExact(upload.answeredAt)}`],
     ["Key", `${keyLeading}…`],
     ["Client", [userAgent, clientAddress].filter(Boolean).join(", ")],
     ["Request", requestId],
@@ -78,7 +80,7 @@ export function row(projectId: string, upload: LoggedUpload, now: Date): Html {
     <tr>
       <td class="mark-cell">
         <Mark status={isRefused ? "failed" : "flaky"} word={false} />
-        <span class="visually-hidden">{isRefused ? "refused" : "accepted with warnings"}</span>
+        <span class="visually-hidden">{isRefused ? "rejected" : "accepted with warnings"}</span>
       </td>
       <td class="long">
         {text}
@@ -93,7 +95,7 @@ export function row(projectId: string, upload: LoggedUpload, now: Date): Html {
         ))}{" "}
         {executionId === null ? null : (
           <span class="small">
-            <a href={executionPath(projectId, executionId)}>Its execution</a>
+            <a href={executionPath(projectId, executionId)}>Execution</a>
           </span>
         )}
         <details class="bare small" id={`u${id}`}>
@@ -118,7 +120,7 @@ const query = v.strictObject({ outcome: uploadFilter.entries.outcome, cursor: v.
 
 const FILTERS = [
   [undefined, "All"],
-  ["refused", "Refused"],
+  ["refused", "Rejected"],
   ["warned", "With warnings"],
 ] as const;
 
@@ -130,14 +132,18 @@ export const uploads: Page[] = [
     const { outcome, cursor } = query;
     const [tally, taken, found] = await Promise.all([
       selectUploadTally(sql, id, KEPT_HOURS),
-      selectTaken(sql, id, KEPT_HOURS, MAX_TAKEN),
-      selectUploads(sql, id, KEPT_HOURS, { limit: PAGE, outcome, after: cursor === undefined ? undefined : [cursor] }),
+      selectTaken(sql, id, KEPT_HOURS, MAX_COUNTED),
+      selectUploads(sql, id, KEPT_HOURS, {
+        limit: PAGE_SIZE,
+        outcome,
+        after: cursor === undefined ? undefined : [cursor],
+      }),
     ]);
     const isEmpty = tally.length === 0 && taken.number === 0;
     const lastAt = isEmpty ? (await selectSummaries(sql, id, 0))[0]?.createdAt : undefined;
     const headline = uploadsHeadline(tally, taken);
-    const rows = found.slice(0, PAGE);
-    const next = found.length > PAGE ? rows.at(-1)!.id : undefined;
+    const rows = found.slice(0, PAGE_SIZE);
+    const next = found.length > PAGE_SIZE ? rows.at(-1)!.id : undefined;
     const lastRefused = newest(tally, "refused");
     const body = (
       <>
@@ -157,12 +163,13 @@ export const uploads: Page[] = [
               </span>
             ) : null}
             <span>
-              kept for {KEPT_HOURS} hours; what came in clean is among the <a href={`${base}/executions`}>executions</a>
+              kept for {KEPT_HOURS} hours; uploads without warnings are listed as{" "}
+              <a href={`${base}/executions`}>executions</a>
             </span>
           </div>
           {reasons(tally, "refused") ?? reasons(tally, "warned")}
         </div>
-        {isEmpty ? nothing(base, lastAt, now) : null}{" "}
+        {isEmpty ? nothing(base, lastAt, now) : null}
         {tally.length === 0 ? null : (
           <>
             <h2>Rejected or with warnings</h2>
@@ -184,7 +191,7 @@ export const uploads: Page[] = [
               ) : (
                 <div class="card">
                   <table>
-                    <caption class="visually-hidden">Uploads of {LAST}, newest first</caption>
+                    <caption class="visually-hidden">Uploads of {PERIOD}, newest first</caption>
                     <thead>
                       <tr>
                         <th scope="col">

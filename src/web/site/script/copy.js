@@ -1,4 +1,4 @@
-// Copy buttons. The clipboard needs https, so elsewhere the text is selected and copied by the command of the browser.
+// Copy buttons. The clipboard API requires https; otherwise the text is selected and copied with the browser's command.
 function copyText(text) {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
   const field = document.createElement("textarea");

@@ -1,4 +1,4 @@
-// Keys: j and k walk the rows of the main list, o opens one, / searches, g and a letter goes to a section, ? lists the keys
+// Keyboard shortcuts: j and k move through the rows of the main list, o opens one, / searches, g and a letter opens a section, ? lists the keys
 const KEYS = [
   ["j / k", "next or previous row"],
   ["o", "open the row"],

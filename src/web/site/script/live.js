@@ -1,7 +1,7 @@
-// News: the page is asked for again, and what differs is put in its place
+// Live updates: fetches the page again, and replaces the regions that differ
 const main = document.querySelector("main[data-live]");
 if (main && window.EventSource) {
-  // Without a stream, because there are too many or it has failed, the page asks by itself until there is one again.
+  // Without a stream, because there are too many or it failed, the page polls until a stream is available again.
   const ASK_EVERY_MS = 10_000;
   let waiting;
   let asking;
@@ -13,14 +13,14 @@ if (main && window.EventSource) {
     if (document.hidden) return void (stale = true);
     stale = false;
     const response = await fetch(location.href, { headers: { accept: "text/html" } }).catch(() => undefined);
-    // Nobody is signed in any more.
+    // The session has ended.
     if (response?.redirected) return end();
     if (!response?.ok) return;
     const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
     for (const region of main.querySelectorAll("[data-region]")) {
       const next = fresh.querySelector(`[data-region="${CSS.escape(region.dataset.region)}"]`);
       if (!next || next.innerHTML === region.dataset.shown) continue;
-      // What is being read or written in stays.
+      // Regions that the reader is using are not replaced.
       if (region.contains(document.activeElement) && document.activeElement.matches("input, textarea, select"))
         continue;
       const open = [...region.querySelectorAll("details[open][id]")].map(({ id }) => id);
@@ -49,7 +49,7 @@ if (main && window.EventSource) {
     events = new EventSource(main.dataset.live);
     for (const type of ["message", "news"]) events.addEventListener(type, news);
     events.addEventListener("error", () => {
-      // Otherwise the browser itself comes back.
+      // Otherwise the browser reconnects by itself.
       if (events.readyState !== EventSource.CLOSED || isOver) return;
       clearTimeout(asking);
       asking = setTimeout(() => {

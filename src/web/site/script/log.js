@@ -1,4 +1,4 @@
-// Logs: a log stays at its end while it grows, until a reader scrolls up; links of lines; next and previous error
+// Logs: follow mode until the reader scrolls up, links of lines, next and previous error
 let followsLog = !location.hash;
 const AT_END_PX = 4;
 // The end of the box is where its scrolling begins (tasks.css).
@@ -11,7 +11,7 @@ function showFollowing() {
   button.setAttribute("aria-pressed", String(followsLog));
 }
 
-// Remembers what of a log is in view, and returns what puts it there again in the log that takes its place.
+// Saves the scroll position of a log, and returns a function that restores it in the log that replaces it.
 function holdLog(log) {
   const topOf = (element, box) => element.getBoundingClientRect().top - box.getBoundingClientRect().top;
   const line = [...log.querySelectorAll("li")].find((one) => topOf(one, log) + one.offsetHeight > 0);
@@ -23,7 +23,7 @@ function holdLog(log) {
   };
 }
 
-// Called before the content of a region is replaced; what it returns is called afterwards.
+// Called before a region is replaced. The returned function is called afterwards.
 function holdLogs(region) {
   const holds = [...region.querySelectorAll("[data-tail]")].map((log) => (followsLog ? undefined : holdLog(log)));
   return () => {
@@ -36,7 +36,7 @@ function holdLogs(region) {
   };
 }
 
-// The browser forgets the target of the address when the line is replaced.
+// The browser loses the target of the address when the line is replaced.
 function markLine() {
   for (const line of document.querySelectorAll(".numbered > .current")) line.classList.remove("current");
   if (/^#L\d+$/.test(location.hash)) document.querySelector(`.numbered > ${location.hash}`)?.classList.add("current");
@@ -76,7 +76,7 @@ document.addEventListener("click", (event) => {
     if (followsLog) for (const log of document.querySelectorAll("[data-tail]")) log.scrollTop = 0;
     return showFollowing();
   }
-  // The number of a line stands in its padding.
+  // The number of a line is in its padding.
   const line = event.target.closest(".numbered > li");
   if (!line || event.clientX - line.getBoundingClientRect().left > parseFloat(getComputedStyle(line).paddingLeft))
     return;

@@ -1,4 +1,4 @@
-// What pages have more with JavaScript: keys, copying, relative times, news. All of it works without as well.
+// Progressive enhancements: keys, copying, relative times, live updates. All pages work without JavaScript.
 
 const every = (selector, work) => document.querySelectorAll(selector).forEach(work);
 

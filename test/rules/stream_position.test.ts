@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { atEvent, atLog, before, compare, readPosition, writePosition } from "../../src/rules/position.ts";
+import { atEvent, atLog, before, compare, readPosition, writePosition } from "../../src/rules/stream_position.ts";
 
 const id = (digit: string) => "00000000-0000-7000-8000-00000000000x".replace("x", digit);
 /** In their order. */

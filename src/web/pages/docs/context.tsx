@@ -1,4 +1,4 @@
-/** Who looks at the documentation, and for which project its examples are. */
+/** The visitor of the documentation, and the project whose ids the examples contain. */
 
 import * as v from "valibot";
 import type { Sql } from "../../../database/connect.ts";
@@ -10,27 +10,27 @@ import { selectBugReports } from "../../../store/bug_reports.ts";
 import { selectEnvironments } from "../../../store/environments.ts";
 import { selectExecutions } from "../../../store/execution_list.ts";
 import { selectIntegrations } from "../../../store/integrations.ts";
-import { selectTeamPlaces } from "../../../store/projects.ts";
+import { selectTeamProjectRefs } from "../../../store/projects.ts";
 import { selectTestCases } from "../../../store/test_cases.ts";
-import type { ProjectPlace } from "../../site/page.ts";
+import type { ProjectRef } from "../../site/page.ts";
 import { toAddress } from "../../site/paths.ts";
 import { type Operation, TAGS } from "./reference.ts";
 
 const MAX_PROJECTS = 200;
 
-/** What every page of this family knows of who looks at it. */
-export type Here = {
-  /** The address of the API. */
+/** The data of every page of the documentation. */
+export type DocsContext = {
+  /** The base URL of the API. */
   api: string;
-  /** To choose from. */
-  projects: readonly ProjectPlace[];
-  project: ProjectPlace | undefined;
+  /** The projects to choose from. */
+  projects: readonly ProjectRef[];
+  project: ProjectRef | undefined;
   isSignedIn: boolean;
 };
 
 export const query = v.strictObject({ project: v.optional(uuid) });
 
-export async function lookAround({
+export async function loadContext({
   sql,
   publicUrl,
   visitor,
@@ -40,28 +40,28 @@ export async function lookAround({
   publicUrl: string;
   visitor: Visitor | undefined;
   query: { project?: string | undefined };
-}): Promise<Here> {
+}): Promise<DocsContext> {
   const teams = (visitor?.teams ?? []).map(({ teamId }) => teamId);
-  const projects = teams.length === 0 ? [] : await selectTeamPlaces(sql, teams, MAX_PROJECTS);
+  const projects = teams.length === 0 ? [] : await selectTeamProjectRefs(sql, teams, MAX_PROJECTS);
   return {
     api: `${publicUrl}/api/v1`,
     projects,
-    // Whose it is not sees what anybody does.
+    // Without access to the chosen project, the examples use the visitor's first one.
     project: projects.find(({ id }) => id === query.project) ?? projects[0],
     isSignedIn: visitor !== undefined,
   };
 }
 
-/** Where there is a choice it stays the same on all pages. */
-export const pathTo = ({ project, projects }: Here, tag?: string): Path =>
+/** Keeps the chosen project in the links of all pages. */
+export const pathTo = ({ project, projects }: DocsContext, tag?: string): Path =>
   toAddress(tag === undefined ? "/docs" : `/docs/${tag}`, {
     project: projects.length > 1 && project !== projects[0] ? project?.id : undefined,
   });
 
-/** The newest thing of each kind, for lines that only read. */
+/** Returns the newest object of each kind, for examples that only read. */
 export async function findIds(
   sql: Sql,
-  { id, teamId }: ProjectPlace,
+  { id, teamId }: ProjectRef,
   wanted: ReadonlySet<string>,
 ): Promise<Record<string, string>> {
   const find = async <Row,>(name: string, select: () => Promise<readonly Row[]>): Promise<Row | undefined> =>
@@ -97,48 +97,48 @@ export const shell = (text: string): Html => (
 
 export const json = (value: unknown): Html => <pre>{JSON.stringify(value, null, 2)}</pre>;
 
-/** Tells where this is, and leads to the rest. */
-export const contents = (here: Here, current: string | undefined): Html => (
+/** Links to the overview and to the page of each tag. */
+export const contents = (context: DocsContext, current: string | undefined): Html => (
   <nav class="contents" aria-label="API">
-    <a href={pathTo(here)} aria-current={current === undefined ? "page" : undefined}>
+    <a href={pathTo(context)} aria-current={current === undefined ? "page" : undefined}>
       Overview
-    </a>{" "}
+    </a>
     {TAGS.map(({ name, title }) => (
-      <a href={pathTo(here, name)} aria-current={current === name ? "page" : undefined}>
+      <a href={pathTo(context, name)} aria-current={current === name ? "page" : undefined}>
         {title}
       </a>
     ))}
   </nav>
 );
 
-/** Whose ids stand in the lines, and how to have another's. */
-export function choice({ projects, project, isSignedIn }: Here, path: Path): Html {
+/** Names the project whose ids are in the examples, and lets the visitor choose another. */
+export function choice({ projects, project, isSignedIn }: DocsContext, path: Path): Html {
   if (!isSignedIn)
     return (
       <p class="hint">
-        The lines below take <code>ASSAY_PROJECT</code>, <code>ASSAY_KEY</code> and so on from the environment of your
-        shell; <a href={`/login?${new URLSearchParams({ next: path }).toString()}`}>sign in</a> to have your own ids in
-        them.
+        The examples read <code>ASSAY_PROJECT</code>, <code>ASSAY_KEY</code> and other variables from the environment.{" "}
+        <a href={`/login?${new URLSearchParams({ next: path }).toString()}`}>Sign in</a> to see examples with your own
+        ids.
       </p>
     );
-  if (!project) return <p class="hint">As soon as you have a project, its id stands in the lines below.</p>;
+  if (!project) return <p class="hint">When you have a project, the examples contain its id.</p>;
   const key = (
     <>
-      The key is taken from <code>ASSAY_KEY</code>, that of the team from <code>ASSAY_TEAM_KEY</code>; see{" "}
+      They read the project key from <code>ASSAY_KEY</code> and the team key from <code>ASSAY_TEAM_KEY</code>. See{" "}
       <a href={`/projects/${project.id}/settings`}>settings</a>.
     </>
   );
   if (projects.length === 1)
     return (
       <p class="hint">
-        The lines below hold the ids of {project.name}. {key}
+        The examples contain the ids of {project.name}. {key}
       </p>
     );
   return (
     <>
       <form class="filters" action={path}>
         <label>
-          Ids of
+          Project
           <select name="project">
             {projects.map(({ id, name, teamName }) => (
               <option value={id} selected={id === project.id}>
@@ -148,9 +148,9 @@ export function choice({ projects, project, isSignedIn }: Here, path: Path): Htm
           </select>
         </label>
 
-        <button>Fill in</button>
+        <button>Apply</button>
       </form>
-      <p class="hint">{key}</p>
+      <p class="hint">The examples contain the ids of this project. {key}</p>
     </>
   );
 }

@@ -1,11 +1,11 @@
-/** The places in a live stream: their order, and how they are written as the ids of its events. */
+/** Positions in a live stream: their order, and their text form as the ids of events. */
 
 import type { Position } from "../schema/live.ts";
 
 const FIRST_ID = "00000000-0000-0000-0000-000000000000";
 const LAST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 
-/** Before everything of a transaction, and after all of those with smaller numbers. */
+/** Returns the position before all events of a transaction and after those of earlier ones. */
 export const before = (xact: number, at: number): Position => ({
   xact,
   event: FIRST_ID,
@@ -30,23 +30,23 @@ const WRITTEN = new RegExp(
   `^([0-9]{1,15})\\.([0-9]{1,11})(?:\\.e\\.(${UUID})|\\.l\\.(${UUID})\\.([0-9]{1,15}))?(\\.end)?$`,
 );
 
-/** `isEnd`: of the last event of a stream that ended by itself. */
+/** `isEnd` marks the last event of a stream that has ended. */
 export function writePosition({ xact, event, lease, start, at }: Position, isEnd = false): string {
-  const place = start >= 0 ? `.l.${lease}.${start}` : event === FIRST_ID ? "" : `.e.${event}`;
-  return `${xact}.${at}${place}${isEnd ? ".end" : ""}`;
+  const location = start >= 0 ? `.l.${lease}.${start}` : event === FIRST_ID ? "" : `.e.${event}`;
+  return `${xact}.${at}${location}${isEnd ? ".end" : ""}`;
 }
 
-/** Undefined where `text` is none that `writePosition` has written. */
+/** Returns undefined if `writePosition` has not written the text. */
 export function readPosition(text: string): { position: Position; isEnd: boolean } | undefined {
   const match = WRITTEN.exec(text);
   if (!match) return undefined;
   const [, xact, at, event, lease, start, end] = match;
-  const place = { xact: Number(xact), at: Number(at) };
+  const numbers = { xact: Number(xact), at: Number(at) };
   const position =
     event !== undefined
-      ? atEvent(place.xact, event, place.at)
+      ? atEvent(numbers.xact, event, numbers.at)
       : lease !== undefined
-        ? atLog(place.xact, lease, Number(start), place.at)
-        : before(place.xact, place.at);
+        ? atLog(numbers.xact, lease, Number(start), numbers.at)
+        : before(numbers.xact, numbers.at);
   return { position, isEnd: end !== undefined };
 }

@@ -1,0 +1,41 @@
+/** What the commands of `assay admin` have in common: how they are declared, and how they read their options. */
+
+import * as v from "valibot";
+import type { Tx } from "../database/connect.ts";
+import { text, uuid } from "../schema/fields.ts";
+import { Refusal } from "../schema/refusal.ts";
+import { require, UsageError } from "./usage.ts";
+
+export type Values = Record<string, string>;
+export type AdminWork = (sql: Tx) => Promise<unknown>;
+export type Command = { options: string[]; flags?: string[]; run: (values: Values) => AdminWork | Promise<AdminWork> };
+
+export function id(values: Values, name: string): string {
+  const parsed = v.safeParse(uuid, require(values, name));
+  if (!parsed.success) throw new UsageError(`--${name}: expected a UUID, got "${values[name]}"`);
+  return parsed.output;
+}
+
+export function readName(values: Values): string {
+  const parsed = v.safeParse(text(200), require(values, "name"));
+  if (!parsed.success) throw new UsageError(`--name: ${parsed.issues[0].message}`);
+  return parsed.output;
+}
+
+/** Throws UsageError. */
+export function option<Schema extends v.GenericSchema<string, string>>(schema: Schema, values: Values, name: string) {
+  const parsed = v.safeParse(schema, require(values, name));
+  if (!parsed.success) throw new UsageError(`--${name}: ${parsed.issues[0].message}`);
+  return parsed.output as v.InferOutput<Schema>;
+}
+
+export function missing(what: "team" | "project" | "key" | "account" | "trust rule", id: string): never {
+  throw new Error(`No such ${what}: "${id}"`);
+}
+
+/** Says which one is missing where an operation refuses it as absent. */
+export const orMissing = <T>(what: "team" | "project", id: string, work: Promise<T>): Promise<T> =>
+  work.catch((error) => {
+    if (error instanceof Refusal && error.kind === "absent") missing(what, id);
+    throw error;
+  });

@@ -1,0 +1,82 @@
+/** `assay admin trust-ci` and the commands beside it: which CI jobs may upload to a project without a stored key. */
+
+import * as v from "valibot";
+import { addTrustRule, removeTrustRule } from "../operations/people/trust_rules.ts";
+import { COMMAND_LINE } from "../schema/audit.ts";
+import { DEFAULT_ISSUERS, newTrustRule, type TrustKind } from "../schema/trust_rules.ts";
+import { selectProject } from "../store/projects.ts";
+import { selectProjectOfTrustRule, selectTrustRules } from "../store/trust_rules.ts";
+import { type Command, id, missing, orMissing, type Values, type AdminWork } from "./admin_options.ts";
+import { require, UsageError } from "./usage.ts";
+
+export const TRUST_USAGE = `  admin trust-ci --project ID --kind github|gitlab --repository-id N [--owner-id N] [--repository NAME]
+                 [--events LIST] [--refs LIST] [--issuer URL] [--keys FILE]
+                                                let CI jobs of a repository upload without a stored key; github needs
+                                                --owner-id; lists have commas; FILE is a JSON Web Key Set
+  admin list-trusted-ci --project ID
+  admin untrust-ci --id ID                      remove a trust rule and revoke the keys of its jobs`;
+
+const RULE_FIELDS: Record<string, string> = { repositoryId: "repository-id", ownerId: "owner-id" };
+const toList = (text: string | undefined) =>
+  text
+    ?.split(",")
+    .map((item) => item.trim())
+    .filter((item) => item !== "");
+
+async function trustCi(values: Values): Promise<AdminWork> {
+  const project = id(values, "project");
+  const kind = require(values, "kind");
+  const given = {
+    kind,
+    issuer: values["issuer"] ?? DEFAULT_ISSUERS[kind as TrustKind] ?? "",
+    repositoryId: require(values, "repository-id"),
+    ownerId: values["owner-id"],
+    repository: values["repository"],
+    events: toList(values["events"]),
+    refs: toList(values["refs"]),
+    keys: values["keys"] === undefined ? undefined : await Bun.file(values["keys"]).text(),
+  };
+  const parsed = v.safeParse(
+    newTrustRule,
+    Object.fromEntries(Object.entries(given).filter(([, field]) => field !== undefined)),
+  );
+  if (!parsed.success) {
+    const { path, type, expected, message } = parsed.issues[0];
+    const name = String(path?.[0]?.key ?? "kind");
+    const option = `--${RULE_FIELDS[name] ?? name}`;
+    if (type !== "strict_object") throw new UsageError(`${option}: ${message}`);
+    throw new UsageError(expected === "never" ? `${option} is not for --kind ${kind}` : `${option} is missing`);
+  }
+  return async (sql) => ({
+    id: await orMissing("project", project, addTrustRule(sql, project, parsed.output, COMMAND_LINE)),
+  });
+}
+
+export const TRUST_COMMANDS: Record<string, Command> = {
+  "trust-ci": {
+    options: ["project", "kind", "repository-id", "owner-id", "repository", "events", "refs", "issuer", "keys"],
+    run: trustCi,
+  },
+  "list-trusted-ci": {
+    options: ["project"],
+    run: (values) => {
+      const project = id(values, "project");
+      return async (sql) => {
+        if (!(await selectProject(sql, project))) missing("project", project);
+        const rules = await selectTrustRules(sql, project);
+        return { data: rules.map(({ keys, ...rule }) => ({ ...rule, keys: keys?.length ?? null })) };
+      };
+    },
+  },
+  "untrust-ci": {
+    options: ["id"],
+    run: (values) => {
+      const rule = id(values, "id");
+      return async (sql) => {
+        const project = (await selectProjectOfTrustRule(sql, rule)) ?? missing("trust rule", rule);
+        await removeTrustRule(sql, project, rule, COMMAND_LINE);
+        return { id: rule, removed: true };
+      };
+    },
+  },
+};

@@ -1,0 +1,99 @@
+/** `assay why`: says in a terminal why a branch, a pull request or an execution is red. */
+
+import { findWhy, isRed, type Why, type WhyQuery } from "../mcp/why.ts";
+import type { ProjectApi, QueryValues } from "../mcp/tool.ts";
+import { askPatiently, messageOf, readServerAddress, type ServerAddress, ServerAwayError } from "./client.ts";
+import { createOutputMask, createSay, secretsOf, toJsonLine } from "./output.ts";
+import { parseOptions, UsageError } from "./usage.ts";
+import { whyLines } from "./why_lines.ts";
+
+export const WHY_USAGE = `  why [--branch B|--pull-request N|--execution ID]     why it is red, in forty lines (why --help)`;
+
+export const WHY_HELP = `Usage: assay why [--branch NAME|--pull-request NUMBER|--execution ID]
+
+Says why the last result is red: failures by cause, new ones first, with why each counts as new, known or flaky, since when
+it fails, its owner and its bug. At most forty lines, which are those of the page and of the tool for assistants.
+
+  --branch NAME           (default: the project's default branch)
+  --pull-request NUMBER   a pull or merge request, in place of a branch
+  --execution ID          one execution of the server, in place of a branch
+  --json                  one line of JSON: { red, headline, state, execution, failures, running }
+
+Required: ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY; a named key of scope "read" is enough. Colours are printed on a terminal
+only, and not where NO_COLOR is set.
+
+Exit code: 0 where it is not red, 1 where it is, 2 for a wrong usage, 3 where there is no answer: the server is away, it
+refused the key, or there is no such execution.`;
+
+/** The number of causes that are asked for; fewer may fit. */
+const CAUSES = 12;
+const RED = 1;
+const NO_ANSWER = 3;
+const PATIENCE = { waitsMs: [500, 2_000], withinMs: 15_000 };
+const DEFAULT_COLUMNS = 160;
+
+/** The server has answered, and not what was asked for. */
+class RefusedError extends Error {
+  override name = "RefusedError";
+}
+
+/** Throws UsageError. */
+function readQuery(values: Record<string, string>): WhyQuery {
+  const given = (name: string) => values[name]?.trim() || undefined;
+  const query = {
+    branch: given("branch"),
+    pullRequest: given("pull-request"),
+    executionId: given("execution"),
+  };
+  if (Object.values(query).filter((value) => value !== undefined).length > 1)
+    throw new UsageError("why takes one of --branch, --pull-request and --execution");
+  return query;
+}
+
+const createGet =
+  (address: ServerAddress): ProjectApi["get"] =>
+  async <T>(path: string, query: QueryValues = {}): Promise<T> => {
+    const given = Object.entries(query).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, String(value)] as [string, string]],
+    );
+    const search = new URLSearchParams(given).toString();
+    const answer = await askPatiently(address, { path: search === "" ? path : `${path}?${search}` }, PATIENCE);
+    if (answer.status !== 200) throw new RefusedError(messageOf(answer));
+    return JSON.parse(answer.text) as T;
+  };
+
+/** Answers the exit code. Throws UsageError. */
+export async function why(args: string[]): Promise<number> {
+  const { values, json } = parseOptions(args, ["branch", "pull-request", "execution"], ["help"]);
+  if (values["help"] !== undefined) {
+    console.log(WHY_HELP);
+    return 0;
+  }
+  const query = readQuery(values);
+  const address = readServerAddress(process.env);
+  const mask = createOutputMask(secretsOf(process.env));
+  try {
+    const found = await findWhy({ get: createGet(address) }, withPath(query), CAUSES);
+    console.log(mask(json ? toJsonLine(toJson(found)) : toText(found)));
+    return found.execution === null ? NO_ANSWER : isRed(found) ? RED : 0;
+  } catch (error) {
+    if (!(error instanceof ServerAwayError || error instanceof RefusedError)) throw error;
+    if (json) console.log(mask(toJsonLine({ error: { message: error.message } })));
+    else createSay(process.env)(error.message);
+    return NO_ANSWER;
+  }
+}
+
+/** The id is a part of paths. */
+const withPath = ({ executionId, ...query }: WhyQuery): WhyQuery => ({
+  ...query,
+  executionId: executionId && encodeURIComponent(executionId),
+});
+
+const toJson = (found: Why) => ({ red: isRed(found), headline: found.failures?.headline ?? null, ...found });
+
+function toText(found: Why): string {
+  const { isTTY, columns } = process.stdout;
+  const hasColours = isTTY === true && !process.env["NO_COLOR"];
+  return whyLines(found, { hasColours, columns: (isTTY ? columns : undefined) || DEFAULT_COLUMNS }).join("\n");
+}

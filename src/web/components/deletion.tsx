@@ -1,0 +1,87 @@
+/** The deletion of a project or team: where settings lead to it, and the form that asks for the name. */
+
+import type { Html, Path, Piece } from "../../http/html.ts";
+import { MAX_COUNTED } from "../../store/deletion.ts";
+import { counted, toCount } from "../../wording/numbers.ts";
+import { Csrf, Field, FormError } from "./form.tsx";
+
+type Kind = "project" | "team";
+
+/** The last section of the settings. */
+export const DangerZone = ({ what, path }: { what: Kind; path: Path }): Html => (
+  <>
+    <h2 id="danger">Danger zone</h2>
+    <div class="card padded">
+      <p>Deleting this {what} removes everything in it, and cannot be undone.</p>
+      <p class="actions">
+        <a class="button danger" href={path}>
+          Delete this {what}…
+        </a>
+      </p>
+    </div>
+  </>
+);
+
+/** "3 bug reports", or "more than 10,000 bug reports" where counting has stopped. */
+export const countedLoss = (count: number, name: string): string =>
+  count > MAX_COUNTED ? `more than ${toCount(MAX_COUNTED)} ${name}s` : counted(count, name);
+
+type DeletionFormProperties = {
+  what: Kind;
+  name: string;
+  /** A line for each kind of thing that is lost. */
+  losses: readonly Piece[];
+  /** What stops working at once. */
+  consequence: Piece;
+  action: Path;
+  cancel: Path;
+  csrf: string;
+  problem?: string | undefined;
+  given?: string;
+};
+
+export const DeletionForm = ({ what, name, losses, consequence, ...form }: DeletionFormProperties): Html => (
+  <>
+    <h1>
+      Delete the {what} {name}
+    </h1>
+    <div class="message bad">
+      <p>
+        <b>This cannot be undone.</b> {consequence}
+      </p>
+    </div>
+    <div class="prose">
+      <p>This is deleted for everyone:</p>
+      <ul>
+        {losses.map((loss) => (
+          <li>{loss}</li>
+        ))}
+      </ul>
+    </div>
+    <div class="spaced">
+      <FormError message={form.problem} />
+      <form class="fields card padded" method="post" action={form.action}>
+        <Csrf token={form.csrf} />
+        <Field
+          label={`Type the name of the ${what} to confirm`}
+          name="confirm"
+          value={form.given}
+          required
+          autocomplete="off"
+          isCode
+          hint={
+            <>
+              The name is <code>{name}</code>.
+            </>
+          }
+        />
+        <div class="actions">
+          <button class="danger">Delete this {what}</button>
+          <a class="button" href={form.cancel}>
+            Cancel
+          </a>
+        </div>
+      </form>
+    </div>
+  </>
+);

@@ -1,0 +1,282 @@
+/** The trust rules of a project: which CI jobs get a key for the id token of their CI system. */
+
+import * as v from "valibot";
+import type { Html, Path } from "../../http/html.ts";
+import { check } from "../../http/input.ts";
+import { addTrustRule, nameRepository, removeTrustRule } from "../../operations/people/trust_rules.ts";
+import {
+  CI_KEY_MINUTES,
+  DEFAULT_ISSUERS,
+  type ListedTrustRule,
+  newTrustRule,
+  type TrustKind,
+} from "../../schema/trust_rules.ts";
+import { selectTrustRules } from "../../store/trust_rules.ts";
+import { type Choice, Csrf, Danger, Field, FormError, Select } from "../components/form.tsx";
+import { Notice, noticeParameter } from "../components/notice.tsx";
+import { Tag } from "../components/status.tsx";
+import { Ago } from "../components/text.tsx";
+import { splitList, tryForm } from "../site/form_input.ts";
+import { form, page, type Page, type PageContext, SeeOther, type View } from "../site/page.ts";
+import { write } from "../site/write.ts";
+
+const KINDS: Record<TrustKind, string> = { github: "GitHub Actions", gitlab: "GitLab CI" };
+const NOTICES = {
+  added: "Trust rule added.",
+  removed: "Trust rule removed, and the keys of its jobs revoked.",
+} as const;
+
+const fields = v.strictObject({
+  kind: v.picklist(["github", "gitlab"]),
+  repositoryId: v.string(),
+  ownerId: v.string(),
+  repository: v.string(),
+  events: v.string(),
+  refs: v.string(),
+  issuer: v.string(),
+  keys: v.string(),
+});
+type Fields = v.InferOutput<typeof fields>;
+
+const EMPTY: Fields = {
+  ...{ kind: "github", repositoryId: "", ownerId: "", repository: "" },
+  ...{ events: "", refs: "", issuer: "", keys: "" },
+};
+
+type ViewContext = Pick<PageContext, "fast" | "csrf" | "now"> & {
+  role: "viewer" | "member" | "owner";
+  project: { id: string; name: string };
+};
+
+function conditions({ issuer, kind, events, refs, keys }: ListedTrustRule): Html {
+  return (
+    <>
+      {events.length === 0 ? "every event" : events.join(", ")} on{" "}
+      {refs.length === 0 ? "every ref" : <code>{refs.join(" ")}</code>}
+      {issuer === DEFAULT_ISSUERS[kind] ? null : (
+        <>
+          {" "}
+          from <code>{issuer}</code>
+        </>
+      )}
+      {keys === null ? null : <Tag>stored keys</Tag>}
+    </>
+  );
+}
+
+function table({ project, role, csrf, now }: ViewContext, rules: readonly ListedTrustRule[]): Html {
+  if (rules.length === 0)
+    return (
+      <div class="card empty">
+        <p>No trust rules yet. CI jobs need a key of this project.</p>
+      </div>
+    );
+  return (
+    <div class="card">
+      <table>
+        <caption class="visually-hidden">Trust rules of the project</caption>
+        <thead>
+          <tr>
+            <th scope="col">Repository</th>
+            <th scope="col">Jobs</th>
+            <th scope="col">Last used</th>
+            <th scope="col">
+              <span class="visually-hidden">Remove</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {rules.map((rule) => (
+            <tr>
+              <td class="long">
+                <b>{nameRepository(rule)}</b>{" "}
+                <span class="soft small">
+                  {KINDS[rule.kind]} {rule.repositoryId}
+                  {rule.ownerId === null ? null : ` of owner ${rule.ownerId}`}
+                </span>
+              </td>
+              <td class="long">{conditions(rule)}</td>
+              <td class="soft">{rule.lastUsedAt === null ? "never" : <Ago at={rule.lastUsedAt} now={now} />}</td>
+              <td class="number">
+                {role !== "owner" ? null : (
+                  <Danger
+                    action={`/projects/${project.id}/settings/ci/${rule.id}/remove`}
+                    csrf={csrf}
+                    label={
+                      <>
+                        Remove<span class="visually-hidden"> {nameRepository(rule)}</span>
+                      </>
+                    }
+                    loss="Its jobs get no more keys, and those that run lose theirs at once."
+                  />
+                )}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+const kindOptions: readonly Choice[] = Object.entries(KINDS);
+
+function ruleForm(path: Path, csrf: string, values: Fields): Html {
+  return (
+    <form class="fields card padded" method="post" action={path}>
+      <Csrf token={csrf} />
+      <Select label="CI system" name="kind" value={values.kind} options={kindOptions} />
+      <Field
+        label="Repository id"
+        name="repositoryId"
+        type="number"
+        required
+        max={19}
+        value={values.repositoryId}
+        hint={
+          <>
+            A name can be taken over by others; the number cannot. GitHub: run{" "}
+            <code>gh api repos/OWNER/NAME --jq '.id, .owner.id'</code>, or open{" "}
+            <code>https://api.github.com/repos/OWNER/NAME</code>. GitLab: the project id, in the menu of the project's
+            page.
+          </>
+        }
+      />
+      <Field
+        label="Owner id (GitHub)"
+        name="ownerId"
+        type="number"
+        max={19}
+        value={values.ownerId}
+        hint="The second number of that command. A repository that is transferred to another owner is not trusted any more."
+      />
+      <Field
+        label="Repository name"
+        name="repository"
+        max={200}
+        value={values.repository}
+        placeholder="acme/shop"
+        hint="For people only. It is not compared with the token."
+      />
+      <Field
+        label="Events"
+        name="events"
+        max={2_000}
+        isCode
+        value={values.events}
+        placeholder="push, pull_request"
+        hint="If empty, every event. GitHub: push, pull_request, schedule and others. GitLab calls them sources of pipelines: push, merge_request_event, schedule."
+      />
+      <Field
+        label="Refs"
+        name="refs"
+        max={4_000}
+        isCode
+        value={values.refs}
+        placeholder="refs/heads/main, refs/heads/release/*"
+        hint="If empty, every ref. * matches any text. The ref of a pull request at GitHub is such as refs/pull/7/merge."
+      />
+      <Field
+        label="Issuer"
+        name="issuer"
+        max={500}
+        isCode
+        value={values.issuer}
+        placeholder={DEFAULT_ISSUERS.github}
+        hint={
+          <>
+            If empty, {DEFAULT_ISSUERS.github} or {DEFAULT_ISSUERS.gitlab}. For a server of your own, exactly as its
+            tokens have it in the claim <code>iss</code>.
+          </>
+        }
+      />
+      <Field
+        label="Keys of the issuer"
+        name="keys"
+        type="area"
+        max={65_536}
+        isCode
+        value={values.keys}
+        hint="Only where this server cannot reach the issuer: its JSON Web Key Set. Replace the rule when the issuer changes its keys."
+      />
+      <div>
+        <button class="main">Add trust rule</button>
+      </div>
+    </form>
+  );
+}
+
+type FormState = { notice?: keyof typeof NOTICES | undefined; problem?: string; values?: Fields };
+
+async function trustPage(view: ViewContext, { notice, problem, values = EMPTY }: FormState): Promise<View> {
+  const { fast, project, role, csrf } = view;
+  const rules = await selectTrustRules(fast, project.id);
+  const path: Path = `/projects/${project.id}/settings/ci`;
+  const body = (
+    <>
+      <Notice notices={NOTICES} name={notice} />
+      <h1>CI without a stored key</h1>
+      <div class="meta">
+        <span>of {project.name}</span>
+        <a href={`/projects/${project.id}/settings`}>Settings</a>
+        <a href={`/projects/${project.id}/settings/keys`}>Named keys</a>
+      </div>
+      <p class="prose">
+        GitHub Actions and GitLab sign a token for each job. Jobs of the repositories below exchange it for a key that
+        can read and upload for {CI_KEY_MINUTES} minutes. <code>assay upload</code> does so when there is no{" "}
+        <code>ASSAY_KEY</code>.
+      </p>
+      {table(view, rules)}
+      {role !== "owner" ? (
+        <p class="hint">Owners of the team can change this.</p>
+      ) : (
+        <>
+          <h2 id="new">New trust rule</h2>
+          <FormError message={problem} />
+          {ruleForm(path, csrf, values)}
+        </>
+      )}
+    </>
+  );
+  const status = problem === undefined ? {} : { status: 400 };
+  return { title: "CI without a stored key", body, section: "settings", ...status };
+}
+
+const unlessEmpty = (name: string, value: string): Record<string, string> =>
+  value.trim() === "" ? {} : { [name]: value.trim() };
+
+const toNewRule = ({ kind, repositoryId, issuer, events, refs, ...rest }: Fields) =>
+  check(newTrustRule, {
+    kind,
+    repositoryId: repositoryId.trim(),
+    issuer: issuer.trim() || DEFAULT_ISSUERS[kind],
+    events: splitList(events),
+    refs: splitList(refs),
+    ...unlessEmpty("repository", rest.repository),
+    ...unlessEmpty("ownerId", kind === "github" ? rest.ownerId : ""),
+    ...unlessEmpty("keys", rest.keys),
+  });
+
+export const ciTrust: Page[] = [
+  page(
+    "/projects/:projectId/settings/ci",
+    { access: "viewer", query: v.strictObject({ notice: noticeParameter(NOTICES) }) },
+    async (context) => await trustPage(context, context.query),
+  ),
+
+  form("/projects/:projectId/settings/ci", { access: "owner", fields }, async (context) => {
+    const { project, fields } = context;
+    const added = await tryForm(async () => {
+      const rule = toNewRule(fields);
+      return await write(context, "owner", (sql, by) => addTrustRule(sql, project.id, rule, by));
+    });
+    if ("problem" in added) return await trustPage(context, { problem: added.problem, values: fields });
+    return new SeeOther(`/projects/${project.id}/settings/ci?notice=added`);
+  }),
+
+  form("/projects/:projectId/settings/ci/:trustRuleId/remove", { access: "owner" }, async (context) => {
+    const { project, params } = context;
+    await write(context, "owner", (sql, by) => removeTrustRule(sql, project.id, params.trustRuleId, by));
+    return new SeeOther(`/projects/${project.id}/settings/ci?notice=removed`);
+  }),
+];

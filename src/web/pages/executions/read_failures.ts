@@ -1,0 +1,40 @@
+/** Loads the failures of an execution by cause, with the evidence of each cause. */
+
+import type { Sql } from "../../../database/connect.ts";
+import { type CausePage, readCauses } from "../../../operations/executions/failures.ts";
+import { type FailureEvidence, selectFailureEvidence } from "../../../store/failures.ts";
+import { readCauseCursor, writeCauseCursor } from "../../components/causes.ts";
+
+/** Number of causes on a page. */
+const CAUSES_PER_PAGE = 25;
+
+/** Number of causes with their history. */
+const CAUSES_WITH_HISTORY = 20;
+
+/** Number of tests that are listed for one cause. */
+const TESTS_PER_CAUSE = 10;
+
+export type Failures = Pick<CausePage, "causes" | "totals"> & {
+  evidence: ReadonlyMap<string, FailureEvidence>;
+  next: string | undefined;
+};
+
+export const keyOf = ({ runId, number }: { runId: string; number: number }) => `${runId} ${number}`;
+
+export async function readFailures(
+  sql: Sql,
+  projectId: string,
+  executionId: string,
+  cursor: string | undefined,
+): Promise<Failures> {
+  const query = {
+    limit: CAUSES_PER_PAGE,
+    members: TESTS_PER_CAUSE,
+    total: CAUSES_PER_PAGE * TESTS_PER_CAUSE,
+    after: readCauseCursor(cursor),
+  };
+  const { causes, totals, last } = await readCauses(sql, projectId, executionId, query);
+  const heads = causes.map(({ failures }, index) => ({ ...failures[0], deep: index < CAUSES_WITH_HISTORY }));
+  const found = heads.length === 0 ? [] : await selectFailureEvidence(sql, projectId, executionId, heads);
+  return { causes, totals, evidence: new Map(found.map((row) => [keyOf(row), row])), next: writeCauseCursor(last) };
+}

@@ -1,0 +1,179 @@
+/** `assay why`, as a process of its own: forty lines that say what the page says, and an exit code. */
+
+import { beforeAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { MAX_LINES, whyLines } from "../../src/cli/why_lines.ts";
+import { findWhy } from "../../src/mcp/why.ts";
+import { createHarness, junit } from "../harness.ts";
+import { createAssistant } from "../mcp/assistant.ts";
+import { createBrowser } from "../web/browser.ts";
+
+const harness = await createHarness();
+const { ask, acme, addProject, rival, url } = harness;
+const ASSAY = join(import.meta.dir, "../../src/cli/assay.ts");
+const member = await createBrowser(harness, { team: acme.team, role: "member" });
+const { call } = createAssistant(url);
+
+type Place = { project: string; key: string };
+
+async function why(args: string[], { project, key }: Place, more: Record<string, string> = {}) {
+  const child = Bun.spawn([process.execPath, ASSAY, "why", ...args], {
+    // Nothing of the build that these tests may run in.
+    env: { PATH: process.env["PATH"]!, ASSAY_URL: url, ASSAY_PROJECT: project, ASSAY_KEY: key, ...more },
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+  return { code: await child.exited, lines: output.split("\n").slice(0, -1), output, errors };
+}
+
+async function upload({ project, key }: Place, query: string, body: string): Promise<any> {
+  const target = `POST /projects/${project}/test-runs?complete=true&${query}`;
+  const { status, body: run } = await ask(target, { key, body });
+  expect(status).toBe(201);
+  return run;
+}
+
+let place: Place;
+let red: string;
+beforeAll(async () => {
+  place = await addProject(acme);
+  await upload(place, "task_slug=unit&branch=main&execution_key=1&commit=1111111aaa", junit("pppp"));
+  const run = await upload(place, "task_slug=unit&branch=main&execution_key=2&commit=2222222bbb", junit("pffp"));
+  red = run.executionId;
+  await upload(place, "task_slug=lint&branch=main&execution_key=3", junit("p", "lint"));
+  await upload(place, "task_slug=unit&branch=green&execution_key=4&pull_request=7", junit("pppp"));
+  await upload(place, "task_slug=unit&branch=topic&execution_key=5&pull_request=8", junit("pppf"));
+});
+
+describe("assay why", () => {
+  test("explains the red task of the default branch, although a later build of another task is green", async () => {
+    const { code, lines, errors } = await why([], place);
+    expect([code, errors]).toEqual([1, ""]);
+    expect(lines).toEqual([
+      "main is red: unit 2 failures",
+      "2 new failures since #1",
+      expect.stringMatching(/^execution 2 · main · 2222222bbb · ended 20\d\d-/),
+      `${url}/projects/${place.project}/executions/${red}`,
+      "",
+      "1. unit > case 1",
+      "   new · bug 1",
+      "   It did not fail in the baseline or on the default branch since then, and is not known to be flaky",
+      "",
+      "2. unit > case 2",
+      "   new · bug 2",
+      "   It did not fail in the baseline or on the default branch since then, and is not known to be flaky",
+    ]);
+  });
+
+  test("says what the page, the API and the tool for assistants say", async () => {
+    const [, headline] = (await why(["--execution", red], place)).lines.toSpliced(0, 0, "");
+    const { words } = await member.get(`/projects/${place.project}/executions/${red}`);
+    expect(words).toContain(headline!);
+    const { body } = await ask(`GET /projects/${place.project}/executions/${red}/failures`, { key: place.key });
+    expect(body.headline).toBe(headline);
+    expect((await call("why_is_it_red", {}, place.key)).untrusted.headline).toBe(headline);
+  });
+
+  test("exits with 0 for what is not red, and takes a key that reads", async () => {
+    const { body } = await ask(`POST /projects/${place.project}/keys`, {
+      ...{ key: place.key, body: { name: "reader", scope: "read" } },
+    });
+    const reader = { ...place, key: body.key };
+    const green = await why(["--branch", "green"], reader);
+    expect([green.code, green.lines[0], green.lines[1]]).toEqual([
+      0,
+      "green is green",
+      expect.stringMatching(/^4 passed/),
+    ]);
+    expect((await why(["--pull-request", "7"], reader)).code).toBe(0);
+    const pull = await why(["--pull-request", "8"], reader);
+    expect([pull.code, pull.lines[0]]).toEqual([1, "1 new failure since #3"]);
+  });
+
+  test("prints JSON for programs", async () => {
+    const { code, lines } = await why(["--json", "--pull-request", "8"], place);
+    expect([code, lines.length]).toEqual([1, 1]);
+    expect(JSON.parse(lines[0]!)).toMatchObject({
+      red: true,
+      headline: "1 new failure since #3",
+      state: null,
+      running: null,
+      execution: { pullRequest: "8", verdict: "failed" },
+      failures: { causes: [{ failed: 1 }] },
+    });
+  });
+
+  test("exits with 3 where there is no answer, and says why", async () => {
+    const missing = crypto.randomUUID();
+    const refused = [
+      await why(["--execution", missing], place),
+      await why(["--execution", red], { project: rival.project, key: rival.key }),
+    ];
+    for (const { code, lines, errors } of refused)
+      expect([code, lines, errors]).toEqual([3, [], "Not found, or this key has no access to it\n"]);
+    const wrong = await why([], { ...place, key: "svc_proj_nonsense_key" });
+    expect([wrong.code, wrong.errors]).toEqual([3, expect.stringContaining("Invalid API key")]);
+    expect(wrong.errors).not.toContain("svc_proj_nonsense_key");
+    const empty = await why(["--branch", "nowhere", "--json"], place);
+    expect([empty.code, JSON.parse(empty.output).execution]).toEqual([3, null]);
+    expect((await why(["--branch", "nowhere"], place)).lines).toEqual(["There is no execution of this branch"]);
+  });
+
+  test("exits with 2 for a wrong usage", async () => {
+    for (const args of [["--branch", "a", "--pull-request", "1"], ["--nope"], ["extra"]]) {
+      const { code, errors } = await why(args, place);
+      expect([args, code, errors]).toEqual([args, 2, expect.stringContaining("Usage: assay why")]);
+    }
+    expect((await why([], place, { ASSAY_KEY: "" })).code).toBe(2);
+    const help = await why(["--help"], place, { ASSAY_KEY: "" });
+    expect([help.code, help.output]).toEqual([0, expect.stringContaining("Exit code: 0")]);
+  });
+});
+
+describe("the lines", () => {
+  const HOSTILE = "\x1b[31mred\x1b]0;title\x07\u202e ##[error]x\r\n::error::y";
+  const xml = (text: string) =>
+    // oxlint-disable-next-line no-control-regex
+    text.replace(/[&<"]/g, (character) => `&#${character.charCodeAt(0)};`).replace(/[\x00-\x1f]/g, "");
+
+  test("are forty at most, and hold no commands, whatever tests are called and say", async () => {
+    const hostile = await addProject(acme);
+    const cases = Array.from({ length: 60 }, (_, index) => {
+      const message = `${HOSTILE} ${String.fromCharCode(97 + (index % 26)).repeat(5 + index)} ${"x".repeat(100_000)}`;
+      return `<testcase classname="${xml(HOSTILE)}" name="${index} ${xml(HOSTILE)}"><failure message="${xml(message)}"/></testcase>`;
+    });
+    const branch = encodeURIComponent(`a${HOSTILE}`);
+    const report = `<testsuite>${cases.join("")}</testsuite>`;
+    const run = await upload(hostile, `task_slug=unit&branch=${branch}&execution_key=${branch}`, report);
+    const { code, lines, output } = await why(["--execution", run.executionId], hostile);
+    expect([code, lines.length <= MAX_LINES, lines.at(-1)]).toEqual([
+      1,
+      true,
+      expect.stringMatching(/^\d+ more causes on/),
+    ]);
+    expect(lines.length).toBeGreaterThan(30);
+    // oxlint-disable-next-line no-control-regex
+    expect(output).not.toMatch(/[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]|##\[|^\s*::/m);
+    for (const line of lines) expect(line.length).toBeLessThanOrEqual(160);
+    const json = await why(["--json", "--execution", run.executionId], hostile);
+    // oxlint-disable-next-line no-control-regex
+    expect(json.output.trimEnd()).not.toMatch(/[\x00-\x1f\x7f-\x9f\u202e]|##/);
+  });
+
+  test("have colours on a terminal alone, and the width of that", async () => {
+    const get = async <T>(path: string, query: Record<string, unknown> = {}): Promise<T> => {
+      const search = new URLSearchParams(JSON.parse(JSON.stringify(query)));
+      return (await ask(`GET /projects/${place.project}${path}?${search}`, { key: place.key })).body;
+    };
+    const found = await findWhy({ get }, {}, 12);
+    const plain = whyLines(found, { hasColours: false, columns: 40 });
+    const coloured = whyLines(found, { hasColours: true, columns: 40 });
+    expect(coloured[0]).toBe("\x1b[31mmain is red: unit 2 failures\x1b[0m");
+    // oxlint-disable-next-line no-control-regex
+    expect(coloured.map((line) => line.replace(/\x1b\[\d*m/g, ""))).toEqual(plain);
+    const addresses = plain.filter((line) => line.startsWith("http"));
+    expect(addresses).toHaveLength(1);
+    for (const line of plain) if (line !== addresses[0]) expect(line.length).toBeLessThanOrEqual(40);
+  });
+});

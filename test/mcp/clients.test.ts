@@ -1,0 +1,140 @@
+/** The official clients of both eras list and call every tool. */
+
+import { beforeAll, describe, expect, test } from "bun:test";
+import { Client as StatelessClient, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { Client as HandshakeClient } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport as HandshakeTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { TOOLS } from "../../src/mcp/tools.ts";
+import { createHarness, junit } from "../harness.ts";
+
+const { ask, acme, url } = await createHarness();
+const { project, key } = acme;
+
+let ids: { executionId: string; baselineId: string; testCaseId: string; bugReportId: string };
+
+beforeAll(async () => {
+  const upload = async (build: string, letters: string, query = "branch=main") =>
+    (
+      await ask(`POST /projects/${project}/test-runs?task_slug=unit&complete=true&execution_key=${build}&${query}`, {
+        key,
+        body: junit(letters),
+      })
+    ).body;
+  const first = await upload("1", "ppp");
+  const second = await upload("2", "ppf");
+  await upload("3", "pff", "branch=feature&pull_request=12");
+  const failures = await ask(`GET /projects/${project}/executions/${second.executionId}/failures`, { key });
+  ids = {
+    executionId: second.executionId,
+    baselineId: first.executionId,
+    testCaseId: failures.body.causes[0].failures[0].testCaseId,
+    bugReportId: second.bugReports[0].id,
+  };
+});
+
+/** A call of each tool, and a field that its answer has. */
+const calls = (): Record<string, [args: Record<string, unknown>, field: string]> => ({
+  why_is_it_red: [{ pullRequest: "12" }, "causes"],
+  list_executions: [{ branch: "main", limit: 1 }, "executions"],
+  get_failures: [{ executionId: ids.executionId }, "causes"],
+  test_history: [{ testCaseId: ids.testCaseId }, "results"],
+  flaky_tests: [{}, "tests"],
+  bug_reports: [{ status: "open" }, "bugReports"],
+  get_log: [{ executionId: ids.executionId, task: "unit" }, "untrusted"],
+  compare: [{ executionId: ids.executionId, baselineId: ids.baselineId }, "newFailures"],
+  quarantine: [{ testCaseIds: [ids.testCaseId], reason: "#12" }, "changed"],
+  triage_bug: [{ bugReportId: ids.bugReportId, status: "in_progress", assignee: "ada" }, "bugReport"],
+  rerun_failed: [{ executionId: ids.executionId }, "execution"],
+});
+
+type Connected = {
+  revision: string | undefined;
+  list: () => Promise<{ name: string; inputSchema: object }[]>;
+  call: (name: string, args: Record<string, unknown>) => Promise<any>;
+  close: () => Promise<void>;
+  errors: Error[];
+};
+
+const requestInit = { headers: { authorization: `Bearer ${key}` } };
+const endpoint = new URL(`${url}/mcp`);
+
+/** `pin` is a revision that the client insists on; undefined: it finds out by itself. */
+async function connectStateless(mode: "auto" | "legacy" | { pin: string }): Promise<Connected> {
+  const errors: Error[] = [];
+  const client = new StatelessClient({ name: "test", version: "1" }, { versionNegotiation: { mode } });
+  client.onerror = (error) => void errors.push(error);
+  await client.connect(new StreamableHTTPClientTransport(endpoint, { requestInit }));
+  return {
+    errors,
+    revision: client.getNegotiatedProtocolVersion(),
+    list: async () => (await client.listTools()).tools,
+    call: (name, args) => client.callTool({ name, arguments: args }),
+    close: () => client.close(),
+  };
+}
+
+async function connectWithHandshake(): Promise<Connected> {
+  const errors: Error[] = [];
+  const client = new HandshakeClient({ name: "test", version: "1" });
+  client.onerror = (error) => void errors.push(error);
+  const transport = new HandshakeTransport(endpoint, { requestInit });
+  await client.connect(transport as never);
+  return {
+    errors,
+    revision: transport.protocolVersion,
+    list: async () => (await client.listTools()).tools,
+    call: (name, args) => client.callTool({ name, arguments: args }),
+    close: () => client.close(),
+  };
+}
+
+const CLIENTS: [name: string, revision: string, connect: () => Promise<Connected>][] = [
+  ["client 2 that finds out the revision", "2026-07-28", () => connectStateless("auto")],
+  ["client 2 that insists on 2026-07-28", "2026-07-28", () => connectStateless({ pin: "2026-07-28" })],
+  ["client 2 with a handshake", "2025-11-25", () => connectStateless("legacy")],
+  ["sdk 1", "2025-11-25", connectWithHandshake],
+];
+
+describe.each(CLIENTS)("%s", (_, revision, connect) => {
+  test("lists and calls every tool", async () => {
+    const client = await connect();
+    expect(client.revision).toBe(revision);
+    const tools = await client.list();
+    expect(tools.map(({ name }) => name)).toEqual(TOOLS.map(({ name }) => name));
+    expect(tools.map(({ name }) => name).sort()).toEqual(Object.keys(calls()).sort());
+    for (const [name, [args, field]] of Object.entries(calls())) {
+      const { structuredContent, isError, content } = await client.call(name, args);
+      expect([name, isError ?? false, content[0].text]).toEqual([name, false, JSON.stringify(structuredContent)]);
+      expect(structuredContent).toHaveProperty(field);
+      expect(structuredContent).toHaveProperty("leftOut");
+    }
+    await client.close();
+    expect(client.errors).toEqual([]);
+  });
+
+  test("gets what is wrong with arguments as a result that names the field", async () => {
+    const client = await connect();
+    const { isError, content } = await client.call("list_executions", { limit: "many" });
+    expect([isError, content[0].text]).toEqual([
+      true,
+      `Cannot read "limit": expected an integer from 1 to 50, got "many"`,
+    ]);
+    await expect(client.call("no_such_tool", {})).rejects.toThrow(`Unknown tool "no_such_tool"`);
+    await client.close();
+  });
+});
+
+test("a client that looks for OAuth first finds none, and goes on with its key", async () => {
+  for (const path of [
+    "/.well-known/oauth-protected-resource",
+    "/.well-known/oauth-protected-resource/mcp",
+    "/.well-known/oauth-authorization-server",
+    "/.well-known/openid-configuration",
+  ]) {
+    for (const accept of ["application/json", "*/*"]) {
+      const response = await fetch(`${url}${path}`, { headers: { accept } });
+      const body = { error: { code: "NOT_FOUND", message: expect.any(String) } };
+      expect([path, response.status, await response.json()]).toEqual([path, 404, body]);
+    }
+  }
+});

@@ -1,0 +1,178 @@
+/** What the tools answer where the official clients do not look closely. */
+
+import { beforeEach, describe, expect, test } from "bun:test";
+import { createHarness, junit } from "../harness.ts";
+import { createAssistant } from "./assistant.ts";
+
+const { ask, acme, addProject, url } = await createHarness();
+const { call } = createAssistant(url);
+
+let project: string;
+let key: string;
+beforeEach(async () => {
+  ({ project, key } = await addProject(acme));
+});
+
+const upload = async (letters: string, query = "branch=main") => {
+  const target = `POST /projects/${project}/test-runs?task_slug=unit&complete=true&${query}`;
+  return (await ask(target, { key, body: junit(letters) })).body;
+};
+
+describe("why_is_it_red", () => {
+  test("explains the default branch, with what is new, whose it is, and its bug", async () => {
+    await upload("ppp", "branch=main&execution_key=1");
+    const cases = (await ask(`GET /projects/${project}/test-cases`, { key })).body.data;
+    const [testCaseId] = cases.map(({ id }: { id: string }) => id);
+    await ask(`PATCH /projects/${project}/test-cases/${testCaseId}`, { key, body: { owner: "ada" } });
+    const run = await upload("fpp", "branch=main&execution_key=2");
+    expect(await call("why_is_it_red", {}, key)).toMatchObject({
+      red: true,
+      summary: "1 new",
+      untrusted: { headline: "1 new failure since #1" },
+      branch: { state: "failed", untrusted: { branch: "main", sentence: "main is red: unit 1 failure" } },
+      execution: { id: run.executionId, status: "failed", tasks: [{ failed: 1, untrusted: { slug: "unit" } }] },
+      causeCount: 1,
+      causes: [
+        {
+          failed: 1,
+          blame: "new",
+          reason: "It did not fail in the baseline or on the default branch since then, and is not known to be flaky",
+          bugReport: { id: run.bugReports[0].id, number: 1, status: "open" },
+          untrusted: { message: "case 0 failed" },
+          tests: [
+            {
+              testCaseId,
+              since: { executionId: run.executionId },
+              untrusted: { suite: "unit", name: "case 0", owner: "ada", taskSlug: "unit" },
+            },
+          ],
+        },
+      ],
+      leftOut: [],
+    });
+  });
+
+  test("says of a branch, a pull request and an execution whether it is red, and what goes on", async () => {
+    const { executionId } = await upload("pf", "branch=topic&pull_request=12");
+    const { body: running } = await ask(`POST /projects/${project}/executions`, {
+      ...{ key, body: { branch: "topic", pullRequest: "12", tasks: ["unit"] } },
+    });
+    for (const args of [{ branch: "topic" }, { pullRequest: "12" }]) {
+      const found = await call("why_is_it_red", args, key);
+      expect(found).toMatchObject({ red: true, execution: { id: executionId } });
+      expect(found.newerExecutionStillRunning).toBe(running.id);
+    }
+    expect(await call("why_is_it_red", { executionId }, key)).toMatchObject({
+      red: true,
+      execution: { id: executionId },
+    });
+    await upload("pp", "branch=green");
+    const green = await call("why_is_it_red", { branch: "green" }, key);
+    expect([green.red, green.summary, green.causes, green.untrusted.headline]).toEqual([
+      false,
+      "no failures",
+      [],
+      expect.stringMatching(/^2 passed/),
+    ]);
+    expect(await call("why_is_it_red", { pullRequest: "99" }, key)).toMatchObject({
+      red: false,
+      summary: "There is no execution of this pull request",
+    });
+  });
+
+  test("says that no test failed where something else made it red", async () => {
+    const { body: execution } = await ask(`POST /projects/${project}/executions`, {
+      ...{ key, body: { branch: "main", tasks: ["unit"] } },
+    });
+    await ask(`POST /projects/${project}/executions/${execution.id}/complete`, { key });
+    const found = await call("why_is_it_red", {}, key);
+    expect([found.red, found.summary, found.untrusted.headline]).toEqual([
+      true,
+      "no failing test",
+      "Timed out: unit did not report",
+    ]);
+  });
+});
+
+describe("lists", () => {
+  test("go on with their cursors, and no element is lost", async () => {
+    for (let build = 0; build < 5; build++) await upload("pf", `branch=main&execution_key=${build}`);
+    const seen: string[] = [];
+    let cursor: string | undefined;
+    for (let pages = 0; pages < 3; pages++) {
+      const page = await call("list_executions", { branch: "main", limit: 2, ...(cursor ? { cursor } : {}) }, key);
+      seen.push(...page.executions.map(({ id }: { id: string }) => id));
+      expect(page.leftOut.length).toBe(pages === 2 ? 0 : 1);
+      cursor = page.nextCursor ?? undefined;
+    }
+    expect([seen.length, new Set(seen).size, cursor]).toEqual([5, 5, undefined]);
+  });
+});
+
+describe("test_history", () => {
+  test("finds a test by its name or a part of it, and lists several", async () => {
+    await upload("pppppppppppf");
+    const { test: exact, results } = await call("test_history", { name: "case 1" }, key);
+    expect([exact.untrusted.name, results.length]).toEqual(["case 1", 1]);
+    const several = await call("test_history", { name: "ase 1" }, key);
+    expect(several.tests.map(({ untrusted }: any) => untrusted.name)).toEqual(["case 1", "case 10", "case 11"]);
+    expect(several.leftOut).toEqual(["results: call again with the testCaseId of one of these tests"]);
+    expect(await call("test_history", { name: "nothing" }, key)).toMatchObject({ found: 0, tests: [] });
+  });
+});
+
+describe("get_log", () => {
+  test("answers the end of a log, the errors before it, and reads backwards", async () => {
+    const { body: execution } = await ask(`POST /projects/${project}/executions`, {
+      ...{ key, body: { mode: "run", tasks: ["unit"] } },
+    });
+    const sync = async (body: object) =>
+      (await ask(`POST /projects/${project}/leases`, { key, body: { runner: "r1", waitSeconds: 0, ...body } })).body;
+    const {
+      leases: [lease],
+    } = await sync({ free: 1 });
+    const text = `Error: \x1b[31mthe beginning\x1b[0m\n${"a line of the log\n".repeat(1_000)}the end\n`;
+    await sync({ free: 0, held: [{ id: lease.id, log: { offset: 0, text } }] });
+    const args = { executionId: execution.id, task: "unit" };
+    const end = await call("get_log", args, key);
+    expect(end.untrusted.log.endsWith("a line of the log\nthe end\n")).toBe(true);
+    expect(end.untrusted.errorLinesBefore).toEqual(["Error: the beginning"]);
+    expect(end.leftOut).toEqual([
+      `${end.start} characters before: call again with skipFromEnd ${end.length - end.start}`,
+    ]);
+    const pieces = [end.untrusted.log];
+    for (let start = end.start; start > 0;) {
+      const before = await call("get_log", { ...args, skipFromEnd: end.length - start }, key);
+      pieces.unshift(before.untrusted.log);
+      ({ start } = before);
+    }
+    expect(pieces.join("")).toBe(text.replace(/\x1b\[\d+m/g, ""));
+  });
+
+  test("says where there is none", async () => {
+    const { executionId } = await upload("p");
+    const found = await call("get_log", { executionId, task: "unit" }, key);
+    expect(found.leftOut).toEqual(["no log: no runner of this server ran the task, or it printed nothing"]);
+  });
+});
+
+describe("bug_reports", () => {
+  test("lists them sorted, page by page", async () => {
+    await upload("pff");
+    const list = async (args: object) => await call("bug_reports", { sort: "impact", limit: 1, ...args }, key);
+    const first = await list({});
+    const second = await list({ cursor: first.nextCursor });
+    expect([first, second].map(({ bugReports }) => bugReports[0].number).sort()).toEqual([1, 2]);
+    expect([first.leftOut.length, second.nextCursor]).toEqual([1, null]);
+  });
+
+  test("answers one of them with the reasons for its grouping and its history", async () => {
+    const { bugReports } = await upload("pf");
+    const found = await call("bug_reports", { bugReportId: bugReports[0].id }, key);
+    expect(found).toMatchObject({
+      bugReport: { number: 1, status: "open", occurrences: 1, untrusted: { title: "case 1 failed" } },
+      grouping: [{ kind: "message", untrusted: { message: "case <n> failed" } }, { kind: "case" }],
+      history: [{ to: "open", cause: "opened" }],
+    });
+  });
+});

@@ -1,0 +1,162 @@
+/** The rows of deleted projects and teams are removed, whichever tables have them, and no others. */
+
+import { describe, expect, test } from "bun:test";
+import { createLog } from "../../src/log.ts";
+import { COMMAND_LINE } from "../../src/schema/audit.ts";
+import { connect } from "../../src/database/connect.ts";
+import { deleteProject, deleteTeam } from "../../src/operations/projects/deletion.ts";
+import { always } from "../../src/work/loop.ts";
+import { purgeDeleted } from "../../src/work/purge.ts";
+import { createEverything } from "../everything.ts";
+import { createHarness, junit } from "../harness.ts";
+
+const harness = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
+const { database, acme, rival, ask, connection } = harness;
+const { pool, begin } = database;
+await createEverything(harness);
+
+const lines: string[] = [];
+const log = createLog("info", (line) => void lines.push(line), false);
+
+/** Tables with a column of this name; partitions count as their table. */
+const tablesWith = async (column: string): Promise<string[]> =>
+  (
+    await pool<{ name: string }[]>`
+      select c.relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid and not a.attisdropped
+      where c.relkind in ('r', 'p') and not c.relispartition and c.relnamespace = 'public'::regnamespace
+        and a.attname = ${column} order by 1`
+  ).map(({ name }) => name);
+
+/** The rows of an owner in each table, as a number and a digest; tables without any are left out. */
+async function rowsOf(column: "project_id" | "team_id", ownerId: string): Promise<Record<string, string>> {
+  const held: Record<string, string> = {};
+  for (const table of await tablesWith(column)) {
+    const [row] = await pool.unsafe(
+      `select count(*)::int as count, count(*) || ' ' || md5(string_agg(x::text, '|' order by x::text)) as held
+       from ${table} x where ${column} = $1`,
+      [ownerId],
+    );
+    if (row!["count"] > 0) held[table] = row!["held"];
+  }
+  return held;
+}
+
+const everythingElse = async () => ({
+  rival: [await rowsOf("team_id", rival.team), await rowsOf("project_id", rival.project)],
+  other: await rowsOf("project_id", other.project),
+});
+
+const other = await harness.addProject(acme);
+for (const { project, key } of [rival, other])
+  await ask(`POST /projects/${project}/test-runs?task_slug=unit`, { key, body: junit("ppf") });
+const before = await everythingElse();
+
+const deleteAcmeWeb = () =>
+  begin(async (sql) => {
+    const [{ name }] = await sql<[{ name: string }]>`select name from project where id = ${acme.project}`;
+    return await deleteProject(sql, { id: acme.project, confirm: name }, COMMAND_LINE);
+  });
+
+/** What the requests of the fixture leave no row in. */
+async function fillOtherTables(): Promise<void> {
+  const { project, team } = acme;
+  const [{ execution, number }] = await pool<[{ execution: string; number: number }]>`
+    select (select id from execution where project_id = ${project} limit 1) as execution,
+      (select min(number) from test_case where project_id = ${project}) as number`;
+  await pool`
+    insert into automation_run (team_id, automation_id, id, cause, project_id, status, reason, actions)
+    select team_id, id, ${Bun.randomUUIDv7()}, 'manual', ${project}, 'done', '', '[]' from automation
+    where team_id = ${team} limit 1`;
+  await pool`
+    insert into branch_day (project_id, day, branch, sample, executions, passed)
+    values (${project}, '2026-01-01', 'main', false, 1, 1) on conflict do nothing`;
+  await pool`update delivery set project_id = ${project} where team_id = ${team}`;
+  await pool`
+    insert into file_queue (project_id, execution_id, task_slug, shards, runs, files, durations, places, batches, holders,
+      acknowledged)
+    values (${project}, ${execution}, 'unit', 1, 0, '{a}', '{1}', '{0}', '{0}', '{""}', '{0}')`;
+  await pool`insert into names_version (project_id) values (${project})`;
+  await pool`insert into onboarding (project_id) values (${project})`;
+  await pool`
+    insert into shard_plan (project_id, execution_id, task_slug, shards, runs, files, durations, places)
+    values (${project}, ${execution}, 'unit', 1, 0, '{a}', '{1}', '{1}')`;
+  await pool`
+    insert into test_case_alias (project_id, identity, number) values (${project}, ${crypto.randomUUID()}, ${number})`;
+  await pool`
+    insert into trust_rule (project_id, id, kind, issuer, repository_id, events, refs)
+    values (${project}, ${Bun.randomUUIDv7()}, 'gitlab', 'https://gitlab.example.com', '1', '{}', '{}')`;
+  await ask(`POST /projects/${project}/executions`, {
+    key: acme.key,
+    headers: { "idempotency-key": "once" },
+    body: { tasks: ["unit"] },
+  });
+}
+
+describe("a deleted project", () => {
+  test("loses its rows in every table, in batches, and nothing else does", async () => {
+    await fillOtherTables();
+    // A table without a row here proves nothing: the fixture needs one of it.
+    expect(Object.keys(await rowsOf("project_id", acme.project))).toEqual(await tablesWith("project_id"));
+    expect(await pool`select from idempotency where scope_id = ${acme.project}`).not.toHaveLength(0);
+    await deleteAcmeWeb();
+
+    // A server that stops after some batches, and two that go on side by side.
+    let rounds = 0;
+    expect(await purgeDeleted(database, log, () => ++rounds < 20, 3)).toBe(0);
+    expect(await pool`select from stored_project where id = ${acme.project}`).toHaveLength(1);
+    expect(Object.keys(await rowsOf("project_id", acme.project))).not.toEqual([]);
+    const second = connect(connection, 2);
+    try {
+      while ((await pool`select from stored_project where id = ${acme.project}`).length > 0)
+        await Promise.all([purgeDeleted(database, log, always, 7), purgeDeleted(second, log, always, 7)]);
+    } finally {
+      await second.close();
+    }
+
+    expect(await rowsOf("project_id", acme.project)).toEqual({});
+    expect(await pool`select from idempotency where scope_id = ${acme.project}`).toHaveLength(0);
+    expect(await everythingElse()).toEqual(before);
+    const removed = lines.map((line) => JSON.parse(line)).filter(({ message }) => message.includes("deleted project"));
+    expect(removed).toEqual([expect.objectContaining({ id: acme.project, name: "shop", deletedBy: "command line" })]);
+    expect(lines.filter((line) => !line.includes("Removed all rows"))).toEqual([]);
+  });
+});
+
+describe("a deleted team", () => {
+  test("loses its rows in every table with all its projects; accounts and other teams stay", async () => {
+    expect(await rowsOf("team_id", acme.team)).not.toEqual({});
+    const accounts = await pool`select id from account order by id`;
+    await begin((sql) => deleteTeam(sql, { id: acme.team, confirm: "Acme" }, COMMAND_LINE));
+    expect(await purgeDeleted(database, log)).toBe(3);
+    expect(await rowsOf("team_id", acme.team)).toEqual({});
+    expect(await rowsOf("project_id", other.project)).toEqual({});
+    expect(await pool`select from stored_team where id = ${acme.team}`).toHaveLength(0);
+    expect(await pool`select id from account order by id`).toEqual(accounts);
+    expect((await everythingElse()).rival).toEqual(before.rival);
+    expect(await purgeDeleted(database, log)).toBe(0);
+  });
+});
+
+test("the views of what is there show every column of their tables", async () => {
+  for (const name of ["project", "team"]) {
+    const columnsOf = async (relation: string) =>
+      (
+        await pool<{ name: string }[]>`
+          select attname as name from pg_attribute
+          where attrelid = ${relation}::regclass and attnum > 0 and not attisdropped order by 1`
+      ).map(({ name }) => name);
+    const hidden = ["deleted_at", "deleted_by"];
+    const shown = (await columnsOf(name)).filter((column) => column !== "xmin");
+    expect(shown).toEqual((await columnsOf(`stored_${name}`)).filter((column) => !hidden.includes(column)));
+  }
+});
+
+test("an index leads to the rows of a project or a team in every table", async () => {
+  const missing = await pool`
+    select c.relname as table, a.attname as column from pg_class c
+    join pg_attribute a on a.attrelid = c.oid and a.attname in ('project_id', 'team_id') and not a.attisdropped
+    where c.relkind in ('r', 'p') and not c.relispartition and c.relnamespace = 'public'::regnamespace
+      and not exists (select from pg_index i where i.indrelid = c.oid and i.indkey[0] = a.attnum
+        and coalesce(pg_get_expr(i.indpred, i.indrelid), '(project_id IS NOT NULL)') = '(project_id IS NOT NULL)')`;
+  expect([...missing]).toEqual([]);
+});
