@@ -18,7 +18,7 @@ import {
   saysTheSame,
 } from "../../src/rules/fingerprint.ts";
 import { identify, identifyOtherNames, isAbsolute } from "../../src/rules/identity.ts";
-import { losesFile, mayBeSameFile, normalizeFile } from "../../src/rules/identity.ts";
+import { losesFile, mayBeSameFile, normalizeFile, toSlashes } from "../../src/rules/identity.ts";
 import { isErrorLine } from "../../src/rules/log_errors.ts";
 import { joinLog } from "../../src/rules/log_parts.ts";
 import {
@@ -34,8 +34,9 @@ import { readPosition } from "../../src/rules/stream_position.ts";
 import { plainWord } from "../../src/rules/randomness.ts";
 import { emptyReport, erroredCase } from "../../src/reports/report.ts";
 import { repeatOnly } from "../../src/rules/repeat.ts";
+import { rootOf, withRelativePaths } from "../../src/rules/repository_root.ts";
 import { findRenamed } from "../../src/rules/rename.ts";
-import { locateFile, toContainedPath, toPathWord } from "../../src/rules/report_path.ts";
+import { locateFile, toContainedPath, toPathWord, withoutTrailingSlashes } from "../../src/rules/report_path.ts";
 import { mistakeInRerun, PRESETS, toRerunCommand } from "../../src/rules/rerun_command.ts";
 import { quoted, scanShell } from "../../src/rules/shell.ts";
 import { isTestFrame, ownFrames, readStack } from "../../src/rules/stack.ts";
@@ -129,6 +130,7 @@ testLinearity("rules", {
   "identity.ts": {
     ...{
       isAbsolute,
+      toSlashes,
       losesFile: (text) => losesFile(text, text),
       mayBeSameFile: (text) => mayBeSameFile(text, `${text}1`),
     },
@@ -189,6 +191,15 @@ testLinearity("rules", {
     locateFile: (text) => locateFile(text, `/w/${text.slice(0, 1_000)}`, () => false),
     toContainedPath: (text) => toContainedPath(text, "/w"),
     toPathWord,
+    withoutTrailingSlashes,
+  },
+  "repository_root.ts": {
+    rootOf: (text) => [rootOf(`/${text}`, [`/${text}/a`]), rootOf(undefined, [`/a/b/${text}/src/c`, text])],
+    withRelativePaths: (text) =>
+      withRelativePaths(
+        { ...emptyReport("junit"), cases: [erroredCase(caseOf(`/srv/shop/${text}`), text.slice(0, 65_536))] },
+        "/srv/shop",
+      ),
   },
   "rerun_command.ts": {
     mistakeInRerun: (text) => mistakeInRerun(`run {files} ${text}`),
