@@ -130,7 +130,7 @@ const SHARED: Record<string, string[]> = {
     "shell",
     "stack",
   ],
-  reports: ["fields", "js_tools", "report", "text", "totals"],
+  reports: ["fields", "js_tools", "report", "tap_source", "text", "totals", "unknown_results"],
   schema: [
     "bounded",
     "bug_reports",
