@@ -3,6 +3,8 @@
 import { readFileSync } from "node:fs";
 import type { BlockList } from "node:net";
 import { resolve } from "node:path";
+import { readAttachmentSettings } from "./attachment_config.ts";
+import type { AttachmentSettings } from "./attachments/store.ts";
 import { createAddressList } from "./http/address.ts";
 import type { LogLevel } from "./log.ts";
 
@@ -35,6 +37,7 @@ export type Config = {
   databasePool: number;
   /** How long results are kept where a project says nothing itself; 0: for ever. */
   retentionDays: number;
+  attachments: AttachmentSettings;
   /** 32 bytes that seal variables; undefined: a file in `dataDir` holds them, and is made when needed. */
   secretKey: Uint8Array | undefined;
   /** What SECRET_KEY was before: values are sealed anew. */
@@ -110,12 +113,13 @@ export function readConfig(environment: Record<string, string | undefined>): Con
   // One has 8; more have some 16 between them, which is as many statements as a database of some cores does at a time.
   const pool = workers === 1 ? 8 : Math.max(2, Math.ceil(16 / workers));
 
+  const dataDir = resolve(read("DATA_DIR") ?? "data");
   const config: Config = {
     port: integer("PORT", 8080, 0, 65_535),
     host: read("HOST") ?? "127.0.0.1",
     workers,
     databaseUrl,
-    dataDir: resolve(read("DATA_DIR") ?? "data"),
+    dataDir,
     publicUrl: publicUrl?.replace(/\/+$/, ""),
     rateLimitPerMinute: integer("RATE_LIMIT_PER_MINUTE", 60, 0, 1_000_000),
     maxBodyBytes: maxBody * MEBIBYTE,
@@ -128,6 +132,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     logLevel: logLevel as LogLevel,
     databasePool: integer("DATABASE_POOL", pool, 1, 25),
     retentionDays: integer("RETENTION_DAYS", 90, 0, 36_500),
+    attachments: readAttachmentSettings(variables, dataDir),
     secretKey: variables.key("SECRET_KEY") ?? variables.keyInFile("SECRET_KEY_FILE"),
     secretKeyOld: variables.key("SECRET_KEY_OLD"),
     oidc: readOidc(variables),

@@ -34,6 +34,7 @@ async function main(): Promise<void> {
     const publicUrl = config.publicUrl ?? server.url;
     try {
       await announce(config, database, log, publicUrl);
+      announceStore(config, log);
       log.info("Assay is ready", { url: publicUrl });
       await ("failed" in server ? Promise.race([stopping, server.failed]) : stopping);
       log.info("Stopping: waiting for running requests");
@@ -67,6 +68,14 @@ async function announce({ databaseUrl }: Config, database: Database, log: Log, p
       "The database is empty: bun run assay admin create-team --name NAME, then create-project --team ID --name NAME, then generate-key --project ID",
     );
   }
+}
+
+/** Servers of one database read each other's attachments only where they share the store. */
+function announceStore({ attachments, databaseUrl }: Config, log: Log): void {
+  if (databaseUrl === undefined || attachments.s3) return;
+  log.info("Attachments are stored in a directory: several servers of one database need it shared, or ATTACHMENTS_S3", {
+    directory: attachments.directory,
+  });
 }
 
 /** Resolves at the first SIGTERM, SIGINT or SIGHUP; later ones change nothing, for the drain is on its way. */

@@ -12,6 +12,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   workers: ["config", "database", "http", "log", "secrets", "server", "store", "work"],
   server: [
     "api",
+    "attachments",
     "config",
     "database",
     "http",
@@ -26,6 +27,7 @@ const MAY_IMPORT: Record<string, string[]> = {
     "work",
   ],
   web: [
+    "attachments",
     "database",
     "http",
     "log",
@@ -39,8 +41,9 @@ const MAY_IMPORT: Record<string, string[]> = {
     "store",
     "wording",
   ],
-  request: ["database", "http", "log", "schema", "secrets", "store"],
+  request: ["attachments", "database", "http", "log", "schema", "secrets", "store"],
   api: [
+    "attachments",
     "database",
     "http",
     "operations",
@@ -54,8 +57,8 @@ const MAY_IMPORT: Record<string, string[]> = {
     "wording",
   ],
   mcp: ["http", "input_schemas.json", "rules", "schema", "wording"],
-  work: ["config", "database", "log", "operations", "schema", "secrets", "store"],
-  operations: ["database", "reports", "rules", "schema", "secrets", "senders", "store", "wording"],
+  work: ["attachments", "config", "database", "log", "operations", "schema", "secrets", "store"],
+  operations: ["attachments", "database", "reports", "rules", "schema", "secrets", "senders", "store", "wording"],
   cli: ["config", "database", "log", "mcp", "operations", "rules", "runner", "schema", "secrets", "store", "wording"],
   runner: ["log", "reports", "rules", "schema"],
   senders: ["http", "schema", "wording"],
@@ -64,7 +67,9 @@ const MAY_IMPORT: Record<string, string[]> = {
   rules: ["reports", "schema"],
   reports: ["schema"],
   secrets: ["schema"],
-  config: ["http", "log"],
+  config: ["attachment_config", "attachments", "http", "log"],
+  attachment_config: ["attachments"],
+  attachments: [],
   http: [],
   log: ["secrets"],
   database: [],
@@ -73,6 +78,7 @@ const MAY_IMPORT: Record<string, string[]> = {
 
 /** Files that their neighbours in the folder may import; elsewhere neighbours are strangers. */
 const SHARED: Record<string, string[]> = {
+  attachments: ["content", "media_type", "spool"],
   cli: [
     "admin_options",
     "admin_trust",
@@ -90,6 +96,7 @@ const SHARED: Record<string, string[]> = {
   ],
   http: [
     "address",
+    "body",
     "descriptors",
     "fair_queue",
     "html",
@@ -132,6 +139,7 @@ const SHARED: Record<string, string[]> = {
   ],
   reports: ["fields", "js_tools", "report", "tap_source", "text", "totals", "unknown_results"],
   schema: [
+    "attachments",
     "bounded",
     "bug_reports",
     "case_ref",
@@ -176,6 +184,7 @@ const SHARED: Record<string, string[]> = {
 const STEPS = ["mcp", "operations", "request", "runner", "server", "web"];
 /** Files that put their neighbours together. */
 const GATHERERS = [
+  "attachments/store",
   "cli/assay",
   "cli/upload",
   "store/ingest",

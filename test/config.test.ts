@@ -49,6 +49,55 @@ test("every mistake is named at once, and a password is not repeated", () => {
   }
 });
 
+describe("attachments", () => {
+  const S3 = { ATTACHMENTS_S3: "s3://acme/assay/files/", AWS_ACCESS_KEY_ID: "id", S3_SECRET_ACCESS_KEY: "hunter2" };
+
+  test("are files below DATA_DIR", () => {
+    expect(readConfig({ DATA_DIR: "/srv/assay" }).attachments).toEqual({
+      directory: "/srv/assay/attachments",
+      s3: undefined,
+      limits: { maxBytes: 50 * 1_048_576, maxExecutionBytes: 1_024 * 1_048_576, maxFiles: 200 },
+      retentionDays: 30,
+    });
+  });
+
+  test("or objects of a bucket, with variables that begin with S3 or AWS", () => {
+    const given = {
+      ...S3,
+      S3_ENDPOINT: "http://127.0.0.1:9000",
+      AWS_REGION: "eu-central-1",
+      ATTACHMENTS_PRESIGN: "true",
+    };
+    expect(readConfig(given).attachments.s3).toEqual({
+      bucket: "acme",
+      prefix: "assay/files",
+      endpoint: "http://127.0.0.1:9000",
+      region: "eu-central-1",
+      accessKeyId: "id",
+      secretAccessKey: "hunter2",
+      sessionToken: undefined,
+      presign: true,
+    });
+    expect(readConfig({ ...S3, ATTACHMENTS_S3: "s3://acme" }).attachments.s3).toMatchObject({
+      bucket: "acme",
+      prefix: "",
+    });
+  });
+
+  test.each([
+    [{ ...S3, ATTACHMENTS_S3: "https://acme.s3.example" }, "ATTACHMENTS_S3"],
+    [{ ...S3, ATTACHMENTS_S3: "s3://A" }, "ATTACHMENTS_S3"],
+    [{ ...S3, S3_SECRET_ACCESS_KEY: "" }, "S3_SECRET_ACCESS_KEY"],
+    [{ ...S3, S3_ENDPOINT: "minio:9000" }, "S3_ENDPOINT"],
+    [{ ...S3, ATTACHMENTS_PRESIGN: "yes" }, "ATTACHMENTS_PRESIGN"],
+    [{ ATTACHMENTS_PRESIGN: "true" }, "ATTACHMENTS_S3 is missing"],
+    [{ MAX_ATTACHMENT_MB: "0" }, "MAX_ATTACHMENT_MB"],
+  ])("of %p are refused", (given, named) => {
+    expect(() => readConfig(given)).toThrow(named);
+    expect(() => readConfig(given)).not.toThrow("hunter2");
+  });
+});
+
 test("METRICS_TOKEN is a word, or none", () => {
   expect(readConfig({ METRICS_TOKEN: "" }).metricsToken).toBeUndefined();
   expect(readConfig({ METRICS_TOKEN: " k9/x+=.~ " }).metricsToken).toBe("k9/x+=.~");

@@ -19,6 +19,10 @@ async function createEverything(): Promise<Record<string, string>> {
     (await ask(`POST ${path}`, { key: own, body: body ?? {} })).body;
   const run = await post(`/projects/${project}/test-runs?task_slug=unit`, junit("f"), key);
   const cases = await ask(`GET /projects/${project}/test-cases`, { key });
+  const { body: file } = await ask(
+    `PUT /projects/${project}/executions/${run.executionId}/test-runs/unit/attachments?path=there.txt`,
+    { key, body: "there" },
+  );
   const environment = await post(`/teams/${team}/environments`, { slug: "there" });
   const config = { url: "https://hooks.invalid/there" };
   const integration = await post(`/teams/${team}/integrations`, { kind: "slack", config });
@@ -38,6 +42,7 @@ async function createEverything(): Promise<Record<string, string>> {
     executionId: run.executionId,
     leaseId: leases[0].id,
     taskSlug: "unit",
+    attachmentId: file.attachment.id,
     bugReportId: run.bugReports[0].id,
     testCaseId: cases.body.data[0].id,
     environmentId: environment.id,
@@ -68,7 +73,7 @@ const P = "/projects/:projectId";
 const RUN = `${P}/executions/:executionId/test-runs/:taskSlug`;
 const UPLOAD = [
   ...[`POST ${P}/test-runs`, `POST ${P}/executions`, `POST ${P}/executions/:executionId/complete`],
-  ...[`POST ${RUN}/plan`, `POST ${RUN}/batches`],
+  ...[`POST ${RUN}/plan`, `POST ${RUN}/batches`, `PUT ${RUN}/attachments`],
 ];
 const OPENED: Record<string, string[]> = {
   read: [],
@@ -86,7 +91,7 @@ const OPENED: Record<string, string[]> = {
   ],
   runner: [
     ...["test-runs", "leases", "leases/:leaseId/fail"].map((what) => `POST ${P}/${what}`),
-    ...[`GET ${RUN}/plan`, `POST ${RUN}/batches`],
+    ...[`GET ${RUN}/plan`, `POST ${RUN}/batches`, `PUT ${RUN}/attachments`],
   ],
 };
 const scoped: Record<string, string> = {};
@@ -237,7 +242,7 @@ describe.each(ROUTES.map((route) => ({ ...route, name: `${route.method} ${route.
       expect(patch.requestBody.content["application/json"].schema.minProperties).toBe(1);
     });
 
-  if (route.body !== undefined && route.body !== "upload")
+  if (route.body !== undefined && route.body !== "upload" && route.body !== "file")
     test("is a 400 for an unknown field and for what is no JSON object", async () => {
       const nowhere = await ask(target, { key: own, body: {} });
       expect(nowhere.status).not.toBe(500);

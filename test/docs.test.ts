@@ -74,6 +74,8 @@ exec "${process.execPath}" "$@"`,
 const FILES: Record<string, string> = {
   "report.xml": junit("pp"),
   "passing.xml": junit("pp"),
+  "cart-actual.png": "\x89PNG",
+  "server.log": "Listening\n",
   "example.test.ts": `import { test } from "bun:test";\ntest("adds", () => {});\n`,
   "assay.yaml":
     "tasks:\n  unit: { command: bun test --reporter=junit --reporter-outfile=report.xml, report: report.xml }\n",

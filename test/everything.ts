@@ -14,6 +14,7 @@ import { insertAccount, insertMembership } from "../src/store/accounts.ts";
 import { createDeliverer } from "../src/work/deliver.ts";
 import { type createHarness, SECRET_KEY } from "./harness.ts";
 import { CLIENT, PASSWORD } from "./people.ts";
+import { drawPage } from "./png.ts";
 import { createReceiver, outboundToReceivers } from "./receiver.ts";
 
 type Harness = Awaited<ReturnType<typeof createHarness>>;
@@ -116,6 +117,34 @@ export async function createEverything(
   const upload = (query: Record<string, string>, body: string) =>
     call(`POST /projects/${project}/test-runs?${new URLSearchParams(query)}`, body);
 
+  /** A failure with everything that may explain one. */
+  async function uploadPictures(query: Record<string, string>): Promise<void> {
+    const folder = "test-results/cart-shows-the-cart-as-designed";
+    const files: Record<string, string | Uint8Array<ArrayBuffer>> = {
+      "cart-expected.png": drawPage(40),
+      "cart-actual.png": drawPage(120),
+      "cart-diff.png": drawPage(120, 40),
+      "test-failed-1.png": drawPage(300),
+      "video.webm": new Uint8Array([0x1a, 0x45, 0xdf, 0xa3]),
+      "browser.log": naming(
+        "GET /cart 200 in 12 ms\n[error] TypeError: price is undefined\nGET /icons.svg 304 in 2 ms\n",
+      ),
+      "trace.zip": new Uint8Array(Buffer.from("PK\x03\x04", "latin1")),
+    };
+    const attachments = Object.keys(files).map((name) => ({ path: `${folder}/${name}`, name: naming(name) }));
+    const failed = {
+      ...{ suite: naming("Cart"), name: naming("shows the cart as designed"), file: "test/cart.visual.ts", line: 18 },
+      ...{ status: "failed", message: naming("Error: expect(page).toHaveScreenshot(expected) failed"), attachments },
+    };
+    const form = new FormData();
+    for (const [name, content] of Object.entries(files))
+      form.append("attachment", new Blob([content]), `${folder}/${name}`);
+    form.append("attachment", new Blob([naming("Listening on 127.0.0.1:3000\n")]), "server.log");
+    const report = JSON.stringify({ passed: 0, failed: 1, skipped: 0, cases: [failed] });
+    form.append("file", new Blob([report]), "report.json");
+    await call(`POST /projects/${project}/test-runs?${new URLSearchParams(query)}`, form);
+  }
+
   const people = {
     owner: await enrol(harness, team, naming("Ada Lovelace"), "ada@acme.example", "owner"),
     member: await enrol(harness, team, naming("Grace Hopper"), "grace@acme.example", "member"),
@@ -173,6 +202,7 @@ export async function createEverything(
     toReport("Voucher", VOUCHERS, { "applies two vouchers at once": VOUCHER }, naming),
   );
   await upload({ ...feature, task_slug: "e2e" }, toReport("Search", SEARCH, { "answers in time": SLOW }, naming));
+  await uploadPictures({ ...feature, task_slug: "visual" });
   const run = await upload({ ...feature, task_slug: "e2e", complete: "true" }, toReport("Search", SEARCH, {}, naming));
   await ask(`POST /projects/${project}/test-runs?task_slug=unit&branch=main`, {
     key,
@@ -296,12 +326,16 @@ export async function createEverything(
   const [teamKeyRow] = await database.pool<{ id: string }[]>`
     select id from api_key where team_id = ${team} and revoked_at is null limit 1`;
 
+  const visual = `/projects/${project}/executions/${run.executionId}/test-runs/visual/attachments`;
+  const { data: attachments } = await call(`GET ${visual}?limit=1`, undefined);
+
   /** One of each parameter of a path. */
   const there: Record<string, string> = {
     projectId: project,
     teamId: team,
     executionId: run.executionId,
     taskSlug: "unit",
+    attachmentId: attachments[0].id,
     tag: "test-runs",
     testId: cases.find(({ name }: { name: string }) => name.includes("voucher"))?.id ?? cases[0].id,
     bugId: bugs[0].id,
@@ -338,5 +372,6 @@ export async function createEverything(
 
 /** Pages that are looked at, beside those that stream, or lead elsewhere. */
 export const LOOKED_AT = PAGES.filter(
-  ({ method, path }) => method === "GET" && !/\/live$|\/text$|^\/login\/|^\/badge\/|^\/account\/link$/.test(path),
+  ({ method, path }) =>
+    method === "GET" && !/\/live$|\/text$|\/:attachmentId$|^\/login\/|^\/badge\/|^\/account\/link$/.test(path),
 );

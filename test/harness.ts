@@ -5,6 +5,7 @@ import * as v from "valibot";
 import { readConfig } from "../src/config.ts";
 import { type AppOptions, ROUTES } from "../src/server/app.ts";
 import { composeServer } from "../src/server/composition.ts";
+import type { AttachmentSettings } from "../src/attachments/store.ts";
 import { createAddressList } from "../src/http/address.ts";
 import type { StreamLimits } from "../src/http/events.ts";
 import { createRouter } from "../src/http/router.ts";
@@ -14,6 +15,7 @@ import { selectCursorSecret } from "../src/store/instance.ts";
 import { generateProjectKey, generateTeamKey } from "../src/operations/people/keys.ts";
 import { insertProject, insertTeam } from "../src/store/projects.ts";
 import { testCluster } from "./cluster.ts";
+import { createPlace } from "./places.ts";
 
 /** What seals variables in tests. */
 export const SECRET_KEY = new Uint8Array(32).fill(7);
@@ -80,6 +82,7 @@ export type TestServerOptions = {
   metricsToken?: string;
   /** Default: the address that it listens on. */
   publicUrl?: string;
+  attachments?: Partial<AttachmentSettings["limits"]> & Partial<Pick<AttachmentSettings, "s3" | "directory">>;
   /** Gets every log line, from "debug" on. */
   log?: (line: string) => void;
 };
@@ -87,13 +90,35 @@ export type TestServerOptions = {
 /** The configuration of a server without environment variables: on a free port, without a rate limit. */
 const DEFAULTS = readConfig({ PORT: "0", RATE_LIMIT_PER_MINUTE: "0" });
 
+const directories = new WeakMap<Database, string>();
+
+/** Servers of one database share a directory. */
+function attachmentSettings(database: Database, given: TestServerOptions["attachments"] = {}): AttachmentSettings {
+  const { s3, directory, ...limits } = given;
+  const own = directory ?? directories.get(database) ?? createPlace("attachments");
+  directories.set(database, own);
+  const { attachments } = DEFAULTS;
+  return { ...attachments, directory: own, s3, limits: { ...attachments.limits, ...limits } };
+}
+
 /** One server; several may share a database. */
 export async function createServer(database: Database, options: TestServerOptions = {}) {
-  const { log, trustProxy, outboundAllow, eventStreams: streamLimits, visitors, signIn, clock, ...limits } = options;
+  const {
+    log,
+    trustProxy,
+    outboundAllow,
+    eventStreams: streamLimits,
+    visitors,
+    signIn,
+    clock,
+    attachments,
+    ...limits
+  } = options;
   const server = composeServer({
     config: {
       ...DEFAULTS,
       ...limits,
+      attachments: attachmentSettings(database, attachments),
       trustProxy: createAddressList(trustProxy ?? []),
       outboundAllow: createAddressList(outboundAllow ?? []),
     },

@@ -1,10 +1,10 @@
 #!/bin/sh
 # Uploads test reports to Assay, after the command that writes them where there is one; all it takes is sh and curl.
-#   assay-upload.sh [--task T] [--shard 2/4] [--execution-key K] [--complete] [--strict] FILE… [-- command …]
+#   assay-upload.sh [--task T] [--shard 2/4] [--execution-key K] [--attach FILE]… [--complete] [--strict] FILE… [-- command …]
 # ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY say where to; ASSAY_EXECUTION_ID is the execution that has asked for the tests.
-# A FILE may be a pattern. Exits with the command's code, else 0; 2: wrong usage; 3: --strict, and nothing was uploaded.
+# A FILE may be a pattern. --attach sends a log, a picture, any file (no link) for the run as a whole. Exits with the command's code, else 0; 2: wrong usage; 3: --strict, and nothing was uploaded.
 # --complete is for the only job of a build, or the last one: the build then ends at once.
-set +x; assay_config='' assay_files='' assay_task='' assay_key='' assay_shard='' assay_complete='' assay_lost=0 assay_code=''
+set +x; assay_config='' assay_files='' assay_attached='' assay_task='' assay_key='' assay_shard='' assay_complete='' assay_lost=0 assay_code=''
 # One line without the key (a trace has it, hence set +x), and without commands to terminals and CI systems: ESC, ::x::, ##vso[.
 plain() { assay_line='' assay_rest=$(printf %s "$1" | LC_ALL=C tr '\001-\037\177' ' ' | LC_ALL=C sed "$(printf 's/\302[\200-\237]/ /g')
   s/##\([A-Za-z0-9_]*\[\)/## \1/g; s/^[^A-Za-z0-9]/- &/"); while case $assay_rest in *"${ASSAY_KEY:-$assay_rest-}"*) ;; *) false ;; esac; do
@@ -19,8 +19,8 @@ send() { field exit_code "$1"; option url "${ASSAY_URL%/}/api/v1/projects/$ASSAY
   --retry 5 --retry-connrefused --retry-max-time 120 --connect-timeout 10 --max-time 90 -H Accept:text/plain -H \
   "Idempotency-Key: $(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')" 2>&1); } # The answer may have 128 blocks.
 while [ $# -gt 0 ] && [ "$1" != -- ]; do case $1 in --strict) assay_lost=3 ;; --complete) assay_complete=true ;;
-    --task | --shard | --execution-key) [ $# -gt 1 ] || { say "$1 wants a value" && exit 2; }
-      case $1 in --task) assay_task=$2 ;; --shard) assay_shard=$2 ;; *) assay_key=$2 ;; esac && shift ;;
+    --task | --shard | --execution-key | --attach) [ $# -gt 1 ] || { say "$1 wants a value" && exit 2; }
+      case $1 in --task) assay_task=$2 ;; --shard) assay_shard=$2 ;; --attach) assay_attached=$(printf '%s\n%s' "$assay_attached" "$2") ;; *) assay_key=$2 ;; esac && shift ;;
     --help) sed -n '2,6s/^# //p' "$0" && exit ;; -*) say "Unknown option $1" && exit 2 ;;
     *) assay_files=$(printf '%s\n%s' "$assay_files" "$1") ;;
   esac && shift; done
@@ -84,7 +84,12 @@ else key='' task='' url='' commit=$(git rev-parse -q --verify HEAD 2>&-) branch=
 field complete "$assay_complete"; field task_slug "${assay_task:-$task}"; field shard "${assay_shard:-$shard}"; field commit "$commit"; field pull_request "$pull"
 field branch "${fork:+$fork:}${branch#refs/heads/}"; field build_url "$url"; fields=$assay_config status=400; for file in $assay_files; do
   [ -s "$file" ] && [ ! "$assay_work/start" -nt "$file" ] && attach "$file" && reports=1 && continue; say "No \"$file\", or none since the command began"; done
-[ -n "$reports$assay_code" ] || lost "there is no report"; [ -z "$reports" ] || send "$assay_code"
+[ -n "$reports$assay_code" ] || lost "there is no report"; bare=$assay_config attached=; for file in $assay_attached; do # A link could lead to a secret.
+  folder=.; case $file in */*) folder=${file%/*}/ ;; esac; case $(cd -P -- "$folder" 2>&- && pwd -P)/ in "$(pwd -P)"/*) ;; *) folder= ;; esac
+  [ -n "$folder" ] && [ -f "$file" ] && [ ! -h "$file" ] && [ -s "$file" ] || { say "Not attached: \"$file\" is no file below this directory"; continue; }
+  name=$(quote "$file"); option form "attachment=@\"$name\";filename=\"$name\""; attached=1; done
+[ -z "$reports" ] || send "$assay_code"; case $reports$attached:$status in 11:*400 | 11:*413) # They may be what it refuses.
+    say "Without the attachments: $(cat "$assay_work/answer")"; assay_config=$bare; send "$assay_code" ;; esac
 case $assay_code:$status in ?*:*400) [ -z "$reports" ] || say "$(cat "$assay_work/answer")" # Silence is red.
   echo '<testsuites/>' > "$assay_work/none.xml"; code=${assay_code#0} assay_config=$fields; attach "$assay_work/none.xml" && send "${code:--1}" ;; esac
 case $status in *20[01]) plain "$(cat "$assay_work/answer")" && exit "${assay_code:-0}" ;; esac

@@ -16,6 +16,7 @@ import {
   removeExecution,
   requireNoOption,
 } from "../operations/executions/executions.ts";
+import { type CaseAttachments, readCaseAttachments } from "../operations/attachments/read.ts";
 import { type CauseFailures as FoundCause, readCauses, readHeadline } from "../operations/executions/failures.ts";
 import { isBlame, toCounts, toLists, WORD_OF } from "../rules/blame.ts";
 import { sealVariables } from "../operations/executions/leases.ts";
@@ -35,6 +36,7 @@ import {
   rerunRequest,
   type Task,
 } from "../schema/executions.ts";
+import type { CaseAttachment } from "../schema/attachments.ts";
 import { type Comparison, comparison, comparisonQuery } from "../schema/comparisons.ts";
 import { type Cause, executionFailures, executionFailuresQuery } from "../schema/failures.ts";
 import { type ComparedRow, selectBaseline, selectComparison } from "../store/comparisons.ts";
@@ -127,7 +129,11 @@ const MAX_FAILURES = 500;
 const keyOf = ({ runId, number }: { runId: string; number: number }) => `${runId} ${number}`;
 type Evidence = ReadonlyMap<string, FailureEvidence>;
 
-const toCause = ({ failed, failures }: FoundCause, evidence: Evidence): Cause => {
+const toCause = (
+  { failed, failures }: FoundCause,
+  evidence: Evidence,
+  filesOf: CaseAttachments<CaseAttachment>,
+): Cause => {
   const [first] = failures;
   const { message, stack, bugId, bugNumber, bugTitle, bugStatus } = first;
   return {
@@ -136,11 +142,17 @@ const toCause = ({ failed, failures }: FoundCause, evidence: Evidence): Cause =>
     exceptionType: fingerprint(first).exceptionType,
     bugReport: bugId === null ? null : { id: bugId, number: bugNumber!, title: bugTitle!, status: bugStatus! },
     failed,
-    failures: failures.map((failure) => toFailure(failure, evidence.get(keyOf(failure)))),
+    failures: failures.map((failure) => ({
+      ...toFailure(failure, evidence.get(keyOf(failure))),
+      attachments: filesOf(failure),
+    })),
   };
 };
 
-const toFailure = (row: CauseMember, since: FailureEvidence | undefined): Cause["failures"][number] => ({
+const toFailure = (
+  row: CauseMember,
+  since: FailureEvidence | undefined,
+): Omit<Cause["failures"][number], "attachments"> => ({
   testCaseId: row.testCaseId,
   taskSlug: row.taskSlug,
   suite: row.suite,
@@ -447,9 +459,10 @@ export const executions: Route[] = [
         countFailures(sql, projectId, executionId),
       ]);
       const shown = causes.flatMap(({ failures }) => failures).map((failure) => ({ ...failure, deep: true }));
-      const [found, headline] = await Promise.all([
+      const [found, headline, filesOf] = await Promise.all([
         shown.length === 0 ? [] : selectFailureEvidence(sql, projectId, executionId, shown),
         readHeadline(sql, projectId, mine, counts),
+        readCaseAttachments(sql, { publicUrl: context.publicUrl, projectId }, shown),
       ]);
       const evidence = new Map(found.map((row) => [keyOf(row), row]));
       return {
@@ -459,7 +472,7 @@ export const executions: Route[] = [
         failed: sum(mine.tasks, "failed"),
         counts: toCounts(counts),
         causeCount: Object.values(totals).reduce((all, number) => all + number, 0),
-        causes: causes.map((cause) => toCause(cause, evidence)),
+        causes: causes.map((cause) => toCause(cause, evidence, filesOf)),
         pagination: toPagination(context, last && [String(last.rank), last.runId, String(last.number)]),
       };
     },

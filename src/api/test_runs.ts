@@ -1,7 +1,10 @@
 /** Test runs: the list, the upload, one run, and the results of its cases. */
 
 import { absent, fail } from "../http/problem.ts";
-import type { Upload } from "../http/upload.ts";
+import { readCaseAttachments } from "../operations/attachments/read.ts";
+import { attachToRun, storeFiles } from "../operations/attachments/upload.ts";
+import type { ReceivedUpload } from "../request/attachment_parts.ts";
+import { WHOLE } from "../rules/run_outcome.ts";
 import { catchUpWithin } from "../operations/health/catch_up.ts";
 import { isBatchable } from "../operations/ingest/decide.ts";
 import { type IncomingReport, locksFor, takeReports } from "../operations/ingest/ingest.ts";
@@ -79,7 +82,7 @@ function toDetail({ publicUrl, params }: Base, run: LocatedRun) {
 
 /** Fails with VALIDATION_ERROR on a report that cannot be read, or that says nothing. */
 function read(
-  { body, services }: Pick<Context<unknown, unknown, Upload>, "body" | "services">,
+  { body, services }: Pick<Context<unknown, unknown, ReceivedUpload>, "body" | "services">,
   parameters: UploadParameters,
 ): Report {
   // A runner that says that it failed makes a failure of a report that holds nothing.
@@ -151,12 +154,13 @@ async function ofLease(
   };
   for (const [name, isOther] of Object.entries(others))
     if (isOther) fail("VALIDATION_ERROR", `Cannot read "${name}": the lease belongs to another one, omit it`);
-  const { format, exit_code, allow_empty, complete, commit, host, system, image, repository_root } = parameters;
+  const { format, exit_code, allow_empty, complete, attachments, commit, host, system, image, repository_root } =
+    parameters;
   return {
     testedCommit: commit,
     // Where it comes from is the execution's to say, and when it was run is known.
     parameters: {
-      ...{ format, exit_code, allow_empty, complete, host, system, image, repository_root },
+      ...{ format, exit_code, allow_empty, complete, attachments, host, system, image, repository_root },
       ...{ lease_id, ...own, execution_id: lease.executionId },
     },
     only: lease.repeats === null ? undefined : await selectCasesToRepeat(sql, projectId, lease.repeats, lease.taskSlug),
@@ -165,6 +169,19 @@ async function ofLease(
 
 const repeat = (report: Report, only: readonly CaseName[] | undefined): Report =>
   only ? repeatOnly(report, only) : report;
+
+/** Stores the content of the files that have come with a report. */
+const storeReceived = (
+  { sql, params, body, services }: Context<{ projectId: string }, unknown, ReceivedUpload>,
+  report: Report,
+  parameters: UploadParameters,
+) =>
+  storeFiles(sql, services.attachments, params.projectId, {
+    report,
+    arrived: { ...body.received, bodies: body.attachments },
+    keepsAll: parameters.attachments === "all",
+    onError: (error) => services.log.error("Cannot store the attachments of an upload", { ...params, error }),
+  });
 
 /** Reports that arrive at one moment are taken in one transaction, in which nobody waits. */
 const takeTogether: BatchWork<IncomingReport, TakenReport> = (sql, projectId, reports, admitted) =>
@@ -204,7 +221,8 @@ export const testRuns: Route[] = [
         "CTRF, Go test2json, Dart and Flutter JSON lines, TeamCity service messages, TAP, TRX, NUnit and xUnit XML, Robot " +
         "Framework's output.xml, doctest XML, Cucumber and RSpec JSON, Allure results, and JSON of your own.\n\n" +
         "An unreadable report is answered 400 with file, position and reason. Truncated JUnit XML is read up to its last " +
-        "complete test case, and its run fails. The limits are 32 MiB as sent, 128 MiB after decompression (MAX_BODY_MB, " +
+        "complete test case, and its run fails. Form parts named attachment are files that the report names by their filename, or " +
+        "files of the run as a whole; one that cannot be stored is a warning. The limits are 32 MiB as sent, 128 MiB after decompression (MAX_BODY_MB, " +
         "MAX_INFLATED_MB of the server) and 200,000 test cases; a message or stack is cut at 64 KiB and output at 1 MiB",
       example: {
         query: {
@@ -230,11 +248,23 @@ export const testRuns: Route[] = [
       const written = withRelativePaths(read(context, context.query), context.query.repository_root);
       const report = repeat(written, given.only);
       const parameters = { ...given.parameters, completed_at: completionOf(given.parameters, report) };
+      const stored = await storeReceived(context, report, parameters);
+      report.warnings.push(...stored.warnings);
       const prepared = prepareReport(params.projectId, report, parameters, context.body.digest);
-      const answer = ({ run, added, bugReports, blames, failures, warnings }: TakenReport) => {
+      const answer = (
+        { run, added, bugReports, blames, failures, warnings }: TakenReport,
+        missing: readonly string[] = stored.warnings,
+      ) => {
         const { executionId, taskSlug } = run;
         upload.tookUpload({ executionId, taskSlug, format: report.format, cases: totalOf(report), warnings, added });
-        const body = { ...toDetail(context, run), counts: blames, ...toLists(failures), bugReports };
+        const detail = toDetail(context, run);
+        const body = {
+          ...detail,
+          warnings: [...detail.warnings, ...missing.filter((one) => !detail.warnings.includes(one))],
+          counts: blames,
+          ...toLists(failures),
+          bugReports,
+        };
         const status = added ? 201 : 200;
         return wantsText ? plainText(status, `${toRunLine(body)}\n`) : json(status, body);
       };
@@ -243,14 +273,19 @@ export const testRuns: Route[] = [
       // Failures are judged by the records of their cases, as far as runs have come and not as far as they are counted.
       if (prepared.cases.some(({ status }) => status === "failed"))
         await catchUpWithin(sql, services.begin, params.projectId, JUDGING_PATIENCE_MS);
-      const batched = isBatchable(prepared, parameters)
-        ? await upload.commitBatched(takeTogether, incoming, locks, answer)
-        : undefined;
+      const batched =
+        stored.files.length === 0 && isBatchable(prepared, parameters)
+          ? await upload.commitBatched(takeTogether, incoming, locks, answer)
+          : undefined;
       if (batched) return batched;
       const numbers = await resolveReport(sql, transact, params.projectId, prepared, parameters, coming);
       return await conclude(async (sql) => {
         const { outputs } = await takeReports(sql, params.projectId, [{ ...incoming, numbers }], { mayWait: true });
-        return answer(outputs[0]!);
+        const output = outputs[0]!;
+        const upload = { digest: prepared.digest, shard: parameters.shard?.index ?? WHOLE };
+        const { limits } = services.attachments;
+        const refused = await attachToRun(sql, params.projectId, output.run, stored, { limits, upload });
+        return answer({ ...output, warnings: [...output.warnings, ...refused] }, [...stored.warnings, ...refused]);
       }, locks);
     },
   ),
@@ -288,12 +323,18 @@ export const testRuns: Route[] = [
     async (context) => {
       const { sql, params, query, page } = context;
       const run = (await selectRun(context)) ?? absent();
-      const rows = await selectCaseResults(sql, params.projectId, run.id, { ...query, after: page.after });
+      const { projectId } = params;
+      const rows = await selectCaseResults(sql, projectId, run.id, { ...query, after: page.after });
+      const keys = rows.slice(0, query.limit).map(({ number }) => ({ runId: run.id, number }));
+      const filesOf = await readCaseAttachments(sql, { publicUrl: context.publicUrl, projectId }, keys);
       return toPage(
         context,
         rows,
         ({ rank, number }) => [String(rank), String(number)],
-        ({ rank: _, number: __, host: ___, ...result }) => result,
+        ({ rank: _, number, host: __, ...result }) => ({
+          ...result,
+          attachments: filesOf({ runId: run.id, number }),
+        }),
       );
     },
   ),

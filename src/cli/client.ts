@@ -2,7 +2,7 @@
 
 import { toPlainLine } from "./output.ts";
 import { UsageError } from "./usage.ts";
-import type { ServerAnswer } from "../runner/protocol.ts";
+import type { ServerAnswer, StreamedBody } from "../runner/protocol.ts";
 
 /** Where and as whom: `ASSAY_URL`, `ASSAY_PROJECT`, `ASSAY_KEY`. */
 export type ServerAddress = { url: string; project: string; key: string };
@@ -40,11 +40,11 @@ function readAddress(environment: Environment, needed: readonly (keyof typeof VA
 }
 
 export type ServerRequest = {
-  method?: "GET" | "POST";
+  method?: "GET" | "POST" | "PUT";
   /** Relative to the project, with its query: `/test-runs?task_slug=unit`. */
   path: string;
   headers?: Record<string, string>;
-  body?: string | Uint8Array<ArrayBuffer> | Blob | FormData;
+  body?: string | Uint8Array<ArrayBuffer> | Blob | FormData | StreamedBody;
   signal?: AbortSignal;
   /** How long one try may take. Default 30,000. */
   timeoutMs?: number;
@@ -98,7 +98,7 @@ export async function askUrl(url: string, asking: UrlRequest): Promise<ServerAns
     const response = await fetch(url, {
       method,
       headers: { "Accept-Encoding": "identity", ...headers },
-      ...(body === undefined ? {} : { body }),
+      ...(body === undefined ? {} : { body: typeof body === "function" ? body() : body }),
       // A redirect would take the key elsewhere.
       redirect: "manual",
       // A compressed answer would be decompressed before its size can be counted.
@@ -144,6 +144,20 @@ export type Patience = {
   withinMs: number;
   sleep?: (ms: number) => Promise<unknown>;
 };
+
+/** Fractions of the patience to wait: the first covers a restart of the server, the second a longer outage. */
+const WAITS = [4 / 30, 10 / 30];
+
+/** A signal that is aborted ends a wait with its reason. */
+export function toPatience({ patienceMs, signal }: { patienceMs: number; signal?: AbortSignal | undefined }): Patience {
+  const stopped = new Promise<never>((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
+  stopped.catch(() => {});
+  return {
+    waitsMs: WAITS.map((part) => part * patienceMs),
+    withinMs: patienceMs,
+    sleep: (ms) => Promise.race([Bun.sleep(ms), stopped]),
+  };
+}
 
 /** Adds jitter, so that clients that were refused at the same moment do not retry at the same moment. */
 const SPREAD_MS = 1_000;

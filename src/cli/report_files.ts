@@ -83,7 +83,12 @@ const isSame = (one: Stats, other: Stats) =>
  * Splits what is there after a command into what it has written and what it has not: `before` is what was there when it
  * began, at `beganAt`. A stale report would be the classic false green; an empty one is none.
  */
-export function keepFresh(found: FoundReports, before: readonly ReportFile[], beganAt: number): FoundReports {
+export function keepFresh(
+  found: FoundReports,
+  before: readonly ReportFile[],
+  beganAt: number,
+  noun: "report" | "file" = "report",
+): FoundReports {
   const known = new Map(before.map(({ path, stats }) => [resolve(path), stats]));
   const kept: FoundReports = { files: [], problems: [...found.problems] };
   for (const file of found.files) {
@@ -92,7 +97,7 @@ export function keepFresh(found: FoundReports, before: readonly ReportFile[], be
     if (stats.mtimeMs < beganAt - COARSENESS_MS || (earlier && isSame(earlier, stats)))
       kept.problems.push(
         `"${path}" is stale: it was written at ${new Date(stats.mtimeMs).toISOString()}, before the command began; ` +
-          `does the command write its report there?`,
+          `does the command write its ${noun} there?`,
       );
     else if (stats.isFile() && stats.size === 0) kept.problems.push(`"${path}" is empty`);
     else kept.files.push(file);

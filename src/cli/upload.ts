@@ -6,21 +6,15 @@ import * as v from "valibot";
 import { ANNOTATION_ENCODINGS, toAnnotations, type AnnotatedFailure } from "./annotations.ts";
 import type { CiSystemName } from "../rules/ci_systems.ts";
 import { detectBuild } from "./ci.ts";
-import { ask, type ServerAddress } from "./client.ts";
+import { ask, type ServerAddress, toPatience } from "./client.ts";
 import { SUMMARY_ENCODINGS, toSummary } from "./job_summary.ts";
 import { detectMachine } from "./machine.ts";
 import { cleanTexts, createOutputMask, secretsOf, toJsonLine, toPlainLine } from "./output.ts";
 import { findReports, type FoundReports, keepFresh, readReportFiles } from "./report_files.ts";
 import { findAddress, type NoAddress, openAddress } from "./upload_address.ts";
 import { type UploadArguments, readArguments, toParameters, UPLOAD_HELP } from "./upload_options.ts";
-import {
-  type AnsweredRun,
-  MAX_ANSWER_BYTES,
-  type Reports,
-  sendReports,
-  toPatience,
-  type UploadEnd,
-} from "./upload_request.ts";
+import { uploadAttachments } from "./upload_attachments.ts";
+import { type AnsweredRun, MAX_ANSWER_BYTES, type Reports, sendReports, type UploadEnd } from "./upload_request.ts";
 import { type EndedCommand, listenForStop, runCommand } from "./wrapped_command.ts";
 import { toRunLine } from "../wording/run_line.ts";
 import { fileClockMs } from "../runner/report_files.ts";
@@ -137,12 +131,15 @@ export async function upload(args: string[], environment: Environment = process.
   const source = findAddress(environment, command !== undefined || build.system !== undefined);
   const voice = createVoice(environment, { isWrapped: command !== undefined, json: flags.json === true });
 
-  const before = command ? findReports(given.reports).files : [];
+  const before = {
+    reports: command ? findReports(given.reports).files : [],
+    attachments: command ? findReports(given.attachments.attach).files : [],
+  };
   const beganAt = command ? fileClockMs(process.cwd()) : Date.now();
   const stop = command && listenForStop();
   const ended = command && (await runCommand(command, stop!));
   const there = findReports(given.reports);
-  const found = ended ? keepFresh(there, before, beganAt) : there;
+  const found = ended ? keepFresh(there, before.reports, beganAt) : there;
 
   const publicUrl = environment["ASSAY_PUBLIC_URL"]?.trim();
   const parameters = toParameters(given, environment, build, detectMachine(environment, build.system));
@@ -151,20 +148,46 @@ export async function upload(args: string[], environment: Environment = process.
   voice.renewMask();
   const end = await deliver(address, { given, parameters, found, ended, publicUrl, voice }, stop?.signal);
   const isJson = flags.json === true;
-  if (end.end === "uploaded")
+  if (end.end === "uploaded") {
     try {
       await tellRun(address as ServerAddress, end, { environment, system: build.system, voice, json: isJson });
     } catch (error) {
       // The results are uploaded, and the exit code is that of the tests.
       await voice.note(`Cannot report the run: ${(error as Error).message}`);
     }
-  else {
+    const attach = findAttachments(given, before.attachments, command ? beganAt : undefined);
+    for (const problem of attach.problems) await voice.note(problem);
+    const { scope, root } = given.attachments;
+    const lines = await uploadAttachments(address as ServerAddress, {
+      ...{
+        run: end.run,
+        scope,
+        root,
+        format: parameters["format"],
+        patienceMs: given.patienceMs,
+        signal: stop?.signal,
+      },
+      reports: found.files.map(({ path }) => path),
+      attach: attach.files.map(({ path }) => path),
+    });
+    for (const line of lines) await voice.note(line);
+  } else {
     await voice.note(`Results were not uploaded: ${end.problem}`);
     if (isJson) await voice.tell(toJsonLine({ error: { message: end.problem } }));
   }
   const own = ended?.exitCode ?? 0;
   if (own !== 0 || !flags.strict) return own;
   return STRICT_CODES[end.end] || (found.problems.length > 0 && !flags["allow-empty"] ? 1 : 0);
+}
+
+/** The files of `--attach`; with a command only those that it has written. */
+function findAttachments(
+  { attachments }: UploadArguments,
+  before: FoundReports["files"],
+  beganAt: number | undefined,
+): FoundReports {
+  const there = findReports(attachments.attach);
+  return beganAt === undefined ? there : keepFresh(there, before, beganAt, "file");
 }
 
 /** The part of the answer that is used here. */

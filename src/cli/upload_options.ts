@@ -4,6 +4,7 @@ import { parseArgs } from "node:util";
 import { findRepositoryRoot } from "../runner/repository_root.ts";
 import type { CiBuild } from "./ci.ts";
 import type { Machine } from "./machine.ts";
+import type { AttachmentScope } from "../runner/named_attachments.ts";
 import { readSeconds, UsageError } from "./usage.ts";
 
 export const UPLOAD_USAGE = `  upload FILE|GLOB… [options] [-- command …]    run a command and upload its test reports, or upload existing ones (upload --help)`;
@@ -31,6 +32,10 @@ unchanged streams and signals, and then sends the reports that it has written. T
   --complete              this is the last upload of the build
   --patience SECONDS      time limit for three attempts if the server is unavailable, and for waiting if the rate limit is
                           exceeded (default: 120; 0: one attempt)
+  --attach FILE|GLOB      a file for the run as a whole, such as the log of a server; may be repeated
+  --attachments all       also send files that reports name for test cases that passed (default: failed)
+  --no-attachments        send no files that reports name
+  --attach-root DIR       only files below this directory are sent (default: the working directory)
   --strict                exit with an error if the upload fails (see below)
   --json                  print one line of JSON: the server's answer, or { "error": { "message" } }
 
@@ -43,6 +48,9 @@ folders.
 If the report is missing, older than the command, unreadable or without test cases, and the exit code of the tests is known,
 a failure is recorded in its place ("runner exited N", -1 if the exit code was 0). If the command is stopped by SIGINT,
 SIGTERM or SIGHUP, nothing is uploaded: a cancelled build has no result.
+
+Attachments are files that a report names (screenshots, videos, traces, logs). They are sent after the results. An attachment
+that cannot be sent is a warning and never changes the exit code. Hidden files such as .env are never sent.
 
 Exit code: that of the command, as in a shell (128 + n for signal n, 127 not found, 126 not executable). Without a command it
 is 0, even if tests failed. A failed upload is only a warning, so that an unavailable server cannot break a build. With
@@ -68,7 +76,7 @@ const PARAMETERS = {
   "repository-root": "repository_root",
   "exit-code": "exit_code",
 } as const;
-const FLAGS = ["allow-empty", "complete", "strict", "json", "help"] as const;
+const FLAGS = ["allow-empty", "complete", "strict", "json", "help", "no-attachments"] as const;
 
 export type UploadArguments = {
   reports: string[];
@@ -76,7 +84,16 @@ export type UploadArguments = {
   /** By the name of the upload's parameter; none is empty. */
   parameters: Record<string, string>;
   flags: Partial<Record<(typeof FLAGS)[number], boolean>>;
+  attachments: AttachmentArguments;
   patienceMs: number;
+};
+
+export type AttachmentArguments = {
+  /** Files and globs for the run as a whole. */
+  attach: string[];
+  root: string;
+  /** Of which test cases the files that reports name are sent. */
+  scope: AttachmentScope | "none";
 };
 
 const PATIENCE_MS = 120_000;
@@ -92,7 +109,8 @@ export function readArguments(args: string[]): UploadArguments {
     ((values as Record<string, unknown>)[name] as string | undefined)?.trim() ?? "",
   ]);
   const parameters = Object.fromEntries(given.filter(([, value]) => value !== ""));
-  if (flags.help) return { reports: [], command, parameters, flags, patienceMs: PATIENCE_MS };
+  const attachments = readAttachmentArguments(values as AttachmentValues);
+  if (flags.help) return { reports: [], command, parameters, flags, attachments, patienceMs: PATIENCE_MS };
   if (positionals.length === 0) throw new UsageError("Missing report after upload: name a file or a glob");
   if (command?.length === 0) throw new UsageError("Missing command after --");
   if (command && parameters["exit_code"] !== undefined)
@@ -102,12 +120,33 @@ export function readArguments(args: string[]): UploadArguments {
   if (!/^-?\d{1,10}$/.test(parameters["exit_code"] ?? "0"))
     throw new UsageError(`--exit-code: expected an integer, got "${parameters["exit_code"]}"`);
   const patienceMs = readSeconds("patience", (values as { patience?: string }).patience) ?? PATIENCE_MS;
-  return { reports: positionals, command, parameters, flags, patienceMs };
+  return { reports: positionals, command, parameters, flags, attachments, patienceMs };
+}
+
+type AttachmentValues = {
+  attach?: string[];
+  attachments?: string;
+  "attach-root"?: string;
+  "no-attachments"?: boolean;
+};
+
+function readAttachmentArguments(values: AttachmentValues): AttachmentArguments {
+  const scope = values.attachments?.trim() || "failed";
+  if (scope !== "failed" && scope !== "all")
+    throw new UsageError(`--attachments: expected "failed" or "all", got "${scope}"`);
+  return {
+    attach: (values.attach ?? []).map((glob) => glob.trim()).filter((glob) => glob !== ""),
+    root: values["attach-root"]?.trim() || ".",
+    scope: values["no-attachments"] ? "none" : scope,
+  };
 }
 
 function parse(args: string[]) {
   const options = Object.fromEntries([
-    ...[...Object.keys(PARAMETERS), "patience"].map((name) => [name, { type: "string" }] as const),
+    ["attach", { type: "string", multiple: true }] as const,
+    ...[...Object.keys(PARAMETERS), "patience", "attachments", "attach-root"].map(
+      (name) => [name, { type: "string" }] as const,
+    ),
     ...FLAGS.map((name) => [name, { type: "boolean" }] as const),
   ]);
   try {
@@ -121,7 +160,7 @@ type Environment = Record<string, string | undefined>;
 
 /** Options, then what an execution of a server was started with, then what CI system and git say. */
 export function toParameters(
-  { parameters, flags }: UploadArguments,
+  { parameters, flags, attachments }: UploadArguments,
   environment: Environment,
   build: CiBuild,
   machine: Machine,
@@ -141,6 +180,8 @@ export function toParameters(
     repository_root: findRepositoryRoot(process.cwd()),
     complete: flags.complete ? "true" : undefined,
     allow_empty: flags["allow-empty"] ? "true" : undefined,
+    // Else the server keeps those of failed cases only.
+    attachments: attachments.scope === "all" ? "all" : undefined,
   };
   const known = Object.entries({ ...detected, ...parameters }).filter(([, value]) => value !== undefined);
   return Object.fromEntries(known) as Record<string, string>;

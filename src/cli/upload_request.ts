@@ -5,7 +5,7 @@ import {
   AnswerTooLongError,
   askPatiently,
   messageOf,
-  type Patience,
+  toPatience,
   type ServerAddress,
   ServerAwayError,
 } from "./client.ts";
@@ -83,8 +83,6 @@ async function toBody(reports: Reports, parameters: Record<string, string>): Pro
     : { bytes, headers };
 }
 
-/** Fractions of the patience to wait: the first covers a restart of the server, the second a longer outage. */
-const WAITS = [4 / 30, 10 / 30];
 export type UploadOptions = {
   patienceMs: number;
   signal?: AbortSignal | undefined;
@@ -97,17 +95,6 @@ export const MAX_ANSWER_BYTES = 2 ** 20;
 
 /** Beside the 30 s that any try may take: slow lines carry this much. */
 const BYTES_PER_MS = 256;
-
-/** A signal that is aborted ends a wait with its reason. */
-export function toPatience({ patienceMs, signal }: UploadOptions): Patience {
-  const stopped = new Promise<never>((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
-  stopped.catch(() => {});
-  return {
-    waitsMs: WAITS.map((part) => part * patienceMs),
-    withinMs: patienceMs,
-    sleep: (ms) => Promise.race([Bun.sleep(ms), stopped]),
-  };
-}
 
 async function send(address: ServerAddress, { bytes, headers }: Body, sending: UploadOptions): Promise<ServerAnswer> {
   const { signal } = sending;
@@ -133,6 +120,14 @@ function toProblem(answer: ServerAnswer): string {
   return said;
 }
 
+/** The parameters without those that a server is too old for, as its refusal says; the same object where there are none. */
+function withoutUnknown(parameters: Record<string, string>, message: string): Record<string, string> {
+  if (refusesMachine(message)) return withoutMachine(parameters);
+  if (parameters["attachments"] === undefined || !message.includes('Unknown field "attachments"')) return parameters;
+  const { attachments: _, ...known } = parameters;
+  return known;
+}
+
 /** One upload, tried three times within the patience under one Idempotency-Key. Does not throw for anything that a server does. */
 export async function sendReports(
   address: ServerAddress,
@@ -141,9 +136,13 @@ export async function sendReports(
   sending: UploadOptions,
 ): Promise<UploadEnd> {
   try {
-    let answer = await send(address, await toBody(reports, parameters), sending);
-    if (answer.status === 400 && refusesMachine(messageOf(answer)))
-      answer = await send(address, await toBody(reports, withoutMachine(parameters)), sending);
+    let [known, answer] = [parameters, await send(address, await toBody(reports, parameters), sending)];
+    // Once for the machine, once for the attachments: a server may be older than both.
+    for (let count = 0; count < 2 && answer.status === 400; count++) {
+      const fewer = withoutUnknown(known, messageOf(answer));
+      if (fewer === known) break;
+      [known, answer] = [fewer, await send(address, await toBody(reports, fewer), sending)];
+    }
     const { status, text } = answer;
     if (status === 429 || status >= 500) return { end: "away", status, problem: toProblem(answer) };
     if (status >= 300) return { end: "refused", status, problem: toProblem(answer) };

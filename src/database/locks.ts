@@ -1,7 +1,7 @@
 /** Advisory locks, held until the end of the transaction; each kind has a number of its own.
  *
  * A transaction that takes several takes them in this order, rows among them, so that no two wait for each other: key,
- * sample, naming, execution, rows of executions, rows of leases, counting, bugs, days.
+ * sample, naming, execution, rows of executions, rows of leases, counting, bugs, days, attachments.
  */
 
 import type { Fragment, Sql, Tx } from "./connect.ts";
@@ -21,6 +21,8 @@ const NUMBERS = {
   execution: 6,
   /** Of a project: figures of days are kept. The triggers of migration 21 take it as well. */
   days: 7,
+  /** Of an execution: files are attached to its runs. */
+  attachments: 8,
 } as const;
 
 /** Any constant: servers that start together on one database meet at this lock. */

@@ -20,6 +20,16 @@ export type ReceiveLimits = {
   grow?: Grow;
   /** Aborted when the body is to be given up: then reading it fails with the signal's reason. */
   signal?: AbortSignal;
+  /** Takes a part of the body out of it. A body with a Content-Encoding does not pass through it. */
+  filter?: BodyFilter | undefined;
+};
+/** Gets a body in chunks and returns what is kept of each. */
+export type BodyFilter = {
+  push(chunk: Bytes): Promise<Bytes[]>;
+  /** Called after the last chunk. */
+  end(): Promise<Bytes[]>;
+  /** Bytes that it may take out of a body, besides the `maxBytes` that are kept. */
+  maxTakenBytes: number;
 };
 export type BodyLimits = ReceiveLimits & { maxInflatedBytes: number };
 export type Encoding = "gzip" | "zstd";
@@ -48,24 +58,24 @@ export async function readBody(request: Request, limits: BodyLimits): Promise<By
  */
 export async function receiveBody(
   request: Request,
-  { maxBytes: max, maxSeconds = MAX_SECONDS, grow = () => undefined, signal }: ReceiveLimits,
+  { maxBytes: max, maxSeconds = MAX_SECONDS, grow = () => undefined, signal, filter: given }: ReceiveLimits,
 ): Promise<{ blocks: Bytes[]; encoding: Encoding | null }> {
   const length = request.headers.get("content-length") ?? "0";
   if (length.includes(",")) fail("VALIDATION_ERROR", `Cannot read the header "Content-Length": given more than once`);
   const declared = Number(length);
-  if (declared > max) tooLarge(max, declared > 4 * max);
+  const name = (request.headers.get("content-encoding") ?? "identity").trim().toLowerCase();
+  const filter = name === "identity" || name === "" ? given : undefined;
+  const maxDeclared = max + (filter?.maxTakenBytes ?? 0);
+  if (declared > maxDeclared) tooLarge(maxDeclared, declared > 4 * maxDeclared);
   // A body that may have to be given up is read as a stream, which can be cancelled.
   const isSmall = declared > 0 && declared <= FIRST && !signal;
   // To ask for the stream of a small body would make one.
   if (!isSmall && !request.body) return { blocks: [], encoding: null };
-  const name = (request.headers.get("content-encoding") ?? "identity").trim().toLowerCase();
-  const encoding = name === "zstd" ? "zstd" : name === "gzip" || name === "x-gzip" ? "gzip" : null;
-  if (encoding === null && name !== "identity" && name !== "")
-    fail("VALIDATION_ERROR", `Cannot read a body with Content-Encoding "${name.slice(0, 40)}": use gzip or zstd`);
+  const encoding = encodingOf(name);
 
   const received = isSmall
-    ? receiveAtOnce(request, declared, grow, maxSeconds)
-    : collect(request.body!, { max, maxSeconds, grow, signal, declared });
+    ? receiveAtOnce(request, declared, grow, maxSeconds).then((blocks) => (filter ? filterAll(filter, blocks) : blocks))
+    : collect(request.body!, { max, maxSeconds, grow, signal, declared, filter });
   const blocks = await received.catch((error) => {
     if (error instanceof Problem) throw error;
     signal?.throwIfAborted();
@@ -73,6 +83,14 @@ export async function receiveBody(
     fail("VALIDATION_ERROR", "The body is truncated");
   });
   return { blocks, encoding };
+}
+
+/** Null: the body is sent as it is. */
+function encodingOf(name: string): Encoding | null {
+  if (name === "zstd") return "zstd";
+  if (name === "gzip" || name === "x-gzip") return "gzip";
+  if (name === "identity" || name === "") return null;
+  fail("VALIDATION_ERROR", `Cannot read a body with Content-Encoding "${name.slice(0, 40)}": use gzip or zstd`);
 }
 
 function undecodable(encoding: Encoding): never {
@@ -95,11 +113,59 @@ async function receiveAtOnce(request: Request, declared: number, grow: Grow, max
   }
 }
 
-type Collecting = Required<Omit<ReceiveLimits, "maxBytes" | "signal">> & {
+async function filterAll(filter: BodyFilter, blocks: readonly Bytes[]): Promise<Bytes[]> {
+  const kept: Bytes[] = [];
+  for (const block of blocks) kept.push(...(await filter.push(block)));
+  kept.push(...(await filter.end()));
+  // They are parts of one buffer, and a block has a buffer of its own.
+  return [new Uint8Array(Buffer.concat(kept))];
+}
+
+type Collecting = Required<Omit<ReceiveLimits, "maxBytes" | "signal" | "filter">> & {
   max: number;
   signal: AbortSignal | undefined;
+  filter: BodyFilter | undefined;
   declared: number;
 };
+
+/** What a filter keeps of the chunks of a body. */
+async function* keptOf(chunks: AsyncIterable<Bytes>, filter: BodyFilter, max: number): AsyncGenerator<Bytes, void> {
+  let size = 0;
+  for await (const chunk of chunks) {
+    size += chunk.byteLength;
+    if (size > max + filter.maxTakenBytes) tooLarge(max + filter.maxTakenBytes, true);
+    yield* await filter.push(chunk);
+  }
+  yield* await filter.end();
+}
+
+/**
+ * Passes the chunks of a body of at most `maxBytes`, decompressed, to `write`, which is waited for. Fails with
+ * VALIDATION_ERROR on a body that is larger, takes too long, breaks off, or has an encoding that we do not know.
+ */
+export async function streamBody(
+  request: Request,
+  { maxBytes, maxSeconds = MAX_SECONDS }: Pick<ReceiveLimits, "maxBytes" | "maxSeconds">,
+  write: (chunk: Bytes) => Promise<void>,
+): Promise<void> {
+  const name = (request.headers.get("content-encoding") ?? "identity").trim().toLowerCase();
+  const encoding = encodingOf(name);
+  if (!request.body) return;
+  const body = request.body as ReadableStream<Bytes>;
+  const decoded = encoding ? body.pipeThrough(new DecompressionStream(encoding as never)) : body;
+  let size = 0;
+  try {
+    for await (const chunk of chunksOf(decoded as ReadableStream<Bytes>, { maxSeconds, signal: undefined })) {
+      size += chunk.byteLength;
+      if (size > maxBytes) tooLarge(maxBytes, true);
+      await write(chunk);
+    }
+  } catch (error) {
+    if (error instanceof Problem) throw error;
+    if (encoding) undecodable(encoding);
+    fail("VALIDATION_ERROR", "The body broke off");
+  }
+}
 
 /** The chunks of a stream until it ends, or until there is a reason to give it up: then it is cancelled, and that is thrown. */
 async function* chunksOf(
@@ -134,16 +200,17 @@ async function* chunksOf(
 }
 
 async function collect(stream: ReadableStream<Bytes>, limits: Collecting): Promise<Bytes[]> {
-  const { max, grow, declared } = limits;
+  const { max, grow, declared, filter } = limits;
   const blocks: Bytes[] = [];
   // A body that may have to be given up takes no memory before it arrives.
   const isGradual = limits.signal !== undefined;
-  const first = declared > BLOCK || isGradual ? 0 : declared || FIRST;
+  const first = declared > BLOCK || isGradual || filter ? 0 : declared || FIRST;
   let last: Bytes = new Uint8Array(first);
   let size = 0;
   let used = 0;
   let unbroken = 0;
-  for await (const chunk of chunksOf(stream, limits)) {
+  const chunks = chunksOf(stream, limits);
+  for await (const chunk of filter ? keptOf(chunks, filter, max) : chunks) {
     size += chunk.byteLength;
     if (size > max) tooLarge(max, true);
     const room = grow(chunk.byteLength);

@@ -130,9 +130,11 @@ type Elements = { [name in Plain]: Global } & {
   details: Global & { open?: Flag; name?: string | undefined };
   fieldset: Control;
   form: Global & { action?: Href | undefined; method?: "get" | "post" | undefined };
-  img: Global & { src: Href; alt: string; width?: Text; height?: Text; loading?: "lazy" };
+  img: Global & { src: Href; alt: string; width?: Text; height?: Text; loading?: "lazy"; decoding?: "async" };
+  video: Global & { src: Href; controls?: Flag; preload?: "none" };
   input: Field & {
-    type?: "checkbox" | "date" | "email" | "hidden" | "number" | "password" | "radio" | "search" | "text" | "url";
+    type?:
+      "checkbox" | "date" | "email" | "hidden" | "number" | "password" | "radio" | "range" | "search" | "text" | "url";
     value?: Text;
     checked?: Flag;
     pattern?: string | undefined;

@@ -5,7 +5,9 @@ import { fail } from "./problem.ts";
 export type Upload = {
   fields: Record<string, string>;
   files: { name: string; bytes: Uint8Array }[];
-  /** Hexadecimal SHA-256 of files and fields; a multipart boundary, which differs with every try, is not part of it. */
+  /** Files of the form field for attachments, with their paths. */
+  attachments: { path: string; bytes: Uint8Array }[];
+  /** Hexadecimal SHA-256 of files and fields, without attachments; a multipart boundary, which differs with every try, is not part of it. */
   digest: string;
 };
 
@@ -20,12 +22,20 @@ export const isForm = (contentType: string): boolean => /^multipart\//i.test(con
 export const isPacked = (bytes: Uint8Array): boolean =>
   (bytes[0] === 0x1f && bytes[1] === 0x8b) || (bytes[0] === 0x28 && bytes[1] === 0xb5);
 
-export async function parseUpload(bytes: Uint8Array<ArrayBuffer>, contentType: string): Promise<Upload> {
+/** `attachmentField` is the form field of attachments. */
+export async function parseUpload(
+  bytes: Uint8Array<ArrayBuffer>,
+  contentType: string,
+  attachmentField?: string,
+): Promise<Upload> {
   const fields: Record<string, string> = Object.create(null);
   const files: Upload["files"] = [];
+  const attachments: Upload["attachments"] = [];
   if (/^multipart\/form-data\b/i.test(contentType)) {
     for (const [name, value] of await parseForm(bytes, contentType)) {
-      if (typeof value !== "string") {
+      if (typeof value !== "string" && name === attachmentField) {
+        attachments.push({ path: value.name ?? "", bytes: await value.bytes() });
+      } else if (typeof value !== "string") {
         // There is no name at all where the form gives an empty one.
         files.push({ name: baseName(value.name ?? "") || name, bytes: await value.bytes() });
       } else {
@@ -40,7 +50,7 @@ export async function parseUpload(bytes: Uint8Array<ArrayBuffer>, contentType: s
   const hash = new Bun.CryptoHasher("sha256");
   for (const [name, value] of Object.entries(fields)) hash.update(`${name.length} ${name}${value.length} ${value}`);
   for (const file of files) hash.update(`\n${file.bytes.byteLength} `).update(file.bytes);
-  return { fields, files, digest: hash.digest("hex") };
+  return { fields, files, attachments, digest: hash.digest("hex") };
 }
 
 type Part = [name: string, value: string | File];

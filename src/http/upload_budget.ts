@@ -25,6 +25,8 @@ export type Hold = {
    * with OverdrawnError when too many wait, or the body comes so slowly that it keeps others waiting.
    */
   grow: (bytes: number) => Promise<void> | undefined;
+  /** Says that so many bytes have come that take no memory. */
+  passed: (bytes: number) => void;
   /** All of it is there: it holds what it has until it is released. */
   arrived: () => void;
   release: () => void;
@@ -36,6 +38,8 @@ type Entry = {
   wanted: number;
   /** Its size at the last check. */
   seen: number;
+  /** Bytes since the last look that take no memory. */
+  passed: number;
   hasArrived: boolean;
   grant: () => void;
   refuse: (error: Error) => void;
@@ -90,8 +94,12 @@ function createEviction(open: ReadonlySet<Entry>) {
   function check(): void {
     for (const entry of [...open]) {
       const isSlow =
-        !entry.hasArrived && entry.wanted === 0 && !isSmall(entry.held) && entry.held - entry.seen < MIN_BYTES;
+        !entry.hasArrived &&
+        entry.wanted === 0 &&
+        !isSmall(entry.held) &&
+        entry.held - entry.seen + entry.passed < MIN_BYTES;
       entry.seen = entry.held;
+      entry.passed = 0;
       if (isSlow) entry.evict();
     }
   }
@@ -182,10 +190,21 @@ export function createUploadBudget(bytes: number) {
         close(entry, toError);
       };
       const evict = () => end("evicted");
-      const entry: Entry = { key, held: 0, wanted: 0, seen: 0, hasArrived: false, grant() {}, refuse() {}, evict };
+      const entry: Entry = {
+        key,
+        held: 0,
+        wanted: 0,
+        seen: 0,
+        passed: 0,
+        hasArrived: false,
+        grant() {},
+        refuse() {},
+        evict,
+      };
       open.add(entry);
       return {
         grow: (more) => (state === "open" ? grow(entry, more) : Promise.reject(toError())),
+        passed: (bytes) => void (entry.passed += bytes),
         arrived: () => void (entry.hasArrived = true),
         release: () => end("released"),
       };

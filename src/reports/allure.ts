@@ -2,7 +2,7 @@
 
 import { type JsonObject, toCase, toEpochMs, toFields, asList, asText } from "./fields.ts";
 import type { ReportedCase, CaseStatus, FailureKind, Report } from "./report.ts";
-import { createCutter, firstLine, toMs } from "./text.ts";
+import { createCutter, firstLine, joinAttachments, toMs, type WrittenAttachment } from "./text.ts";
 
 export type AllureResult = {
   result: ReportedCase;
@@ -26,8 +26,9 @@ export const isAllureContainer = (json: unknown): boolean => {
 /** Whatever an Allure directory holds. */
 export function readAllure(json: unknown): AllureResult[] {
   if (!isAllureContainer(json)) return [readResult(json)];
-  return asList(toFields(json).errors).map((error) =>
-    readResult({ ...toFields(error), ...OUTSIDE, statusDetails: error }),
+  const { errors, attachments } = toFields(json);
+  return asList(errors).map((error, index) =>
+    readResult({ ...toFields(error), ...OUTSIDE, statusDetails: error, attachments: index === 0 ? attachments : [] }),
   );
 }
 
@@ -59,6 +60,7 @@ function readResult(json: unknown): AllureResult {
     message: firstLine(asText(message)) || firstLine(stack),
     stack: status === "failed" ? stack || asText(message) : "",
     properties: toProperties(fields, labels, parameters, status, told),
+    attachments: toWrittenAttachments(fields),
   });
   return { result, historyId: asText(fields.historyId), start, stop, warnings: cutter.warnings() };
 }
@@ -75,7 +77,7 @@ function toKind(status: string, message: string): FailureKind {
 const WORDS_OF_MACHINES = new Set(["host", "thread", "language", "framework", "parentSuite", "suite", "subSuite"]);
 
 function toProperties(
-  { attachments, links }: JsonObject,
+  { links }: JsonObject,
   labels: [string, string][],
   parameters: [string, string][],
   status: CaseStatus,
@@ -88,10 +90,19 @@ function toProperties(
     ...asList(links)
       .map(toFields)
       .map(({ type, url }): [string, string] => [asText(type) || "link", asText(url)]),
-    ...asList(attachments)
-      .map(toFields)
-      .map(({ source }): [string, string] => ["attachment", asText(source)]),
   ].filter(([name, value]) => name !== "" && value !== "");
+}
+
+/** Those of the result and of its steps, which nest as deep as a client likes. */
+function toWrittenAttachments(result: JsonObject): WrittenAttachment[] {
+  const found: WrittenAttachment[] = [];
+  const open = [result];
+  for (let place = open.pop(); place; place = open.pop()) {
+    for (const { name, type, source } of asList(place.attachments).map(toFields))
+      found.push({ name: asText(name), path: asText(source), contentType: asText(type) });
+    open.push(...asList(place.steps).map(toFields).reverse());
+  }
+  return found;
 }
 
 /** Results of one test, which are its attempts, become one; the last one to begin counts. */
@@ -102,8 +113,10 @@ export function joinAllureResults(results: readonly AllureResult[]): Report {
     const last = attempts.at(-1)!;
     const failed = attempts.findLast(({ status }) => status === "failed");
     const flaky = last.status === "passed" && failed !== undefined;
+    const attachments = joinAttachments(attempts);
     return {
       ...last,
+      ...(attachments ? { attachments } : {}),
       flaky,
       attempts: attempts.length,
       message: flaky ? failed.message : last.message,

@@ -1,8 +1,28 @@
 /** CTRF, the Common Test Report Format: https://ctrf.io */
 
-import { hiddenFailures, type JsonObject, isObject, toCase, toEpochMs, toFields, asText, toTexts } from "./fields.ts";
+import {
+  hiddenFailures,
+  type JsonObject,
+  isObject,
+  toAttachments,
+  toCase,
+  toEpochMs,
+  toFields,
+  asText,
+  toTexts,
+} from "./fields.ts";
 import { type ReportedCase, type CaseStatus, type FailureKind, type Report, ReportError } from "./report.ts";
-import { clean, createCutter, type Cutter, cut, disagreement, MAX_CASES, toMs, tooManyCases } from "./text.ts";
+import {
+  clean,
+  createCutter,
+  type Cutter,
+  cut,
+  disagreement,
+  MAX_CASES,
+  toMs,
+  tooManyCases,
+  type WrittenAttachment,
+} from "./text.ts";
 
 export function isCtrf(json: unknown): boolean {
   const { reportFormat, results } = toFields(json);
@@ -64,6 +84,10 @@ function readTest(test: JsonObject, cutter: Cutter, unknown: Set<string>): Repor
     stack: asText(told.trace),
     output: [...toTexts(test.stdout), ...toTexts(test.stderr)].join("\n"),
     properties: toProperties(test, raw),
+    attachments: [...earlier, test].flatMap(({ attachments, screenshot }) => [
+      ...toAttachments(attachments),
+      ...toScreenshot(screenshot),
+    ]),
   });
 }
 
@@ -88,7 +112,7 @@ function toSuite(suite: unknown): string {
 }
 
 function toProperties(test: JsonObject, status: string): [string, string][] {
-  const { tags, browser, device, labels, attachments } = test;
+  const { tags, browser, device, labels } = test;
   return [
     ...(["passed", "failed", "skipped"].includes(status) ? [] : [["status", status] as [string, string]]),
     ...toTexts(tags).map((tag): [string, string] => ["tag", tag]),
@@ -96,11 +120,14 @@ function toProperties(test: JsonObject, status: string): [string, string][] {
       clean(key),
       asText(value),
     ]),
-    ...(Array.isArray(attachments) ? attachments : []).map((one): [string, string] => [
-      "attachment",
-      asText(toFields(one).path),
-    ]),
   ].filter((pair): pair is [string, string] => pair[1] !== "");
+}
+
+/** A picture in base64, which may be written as a `data:` address. */
+function toScreenshot(screenshot: unknown): WrittenAttachment[] {
+  if (typeof screenshot !== "string" || screenshot === "") return [];
+  const [head = "", contentType = "image/png"] = /^data:([\w/+.-]{1,100});base64,/.exec(screenshot) ?? [];
+  return [{ name: "screenshot", contentType, base64: screenshot.slice(head.length) }];
 }
 
 function toContext({ branchName, commit, buildUrl, testEnvironment }: JsonObject): Report["context"] {

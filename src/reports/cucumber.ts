@@ -2,7 +2,19 @@
 
 import { type JsonObject, toCase, toFields, asList, asText } from "./fields.ts";
 import { type ReportedCase, type CaseStatus, type FailureKind, type Report, ReportError } from "./report.ts";
-import { clean, createCutter, type Cutter, cut, firstLine, MAX_CASES, plural, toMs, tooManyCases } from "./text.ts";
+import {
+  clean,
+  createCutter,
+  type Cutter,
+  cut,
+  firstLine,
+  joinAttachments,
+  MAX_CASES,
+  plural,
+  toMs,
+  tooManyCases,
+  type WrittenAttachment,
+} from "./text.ts";
 
 /** Throws a ReportError when it is no list, or there are too many scenarios. */
 export function readCucumber(json: unknown): Report {
@@ -57,6 +69,12 @@ function toSteps({ before, steps, after }: JsonObject): unknown[] {
 
 /** A retried scenario is written again: a later pass makes it flaky, else the failure stays. */
 function join(earlier: ReportedCase, later: ReportedCase): ReportedCase {
+  const joined = joinResults(earlier, later);
+  const attachments = joinAttachments([earlier, later]);
+  return attachments ? { ...joined, attachments } : joined;
+}
+
+function joinResults(earlier: ReportedCase, later: ReportedCase): ReportedCase {
   const attempts = earlier.attempts + 1;
   if (later.status === "failed") return { ...later, attempts };
   if (later.status === "skipped" || (earlier.status !== "failed" && !earlier.flaky)) {
@@ -95,7 +113,8 @@ function readScenario(
     message: broken && (firstLine(stack) || toMessage(broken)),
     stack,
     output: steps.flatMap(toOutput).join("\n"),
-    properties: [...tags, ...steps.flatMap(toAttachments)].filter(([, value]) => value !== ""),
+    properties: tags.filter(([, value]) => value !== ""),
+    attachments: steps.flatMap(toEmbedded),
   });
 }
 
@@ -144,7 +163,14 @@ function toOutput({ output, embeddings }: JsonObject): string[] {
 
 const isLog = ({ mime_type }: JsonObject) => mime_type === "text/x.cucumber.log+plain";
 
-function toAttachments({ embeddings }: JsonObject): [string, string][] {
-  const named = asList(embeddings).map(toFields);
-  return named.filter((one) => !isLog(one)).map((one) => ["attachment", asText(one.name)]);
-}
+/** The files that a step holds, in base64. */
+const toEmbedded = ({ embeddings }: JsonObject): WrittenAttachment[] =>
+  asList(embeddings)
+    .map(toFields)
+    .filter((one) => !isLog(one))
+    .map(({ name, mime_type, media, data }) => ({
+      name: asText(name),
+      // Ruby writes it as a field of `media`.
+      contentType: asText(mime_type) || asText(toFields(media).type),
+      base64: typeof data === "string" ? data : undefined,
+    }));

@@ -8,7 +8,7 @@ import {
   type ReportedCase,
   ReportError,
 } from "./report.ts";
-import { clean, cut, type Cutter, localName, textOf, toLine } from "./text.ts";
+import { clean, cut, type Cutter, localName, textOf, toLine, type WrittenAttachment } from "./text.ts";
 
 export type JsonObject = Record<string, unknown>;
 
@@ -36,6 +36,17 @@ export function toTexts(value: unknown): string[] {
   return Array.isArray(value) ? value.map(asText).filter((text) => text !== "") : asText(value) ? [asText(value)] : [];
 }
 
+/** Attachments as Playwright and CTRF list them. */
+export const toAttachments = (list: unknown): WrittenAttachment[] =>
+  asList(list)
+    .map(toFields)
+    .map(({ name, path, contentType, body }) => ({
+      name: asText(name),
+      path: asText(path),
+      contentType: asText(contentType),
+      base64: typeof body === "string" ? body : undefined,
+    }));
+
 /** Milliseconds since 1970 from milliseconds or, as some reporters write them, seconds; null before the year 2000. */
 export function toEpochMs(time: unknown): number | null {
   if (typeof time !== "number" || !(time > 0)) return null;
@@ -59,11 +70,13 @@ export type ToldCounts = {
   stack?: string | null | undefined;
   output?: string | null | undefined;
   properties?: [string, string][] | undefined;
+  attachments?: readonly WrittenAttachment[] | undefined;
 } & KnownNames;
 
 /** Cut to what is kept. */
 export function toCase(cutter: Cutter, told: ToldCounts): ReportedCase {
   cutter.countCase();
+  const attachments = cutter.attachments(told.attachments ?? []);
   return {
     suite: cutter.cut("suite", told.suite ?? ""),
     name: cutter.cut("name", told.name.trim() || "(no name)"),
@@ -78,6 +91,7 @@ export function toCase(cutter: Cutter, told: ToldCounts): ReportedCase {
     stack: cutter.cutOrNull("stack", told.stack ?? null),
     output: cutter.cutOrNull("output", told.output ?? null),
     properties: cutter.properties(told.properties ?? []),
+    ...(attachments ? { attachments } : {}),
     ...toKnownNames(told, cutter),
   };
 }

@@ -18,6 +18,7 @@ import {
   type Cutter,
   firstLine,
   localName,
+  MAX_ATTACHMENTS,
   MAX_CASES,
   MAX_NAME,
   MAX_PROPERTIES,
@@ -25,6 +26,7 @@ import {
   textOf,
   toLine,
   tooManyCases,
+  type WrittenAttachment,
 } from "./text.ts";
 
 type Node = Bun.XML.Node;
@@ -52,6 +54,7 @@ export function readJunit(parts: Iterable<XmlPart>): Report {
   const totals = createTotals();
   let first: Node | undefined;
   let readTool: ToolReader;
+  const ofSuites: WrittenAttachment[] = [];
   let roots = 0;
   let foreign: string | undefined;
   const tops = createTops();
@@ -96,7 +99,9 @@ export function readJunit(parts: Iterable<XmlPart>): Report {
         const inner = node.children.length === 0 ? NONE : named(elements(node), CASES);
         if (inner.length > 0) go({ ...place, children: inner, next: 0, isOwn: false });
       } else if (FAILURES.has(kind)) countStray(place.tally, toMessage(node, textBelow(node)), textBelow(node));
-      else if (LEAVES.has(kind)) continue;
+      else if (OUTPUTS.has(kind)) {
+        if (ofSuites.length < MAX_ATTACHMENTS) ofSuites.push(...markedAttachments(textOf(node)));
+      } else if (LEAVES.has(kind)) continue;
       else {
         if (!isRoot(kind) && open.length === INSIDE_ROOT) foreign ??= node.name;
         const inside =
@@ -115,6 +120,7 @@ export function readJunit(parts: Iterable<XmlPart>): Report {
   if (cases.length === 0 && foreign !== undefined) throw foreignElement(root.name, foreign);
 
   const only = tops.only();
+  const attachments = cutter.attachments(ofSuites);
   return {
     format: "junit",
     suite: cutter.cutOrNull("suite", suiteName(root) ?? (only && suiteName(only))),
@@ -124,6 +130,7 @@ export function readJunit(parts: Iterable<XmlPart>): Report {
     durationMs: msFromSeconds(root.attributes.time) ?? msFromSeconds(only?.attributes.time),
     completedAt: toCompletion(root.attributes.timestamp ? endOf(root) : tops.end()),
     context: isPlaywright(first!.attributes) ? {} : toContext(tops.first()),
+    ...(attachments ? { attachments } : {}),
     warnings: [...totals.warnings(), ...cutter.warnings()],
   };
 }
@@ -255,6 +262,7 @@ function toCase(node: Node, place: Place, namer: Namer, cutter: Cutter, readTool
     stack: inside.stack,
     output: inside.output,
     properties: inside.properties,
+    ...(inside.attachments ? { attachments: inside.attachments } : {}),
   };
   return readTool === undefined ? one : { ...one, ...toNames({ suite, name, file }, node, tally, readTool, cutter) };
 }
@@ -323,6 +331,7 @@ function readInside(node: Node, cutter: Cutter): Inside {
   const tellers = isSkipped ? skipped : failures.length > 0 ? failures : retries;
   const texts = tellers.map(textBelow).filter((text) => text !== "");
   const reason = skip && skip[1] !== "true" ? skip[1] : null;
+  const attachments = cutter.attachments(markedAttachments(output));
   return {
     outcome,
     flaky: outcome.status === "passed" && retries.length > 0,
@@ -334,6 +343,7 @@ function readInside(node: Node, cutter: Cutter): Inside {
     stack: isSkipped ? null : cutter.cutOrNull("stack", texts.join("\n\n")),
     output: cutter.cutOrNull("output", trimLines(output)),
     properties: cutter.properties([...marks, ...told.filter((one) => one !== skip), ...markedProperties(output)]),
+    ...(attachments ? { attachments } : {}),
   };
 }
 
@@ -438,20 +448,27 @@ function toMessage(teller: Node, text: string | undefined): string | null {
 }
 
 /** `[[ATTACHMENT|path]]` and `[[PROPERTY|key=value]]`, as Playwright and GitLab write them into the output. */
-function markedProperties(output: string): [string, string][] {
-  if (!output.includes("[[")) return [];
-  const pairs: [string, string][] = [];
-  for (const { 0: opening, 1: kind, index } of output.matchAll(/\[\[(ATTACHMENT|PROPERTY)\|/g)) {
+function marksIn(output: string, kind: "ATTACHMENT" | "PROPERTY", max: number): string[] {
+  const opening = `[[${kind}|`;
+  const marks: string[] = [];
+  for (let at = output.indexOf(opening); at !== -1 && marks.length < max; at = output.indexOf(opening, at + 1)) {
     // Not one pattern for both ends: it would walk on in search of the second one from every first one.
-    const rest = output.slice(index + opening.length, index + 2 * MAX_NAME);
+    const rest = output.slice(at + opening.length, at + 2 * MAX_NAME);
     const text = rest.slice(0, Math.max(0, rest.indexOf("]]")));
-    if (text === "" || text.includes("\n")) continue;
-    const [key = "", ...value] = text.split("=");
-    pairs.push(kind === "PROPERTY" ? [key.trim(), value.join("=").trim()] : ["attachment", text.trim()]);
-    if (pairs.length === 2 * MAX_PROPERTIES) break;
+    if (text.trim() !== "" && !text.includes("\n")) marks.push(text.trim());
   }
-  return pairs;
+  return marks;
 }
+
+const markedProperties = (output: string): [string, string][] =>
+  marksIn(output, "PROPERTY", 2 * MAX_PROPERTIES).map((text) => {
+    const [key = "", ...value] = text.split("=");
+    return [key.trim(), value.join("=").trim()];
+  });
+
+/** One more than is kept, so that there is a warning. */
+const markedAttachments = (output: string): WrittenAttachment[] =>
+  marksIn(output, "ATTACHMENT", MAX_ATTACHMENTS + 1).map((path) => ({ path }));
 
 const SOURCE = /\.(?:[cm]?[jt]sx?|py|rb|php|bats|go|rs|dart|lua|pl|t|sh|exs?|feature|vue|svelte)$/i;
 

@@ -3,7 +3,7 @@
 import * as v from "valibot";
 import { type NativeCase, nativeCase, type NativeReport, nativeReport } from "../schema/reports.ts";
 import { toCase } from "./fields.ts";
-import { type Report, ReportError } from "./report.ts";
+import { type Report, type ReportedCase, ReportError } from "./report.ts";
 import { createCutter, cut, disagreement, MAX_CASES } from "./text.ts";
 
 export function isNative(json: unknown): boolean {
@@ -20,7 +20,7 @@ export function readNative(json: unknown): Report {
   const { taskSlug, completedAt, durationMs, passed, failed, skipped } = report;
   const declared = { passed, failed, skipped };
   const cutter = createCutter();
-  const results = cases?.map((one) => toCase(cutter, one)) ?? [];
+  const results = cases?.map((one) => ({ ...toCase(cutter, one), ...toAttachments(one) })) ?? [];
   return {
     format: "assay",
     suite: taskSlug ?? null,
@@ -33,6 +33,11 @@ export function readNative(json: unknown): Report {
     warnings: [...(cases ? disagreement(declared, results) : []), ...cutter.warnings()],
   };
 }
+
+const toAttachments = ({ attachments }: NativeCase): Pick<ReportedCase, "attachments"> =>
+  attachments === undefined
+    ? {}
+    : { attachments: attachments.map(({ path, name = "" }) => ({ path, name, contentType: null, body: null })) };
 
 const MAX_PROBLEMS = 20;
 

@@ -1,6 +1,6 @@
 /** Playwright's JSON report: https://playwright.dev/docs/test-reporters#json-reporter */
 
-import { hiddenFailures, type JsonObject, toCase, toFields, asList, asText, toTexts } from "./fields.ts";
+import { hiddenFailures, type JsonObject, toAttachments, toCase, toFields, asList, asText, toTexts } from "./fields.ts";
 import { FAILED_TO_LOAD, splitPlaywrightTitles, withProject } from "./js_tools.ts";
 import type { CaseName, CaseStatus, FailureKind, KnownNames, Report, ReportedCase } from "./report.ts";
 import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
@@ -86,7 +86,8 @@ function readTest(
     message: status === "skipped" ? asText(reason?.description) : firstLine(errors[0] ?? ""),
     stack: status === "skipped" ? "" : errors.join("\n\n"),
     output: results.flatMap(({ stdout, stderr }) => [...toOutput(stdout), ...toOutput(stderr)]).join(""),
-    properties: toProperties(spec, test, last),
+    properties: toProperties(spec, test),
+    attachments: results.flatMap(({ attachments }) => toAttachments(attachments)),
   });
 }
 
@@ -128,14 +129,12 @@ function toErrors({ error, errors }: JsonObject): string[] {
 
 const toOutput = (entries: unknown): string[] => asList(entries).map((entry) => asText(toFields(entry).text));
 
-function toProperties(spec: JsonObject, test: JsonObject, result: JsonObject): [string, string][] {
+function toProperties(spec: JsonObject, test: JsonObject): [string, string][] {
   const annotations = asList(test.annotations).map(toFields);
-  const attachments = asList(result.attachments).map(toFields);
   return [
     ["project", asText(test.projectName)],
     ...toTexts(spec.tags).map((tag): [string, string] => ["tag", tag]),
     ...annotations.map(({ type, description }): [string, string] => [asText(type), asText(description)]),
-    ...attachments.map(({ path, name }): [string, string] => ["attachment", asText(path) || asText(name)]),
   ].filter((pair): pair is [string, string] => pair[0] !== "" && pair[1] !== "");
 }
 

@@ -401,6 +401,7 @@ function merge(named: [string, Report][]): Report {
   const complete = (values: (number | null)[]) => values.filter((value) => value !== null);
   const durations = complete(reports.map(({ durationMs }) => durationMs));
   const ends = complete(reports.map(({ completedAt }) => completedAt && completedAt.getTime()));
+  const attachments = reports.flatMap((report) => report.attachments ?? []);
   return {
     format: agreed(reports.map(({ format }) => format)) ?? "mixed",
     suite: agreed(reports.map(({ suite }) => suite)),
@@ -411,6 +412,7 @@ function merge(named: [string, Report][]): Report {
     completedAt: ends.length < reports.length ? null : new Date(ends.reduce((latest, end) => Math.max(latest, end))),
     // The first file that says something is believed.
     context: Object.assign({}, ...reports.map(({ context }) => context).reverse()),
+    ...(attachments.length > 0 ? { attachments } : {}),
     warnings: named.flatMap(([name, { warnings, cases, countsOnly }]) => {
       const told = cases.length > 0 || countsOnly || warnings.length > 0 ? warnings : ["It holds no test case"];
       return told.map((warning) => `${cut(name, 200)}: ${warning}`);

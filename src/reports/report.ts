@@ -23,7 +23,19 @@ export type ReportedCase = {
   stack: string | null;
   output: string | null;
   properties: Record<string, string> | null;
+  /** Files that the report names or holds for this case; absent where there are none. */
+  attachments?: ReportAttachment[];
 } & KnownNames;
+
+/** A file that explains a result. At least one of `path` and `body` is set. */
+export type ReportAttachment = {
+  name: string;
+  /** As the report writes it: absolute, or relative to some folder of the machine that ran the tests. */
+  path: string | null;
+  contentType: string | null;
+  /** The content, where the report itself holds it. */
+  body: Uint8Array | null;
+};
 
 /** What a test case is told apart by. */
 export type CaseName = { suite: string; name: string; file: string | null };
@@ -82,6 +94,8 @@ export type Report = {
   durationMs: number | null;
   completedAt: Date | null;
   context: ReportContext;
+  /** Files that the report names outside of test cases; absent where there are none. */
+  attachments?: ReportAttachment[];
   /** Sentences for the uploader: totals that disagree, texts that were cut, a broken end. */
   warnings: string[];
 };

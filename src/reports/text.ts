@@ -1,13 +1,18 @@
 /** Text as reports hold it: bytes to characters, characters that may be stored, lengths that may be kept. */
 
 import { isStorable, toStorable } from "../schema/fields.ts";
-import { type ReportedCase, type CaseStatus, ReportError } from "./report.ts";
+import { type CaseStatus, type ReportAttachment, type ReportedCase, ReportError } from "./report.ts";
 
 export const MAX_CASES = 200_000;
 /** Of a run, however they are counted: what a column holds. */
 export const MAX_COUNT = 2 ** 31 - 1;
 export const MAX_NAME = 1_000;
 export const MAX_PROPERTIES = 50;
+/** Per test case. */
+export const MAX_ATTACHMENTS = 100;
+/** Decoded, of all attachments that a file holds itself. */
+const MAX_ATTACHED_BYTES = 50 * 2 ** 20;
+const MAX_CONTENT_TYPE = 200;
 
 const KIB = 1024;
 const LIMITS = {
@@ -75,12 +80,43 @@ function cutBytes(text: string, max: number): string {
   return read === text.length ? text : text.slice(0, read);
 }
 
+/** An attachment as a report writes it; "" and null are "it does not say". */
+export type WrittenAttachment = {
+  name?: string | undefined;
+  path?: string | null | undefined;
+  contentType?: string | undefined;
+  base64?: string | undefined;
+};
+
+/** The last part of a path. */
+const fileName = (path: string): string => /[^/\\]*$/.exec(path)![0];
+
 const CASES_OF_GARBAGE = 25_000;
 
 /** Cuts texts to the lengths that are kept and counts the cuts, for one warning of each kind. */
 export function createCutter() {
   const counts = new Map<TextKind | "dropped", number>();
   let cases = 0;
+  let [attachedBytes, droppedAttachments] = [0, 0];
+  const readBody = (base64: string | undefined): Uint8Array | null => {
+    if (!base64) return null;
+    // The decoded size, or up to two bytes more.
+    attachedBytes += (base64.length / 4) * 3;
+    return attachedBytes <= MAX_ATTACHED_BYTES ? new Uint8Array(Buffer.from(base64, "base64")) : null;
+  };
+  const readAttachment = ({
+    name = "",
+    path,
+    contentType = "",
+    base64,
+  }: WrittenAttachment): ReportAttachment | null => {
+    // A path that is cut is the path of another file.
+    const kept = path && path.length <= MAX_NAME ? path : null;
+    const body = readBody(base64);
+    if (kept === null && body === null) return null;
+    const title = cut(name.trim() || fileName(kept ?? "") || "attachment", MAX_NAME);
+    return { name: title, path: kept, contentType: cut(contentType.trim(), MAX_CONTENT_TYPE) || null, body };
+  };
   const count = (kind: TextKind | "dropped") => void counts.set(kind, (counts.get(kind) ?? 0) + 1);
   const shorten = (kind: TextKind, text: string, room = LIMITS[kind].max): string => {
     // No UTF-16 unit takes more than three bytes.
@@ -109,17 +145,43 @@ export function createCutter() {
       // Unlike assignment, fromEntries makes "__proto__" an ordinary key.
       return Object.fromEntries(kept);
     },
+    /** Each path once; `undefined` when there are none. */
+    attachments(written: readonly WrittenAttachment[]): ReportAttachment[] | undefined {
+      const kept: ReportAttachment[] = [];
+      const paths = new Set<string>();
+      for (const one of written) {
+        if ((!one.path && !one.base64) || (one.path && paths.has(one.path))) continue;
+        const attachment = kept.length < MAX_ATTACHMENTS ? readAttachment(one) : null;
+        if (attachment === null) droppedAttachments++;
+        else kept.push(attachment);
+        if (one.path) paths.add(one.path);
+      }
+      return kept.length > 0 ? kept : undefined;
+    },
     /** For every test case: what the reader of a large report has left behind is given back now and then. */
     countCase(): void {
       if (++cases % CASES_OF_GARBAGE === 0) Bun.gc(true);
     },
-    warnings: (): string[] =>
-      [...counts].map(([kind, n]) =>
+    warnings: (): string[] => [
+      ...[...counts].map(([kind, n]) =>
         kind === "dropped"
           ? `Left out ${n} ${n === 1 ? "property" : "properties"}: at most ${MAX_PROPERTIES} of a test case are kept`
           : `Cut ${n} ${n === 1 ? kind : kind.replace(/y$/, "ie") + "s"} to ${LIMITS[kind].unit}`,
       ),
+      ...(droppedAttachments > 0
+        ? [
+            `Left out ${plural(droppedAttachments, "attachment")}: at most ${MAX_ATTACHMENTS} of a test case, paths of ` +
+              `1,000 characters, and 50 MiB within the report are kept`,
+          ]
+        : []),
+    ],
   };
+}
+
+/** Those of all attempts of a case; `undefined` when there are none. */
+export function joinAttachments(attempts: readonly ReportedCase[]): ReportAttachment[] | undefined {
+  const all = attempts.flatMap(({ attachments = [] }) => attachments);
+  return all.length > 0 ? all.slice(0, MAX_ATTACHMENTS) : undefined;
 }
 
 export type Cutter = ReturnType<typeof createCutter>;

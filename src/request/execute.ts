@@ -1,6 +1,7 @@
 /** Runs the handler of a route for a request whose input has been checked, in whichever thread. */
 
 import { type Caller, revoked } from "./callers.ts";
+import type { RangeHeaders } from "../http/byte_range.ts";
 import type { Cursors } from "../http/cursor.ts";
 import { DeadlineError } from "../http/deadline.ts";
 import { absent, fail } from "../http/problem.ts";
@@ -24,6 +25,8 @@ export type CheckedRequest = {
   query: unknown;
   body: unknown;
   wantsText: boolean;
+  /** Of a request for a file. */
+  range?: RangeHeaders | undefined;
   /** How far a client has come in a stream of events, as it says. */
   lastEventId?: string | null;
   idempotencyKey: string | null;
@@ -56,6 +59,8 @@ type Running = {
 const MAX_AGE_MS = 20_000;
 /** How often a transaction is run that loses each time to another one, in all. */
 const MAX_TRIES = 4;
+
+const WHOLE_FILE: RangeHeaders = { range: null, ifRange: null };
 
 export function createExecute(database: Database, { publicUrl, cursors, ...given }: ExecuteOptions) {
   const services: Services = { ...given, begin: database.begin };
@@ -94,6 +99,7 @@ export function createExecute(database: Database, { publicUrl, cursors, ...given
       body,
       caller,
       wantsText,
+      range: request.range ?? WHOLE_FILE,
       readWithKey: async (read) => {
         const found = (await read) ?? revoked();
         progress.provedLive = true;

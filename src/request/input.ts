@@ -1,7 +1,9 @@
 /** Reads the query and body of a request as its route declares them; an upload may be read in another thread. */
 
 import * as v from "valibot";
+import { ATTACHMENT_FIELD, type ReceivedAttachments, type ReceivedUpload } from "./attachment_parts.ts";
 import {
+  type BodyFilter,
   type BodyLimits,
   type Bytes,
   type Encoding,
@@ -89,6 +91,18 @@ export type SentUpload = {
   encoding: Encoding | null;
   blocks: Bytes[];
   facts: UploadFacts;
+  /** Parts of the form that were written to disk. */
+  attachments: ReceivedAttachments;
+};
+
+export type UploadReceiving = {
+  maxBytes: number;
+  grow: Grow;
+  facts: UploadFacts;
+  /** Takes the attachments out of a form. */
+  filter: BodyFilter | undefined;
+  /** What it has taken. */
+  attachments: ReceivedAttachments;
 };
 
 /**
@@ -99,7 +113,7 @@ export async function receiveUpload(
   request: Request,
   route: Route,
   search: string,
-  { maxBytes, grow, facts }: { maxBytes: number; grow: Grow; facts: UploadFacts },
+  { maxBytes, grow, facts, filter, attachments }: UploadReceiving,
 ): Promise<SentUpload> {
   const contentType = request.headers.get("content-type") ?? "";
   requireOneType(contentType);
@@ -108,13 +122,14 @@ export async function receiveUpload(
   const query = isForm(contentType) ? undefined : check(route.query, given);
   const body = await receiveBody(request, {
     maxBytes,
+    filter,
     grow(bytes) {
       facts.bytes += bytes;
       return grow(bytes);
     },
   });
   facts.arrivedAt = performance.now();
-  return { url: request.url, search, query, contentType, facts, ...body };
+  return { url: request.url, search, query, contentType, facts, attachments, ...body };
 }
 
 /** Form fields count as query parameters. Fails with VALIDATION_ERROR, also above `maxInflatedBytes`. */
@@ -142,14 +157,24 @@ export async function readSmallUpload(sent: SentUpload, route: Route, maxBytes: 
 
 async function toInput(sent: SentUpload, route: Route, bytes: Bytes): Promise<Input> {
   const { search, query, contentType } = sent;
-  const upload = await parseUpload(bytes, contentType);
+  const upload = await parseUpload(bytes, contentType, ATTACHMENT_FIELD);
   sent.facts.parameters = toGiven(Object.entries(upload.fields));
   const given = query === undefined ? parseQuery(search) : {};
   const twice = Object.keys(upload.fields).find((name) => name in given);
   if (twice !== undefined) fail("VALIDATION_ERROR", `Cannot read "${twice}": given in the query and in the form`);
   return {
     query: query ?? check(route.query, { ...given, ...upload.fields }),
-    body: upload,
-    digest: digestOf(sent, route, search, upload.digest),
+    body: { ...upload, received: sent.attachments } satisfies ReceivedUpload,
+    digest: digestOf(sent, route, search, digestWithAttachments(upload, sent.attachments)),
   };
+}
+
+/** Requests that differ in their attachments alone are not the same. */
+function digestWithAttachments({ digest, attachments }: Upload, { files }: ReceivedAttachments): string {
+  if (attachments.length + files.length === 0) return digest;
+  const hashes = [
+    ...files.map(({ path, sha256 }) => [path, sha256]),
+    ...attachments.map(({ path, bytes }) => [path, Bun.SHA256.hash(bytes, "hex")]),
+  ];
+  return Bun.SHA256.hash(JSON.stringify([digest, hashes]), "hex");
 }

@@ -1,7 +1,10 @@
 /** Takes a request in that may call its endpoint: reads its input and runs its handler, within the route's deadline. */
 
+import { removeSpooled } from "../attachments/spool.ts";
+import type { AttachmentServices } from "../attachments/store.ts";
 import { createUploadBudget, type Hold, OverdrawnError } from "../http/upload_budget.ts";
 import { DeadlineError, type Deadlines } from "../http/deadline.ts";
+import { createAttachmentParts, receiveFile } from "./attachment_parts.ts";
 import type { CheckedRequest, Execute, Progress } from "./execute.ts";
 import { tooBusy } from "./failure.ts";
 import { waitForOther } from "./idempotency.ts";
@@ -20,6 +23,7 @@ export type IntakeOptions = {
   pool: Sql;
   deadlines: Deadlines;
   uploadThread: Pick<UploadThread, "handle" | "expire" | "prepare">;
+  attachments: AttachmentServices;
   maxBodyBytes: number;
   maxInflatedBytes: number;
   /** For all uploads that are received, wait or are read, together. */
@@ -60,6 +64,8 @@ export function createIntake(options: IntakeOptions) {
   ): Promise<Reply> {
     const facts = (progress.upload = noFacts());
     const hold = budget.open(asked.caller.id);
+    const parts = createAttachmentParts(request.headers.get("content-type") ?? "", options.attachments, hold.passed);
+    const { received: attachments, filter } = parts;
     try {
       const wait = growWithin(hold, route.deadlineSeconds);
       const grow: Hold["grow"] = (bytes) => {
@@ -68,7 +74,9 @@ export function createIntake(options: IntakeOptions) {
         if (!room && facts.bytes > LARGE_BYTES) uploadThread.prepare();
         return room;
       };
-      const sent = await receiveUpload(request, route, search, { maxBytes: maxBodyBytes, grow, facts });
+      const sent = await receiveUpload(request, route, search, {
+        ...{ maxBytes: maxBodyBytes, grow, facts, filter, attachments },
+      });
       hold.arrived();
       const input = await readSmallUpload(sent, route, Math.min(LARGE_BYTES, maxInflatedBytes));
       if (input) return await run(route, asked, input, progress);
@@ -91,6 +99,23 @@ export function createIntake(options: IntakeOptions) {
         });
     } finally {
       hold.release();
+      await parts.discard();
+    }
+  }
+
+  /** Passes a body to its handler as a file. */
+  async function takeFile(
+    route: Route,
+    { request, search }: ReceivedRequest,
+    asked: Asked,
+    progress: Progress,
+  ): Promise<Reply> {
+    const { query, digest } = readQuery(request, route, search);
+    const body = await receiveFile(request, options.attachments);
+    try {
+      return await run(route, asked, { query, body, digest }, progress);
+    } finally {
+      if (body.file) await removeSpooled([body.file]);
     }
   }
 
@@ -150,6 +175,7 @@ export function createIntake(options: IntakeOptions) {
   ): Promise<Reply> {
     if (route.body === undefined) return run(route, asked, readQuery(request, route, search), progress);
     if (route.body === "upload") return takeUpload(route, { request, search }, asked, progress);
+    if (route.body === "file") return takeFile(route, { request, search }, asked, progress);
     const received = isSmallBody(request)
       ? readInput(request, route, search)
       : readLarge(route, { request, search }, asked);

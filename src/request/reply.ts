@@ -34,6 +34,24 @@ export class StreamReply extends Reply {
   }
 }
 
+/** An answer that is the content of a file, or a part of it. */
+export class FileReply extends Reply {
+  readonly content: Blob | ReadableStream<Uint8Array>;
+  /** Bytes of `content`. */
+  readonly length: number;
+
+  constructor(
+    status: number,
+    type: string,
+    headers: Record<string, string>,
+    { content, length }: Pick<FileReply, "content" | "length">,
+  ) {
+    super(status, null, type, headers);
+    this.content = content;
+    this.length = length;
+  }
+}
+
 export const json = (status: number, value: unknown) => new Reply(status, JSON.stringify(value), "application/json");
 /** `repeated` is what a request with the same Idempotency-Key gets. */
 export const jsonOnce = (status: number, value: unknown, repeated: unknown) =>

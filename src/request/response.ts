@@ -2,7 +2,7 @@
 
 import { compress } from "../http/compress.ts";
 import type { Admission } from "../http/rate_limit.ts";
-import { type Reply, StreamReply } from "./reply.ts";
+import { FileReply, type Reply, StreamReply } from "./reply.ts";
 
 /**
  * `admission`: under /api/v1 every answer tells how much of the rate limit is left. `hurry`: the connection is to be
@@ -31,6 +31,13 @@ export function toResponse(
     // Nobody would read, and end, the stream of a HEAD.
     const body = request.method === "HEAD" ? null : reply.open(hurry);
     return new Response(body, { status: reply.status, headers });
+  }
+  if (reply instanceof FileReply) {
+    headers["Content-Type"] = reply.type!;
+    headers["Content-Length"] = String(reply.length);
+    const isRead = request.method !== "HEAD";
+    if (!isRead && reply.content instanceof ReadableStream) void reply.content.cancel();
+    return new Response(isRead ? reply.content : null, { status: reply.status, headers });
   }
   if (reply.body === null) return new Response(null, { status: reply.status, headers });
   headers["Content-Type"] = reply.type!;

@@ -3,11 +3,13 @@
 import type { BlockList } from "node:net";
 import * as v from "valibot";
 import type { Caller } from "./callers.ts";
+import type { RangeHeaders } from "../http/byte_range.ts";
 import type { Cursors } from "../http/cursor.ts";
 import type { EventStreams } from "../http/events.ts";
 import type { Outbound } from "../http/outbound.ts";
 import type { Method, PathParameters } from "../http/router.ts";
-import type { Upload } from "../http/upload.ts";
+import type { AttachmentServices } from "../attachments/store.ts";
+import type { ReceivedBody, ReceivedUpload } from "./attachment_parts.ts";
 import type { Log } from "../log.ts";
 import type { Seal } from "../secrets/seal.ts";
 import type { AuditAction } from "../schema/audit.ts";
@@ -29,6 +31,7 @@ export type Services = {
   /** For what goes wrong in ourselves where the answer is no error. */
   log: Log;
   maxInflatedBytes: number;
+  attachments: AttachmentServices;
   /** How long results are kept where a project says nothing itself; 0: for ever. */
   retentionDays: number;
   seal: Seal;
@@ -57,6 +60,8 @@ export type Context<Params = Record<string, string>, Query = unknown, Body = unk
   /** Without a trailing slash. */
   publicUrl: string;
   wantsText: boolean;
+  /** The part of the file that is asked for, where the answer is a file. */
+  range: RangeHeaders;
   /**
    * Awaits a read whose statement also checks the caller's key, and answers undefined where the key is revoked: that fails
    * with UNAUTHORIZED. Otherwise the key is not checked again for this request.
@@ -122,12 +127,14 @@ type QueryOf<Q> = Q extends v.GenericSchema ? v.InferOutput<Q> : Record<string, 
 /** A body that is read by the handler itself. */
 export type TextBody = { text: string; contentType: string };
 type BodyOf<B> = B extends "upload"
-  ? Upload
-  : B extends "text"
-    ? TextBody
-    : B extends v.GenericSchema
-      ? v.InferOutput<B>
-      : undefined;
+  ? ReceivedUpload
+  : B extends "file"
+    ? ReceivedBody
+    : B extends "text"
+      ? TextBody
+      : B extends v.GenericSchema
+        ? v.InferOutput<B>
+        : undefined;
 
 export type Specification<Q, B, A, S, R> = {
   /** One line for the documentation. */
@@ -139,7 +146,7 @@ export type Specification<Q, B, A, S, R> = {
   /** Describes the answer to `Accept: text/plain`, if the route supports it. */
   text?: string;
   query?: Q;
-  /** A schema for a JSON body, "upload": raw bytes or multipart/form-data, or "text" of whatever kind. */
+  /** A schema for a JSON body, "upload": raw bytes or multipart/form-data, "file": one file, which is written to disk while it arrives, or "text" of whatever kind. */
   body?: B;
   /** The body may hold secrets: no error quotes it. */
   isSecret?: boolean;
@@ -156,6 +163,8 @@ export type Specification<Q, B, A, S, R> = {
   answer: A;
   /** The answer is a stream of events; what they are, for the documentation. */
   stream?: S;
+  /** The answer is the content of a file; what it is, for the documentation. */
+  file?: string;
   /** Default 200; 204 when there is no answer. */
   status?: number;
   /** Another status with the same answer. */
@@ -177,11 +186,12 @@ export type Route = {
   example: { query?: Record<string, string>; body?: unknown };
   text: string | undefined;
   query: ObjectSchema;
-  body: v.GenericSchema | "upload" | "text" | undefined;
+  body: v.GenericSchema | "upload" | "file" | "text" | undefined;
   isSecret: boolean;
   record: AuditAction | undefined;
   answer: v.GenericSchema | null;
   stream: string | undefined;
+  file: string | undefined;
   status: number;
   otherStatus: number | undefined;
   deadlineSeconds: number;
@@ -213,7 +223,7 @@ const pathParameter = (name: string): v.GenericSchema =>
 export function route<
   const Pattern extends `${Method} /${"projects/:projectId" | "teams/:teamId"}${string}`,
   Q extends ObjectSchema | undefined,
-  B extends v.GenericSchema | "upload" | "text" | undefined,
+  B extends v.GenericSchema | "upload" | "file" | "text" | undefined,
   A extends v.GenericSchema | null,
   S extends string | undefined = undefined,
   R extends boolean = false,
@@ -226,7 +236,7 @@ export function route<
 ): Route {
   const [method, path] = pattern.split(" ") as [Method, string];
   const names = path.split("/").flatMap((segment) => (segment.startsWith(":") ? [segment.slice(1)] : []));
-  const { summary, description, example, text, query, body, answer, stream } = specification;
+  const { summary, description, example, text, query, body, answer, stream, file } = specification;
   const { status, otherStatus, deadlineSeconds, isSecret, record } = specification;
   const scope = specification.scope ?? (method === "GET" ? "read" : undefined);
   return {
@@ -248,7 +258,8 @@ export function route<
     record,
     answer,
     stream,
-    status: status ?? (answer === null && stream === undefined ? 204 : 200),
+    file,
+    status: status ?? (answer === null && stream === undefined && file === undefined ? 204 : 200),
     otherStatus,
     deadlineSeconds: deadlineSeconds ?? 30,
     handle: handle as Route["handle"],

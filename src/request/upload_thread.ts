@@ -1,6 +1,7 @@
 /** Large uploads, handled in a thread of their own: reading one keeps the processor from other requests for too long. */
 
 import type { CheckedRequest, Progress } from "./execute.ts";
+import type { AttachmentCounters, AttachmentSettings } from "../attachments/store.ts";
 import { areFree } from "../http/descriptors.ts";
 import { type ErrorCode, Problem } from "../http/problem.ts";
 import { createFairQueue } from "../http/fair_queue.ts";
@@ -24,6 +25,7 @@ export type UploadThreadSettings = {
   publicUrl: string;
   maxInflatedBytes: number;
   retentionDays: number;
+  attachments: AttachmentSettings;
   secretKey: Uint8Array;
 };
 
@@ -39,7 +41,15 @@ type Outcome =
   | { reply: Pick<Reply, "status" | "body" | "type" | "headers"> }
   | { problem: { code: ErrorCode; message: string; headers: Record<string, string> } }
   | { failure: { name: string; message: string; code: unknown; stack: string | undefined } };
-export type FromThread = { id: number; provedLive: boolean; upload: UploadFacts; outcome: Outcome };
+/** What a job has told the counters of attachments. */
+export type CountedAttachments = { storedBytes: number; failures: number };
+export type FromThread = {
+  id: number;
+  provedLive: boolean;
+  upload: UploadFacts;
+  attachments: CountedAttachments;
+  outcome: Outcome;
+};
 
 type Job = {
   route: string;
@@ -54,7 +64,7 @@ type Job = {
 const buffersOf = ({ blocks }: SentUpload): ArrayBuffer[] => blocks.map(({ buffer }) => buffer);
 
 /** `entry` is the thread's program. One job at a time, because each may take hundreds of megabytes; the others wait in turn, the callers by turns. */
-export function createUploadThread(entry: URL, settings: UploadThreadSettings) {
+export function createUploadThread(entry: URL, settings: UploadThreadSettings, counters: AttachmentCounters) {
   const line = createFairQueue<Job>();
   let current: Job | undefined;
   let currentId = 0;
@@ -81,7 +91,10 @@ export function createUploadThread(entry: URL, settings: UploadThreadSettings) {
     thread = undefined;
   }
 
-  function settle({ progress, resolve, reject }: Job, { provedLive, upload, outcome }: FromThread): void {
+  function settle({ progress, resolve, reject }: Job, message: FromThread): void {
+    const { provedLive, upload, attachments, outcome } = message;
+    counters.stored(attachments.storedBytes);
+    for (let count = 0; count < attachments.failures; count++) counters.failed();
     progress.upload = upload;
     progress.provedLive ||= provedLive;
     if ("reply" in outcome) {

@@ -6,6 +6,7 @@ import { mistakeInRerun } from "../rules/rerun_command.ts";
 import { variableName } from "../schema/environments.ts";
 import { integer, slug, text } from "../schema/fields.ts";
 import type { CheckoutConfig } from "./checkout.ts";
+import type { AttachmentScope } from "./named_attachments.ts";
 
 export type TaskConfig = {
   /** For the shell. */
@@ -31,6 +32,10 @@ export type TaskConfig = {
   retryOn: number[];
   /** A preset or a template, for `toRerunCommand`; undefined: the whole task is run again. */
   rerun: string | undefined;
+  /** Paths and globs of files for the run as a whole; they begin at `workingDirectory` and stay below it. */
+  artifacts: string[];
+  /** Of which test cases the files that the report names are sent. */
+  attachments: AttachmentScope | "none";
   /** Names of variables that the command gets from the runner's own environment. */
   pass: string[];
   /** Names of variables that an execution may set. */
@@ -132,6 +137,8 @@ const task = v.strictObject({
     ),
   ),
   rerun: v.optional(rerun),
+  artifacts: v.optional(oneOrMore(1_000)),
+  attachments: v.optional(v.picklist(["failed", "all", "none"], 'expected "failed", "all" or "none"')),
   pass: v.optional(names),
   accept: v.optional(names),
 });
@@ -211,8 +218,6 @@ function readTask(
   const known = new Set<string>();
   for (const key of Object.keys(given)) {
     if (Object.hasOwn(task.entries, key)) known.add(key);
-    else if (key === "artifacts")
-      tell(`${nameOf(`${at}.artifacts`)}: artifacts are not supported yet, remove the field`);
     else tell(`unknown field ${nameOf(`${at}.${key}`)}`);
   }
   const result = v.safeParse(task, Object.fromEntries([...known].map((key) => [key, given[key]])));
@@ -230,6 +235,8 @@ function readTask(
     before = [],
     after = [],
     retryOn = [],
+    artifacts = [],
+    attachments = "failed",
     pass = [],
     accept = [],
     ...rest
@@ -248,6 +255,8 @@ function readTask(
     comparesCommit: rest.checkout !== "none",
     retryOn: [...new Set(retryOn)],
     rerun: rest.rerun,
+    artifacts,
+    attachments,
     pass: [...new Set(pass)],
     accept: [...new Set(accept)],
   };
@@ -265,7 +274,12 @@ const toCheckout = ({ git, prepare = [], ...rest }: GivenCheckout, folder: strin
 /** The task as it runs in one of the places of a runner: "{slot}" is the number of the place, from 1. */
 export function inSlot(config: TaskConfig, slot: number): TaskConfig {
   const fill = (path: string) => path.replaceAll("{slot}", String(slot));
-  return { ...config, workingDirectory: fill(config.workingDirectory), report: config.report.map(fill) };
+  return {
+    ...config,
+    workingDirectory: fill(config.workingDirectory),
+    report: config.report.map(fill),
+    artifacts: config.artifacts.map(fill),
+  };
 }
 
 const MAX_QUOTED = 60;

@@ -66,7 +66,11 @@ export async function deliver(
   const { exitCode } = end;
   const commit = end.kind === "report" ? end.commit : undefined;
   const root = findRepositoryRoot(directory);
-  const optional = { ...delivery.machine, ...(root === undefined ? {} : { repository_root: root }) };
+  const optional = {
+    ...delivery.machine,
+    ...(root === undefined ? {} : { repository_root: root }),
+    ...(config.attachments === "all" ? { attachments: "all" } : {}),
+  };
   const answer = await asUnderstood(optional, (fields, keySuffix) => {
     const query = new URLSearchParams({ lease_id: delivery.leaseId, exit_code: String(exitCode) });
     for (const [name, value] of Object.entries(fields)) query.set(name, String(value));

@@ -23,6 +23,8 @@ export type Mask = {
   text(text: string): string;
   /** Masks a text that comes in pieces: what may be the beginning of a secret is kept until that is decided. */
   stream(): { push(bytes: Uint8Array): Uint8Array; end(): Uint8Array };
+  /** Whether there is nothing to hide. */
+  isEmpty: boolean;
   /** False where the values are so large that only the common forms of them are hidden. */
   hidesRareForms: boolean;
 };
@@ -43,6 +45,7 @@ export function createMask(values: readonly string[]): Mask {
   const isEmpty = texts.size === 0;
   const stream = () => createMaskStream(isEmpty ? [] : matcher);
   return {
+    isEmpty,
     hidesRareForms,
     stream,
     text(text) {

@@ -51,14 +51,15 @@ export function askWithOwnKey(
   return {
     messageOf,
     async ask(asking) {
-      for (;;) {
+      for (let count = 0; ; count++) {
         if (ownKey === undefined && !isOldServer) {
           const refusal = await registerOnce();
           if (refusal) return refusal;
         }
         const key = ownKey;
         const answer = await ask(asking, key);
-        if (answer.status !== 401 || key === undefined) return answer;
+        // A key that is new and refused as well is not for this request: another one would not be either.
+        if (answer.status !== 401 || key === undefined || count > 0) return answer;
         if (ownKey === key) ownKey = undefined;
       }
     },

@@ -53,12 +53,15 @@ export function readSyncAnswer(text: string): SyncAnswer | undefined {
   }
 }
 
+/** Returns a new stream for each try. */
+export type StreamedBody = () => ReadableStream<Uint8Array>;
+
 export type RunnerRequest = {
-  method: "GET" | "POST";
+  method: "GET" | "POST" | "PUT";
   /** Relative to the project, with its query. */
   path: string;
   headers?: Record<string, string>;
-  body?: string | Uint8Array<ArrayBuffer>;
+  body?: string | Uint8Array<ArrayBuffer> | StreamedBody;
   timeoutMs?: number;
 };
 export type ServerAnswer = { status: number; text: string; headers: Headers };

@@ -11,6 +11,7 @@ import { type ServerConnection, SERVER_PATIENCE_MS } from "./line.ts";
 import { fitLogPart, MAX_LOG_JSON_BYTES, MAX_LOG_PART_BYTES } from "./log_part.ts";
 import type { Server } from "./protocol.ts";
 import { runTask, type TaskOutcome } from "./task.ts";
+import { sendTaskAttachments } from "./task_attachments.ts";
 
 /** While a delivery takes less, no sync is sent: the next one then reports the end of the lease as well. */
 export const DELIVERY_MS = 1_000;
@@ -46,12 +47,24 @@ export async function runLease(held: RunningLease, shared: LeaseRun): Promise<bo
   const delivered: Delivered = isOurs
     ? await deliverEnd(held, end, shared)
     : { refused: "the lease belongs to another runner" };
+  if ("result" in delivered && delivered.result !== "given to another runner") await attach(held, end, shared);
   release();
   // The slot is occupied until now: the next task may write the same report, and an undelivered report could be lost.
   held.isRunning = false;
   const failure = "message" in end ? { failure: held.mask.text(end.message) } : {};
   log.info("Task ended", { ...names, seconds, ...failure, ...delivered });
   return "result" in delivered && delivered.result === "passed";
+}
+
+/** A file that cannot be sent changes nothing of the result. */
+async function attach({ lease, config, mask }: RunningLease, end: TaskOutcome, shared: LeaseRun): Promise<void> {
+  const { line, server, log } = shared;
+  try {
+    for (const note of await sendTaskAttachments(line, server, { lease, config, mask, end }))
+      log.info("Attachments of a task", { ...logFieldsOf(lease), note });
+  } catch (error) {
+    log.warn("Attachments were not sent", { ...logFieldsOf(lease), problem: mask.text((error as Error).message) });
+  }
 }
 
 /** `release` gives the work tree back, once nobody reads the report in it any more. */

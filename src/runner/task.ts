@@ -58,6 +58,9 @@ export type TaskOptions = {
   freeBytes?: (path: string) => number;
 };
 
+/** Files that a task has left for the run as a whole, by absolute path. */
+type Artifacts = { directory: string; paths: string[] };
+
 /** How a task ended, its processes being gone. */
 export type TaskOutcome =
   | {
@@ -66,12 +69,13 @@ export type TaskOutcome =
       /** Where the task ran. */
       directory: string;
       exitCode: number;
+      artifacts?: Artifacts;
       /** The commit that was tested, where the execution names none. */
       commit?: string;
     }
   /** There was no file for this shard to run, and so there is no report. */
   | { kind: "nothing"; exitCode: 0 }
-  | { kind: "failure"; message: string; exitCode?: number }
+  | { kind: "failure"; message: string; exitCode?: number; artifacts?: Artifacts }
   /** The machine could not run the task, which says nothing about its tests. */
   | { kind: "infrastructure"; message: string; exitCode?: number };
 
@@ -206,10 +210,13 @@ async function runAll(
     const mismatch = mismatchOf(asked, head);
     if (mismatch !== null) return { kind: "infrastructure", message: mismatch };
     const look = watchReports(config.report, config.workingDirectory);
+    const lookForArtifacts = watchReports(config.artifacts, config.workingDirectory);
     const { command, environment } = commandOf({ ...options, config }, listPath);
     const exitCode = await run(command, place.directory, either, environment);
     const end = stopped();
     const { fresh, stale } = look();
+    const artifacts = lookForArtifacts().fresh;
+    const left = artifacts.length > 0 ? { artifacts: { directory: place.directory, paths: artifacts } } : {};
     const trouble = end || exitCode === 0 ? null : troubleOf({ ...options, config }, exitCode, fresh.length > 0);
     if (trouble !== null) return { kind: "infrastructure", message: trouble, exitCode };
     // The results up to the interruption count, and the exit code makes the task fail.
@@ -217,14 +224,16 @@ async function runAll(
       return {
         ...{ kind: "report", paths: fresh, directory: place.directory, exitCode: end ? TIMED_OUT : exitCode },
         ...(asked === null && head !== null ? { commit: head } : {}),
+        ...left,
       };
+    if (end?.kind === "failure") return { ...end, ...left };
     if (end) return end;
     if (exitCode === 0 && watch.hasNoFiles()) return { kind: "nothing", exitCode };
     const why =
       stale.length > 0
         ? `the report is older than the task: ${listPaths(stale, config.workingDirectory)}`
         : `no report: ${listPaths(config.report, config.workingDirectory)}`;
-    return { kind: "failure", message: `The command ended with ${exitCode}, ${why}`, exitCode };
+    return { kind: "failure", message: `The command ended with ${exitCode}, ${why}`, exitCode, ...left };
   } finally {
     clearTimeout(timer);
     silence.end();

@@ -1,6 +1,7 @@
 /** Failures as they are told: what each says about its build. */
 
 import * as v from "valibot";
+import { caseAttachments } from "./attachments.ts";
 import { caseRef } from "./case_ref.ts";
 import { bugStatus } from "./bug_reports.ts";
 import { commit, count, described, executionId, integerText, time, uuid } from "./fields.ts";
@@ -87,6 +88,7 @@ const failure = v.strictObject({
   ),
   owner: described(v.nullable(v.string()), "The owner of the test case", "ada"),
   ...flakiness,
+  attachments: caseAttachments,
 });
 
 const cause = v.strictObject({

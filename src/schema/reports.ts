@@ -43,6 +43,14 @@ const toExpected = (options: readonly string[]) => {
 const STATUSES = ["passed", "failed", "skipped"] as const;
 const KINDS = ["failure", "error", "timeout"] as const;
 
+const nativeAttachment = v.strictObject(
+  {
+    path: described(nonEmpty, "The path of the file", "test-results/cart-actual.png"),
+    name: v.optional(described(text, "What to call it; default: the last part of the path", "screenshot")),
+  },
+  "expected an object",
+);
+
 export const nativeCase = v.strictObject(
   {
     suite: v.optional(described(text, "The suites, outermost first", "checkout > cart")),
@@ -70,6 +78,12 @@ export const nativeCase = v.strictObject(
     message: v.optional(described(text, "Why it failed, or was skipped; cut above 64 KiB", "expected 2 items, got 1")),
     stack: v.optional(described(text, "The stack of the failure; cut above 64 KiB", "at cart.test.ts:42:5")),
     output: v.optional(described(text, "The output; cut above 1 MiB", "GET /cart 200")),
+    attachments: v.optional(
+      described(
+        v.array(nativeAttachment, "expected a list"),
+        "Files that explain the result, by the paths under which they are uploaded",
+      ),
+    ),
   },
   "expected an object",
 );

@@ -22,6 +22,7 @@ import {
   uuid,
   verdict,
 } from "./fields.ts";
+import { caseAttachments } from "./attachments.ts";
 import { touchedBug } from "./bug_reports.ts";
 import { caseNames } from "./case_ref.ts";
 import { blameCounts, blamedFailures } from "./failures.ts";
@@ -244,6 +245,12 @@ export const uploadParameters = v.strictObject({
     v.optional(uuid),
     "For runners: the lease of the report, which determines execution, task and shard",
   ),
+  attachments: described(
+    v.optional(v.picklist(["failed", "all"], 'expected "failed" or "all"')),
+    "The test cases of which files are kept that the report names: failed, the default, also means those that failed before they " +
+      "passed. Files that no test case names belong to the run and are kept in any case",
+    "all",
+  ),
   complete: described(
     v.optional(booleanText, "false"),
     "Whether this was the last upload of its execution, which then ends. Otherwise the execution ends when every " +
@@ -276,6 +283,7 @@ export const caseResult = v.strictObject({
   properties: described(v.nullable(v.record(v.string(), v.string())), "Additional properties of the report, by name", {
     browser: "chrome",
   }),
+  attachments: caseAttachments,
 });
 export type CaseResult = v.InferOutput<typeof caseResult>;
 export const caseResultPage = listPage(caseResult);

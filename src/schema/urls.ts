@@ -12,3 +12,6 @@ export const testCaseUrl = (publicUrl: string, projectId: string, testCaseId: st
 export const projectUrl = (publicUrl: string, projectId: string): string => `${publicUrl}/projects/${projectId}`;
 
 export const teamSettingsUrl = (publicUrl: string, teamId: string): string => `${publicUrl}/teams/${teamId}/settings`;
+
+export const attachmentUrl = (publicUrl: string, projectId: string, attachmentId: string): string =>
+  `${publicUrl}/projects/${projectId}/attachments/${attachmentId}`;

@@ -1,5 +1,6 @@
 /** Answers the requests to the API: from the key and the route to the response. */
 
+import { readRangeHeaders } from "../http/byte_range.ts";
 import { createCursors } from "../http/cursor.ts";
 import { createDeadlines } from "../http/deadline.ts";
 import { parsePath } from "../http/input.ts";
@@ -80,7 +81,7 @@ export function createApi(routes: readonly Route[], options: ApiOptions, records
     const params = parsePath(route.pathParameters, segments) as Record<string, string>;
     requireAccess(caller, route, params);
     try {
-      return await take(route, received, toAsked(received.request, caller, params, progress), progress);
+      return await take(route, received, toAsked(received.request, route, { caller, params, progress }), progress);
     } catch (error) {
       // That it does not exist comes before what is wrong with the rest, and costs a look only when something is.
       const isMistake = error instanceof Problem && error.code === "VALIDATION_ERROR";
@@ -165,18 +166,17 @@ const routeOf = (found: Found): Route | undefined => (found && "route" in found 
 
 const newProgress = (): ApiProgress => ({ ...newCallerProgress(), route: undefined });
 
-function toAsked(
-  { method, headers }: Request,
-  caller: Caller,
-  params: Record<string, string>,
-  { admission }: CallerProgress,
-): Asked {
+type Called = { caller: Caller; params: Record<string, string>; progress: CallerProgress };
+
+function toAsked(request: Request, route: Route, { caller, params, progress: { admission } }: Called): Asked {
+  const { method, headers } = request;
   const { limit, remaining } = admission!;
   return {
     caller,
     budget: { limit, remaining },
     params,
     wantsText: /^text\/plain\b/i.test(headers.get("accept") ?? ""),
+    range: route.file === undefined ? undefined : readRangeHeaders(request),
     lastEventId: headers.get("last-event-id"),
     idempotencyKey: method === "POST" ? headers.get("idempotency-key") : null,
   };
@@ -185,8 +185,19 @@ function toAsked(
 /** Exactly what handlers may use: the options hold more. */
 function toExecuteOptions({ cursorSecret, ...options }: ApiOptions): ExecuteOptions {
   const { publicUrl, maxInflatedBytes, retentionDays, seal, outbound, outboundAllow, signals, log } = options;
-  const { live, eventStreams } = options;
+  const { live, eventStreams, attachments } = options;
   const cursors = createCursors(cursorSecret);
   const watching = { signals, live, eventStreams };
-  return { publicUrl, maxInflatedBytes, retentionDays, seal, outbound, outboundAllow, log, cursors, ...watching };
+  return {
+    publicUrl,
+    maxInflatedBytes,
+    retentionDays,
+    seal,
+    outbound,
+    outboundAllow,
+    attachments,
+    log,
+    cursors,
+    ...watching,
+  };
 }

@@ -1,6 +1,7 @@
 /** The application: the table of all endpoints, and the function that answers every request. */
 
 import type { BlockList } from "node:net";
+import { attachments } from "../api/attachments.ts";
 import { automations } from "../api/automations.ts";
 import { bugReports } from "../api/bug_reports.ts";
 import { environments } from "../api/environments.ts";
@@ -36,6 +37,7 @@ export const ROUTES: readonly Route[] = [
   ...projects,
   ...keys,
   ...testRuns,
+  ...attachments,
   ...uploads,
   ...executions,
   ...leases,

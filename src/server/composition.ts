@@ -1,6 +1,7 @@
 /** Puts one server together on an open database. `serve.ts` runs it with its loops; tests run it by itself. */
 
 import { type AppOptions, createApp } from "./app.ts";
+import { openAttachments } from "../attachments/store.ts";
 import { createMetrics, type Peers } from "./metrics.ts";
 import type { Config, OidcConfig } from "../config.ts";
 import { createAddressList } from "../http/address.ts";
@@ -60,14 +61,24 @@ export function composeServer(options: CompositionOptions) {
   });
   const metrics = createMetrics({ database, gauges: createGauges(database), peers: shared?.peers });
 
+  const attachments = openAttachments(config.attachments, {
+    onSpoolError: (error) => log.error("Cannot write an attachment that arrives", { error }),
+    counters: metrics.attachments,
+  });
+
   const server = startServer({ ...config, log, maxDescriptors, isShared: shared !== undefined });
   const publicUrl = config.publicUrl ?? server.url;
-  const uploadThread = createUploadThread(UPLOAD_WORKER, {
-    connection: database.connection,
-    ...{ cursorSecret, publicUrl, secretKey },
-    maxInflatedBytes: config.maxInflatedBytes,
-    retentionDays: config.retentionDays,
-  });
+  const uploadThread = createUploadThread(
+    UPLOAD_WORKER,
+    {
+      connection: database.connection,
+      ...{ cursorSecret, publicUrl, secretKey },
+      maxInflatedBytes: config.maxInflatedBytes,
+      retentionDays: config.retentionDays,
+      attachments: config.attachments,
+    },
+    metrics.attachments,
+  );
   const sessions = createVisitors(database, {
     publicUrl,
     secret: cursorSecret,
@@ -76,6 +87,7 @@ export function composeServer(options: CompositionOptions) {
   const app = createApp({
     ...config,
     ...{ database, uploadThread, log, seal, outbound, cursorSecret, publicUrl, signals, metrics, live, eventStreams },
+    attachments,
     ...{ sessions, isReady, rateLimit: shared?.rateLimit },
     visitors: options.visitors ?? sessions,
     signIn:
@@ -86,7 +98,7 @@ export function composeServer(options: CompositionOptions) {
 
   return {
     url: server.url,
-    ...{ publicUrl, app, metrics, seal, outbound, eventStreams },
+    ...{ publicUrl, app, metrics, seal, outbound, eventStreams, attachments },
 
     /** Ends the requests that wait or stream; resolves when all that had begun are answered. */
     drain(): Promise<void> {

@@ -95,6 +95,15 @@ export function createMetrics({ database, gauges, peers }: MetricsOptions) {
     name: "assay_delivery_attempts_total",
     help: "Delivery attempts to integrations: sent, failed permanently, or to be retried.",
   });
+  const attachmentBytes = createCounter({
+    name: "assay_attachment_bytes_total",
+    help: "Bytes of attachments that it has put into their store.",
+  });
+  const attachmentFailures = createCounter({
+    name: "assay_attachment_store_failures_total",
+    help: "How often the store of attachments could not take or give one.",
+  });
+  const [storedBytes, storeFailures] = [attachmentBytes.at({}), attachmentFailures.at({})];
   const [received, observeIngest, dropped] = [bytes.at({}), ingest.at({}), notes.at({})];
   const delivered = {
     sent: attempts.at({ outcome: "sent" }),
@@ -117,6 +126,8 @@ export function createMetrics({ database, gauges, peers }: MetricsOptions) {
     bytes.family,
     ingest.family,
     notes.family,
+    attachmentBytes.family,
+    attachmentFailures.family,
     attempts.family,
     gauge(
       { name: "assay_database_pool_size", help: "Connections that a pool of this server may have." },
@@ -158,6 +169,11 @@ export function createMetrics({ database, gauges, peers }: MetricsOptions) {
 
     /** Counts the result of a delivery attempt. */
     delivery: (status: keyof typeof delivered) => void delivered[status].value++,
+
+    attachments: {
+      stored: (bytes: number) => void (storedBytes.value += bytes),
+      failed: () => void storeFailures.value++,
+    },
 
     notesDropped: (count: number) => void (dropped.value += count),
 

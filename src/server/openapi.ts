@@ -7,6 +7,7 @@ import { ROUTES } from "./app.ts";
 import { STATUS } from "../http/problem.ts";
 import { TOOLS } from "../mcp/tools.ts";
 import { emptyBody, type Route } from "../request/route.ts";
+import { attachment, caseAttachment } from "../schema/attachments.ts";
 import { automationAction, automation, automationRun, conditions, trigger } from "../schema/automations.ts";
 import { bugReport, bugReportDetail } from "../schema/bug_reports.ts";
 import { caseRef } from "../schema/case_ref.ts";
@@ -45,6 +46,8 @@ const requests: Record<string, v.GenericSchema> = {
 
 /** Answers that have a name of their own in the document. */
 const definitions: Record<string, v.GenericSchema> = {
+  Attachment: attachment,
+  CaseAttachment: caseAttachment,
   Automation: automation,
   AutomationRun: automationRun,
   BugReport: bugReport,
@@ -74,6 +77,8 @@ const definitions: Record<string, v.GenericSchema> = {
 /** Families of endpoints, in the order in which somebody gets to know them. */
 const TAGS: Record<string, string> = {
   "test-runs": "Test results, one run for each task of an execution. CI uploads its reports here.",
+  attachments:
+    "Files that explain results: screenshots, videos, traces, logs. They arrive with a report or after it, and join the test cases that name them.",
   executions:
     "An execution runs one or more tasks, such as a build: its result, its new failures, and whether all reports " +
     "have arrived.",
@@ -101,6 +106,7 @@ const FAMILIES: Record<string, string> = { leases: "runners", undefined: "projec
 /** By the first part of the path below the project or team; what is below a test run is of test runs, or of those who run it. */
 function tagOf(path: string): string {
   if (/\/(?:plan|batches|leases)$/.test(path)) return "runners";
+  if (path.endsWith("/attachments")) return "attachments";
   if (path.includes("/test-runs")) return "test-runs";
   const family = String(path.split("/")[3]);
   return FAMILIES[family] ?? family;
@@ -112,6 +118,7 @@ const PATH_PARAMETERS: Record<string, string> = {
   teamId: "The team of the key",
   executionId: "The execution",
   taskSlug: "The task of the execution, such as unit",
+  attachmentId: "The attachment",
   leaseId: "The lease of the runner",
   keyId: "The named key",
   testCaseId: "The test case",
@@ -276,6 +283,14 @@ function requestBody(route: Route): Json {
         },
       },
     };
+  if (route.body === "file")
+    return {
+      requestBody: {
+        required: true,
+        description: "The content of the file. Content-Encoding gzip and zstd are taken, and undone",
+        content: { "*/*": { schema: { type: "string", format: "binary" } } },
+      },
+    };
   if (route.body !== "upload") {
     // No body is an empty one.
     const required = !v.safeParse(route.body, {}).success;
@@ -299,7 +314,7 @@ function requestBody(route: Route): Json {
       description:
         "The report as the body, with any content type: the format is recognised from the content. Alternatively " +
         "multipart/form-data with one or more files, which are merged into one run; every query parameter may be a form " +
-        "field instead. Content-Encoding gzip and zstd are accepted, and so are compressed files",
+        "field instead. Parts named attachment are files that explain results. Content-Encoding gzip and zstd are accepted, and so are compressed files",
       content: {
         "application/json": {
           schema: native,
@@ -335,10 +350,14 @@ function operation(route: Route): Json {
       "text/event-stream",
     ),
   };
+  const file =
+    route.file === undefined
+      ? undefined
+      : { content: content({ type: "string", format: "binary", description: route.file }, "*/*") };
   const success = (status: number) => ({
     [status]: {
       ...{ description: statusText(route, status), headers: rateHeaders },
-      ...(stream ? status !== 204 && stream : answer),
+      ...(stream ? status !== 204 && stream : (file ?? answer)),
     },
   });
   return {

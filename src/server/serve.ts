@@ -75,12 +75,14 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     streamLimits: maxDescriptors === undefined ? {} : { server: streamsFor(maxDescriptors) },
     isReady: async () => !draining && (await canServe()),
   });
-  const { app, metrics, outbound, publicUrl, seal } = server;
+  const { app, metrics, outbound, publicUrl, seal, attachments } = server;
   const deliverer = createDeliverer(database, { outbound, seal, onAttempt: metrics.delivery }, log);
   const isBackground = shared?.isBackground ?? true;
   const watching = watchConnections(database, log);
   const loops = startLoops({
     ...config,
+    attachments,
+    attachmentRetentionDays: config.attachments.retentionDays,
     ...{ database, publicUrl, log, seal, deliverer, isCramped, sweep: app.sweep, isBackground },
   });
 

@@ -1,6 +1,7 @@
 /** The thread for large uploads: the same handlers on database connections of its own. */
 
 import { testRuns } from "../api/test_runs.ts";
+import { openAttachments } from "../attachments/store.ts";
 import { createExecute, type Execute, type Progress } from "../request/execute.ts";
 import type { FromThread, UploadRequest, ToThread } from "../request/upload_thread.ts";
 import { createEventStreams } from "../http/events.ts";
@@ -23,10 +24,13 @@ const nothing = createAddressList([]);
 const routes = new Map(testRuns.map((route) => [`${route.method} ${route.path}`, route]));
 let handle: Execute;
 let maxInflatedBytes: number;
+/** One job at a time. */
+let counted: FromThread["attachments"] = { storedBytes: 0, failures: 0 };
 
 self.onmessage = async ({ data }: MessageEvent<ToThread>) => {
   if ("settings" in data) {
-    const { connection, cursorSecret, secretKey, ...settings } = data.settings;
+    const { connection, cursorSecret, secretKey, attachments, ...settings } = data.settings;
+    const log = createLog("warn");
     maxInflatedBytes = settings.maxInflatedBytes;
     const database = connect(connection, CONNECTIONS);
     setInterval(() => void database.watch().catch(() => {}), WATCH_MS);
@@ -34,7 +38,14 @@ self.onmessage = async ({ data }: MessageEvent<ToThread>) => {
       ...settings,
       seal: createSeal(secretKey),
       cursors: createCursors(cursorSecret),
-      log: createLog("warn"),
+      log,
+      attachments: openAttachments(attachments, {
+        counters: {
+          stored: (bytes) => void (counted.storedBytes += bytes),
+          failed: () => void counted.failures++,
+        },
+        onSpoolError: (error) => log.error("Cannot write an attachment of a report", { error }),
+      }),
       // Nor do they wait for anything.
       signals: { watch: () => ({ next: async () => "closed", end() {} }), tell() {} },
       live: createLive(database, { onError() {} }),
@@ -45,6 +56,7 @@ self.onmessage = async ({ data }: MessageEvent<ToThread>) => {
     });
   } else {
     const upload = data.request.sent.facts;
+    counted = { storedBytes: 0, failures: 0 };
     const { expired } = data;
     const progress: Progress = {
       provedLive: false,
@@ -57,7 +69,8 @@ self.onmessage = async ({ data }: MessageEvent<ToThread>) => {
       ({ status, body, type, headers }): FromThread["outcome"] => ({ reply: { status, body, type, headers } }),
       toOutcome,
     );
-    self.postMessage({ id: data.id, provedLive: progress.provedLive, upload, outcome } satisfies FromThread);
+    const { provedLive } = progress;
+    self.postMessage({ id: data.id, provedLive, upload, attachments: counted, outcome } satisfies FromThread);
     // Hundreds of megabytes of garbage would otherwise still be there when the next job brings as many.
     Bun.gc(true);
   }

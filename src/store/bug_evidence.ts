@@ -9,6 +9,9 @@ const STACK = 20_000;
 const OUTPUT = 3_000;
 
 export type NewestFailure = {
+  runId: string;
+  /** test_case.number */
+  number: number;
   executionId: string;
   taskSlug: string;
   testCaseId: string;
@@ -28,7 +31,7 @@ export const selectNewestFailure = async (
   bugId: string,
 ): Promise<NewestFailure | undefined> => {
   const [row] = await sql<NewestFailure[]>`
-    select r.execution_id as "executionId", r.task_slug as "taskSlug", c.id as "testCaseId", c.suite, c.name,
+    select o.run_id as "runId", o.test_case as number, r.execution_id as "executionId", r.task_slug as "taskSlug", c.id as "testCaseId", c.suite, c.name,
       coalesce(d.message, o.message) as message, d.stack, d.output, o.seen_at as "seenAt"
     from (
       select * from bug_occurrence where project_id = ${projectId} and bug_report_id = ${bugId}

@@ -179,7 +179,7 @@ export type CaseResultQuery = {
   after?: string[] | undefined;
 };
 
-export type CaseResultRow = CaseResult & {
+export type CaseResultRow = Omit<CaseResult, "attachments"> & {
   rank: number;
   number: number;
   /** The machine that it ran on; null: unknown. */

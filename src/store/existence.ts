@@ -12,6 +12,8 @@ const LOOK_UPS: Record<string, (sql: Sql, params: Params) => Promise<{ length: n
     select from api_key where project_id = ${projectId!} and id = ${keyId!} and scope <> 'runner'`,
   leaseId: (sql, { projectId, leaseId }) => sql`
     select from lease where project_id = ${projectId!} and id = ${leaseId!}`,
+  attachmentId: (sql, { projectId, attachmentId }) => sql`
+    select from attachment where project_id = ${projectId!} and id = ${attachmentId!}`,
   testCaseId: (sql, { projectId, testCaseId }) => sql`
     select from test_case
     where project_id = ${projectId!} and number = ${numberOfTestCase(testCaseId!)} and id = ${testCaseId!}`,

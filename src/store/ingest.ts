@@ -12,6 +12,7 @@ import {
   toDetailColumns,
   upsertBlocks,
 } from "./case_results.ts";
+import { insertReferences, type RunReference } from "./attachments.ts";
 import { insertEventRows, toEventRows } from "./events.ts";
 import {
   type ExecutionChange,
@@ -39,6 +40,7 @@ export type IngestWrites = {
   attempts: (Attempt & { runId: string })[];
   blocks: RunBlock[];
   details: RunDetail[];
+  references: RunReference[];
   events: NewEvent[];
 };
 
@@ -50,6 +52,7 @@ export const noWrites = (): IngestWrites => ({
   attempts: [],
   blocks: [],
   details: [],
+  references: [],
   events: [],
 });
 
@@ -64,6 +67,7 @@ const STATEMENTS: { [P in Part]: (sql: Sql, projectId: Given, given: (name: stri
   attempts: (sql, projectId, given) => insertAttempts(sql, projectId, given("rows")),
   blocks: (sql, projectId, given) => upsertBlocks(sql, projectId, toColumns(NO_BLOCKS, given)),
   details: (sql, projectId, given) => insertDetails(sql, projectId, toColumns(NO_DETAILS, given)),
+  references: (sql, projectId, given) => insertReferences(sql, projectId, given("rows")),
   events: (sql, projectId, given) => insertEventRows(sql, projectId, given("rows")),
 };
 
@@ -75,6 +79,7 @@ const PARAMETERS: { [P in Part]: (rows: IngestWrites[P]) => Record<string, strin
   attempts: (rows) => ({ rows: toRows(rows) }),
   blocks: toBlockColumns,
   details: toDetailColumns,
+  references: (rows) => ({ rows: toRows(rows) }),
   events: (rows) => ({ rows: toEventRows(rows) }),
 };
 

@@ -362,3 +362,10 @@ export const deleteOldLeases = async (sql: Sql, projectId: string, floor: string
         select id from lease l where project_id = ${projectId} and id < ${floor} and not ${isOpen(sql, sql`l`)}
         limit 1000)`
   ).count;
+
+/** Whether the runner has, or has had, a lease of the run. */
+export const selectHadLease = async (sql: Sql, projectId: string, runId: string, runner: string): Promise<boolean> => {
+  const rows = await sql`
+    select from lease where project_id = ${projectId} and run_id = ${runId} and runner = ${runner} limit 1`;
+  return rows.length > 0;
+};

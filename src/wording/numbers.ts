@@ -6,6 +6,14 @@ export const toCount = (value: number): string => value.toLocaleString("en-US");
 /** Returns "1 failure" or "3 failures". */
 export const counted = (value: number, name: string): string => `${toCount(value)} ${name}${value === 1 ? "" : "s"}`;
 
+/** Returns "812 bytes", "1.4 kB" or "48.2 MB". */
+export const toSize = (bytes: number): string =>
+  bytes < 1_000
+    ? counted(bytes, "byte")
+    : bytes < 1_000_000
+      ? `${(bytes / 1_000).toFixed(1)} kB`
+      : `${(bytes / 1_000_000).toFixed(1)} MB`;
+
 /** Returns "4:12" for a minute or more, "8.3 s" for a second or more, "830 ms" below. */
 export function toDuration(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`;

@@ -1,6 +1,7 @@
 /** All that is repeated beside the server, and how often. */
 
 import type { Config } from "../config.ts";
+import type { AttachmentServices } from "../attachments/store.ts";
 import type { Log } from "../log.ts";
 import type { Seal } from "../secrets/seal.ts";
 import type { Database } from "../database/connect.ts";
@@ -22,6 +23,7 @@ import { purgeDeleted } from "./purge.ts";
 import { boundDeliveries, prune, pruneUploads } from "./prune.ts";
 import { reclaimLeases } from "./reclaim.ts";
 import { reseal } from "./reseal.ts";
+import { retainAttachments, sweepAttachments } from "./retain_attachments.ts";
 import { retainResults } from "./retain.ts";
 
 const SECOND = 1_000;
@@ -34,6 +36,8 @@ export type LoopsOptions = Pick<Config, "databasePool" | "retentionDays" | "secr
   log: Log;
   seal: Seal;
   deliverer: Deliverer;
+  attachments: Pick<AttachmentServices, "store" | "spool">;
+  attachmentRetentionDays: number;
   /** File descriptors are few. */
   isCramped: boolean;
   /** Gives back the memory of clients that are gone. */
@@ -69,6 +73,10 @@ export function startLoops(options: LoopsOptions): Loop {
   every(SECOND, "count runs", (goOn) => countAll(database, goOn, log));
   every(2 * SECOND, "count impacts", (goOn) => countImpacts(pool, new Date(), goOn));
   every(60 * MINUTE, "retain results", (goOn) => retainResults(database, retentionDays, new Date(), goOn, log));
+  every(60 * MINUTE, "retain attachments", (goOn) =>
+    retainAttachments(database, options.attachmentRetentionDays, new Date(), goOn, log),
+  );
+  every(10 * MINUTE, "sweep attachments", (goOn) => sweepAttachments(database, options.attachments, new Date(), goOn));
   if (options.secretKeyOld) every(MINUTE, "seal anew", (goOn) => sealAnew(database, seal, log, goOn));
   every(5 * SECOND, "remove what was deleted", (goOn) => purgeDeleted(database, log, goOn));
   every(60 * MINUTE, "prune", (goOn) => prune(pool, log, goOn));

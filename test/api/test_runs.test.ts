@@ -527,6 +527,7 @@ describe("one test run", () => {
       stack: null,
       output: null,
       properties: null,
+      attachments: [],
     });
     const skipped = await ask(`GET ${path}?status=skipped`, acme);
     expect(skipped.body.data.map(({ name }: { name: string }) => name)).toEqual(["case 3"]);

@@ -7,6 +7,8 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createApp, ROUTES } from "../../src/server/app.ts";
+import { openAttachments } from "../../src/attachments/store.ts";
+import { readConfig } from "../../src/config.ts";
 import { createAddressList } from "../../src/http/address.ts";
 import { createEventStreams } from "../../src/http/events.ts";
 import { createOutbound } from "../../src/http/outbound.ts";
@@ -136,6 +138,10 @@ function serveHouse(): string {
     maxInflatedBytes: 128 * 1_048_576,
     uploadMemoryBytes: 512 * 1_048_576,
     retentionDays: 90,
+    attachments: openAttachments(readConfig({}).attachments, {
+      onSpoolError: none,
+      counters: { stored: none, failed: none },
+    }),
     seal: createSeal(new Uint8Array(32)),
     outbound: createOutbound({ allow: createAddressList([]) }),
     outboundAllow: createAddressList([]),

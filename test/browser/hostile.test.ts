@@ -58,7 +58,7 @@ describe.skipIf(!hasChromium)("on every page", async () => {
       // What opens is looked at open.
       await evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))");
       const found = await evaluate(`({
-        elements: [...document.querySelectorAll("script:not([src^='/assets/']), img, iframe, object, embed, style, base, meta[http-equiv]")]
+        elements: [...document.querySelectorAll("script:not([src^='/assets/']), img:not([src^='/projects/']), video:not([src^='/projects/']), iframe, object, embed, style, base, meta[http-equiv]")]
           .map((one) => one.outerHTML),
         handlers: [...document.querySelectorAll("*")].flatMap((one) => one.getAttributeNames().filter((name) => /^on|^style$/.test(name))),
         addresses: [...document.querySelectorAll("[href], [src], [action], [formaction]")]

@@ -6,7 +6,7 @@ import { createSetupToken } from "../../src/operations/people/accounts.ts";
 import { createFirstProject } from "../../src/operations/projects/first_project.ts";
 import { LOOKED_AT, createEverything } from "../everything.ts";
 import { createDatabase, createHarness, createServer } from "../harness.ts";
-import { openChromium, SCHEMES, WIDTHS } from "./chromium.ts";
+import { type Chromium, openChromium, SCHEMES, WIDTHS } from "./chromium.ts";
 
 const folder = process.env["PICTURES_FOLDER"]!;
 const part = process.env["PICTURES_PART"] ?? "";
@@ -19,11 +19,19 @@ const nameOf = (path: string) =>
     .map((segment) => segment.replace(":", ""))
     .join("-") || "home";
 
+/** Opens all failures, and waits for what is loaded only when it is seen. */
+async function openPictures({ evaluate, becomes }: Chromium): Promise<void> {
+  await evaluate(`(document.querySelectorAll("details").forEach((one) => (one.open = true)),
+    [...document.images].forEach((one) => (one.loading = "eager")))`);
+  await becomes("[...document.images].every(({ complete }) => complete)");
+  await evaluate("Promise.all([...document.images].map((one) => one.decode())).then(() => true)");
+}
+
 test("a picture of every page", async () => {
   const everything = await createEverything(await createHarness({ outboundAllow: ["127.0.0.0/8"] }), (plain) => plain, {
     days: 26,
   });
-  const { people, fill, running, cases, bug, acme, addProject } = everything;
+  const { people, fill, there, running, cases, bug, acme, addProject } = everything;
   const empty = await addProject(acme);
   const { database } = await createDatabase();
   const fresh = await createServer(database);
@@ -37,6 +45,7 @@ test("a picture of every page", async () => {
   const flaky = cases.find(({ health }: { health: string }) => health === "flaky")!;
   const more = [
     ["projects-executions-running", `${base}/executions/${running.id}`],
+    ["projects-executions-tasks-attachments", `${base}/executions/${there["executionId"]}/tasks/visual`],
     ["projects-executions-tasks-running-log", `${base}/executions/${running.id}/tasks/e2e/log?shard=1`],
     ["projects-tests-flaky", `${base}/tests/${flaky.id}`],
     ["projects-bugs-manual", `${base}/bugs/${bug.id}`],
@@ -63,6 +72,7 @@ test("a picture of every page", async () => {
           for (const scheme of SCHEMES) {
             await chromium.appear({ width, scheme });
             await chromium.go(path);
+            if (name.endsWith("-attachments")) await openPictures(chromium);
             await Bun.write(join(folder, `${name}-${width}-${scheme}.png`), await chromium.picture());
           }
   };

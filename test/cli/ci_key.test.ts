@@ -151,7 +151,7 @@ describe("assay upload in GitHub Actions", () => {
     const { code, errors } = await assay(job, ["upload", "report.xml"], { GITHUB_ACTIONS: "true" });
     expect([code, errors]).toEqual([
       0,
-      "assay: Results were not uploaded: Set ASSAY_KEY (a fork's pull request is given no secrets)\n",
+      "assay: Results were not uploaded: Set ASSAY_KEY (the pull request of a fork has no secrets)\n",
     ]);
   });
 });

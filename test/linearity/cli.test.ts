@@ -74,7 +74,7 @@ testLinearity(
       toServerAddress: null,
     },
     "client.ts": {
-      ...{ ask: null, askPatiently: null, askSocket: null, askUrl: null, readKeylessAddress: null },
+      ...{ ask: null, toPatience: null, askPatiently: null, askSocket: null, askUrl: null, readKeylessAddress: null },
       ...{ tryPatiently: null, withoutEndSlashes: null },
       shown: (text) => shown({ url: `http://${text}`, project: text }),
       messageOf: (text) =>
@@ -121,7 +121,8 @@ testLinearity(
       readArguments: (text) => attempt(() => readArguments([text, "--task", text, `--${text}`])),
       toParameters: null,
     },
-    "upload_request.ts": { sendReports: null, toPatience: null },
+    "upload_attachments.ts": { uploadAttachments: null },
+    "upload_request.ts": { sendReports: null },
     "usage.ts": {
       parseOptions: (text) => attempt(() => parseOptions([text, `--${text}`], ["task"])),
       readSeconds: (text) => attempt(() => readSeconds("a", text)),

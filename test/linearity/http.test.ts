@@ -91,6 +91,8 @@ testLinearity("http", {
   },
   // What a provider answers is limited to 1 MiB, and read as JSON.
   "oidc.ts": { createOidc: null },
+  // So are the keys of an issuer.
+  "issuer_keys.ts": { createIssuerKeys: null },
   "outbound.ts": {
     createOutbound: null,
     isReachable: (text) => isReachable(text, trusted),

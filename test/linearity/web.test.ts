@@ -1,11 +1,13 @@
 /** The parts of pages take linear time, whatever people and programs call things. Whole pages: pages.test.ts. */
 
 import { raw, render } from "../../src/http/html.ts";
+import { Attachments } from "../../src/web/components/attachments.tsx";
 import { Bars } from "../../src/web/components/bars.tsx";
 import { Legend } from "../../src/web/components/legend.tsx";
 import { OutcomeDays } from "../../src/web/components/outcome_days.tsx";
+import { Empty, FirstReportLink } from "../../src/web/components/empty.tsx";
 import { Evidence, FULL, History } from "../../src/web/components/failure.tsx";
-import { FilterBar, FilterName, FilterSelect, FilterText } from "../../src/web/components/filters.tsx";
+import { FilterBar, FilterName, FilterSelect, FilterText, StatusFilter } from "../../src/web/components/filters.tsx";
 import {
   ActionForm,
   Checkbox,
@@ -23,6 +25,7 @@ import { Notice, noticeParameter } from "../../src/web/components/notice.tsx";
 import { Pager } from "../../src/web/components/pager.tsx";
 import { Mark, Tag, wordOf } from "../../src/web/components/status.tsx";
 import { Strip } from "../../src/web/components/strip.tsx";
+import { TeamList } from "../../src/web/components/team_list.tsx";
 import { Terminal } from "../../src/web/components/terminal.tsx";
 import { Breakable, Commit, External } from "../../src/web/components/text.tsx";
 import { toAutomation } from "../../src/web/pages/automations/fields.tsx";
@@ -31,12 +34,20 @@ import { readCauseCursor } from "../../src/web/components/causes.ts";
 import { toConfig } from "../../src/web/pages/integrations/fields.tsx";
 import { browserOf } from "../../src/web/components/people.ts";
 import { toCurl, variableOf } from "../../src/web/pages/docs/reference.ts";
-import { shortAgent } from "../../src/web/pages/uploads/uploads.tsx";
+import { shortAgent } from "../../src/web/pages/uploads/upload_table.tsx";
 import { PART, readCursor, writeCursor } from "../../src/web/site/cursor.ts";
 import { splitList, toLines } from "../../src/web/site/form_input.ts";
 import { layout } from "../../src/web/site/layout.tsx";
 import { acceptsHtml } from "../../src/web/site/page_reply.ts";
-import { bugPath, executionPath, taskPath, testPath, toAddress, toQuery } from "../../src/web/site/paths.ts";
+import {
+  attachmentPath,
+  bugPath,
+  executionPath,
+  taskPath,
+  testPath,
+  toAddress,
+  toQuery,
+} from "../../src/web/site/paths.ts";
 import { FEW_TEXTS, testCalls, testLinearity } from "./growth.ts";
 
 const WHOLE = { isWhole: true, message: 1e6, stackLines: 200, diffLines: 200, output: 1e6 };
@@ -45,6 +56,12 @@ const WHOLE = { isWhole: true, message: 1e6, stackLines: 200, diffLines: 200, ou
 testLinearity(
   "web/components",
   {
+    "attachments.tsx": {
+      Attachments: (text) => {
+        const file = { id: text, name: text, path: text, mediaType: "text/plain", bytes: 1, preview: text };
+        Attachments({ projectId: text, files: [file, { ...file, mediaType: "image/png" }] });
+      },
+    },
     "bars.tsx": {
       Bars: (text) => {
         const bar = { status: text, value: 1, href: `/${text}`, name: text, label: text } as const;
@@ -64,6 +81,10 @@ testLinearity(
     "execution_table.tsx": {
       ...{ ExecutionTable: null, outcomeText: null },
     },
+    "empty.tsx": {
+      Empty: (text) => Empty({ children: text, action: text }),
+      FirstReportLink: (text) => FirstReportLink({ projectId: text }),
+    },
     "failure.tsx": {
       Evidence: (text) => {
         for (const measure of [FULL, WHOLE]) {
@@ -78,7 +99,8 @@ testLinearity(
       FilterBar: (text) => FilterBar({ path: `/${text}`, isFiltered: true }),
       FilterName: (text) => FilterName({ label: text, name: "a", names: [text], value: text }),
       FilterSelect: (text) => FilterSelect({ label: text, name: "a", options: [[text, text]], value: text }),
-      FilterText: (text) => FilterText({ label: text, name: "a", value: text }),
+      FilterText: (text) => FilterText({ label: text, name: "a", value: text, suggestions: [text] }),
+      StatusFilter: (text) => StatusFilter({ path: `/${text}`, options: [[text, text]], value: text }),
     },
     "form.tsx": {
       ActionForm: (text) => ActionForm({ action: `/${text}`, csrf: text, label: text }),
@@ -106,7 +128,7 @@ testLinearity(
       OutcomeDays: (text) =>
         OutcomeDays({ title: text, days: [{ day: "2026-01-31", executions: 2, passed: 1, href: `/${text}` }] }),
     },
-    "pager.tsx": { Pager: (text) => Pager({ path: `/${text}`, query: { a: text }, cursor: text }) },
+    "pager.tsx": { Pager: (text) => Pager({ path: `/${text}`, query: { a: text }, cursor: text }), toPagedRows: null },
     "people.ts": { browserOf, withArticle: null },
     "project_state.tsx": { branchHeadline: null, missingTasks: null, summaryOf: null },
     "share_parts.tsx": { shareForm: null, shareName: null, shareSection: null },
@@ -118,6 +140,20 @@ testLinearity(
     },
     "strip.tsx": {
       Strip: (text) => Strip({ items: [{ status: text, href: `/${text}`, label: text }], label: text }),
+    },
+    "team_list.tsx": {
+      TeamList: (text) =>
+        TeamList({
+          path: `/${text}`,
+          title: text,
+          noun: text,
+          description: text,
+          suggestion: text,
+          hasNewPage: true,
+          role: "owner",
+          list: { rows: [], next: text },
+          cursor: text,
+        }),
     },
     "terminal.tsx": {
       ...{ Stretches: null },
@@ -165,6 +201,7 @@ testLinearity(
       ...{ redirect: null, toPageReply: null },
     },
     "paths.ts": {
+      attachmentPath: (text) => attachmentPath("p", text),
       bugPath: (text) => bugPath(text, text),
       executionPath: (text) => executionPath(text, text),
       taskPath: (text) => taskPath("p", "e", text),

@@ -206,7 +206,7 @@ describe("POST …/executions with dispatch", () => {
         '"dispatch.inputs": "assay_execution_id" is the id',
       ],
       [{ integrationId: good, workflow: "../ci.yml" }, {}, '"dispatch.workflow": expected a workflow file'],
-      [{ integrationId: good }, { tasks: [] }, '"tasks": with "dispatch" expected at least one'],
+      [{ integrationId: good }, { tasks: [] }, '"tasks": "dispatch" needs at least one task'],
       [{ integrationId: good }, { mode: "run" }, '"dispatch": an execution of mode "run" is for runners'],
     ];
     for (const [dispatch, more, message] of refused) {

@@ -45,8 +45,8 @@ test("a task whose variables were changed in the database ends and says why, and
     [[good.id, { TOKEN: "hunter2" }]],
   ]);
   const reason =
-    `Cannot open the variable "TOKEN" of the environment "damaged", which is to be set anew: ` +
-    "SECRET_KEY has changed, or the stored value has";
+    `Cannot decrypt the variable "TOKEN" of the environment "damaged", which is to be set anew: ` +
+    "SECRET_KEY or the stored value has changed";
   for (const { id } of broken) {
     const execution = await see(place, id);
     const [task] = execution.tasks;
@@ -76,7 +76,7 @@ test("a task with variables of its own that do not open ends as well", async () 
   expect((await sync(place, { free: 1 })).body.leases).toEqual([]);
   expect((await see(place, id)).tasks[0]).toMatchObject({
     status: "cancelled",
-    reason: "Cannot open the variables of the execution: SECRET_KEY has changed, or the stored value has",
+    reason: "Cannot decrypt the variables of the execution: SECRET_KEY or the stored value has changed",
   });
 });
 
@@ -92,7 +92,7 @@ test("a server that still has the key from before a rotation leaves what it cann
   const first = (await sync(place, { free: 5 })).body;
   expect(first.leases.map((lease: any) => lease.execution.id)).toEqual([open.id]);
   expect((await see(place, id)).tasks[0]).toMatchObject({ status: "queued" });
-  expect(lines.join()).toContain("SECRET_KEY of this server is not the one of the database");
+  expect(lines.join()).toContain("SECRET_KEY of this server is not that of the database");
   const asker = { runner: "r2", labels: [], taskSlugs: undefined };
   const synced = await begin((sql) =>
     syncRunner(sql, fresh, place.project, asker, { free: 5, held: [], returned: [], waitSeconds: 0 }),

@@ -78,7 +78,8 @@ describe("a CTRF report", () => {
           message: "first",
           stack: "at a",
           output: "one\ntwo\nthree",
-          properties: { tag: "@smoke", "tag 2": "slow", browser: "firefox", attachment: "a.png" },
+          properties: { tag: "@smoke", "tag 2": "slow", browser: "firefox" },
+          attachments: [{ name: "shot", path: "a.png", contentType: null, body: null }],
         },
         {
           suite: "file > outer",

@@ -104,7 +104,11 @@ describe("a scenario", () => {
     const start = { ...scenario(told), start_timestamp: "2026-01-02T03:04:05.000Z" };
     const report = read([{ uri: "a.feature", elements: [start] }]);
     expect(report.completedAt).toEqual(new Date("2026-01-02T03:04:06.000Z"));
-    expect(report.cases[0]).toMatchObject({ output: "one\ntwo", properties: { attachment: "shot.png" } });
+    expect(report.cases[0]).toMatchObject({
+      output: "one\ntwo",
+      properties: null,
+      attachments: [{ name: "shot.png" }],
+    });
   });
 });
 

@@ -274,17 +274,19 @@ describe("the texts of a case", () => {
     expect(told(`<flakyFailure message="m"><stackTrace>t</stackTrace></flakyFailure>`)).toEqual(["m", "t"]);
   });
 
-  test("properties come from elements and from marks in the output", () => {
-    const { properties } = one(
+  test("properties and attachments come from elements and from marks in the output", () => {
+    const { properties, attachments } = one(
       `<properties><property name="k" value="v"/><property name="__proto__">text</property></properties>
        <system-out>[[ATTACHMENT|a/b.png]] [[PROPERTY|owner=team=x]]\n[[ATTACHMENT|c.zip]] [[OTHER|x]] [[ATTACHMENT|open</system-out>`,
     );
     expect(Object.entries(properties!)).toEqual([
       ["k", "v"],
       ["__proto__", "text"],
-      ["attachment", "a/b.png"],
       ["owner", "team=x"],
-      ["attachment 2", "c.zip"],
+    ]);
+    expect(attachments).toEqual([
+      { name: "b.png", path: "a/b.png", contentType: null, body: null },
+      { name: "c.zip", path: "c.zip", contentType: null, body: null },
     ]);
   });
 

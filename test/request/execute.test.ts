@@ -1,5 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import * as v from "valibot";
+import { openAttachments } from "../../src/attachments/store.ts";
+import { readConfig } from "../../src/config.ts";
 import { createAddressList } from "../../src/http/address.ts";
 import { createCursors } from "../../src/http/cursor.ts";
 import { createEventStreams } from "../../src/http/events.ts";
@@ -17,17 +19,21 @@ import { selectCursorSecret } from "../../src/store/instance.ts";
 import { selectLiveKey } from "../../src/store/keys.ts";
 import { keyDigest } from "../../src/secrets/keys.ts";
 import { createHarness, createServer, junit, SECRET_KEY } from "../harness.ts";
+import { createPlace } from "../places.ts";
 import { UPLOAD_WORKER } from "../../src/server/composition.ts";
 
 const { ask, acme, database, addProject } = await createHarness();
 const cursorSecret = await selectCursorSecret(database.pool);
 const nothing = createAddressList([]);
+const attachmentSettings = readConfig({ DATA_DIR: createPlace("attachments") }).attachments;
+const counters = { stored() {}, failed() {} };
 const execute = createExecute(database, {
   cursors: createCursors(cursorSecret),
   log: createLog("error", () => {}, false),
   publicUrl: "http://localhost",
   maxInflatedBytes: 1_000,
   retentionDays: 90,
+  attachments: openAttachments(attachmentSettings, { onSpoolError() {}, counters }),
   seal: createSeal(SECRET_KEY),
   outbound: createOutbound({ allow: nothing }),
   outboundAllow: nothing,
@@ -73,7 +79,7 @@ describe("a request whose time is over", () => {
       progress,
       key,
     );
-    await expect(late).rejects.toThrow("The request's time was over before it was done");
+    await expect(late).rejects.toThrow("The request timed out before it was finished");
     expect(await name()).toBe(before);
     expect(await database.pool`select from idempotency where key = 'late'`).toHaveLength(0);
   });
@@ -114,9 +120,10 @@ test("the thread for large uploads comes back after it has crashed, and who wait
     publicUrl: "http://localhost",
     maxInflatedBytes: 1_000_000,
     retentionDays: 90,
+    attachments: attachmentSettings,
     secretKey: SECRET_KEY,
   };
-  const thread = createUploadThread(UPLOAD_WORKER, settings);
+  const thread = createUploadThread(UPLOAD_WORKER, settings, counters);
   afterAll(() => thread.close());
   const caller = { ...(await selectLiveKey(database.pool, keyDigest(key)))!, kind: "project" as const };
   const upload = () => {
@@ -128,6 +135,7 @@ test("the thread for large uploads comes back after it has crashed, and who wait
       encoding: null,
       blocks: [new TextEncoder().encode(junit("pf")) as Uint8Array<ArrayBuffer>],
       facts: noFacts(),
+      attachments: { files: [], warnings: [] },
     };
     const asked = {
       caller,

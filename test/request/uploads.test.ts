@@ -1,4 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import { readConfig } from "../../src/config.ts";
+import { createPlace } from "../places.ts";
 import { ROUTES } from "../../src/server/app.ts";
 import { noFacts } from "../../src/request/upload_log.ts";
 import { createUploadThread } from "../../src/request/upload_thread.ts";
@@ -183,14 +185,19 @@ describe("while another upload is read", () => {
   });
 
   test("fifty of one key in line do not keep another key's only one behind them", async () => {
-    const heavy = createUploadThread(UPLOAD_WORKER, {
-      connection,
-      cursorSecret: new Uint8Array(32),
-      publicUrl: url,
-      maxInflatedBytes: 8 * MIB,
-      retentionDays: 90,
-      secretKey: SECRET_KEY,
-    });
+    const heavy = createUploadThread(
+      UPLOAD_WORKER,
+      {
+        connection,
+        cursorSecret: new Uint8Array(32),
+        publicUrl: url,
+        maxInflatedBytes: 8 * MIB,
+        retentionDays: 90,
+        attachments: readConfig({ DATA_DIR: createPlace("attachments") }).attachments,
+        secretKey: SECRET_KEY,
+      },
+      { stored() {}, failed() {} },
+    );
     const order: string[] = [];
     const send = (id: string, name: string) => {
       const blocks = [new TextEncoder().encode("no report")];
@@ -202,6 +209,7 @@ describe("while another upload is read", () => {
         encoding: null,
         blocks,
         facts: noFacts(),
+        attachments: { files: [], warnings: [] },
       };
       const caller = { id, kind: "project" as const, teamId: acme.team, projectId: acme.project };
       const request = { caller, params: {}, wantsText: false, idempotencyKey: null, sent };

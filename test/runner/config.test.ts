@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { openRunnerConfig, readRunnerConfig, RunnerConfigError } from "../../src/runner/config.ts";
+import { inSlot, openRunnerConfig, readRunnerConfig, RunnerConfigError } from "../../src/runner/config.ts";
 import { createPlace, removePlace } from "../places.ts";
 
 const read = (text: string) => readRunnerConfig(text, "/srv/shop/assay.yaml");
@@ -57,6 +57,8 @@ tasks:
           comparesCommit: true,
           retryOn: [],
           rerun: undefined,
+          artifacts: [],
+          attachments: "failed",
           pass: [],
           accept: [],
         },
@@ -76,6 +78,8 @@ tasks:
           comparesCommit: false,
           retryOn: [75, 69],
           rerun: "pytest",
+          artifacts: [],
+          attachments: "failed",
           pass: ["CI_TOKEN", "LANG"],
           accept: ["BROWSER"],
         },
@@ -177,9 +181,17 @@ tasks:
     ]);
   });
 
-  test("refuses artifacts, which nothing keeps yet", () => {
-    expect(mistakesIn("tasks: { unit: { command: a, report: b, artifacts: [c] } }")).toEqual([
-      '"tasks.unit.artifacts": artifacts are not supported yet, remove the field',
+  test("reads which files are attached", () => {
+    const { tasks } = read(
+      "tasks: { unit: { command: a, report: b, artifacts: [c, 'd/{slot}/*'], attachments: all } }",
+    );
+    expect(tasks.get("unit")).toMatchObject({ artifacts: ["c", "d/{slot}/*"], attachments: "all" });
+    expect(inSlot(tasks.get("unit")!, 2).artifacts).toEqual(["c", "d/2/*"]);
+  });
+
+  test("refuses other words for attachments", () => {
+    expect(mistakesIn("tasks: { unit: { command: a, report: b, attachments: some } }")).toEqual([
+      '"tasks.unit.attachments": expected "failed", "all" or "none", got "some"',
     ]);
   });
 

@@ -6,7 +6,7 @@ import { createHeldLeases } from "../../src/runner/held_leases.ts";
 import type { RunnerLease } from "../../src/runner/protocol.ts";
 
 const taskOf = (report: string, more: Partial<TaskConfig> = {}) =>
-  ({ report: [report], workingDirectory: "/work", git: undefined, ...more }) as TaskConfig;
+  ({ report: [report], artifacts: [], workingDirectory: "/work", git: undefined, ...more }) as TaskConfig;
 const leaseOf = (id: string, variables: Record<string, string> = {}) =>
   ({ id, taskSlug: "unit", secretNames: Object.keys(variables), variables }) as unknown as RunnerLease;
 

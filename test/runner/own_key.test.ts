@@ -40,6 +40,14 @@ describe("a runner", () => {
     expect(server.asked).toEqual(["/runners first", "/leases own 1", "/runners first", "/leases own 2"]);
   });
 
+  test("is not given one key after the other where a new one is refused as well", async () => {
+    const server = serverOf((path) =>
+      path === "/runners" ? answer(201, { key: "own" }) : answer(401, "not for runners"),
+    );
+    expect(await server.ask(sync)).toMatchObject({ status: 401, text: '"not for runners"' });
+    expect(server.asked).toEqual(["/runners first", "/leases own", "/runners first", "/leases own"]);
+  });
+
   test("is told what its first key is refused for", async () => {
     const server = serverOf((path, key) =>
       path === "/runners" ? answer(401, "revoked") : answer(key === undefined ? 200 : 401),

@@ -859,6 +859,59 @@ test("the checkout tells commit and branch where no CI system does, and the head
   }
 });
 
+describe.each(EACH)("--attach in %s", (_, shell) => {
+  const project = { project: crypto.randomUUID(), key: "a-key" };
+  const files = { "report.xml": junit("pf"), "a.log": "first", "b c.log": "second", "empty.log": "" };
+
+  test("sends files for the run as a whole, and none that a link leads to", async () => {
+    const receiver = createReceiver({ status: 201, body: "PASSED" });
+    const folder = createFolder({ ...files, 'odd"\\.log': "third" });
+    symlinkSync("/etc/hostname", join(folder, "link.log"));
+    symlinkSync("/etc", join(folder, "etc"));
+    const words = [
+      "--attach",
+      "[ab]*.log",
+      "--attach",
+      'odd"\\.log',
+      "--attach",
+      "../secret",
+      "--attach",
+      "/etc/hostname",
+    ];
+    const more = ["--attach", "link.log", "--attach", "etc/hostname", "--attach", "empty.log", "--attach", "gone.log"];
+    const { exit, errors } = await run([...words, ...more, "report.xml"], {
+      shell,
+      project,
+      folder,
+      variables: { ASSAY_URL: receiver.url },
+    });
+    expect(exit).toBe(0);
+    const parts = [
+      ...receiver.requests[0]!.text.matchAll(/name="(\w+)"; filename="(.*)"\r\n(?:.+\r\n)*\r\n([^]*?)\r\n--/g),
+    ];
+    expect(parts.map(([, name, file, text]) => [name, file, name === "report" ? "" : text])).toEqual([
+      ["report", "report.xml", ""],
+      ["attachment", "a.log", "first"],
+      ["attachment", "b c.log", "second"],
+      ["attachment", expect.stringMatching(/^odd/), "third"],
+    ]);
+    expect(errors.match(/Not attached: /g)).toHaveLength(6);
+  });
+
+  test("a server that refuses them gets the report alone", async () => {
+    const receiver = createReceiver({ status: 400, body: "it is a picture" }, { status: 201, body: "FAILED unit" });
+    const variables = { ASSAY_URL: receiver.url };
+    const words = ["--attach", "a.log", "report.xml"];
+    const { exit, output, errors } = await run(words, { shell, project, folder: createFolder(files), variables });
+    expect([exit, output.trim(), errors.trim()]).toEqual([
+      0,
+      "FAILED unit",
+      "assay-upload: Without the attachments: it is a picture",
+    ]);
+    expect(receiver.requests.map(({ text }) => text.includes('name="attachment"'))).toEqual([true, false]);
+  });
+});
+
 test("it stays under 100 lines, and asks nothing of curl that one of 2017 does not know", async () => {
   const text = await Bun.file(SCRIPT).text();
   expect(text.trimEnd().split("\n").length).toBeLessThan(100);

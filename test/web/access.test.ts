@@ -17,8 +17,8 @@ const CSP = [
   "form-action 'self'",
   "frame-ancestors 'none'",
 ];
-/** What is the same for everybody who has its address, and may be kept for a while. */
-const KEPT = ["/badge/:token"];
+/** What browsers may keep: it is the same for everybody who has its address, or they ask each time whether it may be shown. */
+const KEPT = ["/badge/:token", "/projects/:projectId/attachments/:attachmentId"];
 
 async function ask(
   who: Who,

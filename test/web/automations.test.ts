@@ -183,7 +183,7 @@ describe("an automation", () => {
     const path = `${base}/${body.id}`;
     const nothing = await send(owner, `${path}/run`, { dryRun: "true" });
     expect(nothing.words).toContain('Would do nothing: There was no "execution.failed" in the last 7 days');
-    expect((await send(owner, `${path}/run`, { dryRun: "false" })).words).toContain("Cannot run it");
+    expect((await send(owner, `${path}/run`, { dryRun: "false" })).words).toContain("Cannot run the automation");
     await ask(`POST /projects/${acme.project}/test-runs?branch=main`, { key: acme.key, body: junit("f") });
     const dry = await send(owner, `${path}/run`, { dryRun: "true" });
     expect(dry.status).toBe(200);

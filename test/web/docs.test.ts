@@ -185,6 +185,8 @@ test("examples of answers are answers", () => {
 const place = createPlace("docs");
 afterAll(() => removePlace(place));
 await Bun.write(join(place, "report.xml"), junit("ppf"));
+// The content of an attachment is read as the answers are.
+await Bun.write(join(place, "cart-actual.png"), "1");
 await Bun.write(join(place, ".env"), "BASE_URL=https://staging.shop.example\nAPI_TOKEN='s3cret'\n");
 
 /** Runs the line as it stands, in a shell that has these variables. */
@@ -220,6 +222,11 @@ const THINGS: Record<string, (operation: Operation) => Promise<string>> = {
     /-(complete|cancel)$/.test(anchor)
       ? (await post(`/projects/${acme.project}/executions`, { tasks: ["unit"] })).id
       : (await post(`/projects/${acme.project}/test-runs?task_slug=unit`, junit("pf"))).executionId,
+  ATTACHMENT_ID: async (operation) => {
+    const execution = await THINGS["EXECUTION_ID"]!(operation);
+    const path = `/projects/${acme.project}/executions/${execution}/test-runs/unit/attachments?path=one.json`;
+    return (await ask(`PUT ${path}`, { key: acme.key, body: "1" })).body.attachment.id;
+  },
   TEST_CASE_ID: async () => {
     await post(`/projects/${acme.project}/test-runs?task_slug=unit`, junit("pf"));
     return (await ask(`GET /projects/${acme.project}/test-cases`, { key: acme.key })).body.data[0].id;

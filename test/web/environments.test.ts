@@ -126,7 +126,7 @@ describe("variables", () => {
       Array.from({ length: to - from }, (_, i) => `V${from + i}=x`).join("\n");
     await send(owner, `${path}/variables/paste`, { text: lines(0, 900) });
     const refused = await send(owner, `${path}/variables/paste`, { text: lines(900, 1_001) });
-    expect(refused.words).toContain("expected at most 1000 variables, it would be 1001");
+    expect(refused.words).toContain("expected at most 1000 variables, got 1001");
     expect((await ask(`GET ${path}`, { key })).body.variableCount).toBe(900);
     const first = await visit(viewer, path);
     expect(first.words).toContain("900 variables");

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { uploadsHeadline } from "../../src/web/pages/uploads/headline.tsx";
-import { shortAgent } from "../../src/web/pages/uploads/uploads.tsx";
+import { shortAgent } from "../../src/web/pages/uploads/upload_table.tsx";
 import { createHarness, junit } from "../harness.ts";
 import { createBrowser, toWords } from "./browser.ts";
 

@@ -4,13 +4,15 @@ import * as v from "valibot";
 import { erroredCase, type ReportedCase, type Report } from "../../reports/report.ts";
 import { cut } from "../../reports/text.ts";
 import { fingerprint } from "../../rules/fingerprint.ts";
+import { attachmentName, isKeptWith, normalizeAttachmentPath } from "../../rules/attachment_path.ts";
 import { identify, type IdentifiedCases } from "../../rules/identity.ts";
 import { exitMessage } from "../../wording/reasons.ts";
 import { type Result, toLetter } from "../../rules/merge.ts";
 import type { MachineNames } from "../../rules/ran_on.ts";
 import { WHOLE } from "../../rules/run_outcome.ts";
-import { buildUrl, type Shard } from "../../schema/fields.ts";
+import { buildUrl, type Shard, toStorable } from "../../schema/fields.ts";
 import type { UploadParameters } from "../../schema/test_runs.ts";
+import type { AttachmentReference } from "../../store/attachments.ts";
 import type { CaseDetail, RunDetail } from "../../store/case_results.ts";
 import type { Attempt } from "../../store/test_runs.ts";
 import type { ExecutionOrigin } from "../../store/executions.ts";
@@ -23,6 +25,8 @@ export type PreparedReport = {
   cases: readonly ReportedCase[];
   hasStandIn: boolean;
   identified: IdentifiedCases;
+  /** Attachments of cases that passed are stored as well. */
+  keepsAllAttachments: boolean;
   /** Hexadecimal; of everything that decides the results. */
   digest: string;
 };
@@ -34,6 +38,7 @@ export type ResolvedReport = {
   /** Ascending by test case. */
   results: Result[];
   details: CaseDetail[];
+  references: AttachmentReference[];
   /** The test case that stands for the exit code, when no other failed. */
   exitCase: number | null;
   /** Hexadecimal; of everything that decides the results. */
@@ -85,13 +90,14 @@ export function prepareReport(
     cases,
     hasStandIn: standIn !== undefined,
     identified: identify(projectId, taskSlug, cases),
+    keepsAllAttachments: parameters.attachments === "all",
     digest: Bun.SHA256.hash(`${uploadDigest} ${exitCode} ${parameters.format ?? ""}`, "hex"),
   };
 }
 
 /** `numbers` are those of the test cases, in the order of `cases`. */
 export function toResolved(
-  { report, taskSlug, cases, hasStandIn, digest }: PreparedReport,
+  { report, taskSlug, cases, hasStandIn, keepsAllAttachments, digest }: PreparedReport,
   numbers: readonly number[],
 ): ResolvedReport {
   const results = cases.map(({ status, flaky, durationMs }, index): Result => ({
@@ -110,9 +116,34 @@ export function toResolved(
     taskSlug,
     results: results.sort((a, b) => a.testCase - b.testCase),
     details,
+    references: toReferences(cases, numbers, keepsAllAttachments),
     exitCase: hasStandIn ? numbers.at(-1)! : null,
     digest,
   };
+}
+
+/** The files that results may name, of one report and of one case: a page of a case lists no more. */
+const MAX_REFERENCES = 5_000;
+const MAX_CASE_REFERENCES = 50;
+const MAX_NAME_LENGTH = 200;
+
+/** The files that the cases name, those that are kept first. */
+function toReferences(
+  cases: readonly ReportedCase[],
+  numbers: readonly number[],
+  keepsAll: boolean,
+): AttachmentReference[] {
+  const references = cases.flatMap((result, index): AttachmentReference[] =>
+    (result.attachments ?? []).slice(0, MAX_CASE_REFERENCES).flatMap(({ path, name }, position) => {
+      if (path === null) return [];
+      const normal = normalizeAttachmentPath(path);
+      const shown = cut(toStorable(name).trim() || attachmentName(normal), MAX_NAME_LENGTH);
+      const isKept = keepsAll || isKeptWith(result);
+      return { testCase: numbers[index]!, position, path: normal, name: shown, isKept };
+    }),
+  );
+  if (references.length <= MAX_REFERENCES) return references;
+  return references.toSorted((a, b) => Number(b.isKept) - Number(a.isKept)).slice(0, MAX_REFERENCES);
 }
 
 export const originOf = (parameters: UploadParameters, { context }: Report): ExecutionOrigin => ({

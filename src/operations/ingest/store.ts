@@ -157,8 +157,12 @@ function toWrites(builds: readonly TakenBuild[]): IngestWrites {
       writes.attempts.push({ ...attempt, runId: id });
       writes.blocks.push(...merged.blocks.map((block) => ({ ...block, runId: id })));
     }
-    for (const { report, decided } of reports)
-      writes.details.push(...toRunDetails(report.resolved.details, decided.run.id, decided.attempt));
+    for (const { report, decided } of reports) {
+      const { run, attempt } = decided;
+      writes.details.push(...toRunDetails(report.resolved.details, run.id, attempt));
+      const origin = { runId: run.id, shard: attempt.shard, attempt: attempt.number };
+      writes.references.push(...report.resolved.references.map((reference) => ({ ...reference, ...origin })));
+    }
   }
   return writes;
 }

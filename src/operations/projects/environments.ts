@@ -103,7 +103,7 @@ export async function addVariables(
   await storeVariables(sql, seal, place, variables);
   const { variableCount } = (await selectEnvironment(sql, place.teamId, place.environmentId))!;
   if (variableCount > MAX_VARIABLES)
-    refuse(`Cannot add the variables: expected at most ${MAX_VARIABLES}, it would be ${variableCount}`);
+    refuse(`Cannot add the variables: expected at most ${MAX_VARIABLES} variables, got ${variableCount}`);
 }
 
 const storeVariables = (

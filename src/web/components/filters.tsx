@@ -20,17 +20,37 @@ export const FilterSelect = ({
   </label>
 );
 
-export const FilterText = ({
-  label,
-  name,
-  value,
-  type = "text",
-}: FilterProperties & { type?: "text" | "search" }): Html => (
-  <label>
-    {label}
-    <input type={type} name={name} value={value ?? ""} maxlength={200} />
-  </label>
-);
+type TextProperties = FilterProperties & {
+  type?: "text" | "search" | "date";
+  max?: number;
+  suggestions?: readonly string[];
+};
+
+/** A text field. The browser offers the suggestions while the reader types. */
+export function FilterText({ label, name, value, type = "text", max = 200, suggestions }: TextProperties): Html {
+  const listId = suggestions && `${name}-suggestions`;
+  return (
+    <>
+      <label>
+        {label}
+        <input
+          type={type}
+          name={name}
+          value={value ?? ""}
+          maxlength={type === "date" ? undefined : max}
+          list={listId}
+        />
+      </label>
+      {suggestions && (
+        <datalist id={listId}>
+          {suggestions.map((one) => (
+            <option value={one} />
+          ))}
+        </datalist>
+      )}
+    </>
+  );
+}
 
 /** Maximum number of names to choose from. With more, the name is typed. */
 export const MAX_CHOICES = 40;
@@ -61,5 +81,15 @@ export const FilterBar = ({
         Clear filters
       </a>
     ) : null}
+  </form>
+);
+
+type StatusProperties = { path: Path; options: readonly Choice[]; value: string | undefined };
+
+/** The only filter of a list. */
+export const StatusFilter = ({ path, options, value }: StatusProperties): Html => (
+  <form class="filters" method="get" action={path}>
+    <FilterSelect label="Status" name="status" options={options} value={value} />
+    <button>Show</button>
   </form>
 );

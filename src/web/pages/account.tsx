@@ -25,16 +25,64 @@ const NOTICES = {
 
 type Context = Pick<PageContext, "sql" | "visitor" | "csrf" | "now" | "signIn">;
 
-async function accountView(
-  context: Context,
-  { notice, message }: { notice?: keyof typeof NOTICES | undefined; message?: string | undefined },
-): Promise<View> {
-  const { sql, visitor, csrf, now, signIn } = context;
+async function loadAccount({ sql, visitor }: Context) {
   const [account, sessions] = await Promise.all([
     selectAccount(sql, visitor.accountId),
     selectSessions(sql, visitor.accountId),
   ]);
-  const rows = sessions.map(({ id, userAgent, address, createdAt, lastSeenAt }) => (
+  return { account, sessions };
+}
+
+type AccountData = Awaited<ReturnType<typeof loadAccount>>;
+
+type FormState = { notice?: keyof typeof NOTICES | undefined; message?: string | undefined };
+
+async function showAccount(context: Context, state: FormState): Promise<View> {
+  return accountView(context, await loadAccount(context), state);
+}
+
+const PasswordForm = ({ visitor, csrf }: Context): Html => (
+  <>
+    <h2 id="password">Password</h2>
+    <form class="fields" method="post" action="/account/password">
+      <Csrf token={csrf} />
+      <Hidden name="username" value={visitor.email} />
+
+      <Field name="current" label="Current password" type="password" autocomplete="current-password" />
+
+      <NewPasswordField label="New password" />
+      <p class="hint">All other sessions will be signed out.</p>
+      <div>
+        <button>Change password</button>
+      </div>
+    </form>
+  </>
+);
+
+function SingleSignOn({ signIn, csrf, account }: Context & Pick<AccountData, "account">): Html | null {
+  if (!signIn.oidc) return null;
+  return (
+    <>
+      <h2>Single sign-on</h2>
+      {account?.oidcIssuer ? (
+        <p>Linked to {new URL(account.oidcIssuer).host}.</p>
+      ) : (
+        <>
+          <p>{signIn.oidc.host} is not linked to this account.</p>
+          <div class="actions">
+            <ActionForm action="/account/link" csrf={csrf} label="Link account" />
+          </div>
+        </>
+      )}
+    </>
+  );
+}
+
+type SessionProperties = { context: Context; session: AccountData["sessions"][number] };
+
+function SessionRow({ context: { visitor, csrf, now }, session }: SessionProperties): Html {
+  const { id, userAgent, address, createdAt, lastSeenAt } = session;
+  return (
     <tr>
       <td>
         {browserOf(userAgent)} {id === visitor.sessionId ? <Tag>current</Tag> : null}{" "}
@@ -52,25 +100,62 @@ async function accountView(
         )}
       </td>
     </tr>
-  ));
-  const hasPassword = account?.passwordHash !== null && signIn.policy.passwordLogin;
-  const password = (
-    <>
-      <h2 id="password">Password</h2>
-      <form class="fields" method="post" action="/account/password">
-        <Csrf token={csrf} />
-        <Hidden name="username" value={visitor.email} />
-
-        <Field name="current" label="Current password" type="password" autocomplete="current-password" />
-
-        <NewPasswordField label="New password" />
-        <p class="hint">All other sessions will be signed out.</p>
-        <div>
-          <button>Change password</button>
-        </div>
-      </form>
-    </>
   );
+}
+
+const Sessions = ({ context, sessions }: { context: Context; sessions: AccountData["sessions"] }): Html => (
+  <>
+    <h2>Active sessions</h2>
+    <div class="card scroll">
+      <table>
+        <caption class="visually-hidden">Active sessions, most recent first</caption>
+        <thead>
+          <tr>
+            <th scope="col">Browser</th>
+            <th scope="col" class="wide">
+              Since
+            </th>
+            <th scope="col">Last active</th>
+            <th scope="col">
+              <span class="visually-hidden">Action</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {sessions.map((session) => (
+            <SessionRow context={context} session={session} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+    {sessions.length > 1 ? (
+      <div class="actions">
+        <ActionForm action="/account/sessions/revoke" csrf={context.csrf} label="Sign out all other sessions" />
+      </div>
+    ) : null}
+  </>
+);
+
+const Teams = ({ visitor }: Context): Html => (
+  <>
+    <h2>Teams</h2>
+    {visitor.teams.length === 0 ? (
+      <p>You are not a member of a team. Ask an owner for an invitation.</p>
+    ) : (
+      <ul class="plain">
+        {visitor.teams.map(({ teamId, teamName, role }) => (
+          <li>
+            <a href={`/teams/${teamId}/members`}>{teamName}</a> <span class="soft">you are {withArticle(role)}</span>
+          </li>
+        ))}
+      </ul>
+    )}
+  </>
+);
+
+function accountView(context: Context, { account, sessions }: AccountData, { notice, message }: FormState): View {
+  const { visitor, csrf, signIn } = context;
+  const hasPassword = account?.passwordHash !== null && signIn.policy.passwordLogin;
   const body = (
     <>
       <h1>Your account</h1>
@@ -85,58 +170,10 @@ async function accountView(
           <button>Save</button>
         </div>
       </form>
-      {hasPassword ? password : null}
-      {signIn.oidc ? (
-        <>
-          <h2>Single sign-on</h2>
-          {account?.oidcIssuer ? (
-            <p>Linked to {new URL(account.oidcIssuer).host}.</p>
-          ) : (
-            <>
-              <p>{signIn.oidc.host} is not linked to this account.</p>
-              <div class="actions">
-                <ActionForm action="/account/link" csrf={csrf} label="Link account" />
-              </div>
-            </>
-          )}
-        </>
-      ) : null}
-      <h2>Active sessions</h2>
-      <div class="card scroll">
-        <table>
-          <caption class="visually-hidden">Active sessions, most recent first</caption>
-          <thead>
-            <tr>
-              <th scope="col">Browser</th>
-              <th scope="col" class="wide">
-                Since
-              </th>
-              <th scope="col">Last active</th>
-              <th scope="col">
-                <span class="visually-hidden">Action</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>{rows}</tbody>
-        </table>
-      </div>
-      {sessions.length > 1 ? (
-        <div class="actions">
-          <ActionForm action="/account/sessions/revoke" csrf={csrf} label="Sign out all other sessions" />
-        </div>
-      ) : null}
-      <h2>Teams</h2>
-      {visitor.teams.length === 0 ? (
-        <p>You are not a member of a team. Ask an owner for an invitation.</p>
-      ) : (
-        <ul class="plain">
-          {visitor.teams.map(({ teamId, teamName, role }) => (
-            <li>
-              <a href={`/teams/${teamId}/members`}>{teamName}</a> <span class="soft">you are {withArticle(role)}</span>
-            </li>
-          ))}
-        </ul>
-      )}
+      {hasPassword ? <PasswordForm {...context} /> : null}
+      <SingleSignOn {...context} account={account} />
+      <Sessions context={context} sessions={sessions} />
+      <Teams {...context} />
     </>
   );
   return { title: "Your account", body, section: "account", status: message === undefined ? 200 : 400 };
@@ -149,7 +186,7 @@ const label = (userAgent: string | null): Html => (
 
 export const account: Page[] = [
   page("/account", { access: "account", query: v.strictObject({ notice: noticeParameter(NOTICES) }) }, (context) =>
-    accountView(context, { notice: context.query.notice }),
+    showAccount(context, { notice: context.query.notice }),
   ),
 
   form("/account/name", { access: "account", fields: v.strictObject({ name: sent }) }, async (context) => {
@@ -157,7 +194,7 @@ export const account: Page[] = [
     const message = await refusalOf(() =>
       Promise.resolve().then(() => renameAccount(context, personOf(visitor), read(personName, fields.name))),
     );
-    return message === undefined ? new SeeOther("/account?notice=name") : await accountView(context, { message });
+    return message === undefined ? new SeeOther("/account?notice=name") : await showAccount(context, { message });
   }),
 
   form(
@@ -170,7 +207,7 @@ export const account: Page[] = [
         const [current, password] = [read(triedPassword, fields.current), read(newPassword, fields.password)];
         await changePassword(storesOf(context), signIn, personOf(visitor), { current, password, address: address() });
       });
-      return message === undefined ? new SeeOther("/account?notice=password") : await accountView(context, { message });
+      return message === undefined ? new SeeOther("/account?notice=password") : await showAccount(context, { message });
     },
   ),
 

@@ -5,7 +5,9 @@ import type { Html, Path } from "../../http/html.ts";
 import type { AuditAction, AuditEntry } from "../../schema/audit.ts";
 import { uuid } from "../../schema/fields.ts";
 import { selectAuditEntries } from "../../store/audit.ts";
-import { type Page, page } from "../site/page.ts";
+import { Empty } from "../components/empty.tsx";
+import { type PagedRows, toPagedRows } from "../components/pager.tsx";
+import { type Page, type PageContext, type View, page } from "../site/page.ts";
 import { Ago, Breakable } from "../components/text.tsx";
 
 const PAGE_SIZE = 50;
@@ -77,48 +79,55 @@ const row = ({ at, actor, action, subject, details }: AuditEntry, now: Date): Ht
   </tr>
 );
 
-export const audit: Page[] = [
-  page(
-    "/teams/:teamId/audit",
-    { access: "owner", query: v.strictObject({ after: v.optional(uuid) }) },
-    async ({ sql, team, now, query }) => {
-      const entries = await selectAuditEntries(sql, team.id, { limit: PAGE_SIZE, after: query.after });
-      const shown = entries.slice(0, PAGE_SIZE);
-      const base: Path = `/teams/${team.id}/audit`;
-      const body = (
-        <>
-          <h1>Audit log of {team.name}</h1>
-          <p class="meta">
-            Changes to members, keys, settings, tests, bugs and executions. Entries cannot be edited or deleted.
-          </p>
-          <div class="spaced">
-            {shown.length === 0 ? (
-              <div class="card empty">
-                <p>{query.after === undefined ? "No entries yet." : "No older entries."}</p>
-              </div>
-            ) : (
-              <div class="card scroll">
-                <table>
-                  <caption class="visually-hidden">Entries, newest first</caption>
-                  <thead>
-                    <tr>
-                      <th scope="col">When</th>
-                      <th scope="col">Event</th>
-                    </tr>
-                  </thead>
-                  <tbody>{shown.map((entry) => row(entry, now))}</tbody>
-                </table>
-              </div>
-            )}
-          </div>
-          <nav class="pages" aria-label="Pages">
-            {query.after === undefined ? null : <a href={base}>Newest</a>}
+const auditQuery = v.strictObject({ after: v.optional(uuid) });
 
-            {entries.length > PAGE_SIZE ? <a href={`${base}?after=${shown.at(-1)!.id}`}>Older</a> : null}
-          </nav>
-        </>
-      );
-      return { title: `Audit log of ${team.name}`, body, section: "audit" };
-    },
+type Context = Pick<PageContext, "sql" | "now"> & {
+  team: { id: string; name: string };
+  query: v.InferOutput<typeof auditQuery>;
+};
+
+async function loadAudit({ sql, team, query }: Context): Promise<PagedRows<AuditEntry>> {
+  const found = await selectAuditEntries(sql, team.id, { limit: PAGE_SIZE, after: query.after });
+  return toPagedRows(found, PAGE_SIZE, ({ id }) => id);
+}
+
+function auditView({ team, query, now }: Context, { rows, next }: PagedRows<AuditEntry>): View {
+  const base: Path = `/teams/${team.id}/audit`;
+  const body = (
+    <>
+      <h1>Audit log of {team.name}</h1>
+      <p class="meta">
+        Changes to members, keys, settings, tests, bugs and executions. Entries cannot be edited or deleted.
+      </p>
+      <div class="spaced">
+        {rows.length === 0 ? (
+          <Empty>{query.after === undefined ? "No entries yet." : "No older entries."}</Empty>
+        ) : (
+          <div class="card scroll">
+            <table>
+              <caption class="visually-hidden">Entries, newest first</caption>
+              <thead>
+                <tr>
+                  <th scope="col">When</th>
+                  <th scope="col">Event</th>
+                </tr>
+              </thead>
+              <tbody>{rows.map((entry) => row(entry, now))}</tbody>
+            </table>
+          </div>
+        )}
+      </div>
+      <nav class="pages" aria-label="Pages">
+        {query.after === undefined ? null : <a href={base}>Newest</a>}
+        {next === undefined ? null : <a href={`${base}?after=${next}`}>Older</a>}
+      </nav>
+    </>
+  );
+  return { title: `Audit log of ${team.name}`, body, section: "audit" };
+}
+
+export const audit: Page[] = [
+  page("/teams/:teamId/audit", { access: "owner", query: auditQuery }, async (context) =>
+    auditView(context, await loadAudit(context)),
   ),
 ];

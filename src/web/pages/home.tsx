@@ -1,6 +1,6 @@
 /** All projects of the visitor: which are red, since when, and the cause. */
 
-import type { Html, Piece } from "../../http/html.ts";
+import type { Html } from "../../http/html.ts";
 import { firstIdAt } from "../../database/time_bounds.ts";
 import type { Sql } from "../../database/connect.ts";
 import { isGreen } from "../../rules/branch_state.ts";
@@ -12,10 +12,11 @@ import { executionOutcome } from "../../wording/execution.ts";
 import { counted } from "../../wording/numbers.ts";
 import { redTaskWords } from "../../wording/task.ts";
 import { executionName, executionNumber } from "../../wording/execution_name.ts";
+import { Empty } from "../components/empty.tsx";
 import { Mark } from "../components/status.tsx";
 import { Strip } from "../components/strip.tsx";
 import { Ago, toSpan } from "../components/text.tsx";
-import { type Page, page, type ProjectRef } from "../site/page.ts";
+import { type Page, type PageContext, page, type ProjectRef, type View } from "../site/page.ts";
 import { executionPath, taskPath } from "../site/paths.ts";
 
 const STRIP_LENGTH = 30;
@@ -24,6 +25,7 @@ const MAX_FAILING_BRANCHES = 3;
 const NEW_FAILURE_DAYS = 7;
 /** Further projects are listed by name only. */
 const MAX_ROWS = 24;
+const MAX_PROJECTS = 200;
 
 type State = Awaited<ReturnType<typeof selectBranchState>>;
 type ProjectState = {
@@ -35,7 +37,7 @@ type ProjectState = {
   news: readonly NewsRow[];
 };
 
-async function load(sql: Sql, project: ProjectRef, now: Date): Promise<ProjectState> {
+async function loadProject(sql: Sql, project: ProjectRef, now: Date): Promise<ProjectState> {
   const { id, defaultBranch } = project;
   const week = firstIdAt(now.getTime() - NEW_FAILURE_DAYS * 86_400_000);
   const branch = await selectBranch(sql, id, defaultBranch, defaultBranch);
@@ -133,7 +135,7 @@ function ProjectRow({ now, ...row }: ProjectState & { now: Date }): Html {
 /** Red projects come first, and projects without results last. */
 const ORDER = ["failed", "passed", "queued"];
 
-type TeamProperties = { team: { teamId: string; teamName: string; role: string }; rows: Piece[] };
+type TeamProperties = { team: { teamId: string; teamName: string; role: string }; rows: readonly Html[] };
 
 const Team = ({ team: { teamId, teamName, role }, rows }: TeamProperties): Html => (
   <section data-region={teamId}>
@@ -144,16 +146,17 @@ const Team = ({ team: { teamId, teamName, role }, rows }: TeamProperties): Html 
       </small>
     </h2>
     {rows.length === 0 ? (
-      <div class="card empty">
-        <p>No projects yet.</p>
-        {role === "owner" ? (
-          <p>
+      <Empty
+        action={
+          role === "owner" ? (
             <a class="button main" href={`/teams/${teamId}/settings#projects`}>
               Create project
             </a>
-          </p>
-        ) : null}
-      </div>
+          ) : undefined
+        }
+      >
+        No projects yet.
+      </Empty>
     ) : (
       <div class="card">
         <table class="projects">
@@ -195,47 +198,60 @@ function headlineOf(states: readonly ProjectState[]): { status: string; text: st
   };
 }
 
+type Context = Pick<PageContext, "sql" | "now" | "visitor">;
+
+/** `states` has the first projects; further ones are listed by name only. */
+async function loadHome({ sql, visitor, now }: Context) {
+  const ids = visitor.teams.map(({ teamId }) => teamId);
+  const projects = await selectTeamProjectRefs(sql, ids, MAX_PROJECTS);
+  const states = new Map<string, ProjectState>();
+  for (const project of projects.slice(0, MAX_ROWS)) states.set(project.id, await loadProject(sql, project, now));
+  return { projects, states };
+}
+
+type HomeData = Awaited<ReturnType<typeof loadHome>>;
+
+const NamedProject = ({ project: { id, name } }: { project: ProjectRef }): Html => (
+  <tr>
+    <td />
+    <td colspan={3}>
+      <a href={`/projects/${id}`}>{name}</a>
+    </td>
+  </tr>
+);
+
+/** Returns the rows of the projects of a team in their order. */
+function rowsOf(teamId: string, { projects, states }: HomeData, now: Date): Html[] {
+  const rank = ({ id }: ProjectRef) => {
+    const state = states.get(id);
+    return state ? ORDER.indexOf(statusOf(state)) : ORDER.length;
+  };
+  return projects
+    .filter((project) => project.teamId === teamId)
+    .toSorted((a, b) => rank(a) - rank(b))
+    .map((project) => {
+      const state = states.get(project.id);
+      return state ? <ProjectRow {...state} now={now} /> : <NamedProject project={project} />;
+    });
+}
+
+function homeView({ visitor: { teams }, now }: Context, data: HomeData): View {
+  const headline = headlineOf([...data.states.values()]);
+  const body = (
+    <>
+      <h1>
+        {data.projects.length === 0 ? null : <Mark status={headline.status} word={false} />} {headline.text}
+      </h1>
+      {teams.length === 0 ? (
+        <Empty>You are not a member of a team yet. Ask an owner for an invitation.</Empty>
+      ) : (
+        teams.map((team) => <Team team={team} rows={rowsOf(team.teamId, data, now)} />)
+      )}
+    </>
+  );
+  return { title: headline.text, body };
+}
+
 export const home: Page[] = [
-  page("/", { access: "account" }, async ({ sql, visitor, now }) => {
-    const { teams } = visitor;
-    const ids = teams.map(({ teamId }) => teamId);
-    const projects = await selectTeamProjectRefs(sql, ids, 200);
-    const states = new Map<string, ProjectState>();
-    for (const project of projects.slice(0, MAX_ROWS)) states.set(project.id, await load(sql, project, now));
-    const rank = ({ id }: ProjectRef) => {
-      const state = states.get(id);
-      return state ? ORDER.indexOf(statusOf(state)) : ORDER.length;
-    };
-    const row = ({ id, name }: ProjectRef): Html => {
-      const state = states.get(id);
-      if (state) return <ProjectRow {...state} now={now} />;
-      return (
-        <tr>
-          <td />
-          <td colspan={3}>
-            <a href={`/projects/${id}`}>{name}</a>
-          </td>
-        </tr>
-      );
-    };
-    const headline = headlineOf([...states.values()]);
-    const body = (
-      <>
-        <h1>
-          {projects.length === 0 ? null : <Mark status={headline.status} word={false} />} {headline.text}
-        </h1>
-        {teams.length === 0 ? (
-          <div class="card empty">
-            <p>You are not a member of a team yet. Ask an owner for an invitation.</p>
-          </div>
-        ) : (
-          teams.map((team) => {
-            const own = projects.filter(({ teamId }) => teamId === team.teamId);
-            return <Team team={team} rows={own.toSorted((a, b) => rank(a) - rank(b)).map(row)} />;
-          })
-        )}
-      </>
-    );
-    return { title: headline.text, body };
-  }),
+  page("/", { access: "account" }, async (context) => homeView(context, await loadHome(context))),
 ];

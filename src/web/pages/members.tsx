@@ -116,67 +116,74 @@ function invitationRow(
   );
 }
 
-async function invitationsPart(context: Context): Promise<Html> {
-  const { sql, csrf, team } = context;
-  const open = await selectInvitations(sql, team.id);
-  return (
+async function loadMembers({ sql, team, role }: Context) {
+  const members = await selectMembers(sql, team.id);
+  return { members, invitations: role === "owner" ? await selectInvitations(sql, team.id) : [] };
+}
+
+type MembersData = Awaited<ReturnType<typeof loadMembers>>;
+
+const InvitationForm = ({ csrf, team }: Context): Html => (
+  <>
+    <h2 id="invite">
+      Invite a member <small>the link works once, for 7 days; no e-mail is sent</small>
+    </h2>
+    <form class="fields" method="post" action={`/teams/${team.id}/invitations`}>
+      <Csrf token={csrf} />
+
+      <label>
+        <span>Role</span>
+        <select name="role">
+          {ROLES.map((role) => (
+            <option value={role} selected={role === "member"}>
+              {role}: {ROLE_WORDS[role]}
+            </option>
+          ))}
+        </select>
+      </label>
+
+      <label>
+        <span>
+          E-mail address <span class="soft">(optional)</span>
+        </span>
+        <input type="email" name="email" autocomplete="off" aria-describedby="hint-invite" />
+        <span class="hint" id="hint-invite">
+          If set, only this account can use the link
+        </span>
+      </label>
+      <div>
+        <button class="main">Create link</button>
+      </div>
+    </form>
+  </>
+);
+
+type InvitationsProperties = { context: Context; invitations: MembersData["invitations"] };
+
+const OpenInvitations = ({ context, invitations }: InvitationsProperties): Html | null =>
+  invitations.length === 0 ? null : (
     <>
-      <h2 id="invite">
-        Invite a member <small>the link works once, for 7 days; no e-mail is sent</small>
-      </h2>
-      <form class="fields" method="post" action={`/teams/${team.id}/invitations`}>
-        <Csrf token={csrf} />
-
-        <label>
-          <span>Role</span>
-          <select name="role">
-            {ROLES.map((role) => (
-              <option value={role} selected={role === "member"}>
-                {role}: {ROLE_WORDS[role]}
-              </option>
-            ))}
-          </select>
-        </label>
-
-        <label>
-          <span>
-            E-mail address <span class="soft">(optional)</span>
-          </span>
-          <input type="email" name="email" autocomplete="off" aria-describedby="hint-invite" />
-          <span class="hint" id="hint-invite">
-            If set, only this account can use the link
-          </span>
-        </label>
-        <div>
-          <button class="main">Create link</button>
-        </div>
-      </form>
-      {open.length === 0 ? null : (
-        <>
-          <h2>Open invitations</h2>
-          <div class="card scroll">
-            <table>
-              <caption class="visually-hidden">Open invitations, newest first</caption>
-              <thead>
-                <tr>
-                  <th scope="col">For</th>
-                  <th scope="col" class="wide">
-                    Made
-                  </th>
-                  <th scope="col">Expires</th>
-                  <th scope="col">
-                    <span class="visually-hidden">Action</span>
-                  </th>
-                </tr>
-              </thead>
-              <tbody>{open.map((invitation) => invitationRow(context, invitation))}</tbody>
-            </table>
-          </div>
-        </>
-      )}
+      <h2>Open invitations</h2>
+      <div class="card scroll">
+        <table>
+          <caption class="visually-hidden">Open invitations, newest first</caption>
+          <thead>
+            <tr>
+              <th scope="col">For</th>
+              <th scope="col" class="wide">
+                Made
+              </th>
+              <th scope="col">Expires</th>
+              <th scope="col">
+                <span class="visually-hidden">Action</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>{invitations.map((invitation) => invitationRow(context, invitation))}</tbody>
+        </table>
+      </div>
     </>
   );
-}
 
 const freshLink = ({ url, role }: { url: string; role: Role }): Html => (
   <div class="message good" role="status">
@@ -185,9 +192,13 @@ const freshLink = ({ url, role }: { url: string; role: Role }): Html => (
   </div>
 );
 
-async function membersView(context: Context, { notice, message, link }: FormState): Promise<View> {
-  const { sql, team, role } = context;
-  const members = await selectMembers(sql, team.id);
+async function showMembers(context: Context, state: FormState): Promise<View> {
+  return membersView(context, await loadMembers(context), state);
+}
+
+function membersView(context: Context, { members, invitations }: MembersData, state: FormState): View {
+  const { team, role } = context;
+  const { notice, message, link } = state;
   const owners = members.filter((member) => member.role === "owner").length;
   const body = (
     <>
@@ -222,7 +233,12 @@ async function membersView(context: Context, { notice, message, link }: FormStat
           </table>
         </div>
       </div>
-      {role === "owner" ? await invitationsPart(context) : null}
+      {role === "owner" ? (
+        <>
+          <InvitationForm {...context} />
+          <OpenInvitations context={context} invitations={invitations} />
+        </>
+      ) : null}
     </>
   );
   return { title: `Members of ${team.name}`, body, section: "members", status: message === undefined ? 200 : 400 };
@@ -232,7 +248,7 @@ export const members: Page[] = [
   page(
     "/teams/:teamId/members",
     { access: "viewer", query: v.strictObject({ notice: noticeParameter(NOTICES) }) },
-    (context) => membersView(context, { notice: context.query.notice }),
+    (context) => showMembers(context, { notice: context.query.notice }),
   ),
 
   // The link is part of the response because it is not stored.
@@ -247,7 +263,7 @@ export const members: Page[] = [
         const { token } = await invite(context, personOf(visitor), team.id, invited);
         link = { url: `${publicUrl}/invitations/${token}`, role: invited.role };
       });
-      return await membersView(context, link ? { link } : { message });
+      return await showMembers(context, link ? { link } : { message });
     },
   ),
 
@@ -268,7 +284,7 @@ export const members: Page[] = [
       });
       return message === undefined
         ? new SeeOther(`/teams/${team.id}/members?notice=role`)
-        : await membersView(context, { message });
+        : await showMembers(context, { message });
     },
   ),
 
@@ -277,7 +293,7 @@ export const members: Page[] = [
     const message = await refusalOf(() =>
       removeMember(context, personOf(visitor), { teamId: team.id, accountId: params.accountId }),
     );
-    if (message !== undefined) return await membersView(context, { message });
+    if (message !== undefined) return await showMembers(context, { message });
     return new SeeOther(params.accountId === visitor.accountId ? "/" : `/teams/${team.id}/members?notice=removed`);
   }),
 ];

@@ -8,6 +8,7 @@ import executions from "./style/executions.css" with { type: "text" };
 import tasks from "./style/tasks.css" with { type: "text" };
 import tests from "./style/tests.css" with { type: "text" };
 import bugs from "./style/bugs.css" with { type: "text" };
+import attachments from "./style/attachments.css" with { type: "text" };
 import settings from "./style/settings.css" with { type: "text" };
 import people from "./style/people.css" with { type: "text" };
 import docs from "./style/docs.css" with { type: "text" };
@@ -15,11 +16,24 @@ import time from "./script/time.js" with { type: "text" };
 import copy from "./script/copy.js" with { type: "text" };
 import keys from "./script/keys.js" with { type: "text" };
 import log from "./script/log.js" with { type: "text" };
+import comparison from "./script/comparison.js" with { type: "text" };
 import live from "./script/live.js" with { type: "text" };
 
-const style = [base, projects, executions, tasks, tests, bugs, settings, people, docs, TERMINAL_STYLE].join("\n");
+const style = [
+  base,
+  projects,
+  executions,
+  tasks,
+  tests,
+  bugs,
+  attachments,
+  settings,
+  people,
+  docs,
+  TERMINAL_STYLE,
+].join("\n");
 // All parts are bundled into one module, because they share functions.
-const script = [time, copy, keys, log, live].join("\n");
+const script = [time, copy, keys, log, comparison, live].join("\n");
 
 const nameOf = (kind: string, text: string): Path => `/assets/${Bun.SHA256.hash(text, "hex").slice(0, 12)}.${kind}`;
 export const STYLE = nameOf("css", style);

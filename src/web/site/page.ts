@@ -3,6 +3,7 @@
 import type { EnteredProject } from "../../store/projects.ts";
 import type { BlockList } from "node:net";
 import * as v from "valibot";
+import type { AttachmentServices } from "../../attachments/store.ts";
 import type { EventStreams } from "../../http/events.ts";
 import type { Html, Path } from "../../http/html.ts";
 import type { Oidc } from "../../http/oidc.ts";
@@ -57,6 +58,7 @@ export type PageServices = Pick<Database, "begin"> & {
   };
   /** Without a trailing slash. */
   publicUrl: string;
+  attachments: Pick<AttachmentServices, "store">;
   retentionDays: number;
 };
 

@@ -12,7 +12,7 @@ const MAX_PAGE_LENGTH = 16_777_216;
 /** Content of other sites cannot run, load, frame a page or receive a form. */
 const PAGE_HEADERS = {
   "Content-Security-Policy":
-    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; media-src 'self'; connect-src 'self'; form-action 'self'; " +
     "frame-ancestors 'none'; base-uri 'none'",
   "X-Frame-Options": "DENY",
   "Referrer-Policy": "same-origin",

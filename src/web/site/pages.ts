@@ -1,6 +1,7 @@
 /** All pages of the dashboard. */
 
 import { account } from "../pages/account.tsx";
+import { attachmentPages } from "../pages/attachments.ts";
 import { audit } from "../pages/audit.tsx";
 import { automations } from "../pages/automations/automations.tsx";
 import { bugs } from "../pages/bugs/bugs.tsx";
@@ -19,7 +20,7 @@ import { keys } from "../pages/keys.tsx";
 import { projectSettings } from "../pages/project_settings/project_settings.tsx";
 import { projects } from "../pages/projects/projects.tsx";
 import { runners } from "../pages/runners/runners.tsx";
-import { search } from "../pages/search.tsx";
+import { search } from "../pages/search/search.tsx";
 import { shares } from "../pages/shares/shares.tsx";
 import { taskLogs } from "../pages/tasks/logs.tsx";
 import { tasks } from "../pages/tasks/tasks.tsx";
@@ -40,6 +41,7 @@ export const PAGES: readonly Page[] = [
   ...executions,
   ...tasks,
   ...taskLogs,
+  ...attachmentPages,
   ...tests,
   ...bugs,
   ...search,

@@ -14,6 +14,8 @@ export const testPath = (projectId: string, id: string): Path => `/projects/${pr
 
 export const bugPath = (projectId: string, id: string): Path => `/projects/${projectId}/bugs/${id}`;
 
+export const attachmentPath = (projectId: string, id: string): Path => `/projects/${projectId}/attachments/${id}`;
+
 type Query = Record<string, string | undefined>;
 
 /** Appends a query to a path. Undefined and empty values are left out. */

@@ -20,6 +20,10 @@ declare module "*/log.js" {
   const text: string;
   export default text;
 }
+declare module "*/comparison.js" {
+  const text: string;
+  export default text;
+}
 declare module "*/live.js" {
   const text: string;
   export default text;

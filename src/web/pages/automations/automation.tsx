@@ -1,7 +1,7 @@
 /** One automation: its settings and its runs. */
 
 import * as v from "valibot";
-import type { Path } from "../../../http/html.ts";
+import type { Html, Path } from "../../../http/html.ts";
 import { check } from "../../../http/input.ts";
 import {
   changeAutomation,
@@ -12,9 +12,11 @@ import {
 import { type AutomationRun, automationPatch, runStatus } from "../../../schema/automations.ts";
 import { mayBeEmpty } from "../../../schema/fields.ts";
 import { selectAutomationRuns } from "../../../store/automations.ts";
-import { ActionForm, Danger, FormError } from "../../components/form.tsx";
+import { Empty } from "../../components/empty.tsx";
+import { StatusFilter } from "../../components/filters.tsx";
+import { ActionForm, type Choice, Danger, FormError } from "../../components/form.tsx";
 import { Notice } from "../../components/notice.tsx";
-import { Pager } from "../../components/pager.tsx";
+import { Pager, toPagedRows } from "../../components/pager.tsx";
 import { toExact } from "../../components/text.tsx";
 import { tryForm } from "../../site/form_input.ts";
 import { SeeOther, type View, form, page } from "../../site/page.ts";
@@ -27,123 +29,140 @@ import { dryRunCard, runRow } from "./runs.tsx";
 
 const MAX_RUNS = 20;
 
+const STATUS_OPTIONS: readonly Choice[] = [
+  ["", "all"],
+  ...(["done", "skipped", "failed"] as const).map((one): Choice => [one, wordOf(one)]),
+];
+
 type OneQuery = {
   cursor?: string | undefined;
   status?: AutomationRun["status"] | undefined;
   notice?: keyof typeof NOTICES | undefined;
 };
 
+type Context = ViewContext & { params: { automationId: string } };
+
 type FormState = { values?: FormValues; problem?: { of: "settings" | "run"; text: string }; dryRun?: AutomationRun };
 
-export async function one(
-  context: ViewContext & { params: { automationId: string } },
-  query: OneQuery,
-  { values, problem, dryRun }: FormState = {},
-): Promise<View> {
-  const { sql, team, role, csrf, now, params } = context;
-  const place = { teamId: team.id, automationId: params.automationId };
-  const { cursor, status, notice } = query;
-  const [automation, choices] = await Promise.all([findAutomation(sql, place), selectChoices(sql, team.id)]);
+async function loadAutomation({ sql, team, params }: Context, { cursor, status }: OneQuery) {
+  const [automation, choices] = await Promise.all([
+    findAutomation(sql, { teamId: team.id, automationId: params.automationId }),
+    selectChoices(sql, team.id),
+  ]);
   const found = await selectAutomationRuns(sql, team.id, automation.id, { status, limit: MAX_RUNS }, cursor);
-  const runs = found.slice(0, MAX_RUNS);
-  const base: Path = pathOf(place);
+  return { automation, choices, runs: toPagedRows(found, MAX_RUNS, ({ id }) => id) };
+}
+
+type AutomationData = Awaited<ReturnType<typeof loadAutomation>>;
+
+async function showAutomation(context: Context, query: OneQuery, state: FormState = {}): Promise<View> {
+  return automationView(context, query, await loadAutomation(context, query), state);
+}
+
+const hiddenDryRun = (isDry: boolean): Html => <input type="hidden" name="dryRun" value={String(isDry)} />;
+
+type ActionsProperties = { base: Path; csrf: string; enabled: boolean };
+
+const AutomationActions = ({ base, csrf, enabled }: ActionsProperties): Html => (
+  <div class="actions">
+    <ActionForm action={`${base}/run`} csrf={csrf} label="Dry run" kind="main" fields={hiddenDryRun(true)} />
+    <ActionForm action={`${base}/run`} csrf={csrf} label="Run now" fields={hiddenDryRun(false)} />
+    <ActionForm
+      action={`${base}/state`}
+      csrf={csrf}
+      label={enabled ? "Disable" : "Enable"}
+      fields={<input type="hidden" name="enabled" value={String(!enabled)} />}
+    />
+  </div>
+);
+
+type RunsProperties = { base: Path; query: OneQuery; team: Context["team"]; runs: AutomationData["runs"]; now: Date };
+
+const Runs = ({ base, query: { status, cursor }, team, runs, now }: RunsProperties): Html => (
+  <>
+    <h2 id="runs">
+      Runs <small>newest first; runs that did nothing are kept for 7 days, all others for 30 days</small>
+    </h2>
+    <StatusFilter path={base} options={STATUS_OPTIONS} value={status} />
+    {runs.rows.length === 0 ? (
+      <Empty>
+        {status === undefined
+          ? "No runs yet. A dry run shows what the automation would do."
+          : "No runs match this status."}
+      </Empty>
+    ) : (
+      <div class="card">
+        <table>
+          <caption class="visually-hidden">Runs, newest first</caption>
+          <thead class="visually-hidden">
+            <tr>
+              <th scope="col">Status</th>
+              <th scope="col">Actions and cause</th>
+              <th scope="col">When</th>
+            </tr>
+          </thead>
+          <tbody>{runs.rows.map((run) => runRow(team, run, now))}</tbody>
+        </table>
+      </div>
+    )}
+    <Pager path={base} query={{ status, cursor }} cursor={runs.next} />
+  </>
+);
+
+type SettingsProperties = { base: Path; context: Context; data: AutomationData; values: FormValues | undefined };
+
+function Settings({ base, context: { csrf, role }, data: { automation, choices }, values }: SettingsProperties): Html {
   const isJson = values !== undefined && "json" in values;
   const fields = values && "fields" in values ? values.fields : toAutomationFields(automation, choices);
-  const text = (of: NonNullable<FormState["problem"]>["of"]) => (problem?.of === of ? problem.text : undefined);
-  const dry = (value: boolean) => <input type="hidden" name="dryRun" value={String(value)} />;
+  if (role !== "owner")
+    return (
+      <>
+        <pre>{toJson(automation)}</pre>
+        <p class="hint">Owners of the team can change this.</p>
+      </>
+    );
+  return (
+    <>
+      {editors({ to: base, csrf, choices, button: "Save" }, fields, isJson ? values.json : toJson(automation), isJson)}
+      <h2>Delete</h2>
+      <Danger
+        action={`${base}/delete`}
+        csrf={csrf}
+        label={`Delete ${automation.name}`}
+        loss="The history of its runs is deleted. Executions that it started continue."
+      />
+    </>
+  );
+}
+
+function automationView(
+  context: Context,
+  query: OneQuery,
+  data: AutomationData,
+  { values, problem, dryRun }: FormState,
+): View {
+  const { team, role, csrf, now } = context;
+  const { automation, choices, runs } = data;
+  const base: Path = pathOf({ teamId: team.id, automationId: automation.id });
+  const problemOf = (of: NonNullable<FormState["problem"]>["of"]) => (problem?.of === of ? problem.text : undefined);
   const body = (
     <>
-      <Notice notices={NOTICES} name={notice} />
+      <Notice notices={NOTICES} name={query.notice} />
       <h1>{automation.name}</h1>
       <p class="prose">{sentenceOf(automation, choices)}</p>
       <div class="meta">
         <span>{automation.enabled ? "enabled" : <b>disabled</b>}</span>
-
         {automation.nextRunAt === null ? null : <span>runs next at {toExact(automation.nextRunAt)}</span>}
-
         <span>{lastRunOf(automation, now)}</span>
         <a href={`/teams/${team.id}/automations`}>All automations</a>
       </div>
-      {role === "owner" ? (
-        <div class="actions">
-          <ActionForm action={`${base}/run`} csrf={csrf} label="Dry run" kind="main" fields={dry(true)} />
-
-          <ActionForm action={`${base}/run`} csrf={csrf} label="Run now" fields={dry(false)} />
-
-          <ActionForm
-            action={`${base}/state`}
-            csrf={csrf}
-            label={automation.enabled ? "Disable" : "Enable"}
-            fields={<input type="hidden" name="enabled" value={String(!automation.enabled)} />}
-          />
-        </div>
-      ) : null}
-      <FormError message={text("run")} />
+      {role === "owner" ? <AutomationActions base={base} csrf={csrf} enabled={automation.enabled} /> : null}
+      <FormError message={problemOf("run")} />
       {dryRun ? dryRunCard(team, dryRun) : null}
-      <h2 id="runs">
-        Runs <small>newest first; runs that did nothing are kept for 7 days, all others for 30 days</small>
-      </h2>
-      <form class="filters" method="get" action={base}>
-        <label>
-          Status
-          <select name="status">
-            {(["", "done", "skipped", "failed"] as const).map((one) => (
-              <option value={one} selected={one === (status ?? "")}>
-                {one === "" ? "all" : wordOf(one)}
-              </option>
-            ))}
-          </select>
-        </label>
-        <button>Show</button>
-      </form>
-      {runs.length === 0 ? (
-        <div class="card empty">
-          <p>
-            {status === undefined
-              ? "No runs yet. A dry run shows what the automation would do."
-              : "No runs match this status."}
-          </p>
-        </div>
-      ) : (
-        <div class="card">
-          <table>
-            <caption class="visually-hidden">Runs, newest first</caption>
-            <thead class="visually-hidden">
-              <tr>
-                <th scope="col">Status</th>
-                <th scope="col">Actions and cause</th>
-                <th scope="col">When</th>
-              </tr>
-            </thead>
-            <tbody>{runs.map((run) => runRow(team, run, now))}</tbody>
-          </table>
-        </div>
-      )}
-      <Pager path={base} query={{ status, cursor }} cursor={found.length > MAX_RUNS ? runs.at(-1)!.id : undefined} />
+      <Runs base={base} query={query} team={team} runs={runs} now={now} />
       <h2 id="settings">Settings</h2>
-      <FormError message={text("settings")} />
-      {role === "owner" ? (
-        <>
-          {editors(
-            { to: base, csrf, choices, button: "Save" },
-            fields,
-            isJson ? values.json : toJson(automation),
-            isJson,
-          )}
-          <h2>Delete</h2>
-          <Danger
-            action={`${base}/delete`}
-            csrf={csrf}
-            label={`Delete ${automation.name}`}
-            loss="The history of its runs is deleted. Executions that it started continue."
-          />
-        </>
-      ) : (
-        <>
-          <pre>{toJson(automation)}</pre>
-          <p class="hint">Owners of the team can change this.</p>
-        </>
-      )}
+      <FormError message={problemOf("settings")} />
+      <Settings base={base} context={context} data={data} values={values} />
     </>
   );
   return { title: automation.name, body, section: "automations", ...(problem ? { status: 400 } : {}) };
@@ -157,7 +176,7 @@ const toChanged = ({ id, name }: { id: string; name: string }, fields: readonly 
 export const automationPage = page(
   "/teams/:teamId/automations/:automationId",
   { access: "viewer", query: v.strictObject({ cursor, notice, status: mayBeEmpty(runStatus) }) },
-  async (context) => await one(context, context.query),
+  async (context) => await showAutomation(context, context.query),
 );
 
 export const changeForm = form(
@@ -175,7 +194,8 @@ export const changeForm = form(
         (row) => toChanged(row, Object.keys(patch)),
       );
     });
-    if ("problem" in saved) return await one(context, {}, { problem: { of: "settings", text: saved.problem }, values });
+    if ("problem" in saved)
+      return await showAutomation(context, {}, { problem: { of: "settings", text: saved.problem }, values });
     return new SeeOther(`${pathOf(params)}?notice=saved`);
   },
 );
@@ -194,7 +214,8 @@ export const stateForm = form(
         (row) => toChanged(row, ["enabled"]),
       ),
     );
-    if ("problem" in changed) return await one(context, {}, { problem: { of: "run", text: changed.problem } });
+    if ("problem" in changed)
+      return await showAutomation(context, {}, { problem: { of: "run", text: changed.problem } });
     return new SeeOther(`${pathOf(params)}?notice=${enabled ? "enabled" : "disabled"}`);
   },
 );
@@ -229,7 +250,9 @@ export const runForm = form(
     const ran = await tryForm(() =>
       write(context, "owner", (sql) => runByHand(sql, { publicUrl, now: new Date(), dryRun, onBug }, params)),
     );
-    if ("problem" in ran) return await one(context, {}, { problem: { of: "run", text: ran.problem } });
-    return dryRun ? await one(context, {}, { dryRun: ran.result }) : new SeeOther(`${pathOf(params)}?notice=ran#runs`);
+    if ("problem" in ran) return await showAutomation(context, {}, { problem: { of: "run", text: ran.problem } });
+    return dryRun
+      ? await showAutomation(context, {}, { dryRun: ran.result })
+      : new SeeOther(`${pathOf(params)}?notice=ran#runs`);
   },
 );

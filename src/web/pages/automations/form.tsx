@@ -9,126 +9,150 @@ import { ACTION_WORDS, type Choices, EVENT_WORDS } from "./sentence.ts";
 
 const ZONES = ["UTC", "Europe/Berlin", "Europe/London", "America/New_York", "America/Los_Angeles", "Asia/Tokyo"];
 
-/** The fields. The style sheet hides those that a choice makes irrelevant, where the browser supports it. */
-export function automationForm(fields: AutomationFields, { projects, integrations }: Choices): Html {
-  const value = (name: string) => fields[name];
-  const when = value("when") ?? "event";
+type FieldsProperties = { fields: AutomationFields };
+
+function WhenFields({ fields }: FieldsProperties): Html {
+  const when = fields["when"] ?? "event";
   const radio = (key: string, label: string) => (
     <label class="check">
       <input type="radio" name="when" value={key} checked={key === when} /> <span>{label}</span>
     </label>
   );
   return (
-    <>
-      <Field
-        label="Name"
-        name="name"
-        value={value("name")}
-        required
-        max={200}
-        placeholder="Notify the team when main breaks"
+    <fieldset class="fields when">
+      <legend>When</legend>
+      {radio("event", "An event occurs")} {radio("schedule", "On a schedule")}
+      <Select
+        label="Event"
+        name="event"
+        options={EVENT_TYPES.map((type) => [type, EVENT_WORDS[type]] as const)}
+        value={fields["event"] ?? "execution.failed"}
+        kind="for-event"
       />
-      <fieldset class="fields when">
-        <legend>When</legend>
-        {radio("event", "An event occurs")} {radio("schedule", "On a schedule")}
-        <Select
-          label="Event"
-          name="event"
-          options={EVENT_TYPES.map((type) => [type, EVENT_WORDS[type]] as const)}
-          value={value("event") ?? "execution.failed"}
-          kind="for-event"
-        />
-        <Field
-          label="Schedule"
-          name="schedule"
-          value={value("schedule")}
-          max={200}
-          isCode
-          placeholder="30 6 * * 1-5"
-          kind="for-schedule"
-          hint="Minute, hour, day, month, weekday; or @hourly, @daily, @weekly, @monthly."
-        />
-        <Field
-          label="Time zone"
-          name="timezone"
-          value={value("timezone") ?? "UTC"}
-          max={100}
-          isCode
-          kind="for-schedule"
-          hint={`For example ${ZONES.slice(1, 3).join(" or ")}.`}
-        />
-      </fieldset>
-      <fieldset class="fields">
-        <legend>Where</legend>
-        <p class="hint">Empty fields match everything.</p>
-        {projects.length === 0 ? null : (
-          <div class="field" role="group" aria-label="Projects">
-            <p class="small">Projects</p>
-            {projects.slice(0, MAX_PROJECTS).map(({ id, name }, index) => (
-              <Checkbox label={name} name={`project.${index}`} checked={value(`project.${index}`) === id} value={id} />
-            ))}
-          </div>
-        )}
-
-        <Field
-          label="Branches"
-          name="branches"
-          value={value("branches")}
-          type="area"
-          rows={2}
-          isCode
-          kind="for-event"
-          placeholder="main
-release/**"
-          hint="One pattern per line. * matches within a path segment, ** across segments; ! excludes matches of the patterns before it."
-        />
-
-        <Field
-          label="Environments"
-          name="environments"
-          value={value("environments")}
-          type="area"
-          rows={1}
-          isCode
-          kind="for-event"
-          placeholder="production"
-        />
-
-        <Field
-          label="Tasks"
-          name="taskSlugs"
-          value={value("taskSlugs")}
-          type="area"
-          rows={1}
-          isCode
-          kind="for-event"
-          placeholder="unit"
-        />
-
-        <Field
-          label="Minimum number of failures"
-          name="minFailed"
-          value={value("minFailed")}
-          type="number"
-          kind="for-event for-counts"
-          hint="Applies to executions and tasks."
-        />
-        <div class="field for-event for-bugs" role="group" aria-label="Severity of bugs">
-          <p class="small">Severity of bugs</p>
-          {SEVERITIES.map((one) => (
-            <Checkbox label={one} name={`severity.${one}`} checked={value(`severity.${one}`) === "true"} />
-          ))}
-        </div>
-      </fieldset>
-      <div class="stack">
-        {Array.from({ length: MAX_ACTIONS }, (_, index) => actionFields(index, fields, integrations))}
-      </div>
-    </>
+      <Field
+        label="Schedule"
+        name="schedule"
+        value={fields["schedule"]}
+        max={200}
+        isCode
+        placeholder="30 6 * * 1-5"
+        kind="for-schedule"
+        hint="Minute, hour, day, month, weekday; or @hourly, @daily, @weekly, @monthly."
+      />
+      <Field
+        label="Time zone"
+        name="timezone"
+        value={fields["timezone"] ?? "UTC"}
+        max={100}
+        isCode
+        kind="for-schedule"
+        hint={`For example ${ZONES.slice(1, 3).join(" or ")}.`}
+      />
+    </fieldset>
   );
 }
 
-function actionFields(index: number, fields: AutomationFields, integrations: Choices["integrations"]): Html {
+type ProjectsProperties = FieldsProperties & { projects: Choices["projects"] };
+
+const ProjectFields = ({ fields, projects }: ProjectsProperties): Html | null =>
+  projects.length === 0 ? null : (
+    <div class="field" role="group" aria-label="Projects">
+      <p class="small">Projects</p>
+      {projects.slice(0, MAX_PROJECTS).map(({ id, name }, index) => (
+        <Checkbox label={name} name={`project.${index}`} checked={fields[`project.${index}`] === id} value={id} />
+      ))}
+    </div>
+  );
+
+const SeverityFields = ({ fields }: FieldsProperties): Html => (
+  <div class="field for-event for-bugs" role="group" aria-label="Severity of bugs">
+    <p class="small">Severity of bugs</p>
+    {SEVERITIES.map((one) => (
+      <Checkbox label={one} name={`severity.${one}`} checked={fields[`severity.${one}`] === "true"} />
+    ))}
+  </div>
+);
+
+const WhereFields = ({ fields, projects }: ProjectsProperties): Html => (
+  <fieldset class="fields">
+    <legend>Where</legend>
+    <p class="hint">Empty fields match everything.</p>
+    <ProjectFields fields={fields} projects={projects} />
+    <Field
+      label="Branches"
+      name="branches"
+      value={fields["branches"]}
+      type="area"
+      rows={2}
+      isCode
+      kind="for-event"
+      placeholder="main
+release/**"
+      hint="One pattern per line. * matches within a path segment, ** across segments; ! excludes matches of the patterns before it."
+    />
+
+    <Field
+      label="Environments"
+      name="environments"
+      value={fields["environments"]}
+      type="area"
+      rows={1}
+      isCode
+      kind="for-event"
+      placeholder="production"
+    />
+
+    <Field
+      label="Tasks"
+      name="taskSlugs"
+      value={fields["taskSlugs"]}
+      type="area"
+      rows={1}
+      isCode
+      kind="for-event"
+      placeholder="unit"
+    />
+
+    <Field
+      label="Minimum number of failures"
+      name="minFailed"
+      value={fields["minFailed"]}
+      type="number"
+      kind="for-event for-counts"
+      hint="Applies to executions and tasks."
+    />
+    <SeverityFields fields={fields} />
+  </fieldset>
+);
+
+/** The fields. The style sheet hides those that a choice makes irrelevant, where the browser supports it. */
+export const automationForm = (fields: AutomationFields, { projects, integrations }: Choices): Html => (
+  <>
+    <Field
+      label="Name"
+      name="name"
+      value={fields["name"]}
+      required
+      max={200}
+      placeholder="Notify the team when main breaks"
+    />
+    <WhenFields fields={fields} />
+    <WhereFields fields={fields} projects={projects} />
+    <div class="stack">
+      {Array.from({ length: MAX_ACTIONS }, (_, index) => (
+        <ActionFields index={index} fields={fields} integrations={integrations} />
+      ))}
+    </div>
+  </>
+);
+
+/** The value of a field of an action, and its name in the form. */
+type ActionField = (part: string) => { name: string; value: string | undefined };
+
+function ActionFields(properties: FieldsProperties & { index: number; integrations: Choices["integrations"] }): Html {
+  const { index, fields, integrations } = properties;
   const name = (part: string) => `action.${index}.${part}`;
+  const field: ActionField = (part) => ({ name: name(part), value: fields[name(part)] });
   const types = Object.keys(ACTION_WORDS) as ActionType[];
   const first = index === 0 ? [] : [["", "no further action"] as const];
   const targets = integrations.map(
@@ -146,29 +170,11 @@ function actionFields(index: number, fields: AutomationFields, integrations: Cho
 
       <Select
         label="Integration"
-        name={name("integrationId")}
+        {...field("integrationId")}
         options={targets.length === 0 ? [["", "no integrations yet"]] : targets}
-        value={fields[name("integrationId")]}
         kind="for-integration"
       />
-
-      <Field
-        label="Title of the bug"
-        name={name("title")}
-        value={fields[name("title")]}
-        max={300}
-        kind="for-bug"
-        hint="If empty, the event's description is used."
-      />
-
-      <Select
-        label="Severity of the bug"
-        name={name("severity")}
-        options={SEVERITIES.map((one) => [one, one] as const)}
-        value={fields[name("severity")] ?? "major"}
-        kind="for-bug"
-      />
-
+      <BugActionFields field={field} />
       <Field
         label="Maximum consecutive repeats"
         name={name("maximum")}
@@ -177,37 +183,45 @@ function actionFields(index: number, fields: AutomationFields, integrations: Cho
         kind="for-rerun"
         hint="1 to 5."
       />
-
-      <Field
-        label="Tasks to start"
-        name={name("tasks")}
-        value={fields[name("tasks")]}
-        max={1000}
-        isCode
-        kind="for-start"
-        placeholder="nightly, e2e"
-      />
-
-      <Field
-        label="Key of the execution"
-        name={name("key")}
-        value={fields[name("key")]}
-        max={150}
-        isCode
-        kind="for-start"
-        placeholder={"nightly-{date}"}
-        hint={"CI uploads with the same key join the execution. {date} and {time} are replaced."}
-      />
-
-      <Field
-        label="Environment"
-        name={name("environment")}
-        value={fields[name("environment")]}
-        max={200}
-        isCode
-        kind="for-start"
-        placeholder="staging"
-      />
+      <StartActionFields field={field} />
     </fieldset>
   );
 }
+
+const BugActionFields = ({ field }: { field: ActionField }): Html => (
+  <>
+    <Field
+      label="Title of the bug"
+      {...field("title")}
+      max={300}
+      kind="for-bug"
+      hint="If empty, the event's description is used."
+    />
+
+    <Select
+      label="Severity of the bug"
+      name={field("severity").name}
+      options={SEVERITIES.map((one) => [one, one] as const)}
+      value={field("severity").value ?? "major"}
+      kind="for-bug"
+    />
+  </>
+);
+
+const StartActionFields = ({ field }: { field: ActionField }): Html => (
+  <>
+    <Field label="Tasks to start" {...field("tasks")} max={1000} isCode kind="for-start" placeholder="nightly, e2e" />
+
+    <Field
+      label="Key of the execution"
+      {...field("key")}
+      max={150}
+      isCode
+      kind="for-start"
+      placeholder={"nightly-{date}"}
+      hint={"CI uploads with the same key join the execution. {date} and {time} are replaced."}
+    />
+
+    <Field label="Environment" {...field("environment")} max={200} isCode kind="for-start" placeholder="staging" />
+  </>
+);

@@ -8,10 +8,10 @@ import type { AutomationRun } from "../../../schema/automations.ts";
 import { uuid } from "../../../schema/fields.ts";
 import { type AutomationRow, selectAutomations, selectTeamProjects } from "../../../store/automations.ts";
 import { selectIntegrations } from "../../../store/integrations.ts";
-import { counted } from "../../../wording/numbers.ts";
 import { Notice, noticeParameter } from "../../components/notice.tsx";
-import { Pager } from "../../components/pager.tsx";
 import { Mark, Tag } from "../../components/status.tsx";
+import { toPagedRows } from "../../components/pager.tsx";
+import { TeamList } from "../../components/team_list.tsx";
 import { Ago } from "../../components/text.tsx";
 import { type PageContext, type View, page } from "../../site/page.ts";
 import { type Choices, sentenceOf } from "./sentence.ts";
@@ -60,102 +60,6 @@ export const MARKS: Record<string, string> = {
 export const wordOf = (run: AutomationRun["status"]) =>
   ({ done: "done", skipped: "nothing to do", failed: "failed" })[run];
 
-async function list(
-  { sql, team, role, now }: ViewContext,
-  { cursor, notice }: { cursor?: string | undefined; notice?: keyof typeof NOTICES | undefined },
-): Promise<View> {
-  const [found, choices] = await Promise.all([
-    selectAutomations(sql, team.id, MAX_ROWS, cursor),
-    selectChoices(sql, team.id),
-  ]);
-  const rows = found.slice(0, MAX_ROWS);
-  const base: Path = `/teams/${team.id}/automations`;
-  const body = (
-    <>
-      <Notice notices={NOTICES} name={notice} />
-      <h1>Automations</h1>
-      <p class="meta">
-        <span>Automations run actions when an event occurs or on a schedule.</span>
-      </p>
-      {role === "owner" ? (
-        <p class="actions">
-          <a class="button main" href={`${base}/new`}>
-            New automation
-          </a>
-        </p>
-      ) : null}
-      <h2>
-        {counted(rows.length, "automation")}
-        {found.length > MAX_ROWS ? " on this page" : ""}
-      </h2>
-      {rows.length === 0 ? (
-        <div class="card empty">
-          <p>No automations yet.</p>
-          <p>
-            {role === "owner"
-              ? "A good first automation: notify the team when an execution fails on main."
-              : "Owners of the team create them."}
-          </p>
-        </div>
-      ) : (
-        <div class="card">
-          <table>
-            <caption class="visually-hidden">Automations, newest first</caption>
-            <thead>
-              <tr>
-                <th scope="col">
-                  <span class="visually-hidden">Status</span>
-                </th>
-                <th scope="col">Automation</th>
-                <th scope="col" class="wide">
-                  Last run
-                </th>
-                <th scope="col" class="number">
-                  When
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {rows.map((row) => (
-                <tr>
-                  <td class="mark-cell">
-                    <Mark
-                      status={!row.enabled ? "cancelled" : row.lastRun ? MARKS[row.lastRun.status]! : "queued"}
-                      word={false}
-                    />
-                    <span class="visually-hidden">
-                      {!row.enabled ? "disabled" : row.lastRun ? wordOf(row.lastRun.status) : "never ran"}
-                    </span>
-                  </td>
-                  <td class="long">
-                    <a href={`${base}/${row.id}`}>
-                      <b>{row.name}</b>
-                    </a>
-                    {row.enabled ? null : (
-                      <>
-                        {" "}
-                        <Tag>disabled</Tag>
-                      </>
-                    )}{" "}
-                    <span class="small soft">{sentenceOf(row, choices)}</span>
-                  </td>
-                  <td class="long wide soft">
-                    {row.lastRun ? `${wordOf(row.lastRun.status)}: ${row.lastRun.reason}` : "never ran"}
-                  </td>
-                  <td class="number soft">{row.lastRun ? <Ago at={row.lastRun.createdAt} now={now} /> : "–"}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
-
-      <Pager path={base} query={{ cursor }} cursor={found.length > MAX_ROWS ? rows.at(-1)!.id : undefined} />
-    </>
-  );
-  return { title: "Automations", body, section: "automations" };
-}
-
 export const lastRunOf = ({ lastRun }: AutomationRow, now: Date): Html =>
   lastRun === null ? (
     <>never ran</>
@@ -170,8 +74,98 @@ export const notice = noticeParameter(NOTICES);
 
 export const cursor = v.optional(uuid);
 
+type TableProperties = { base: Path; automations: readonly AutomationRow[]; choices: Choices; now: Date };
+
+const AutomationTable = ({ base, automations, choices, now }: TableProperties): Html => (
+  <div class="card">
+    <table>
+      <caption class="visually-hidden">Automations, newest first</caption>
+      <thead>
+        <tr>
+          <th scope="col">
+            <span class="visually-hidden">Status</span>
+          </th>
+          <th scope="col">Automation</th>
+          <th scope="col" class="wide">
+            Last run
+          </th>
+          <th scope="col" class="number">
+            When
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {automations.map((row) => (
+          <tr>
+            <td class="mark-cell">
+              <Mark
+                status={!row.enabled ? "cancelled" : row.lastRun ? MARKS[row.lastRun.status]! : "queued"}
+                word={false}
+              />
+              <span class="visually-hidden">
+                {!row.enabled ? "disabled" : row.lastRun ? wordOf(row.lastRun.status) : "never ran"}
+              </span>
+            </td>
+            <td class="long">
+              <a href={`${base}/${row.id}`}>
+                <b>{row.name}</b>
+              </a>
+              {row.enabled ? null : (
+                <>
+                  {" "}
+                  <Tag>disabled</Tag>
+                </>
+              )}{" "}
+              <span class="small soft">{sentenceOf(row, choices)}</span>
+            </td>
+            <td class="long wide soft">
+              {row.lastRun ? `${wordOf(row.lastRun.status)}: ${row.lastRun.reason}` : "never ran"}
+            </td>
+            <td class="number soft">{row.lastRun ? <Ago at={row.lastRun.createdAt} now={now} /> : "–"}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </div>
+);
+
+type ListQuery = { cursor?: string | undefined; notice?: keyof typeof NOTICES | undefined };
+
+async function loadList({ sql, team }: ViewContext, { cursor }: ListQuery) {
+  const [found, choices] = await Promise.all([
+    selectAutomations(sql, team.id, MAX_ROWS, cursor),
+    selectChoices(sql, team.id),
+  ]);
+  return { list: toPagedRows(found, MAX_ROWS, ({ id }) => id), choices };
+}
+
+function listView(
+  { team, role, now }: ViewContext,
+  { cursor, notice }: ListQuery,
+  { list, choices }: Awaited<ReturnType<typeof loadList>>,
+): View {
+  const base: Path = `/teams/${team.id}/automations`;
+  const body = (
+    <>
+      <Notice notices={NOTICES} name={notice} />
+      <TeamList
+        path={base}
+        title="Automations"
+        noun="automation"
+        description="Automations run actions when an event occurs or on a schedule."
+        suggestion="A good first automation: notify the team when an execution fails on main."
+        hasNewPage
+        {...{ role, list, cursor }}
+      >
+        <AutomationTable base={base} automations={list.rows} choices={choices} now={now} />
+      </TeamList>
+    </>
+  );
+  return { title: "Automations", body, section: "automations" };
+}
+
 export const listPage = page(
   "/teams/:teamId/automations",
   { access: "viewer", query: v.strictObject({ cursor, notice }) },
-  async (context) => await list(context, context.query),
+  async (context) => listView(context, context.query, await loadList(context, context.query)),
 );

@@ -4,6 +4,7 @@ import type { Html } from "../../../http/html.ts";
 import type { NewestFailure, OccurrenceDay } from "../../../store/bug_evidence.ts";
 import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { counted } from "../../../wording/numbers.ts";
+import { Attachments, type ShownAttachment } from "../../components/attachments.tsx";
 import { DayBars } from "../../components/day_bars.tsx";
 import { Evidence, FULL } from "../../components/failure.tsx";
 import { Ago, Breakable } from "../../components/text.tsx";
@@ -12,9 +13,14 @@ import { executionPath, taskPath, testPath, toAddress } from "../../site/paths.t
 /** Number of days of the chart. */
 export const DAYS = 30;
 
-type NewestProperties = { projectId: string; failure: NewestFailure; now: Date };
+type NewestProperties = {
+  projectId: string;
+  failure: NewestFailure;
+  files: readonly ShownAttachment[];
+  now: Date;
+};
 
-export function NewestFailureCard({ projectId, failure, now }: NewestProperties): Html {
+export function NewestFailureCard({ projectId, failure, files, now }: NewestProperties): Html {
   const { executionId, taskSlug, testCaseId, message, stack, output, seenAt } = failure;
   return (
     <>
@@ -34,6 +40,7 @@ export function NewestFailureCard({ projectId, failure, now }: NewestProperties)
         </p>
         <div class="evidence">
           <Evidence failure={{ message, stack, output }} measure={FULL} title="" />
+          <Attachments projectId={projectId} files={files} />
         </div>
         <p class="small">
           <a href={toAddress(taskPath(projectId, executionId, taskSlug), { case: testCaseId })}>Open full result</a>

@@ -2,7 +2,8 @@
 
 import * as v from "valibot";
 import type { Sql } from "../../../database/connect.ts";
-import type { Path } from "../../../http/html.ts";
+import type { Html, Path } from "../../../http/html.ts";
+import type { Role } from "../../../schema/accounts.ts";
 import { type BugReportSort, type BugStatus, severity as severitySchema } from "../../../schema/bug_reports.ts";
 import { listText, mayBeEmpty, text } from "../../../schema/fields.ts";
 import { refuse } from "../../../schema/refusal.ts";
@@ -11,12 +12,13 @@ import { type BugReportRow, countOpenBugs, selectBugByNumber, selectBugReports }
 import { selectTestCaseNames } from "../../../store/test_cases.ts";
 import { selectTaskSlugs } from "../../../store/filter_options.ts";
 import { counted, toCount } from "../../../wording/numbers.ts";
+import { Empty } from "../../components/empty.tsx";
 import { FilterBar, FilterName, FilterSelect, FilterText, MAX_CHOICES } from "../../components/filters.tsx";
 import { type Choice, Csrf } from "../../components/form.tsx";
 import { Pager } from "../../components/pager.tsx";
 import { Mark, wordOf } from "../../components/status.tsx";
 import { PART, readCursor, writeCursor } from "../../site/cursor.ts";
-import { SeeOther, form, page } from "../../site/page.ts";
+import { type PageContext, type ProjectRef, SeeOther, type View, form, page } from "../../site/page.ts";
 import { toAddress, toQuery } from "../../site/paths.ts";
 import { LIST_DAYS } from "./evidence.tsx";
 import { TRIAGE_CHANGES, bugRow, bugTable, triage } from "./list_table.tsx";
@@ -28,6 +30,8 @@ const toOptions = (first: string, values: readonly string[]): Choice[] => [
   ["", first],
   ...values.map((value): Choice => [value, wordOf(value)]),
 ];
+
+const SOURCES = ["automatic", "manual"] as const;
 
 const STATUS_OPTIONS: readonly Choice[] = [
   ["", "open"],
@@ -52,7 +56,7 @@ const listQuery = v.strictObject({
   q: mayBeEmpty(text(200)),
   status: v.optional(v.string()),
   severity: mayBeEmpty(severitySchema),
-  source: mayBeEmpty(v.picklist(["automatic", "manual"], `expected "automatic" or "manual"`)),
+  source: mayBeEmpty(v.picklist(SOURCES, `expected "automatic" or "manual"`)),
   task: mayBeEmpty(text(200)),
   assignee: mayBeEmpty(text(200)),
   sort: mayBeEmpty(v.picklist(SORTS, "expected a known order")),
@@ -127,95 +131,97 @@ const moveForm = v.strictObject({
   back: v.pipe(v.string(), v.maxLength(2_000, "expected the address of the list")),
 });
 
-export const bugListPage = page(
-  "/projects/:projectId/bugs",
-  { access: "viewer", query: listQuery },
-  async (context) => {
-    const { sql, project, query, role, visitor, csrf, now } = context;
-    const { id } = project;
-    const path: Path = bugsPath(id);
-    const { cursor, ...filters } = query;
-    const [{ shown, next }, tally, tasks] = await Promise.all([
-      selectList(sql, id, query),
-      countOpenBugs(sql, id),
-      selectTaskSlugs(sql, id, MAX_CHOICES + 1),
-    ]);
-    const { q, status, severity, source, task, assignee, sort } = filters;
-    const isFiltered = Object.values(filters).some(Boolean);
-    const open = openOf(tally);
-    const mayChange = role !== "viewer";
-    const triageOf = mayChange ? (bug: BugReportRow) => triage(bug, visitor.name) : undefined;
-    const ids = shown.map((bug) => bug.id);
-    const onlyTests = shown.flatMap(({ testCaseIds }) => (testCaseIds.length === 1 ? testCaseIds : []));
-    const [occurred, tests] = await Promise.all([
-      selectOccurrenceDays(sql, id, ids, { now, days: LIST_DAYS }),
-      selectTestCaseNames(sql, id, onlyTests),
-    ]);
-    const days = Map.groupBy(occurred, ({ bugId }) => bugId);
-    const testOf = ({ testCaseIds }: BugReportRow) =>
-      testCaseIds.length === 1 ? tests.find((test) => test.id === testCaseIds[0]) : undefined;
-    const table = bugTable(
-      shown.map((bug) => bugRow(id, bug, { triageOf, days: days.get(bug.id) ?? [], test: testOf(bug), now })),
-    );
-    const body = (
-      <>
-        <h1>
-          <Mark status={open.status} word={false} /> {open.text}
-        </h1>
-        <div class="meta quiet">
-          <a href={toAddress(path, { assignee: visitor.name })}>assigned to me</a>
-          <a href={`${path}?status=resolved&sort=lastSeenAt`}>resolved</a>
-          <a href={`${path}?status=ignored`}>ignored</a> {mayChange ? <a href={`${path}/new`}>new bug</a> : null}
-        </div>
-        <FilterBar path={path} isFiltered={isFiltered}>
-          {[
-            <FilterText label="Title or description" name="q" value={q} type="search" />,
-            <FilterSelect label="Status" name="status" options={STATUS_OPTIONS} value={status} />,
-            <FilterSelect label="Severity" name="severity" options={toOptions("any", SEVERITIES)} value={severity} />,
-            <FilterSelect
-              label="Source"
-              name="source"
-              options={[
-                ["", "any source"],
-                ["automatic", "automatic"],
-                ["manual", "manual"],
-              ]}
-              value={source}
-            />,
-            <FilterName label="Task" name="task" names={tasks} value={task} />,
-            <FilterText label="Assignee" name="assignee" value={assignee} />,
-            <FilterSelect label="Order" name="sort" options={SORT_OPTIONS} value={sort} />,
-          ]}
-        </FilterBar>
+type Context = Pick<PageContext, "sql" | "visitor" | "csrf" | "now"> & {
+  project: ProjectRef;
+  role: Role;
+  query: ListQuery;
+};
 
-        {shown.length === 0 ? (
-          <div class="card empty">
-            {isFiltered ? (
-              <>
-                <p>No bugs match the filters.</p>
-                <p>
-                  <a href={path}>Show all open bugs</a>
-                </p>
-              </>
-            ) : (
-              <p>No open bugs. Failures on {project.defaultBranch} create bugs automatically, grouped by cause.</p>
-            )}
-          </div>
-        ) : mayChange ? (
-          <form method="post" action={`${path}/triage`}>
-            <Csrf token={csrf} />
-            <input type="hidden" name="back" value={toQuery({ ...filters, cursor })} />
-            {table}
-          </form>
-        ) : (
-          table
-        )}
+/** `tests` has the names of the tests of bugs with a single test. */
+async function loadList({ sql, project: { id }, query, now }: Context) {
+  const [{ shown, next }, tally, tasks] = await Promise.all([
+    selectList(sql, id, query),
+    countOpenBugs(sql, id),
+    selectTaskSlugs(sql, id, MAX_CHOICES + 1),
+  ]);
+  const ids = shown.map((bug) => bug.id);
+  const testIds = shown.flatMap(({ testCaseIds }) => (testCaseIds.length === 1 ? testCaseIds : []));
+  const [occurred, tests] = await Promise.all([
+    selectOccurrenceDays(sql, id, ids, { now, days: LIST_DAYS }),
+    selectTestCaseNames(sql, id, testIds),
+  ]);
+  return { bugs: shown, next, tally, tasks, days: Map.groupBy(occurred, ({ bugId }) => bugId), tests };
+}
 
-        <Pager path={path} query={{ ...filters, cursor }} cursor={next} />
-      </>
-    );
-    return { title: "Bugs", body, section: "bugs" };
-  },
+type ListData = Awaited<ReturnType<typeof loadList>>;
+
+const isFiltered = ({ cursor: _, ...filters }: ListQuery): boolean => Object.values(filters).some(Boolean);
+
+const Filters = ({ path, query, tasks }: { path: Path; query: ListQuery; tasks: readonly string[] }): Html => (
+  <FilterBar path={path} isFiltered={isFiltered(query)}>
+    {[
+      <FilterText label="Title or description" name="q" value={query.q} type="search" />,
+      <FilterSelect label="Status" name="status" options={STATUS_OPTIONS} value={query.status} />,
+      <FilterSelect label="Severity" name="severity" options={toOptions("any", SEVERITIES)} value={query.severity} />,
+      <FilterSelect label="Source" name="source" options={toOptions("any source", SOURCES)} value={query.source} />,
+      <FilterName label="Task" name="task" names={tasks} value={query.task} />,
+      <FilterText label="Assignee" name="assignee" value={query.assignee} />,
+      <FilterSelect label="Order" name="sort" options={SORT_OPTIONS} value={query.sort} />,
+    ]}
+  </FilterBar>
+);
+
+function NoBugs({ project, isFiltered }: { project: ProjectRef; isFiltered: boolean }): Html {
+  if (isFiltered)
+    return <Empty action={<a href={bugsPath(project.id)}>Show all open bugs</a>}>No bugs match the filters.</Empty>;
+  return <Empty>No open bugs. Failures on {project.defaultBranch} create bugs automatically, grouped by cause.</Empty>;
+}
+
+/** The table of bugs; for members, as a form with buttons for triage. */
+function Bugs({ context, data: { bugs, days, tests } }: { context: Context; data: ListData }): Html {
+  const { project, query, role, visitor, csrf, now } = context;
+  if (bugs.length === 0) return <NoBugs project={project} isFiltered={isFiltered(query)} />;
+  const mayChange = role !== "viewer";
+  const triageOf = mayChange ? (bug: BugReportRow) => triage(bug, visitor.name) : undefined;
+  const testOf = ({ testCaseIds }: BugReportRow) =>
+    testCaseIds.length === 1 ? tests.find((test) => test.id === testCaseIds[0]) : undefined;
+  const rows = bugs.map((bug) =>
+    bugRow(project.id, bug, { triageOf, days: days.get(bug.id) ?? [], test: testOf(bug), now }),
+  );
+  if (!mayChange) return bugTable(rows);
+  return (
+    <form method="post" action={`${bugsPath(project.id)}/triage`}>
+      <Csrf token={csrf} />
+      <input type="hidden" name="back" value={toQuery(query)} />
+      {bugTable(rows)}
+    </form>
+  );
+}
+
+function listView(context: Context, data: ListData): View {
+  const { project, query, role, visitor } = context;
+  const path: Path = bugsPath(project.id);
+  const open = openOf(data.tally);
+  const body = (
+    <>
+      <h1>
+        <Mark status={open.status} word={false} /> {open.text}
+      </h1>
+      <div class="meta quiet">
+        <a href={toAddress(path, { assignee: visitor.name })}>assigned to me</a>
+        <a href={`${path}?status=resolved&sort=lastSeenAt`}>resolved</a>
+        <a href={`${path}?status=ignored`}>ignored</a> {role === "viewer" ? null : <a href={`${path}/new`}>new bug</a>}
+      </div>
+      <Filters path={path} query={query} tasks={data.tasks} />
+      <Bugs context={context} data={data} />
+      <Pager path={path} query={query} cursor={data.next} />
+    </>
+  );
+  return { title: "Bugs", body, section: "bugs" };
+}
+
+export const bugListPage = page("/projects/:projectId/bugs", { access: "viewer", query: listQuery }, async (context) =>
+  listView(context, await loadList(context)),
 );
 
 export const triageForm = form(

@@ -1,96 +1,118 @@
 /** Merging a bug into another one. */
 
 import * as v from "valibot";
-import type { Path } from "../../../http/html.ts";
+import type { Html, Path } from "../../../http/html.ts";
 import { mergeBugs } from "../../../operations/bugs/bug_reports.ts";
 import { mayBeEmpty, text, uuid } from "../../../schema/fields.ts";
 import { type BugState, selectBugByNumber, selectBugReports } from "../../../store/bug_reports.ts";
 import { counted } from "../../../wording/numbers.ts";
+import { Empty } from "../../components/empty.tsx";
 import { FilterText } from "../../components/filters.tsx";
 import { ActionForm } from "../../components/form.tsx";
 import { Mark } from "../../components/status.tsx";
-import { SeeOther, form, page } from "../../site/page.ts";
+import { type PageContext, type ProjectRef, SeeOther, type View, form, page } from "../../site/page.ts";
 import { bugPath } from "../../site/paths.ts";
 import { write } from "../../site/write.ts";
 import { STILL_OPEN, find, onePath, toNumber } from "./shared.tsx";
 
-export const mergePage = page(
-  `${onePath}/merge`,
-  { access: "member", query: v.strictObject({ q: mayBeEmpty(text(200)) }) },
-  async ({ sql, project, params, query: { q }, csrf }) => {
-    const { id: projectId } = project;
-    const bug = await find(sql, projectId, params.bugId);
-    const path: Path = bugPath(projectId, bug.id);
-    const number = q === undefined ? undefined : toNumber(q);
-    const [named, titled] = await Promise.all([
-      number === undefined ? undefined : selectBugByNumber(sql, projectId, number),
-      selectBugReports(sql, projectId, {
-        limit: 10,
-        q: number === undefined ? q : undefined,
-        status: q === undefined ? STILL_OPEN : undefined,
-        sort: "newest",
-      }),
-    ]);
-    const found: Pick<BugState, "id" | "number" | "title" | "status">[] =
-      number === undefined ? titled.slice(0, 10) : named && named.mergedInto === null ? [named] : [];
-    const others = found.filter(({ id }) => id !== bug.id);
-    const body = (
-      <>
-        <h1>Merge bug {bug.number} into another</h1>
-        <p class="after">
-          <b>{bug.title}</b>
-        </p>
-        <p>
-          Its {counted(bug.occurrences, "failure")} and its fingerprints move to the other bug. This bug is resolved and
-          links to the other one. This cannot be undone.
-        </p>
-        <form class="filters" action={`${path}/merge`}>
-          <FilterText label="Number or title of the other bug" name="q" value={q} type="search" />
-          <button>Search</button>
-        </form>
-        {others.length === 0 ? (
-          <div class="card empty">
-            <p>{q === undefined ? "There are no other open bugs." : "No bugs match."}</p>
-          </div>
-        ) : (
-          <div class="card">
-            <table>
-              <caption class="visually-hidden">Bugs to merge into</caption>
-              <tbody>
-                {others.map((other) => (
-                  <tr>
-                    <td class="mark-cell">
-                      <Mark status={other.status} />
-                    </td>
-                    <td class="long">
-                      <a href={bugPath(projectId, other.id)}>
-                        <b>Bug {other.number}</b> {other.title}
-                      </a>
-                    </td>
-                    <td class="number">
-                      <ActionForm
-                        action={`${path}/merge`}
-                        csrf={csrf}
-                        label={`Merge into bug ${other.number}`}
-                        kind="danger"
-                        fields={<input type="hidden" name="into" value={other.id} />}
-                      />
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
-        )}
-        <p class="after">
-          <a class="button" href={path}>
-            Cancel
-          </a>
-        </p>
-      </>
-    );
-    return { title: `Merge bug ${bug.number}`, body, section: "bugs" };
-  },
+const MAX_CHOICES = 10;
+
+const mergeQuery = v.strictObject({ q: mayBeEmpty(text(200)) });
+
+type Context = Pick<PageContext, "sql" | "csrf"> & {
+  project: ProjectRef;
+  params: { bugId: string };
+  query: v.InferOutput<typeof mergeQuery>;
+};
+
+type Choice = Pick<BugState, "id" | "number" | "title" | "status">;
+
+/** Returns the bug and those that it can be merged into: open ones, or those with a number or a text in the title. */
+async function loadMerge({ sql, project: { id: projectId }, params, query: { q } }: Context) {
+  const bug = await find(sql, projectId, params.bugId);
+  const number = q === undefined ? undefined : toNumber(q);
+  const [numbered, titled] = await Promise.all([
+    number === undefined ? undefined : selectBugByNumber(sql, projectId, number),
+    selectBugReports(sql, projectId, {
+      limit: MAX_CHOICES,
+      q: number === undefined ? q : undefined,
+      status: q === undefined ? STILL_OPEN : undefined,
+      sort: "newest",
+    }),
+  ]);
+  const found: Choice[] =
+    number === undefined ? titled.slice(0, MAX_CHOICES) : numbered && numbered.mergedInto === null ? [numbered] : [];
+  return { bug, choices: found.filter(({ id }) => id !== bug.id) };
+}
+
+type MergeData = Awaited<ReturnType<typeof loadMerge>>;
+
+type ChoicesProperties = { projectId: string; action: Path; csrf: string; choices: readonly Choice[] };
+
+const Choices = ({ projectId, action, csrf, choices }: ChoicesProperties): Html => (
+  <div class="card">
+    <table>
+      <caption class="visually-hidden">Bugs to merge into</caption>
+      <tbody>
+        {choices.map((other) => (
+          <tr>
+            <td class="mark-cell">
+              <Mark status={other.status} />
+            </td>
+            <td class="long">
+              <a href={bugPath(projectId, other.id)}>
+                <b>Bug {other.number}</b> {other.title}
+              </a>
+            </td>
+            <td class="number">
+              <ActionForm
+                action={action}
+                csrf={csrf}
+                label={`Merge into bug ${other.number}`}
+                kind="danger"
+                fields={<input type="hidden" name="into" value={other.id} />}
+              />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </div>
+);
+
+function mergeView({ project, query: { q }, csrf }: Context, { bug, choices }: MergeData): View {
+  const path: Path = bugPath(project.id, bug.id);
+  const body = (
+    <>
+      <h1>Merge bug {bug.number} into another</h1>
+      <p class="after">
+        <b>{bug.title}</b>
+      </p>
+      <p>
+        Its {counted(bug.occurrences, "failure")} and its fingerprints move to the other bug. This bug is resolved and
+        links to the other one. This cannot be undone.
+      </p>
+      <form class="filters" action={`${path}/merge`}>
+        <FilterText label="Number or title of the other bug" name="q" value={q} type="search" />
+        <button>Search</button>
+      </form>
+      {choices.length === 0 ? (
+        <Empty>{q === undefined ? "There are no other open bugs." : "No bugs match."}</Empty>
+      ) : (
+        <Choices projectId={project.id} action={`${path}/merge`} csrf={csrf} choices={choices} />
+      )}
+      <p class="after">
+        <a class="button" href={path}>
+          Cancel
+        </a>
+      </p>
+    </>
+  );
+  return { title: `Merge bug ${bug.number}`, body, section: "bugs" };
+}
+
+export const mergePage = page(`${onePath}/merge`, { access: "member", query: mergeQuery }, async (context) =>
+  mergeView(context, await loadMerge(context)),
 );
 
 export const mergeForm = form(

@@ -5,6 +5,7 @@ import type { Sql } from "../../../database/connect.ts";
 import type { Html, Path } from "../../../http/html.ts";
 import type { Visitor } from "../../../request/visitors.ts";
 import { uuid } from "../../../schema/fields.ts";
+import { selectNewestAttachment } from "../../../store/attachments.ts";
 import { selectAutomations } from "../../../store/automations.ts";
 import { selectBugReports } from "../../../store/bug_reports.ts";
 import { selectEnvironments } from "../../../store/environments.ts";
@@ -67,8 +68,9 @@ export async function findIds(
   const find = async <Row,>(name: string, select: () => Promise<readonly Row[]>): Promise<Row | undefined> =>
     wanted.has(name) ? (await select())[0] : undefined;
   const one = { limit: 1 };
-  const [execution, testCase, bug, environment, integration, automation] = await Promise.all([
+  const [execution, attachment, testCase, bug, environment, integration, automation] = await Promise.all([
     find("executionId", () => selectExecutions(sql, id, 1, {})),
+    find("attachmentId", () => selectNewestAttachment(sql, id)),
     find("testCaseId", () => selectTestCases(sql, id, one)),
     find("bugReportId", () => selectBugReports(sql, id, one)),
     find("environmentId", () => selectEnvironments(sql, teamId, 1, undefined)),
@@ -78,6 +80,7 @@ export async function findIds(
   const found = {
     executionId: execution?.id,
     taskSlug: execution?.tasks[0]?.slug,
+    attachmentId: attachment?.id,
     testCaseId: testCase?.id,
     bugReportId: bug?.id,
     environmentId: environment?.id,

@@ -19,14 +19,14 @@ import { fieldTable, parameterRow, prose, rowOf, sentence, shapeOf, table } from
 function bodyOf({ method, path, body }: Operation): Html | null {
   if (!body) return null;
   const { "application/json": given, "text/plain": text } = body.content;
-  const schema = given!.schema;
-  const hasFields = schema.properties ?? schema.oneOf;
+  const schema = given?.schema;
+  const hasFields = schema?.properties ?? schema?.oneOf;
   return (
     <>
       <h3>Body{body.required ? "" : " (optional)"}</h3>
       {body.description === undefined ? null : <p class="prose">{sentence(body.description)}</p>}
-      {schema.description === undefined ? null : <p class="prose">{sentence(schema.description)}</p>}
-      {hasFields ? fieldTable(`Fields of the body of ${method} ${path}`, schema, false) : null}
+      {schema?.description === undefined ? null : <p class="prose">{sentence(schema.description)}</p>}
+      {schema && hasFields ? fieldTable(`Fields of the body of ${method} ${path}`, schema, false) : null}
       {text ? (
         <div class="columns">
           {json(given!.example)}

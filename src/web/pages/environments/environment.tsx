@@ -9,17 +9,16 @@ import {
   removeEnvironment,
   toVariable,
 } from "../../../operations/projects/environments.ts";
-import type { Role } from "../../../schema/accounts.ts";
-import { type Variable, environmentPatch } from "../../../schema/environments.ts";
+import { environmentPatch } from "../../../schema/environments.ts";
 import { refuseAbsent } from "../../../schema/refusal.ts";
 import type { Seal } from "../../../secrets/seal.ts";
 import { type VariableRow, selectEnvironment, selectVariables } from "../../../store/environments.ts";
 import { counted } from "../../../wording/numbers.ts";
-import { Checkbox, Csrf, Danger, Field, FormError } from "../../components/form.tsx";
+import { Empty } from "../../components/empty.tsx";
+import { Danger, FormError } from "../../components/form.tsx";
 import { Notice } from "../../components/notice.tsx";
-import { Pager } from "../../components/pager.tsx";
-import { Tag } from "../../components/status.tsx";
-import { Breakable, toExact } from "../../components/text.tsx";
+import { Pager, toPagedRows } from "../../components/pager.tsx";
+import { Breakable } from "../../components/text.tsx";
 import { tryForm } from "../../site/form_input.ts";
 import { type PageContext, SeeOther, type View, form, page } from "../../site/page.ts";
 import { write } from "../../site/write.ts";
@@ -33,11 +32,12 @@ import {
   toFields,
   toValues,
 } from "./list.tsx";
+import { type EnteredVariable, PasteForm, type ShownVariable, VariableForm, variableTable } from "./variable_views.tsx";
 
 const MAX_VARIABLE_ROWS = 100;
 
 /** Keeps a value that cannot be decrypted, for example after SECRET_KEY changed, as a row of the table. */
-function openVariable(seal: Seal, key: EnvironmentPlace, row: VariableRow): Variable & { isSealed?: true } {
+function openVariable(seal: Seal, key: EnvironmentPlace, row: VariableRow): ShownVariable {
   try {
     return toVariable(seal, key, row);
   } catch {
@@ -45,194 +45,101 @@ function openVariable(seal: Seal, key: EnvironmentPlace, row: VariableRow): Vari
   }
 }
 
-function variableTable(
-  base: Path,
-  csrf: string,
-  role: Role,
-  variables: readonly (Variable & { isSealed?: true })[],
-): Html {
-  return (
-    <div class="card">
-      <table>
-        <caption class="visually-hidden">Variables</caption>
-        <thead>
-          <tr>
-            <th scope="col">Name</th>
-            <th scope="col">Value</th>
-            {role === "owner" ? (
-              <th scope="col">
-                <span class="visually-hidden">Change</span>
-              </th>
-            ) : null}
-          </tr>
-        </thead>
-        <tbody>
-          {variables.map(({ name, secret, value, updatedAt, isSealed }) => (
-            <tr>
-              <th scope="row" class="long ink">
-                <code>
-                  <Breakable text={name} />
-                </code>
-              </th>
-              <td class="long">
-                {isSealed ? (
-                  <span class="failed">cannot be decrypted; set it again</span>
-                ) : secret ? (
-                  <Tag>secret</Tag>
-                ) : (
-                  <code class="lines">{value === "" ? <span class="soft">empty</span> : value}</code>
-                )}{" "}
-                <span class="small soft">set on {toExact(updatedAt)}</span>
-              </td>
-              {role === "owner" ? (
-                <td class="number">
-                  <Danger
-                    action={`${base}/variables/${name}/delete`}
-                    csrf={csrf}
-                    label={
-                      <>
-                        Delete<span class="visually-hidden"> {name}</span>
-                      </>
-                    }
-                    loss={secret ? "The value cannot be recovered." : "New executions do not receive it."}
-                  />
-                </td>
-              ) : null}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
-}
-
 type FormState = {
   cursor?: string | undefined;
   notice?: keyof typeof NOTICES | undefined;
   problem?: { of: "settings" | "variable" | "paste"; text: string };
   fields?: SettingsFields;
-  /** A refused secret is not sent back. */
-  variable?: { name: string; value: string; secret: boolean };
+  variable?: EnteredVariable;
 };
 
-export async function one(
-  context: ViewContext & Pick<PageContext, "fast" | "seal"> & { params: { environmentId: string } },
-  { cursor, notice, problem, fields, variable }: FormState,
-): Promise<View> {
-  const { sql, fast, seal, team, role, csrf, params } = context;
+type Context = ViewContext & Pick<PageContext, "fast" | "seal"> & { params: { environmentId: string } };
+
+async function loadEnvironment({ sql, fast, seal, team, params }: Context, cursor: string | undefined) {
   const key = { teamId: team.id, environmentId: params.environmentId };
   const environment = (await selectEnvironment(fast, team.id, key.environmentId)) ?? refuseAbsent();
   const found = await selectVariables(sql, team.id, environment.id, MAX_VARIABLE_ROWS, cursor);
-  const rows = found.slice(0, MAX_VARIABLE_ROWS).map((row) => openVariable(seal, key, row));
-  const base: Path = `/teams/${team.id}/environments/${environment.id}`;
+  const variables = toPagedRows(found, MAX_VARIABLE_ROWS, ({ name }) => name);
+  return {
+    environment,
+    variables: { rows: variables.rows.map((row) => openVariable(seal, key, row)), next: variables.next },
+  };
+}
+
+type EnvironmentData = Awaited<ReturnType<typeof loadEnvironment>>;
+
+export async function showEnvironment(context: Context, state: FormState): Promise<View> {
+  return environmentView(context, await loadEnvironment(context, state.cursor), state);
+}
+
+type FactsProperties = { teamId: string; environment: EnvironmentData["environment"] };
+
+function EnvironmentFacts({ teamId, environment }: FactsProperties): Html {
   const url = safeUrl(environment.baseUrl);
-  const text = (of: NonNullable<FormState["problem"]>["of"]) => (problem?.of === of ? problem.text : undefined);
+  return (
+    <div class="meta">
+      <code>{environment.slug}</code>
+      {url ? (
+        <a class="long" href={url} rel="noreferrer">
+          <Breakable text={url} />
+        </a>
+      ) : null}
+
+      <span>{counted(environment.variableCount, "variable")}</span>
+      <a href={`/teams/${teamId}/environments`}>All environments</a>
+    </div>
+  );
+}
+
+type OwnerProperties = { base: Path; csrf: string; environment: EnvironmentData["environment"]; state: FormState };
+
+/** The forms that set variables, change the environment and delete it. */
+function OwnerForms({ base, csrf, environment, state: { problem, fields, variable } }: OwnerProperties): Html {
+  const { name, variableCount } = environment;
+  const problemOf = (of: NonNullable<FormState["problem"]>["of"]) => (problem?.of === of ? problem.text : undefined);
+  return (
+    <>
+      <div class="columns">
+        <VariableForm base={base} csrf={csrf} problem={problemOf("variable")} entered={variable} />
+        <PasteForm base={base} csrf={csrf} problem={problemOf("paste")} />
+      </div>
+      <h2 id="settings">Environment</h2>
+      <FormError message={problemOf("settings")} />
+      {settingsForm(base, csrf, fields ?? toFields(environment), "Save")}
+      <h2>Delete</h2>
+      <Danger
+        action={`${base}/delete`}
+        csrf={csrf}
+        label={`Delete ${name}`}
+        loss={`${counted(variableCount, "variable")} ${variableCount === 1 ? "is" : "are"} deleted, and secrets cannot be recovered. Executions that ran in this environment are kept.`}
+      />
+    </>
+  );
+}
+
+function environmentView(context: Context, { environment, variables }: EnvironmentData, state: FormState): View {
+  const { team, role, csrf } = context;
+  const base: Path = pathOf({ teamId: team.id, environmentId: environment.id });
   const body = (
     <>
-      <Notice notices={NOTICES} name={notice} />
+      <Notice notices={NOTICES} name={state.notice} />
       <h1>{environment.name}</h1>
-      <div class="meta">
-        <code>{environment.slug}</code>
-        {url ? (
-          <a class="long" href={url} rel="noreferrer">
-            <Breakable text={url} />
-          </a>
-        ) : null}
-
-        <span>{counted(environment.variableCount, "variable")}</span>
-        <a href={`/teams/${team.id}/environments`}>All environments</a>
-      </div>
+      <EnvironmentFacts teamId={team.id} environment={environment} />
       {environment.description === null ? null : <p class="prose lines top">{environment.description}</p>}
       <h2 id="variables">
         Variables{" "}
         <small>runners pass them to the tasks of executions in this environment; secrets cannot be viewed</small>
       </h2>
-      {rows.length === 0 ? (
-        <div class="card empty">
-          <p>No variables yet.{role === "owner" ? " Add one, or paste a .env file." : ""}</p>
-        </div>
+      {variables.rows.length === 0 ? (
+        <Empty>No variables yet.{role === "owner" ? " Add one, or paste a .env file." : ""}</Empty>
       ) : (
-        variableTable(base, csrf, role, rows)
+        variableTable(base, csrf, role, variables.rows)
       )}
-
-      <Pager path={base} query={{ cursor }} cursor={found.length > MAX_VARIABLE_ROWS ? rows.at(-1)!.name : undefined} />
-
-      {role === "owner" ? (
-        <>
-          <div class="columns">
-            <form class="fields card padded" method="post" action={`${base}/variables`}>
-              <Csrf token={csrf} />
-              <h3>Add or change a variable</h3>
-              <FormError message={text("variable")} />
-
-              <Field
-                label="Name"
-                name="name"
-                value={variable?.name}
-                id="variable-name"
-                required
-                max={128}
-                isCode
-                placeholder="DATABASE_URL"
-              />
-
-              <Field
-                label="Value"
-                name="value"
-                value={variable?.secret ? "" : variable?.value}
-                type="area"
-                rows={3}
-                isCode
-              />
-
-              <Checkbox
-                label="Secret: the value cannot be viewed again"
-                name="secret"
-                checked={variable?.secret ?? true}
-              />
-              <div>
-                <button class="main">Save variable</button>
-              </div>
-            </form>
-            <form class="fields card padded" method="post" action={`${base}/variables/paste`}>
-              <Csrf token={csrf} />
-              <h3>Paste a .env file</h3>
-              <FormError message={text("paste")} />
-
-              <Field
-                label="Lines of NAME=value"
-                name="text"
-                type="area"
-                rows={6}
-                required
-                isCode
-                placeholder="API_TOKEN=…
-BROWSER=firefox"
-              />
-
-              <Checkbox label="All are secrets" name="secret" checked />
-
-              <Checkbox label="Delete variables that are not in the file" name="replace" checked={false} />
-              <div>
-                <button>Save variables</button>
-              </div>
-            </form>
-          </div>
-          <h2 id="settings">Environment</h2>
-          <FormError message={text("settings")} />
-          {settingsForm(base, csrf, fields ?? toFields(environment), "Save")}
-          <h2>Delete</h2>
-          <Danger
-            action={`${base}/delete`}
-            csrf={csrf}
-            label={`Delete ${environment.name}`}
-            loss={`${counted(environment.variableCount, "variable")} ${environment.variableCount === 1 ? "is" : "are"} deleted, and secrets cannot be recovered. Executions that ran in this environment are kept.`}
-          />
-        </>
-      ) : null}
+      <Pager path={base} query={{ cursor: state.cursor }} cursor={variables.next} />
+      {role === "owner" ? <OwnerForms base={base} csrf={csrf} environment={environment} state={state} /> : null}
     </>
   );
-  return { title: environment.name, body, section: "environments", ...(problem ? { status: 400 } : {}) };
+  return { title: environment.name, body, section: "environments", ...(state.problem ? { status: 400 } : {}) };
 }
 
 export const slugOf = async (sql: Sql, { teamId, environmentId }: EnvironmentPlace): Promise<string> =>
@@ -241,7 +148,7 @@ export const slugOf = async (sql: Sql, { teamId, environmentId }: EnvironmentPla
 export const environmentPage = page(
   "/teams/:teamId/environments/:environmentId",
   { access: "viewer", query },
-  async (context) => await one(context, context.query),
+  async (context) => await showEnvironment(context, context.query),
 );
 
 export const changeForm = form(
@@ -263,7 +170,8 @@ export const changeForm = form(
         }),
       );
     });
-    if ("problem" in saved) return await one(context, { problem: { of: "settings", text: saved.problem }, fields });
+    if ("problem" in saved)
+      return await showEnvironment(context, { problem: { of: "settings", text: saved.problem }, fields });
     return new SeeOther(`${pathOf(params)}?notice=saved`);
   },
 );

@@ -7,10 +7,10 @@ import { createEnvironment } from "../../../operations/projects/environments.ts"
 import type { Role } from "../../../schema/accounts.ts";
 import { type Environment, newEnvironment } from "../../../schema/environments.ts";
 import { selectEnvironments } from "../../../store/environments.ts";
-import { counted } from "../../../wording/numbers.ts";
 import { Csrf, Field, FormError } from "../../components/form.tsx";
 import { Notice, noticeParameter } from "../../components/notice.tsx";
-import { Pager } from "../../components/pager.tsx";
+import { type PagedRows, toPagedRows } from "../../components/pager.tsx";
+import { TeamList } from "../../components/team_list.tsx";
 import { Ago, Breakable } from "../../components/text.tsx";
 import { toLines, tryForm } from "../../site/form_input.ts";
 import { type PageContext, SeeOther, type View, form, page } from "../../site/page.ts";
@@ -103,94 +103,91 @@ export const settingsForm = (to: Path, csrf: string, fields: SettingsFields, but
   </form>
 );
 
-async function list(
-  { sql, team, role, csrf, now }: ViewContext,
-  {
-    cursor,
-    notice,
-    problem,
-    fields = NEW,
-  }: {
-    cursor?: string | undefined;
-    notice?: keyof typeof NOTICES | undefined;
-    problem?: string;
-    fields?: SettingsFields;
-  },
-): Promise<View> {
-  const found = await selectEnvironments(sql, team.id, MAX_ROWS, cursor);
-  const rows = found.slice(0, MAX_ROWS);
+type TableProperties = { base: Path; environments: readonly Environment[]; now: Date };
+
+const EnvironmentTable = ({ base, environments, now }: TableProperties): Html => (
+  <div class="card">
+    <table>
+      <caption class="visually-hidden">Environments</caption>
+      <thead>
+        <tr>
+          <th scope="col">Environment</th>
+          <th scope="col" class="wide">
+            Address
+          </th>
+          <th scope="col" class="number">
+            Variables
+          </th>
+          <th scope="col" class="number wide">
+            Changed
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {environments.map((row) => (
+          <tr>
+            <td class="long">
+              <a href={`${base}/${row.id}`}>
+                <b>{row.name}</b>
+              </a>{" "}
+              <code class="soft">{row.slug}</code>
+            </td>
+            <td class="long wide soft">{row.baseUrl === null ? "–" : <Breakable text={row.baseUrl} />}</td>
+            <td class="number">{row.variableCount}</td>
+            <td class="number soft wide">
+              <Ago at={row.updatedAt} now={now} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </div>
+);
+
+type ListQuery = { cursor?: string | undefined; notice?: keyof typeof NOTICES | undefined };
+
+/** A refused form: what is wrong with it, and what was entered. */
+type Refused = { problem: string; fields: SettingsFields };
+
+async function loadList({ sql, team }: ViewContext, { cursor }: ListQuery): Promise<PagedRows<Environment>> {
+  return toPagedRows(await selectEnvironments(sql, team.id, MAX_ROWS, cursor), MAX_ROWS, ({ slug }) => slug);
+}
+
+async function showList(context: ViewContext, query: ListQuery, refused?: Refused): Promise<View> {
+  return listView(context, query, await loadList(context, query), refused);
+}
+
+function listView(
+  { team, role, csrf, now }: ViewContext,
+  { cursor, notice }: ListQuery,
+  list: PagedRows<Environment>,
+  refused: Refused | undefined,
+): View {
   const base: Path = `/teams/${team.id}/environments`;
   const body = (
     <>
       <Notice notices={NOTICES} name={notice} />
-      <h1>Environments</h1>
-      <p class="meta">
-        <span>An environment has a base URL and variables, which runners pass to the tasks of an execution.</span>
-      </p>
-      <h2>
-        {counted(rows.length, "environment")}
-        {found.length > MAX_ROWS ? " on this page" : ""}
-      </h2>
-      {rows.length === 0 ? (
-        <div class="card empty">
-          <p>No environments yet.</p>
-          <p>
-            {role === "owner"
-              ? "Create one below, for example staging, production, a browser or a device."
-              : "Owners of the team create them."}
-          </p>
-        </div>
-      ) : (
-        <div class="card">
-          <table>
-            <caption class="visually-hidden">Environments</caption>
-            <thead>
-              <tr>
-                <th scope="col">Environment</th>
-                <th scope="col" class="wide">
-                  Address
-                </th>
-                <th scope="col" class="number">
-                  Variables
-                </th>
-                <th scope="col" class="number wide">
-                  Changed
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {rows.map((row) => (
-                <tr>
-                  <td class="long">
-                    <a href={`${base}/${row.id}`}>
-                      <b>{row.name}</b>
-                    </a>{" "}
-                    <code class="soft">{row.slug}</code>
-                  </td>
-                  <td class="long wide soft">{row.baseUrl === null ? "–" : <Breakable text={row.baseUrl} />}</td>
-                  <td class="number">{row.variableCount}</td>
-                  <td class="number soft wide">
-                    <Ago at={row.updatedAt} now={now} />
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
-
-      <Pager path={base} query={{ cursor }} cursor={found.length > MAX_ROWS ? rows.at(-1)!.slug : undefined} />
-
+      <TeamList
+        path={base}
+        title="Environments"
+        noun="environment"
+        description="An environment has a base URL and variables, which runners pass to the tasks of an execution."
+        suggestion="Create one below, for example staging, production, a browser or a device."
+        hasNewPage={false}
+        {...{ role, list, cursor }}
+      >
+        <EnvironmentTable base={base} environments={list.rows} now={now} />
+      </TeamList>
       {role === "owner" ? (
         <>
           <h2 id="new">New environment</h2>
-          <FormError message={problem} />
-          {settingsForm(base, csrf, fields, "Create environment")}
+          <FormError message={refused?.problem} />
+          {settingsForm(base, csrf, refused?.fields ?? NEW, "Create environment")}
         </>
       ) : null}
     </>
   );
-  return { title: "Environments", body, section: "environments", ...(problem === undefined ? {} : { status: 400 }) };
+  return { title: "Environments", body, section: "environments", ...(refused ? { status: 400 } : {}) };
 }
 
 export const notice = noticeParameter(NOTICES);
@@ -202,7 +199,7 @@ export const query = v.strictObject({ notice, cursor });
 export const listPage = page(
   "/teams/:teamId/environments",
   { access: "viewer", query },
-  async (context) => await list(context, context.query),
+  async (context) => await showList(context, context.query),
 );
 
 export const createEnvironmentForm = form(
@@ -219,7 +216,7 @@ export const createEnvironmentForm = form(
         ({ slug, id }) => ({ action: "environment.created", subject: slug, details: { environmentId: id } }),
       );
     });
-    if ("problem" in made) return await list(context, { problem: made.problem, fields });
+    if ("problem" in made) return await showList(context, {}, { problem: made.problem, fields });
     return new SeeOther(`/teams/${team.id}/environments/${made.result.id}?notice=created`);
   },
 );

@@ -13,7 +13,7 @@ import { newVariable, variableName } from "../../../schema/environments.ts";
 import { toLines, tryForm } from "../../site/form_input.ts";
 import { SeeOther, form } from "../../site/page.ts";
 import { write } from "../../site/write.ts";
-import { one, pathOf, slugOf } from "./environment.tsx";
+import { showEnvironment, pathOf, slugOf } from "./environment.tsx";
 import { PASTE_REFUSED_HINT } from "./list.tsx";
 
 const variableFields = v.strictObject({ name: v.string(), value: v.string(), secret: v.optional(v.literal("true")) });
@@ -51,7 +51,7 @@ export const variableForm = form(
       );
     });
     if ("problem" in set)
-      return await one(context, { problem: { of: "variable", text: set.problem }, variable: values });
+      return await showEnvironment(context, { problem: { of: "variable", text: set.problem }, variable: values });
     return new SeeOther(`${pathOf(params)}?notice=set#variables`);
   },
 );
@@ -81,7 +81,9 @@ export const pasteForm = form(
       );
     });
     if ("problem" in pasted)
-      return await one(context, { problem: { of: "paste", text: `${pasted.problem}; ${PASTE_REFUSED_HINT}` } });
+      return await showEnvironment(context, {
+        problem: { of: "paste", text: `${pasted.problem}; ${PASTE_REFUSED_HINT}` },
+      });
     return new SeeOther(`${pathOf(params)}?notice=pasted#variables`);
   },
 );

@@ -57,11 +57,9 @@ export async function readChanges(
 
 type Row = { kind: string; mark: string; tests: readonly NamedTest[]; total: number; more: Path };
 
-type ChangesProperties = { projectId: string; execution: TimedExecutionRow; changes: Changes | undefined };
-
-export function ChangeList({ projectId, execution, changes }: ChangesProperties): Html | null {
-  if (!changes) return null;
-  const comparison: Path = `${executionPath(projectId, execution.id)}/comparison`;
+/** Returns the kinds of changes that occur. */
+function changesByKind(projectId: string, execution: TimedExecutionRow, changes: Changes): Row[] {
+  const path = executionPath(projectId, execution.id);
   const compared = (kind: string, title: string, mark: string): Row => {
     const tests = changes.compared.filter((row) => row.kind === kind);
     return {
@@ -69,10 +67,10 @@ export function ChangeList({ projectId, execution, changes }: ChangesProperties)
       mark,
       tests: tests.slice(0, MAX_TESTS_PER_KIND),
       total: tests[0]?.total ?? 0,
-      more: `${comparison}#${kind}`,
+      more: `${path}/comparison#${kind}`,
     };
   };
-  const rows: Row[] = [
+  return [
     compared("fixed", "Fixed", "passed"),
     {
       kind: "Flaky",
@@ -84,6 +82,55 @@ export function ChangeList({ projectId, execution, changes }: ChangesProperties)
     compared("added", "Added", "new"),
     compared("missing", "Missing", "skipped"),
   ].filter(({ tests }) => tests.length > 0);
+}
+
+const ChangeRow = ({ projectId, row }: { projectId: string; row: Row }): Html => (
+  <tr>
+    <th scope="row" class="change">
+      <Mark status={row.mark} word={false} /> {row.kind} {toCount(row.total)}
+    </th>
+    <td class="long">
+      <ul class="plain">
+        {row.tests.map((test) => (
+          <li>
+            <TestLink projectId={projectId} test={test} />
+          </li>
+        ))}
+        {row.total > row.tests.length ? (
+          <li class="small">
+            <a href={row.more}>{toCount(row.total - row.tests.length)} more</a>
+          </li>
+        ) : null}
+      </ul>
+    </td>
+  </tr>
+);
+
+const SlowerRow = ({ projectId, tests }: { projectId: string; tests: readonly SlowerTest[] }): Html => (
+  <tr>
+    <th scope="row" class="change">
+      <Mark status="skipped" word={false} /> Slower
+    </th>
+    <td class="long">
+      <ul class="plain">
+        {tests.slice(0, MAX_TESTS_PER_KIND).map((test) => (
+          <li>
+            <TestLink projectId={projectId} test={test} />{" "}
+            <span class="small soft">
+              {toDuration(test.durationMs)}, usually {toDuration(test.usualMs)}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </td>
+  </tr>
+);
+
+type ChangesProperties = { projectId: string; execution: TimedExecutionRow; changes: Changes | undefined };
+
+export function ChangeList({ projectId, execution, changes }: ChangesProperties): Html | null {
+  if (!changes) return null;
+  const rows = changesByKind(projectId, execution, changes);
   if (rows.length === 0 && changes.slower.length === 0) return null;
   return (
     <>
@@ -91,7 +138,7 @@ export function ChangeList({ projectId, execution, changes }: ChangesProperties)
         What changed{" "}
         {execution.baselineId === null ? null : (
           <small>
-            <a href={comparison}>full comparison</a>
+            <a href={`${executionPath(projectId, execution.id)}/comparison`}>full comparison</a>
           </small>
         )}
       </h2>
@@ -105,46 +152,10 @@ export function ChangeList({ projectId, execution, changes }: ChangesProperties)
             </tr>
           </thead>
           <tbody>
-            {rows.map(({ kind, mark, tests, total, more }) => (
-              <tr>
-                <th scope="row" class="change">
-                  <Mark status={mark} word={false} /> {kind} {toCount(total)}
-                </th>
-                <td class="long">
-                  <ul class="plain">
-                    {tests.map((test) => (
-                      <li>
-                        <TestLink projectId={projectId} test={test} />
-                      </li>
-                    ))}
-                    {total > tests.length ? (
-                      <li class="small">
-                        <a href={more}>{toCount(total - tests.length)} more</a>
-                      </li>
-                    ) : null}
-                  </ul>
-                </td>
-              </tr>
+            {rows.map((row) => (
+              <ChangeRow projectId={projectId} row={row} />
             ))}
-            {changes.slower.length === 0 ? null : (
-              <tr>
-                <th scope="row" class="change">
-                  <Mark status="skipped" word={false} /> Slower
-                </th>
-                <td class="long">
-                  <ul class="plain">
-                    {changes.slower.slice(0, MAX_TESTS_PER_KIND).map((test) => (
-                      <li>
-                        <TestLink projectId={projectId} test={test} />{" "}
-                        <span class="small soft">
-                          {toDuration(test.durationMs)}, usually {toDuration(test.usualMs)}
-                        </span>
-                      </li>
-                    ))}
-                  </ul>
-                </td>
-              </tr>
-            )}
+            {changes.slower.length === 0 ? null : <SlowerRow projectId={projectId} tests={changes.slower} />}
           </tbody>
         </table>
       </div>

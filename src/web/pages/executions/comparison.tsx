@@ -1,19 +1,19 @@
 /** An execution compared with its baseline or another execution. */
 
+import { executionName, shortExecutionName } from "../../../wording/execution_name.ts";
 import * as v from "valibot";
 import type { Html } from "../../../http/html.ts";
 import { absent, fail } from "../../../http/problem.ts";
-import { uuid } from "../../../schema/fields.ts";
+import { mayBeEmpty, uuid } from "../../../schema/fields.ts";
 import { type ComparedRow, selectComparison } from "../../../store/comparisons.ts";
 import { selectExecution, selectExecutionNames, selectSummaries } from "../../../store/execution_list.ts";
 import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { counted, toCount } from "../../../wording/numbers.ts";
-import { executionName, shortExecutionName } from "../../../wording/execution_name.ts";
+import { Empty } from "../../components/empty.tsx";
 import { Mark, wordOf } from "../../components/status.tsx";
 import { Ago, Breakable } from "../../components/text.tsx";
-import { page } from "../../site/page.ts";
+import { type PageContext, type ProjectRef, type View, page } from "../../site/page.ts";
 import { executionPath, testPath } from "../../site/paths.ts";
-import { maybe } from "./list.tsx";
 
 const COMPARED: Record<string, { title: string; hint: string; mark: string }> = {
   fixed: { title: "Fixed", hint: "passed, but failed in the other execution", mark: "passed" },
@@ -80,85 +80,104 @@ function comparedTable(projectId: string, kind: string, rows: readonly ComparedR
   );
 }
 
+const MAX_CHOICES = 20;
+
+const comparisonQuery = v.strictObject({ baseline: mayBeEmpty(uuid) });
+
+type Context = Pick<PageContext, "sql" | "now" | "path"> & {
+  project: ProjectRef;
+  params: { executionId: string };
+  query: v.InferOutput<typeof comparisonQuery>;
+};
+
+async function loadComparison({ sql, project: { id: projectId, defaultBranch }, params, query }: Context) {
+  const { executionId } = params;
+  const [found, choices] = await Promise.all([
+    selectExecution(sql, projectId, executionId),
+    selectSummaries(sql, projectId, MAX_CHOICES, { branch: defaultBranch, before: executionId }),
+  ]);
+  const execution = found ?? absent();
+  const baselineId = query.baseline ?? execution.baselineId;
+  const [names, rows] = await Promise.all([
+    selectExecutionNames(sql, projectId, [baselineId]),
+    selectComparison(sql, projectId, executionId, query.baseline),
+  ]);
+  const baseline = baselineId === null ? undefined : names.get(baselineId);
+  if (query.baseline !== undefined && !baseline)
+    fail("VALIDATION_ERROR", `There is no execution "${query.baseline}" in this project`);
+  return { execution, baselineId, baseline, choices: choices.slice(0, MAX_CHOICES), rows };
+}
+
+type ComparisonData = Awaited<ReturnType<typeof loadComparison>>;
+
+function baselineChoice({ path, query }: Context, { choices, baseline, baselineId }: ComparisonData): Html {
+  const isListed = choices.some(({ id }) => id === baselineId);
+  return (
+    <form class="filters" method="get" action={path}>
+      <label>
+        Compare with
+        <select name="baseline">
+          <option value="">its baseline</option>
+          {isListed || !query.baseline || !baseline ? null : (
+            <option value={baseline.id} selected>
+              {executionName(baseline)}
+            </option>
+          )}
+          {choices.map(({ id, status, ...name }) => (
+            <option value={id} selected={id === baselineId}>
+              {`${executionName(name)}, ${wordOf(status)}`}
+            </option>
+          ))}
+        </select>
+      </label>
+      <button>Compare</button>
+    </form>
+  );
+}
+
+/** Returns a headline such as "2 fixed, 1 new failures". */
+function comparisonHeadline(kinds: readonly string[], byKind: ReadonlyMap<string, readonly ComparedRow[]>): string {
+  const counts = kinds.map((kind) => `${toCount(byKind.get(kind)![0]!.total)} ${COMPARED[kind]!.title.toLowerCase()}`);
+  return counts.length === 0 ? "Nothing has changed" : counts.slice(0, 3).join(", ");
+}
+
+function comparisonView(context: Context, data: ComparisonData): View {
+  const { project, now } = context;
+  const { execution, baseline, rows } = data;
+  const byKind = Map.groupBy(rows, ({ kind }) => kind as string);
+  const kinds = Object.keys(COMPARED).filter((kind) => byKind.has(kind));
+  const other = baseline ? shortExecutionName(baseline) : "nothing";
+  const body = (
+    <>
+      <h1>{comparisonHeadline(kinds, byKind)}</h1>
+      <div class="meta">
+        <span>
+          <a href={executionPath(project.id, execution.id)}>
+            <b>{shortExecutionName(execution)}</b>
+          </a>{" "}
+          compared with{" "}
+          {baseline ? (
+            <a href={executionPath(project.id, baseline.id)}>{other}</a>
+          ) : (
+            "no other execution: there is no earlier one"
+          )}
+        </span>
+        {baseline ? (
+          <span>
+            <Ago at={baseline.createdAt} now={now} />
+          </span>
+        ) : null}
+      </div>
+      {baselineChoice(context, data)}
+      {kinds.map((kind) => comparedTable(project.id, kind, byKind.get(kind)!))}
+      {kinds.length === 0 ? <Empty>No differences: same tests, same results.</Empty> : null}
+    </>
+  );
+  return { title: `${shortExecutionName(execution)} compared with ${other}`, body, section: "executions" };
+}
+
 export const comparisonPage = page(
   "/projects/:projectId/executions/:executionId/comparison",
-  { access: "viewer", query: v.strictObject({ baseline: maybe(uuid) }) },
-  async ({ sql, project, params, query, path, now }) => {
-    const { id: projectId, defaultBranch } = project;
-    const { executionId } = params;
-    const [found, offered] = await Promise.all([
-      selectExecution(sql, projectId, executionId),
-      selectSummaries(sql, projectId, 20, { branch: defaultBranch, before: executionId }),
-    ]);
-    const mine = found ?? absent();
-    const baselineId = query.baseline ?? mine.baselineId;
-    const [names, rows] = await Promise.all([
-      selectExecutionNames(sql, projectId, [baselineId]),
-      selectComparison(sql, projectId, executionId, query.baseline),
-    ]);
-    const baseline = baselineId === null ? undefined : names.get(baselineId);
-    if (query.baseline !== undefined && !baseline)
-      fail("VALIDATION_ERROR", `There is no execution "${query.baseline}" in this project`);
-    const byKind = Map.groupBy(rows, ({ kind }) => kind as string);
-    const kinds = Object.keys(COMPARED).filter((kind) => byKind.has(kind));
-    const other = baseline ? shortExecutionName(baseline) : "nothing";
-    const title = `${shortExecutionName(mine)} compared with ${other}`;
-    const counts = kinds.map(
-      (kind) => `${toCount(byKind.get(kind)![0]!.total)} ${COMPARED[kind]!.title.toLowerCase()}`,
-    );
-    const options = offered.slice(0, 20).map(({ id, status, ...name }) => {
-      const label = `${executionName(name)}, ${wordOf(status)}`;
-      return (
-        <option value={id} selected={id === baselineId}>
-          {label}
-        </option>
-      );
-    });
-    const isOffered = offered.slice(0, 20).some(({ id }) => id === baselineId);
-    const body = (
-      <>
-        <h1>{counts.length === 0 ? "Nothing has changed" : counts.slice(0, 3).join(", ")}</h1>
-        <div class="meta">
-          <span>
-            <a href={executionPath(projectId, executionId)}>
-              <b>{shortExecutionName(mine)}</b>
-            </a>{" "}
-            compared with{" "}
-            {baseline ? (
-              <a href={executionPath(projectId, baseline.id)}>{other}</a>
-            ) : (
-              "no other execution: there is no earlier one"
-            )}
-          </span>
-          {baseline ? (
-            <span>
-              <Ago at={baseline.createdAt} now={now} />
-            </span>
-          ) : null}
-        </div>
-        <form class="filters" method="get" action={path}>
-          <label>
-            Compare with
-            <select name="baseline">
-              <option value="">its baseline</option>
-              {isOffered || !query.baseline || !baseline ? null : (
-                <option value={baseline.id} selected>
-                  {executionName(baseline)}
-                </option>
-              )}
-              {options}
-            </select>
-          </label>
-          <button>Compare</button>
-        </form>
-        {kinds.map((kind) => comparedTable(projectId, kind, byKind.get(kind)!))}
-        {kinds.length === 0 ? (
-          <div class="card empty">
-            <p>No differences: same tests, same results.</p>
-          </div>
-        ) : null}
-      </>
-    );
-    return { title, body, section: "executions" };
-  },
+  { access: "viewer", query: comparisonQuery },
+  async (context) => comparisonView(context, await loadComparison(context)),
 );

@@ -1,32 +1,24 @@
 /** The list of executions of a project, with its filters. */
 
+import { toDay } from "../../../wording/numbers.ts";
 import * as v from "valibot";
 import { firstIdAt } from "../../../database/time_bounds.ts";
+import type { Html, Path } from "../../../http/html.ts";
 import { executionStatus } from "../../../schema/executions.ts";
-import { branchName, text, uuid } from "../../../schema/fields.ts";
+import { branchName, mayBeEmpty, text, uuid } from "../../../schema/fields.ts";
 import { selectSummaries } from "../../../store/execution_list.ts";
 import { selectBuildOrigins } from "../../../store/overview.ts";
+import { Empty, FirstReportLink } from "../../components/empty.tsx";
 import { ExecutionTable } from "../../components/execution_table.tsx";
+import { FilterBar, FilterSelect, FilterText } from "../../components/filters.tsx";
+import type { Choice } from "../../components/form.tsx";
 import { Pager } from "../../components/pager.tsx";
 import { wordOf } from "../../components/status.tsx";
-import { page } from "../../site/page.ts";
-import { toDay } from "../../../wording/numbers.ts";
+import { type PageContext, type ProjectRef, type View, page } from "../../site/page.ts";
 
 const PAGE_SIZE = 30;
 
 const DAY_MS = 86_400_000;
-
-/** Browsers send empty filters too. */
-export const maybe = <const Schema extends v.GenericSchema<string, string>>(schema: Schema) =>
-  v.optional(
-    v.union([
-      v.pipe(
-        v.literal(""),
-        v.transform(() => undefined),
-      ),
-      schema,
-    ]),
-  );
 
 const day = v.pipe(
   v.string(),
@@ -37,127 +29,104 @@ const day = v.pipe(
 );
 
 const listQuery = v.strictObject({
-  q: maybe(text(200)),
-  branch: maybe(branchName),
-  status: maybe(executionStatus),
-  environment: maybe(text(200)),
-  day: maybe(day),
+  q: mayBeEmpty(text(200)),
+  branch: mayBeEmpty(branchName),
+  status: mayBeEmpty(executionStatus),
+  environment: mayBeEmpty(text(200)),
+  day: mayBeEmpty(day),
   cursor: v.optional(uuid),
 });
 
-const STATUSES = ["running", "queued", "failed", "passed", "timed_out", "cancelled"];
+const STATUS_OPTIONS: readonly Choice[] = [
+  ["", "any"],
+  ...["running", "queued", "failed", "passed", "timed_out", "cancelled"].map((one): Choice => [one, wordOf(one)]),
+];
+
+type ListQuery = v.InferOutput<typeof listQuery>;
+
+type Context = Pick<PageContext, "sql" | "now" | "path"> & { project: ProjectRef; query: ListQuery };
+
+async function loadList({ sql, project, query }: Context) {
+  const { q, branch, status, environment, day, cursor } = query;
+  // Days are in UTC. Ids begin with their time.
+  const start = day === undefined ? undefined : Date.parse(day);
+  const end = start === undefined ? undefined : firstIdAt(start + DAY_MS);
+  const before = [cursor, end].filter((id) => id !== undefined).toSorted()[0];
+  const from = start === undefined ? undefined : firstIdAt(start);
+  const [rows, origins] = await Promise.all([
+    selectSummaries(sql, project.id, PAGE_SIZE, { q, branch, status, environment, before, from }),
+    selectBuildOrigins(sql, project.id),
+  ]);
+  const executions = rows.slice(0, PAGE_SIZE);
+  return { executions, next: rows.length > PAGE_SIZE ? executions.at(-1)!.id : undefined, origins };
+}
+
+type ListData = Awaited<ReturnType<typeof loadList>>;
+
+/** Returns a title such as "Failed executions of main on 31 January". */
+function titleOf({ status, branch, environment, day }: ListQuery): string {
+  const subject = status ? `${wordOf(status)} executions` : "executions";
+  const conditions = [
+    branch ? `of ${branch}` : null,
+    environment ? `on ${environment}` : null,
+    day ? `on ${toDay(day)}` : null,
+  ].filter(Boolean);
+  return [`${subject[0]!.toUpperCase()}${subject.slice(1)}`, ...conditions].join(" ");
+}
+
+type FiltersProperties = { path: Path; query: ListQuery; origins: ListData["origins"]; isFiltered: boolean };
+
+const Filters = ({ path, query, origins, isFiltered }: FiltersProperties): Html => (
+  <FilterBar path={path} isFiltered={isFiltered}>
+    {[
+      <FilterText label="Key or commit" name="q" value={query.q} type="search" />,
+      <FilterText label="Branch" name="branch" value={query.branch} max={500} suggestions={origins.branches} />,
+      <FilterSelect label="Status" name="status" options={STATUS_OPTIONS} value={query.status} />,
+      <FilterText
+        label="Environment"
+        name="environment"
+        value={query.environment}
+        suggestions={origins.environments}
+      />,
+      <FilterText label="Day" name="day" value={query.day} type="date" />,
+    ]}
+  </FilterBar>
+);
+
+function listView({ project, query, path, now }: Context, { executions, next, origins }: ListData): View {
+  const { cursor: _, ...filters } = query;
+  const isFiltered = Object.values(filters).some((value) => value !== undefined);
+  const title = titleOf(query);
+  const none = isFiltered ? (
+    <Empty
+      action={
+        <a class="button" href={path}>
+          Show all
+        </a>
+      }
+    >
+      No executions match the filters.
+    </Empty>
+  ) : (
+    <Empty action={<FirstReportLink projectId={project.id} />}>No reports yet.</Empty>
+  );
+  const body = (
+    <>
+      <h1>{title}</h1>
+      <Filters path={path} query={query} origins={origins} isFiltered={isFiltered} />
+      {executions.length > 0 ? (
+        <ExecutionTable projectId={project.id} executions={executions} now={now} caption={title} />
+      ) : (
+        none
+      )}
+      <Pager path={path} query={query} cursor={next} />
+    </>
+  );
+  return { title, body, section: "executions" };
+}
 
 export const listPage = page(
   "/projects/:projectId/executions",
   { access: "viewer", query: listQuery },
-  async ({ sql, project, query, path, now }) => {
-    const { q, branch, status, environment, day, cursor } = query;
-    // Days are in UTC. Ids begin with their time.
-    const start = day === undefined ? undefined : Date.parse(day);
-    const end = start === undefined ? undefined : firstIdAt(start + DAY_MS);
-    const before = [cursor, end].filter((id) => id !== undefined).toSorted()[0];
-    const from = start === undefined ? undefined : firstIdAt(start);
-    const [rows, origins] = await Promise.all([
-      selectSummaries(sql, project.id, PAGE_SIZE, { q, branch, status, environment, before, from }),
-      selectBuildOrigins(sql, project.id),
-    ]);
-    const builds = rows.slice(0, PAGE_SIZE);
-    const isFiltered = [q, branch, status, environment, day].some((value) => value !== undefined);
-    const subject = status ? `${wordOf(status)} executions` : "executions";
-    const conditions = [
-      branch ? `of ${branch}` : null,
-      environment ? `on ${environment}` : null,
-      day ? `on ${toDay(day)}` : null,
-    ].filter(Boolean);
-    const title = [`${subject[0]!.toUpperCase()}${subject.slice(1)}`, ...conditions].join(" ");
-    const body = (
-      <>
-        <h1>{title}</h1>
-        <form class="filters" method="get" action={path}>
-          <label>
-            Key or commit
-            <input type="search" name="q" value={q} maxlength={200} />
-          </label>
-
-          <label>
-            Branch
-            <input name="branch" value={branch} list="branches" maxlength={500} />
-          </label>
-
-          <label>
-            Status
-            <select name="status">
-              <option value="">any</option>
-              {STATUSES.map((value) => (
-                <option value={value} selected={value === status}>
-                  {wordOf(value)}
-                </option>
-              ))}
-            </select>
-          </label>
-
-          <label>
-            Environment
-            <input name="environment" value={environment} list="environments" maxlength={200} />
-          </label>
-
-          <label>
-            Day
-            <input type="date" name="day" value={day} />
-          </label>
-
-          <button>Filter</button>
-          {isFiltered ? (
-            <a class="button" href={path}>
-              Clear
-            </a>
-          ) : null}
-
-          <datalist id="branches">
-            {origins.branches.map((name) => (
-              <option value={name} />
-            ))}
-          </datalist>
-
-          <datalist id="environments">
-            {origins.environments.map((name) => (
-              <option value={name} />
-            ))}
-          </datalist>
-        </form>
-        {builds.length > 0 ? (
-          <ExecutionTable projectId={project.id} executions={builds} now={now} caption={title} />
-        ) : (
-          <div class="card empty">
-            {isFiltered ? (
-              <>
-                <p>No executions match the filters.</p>
-                <p>
-                  <a class="button" href={path}>
-                    Show all
-                  </a>
-                </p>
-              </>
-            ) : (
-              <>
-                <p>No reports yet.</p>
-                <p>
-                  <a class="button main" href={`/projects/${project.id}/onboarding`}>
-                    Send the first report
-                  </a>
-                </p>
-              </>
-            )}
-          </div>
-        )}
-
-        <Pager
-          path={path}
-          query={{ q, branch, status, environment, day, cursor }}
-          cursor={rows.length > PAGE_SIZE ? builds.at(-1)!.id : undefined}
-        />
-      </>
-    );
-    return { title, body, section: "executions" };
-  },
+  async (context) => listView(context, await loadList(context)),
 );

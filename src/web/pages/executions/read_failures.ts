@@ -1,7 +1,9 @@
 /** Loads the failures of an execution by cause, with the evidence of each cause. */
 
 import type { Sql } from "../../../database/connect.ts";
+import { type CaseAttachments, readCaseFiles } from "../../../operations/attachments/read.ts";
 import { type CausePage, readCauses } from "../../../operations/executions/failures.ts";
+import type { CaseAttachmentRow } from "../../../store/attachments.ts";
 import { type FailureEvidence, selectFailureEvidence } from "../../../store/failures.ts";
 import { readCauseCursor, writeCauseCursor } from "../../components/causes.ts";
 
@@ -11,11 +13,15 @@ const CAUSES_PER_PAGE = 25;
 /** Number of causes with their history. */
 const CAUSES_WITH_HISTORY = 20;
 
+/** Number of causes with their attachments. */
+const CAUSES_WITH_FILES = 12;
+
 /** Number of tests that are listed for one cause. */
 const TESTS_PER_CAUSE = 10;
 
 export type Failures = Pick<CausePage, "causes" | "totals"> & {
   evidence: ReadonlyMap<string, FailureEvidence>;
+  filesOf: CaseAttachments<CaseAttachmentRow>;
   next: string | undefined;
 };
 
@@ -35,6 +41,10 @@ export async function readFailures(
   };
   const { causes, totals, last } = await readCauses(sql, projectId, executionId, query);
   const heads = causes.map(({ failures }, index) => ({ ...failures[0], deep: index < CAUSES_WITH_HISTORY }));
-  const found = heads.length === 0 ? [] : await selectFailureEvidence(sql, projectId, executionId, heads);
-  return { causes, totals, evidence: new Map(found.map((row) => [keyOf(row), row])), next: writeCauseCursor(last) };
+  const [found, filesOf] = await Promise.all([
+    heads.length === 0 ? [] : selectFailureEvidence(sql, projectId, executionId, heads),
+    readCaseFiles(sql, projectId, heads.slice(0, CAUSES_WITH_FILES)),
+  ]);
+  const evidence = new Map(found.map((row) => [keyOf(row), row]));
+  return { causes, totals, evidence, filesOf, next: writeCauseCursor(last) };
 }

@@ -1,7 +1,7 @@
 /** One integration: its settings and its deliveries. */
 
 import * as v from "valibot";
-import type { Path } from "../../../http/html.ts";
+import type { Html, Path } from "../../../http/html.ts";
 import { check } from "../../../http/input.ts";
 import {
   changeIntegration,
@@ -14,9 +14,11 @@ import {
 import { mayBeEmpty } from "../../../schema/fields.ts";
 import { type Delivery, type Integration, deliveryStatus, integrationPatch } from "../../../schema/integrations.ts";
 import { selectDeliveries } from "../../../store/integrations.ts";
-import { ActionForm, Csrf, Danger, Field, FormError } from "../../components/form.tsx";
+import { Empty } from "../../components/empty.tsx";
+import { StatusFilter } from "../../components/filters.tsx";
+import { ActionForm, type Choice, Csrf, Danger, Field, FormError } from "../../components/form.tsx";
 import { Notice } from "../../components/notice.tsx";
-import { Pager } from "../../components/pager.tsx";
+import { Pager, toPagedRows } from "../../components/pager.tsx";
 import { Mark } from "../../components/status.tsx";
 import { tryForm } from "../../site/form_input.ts";
 import { SeeOther, type View, form, page } from "../../site/page.ts";
@@ -28,6 +30,13 @@ import { NOTICES, type ViewContext, cursor, pathOf, stateOf, notice } from "./li
 
 const MAX_DELIVERIES = 20;
 
+const STATUS_OPTIONS: readonly Choice[] = [
+  ["", "all"],
+  ["sent", "sent"],
+  ["failed", "failed"],
+  ["pending", "waiting"],
+];
+
 type OneQuery = {
   cursor?: string | undefined;
   status?: Delivery["status"] | undefined;
@@ -36,123 +45,144 @@ type OneQuery = {
 
 type FormState = { problem?: { of: "settings" | "delivery"; text: string }; values?: FormValues };
 
-export async function one(
-  context: ViewContext & { params: { integrationId: string } },
-  query: OneQuery,
-  { problem, values }: FormState = {},
-): Promise<View> {
-  const { sql, fast, team, role, csrf, params } = context;
-  const place = { teamId: team.id, integrationId: params.integrationId };
-  const integration = toIntegration(await findIntegration(fast, place));
-  const { cursor, status, notice } = query;
-  const found = await selectDeliveries(sql, team.id, integration.id, { status, limit: MAX_DELIVERIES }, cursor);
-  const deliveries = found.slice(0, MAX_DELIVERIES);
-  const base: Path = pathOf(place);
-  const { kind, name, enabled, actions } = integration;
+type Context = ViewContext & { params: { integrationId: string } };
+
+async function loadIntegration({ sql, fast, team, params }: Context, { cursor, status }: OneQuery) {
+  const found = await findIntegration(fast, { teamId: team.id, integrationId: params.integrationId });
+  const integration = toIntegration(found);
+  const deliveries = await selectDeliveries(sql, team.id, integration.id, { status, limit: MAX_DELIVERIES }, cursor);
+  return { integration, deliveries: toPagedRows(deliveries, MAX_DELIVERIES, ({ id }) => id) };
+}
+
+type IntegrationData = Awaited<ReturnType<typeof loadIntegration>>;
+
+async function showIntegration(context: Context, query: OneQuery, state: FormState = {}): Promise<View> {
+  return integrationView(context, query, await loadIntegration(context, query), state);
+}
+
+const IntegrationFacts = ({ teamId, integration }: { teamId: string; integration: Integration }): Html => {
+  const { kind, actions } = integration;
   const state = stateOf(integration);
-  const config = values?.config ?? toConfigFields(kind, integration.config);
-  const text = (of: NonNullable<FormState["problem"]>["of"]) => (problem?.of === of ? problem.text : undefined);
+  return (
+    <div class="meta">
+      <span>{KIND_NAMES[kind][0]}</span>
+      <span>
+        <Mark status={state.status} word={false} /> {state.text}
+      </span>
+      <span>
+        for {actions.map((one) => `${ACTION_WORDS[one]}${one === "set_commit_status" ? "es" : "s"}`).join(", ")}
+      </span>
+      <a href={`/teams/${teamId}/integrations`}>All integrations</a>
+    </div>
+  );
+};
+
+type ActionsProperties = { base: Path; csrf: string; enabled: boolean };
+
+const IntegrationActions = ({ base, csrf, enabled }: ActionsProperties): Html => (
+  <div class="actions">
+    <ActionForm action={`${base}/test`} csrf={csrf} label="Send test message" kind="main" />
+    <ActionForm
+      action={`${base}/state`}
+      csrf={csrf}
+      label={enabled ? "Disable" : "Enable"}
+      fields={<input type="hidden" name="enabled" value={String(!enabled)} />}
+    />
+  </div>
+);
+
+type PartProperties = { base: Path; context: Context; query: OneQuery; data: IntegrationData };
+
+const Deliveries = ({ base, context, query, data: { integration, deliveries } }: PartProperties): Html => (
+  <>
+    <h2 id="deliveries">
+      Deliveries <small>newest first; kept for 30 days</small>
+    </h2>
+    <StatusFilter path={base} options={STATUS_OPTIONS} value={query.status} />
+    {deliveries.rows.length === 0 ? (
+      <Empty>
+        {query.status === undefined
+          ? "No deliveries yet. Send a test message, or use the integration in an automation."
+          : "No deliveries match this status."}
+      </Empty>
+    ) : (
+      <div class="card">{deliveries.rows.map((one) => deliveryDetails(context, integration, one))}</div>
+    )}
+    <Pager path={base} query={{ status: query.status, cursor: query.cursor }} cursor={deliveries.next} />
+  </>
+);
+
+type SettingsProperties = { base: Path; csrf: string; integration: Integration; values: FormValues | undefined };
+
+const SettingsForm = ({ base, csrf, integration, values }: SettingsProperties): Html => (
+  <>
+    <form class="fields card padded" method="post" action={base}>
+      <Csrf token={csrf} />
+      <Field label="Name" name="name" value={values?.name ?? integration.name} required max={200} />
+      {configForm(integration.kind, values?.config ?? toConfigFields(integration.kind, integration.config), "change")}
+      <div>
+        <button class="main">Save</button>
+      </div>
+    </form>
+    <h2>Delete</h2>
+    <Danger
+      action={`${base}/delete`}
+      csrf={csrf}
+      label={`Delete ${integration.name}`}
+      loss="Its deliveries and secrets are deleted. Automations that use it will fail."
+    />
+  </>
+);
+
+/** The settings for those who cannot change them. */
+const SettingsFacts = ({ integration: { kind, config } }: { integration: Integration }): Html => (
+  <div class="card padded">
+    <dl class="facts">
+      {Object.entries(toConfigFields(kind, config)).map(([field, value]) => {
+        const key = field.replace("config.", "");
+        return (
+          <>
+            <dt>{key}</dt>
+            <dd class="long">
+              {config[key] === null && value === "" ? (
+                <span class="soft">hidden or not set</span>
+              ) : (
+                <code>{value}</code>
+              )}
+            </dd>
+          </>
+        );
+      })}
+    </dl>
+    <p class="hint">Owners of the team can change this.</p>
+  </div>
+);
+
+function integrationView(
+  context: Context,
+  query: OneQuery,
+  data: IntegrationData,
+  { problem, values }: FormState,
+): View {
+  const { team, role, csrf } = context;
+  const { integration } = data;
+  const { name, enabled } = integration;
+  const base: Path = pathOf({ teamId: team.id, integrationId: integration.id });
+  const problemOf = (of: NonNullable<FormState["problem"]>["of"]) => (problem?.of === of ? problem.text : undefined);
   const body = (
     <>
-      <Notice notices={NOTICES} name={notice} isError={notice === "failed"} />
-
-      <FormError message={text("delivery")} />
+      <Notice notices={NOTICES} name={query.notice} isError={query.notice === "failed"} />
+      <FormError message={problemOf("delivery")} />
       <h1>{name}</h1>
-      <div class="meta">
-        <span>{KIND_NAMES[kind][0]}</span>
-        <span>
-          <Mark status={state.status} word={false} /> {state.text}
-        </span>
-
-        <span>
-          for {actions.map((one) => `${ACTION_WORDS[one]}${one === "set_commit_status" ? "es" : "s"}`).join(", ")}
-        </span>
-        <a href={`/teams/${team.id}/integrations`}>All integrations</a>
-      </div>
-      {role === "owner" ? (
-        <div class="actions">
-          <ActionForm action={`${base}/test`} csrf={csrf} label="Send test message" kind="main" />
-
-          <ActionForm
-            action={`${base}/state`}
-            csrf={csrf}
-            label={enabled ? "Disable" : "Enable"}
-            fields={<input type="hidden" name="enabled" value={enabled ? "false" : "true"} />}
-          />
-        </div>
-      ) : null}
-      <h2 id="deliveries">
-        Deliveries <small>newest first; kept for 30 days</small>
-      </h2>
-      <form class="filters" method="get" action={base}>
-        <label>
-          Status
-          <select name="status">
-            {(["", "sent", "failed", "pending"] as const).map((one) => (
-              <option value={one} selected={one === (status ?? "")}>
-                {one === "" ? "all" : one === "pending" ? "waiting" : one}
-              </option>
-            ))}
-          </select>
-        </label>
-        <button>Show</button>
-      </form>
-      {deliveries.length === 0 ? (
-        <div class="card empty">
-          <p>
-            {status === undefined
-              ? "No deliveries yet. Send a test message, or use the integration in an automation."
-              : "No deliveries match this status."}
-          </p>
-        </div>
-      ) : (
-        <div class="card">{deliveries.map((one) => deliveryDetails(context, integration, one))}</div>
-      )}
-
-      <Pager
-        path={base}
-        query={{ status, cursor }}
-        cursor={found.length > MAX_DELIVERIES ? deliveries.at(-1)!.id : undefined}
-      />
+      <IntegrationFacts teamId={team.id} integration={integration} />
+      {role === "owner" ? <IntegrationActions base={base} csrf={csrf} enabled={enabled} /> : null}
+      <Deliveries base={base} context={context} query={query} data={data} />
       <h2 id="settings">Settings</h2>
-      <FormError message={text("settings")} />
-
+      <FormError message={problemOf("settings")} />
       {role === "owner" ? (
-        <>
-          <form class="fields card padded" method="post" action={base}>
-            <Csrf token={csrf} />
-            <Field label="Name" name="name" value={values?.name ?? name} required max={200} />
-            {configForm(kind, config, "change")}
-            <div>
-              <button class="main">Save</button>
-            </div>
-          </form>
-          <h2>Delete</h2>
-          <Danger
-            action={`${base}/delete`}
-            csrf={csrf}
-            label={`Delete ${name}`}
-            loss="Its deliveries and secrets are deleted. Automations that use it will fail."
-          />
-        </>
+        <SettingsForm base={base} csrf={csrf} integration={integration} values={values} />
       ) : (
-        <div class="card padded">
-          <dl class="facts">
-            {Object.entries(config).map(([key, value]) => (
-              <>
-                <dt>{key.replace("config.", "")}</dt>
-                <dd class="long">
-                  {integration.config[key.replace("config.", "")] === null && value === "" ? (
-                    <span class="soft">hidden or not set</span>
-                  ) : (
-                    <code>{value}</code>
-                  )}
-                </dd>
-              </>
-            ))}
-          </dl>
-          <p class="hint">Owners of the team can change this.</p>
-        </div>
+        <SettingsFacts integration={integration} />
       )}
     </>
   );
@@ -167,7 +197,7 @@ const toChanged = ({ id, name }: Integration, fields: readonly string[]) =>
 export const integrationPage = page(
   "/teams/:teamId/integrations/:integrationId",
   { access: "viewer", query: v.strictObject({ cursor, notice, status: mayBeEmpty(deliveryStatus) }) },
-  async (context) => await one(context, context.query),
+  async (context) => await showIntegration(context, context.query),
 );
 
 export const changeForm = form(
@@ -191,7 +221,8 @@ export const changeForm = form(
         (row) => toChanged(row, Object.keys(patch)),
       );
     });
-    if ("problem" in saved) return await one(context, {}, { problem: { of: "settings", text: saved.problem }, values });
+    if ("problem" in saved)
+      return await showIntegration(context, {}, { problem: { of: "settings", text: saved.problem }, values });
     return new SeeOther(`${pathOf(params)}?notice=saved`);
   },
 );
@@ -252,7 +283,8 @@ export const redeliverForm = form(
   async (context) => {
     const { params } = context;
     const asked = await tryForm(() => write(context, "owner", (sql) => redeliver(sql, params)));
-    if ("problem" in asked) return await one(context, {}, { problem: { of: "delivery", text: asked.problem } });
+    if ("problem" in asked)
+      return await showIntegration(context, {}, { problem: { of: "delivery", text: asked.problem } });
     return new SeeOther(`${pathOf(params)}?notice=redelivered#d-${params.deliveryId}`);
   },
 );

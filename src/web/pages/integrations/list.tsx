@@ -1,7 +1,7 @@
 /** The integrations of a team. */
 
 import * as v from "valibot";
-import type { Path } from "../../../http/html.ts";
+import type { Html, Path } from "../../../http/html.ts";
 import { toIntegration } from "../../../operations/automation/integrations.ts";
 import type { Role } from "../../../schema/accounts.ts";
 import { uuid } from "../../../schema/fields.ts";
@@ -9,8 +9,9 @@ import type { Integration } from "../../../schema/integrations.ts";
 import { selectIntegrations } from "../../../store/integrations.ts";
 import { counted } from "../../../wording/numbers.ts";
 import { Notice, noticeParameter } from "../../components/notice.tsx";
-import { Pager } from "../../components/pager.tsx";
 import { Mark } from "../../components/status.tsx";
+import { type PagedRows, toPagedRows } from "../../components/pager.tsx";
+import { TeamList } from "../../components/team_list.tsx";
 import { Ago } from "../../components/text.tsx";
 import { type PageContext, type View, page } from "../../site/page.ts";
 import { KIND_NAMES } from "./fields.tsx";
@@ -54,86 +55,80 @@ export function stateOf({ enabled, disabledReason, lastDelivery, givenUp }: Inte
     : { status: "running", text: `last delivery pending${answer}${lost}` };
 }
 
-async function list(
-  { sql, team, role, now }: ViewContext,
-  { cursor, notice }: { cursor?: string | undefined; notice?: keyof typeof NOTICES | undefined },
-): Promise<View> {
+function IntegrationRow({ base, row, now }: { base: Path; row: Integration; now: Date }): Html {
+  const { status, text } = stateOf(row);
+  return (
+    <tr>
+      <td class="mark-cell">
+        <Mark status={status} word={false} />
+      </td>
+      <td class="long">
+        <a href={`${base}/${row.id}`}>
+          <b>{row.name}</b>
+        </a>{" "}
+        <span class="soft">{KIND_NAMES[row.kind][0]}</span>
+        <span class="small soft narrow-only">{text}</span>
+      </td>
+      <td class="long wide">{text}</td>
+      <td class="number soft">
+        {row.lastDelivery === null ? "never" : <Ago at={row.lastDelivery.createdAt} now={now} />}
+      </td>
+    </tr>
+  );
+}
+
+type TableProperties = { base: Path; integrations: readonly Integration[]; now: Date };
+
+const IntegrationTable = ({ base, integrations, now }: TableProperties): Html => (
+  <div class="card">
+    <table>
+      <caption class="visually-hidden">Integrations, newest first</caption>
+      <thead>
+        <tr>
+          <th scope="col">
+            <span class="visually-hidden">Status</span>
+          </th>
+          <th scope="col">Integration</th>
+          <th scope="col" class="wide">
+            State
+          </th>
+          <th scope="col" class="number">
+            Last delivery
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {integrations.map((row) => (
+          <IntegrationRow base={base} row={row} now={now} />
+        ))}
+      </tbody>
+    </table>
+  </div>
+);
+
+type ListQuery = { cursor?: string | undefined; notice?: keyof typeof NOTICES | undefined };
+
+async function loadList({ sql, team }: ViewContext, { cursor }: ListQuery): Promise<PagedRows<Integration>> {
   const found = await selectIntegrations(sql, team.id, { limit: MAX_ROWS }, cursor);
-  const rows = found.slice(0, MAX_ROWS).map(toIntegration);
+  return toPagedRows(found.map(toIntegration), MAX_ROWS, ({ id }) => id);
+}
+
+function listView({ team, role, now }: ViewContext, { cursor, notice }: ListQuery, list: PagedRows<Integration>): View {
   const base: Path = `/teams/${team.id}/integrations`;
   const body = (
     <>
       <Notice notices={NOTICES} name={notice} />
-      <h1>Integrations</h1>
-      <p class="meta">
-        <span>Services that automations send to: chat, issue trackers, CI systems and webhooks.</span>
-      </p>
-      {role === "owner" ? (
-        <p class="actions">
-          <a class="button main" href={`${base}/new`}>
-            New integration
-          </a>
-        </p>
-      ) : null}
-      <h2>
-        {counted(rows.length, "integration")}
-        {found.length > MAX_ROWS ? " on this page" : ""}
-      </h2>
-      {rows.length === 0 ? (
-        <div class="card empty">
-          <p>No integrations yet.</p>
-          <p>
-            {role === "owner"
-              ? "Connect Slack, Microsoft Teams, GitHub and six other services."
-              : "Owners of the team create them."}
-          </p>
-        </div>
-      ) : (
-        <div class="card">
-          <table>
-            <caption class="visually-hidden">Integrations, newest first</caption>
-            <thead>
-              <tr>
-                <th scope="col">
-                  <span class="visually-hidden">Status</span>
-                </th>
-                <th scope="col">Integration</th>
-                <th scope="col" class="wide">
-                  State
-                </th>
-                <th scope="col" class="number">
-                  Last delivery
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {rows.map((row) => {
-                const { status, text } = stateOf(row);
-                return (
-                  <tr>
-                    <td class="mark-cell">
-                      <Mark status={status} word={false} />
-                    </td>
-                    <td class="long">
-                      <a href={`${base}/${row.id}`}>
-                        <b>{row.name}</b>
-                      </a>{" "}
-                      <span class="soft">{KIND_NAMES[row.kind][0]}</span>
-                      <span class="small soft narrow-only">{text}</span>
-                    </td>
-                    <td class="long wide">{text}</td>
-                    <td class="number soft">
-                      {row.lastDelivery === null ? "never" : <Ago at={row.lastDelivery.createdAt} now={now} />}
-                    </td>
-                  </tr>
-                );
-              })}
-            </tbody>
-          </table>
-        </div>
-      )}
-
-      <Pager path={base} query={{ cursor }} cursor={found.length > MAX_ROWS ? rows.at(-1)!.id : undefined} />
+      <TeamList
+        path={base}
+        title="Integrations"
+        noun="integration"
+        description="Services that automations send to: chat, issue trackers, CI systems and webhooks."
+        suggestion="Connect Slack, Microsoft Teams, GitHub and six other services."
+        hasNewPage
+        {...{ role, list, cursor }}
+      >
+        <IntegrationTable base={base} integrations={list.rows} now={now} />
+      </TeamList>
     </>
   );
   return { title: "Integrations", body, section: "integrations" };
@@ -146,5 +141,5 @@ export const cursor = v.optional(uuid);
 export const listPage = page(
   "/teams/:teamId/integrations",
   { access: "viewer", query: v.strictObject({ cursor, notice }) },
-  async (context) => await list(context, context.query),
+  async (context) => listView(context, context.query, await loadList(context, context.query)),
 );

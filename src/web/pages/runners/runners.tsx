@@ -3,6 +3,7 @@
 import * as v from "valibot";
 import { notifyLeases } from "../../../database/signals.ts";
 import { absent } from "../../../http/problem.ts";
+import type { Role } from "../../../schema/accounts.ts";
 import { text } from "../../../schema/fields.ts";
 import { selectProjectsWithKeys } from "../../../store/projects.ts";
 import {
@@ -13,11 +14,13 @@ import {
   updateRunnerPause,
 } from "../../../store/runners.ts";
 import { counted } from "../../../wording/numbers.ts";
+import { Empty } from "../../components/empty.tsx";
 import { Pager } from "../../components/pager.tsx";
-import { Mark, Tag } from "../../components/status.tsx";
+import { Mark } from "../../components/status.tsx";
 import { idAndNameCursor } from "../../site/cursor.ts";
-import { type Page, SeeOther, form, page } from "../../site/page.ts";
+import { type Page, type PageContext, SeeOther, type View, form, page } from "../../site/page.ts";
 import { write } from "../../site/write.ts";
+import { StartCommands } from "./start_commands.tsx";
 import { MAX_QUEUE, queueTable, runnerTable } from "./tables.tsx";
 
 const MAX_RUNNERS = 100;
@@ -44,108 +47,64 @@ function runnersHeadline(queue: readonly Waiting[], runners: readonly TeamRunner
   };
 }
 
-const runnersPage = page(
-  "/teams/:teamId/runners",
-  { access: "viewer", query: v.strictObject({ cursor: v.optional(idAndNameCursor) }) },
-  async ({ sql, team, role, csrf, query, now, publicUrl }) => {
-    const after = query.cursor && { projectId: query.cursor.id, name: query.cursor.name };
-    const [found, queue, projects] = await Promise.all([
-      selectTeamRunners(sql, team.id, MAX_RUNNERS, after),
-      selectTeamQueue(sql, team.id, MAX_QUEUE),
-      selectProjectsWithKeys(sql, team.id, MAX_COMMANDS),
-    ]);
-    const rows = found.slice(0, MAX_RUNNERS);
-    const last = found.length > MAX_RUNNERS ? rows.at(-1) : undefined;
-    const headline = runnersHeadline(queue, rows);
-    // A task without a matching runner says which labels are missing.
-    const missing = new Map(queue.filter(({ unserved }) => unserved > 0).map((row) => [row.projectId, row]));
-    const ordered = projects
-      .slice(0, MAX_COMMANDS)
-      .sort((a, b) => Number(missing.has(b.id)) - Number(missing.has(a.id)));
-    const body = (
-      <>
-        <h1>
-          <Mark status={headline.status} word={false} /> {headline.text}
-        </h1>
-        <p class="meta">
-          <span>Runners of the projects of {team.name}. A runner takes tasks of the project whose key it uses.</span>
-        </p>
-        {queue.length === 0 ? null : (
-          <>
-            <h2>
-              The queue <small>longest waiting first</small>
-            </h2>
-            {queueTable(queue, now)}
-          </>
-        )}
-        <h2>
-          Runners <small>a runner is offline if it has not polled for two minutes</small>
-        </h2>
-        {rows.length === 0 ? (
-          <div class="card empty">
-            <p>No runners yet. Start one as shown below.</p>
-          </div>
-        ) : (
-          runnerTable(rows, { csrf, now, role })
-        )}
+const runnersQuery = v.strictObject({ cursor: v.optional(idAndNameCursor) });
 
-        <Pager
-          path={`/teams/${team.id}/runners`}
-          query={{ cursor: query.cursor && "" }}
-          cursor={last && `${last.projectId} ${last.name}`}
-        />
-        <h2 id="start">
-          Start a runner <small>on your own machine, next to assay.yaml, which defines the tasks</small>
-        </h2>
-        {ordered.length === 0 ? (
-          <div class="card empty">
-            <p>
-              No projects yet: <a href={`/teams/${team.id}/settings#projects`}>create one</a> first.
-            </p>
-          </div>
-        ) : (
-          <div class="card">
-            {ordered.map((project, index) => {
-              const labels = missing.get(project.id)?.labels ?? [];
-              return (
-                <details class="fold" open={index === 0}>
-                  <summary>
-                    For {project.name}
-                    {missing.has(project.id) ? (
-                      <>
-                        {" "}
-                        <Tag kind="failed">missing</Tag>
-                      </>
-                    ) : null}
-                  </summary>
-                  <pre data-copy>
-                    export ASSAY_URL={publicUrl} ASSAY_PROJECT={project.id}
-                    {"\n"}export ASSAY_KEY_FILE=assay.key{"\n"}assay runner --config assay.yaml --concurrency 2
-                    {labels.length > 0 ? ` --labels ${labels.join(",")}` : ""}
-                  </pre>
-                  <p class="hint">
-                    assay.key contains the key of the project
-                    {project.leading === null ? (
-                      <>
-                        , which has none yet: <a href={`/projects/${project.id}/settings`}>generate one</a>
-                      </>
-                    ) : (
-                      <>
-                        {" "}
-                        (<code>{project.leading}…</code>)
-                      </>
-                    )}
-                    .
-                  </p>
-                </details>
-              );
-            })}
-          </div>
-        )}
-      </>
-    );
-    return { title: headline.text, body, section: "runners" };
-  },
+type Context = Pick<PageContext, "sql" | "csrf" | "now" | "publicUrl"> & {
+  team: { id: string; name: string };
+  role: Role;
+  query: v.InferOutput<typeof runnersQuery>;
+};
+
+async function loadRunners({ sql, team, query }: Context) {
+  const after = query.cursor && { projectId: query.cursor.id, name: query.cursor.name };
+  const [found, queue, projects] = await Promise.all([
+    selectTeamRunners(sql, team.id, MAX_RUNNERS, after),
+    selectTeamQueue(sql, team.id, MAX_QUEUE),
+    selectProjectsWithKeys(sql, team.id, MAX_COMMANDS),
+  ]);
+  const runners = found.slice(0, MAX_RUNNERS);
+  const last = found.length > MAX_RUNNERS ? runners.at(-1) : undefined;
+  return { runners, next: last && `${last.projectId} ${last.name}`, queue, projects: projects.slice(0, MAX_COMMANDS) };
+}
+
+type RunnersData = Awaited<ReturnType<typeof loadRunners>>;
+
+function runnersView(context: Context, { runners, next, queue, projects }: RunnersData): View {
+  const { team, role, csrf, query, now, publicUrl } = context;
+  const headline = runnersHeadline(queue, runners);
+  const body = (
+    <>
+      <h1>
+        <Mark status={headline.status} word={false} /> {headline.text}
+      </h1>
+      <p class="meta">
+        <span>Runners of the projects of {team.name}. A runner takes tasks of the project whose key it uses.</span>
+      </p>
+      {queue.length === 0 ? null : (
+        <>
+          <h2>
+            The queue <small>longest waiting first</small>
+          </h2>
+          {queueTable(queue, now)}
+        </>
+      )}
+      <h2>
+        Runners <small>a runner is offline if it has not polled for two minutes</small>
+      </h2>
+      {runners.length === 0 ? (
+        <Empty>No runners yet. Start one as shown below.</Empty>
+      ) : (
+        runnerTable(runners, { csrf, now, role })
+      )}
+      <Pager path={`/teams/${team.id}/runners`} query={{ cursor: query.cursor && "" }} cursor={next} />
+      <StartCommands teamId={team.id} projects={projects} queue={queue} publicUrl={publicUrl} />
+    </>
+  );
+  return { title: headline.text, body, section: "runners" };
+}
+
+const runnersPage = page("/teams/:teamId/runners", { access: "viewer", query: runnersQuery }, async (context) =>
+  runnersView(context, await loadRunners(context)),
 );
 
 const pauseForm = form(

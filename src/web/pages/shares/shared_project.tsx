@@ -1,6 +1,7 @@
 /** The public page of a shared project. */
 
 import { getBranchDays } from "../../../operations/health/branch_days.ts";
+import type { Html } from "../../../http/html.ts";
 import type { SharedPlace } from "../../../schema/shares.ts";
 import { selectSummaries } from "../../../store/execution_list.ts";
 import { selectBranchBuilds, selectLastBuild } from "../../../store/overview.ts";
@@ -16,20 +17,70 @@ import { type SharedPageContext, publicOutcomeOf } from "./shared_execution.tsx"
 
 const MAX_EXECUTIONS = 20;
 
-export async function sharedProject(
-  { projectId, projectName, defaultBranch }: SharedPlace,
-  { sql, begin, now }: SharedPageContext,
-): Promise<View> {
+async function loadProject({ projectId, defaultBranch }: SharedPlace, { sql, begin, now }: SharedPageContext) {
   const branch = await selectBranch(sql, projectId, defaultBranch, defaultBranch);
-  const [state, last, days, onBranch, builds] = await Promise.all([
+  const [state, last, days, branchExecutions, executions] = await Promise.all([
     selectBranchState(sql, projectId, branch),
     selectLastBuild(sql, projectId, branch),
     getBranchDays(sql, begin, projectId, branch, { now, count: TREND_DAYS }),
     selectBranchBuilds(sql, projectId, branch, TREND_EXECUTIONS),
     selectSummaries(sql, projectId, MAX_EXECUTIONS),
   ]);
+  return { branch, state, last, days, branchExecutions, executions: executions.slice(0, MAX_EXECUTIONS) };
+}
+
+type ProjectData = Awaited<ReturnType<typeof loadProject>>;
+
+type TableProperties = Pick<ProjectData, "executions"> & { now: Date };
+
+/** Unlike the table of the dashboard, it has no links. */
+const PublicExecutions = ({ executions, now }: TableProperties): Html | null =>
+  executions.length === 0 ? null : (
+    <>
+      <h2>Newest executions</h2>
+      <div class="card scroll">
+        <table>
+          <caption class="visually-hidden">The newest executions</caption>
+          <thead class="visually-hidden">
+            <tr>
+              <th scope="col">Status</th>
+              <th scope="col">Execution</th>
+              <th scope="col">Outcome</th>
+              <th scope="col">Duration</th>
+              <th scope="col">When</th>
+            </tr>
+          </thead>
+          <tbody>
+            {executions.map((execution) => (
+              <tr>
+                <td class="mark-cell">
+                  <Mark status={execution.status} />
+                </td>
+                <td>
+                  <b>{executionNumber(execution)}</b>{" "}
+                  {execution.branch === null ? null : (
+                    <code>
+                      <Breakable text={execution.branch} />
+                    </code>
+                  )}
+                </td>
+                <td>{publicOutcomeOf(execution)}</td>
+                <td class="number wide">{execution.durationMs > 0 ? toDuration(execution.durationMs) : "–"}</td>
+                <td class="number soft">
+                  <Ago at={execution.completedAt ?? execution.createdAt} now={now} />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </>
+  );
+
+function projectView({ projectName, defaultBranch }: SharedPlace, data: ProjectData, now: Date): View {
+  const { branch, state, last, days, branchExecutions, executions } = data;
   const headline = branchHeadline(branch, state, now);
-  const trend = BranchTrends({ branch: defaultBranch, days, executions: onBranch, now });
+  const trend = BranchTrends({ branch: defaultBranch, days, executions: branchExecutions, now });
   const body = (
     <>
       <h1>
@@ -52,48 +103,12 @@ export async function sharedProject(
           {trend}
         </>
       )}
-      {builds.length === 0 ? null : (
-        <>
-          <h2>Newest executions</h2>
-          <div class="card scroll">
-            <table>
-              <caption class="visually-hidden">The newest executions</caption>
-              <thead class="visually-hidden">
-                <tr>
-                  <th scope="col">Status</th>
-                  <th scope="col">Execution</th>
-                  <th scope="col">Outcome</th>
-                  <th scope="col">Duration</th>
-                  <th scope="col">When</th>
-                </tr>
-              </thead>
-              <tbody>
-                {builds.slice(0, MAX_EXECUTIONS).map((build) => (
-                  <tr>
-                    <td class="mark-cell">
-                      <Mark status={build.status} />
-                    </td>
-                    <td>
-                      <b>{executionNumber(build)}</b>{" "}
-                      {build.branch === null ? null : (
-                        <code>
-                          <Breakable text={build.branch} />
-                        </code>
-                      )}
-                    </td>
-                    <td>{publicOutcomeOf(build)}</td>
-                    <td class="number wide">{build.durationMs > 0 ? toDuration(build.durationMs) : "–"}</td>
-                    <td class="number soft">
-                      <Ago at={build.completedAt ?? build.createdAt} now={now} />
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
-        </>
-      )}
+      <PublicExecutions executions={executions} now={now} />
     </>
   );
   return { title: `${headline.text} · ${projectName}`, body, isShared: true };
+}
+
+export async function sharedProject(place: SharedPlace, context: SharedPageContext): Promise<View> {
+  return projectView(place, await loadProject(place, context), context.now);
 }

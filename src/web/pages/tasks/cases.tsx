@@ -6,6 +6,7 @@ import type { RanOn } from "../../../schema/test_runs.ts";
 import type { CaseResultRow } from "../../../store/case_results.ts";
 import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { counted, toDuration } from "../../../wording/numbers.ts";
+import { Attachments, type ShownAttachment } from "../../components/attachments.tsx";
 import { Evidence, FULL, type Measure } from "../../components/failure.tsx";
 import { firstPlainLine } from "../../../wording/first_line.ts";
 import { Mark, Tag } from "../../components/status.tsx";
@@ -24,30 +25,121 @@ const SINGLE_RESULT: Measure = {
 
 const letterOf = ({ status, flaky }: CaseResultRow) => (flaky ? "flaky" : status);
 
-/** Shows a failed result as an expandable row, and any other result as a line. */
-export function caseItem(key: TaskAddress, row: CaseResultRow, isAlone: boolean): Html {
-  const { projectId, executionId, taskSlug } = key;
+type CaseItem = {
+  address: TaskAddress;
+  row: CaseResultRow;
+  files: readonly ShownAttachment[];
+  isAlone: boolean;
+  firstLine: string;
+};
+
+const durationOf = ({ durationMs }: CaseResultRow): string => (durationMs === null ? "–" : toDuration(durationMs));
+
+/** The machine of a passing test is not worth a line. */
+const hostOf = (row: CaseResultRow): Html | null =>
+  row.host === null || letterOf(row) === "passed" ? null : (
+    <span>
+      on <Breakable text={row.host} />
+    </span>
+  );
+
+/** Shows a result with a message, output or files as an expandable row, and any other result as a line. */
+export function caseItem(
+  address: TaskAddress,
+  row: CaseResultRow,
+  files: readonly ShownAttachment[],
+  isAlone: boolean,
+): Html {
   const firstLine = firstPlainLine(row.message) || firstPlainLine(row.stack);
-  const hasMore = firstLine !== "" || (row.output ?? "") !== "";
-  const status = letterOf(row);
-  const took = row.durationMs === null ? "–" : toDuration(row.durationMs);
-  const file =
-    row.file === null ? null : (
+  const hasMore = firstLine !== "" || (row.output ?? "") !== "" || files.length > 0;
+  const item: CaseItem = { address, row, files, isAlone, firstLine };
+  return hasMore || isAlone ? <CaseDetails {...item} /> : <CaseLine {...item} />;
+}
+
+function CaseLine({ address, row }: CaseItem): Html {
+  const host = hostOf(row);
+  return (
+    <div class="failure-line">
       <span>
-        <Breakable text={row.file} />
-        {row.line === null ? null : `:${row.line}`}
+        <Mark status={letterOf(row)} />
       </span>
-    );
-  // The machine of a passing test is not worth a line.
-  const host =
-    row.host === null || letterOf(row) === "passed" ? null : (
-      <span>
-        on <Breakable text={row.host} />
+      <span class="long">
+        <a href={testPath(address.projectId, row.testCaseId)}>
+          <Breakable text={shownCaseTitle(row)} />
+        </a>
+        {host === null ? null : (
+          <>
+            {" "}
+            <span class="small soft">{host}</span>
+          </>
+        )}
       </span>
-    );
-  const whole = toAddress(taskPath(projectId, executionId, taskSlug), { case: row.testCaseId });
+      <span class="small soft">{durationOf(row)}</span>
+    </div>
+  );
+}
+
+const CaseDetails = (item: CaseItem): Html => (
+  <details class="failure" id={`r${item.row.number}`} open={item.isAlone}>
+    <CaseSummary {...item} />
+    <div class="evidence">
+      <Evidence failure={item.row} measure={item.isAlone ? SINGLE_RESULT : FULL} title="" />
+      <Attachments projectId={item.address.projectId} files={item.files} />
+      {item.isAlone ? <Properties row={item.row} /> : null}
+      <div>
+        <CaseLinks {...item} />
+      </div>
+    </div>
+  </details>
+);
+
+const CaseSummary = ({ row, firstLine }: CaseItem): Html => (
+  <summary>
+    <span>
+      <Mark status={letterOf(row)} />
+    </span>
+    <span class="long">
+      <Breakable text={shownCaseTitle(row)} />
+      <span class="small soft dots">
+        {firstLine === "" ? null : <span>{firstLine}</span>}
+        {row.file === null ? null : (
+          <span>
+            <Breakable text={row.file} />
+            {row.line === null ? null : `:${row.line}`}
+          </span>
+        )}
+        {hostOf(row)}
+      </span>
+    </span>
+    <span>
+      {row.attempt > 1 ? <Tag>{`attempt ${row.attempt}`}</Tag> : null}{" "}
+      {row.kind === null || row.kind === "failure" ? null : <Tag kind="failed">{row.kind}</Tag>}
+    </span>
+    <span class="small soft">{durationOf(row)}</span>
+  </summary>
+);
+
+function Properties({ row }: { row: CaseResultRow }): Html | null {
   const properties = Object.entries(row.properties ?? {});
-  const links = (
+  if (properties.length === 0) return null;
+  return (
+    <div>
+      <h3>Properties</h3>
+      <dl class="facts">
+        {properties.map(([name, value]) => (
+          <>
+            <dt>{name}</dt>
+            <dd class="long">{value}</dd>
+          </>
+        ))}
+      </dl>
+    </div>
+  );
+}
+
+function CaseLinks({ address: { projectId, executionId, taskSlug }, row, isAlone }: CaseItem): Html {
+  const whole = toAddress(taskPath(projectId, executionId, taskSlug), { case: row.testCaseId });
+  return (
     <p class="small">
       <a href={testPath(projectId, row.testCaseId)}>Test history</a>
       {isAlone ? null : (
@@ -57,66 +149,6 @@ export function caseItem(key: TaskAddress, row: CaseResultRow, isAlone: boolean)
         </>
       )}
     </p>
-  );
-  if (!hasMore && !isAlone)
-    return (
-      <div class="failure-line">
-        <span>
-          <Mark status={status} />
-        </span>
-        <span class="long">
-          <a href={testPath(projectId, row.testCaseId)}>
-            <Breakable text={shownCaseTitle(row)} />
-          </a>
-          {host === null ? null : (
-            <>
-              {" "}
-              <span class="small soft">{host}</span>
-            </>
-          )}
-        </span>
-        <span class="small soft">{took}</span>
-      </div>
-    );
-  return (
-    <details class="failure" id={`r${row.number}`} open={isAlone}>
-      <summary>
-        <span>
-          <Mark status={status} />
-        </span>
-        <span class="long">
-          <Breakable text={shownCaseTitle(row)} />
-          <span class="small soft dots">
-            {firstLine === "" ? null : <span>{firstLine}</span>}
-            {file}
-            {host}
-          </span>
-        </span>
-        <span>
-          {row.attempt > 1 ? <Tag>{`attempt ${row.attempt}`}</Tag> : null}{" "}
-          {row.kind === null || row.kind === "failure" ? null : <Tag kind="failed">{row.kind}</Tag>}
-        </span>
-        <span class="small soft">{took}</span>
-      </summary>
-      <div class="evidence">
-        <Evidence failure={row} measure={isAlone ? SINGLE_RESULT : FULL} title="" />
-
-        {isAlone && properties.length > 0 ? (
-          <div>
-            <h3>Properties</h3>
-            <dl class="facts">
-              {properties.map(([name, value]) => (
-                <>
-                  <dt>{name}</dt>
-                  <dd class="long">{value}</dd>
-                </>
-              ))}
-            </dl>
-          </div>
-        ) : null}
-        <div>{links}</div>
-      </div>
-    </details>
   );
 }
 

@@ -6,9 +6,10 @@ import { plainText, Reply } from "../../../request/reply.ts";
 import { hasEnded } from "../../../rules/execution.ts";
 import { text, uuid } from "../../../schema/fields.ts";
 import { executionName } from "../../../wording/execution_name.ts";
+import { Empty } from "../../components/empty.tsx";
 import { LogLines, MAX_LOG_LINES, readLogLines } from "../../components/log.tsx";
 import { Breakable } from "../../components/text.tsx";
-import { type Page, page } from "../../site/page.ts";
+import { type Page, type PageContext, type ProjectRef, type View, page } from "../../site/page.ts";
 import { executionPath, taskPath } from "../../site/paths.ts";
 import { type LogAddress, LogBar, LogFindings } from "./log_bar.tsx";
 import {
@@ -70,76 +71,83 @@ function fileNameOf(taskSlug: string, shard: number | undefined): string {
   return `${name === "" ? "task" : name}${shard ? `-shard-${shard}` : ""}.log`;
 }
 
-/** Loads the contents of a log page: bar, lines, and whether the log still grows. */
-async function loadLog(
-  context: { sql: Parameters<typeof readLog>[0]; key: TaskAddress; address: LogAddress; hasTaskEnded: boolean },
-  log: LogEnd,
-): Promise<{ bar: Html; box: Html }> {
-  const { sql, key, address, hasTaskEnded } = context;
-  const firstLine = await numberOfFirstLine(sql, key.projectId, log);
+type Context = Pick<PageContext, "sql"> & {
+  project: ProjectRef;
+  params: Omit<TaskAddress, "projectId">;
+  query: v.InferOutput<typeof logQuery>;
+};
+
+async function loadLog({ sql, project, params, query }: Context) {
+  const key: TaskAddress = { ...params, projectId: project.id };
+  const { execution, task } = await findTask(sql, key);
+  const log = await readLog(sql, key, query, MAX_LOG_BYTES);
+  const firstLine = log && (await numberOfFirstLine(sql, key.projectId, log));
+  return { key, execution, task, log, firstLine };
+}
+
+type LogData = Awaited<ReturnType<typeof loadLog>>;
+
+type ContentProperties = { data: LogData & { log: LogEnd }; address: LogAddress };
+
+/** The search of the log, and its lines. */
+function LogContent({ data: { key, task, log, firstLine }, address }: ContentProperties): Html {
   const lines = log.text === "" ? [] : readLogLines(log.text, firstLine ?? 1, address.search);
-  return {
-    bar: (
+  return (
+    <>
       <LogBar
         address={address}
         findings={<LogFindings address={address} lines={lines} />}
-        isLive={!hasTaskEnded || !log.lease.isOver}
+        isLive={!hasEnded(task.status) || !log.lease.isOver}
       />
-    ),
-    box: (
-      <>
+      <div data-region="log">
         {partOf(log, lines, firstLine)}
-        {lines.length > 0 ? <LogLines lines={lines} name={`Log of ${key.taskSlug}`} /> : empty("No output yet.")}
-      </>
-    ),
-  };
+        {lines.length > 0 ? <LogLines lines={lines} name={`Log of ${key.taskSlug}`} /> : <Empty>No output yet.</Empty>}
+      </div>
+    </>
+  );
 }
 
-const empty = (sentence: string): Html => (
-  <div class="card empty">
-    <p>{sentence}</p>
-  </div>
-);
+function logView({ query }: Context, data: LogData): View {
+  const { key, execution, task, log } = data;
+  const { projectId, executionId, taskSlug } = key;
+  const path: Path = taskPath(projectId, executionId, taskSlug);
+  const logPath: Path = `${path}/log`;
+  const shown = query.shard ?? (log?.lease.shard || 1);
+  const address: LogAddress = { ...query, path: logPath, shard: query.shard?.toString() };
+  const body = (
+    <>
+      <h1>
+        Log of <Breakable text={taskSlug} />
+        {task.shards > 1 ? `, shard ${shown}` : null}
+        {query.lease === undefined ? null : ", an earlier attempt"}
+      </h1>
+      <div class="meta">
+        <a href={executionPath(projectId, executionId)}>
+          <b>{executionName(execution)}</b>
+        </a>
+        <a href={path}>cases</a>
+        {task.runner === null ? null : <span>run by {task.runner}</span>}
+      </div>
+      <ShardTabs path={logPath} shards={task.shards} shown={shown} />
+      {log ? (
+        <LogContent data={{ ...data, log }} address={address} />
+      ) : (
+        <div data-region="log">
+          <Empty>No log. Logs are stored for tasks that Assay's runners run.</Empty>
+        </div>
+      )}
+    </>
+  );
+  const isLive = execution.mode === "run" && (!hasEnded(task.status) || log?.lease.isOver === false);
+  const live: Path = `${executionPath(projectId, executionId)}/live`;
+  return { title: `Log of ${taskSlug}`, body, section: "executions", ...(isLive ? { live } : {}) };
+}
 
 export const taskLogs: Page[] = [
   page(
     "/projects/:projectId/executions/:executionId/tasks/:taskSlug/log",
     { access: "viewer", query: logQuery },
-    async ({ sql, project, params, query }) => {
-      const key: TaskAddress = { ...params, projectId: project.id };
-      const { execution, task } = await findTask(sql, key);
-      const log = await readLog(sql, key, query, MAX_LOG_BYTES);
-      const path: Path = taskPath(project.id, key.executionId, key.taskSlug);
-      const logPath: Path = `${path}/log`;
-      const shown = query.shard ?? (log?.lease.shard || 1);
-      const address: LogAddress = { ...query, path: logPath, shard: query.shard?.toString() };
-      const hasTaskEnded = hasEnded(task.status);
-      const parts = log ? await loadLog({ sql, key, address, hasTaskEnded }, log) : undefined;
-      const body = (
-        <>
-          <h1>
-            Log of <Breakable text={key.taskSlug} />
-            {task.shards > 1 ? `, shard ${shown}` : null}
-            {query.lease === undefined ? null : ", an earlier attempt"}
-          </h1>
-          <div class="meta">
-            <a href={executionPath(project.id, key.executionId)}>
-              <b>{executionName(execution)}</b>
-            </a>
-            <a href={path}>cases</a>
-            {task.runner === null ? null : <span>run by {task.runner}</span>}
-          </div>
-          <ShardTabs path={logPath} shards={task.shards} shown={shown} />
-          {parts?.bar}
-          <div data-region="log">
-            {parts?.box ?? empty("No log. Logs are stored for tasks that Assay's runners run.")}
-          </div>
-        </>
-      );
-      const isLive = execution.mode === "run" && (!hasTaskEnded || log?.lease.isOver === false);
-      const live: Path = `${executionPath(project.id, key.executionId)}/live`;
-      return { title: `Log of ${key.taskSlug}`, body, section: "executions", ...(isLive ? { live } : {}) };
-    },
+    async (context) => logView(context, await loadLog(context)),
   ),
 
   page(

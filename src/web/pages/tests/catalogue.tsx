@@ -4,6 +4,7 @@ import * as v from "valibot";
 import type { Sql } from "../../../database/connect.ts";
 import type { Html, Path } from "../../../http/html.ts";
 import { catchUp } from "../../../operations/health/catch_up.ts";
+import type { Role } from "../../../schema/accounts.ts";
 import { integerText, mayBeEmpty, text, uuid } from "../../../schema/fields.ts";
 import { refuse } from "../../../schema/refusal.ts";
 import { type TestCasePatch, type TestCaseSort, health } from "../../../schema/test_cases.ts";
@@ -12,12 +13,13 @@ import { selectOwners, selectTaskSlugs } from "../../../store/filter_options.ts"
 import { type ProjectCounts, selectTally } from "../../../store/overview.ts";
 import { selectTestCases } from "../../../store/test_cases.ts";
 import { counted, toCount, toDuration } from "../../../wording/numbers.ts";
+import { Empty, FirstReportLink } from "../../components/empty.tsx";
 import { FilterBar, FilterName, FilterSelect, FilterText, MAX_CHOICES } from "../../components/filters.tsx";
 import { type Choice, Csrf } from "../../components/form.tsx";
 import { Pager } from "../../components/pager.tsx";
 import { Mark } from "../../components/status.tsx";
 import { PART, readCursor, writeCursor } from "../../site/cursor.ts";
-import { SeeOther, form, page } from "../../site/page.ts";
+import { type PageContext, type ProjectRef, SeeOther, type View, form, page } from "../../site/page.ts";
 import { testPath, toAddress, toQuery } from "../../site/paths.ts";
 import { brokenTable, bulkFields, catalogueTable, isTicked } from "./catalogue_tables.tsx";
 import { COUNT_TIMEOUT_MS, change, day, testsPath, toQuarantine } from "./changes.tsx";
@@ -25,6 +27,8 @@ import { COUNT_TIMEOUT_MS, change, day, testsPath, toQuarantine } from "./change
 const PAGE_SIZE = 20;
 
 const MAX_BROKEN_TESTS = 5;
+
+const MAX_OWNERS = 6;
 
 const SORTS = ["flakeRate", "failures", "p95Ms", "lastRunAt", "firstSeen"] as const;
 
@@ -43,6 +47,12 @@ const HEALTH_OPTIONS: readonly Choice[] = [
   ["new", "new"],
   ["healthy", "healthy"],
   ["removed", "removed"],
+];
+
+const QUARANTINE_OPTIONS: readonly Choice[] = [
+  ["", "either"],
+  ["true", "quarantined"],
+  ["false", "not quarantined"],
 ];
 
 const catalogueQuery = v.strictObject({
@@ -107,6 +117,130 @@ const ownerLinks = (base: Path, owners: readonly OwnerTally[]): Html | null =>
     </span>
   );
 
+type Context = Pick<PageContext, "sql" | "begin" | "csrf" | "now"> & {
+  project: ProjectRef;
+  role: Role;
+  query: CatalogueQuery;
+};
+
+/** Whether one of the filters is set. The order counts as one. */
+const isFiltered = ({ cursor: _, changed: __, ...filters }: CatalogueQuery): boolean =>
+  Object.values(filters).some((value) => value !== undefined);
+
+async function loadCatalogue({ sql, begin, project: { id }, query }: Context) {
+  await catchUp(sql, begin, id, COUNT_TIMEOUT_MS);
+  const isFirstPage = !isFiltered(query) && query.cursor === undefined;
+  const [{ shown, next }, tally, ownerTally, tasks, owners, slowest, broken] = await Promise.all([
+    selectCatalogue(sql, id, query),
+    selectTally(sql, id),
+    selectOwnerTally(sql, id, MAX_OWNERS),
+    selectTaskSlugs(sql, id, MAX_CHOICES + 1),
+    selectOwners(sql, id, MAX_CHOICES + 1),
+    // One row more than the limit is returned.
+    selectTestCases(sql, id, { limit: 0, sort: "p95Ms" }),
+    isFirstPage ? selectTestCases(sql, id, { limit: MAX_BROKEN_TESTS, health: ["broken"] }) : [],
+  ]);
+  return { tests: shown, next, tally, ownerTally, tasks, owners, slowest: slowest[0], broken };
+}
+
+type CatalogueData = Awaited<ReturnType<typeof loadCatalogue>>;
+
+function CatalogueFacts({ projectId, data }: { projectId: string; data: CatalogueData }): Html {
+  const { tally, slowest, ownerTally } = data;
+  const path = testsPath(projectId);
+  return (
+    <div class="meta quiet">
+      {tally.broken > 0 ? <a href={`${path}?health=broken`}>broken</a> : null}
+      {tally.flaky > 0 ? <a href={`${path}?health=flaky`}>flaky</a> : null}
+      {tally.quarantined > 0 ? <a href={`${path}?quarantined=true`}>quarantined</a> : null}
+      {slowest && slowest.p95Ms !== null ? (
+        <span>
+          <a href={`${path}?sort=p95Ms`}>slowest</a>: <a href={testPath(projectId, slowest.id)}>{slowest.name}</a>,{" "}
+          {toDuration(slowest.p95Ms)}
+        </span>
+      ) : null}
+      {ownerLinks(path, ownerTally)}
+    </div>
+  );
+}
+
+type FiltersProperties = { path: Path; query: CatalogueQuery; tasks: readonly string[]; owners: readonly string[] };
+
+const Filters = ({ path, query, tasks, owners }: FiltersProperties): Html => (
+  <FilterBar path={path} isFiltered={isFiltered(query)}>
+    {[
+      <FilterText label="Name or file" name="q" value={query.q} type="search" />,
+      <FilterSelect label="Health" name="health" options={HEALTH_OPTIONS} value={query.health} />,
+      <FilterName label="Task" name="task" names={tasks} value={query.task} />,
+      <FilterName label="Owner" name="owner" names={owners} value={query.owner} />,
+      <FilterSelect label="Quarantine" name="quarantined" options={QUARANTINE_OPTIONS} value={query.quarantined} />,
+      <FilterSelect
+        label="Order"
+        name="sort"
+        options={SORT_OPTIONS}
+        value={query.sort === "flakeRate" ? "" : query.sort}
+      />,
+    ]}
+  </FilterBar>
+);
+
+const NoTests = ({ projectId, isFiltered }: { projectId: string; isFiltered: boolean }): Html =>
+  isFiltered ? (
+    <Empty action={<a href={testsPath(projectId)}>All tests</a>}>No tests match the filters.</Empty>
+  ) : (
+    <Empty action={<FirstReportLink projectId={projectId} />}>No tests yet.</Empty>
+  );
+
+/** The table of tests; for members, as a form that changes the selected ones. */
+function Tests({ context, data: { tests } }: { context: Context; data: CatalogueData }): Html {
+  const { project, query, role, csrf, now } = context;
+  if (tests.length === 0) return <NoTests projectId={project.id} isFiltered={isFiltered(query)} />;
+  const mayChange = role !== "viewer";
+  const table = catalogueTable(project.id, tests, mayChange, now);
+  if (!mayChange) return table;
+  const { changed: _, ...list } = query;
+  return (
+    <form method="post" action={`${testsPath(project.id)}/change`}>
+      <Csrf token={csrf} />
+      <input type="hidden" name="back" value={toQuery(list)} />
+      {table}
+      {bulkFields}
+    </form>
+  );
+}
+
+function catalogueView(context: Context, data: CatalogueData): View {
+  const { project, query, now } = context;
+  const { changed, ...list } = query;
+  const { tally, broken, next, tasks, owners } = data;
+  const path: Path = testsPath(project.id);
+  const headline = headlineOf(tally);
+  const body = (
+    <>
+      <h1>
+        <Mark status={headline.status} word={false} /> {headline.text}
+      </h1>
+      <CatalogueFacts projectId={project.id} data={data} />
+      {changed === undefined ? null : (
+        <p class="message good" role="status">
+          {changed === 0 ? "No changes needed." : `${counted(changed, "test")} changed.`}
+        </p>
+      )}
+      {brokenTable(project.id, broken.slice(0, MAX_BROKEN_TESTS), broken.length > MAX_BROKEN_TESTS, now)}
+      <Filters path={path} query={query} tasks={tasks} owners={owners} />
+      <Tests context={context} data={data} />
+      <Pager path={path} query={list} cursor={next} />
+    </>
+  );
+  return { title: "Tests", body, section: "tests" };
+}
+
+export const cataloguePage = page(
+  "/projects/:projectId/tests",
+  { access: "viewer", query: catalogueQuery },
+  async (context) => catalogueView(context, await loadCatalogue(context)),
+);
+
 const bulkForm = v.strictObject({
   ...Object.fromEntries(Array.from({ length: PAGE_SIZE }, (_, index) => [isTicked(index), v.optional(uuid)])),
   do: v.picklist(["quarantine", "release", "own"], "expected a known operation"),
@@ -115,119 +249,6 @@ const bulkForm = v.strictObject({
   owner: mayBeEmpty(text(200)),
   back: v.pipe(v.string(), v.maxLength(2_000, "expected the address of the list")),
 });
-
-export const cataloguePage = page(
-  "/projects/:projectId/tests",
-  { access: "viewer", query: catalogueQuery },
-  async (context) => {
-    const { sql, begin, project, query, role, csrf, now } = context;
-    const { id } = project;
-    const path: Path = testsPath(id);
-    const mayChange = role !== "viewer";
-    await catchUp(sql, begin, id, COUNT_TIMEOUT_MS);
-    const { cursor, changed, ...filters } = query;
-    const isFiltered = Object.values(filters).some((value) => value !== undefined);
-    const [{ shown, next }, tally, owners, tasks, names, slowest, broken] = await Promise.all([
-      selectCatalogue(sql, id, query),
-      selectTally(sql, id),
-      selectOwnerTally(sql, id, 6),
-      selectTaskSlugs(sql, id, MAX_CHOICES + 1),
-      selectOwners(sql, id, MAX_CHOICES + 1),
-      // One row more than the limit is returned.
-      selectTestCases(sql, id, { limit: 0, sort: "p95Ms" }),
-      isFiltered || cursor !== undefined
-        ? []
-        : selectTestCases(sql, id, { limit: MAX_BROKEN_TESTS, health: ["broken"] }),
-    ]);
-    const { q, health, task, owner, quarantined, sort } = filters;
-    const headline = headlineOf(tally);
-    const [slow] = slowest;
-    const table = catalogueTable(id, shown, mayChange, now);
-    const none = (
-      <div class="card empty">
-        {isFiltered ? (
-          <>
-            <p>No tests match the filters.</p>
-            <p>
-              <a href={path}>All tests</a>
-            </p>
-          </>
-        ) : (
-          <>
-            <p>No tests yet.</p>
-            <p>
-              <a class="button main" href={`/projects/${id}/onboarding`}>
-                Send the first report
-              </a>
-            </p>
-          </>
-        )}
-      </div>
-    );
-    const body = (
-      <>
-        <h1>
-          <Mark status={headline.status} word={false} /> {headline.text}
-        </h1>
-        <div class="meta quiet">
-          {tally.broken > 0 ? <a href={`${path}?health=broken`}>broken</a> : null}
-
-          {tally.flaky > 0 ? <a href={`${path}?health=flaky`}>flaky</a> : null}
-
-          {tally.quarantined > 0 ? <a href={`${path}?quarantined=true`}>quarantined</a> : null}
-
-          {slow && slow.p95Ms !== null ? (
-            <span>
-              <a href={`${path}?sort=p95Ms`}>slowest</a>: <a href={testPath(id, slow.id)}>{slow.name}</a>,{" "}
-              {toDuration(slow.p95Ms)}
-            </span>
-          ) : null}
-
-          {ownerLinks(path, owners)}
-        </div>
-        {changed === undefined ? null : (
-          <p class="message good" role="status">
-            {changed === 0 ? "No changes needed." : `${counted(changed, "test")} changed.`}
-          </p>
-        )}
-        {brokenTable(id, broken.slice(0, MAX_BROKEN_TESTS), broken.length > MAX_BROKEN_TESTS, now)}
-        <FilterBar path={path} isFiltered={isFiltered}>
-          {[
-            <FilterText label="Name or file" name="q" value={q} type="search" />,
-            <FilterSelect label="Health" name="health" options={HEALTH_OPTIONS} value={health} />,
-            <FilterName label="Task" name="task" names={tasks} value={task} />,
-            <FilterName label="Owner" name="owner" names={names} value={owner} />,
-            <FilterSelect
-              label="Quarantine"
-              name="quarantined"
-              options={[
-                ["", "either"],
-                ["true", "quarantined"],
-                ["false", "not quarantined"],
-              ]}
-              value={quarantined}
-            />,
-            <FilterSelect label="Order" name="sort" options={SORT_OPTIONS} value={sort === "flakeRate" ? "" : sort} />,
-          ]}
-        </FilterBar>
-        {shown.length === 0 ? (
-          none
-        ) : mayChange ? (
-          <form method="post" action={`${path}/change`}>
-            <Csrf token={csrf} />
-            <input type="hidden" name="back" value={toQuery({ ...filters, cursor })} />
-            {table}
-            {bulkFields}
-          </form>
-        ) : (
-          table
-        )}
-        <Pager path={path} query={{ ...filters, cursor }} cursor={next} />
-      </>
-    );
-    return { title: "Tests", body, section: "tests" };
-  },
-);
 
 export const bulkChangeForm = form(
   "/projects/:projectId/tests/change",

@@ -7,6 +7,7 @@ import type { ExecutionName } from "../../../store/execution_list.ts";
 import type { HistoryRow, TestCaseRow } from "../../../store/test_cases.ts";
 import { firstLineOf } from "../../../wording/first_line.ts";
 import { counted, toCount, toDuration } from "../../../wording/numbers.ts";
+import { Attachments, type ShownAttachment } from "../../components/attachments.tsx";
 import { Bars } from "../../components/bars.tsx";
 import { executionName } from "../../../wording/execution_name.ts";
 import { Mark, Tag } from "../../components/status.tsx";
@@ -90,9 +91,13 @@ export function LastResults({
   );
 }
 
-export type LastFailure = { row: HistoryRow; failure: CaseMessage | undefined };
+export type LastFailure = {
+  row: HistoryRow;
+  failure: CaseMessage | undefined;
+  files: readonly ShownAttachment[];
+};
 
-export function lastFailure({ projectId, names }: TestHistory, { row, failure }: LastFailure, now: Date): Html {
+export function lastFailure({ projectId, names }: TestHistory, { row, failure, files }: LastFailure, now: Date): Html {
   const { message = null, stack = null } = failure ?? {};
   const holds = message !== null && stack?.startsWith(message);
   return (
@@ -120,6 +125,7 @@ export function lastFailure({ projectId, names }: TestHistory, { row, failure }:
       {message === null && stack === null ? <p class="soft">No output.</p> : null}
       {message === null || holds ? null : <pre>{message}</pre>}
       {stack === null ? null : <pre>{stack}</pre>}
+      <Attachments projectId={projectId} files={files} />
       {(stack ?? message ?? "").length >= MAX_STACK_LENGTH ? (
         <p class="hint">Truncated. Open the execution for the full result.</p>
       ) : null}

@@ -2,9 +2,12 @@
 
 import * as v from "valibot";
 import type { Sql } from "../../../database/connect.ts";
-import type { Path } from "../../../http/html.ts";
+import type { Html, Path } from "../../../http/html.ts";
+import { readCaseFiles } from "../../../operations/attachments/read.ts";
 import { readHistory } from "../../../operations/health/case_history.ts";
 import { catchUp } from "../../../operations/health/catch_up.ts";
+import { numberOfTestCase } from "../../../rules/test_case_id.ts";
+import type { Role } from "../../../schema/accounts.ts";
 import { branchName, caseStatus, mayBeEmpty, text } from "../../../schema/fields.ts";
 import { refuseAbsent } from "../../../schema/refusal.ts";
 import { selectOpenBugsOfCase } from "../../../store/bug_reports.ts";
@@ -18,12 +21,14 @@ import { selectExecutionNames } from "../../../store/execution_list.ts";
 import { type HistoryRow, type TestCaseRow, selectTestCase } from "../../../store/test_cases.ts";
 import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { counted, toCount } from "../../../wording/numbers.ts";
+import { Empty } from "../../components/empty.tsx";
 import { FilterBar, FilterSelect, FilterText } from "../../components/filters.tsx";
+import type { Choice } from "../../components/form.tsx";
 import { Pager } from "../../components/pager.tsx";
 import { Mark, Tag } from "../../components/status.tsx";
 import { Ago, Breakable } from "../../components/text.tsx";
 import { PART, readCursor } from "../../site/cursor.ts";
-import { page } from "../../site/page.ts";
+import { type PageContext, type ProjectRef, type View, page } from "../../site/page.ts";
 import { testPath, toAddress } from "../../site/paths.ts";
 import { ALL_RESULTS } from "./catalogue_tables.tsx";
 import { COUNT_TIMEOUT_MS, careForms, onePath, quarantineNotice, testsPath } from "./changes.tsx";
@@ -40,6 +45,8 @@ import {
   LastResults,
 } from "./results.tsx";
 import { trustOf, whereItBegan, whyFlaky } from "./verdict.tsx";
+
+const MAX_BUGS = 10;
 
 const historyQuery = v.strictObject({
   status: mayBeEmpty(caseStatus),
@@ -64,35 +71,119 @@ async function findLastFailure(
     const query = { limit: 1, status: "failed", after: runId && idBehind(runId) } as const;
     row = (await readHistory(sql, projectId, test.id, query, { inAll: 2_000 })).rows[0];
   }
-  return row && { row, failure: await selectCaseMessage(sql, projectId, test.id, row.runId, MAX_STACK_LENGTH) };
+  if (!row) return undefined;
+  const result = { runId: row.runId, number: numberOfTestCase(test.id) };
+  const [failure, filesOf] = await Promise.all([
+    selectCaseMessage(sql, projectId, test.id, row.runId, MAX_STACK_LENGTH),
+    readCaseFiles(sql, projectId, [result]),
+  ]);
+  return { row, failure, files: filesOf(result) };
 }
 
-export const testPage = page(onePath, { access: "viewer", query: historyQuery }, async (context) => {
-  const { sql, fast, begin, project, params, query, role, csrf, now } = context;
-  const { id: projectId, defaultBranch: branch } = project;
+type Query = v.InferOutput<typeof historyQuery>;
+
+type Context = Pick<PageContext, "sql" | "fast" | "begin" | "csrf" | "now"> & {
+  project: ProjectRef;
+  role: Role;
+  params: { testId: string };
+  query: Query;
+};
+
+const isUnfiltered = ({ status, branch, cursor }: Query): boolean =>
+  status === undefined && branch === undefined && cursor === undefined;
+
+/** `last` is the newest results of all branches, `listed` the results that match the filters. */
+async function loadTest({ sql, fast, begin, project, params, query }: Context) {
+  const { id: projectId } = project;
   await catchUp(sql, begin, projectId, COUNT_TIMEOUT_MS);
   const test = (await selectTestCase(fast, projectId, params.testId)) ?? refuseAbsent();
-  const { status, branch: on, cursor } = query;
-  const isPlain = status === undefined && on === undefined && cursor === undefined;
+  const { status, branch, cursor } = query;
   const [after] = readCursor(cursor, [PART.id]) ?? [];
-  const [last, record, bugs, listed] = await Promise.all([
+  const [last, record, bugs, filtered] = await Promise.all([
     readHistory(sql, projectId, test.id, { limit: STRIP_LENGTH }),
     selectCaseRecord(sql, projectId, test.id),
-    selectOpenBugsOfCase(sql, projectId, test.id, 10),
-    isPlain ? undefined : readHistory(sql, projectId, test.id, { limit: HISTORY_ROWS, status, branch: on, after }),
+    selectOpenBugsOfCase(sql, projectId, test.id, MAX_BUGS),
+    isUnfiltered(query)
+      ? undefined
+      : readHistory(sql, projectId, test.id, { limit: HISTORY_ROWS, status, branch, after }),
   ]);
-  const shown = listed?.rows ?? last.rows.slice(0, HISTORY_ROWS);
-  const next = listed ? listed.last : last.rows.length > HISTORY_ROWS ? shown.at(-1)!.runId : undefined;
+  const listed = filtered?.rows ?? last.rows.slice(0, HISTORY_ROWS);
+  const next = filtered ? filtered.last : last.rows.length > HISTORY_ROWS ? listed.at(-1)!.runId : undefined;
   const firstBad = record && record.broken > 0 ? await selectFirstBad(sql, projectId, test.id) : undefined;
   const failure = await findLastFailure(sql, projectId, test, last.rows);
-  const all = [...last.rows, ...shown, ...(failure ? [failure.row] : [])];
-  const names = await selectExecutionNames(
-    sql,
-    projectId,
-    all.map(({ executionId }) => executionId),
+  const all = [...last.rows, ...listed, ...(failure ? [failure.row] : [])];
+  const executionIds = all.map(({ executionId }) => executionId);
+  const names = await selectExecutionNames(sql, projectId, executionIds);
+  return { test, record, bugs, last: last.rows, listed, next, firstBad, failure, names };
+}
+
+type TestData = Awaited<ReturnType<typeof loadTest>>;
+
+const TestFacts = ({ projectId, test, now }: { projectId: string; test: TestCaseRow; now: Date }): Html => (
+  <div class="meta quiet">
+    {test.file === null ? null : (
+      <code>
+        <Breakable text={test.file} />
+      </code>
+    )}
+    <a href={toAddress(testsPath(projectId), { task: test.taskSlug })}>{test.taskSlug}</a>
+    {test.runs === 0 ? null : (
+      <span>
+        failed {toCount(test.failures)} of all {counted(test.runs, "result")} {ALL_RESULTS}
+      </span>
+    )}
+    {test.lastRunAt === null ? null : (
+      <span>
+        last run <Ago at={test.lastRunAt} now={now} />
+      </span>
+    )}
+    <span>
+      {test.owner === null ? (
+        "no owner"
+      ) : (
+        <>
+          owner <a href={toAddress(testsPath(projectId), { owner: test.owner })}>{test.owner}</a>
+        </>
+      )}
+    </span>
+  </div>
+);
+
+const RESULT_OPTIONS: readonly Choice[] = [
+  ["", "any"],
+  ["passed", "passed"],
+  ["failed", "failed"],
+  ["skipped", "skipped"],
+];
+
+type HistoryProperties = { path: Path; query: Query; testHistory: TestHistory; next: string | undefined; now: Date };
+
+function HistorySection({ path, query, testHistory, next, now }: HistoryProperties): Html {
+  const none = next
+    ? "No matches among the newest results. Continue with Next."
+    : isUnfiltered(query)
+      ? "No results yet."
+      : "No results match the filters.";
+  return (
+    <>
+      <h2 id="history">History</h2>
+      <FilterBar path={path} isFiltered={!isUnfiltered(query)}>
+        {[
+          <FilterSelect label="Result" name="status" options={RESULT_OPTIONS} value={query.status} />,
+          <FilterText label="Branch" name="branch" value={query.branch} />,
+        ]}
+      </FilterBar>
+      {testHistory.rows.length === 0 ? <Empty>{none}</Empty> : history(testHistory, now)}
+      <Pager path={path} query={query} cursor={next} />
+    </>
   );
-  const testHistory: TestHistory = { projectId, rows: last.rows, names };
-  const trust = trustOf({ test, record, rows: last.rows, firstBad }, branch, now);
+}
+
+function testView({ project, query, role, csrf, now }: Context, data: TestData): View {
+  const { id: projectId, defaultBranch: branch } = project;
+  const { test, record, bugs, last, listed, next, firstBad, failure, names } = data;
+  const testHistory: TestHistory = { projectId, rows: last, names };
+  const trust = trustOf({ test, record, rows: last, firstBad }, branch, now);
   const path: Path = testPath(projectId, test.id);
   const body = (
     <>
@@ -103,37 +194,7 @@ export const testPage = page(onePath, { access: "viewer", query: historyQuery },
       <p class={`verdict ${trust.status}`}>
         <Mark status={trust.status} word={false} /> {trust.text}
       </p>
-      <div class="meta quiet">
-        {test.file === null ? null : (
-          <code>
-            <Breakable text={test.file} />
-          </code>
-        )}
-
-        <a href={toAddress(testsPath(projectId), { task: test.taskSlug })}>{test.taskSlug}</a>
-
-        {test.runs === 0 ? null : (
-          <span>
-            failed {toCount(test.failures)} of all {counted(test.runs, "result")} {ALL_RESULTS}
-          </span>
-        )}
-
-        {test.lastRunAt === null ? null : (
-          <span>
-            last run <Ago at={test.lastRunAt} now={now} />
-          </span>
-        )}
-
-        <span>
-          {test.owner === null ? (
-            "no owner"
-          ) : (
-            <>
-              owner <a href={toAddress(testsPath(projectId), { owner: test.owner })}>{test.owner}</a>
-            </>
-          )}
-        </span>
-      </div>
+      <TestFacts projectId={projectId} test={test} now={now} />
       {role === "viewer" ? null : careForms(path, test, csrf)}
       {quarantineNotice(test, now)}
       <LastResults testHistory={testHistory} test={test} />
@@ -148,38 +209,12 @@ export const testPage = page(onePath, { access: "viewer", query: historyQuery },
         </p>
       )}
       {failure ? lastFailure(testHistory, failure, now) : null}
-      <h2 id="history">History</h2>
-      <FilterBar path={path} isFiltered={!isPlain}>
-        {[
-          <FilterSelect
-            label="Result"
-            name="status"
-            options={[
-              ["", "any"],
-              ["passed", "passed"],
-              ["failed", "failed"],
-              ["skipped", "skipped"],
-            ]}
-            value={status}
-          />,
-          <FilterText label="Branch" name="branch" value={on} />,
-        ]}
-      </FilterBar>
-      {shown.length === 0 ? (
-        <div class="card empty">
-          <p>
-            {next
-              ? "No matches among the newest results. Continue with Next."
-              : isPlain
-                ? "No results yet."
-                : "No results match the filters."}
-          </p>
-        </div>
-      ) : (
-        history({ ...testHistory, rows: shown }, now)
-      )}
-      <Pager path={path} query={{ status, branch: on, cursor }} cursor={next} />
+      <HistorySection path={path} query={query} testHistory={{ ...testHistory, rows: listed }} next={next} now={now} />
     </>
   );
   return { title: test.name, body, section: "tests" };
-});
+}
+
+export const testPage = page(onePath, { access: "viewer", query: historyQuery }, async (context) =>
+  testView(context, await loadTest(context)),
+);

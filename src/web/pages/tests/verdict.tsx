@@ -40,16 +40,58 @@ type Trust = {
   firstBad: FirstBad | undefined;
 };
 
-/** Returns the verdict of a test in words. */
-export function trustOf(
-  { test, record, rows, firstBad }: Trust,
-  branch: string,
-  now: Date,
-): { status: string; text: Html } {
+/** Returns "passed the last 3 times". */
+const passesInWords = (record: CaseRecord | undefined): string =>
+  record?.clean === 1 ? "passed the last time" : `passed the last ${toCount(record?.clean ?? 0)} times`;
+
+function flakyText({ record, rows }: Trust, now: Date): Html {
   const results = rows.filter(isCounted);
   const failures = results.filter(isFailure);
-  const clean = record?.clean ?? 0;
-  const passes = clean === 1 ? "passed the last time" : `passed the last ${toCount(clean)} times`;
+  const first = failures.at(-1);
+  if (first === undefined) return <>Flaky, but stable recently: {passesInWords(record)}</>;
+  return (
+    <>
+      Flaky: {tallyOf(failures)} of its last {counted(results.length, "result")}, first
+      {commitAt(first.commit, first.completedAt, now)}
+    </>
+  );
+}
+
+function newText({ rows }: Trust): Html {
+  const results = rows.filter(isCounted);
+  const failures = results.filter(isFailure);
+  if (results.length === 0) return <>New: {rows.length > 0 ? "always skipped so far" : "no result yet"}</>;
+  return (
+    <>
+      New:{" "}
+      {failures.length === 0
+        ? `passed all ${toCount(results.length)} times`
+        : `${tallyOf(failures)} of ${counted(results.length, "result")}`}{" "}
+      so far
+    </>
+  );
+}
+
+function healthyText({ record, rows }: Trust, branch: string): Html {
+  if ((record?.clean ?? 0) > 0) return <>Healthy: {passesInWords(record)}</>;
+  const { branch: where } = rows.find(isCounted)!;
+  return (
+    <>
+      Healthy on {branch}, failed last
+      {where === null ? null : (
+        <>
+          {" "}
+          on <code>{where}</code>
+        </>
+      )}
+    </>
+  );
+}
+
+/** Returns the verdict of a test in words. */
+export function trustOf(trust: Trust, branch: string, now: Date): { status: string; text: Html } {
+  const { test, record, rows, firstBad } = trust;
+  const broken = record?.broken ?? 0;
   const since = firstBad?.isFirst ? <>, first{commitAt(firstBad.bad.commit, firstBad.bad.completedAt, now)}</> : null;
   if (test.health === "removed")
     return {
@@ -65,67 +107,23 @@ export function trustOf(
       status: "broken",
       text: (
         <>
-          Broken on {branch}: failed the last {toCount(record?.broken ?? 0)} times{since}
+          Broken on {branch}: failed the last {toCount(broken)} times{since}
         </>
       ),
     };
-  if (test.health === "flaky") {
-    const first = failures.at(-1);
-    const text =
-      first === undefined ? (
-        <>Flaky, but stable recently: {passes}</>
-      ) : (
-        <>
-          Flaky: {tallyOf(failures)} of its last {counted(results.length, "result")}, first
-          {commitAt(first.commit, first.completedAt, now)}
-        </>
-      );
-    return { status: "flaky", text };
-  }
-  if (record && record.broken > 0)
+  if (test.health === "flaky") return { status: "flaky", text: flakyText(trust, now) };
+  if (broken > 0)
     return {
       status: "failed",
       text: (
         <>
-          Fails on {branch} now:{" "}
-          {record.broken === 1 ? "for the first time" : `${toCount(record.broken)} times in a row`}
+          Fails on {branch} now: {broken === 1 ? "for the first time" : `${toCount(broken)} times in a row`}
           {since}
         </>
       ),
     };
-  if (results.length === 0)
-    return { status: "new", text: <>New: {rows.length > 0 ? "always skipped so far" : "no result yet"}</> };
-  if (test.health === "new")
-    return {
-      status: "new",
-      text: (
-        <>
-          New:{" "}
-          {failures.length === 0
-            ? `passed all ${toCount(results.length)} times`
-            : `${tallyOf(failures)} of ${counted(results.length, "result")}`}{" "}
-          so far
-        </>
-      ),
-    };
-  if (clean === 0) {
-    const { branch: where } = results[0]!;
-    return {
-      status: "passed",
-      text: (
-        <>
-          Healthy on {branch}, failed last
-          {where === null ? null : (
-            <>
-              {" "}
-              on <code>{where}</code>
-            </>
-          )}
-        </>
-      ),
-    };
-  }
-  return { status: "passed", text: <>Healthy: {passes}</> };
+  if (test.health === "new" || !rows.some(isCounted)) return { status: "new", text: newText(trust) };
+  return { status: "passed", text: healthyText(trust, branch) };
 }
 
 const FLAKY_SIGN_WORDS: Record<FlakySign, (branch: string) => string> = {

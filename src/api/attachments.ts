@@ -1,0 +1,145 @@
+/** Attachments of test runs: the upload of one, the list, and their content. */
+
+import { StoreAwayError } from "../attachments/content.ts";
+import { toMebibytes, tooLarge } from "../attachments/refusals.ts";
+import type { SpooledFile } from "../attachments/spool.ts";
+import { absent, fail } from "../http/problem.ts";
+import { attachFiles } from "../operations/attachments/attach.ts";
+import { toName } from "../operations/attachments/collect.ts";
+import { storeContents } from "../operations/attachments/contents.ts";
+import { toAttachment } from "../operations/attachments/read.ts";
+import { fileReply } from "../request/file_reply.ts";
+import { toPage } from "../request/page.ts";
+import { json } from "../request/reply.ts";
+import { type Context, route, type Route } from "../request/route.ts";
+import { attachmentName, normalizeAttachmentPath } from "../rules/attachment_path.ts";
+import { attachmentPage, attachmentQuery, newAttachment, uploadedAttachment } from "../schema/attachments.ts";
+import { addRunWarnings, selectAttachment, selectAttachments, selectTargets } from "../store/attachments.ts";
+import { selectHadLease } from "../store/leases.ts";
+import { selectRunId } from "../store/test_runs.ts";
+
+type OfRun = Pick<Context<{ projectId: string; executionId: string; taskSlug: string }>, "sql" | "params">;
+
+const findRun = async ({ sql, params }: OfRun): Promise<string> =>
+  (await selectRunId(sql, params.projectId, params.executionId, params.taskSlug)) ?? absent();
+
+const UNKEPT = "Only test cases that passed refer to it: upload the report with attachments=all to keep such files";
+
+const storeIsAway = (): never =>
+  fail("INTERNAL_ERROR", "The store of attachments is not available, try again in a moment", { "Retry-After": "10" });
+
+type Put = OfRun & Pick<Context, "services" | "transact" | "publicUrl">;
+
+/** Says on the run that a file is missing from it, and refuses the file. */
+async function refuseFile({ params, transact }: Put, runId: string, warning: string, message: string): Promise<never> {
+  await transact((sql) => addRunWarnings(sql, params.projectId, runId, [warning]));
+  return fail("VALIDATION_ERROR", message);
+}
+
+async function putFile(context: Put, runId: string, path: string, name: string, file: SpooledFile) {
+  const { sql, params, services, transact, publicUrl } = context;
+  const { projectId, executionId } = params;
+  const [target] = await selectTargets(sql, projectId, runId, [path], undefined);
+  if (!target!.isKept) return json(200, { attachment: null, reason: UNKEPT });
+  const { failed, error } = await storeContents(sql, services.attachments, projectId, [file]);
+  if (failed.size > 0) {
+    services.log.error("Cannot store an attachment", { projectId, executionId, error });
+    storeIsAway();
+  }
+  const { limits } = services.attachments;
+  const { ids, added, warnings } = await transact((sql) =>
+    attachFiles(sql, projectId, { id: runId, executionId }, [{ ...file, path, name }], { limits, upload: undefined }),
+  );
+  const [warning] = warnings;
+  if (warning !== undefined) await refuseFile(context, runId, warning, warning);
+  const row = (await selectAttachment(sql, projectId, ids[0]!)) ?? absent();
+  return json(added ? 201 : 200, { attachment: toAttachment(publicUrl, projectId, row), reason: null });
+}
+
+export const attachments: Route[] = [
+  route(
+    "PUT /projects/:projectId/executions/:executionId/test-runs/:taskSlug/attachments",
+    {
+      scope: "upload",
+      isForRunners: true,
+      summary: "Upload an attachment",
+      description:
+        "The body is the file: a screenshot, a video, a trace, a log. It joins the test cases of the last upload of the run that refer " +
+        "to its path, whether the report comes first or the file. The same file again changes nothing and is answered with 200. " +
+        "At most 50 MiB each, 200 for a run and 1 GiB for an execution (MAX_ATTACHMENT_MB, MAX_RUN_ATTACHMENTS and " +
+        "MAX_EXECUTION_ATTACHMENTS_MB of the server): beyond that it is a 400 and a warning on the run. Parts named attachment of " +
+        "the upload of the report do the same",
+      example: { query: { path: "test-results/cart/cart-actual.png" } },
+      query: newAttachment,
+      body: "file",
+      answer: uploadedAttachment,
+      status: 201,
+      otherStatus: 200,
+      deadlineSeconds: 120,
+    },
+    async (context) => {
+      const { sql, params, caller, body, query, services } = context;
+      const runId = await findRun(context);
+      // A runner's own key reaches the runs of its leases and nothing else.
+      if (caller.scope === "runner" && !(await selectHadLease(sql, params.projectId, runId, caller.name!))) absent();
+      const path = normalizeAttachmentPath(query.path);
+      if (path === "") fail("VALIDATION_ERROR", `Cannot read "path": expected the path of a file, got "${query.path}"`);
+      if (body.problem === "failed") storeIsAway();
+      const { maxBytes } = services.attachments.limits;
+      if (!body.file)
+        return await refuseFile(
+          ...([
+            context,
+            runId,
+            tooLarge(path, maxBytes),
+            `Attachment too large: at most ${toMebibytes(maxBytes)}`,
+          ] as const),
+        );
+      return await putFile(context, runId, path, toName(query.name ?? attachmentName(path)), body.file);
+    },
+  ),
+
+  route(
+    "GET /projects/:projectId/executions/:executionId/test-runs/:taskSlug/attachments",
+    {
+      summary: "The attachments of a test run",
+      description: "In the order in which they arrived.",
+      query: attachmentQuery,
+      answer: attachmentPage,
+    },
+    async (context) => {
+      const { sql, params, query, page, publicUrl } = context;
+      const runId = await findRun(context);
+      const rows = await selectAttachments(sql, params.projectId, runId, { limit: query.limit, after: page.after });
+      return toPage(
+        context,
+        rows,
+        ({ id }) => [id],
+        (row) => toAttachment(publicUrl, params.projectId, row),
+      );
+    },
+  ),
+
+  route(
+    "GET /projects/:projectId/attachments/:attachmentId",
+    {
+      summary: "The content of an attachment",
+      description:
+        "As it was uploaded. Pictures, videos, plain texts and ZIP archives have their content type, everything else, HTML and SVG " +
+        "among it, is plain text or a download. A Range of bytes is answered with 206. Where the server is set up so " +
+        "(ATTACHMENTS_PRESIGN) it is a 307 to an address of the store that works for some minutes",
+      answer: null,
+      file: "The file",
+    },
+    async ({ sql, params, services, range }) => {
+      const row = (await selectAttachment(sql, params.projectId, params.attachmentId)) ?? absent();
+      try {
+        return await fileReply(services.attachments, params.projectId, row, { range, mayRedirect: true });
+      } catch (error) {
+        if (!(error instanceof StoreAwayError)) throw error;
+        services.log.error("Cannot read an attachment", { ...params, error });
+        return storeIsAway();
+      }
+    },
+  ),
+];

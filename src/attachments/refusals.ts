@@ -1,0 +1,24 @@
+/** What uploaders are told about attachments that are not stored. */
+
+const MAX_SHOWN_PATH = 200;
+
+const named = (path: string): string => `Attachment ${JSON.stringify(path.slice(0, MAX_SHOWN_PATH))} was not stored`;
+
+export const toMebibytes = (bytes: number): string => `${Number((bytes / 1_048_576).toPrecision(3))} MiB`;
+
+export const tooLarge = (path: string, maxBytes: number): string =>
+  `${named(path)}: larger than ${toMebibytes(maxBytes)}`;
+
+export const storeAway = (path: string): string => `${named(path)}: the store of attachments is not available`;
+
+export const tooManyFiles = (path: string, maxFiles: number): string =>
+  `${named(path)}: the run has ${maxFiles} attachments, and more are not stored`;
+
+export const tooManyBytes = (path: string, maxBytes: number): string =>
+  `${named(path)}: the attachments of one execution may take ${toMebibytes(maxBytes)}`;
+
+/** Every file would be a warning of its own. */
+export function summarize(warnings: readonly string[], max = 10): string[] {
+  const rest = warnings.length - max;
+  return rest <= 0 ? [...warnings] : [...warnings.slice(0, max), `${rest} more attachments were not stored`];
+}

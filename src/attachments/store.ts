@@ -1,0 +1,53 @@
+/** Opens the store of attachments that the configuration names. */
+
+import { join } from "node:path";
+import type { ContentStore } from "./content.ts";
+import { createDiskStore } from "./disk_store.ts";
+import { createS3Store, type S3Settings } from "./s3_store.ts";
+import { createSpool, type Spool } from "./spool.ts";
+
+/** Plain data, so that it can go to another thread. */
+export type AttachmentSettings = {
+  /** For files that arrive, and for all of them where `s3` is undefined. */
+  directory: string;
+  s3: S3Settings | undefined;
+  limits: AttachmentLimits;
+  /** How long attachments are kept; 0: for as long as their execution. */
+  retentionDays: number;
+};
+
+export type AttachmentLimits = {
+  /** Bytes of one attachment. */
+  maxBytes: number;
+  /** Bytes of all attachments of one execution. */
+  maxExecutionBytes: number;
+  /** AttachmentServices of one run. */
+  maxFiles: number;
+};
+
+/** What servers, and their threads, need of attachments. */
+export type AttachmentServices = {
+  store: ContentStore;
+  spool: Spool;
+  limits: AttachmentLimits;
+  counters: AttachmentCounters;
+};
+
+export type AttachmentCounters = {
+  /** The store has taken content. */
+  stored(bytes: number): void;
+  /** The store could not take or give content. */
+  failed(): void;
+};
+
+export function openAttachments(
+  { directory, s3, limits }: AttachmentSettings,
+  { onSpoolError, counters }: { onSpoolError: (error: unknown) => void; counters: AttachmentCounters },
+): AttachmentServices {
+  return {
+    store: s3 ? createS3Store(s3) : createDiskStore(directory),
+    spool: createSpool(join(directory, "incoming"), onSpoolError),
+    limits,
+    counters,
+  };
+}

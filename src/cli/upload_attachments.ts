@@ -1,0 +1,80 @@
+/** Sends the attachments of a run that `assay upload` has uploaded: those that its reports name, and those of `--attach`. */
+
+import { readFileSync } from "node:fs";
+import { basename, relative, resolve } from "node:path";
+import { openAttachRoot } from "../runner/attachment_file.ts";
+import { type AttachmentScope, findNamedAttachments, type NamedAttachment } from "../runner/named_attachments.ts";
+import { sendAttachments, toAttachmentLines } from "../runner/send_attachments.ts";
+import {
+  AnswerTooLongError,
+  askPatiently,
+  messageOf,
+  type ServerAddress,
+  ServerAwayError,
+  toPatience,
+} from "./client.ts";
+
+const MAX_ANSWER_BYTES = 2 ** 20;
+
+export type AttachmentUpload = {
+  run: { executionId: string; taskSlug: string; failed: number; flaky: number };
+  /** Paths of the report files. */
+  reports: readonly string[];
+  format: string | undefined;
+  /** Paths of files for the run as a whole. */
+  attach: readonly string[];
+  /** Of which test cases the files that the reports name are sent. */
+  scope: AttachmentScope | "none";
+  /** The folder below which files may be sent. */
+  root: string;
+  patienceMs: number;
+  signal: AbortSignal | undefined;
+};
+
+/** Returns what became of them, a line each. Does not throw: results that are uploaded stay so. */
+export async function uploadAttachments(address: ServerAddress, upload: AttachmentUpload): Promise<string[]> {
+  const { run, attach, patienceMs, signal } = upload;
+  try {
+    if (!mayNameFiles(upload) && attach.length === 0) return [];
+    const root = openAttachRoot(upload.root);
+    const named = [
+      ...attach.map((path) => toRunAttachment(path, upload.root, root)),
+      ...(mayNameFiles(upload) ? readNamedAttachments(upload, root) : []),
+    ];
+    const sent = await sendAttachments(named, {
+      ask: async (request) => {
+        const asking = { ...request, maxBytes: MAX_ANSWER_BYTES, ...(signal ? { signal } : {}) };
+        try {
+          return await askPatiently(address, asking, toPatience({ patienceMs, signal }));
+        } catch (error) {
+          if (signal?.aborted) return "Interrupted";
+          if (error instanceof ServerAwayError || error instanceof AnswerTooLongError) return error.message;
+          throw error;
+        }
+      },
+      messageOf,
+      executionId: run.executionId,
+      taskSlug: run.taskSlug,
+      root,
+    });
+    return toAttachmentLines(sent);
+  } catch (error) {
+    return [`Attachments were not sent: ${(error as Error).message}`];
+  }
+}
+
+/** Whether it is worth the time to read the reports again. */
+const mayNameFiles = ({ scope, run }: AttachmentUpload): boolean =>
+  scope === "all" || (scope === "failed" && (run.failed > 0 || run.flaky > 0));
+
+function readNamedAttachments({ reports, format, scope }: AttachmentUpload, root: string): NamedAttachment[] {
+  const files = reports.map((path) => ({ path: resolve(path), bytes: new Uint8Array(readFileSync(path)) }));
+  return findNamedAttachments(files, { format, scope: scope === "all" ? "all" : "failed", root });
+}
+
+/** Known to the server by its path below the root, which no case of a report names. */
+function toRunAttachment(path: string, folder: string, root: string): NamedAttachment {
+  const inner = relative(resolve(folder), resolve(path));
+  const below = inner.startsWith("..") ? resolve(path) : inner;
+  return { path: below, name: basename(path), contentType: null, bases: [root] };
+}

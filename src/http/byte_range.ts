@@ -1,0 +1,24 @@
+/** Reads which part of a file a request asks for. */
+
+/** The headers of a request that ask for a part of a file. */
+export type RangeHeaders = { range: string | null; ifRange: string | null };
+
+export const readRangeHeaders = ({ headers }: Request): RangeHeaders => ({
+  range: headers.get("range"),
+  ifRange: headers.get("if-range"),
+});
+
+/**
+ * Returns the positions of the first and the last byte; undefined for the whole file: nothing else is asked for, or several
+ * parts, or none that there is, or a part of another version.
+ */
+export function parseByteRange(
+  { range, ifRange }: RangeHeaders,
+  { length, etag }: { length: number; etag: string },
+): { first: number; last: number } | undefined {
+  const [, from = "", to = ""] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(range?.trim() ?? "") ?? [];
+  if ((from === "" && to === "") || (ifRange !== null && ifRange !== etag)) return undefined;
+  const first = from === "" ? Math.max(0, length - Number(to)) : Number(from);
+  const last = from === "" || to === "" ? length - 1 : Math.min(Number(to), length - 1);
+  return first <= last ? { first, last } : undefined;
+}

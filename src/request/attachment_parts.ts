@@ -1,0 +1,96 @@
+/** Receives the attachments of an upload: from parts of its form, written to disk while they arrive, or from a body of its own. */
+
+import { storeAway, tooLarge, tooManyFiles } from "../attachments/refusals.ts";
+import { type ReceivedFile, removeSpooled, type SpooledFile, type SpoolEnd } from "../attachments/spool.ts";
+import type { AttachmentServices } from "../attachments/store.ts";
+import { type BodyFilter, streamBody } from "../http/body.ts";
+import type { Upload } from "../http/upload.ts";
+import { boundaryOf, separateParts } from "../http/form_parts.ts";
+
+/** The form field of attachments. */
+export const ATTACHMENT_FIELD = "attachment";
+
+export type ReceivedAttachments = {
+  files: ReceivedFile[];
+  /** Sentences about those that are not stored. */
+  warnings: string[];
+};
+
+/** What the handler of an upload gets. */
+export type ReceivedUpload = Upload & { received: ReceivedAttachments };
+
+export type AttachmentParts = {
+  filter: BodyFilter | undefined;
+  received: ReceivedAttachments;
+  /** Removes what nobody has taken; to be called whatever becomes of the upload. */
+  discard(): Promise<void>;
+};
+
+/** `filter` is undefined for a body that is no form. `onBytes` is called for bytes of attachments that have come. */
+export function createAttachmentParts(
+  contentType: string,
+  { spool, limits }: AttachmentServices,
+  onBytes: (bytes: number) => void,
+): AttachmentParts {
+  const received: ReceivedAttachments = { files: [], warnings: [] };
+  const boundary = boundaryOf(contentType);
+  const open = new Set<{ discard(): Promise<void> }>();
+  let left = limits.maxExecutionBytes;
+
+  function take(path: string, end: SpoolEnd): void {
+    if (end.end === "spooled") received.files.push({ ...end.spooled, path });
+    else
+      received.warnings.push(end.end === "failed" ? storeAway(path) : tooLarge(path, Math.min(limits.maxBytes, left)));
+  }
+
+  /** Content beyond the limits is read and not written: the report may come behind it. */
+  function openPart(path: string) {
+    if (received.files.length >= limits.maxFiles) {
+      received.warnings.push(tooManyFiles(path, limits.maxFiles));
+      return { write: async () => {}, close: async () => {} };
+    }
+    const writer = spool.open(Math.min(limits.maxBytes, left));
+    open.add(writer);
+    return {
+      async write(chunk: Uint8Array) {
+        onBytes(chunk.byteLength);
+        await writer.write(chunk);
+      },
+      async close() {
+        const end = await writer.finish();
+        open.delete(writer);
+        take(path, end);
+        if (end.end === "spooled") left -= end.spooled.bytes;
+      },
+    };
+  }
+
+  const filter = boundary && separateParts(boundary, ATTACHMENT_FIELD, ({ filename }) => openPart(filename));
+  return {
+    received,
+    filter: filter ? { ...filter, maxTakenBytes: limits.maxExecutionBytes } : undefined,
+    async discard() {
+      await Promise.all([...open].map((writer) => writer.discard()));
+      await removeSpooled(received.files);
+    },
+  };
+}
+
+/** A body that is one file; undefined: it is larger than the limit, or the store of attachments is not available. */
+export type ReceivedBody = { file: SpooledFile | undefined; problem: "too large" | "failed" | undefined };
+
+export async function receiveFile(request: Request, { spool, limits }: AttachmentServices): Promise<ReceivedBody> {
+  // Nothing is read of what says that it is too large.
+  if (Number(request.headers.get("content-length") ?? 0) > limits.maxBytes)
+    return { file: undefined, problem: "too large" };
+  const writer = spool.open(limits.maxBytes);
+  try {
+    // A little more is drained: who is cut off while sending sees no answer.
+    await streamBody(request, { maxBytes: 2 * limits.maxBytes }, writer.write);
+    const end = await writer.finish();
+    return end.end === "spooled" ? { file: end.spooled, problem: undefined } : { file: undefined, problem: end.end };
+  } catch (error) {
+    await writer.discard();
+    throw error;
+  }
+}

@@ -1,0 +1,61 @@
+/** Which files the reports of a run name as attachments, in the order in which they are sent. */
+
+import { dirname } from "node:path";
+import { readReport } from "../reports/read.ts";
+import type { Report, ReportedCase } from "../reports/report.ts";
+
+/** Of which test cases attachments are sent: of those that failed, at least once, or of all. */
+export type AttachmentScope = "failed" | "all";
+
+/** `bases`: the folders that a relative path may begin at. */
+export type NamedAttachment = { path: string; name: string; contentType: string | null; bases: string[] };
+
+/** What a server unpacks at most with its usual limits. */
+const MAX_INFLATED_BYTES = 128 * 2 ** 20;
+
+const hasFailed = ({ status, flaky }: ReportedCase): boolean => status === "failed" || flaky;
+
+/**
+ * Reads the report files and returns what they name, each path once: first what belongs to no test case, then failed cases,
+ * then the others. Files of one folder are read together, as attempts of one test may be. A report that cannot be read names
+ * nothing: the server says what is wrong with it.
+ */
+export function findNamedAttachments(
+  files: readonly { path: string; bytes: Uint8Array<ArrayBuffer> }[],
+  { format, scope, root }: { format: string | undefined; scope: AttachmentScope; root: string },
+): NamedAttachment[] {
+  const found = [...Map.groupBy(files, ({ path }) => dirname(path))].flatMap(([folder, group]) => {
+    const report = tryToRead(group, format);
+    const bases = folder === root ? [root] : [folder, root];
+    return report ? [...attachmentsOf(report, scope)].map((one) => ({ ...one, bases })) : [];
+  });
+  const ranked = found.toSorted((a, b) => a.rank - b.rank);
+  const first = new Map<string, NamedAttachment>();
+  for (const { rank: _, ...one } of ranked) if (!first.has(one.path)) first.set(one.path, one);
+  return [...first.values()];
+}
+
+function tryToRead(files: readonly { path: string; bytes: Uint8Array<ArrayBuffer> }[], format: string | undefined) {
+  try {
+    const named = files.map(({ path, bytes }) => ({ name: path, bytes }));
+    const forced = format === undefined ? {} : { format };
+    return readReport(named, { ...forced, maxInflatedBytes: MAX_INFLATED_BYTES, mayBeEmpty: true });
+  } catch {
+    return undefined;
+  }
+}
+
+function* attachmentsOf(report: Report, scope: AttachmentScope) {
+  const owners = [
+    { attachments: report.attachments, isFailed: report.cases.some(hasFailed), rank: 0 },
+    ...report.cases.map((one) => ({
+      attachments: one.attachments,
+      isFailed: hasFailed(one),
+      rank: one.status === "failed" ? 1 : one.flaky ? 2 : 3,
+    })),
+  ];
+  for (const { attachments = [], isFailed, rank } of owners)
+    for (const { path, name, contentType, body } of attachments)
+      // What the report holds itself, the server has already.
+      if (path !== null && body === null && (isFailed || scope === "all")) yield { path, name, contentType, rank };
+}

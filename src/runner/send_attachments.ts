@@ -1,0 +1,238 @@
+/** Sends the attachments of a run after its report: small files together, large ones streamed one by one. */
+
+import { type AttachmentFile, openAttachment } from "./attachment_file.ts";
+import {
+  fitsInForm,
+  type FormPart,
+  mediaTypeOf,
+  packForm,
+  readAttachment,
+  streamAttachment,
+} from "./attachment_body.ts";
+import type { Mask } from "./mask.ts";
+import type { NamedAttachment } from "./named_attachments.ts";
+import type { RunnerRequest, ServerAnswer } from "./protocol.ts";
+
+/** What a server keeps of a run. */
+const MAX_ATTACHMENTS_OF_RUN = 200;
+/** Of the files in one request; a server takes 32 MiB. A project has 60 requests a minute, so that few are to do. */
+const MAX_FORM_BYTES = 16 * 2 ** 20;
+/** Larger files go by themselves, streamed. */
+const MAX_FORM_FILE_BYTES = 4 * 2 ** 20;
+/** What a server keeps of an execution; how large one file may be is for the server to say. */
+const MAX_FILE_BYTES = 2 ** 30;
+
+/** Beside the 30 s that any try may take: slow lines carry this much. */
+const BYTES_PER_MS = 256;
+const MAX_WARNINGS = 10;
+
+export type AttachmentSending = {
+  /** Tries patiently; a text says why there is no answer. */
+  ask: (request: RunnerRequest) => Promise<ServerAnswer | string>;
+  messageOf: (answer: ServerAnswer) => string;
+  executionId: string;
+  taskSlug: string;
+  /** Of a runner: whose task it was. */
+  leaseId?: string;
+  /** Without links, as `openAttachRoot` returns it. */
+  root: string;
+  mask?: Mask | undefined;
+};
+
+export type SentAttachments = {
+  count: number;
+  bytes: number;
+  leftOut: { path: string; reason: string }[];
+  /** Why the rest was not sent at all. */
+  problem: string | undefined;
+  /** What the server says of files that it has not kept. */
+  warnings: string[];
+};
+
+/** Does not throw for anything that a file or a server does. */
+export async function sendAttachments(
+  named: readonly NamedAttachment[],
+  sending: AttachmentSending,
+): Promise<SentAttachments> {
+  const { root, mask } = sending;
+  const sent: SentAttachments = { count: 0, bytes: 0, leftOut: [], problem: undefined, warnings: [] };
+  let [opened, batch, batchBytes]: [number, FormPart[], number] = [0, [], 0];
+  const flush = async () => {
+    const parts = batch;
+    [batch, batchBytes] = [[], 0];
+    if (parts.length > 0) await sendForm(parts, sending, sent);
+  };
+  for (const one of named) {
+    if (sent.problem !== undefined) break;
+    const leaveOut = (reason: string) => void sent.leftOut.push({ path: one.path, reason });
+    if (opened === MAX_ATTACHMENTS_OF_RUN) {
+      leaveOut(`more than ${MAX_ATTACHMENTS_OF_RUN} of a run`);
+      continue;
+    }
+    const file = openAttachment(one.path, root, one.bases);
+    if ("reason" in file) {
+      leaveOut(file.reason);
+      continue;
+    }
+    opened++;
+    try {
+      // The report has the path with its secrets hidden.
+      const [path, name] = mask ? [mask.text(one.path), mask.text(one.name)] : [one.path, one.name];
+      if (file.size > MAX_FILE_BYTES) leaveOut("larger than 1 GiB");
+      else if (file.size > MAX_FORM_FILE_BYTES || !fitsInForm(path))
+        await sendFile({ ...one, path, name }, file, sending, sent);
+      else {
+        const bytes = await readAttachment(file, mask);
+        if (batchBytes + bytes.length > MAX_FORM_BYTES) await flush();
+        batch.push({ path, name, contentType: one.contentType, bytes });
+        batchBytes += bytes.length;
+      }
+    } catch (error) {
+      leaveOut((error as Error).message);
+    } finally {
+      file.close();
+    }
+  }
+  if (sent.problem === undefined) await flush();
+  return sent;
+}
+
+const pathOf = ({ executionId, taskSlug, leaseId }: AttachmentSending, more: Record<string, string> = {}): string => {
+  const parameters = new URLSearchParams({
+    ...(leaseId === undefined ? {} : { lease_id: leaseId }),
+    ...more,
+  }).toString();
+  const run = `/executions/${encodeURIComponent(executionId)}/test-runs/${encodeURIComponent(taskSlug)}`;
+  return `${run}/attachments${parameters === "" ? "" : `?${parameters}`}`;
+};
+
+const timeoutMsOf = (bytes: number): number => 30_000 + bytes / BYTES_PER_MS;
+
+async function sendForm(parts: FormPart[], sending: AttachmentSending, sent: SentAttachments): Promise<void> {
+  const { headers, body } = await packForm(parts);
+  const answer = await sending.ask({
+    method: "POST",
+    path: pathOf(sending),
+    headers: { ...headers, "Idempotency-Key": crypto.randomUUID() },
+    body,
+    timeoutMs: timeoutMsOf(body.length),
+  });
+  if (typeof answer !== "string" && answer.status === 413 && parts.length > 1) {
+    // A proxy in front of the server may take less than the server does.
+    const half = Math.ceil(parts.length / 2);
+    await sendForm(parts.slice(0, half), sending, sent);
+    if (sent.problem === undefined) await sendForm(parts.slice(half), sending, sent);
+    return;
+  }
+  if (typeof answer !== "string" && isMissing(answer.status)) {
+    // The server may take files one by one.
+    for (const part of parts) {
+      if (sent.problem === undefined) await sendPart(part, sending, sent);
+    }
+    return;
+  }
+  const bytes = parts.reduce((sum, part) => sum + part.bytes.length, 0);
+  take(
+    answer,
+    parts.map(({ path }) => path),
+    bytes,
+    sending,
+    sent,
+  );
+}
+
+async function sendFile(
+  { path, name, contentType }: NamedAttachment,
+  file: AttachmentFile,
+  sending: AttachmentSending,
+  sent: SentAttachments,
+): Promise<void> {
+  const { mask } = sending;
+  let problem: string | undefined;
+  const watched: AttachmentFile = {
+    ...file,
+    *chunks() {
+      try {
+        yield* file.chunks();
+      } catch (error) {
+        problem = (error as Error).message;
+        throw error;
+      }
+    },
+  };
+  const type = mediaTypeOf(contentType);
+  const answer = await sending.ask({
+    method: "PUT",
+    path: pathOf(sending, { path, name, content_type: type }),
+    headers: { "Content-Type": type, ...(mask ? {} : { "Content-Length": String(file.size) }) },
+    body: streamAttachment(watched, mask),
+    timeoutMs: timeoutMsOf(file.size),
+  });
+  if (typeof answer === "string" && problem !== undefined) sent.leftOut.push({ path, reason: problem });
+  else take(answer, [path], file.size, sending, sent);
+}
+
+async function sendPart(part: FormPart, sending: AttachmentSending, sent: SentAttachments): Promise<void> {
+  const type = mediaTypeOf(part.contentType);
+  const answer = await sending.ask({
+    method: "PUT",
+    path: pathOf(sending, { path: part.path, name: part.name, content_type: type }),
+    headers: { "Content-Type": type },
+    body: part.bytes,
+    timeoutMs: timeoutMsOf(part.bytes.length),
+  });
+  take(answer, [part.path], part.bytes.length, sending, sent);
+}
+
+const isMissing = (status: number): boolean => status === 404 || status === 405;
+
+/** Only these answers say that the next request would end in the same way. */
+const endsAll = (status: number): boolean => [401, 403, 404, 405, 429].includes(status) || status >= 500;
+
+function take(
+  answer: ServerAnswer | string,
+  paths: readonly string[],
+  bytes: number,
+  { messageOf }: AttachmentSending,
+  sent: SentAttachments,
+): void {
+  if (typeof answer === "string") sent.problem = answer;
+  else if (answer.status < 300) {
+    const warnings = warningsOf(answer);
+    sent.count += Math.max(0, paths.length - warnings.length);
+    sent.bytes += bytes;
+    sent.warnings.push(...warnings);
+  } else if (endsAll(answer.status)) {
+    sent.problem = `${isMissing(answer.status) ? "the server takes none: " : ""}${messageOf(answer)}`;
+  } else for (const path of paths) sent.leftOut.push({ path, reason: messageOf(answer) });
+}
+
+function warningsOf({ text }: ServerAnswer): string[] {
+  try {
+    const { warnings, reason } = JSON.parse(text) as { warnings?: unknown; reason?: unknown };
+    const all = Array.isArray(warnings) ? warnings : [reason];
+    return all.filter((warning) => typeof warning === "string");
+  } catch {
+    return [];
+  }
+}
+
+/** Of the paths in a line. */
+const MAX_PATHS = 10;
+
+/** What became of them, a line each: how many were sent, which were left out, and why. */
+export function toAttachmentLines({ count, bytes, leftOut, problem, warnings }: SentAttachments): string[] {
+  const lines: string[] = [];
+  const files = (n: number) => (n === 1 ? "1 attachment" : `${n} attachments`);
+  if (count > 0) lines.push(`Sent ${files(count)}, ${bytes} bytes`);
+  if (problem !== undefined) lines.push(`Attachments were not ${count > 0 ? "all " : ""}sent: ${problem}`);
+  if (leftOut.length > 0) {
+    const shown = Map.groupBy(leftOut.slice(0, MAX_PATHS), ({ reason }) => reason);
+    const groups = [...shown].map(
+      ([reason, group]) => `${group.map(({ path }) => JSON.stringify(path)).join(", ")} (${reason})`,
+    );
+    const more = leftOut.length > MAX_PATHS ? [`${leftOut.length - MAX_PATHS} more`] : [];
+    lines.push(`Left out ${files(leftOut.length)}: ${[...groups, ...more].join("; ")}`);
+  }
+  return [...lines, ...warnings.slice(0, MAX_WARNINGS).map((warning) => `Warning: ${warning}`)];
+}

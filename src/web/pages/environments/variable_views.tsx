@@ -1,0 +1,129 @@
+/** The table of the variables of an environment, and the forms that set them. */
+
+import type { Html, Path } from "../../../http/html.ts";
+import type { Role } from "../../../schema/accounts.ts";
+import type { Variable } from "../../../schema/environments.ts";
+import { Checkbox, Csrf, Danger, Field, FormError } from "../../components/form.tsx";
+import { Tag } from "../../components/status.tsx";
+import { Breakable, toExact } from "../../components/text.tsx";
+
+/** `isSealed` marks a value that cannot be decrypted. */
+export type ShownVariable = Variable & { isSealed?: true };
+
+/** What was entered in a refused form. A refused secret is not sent back. */
+export type EnteredVariable = { name: string; value: string; secret: boolean };
+
+export function variableTable(base: Path, csrf: string, role: Role, variables: readonly ShownVariable[]): Html {
+  return (
+    <div class="card">
+      <table>
+        <caption class="visually-hidden">Variables</caption>
+        <thead>
+          <tr>
+            <th scope="col">Name</th>
+            <th scope="col">Value</th>
+            {role === "owner" ? (
+              <th scope="col">
+                <span class="visually-hidden">Change</span>
+              </th>
+            ) : null}
+          </tr>
+        </thead>
+        <tbody>
+          {variables.map(({ name, secret, value, updatedAt, isSealed }) => (
+            <tr>
+              <th scope="row" class="long ink">
+                <code>
+                  <Breakable text={name} />
+                </code>
+              </th>
+              <td class="long">
+                {isSealed ? (
+                  <span class="failed">cannot be decrypted; set it again</span>
+                ) : secret ? (
+                  <Tag>secret</Tag>
+                ) : (
+                  <code class="lines">{value === "" ? <span class="soft">empty</span> : value}</code>
+                )}{" "}
+                <span class="small soft">set on {toExact(updatedAt)}</span>
+              </td>
+              {role === "owner" ? (
+                <td class="number">
+                  <Danger
+                    action={`${base}/variables/${name}/delete`}
+                    csrf={csrf}
+                    label={
+                      <>
+                        Delete<span class="visually-hidden"> {name}</span>
+                      </>
+                    }
+                    loss={secret ? "The value cannot be recovered." : "New executions do not receive it."}
+                  />
+                </td>
+              ) : null}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+type FormProperties = { base: Path; csrf: string; problem: string | undefined };
+
+export const VariableForm = ({
+  base,
+  csrf,
+  problem,
+  entered,
+}: FormProperties & { entered: EnteredVariable | undefined }): Html => (
+  <form class="fields card padded" method="post" action={`${base}/variables`}>
+    <Csrf token={csrf} />
+    <h3>Add or change a variable</h3>
+    <FormError message={problem} />
+
+    <Field
+      label="Name"
+      name="name"
+      value={entered?.name}
+      id="variable-name"
+      required
+      max={128}
+      isCode
+      placeholder="DATABASE_URL"
+    />
+
+    <Field label="Value" name="value" value={entered?.secret ? "" : entered?.value} type="area" rows={3} isCode />
+
+    <Checkbox label="Secret: the value cannot be viewed again" name="secret" checked={entered?.secret ?? true} />
+    <div>
+      <button class="main">Save variable</button>
+    </div>
+  </form>
+);
+
+export const PasteForm = ({ base, csrf, problem }: FormProperties): Html => (
+  <form class="fields card padded" method="post" action={`${base}/variables/paste`}>
+    <Csrf token={csrf} />
+    <h3>Paste a .env file</h3>
+    <FormError message={problem} />
+
+    <Field
+      label="Lines of NAME=value"
+      name="text"
+      type="area"
+      rows={6}
+      required
+      isCode
+      placeholder="API_TOKEN=…
+BROWSER=firefox"
+    />
+
+    <Checkbox label="All are secrets" name="secret" checked />
+
+    <Checkbox label="Delete variables that are not in the file" name="replace" checked={false} />
+    <div>
+      <button>Save variables</button>
+    </div>
+  </form>
+);

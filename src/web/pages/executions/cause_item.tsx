@@ -1,0 +1,263 @@
+/** A cause of failures: a line that expands to the evidence of the first failure and the list of all. */
+
+import type { Html, Piece } from "../../../http/html.ts";
+import type { CauseFailures } from "../../../operations/executions/failures.ts";
+import { ownFrames } from "../../../rules/stack.ts";
+import type { Blame } from "../../../schema/failures.ts";
+import type { CaseAttachmentRow } from "../../../store/attachments.ts";
+import type { FailureEvidence } from "../../../store/failures.ts";
+import { shownCaseTitle } from "../../../wording/case_title.ts";
+import { failureReason } from "../../../wording/failure_reason.ts";
+import { firstPlainLine } from "../../../wording/first_line.ts";
+import { toCount } from "../../../wording/numbers.ts";
+import { bugWords, ownerWords, sinceWords } from "../../../wording/why.ts";
+import { Attachments } from "../../components/attachments.tsx";
+import { BRIEF, Evidence, FULL, History } from "../../components/failure.tsx";
+import { Mark, Tag, wordOf } from "../../components/status.tsx";
+import { Ago, Breakable, Commit, toPercent } from "../../components/text.tsx";
+import { bugPath, executionPath, taskPath, testPath, toAddress } from "../../site/paths.ts";
+
+export const SECTIONS: Record<
+  string,
+  { title: (defaultBranch: string) => string; hint: string; mark: string; tag: string }
+> = {
+  new: {
+    title: () => "New failures",
+    hint: "not explained by the baseline, the default branch or the tests' history",
+    mark: "failed",
+    tag: "new",
+  },
+  main: {
+    title: (branch) => `Also failing on ${branch}`,
+    hint: "not caused by this build",
+    mark: "failed",
+    tag: "on main",
+  },
+  still: { title: () => "Still failing", hint: "also failed in the baseline", mark: "failed", tag: "still" },
+  flaky: {
+    title: () => "Known flaky",
+    hint: "they fail occasionally without a code change",
+    mark: "flaky",
+    tag: "flaky",
+  },
+  incident: {
+    title: () => "Incident",
+    hint: "many tests failed at once because of a cause outside the code",
+    mark: "failed",
+    tag: "incident",
+  },
+  quarantined: { title: () => "Quarantined", hint: "not counted", mark: "skipped", tag: "quarantined" },
+  none: { title: () => "Failures", hint: "not attributed", mark: "failed", tag: "failed" },
+};
+
+/** Number of causes with full evidence. */
+const CAUSES_WITH_EVIDENCE = 12;
+
+export const blameOf = ({ blame }: { blame: Blame | null }) => blame ?? "none";
+
+export type CauseContext = {
+  projectId: string;
+  executionId: string;
+  defaultBranch: string;
+  isLive: boolean;
+  now: Date;
+};
+
+type Failure = CauseFailures["failures"][number];
+
+type CauseProperties = {
+  cause: CauseFailures;
+  first: Failure;
+  firstLine: string;
+  owners: readonly string[];
+  /** The host of all failures, if they have the same one. */
+  onlyHost: string | null;
+  /** Whether the failures began in an earlier execution. */
+  isOld: boolean;
+  evidence: FailureEvidence | undefined;
+  context: CauseContext;
+};
+
+const isSingle = ({ failed }: CauseFailures): boolean => failed === 1;
+
+const testsOf = ({ failed }: CauseFailures): string => `${toCount(failed)} tests`;
+
+type FailureDetails = { evidence: FailureEvidence | undefined; files: readonly CaseAttachmentRow[] };
+
+export function causeItem(
+  cause: CauseFailures,
+  index: number,
+  context: CauseContext,
+  { evidence, files }: FailureDetails,
+): Html {
+  const [first] = cause.failures;
+  const firstLine = firstPlainLine(first.message) || firstPlainLine(first.stack);
+  const hosts = [...new Set(cause.failures.map(({ host }) => host))];
+  const properties: CauseProperties = {
+    ...{ cause, first, firstLine, evidence, context },
+    owners: [...new Set(cause.failures.flatMap(({ owner }) => owner ?? []))],
+    // The hosts of failures that are not listed are unknown.
+    onlyHost: hosts.length === 1 && cause.failures.length === cause.failed ? hosts[0]! : null,
+    isOld: Boolean(evidence?.sinceExecutionId && evidence.sinceExecutionId !== context.executionId),
+  };
+  const { projectId, executionId } = context;
+  const measure = index < CAUSES_WITH_EVIDENCE ? FULL : BRIEF;
+  // The first cause is open. On a live page the reader's choice is kept.
+  const isOpen = index === 0 && !context.isLive;
+  const id = `c${first.testCaseId.slice(-8)}-${first.runId.slice(-6)}`;
+  const whole = toAddress(taskPath(projectId, executionId, first.taskSlug), { case: first.testCaseId });
+  return (
+    <details class="failure" id={id} open={isOpen}>
+      <CauseSummary id={context.isLive ? `${id}s` : undefined} {...properties} />
+      <div class="evidence">
+        <Evidence failure={{ ...first, output: evidence?.output ?? null }} measure={measure} title={firstLine} />
+        <Attachments projectId={projectId} files={files} />
+        <div>
+          <CauseFacts {...properties} />
+          <p class="small">
+            <a href={whole}>Open full result</a>
+          </p>
+        </div>
+      </div>
+    </details>
+  );
+}
+
+/** Returns the label of a cause: "new", "flaky 12 %", "on main". */
+function badgeOf({ blame, flakeRate }: Failure, defaultBranch: string): string {
+  if (blame === "flaky" && flakeRate !== null) return `flaky ${toPercent(flakeRate)}`;
+  return blame === "main" ? `on ${defaultBranch}` : SECTIONS[blameOf({ blame })]!.tag;
+}
+
+function subtitlesOf({ cause, first, firstLine, owners, onlyHost, isOld, evidence }: CauseProperties): Piece[] {
+  const own = ownFrames(first.stack ?? "")[0];
+  return [
+    isSingle(cause) ? firstLine || null : testsOf(cause),
+    own ? (
+      <code>
+        <Breakable text={[own.file, own.function].filter(Boolean).join(" ")} />
+      </code>
+    ) : null,
+    ownerWords(owners),
+    onlyHost === null ? null : (
+      <>
+        on <Breakable text={onlyHost} />
+      </>
+    ),
+    isOld ? sinceWords(evidence!.sinceAt) : null,
+    first.bugNumber === null ? null : bugWords(first.bugNumber),
+  ].filter((piece) => piece !== null);
+}
+
+function CauseSummary(properties: CauseProperties & { id: string | undefined }): Html {
+  const { id, cause, first, firstLine, evidence, context } = properties;
+  const { mark } = SECTIONS[blameOf(first)]!;
+  return (
+    <summary id={id}>
+      <span>
+        <Mark status={mark} />
+      </span>
+      <span class="long">
+        {isSingle(cause) || firstLine === "" ? shownCaseTitle(first) : firstLine}
+        <span class="small soft dots">
+          {subtitlesOf(properties).map((piece) => (
+            <span>{piece}</span>
+          ))}
+        </span>
+      </span>
+      <span>{evidence?.letters ? <History letters={evidence.letters} /> : null}</span>
+      <span>
+        <Tag kind={mark === "skipped" ? "" : mark}>{badgeOf(first, context.defaultBranch)}</Tag>
+      </span>
+    </summary>
+  );
+}
+
+function CauseFacts(properties: CauseProperties): Html {
+  const { cause, first, isOld, evidence, context } = properties;
+  const { projectId, executionId, defaultBranch, now } = context;
+  const rest = cause.failed - cause.failures.length;
+  const why = failureReason(first, defaultBranch);
+  return (
+    <>
+      {why === null ? null : <p class="small">{why}.</p>}
+      {isSingle(cause) ? null : <h3>{testsOf(cause)}</h3>}
+      <ul class="plain">
+        {cause.failures.map((failure) => (
+          <FailureItem failure={failure} {...properties} />
+        ))}
+        {rest > 0 ? (
+          <li>
+            <a href={`${taskPath(projectId, executionId, first.taskSlug)}?status=failed`}>and {toCount(rest)} more</a>
+          </li>
+        ) : null}
+      </ul>
+      {isOld ? (
+        <p class="small">
+          Failing since{" "}
+          <a href={executionPath(projectId, evidence!.sinceExecutionId!)}>
+            {evidence!.sinceAt === null ? "an earlier execution" : <Ago at={evidence!.sinceAt} now={now} />}
+          </a>
+          {evidence!.sinceCommit === null ? null : (
+            <>
+              , <Commit hash={evidence!.sinceCommit} />
+            </>
+          )}
+        </p>
+      ) : null}{" "}
+      {first.bugId === null ? null : (
+        <p class="small">
+          <a href={bugPath(projectId, first.bugId)}>
+            Bug {first.bugNumber}: {first.bugTitle}
+          </a>{" "}
+          <Tag>{wordOf(first.bugStatus!)}</Tag>
+        </p>
+      )}
+    </>
+  );
+}
+
+/** A test that failed. It says what differs from the other failures of the cause. */
+const FailureItem = ({
+  failure,
+  cause,
+  first,
+  owners,
+  onlyHost,
+  context,
+}: CauseProperties & { failure: Failure }): Html => (
+  <li>
+    <a href={testPath(context.projectId, failure.testCaseId)}>
+      {isSingle(cause) ? "Test history" : <Breakable text={[failure.taskSlug, shownCaseTitle(failure)].join(" › ")} />}
+    </a>
+    {failure.file === null ? null : (
+      <>
+        {" "}
+        <code class="soft">
+          <Breakable text={failure.file} />
+          {failure.line === null ? null : `:${failure.line}`}
+        </code>
+      </>
+    )}
+    {blameOf(failure) === blameOf(first) ? null : (
+      <>
+        {" "}
+        <Tag>{SECTIONS[blameOf(failure)]!.tag}</Tag>
+      </>
+    )}
+    {failure.owner === null || owners.length < 2 ? null : (
+      <>
+        {" "}
+        <span class="soft">{failure.owner}</span>
+      </>
+    )}
+    {failure.host === null || failure.host === onlyHost ? null : (
+      <>
+        {" "}
+        <span class="soft">
+          on <Breakable text={failure.host} />
+        </span>
+      </>
+    )}
+  </li>
+);

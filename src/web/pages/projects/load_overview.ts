@@ -1,0 +1,72 @@
+/** Loads the page of a project. */
+
+import { firstIdAt } from "../../../database/time_bounds.ts";
+import { getBranchDays } from "../../../operations/health/branch_days.ts";
+import { isGreen } from "../../../rules/branch_state.ts";
+import { selectBrokenTests } from "../../../store/broken_tests.ts";
+import { selectRegressedBugs } from "../../../store/bug_reports.ts";
+import { selectSummaries } from "../../../store/execution_list.ts";
+import {
+  selectBranchBuilds,
+  selectGrid,
+  selectLastBuild,
+  selectNewFailures,
+  selectTally,
+} from "../../../store/overview.ts";
+import { selectBranch, selectBranchState } from "../../../store/state.ts";
+import { selectTestCases } from "../../../store/test_cases.ts";
+import { TREND_DAYS, TREND_EXECUTIONS } from "../../components/trends.tsx";
+import type { PageContext, ProjectRef } from "../../site/page.ts";
+import { MAX_ROWS_PER_KIND } from "./attention.tsx";
+import { GRID_TESTS } from "./grid.tsx";
+import { MAX_BROKEN_TESTS, MAX_RED_TASKS } from "./why_red.tsx";
+
+const DAY_MS = 86_400_000;
+
+const GRID_EXECUTIONS = 10;
+
+/** Maximum number of executions on this page. */
+const MAX_EXECUTIONS = 10;
+
+const MAX_REGRESSED_BUGS = 3;
+const MAX_FLAKY_TESTS = 3;
+const MAX_SLOW_TESTS = 4;
+
+type Context = Pick<PageContext, "sql" | "begin" | "now"> & { project: ProjectRef };
+
+export async function loadOverview({ sql, begin, project, now }: Context) {
+  const { id, defaultBranch } = project;
+  const week = firstIdAt(now.getTime() - 7 * DAY_MS);
+  const branch = await selectBranch(sql, id, defaultBranch, defaultBranch);
+  const [state, last, tally, days, executions, branchExecutions, news, regressed, flaky, slowest] = await Promise.all([
+    selectBranchState(sql, id, branch),
+    selectLastBuild(sql, id, branch),
+    selectTally(sql, id),
+    getBranchDays(sql, begin, id, branch, { now, count: TREND_DAYS }),
+    selectSummaries(sql, id, MAX_EXECUTIONS - 1),
+    selectBranchBuilds(sql, id, branch, TREND_EXECUTIONS),
+    selectNewFailures(sql, id, branch, week, MAX_ROWS_PER_KIND),
+    selectRegressedBugs(sql, id, MAX_REGRESSED_BUGS),
+    selectTestCases(sql, id, { limit: MAX_FLAKY_TESTS, health: ["flaky"], sort: "flakeRate" }),
+    selectTestCases(sql, id, { limit: MAX_SLOW_TESTS, sort: "p95Ms" }),
+  ]);
+  const gridExecutions = branchExecutions.slice(0, GRID_EXECUTIONS);
+  const gridIds = gridExecutions.map((execution) => execution.id);
+  const gridRows = await selectGrid(sql, id, gridIds, GRID_TESTS);
+  const allRed = state.tasks.filter((task) => !isGreen(task));
+  const redTasks = allRed.slice(0, MAX_RED_TASKS);
+  const broken = await selectBrokenTests(sql, id, redTasks, MAX_BROKEN_TESTS);
+  return {
+    branch,
+    standing: { state, last, tally },
+    days,
+    executions,
+    branchExecutions,
+    needs: { news, regressed, flaky: flaky.slice(0, MAX_FLAKY_TESTS) },
+    slowest: slowest.slice(0, MAX_SLOW_TESTS),
+    grid: { executions: gridExecutions, rows: gridRows },
+    red: { tasks: redTasks, moreTasks: allRed.length - redTasks.length, tests: broken },
+  };
+}
+
+export type OverviewData = Awaited<ReturnType<typeof loadOverview>>;

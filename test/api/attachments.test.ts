@@ -1,0 +1,425 @@
+import { describe, expect, test } from "bun:test";
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { createPlace } from "../places.ts";
+import { createHarness, createServer, junit } from "../harness.ts";
+
+const directory = createPlace("attachments");
+const MIB = 1_048_576;
+const harness = await createHarness({
+  attachments: { directory, maxBytes: MIB, maxFiles: 5, maxExecutionBytes: 3 * MIB },
+});
+const { ask, acme, rival, url, database } = harness;
+const { key, project } = acme;
+const runs = `/projects/${project}/test-runs`;
+
+const PNG = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+  "base64",
+);
+
+type Case = {
+  name: string;
+  status: "passed" | "failed";
+  flaky?: boolean;
+  attachments?: { path: string; name?: string }[];
+};
+
+const toReport = (cases: readonly Case[]): string => {
+  const count = (status: string) => cases.filter((one) => one.status === status).length;
+  return JSON.stringify({ passed: count("passed"), failed: count("failed"), skipped: 0, cases });
+};
+
+function toForm(report: string, files: Record<string, string | Uint8Array>): FormData {
+  const form = new FormData();
+  for (const [path, content] of Object.entries(files)) form.append("attachment", new Blob([content as never]), path);
+  form.append("file", new Blob([report]), "report.json");
+  return form;
+}
+
+const upload = (query: string, body: unknown) => ask(`POST ${runs}?task_slug=e2e${query}`, { key, body });
+const pathOf = (executionId: string) => `/projects/${project}/executions/${executionId}/test-runs/e2e`;
+const put = (executionId: string, path: string, body: string | Uint8Array, query = "") =>
+  ask(`PUT ${pathOf(executionId)}/attachments?path=${encodeURIComponent(path)}${query}`, { key, body });
+const list = async (executionId: string) =>
+  (await ask(`GET ${pathOf(executionId)}/attachments?limit=100`, { key })).body.data as any[];
+const warningsOf = async (executionId: string) => (await ask(`GET ${pathOf(executionId)}`, { key })).body.warnings;
+const namesOf = (attachments: readonly { name: string }[]) => attachments.map(({ name }) => name);
+const fetchContent = (id: string, headers: Record<string, string> = {}) =>
+  fetch(`${url}/api/v1/projects/${project}/attachments/${id}`, {
+    headers: { authorization: `Bearer ${key}`, ...headers },
+  });
+
+/** The files below a directory, by their paths. */
+const filesBelow = (path: string): string[] =>
+  (
+    readdirSync(path, { recursive: true, withFileTypes: true }) as {
+      isFile(): boolean;
+      parentPath: string;
+      name: string;
+    }[]
+  )
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name));
+
+const FAILED: Case = {
+  name: "shows the cart",
+  status: "failed",
+  attachments: [
+    { path: "test-results\\cart\\actual.png", name: "screenshot" },
+    { path: "./test-results/cart/trace.zip" },
+  ],
+};
+
+describe("POST /projects/:projectId/test-runs with attachments", () => {
+  test("files join the cases that name them, and the others belong to the run", async () => {
+    const report = toReport([FAILED, { name: "passes", status: "passed", attachments: [{ path: "passed.png" }] }]);
+    const { status, body } = await upload(
+      "",
+      toForm(report, {
+        "test-results/cart/actual.png": PNG,
+        "test-results/cart/trace.zip": "PK\x03\x04 trace",
+        "passed.png": PNG,
+        "server.log": "GET /cart 500\n",
+      }),
+    );
+    expect([status, body.warnings]).toEqual([201, []]);
+    const cases = (await ask(`GET ${pathOf(body.executionId)}/cases`, { key })).body.data;
+    expect(cases[0].attachments).toEqual([
+      {
+        id: expect.any(String),
+        name: "screenshot",
+        path: "test-results/cart/actual.png",
+        contentType: "image/png",
+        bytes: PNG.byteLength,
+        attempt: 1,
+        url: `${url}/projects/${project}/attachments/${cases[0].attachments[0].id}`,
+      },
+      expect.objectContaining({ name: "trace.zip", contentType: "application/zip" }),
+    ]);
+    expect(cases[1].attachments).toEqual([]);
+    const { causes } = (await ask(`GET /projects/${project}/executions/${body.executionId}/failures`, { key })).body;
+    expect(causes[0].failures[0].attachments).toEqual(cases[0].attachments);
+    const all = await list(body.executionId);
+    // The file of the test that passed is not kept.
+    expect(namesOf(all)).toEqual(["actual.png", "trace.zip", "server.log"]);
+    expect(all.map(({ testCaseIds }) => testCaseIds)).toEqual([[cases[0].testCaseId], [cases[0].testCaseId], []]);
+  });
+
+  test("attachments=all keeps those of tests that passed", async () => {
+    const report = toReport([{ name: "passes", status: "passed", attachments: [{ path: "passed.png" }] }]);
+    const { body } = await upload("&attachments=all", toForm(report, { "passed.png": PNG }));
+    expect(namesOf(await list(body.executionId))).toEqual(["passed.png"]);
+  });
+
+  test("those of a test that failed before it passed are kept", async () => {
+    const flaky: Case = { ...FAILED, status: "passed", flaky: true };
+    const { body } = await upload("", toForm(toReport([flaky]), { "test-results/cart/actual.png": PNG }));
+    expect(namesOf(await list(body.executionId))).toEqual(["actual.png"]);
+  });
+
+  test("each attempt keeps its own file of a path", async () => {
+    const send = (content: string, duration: number) =>
+      upload(
+        "&execution_key=attempts",
+        toForm(toReport([{ ...FAILED, durationMs: duration } as Case]), { "test-results/cart/actual.png": content }),
+      );
+    const { body } = await send("first", 1);
+    await send("second", 2);
+    const [result] = (await ask(`GET ${pathOf(body.executionId)}/cases`, { key })).body.data;
+    const contents = result.attachments.map(async ({ id, attempt }: any) => [
+      attempt,
+      await (await fetchContent(id)).text(),
+    ]);
+    expect(await Promise.all(contents)).toEqual([
+      [2, "second"],
+      [1, "first"],
+    ]);
+  });
+
+  test("the very same upload again adds nothing", async () => {
+    const again = () => upload("&execution_key=again", toForm(toReport([FAILED]), { "server.log": "log" }));
+    expect((await again()).status).toBe(201);
+    const { status, body } = await again();
+    expect(status).toBe(200);
+    expect(await list(body.executionId)).toHaveLength(1);
+  });
+
+  test("beyond the limits the report is taken, with warnings", async () => {
+    const many = Object.fromEntries(Array.from({ length: 7 }, (_, index) => [`${index}.txt`, `${index}`]));
+    const { status, body } = await upload(
+      "",
+      toForm(toReport([FAILED]), { "big.bin": new Uint8Array(MIB + 1), ...many }),
+    );
+    expect([status, body.failed]).toEqual([201, 1]);
+    expect(body.warnings).toEqual([
+      'Attachment "big.bin" was not stored: larger than 1 MiB',
+      'Attachment "5.txt" was not stored: the run has 5 attachments, and more are not stored',
+      'Attachment "6.txt" was not stored: the run has 5 attachments, and more are not stored',
+    ]);
+    expect(await warningsOf(body.executionId)).toEqual(body.warnings);
+    expect(await list(body.executionId)).toHaveLength(5);
+  });
+
+  test("the bytes of an execution are counted over its runs and uploads", async () => {
+    const send = (task: string, names: string[]) =>
+      ask(`POST ${runs}?execution_key=bytes&task_slug=${task}`, {
+        key,
+        body: toForm(
+          toReport([FAILED]),
+          Object.fromEntries(names.map((name) => [name, new Uint8Array(MIB).fill(name.charCodeAt(0))])),
+        ),
+      });
+    expect((await send("e2e", ["a", "b"])).body.warnings).toEqual([]);
+    const { body } = await send("unit", ["c", "d"]);
+    expect(body.warnings).toEqual(['Attachment "d" was not stored: the attachments of one execution may take 3 MiB']);
+    const { body: run } = await ask(`GET /projects/${project}/executions/${body.executionId}/test-runs/unit`, { key });
+    expect(run.warnings).toEqual(body.warnings);
+  });
+
+  test("a compressed form has attachments as well", async () => {
+    const sent = new Response(toForm(toReport([FAILED]), { "test-results/cart/actual.png": PNG }));
+    const headers = { "content-encoding": "gzip", "content-type": sent.headers.get("content-type")! };
+    const form = Bun.gzipSync(await sent.arrayBuffer());
+    const { status, body } = await ask(`POST ${runs}?task_slug=e2e`, { key, body: form, headers });
+    expect(status).toBe(201);
+    expect(namesOf(await list(body.executionId))).toEqual(["actual.png"]);
+  });
+
+  test("a report that is read in a thread of its own brings its attachments along", async () => {
+    const cases: Case[] = Array.from({ length: 20_000 }, (_, index) => ({
+      name: `case ${index} of very many`,
+      status: "passed",
+    }));
+    const { status, body } = await upload(
+      "",
+      toForm(toReport([...cases, FAILED]), { "test-results/cart/actual.png": PNG }),
+    );
+    expect(status).toBe(201);
+    expect(namesOf(await list(body.executionId))).toEqual(["actual.png"]);
+    expect(harness.metrics.figures().find(({ name }: any) => name === "assay_attachment_bytes_total")).toBeTruthy();
+  });
+
+  test("a form that breaks off or is refused leaves nothing behind", async () => {
+    const sent = new Response(toForm("no report", { "a.txt": "text" }));
+    const type = sent.headers.get("content-type")!;
+    const whole = await sent.bytes();
+    for (const body of [whole, whole.slice(0, 150)])
+      expect((await ask(`POST ${runs}?task_slug=e2e`, { key, body, headers: { "content-type": type } })).status).toBe(
+        400,
+      );
+    expect(readdirSync(join(directory, "incoming"))).toEqual([]);
+  });
+
+  test("the path of a file is a name, and leads nowhere", async () => {
+    const { status, body } = await upload("", toForm(toReport([FAILED]), { "../../../../etc/passwd": "x", "..": "y" }));
+    expect(status).toBe(201);
+    expect((await list(body.executionId)).map(({ path }) => path)).toEqual(["../../../../etc/passwd", ".."]);
+  });
+
+  test("content is stored once for a project, for nobody else to read", async () => {
+    const content = "the same content of many";
+    const { body } = await upload("", toForm(toReport([FAILED]), { "one.txt": content, "two.txt": content }));
+    expect(await list(body.executionId)).toHaveLength(2);
+    const hash = Bun.SHA256.hash(content, "hex");
+    const stored = filesBelow(directory).filter((path) => path.endsWith(hash));
+    expect(stored).toEqual([join(directory, project, hash.slice(0, 2), hash.slice(2, 4), hash)]);
+    expect(statSync(stored[0]!).mode & 0o777).toBe(0o600);
+  });
+
+  test("while the store is away results are stored, and what is missing is named", async () => {
+    const { ask: askAway } = await createServer(database, { attachments: { directory: "/dev/null/attachments" } });
+    const form = () => toForm(toReport([FAILED]), { "test-results/cart/actual.png": PNG });
+    const path = `POST ${runs}?task_slug=e2e&execution_key=away`;
+    const { status, body } = await askAway(path, { key, body: form() });
+    const warning =
+      'Attachment "test-results/cart/actual.png" was not stored: the store of attachments is not available';
+    expect([status, body.failed, body.warnings]).toEqual([201, 1, [warning]]);
+    const { status: refused, headers } = await askAway(`PUT ${pathOf(body.executionId)}/attachments?path=a`, {
+      key,
+      body: "a",
+    });
+    expect([refused, headers.get("retry-after")]).toEqual([500, "10"]);
+    // Once it is back, the same upload brings what is missing.
+    expect((await ask(path, { key, body: form() })).status).toBe(200);
+    expect(namesOf(await list(body.executionId))).toEqual(["actual.png"]);
+    const [{ id }] = await list(body.executionId);
+    const reading = await askAway(`GET /projects/${project}/attachments/${id}`, { key });
+    expect(reading.status).toBe(404);
+  });
+});
+
+describe("PUT …/attachments", () => {
+  test("a file joins the case of a report that has come before it", async () => {
+    const { body: run } = await upload("", toReport([FAILED]));
+    const { status, body } = await put(run.executionId, ".\\test-results/cart/actual.png", PNG);
+    const [result] = (await ask(`GET ${pathOf(run.executionId)}/cases`, { key })).body.data;
+    expect([status, body.reason]).toEqual([201, null]);
+    expect(body.attachment).toEqual({
+      id: expect.any(String),
+      name: "actual.png",
+      path: "test-results/cart/actual.png",
+      contentType: "image/png",
+      bytes: PNG.byteLength,
+      sha256: Bun.SHA256.hash(PNG, "hex"),
+      attempt: 1,
+      testCaseIds: [result.testCaseId],
+      createdAt: expect.any(String),
+      url: expect.any(String),
+    });
+    expect(namesOf(result.attachments)).toEqual(["screenshot"]);
+    const again = await put(run.executionId, "test-results/cart/actual.png", PNG);
+    expect([again.status, again.body.attachment.id]).toEqual([200, body.attachment.id]);
+  });
+
+  test("a file that comes before the report joins its case", async () => {
+    const { body: execution } = await ask(`POST /projects/${project}/executions`, {
+      key,
+      body: { tasks: ["e2e"], key: "early" },
+    });
+    expect((await put(execution.id, "test-results/cart/actual.png", PNG)).status).toBe(201);
+    await upload(`&execution_id=${execution.id}`, toReport([FAILED]));
+    const [result] = (await ask(`GET ${pathOf(execution.id)}/cases`, { key })).body.data;
+    expect(namesOf(result.attachments)).toEqual(["screenshot"]);
+  });
+
+  test("two shards that name one path both get their files", async () => {
+    const send = (shard: string) =>
+      upload(`&execution_key=shards&shard=${shard}`, toReport([{ ...FAILED, name: shard }]));
+    const { body } = await send("1/2");
+    await send("2/2");
+    for (const content of ["one", "two"]) await put(body.executionId, "test-results/cart/actual.png", content);
+    const results = (await ask(`GET ${pathOf(body.executionId)}/cases`, { key })).body.data;
+    expect(results.map(({ attachments }: any) => attachments.length)).toEqual([1, 1]);
+  });
+
+  test("the file of a test that passed is not stored", async () => {
+    const report = toReport([{ name: "passes", status: "passed", attachments: [{ path: "passed.png" }] }]);
+    const { body: run } = await upload("", report);
+    const { status, body } = await put(run.executionId, "passed.png", PNG);
+    expect([status, body.attachment, body.reason]).toEqual([200, null, expect.stringContaining("attachments=all")]);
+  });
+
+  test("what is too large or too much is a 400 and a warning on the run", async () => {
+    const { body: run } = await upload("", toReport([FAILED]));
+    const large = await put(run.executionId, "big.bin", new Uint8Array(MIB + 1));
+    expect([large.status, large.body.error.message]).toEqual([400, "Attachment too large: at most 1 MiB"]);
+    for (let index = 0; index < 5; index++)
+      expect((await put(run.executionId, `${index}`, `${index}`)).status).toBe(201);
+    expect((await put(run.executionId, "more", "more")).status).toBe(400);
+    expect(await warningsOf(run.executionId)).toEqual([
+      'Attachment "big.bin" was not stored: larger than 1 MiB',
+      'Attachment "more" was not stored: the run has 5 attachments, and more are not stored',
+    ]);
+  });
+
+  test("a compressed body is stored as what it was", async () => {
+    const { body: run } = await upload("", toReport([FAILED]));
+    const target = `PUT ${pathOf(run.executionId)}/attachments?path=log.txt`;
+    const { body } = await ask(target, { key, body: Bun.gzipSync("a log"), headers: { "content-encoding": "gzip" } });
+    expect(await (await fetchContent(body.attachment.id)).text()).toBe("a log");
+    const bomb = Bun.gzipSync(new Uint8Array(50 * MIB));
+    expect((await ask(target, { key, body: bomb, headers: { "content-encoding": "gzip" } })).status).toBe(400);
+    expect(readdirSync(join(directory, "incoming"))).toEqual([]);
+  });
+
+  test("a runner's own key reaches the runs of its leases, and no other", async () => {
+    const { body: runner } = await ask(`POST /projects/${project}/runners`, { key, body: { runner: "one" } });
+    const { body: execution } = await ask(`POST /projects/${project}/executions`, {
+      key,
+      body: { mode: "run", tasks: ["e2e"] },
+    });
+    const target = `PUT ${pathOf(execution.id)}/attachments?path=log.txt`;
+    expect((await ask(target, { key: runner.key, body: "log" })).status).toBe(404);
+    await ask(`POST /projects/${project}/leases`, { key: runner.key, body: { runner: "one" } });
+    expect((await ask(target, { key: runner.key, body: "log" })).status).toBe(201);
+    const { body: other } = await upload("", toReport([FAILED]));
+    const foreign = `PUT ${pathOf(other.executionId)}/attachments?path=log.txt`;
+    expect((await ask(foreign, { key: runner.key, body: "log" })).status).toBe(404);
+  });
+
+  test("a run that is not there is a 404, and a file without a path a 400", async () => {
+    expect((await put(crypto.randomUUID(), "a", "a")).status).toBe(404);
+    const { body: run } = await upload("", toReport([FAILED]));
+    expect((await ask(`PUT ${pathOf(run.executionId)}/attachments`, { key, body: "a" })).status).toBe(400);
+    expect((await put(run.executionId, "./", "a")).status).toBe(400);
+  });
+});
+
+describe("GET /projects/:projectId/attachments/:attachmentId", () => {
+  async function attach(path: string, content: string | Uint8Array) {
+    const { body: run } = await upload("", toReport([FAILED]));
+    return (await put(run.executionId, path, content)).body.attachment as { id: string; sha256: string };
+  }
+
+  test("answers the content as what its first bytes show, in a sandbox", async () => {
+    const { id, sha256 } = await attach('ä"b\r\n.png', PNG);
+    const response = await fetchContent(id);
+    expect(Buffer.from(await response.bytes()).equals(PNG)).toBe(true);
+    const { headers } = response;
+    expect(headers.get("content-type")).toBe("image/png");
+    expect(headers.get("content-length")).toBe(String(PNG.byteLength));
+    expect(headers.get("content-security-policy")).toStartWith("sandbox;");
+    expect(headers.get("x-content-type-options")).toBe("nosniff");
+    expect(headers.get("cross-origin-resource-policy")).toBe("same-origin");
+    expect(headers.get("content-disposition")).toMatch(/^inline; filename="[ -~]+"; filename\*=UTF-8''%C3%A4/);
+    expect(headers.get("etag")).toBe(`"${sha256}"`);
+  });
+
+  test("HTML is plain text, and what is not recognised a download", async () => {
+    const { id: html } = await attach("page.html", "<script>alert(1)</script>");
+    expect((await fetchContent(html)).headers.get("content-type")).toBe("text/plain; charset=utf-8");
+    const { id: unknown } = await attach("a.bin", new Uint8Array([0, 1, 2]));
+    const { headers } = await fetchContent(unknown);
+    expect(headers.get("content-type")).toBe("application/octet-stream");
+    expect(headers.get("content-disposition")).toStartWith("attachment;");
+  });
+
+  test("what comes in many pieces comes back whole", async () => {
+    const content = crypto.getRandomValues(new Uint8Array(65_536));
+    const large = Buffer.concat([Buffer.from([0]), ...Array.from({ length: 15 }, () => content)]);
+    const { id, sha256 } = await attach("large.bin", large);
+    expect(Bun.SHA256.hash(await (await fetchContent(id)).bytes(), "hex")).toBe(sha256);
+    expect(sha256).toBe(Bun.SHA256.hash(large, "hex"));
+    const form = await upload("", toForm(toReport([FAILED]), { "large.bin": large }));
+    const [{ id: other }] = await list(form.body.executionId);
+    expect(Bun.SHA256.hash(await (await fetchContent(other)).bytes(), "hex")).toBe(sha256);
+  });
+
+  test("HEAD says how long it is", async () => {
+    const { id } = await attach("digits.txt", "0123456789");
+    const address = `${url}/api/v1/projects/${project}/attachments/${id}`;
+    const head = await fetch(address, { method: "HEAD", headers: { authorization: `Bearer ${key}` } });
+    expect([head.status, head.headers.get("content-length"), await head.text()]).toEqual([200, "10", ""]);
+  });
+
+  test("a part of it is a 206", async () => {
+    const { id } = await attach("digits.txt", "0123456789");
+    const part = await fetchContent(id, { range: "bytes=2-4" });
+    expect([part.status, await part.text(), part.headers.get("content-range")]).toEqual([206, "234", "bytes 2-4/10"]);
+    expect(part.headers.get("content-length")).toBe("3");
+    expect(await (await fetchContent(id, { range: "bytes=-2" })).text()).toBe("89");
+    expect(await (await fetchContent(id, { range: "bytes=2-4", "if-range": '"other"' })).text()).toBe("0123456789");
+  });
+
+  test("it goes with its execution, and nobody else gets it", async () => {
+    const { body: run } = await upload("", toReport([FAILED]));
+    const { attachment } = (await put(run.executionId, "a", "a")).body;
+    const foreign = await ask(`GET /projects/${rival.project}/attachments/${attachment.id}`, { key: rival.key });
+    expect(foreign.status).toBe(404);
+    await ask(`DELETE /projects/${project}/executions/${run.executionId}`, { key });
+    expect((await fetchContent(attachment.id)).status).toBe(404);
+  });
+});
+
+test("the list of a run's attachments has pages", async () => {
+  const { body: run } = await upload("", junit("f"));
+  for (const name of ["a", "b", "c"]) await put(run.executionId, name, name);
+  const { body: first } = await ask(`GET ${pathOf(run.executionId)}/attachments?limit=2`, { key });
+  expect([namesOf(first.data), first.pagination.hasMore]).toEqual([["a", "b"], true]);
+  const { body: second } = await ask(
+    `GET ${pathOf(run.executionId)}/attachments?limit=2&cursor=${first.pagination.cursor}`,
+    { key },
+  );
+  expect([namesOf(second.data), second.pagination.hasMore]).toEqual([["c"], false]);
+});

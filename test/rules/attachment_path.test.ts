@@ -1,0 +1,49 @@
+import { expect, test } from "bun:test";
+import { attachmentName, findPictureComparisons, normalizeAttachmentPath } from "../../src/rules/attachment_path.ts";
+
+test.each([
+  ["a/b.png", "a/b.png"],
+  ["./a/b.png", "a/b.png"],
+  [".\\a\\b.png", "a/b.png"],
+  ["././/a.png", "a.png"],
+  ["/work/a.png", "/work/a.png"],
+  ["C:\\work\\a.png", "C:/work/a.png"],
+  ["../a.png", "../a.png"],
+  ["a\0b", "a\ufffdb"],
+  ["x".repeat(600), "x".repeat(500)],
+])("%p is compared as %p", (path, normal) => {
+  expect(normalizeAttachmentPath(path)).toBe(normal);
+  expect(normalizeAttachmentPath(normal)).toBe(normal);
+});
+
+test("the name of a file is the last part of its path", () => {
+  expect(["a/b.png", "b.png", "a/"].map(attachmentName)).toEqual(["b.png", "b.png", "a/"]);
+});
+
+test("expected, actual and diff of one stem are one comparison", () => {
+  const files = [
+    "trace.zip",
+    "cart-expected.png",
+    "cart-actual.png",
+    "cart-diff.png",
+    "menu-actual.png",
+    "page-1-actual.png",
+    "page-1-expected.png",
+  ].map((name) => ({ name }));
+  const { comparisons, others } = findPictureComparisons(files);
+  expect(comparisons).toEqual([
+    {
+      stem: "cart.png",
+      expected: { name: "cart-expected.png" },
+      actual: { name: "cart-actual.png" },
+      diff: { name: "cart-diff.png" },
+    },
+    {
+      stem: "page-1.png",
+      expected: { name: "page-1-expected.png" },
+      actual: { name: "page-1-actual.png" },
+      diff: undefined,
+    },
+  ]);
+  expect(others.map(({ name }) => name)).toEqual(["trace.zip", "menu-actual.png"]);
+});
