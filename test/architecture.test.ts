@@ -140,7 +140,7 @@ const SHARED: Record<string, string[]> = {
     "shell",
     "stack",
   ],
-  reports: ["fields", "js_tools", "report", "text", "totals"],
+  reports: ["fields", "js_tools", "report", "tap_source", "text", "totals", "unknown_results"],
   schema: [
     "attachments",
     "bounded",

@@ -15,6 +15,7 @@ import { guessCases, readReport } from "../reports/read.ts";
 import { type CaseName, type Report, ReportError } from "../reports/report.ts";
 import { toLists } from "../rules/blame.ts";
 import { toRunLine } from "../wording/run_line.ts";
+import { withRelativePaths } from "../rules/repository_root.ts";
 import { repeatOnly } from "../rules/repeat.ts";
 import { taskReason } from "../wording/reasons.ts";
 import { shardsOf, toShardList } from "../rules/shards.ts";
@@ -153,12 +154,13 @@ async function ofLease(
   };
   for (const [name, isOther] of Object.entries(others))
     if (isOther) fail("VALIDATION_ERROR", `Cannot read "${name}": the lease belongs to another one, omit it`);
-  const { format, exit_code, allow_empty, complete, attachments, commit, host, system, image } = parameters;
+  const { format, exit_code, allow_empty, complete, attachments, commit, host, system, image, repository_root } =
+    parameters;
   return {
     testedCommit: commit,
     // Where it comes from is the execution's to say, and when it was run is known.
     parameters: {
-      ...{ format, exit_code, allow_empty, complete, attachments, host, system, image },
+      ...{ format, exit_code, allow_empty, complete, attachments, host, system, image, repository_root },
       ...{ lease_id, ...own, execution_id: lease.executionId },
     },
     only: lease.repeats === null ? undefined : await selectCasesToRepeat(sql, projectId, lease.repeats, lease.taskSlug),
@@ -243,7 +245,8 @@ export const testRuns: Route[] = [
       const given = await ofLease(sql, params.projectId, context.caller, context.query);
       const count = guessCases(context.body.files);
       const coming = count > 0 ? await requestDictionary(services.begin, params.projectId, count) : undefined;
-      const report = repeat(read(context, context.query), given.only);
+      const written = withRelativePaths(read(context, context.query), context.query.repository_root);
+      const report = repeat(written, given.only);
       const parameters = { ...given.parameters, completed_at: completionOf(given.parameters, report) };
       const stored = await storeReceived(context, report, parameters);
       report.warnings.push(...stored.warnings);

@@ -1,6 +1,7 @@
 /** The command line of `assay upload`, and what it, the environment and the CI system make of an upload's parameters. */
 
 import { parseArgs } from "node:util";
+import { findRepositoryRoot } from "../runner/repository_root.ts";
 import type { CiBuild } from "./ci.ts";
 import type { Machine } from "./machine.ts";
 import type { AttachmentScope } from "../runner/named_attachments.ts";
@@ -24,6 +25,7 @@ unchanged streams and signals, and then sends the reports that it has written. T
   --host, --system, --image NAME
                           the machine that the tests ran on, its system and its image (default: from the CI system or the
                           machine itself)
+  --repository-root DIR   paths of the report below it are stored relative to it (default: the checkout that git manages)
   --format NAME           the format of the report, such as "junit" (default: recognised from the content)
   --exit-code N           the exit code of the tests, if they do not run in the command
   --allow-empty           accept a report without test cases
@@ -72,6 +74,7 @@ const PARAMETERS = {
   host: "host",
   system: "system",
   image: "image",
+  "repository-root": "repository_root",
   "exit-code": "exit_code",
 } as const;
 const FLAGS = ["allow-empty", "complete", "strict", "json", "help", "no-attachments", "no-owners"] as const;
@@ -175,6 +178,7 @@ export function toParameters(
     pull_request: pullRequest,
     build_url: buildUrl,
     ...machine,
+    repository_root: findRepositoryRoot(process.cwd()),
     complete: flags.complete ? "true" : undefined,
     allow_empty: flags["allow-empty"] ? "true" : undefined,
     // Else the server keeps those of failed cases only.

@@ -10,6 +10,7 @@ import {
   firstLine,
   joinAttachments,
   MAX_CASES,
+  plural,
   toMs,
   tooManyCases,
   type WrittenAttachment,
@@ -19,6 +20,7 @@ import {
 export function readCucumber(json: unknown): Report {
   if (!Array.isArray(json)) throw new ReportError("it is not a list of features");
   const cutter = createCutter();
+  const unknown = createUnknown();
   const cases = new Map<string, ReportedCase>();
   let ended = 0;
   for (const feature of json.map(toFields)) {
@@ -33,7 +35,7 @@ export function readCucumber(json: unknown): Report {
       const place = asText(id) || asText(line) ? [feature.uri, id, line, name] : [cases.size];
       const key = place.map(asText).join("\0");
       const steps = [...background, ...toSteps(element)].map(toFields);
-      const result = readScenario(feature, element, steps, cutter);
+      const result = readScenario(feature, element, steps, { cutter, unknown });
       const earlier = cases.get(key);
       cases.set(key, earlier ? join(earlier, result) : result);
       if (cases.size > MAX_CASES) throw tooManyCases();
@@ -51,7 +53,7 @@ export function readCucumber(json: unknown): Report {
     durationMs: null,
     completedAt: ended >= Date.UTC(2000) && ended < Date.UTC(2200) ? new Date(ended) : null,
     context: {},
-    warnings: cutter.warnings(),
+    warnings: [...unknown.warnings(), ...cutter.warnings()],
   };
 }
 
@@ -82,10 +84,21 @@ function joinResults(earlier: ReportedCase, later: ReportedCase): ReportedCase {
   return { ...later, attempts, flaky: true, message, stack };
 }
 
-function readScenario(feature: JsonObject, element: JsonObject, steps: JsonObject[], cutter: Cutter): ReportedCase {
+type Reading = { cutter: Cutter; unknown: ReturnType<typeof createUnknown> };
+
+function readScenario(
+  feature: JsonObject,
+  element: JsonObject,
+  steps: JsonObject[],
+  { cutter, unknown }: Reading,
+): ReportedCase {
   const broken = steps.find((step) => FAILED.has(statusOf(step)));
   // The hooks around a skipped step pass, and a scenario without steps did not test anything.
-  const ran = steps.some((step) => step.hidden !== true) && !steps.some((step) => statusOf(step) === "skipped");
+  const ran =
+    steps.some((step) => step.hidden !== true) &&
+    steps.every((step) => statusOf(step) === "passed" || (step.hidden === true && statusOf(step) === ""));
+  const isUnknown = !broken && !ran && steps.some((step) => !KNOWN.has(statusOf(step)) && step.hidden !== true);
+  if (isUnknown) unknown.count();
   const status: CaseStatus = broken ? "failed" : ran ? "passed" : "skipped";
   const stack = broken ? asText(toFields(broken.result).error_message) : "";
   const tags = asList(element.tags).map((tag): [string, string] => ["tag", asText(toFields(tag).name)]);
@@ -107,6 +120,17 @@ function readScenario(feature: JsonObject, element: JsonObject, steps: JsonObjec
 
 /** What the default, strict, counts as failed. */
 const FAILED = new Set(["failed", "ambiguous", "undefined", "pending"]);
+const KNOWN = new Set([...FAILED, "passed", "skipped"]);
+
+/** Counts scenarios of which a step has no result. */
+function createUnknown() {
+  let scenarios = 0;
+  return {
+    count: () => void scenarios++,
+    warnings: () =>
+      scenarios === 0 ? [] : [`${plural(scenarios, "scenario")} with a step without a result counted as skipped`],
+  };
+}
 
 const statusOf = (step: JsonObject): string => asText(toFields(step.result).status).toLowerCase();
 

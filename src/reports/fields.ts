@@ -1,7 +1,14 @@
 /** What the readers of JSON and XML share: values of any kind as texts, and a case from what a report says of it. */
 
-import type { CaseName, CaseStatus, FailureKind, KnownNames, ReportedCase } from "./report.ts";
-import { clean, type Cutter, localName, textOf, toLine, type WrittenAttachment } from "./text.ts";
+import {
+  type CaseName,
+  type CaseStatus,
+  type FailureKind,
+  type KnownNames,
+  type ReportedCase,
+  ReportError,
+} from "./report.ts";
+import { clean, cut, type Cutter, localName, textOf, toLine, type WrittenAttachment } from "./text.ts";
 
 export type JsonObject = Record<string, unknown>;
 
@@ -132,6 +139,18 @@ export type XmlPart = { root: Node; depth: number; open: number };
 /** The elements inside an element, without the text between them. */
 export const elementsOf = (node: Node): Node[] =>
   node.children.filter((child) => typeof child === "object" && "name" in child);
+
+/**
+ * Throws a ReportError if the root of a document without test cases holds elements that its format does not know: then it is
+ * not an empty report, but another document.
+ */
+export function refuseForeign(root: Node, known: ReadonlySet<string>): void {
+  const foreign = elementsOf(root).find(({ name }) => !known.has(localName(name)));
+  if (foreign) throw foreignElement(root.name, foreign.name);
+}
+
+export const foreignElement = (root: string, name: string): ReportError =>
+  new ReportError(`its root <${cut(root, 100)}> holds <${cut(name, 100)}>, which this format does not have`);
 
 /** The elements of that name inside an element, whatever their prefix. */
 export const named = (node: Node, name: string): Node[] =>

@@ -69,7 +69,9 @@ export function readGo(text: string): Report {
   for (const [path, one] of packages) {
     settle(one);
     for (const test of one.tests.values()) cases.push(toResult(path, test, one.timedOut, cutter));
-    const synthetic = toSynthetic(path, one, builds.take(one.failedBuild || path), cutter);
+    // The build of a package that passed, or had no tests, may have failed all the same.
+    const build = one.end === "failed" || one.end === null ? builds.take(one.failedBuild || path) : "";
+    const synthetic = toSynthetic(path, one, build, cutter);
     if (synthetic) cases.push(synthetic);
   }
   for (const [path, stack] of builds.rest()) cases.push(toFault(path, "(build failed)", stack, cutter));

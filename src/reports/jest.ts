@@ -13,7 +13,14 @@ import {
   toTexts,
 } from "./fields.ts";
 import { FAILED_TO_LOAD, joinJestSuites, namesInJestJunit, splitVitestTitles } from "./js_tools.ts";
-import type { CaseName, CaseStatus, KnownNames, Report, ReportedCase } from "./report.ts";
+import {
+  type CaseName,
+  type CaseStatus,
+  type KnownNames,
+  type Report,
+  type ReportedCase,
+  ReportError,
+} from "./report.ts";
 import { createCutter, type Cutter, cut, disagreement, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
 
 /** Throws a ReportError when there are too many cases. */
@@ -24,12 +31,16 @@ export function readJest(json: unknown): Report {
   const unknown = new Set<string>();
   const cases: ReportedCase[] = [];
   const faults = new Set<ReportedCase>();
+  let isForeign = asList(testResults).length > 0;
   let ended = 0;
   const isVitest = isObject(report.snapshot) && report.numRuntimeErrorTestSuites === undefined;
   for (const one of asList(testResults).map(toFields)) {
     const file = asText(one.name) || asText(one.testFilePath);
     ended = Math.max(ended, toEpochMs(one.endTime) ?? 0);
-    const assertions = asList(one.assertionResults).map(toFields);
+    // The results that Jest hands to a processor hold the tests under another name.
+    const tests = one.assertionResults ?? one.testResults;
+    isForeign &&= !Array.isArray(tests);
+    const assertions = asList(tests).map(toFields);
     if (cases.length + assertions.length >= MAX_CASES) throw tooManyCases();
     for (const assertion of assertions) cases.push(readAssertion(assertion, { file, isVitest }, cutter, unknown));
     const isFailed = assertions.some(({ status }) => status === "failed");
@@ -40,6 +51,8 @@ export function readJest(json: unknown): Report {
       cases.push(fault);
     }
   }
+  if (isForeign && cases.length === 0)
+    throw new ReportError(`no result of its "testResults" has "assertionResults" or "testResults"`);
   const began = toEpochMs(startTime);
   return {
     format: "jest",

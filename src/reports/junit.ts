@@ -1,6 +1,6 @@
 /** JUnit XML: no standard, but dialects, of some forty producers. */
 
-import { toFault, type XmlPart } from "./fields.ts";
+import { foreignElement, toFault, type XmlPart } from "./fields.ts";
 import { isPlaywright, toolReaderOf } from "./js_tools.ts";
 import { countCase, countComment, countStray, createTally, createTotals, type SuiteTotals } from "./totals.ts";
 import {
@@ -56,6 +56,7 @@ export function readJunit(parts: Iterable<XmlPart>): Report {
   let readTool: ToolReader;
   const ofSuites: WrittenAttachment[] = [];
   let roots = 0;
+  let foreign: string | undefined;
   const tops = createTops();
   // Suites nest as deep as the parser lets them: a recursive walk would be a way to crash us.
   const open: Place[] = [];
@@ -66,9 +67,8 @@ export function readJunit(parts: Iterable<XmlPart>): Report {
     open.push(place);
   };
   const finish = ({ tally, suites, file }: Place) => {
-    for (const fault of totals.finish(tally)) {
-      push(toFault(cutter, { ...fault, suite: namer.toSuite(suites, "", "", file), file }));
-    }
+    const toPlace = () => ({ suite: namer.toSuite(suites, "", "", file), file });
+    for (const fault of totals.finish(tally, toPlace)) push(toFault(cutter, fault));
   };
   for (const { root, depth, open: after } of parts) {
     if (depth === 0) roots++;
@@ -103,6 +103,7 @@ export function readJunit(parts: Iterable<XmlPart>): Report {
         if (ofSuites.length < MAX_ATTACHMENTS) ofSuites.push(...markedAttachments(textOf(node)));
       } else if (LEAVES.has(kind)) continue;
       else {
+        if (!isRoot(kind) && open.length === INSIDE_ROOT) foreign ??= node.name;
         const inside =
           kind === "testsuite" ? enter(node, place, cutter) : { ...place, children: node.children, next: 0 };
         const isOwn = isRoot(kind);
@@ -116,6 +117,7 @@ export function readJunit(parts: Iterable<XmlPart>): Report {
   if (cases.length === 0 && !isRoot(root.name)) {
     throw new ReportError(`its root element <${root.name.slice(0, 100)}> holds no test cases`);
   }
+  if (cases.length === 0 && foreign !== undefined) throw foreignElement(root.name, foreign);
 
   const only = tops.only();
   const attachments = cutter.attachments(ofSuites);
@@ -195,6 +197,9 @@ const PLACES = new Set(["testsuite", "testcase"]);
 const PROPERTY = new Set(["property"]);
 const LEAVES = new Set([...SKIPS, ...OUTPUTS, ...PROPERTIES, ...RETRIES]);
 
+/** How many places are open while the children of a root are read. */
+const INSIDE_ROOT = 2;
+
 const NONE: never[] = [];
 
 function elements(node: Node): Node[] {
@@ -241,6 +246,7 @@ function toCase(node: Node, place: Place, namer: Namer, cutter: Cutter, readTool
   // Most cases pass and have nothing inside.
   const inside = node.children.length === 0 ? NOTHING : readInside(node, cutter);
   const { status, kind } = inside.outcome ?? toOutcome(attributes, NONE, null);
+  const isUnended = attributes.incomplete === "true" && status === "failed";
   const suite = namer.toSuite(suites, classname, name, file);
   const one: ReportedCase = {
     suite: cutter.cut("suite", suite),
@@ -252,7 +258,7 @@ function toCase(node: Node, place: Place, namer: Namer, cutter: Cutter, readTool
     flaky: inside.flaky,
     attempts: inside.attempts,
     durationMs: msFromSeconds(attributes.time),
-    message: inside.message,
+    message: inside.message ?? (isUnended ? "The test did not end" : null),
     stack: inside.stack,
     output: inside.output,
     properties: inside.properties,
@@ -396,13 +402,16 @@ const PASSED: Outcome = { status: "passed", kind: null };
 const SKIP: Outcome = { status: "skipped", kind: null };
 
 function toOutcome(attributes: Node["attributes"], failures: Node[], skipped: Node | null): Outcome {
-  const { status = "", result = "" } = attributes;
+  const { status = "", result = "", ignored, incomplete } = attributes;
   const failed = (kind: FailureKind): Outcome => ({ status: "failed", kind });
   // node writes the failure of a test that is known to fail beside its todo; everywhere else a failure wins.
   if (skipped?.attributes.type === "todo" && failures.length > 0) return SKIP;
   if (failures.some(isTimeout)) return failed("timeout");
   if (failures.some(({ name }) => localName(name) === "failure")) return failed("failure");
   if (failures.length > 0) return failed("error");
+  // Eclipse marks tests that it did not run, and those that had not ended when its run was stopped.
+  if (ignored === "true") return SKIP;
+  if (incomplete === "true") return failed("error");
   if (status === "" && result === "") return skipped ? SKIP : PASSED;
   if (FAILED.test(status)) return failed(/^error/i.test(status) ? "error" : "failure");
   if (skipped || SKIPPED.test(status) || SKIPPED.test(result)) return SKIP;

@@ -1,8 +1,19 @@
 /** NUnit's XML, of version 3 (`test-run`) and of version 2 (`test-results`). */
 
-import { hiddenFailures, toFault, child, elementsOf, textBelow, toCase } from "./fields.ts";
+import { hiddenFailures, refuseForeign, toFault, child, elementsOf, textBelow, toCase } from "./fields.ts";
 import { type ReportedCase, type CaseStatus, type FailureKind, type Report } from "./report.ts";
-import { createCutter, type Cutter, firstLine, localName, MAX_CASES, msFromSeconds, tooManyCases } from "./text.ts";
+import {
+  createCutter,
+  cut,
+  type Cutter,
+  disagreement,
+  firstLine,
+  localName,
+  MAX_CASES,
+  msFromSeconds,
+  tooManyCases,
+} from "./text.ts";
+import { createUnknownResults, type UnknownResults } from "./unknown_results.ts";
 
 type Node = Bun.XML.Node;
 
@@ -12,6 +23,7 @@ type Place = { node: Node; fixture: string; names: string[]; fault: boolean };
 /** Throws a ReportError when there are too many cases. */
 export function readNunit(root: Node): Report {
   const cutter = createCutter();
+  const unknown = createUnknownResults();
   const cases: ReportedCase[] = [];
   const open: Place[] = [{ node: root, fixture: "", names: [], fault: false }];
   for (let place = open.pop(); place; place = open.pop()) {
@@ -19,13 +31,14 @@ export function readNunit(root: Node): Report {
     const name = localName(node.name);
     if (name === "test-case") {
       if (cases.length === MAX_CASES) throw tooManyCases();
-      cases.push(readTest(node, place, cutter));
+      cases.push(readTest(node, place, cutter, unknown));
       continue;
     }
     const inside = name === "test-suite" ? enter(place) : place;
     for (const inner of elementsOf(node).toReversed())
       if (PLACES.has(localName(inner.name))) open.push({ ...inside, node: inner });
   }
+  if (cases.length === 0) refuseForeign(root, SECTIONS);
   const suites = elementsOf(root).filter(({ name }) => localName(name) === "test-suite");
   const ended = Date.parse((root.attributes["end-time"] ?? "").replace(/^(\S+) (\S+?)(Z?)$/, "$1T$2$3"));
   return {
@@ -38,10 +51,15 @@ export function readNunit(root: Node): Report {
     // A time without a zone is of a machine that the report does not name.
     completedAt: ended > 0 && /Z$/.test(root.attributes["end-time"] ?? "") ? new Date(ended) : null,
     context: {},
-    warnings: cutter.warnings(),
+    warnings: [...totalsWarning(root, cases), ...unknown.warnings(), ...cutter.warnings()],
   };
 }
 
+/** The elements of the root. */
+const SECTIONS = new Set([
+  ...["command-line", "filter", "environment", "settings", "properties", "culture-info", "test-suite", "test-case"],
+  ...["attachments", "output", "categories"],
+]);
 const PLACES = new Set(["test-suite", "test-case", "results"]);
 
 const timeOf = ({ attributes }: Node): number | null => msFromSeconds(attributes["duration"] ?? attributes["time"]);
@@ -54,10 +72,11 @@ function enter({ node, fixture, names, fault }: Place): Place {
   return { node, fixture: classname || fixture, names: path, fault };
 }
 
-function readTest(node: Node, { fixture, names }: Place, cutter: Cutter): ReportedCase {
+function readTest(node: Node, { fixture, names }: Place, cutter: Cutter, unknown: UnknownResults): ReportedCase {
   const { attributes } = node;
-  const { status, kind } = toOutcome(attributes);
-  const teller = child(node, "failure") ?? child(node, "reason");
+  const failure = child(node, "failure") ?? child(node, "error");
+  const { status, kind } = toOutcome(attributes, failure, unknown);
+  const teller = failure ?? child(node, "reason");
   const [message, stack] = [textBelow(child(teller, "message")), textBelow(child(teller, "stack-trace"))];
   const suite = attributes["classname"] || fixture || names.join(".");
   const name = attributes["name"] ?? attributes["fullname"] ?? "";
@@ -91,7 +110,14 @@ function toProperties(node: Node, { result = "", label = "" }: Node["attributes"
 
 type Outcome = { status: CaseStatus; kind: FailureKind | null };
 
-function toOutcome({ result, label, executed, success }: Node["attributes"]): Outcome {
+/** A test case that holds a failure has failed, whatever its attributes say. */
+function toOutcome(attributes: Node["attributes"], failure: Node | undefined, unknown: UnknownResults): Outcome {
+  const stated = statedOutcome(attributes, unknown);
+  if (!failure || stated.status === "failed") return stated;
+  return { status: "failed", kind: localName(failure.name) === "error" ? "error" : "failure" };
+}
+
+function statedOutcome({ result, label, executed, success }: Node["attributes"], unknown: UnknownResults): Outcome {
   const failed = (kind: FailureKind): Outcome => ({ status: "failed", kind });
   switch (result) {
     case "Passed":
@@ -106,26 +132,59 @@ function toOutcome({ result, label, executed, success }: Node["attributes"]): Ou
     case "Cancelled":
       return failed("error");
     case undefined:
-      // Before version 2.5 there was no result.
-      if (executed === "False" || !/^(?:True|False)$/i.test(success ?? "")) return { status: "skipped", kind: null };
-      return /^True$/i.test(success!) ? { status: "passed", kind: null } : failed("failure");
-    default:
+      // Before version 2.5 there was no result, and some writers leave success out as well.
+      if (/^False$/i.test(success ?? "") && !/^False$/i.test(executed ?? "")) return failed("failure");
+      return /^True$/i.test(executed ?? "") && /^(?:True)?$/i.test(success ?? "")
+        ? { status: "passed", kind: null }
+        : { status: "skipped", kind: null };
+    case "Skipped":
+    case "Ignored":
+    case "Inconclusive":
+    case "NotRunnable":
       return { status: "skipped", kind: null };
+    default:
+      unknown.count(result);
+      return failed("error");
   }
+}
+
+const toCount = (text: string | undefined): number | null => (/^\d{1,9}$/.test(text ?? "") ? Number(text) : null);
+
+/** Version 2 counts errors beside failures. Null if the report does not say. */
+function declaredFailures({ failed, failures, errors }: Node["attributes"]): number | null {
+  const counts = [failed, failures, errors].map(toCount).filter((count) => count !== null);
+  return counts.length === 0 ? null : counts.reduce((sum, count) => sum + count, 0);
+}
+
+/** Version 2 counts the tests that did not run beside `total`. */
+function totalsWarning({ attributes }: Node, cases: ReportedCase[]): string[] {
+  const [total, failed] = [toCount(attributes["total"]), declaredFailures(attributes)];
+  const notRun = toCount(attributes["not-run"]) ?? 0;
+  const tests = total !== null && total + notRun === cases.length ? cases.length : total;
+  return disagreement({ tests, failed }, cases);
 }
 
 /** The suites that failed, or else that the run says so of itself. */
 function readAll(root: Node, suites: Node[], cutter: Cutter): ReportedCase[] {
   const faults = readFaults(suites, cutter);
   if (faults.length > 0) return faults;
-  // Version 2 tells of the run only how many tests there were.
-  const { result = "", failed } = root.attributes;
-  const declared = hiddenFailures(cutter, Number(failed), []);
-  if (declared.length > 0 || !/^Failed/.test(result)) return declared;
+  const declared = hiddenFailures(cutter, declaredFailures(root.attributes), []);
+  if (declared.length > 0) return declared;
+  const failed = [root, ...suites].find(saysFailed);
+  if (!failed) return [];
+  const { result = "failed", name = "" } = failed.attributes;
+  const subject = failed === root ? "The run" : `The suite "${cut(name, 200)}"`;
   return [
-    toFault(cutter, { name: "(test run failed)", message: `The run has the result ${result}, but no test failed` }),
+    toFault(cutter, { name: "(test run failed)", message: `${subject} has the result ${result}, but no test failed` }),
   ];
 }
+
+/** Before version 2.5 there was no result; an inconclusive suite is no success and no failure. */
+function saysFailed({ attributes: { result, success } }: Node): boolean {
+  return result === undefined ? /^False$/i.test(success ?? "") : FAILED.test(result);
+}
+
+const FAILED = /^(?:Failed|Failure|Error)/;
 
 /** A set-up or an assembly that failed while no test did. */
 function readFaults(suites: Node[], cutter: Cutter): ReportedCase[] {
@@ -133,8 +192,7 @@ function readFaults(suites: Node[], cutter: Cutter): ReportedCase[] {
   const open = [...suites];
   for (let node = open.pop(); node && faults.length < 100; node = open.pop()) {
     const failure = child(node, "failure");
-    const isFailed = /^(?:Failed|Failure|Error)$/.test(node.attributes["result"] ?? "");
-    if (isFailed && failure && node.attributes["site"] !== "Child" && node.attributes["site"] !== "Parent") {
+    if (saysFailed(node) && failure && node.attributes["site"] !== "Child" && node.attributes["site"] !== "Parent") {
       const message = textBelow(child(failure, "message"));
       faults.push(
         toCase(cutter, {

@@ -13,12 +13,13 @@ import { readMocha } from "./mocha.ts";
 import { isNative, readNative } from "./native.ts";
 import { readNunit } from "./nunit.ts";
 import { readPlaywright } from "./playwright.ts";
-import { binaryKind, hasFields, jsonKind, textKind, xmlKind } from "./refusals.ts";
+import { binaryKind, foreignKind, hasFields, jsonKind, textKind, xmlKind } from "./refusals.ts";
 import { emptyReport, type Report, ReportError } from "./report.ts";
 import { cut, decode, localName, MAX_CASES, MAX_COUNT, plural } from "./text.ts";
 import { isRobot, isSuite, readRobot } from "./robot.ts";
 import { readRspec } from "./rspec.ts";
 import { readTap } from "./tap.ts";
+import { isPlainTap, isTap } from "./tap_source.ts";
 import { readTeamcity } from "./teamcity.ts";
 import { readTrx } from "./trx.ts";
 import { unpack } from "./unpack.ts";
@@ -41,25 +42,28 @@ type Reader = {
   name: string;
   title: string;
   recognise: (source: Source) => boolean;
+  /** Whether a document without test cases, which nothing recognises, is of this format when `format` says so. */
+  isEmpty?: (source: Source) => boolean;
   /** One report from one file, or from all files of the format where each holds only one result. */
   read: ((source: Source) => Report) | { together: (sources: Source[]) => Report };
 };
 
-/** What the tests print may come first, as comments. */
-const TAP = /^(?:[ \t]*#.*\n|[ \t\r]*\n){0,1000}[ \t]*(?:TAP version 1\d|1\.\.\d+|(?:not )?ok\b|Bail out!)/;
+/** Tools that are not supported use the roots of others. */
+const isForeign = (root: string, text: string): boolean => foreignKind(root, text.slice(0, 5_000)) !== null;
 
 /** Every format, in the order in which they are tried. A new one is a file beside this one and its `read` here. */
 const READERS: Reader[] = [
   {
     name: "junit",
     title: "JUnit XML",
-    recognise: ({ root }) => root !== null && isRoot(root),
+    recognise: ({ root, text }) => root !== null && isRoot(root) && !isForeign(root, text),
     read: (source) => readXml(source, { whole: "testcase", isDivisible: isPlace, isRoot, read: readJunit }),
   },
   {
     name: "playwright",
     title: "Playwright JSON",
-    recognise: ({ json }) => hasFields(json, "config", "suites", "stats", "errors"),
+    // Before version 1.38 it had no stats.
+    recognise: ({ json }) => hasFields(json, "config", "suites", "errors"),
     read: (source) => readPlaywright(needJson(source)),
   },
   {
@@ -108,20 +112,20 @@ const READERS: Reader[] = [
     // To TAP they are comments, and to them it is output: what comes first is meant.
     recognise: ({ root, text }) => {
       const first = root === null ? /^[^"\n]{0,100}##teamcity\[test[A-Z]/m.exec(text) : null;
-      return first !== null && !TAP.test(text.slice(0, first.index));
+      return first !== null && !isPlainTap(text.slice(0, first.index));
     },
     read: ({ text }) => readTeamcity(text),
   },
   {
     name: "tap",
     title: "TAP",
-    recognise: ({ text }) => TAP.test(text),
+    recognise: ({ text, root, json }) => isPlainTap(text) || (root === null && json === undefined && isTap(text)),
     read: ({ text }) => readTap(text),
   },
   {
     name: "trx",
     title: "TRX",
-    recognise: ({ root }) => root === "TestRun",
+    recognise: ({ root, text }) => root === "TestRun" && !isForeign(root, text),
     read: (source) => readXml(source, wholly(readTrx)),
   },
   {
@@ -133,7 +137,7 @@ const READERS: Reader[] = [
   {
     name: "xunit",
     title: "xUnit XML",
-    recognise: ({ root }) => root === "assemblies" || root === "assembly",
+    recognise: ({ root, text }) => root === "assemblies" || (root === "assembly" && !isForeign(root, text)),
     read: (source) => readXml(source, wholly(readXunit)),
   },
   {
@@ -152,6 +156,7 @@ const READERS: Reader[] = [
     name: "cucumber",
     title: "Cucumber JSON",
     recognise: ({ json }) => Array.isArray(json) && hasFields(json[0], "elements", "uri"),
+    isEmpty: ({ json }) => Array.isArray(json) && json.length === 0,
     read: (source) => readCucumber(needJson(source)),
   },
   {
@@ -205,8 +210,9 @@ export function readReport(
     // As a text it is there once more, and the tree of a large one takes several times as much.
     file.bytes = NOTHING;
     if (source.text.length > LARGE_TEXT) Bun.gc(true);
-    const { read } = forced ?? naming(() => recognise(source));
-    if (typeof read === "function") reports.push([name, naming(() => read(source))]);
+    const reader = forced ?? naming(() => recognise(source));
+    const { read } = reader;
+    if (typeof read === "function") reports.push([name, naming(() => readOne(reader, read, source))]);
     else together.set(read, [...(together.get(read) ?? []), [name, source]]);
   }
   for (const [read, sources] of together) {
@@ -269,6 +275,15 @@ function findReader(format: string): Reader {
   const known = READERS.map(({ name }) => `"${name}"`).toSorted();
   const list = `${known.slice(0, -1).join(", ")} or ${known.at(-1)}`;
   throw new ReportError(`Cannot read "format": expected ${list}, got ${JSON.stringify(cut(format, 50))}`);
+}
+
+/** A document of another format that `format` names holds no test cases either, but is no empty report. */
+function readOne({ recognise, isEmpty, title }: Reader, read: (source: Source) => Report, source: Source): Report {
+  const report = read(source);
+  const hasNone = report.cases.length === 0 && report.countsOnly === null;
+  if (hasNone && !recognise(source) && !isEmpty?.(source))
+    throw new ReportError(`it holds no test cases and is not ${title}`);
+  return report;
 }
 
 function open(bytes: Uint8Array): Source {
@@ -351,10 +366,11 @@ const wholly = (read: (root: Bun.XML.Node) => Report): XmlReading<Report> => ({
 
 function readXml({ text, root }: Source, reading: XmlReading<Report>): Report {
   if (root === null) throw new ReportError("it is not XML");
-  const { result, broken, mended } = parseXml(text, reading);
+  const { result, broken, mended, trailing } = parseXml(text, reading);
   const kept = plural(result.cases.length, "test case");
   const warnings = [
     ...(broken ? [`The report is broken at ${broken}; only what comes before it is read, ${kept}`] : []),
+    ...(trailing === null ? [] : [`Left out the text after the end of the report: "${cut(trailing, 100)}"`]),
     ...(mended ? [`Took ${plural(mended, "character")} literally that XML wants escaped`] : []),
   ];
   return { ...result, partial: result.partial || broken !== null, warnings: [...warnings, ...result.warnings] };

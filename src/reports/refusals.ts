@@ -32,8 +32,19 @@ const OTHERS = new Map([
   ["plist", "a property list"],
 ]);
 
+/** Returns what a document is that has the root of a test report but is another tool's, if it is known. */
+export function foreignKind(root: string, head: string): string | null {
+  if (root === "testsuites" && head.includes("http://check.sourceforge.net/ns")) return "the XML of Check (libcheck)";
+  if (root === "TestRun" && /<(?:FailedTests|SuccessfulTests|Statistics)\b/.test(head))
+    return "the XML of CppUnit or AUnit";
+  if (root === "assembly" && head.includes("http://maven.apache.org/")) return "a Maven assembly descriptor";
+  return null;
+}
+
 /** `root` without a prefix; `head` is the beginning of the document. */
 export function xmlKind(root: string, head: string): string | null {
+  const foreign = foreignKind(root, head);
+  if (foreign !== null) return foreign;
   if (/^(?:html|head|body)$/i.test(root)) return "an HTML page";
   if (root === "coverage") {
     return /\sclover=|\sgenerated="\d/.test(head) ? "a Clover coverage report" : "a Cobertura coverage report";

@@ -2,6 +2,7 @@
 
 import { toCase } from "./fields.ts";
 import { type ReportedCase, type CaseStatus, type Report, ReportError } from "./report.ts";
+import { toPlainTap } from "./tap_source.ts";
 import {
   clean,
   createCutter,
@@ -42,12 +43,13 @@ type Point = {
 type Level = { indent: number; points: Point[]; owned: boolean; subtest: string; plans: number[] };
 
 /** Throws a ReportError when no line is of TAP. */
-export function readTap(text: string): Report {
+export function readTap(written: string): Report {
+  const text = toPlainTap(written);
   const levels: Level[] = [{ indent: 0, points: [], owned: true, subtest: "", plans: [] }];
   const { points: top, plans } = levels[0]!;
   // tape names its tests in comments; those of other producers are output.
-  const isGrouped = /^TAP version 13\r?\n# (?!Subtest)/.test(text) && !/^ *# Subtest/m.test(text);
-  const isTap = /^\s*TAP version/.test(text);
+  const isGrouped = /^TAP version 13\r?\n# (?!Subtest)/i.test(text) && !/^ *# Subtest/m.test(text);
+  const isTap = /^\s*K?TAP version/i.test(text);
   // Deno names the file of its tests so, and GLib what went wrong, in comments above them.
   const isDeno = /^TAP version 14\r?\n# \.{0,2}\//.test(text);
   const isGlib = /^(?:TAP version 1\d\r?\n)?# random seed: /.test(text);
@@ -59,7 +61,7 @@ export function readTap(text: string): Report {
     const line = raw.endsWith("\r") ? raw.slice(0, -1) : raw;
     const plain = line.trimStart();
     const indent = line.length - plain.length;
-    const isPoint = indent % 4 === 0 && /^(?:not )?ok(?=\s|$)/.test(plain);
+    const isPoint = indent % 4 === 0 && /^(?:not )?ok(?=[\s#-]|$)/.test(plain);
     if (yaml !== null && last) {
       // A block may be invalid and a text in it begin anywhere; only a numbered point further out ends it early.
       if (!isPoint || indent >= yaml.length || !/ok \d/.test(plain)) {
@@ -184,10 +186,10 @@ function toBreak(levels: Level[], endsInBrace: boolean): string | null {
 
 /** After the name may come, in any order, a directive, how long the test took, and a brace that opens its subtests. */
 function toPoint(line: string, group: string): Point {
-  const [head, number = ""] = /^(?:not )?ok(?:\s+(\d+)(?=\s|$))?/.exec(line)!;
+  const [head, number = ""] = /^(?:not )?ok(?:\s+(\d+)(?=[\s#-]|$))?/.exec(line)!;
   const ok = line.startsWith("ok");
   let name = line.slice(head.length).trim();
-  if (number !== "" || name.startsWith("- ")) name = name.replace(/^-(?:\s+|$)/, "");
+  if (number !== "" || /^-[\s#]/.test(name)) name = name.replace(/^-(?:\s+|(?=#)|$)/, "");
   const opens = /(?:^|\s)\{$/.test(name);
   if (opens) name = name.slice(0, -1).trimEnd();
   let [durationMs, timedOut] = [null as number | null, false];

@@ -25,6 +25,10 @@ export type SuiteTotals = {
   strays: { count: number; message: string; texts: string[] };
   /** What node writes at the end: `<!-- fail 1 -->`. */
   comments: number;
+  /** Failures that the suites inside declare, by what each says of itself, or else what is found in it. */
+  declaredInside: number;
+  /** Failures counted in `all` that suites declare and no test case shows: they stand until the root has ended. */
+  unshown: number;
 };
 
 /** Without an outer one, of what is around all roots. */
@@ -44,6 +48,8 @@ export function createTally(
     red: 0,
     strays: { count: 0, message: "", texts: [] },
     comments: 0,
+    declaredInside: 0,
+    unshown: 0,
   };
 }
 
@@ -80,6 +86,8 @@ function countSuite(tally: SuiteTotals, inner: SuiteTotals): void {
   if (inner.all.skipped > 0) tally.items.skipped++;
   tally.shown += inner.shown;
   tally.red += inner.red + (inner.all.failed > 0 ? 1 : 0);
+  tally.unshown += inner.unshown;
+  tally.declaredInside += toDeclared(inner).failed ?? Math.max(inner.declaredInside, inner.all.failed - inner.unshown);
 }
 
 /** Failures of one suite, and characters of each: more is not kept of a message or a stack. */
@@ -93,6 +101,17 @@ export function createTotals() {
   const root: string[] = [];
   const inner: string[] = [];
   let more = 0;
+  // A suite may declare the failure of a test that another suite holds: only the end of the root tells.
+  let pending: PlacedFault[] = [];
+  const settle = (tally: SuiteTotals, { failed }: Declared): PlacedFault[] => {
+    const faults = pending;
+    pending = [];
+    const { all, unshown, declaredInside } = tally;
+    const shown = all.failed - unshown;
+    if (faults.length === 0 || shown === 0 || (failed ?? declaredInside) > shown) return faults;
+    [all.failed, tally.shown, tally.unshown] = [shown, tally.shown - unshown, 0];
+    return [];
+  };
   const warn = (tally: SuiteTotals, declared: Declared) => {
     const warning = tellDisagreement(tally, declared);
     if (warning === null) return;
@@ -101,13 +120,16 @@ export function createTotals() {
     else more++;
   };
   return {
-    /** Of a suite that has ended, the failures that no case of it shows. */
-    finish(tally: SuiteTotals): Fault[] {
+    /** Returns the failures that no test case shows: of a suite that has ended, and with a root those of the suites in it. */
+    finish(tally: SuiteTotals, toPlace: () => FaultPlace): PlacedFault[] {
       const declared = toDeclared(tally);
+      const settled = isTop(tally) ? settle(tally, declared) : [];
       warn(tally, declared);
-      const faults = toFaults(tally, declared);
+      const placed = toFaults(tally, declared).map((fault) => ({ ...fault, ...toPlace() }));
       if (tally.outer) countSuite(tally.outer, tally);
-      return faults;
+      if (isTop(tally)) return [...settled, ...placed];
+      pending.push(...placed.filter(({ name }) => name === FAULT));
+      return placed.filter(({ name }) => name !== FAULT);
     },
     warnings: (): string[] => [
       ...root,
@@ -153,6 +175,8 @@ function tellDisagreement(tally: SuiteTotals, { disabled, ...declared }: Declare
 }
 
 type Fault = { name: string; message: string; stack: string };
+type FaultPlace = { suite: string; file: string | null };
+type PlacedFault = Fault & FaultPlace;
 
 /** What failed in a suite outside of its cases, and what it declares that nothing in it shows; counts them. */
 function toFaults(tally: SuiteTotals, { failed }: Declared): Fault[] {
@@ -166,7 +190,7 @@ function toFaults(tally: SuiteTotals, { failed }: Declared): Fault[] {
   const missing = (what: string) => ({ name: FAULT, message: `${toSubject(tally)} ${what}`, stack: "" });
   if (declared > 0 && tally.shown === 0) {
     faults.push(missing(`declares ${declared} failed, but none of its test cases failed`));
-    [all.failed, tally.shown] = [all.failed + declared, declared];
+    [all.failed, tally.shown, tally.unshown] = [all.failed + declared, declared, tally.unshown + declared];
   }
   // A test around others may have failed with them; only where there are more is one that nothing shows.
   if (comments > all.failed + tally.red) {

@@ -1,6 +1,6 @@
 /** TRX, the results of Visual Studio and `dotnet test --logger trx`. */
 
-import { child, elementsOf, FAULT, textBelow, toCase, toFault } from "./fields.ts";
+import { child, elementsOf, FAULT, refuseForeign, textBelow, toCase, toFault } from "./fields.ts";
 import { type ReportedCase, type CaseStatus, type FailureKind, type Report } from "./report.ts";
 import {
   createCutter,
@@ -12,6 +12,7 @@ import {
   toMs,
   tooManyCases,
 } from "./text.ts";
+import { createUnknownResults, type UnknownResults } from "./unknown_results.ts";
 
 type Node = Bun.XML.Node;
 
@@ -21,6 +22,7 @@ type Definition = { className: string; storage: string };
 /** Throws a ReportError when there are too many cases. */
 export function readTrx(root: Node): Report {
   const cutter = createCutter();
+  const unknown = createUnknownResults();
   const parts = elementsOf(root);
   const definitions = toDefinitions(parts.filter(({ name }) => localName(name) === "TestDefinitions"));
   const cases: ReportedCase[] = [];
@@ -28,11 +30,12 @@ export function readTrx(root: Node): Report {
   for (let node = open.pop(); node; node = open.pop()) {
     if (/^(?:UnitTest|TestResultAggregation|GenericTest|WebTest|Manual)?.*Result$/.test(localName(node.name))) {
       if (cases.length === MAX_CASES) throw tooManyCases();
-      cases.push(readResult(node, definitions, cutter));
+      cases.push(readResult(node, { definitions, cutter, unknown }));
     }
     // The rows of a data-driven test are inside it, and are tests as well.
     for (const inner of elementsOf(node).toReversed()) if (!LEAVES.has(localName(inner.name))) open.push(inner);
   }
+  if (cases.length === 0) refuseForeign(root, SECTIONS);
   const times = parts.find(({ name }) => localName(name) === "Times")?.attributes ?? {};
   const [began, ended] = [Date.parse(times["start"] ?? ""), Date.parse(times["finish"] ?? "")];
   const summary = parts.find(({ name }) => localName(name) === "ResultSummary");
@@ -45,10 +48,15 @@ export function readTrx(root: Node): Report {
     durationMs: toMs(ended - began),
     completedAt: ended > 0 ? new Date(ended) : null,
     context: {},
-    warnings: [...declaredTotals(summary, cases), ...cutter.warnings()],
+    warnings: [...declaredTotals(summary, cases), ...unknown.warnings(), ...cutter.warnings()],
   };
 }
 
+/** The elements of the root. */
+const SECTIONS = new Set([
+  ...["TestRunConfiguration", "TestSettings", "TestSettingsReference", "Times", "Results", "TestDefinitions"],
+  ...["TestEntries", "TestLists", "ResultSummary", "Build"],
+]);
 const LEAVES = new Set(["Output", "ResultFiles", "CollectorDataEntries"]);
 
 function toDefinitions(parts: Node[]): Map<string, Definition> {
@@ -73,12 +81,22 @@ const STATUSES: Record<string, CaseStatus> = {
   Timeout: "failed",
   Aborted: "failed",
   Disconnected: "failed",
+  // A test that began and never ended.
+  InProgress: "failed",
+  NotExecuted: "skipped",
+  NotRunnable: "skipped",
+  Inconclusive: "skipped",
+  Pending: "skipped",
 };
 
-function readResult(node: Node, definitions: Map<string, Definition>, cutter: Cutter): ReportedCase {
+type Reading = { definitions: Map<string, Definition>; cutter: Cutter; unknown: UnknownResults };
+
+function readResult(node: Node, { definitions, cutter, unknown }: Reading): ReportedCase {
   const { testId = "", testName = "", outcome = "", duration } = node.attributes;
   // Visual Studio leaves the outcome of an error out.
-  const status = outcome === "" ? "failed" : Object.hasOwn(STATUSES, outcome) ? STATUSES[outcome]! : "skipped";
+  const isKnown = outcome === "" || Object.hasOwn(STATUSES, outcome);
+  if (!isKnown) unknown.count(outcome);
+  const status = STATUSES[isKnown ? outcome : ""] ?? "failed";
   const output = child(node, "Output");
   const error = child(output, "ErrorInfo");
   const text = (parent: Node | undefined, name: string) => textBelow(child(parent, name));

@@ -2,7 +2,7 @@
 
 import type { XmlPart } from "./fields.ts";
 import { ReportError } from "./report.ts";
-import { clean, lineAt, localName } from "./text.ts";
+import { clean, firstLine, lineAt, localName } from "./text.ts";
 
 /** A document of which a reader has made something. */
 export type XmlDocument<Result> = {
@@ -11,6 +11,8 @@ export type XmlDocument<Result> = {
   broken: string | null;
   /** How many characters had to be taken literally that XML wants escaped. */
   mended: number;
+  /** The first line of text that follows the document, which is left out: what a program printed at its end. */
+  trailing: string | null;
 };
 
 export type XmlReading<Result> = {
@@ -34,7 +36,7 @@ export function parseXml<Result>(raw: string, reading: XmlReading<Result>, sizes
   }
   refuseExcess(text);
   const first = tryRead(text, reading, sizes);
-  if (!(first instanceof Error)) return { ...first, broken: null, mended: 0 };
+  if (!(first instanceof Error)) return { ...first, broken: null, mended: 0, trailing: null };
 
   const mend = mendXml(text, reading);
   if (text.length > SIZES.large.characters) Bun.gc(true);
@@ -44,7 +46,7 @@ export function parseXml<Result>(raw: string, reading: XmlReading<Result>, sizes
   if (second instanceof Error) {
     throw new ReportError(broken ? `malformed XML at ${broken}` : `malformed XML: ${second.message}`);
   }
-  return { ...second, broken, mended: mend.edits };
+  return { ...second, broken, mended: mend.edits, trailing: mend.trailing };
 }
 
 function tryRead<Result>(
@@ -335,7 +337,12 @@ function match(text: string, pattern: RegExp, at: number): RegExpExecArray | nul
 const SPACE = /\s*/y;
 
 type Open = { name: string; outer: Open } | null;
-type Mend = { text: string | null; edits: number; fault: { at: number; reason: string } | null };
+type Mend = {
+  text: string | null;
+  edits: number;
+  fault: { at: number; reason: string } | null;
+  trailing: string | null;
+};
 
 const NAME = /<([^\s<>/="'&!?]+)/y;
 const ATTRIBUTE_START = /\s+([^\s<>/="'&]+)\s*=\s*["']/y;
@@ -358,6 +365,7 @@ function mendXml(text: string, { whole, isRoot }: Pick<XmlReading<unknown>, "who
   let copied = 0;
   let open: Open = null;
   let rooted = false;
+  let root = "";
   let cut: { at: number; open: Open; pieces: number; copied: number } | null = null;
 
   const escape = (from: number, to: number) => {
@@ -369,10 +377,15 @@ function mendXml(text: string, { whole, isRoot }: Pick<XmlReading<unknown>, "who
     }
   };
   const fail = (at: number, reason: string): Mend => {
-    if (!cut) return { text: null, edits: 0, fault: { at, reason } };
+    if (!cut) return { text: null, edits: 0, fault: { at, reason }, trailing: null };
     let mended = pieces.slice(0, cut.pieces).join("") + text.slice(cut.copied, cut.at);
     for (let element = cut.open; element; element = element.outer) mended += `</${element.name}>`;
-    return { text: mended, edits: cut.pieces / 2, fault: { at, reason } };
+    return { text: mended, edits: cut.pieces / 2, fault: { at, reason }, trailing: null };
+  };
+  const end = (to: number, trailing: string | null): Mend => {
+    const isSame = pieces.length === 0 && to === text.length;
+    const mended = isSame ? null : pieces.join("") + text.slice(copied, to);
+    return { text: mended, edits: pieces.length / 2, fault: null, trailing };
   };
   const close = (name: string, at: number) => {
     if (whole !== null && localName(name) === whole) cut = { at, open, pieces: pieces.length, copied };
@@ -386,10 +399,13 @@ function mendXml(text: string, { whole, isRoot }: Pick<XmlReading<unknown>, "who
     }
     let tag = text.indexOf("<", at);
     while (tag !== -1 && open && !/[^\s<>="'&\d.-]/.test(text[tag + 1] ?? " ")) tag = text.indexOf("<", tag + 1);
-    const end = tag === -1 ? text.length : tag;
-    if (open) escape(at, end);
-    else if (text.slice(at, end).trim())
-      return fail(at, rooted ? "there is more after its end" : "text before its root");
+    const stop = tag === -1 ? text.length : tag;
+    if (open) escape(at, stop);
+    else if (text.slice(at, stop).trim()) {
+      if (!rooted) return fail(at, "text before its root");
+      if (hasRoot(text, at, root, isRoot)) return fail(at, "there is more after its end");
+      return end(at, firstLine(text.slice(at)));
+    }
     if (tag === -1) break;
 
     const section = SECTIONS.find(({ opens }) => text.startsWith(opens, tag));
@@ -413,6 +429,7 @@ function mendXml(text: string, { whole, isRoot }: Pick<XmlReading<unknown>, "who
       const name = at === -1 ? "" : text.slice(tag + 1, at);
       if (!open && rooted && !isRoot?.(localName(name))) return fail(tag, "there is more after its end");
       if (at === -1) return fail(tag, "a tag is malformed");
+      if (!rooted) root = name;
       rooted = true;
       const seen = new Set<string>();
       for (let found = match(text, ATTRIBUTE, at); found; found = match(text, ATTRIBUTE, at)) {
@@ -431,6 +448,14 @@ function mendXml(text: string, { whole, isRoot }: Pick<XmlReading<unknown>, "who
     }
   }
   if (open) return fail(text.length, `it breaks off inside <${open.name}>`);
-  if (pieces.length === 0) return { text: null, edits: 0, fault: null };
-  return { text: pieces.join("") + text.slice(copied), edits: pieces.length / 2, fault: null };
+  return end(text.length, null);
+}
+
+/** Whether another document follows: its root has the name of this one, or is one that may follow. */
+function hasRoot(text: string, from: number, root: string, isRoot: ((name: string) => boolean) | undefined): boolean {
+  for (let at = text.indexOf("<", from); at !== -1; at = text.indexOf("<", at + 1)) {
+    const name = match(text, NAME, at)?.[1];
+    if (name !== undefined && (name === root || isRoot?.(localName(name)))) return true;
+  }
+  return false;
 }

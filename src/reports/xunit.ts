@@ -1,6 +1,6 @@
 /** The XML of xUnit.net, versions 2 and 3: https://xunit.net/docs/format-xml-v2 */
 
-import { hiddenFailures, named, textBelow, toCase } from "./fields.ts";
+import { hiddenFailures, named, refuseForeign, textBelow, toCase } from "./fields.ts";
 import { type ReportedCase, type CaseStatus, type Report } from "./report.ts";
 import {
   createCutter,
@@ -12,12 +12,14 @@ import {
   msFromSeconds,
   tooManyCases,
 } from "./text.ts";
+import { createUnknownResults, type UnknownResults } from "./unknown_results.ts";
 
 type Node = Bun.XML.Node;
 
 /** Throws a ReportError when there are too many cases. */
 export function readXunit(root: Node): Report {
   const cutter = createCutter();
+  const unknown = createUnknownResults();
   const cases: ReportedCase[] = [];
   const assemblies = localName(root.name) === "assembly" ? [root] : named(root, "assembly");
   for (const assembly of assemblies) {
@@ -25,9 +27,10 @@ export function readXunit(root: Node): Report {
     const collections = [...named(assembly, "collection"), ...named(assembly, "class")];
     for (const test of collections.flatMap((collection) => named(collection, "test"))) {
       if (cases.length === MAX_CASES) throw tooManyCases();
-      cases.push(readTest(test, cutter));
+      cases.push(readTest(test, cutter, unknown));
     }
   }
+  if (cases.length === 0) for (const one of new Set([root, ...assemblies])) refuseForeign(one, SECTIONS);
   const failed = sum(assemblies, "failed");
   const totals = disagreement({ tests: sum(assemblies, "total"), failed }, cases);
   const faults = assemblies.flatMap((assembly) => readFaults(assembly, cutter));
@@ -43,22 +46,26 @@ export function readXunit(root: Node): Report {
     completedAt:
       ends.length > 0 && ends.every((end) => end > 0) ? new Date(ends.reduce((a, b) => Math.max(a, b))) : null,
     context: {},
-    warnings: [...totals, ...cutter.warnings()],
+    warnings: [...totals, ...unknown.warnings(), ...cutter.warnings()],
   };
 }
+
+/** The elements of a root and of an assembly. */
+const SECTIONS = new Set(["assembly", "collection", "class", "errors", "environment", "traits"]);
 
 function sum(assemblies: Node[], name: string): number | null {
   const numbers = assemblies.map(({ attributes }) => Number(attributes[name] ?? Number.NaN));
   return numbers.every((number) => number >= 0 && number < 1e9) ? numbers.reduce((all, one) => all + one, 0) : null;
 }
 
-const STATUSES: Record<string, CaseStatus> = { Pass: "passed", Fail: "failed" };
+const STATUSES: Record<string, CaseStatus> = { Pass: "passed", Fail: "failed", Skip: "skipped", NotRun: "skipped" };
 
-function readTest(test: Node, cutter: Cutter): ReportedCase {
+function readTest(test: Node, cutter: Cutter, unknown: UnknownResults): ReportedCase {
   const { name = "", type = "", result = "", time, "source-file": file, "source-line": line } = test.attributes;
-  // Skip, NotRun.
-  const status = Object.hasOwn(STATUSES, result) ? STATUSES[result]! : "skipped";
   const failure = named(test, "failure")[0];
+  const isKnown = Object.hasOwn(STATUSES, result);
+  if (!isKnown) unknown.count(result);
+  const status = isKnown && !failure ? STATUSES[result]! : "failed";
   const reason = named(test, "reason")[0];
   const [message, stack] = failure
     ? [textBelow(named(failure, "message")[0]), textBelow(named(failure, "stack-trace")[0])]

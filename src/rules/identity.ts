@@ -4,7 +4,7 @@ import type { KnownNames } from "../reports/report.ts";
 import { createDigests, createDigestTable, DIGEST_BYTES, type Digests, toHex } from "./digest_table.ts";
 
 /** Workspaces of CI systems: what comes after them is the file's path in the repository. */
-const WORKSPACES = [
+export const WORKSPACES = [
   /^\/home\/runner\/work\/[^/]+\/[^/]+\//,
   /^\/__w\/[^/]+\/[^/]+\//,
   /^[a-z]:\/a\/[^/]+\/[^/]+\//i,
@@ -20,12 +20,16 @@ const WORKSPACES = [
   /^\/(?:app|src|workspace|project)\//,
 ];
 
-/** The path within the repository as far as it can be told: forward slashes, known workspaces cut. */
-export function normalizeFile(file: string): string {
-  const path = file
+/** Returns a path with forward slashes, without the scheme of a URL and "./". */
+export const toSlashes = (path: string): string =>
+  path
     .replaceAll("\\", "/")
     .replace(/^file:\/\/(?=\/)/, "")
     .replace(/^(?:\.\/)+/, "");
+
+/** The path within the repository as far as it can be told: forward slashes, known workspaces cut. */
+export function normalizeFile(file: string): string {
+  const path = toSlashes(file);
   for (const workspace of WORKSPACES) if (workspace.test(path)) return path.replace(workspace, "");
   return path;
 }

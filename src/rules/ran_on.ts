@@ -20,7 +20,7 @@ export function machineText({ host, system, image }: MachineNames): string {
 }
 
 /** The fields in which an upload says where it ran. */
-const FIELDS = ["host", "system", "image"];
+const FIELDS = ["host", "system", "image", "repository_root"];
 
 /** Returns whether a server refused the fields above because it is older than they are. */
 export const refusesMachine = (message: string): boolean =>

@@ -11,7 +11,7 @@ const SCHEME = /^[\w+.-]+:/;
 /** These hold no tests of the project; globs leave them out as well. */
 const FOREIGN_FOLDERS: readonly string[] = ["..", "node_modules", ".git"];
 
-const withoutTrailingSlashes = (path: string): string => {
+export const withoutTrailingSlashes = (path: string): string => {
   let end = path.length;
   while (end > 0 && path[end - 1] === "/") end--;
   return path.slice(0, end);

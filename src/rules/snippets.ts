@@ -45,6 +45,7 @@ function upload(url: string, origin: Origin): string {
     field("branch", branch),
     field("pull_request", origin.pullRequest),
     field("build_url", origin.buildUrl),
+    field("repository_root", "$PWD"),
     field("complete", complete ?? `\${ASSAY_COMPLETE:-$([ -n "\${${shard}-}" ] && echo false || echo true)}`),
   ];
   return [

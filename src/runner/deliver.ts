@@ -7,6 +7,7 @@ import type { Mask } from "./mask.ts";
 import type { RunnerRequest, TaskLogPart, Server, ServerAnswer } from "./protocol.ts";
 import type { TaskOutcome } from "./task.ts";
 import { listPaths } from "./report_files.ts";
+import { findRepositoryRoot } from "./repository_root.ts";
 import { readReportBody } from "./upload.ts";
 
 const UPLOAD_MS = 120_000;
@@ -64,7 +65,12 @@ export async function deliver(
   }
   const { exitCode } = end;
   const commit = end.kind === "report" ? end.commit : undefined;
-  const optional = { ...delivery.machine, ...(config.attachments === "all" ? { attachments: "all" } : {}) };
+  const root = findRepositoryRoot(directory);
+  const optional = {
+    ...delivery.machine,
+    ...(root === undefined ? {} : { repository_root: root }),
+    ...(config.attachments === "all" ? { attachments: "all" } : {}),
+  };
   const answer = await asUnderstood(optional, (fields, keySuffix) => {
     const query = new URLSearchParams({ lease_id: delivery.leaseId, exit_code: String(exitCode) });
     for (const [name, value] of Object.entries(fields)) query.set(name, String(value));

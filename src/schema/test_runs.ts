@@ -201,6 +201,12 @@ export const uploadParameters = v.strictObject({
   ),
   environment: described(mayBeEmpty(text(200)), "The environment of the tests", "staging"),
   ...machineNames,
+  repository_root: described(
+    mayBeEmpty(text(1_000)),
+    "The directory of the checkout on the machine that ran the tests: paths of the report below it are stored relative to it. " +
+      "Default: recognised for common CI systems, else what the paths of the report have in common",
+    "/home/runner/work/web/web",
+  ),
   exit_code: described(
     v.optional(
       v.pipe(

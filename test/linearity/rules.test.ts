@@ -18,7 +18,8 @@ import {
   saysTheSame,
 } from "../../src/rules/fingerprint.ts";
 import { identify, identifyOtherNames, isAbsolute } from "../../src/rules/identity.ts";
-import { losesFile, mayBeSameFile, normalizeFile } from "../../src/rules/identity.ts";
+import { attachmentName, findPictureComparisons, normalizeAttachmentPath } from "../../src/rules/attachment_path.ts";
+import { losesFile, mayBeSameFile, normalizeFile, toSlashes } from "../../src/rules/identity.ts";
 import { parseOwners, splitClassName } from "../../src/rules/codeowners.ts";
 import { compilePattern, matchesRest } from "../../src/rules/owner_patterns.ts";
 import { createOwnership } from "../../src/rules/owners.ts";
@@ -38,8 +39,9 @@ import { readPosition } from "../../src/rules/stream_position.ts";
 import { plainWord } from "../../src/rules/randomness.ts";
 import { emptyReport, erroredCase } from "../../src/reports/report.ts";
 import { repeatOnly } from "../../src/rules/repeat.ts";
+import { rootOf, withRelativePaths } from "../../src/rules/repository_root.ts";
 import { findRenamed } from "../../src/rules/rename.ts";
-import { locateFile, toContainedPath, toPathWord } from "../../src/rules/report_path.ts";
+import { locateFile, toContainedPath, toPathWord, withoutTrailingSlashes } from "../../src/rules/report_path.ts";
 import { mistakeInRerun, PRESETS, toRerunCommand } from "../../src/rules/rerun_command.ts";
 import { quoted, scanShell } from "../../src/rules/shell.ts";
 import { isTestFrame, ownFrames, readStack } from "../../src/rules/stack.ts";
@@ -69,6 +71,13 @@ const caseOf = (text: string) => ({ suite: text, name: text, file: text });
 
 testLinearity("rules", {
   "ansi.ts": { readAnsiLines, stripAnsi },
+  "attachment_path.ts": {
+    attachmentName,
+    findPictureComparisons: (text) =>
+      findPictureComparisons([{ name: `${text}-expected.png` }, { name: `${text}-actual.png` }]),
+    isKeptWith: null,
+    normalizeAttachmentPath,
+  },
   "automation.ts": {
     meets: (text) =>
       // A pattern has at most 200 characters.
@@ -140,6 +149,7 @@ testLinearity("rules", {
   "identity.ts": {
     ...{
       isAbsolute,
+      toSlashes,
       losesFile: (text) => losesFile(text, text),
       mayBeSameFile: (text) => mayBeSameFile(text, `${text}1`),
     },
@@ -224,6 +234,15 @@ testLinearity("rules", {
     locateFile: (text) => locateFile(text, `/w/${text.slice(0, 1_000)}`, () => false),
     toContainedPath: (text) => toContainedPath(text, "/w"),
     toPathWord,
+    withoutTrailingSlashes,
+  },
+  "repository_root.ts": {
+    rootOf: (text) => [rootOf(`/${text}`, [`/${text}/a`]), rootOf(undefined, [`/a/b/${text}/src/c`, text])],
+    withRelativePaths: (text) =>
+      withRelativePaths(
+        { ...emptyReport("junit"), cases: [erroredCase(caseOf(`/srv/shop/${text}`), text.slice(0, 65_536))] },
+        "/srv/shop",
+      ),
   },
   "rerun_command.ts": {
     mistakeInRerun: (text) => mistakeInRerun(`run {files} ${text}`),

@@ -43,6 +43,15 @@ test("what cucumber-js writes is read whole", async () => {
 });
 
 describe("a scenario", () => {
+  test("with a step without a result is skipped, and the upload is warned", () => {
+    const unknown = [{ keyword: "When ", name: "s" }, step(""), step("unknown"), step("UNKNOWN"), { result: {} }];
+    const elements = unknown.map((one, line) => ({ ...scenario(step("passed"), one), line }));
+    const { cases, warnings } = read([{ uri: "a.feature", name: "F", elements }]);
+    expect(cases.map(({ status }) => status)).toEqual(unknown.map(() => "skipped"));
+    expect(warnings).toEqual(["5 scenarios with a step without a result counted as skipped"]);
+    expect(feature(scenario(step("unknown"), step("failed")))[0]!.status).toBe("failed");
+  });
+
   test("is skipped when a step was skipped and none failed, or when there is none", () => {
     expect(feature(scenario(step("passed"), step("skipped")))[0]!.status).toBe("skipped");
     expect(feature(scenario(step("failed"), step("skipped")))[0]!.status).toBe("failed");

@@ -148,6 +148,18 @@ describe("a package of Go", () => {
     expect(read(...build, ...ends).cases).toMatchObject([{ suite: "p", name: "(build failed)", message }]);
     expect(read(...build).cases).toMatchObject([{ suite: "lib", name: "(build failed)", message }]);
   });
+
+  test.each([{ Action: "skip" }, pass])("that did not build is a failed case, though it ends with %j", (end) => {
+    const covdata = [
+      { ImportPath: "p", Action: "build-output", Output: 'go: no such tool "covdata"\n' },
+      { ImportPath: "p", Action: "build-fail" },
+      { ImportPath: "q [q.test]", Action: "build-fail" },
+    ];
+    expect(read(...covdata, { Action: "start" }, end).cases).toMatchObject([
+      { suite: "p", name: "(build failed)", status: "failed", message: 'go: no such tool "covdata"' },
+      { suite: "q", name: "(build failed)", status: "failed" },
+    ]);
+  });
 });
 
 test("hostile values neither crash nor hang", () => {

@@ -61,7 +61,10 @@ test("a file that failed though its tests passed is a failed case of its own", (
 
 test("any value may be of any type", () => {
   for (const odd of [null, 1, "x", [], {}, [null], [[1]]]) {
-    expect(() => read({ numTotalTests: odd, testResults: odd })).not.toThrow();
+    const isForeign = Array.isArray(odd) && odd.length > 0;
+    const readOdd = () => read({ numTotalTests: odd, testResults: odd }).cases;
+    if (isForeign) expect(readOdd).toThrow('has "assertionResults" or "testResults"');
+    else expect(readOdd()).toEqual([]);
     expect(() => read(report(odd, file(odd)))).not.toThrow();
   }
   expect(one({ status: "passed", invocations: 1e9, duration: -1 })).toMatchObject({ attempts: 1000, durationMs: null });
@@ -95,4 +98,14 @@ describe("a run that says of itself what none of its tests shows has failed", ()
     expect(briefs({ ...report({ ...green, status: "failed" }), success: false })).toHaveLength(2);
     expect(briefs({ ...report(green), success: true })).toHaveLength(1);
   });
+});
+
+test("the results that Jest hands to a processor are read", () => {
+  const processed = {
+    testFilePath: "/a/b.test.js",
+    testResults: [{ title: "t", status: "failed", failureMessages: ["no"] }],
+  };
+  expect(read(report(processed)).cases).toMatchObject([
+    { name: "t", file: "/a/b.test.js", status: "failed", message: "no" },
+  ]);
 });

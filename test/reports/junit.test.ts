@@ -156,19 +156,48 @@ describe("a document", () => {
     const red = suite('<testcase name="b"><failure/></testcase>', 'name="t" tests="1" failures="1"');
     expect(read(`<testsuites failures="1" errors="1">${hidden}${red}</testsuites>`).cases.map(brief)).toEqual([
       ["s", "a", "passed", null],
+      ["t", "b", "failed", null],
       [
         "s",
         "(failure without a test case)",
         "failed",
         'The suite "s" declares 1 failed, but none of its test cases failed',
       ],
-      ["t", "b", "failed", null],
     ]);
     expect(read(`<testsuites failures="3">${suite(green)}</testsuites>`).cases.map(brief)[1]).toEqual([
       "",
       "(failure without a test case)",
       "failed",
       "The report declares 3 failed, but none of its test cases failed",
+    ]);
+  });
+
+  test("a failure that one suite declares and another one holds is there once, where the totals of the report agree", () => {
+    const declares = suite('<testcase name="a"/>', 'name="s" tests="1" failures="1"');
+    const holds = suite('<testcase name="b"><failure/></testcase>', 'name="t" tests="1" failures="0"');
+    for (const totals of ['failures="1"', ""]) {
+      const { cases, warnings } = read(`<testsuites ${totals}>${declares}${holds}</testsuites>`);
+      expect(cases.map(({ name, status }) => [name, status])).toEqual([
+        ["a", "passed"],
+        ["b", "failed"],
+      ]);
+      expect(warnings).toHaveLength(2);
+    }
+    const nested = `<testsuites failures="1"><testsuite name="o" failures="1">${declares}${holds}</testsuite></testsuites>`;
+    expect(read(nested).cases).toHaveLength(2);
+    expect(read(`<testsuites failures="2">${declares}${holds}</testsuites>`).cases).toHaveLength(3);
+  });
+
+  test("Eclipse marks tests that it ignored, and tests that never ended", () => {
+    const cases =
+      '<testcase name="a" ignored="true"/><testcase name="b" incomplete="true"/><testcase name="c" incomplete="false"/>';
+    const { cases: found } = read(
+      `<testrun name="r" tests="3" started="1" failures="0" errors="0" ignored="1">${suite(cases)}</testrun>`,
+    );
+    expect(found.map(({ name, status, message }) => [name, status, message])).toEqual([
+      ["a", "skipped", null],
+      ["b", "failed", "The test did not end"],
+      ["c", "passed", null],
     ]);
   });
 

@@ -73,3 +73,57 @@ test.each([
   const { cases } = read(`<test-run ${attributes}>${passed}</test-run>`);
   expect(cases.slice(1)).toMatchObject([{ name, status: "failed", message }]);
 });
+
+test.each([
+  ["", "failure", "failure"],
+  ["", "error", "error"],
+  [`executed="True"`, "failure", "failure"],
+  [`executed="False"`, "failure", "failure"],
+  [`result="Passed"`, "failure", "failure"],
+  [`result="Ignored" executed="False"`, "error", "error"],
+])("a case %p with <%s> has failed", (attributes, element, kind) => {
+  const found = one(attributes, `<${element}><message>no</message></${element}>`);
+  expect(found).toMatchObject({ status: "failed", kind, message: "no" });
+});
+
+test("a case that was executed and says no more has passed", () => {
+  expect(one(`executed="True" time="0.1"`)).toMatchObject({ status: "passed" });
+  expect(one("")).toMatchObject({ status: "skipped" });
+});
+
+test("an unknown result counts as failed, with a warning", () => {
+  const cases = ["Odd", "Odd", "toString"].map((result) => `<test-case name="a" result="${result}"/>`).join("");
+  const { warnings, ...found } = read(run(fixture(cases)));
+  expect(found.cases.map(({ status }) => status)).toEqual(["failed", "failed", "failed"]);
+  expect(warnings).toEqual([
+    'The result "Odd" is unknown: 2 test cases counted as failed',
+    'The result "toString" is unknown: 1 test case counted as failed',
+  ]);
+});
+
+const version2 = (attributes: string, cases: string, suite = "") =>
+  read(
+    `<test-results ${attributes}><test-suite name="Acme" ${suite}><results>${cases}</results></test-suite></test-results>`,
+  );
+const PASSED = `<test-case name="a" executed="True" success="True"/>`;
+
+test("the counters of version 2 are compared with the cases: failures that none shows are not green", () => {
+  const cut = version2(`total="6" failures="2" errors="3" not-run="0"`, PASSED);
+  expect(cut.cases[1]).toMatchObject({
+    status: "failed",
+    message: "The report declares 5 failed, but none of its test cases failed",
+  });
+  expect(cut.warnings).toEqual(["The report declares 6 tests, 5 failed, but its test cases are 1 test, 0 failed"]);
+  const ignored = `<test-case name="b" executed="False"/>`;
+  expect(version2(`total="1" failures="0" not-run="1"`, PASSED + ignored).warnings).toEqual([]);
+  expect(version2(`total="2" failures="0" not-run="1"`, PASSED + ignored).warnings).toEqual([]);
+});
+
+test('a suite of version 2 with success="False" is not green; an inconclusive one is', () => {
+  expect(version2(`total="1" failures="0"`, PASSED, `executed="True" success="False"`).cases[1]).toMatchObject({
+    name: "(test run failed)",
+    message: 'The suite "Acme" has the result failed, but no test failed',
+  });
+  const inconclusive = `<test-case name="a" executed="True" result="Inconclusive" success="False"/>`;
+  expect(inShort(version2("", inconclusive, `result="Inconclusive" success="False"`))).toEqual(["skipped: Acme > a"]);
+});

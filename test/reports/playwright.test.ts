@@ -103,3 +103,15 @@ test("failures that are declared and not shown are one", () => {
     },
   ]);
 });
+
+test("a report of a version without stats is read whole", () => {
+  const found = readFixture("playwright_without_stats.json");
+  expect(found).toMatchObject({ format: "playwright", durationMs: null, warnings: [] });
+  expect(inShort(found)).toEqual([
+    "passed: cart > adds",
+    "failed failure, 2 attempts: cart > rounds",
+    "skipped: cart > vouchers",
+    "passed: cart > expected to fail",
+    "passed flaky, 2 attempts: cart > flaky",
+  ]);
+});

@@ -186,3 +186,48 @@ describe("several files", () => {
     expect(() => readReport([], { maxInflatedBytes: MIB })).toThrow("Cannot read the report: there is no file");
   });
 });
+
+describe("a document of another format with the root of a known one is refused by its name", () => {
+  const refusalOf = (text: string, format?: string) => {
+    try {
+      const files = [{ name: "a", bytes: new TextEncoder().encode(text) }];
+      return `${readReport(files, { maxInflatedBytes: 2 ** 20, mayBeEmpty: true, ...(format ? { format } : {}) }).cases.length} cases`;
+    } catch (error) {
+      return (error as Error).message.replace('Cannot read "a": ', "");
+    }
+  };
+  const check = `<testsuites xmlns="http://check.sourceforge.net/ns"><datetime/><suite><test result="failure"/></suite></testsuites>`;
+  const cppunit = `<TestRun><FailedTests><FailedTest id="1"/></FailedTests><Statistics><Tests>1</Tests></Statistics></TestRun>`;
+  const aunit = `<TestRun elapsed="1"><Statistics><Tests>1</Tests></Statistics><SuccessfulTests/></TestRun>`;
+  const maven = `<assembly xmlns="http://maven.apache.org/ASSEMBLY/2.1.1"><id>bin</id></assembly>`;
+
+  test.each([
+    [check, "it is the XML of Check (libcheck), not a test report"],
+    [cppunit, "it is the XML of CppUnit or AUnit, not a test report"],
+    [aunit, "it is the XML of CppUnit or AUnit, not a test report"],
+    [maven, "it is a Maven assembly descriptor, not a test report"],
+    ["<testsuites><suite/></testsuites>", "its root <testsuites> holds <suite>, which this format does not have"],
+    ["<TestRun><Cases/></TestRun>", "its root <TestRun> holds <Cases>, which this format does not have"],
+    ["<assembly><id/></assembly>", "its root <assembly> holds <id>, which this format does not have"],
+    ["<test-results><tests/></test-results>", "its root <test-results> holds <tests>, which this format does not have"],
+  ])("%s", (text, message) => expect(refusalOf(text)).toBe(message));
+
+  test.each([
+    [check, "junit", "its root <testsuites> holds <datetime>, which this format does not have"],
+    ["{}", "playwright", "it holds no test cases and is not Playwright JSON"],
+    ["{}", "mocha", "it holds no test cases and is not Mocha JSON"],
+    ["[{}]", "cucumber", "it holds no test cases and is not Cucumber JSON"],
+    ["[]", "cucumber", "0 cases"],
+  ])("%s with format=%s", (text, format, message) => expect(refusalOf(text, format)).toBe(message));
+
+  test.each([
+    "<testsuites/>",
+    `<testsuites><testsuite name="a"><properties/></testsuite></testsuites>`,
+    "<TestRun><Results/><ResultSummary/></TestRun>",
+    "<assemblies/>",
+    "<test-run><filter/><test-suite/></test-run>",
+    `{"numTotalTests":0,"testResults":[]}`,
+    `{"config":{},"suites":[],"errors":[]}`,
+    "TAP version 13\n1..0 # skip no database\n",
+  ])("an empty report is none of them: %s", (text) => expect(refusalOf(text)).toMatch(/^[01] cases$/));
+});

@@ -26,6 +26,8 @@ export const inShort = ({ cases }: Report): string[] =>
 
 /** How many failures reports of the corpus tell of outside of the test cases that its `expected.json` counts. */
 export const FAULTS: Record<string, number> = {
+  // Its root declares a failure, and its only case that did not pass says success="Turue".
+  "EnricoMi__publish-unit-test-result-action/nunit__nunit3__jenkins__NUnit-multinamespace.xml": 1,
   // Its root declares 9 failures, and the file was cut down to passed ones.
   "inorton__junit2html/junit-testrun.xml": 1,
   // Suites with an error of their own.

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
 import { readReport } from "../../src/reports/read.ts";
 import type { ReportedCase } from "../../src/reports/report.ts";
 
@@ -403,4 +404,63 @@ test("hostile lines neither crash nor hang", () => {
 
 test("a text without a line of TAP is refused", () => {
   expect(() => readBytes(new TextEncoder().encode("okay"), "tap")).toThrow("none of its lines is TAP");
+});
+
+describe("what a terminal shows", () => {
+  const prove = readFileSync(`${import.meta.dir}/../fixtures/prove_tap.txt`, "utf8");
+
+  test("the output of prove is read file by file", () => {
+    const found = read(prove);
+    expect(found.cases.map(({ file, suite, name, status }) => [file, suite, name, status])).toEqual([
+      ["t/a.t", "", "adds", "passed"],
+      ["t/a.t", "inner", "one", "passed"],
+      ["t/a.t", "inner", "two", "passed"],
+      ["t/a.t", "", "(no name)", "passed"],
+      ["t/b.t", "", "fine", "passed"],
+      ["t/b.t", "", "equal", "failed"],
+      [null, "", "t/c.t", "skipped"],
+      [null, "", "t/d.t", "failed"],
+      ["t/d.t", "", "x", "passed"],
+      ["t/e.t", "", "late plan", "passed"],
+      ["t/e.t", "", "todo one", "skipped"],
+    ]);
+    expect(found.cases[6]).toMatchObject({ message: "no database" });
+    expect(found.cases[7]).toMatchObject({ message: "Dubious, test returned 255 (wstat 65280, 0xff00)" });
+  });
+
+  test("the output of prove is red wherever it breaks off", () => {
+    const lines = prove.split("\n").slice(0, 10);
+    for (let count = 3; count <= lines.length; count++) {
+      const { cases } = read(...lines.slice(0, count));
+      expect([count, cases.some(({ status }) => status === "failed")]).toEqual([count, true]);
+    }
+  });
+
+  test.each([
+    "> shop@1.0.0 test\n> node --test\n\nTAP version 13\n1..1\nok 1 - a\n",
+    "TAP Version 13\n1..1\nok 1 - a\n",
+    "Building shop\n1..1\nok 1 - a\n",
+    "KTAP version 1\n1..1\nok 1 a\n",
+  ])("%j is TAP", (text) => expect(briefs(text)).toEqual([["", "a", "passed", null]]));
+
+  test("the subtests of KTAP are indented by two spaces", () => {
+    const subtest = ["  KTAP version 1", "  # Subtest: s", "  1..2", "  ok 1 a", "  not ok 2 b"];
+    expect(briefs("KTAP version 1", "1..1", ...subtest, "not ok 1 s")).toEqual([
+      ["s", "a", "passed", null],
+      ["s", "b", "failed", "failure"],
+    ]);
+  });
+
+  test("a plan in prose is no report", () => {
+    expect(() => read("Chapters", "1..3", "are short.")).toThrow("plain text");
+  });
+});
+
+test.each([
+  ["ok-# skip", "skipped", "(no name)"],
+  ["not ok-text", "failed", "-text"],
+  ["not ok 1-# TODO later", "skipped", "later"],
+  ["ok#skip", "skipped", "(no name)"],
+])("%j is read as Test::Harness reads it", (line, status, name) => {
+  expect(read("1..1", line).cases).toMatchObject([{ status, name }]);
 });

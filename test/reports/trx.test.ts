@@ -45,7 +45,8 @@ test.each([
   ["Inconclusive", "skipped", null],
   ["Pending", "skipped", null],
   ["NotRunnable", "skipped", null],
-  ["toString", "skipped", null],
+  ["InProgress", "failed", "error"],
+  ["toString", "failed", "error"],
 ] as const)("the outcome %p is %p", (outcome, status, kind) => {
   expect(read(trx(result(outcome))).cases).toMatchObject([{ status, kind }]);
 });
@@ -122,4 +123,10 @@ describe("a run that says of itself what none of its tests shows", () => {
 test.each(["1:2:3", "00:00:61", "x", "", "99999999999:00:00"])("the duration %p does not break it", (duration) => {
   const { cases } = read(trx(`<UnitTestResult testName="a" outcome="Passed" duration="${duration}"/>`));
   expect(cases[0]!.durationMs === null || cases[0]!.durationMs > 0).toBe(true);
+});
+
+test("an unknown outcome counts as failed, with a warning", () => {
+  expect(read(trx(result("Odd") + result("Passed"))).warnings).toEqual([
+    'The result "Odd" is unknown: 1 test case counted as failed',
+  ]);
 });

@@ -59,3 +59,21 @@ describe("an element", () => {
     expect(refusal(suite(`<testcase name="x">${out}</testcase>${quoted}</svg>`))).toContain("tag <svg> has more than");
   });
 });
+
+describe("text after the end of a report", () => {
+  const green = `<testsuites><testsuite name="s"><testcase name="a"/></testsuite></testsuites>`;
+
+  test("is left out with a warning", () => {
+    for (const end of ["\nerror: Test failed\n", "\n2 > 1 & 1 < 2\n", "\nsee <b>above</b>"]) {
+      const { cases, partial, warnings } = read(green + end);
+      expect([end, cases.length, partial]).toEqual([end, 1, false]);
+      expect(warnings).toEqual([`Left out the text after the end of the report: "${end.trim()}"`]);
+    }
+  });
+
+  test("does not hide another report behind it, nor that this one breaks off", () => {
+    expect(read(`${green}\ntext\n${green}`).partial).toBe(true);
+    expect(read(`${green}\ntext\n<testsuite name="t"/>`).partial).toBe(true);
+    expect(read(`<testsuites><testsuite name="s"><testcase name="a"/>\nKilled`).partial).toBe(true);
+  });
+});

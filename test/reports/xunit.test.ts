@@ -35,7 +35,7 @@ test.each([
   ["Fail", "failed"],
   ["Skip", "skipped"],
   ["NotRun", "skipped"],
-  ["constructor", "skipped"],
+  ["constructor", "failed"],
 ] as const)("%s is %s", (result, status) => expect(one(`result="${result}"`).status).toBe(status));
 
 test("a reason is the message of what was skipped", () => {
@@ -66,4 +66,10 @@ test("failures that are declared and not shown are one", () => {
       message: "The report declares 2 failed, but none of its test cases failed",
     },
   ]);
+});
+
+test("a test that holds a failure has failed; an unknown result counts as failed, with a warning", () => {
+  expect(one(`result="Pass"`, `<failure><message>no</message></failure>`)).toMatchObject({ status: "failed" });
+  const { warnings } = read(assembly(`<test name="a" result="Odd"/><test name="b" result="Pass"/>`));
+  expect(warnings).toEqual(['The result "Odd" is unknown: 1 test case counted as failed']);
 });

@@ -1,0 +1,85 @@
+/** Finds TAP in what a terminal shows: lines of other programs before it, the output of `prove -v`, the kernel's KTAP. */
+
+import { linesOf } from "./text.ts";
+
+/** The beginning of plain TAP: tests may print comments and empty lines before it. */
+const PLAIN = /^(?:[ \t]*#.*\n|[ \t\r]*\n){0,1000}[ \t]*(?:K?TAP version 1\d?\b|1\.\.\d+|(?:not )?ok\b|Bail out!)/i;
+/** Lines of other programs that may come before a version or a plan, such as "> shop@1.0.0 test". */
+const MAX_PRELUDE_LINES = 1_000;
+const START = /^(?:K?TAP version \d+|1\.\.\d+)\s*$/i;
+const POINT = /^\s*(?:not )?ok\b/m;
+
+/** The line with which prove announces a file: "t/cart.t .. ", or "t/db.t .. skipped: no database". */
+const HEADER = /^(?:\[\d\d:\d\d:\d\d\] )?(\S+) \.\.+ ?(?:skipped: (.*)|skipped)?$/;
+/** The word with which prove ends a file, with its time where that was asked for. */
+const PASSED = /^ok(?:\s+\d+ ms\b.*)?$/;
+const FAILED = /^(?:Dubious, test returned \d|Failed \d+\/\d+ subtests|No subtests run)/;
+const SUMMARY =
+  /^(?:\[\d\d:\d\d:\d\d\]|Test Summary Report|All tests successful\.|Files=\d+, Tests=\d+,.*|Result: \w+)$/;
+const RESULT = /^Result: (?:PASS|FAIL|NOTESTS)\s*$/m;
+
+/** Whether the text begins as TAP does, without lines of other programs before it. */
+export const isPlainTap = (text: string): boolean => PLAIN.test(text);
+
+/** Whether there is TAP in the text. */
+export const isTap = (text: string): boolean => isPlainTap(text) || isProve(text) || preludeEnd(text) > 0;
+
+/** prove announces its files and prints the tests of each below, unless all are skipped. */
+const isProve = (text: string): boolean =>
+  text.includes(" ..") &&
+  (POINT.test(text) || RESULT.test(text)) &&
+  linesOf(text).some((line) => HEADER.test(trimEnd(line)));
+
+const trimEnd = (line: string): string => (line.endsWith("\r") ? line.slice(0, -1) : line);
+
+/** Returns where the version or the plan begins, if other lines come before it and a test comes after it, else 0. */
+function preludeEnd(text: string): number {
+  for (let at = 0, count = 0; at !== -1 && at < text.length && count < MAX_PRELUDE_LINES; count++) {
+    const end = text.indexOf("\n", at);
+    if (START.test(text.slice(at, end === -1 ? text.length : end))) return POINT.test(text.slice(at)) ? at : 0;
+    at = end === -1 ? -1 : end + 1;
+  }
+  return 0;
+}
+
+/** Returns plain TAP, in which subtests are indented by four spaces and each file of prove is a subtest. */
+export function toPlainTap(text: string): string {
+  if (isProve(text)) return fromProve(linesOf(text).map(trimEnd));
+  const plain = isPlainTap(text) ? text : text.slice(preludeEnd(text));
+  return /^\s*KTAP version/i.test(plain) && /^ {2}\S/m.test(plain) ? fromKtap(plain) : plain;
+}
+
+/** KTAP indents subtests by two spaces, and repeats the version in each of them. */
+const fromKtap = (text: string): string =>
+  text.replace(/^(?: {2})+(?=\S)/gm, (indent) => indent + indent).replace(/^ +KTAP version.*\n/gim, "");
+
+type ProveFile = { name: string; skipped: string | undefined; lines: string[] };
+
+function fromProve(lines: string[]): string {
+  const files: ProveFile[] = [];
+  for (const line of lines) {
+    const header = HEADER.exec(line);
+    if (header)
+      files.push({ name: header[1]!, skipped: line.endsWith(" ") ? undefined : (header[2] ?? ""), lines: [] });
+    else if (/^Test Summary Report$/.test(line)) break;
+    else if (!SUMMARY.test(line)) files.at(-1)?.lines.push(line);
+  }
+  const subtests = files.flatMap((file, index) => fromProveFile(file, index + 1));
+  const end = lines.some((line) => RESULT.test(line)) ? [] : ["Bail out! The output of prove has no result"];
+  return [`1..${files.length}`, ...subtests, ...end].join("\n");
+}
+
+/** A file that prove ended with no word has no end: the run broke off inside it. */
+function fromProveFile({ name, skipped, lines }: ProveFile, number: number): string[] {
+  if (skipped !== undefined) return [`ok ${number} - ${name} # SKIP ${skipped}`];
+  const end = lines.findLastIndex((line) => PASSED.test(line) || FAILED.test(line));
+  const points = lines.filter((line, at) => at !== end && !FAILED.test(line)).map((line) => `    ${line}`);
+  if (end === -1) return [`# Subtest: ${name}`, ...points];
+  const reasons = lines.filter((line) => FAILED.test(line)).map((line) => `# ${line}`);
+  return [
+    `# Subtest: ${name}`,
+    ...points,
+    reasons.length === 0 ? `ok ${number} - ${name}` : `not ok ${number} - ${name}`,
+    ...reasons,
+  ];
+}
