@@ -10,6 +10,8 @@ import { toEventText, toKeepAlive } from "../../src/http/events.ts";
 import { createForms } from "../../src/http/forms.ts";
 import { Fragment, jsx } from "../../src/http/jsx_runtime.ts";
 import { escapeText, render, safeUrl } from "../../src/http/html.ts";
+import { parseByteRange } from "../../src/http/byte_range.ts";
+import { boundaryOf } from "../../src/http/form_parts.ts";
 import { check, decodeText, parseBody, parsePath, parseQuery } from "../../src/http/input.ts";
 import { createCounter, writeExposition } from "../../src/http/metrics.ts";
 import { isReachable, literalAddress } from "../../src/http/outbound.ts";
@@ -47,6 +49,11 @@ testLinearity("http", {
     lengthOf: null,
     readBody: null,
     receiveBody: null,
+    streamBody: null,
+  },
+  "byte_range.ts": {
+    parseByteRange: (text) => parseByteRange({ range: `bytes=${text}`, ifRange: text }, { length: 1_000, etag: text }),
+    readRangeHeaders: null,
   },
   "compress.ts": { compress: (text) => [compress(text, "gzip"), compress("a".repeat(2_000), header(text))] },
   "cookies.ts": {
@@ -61,6 +68,11 @@ testLinearity("http", {
     toKeepAlive,
   },
   "form_budget.ts": { createFormBudget: null },
+  "form_parts.ts": {
+    // A header has at most 16 KiB.
+    boundaryOf: (text) => boundaryOf(`multipart/form-data; ${text.slice(0, 16_384)}`),
+    separateParts: null,
+  },
   "forms.ts": {
     createForms: (text) => [
       forms.isToken("", text),

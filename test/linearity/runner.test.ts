@@ -10,6 +10,8 @@ import { readSyncAnswer } from "../../src/runner/protocol.ts";
 import { listPaths, mayShareReport } from "../../src/runner/report_files.ts";
 import { createTaskLog } from "../../src/runner/task_log.ts";
 import { mismatchOf } from "../../src/runner/tested_commit.ts";
+import { fitsInForm, mediaTypeOf } from "../../src/runner/attachment_body.ts";
+import { openAttachment } from "../../src/runner/attachment_file.ts";
 import { testLinearity, withFewTexts } from "./growth.ts";
 
 const indented = (lines: number) =>
@@ -26,7 +28,21 @@ const masks = [
 const bytes = (text: string) => new TextEncoder().encode(text);
 
 testLinearity("runner", {
+  // The readers of reports are measured by themselves.
+  "named_attachments.ts": { findNamedAttachments: null },
+  "repository_root.ts": { findRepositoryRoot: null },
+  "send_attachments.ts": { sendAttachments: null, toAttachmentLines: null },
+  "task_attachments.ts": { sendTaskAttachments: null },
   "ask_files.ts": { askServerForBatch: null, askServerForPlan: null },
+  "attachment_body.ts": {
+    ...{ packForm: null, readAttachment: null, streamAttachment: null },
+    fitsInForm,
+    mediaTypeOf,
+  },
+  "attachment_file.ts": {
+    openAttachRoot: null,
+    openAttachment: (text) => openAttachment(text.slice(0, 4_096), "/nowhere", ["/nowhere/a"]),
+  },
   "checkout.ts": {
     checkoutFolder: (text) => checkoutFolder("/w", { repository: text } as never),
     ...{ createCheckouts: null, openCheckout: null },

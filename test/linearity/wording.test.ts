@@ -74,7 +74,7 @@ testLinearity("wording", {
     toSummaryNotice: null,
     toTestNotice: null,
   },
-  "numbers.ts": { toCount: null, counted: null, toDay: null, toDuration: null },
+  "numbers.ts": { toCount: null, counted: null, toDay: null, toDuration: null, toSize: null },
   "reasons.ts": {
     executionReason: (text) => executionReason("failed", [{ ...LOST_TASK, slug: text, reason: text }]),
     exitMessage: null,
