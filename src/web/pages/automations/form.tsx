@@ -172,7 +172,7 @@ function ActionFields(properties: FieldsProperties & { index: number; integratio
   );
   return (
     <fieldset class="fields what">
-      <legend>{index === 0 ? "Action" : "Second action"}</legend>
+      <legend>{`Action ${index + 1}`}</legend>
       <Select
         label="Action"
         name={name("type")}

@@ -98,7 +98,7 @@ export function trustOf(trust: Trust, branch: string, now: Date): { status: stri
       status: "removed",
       text: (
         <>
-          Removed: not in the last runs of <code>{test.taskSlug}</code> on {branch} did not have it
+          Removed: the last runs of <code>{test.taskSlug}</code> on {branch} did not contain it
         </>
       ),
     };
