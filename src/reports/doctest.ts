@@ -11,6 +11,7 @@ import {
   localName,
   MAX_CASES,
   msFromSeconds,
+  toCount,
   tooManyCases,
 } from "./text.ts";
 
@@ -34,9 +35,9 @@ export function readDoctest(root: Node): Report {
       for (const test of named(node, "TestCase")) add(test, node.attributes["name"] ?? "");
   }
   const declared = {
-    passed: toCount(totals, "successes"),
-    failed: toCount(totals, "failures"),
-    skipped: toCount(totals, "skipped"),
+    passed: toCount(totals?.attributes["successes"]),
+    failed: toCount(totals?.attributes["failures"]),
+    skipped: toCount(totals?.attributes["skipped"]),
   };
   const warnings = totals ? disagreement(declared, cases) : [];
   const fault = toFault(totals, declared.failed);
@@ -60,11 +61,6 @@ function toFault(totals: Node | undefined, failed: number | null): { name: strin
   if (!totals) return { name: "(test run did not finish)", message: "There are no totals: the run broke off" };
   if (!failed) return null;
   return { name: "(test run failed)", message: `The totals tell of ${failed} failed, but none of the tests is` };
-}
-
-function toCount(node: Node | undefined, attribute: string): number | null {
-  const text = node?.attributes[attribute] ?? "";
-  return /^\d{1,9}$/.test(text) ? Number(text) : null;
 }
 
 const toProgram = (binary: string): string =>
@@ -103,7 +99,7 @@ function toOutcome({ attributes }: Node, results: Node | undefined, faults: Faul
   if (!results) return { status: "failed", kind: "error", reason: faults[0]?.message ?? "It did not finish" };
   const failures = faults.filter(({ isWarning }) => !isWarning);
   const told = results.attributes["test_case_success"];
-  const count = toCount(results, "failures") ?? 0;
+  const count = toCount(results.attributes["failures"]) ?? 0;
   const isRed = count > 0 || failures.length > 0;
   const [mayFail, shouldFail] = ["may_fail", "should_fail"].map((key) => attributes[key] === "true");
   // Before 2.4.1 it was left to the reader.
@@ -121,7 +117,7 @@ function toOutcome({ attributes }: Node, results: Node | undefined, faults: Faul
   return { status: "failed", kind: "failure" };
 }
 
-type Fault = { message: string; text: string; isException: boolean; isWarning: boolean };
+export type Fault = { message: string; text: string; isException: boolean; isWarning: boolean };
 
 /** What went wrong in a test and its subcases, in its order. */
 function readFaults(test: Node): Fault[] {
@@ -141,8 +137,8 @@ function readFaults(test: Node): Fault[] {
   return faults;
 }
 
-/** As doctest writes it for people: the check, what its sides were, what was said around it. */
-function readExpression(node: Node): Fault {
+/** As doctest and Catch2 write it for people: the check, what its sides were, what was said around it. */
+export function readExpression(node: Node): Fault {
   const { type = "CHECK" } = node.attributes;
   const [original, expanded] = [textBelow(child(node, "Original")), textBelow(child(node, "Expanded"))];
   const exception = textBelow(child(node, "Exception"));
@@ -168,6 +164,6 @@ function readMessage(node: Node): Fault {
   return { message, text, isException: false, isWarning: node.attributes["type"] === "WARNING" };
 }
 
-function placeOf({ attributes: { filename, line } }: Node): string {
+export function placeOf({ attributes: { filename, line } }: Node): string {
   return filename ? `${filename}:${line ?? "?"}: ` : "";
 }

@@ -40,19 +40,28 @@ const ENDS: Record<string, CaseStatus> = { pass: "passed", bench: "passed", fail
 const TOLD: Record<string, CaseStatus> = { PASS: "passed", BENCH: "passed", FAIL: "failed", SKIP: "skipped" };
 const TIMED_OUT = "panic: test timed out after";
 
-/** Parents of subtests count as tests, as they do for Go. Throws a ReportError when no line is an event. */
-export function readGo(text: string): Report {
+/** Whether there are events; lines that the build wrote may come first. */
+export const isGoJson = (text: string): boolean =>
+  /^(?:(?!\{).*\n){0,1000}\{.{0,1000}"Action":"/.test(text) && /"(?:Package|ImportPath)":"/.test(text);
+
+/** Throws a ReportError when no line is an event. */
+export const readGo = (text: string): Report => readGoEvents(linesOf(text).map((line) => toEvent(line) ?? line));
+
+/**
+ * Reads events, and the lines of the build between them. Parents of subtests count as tests, as they do for Go. Throws a
+ * ReportError when there is no event.
+ */
+export function readGoEvents(events: Iterable<JsonObject | string>): Report {
   const packages = new Map<string, Package>();
   const builds = createBuilds();
   let [count, began, ended] = [0, Number.POSITIVE_INFINITY, 0];
-  for (const line of linesOf(text)) {
-    const event = toEvent(line);
-    if (event === null) {
-      const broken = builds.readLine(line);
+  for (const event of events) {
+    if (typeof event === "string") {
+      const broken = builds.readLine(event);
       if (broken !== null) {
         const one = enter(packages, broken);
         one.end = "failed";
-        one.output += `${line}\n`;
+        one.output += `${event}\n`;
       }
       continue;
     }

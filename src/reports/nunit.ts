@@ -11,6 +11,7 @@ import {
   localName,
   MAX_CASES,
   msFromSeconds,
+  toCount,
   tooManyCases,
 } from "./text.ts";
 import { createUnknownResults, type UnknownResults } from "./unknown_results.ts";
@@ -147,8 +148,6 @@ function statedOutcome({ result, label, executed, success }: Node["attributes"],
       return failed("error");
   }
 }
-
-const toCount = (text: string | undefined): number | null => (/^\d{1,9}$/.test(text ?? "") ? Number(text) : null);
 
 /** Version 2 counts errors beside failures. Null if the report does not say. */
 function declaredFailures({ failed, failures, errors }: Node["attributes"]): number | null {

@@ -1,11 +1,15 @@
 /** Reads any test report: unpacks it, recognises its format and hands it to the one file that knows that format. */
 
 import { isAllureContainer, joinAllureResults, readAllure } from "./allure.ts";
+import { readBoostTest } from "./boost_test.ts";
+import { readCatch2 } from "./catch2.ts";
+import { isCtest, readCtest } from "./ctest.ts";
 import { isCtrf, readCtrf } from "./ctrf.ts";
 import { readCucumber } from "./cucumber.ts";
 import { readDart } from "./dart.ts";
 import { readDoctest } from "./doctest.ts";
-import { readGo } from "./go.ts";
+import { isGoJson, readGo } from "./go.ts";
+import { isGoText, readGoText } from "./go_text.ts";
 import { readJest } from "./jest.ts";
 import { parseJson } from "./json.ts";
 import { isPlace, isRoot, readJunit } from "./junit.ts";
@@ -18,9 +22,13 @@ import { emptyReport, type Report, ReportError } from "./report.ts";
 import { cut, decode, localName, MAX_CASES, MAX_COUNT, plural } from "./text.ts";
 import { isRobot, isSuite, readRobot } from "./robot.ts";
 import { readRspec } from "./rspec.ts";
+import { readSonar } from "./sonar.ts";
+import { readSubunit } from "./subunit.ts";
+import { isSubunit } from "./subunit_packets.ts";
 import { readTap } from "./tap.ts";
 import { isPlainTap, isTap } from "./tap_source.ts";
 import { readTeamcity } from "./teamcity.ts";
+import { readTestng } from "./testng.ts";
 import { readTrx } from "./trx.ts";
 import { unpack } from "./unpack.ts";
 import { parseXml, prolog, type XmlReading } from "./xml.ts";
@@ -29,6 +37,8 @@ import { readXunit } from "./xunit.ts";
 /** A file as text, and what its beginning tells. */
 type Source = {
   text: string;
+  /** The bytes of a format that is no text; then `text` is empty. */
+  binary: Uint8Array | null;
   /** The root element without its prefix, when this is XML. */
   root: string | null;
   /** `undefined` when this is not JSON. */
@@ -86,13 +96,9 @@ const READERS: Reader[] = [
   },
   {
     name: "go",
-    title: "Go test2json",
-    // Lines that the build wrote may come first.
-    recognise: ({ root, text }) =>
-      root === null &&
-      /^(?:(?!\{).*\n){0,1000}\{.{0,1000}"Action":"/.test(text) &&
-      /"(?:Package|ImportPath)":"/.test(text),
-    read: ({ text }) => readGo(text),
+    title: "Go test2json or the output of go test -v",
+    recognise: ({ root, text }) => root === null && (isGoJson(text) || isGoText(text)),
+    read: ({ text }) => (isGoText(text) ? readGoText(text) : readGo(text)),
   },
   {
     name: "dart",
@@ -151,6 +157,42 @@ const READERS: Reader[] = [
     title: "doctest XML",
     recognise: ({ root }) => root === "doctest",
     read: (source) => readXml(source, { whole: "TestCase", read: (parts) => readDoctest([...parts][0]!.root) }),
+  },
+  {
+    name: "testng",
+    title: "TestNG's testng-results.xml",
+    recognise: ({ root }) => root === "testng-results",
+    read: (source) => readXml(source, { whole: "test-method", read: (parts) => readTestng([...parts][0]!.root) }),
+  },
+  {
+    name: "ctest",
+    title: "CTest's Test.xml",
+    recognise: ({ root, text }) => root === "Site" && isCtest(text.slice(0, 5000)),
+    read: (source) => readXml(source, { whole: "Test", read: (parts) => readCtest([...parts][0]!.root) }),
+  },
+  {
+    name: "boost",
+    title: "Boost.Test XML",
+    recognise: ({ root }) => root === "TestLog" || root === "TestResult",
+    read: (source) => readXml(source, { whole: "TestCase", read: (parts) => readBoostTest([...parts][0]!.root) }),
+  },
+  {
+    name: "catch2",
+    title: "Catch2 XML",
+    recognise: ({ root }) => root === "Catch2TestRun" || root === "Catch",
+    read: (source) => readXml(source, { whole: "TestCase", read: (parts) => readCatch2([...parts][0]!.root) }),
+  },
+  {
+    name: "sonar",
+    title: "SonarQube's generic test execution",
+    recognise: ({ root }) => root === "testExecutions" || root === "unitTest",
+    read: (source) => readXml(source, { whole: "testCase", read: (parts) => readSonar([...parts][0]!.root) }),
+  },
+  {
+    name: "subunit",
+    title: "subunit version 2",
+    recognise: ({ binary }) => binary !== null,
+    read: ({ binary }) => readSubunit(binary),
   },
   {
     name: "cucumber",
@@ -287,8 +329,9 @@ function readOne({ recognise, isEmpty, title }: Reader, read: (source: Source) =
 }
 
 function open(bytes: Uint8Array): Source {
-  const binary = binaryKind(bytes);
-  if (binary) throw new ReportError(`it is ${binary}, not a test report`);
+  if (isSubunit(bytes)) return { text: "", binary: bytes, root: null, json: undefined, fault: null };
+  const kind = binaryKind(bytes);
+  if (kind) throw new ReportError(`it is ${kind}, not a test report`);
   return toSource(decode(bytes));
 }
 
@@ -305,9 +348,9 @@ function toSource(raw: string): Source {
     const text = raw.trimStart();
     const { root, doctype } = prolog(text);
     const name = /^<!doctype\s+html/i.test(doctype ?? "") ? "html" : root && localName(root);
-    return { text: raw, root: name, json: undefined, fault: null };
+    return { text: raw, binary: null, root: name, json: undefined, fault: null };
   }
-  const source: Source = { text: raw.trimStart(), root: null, json: undefined, fault: null };
+  const source: Source = { text: raw.trimStart(), binary: null, root: null, json: undefined, fault: null };
   if (!start.startsWith("{") && !start.startsWith("[")) return source;
   try {
     return { ...source, json: parseJson(raw) };

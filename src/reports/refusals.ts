@@ -50,6 +50,7 @@ export function xmlKind(root: string, head: string): string | null {
     return /\sclover=|\sgenerated="\d/.test(head) ? "a Clover coverage report" : "a Cobertura coverage report";
   }
   if (root === "report" && /JACOCO|<sessioninfo|<package|<counter/.test(head)) return "a JaCoCo coverage report";
+  if (root === "Site") return "what CTest writes of its other steps";
   if (root === "CoverageSession") return "an OpenCover coverage report";
   if (root === "project" && /maven\.apache\.org\/POM|<modelVersion>|<artifactId>/.test(head)) {
     return "a Maven project file (pom.xml)";
@@ -73,6 +74,14 @@ export function jsonKind(json: unknown): string | null {
 export function textKind(text: string): string {
   if (/^(?:TN:.*\r?\n)?SF:/.test(text)) return "an LCOV coverage report";
   if (/^mode: (?:set|count|atomic)\r?\n/.test(text)) return "a Go coverage profile";
+  if (/^(?:ok  |FAIL)\t\S+\t(?:\(cached\)|\d+\.\d+s)/m.test(text))
+    return "the output of go test without -v, which leaves out the tests that passed";
+  if (
+    /^(?:time: [^\n]{0,100}\n)?test(?:ing)?: [^\n]{1,1000}\n(?:time: [^\n]{0,100}\n)?(?:success(?:ful)?|failure|error|skip|xfail): /.test(
+      text,
+    )
+  )
+    return "subunit version 1, which subunit-1to2 converts to version 2";
   return /[\0\ufffd]/.test(text.slice(0, 1000)) ? "binary data" : "plain text";
 }
 

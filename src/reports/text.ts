@@ -214,6 +214,11 @@ export function toLine(line: unknown): number | null {
   return typeof number === "number" && Number.isInteger(number) && number > 0 && number <= MAX_MS ? number : null;
 }
 
+/** A whole number as reports count their test cases, of at most nine digits; else null. */
+export function toCount(text: string | undefined): number | null {
+  return text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : null;
+}
+
 /** The name of an XML element without its namespace prefix. */
 export function localName(name: string): string {
   return name.includes(":") ? name.slice(name.indexOf(":") + 1) : name;

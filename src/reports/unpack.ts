@@ -1,7 +1,8 @@
 /** Undoes gzip and zstd, which are known by their first bytes, without ever holding much more than is allowed. */
 
-import { gunzipSync, zstdDecompressSync } from "node:zlib";
+import { gunzipSync, unzipSync, zstdDecompressSync } from "node:zlib";
 import { ReportError } from "./report.ts";
+import { decode, plural } from "./text.ts";
 
 const startsWith = (bytes: Uint8Array, ...magic: number[]) => magic.every((byte, at) => bytes[at] === byte);
 const isGzip = (bytes: Uint8Array) => startsWith(bytes, 0x1f, 0x8b);
@@ -58,4 +59,34 @@ function isWholeZstd(bytes: Uint8Array): boolean {
     at += flags & 4;
   }
   return at === bytes.length;
+}
+
+/** Of each text, and of all texts of a report. */
+const MAX_TEXT_BYTES = 8 * 2 ** 20;
+const MAX_TEXTS_BYTES = 64 * 2 ** 20;
+
+export type TextInflater = ReturnType<typeof createTextInflater>;
+
+/** Reads base64 texts inside a report, of which small ones may unpack to large ones; counts what it leaves out. */
+export function createTextInflater() {
+  let room = MAX_TEXTS_BYTES;
+  let leftOut = 0;
+  return {
+    /** Returns "" for a text that is too large or broken. */
+    read(base64: string, isCompressed: boolean): string {
+      const bytes = Buffer.from(base64, "base64");
+      try {
+        const max = Math.min(room, MAX_TEXT_BYTES);
+        const plain = isCompressed ? unzipSync(bytes, { maxOutputLength: Math.max(1, max) }) : bytes;
+        if (plain.length > max) throw tooLarge(max);
+        room -= plain.length;
+        return decode(plain);
+      } catch {
+        leftOut++;
+        return "";
+      }
+    },
+    warnings: (): string[] =>
+      leftOut === 0 ? [] : [`Left out ${plural(leftOut, "compressed output")}: broken, or larger than is kept`],
+  };
 }

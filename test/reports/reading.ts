@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { readReport } from "../../src/reports/read.ts";
-import type { Report } from "../../src/reports/report.ts";
+import { type Report, ReportError } from "../../src/reports/report.ts";
 
 /** Texts as they are, values as JSON; several make one upload. */
 export const read = (...contents: unknown[]): Report =>
@@ -34,3 +34,37 @@ export const FAULTS: Record<string, number> = {
   "jenkinsci__junit-plugin/junit-report-6700.xml": 1,
   "jenkinsci__junit-plugin/junit-report-nested-testsuites.xml": 1,
 };
+
+/**
+ * Returns the positions at which the beginning of a report is read as whole and green although something of it is lost:
+ * there must be none.
+ */
+export function silentGreens(whole: Uint8Array): number[] {
+  const readBytes = (bytes: Uint8Array) => readReport([{ name: "cut", bytes }], { maxInflatedBytes: 2 ** 26 });
+  const hasFailed = ({ cases, countsOnly }: Report) =>
+    cases.some(({ status }) => status === "failed") || (countsOnly?.failed ?? 0) > 0;
+  const all = readBytes(whole.slice());
+  const positions = Array.from({ length: whole.length }, (_, position) => position);
+  return positions.filter((position) => {
+    try {
+      const found = readBytes(whole.slice(0, position));
+      const isLess = found.cases.length < all.cases.length || hasFailed(all);
+      return isLess && !found.partial && !hasFailed(found);
+    } catch (error) {
+      if (error instanceof ReportError) return false;
+      throw error;
+    }
+  });
+}
+
+export const fixtureBytes = (name: string): Uint8Array => readFileSync(`${import.meta.dir}/../fixtures/${name}`);
+
+/** Returns the XML once with each of its attributes, and each of its texts, replaced by each of several odd values. */
+export function* oddXml(xml: string): Generator<string> {
+  const odd = ["", "-1", "NaN", "1e999", "__proto__", "constructor", "true", "9".repeat(400), "\u{1f680}"];
+  for (const found of xml.matchAll(/="([^"]*)"|>([^<]*)</g)) {
+    const [text] = found;
+    const [before, after] = [xml.slice(0, found.index), xml.slice(found.index + text.length)];
+    for (const value of odd) yield before + (text.startsWith("=") ? `="${value}"` : `>${value}<`) + after;
+  }
+}

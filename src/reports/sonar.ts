@@ -1,0 +1,70 @@
+/** SonarQube's generic test execution report: https://docs.sonarsource.com */
+
+import { elementsOf, named, refuseForeign, textBelow, toCase, toFault } from "./fields.ts";
+import { type ReportedCase, type CaseStatus, type FailureKind, type Report } from "./report.ts";
+import { createCutter, type Cutter, firstLine, localName, MAX_CASES, msFromSeconds, tooManyCases } from "./text.ts";
+import { createUnknownResults, type UnknownResults } from "./unknown_results.ts";
+
+type Node = Bun.XML.Node;
+
+/** Throws a ReportError when there are too many cases. */
+export function readSonar(root: Node): Report {
+  const cutter = createCutter();
+  const unknown = createUnknownResults();
+  const cases: ReportedCase[] = [];
+  for (const file of named(root, "file")) {
+    const path = file.attributes["path"] ?? "";
+    const tests = named(file, "testCase");
+    if (cases.length + Math.max(1, tests.length) > MAX_CASES) throw tooManyCases();
+    for (const test of tests) cases.push(readTest(test, path, unknown, cutter));
+    // jest-sonar writes this of a file that fails to load.
+    if (tests.length === 0)
+      cases.push(
+        toFault(cutter, { name: "(file without test cases)", file: path, message: "The file holds no test case" }),
+      );
+  }
+  if (cases.length === 0) refuseForeign(root, new Set(["file"]));
+  return {
+    format: "sonar",
+    suite: null,
+    cases,
+    countsOnly: null,
+    partial: false,
+    durationMs: null,
+    completedAt: null,
+    context: {},
+    warnings: [...unknown.warnings(), ...cutter.warnings()],
+  };
+}
+
+const OUTCOMES: Record<string, { status: CaseStatus; kind?: FailureKind }> = {
+  error: { status: "failed", kind: "error" },
+  failure: { status: "failed", kind: "failure" },
+  skipped: { status: "skipped" },
+};
+
+/** A test case without an element inside has passed. */
+function readTest(test: Node, file: string, unknown: UnknownResults, cutter: Cutter): ReportedCase {
+  const { name = "", duration } = test.attributes;
+  const told = elementsOf(test).map((node) => {
+    const word = localName(node.name);
+    const isKnown = Object.hasOwn(OUTCOMES, word);
+    if (!isKnown) unknown.count(word);
+    return { node, ...(isKnown ? OUTCOMES[word]! : { status: "failed" as const }) };
+  });
+  const outcome = told.find(({ status }) => status === "failed") ?? told[0];
+  const texts = told.map(({ node }) => textBelow(node)).filter(Boolean);
+  const [message, stack] = [outcome?.node.attributes["message"]?.trim() ?? "", texts.join("\n\n")];
+  return toCase(cutter, {
+    name,
+    file,
+    status: outcome?.status ?? "passed",
+    kind: outcome?.kind,
+    durationMs: /^\d{1,12}$/.test(duration ?? "") ? msFromSeconds(String(Number(duration) / 1000)) : null,
+    // Reporters that have no message write the name of the exception, or repeat that of the test case.
+    message: outcome && (isTelling(message, name) ? message : firstLine(stack) || message),
+    stack: outcome ? stack : null,
+  });
+}
+
+const isTelling = (message: string, name: string): boolean => !/^(?:Error|error|)$/.test(message) && message !== name;

@@ -1,0 +1,168 @@
+/** The testng-results.xml of TestNG, versions 6 and 7: https://testng.org */
+
+import {
+  child,
+  elementsOf,
+  hiddenFailures,
+  named,
+  refuseForeign,
+  textBelow,
+  toCase,
+  type ToldCounts,
+} from "./fields.ts";
+import type { CaseStatus, FailureKind, Report } from "./report.ts";
+import {
+  clean,
+  createCutter,
+  disagreement,
+  localName,
+  MAX_CASES,
+  msFromSeconds,
+  toCount,
+  tooManyCases,
+} from "./text.ts";
+import { createUnknownResults, type UnknownResults } from "./unknown_results.ts";
+
+type Node = Bun.XML.Node;
+
+/** One run of a test method. */
+type Invocation = {
+  /** Equal for runs with the same parameters on the same object: a retry repeats it. */
+  key: string;
+  isConfiguration: boolean;
+  /** It failed and was run again, for which TestNG lists it as skipped; before version 7, only its exception hints at it. */
+  retry: "declared" | "assumed" | null;
+  told: ToldCounts;
+};
+
+/** Throws a ReportError when there are too many cases. */
+export function readTestng(root: Node): Report {
+  const cutter = createCutter();
+  const unknown = createUnknownResults();
+  const invocations: Invocation[] = [];
+  const suites = named(root, "suite");
+  const tellsRetries = root.attributes["retried"] !== undefined;
+  const tests = suites.flatMap((suite) => named(suite, "test"));
+  for (const group of tests.flatMap((test) => named(test, "class"))) {
+    for (const method of named(group, "test-method")) {
+      if (invocations.length === MAX_CASES) throw tooManyCases();
+      invocations.push(readMethod(method, group.attributes["name"] ?? "", tellsRetries, unknown));
+    }
+  }
+  const results = mergeRetries(invocations.filter(({ isConfiguration }) => !isConfiguration));
+  const cases = results.map((told) => toCase(cutter, told));
+  const failed = toCount(root.attributes["failed"]);
+  const totals = disagreement({ passed: toCount(root.attributes["passed"]), failed }, cases);
+  // A configuration method that passed is no test, and TestNG counts none of them.
+  for (const { isConfiguration, told } of invocations)
+    if (isConfiguration && told.status === "failed")
+      cases.push(toCase(cutter, { ...told, kind: told.kind ?? "error" }));
+  if (cases.length === 0) refuseForeign(root, SECTIONS);
+  const durations = suites.map(({ attributes }) => toMsOf(attributes));
+  const ends = suites.map(({ attributes }) => Date.parse(attributes["finished-at"] ?? ""));
+  return {
+    format: "testng",
+    suite: suites.length === 1 ? cutter.cutOrNull("suite", suites[0]!.attributes["name"] ?? null) : null,
+    cases: [...cases, ...hiddenFailures(cutter, failed, cases)],
+    countsOnly: null,
+    partial: false,
+    durationMs: durations.includes(null) ? null : durations.reduce<number>((sum, ms) => sum + ms!, 0),
+    completedAt:
+      ends.length > 0 && ends.every((end) => end > 0) ? new Date(ends.reduce((a, b) => Math.max(a, b))) : null,
+    context: {},
+    warnings: [...totals, ...unknown.warnings(), ...cutter.warnings()],
+  };
+}
+
+/** The elements of the root. */
+const SECTIONS = new Set(["reporter-output", "suite"]);
+
+const STATUSES: Record<string, CaseStatus> = {
+  PASS: "passed",
+  FAIL: "failed",
+  SKIP: "skipped",
+  // The method declares which percentage of its runs has to pass, and this failure is within it.
+  SUCCESS_PERCENTAGE_FAILURE: "passed",
+};
+
+const toMsOf = ({ "duration-ms": ms }: Record<string, string>): number | null =>
+  msFromSeconds(ms && /^\d{1,12}$/.test(ms) ? String(Number(ms) / 1000) : undefined);
+
+function readMethod(method: Node, suite: string, tellsRetries: boolean, unknown: UnknownResults): Invocation {
+  const { name = "", status: word = "", signature = "", description } = method.attributes;
+  const isConfiguration = method.attributes["is-config"] === "true";
+  const isKnown = Object.hasOwn(STATUSES, word);
+  if (!isKnown) unknown.count(word);
+  const status = isKnown ? STATUSES[word]! : "failed";
+  const exception = child(method, "exception");
+  const type = exception?.attributes["class"] ?? "";
+  const message = textBelow(child(exception, "message"));
+  const trace = textBelow(child(exception, "full-stacktrace")) || textBelow(child(exception, "short-stacktrace"));
+  const stack = trace || [type, message].filter(Boolean).join(": ");
+  const parameters = readParameters(method);
+  const called = parameters.length > 0 ? `${name}(${parameters.join(", ")})` : name;
+  return {
+    key: JSON.stringify([suite, signature || name, parameters]),
+    isConfiguration,
+    retry: status === "skipped" ? toRetry(method.attributes, type, tellsRetries) : null,
+    told: {
+      suite,
+      name: isConfiguration ? `(configuration method ${name} failed)` : called,
+      status,
+      kind: toKind(type),
+      durationMs: toMsOf(method.attributes),
+      message: status === "passed" ? null : message || type,
+      stack: status === "passed" ? null : stack,
+      output: [readOutput(method), status === "passed" ? stack : ""].filter(Boolean).join("\n"),
+      properties: description ? [["description", description]] : [],
+    },
+  };
+}
+
+function toRetry({ retried }: Node["attributes"], exception: string, tellsRetries: boolean): Invocation["retry"] {
+  if (retried === "true") return "declared";
+  return !tellsRetries && exception !== "" && !SKIPS.has(exception) ? "assumed" : null;
+}
+
+/** The exceptions of tests that were skipped, by themselves or because of what they depend on. */
+const SKIPS = new Set(["org.testng.SkipException", "java.lang.Throwable"]);
+
+function toKind(type: string): FailureKind {
+  if (/Time(?:d)?Out/i.test(type)) return "timeout";
+  return type === "" || /Assert|ComparisonFailure|MultipleFailures/.test(type) ? "failure" : "error";
+}
+
+/** The address of an object, in the text that Java makes of it, is another in each run. */
+const ADDRESS = /((?:[a-z]\w*\.)+[\w$]+)@[\da-f]{1,8}\b/g;
+
+function readParameters(method: Node): string[] {
+  const list = child(method, "params");
+  if (!list) return [];
+  return named(list, "param").map((param) => {
+    const value = child(param, "value");
+    return value?.attributes["is-null"] === "true" ? "null" : clean(textBelow(value)).replace(ADDRESS, "$1");
+  });
+}
+
+const readOutput = (method: Node): string =>
+  elementsOf(method)
+    .filter(({ name }) => localName(name) === "reporter-output")
+    .flatMap((output) => named(output, "line"))
+    .map(textBelow)
+    .join("\n");
+
+/** A run that was retried is an attempt of the first other run with its key; without one, the test has failed. */
+function mergeRetries(invocations: Invocation[]): ToldCounts[] {
+  const finals = new Map<string, ToldCounts>();
+  for (const { key, retry, told } of invocations) if (retry === null && !finals.has(key)) finals.set(key, told);
+  const results: ToldCounts[] = [];
+  for (const { key, retry, told } of invocations) {
+    const final = retry === null ? undefined : finals.get(key);
+    if (final) Object.assign(final, { attempts: (final.attempts ?? 1) + 1, flaky: final.status === "passed" });
+    else if (retry === "declared") {
+      finals.set(key, told);
+      results.push({ ...told, status: "failed" });
+    } else results.push(told);
+  }
+  return results;
+}
