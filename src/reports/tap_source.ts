@@ -2,8 +2,9 @@
 
 import { linesOf } from "./text.ts";
 
-/** The beginning of plain TAP: tests may print comments and empty lines before it. */
-const PLAIN = /^(?:[ \t]*#.*\n|[ \t\r]*\n){0,1000}[ \t]*(?:K?TAP version 1\d?\b|1\.\.\d+|(?:not )?ok\b|Bail out!)/i;
+/** The beginning of plain TAP: tests may print comments and empty lines before it. "ok", two spaces and a tab is go's. */
+const PLAIN =
+  /^(?:[ \t]*#.*\n|[ \t\r]*\n){0,1000}[ \t]*(?:K?TAP version 1\d?\b|1\.\.\d+|(?:not )?ok\b(?! {2}\t)|Bail out!)/i;
 /** Lines of other programs that may come before a version or a plan, such as "> shop@1.0.0 test". */
 const MAX_PRELUDE_LINES = 1_000;
 const START = /^(?:K?TAP version \d+|1\.\.\d+)\s*$/i;

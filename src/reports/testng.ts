@@ -161,7 +161,7 @@ function mergeRetries(invocations: Invocation[]): ToldCounts[] {
     if (final) Object.assign(final, { attempts: (final.attempts ?? 1) + 1, flaky: final.status === "passed" });
     else if (retry === "declared") {
       finals.set(key, told);
-      results.push({ ...told, status: "failed" });
+      results.push(Object.assign(told, { status: "failed" }));
     } else results.push(told);
   }
   return results;

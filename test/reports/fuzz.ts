@@ -1,4 +1,8 @@
-/** Mutates reports for a while: `bun test/reports/fuzz.ts [seconds] [seed]`. Only a ReportError may come out, and soon. */
+/**
+ * Mutates reports for a while: `bun test/reports/fuzz.ts [seconds] [seed]`. Only a ReportError may come out, and soon.
+ * `bun test/reports/fuzz.ts --truncations COUNT FORMAT [seed]` cuts reports of one format at random positions instead: none
+ * may be read as whole and green although something is lost.
+ */
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,8 +10,10 @@ import { gzipSync } from "node:zlib";
 import { readReport } from "../../src/reports/read.ts";
 import { type Report, ReportError } from "../../src/reports/report.ts";
 
-const seconds = Number(process.argv[2] ?? 20);
-let seed = Number(process.argv[3] ?? Date.now() % 2 ** 31);
+const [mode, ...options] = process.argv.slice(2);
+const truncations = mode === "--truncations" ? { count: Number(options[0]), format: options[1] } : null;
+const seconds = truncations ? 0 : Number(mode ?? 20);
+let seed = Number((truncations ? options[2] : options[0]) ?? Date.now() % 2 ** 31);
 console.log(`seed ${seed}`);
 
 /** mulberry32, so that a finding can be repeated. */
@@ -85,6 +91,17 @@ const SPLICES = [
     "<TestCase name='t'>",
     "<OverallResultsAsserts failures='1'/>",
   ],
+  ...[
+    "<test-method name='t' status='SKIP' retried='true'>",
+    "<Test Status='notrun'>",
+    "<Value encoding='base64' compression='gzip'>eJwDAAAAAAE=</Value>",
+    "<Error>e</Error>",
+    "<OverallResult success='true' skips='1'/>",
+    "<Section name='s'>",
+    "<file path='p'>",
+    "<testCase name='t'/>",
+  ],
+  ...["\n=== RUN   T\n", "\n--- PASS: T (0.00s)\n", "\nok  \tp\t0.1s\n", "\nFAIL\tp\t0.1s\n", "\n=== CONT  T\n"],
 ].map((text) => Buffer.from(text));
 
 const folders = [`${import.meta.dir}/../fixtures`, `${import.meta.dir}/../../../shared/corpus`].filter(existsSync);
@@ -101,7 +118,7 @@ const written = [
     `fail="1" skip="0">All Tests</stat></total></statistics><errors><msg level="ERROR">no</msg></errors></robot>`,
 ].map((text) => Buffer.from(text));
 const seeds = files
-  .filter((file) => /\.(?:xml|json|tap|trx|ndjson|txt)$/.test(file) && !file.endsWith("expected.json"))
+  .filter((file) => /\.(?:xml|json|tap|trx|ndjson|txt|bin)$/.test(file) && !file.endsWith("expected.json"))
   .map((file) => readFileSync(file))
   .filter(({ length }) => length < 50_000)
   .concat(written);
@@ -149,6 +166,56 @@ function broken({ cases, warnings, suite }: Report): string | null {
   }
   return texts.some((text) => text !== null && (text.includes("\0") || !text.isWellFormed())) ? "a text" : null;
 }
+
+/** Green fixtures show more of what is lost than those that hold failures from the beginning on. */
+const GREEN: Record<string, Buffer> = Object.fromEntries(
+  Object.entries({
+    testng: `<testng-results passed="2" failed="0"><suite name="s"><test><class name="a.B"><test-method name="a" status="PASS"/><test-method name="b" status="PASS"/></class></test></suite></testng-results>`,
+    ctest: `<Site Name="h"><Testing><TestList><Test>./a</Test><Test>./b</Test></TestList><Test Status="passed"><Name>a</Name><FullName>./a</FullName></Test><Test Status="passed"><Name>b</Name><FullName>./b</FullName></Test></Testing></Site>`,
+    boost: `<TestLog><TestSuite name="m"><TestCase name="a"><TestingTime>1</TestingTime></TestCase><TestCase name="b"><TestingTime>1</TestingTime></TestCase></TestSuite></TestLog>`,
+    catch2: `<Catch2TestRun name="m"><TestCase name="a"><OverallResult success="true"/></TestCase><TestCase name="b"><OverallResult success="true"/></TestCase><OverallResultsCases successes="2" failures="0" expectedFailures="0"/></Catch2TestRun>`,
+    sonar: `<testExecutions version="1"><file path="a"><testCase name="a" duration="1"/></file><file path="b"><testCase name="b" duration="1"/></file></testExecutions>`,
+    go: "=== RUN   TestA\n--- PASS: TestA (0.00s)\n=== RUN   TestB\n=== RUN   TestB/c\n--- PASS: TestB (0.00s)\n    --- PASS: TestB/c (0.00s)\nPASS\nok  \texample.com/a\t0.010s\n",
+  }).map(([format, text]) => [format, Buffer.from(text)]),
+);
+
+const readWhole = (bytes: Buffer): Report => readReport([{ name: "fuzz", bytes }], { maxInflatedBytes: 2 ** 24 });
+const hasFailed = ({ cases, countsOnly }: Report) =>
+  cases.some(({ status }) => status === "failed") || (countsOnly?.failed ?? 0) > 0;
+
+function cutAtRandom(count: number, format: string | undefined): void {
+  const wholes = [...seeds, ...Object.values(GREEN)].flatMap((bytes) => {
+    try {
+      const report = readWhole(bytes);
+      return report.format === format ? [{ bytes, report }] : [];
+    } catch {
+      return [];
+    }
+  });
+  if (wholes.length === 0) throw new Error(`No seed is of the format ${format}`);
+  const found = { wholes: wholes.length, refused: 0, partial: 0, red: 0, nothingLost: 0, silentGreens: 0 };
+  for (let n = 0; n < count; n++) {
+    const { bytes, report } = pick(wholes);
+    const position = random(bytes.length);
+    try {
+      const cut = readWhole(bytes.subarray(0, position));
+      const isLess = cut.cases.length < report.cases.length || hasFailed(report);
+      if (cut.partial) found.partial++;
+      else if (hasFailed(cut)) found.red++;
+      else if (!isLess) found.nothingLost++;
+      else {
+        found.silentGreens++;
+        console.error(`Green although cut at ${position} of ${bytes.length}: ${bytes.subarray(0, 60).toString()}`);
+      }
+    } catch (error) {
+      if (!(error instanceof ReportError)) throw error;
+      found.refused++;
+    }
+  }
+  console.log(format, found);
+  process.exit(found.silentGreens === 0 ? 0 : 1);
+}
+if (truncations) cutAtRandom(truncations.count, truncations.format);
 
 const counts = { accepted: 0, partial: 0, refused: 0 };
 let slowest = 0;

@@ -1,0 +1,110 @@
+import { describe, expect, test } from "bun:test";
+import { fixtureBytes, inShort, oddXml, read, readFixture, silentGreens } from "./reading.ts";
+
+/** As version 3 writes it, by the source of its reporter; the fixtures are of version 2. */
+const run = (tests: string, cases = `successes="1" failures="0" expectedFailures="0" skips="0"`) =>
+  `<Catch2TestRun name="shop" rng-seed="1" xml-format-version="3" catch2-version="3.4.0">${tests}` +
+  `<OverallResults successes="1" failures="0" expectedFailures="0" skips="0"/><OverallResultsCases ${cases}/></Catch2TestRun>`;
+const one = (inner: string, result: string) =>
+  `<TestCase name="adds" tags="[cart]" filename="a.cpp" line="3">${inner}<OverallResult ${result} durationInSeconds="0.25"/></TestCase>`;
+const check =
+  "<Expression success='false' type='CHECK' filename='a.cpp' line='4'><Original>a == b</Original><Expanded>1 == 2</Expanded>";
+
+test("what Catch2 2.13 writes is read whole", () => {
+  const report = readFixture("catch2.xml");
+  expect(report).toMatchObject({ format: "catch2", suite: "shop", partial: false, warnings: [] });
+  expect(inShort(report)).toEqual([
+    "passed: adds",
+    'failed failure: a wrong total of Grüße 🚀 <b> & "x"',
+    "failed error: throws",
+    "failed error: sections",
+    "passed: may fail",
+    "passed: should fail",
+    "failed failure: should fail but passes",
+    "passed: warns",
+    "failed failure: by hand",
+    "failed failure: throws as",
+    "passed: of each type - int",
+    "failed failure: of each type - long",
+    "passed: nothing",
+    "failed failure: prints",
+    "passed: with a fixture",
+  ]);
+  expect(report.cases[0]).toMatchObject({
+    ...{ file: "shop_test.cpp", line: 4, durationMs: 0 },
+    properties: { tag: "cart", "tag 2": "fast" },
+  });
+  expect(report.cases[1]).toMatchObject({
+    message: "CHECK(6 == 7): failed",
+    stack:
+      "shop_test.cpp:5: CHECK(6 == 7): failed\ninfo <b> ]]> &\n\nshop_test.cpp:5: CHECK(1 == 2): failed\ninfo <b> ]]> &",
+  });
+  expect(report.cases[11]!.message).toBe("CHECK(sizeof(TestType) == 4): is 8 == 4");
+  expect(report.cases[13]!.output).toBe("hello out\nhello err");
+  expect(report.cases[4]!.output).toBe("shop_test.cpp:8: CHECK(1 == 2): failed");
+});
+
+test.each([
+  ["", 'success="true"', "passed", null],
+  ["<Warning>careful</Warning>", 'success="true"', "passed", null],
+  [`${check}</Expression>`, 'success="false"', "failed failure", "CHECK(a == b): is 1 == 2"],
+  [`${check}<Exception>no</Exception></Expression>`, 'success="false"', "failed error", "CHECK(a == b): threw no"],
+  ["<FatalErrorCondition>SIGSEGV</FatalErrorCondition>", 'success="false"', "failed error", "SIGSEGV"],
+  ["<Failure>by hand</Failure>", 'success="false"', "failed failure", "by hand"],
+  ["<Skip>not today</Skip>", 'success="true" skips="1"', "skipped", "not today"],
+  [
+    `<Skip>not today</Skip>${check}</Expression>`,
+    'success="false" skips="1"',
+    "failed failure",
+    "CHECK(a == b): is 1 == 2",
+  ],
+  ["", 'success="odd"', "failed failure", "It passed, although it is marked to fail"],
+] as const)("a test of version 3 with %p and %p is %s", (inner, result, outcome, message) => {
+  const report = read(run(one(inner, result)));
+  expect(inShort(report)[0]).toBe(`${outcome}: adds`);
+  expect(report.cases[0]).toMatchObject({ message, durationMs: 250 });
+});
+
+describe("no silent green", () => {
+  test("a program that ended by itself leaves a report that breaks off", () => {
+    const report = readFixture("catch2_cut.xml");
+    expect(report.partial).toBe(true);
+    expect(inShort(report)).toEqual(["passed: fine", "failed error: (test run did not finish)"]);
+  });
+
+  test("a report without its totals, or a test without its result, did not finish", () => {
+    const passed = one("", 'success="true"');
+    const report = read(`<Catch name="a"><Group name="a">${passed}</Group></Catch>`);
+    expect(report.partial).toBe(true);
+    expect(inShort(report)).toEqual(["passed: adds", "failed error: (test run did not finish)"]);
+    expect(inShort(read(run(`<TestCase name="a"/>`)))).toEqual(["failed error: a"]);
+  });
+
+  test("totals that disagree are a warning, and failures that no test shows are one", () => {
+    const report = read(run(one("", 'success="true"'), `successes="1" failures="2" expectedFailures="0"`));
+    expect(inShort(report)).toEqual(["passed: adds", "failed error: (failure without a test case)"]);
+    expect(report.warnings).toEqual([
+      "The report declares 1 passed, 2 failed, but its test cases are 1 passed, 0 failed",
+    ]);
+  });
+
+  test("a report that breaks off is partial, refused or red at every position", () => {
+    expect(silentGreens(fixtureBytes("catch2.xml"))).toEqual([]);
+    expect(silentGreens(Buffer.from(run(one("", 'success="true"').repeat(2))))).toEqual([]);
+  });
+
+  test("a document without test cases that is another is refused", () => {
+    expect(() => read("<Catch><foo/></Catch>")).toThrow("holds <foo>");
+  });
+});
+
+test("sections may be nested deeply", () => {
+  const depth = 5_000;
+  const nested = `${'<Section name="s">'.repeat(depth)}${check}</Expression>${"</Section>".repeat(depth)}`;
+  expect(read(run(one(nested, 'success="false"'))).cases[0]!.message).toBe("CHECK(a == b): is 1 == 2");
+});
+
+test("any value may be odd", () => {
+  for (const odd of oddXml(run(one(`${check}</Expression><Skip>x</Skip>`, 'success="true" skips="1"'))))
+    expect(read(odd).format).toBe("catch2");
+});

@@ -1,0 +1,126 @@
+import { describe, expect, test } from "bun:test";
+import { fixtureBytes, inShort, oddXml, read, readFixture, silentGreens } from "./reading.ts";
+
+const run = (methods: string, attributes = "") =>
+  `<testng-results ${attributes}><reporter-output></reporter-output><suite name="shop" duration-ms="12" finished-at="2026-01-31T12:00:00Z">` +
+  `<test name="unit"><class name="shop.CartTest">${methods}</class></test></suite></testng-results>`;
+const method = (name: string, status: string, inner = "", attributes = "") =>
+  `<test-method name="${name}" status="${status}" signature="${name}()" duration-ms="3" ${attributes}>${inner}</test-method>`;
+const exception = (type: string) => `<exception class="${type}"><message><![CDATA[no]]></message></exception>`;
+
+test("what TestNG 6.9 writes is read whole", () => {
+  const report = readFixture("testng.xml");
+  expect(report).toMatchObject({ format: "testng", suite: "shop", durationMs: 69, partial: false, warnings: [] });
+  expect(report.completedAt).toEqual(new Date("2026-01-31T08:59:41Z"));
+  expect(inShort(report)).toEqual([
+    "skipped: shop.SetupTest > saves",
+    "failed failure: shop.CartTest > wrongTotal",
+    "passed: shop.CartTest > adds",
+    "passed flaky, 2 attempts: shop.CartTest > flaky",
+    "passed: shop.CartTest > price(1, één)",
+    "skipped: shop.CartTest > skips",
+    "passed: shop.CartTest > price(3, ]]>&<)",
+    "failed timeout: shop.CartTest > slow",
+    "failed failure: shop.CartTest > price(2, null)",
+    "failed error: shop.CartTest > throwsError",
+    "skipped: shop.CartTest > pays",
+    "failed error: shop.SetupTest > (configuration method connect failed)",
+    "failed error: shop.CartTest > (configuration method close failed)",
+  ]);
+  expect(report.cases[1]).toMatchObject({
+    durationMs: 1,
+    message: `total of Grüße 🚀 <b>"x"</b> ]]> end expected [7] but found [6]`,
+    stack: expect.stringContaining("\tat shop.CartTest.wrongTotal(CartTest.java:10)"),
+  });
+  expect(report.cases[2]).toMatchObject({
+    output: "added <1> item & more",
+    properties: { description: "adds one item" },
+  });
+});
+
+test.each([
+  ["PASS", "", "passed"],
+  ["FAIL", exception("java.lang.AssertionError"), "failed failure"],
+  ["FAIL", exception("org.opentest4j.MultipleFailuresError"), "failed failure"],
+  ["FAIL", exception("java.io.IOException"), "failed error"],
+  ["FAIL", exception("java.util.concurrent.TimeoutException"), "failed timeout"],
+  ["SKIP", exception("org.testng.SkipException"), "skipped"],
+  ["SKIP", exception("shop.NotToday"), "skipped"],
+  ["SUCCESS_PERCENTAGE_FAILURE", exception("java.lang.AssertionError"), "passed"],
+  ["constructor", "", "failed failure"],
+  ["", "", "failed failure"],
+] as const)("%s with %p is %s", (status, inner, outcome) =>
+  expect(inShort(read(run(method("adds", status, inner))))).toEqual([`${outcome}: shop.CartTest > adds`]),
+);
+
+test("an unknown status is a warning", () => {
+  expect(read(run(method("adds", "Odd"))).warnings).toEqual([
+    'The result "Odd" is unknown: 1 test case counted as failed',
+  ]);
+});
+
+describe("retries", () => {
+  const retried = method("adds", "SKIP", exception("java.lang.AssertionError"), `retried="true"`);
+
+  test("of version 7 say so, wherever they stand", () => {
+    const passed = run(retried + method("adds", "PASS") + retried, `retried="2"`);
+    expect(inShort(read(passed))).toEqual(["passed flaky, 3 attempts: shop.CartTest > adds"]);
+    const failed = run(retried + method("adds", "FAIL"), `retried="1" failed="1"`);
+    expect(inShort(read(failed))).toEqual(["failed failure, 2 attempts: shop.CartTest > adds"]);
+  });
+
+  test("without a last attempt have failed", () => {
+    const report = read(run(retried + retried, `retried="2"`));
+    expect(inShort(report)).toEqual(["failed failure, 2 attempts: shop.CartTest > adds"]);
+  });
+
+  test("are told apart from a test that runs several times, and from other parameters", () => {
+    const params = (n: number) => `<params><param index="0"><value>${n}</value></param></params>`;
+    const twice = run(method("a", "PASS") + method("a", "PASS") + method("b", "PASS", params(1)));
+    expect(inShort(read(twice))).toHaveLength(3);
+    const skip = method("b", "SKIP", params(1) + exception("x.E"), `retried="true"`);
+    const other = run(skip + method("b", "PASS", params(2)), `retried="1"`);
+    expect(inShort(read(other))).toEqual([
+      "failed failure: shop.CartTest > b(1)".replace("failure", "error"),
+      "passed: shop.CartTest > b(2)",
+    ]);
+  });
+});
+
+test("the addresses of objects are not in names", () => {
+  const value = "<params><param><value><![CDATA[com.acme.Cart@1f2e3d, ada@example.com]]></value></param></params>";
+  expect(read(run(method("adds", "PASS", value))).cases[0]!.name).toBe("adds(com.acme.Cart, ada@example.com)");
+});
+
+test("a configuration method that passed or was skipped is no test", () => {
+  const config = `is-config="true"`;
+  const report = read(
+    run(method("adds", "PASS") + method("open", "PASS", "", config) + method("close", "SKIP", "", config)),
+  );
+  expect(inShort(report)).toEqual(["passed: shop.CartTest > adds"]);
+});
+
+describe("no silent green", () => {
+  test("totals that disagree are a warning, and failures that no test shows are one", () => {
+    const report = read(run(method("adds", "PASS"), `total="3" passed="1" failed="2" skipped="0"`));
+    expect(inShort(report)).toEqual(["passed: shop.CartTest > adds", "failed error: (failure without a test case)"]);
+    expect(report.warnings).toEqual([
+      "The report declares 1 passed, 2 failed, but its test cases are 1 passed, 0 failed",
+    ]);
+  });
+
+  test("a report that breaks off is partial, refused or red at every position", () => {
+    expect(silentGreens(fixtureBytes("testng.xml"))).toEqual([]);
+    const green = run(method("a", "PASS") + method("b", "SKIP") + method("c", "PASS"), `passed="2" failed="0"`);
+    expect(silentGreens(Buffer.from(green))).toEqual([]);
+  });
+
+  test("a document without test methods that is another is refused", () => {
+    expect(() => read("<testng-results><foo/></testng-results>")).toThrow("holds <foo>");
+  });
+});
+
+test("any value may be odd", () => {
+  const whole = run(method("adds", "FAIL", exception("x.E"), `retried="true" is-config="false"`), `failed="1"`);
+  for (const odd of oddXml(whole)) expect(read(odd).format).toBe("testng");
+});
