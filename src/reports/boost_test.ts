@@ -87,15 +87,18 @@ function find(root: Node): { tests: Found[]; strays: Found[] } {
   return { tests, strays };
 }
 
+const NOTES = new Set(["Warning", "Message"]);
+
 type Told = Omit<ToldCounts, "suite">;
 
 /** The log does not say which errors a test expects: each fails its test. */
 function readLogged(test: Node): Told {
   const { name = "", file, line, skipped, reason } = test.attributes;
-  const errors = elementsOf(test).filter((node) => Object.hasOwn(ERRORS, localName(node.name)));
-  const notes = elementsOf(test).filter((node) => /^(?:Warning|Message)$/.test(localName(node.name)));
+  const elements = elementsOf(test);
+  const errors = elements.filter((node) => Object.hasOwn(ERRORS, localName(node.name)));
+  const notes = elements.filter((node) => NOTES.has(localName(node.name)));
   const [first] = errors;
-  const time = toCount(textBelow(named(test, "TestingTime")[0]));
+  const time = toCount(textBelow(elements.findLast((node) => localName(node.name) === "TestingTime")));
   const isSkipped = errors.length === 0 && skipped === "yes";
   const texts = (nodes: Node[]) => nodes.map((node) => readError(node).stack).join("\n\n");
   return {

@@ -54,11 +54,13 @@ const SECTIONS = new Set(["Group", "Randomness", "OverallResults", "OverallResul
 
 function readTest(test: Node, cutter: Cutter): ReportedCase {
   const { name = "", filename, line, tags = "", description } = test.attributes;
-  const faults = readFaults(test);
-  const result = child(test, "OverallResult");
+  const elements = elementsOf(test);
+  const result = elements.findLast((node) => localName(node.name) === "OverallResult");
+  const faults = readFaults(elements);
   const { status, kind, message } = toOutcome(result, faults);
   const texts = faults.map(({ text }) => text).join("\n\n");
-  const printed = [child(result, "StdOut"), child(result, "StdErr")].map(textBelow).filter(Boolean);
+  const outputs = result ? elementsOf(result).filter(({ name }) => OUTPUTS.has(localName(name))) : [];
+  const printed = outputs.map(textBelow).filter(Boolean);
   const isFailed = status === "failed";
   return toCase(cutter, {
     name,
@@ -77,6 +79,9 @@ function readTest(test: Node, cutter: Cutter): ReportedCase {
     ],
   });
 }
+
+/** What the test has printed. */
+const OUTPUTS = new Set(["StdOut", "StdErr"]);
 
 type Outcome = { status: CaseStatus; kind?: FailureKind; message: string | null };
 
@@ -105,10 +110,10 @@ const TYPES: Record<string, CatchFault["type"]> = {
 };
 
 /** What went wrong in a test and its sections, in its order. */
-function readFaults(test: Node): CatchFault[] {
+function readFaults(elements: Node[]): CatchFault[] {
   const faults: CatchFault[] = [];
   let infos: string[] = [];
-  const open = elementsOf(test).toReversed();
+  const open = elements.toReversed();
   for (let node = open.pop(); node; node = open.pop()) {
     const name = localName(node.name);
     if (name === "Section") for (const inner of elementsOf(node).toReversed()) open.push(inner);

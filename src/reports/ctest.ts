@@ -90,7 +90,7 @@ function readTest(test: Node, inflater: TextInflater, unknown: UnknownResults, c
   }
   for (const labels of named(test, "Labels"))
     for (const label of named(labels, "Label")) properties.push(["label", textBelow(label)]);
-  const output = readOutput(child(results && child(results, "Measurement"), "Value"), inflater);
+  const output = readOutput(child(child(results, "Measurement"), "Value"), inflater);
   const { status, kind, message } = toOutcome(test.attributes["Status"] ?? "", measurements, output, unknown);
   const isFailed = status === "failed";
   return toCase(cutter, {

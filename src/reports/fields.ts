@@ -152,12 +152,16 @@ export function refuseForeign(root: Node, known: ReadonlySet<string>): void {
 export const foreignElement = (root: string, name: string): ReportError =>
   new ReportError(`its root <${cut(root, 100)}> holds <${cut(name, 100)}>, which this format does not have`);
 
+const isNamed = (part: Node["children"][number], name: string): part is Node =>
+  typeof part === "object" && "name" in part && localName(part.name) === name;
+
 /** The elements of that name inside an element, whatever their prefix. */
 export const named = (node: Node, name: string): Node[] =>
-  elementsOf(node).filter((child) => localName(child.name) === name);
+  node.children.filter((part): part is Node => isNamed(part, name));
 
 /** The first of them; of nothing, nothing. */
-export const child = (node: Node | undefined, name: string): Node | undefined => node && named(node, name)[0];
+export const child = (node: Node | undefined, name: string): Node | undefined =>
+  node?.children.find((part): part is Node => isNamed(part, name));
 
 /** The text of an element without white space around it; of nothing, "". */
 export const textBelow = (node: Node | undefined): string => (node ? textOf(node).trim() : "");

@@ -94,15 +94,16 @@ function readMethod(method: Node, suite: string, tellsRetries: boolean, unknown:
   const isKnown = Object.hasOwn(STATUSES, word);
   if (!isKnown) unknown.count(word);
   const status = isKnown ? STATUSES[word]! : "failed";
-  const exception = child(method, "exception");
+  const elements = elementsOf(method);
+  const exception = elements.find((node) => localName(node.name) === "exception");
   const type = exception?.attributes["class"] ?? "";
   const message = textBelow(child(exception, "message"));
-  const trace = textBelow(child(exception, "full-stacktrace")) || textBelow(child(exception, "short-stacktrace"));
+  const trace = textBelow(child(exception, "full-stacktrace") ?? child(exception, "short-stacktrace"));
   const stack = trace || [type, message].filter(Boolean).join(": ");
-  const parameters = readParameters(method);
+  const parameters = readParameters(elements);
   const called = parameters.length > 0 ? `${name}(${parameters.join(", ")})` : name;
   return {
-    key: JSON.stringify([suite, signature || name, parameters]),
+    key: `${suite}\n${signature}\n${called}`,
     isConfiguration,
     retry: status === "skipped" ? toRetry(method.attributes, type, tellsRetries) : null,
     told: {
@@ -113,7 +114,7 @@ function readMethod(method: Node, suite: string, tellsRetries: boolean, unknown:
       durationMs: toMsOf(method.attributes),
       message: status === "passed" ? null : message || type,
       stack: status === "passed" ? null : stack,
-      output: [readOutput(method), status === "passed" ? stack : ""].filter(Boolean).join("\n"),
+      output: [readOutput(elements), status === "passed" ? stack : ""].filter(Boolean).join("\n"),
       properties: description ? [["description", description]] : [],
     },
   };
@@ -135,17 +136,17 @@ function toKind(type: string): FailureKind {
 /** The address of an object, in the text that Java makes of it, is another in each run. */
 const ADDRESS = /((?:[a-z]\w*\.)+[\w$]+)@[\da-f]{1,8}\b/g;
 
-function readParameters(method: Node): string[] {
-  const list = child(method, "params");
-  if (!list) return [];
-  return named(list, "param").map((param) => {
-    const value = child(param, "value");
-    return value?.attributes["is-null"] === "true" ? "null" : clean(textBelow(value)).replace(ADDRESS, "$1");
-  });
-}
+const readParameters = (elements: Node[]): string[] =>
+  elements
+    .filter(({ name }) => localName(name) === "params")
+    .flatMap((list) => named(list, "param"))
+    .map((param) => {
+      const value = child(param, "value");
+      return value?.attributes["is-null"] === "true" ? "null" : clean(textBelow(value)).replace(ADDRESS, "$1");
+    });
 
-const readOutput = (method: Node): string =>
-  elementsOf(method)
+const readOutput = (elements: Node[]): string =>
+  elements
     .filter(({ name }) => localName(name) === "reporter-output")
     .flatMap((output) => named(output, "line"))
     .map(textBelow)
@@ -153,6 +154,7 @@ const readOutput = (method: Node): string =>
 
 /** A run that was retried is an attempt of the first other run with its key; without one, the test has failed. */
 function mergeRetries(invocations: Invocation[]): ToldCounts[] {
+  if (!invocations.some(({ retry }) => retry !== null)) return invocations.map(({ told }) => told);
   const finals = new Map<string, ToldCounts>();
   for (const { key, retry, told } of invocations) if (retry === null && !finals.has(key)) finals.set(key, told);
   const results: ToldCounts[] = [];
