@@ -140,7 +140,10 @@ const SHARED: Record<string, string[]> = {
     "shell",
     "stack",
   ],
-  reports: ["fields", "js_tools", "report", "tap_source", "text", "totals", "unknown_results"],
+  reports: [
+    ...["cpp_checks", "fields", "go", "js_tools", "report", "subunit_packets", "tap_source", "text", "totals"],
+    ...["unknown_results", "unpack"],
+  ],
   schema: [
     "attachments",
     "bounded",

@@ -218,8 +218,9 @@ export const testRuns: Route[] = [
         "Adds a report to its run, completely or not at all, and returns the verdict. Uploads with the same " +
         "execution_key, branch and commit belong to the same execution, in any order. Another upload of the same task is another attempt: results are merged test case by test case, the latest counts, and a test case that failed before and passes now is flaky. The same bytes again change nothing and are answered 200. Counts are always computed from the test cases.\n\n" +
         "Recognised formats are JUnit XML in the dialects of the many tools that write it, Playwright, Jest, Vitest and Mocha JSON, " +
-        "CTRF, Go test2json, Dart and Flutter JSON lines, TeamCity service messages, TAP, TRX, NUnit and xUnit XML, Robot " +
-        "Framework's output.xml, doctest XML, Cucumber and RSpec JSON, Allure results, and JSON of your own.\n\n" +
+        "CTRF, Go test2json and the text of go test -v, Dart and Flutter JSON lines, TeamCity service messages, TAP, TRX, NUnit and xUnit XML, Robot " +
+        "Framework's output.xml, doctest, Catch2, Boost.Test, CTest and TestNG XML, SonarQube's generic test execution, subunit " +
+        "version 2, Cucumber and RSpec JSON, Allure results, and JSON of your own.\n\n" +
         "An unreadable report is answered 400 with file, position and reason. Truncated JUnit XML is read up to its last " +
         "complete test case, and its run fails. Form parts named attachment are files that the report names by their filename, or " +
         "files of the run as a whole; one that cannot be stored is a warning. The limits are 32 MiB as sent, 128 MiB after decompression (MAX_BODY_MB, " +

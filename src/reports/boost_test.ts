@@ -19,7 +19,7 @@ import {
   MAX_CASES,
   MAX_COUNT,
   MAX_NAME,
-  toCount,
+  parseCount,
   toMs,
   tooManyCases,
 } from "./text.ts";
@@ -35,12 +35,12 @@ export function readBoostTest(root: Node): Report {
   const cutter = createCutter();
   const unknown = createUnknownResults();
   const isLog = localName(root.name) === "TestLog";
-  const { tests, strays } = find(root);
+  const { tests, looseErrors } = find(root);
   const cases = tests.map(({ node, suite }) =>
     toCase(cutter, { suite, ...(isLog ? readLogged(node) : readResult(node, unknown)) }),
   );
   // With the log level "error", only the errors are written, without the test cases that they belong to.
-  for (const { node, suite } of strays)
+  for (const { node, suite } of looseErrors)
     cases.push(toFault(cutter, { name: "(error outside of a test case)", suite, ...readError(node) }));
   if (cases.length > MAX_CASES) throw tooManyCases();
   const modules = named(root, "TestSuite");
@@ -70,35 +70,35 @@ export function readBoostTest(root: Node): Report {
 
 const ERRORS: Record<string, FailureKind> = { Error: "failure", FatalError: "failure", Exception: "error" };
 
-function find(root: Node): { tests: Found[]; strays: Found[] } {
-  const [tests, strays]: [Found[], Found[]] = [[], []];
+function find(root: Node): { tests: Found[]; looseErrors: Found[] } {
+  const [tests, looseErrors]: [Found[], Found[]] = [[], []];
   const open: (Found & { depth: number })[] = [{ node: root, suite: "", depth: 0 }];
   for (let place = open.pop(); place; place = open.pop()) {
     const { node, suite, depth } = place;
     const name = localName(node.name);
     if (name === "TestCase") tests.push(place);
-    else if (Object.hasOwn(ERRORS, name)) strays.push(place);
+    else if (Object.hasOwn(ERRORS, name)) looseErrors.push(place);
     else if (depth === 0 || name === "TestSuite") {
       const path = depth < 2 ? "" : [suite, node.attributes["name"] ?? ""].filter(Boolean).join(" > ");
       const inside = suite.length > MAX_NAME ? suite : cut(path, MAX_NAME + 1);
       for (const inner of elementsOf(node).toReversed()) open.push({ node: inner, suite: inside, depth: depth + 1 });
     }
   }
-  return { tests, strays };
+  return { tests, looseErrors };
 }
 
 const NOTES = new Set(["Warning", "Message"]);
 
-type Told = Omit<ToldCounts, "suite">;
+type CaseFields = Omit<ToldCounts, "suite">;
 
 /** The log does not say which errors a test expects: each fails its test. */
-function readLogged(test: Node): Told {
+function readLogged(test: Node): CaseFields {
   const { name = "", file, line, skipped, reason } = test.attributes;
   const elements = elementsOf(test);
   const errors = elements.filter((node) => Object.hasOwn(ERRORS, localName(node.name)));
   const notes = elements.filter((node) => NOTES.has(localName(node.name)));
   const [first] = errors;
-  const time = toCount(textBelow(elements.findLast((node) => localName(node.name) === "TestingTime")));
+  const time = parseCount(textBelow(elements.findLast((node) => localName(node.name) === "TestingTime")));
   const isSkipped = errors.length === 0 && skipped === "yes";
   const texts = (nodes: Node[]) => nodes.map((node) => readError(node).stack).join("\n\n");
   return {
@@ -140,15 +140,15 @@ const RESULTS: Record<string, { status: CaseStatus; kind?: FailureKind }> = {
   skipped: { status: "skipped" },
 };
 
-function readResult(test: Node, unknown: UnknownResults): Told {
+function readResult(test: Node, unknown: UnknownResults): CaseFields {
   const { name = "", result = "", assertions_failed: failed } = test.attributes;
   const isKnown = Object.hasOwn(RESULTS, result);
   if (!isKnown) unknown.count(result);
-  const told = isKnown ? RESULTS[result]! : { status: "failed" as const };
+  const outcome = isKnown ? RESULTS[result]! : { status: "failed" as const };
   return {
     name,
-    ...told,
-    message: told.status === "failed" ? `${cut(result, 50)}: ${failed ?? "?"} failed assertions` : null,
+    ...outcome,
+    message: outcome.status === "failed" ? `${cut(result, 50)}: ${failed ?? "?"} failed assertions` : null,
   };
 }
 
@@ -162,7 +162,7 @@ function countAll(modules: Node[]): { passed: number; failed: number; skipped: n
       "failed",
       "skipped",
       "timed_out",
-    ].map((name) => toCount(attributes[`test_cases_${name}`]));
+    ].map((name) => parseCount(attributes[`test_cases_${name}`]));
     if (typeof passed !== "number" || typeof failed !== "number") return null;
     all.passed += passed + (warned ?? 0);
     all.failed += failed + (late ?? 0);

@@ -1,6 +1,6 @@
 /** XML of Catch2, of its reporter "xml", versions 2 and 3: https://github.com/catchorg/Catch2 */
 
-import { readExpression, placeOf, type Fault } from "./doctest.ts";
+import { type Fault, placeOf, readExpression } from "./cpp_checks.ts";
 import { child, elementsOf, hiddenFailures, named, refuseForeign, textBelow, toCase, toFault } from "./fields.ts";
 import { type ReportedCase, type CaseStatus, type FailureKind, type Report } from "./report.ts";
 import {
@@ -10,7 +10,7 @@ import {
   localName,
   MAX_CASES,
   msFromSeconds,
-  toCount,
+  parseCount,
   tooManyCases,
 } from "./text.ts";
 
@@ -26,7 +26,7 @@ export function readCatch2(root: Node): Report {
   if (cases.length === 0) refuseForeign(root, SECTIONS);
   const totals = named(root, "OverallResultsCases").at(-1)?.attributes;
   const [passed, failed, expected] = ["successes", "failures", "expectedFailures"].map((name) =>
-    toCount(totals?.[name]),
+    parseCount(totals?.[name]),
   );
   // Failures that a test expects or allows do not fail it.
   const declared = { passed: passed === null ? null : passed! + (expected ?? 0), failed: failed! };
@@ -95,7 +95,7 @@ function toOutcome(result: Node | undefined, faults: CatchFault[]): Outcome {
     return { status: "failed", kind: hasError ? "error" : "failure", message };
   }
   const skip = faults.find(({ type }) => type === "skip");
-  if ((toCount(skips) ?? 0) > 0 && !failure) return { status: "skipped", message: skip?.message ?? null };
+  if ((parseCount(skips) ?? 0) > 0 && !failure) return { status: "skipped", message: skip?.message ?? null };
   return { status: "passed", message: null };
 }
 
@@ -136,7 +136,7 @@ function readFault(name: string, node: Node): CatchFault | null {
     return { message, text, type: isError ? "error" : "failure" };
   }
   if (!Object.hasOwn(TYPES, name)) return null;
-  const told = textBelow(node) || "(no message)";
-  const message = name === "Exception" ? `Exception: ${told}` : told;
+  const written = textBelow(node) || "(no message)";
+  const message = name === "Exception" ? `Exception: ${written}` : written;
   return { message, text: `${placeOf(node)}${message}`, type: TYPES[name]! };
 }

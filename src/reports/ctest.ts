@@ -109,9 +109,9 @@ function readTest(test: Node, inflater: TextInflater, unknown: UnknownResults, c
 type Outcome = { status: CaseStatus; kind?: FailureKind; message: string | null };
 
 /** A test that did not run was skipped where it asked for that; else something was missing, and CTest fails. */
-function toOutcome(word: string, told: Map<string, string>, output: string, unknown: UnknownResults): Outcome {
+function toOutcome(word: string, measurements: Map<string, string>, output: string, unknown: UnknownResults): Outcome {
   const [completion, code, value] = ["Completion Status", "Exit Code", "Exit Value"].map(
-    (name) => told.get(name) ?? "",
+    (name) => measurements.get(name) ?? "",
   );
   if (word === "passed") return { status: "passed", message: null };
   if (word === "notrun") {
@@ -120,7 +120,7 @@ function toOutcome(word: string, told: Map<string, string>, output: string, unkn
   }
   if (!Object.hasOwn(STATUSES, word)) unknown.count(word);
   if (/timeout/i.test(code!)) return { status: "failed", kind: "timeout", message: "Timeout" };
-  const reason = firstLine(told.get("Fail Reason") ?? "");
+  const reason = firstLine(measurements.get("Fail Reason") ?? "");
   // Anything but "Failed" is a signal, an exception, or a process that did not start.
   const isError = code !== "Failed" && code !== "" && code !== "Completed";
   const message = reason || (isError ? code! : value ? `Exit value ${value}` : "It failed");

@@ -1,5 +1,6 @@
 /** XML of doctest for C++, of its reporter "xml": https://github.com/doctest/doctest */
 
+import { type Fault, placeOf, readExpression } from "./cpp_checks.ts";
 import { child, elementsOf, named, textBelow, toCase } from "./fields.ts";
 import { type ReportedCase, type CaseStatus, type FailureKind, type Report, ReportError } from "./report.ts";
 import {
@@ -7,11 +8,10 @@ import {
   type Cutter,
   cut,
   disagreement,
-  firstLine,
   localName,
   MAX_CASES,
   msFromSeconds,
-  toCount,
+  parseCount,
   tooManyCases,
 } from "./text.ts";
 
@@ -35,9 +35,9 @@ export function readDoctest(root: Node): Report {
       for (const test of named(node, "TestCase")) add(test, node.attributes["name"] ?? "");
   }
   const declared = {
-    passed: toCount(totals?.attributes["successes"]),
-    failed: toCount(totals?.attributes["failures"]),
-    skipped: toCount(totals?.attributes["skipped"]),
+    passed: parseCount(totals?.attributes["successes"]),
+    failed: parseCount(totals?.attributes["failures"]),
+    skipped: parseCount(totals?.attributes["skipped"]),
   };
   const warnings = totals ? disagreement(declared, cases) : [];
   const fault = toFault(totals, declared.failed);
@@ -99,7 +99,7 @@ function toOutcome({ attributes }: Node, results: Node | undefined, faults: Faul
   if (!results) return { status: "failed", kind: "error", reason: faults[0]?.message ?? "It did not finish" };
   const failures = faults.filter(({ isWarning }) => !isWarning);
   const told = results.attributes["test_case_success"];
-  const count = toCount(results.attributes["failures"]) ?? 0;
+  const count = parseCount(results.attributes["failures"]) ?? 0;
   const isRed = count > 0 || failures.length > 0;
   const [mayFail, shouldFail] = ["may_fail", "should_fail"].map((key) => attributes[key] === "true");
   // Before 2.4.1 it was left to the reader.
@@ -116,8 +116,6 @@ function toOutcome({ attributes }: Node, results: Node | undefined, faults: Faul
     return { status: "failed", kind: "timeout", reason: `It took longer than ${cut(attributes["timeout"], 20)} s` };
   return { status: "failed", kind: "failure" };
 }
-
-export type Fault = { message: string; text: string; isException: boolean; isWarning: boolean };
 
 /** What went wrong in a test and its subcases, in its order. */
 function readFaults(test: Node): Fault[] {
@@ -137,33 +135,8 @@ function readFaults(test: Node): Fault[] {
   return faults;
 }
 
-/** As doctest and Catch2 write it for people: the check, what its sides were, what was said around it. */
-export function readExpression(node: Node): Fault {
-  const { type = "CHECK" } = node.attributes;
-  const [original, expanded] = [textBelow(child(node, "Original")), textBelow(child(node, "Expanded"))];
-  const exception = textBelow(child(node, "Exception"));
-  const expected = [textBelow(child(node, "ExpectedException")), textBelow(child(node, "ExpectedExceptionString"))]
-    .filter(Boolean)
-    .join(" ");
-  const outcome = exception
-    ? `threw ${exception}`
-    : expected
-      ? `did not throw ${expected}`
-      : expanded && expanded !== original
-        ? `is ${expanded}`
-        : "failed";
-  const message = `${type}(${original}): ${outcome}`;
-  const info = named(node, "Info").map(textBelow);
-  const text = [`${placeOf(node)}${message}`, ...info].join("\n");
-  return { message: firstLine(message) || message, text, isException: false, isWarning: type.startsWith("WARN") };
-}
-
 function readMessage(node: Node): Fault {
   const message = textBelow(child(node, "Text"));
   const text = [`${placeOf(node)}${message}`, ...named(node, "Info").map(textBelow)].join("\n");
   return { message, text, isException: false, isWarning: node.attributes["type"] === "WARNING" };
-}
-
-export function placeOf({ attributes: { filename, line } }: Node): string {
-  return filename ? `${filename}:${line ?? "?"}: ` : "";
 }

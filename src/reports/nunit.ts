@@ -11,7 +11,7 @@ import {
   localName,
   MAX_CASES,
   msFromSeconds,
-  toCount,
+  parseCount,
   tooManyCases,
 } from "./text.ts";
 import { createUnknownResults, type UnknownResults } from "./unknown_results.ts";
@@ -151,14 +151,14 @@ function statedOutcome({ result, label, executed, success }: Node["attributes"],
 
 /** Version 2 counts errors beside failures. Null if the report does not say. */
 function declaredFailures({ failed, failures, errors }: Node["attributes"]): number | null {
-  const counts = [failed, failures, errors].map(toCount).filter((count) => count !== null);
+  const counts = [failed, failures, errors].map(parseCount).filter((count) => count !== null);
   return counts.length === 0 ? null : counts.reduce((sum, count) => sum + count, 0);
 }
 
 /** Version 2 counts the tests that did not run beside `total`. */
 function totalsWarning({ attributes }: Node, cases: ReportedCase[]): string[] {
-  const [total, failed] = [toCount(attributes["total"]), declaredFailures(attributes)];
-  const notRun = toCount(attributes["not-run"]) ?? 0;
+  const [total, failed] = [parseCount(attributes["total"]), declaredFailures(attributes)];
+  const notRun = parseCount(attributes["not-run"]) ?? 0;
   const tests = total !== null && total + notRun === cases.length ? cases.length : total;
   return disagreement({ tests, failed }, cases);
 }

@@ -46,14 +46,14 @@ const OUTCOMES: Record<string, { status: CaseStatus; kind?: FailureKind }> = {
 /** A test case without an element inside has passed. */
 function readTest(test: Node, file: string, unknown: UnknownResults, cutter: Cutter): ReportedCase {
   const { name = "", duration } = test.attributes;
-  const told = elementsOf(test).map((node) => {
+  const outcomes = elementsOf(test).map((node) => {
     const word = localName(node.name);
     const isKnown = Object.hasOwn(OUTCOMES, word);
     if (!isKnown) unknown.count(word);
     return { node, ...(isKnown ? OUTCOMES[word]! : { status: "failed" as const }) };
   });
-  const outcome = told.find(({ status }) => status === "failed") ?? told[0];
-  const texts = told.map(({ node }) => textBelow(node)).filter(Boolean);
+  const outcome = outcomes.find(({ status }) => status === "failed") ?? outcomes[0];
+  const texts = outcomes.map(({ node }) => textBelow(node)).filter(Boolean);
   const [message, stack] = [outcome?.node.attributes["message"]?.trim() ?? "", texts.join("\n\n")];
   return toCase(cutter, {
     name,
@@ -62,9 +62,9 @@ function readTest(test: Node, file: string, unknown: UnknownResults, cutter: Cut
     kind: outcome?.kind,
     durationMs: /^\d{1,12}$/.test(duration ?? "") ? msFromSeconds(String(Number(duration) / 1000)) : null,
     // Reporters that have no message write the name of the exception, or repeat that of the test case.
-    message: outcome && (isTelling(message, name) ? message : firstLine(stack) || message),
+    message: outcome && (isMessage(message, name) ? message : firstLine(stack) || message),
     stack: outcome ? stack : null,
   });
 }
 
-const isTelling = (message: string, name: string): boolean => !/^(?:Error|error|)$/.test(message) && message !== name;
+const isMessage = (message: string, name: string): boolean => !/^(?:Error|error|)$/.test(message) && message !== name;

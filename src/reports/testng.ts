@@ -18,7 +18,7 @@ import {
   localName,
   MAX_CASES,
   msFromSeconds,
-  toCount,
+  parseCount,
   tooManyCases,
 } from "./text.ts";
 import { createUnknownResults, type UnknownResults } from "./unknown_results.ts";
@@ -32,7 +32,7 @@ type Invocation = {
   isConfiguration: boolean;
   /** It failed and was run again, for which TestNG lists it as skipped; before version 7, only its exception hints at it. */
   retry: "declared" | "assumed" | null;
-  told: ToldCounts;
+  result: ToldCounts;
 };
 
 /** Throws a ReportError when there are too many cases. */
@@ -41,22 +41,22 @@ export function readTestng(root: Node): Report {
   const unknown = createUnknownResults();
   const invocations: Invocation[] = [];
   const suites = named(root, "suite");
-  const tellsRetries = root.attributes["retried"] !== undefined;
+  const declaresRetries = root.attributes["retried"] !== undefined;
   const tests = suites.flatMap((suite) => named(suite, "test"));
   for (const group of tests.flatMap((test) => named(test, "class"))) {
     for (const method of named(group, "test-method")) {
       if (invocations.length === MAX_CASES) throw tooManyCases();
-      invocations.push(readMethod(method, group.attributes["name"] ?? "", tellsRetries, unknown));
+      invocations.push(readMethod(method, group.attributes["name"] ?? "", declaresRetries, unknown));
     }
   }
   const results = mergeRetries(invocations.filter(({ isConfiguration }) => !isConfiguration));
-  const cases = results.map((told) => toCase(cutter, told));
-  const failed = toCount(root.attributes["failed"]);
-  const totals = disagreement({ passed: toCount(root.attributes["passed"]), failed }, cases);
+  const cases = results.map((result) => toCase(cutter, result));
+  const failed = parseCount(root.attributes["failed"]);
+  const totals = disagreement({ passed: parseCount(root.attributes["passed"]), failed }, cases);
   // A configuration method that passed is no test, and TestNG counts none of them.
-  for (const { isConfiguration, told } of invocations)
-    if (isConfiguration && told.status === "failed")
-      cases.push(toCase(cutter, { ...told, kind: told.kind ?? "error" }));
+  for (const { isConfiguration, result } of invocations)
+    if (isConfiguration && result.status === "failed")
+      cases.push(toCase(cutter, { ...result, kind: result.kind ?? "error" }));
   if (cases.length === 0) refuseForeign(root, SECTIONS);
   const durations = suites.map(({ attributes }) => toMsOf(attributes));
   const ends = suites.map(({ attributes }) => Date.parse(attributes["finished-at"] ?? ""));
@@ -88,7 +88,7 @@ const STATUSES: Record<string, CaseStatus> = {
 const toMsOf = ({ "duration-ms": ms }: Record<string, string>): number | null =>
   msFromSeconds(ms && /^\d{1,12}$/.test(ms) ? String(Number(ms) / 1000) : undefined);
 
-function readMethod(method: Node, suite: string, tellsRetries: boolean, unknown: UnknownResults): Invocation {
+function readMethod(method: Node, suite: string, declaresRetries: boolean, unknown: UnknownResults): Invocation {
   const { name = "", status: word = "", signature = "", description } = method.attributes;
   const isConfiguration = method.attributes["is-config"] === "true";
   const isKnown = Object.hasOwn(STATUSES, word);
@@ -105,8 +105,8 @@ function readMethod(method: Node, suite: string, tellsRetries: boolean, unknown:
   return {
     key: `${suite}\n${signature}\n${called}`,
     isConfiguration,
-    retry: status === "skipped" ? toRetry(method.attributes, type, tellsRetries) : null,
-    told: {
+    retry: status === "skipped" ? toRetry(method.attributes, type, declaresRetries) : null,
+    result: {
       suite,
       name: isConfiguration ? `(configuration method ${name} failed)` : called,
       status,
@@ -120,9 +120,9 @@ function readMethod(method: Node, suite: string, tellsRetries: boolean, unknown:
   };
 }
 
-function toRetry({ retried }: Node["attributes"], exception: string, tellsRetries: boolean): Invocation["retry"] {
+function toRetry({ retried }: Node["attributes"], exception: string, declaresRetries: boolean): Invocation["retry"] {
   if (retried === "true") return "declared";
-  return !tellsRetries && exception !== "" && !SKIPS.has(exception) ? "assumed" : null;
+  return !declaresRetries && exception !== "" && !SKIPS.has(exception) ? "assumed" : null;
 }
 
 /** The exceptions of tests that were skipped, by themselves or because of what they depend on. */
@@ -154,17 +154,17 @@ const readOutput = (elements: Node[]): string =>
 
 /** A run that was retried is an attempt of the first other run with its key; without one, the test has failed. */
 function mergeRetries(invocations: Invocation[]): ToldCounts[] {
-  if (!invocations.some(({ retry }) => retry !== null)) return invocations.map(({ told }) => told);
+  if (!invocations.some(({ retry }) => retry !== null)) return invocations.map(({ result }) => result);
   const finals = new Map<string, ToldCounts>();
-  for (const { key, retry, told } of invocations) if (retry === null && !finals.has(key)) finals.set(key, told);
+  for (const { key, retry, result } of invocations) if (retry === null && !finals.has(key)) finals.set(key, result);
   const results: ToldCounts[] = [];
-  for (const { key, retry, told } of invocations) {
+  for (const { key, retry, result } of invocations) {
     const final = retry === null ? undefined : finals.get(key);
     if (final) Object.assign(final, { attempts: (final.attempts ?? 1) + 1, flaky: final.status === "passed" });
     else if (retry === "declared") {
-      finals.set(key, told);
-      results.push(Object.assign(told, { status: "failed" }));
-    } else results.push(told);
+      finals.set(key, result);
+      results.push(Object.assign(result, { status: "failed" }));
+    } else results.push(result);
   }
   return results;
 }

@@ -215,7 +215,7 @@ export function toLine(line: unknown): number | null {
 }
 
 /** A whole number as reports count their test cases, of at most nine digits; else null. */
-export function toCount(text: string | undefined): number | null {
+export function parseCount(text: string | undefined): number | null {
   return text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : null;
 }
 

@@ -232,7 +232,8 @@ export const uploadParameters = v.strictObject({
   format: described(
     v.optional(text(50)),
     "The format of the report. Default: recognised from the content. One of junit, playwright, jest (also Vitest), " +
-      "ctrf, mocha, go, dart, teamcity, tap, trx, nunit, xunit, robot, doctest, cucumber, rspec, allure, assay",
+      "ctrf, mocha, go, dart, teamcity, tap, trx, nunit, xunit, robot, doctest, testng, ctest, " +
+      "boost, catch2, sonar, subunit, cucumber, rspec, allure, assay",
     "junit",
   ),
   completed_at: described(

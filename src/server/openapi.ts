@@ -322,7 +322,10 @@ function requestBody(route: Route): Json {
           example: { taskSlug: "unit", passed: 3, failed: 0, skipped: 1 },
         },
         "application/xml": {
-          schema: { type: "string", description: "JUnit, TRX, NUnit, xUnit, Robot Framework or doctest XML" },
+          schema: {
+            type: "string",
+            description: "A report in XML, such as JUnit, TRX, NUnit, xUnit, TestNG, CTest or Robot Framework",
+          },
         },
         "multipart/form-data": { schema: form },
         "*/*": { schema: { type: "string", format: "binary", description: "Any of the formats" } },

@@ -99,6 +99,17 @@ describe("POST /projects/:projectId/test-runs", () => {
     expect(body).toMatchObject({ taskSlug: "native", passed: 3, failed: 0, skipped: 1, total: 4, durationMs: 1234 });
   });
 
+  test("a report that is no text is read", async () => {
+    const stream = Bun.file(`${import.meta.dir}/../fixtures/subunit.bin`);
+    const { status, body } = await ask(`POST ${runs}?task_slug=stream`, {
+      key: acme.key,
+      body: await stream.bytes(),
+      headers: { "content-type": "application/octet-stream" },
+    });
+    expect(status).toBe(201);
+    expect(body).toMatchObject({ passed: 3, failed: 4, skipped: 2, warnings: [] });
+  });
+
   test("gzip and zstd bodies are read", async () => {
     for (const [encoding, bytes] of [
       ["gzip", Bun.gzipSync(junit("pp"))],
