@@ -74,7 +74,7 @@ function readTest(test: Node, cutter: Cutter): ReportedCase {
     // Failures that are expected, and warnings.
     output: (isFailed ? printed : [...printed, texts]).filter(Boolean).join("\n"),
     properties: [
-      ...[...tags.slice(0, 10_000).matchAll(/\[([^\]]+)\]/g)].map(([, tag]): [string, string] => ["tag", tag!]),
+      ...[...tags.slice(0, 10_000).matchAll(/\[([^[\]]+)\]/g)].map(([, tag]): [string, string] => ["tag", tag!]),
       ...(description ? [["description", description] as [string, string]] : []),
     ],
   });

@@ -15,7 +15,7 @@ export const isGoText = (text: string): boolean =>
   (RUN.test(text) || (FAILED_BUILD.test(text) && !isGoJson(text))) && !isPlainTap(text);
 
 const MARKER = /^=== (RUN|PAUSE|CONT|NAME) {2,3}(\S.*)$/;
-const END = /--- (PASS|FAIL|SKIP|BENCH): (\S.*) \((\d+\.\d+)s\)$/;
+const END = /^--- (PASS|FAIL|SKIP|BENCH): (\S.*) \((\d+\.\d+)s\)$/;
 const PACKAGE_END =
   /^(ok {2}|FAIL|\? {3})\t([^\t ]+)(?:\t(?:\d+\.\d+s|\(cached\)|\[no test files\]|\(cached\)\t\[.*\])(?:[\t ].*)?)$/;
 const BUILD_END = /^FAIL\t[^\t ]+ \[(?:build|setup) failed\]$/;
@@ -87,7 +87,8 @@ function readLine(line: string, pending: Pending): void {
     events.push({ Action: "run", Test: name });
     return;
   }
-  const end = END.exec(line);
+  // A test that prints no line end has it on the same line.
+  const end = line.endsWith("s)") ? END.exec(line.slice(Math.max(0, line.lastIndexOf("--- ")))) : null;
   const name = end ? clean(end[2]!) : "";
   if (end && running.delete(name)) {
     // The ends of subtests are indented below that of their parent.

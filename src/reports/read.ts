@@ -167,7 +167,7 @@ const READERS: Reader[] = [
   {
     name: "ctest",
     title: "CTest's Test.xml",
-    recognise: ({ root, text }) => root === "Site" && isCtest(text.slice(0, 5000)),
+    recognise: ({ root, text }) => root === "Site" && isCtest(text.slice(0, 100_000)),
     read: (source) => readXml(source, { whole: "Test", read: (parts) => readCtest([...parts][0]!.root) }),
   },
   {

@@ -47,9 +47,11 @@ function toReport(tests: Test[], { fault, foreign, began, ended }: Stream): Repo
     throw new ReportError("it lists test cases without their results");
   const cutter = createCutter();
   // These fixtures have results, and the tests that they keep from running have none.
-  const closed = tests
-    .filter(({ status, name }) => status !== null && status !== "passed" && /^setUp(?:Class|Module) \(/.test(name))
-    .map(({ name }) => `${name.slice(name.indexOf("(") + 1, -1)}.`);
+  const closed = new Set(
+    tests
+      .filter(({ status, name }) => status !== null && status !== "passed" && /^setUp(?:Class|Module) \(/.test(name))
+      .map(({ name }) => name.slice(name.indexOf("(") + 1, -1)),
+  );
   const cases = tests.map((test) => toResult(test, closed, cutter));
   if (fault !== null)
     cases.push(toFault(cutter, { name: "(stream is broken)", message: `The stream breaks at ${fault}` }));
@@ -98,9 +100,11 @@ function apply({ status, timeMs, tags, mime, file }: Packet, test: Test): void {
     test.files.clear();
   }
   for (const tag of tags) if (test.tags.size < 100) test.tags.add(tag);
-  if (file && /^text\/|^$/.test(mime) && test.kept + file.bytes.length <= MAX_FILES) {
+  if (file?.bytes.length && /^text\/|^$/.test(mime) && test.kept + file.bytes.length <= MAX_FILES) {
     test.kept += file.bytes.length;
-    test.files.set(file.name, [...(test.files.get(file.name) ?? []), file.bytes]);
+    const parts = test.files.get(file.name);
+    if (parts) parts.push(file.bytes);
+    else test.files.set(file.name, [file.bytes]);
   }
   const result = STATUSES[status];
   if (result === undefined) return;
@@ -109,9 +113,19 @@ function apply({ status, timeMs, tags, mime, file }: Packet, test: Test): void {
   test.hasFailed ||= result === "failed";
 }
 
-function toResult(test: Test, closed: string[], cutter: Cutter): ReportedCase {
+const MAX_DOTS = 100;
+
+/** Whether a module or class around a test is among those. */
+function isInside(name: string, places: Set<string>): boolean {
+  let dot = name.indexOf(".");
+  for (let count = 0; dot !== -1 && count < MAX_DOTS; count++, dot = name.indexOf(".", dot + 1))
+    if (places.has(name.slice(0, dot))) return true;
+  return false;
+}
+
+function toResult(test: Test, closed: Set<string>, cutter: Cutter): ReportedCase {
   const { name, attempts, began, ended, isUnexpected } = test;
-  const isClosed = attempts === 0 && closed.some((start) => name.startsWith(start));
+  const isClosed = attempts === 0 && isInside(name, closed);
   const status = test.status ?? (isClosed ? "skipped" : "failed");
   const missing = attempts === 0 ? "It was listed, but has no result" : "It did not finish";
   const texts = new Map([...test.files].map(([file, parts]) => [file, clean(decode(Buffer.concat(parts))).trim()]));

@@ -20,12 +20,18 @@ const VERSION = 2;
 const [HAS_TEST, HAS_ROUTE, HAS_TIME, HAS_TAGS, HAS_MIME, HAS_FILE] = [0x800, 0x400, 0x200, 0x80, 0x20, 0x40];
 /** Programs may print something before the first packet. */
 const MAX_PRELUDE = 4_096;
+/** Their checksums take time. */
+const MAX_CANDIDATES = 16;
 
 /** Whether a whole packet with the right checksum is among the first bytes. */
 export function isSubunit(bytes: Uint8Array): boolean {
   const data = toBuffer(bytes);
-  for (let at = data.indexOf(SIGNATURE); at !== -1 && at < MAX_PRELUDE; at = data.indexOf(SIGNATURE, at + 1))
+  let candidates = 0;
+  for (let at = data.indexOf(SIGNATURE); at !== -1 && at < MAX_PRELUDE; at = data.indexOf(SIGNATURE, at + 1)) {
+    if (!isStart(data, at, 0)) continue;
     if (typeof readPacket(data, at) === "object") return true;
+    if (++candidates === MAX_CANDIDATES) return false;
+  }
   return false;
 }
 
@@ -42,11 +48,12 @@ export function readPackets(
 ): { fault: string | null; foreign: number } {
   const data = toBuffer(bytes);
   let foreign = 0;
+  let text = 0;
   for (let at = 0; at < data.length;) {
-    if (isStart(data, at)) {
+    if (isStart(data, at, text)) {
       const packet = readPacket(data, at);
       if (typeof packet === "string") return { fault: `byte ${at}: ${packet}`, foreign };
-      at = packet.end;
+      at = text = packet.end;
       onPacket(packet);
     } else {
       const found = data.indexOf(SIGNATURE, at + 1);
@@ -58,9 +65,22 @@ export function readPackets(
   return { fault: null, foreign };
 }
 
-/** The version is in the byte behind the signature, unless that is lost. */
-const isStart = (data: Buffer, at: number): boolean =>
-  data[at] === SIGNATURE && (at + 1 === data.length || data[at + 1]! >> 4 === VERSION);
+/** The version is in the byte behind the signature, unless that is lost; text that was printed begins at `text`. */
+const isStart = (data: Buffer, at: number, text: number): boolean =>
+  data[at] === SIGNATURE &&
+  (at + 1 === data.length || data[at + 1]! >> 4 === VERSION) &&
+  !isInCharacter(data, at, text);
+
+/** Whether the byte continues a character of UTF-8, such as "\u00b3". */
+function isInCharacter(data: Buffer, at: number, text: number): boolean {
+  for (let back = 1; back <= 3 && at - back >= text; back++) {
+    const byte = data[at - back]!;
+    if (byte >= 0x80 && byte < 0xc0) continue;
+    const following = byte >= 0xf0 ? 3 : byte >= 0xe0 ? 2 : byte >= 0xc0 ? 1 : 0;
+    return following >= back;
+  }
+  return false;
+}
 
 /** What is wrong with the packet that begins there, or the packet. */
 function readPacket(data: Buffer, start: number): Packet | string {

@@ -133,8 +133,17 @@ function toKind(type: string): FailureKind {
   return type === "" || /Assert|ComparisonFailure|MultipleFailures/.test(type) ? "failure" : "error";
 }
 
-/** The address of an object, in the text that Java makes of it, is another in each run. */
-const ADDRESS = /((?:[a-z]\w*\.)+[\w$]+)@[\da-f]{1,8}\b/g;
+const ADDRESS = /@[\da-f]{1,8}\b/g;
+const CLASS_NAME = /^(?:[a-z]\w*\.)+[\w$]+$/;
+const MAX_CLASS_NAME = 200;
+
+/** The text that Java makes of an object ends with its address, which is another in each run. */
+const dropAddresses = (text: string): string =>
+  text.replace(ADDRESS, (address, at: number) => {
+    let from = at;
+    while (from > at - MAX_CLASS_NAME && /[\w$.]/.test(text[from - 1] ?? "")) from--;
+    return CLASS_NAME.test(text.slice(from, at)) ? "" : address;
+  });
 
 const readParameters = (elements: Node[]): string[] =>
   elements
@@ -142,7 +151,7 @@ const readParameters = (elements: Node[]): string[] =>
     .flatMap((list) => named(list, "param"))
     .map((param) => {
       const value = child(param, "value");
-      return value?.attributes["is-null"] === "true" ? "null" : clean(textBelow(value)).replace(ADDRESS, "$1");
+      return value?.attributes["is-null"] === "true" ? "null" : dropAddresses(clean(textBelow(value)));
     });
 
 const readOutput = (elements: Node[]): string =>

@@ -185,9 +185,9 @@ describe("no silent green", () => {
 
 describe("recognition", () => {
   test("what programs print between packets is left out, with a warning", () => {
-    const report = readBytes(stream(Buffer.from("warning: 1³\n"), one(SUCCESS!), Buffer.from("bye³\n")));
+    const report = readBytes(stream(Buffer.from("warning: 1³ of é"), one(SUCCESS!), Buffer.from("bye³\n")));
     expect(inShort(report)).toEqual(["passed: m.Cart > test_adds"]);
-    expect(report.warnings).toEqual(["Left out 19 bytes outside of packets"]);
+    expect(report.warnings).toEqual(["Left out 24 bytes outside of packets"]);
   });
 
   test("other bytes are no stream, also where the format is named", () => {
