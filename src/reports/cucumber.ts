@@ -37,7 +37,7 @@ export function readCucumber(json: unknown): Report {
       const steps = [...background, ...toSteps(element)].map(toFields);
       const result = readScenario(feature, element, steps, { cutter, unknown });
       const earlier = cases.get(key);
-      cases.set(key, earlier ? join(earlier, result) : result);
+      cases.set(key, earlier ? joinAttempts(earlier, result) : result);
       if (cases.size > MAX_CASES) throw tooManyCases();
       const end = Date.parse(asText(start_timestamp)) + (result.durationMs ?? 0);
       if (end > ended) ended = end;
@@ -67,8 +67,8 @@ function toSteps({ before, steps, after }: JsonObject): unknown[] {
   return [...hooks(before), ...inner, ...hooks(after)];
 }
 
-/** A retried scenario is written again: a later pass makes it flaky, else the failure stays. */
-function join(earlier: ReportedCase, later: ReportedCase): ReportedCase {
+/** Joins two attempts of a scenario: a later pass makes it flaky, else the failure stays. */
+export function joinAttempts(earlier: ReportedCase, later: ReportedCase): ReportedCase {
   const joined = joinResults(earlier, later);
   const attachments = joinAttachments([earlier, later]);
   return attachments ? { ...joined, attachments } : joined;
@@ -92,7 +92,7 @@ function readScenario(
   steps: JsonObject[],
   { cutter, unknown }: Reading,
 ): ReportedCase {
-  const broken = steps.find((step) => FAILED.has(statusOf(step)));
+  const broken = steps.find((step) => FINISHED_BADLY.has(statusOf(step)));
   // The hooks around a skipped step pass, and a scenario without steps did not test anything.
   const ran =
     steps.some((step) => step.hidden !== true) &&
@@ -108,9 +108,9 @@ function readScenario(
     file: asText(feature.uri).replace(/^file:(?:\/\/)?/, ""),
     line: element.line,
     status,
-    kind: broken && toKind(broken, stack),
+    kind: broken && toStepKind(broken.hidden === true, statusOf(broken), stack),
     durationMs: sumOf(steps),
-    message: broken && (firstLine(stack) || toMessage(broken)),
+    message: broken && (firstLine(stack) || toStepMessage(broken.hidden === true, statusOf(broken), toText(broken))),
     stack,
     output: steps.flatMap(toOutput).join("\n"),
     properties: tags.filter(([, value]) => value !== ""),
@@ -118,9 +118,9 @@ function readScenario(
   });
 }
 
-/** What the default, strict, counts as failed. */
-const FAILED = new Set(["failed", "ambiguous", "undefined", "pending"]);
-const KNOWN = new Set([...FAILED, "passed", "skipped"]);
+/** The statuses of steps that fail a scenario: what the default, strict, counts as failed. */
+export const FINISHED_BADLY = new Set(["failed", "ambiguous", "undefined", "pending"]);
+const KNOWN = new Set([...FINISHED_BADLY, "passed", "skipped"]);
 
 /** Counts scenarios of which a step has no result. */
 function createUnknown() {
@@ -134,17 +134,16 @@ function createUnknown() {
 
 const statusOf = (step: JsonObject): string => asText(toFields(step.result).status).toLowerCase();
 
-function toKind(step: JsonObject, stack: string): FailureKind {
+export function toStepKind(isHook: boolean, status: string, stack: string): FailureKind {
   if (/timed out|timeout/i.test(cut(firstLine(stack), 300))) return "timeout";
-  return step.hidden === true || statusOf(step) !== "failed" ? "error" : "failure";
+  return isHook || status !== "failed" ? "error" : "failure";
 }
 
+const toText = ({ keyword, name }: JsonObject): string => `${asText(keyword).trim()} ${asText(name)}`.trim();
+
 /** "Undefined step: When nobody wrote this step" */
-function toMessage(step: JsonObject): string {
-  const status = statusOf(step);
-  const text = `${asText(step.keyword).trim()} ${asText(step.name)}`.trim();
-  return `${status.charAt(0).toUpperCase()}${status.slice(1)} ${step.hidden === true ? "hook" : "step"}: ${text}`;
-}
+export const toStepMessage = (isHook: boolean, status: string, text: string): string =>
+  `${status.charAt(0).toUpperCase()}${status.slice(1)} ${isHook ? "hook" : "step"}: ${text}`;
 
 /** In nanoseconds; a report made without them tells none. */
 function sumOf(steps: JsonObject[]): number | null {

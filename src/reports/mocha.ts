@@ -59,7 +59,7 @@ function readTest(test: JsonObject, status: CaseStatus, cutter: Cutter): Reporte
     name: title || fullTitle,
     file: asText(test.file).replace(/^file:\/\//, ""),
     status,
-    kind: code === "ERR_MOCHA_TIMEOUT" || TIMED_OUT.test(asText(message).slice(0, 500)) ? "timeout" : "failure",
+    kind: code === "ERR_MOCHA_TIMEOUT" || isMochaTimeout(asText(message)) ? "timeout" : "failure",
     flaky: status === "passed" && retries > 0,
     attempts: 1 + Math.min(retries, 1_000),
     durationMs: toMs(test.duration),
@@ -69,3 +69,5 @@ function readTest(test: JsonObject, status: CaseStatus, cutter: Cutter): Reporte
 }
 
 const TIMED_OUT = /\btimeout of \d+ ?m?s exceeded\b/i;
+
+export const isMochaTimeout = (message: string): boolean => TIMED_OUT.test(message.slice(0, 500));

@@ -1,36 +1,46 @@
 /** Reads any test report: unpacks it, recognises its format and hands it to the one file that knows that format. */
 
 import { isAllureContainer, joinAllureResults, readAllure } from "./allure.ts";
+import { isBehave, readBehave } from "./behave.ts";
 import { readBoostTest } from "./boost_test.ts";
 import { readCatch2 } from "./catch2.ts";
 import { isCtest, readCtest } from "./ctest.ts";
 import { isCtrf, readCtrf } from "./ctrf.ts";
 import { readCucumber } from "./cucumber.ts";
+import { isCucumberMessages, readCucumberMessages } from "./cucumber_messages.ts";
 import { readDart } from "./dart.ts";
 import { readDoctest } from "./doctest.ts";
+import { toFields } from "./fields.ts";
 import { isGoJson, readGo } from "./go.ts";
 import { isGoText, readGoText } from "./go_text.ts";
 import { readJest } from "./jest.ts";
 import { parseJson } from "./json.ts";
 import { isPlace, isRoot, readJunit } from "./junit.ts";
+import { isLibtest, readLibtest } from "./libtest.ts";
 import { readMocha } from "./mocha.ts";
+import { readMochawesome } from "./mochawesome.ts";
 import { isNative, readNative } from "./native.ts";
+import { readNewman } from "./newman.ts";
 import { readNunit } from "./nunit.ts";
 import { readPlaywright } from "./playwright.ts";
+import { readPytestJson } from "./pytest_json.ts";
+import { isPytestReportlog, readPytestReportlog } from "./pytest_reportlog.ts";
 import { binaryKind, foreignKind, hasFields, jsonKind, textKind, xmlKind } from "./refusals.ts";
 import { emptyReport, type Report, ReportError } from "./report.ts";
-import { cut, decode, localName, MAX_CASES, MAX_COUNT, plural } from "./text.ts";
 import { isRobot, isSuite, readRobot } from "./robot.ts";
 import { readRspec } from "./rspec.ts";
 import { readSonar } from "./sonar.ts";
 import { readSubunit } from "./subunit.ts";
 import { isSubunit } from "./subunit_packets.ts";
+import { isSwiftTesting, readSwiftTesting } from "./swift_testing.ts";
 import { readTap } from "./tap.ts";
 import { isPlainTap, isTap } from "./tap_source.ts";
 import { readTeamcity } from "./teamcity.ts";
 import { readTestng } from "./testng.ts";
+import { cut, decode, localName, MAX_CASES, MAX_COUNT, plural } from "./text.ts";
 import { readTrx } from "./trx.ts";
 import { unpack } from "./unpack.ts";
+import { readXcresult } from "./xcresult.ts";
 import { parseXml, prolog, type XmlReading } from "./xml.ts";
 import { readXunit } from "./xunit.ts";
 
@@ -93,6 +103,54 @@ const READERS: Reader[] = [
     title: "Mocha JSON",
     recognise: ({ json }) => hasFields(json, "stats", "tests", "passes"),
     read: (source) => readMocha(needJson(source)),
+  },
+  {
+    name: "mochawesome",
+    title: "mochawesome JSON",
+    recognise: ({ json }) => hasFields(json, "stats", "results") && hasFields(toFields(json).stats, "testsRegistered"),
+    read: (source) => readMochawesome(needJson(source)),
+  },
+  {
+    name: "pytest_json",
+    title: "the JSON of pytest-json-report",
+    recognise: ({ json }) => hasFields(json, "exitcode", "summary", "created"),
+    read: (source) => readPytestJson(needJson(source)),
+  },
+  {
+    name: "newman",
+    title: "Newman JSON",
+    recognise: ({ json }) => hasFields(json, "run") && hasFields(toFields(json).run, "stats", "executions", "failures"),
+    read: (source) => readNewman(needJson(source)),
+  },
+  {
+    name: "xcresult",
+    title: "the test results of xcresulttool",
+    recognise: ({ json }) => hasFields(json, "testNodes"),
+    read: (source) => readXcresult(needJson(source)),
+  },
+  {
+    name: "cucumber_messages",
+    title: "Cucumber Messages",
+    recognise: ({ root, text }) => root === null && isCucumberMessages(text),
+    read: ({ text }) => readCucumberMessages(text),
+  },
+  {
+    name: "libtest",
+    title: "the JSON of Rust's libtest",
+    recognise: ({ root, text }) => root === null && isLibtest(text),
+    read: ({ text }) => readLibtest(text),
+  },
+  {
+    name: "pytest_reportlog",
+    title: "pytest-reportlog",
+    recognise: ({ root, text }) => root === null && isPytestReportlog(text),
+    read: ({ text }) => readPytestReportlog(text),
+  },
+  {
+    name: "swift_testing",
+    title: "the event stream of Swift Testing",
+    recognise: ({ root, text }) => root === null && isSwiftTesting(text),
+    read: ({ text }) => readSwiftTesting(text),
   },
   {
     name: "go",
@@ -200,6 +258,13 @@ const READERS: Reader[] = [
     recognise: ({ json }) => Array.isArray(json) && hasFields(json[0], "elements", "uri"),
     isEmpty: ({ json }) => Array.isArray(json) && json.length === 0,
     read: (source) => readCucumber(needJson(source)),
+  },
+  {
+    name: "behave",
+    title: "behave JSON",
+    recognise: ({ json }) => isBehave(json),
+    isEmpty: ({ json }) => Array.isArray(json) && json.length === 0,
+    read: (source) => readBehave(needJson(source)),
   },
   {
     name: "rspec",

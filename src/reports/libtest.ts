@@ -1,0 +1,167 @@
+/** The JSON of Rust's libtest, `cargo test -- -Z unstable-options --format json`, and of `cargo nextest` in the same form. */
+
+import { asText, isObject, type JsonObject, toCase, toFault, toFields } from "./fields.ts";
+import { firstJsonLine, parseLine, readJsonLines } from "./json_lines.ts";
+import { type CaseStatus, type Report, type ReportedCase, ReportError } from "./report.ts";
+import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES } from "./text.ts";
+import { msFromSeconds, toMs, tooManyCases } from "./text.ts";
+import { createUnknownResults, type UnknownResults } from "./unknown_results.ts";
+
+type Test = { name: string; end: JsonObject | null; isSlow: boolean; attempts: number };
+
+/** One test binary. */
+type Suite = {
+  /** The name of the binary, "" where nothing tells it. */
+  name: string;
+  tests: Map<string, Test>;
+  declared: number | null;
+  end: JsonObject | null;
+};
+
+export const isLibtest = (text: string): boolean =>
+  firstJsonLine(text.slice(0, 1_000_000))
+    .replaceAll(" ", "")
+    .startsWith('{"type":"suite","event":"started","test_count":');
+
+/** Throws a ReportError when no line begins a suite. */
+export function readLibtest(text: string): Report {
+  const suites: Suite[] = [];
+  const open = new Map<string, Suite>();
+  let [binary, count] = ["", 0];
+  const read = (event: JsonObject) => {
+    const { crate, test_binary } = toFields(event.nextest);
+    const name = crate === undefined ? binary : `${asText(crate)}::${asText(test_binary)}`;
+    if (event.type === "suite" && event.event === "started") {
+      const suite = { name, tests: new Map(), declared: toCount(event.test_count), end: null };
+      suites.push(suite);
+      open.set(name, suite);
+      binary = "";
+    } else if (event.type === "suite") {
+      const suite = crate === undefined ? suites.at(-1) : open.get(name);
+      if (suite) suite.end ??= event;
+    } else if (event.type === "test" || event.type === "bench") {
+      // With nextest the events of several suites may be mixed; its names begin with that of the suite.
+      const suite = open.get(/^[^$]{0,500}(?=\$)/.exec(asText(event.name))?.[0] ?? "") ?? suites.at(-1);
+      if (suite) readTest(suite, event);
+    }
+    if (event.type === "suite" || event.event === "started") count++;
+    if (count > MAX_CASES) throw tooManyCases();
+  };
+  const damage = readJsonLines(text, read, (line) => {
+    const running = RUNNING.exec(line);
+    if (running) binary = running[1] ?? "doc-tests";
+    // A test that prints no line end, which --nocapture shows, has its event on the same line.
+    const at = line.lastIndexOf('{ "type": "');
+    const event = at > 0 ? parseLine(line.slice(at)) : null;
+    if (isObject(event)) read(event);
+  });
+  if (binary !== "") suites.push({ name: binary, tests: new Map(), declared: null, end: null });
+  if (suites.length === 0) throw new ReportError("none of its lines begins a suite of libtest");
+  const cutter = createCutter();
+  const unknown = createUnknownResults();
+  const all = suites.map((suite) => ({ suite, cases: toCases(suite, cutter, unknown) }));
+  const cases = all.flatMap((one) => one.cases);
+  const totals = all.flatMap((one) => toDisagreement(one.suite, one.cases));
+  const faults = all.flatMap(({ suite, cases: own }) => toFaults(suite, own, cutter));
+  if (cases.length + faults.length > MAX_CASES) throw tooManyCases();
+  const times = suites.map(({ end }) => msFromSeconds(asText(end?.exec_time)));
+  return {
+    format: "libtest",
+    suite: null,
+    cases: [...cases, ...faults],
+    countsOnly: null,
+    partial: suites.some(({ end }) => end === null),
+    durationMs: times.every((time) => time !== null) ? toMs(times.reduce((sum, time) => sum + time, 0)) : null,
+    completedAt: null,
+    context: {},
+    warnings: [...damage, ...totals.slice(0, 5), ...unknown.warnings(), ...cutter.warnings()],
+  };
+}
+
+/** What cargo writes to stderr before it starts a binary: "     Running tests/cart.rs (target/debug/deps/cart-0f2)". */
+const RUNNING =
+  /^ {3,5}(?:Running .{1,500}\(.{0,1000}[/\\]([^/\\()]{1,200})-[\da-f]{16}(?:\.exe)?\)|Doc-tests .{1,500})\s*$/;
+
+const toCount = (count: unknown): number | null =>
+  typeof count === "number" && count >= 0 && count < 1e9 ? count : null;
+
+function readTest({ tests }: Suite, event: JsonObject): void {
+  const written = asText(event.name);
+  // nextest appends the number of attempts to the end of a test that was retried.
+  const retried = event.event !== "started" && written.includes("$") ? /^(.*)#(\d{1,3})$/s.exec(written) : null;
+  const name = retried && tests.has(retried[1]!) ? retried[1]! : written;
+  const test = tests.get(name) ?? { name, end: null, isSlow: false, attempts: 1 };
+  tests.set(name, test);
+  if (retried && name !== written) test.attempts = Math.max(1, Number(retried[2]));
+  if (event.event === "timeout") test.isSlow = true;
+  else if (event.event !== "started") test.end = event.type === "bench" ? { event: "ok" } : event;
+}
+
+const toCases = (suite: Suite, cutter: Cutter, unknown: UnknownResults): ReportedCase[] =>
+  [...suite.tests.values()].map((test) => readEnd(suite, test, cutter, unknown));
+
+const STATUSES: Record<string, CaseStatus> = {
+  ok: "passed",
+  failed: "failed",
+  ignored: "skipped",
+  allowed_failure: "skipped",
+};
+
+const DOCTEST = /^([^\s]{1,500}) - (.{0,500}?) ?\(line (\d{1,9})\)(.*)$/s;
+
+function readEnd(suite: Suite, { name, end, isSlow, attempts }: Test, cutter: Cutter, unknown: UnknownResults) {
+  const word = asText(end?.event);
+  const isKnown = end !== null && Object.hasOwn(STATUSES, word);
+  if (end !== null && !isKnown) unknown.count(word);
+  const status = isKnown ? STATUSES[word]! : "failed";
+  const output = asText(end?.stdout).trim();
+  const told = asText(end?.message) || (end?.reason === undefined ? "" : `Failed: ${asText(end.reason)}`);
+  const isTimeout = end?.reason === "time limit exceeded" || (end === null && isSlow);
+  return toCase(cutter, {
+    ...toNames(suite.name, name),
+    status,
+    kind: isTimeout ? "timeout" : end === null ? "error" : "failure",
+    flaky: attempts > 1,
+    attempts,
+    durationMs: msFromSeconds(asText(end?.exec_time)),
+    message: told || (end === null ? "The test did not finish" : status === "failed" ? toMessage(output) : null),
+    stack: status === "failed" ? output : null,
+    output: status === "failed" ? null : output,
+  });
+}
+
+/** Modules are part of the suite; the line of a doc test is no part of its name, because it moves. */
+function toNames(binary: string, written: string) {
+  const name = written.startsWith(`${binary}$`) ? written.slice(binary.length + 1) : written;
+  const [, file, item, line, rest = ""] = DOCTEST.exec(name) ?? [];
+  if (file !== undefined) return { suite: binary, name: `${item || file}${rest}`, file, line };
+  const at = name.lastIndexOf("::");
+  const suite = [binary, name.slice(0, Math.max(at, 0))].filter(Boolean).join(" > ");
+  return { suite, name: at === -1 ? name : name.slice(at + 2) };
+}
+
+/** What follows "panicked at src/lib.rs:13:73:", or before Rust 1.73 what stands in quotes after it. */
+function toMessage(output: string): string {
+  const at = output.indexOf(" panicked at ");
+  const panic = at === -1 ? "" : output.slice(at + " panicked at ".length);
+  const quoted = /^'(.{1,2000})', [^\n]{1,500}:\d+:\d+$/m.exec(panic.slice(0, 5_000))?.[1];
+  return quoted ?? (firstLine(panic.slice(panic.indexOf("\n") + 1)) || firstLine(output));
+}
+
+function toDisagreement({ end, declared }: Suite, cases: ReportedCase[]): string[] {
+  if (end === null) return [];
+  const [passed, failed, ignored] = [toCount(end.passed), toCount(end.failed), toCount(end.ignored)];
+  // Allowed failures are counted among the failed, and benchmarks are measured.
+  const isPlain = !toCount(end.measured) && !toCount(end.allowed_fail);
+  return isPlain ? disagreement({ tests: declared, passed, failed, skipped: ignored }, cases) : [];
+}
+
+/** What fails without a test: a binary that did not end, and one that says that it failed. */
+function toFaults({ name, end }: Suite, cases: ReportedCase[], cutter: Cutter): ReportedCase[] {
+  const told = { suite: name };
+  if (end === null)
+    return [toFault(cutter, { ...told, name: "(suite did not finish)", message: "The test binary did not finish" })];
+  if (end.event === "ok" && !toCount(end.failed)) return [];
+  if (cases.some(({ status }) => status === "failed") || (end.event === "ok" && toCount(end.allowed_fail))) return [];
+  return [toFault(cutter, { ...told, message: "The report says that the suite failed, but none of its tests failed" })];
+}

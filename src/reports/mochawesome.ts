@@ -1,0 +1,116 @@
+/** The JSON of the reporter mochawesome, also merged by mochawesome-merge: https://github.com/adamgruber/mochawesome */
+
+import { asList, asText, hiddenFailures, isObject, type JsonObject, toCase, toFields } from "./fields.ts";
+import { isMochaTimeout } from "./mocha.ts";
+import type { CaseStatus, Report, ReportedCase } from "./report.ts";
+import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
+import type { WrittenAttachment } from "./text.ts";
+import { createUnknownResults, type UnknownResults } from "./unknown_results.ts";
+
+/** A suite and what it inherits from those around it. */
+type Place = { suite: JsonObject; titles: string; file: string };
+
+/** Throws a ReportError when there are too many cases. */
+export function readMochawesome(json: unknown): Report {
+  const { stats, results } = toFields(json);
+  const cutter = createCutter();
+  const unknown = createUnknownResults();
+  const [tests, hooks]: [ReportedCase[], ReportedCase[]] = [[], []];
+  // Suites nest as deep as a client likes.
+  const open = asList(results)
+    .map((suite): Place => ({ suite: toFields(suite), titles: "", file: "" }))
+    .reverse();
+  for (let place = open.pop(); place; place = open.pop()) {
+    const { suite } = place;
+    const file = asText(suite.fullFile) || asText(suite.file) || place.file;
+    // As Mocha's own JSON joins them, so that a test is the same one in both.
+    const titles = [place.titles, asText(suite.title)].filter(Boolean).join(" ").slice(0, MAX_TITLES);
+    for (const test of asList(suite.tests)) tests.push(readTest(toFields(test), titles, file, cutter, unknown));
+    for (const hook of [...asList(suite.beforeHooks), ...asList(suite.afterHooks)].map(toFields))
+      if (toStatus(hook) !== "passed" && toStatus(hook) !== "skipped")
+        hooks.push(readTest(hook, titles, file, cutter, unknown));
+    if (tests.length + hooks.length > MAX_CASES) throw tooManyCases();
+    for (const inner of asList(suite.suites).toReversed()) open.push({ suite: toFields(inner), titles, file });
+  }
+  const { passes, failures, pending, skipped, other, end, duration } = toFields(stats);
+  const cases = [...tests, ...hooks];
+  const ended = Date.parse(asText(end));
+  const left = toCount(pending) === null ? null : toCount(pending)! + (toCount(skipped) ?? 0);
+  return {
+    format: "mochawesome",
+    suite: null,
+    cases: [...cases, ...hiddenFailures(cutter, (toCount(failures) ?? 0) + (toCount(other) ?? 0), cases)],
+    countsOnly: null,
+    partial: false,
+    durationMs: toMs(duration),
+    completedAt: ended > 0 ? new Date(ended) : null,
+    context: {},
+    warnings: [
+      ...disagreement({ passed: toCount(passes), failed: toCount(failures), skipped: left }, tests),
+      ...unknown.warnings(),
+      ...cutter.warnings(),
+    ],
+  };
+}
+
+/** Characters of joined titles, of which fewer are kept. */
+const MAX_TITLES = 2_000;
+
+const toCount = (count: unknown): number | null =>
+  typeof count === "number" && count >= 0 && count < 1e9 ? count : null;
+
+/** `null` for a word that mochawesome does not have. */
+function toStatus({ state, fail, pass, pending, err }: JsonObject): CaseStatus | null {
+  if (state === "failed" || fail === true) return "failed";
+  if (state === "pending" || pending === true) return "skipped";
+  if (state === "passed" || pass === true) return Object.keys(toFields(err)).length > 0 ? "failed" : "passed";
+  // What did not run after a hook that failed, or after --bail.
+  return state === undefined || state === null || state === "" || state === "skipped" ? "skipped" : null;
+}
+
+function readTest(
+  test: JsonObject,
+  titles: string,
+  file: string,
+  cutter: Cutter,
+  unknown: UnknownResults,
+): ReportedCase {
+  const { message, estack, diff } = toFields(test.err);
+  const status = toStatus(test);
+  if (status === null) unknown.count(asText(test.state));
+  const { texts, attachments } = readContext(test.context);
+  const [told, stack] = [asText(message), asText(estack)];
+  return toCase(cutter, {
+    suite: titles,
+    name: asText(test.title),
+    file,
+    status: status ?? "failed",
+    kind: test.timedOut === true || isMochaTimeout(told) ? "timeout" : "failure",
+    durationMs: toMs(test.duration),
+    message: firstLine(told) || firstLine(stack),
+    stack: [stack || told, asText(diff)].filter(Boolean).join("\n\n"),
+    output: texts.join("\n"),
+    attachments,
+  });
+}
+
+const FILE = /\.(?:png|jpe?g|gif|webp|mp4|webm|zip|log|txt|json|html)$/i;
+
+/** What a test adds with addContext: JSON of a text, of a title with a value, or of a list of them. */
+function readContext(context: unknown): { texts: string[]; attachments: WrittenAttachment[] } {
+  let added: unknown = context;
+  try {
+    if (typeof context === "string") added = JSON.parse(context);
+  } catch {
+    // It is a text.
+  }
+  const all = Array.isArray(added) ? added : [added];
+  const pairs = all.map((one): [string, string] =>
+    isObject(one) ? [asText(one.title), asText(one.value)] : ["", asText(one)],
+  );
+  const isFile = (value: string) => FILE.test(value) && !value.includes("\n") && !/^https?:/.test(value);
+  return {
+    texts: pairs.filter(([, value]) => value && !isFile(value)).map((pair) => pair.filter(Boolean).join(": ")),
+    attachments: pairs.filter(([, value]) => isFile(value)).map(([name, path]) => ({ name, path })),
+  };
+}

@@ -1,0 +1,147 @@
+/** The JSON of Newman, which runs collections of Postman: https://github.com/postmanlabs/newman */
+
+import {
+  asList,
+  asText,
+  hiddenFailures,
+  isObject,
+  type JsonObject,
+  toCase,
+  toEpochMs,
+  toFault,
+  toFields,
+} from "./fields.ts";
+import type { Report, ReportedCase } from "./report.ts";
+import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
+
+/** Throws a ReportError when there are too many cases. */
+export function readNewman(json: unknown): Report {
+  const { collection, run } = toFields(json);
+  const { executions, failures, stats, timings, error } = toFields(run);
+  const cutter = createCutter();
+  const folders = toFolders(toFields(collection));
+  const open = groupFailures(asList(failures).map(toFields));
+  const [assertions, others]: [ReportedCase[], ReportedCase[]] = [[], []];
+  for (const execution of asList(executions).map(toFields)) {
+    const item = toFields(execution.item);
+    const place: Place = {
+      suite: [...(folders.get(asText(item.id)) ?? []), asText(item.name)].filter(Boolean).join(" > "),
+      durationMs: toMs(toFields(execution.response).responseTime),
+    };
+    const mine = open.get(asText(toFields(execution.cursor).ref)) ?? [];
+    for (const assertion of asList(execution.assertions))
+      assertions.push(readAssertion(toFields(assertion), place, cutter));
+    others.push(...readErrors(execution, mine, place, cutter));
+    if (assertions.length + others.length > MAX_CASES) throw tooManyCases();
+  }
+  // Failures that no execution shows.
+  const rest = [...open.values()].flat().filter((one) => !isAssertion(one));
+  others.push(...rest.slice(0, MAX_CASES).map((one) => readFailure(one, toPlace(one, folders), cutter)));
+  if (isObject(error)) others.push(readFailure({ at: "run", error }, { suite: "", durationMs: null }, cutter));
+  if (assertions.length + others.length > MAX_CASES) throw tooManyCases();
+  const { started, completed } = toFields(timings);
+  const [began, ended] = [toEpochMs(started), toEpochMs(completed)];
+  const { total, failed } = toFields(toFields(stats).assertions);
+  const cases = [...assertions, ...others];
+  const declared = Object.values(toFields(stats)).reduce<number>(
+    (sum, one) => Math.max(sum, toCount(toFields(one).failed) ?? 0),
+    0,
+  );
+  return {
+    format: "newman",
+    suite: cutter.cutOrNull("suite", asText(toFields(toFields(collection).info).name)),
+    cases: [...cases, ...hiddenFailures(cutter, Math.max(declared, asList(failures).length), cases)],
+    countsOnly: null,
+    partial: false,
+    durationMs: began !== null && ended !== null ? toMs(ended - began) : null,
+    completedAt: ended === null ? null : new Date(ended),
+    context: {},
+    warnings: [...disagreement({ tests: toCount(total), failed: toCount(failed) }, assertions), ...cutter.warnings()],
+  };
+}
+
+type Place = { suite: string; durationMs: number | null };
+
+const toCount = (count: unknown): number | null =>
+  typeof count === "number" && count >= 0 && count < 1e9 ? count : null;
+const isAssertion = ({ at }: JsonObject): boolean => asText(at).startsWith("assertion:");
+
+/** Names of the folders around each request, by its id. */
+function toFolders({ item: items }: JsonObject): Map<string, string[]> {
+  const found = new Map<string, string[]>();
+  // Folders nest as deep as a client likes; more of their names than this is not kept.
+  const open = [{ items: asList(items), names: [] as string[] }];
+  for (let folder = open.pop(); folder; folder = open.pop()) {
+    for (const { id, name, item } of folder.items.map(toFields)) {
+      if (Array.isArray(item)) open.push({ items: item, names: [...folder.names, asText(name)].slice(0, MAX_FOLDERS) });
+      else found.set(asText(id), folder.names);
+    }
+  }
+  return found;
+}
+
+const MAX_FOLDERS = 50;
+
+/** By the execution that they belong to. */
+function groupFailures(failures: JsonObject[]): Map<string, JsonObject[]> {
+  const groups = new Map<string, JsonObject[]>();
+  for (const failure of failures) {
+    const ref = asText(toFields(failure.cursor).ref);
+    const group = groups.get(ref);
+    if (group) group.push(failure);
+    else groups.set(ref, [failure]);
+  }
+  return groups;
+}
+
+function toPlace({ source }: JsonObject, folders: Map<string, string[]>): Place {
+  const { id, name } = toFields(source);
+  return { suite: [...(folders.get(asText(id)) ?? []), asText(name)].filter(Boolean).join(" > "), durationMs: null };
+}
+
+function readAssertion({ assertion, skipped, error }: JsonObject, place: Place, cutter: Cutter): ReportedCase {
+  const isFailed = error !== undefined && error !== null && error !== false;
+  const { name, message, stack } = toFields(error);
+  return toCase(cutter, {
+    ...place,
+    name: asText(assertion),
+    status: isFailed ? "failed" : skipped === true ? "skipped" : "passed",
+    kind: asText(name) === "AssertionError" ? "failure" : "error",
+    message: isFailed ? asText(message) || asText(error) || asText(name) : null,
+    stack: asText(stack),
+  });
+}
+
+const ERRORS: [field: string, at: string][] = [
+  ["requestError", "request"],
+  ["prerequestScript", "prerequest-script"],
+  ["testScript", "test-script"],
+];
+
+/** What failed outside of assertions; takes the failures that say the same out of `failures`. */
+function readErrors(execution: JsonObject, failures: JsonObject[], place: Place, cutter: Cutter): ReportedCase[] {
+  const cases: ReportedCase[] = [];
+  for (const [field, at] of ERRORS) {
+    const written = Array.isArray(execution[field]) ? execution[field] : [{ error: execution[field] }];
+    for (const { error } of written.map(toFields).filter((one) => isObject(one.error))) {
+      const index = failures.findIndex((one) => one.at === at);
+      // The failure has the message of an error of which the execution has only the code.
+      const failure = index === -1 ? { at, error } : failures.splice(index, 1)[0]!;
+      cases.push(readFailure(failure, place, cutter));
+    }
+  }
+  return cases;
+}
+
+function readFailure({ at, error }: JsonObject, place: Place, cutter: Cutter): ReportedCase {
+  const { name, code, message, stack } = toFields(error);
+  const told = asText(message) || asText(error) || asText(code) || asText(name);
+  const isTimeout = /TIMEDOUT$/.test(asText(code)) || /timed out|timeout/i.test(told.slice(0, 300));
+  return toFault(cutter, {
+    ...place,
+    name: `(${asText(at).replace("-", " ") || "run"} failed)`,
+    kind: isTimeout ? "timeout" : "error",
+    message: firstLine([asText(name), told].filter((text) => text && text !== "Error").join(": ")) || "It failed",
+    stack: asText(stack),
+  });
+}

@@ -1,0 +1,37 @@
+/** What the JSON formats of pytest share: names, and the exit status of a session. */
+
+import { FAULT, toFault } from "./fields.ts";
+import type { FailureKind, ReportedCase } from "./report.ts";
+import { type Cutter, cut, firstLine } from "./text.ts";
+
+/** As pytest's own JUnit XML names the test "tests/test_cart.py::TestCart::test_adds[1]": the module and the classes are dotted. */
+export function splitNodeId(nodeId: string): { suite: string; name: string; file: string } {
+  const at = nodeId.indexOf("[");
+  const [address, parameters] = at === -1 ? [nodeId, ""] : [nodeId.slice(0, at), nodeId.slice(at)];
+  const [file = "", ...names] = address.split("::");
+  const name = names.pop() ?? "";
+  const module = file.replace(/\.py$/, "").replaceAll("/", ".");
+  return { suite: [module, ...names].join("."), name: `${name}${parameters}`, file };
+}
+
+export function toPytestKind(isCall: boolean, message: string): FailureKind {
+  if (/^Failed: Timeout\b|\bTimeoutError\b/.test(cut(firstLine(message), 300))) return "timeout";
+  return isCall ? "failure" : "error";
+}
+
+const EXITS: Record<number, string> = {
+  1: "Tests failed",
+  2: "The session was interrupted",
+  3: "pytest had an internal error",
+  4: "pytest was used wrongly",
+};
+const NO_TESTS = 5;
+
+/** A session that did not exit well is not green: one failed case where none of its cases has failed, else none. */
+export function exitFaults(cutter: Cutter, exit: unknown, cases: ReportedCase[]): ReportedCase[] {
+  const isEmpty = exit === NO_TESTS && cases.length === 0;
+  if (exit === 0 || isEmpty || cases.some(({ status }) => status === "failed")) return [];
+  const reason = typeof exit === "number" && Object.hasOwn(EXITS, exit) ? `: ${EXITS[exit]}` : "";
+  const code = typeof exit === "number" ? `exited with ${exit}${reason}` : "did not say how it exited";
+  return [toFault(cutter, { name: exit === 1 ? FAULT : "(session failed)", message: `pytest ${code}` })];
+}

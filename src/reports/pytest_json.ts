@@ -1,0 +1,127 @@
+/** The report of pytest-json-report: https://github.com/numirias/pytest-json-report */
+
+import { asList, asText, isObject, type JsonObject, toCase, toEpochMs, toFault, toFields } from "./fields.ts";
+import { FAILED_TO_LOAD } from "./js_tools.ts";
+import { exitFaults, splitNodeId, toPytestKind } from "./pytest.ts";
+import type { CaseStatus, Report, ReportedCase } from "./report.ts";
+import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES, msFromSeconds, tooManyCases } from "./text.ts";
+import { createUnknownResults, type UnknownResults } from "./unknown_results.ts";
+
+/** Throws a ReportError when there are too many cases. */
+export function readPytestJson(json: unknown): Report {
+  const { tests, collectors, summary, exitcode, created, duration } = toFields(json);
+  const cutter = createCutter();
+  const unknown = createUnknownResults();
+  const declared = toDeclared(toFields(summary));
+  const isSummary = tests === undefined && (declared.tests ?? 0) > 0;
+  const list = asList(tests).map(toFields);
+  const loads = asList(collectors)
+    .map(toFields)
+    .filter(({ outcome }) => outcome !== "passed");
+  if (list.length + loads.length >= MAX_CASES) throw tooManyCases();
+  const cases = list.map((test) => readTest(test, cutter, unknown));
+  const all = [...cases, ...loads.map((one) => readCollector(one, cutter))];
+  const ended = toEpochMs(created);
+  return {
+    format: "pytest_json",
+    suite: null,
+    cases: isSummary ? [] : [...all, ...exitFaults(cutter, exitcode, all)],
+    countsOnly: isSummary ? toCounts(declared, exitcode) : null,
+    partial: false,
+    durationMs: msFromSeconds(asText(duration)),
+    completedAt: ended === null ? null : new Date(ended),
+    context: {},
+    warnings: [...(isSummary ? [] : disagreement(declared, cases)), ...unknown.warnings(), ...cutter.warnings()],
+  };
+}
+
+type Declared = { tests: number | null; failed: number; skipped: number };
+
+function toDeclared({ total, failed, error, skipped, xfailed }: JsonObject): Declared {
+  const number = (count: unknown) => (typeof count === "number" && count >= 0 && count < 1e9 ? Math.trunc(count) : 0);
+  return {
+    tests: typeof total === "number" ? number(total) : null,
+    failed: number(failed) + number(error),
+    skipped: number(skipped) + number(xfailed),
+  };
+}
+
+/** Of a report made with --json-report-summary, which lists no tests. */
+function toCounts({ tests, failed, skipped }: Declared, exitcode: unknown): NonNullable<Report["countsOnly"]> {
+  const passed = Math.max(0, (tests ?? 0) - failed - skipped);
+  return { passed, failed: exitcode === 0 ? failed : Math.max(1, failed), skipped };
+}
+
+const STATUSES: Record<string, CaseStatus> = {
+  ...{ passed: "passed", xpassed: "passed", rerun: "passed", skipped: "skipped", xfailed: "skipped" },
+  ...{ failed: "failed", error: "failed" },
+};
+
+function readTest(test: JsonObject, cutter: Cutter, unknown: UnknownResults): ReportedCase {
+  const stages = [test.setup, test.call, test.teardown].map(toFields);
+  const outcome = asText(test.outcome);
+  const isKnown = Object.hasOwn(STATUSES, outcome);
+  if (!isKnown) unknown.count(outcome);
+  const failed = stages.filter((stage) => stage.outcome === "failed");
+  const status = failed.length > 0 || !isKnown ? "failed" : STATUSES[outcome]!;
+  const shown = status === "failed" ? failed : stages.filter((stage) => stage.outcome === "skipped");
+  const text = shown.map((stage) => asText(stage.longrepr)).join("\n\n");
+  const message = asText(toFields(shown[0]?.crash).message);
+  const isRerun = outcome === "rerun" && status === "passed";
+  const lineno = typeof test.lineno === "number" ? test.lineno + 1 : null;
+  return toCase(cutter, {
+    ...splitNodeId(asText(test.nodeid)),
+    line: lineno,
+    status,
+    kind: toPytestKind(stages[1]!.outcome === "failed", message || text),
+    // How often it ran again is not written.
+    flaky: isRerun,
+    attempts: isRerun ? 2 : 1,
+    durationMs: sumOf(stages),
+    message: message || (status === "skipped" ? toReason(text) : firstLine(text)),
+    stack: status === "failed" ? text : null,
+    output: stages.flatMap(toOutput).join(""),
+    properties: toProperties(test),
+  });
+}
+
+const sumOf = (stages: JsonObject[]): number | null => {
+  const times = stages.map(({ duration }) => duration).filter((time) => typeof time === "number");
+  return times.length > 0 ? msFromSeconds(String(times.reduce((sum, time) => sum + time, 0))) : null;
+};
+
+/** "('/home/dev/test_cart.py', 18, 'Skipped: not yet')" */
+const toReason = (text: string): string => {
+  const reason = text.slice(text.indexOf("Skipped: ") + "Skipped: ".length);
+  return text.includes("Skipped: ") ? reason.replace(/['"]\)\s*$/, "") : firstLine(text);
+};
+
+function toOutput({ stdout, stderr, log }: JsonObject): string[] {
+  const records = asList(log).map(toFields);
+  return [
+    asText(stdout),
+    asText(stderr),
+    ...records.map(({ levelname, msg }) => `${asText(levelname)} ${asText(msg)}\n`),
+  ];
+}
+
+function toProperties({ user_properties, metadata }: JsonObject): [string, string][] {
+  const pairs = [...asList(user_properties), metadata].filter(isObject).flatMap((one) => Object.entries(one));
+  return pairs
+    .map(([key, value]): [string, string] => [asText(key), asText(value)])
+    .filter(([, value]) => value !== "");
+}
+
+/** A module that does not load, or that skips itself as a whole. */
+function readCollector({ nodeid, outcome, longrepr }: JsonObject, cutter: Cutter): ReportedCase {
+  const [file, text] = [asText(nodeid).split("::")[0]!, asText(longrepr)];
+  const message = outcome === "skipped" ? toReason(text) : toLoadMessage(text);
+  if (outcome === "skipped") return toCase(cutter, { name: "(file skipped)", file, status: "skipped", message });
+  return toFault(cutter, { name: FAILED_TO_LOAD, file, message, stack: text });
+}
+
+/** The last line that pytest marks as the error's. */
+export const toLoadMessage = (text: string): string => {
+  const at = text.lastIndexOf("\nE  ");
+  return firstLine(at === -1 ? text : text.slice(at + 2)) || FAILED_TO_LOAD;
+};

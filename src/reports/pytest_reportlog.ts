@@ -1,0 +1,149 @@
+/** The lines of pytest-reportlog: https://github.com/pytest-dev/pytest-reportlog */
+
+import { asList, asText, isObject, type JsonObject, toCase, toEpochMs, toFault, toFields } from "./fields.ts";
+import { FAILED_TO_LOAD } from "./js_tools.ts";
+import { firstJsonLine, readJsonLines } from "./json_lines.ts";
+import { exitFaults, splitNodeId, toPytestKind } from "./pytest.ts";
+import { toLoadMessage } from "./pytest_json.ts";
+import { type CaseStatus, type Report, type ReportedCase, ReportError } from "./report.ts";
+import { createCutter, type Cutter, firstLine, MAX_CASES, msFromSeconds, tooManyCases } from "./text.ts";
+import { createUnknownResults, type UnknownResults } from "./unknown_results.ts";
+
+type Test = { phases: JsonObject[]; reruns: JsonObject[]; hasEnded: boolean };
+
+/** What one start of pytest tells. */
+type Session = { tests: Test[]; open: Map<string, Test>; collectors: JsonObject[]; finish: JsonObject | null };
+
+export const isPytestReportlog = (text: string): boolean =>
+  /"\$report_type":\s?"(?:SessionStart|CollectReport|TestReport)"/.test(firstJsonLine(text));
+
+/** Throws a ReportError when no line is a report of pytest. */
+export function readPytestReportlog(text: string): Report {
+  const sessions: Session[] = [];
+  let [count, ended] = [0, 0];
+  const damage = readJsonLines(text, (event) => {
+    const type = event.$report_type;
+    if (typeof type !== "string") return;
+    if (type === "SessionStart" || sessions.length === 0)
+      sessions.push({ tests: [], open: new Map(), collectors: [], finish: null });
+    const session = sessions.at(-1)!;
+    if (type === "SessionFinish") session.finish = event;
+    else if (type === "CollectReport" && event.outcome !== "passed") session.collectors.push(event);
+    // Subtests have reports of their own, with the name of the test that they are in.
+    else if (/^Sub_?[Tt]est_?[Rr]eport$/.test(type) && event.outcome !== "failed") return;
+    else if (type.endsWith("Report") && type !== "CollectReport") count += readPhase(session, event);
+    ended = Math.max(ended, toEpochMs(event.stop) ?? 0);
+    if (count + sessions.length + session.collectors.length > MAX_CASES) throw tooManyCases();
+  });
+  if (sessions.length === 0) throw new ReportError("none of its lines is a report of pytest");
+  const cutter = createCutter();
+  const unknown = createUnknownResults();
+  const cases = sessions.flatMap((session) => toCases(session, cutter, unknown));
+  if (cases.length > MAX_CASES) throw tooManyCases();
+  return {
+    format: "pytest_reportlog",
+    suite: null,
+    cases,
+    countsOnly: null,
+    partial: sessions.some(({ finish }) => finish === null),
+    durationMs: null,
+    completedAt: ended > 0 ? new Date(ended) : null,
+    context: {},
+    warnings: [...damage, ...unknown.warnings(), ...cutter.warnings()],
+  };
+}
+
+/** How many tests this report adds. */
+function readPhase({ tests, open }: Session, event: JsonObject): number {
+  const nodeId = asText(event.nodeid);
+  let test = open.get(nodeId);
+  const isNew = test === undefined || (event.when === "setup" && test.hasEnded);
+  if (test === undefined || isNew) {
+    test = { phases: [], reruns: [], hasEnded: false };
+    tests.push(test);
+    open.set(nodeId, test);
+  }
+  test.phases.push(event);
+  if (event.when === "teardown") test.hasEnded = true;
+  if (event.outcome === "rerun") {
+    test.reruns.push(event);
+    [test.phases, test.hasEnded] = [[], false];
+  }
+  return isNew ? 1 : 0;
+}
+
+function toCases({ tests, collectors, finish }: Session, cutter: Cutter, unknown: UnknownResults): ReportedCase[] {
+  const cases = [
+    ...tests.map((test) => readTest(test, cutter, unknown)),
+    ...collectors.map((one) => readCollector(one, cutter)),
+  ];
+  if (finish !== null) return [...cases, ...exitFaults(cutter, finish.exitstatus, cases)];
+  return [...cases, toFault(cutter, { name: "(session did not finish)", message: "The session did not finish" })];
+}
+
+const STATUSES: Record<string, CaseStatus> = { passed: "passed", skipped: "skipped", failed: "failed" };
+
+function readTest({ phases, reruns, hasEnded }: Test, cutter: Cutter, unknown: UnknownResults): ReportedCase {
+  const first = phases[0] ?? reruns.at(-1) ?? {};
+  const statuses = phases.map(({ outcome }) =>
+    Object.hasOwn(STATUSES, asText(outcome)) ? STATUSES[asText(outcome)] : null,
+  );
+  const odd = statuses.indexOf(null);
+  if (odd !== -1) unknown.count(asText(phases[odd]!.outcome));
+  const failed = phases.filter((_, index) => statuses[index] === "failed" || statuses[index] === null);
+  const skipped = phases.find((_, index) => statuses[index] === "skipped");
+  const hasRun = phases.some(({ when }) => when === "call");
+  const isCut = !hasEnded || (!hasRun && skipped === undefined);
+  const status: CaseStatus = failed.length > 0 || isCut ? "failed" : skipped ? "skipped" : "passed";
+  const flaky = status === "passed" && reruns.length > 0;
+  const shown = status === "failed" ? failed : flaky ? reruns.slice(-1) : [];
+  const texts = shown.map(({ longrepr }) => toFailure(longrepr));
+  const last = phases.at(-1) ?? first;
+  return toCase(cutter, {
+    ...splitNodeId(asText(first.nodeid)),
+    line: toLineAfter(asList(first.location)[1]),
+    status,
+    kind: toPytestKind(shown[0]?.when === "call", texts[0]?.message ?? ""),
+    flaky,
+    attempts: reruns.length + (phases.length > 0 ? 1 : 0),
+    durationMs: msFromSeconds(
+      String(phases.reduce((sum, { duration }) => sum + (typeof duration === "number" ? duration : 0), 0)),
+    ),
+    message:
+      status === "skipped" ? toReason(skipped!) : (texts[0]?.message ?? (isCut ? "The test did not finish" : null)),
+    stack: texts.map(({ stack }) => stack).join("\n\n"),
+    output: asList(last.sections)
+      .map((section) => asText(asList(section)[1]))
+      .join(""),
+    properties: asList(last.user_properties).map((pair) => [asText(asList(pair)[0]), asText(asList(pair)[1])]),
+  });
+}
+
+/** pytest counts lines from 0. */
+const toLineAfter = (line: unknown): number | null => (typeof line === "number" ? line + 1 : null);
+
+function toReason({ wasxfail, longrepr }: JsonObject): string {
+  const reason = asText(asList(longrepr)[2]).replace(/^Skipped: /, "");
+  return asText(wasxfail).replace(/^reason: /, "") || reason || toFailure(longrepr).message;
+}
+
+/** The text of an exception, or its message and the lines of its traceback. */
+function toFailure(longrepr: unknown): { message: string; stack: string } {
+  if (!isObject(longrepr)) return { message: firstLine(asText(longrepr)), stack: asText(longrepr) };
+  const entries = asList(toFields(longrepr.reprtraceback).reprentries).map((entry) => toFields(toFields(entry).data));
+  const stack = entries.map(({ lines, reprfileloc }) => {
+    const { path, lineno, message } = toFields(reprfileloc);
+    const place = asText(path) ? [`${asText(path)}:${asText(lineno)}: ${asText(message)}`] : [];
+    return [...asList(lines).map(asText), ...place].join("\n");
+  });
+  return { message: asText(toFields(longrepr.reprcrash).message), stack: stack.join("\n\n") };
+}
+
+/** A module that does not load, or that skips itself as a whole. */
+function readCollector({ nodeid, outcome, longrepr }: JsonObject, cutter: Cutter): ReportedCase {
+  const file = asText(nodeid).split("::")[0]!;
+  if (outcome === "skipped")
+    return toCase(cutter, { name: "(file skipped)", file, status: "skipped", message: toReason({ longrepr }) });
+  const { message, stack } = toFailure(longrepr);
+  return toFault(cutter, { name: FAILED_TO_LOAD, file, message: toLoadMessage(stack || message), stack });
+}
