@@ -37,7 +37,7 @@ const ENVELOPE = /^\{\s?"(?:meta":\s?\{.{0,5000}"protocolVersion|gherkinDocument
 export function readCucumberMessages(text: string): Report {
   const runs: Run[] = [];
   let count = 0;
-  const damage = readJsonLines(text, (envelope) => {
+  const { warnings, isCut } = readJsonLines(text, (envelope) => {
     if (envelope.meta !== undefined || runs.length === 0) runs.push(newRun());
     readEnvelope(runs.at(-1)!, envelope);
     if (envelope.testCase !== undefined || envelope.testCaseStarted !== undefined) count++;
@@ -55,12 +55,12 @@ export function readCucumberMessages(text: string): Report {
     suite: null,
     cases,
     countsOnly: null,
-    partial: runs.some(({ finished }) => finished === null),
+    partial: isCut || runs.some(({ finished }) => finished === null),
     durationMs: began !== null && ended !== null ? toMs(ended - began) : null,
     completedAt: ended === null ? null : new Date(ended),
     context: {},
     warnings: [
-      ...damage,
+      ...warnings,
       ...reading.unknown.warnings(),
       ...(withoutResult > 0
         ? [`${plural(withoutResult, "scenario")} with a step without a result counted as skipped`]

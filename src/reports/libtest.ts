@@ -19,9 +19,7 @@ type Suite = {
 };
 
 export const isLibtest = (text: string): boolean =>
-  firstJsonLine(text.slice(0, 1_000_000))
-    .replaceAll(" ", "")
-    .startsWith('{"type":"suite","event":"started","test_count":');
+  firstJsonLine(text).replaceAll(" ", "").startsWith('{"type":"suite","event":"started","test_count":');
 
 /** Throws a ReportError when no line begins a suite. */
 export function readLibtest(text: string): Report {
@@ -41,13 +39,14 @@ export function readLibtest(text: string): Report {
       if (suite) suite.end ??= event;
     } else if (event.type === "test" || event.type === "bench") {
       // With nextest the events of several suites may be mixed; its names begin with that of the suite.
-      const suite = open.get(/^[^$]{0,500}(?=\$)/.exec(asText(event.name))?.[0] ?? "") ?? suites.at(-1);
+      const written = typeof event.name === "string" ? event.name : "";
+      const suite = open.get(written.slice(0, Math.max(written.indexOf("$"), 0))) ?? suites.at(-1);
       if (suite) readTest(suite, event);
     }
     if (event.type === "suite" || event.event === "started") count++;
     if (count > MAX_CASES) throw tooManyCases();
   };
-  const damage = readJsonLines(text, read, (line) => {
+  const { warnings, isCut } = readJsonLines(text, read, (line) => {
     const running = RUNNING.exec(line);
     if (running) binary = running[1] ?? "doc-tests";
     // A test that prints no line end, which --nocapture shows, has its event on the same line.
@@ -70,11 +69,11 @@ export function readLibtest(text: string): Report {
     suite: null,
     cases: [...cases, ...faults],
     countsOnly: null,
-    partial: suites.some(({ end }) => end === null),
+    partial: isCut || suites.some(({ end }) => end === null),
     durationMs: times.every((time) => time !== null) ? toMs(times.reduce((sum, time) => sum + time, 0)) : null,
     completedAt: null,
     context: {},
-    warnings: [...damage, ...totals.slice(0, 5), ...unknown.warnings(), ...cutter.warnings()],
+    warnings: [...warnings, ...totals.slice(0, 5), ...unknown.warnings(), ...cutter.warnings()],
   };
 }
 
@@ -133,7 +132,7 @@ function readEnd(suite: Suite, { name, end, isSlow, attempts }: Test, cutter: Cu
 /** Modules are part of the suite; the line of a doc test is no part of its name, because it moves. */
 function toNames(binary: string, written: string) {
   const name = written.startsWith(`${binary}$`) ? written.slice(binary.length + 1) : written;
-  const [, file, item, line, rest = ""] = DOCTEST.exec(name) ?? [];
+  const [, file, item, line, rest = ""] = name.includes(" - ") ? (DOCTEST.exec(name) ?? []) : [];
   if (file !== undefined) return { suite: binary, name: `${item || file}${rest}`, file, line };
   const at = name.lastIndexOf("::");
   const suite = [binary, name.slice(0, Math.max(at, 0))].filter(Boolean).join(" > ");

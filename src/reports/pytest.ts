@@ -4,14 +4,25 @@ import { FAULT, toFault } from "./fields.ts";
 import type { FailureKind, ReportedCase } from "./report.ts";
 import { type Cutter, cut, firstLine } from "./text.ts";
 
-/** As pytest's own JUnit XML names the test "tests/test_cart.py::TestCart::test_adds[1]": the module and the classes are dotted. */
-export function splitNodeId(nodeId: string): { suite: string; name: string; file: string } {
-  const at = nodeId.indexOf("[");
-  const [address, parameters] = at === -1 ? [nodeId, ""] : [nodeId.slice(0, at), nodeId.slice(at)];
-  const [file = "", ...names] = address.split("::");
-  const name = names.pop() ?? "";
+/** The names of tests by their ids, such as "tests/test_cart.py::TestCart::test_adds[1]". Keeps those of modules and classes. */
+export function createPytestNames(): (nodeId: string) => { suite: string; name: string; file: string } {
+  const known = new Map<string, { suite: string; file: string }>();
+  return (nodeId) => {
+    // Parameters may hold anything.
+    const open = nodeId.indexOf("[");
+    const at = nodeId.lastIndexOf("::", open === -1 ? nodeId.length : open);
+    const address = at === -1 ? nodeId : nodeId.slice(0, at);
+    let place = known.get(address);
+    if (place === undefined) known.set(address, (place = toPlace(address)));
+    return { suite: place.suite, name: at === -1 ? "" : nodeId.slice(at + 2), file: place.file };
+  };
+}
+
+/** As pytest's own JUnit XML has them: the module and the classes are dotted. */
+function toPlace(address: string): { suite: string; file: string } {
+  const [file = "", ...classes] = address.split("::");
   const module = file.replace(/\.py$/, "").replaceAll("/", ".");
-  return { suite: [module, ...names].join("."), name: `${name}${parameters}`, file };
+  return { suite: [module, ...classes].join("."), file };
 }
 
 export function toPytestKind(isCall: boolean, message: string): FailureKind {

@@ -2,7 +2,7 @@
 
 import { asList, asText, isObject, type JsonObject, toCase, toEpochMs, toFault, toFields } from "./fields.ts";
 import { FAILED_TO_LOAD } from "./js_tools.ts";
-import { exitFaults, splitNodeId, toPytestKind } from "./pytest.ts";
+import { exitFaults, createPytestNames, toPytestKind } from "./pytest.ts";
 import type { CaseStatus, Report, ReportedCase } from "./report.ts";
 import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES, msFromSeconds, tooManyCases } from "./text.ts";
 import { createUnknownResults, type UnknownResults } from "./unknown_results.ts";
@@ -19,7 +19,8 @@ export function readPytestJson(json: unknown): Report {
     .map(toFields)
     .filter(({ outcome }) => outcome !== "passed");
   if (list.length + loads.length >= MAX_CASES) throw tooManyCases();
-  const cases = list.map((test) => readTest(test, cutter, unknown));
+  const reading = { toNames: createPytestNames(), cutter, unknown };
+  const cases = list.map((test) => readTest(test, reading));
   const all = [...cases, ...loads.map((one) => readCollector(one, cutter))];
   const ended = toEpochMs(created);
   return {
@@ -57,21 +58,23 @@ const STATUSES: Record<string, CaseStatus> = {
   ...{ failed: "failed", error: "failed" },
 };
 
-function readTest(test: JsonObject, cutter: Cutter, unknown: UnknownResults): ReportedCase {
+type Reading = { toNames: ReturnType<typeof createPytestNames>; cutter: Cutter; unknown: UnknownResults };
+
+function readTest(test: JsonObject, { toNames, cutter, unknown }: Reading): ReportedCase {
   const stages = [test.setup, test.call, test.teardown].map(toFields);
   const outcome = asText(test.outcome);
   const isKnown = Object.hasOwn(STATUSES, outcome);
   if (!isKnown) unknown.count(outcome);
-  const failed = stages.filter((stage) => stage.outcome === "failed");
+  const failed = stages.some(isFailed) ? stages.filter(isFailed) : NONE;
   const status = failed.length > 0 || !isKnown ? "failed" : STATUSES[outcome]!;
-  const shown = status === "failed" ? failed : stages.filter((stage) => stage.outcome === "skipped");
+  const shown = status === "skipped" ? stages.filter((stage) => stage.outcome === "skipped") : failed;
   const text = shown.map((stage) => asText(stage.longrepr)).join("\n\n");
   const message = asText(toFields(shown[0]?.crash).message);
   const isRerun = outcome === "rerun" && status === "passed";
-  const lineno = typeof test.lineno === "number" ? test.lineno + 1 : null;
   return toCase(cutter, {
-    ...splitNodeId(asText(test.nodeid)),
-    line: lineno,
+    ...toNames(asText(test.nodeid)),
+    // pytest counts lines from 0.
+    line: typeof test.lineno === "number" ? test.lineno + 1 : null,
     status,
     kind: toPytestKind(stages[1]!.outcome === "failed", message || text),
     // How often it ran again is not written.
@@ -84,6 +87,9 @@ function readTest(test: JsonObject, cutter: Cutter, unknown: UnknownResults): Re
     properties: toProperties(test),
   });
 }
+
+const NONE: JsonObject[] = [];
+const isFailed = (stage: JsonObject): boolean => stage.outcome === "failed";
 
 const sumOf = (stages: JsonObject[]): number | null => {
   const times = stages.map(({ duration }) => duration).filter((time) => typeof time === "number");

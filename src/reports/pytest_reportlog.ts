@@ -3,7 +3,7 @@
 import { asList, asText, isObject, type JsonObject, toCase, toEpochMs, toFault, toFields } from "./fields.ts";
 import { FAILED_TO_LOAD } from "./js_tools.ts";
 import { firstJsonLine, readJsonLines } from "./json_lines.ts";
-import { exitFaults, splitNodeId, toPytestKind } from "./pytest.ts";
+import { exitFaults, createPytestNames, toPytestKind } from "./pytest.ts";
 import { toLoadMessage } from "./pytest_json.ts";
 import { type CaseStatus, type Report, type ReportedCase, ReportError } from "./report.ts";
 import { createCutter, type Cutter, firstLine, MAX_CASES, msFromSeconds, tooManyCases } from "./text.ts";
@@ -21,7 +21,7 @@ export const isPytestReportlog = (text: string): boolean =>
 export function readPytestReportlog(text: string): Report {
   const sessions: Session[] = [];
   let [count, ended] = [0, 0];
-  const damage = readJsonLines(text, (event) => {
+  const { warnings, isCut } = readJsonLines(text, (event) => {
     const type = event.$report_type;
     if (typeof type !== "string") return;
     if (type === "SessionStart" || sessions.length === 0)
@@ -38,18 +38,19 @@ export function readPytestReportlog(text: string): Report {
   if (sessions.length === 0) throw new ReportError("none of its lines is a report of pytest");
   const cutter = createCutter();
   const unknown = createUnknownResults();
-  const cases = sessions.flatMap((session) => toCases(session, cutter, unknown));
+  const reading = { toNames: createPytestNames(), cutter, unknown };
+  const cases = sessions.flatMap((session) => toCases(session, reading));
   if (cases.length > MAX_CASES) throw tooManyCases();
   return {
     format: "pytest_reportlog",
     suite: null,
     cases,
     countsOnly: null,
-    partial: sessions.some(({ finish }) => finish === null),
+    partial: isCut || sessions.some(({ finish }) => finish === null),
     durationMs: null,
     completedAt: ended > 0 ? new Date(ended) : null,
     context: {},
-    warnings: [...damage, ...unknown.warnings(), ...cutter.warnings()],
+    warnings: [...warnings, ...unknown.warnings(), ...cutter.warnings()],
   };
 }
 
@@ -72,9 +73,12 @@ function readPhase({ tests, open }: Session, event: JsonObject): number {
   return isNew ? 1 : 0;
 }
 
-function toCases({ tests, collectors, finish }: Session, cutter: Cutter, unknown: UnknownResults): ReportedCase[] {
+type Reading = { toNames: ReturnType<typeof createPytestNames>; cutter: Cutter; unknown: UnknownResults };
+
+function toCases({ tests, collectors, finish }: Session, reading: Reading): ReportedCase[] {
+  const { cutter } = reading;
   const cases = [
-    ...tests.map((test) => readTest(test, cutter, unknown)),
+    ...tests.map((test) => readTest(test, reading)),
     ...collectors.map((one) => readCollector(one, cutter)),
   ];
   if (finish !== null) return [...cases, ...exitFaults(cutter, finish.exitstatus, cases)];
@@ -83,7 +87,7 @@ function toCases({ tests, collectors, finish }: Session, cutter: Cutter, unknown
 
 const STATUSES: Record<string, CaseStatus> = { passed: "passed", skipped: "skipped", failed: "failed" };
 
-function readTest({ phases, reruns, hasEnded }: Test, cutter: Cutter, unknown: UnknownResults): ReportedCase {
+function readTest({ phases, reruns, hasEnded }: Test, { toNames, cutter, unknown }: Reading): ReportedCase {
   const first = phases[0] ?? reruns.at(-1) ?? {};
   const statuses = phases.map(({ outcome }) =>
     Object.hasOwn(STATUSES, asText(outcome)) ? STATUSES[asText(outcome)] : null,
@@ -100,7 +104,7 @@ function readTest({ phases, reruns, hasEnded }: Test, cutter: Cutter, unknown: U
   const texts = shown.map(({ longrepr }) => toFailure(longrepr));
   const last = phases.at(-1) ?? first;
   return toCase(cutter, {
-    ...splitNodeId(asText(first.nodeid)),
+    ...toNames(asText(first.nodeid)),
     line: toLineAfter(asList(first.location)[1]),
     status,
     kind: toPytestKind(shown[0]?.when === "call", texts[0]?.message ?? ""),

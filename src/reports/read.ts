@@ -15,6 +15,7 @@ import { isGoJson, readGo } from "./go.ts";
 import { isGoText, readGoText } from "./go_text.ts";
 import { readJest } from "./jest.ts";
 import { parseJson } from "./json.ts";
+import { isJsonLines } from "./json_lines.ts";
 import { isPlace, isRoot, readJunit } from "./junit.ts";
 import { isLibtest, readLibtest } from "./libtest.ts";
 import { readMocha } from "./mocha.ts";
@@ -127,6 +128,13 @@ const READERS: Reader[] = [
     title: "the test results of xcresulttool",
     recognise: ({ json }) => hasFields(json, "testNodes"),
     read: (source) => readXcresult(needJson(source)),
+  },
+  {
+    name: "behave",
+    title: "behave JSON",
+    recognise: ({ json }) => isBehave(json),
+    isEmpty: ({ json }) => Array.isArray(json) && json.length === 0,
+    read: (source) => readBehave(needJson(source)),
   },
   {
     name: "cucumber_messages",
@@ -258,13 +266,6 @@ const READERS: Reader[] = [
     recognise: ({ json }) => Array.isArray(json) && hasFields(json[0], "elements", "uri"),
     isEmpty: ({ json }) => Array.isArray(json) && json.length === 0,
     read: (source) => readCucumber(needJson(source)),
-  },
-  {
-    name: "behave",
-    title: "behave JSON",
-    recognise: ({ json }) => isBehave(json),
-    isEmpty: ({ json }) => Array.isArray(json) && json.length === 0,
-    read: (source) => readBehave(needJson(source)),
   },
   {
     name: "rspec",
@@ -417,6 +418,8 @@ function toSource(raw: string): Source {
   }
   const source: Source = { text: raw.trimStart(), binary: null, root: null, json: undefined, fault: null };
   if (!start.startsWith("{") && !start.startsWith("[")) return source;
+  if (isJsonLines(source.text))
+    return { ...source, fault: new ReportError("malformed JSON at line 2: there is more after its end") };
   try {
     return { ...source, json: parseJson(raw) };
   } catch (error) {

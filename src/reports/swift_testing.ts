@@ -28,7 +28,7 @@ const RECORD = /"kind"\s?:\s?"(?:runStarted|testStarted|testEnded|runEnded|funct
 export function readSwiftTesting(text: string): Report {
   const runs: Run[] = [];
   let [count, ended] = [0, 0];
-  const damage = readJsonLines(text, ({ kind, payload }) => {
+  const { warnings, isCut } = readJsonLines(text, ({ kind, payload }) => {
     if (kind !== "test" && kind !== "event") return;
     const fields = toFields(payload);
     // The records of tests come before the start of their run.
@@ -54,11 +54,11 @@ export function readSwiftTesting(text: string): Report {
     suite: null,
     cases,
     countsOnly: null,
-    partial: runs.some(({ end }) => end === null),
+    partial: isCut || runs.some(({ end }) => end === null),
     durationMs: began === null ? null : toMs(ended - began),
     completedAt: isTime ? new Date(ended) : null,
     context: {},
-    warnings: [...damage, ...unknown.warnings(), ...cutter.warnings()],
+    warnings: [...warnings, ...unknown.warnings(), ...cutter.warnings()],
   };
 }
 

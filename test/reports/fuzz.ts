@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { gzipSync } from "node:zlib";
 import { readReport } from "../../src/reports/read.ts";
 import { type Report, ReportError } from "../../src/reports/report.ts";
+import { GREEN_JSON } from "./green_reports.ts";
 
 const [mode, ...options] = process.argv.slice(2);
 const truncations = mode === "--truncations" ? { count: Number(options[0]), format: options[1] } : null;
@@ -101,6 +102,18 @@ const SPLICES = [
     "<file path='p'>",
     "<testCase name='t'/>",
   ],
+  ...[
+    '\n{"testCaseStarted":{"id":"1","testCaseId":"1"}}\n',
+    '"testRunFinished":{"success":true',
+    '\n{"type":"suite","event":"ok","passed":1}\n',
+    '\n{ "type": "test", "name": "a$b#2", "event": "ok" }\n',
+    '\n{"nodeid":"a.py::b","when":"setup","outcome":"rerun","$report_type":"TestReport"}\n',
+    '"longrepr":["a",1,"Skipped: b"]',
+    '"kind":"testEnded","messages":[{"symbol":"fail"}]',
+    '"nodeType":"Repetition","result":"Failed"',
+    '"requestError":{"code":"ETIMEDOUT"}',
+    '"status":"hook_error"',
+  ],
   ...["\n=== RUN   T\n", "\n--- PASS: T (0.00s)\n", "\nok  \tp\t0.1s\n", "\nFAIL\tp\t0.1s\n", "\n=== CONT  T\n"],
 ].map((text) => Buffer.from(text));
 
@@ -176,6 +189,7 @@ const GREEN: Record<string, Buffer> = Object.fromEntries(
     catch2: `<Catch2TestRun name="m"><TestCase name="a"><OverallResult success="true"/></TestCase><TestCase name="b"><OverallResult success="true"/></TestCase><OverallResultsCases successes="2" failures="0" expectedFailures="0"/></Catch2TestRun>`,
     sonar: `<testExecutions version="1"><file path="a"><testCase name="a" duration="1"/></file><file path="b"><testCase name="b" duration="1"/></file></testExecutions>`,
     go: "=== RUN   TestA\n--- PASS: TestA (0.00s)\n=== RUN   TestB\n=== RUN   TestB/c\n--- PASS: TestB (0.00s)\n    --- PASS: TestB/c (0.00s)\nPASS\nok  \texample.com/a\t0.010s\n",
+    ...GREEN_JSON,
   }).map(([format, text]) => [format, Buffer.from(text)]),
 );
 

@@ -68,3 +68,34 @@ export function* oddXml(xml: string): Generator<string> {
     for (const value of odd) yield before + (text.startsWith("=") ? `="${value}"` : `>${value}<`) + after;
   }
 }
+
+const ODD_VALUES = [null, 1, -1, 1e400, "x", "", "__proto__", true, [], {}, [null], [[1]], { length: 9 }];
+
+/** Returns the JSON document, or the JSON lines, once with each of its values replaced by an odd one. */
+export function* oddJson(text: string): Generator<string> {
+  const lines =
+    text.startsWith("[") || text.split("\n")[1]?.startsWith("{") !== true ? [text] : text.trimEnd().split("\n");
+  let turn = 0;
+  for (const [index, line] of lines.entries()) {
+    const root = { value: JSON.parse(line) };
+    const open: Record<string, unknown>[] = [root];
+    for (let node = open.pop(); node; node = open.pop())
+      for (const key of Object.keys(node)) {
+        const value = node[key];
+        node[key] = ODD_VALUES[turn++ % ODD_VALUES.length];
+        yield lines.with(index, JSON.stringify(root.value)).join("\n");
+        node[key] = value;
+        if (typeof value === "object" && value !== null) open.push(value as Record<string, unknown>);
+      }
+  }
+}
+
+/** Reads each text, and fails with anything but a ReportError. */
+export function expectRefusals(texts: Iterable<string>): void {
+  for (const text of texts)
+    try {
+      read(text);
+    } catch (error) {
+      if (!(error instanceof ReportError)) throw error;
+    }
+}

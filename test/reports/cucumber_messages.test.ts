@@ -1,0 +1,160 @@
+import { describe, expect, test } from "bun:test";
+import { GREEN_JSON } from "./green_reports.ts";
+import { expectRefusals, fixtureBytes, inShort, oddJson, read, readFixture, silentGreens } from "./reading.ts";
+
+const green = GREEN_JSON.cucumber_messages!;
+const lines = green.split("\n");
+const SUITE = 'Shop "quoted" & <script> 😀';
+/** The report of one scenario with these results of its only step, one for each attempt. */
+const run = (...statuses: string[]) => attempts(statuses.map((status) => [["t1", status]]));
+const attempts = (all: [step: string, status: string][][], success = false, steps: object[] = [STEP]) =>
+  [
+    ...lines.slice(0, 2),
+    { testCase: { id: "c", pickleId: "p1", testSteps: steps } },
+    ...all.flatMap((results, n) => [
+      { testCaseStarted: { id: `a${n}`, testCaseId: "c", attempt: n } },
+      ...results.map(([testStepId, status]) => ({
+        testStepFinished: {
+          testCaseStartedId: `a${n}`,
+          testStepId,
+          testStepResult: { status, message: `${status} ${n}` },
+        },
+      })),
+      { testCaseFinished: { testCaseStartedId: `a${n}`, willBeRetried: n < all.length - 1 } },
+    ]),
+    { testRunFinished: { success } },
+  ]
+    .map((line) => (typeof line === "string" ? line : JSON.stringify(line)))
+    .join("\n");
+const STEP = { id: "t1", pickleStepId: "s1" };
+
+test("what cucumber-js 12.9 writes is read whole", () => {
+  const report = readFixture("cucumber_messages.ndjson");
+  expect(report).toMatchObject({ format: "cucumber_messages", partial: false, warnings: [], durationMs: 246 });
+  expect(inShort(report)).toEqual([
+    "passed: Same > same name",
+    "passed: Same > same name",
+    "skipped: Same > empty",
+    `passed: ${SUITE} > adds ]]>`,
+    `failed failure: ${SUITE} > fails`,
+    `failed error: ${SUITE} > undefined`,
+    `failed error: ${SUITE} > pending`,
+    `skipped: ${SUITE} > skipped`,
+    `failed error: ${SUITE} > ambiguous`,
+    `failed timeout: ${SUITE} > hangs`,
+    `passed flaky, 2 attempts: ${SUITE} > flaky`,
+    `failed failure, 2 attempts: ${SUITE} > fails twice`,
+    `passed: ${SUITE} > attaches`,
+    `skipped: ${SUITE} > no steps after the background`,
+    `failed error: ${SUITE} > hook breaks`,
+    `passed: ${SUITE} > counts 1`,
+    `passed: ${SUITE} > counts 2`,
+    `passed: ${SUITE} > ruled`,
+  ]);
+  expect(report.cases[4]).toMatchObject({
+    ...{ file: "features/shop.feature", line: 10, properties: { tag: "@shop", "tag 2": "@slow" } },
+    message: "Error: boom red ]]> \ufffd 😀",
+    stack: expect.stringContaining("second line\n    at World"),
+  });
+  expect(report.cases[5]!.message).toBe("Undefined step: nobody wrote this step");
+  expect(report.cases[10]!.message).toBe("Error: the first time");
+  expect(report.cases[12]).toMatchObject({
+    output: "a log line\nhttps://example.com/bug",
+    attachments: [
+      { contentType: "application/json", body: new TextEncoder().encode('{"a":1}') },
+      { name: "shot.png", contentType: "image/png", body: new TextEncoder().encode("png") },
+    ],
+  });
+  // The row of an outline.
+  expect(report.cases[15]!.line).toBe(50);
+});
+
+test("a scenario has the same identity as in Cucumber JSON", () => {
+  const [step] = [{ keyword: "When ", name: "x", result: { status: "passed" } }];
+  const old = read([{ uri: "a.feature", name: "F", elements: [{ id: "f;a", line: 3, name: "a", steps: [step] }] }]);
+  const document = { gherkinDocument: { uri: "a.feature", feature: { name: "F", children: [] } } };
+  const now = read(lines.toSpliced(1, 0, JSON.stringify(document)).join("\n"));
+  const identity = ({ suite, name, file }: (typeof now.cases)[number]) => ({ suite, name, file });
+  expect(identity(now.cases[0]!)).toEqual(identity(old.cases[0]!));
+});
+
+describe("a scenario", () => {
+  test.each([
+    ["PASSED", "passed"],
+    ["FAILED", "failed failure"],
+    ["AMBIGUOUS", "failed error"],
+    ["UNDEFINED", "failed error"],
+    ["PENDING", "failed error"],
+    ["SKIPPED", "skipped"],
+    ["UNKNOWN", "skipped"],
+  ])("with a step that is %s is %s", (status, expected) => {
+    expect(inShort(read(run(status)))[0]).toBe(`${expected}: a`);
+  });
+
+  test("with a result that Cucumber does not have failed, and the upload is warned", () => {
+    const report = read(run("GREENISH"));
+    expect(inShort(report)).toEqual(["failed error: a"]);
+    expect(report.warnings).toEqual(['The result "GREENISH" is unknown: 1 test case counted as failed']);
+  });
+
+  test("with a step without a result is skipped, and the upload is warned", () => {
+    const report = read(attempts([[["t1", "PASSED"]]], true, [STEP, { id: "t2", pickleStepId: "s2" }]));
+    expect(inShort(report)).toEqual(["skipped: a"]);
+    expect(report.warnings).toEqual(["1 scenario with a step without a result counted as skipped"]);
+  });
+
+  test("that is retried is flaky after a failure, and fails with its last attempt", () => {
+    expect(inShort(read(run("FAILED", "PASSED").replace('"success":false', '"success":true')))).toEqual([
+      "passed flaky, 2 attempts: a",
+    ]);
+    expect(inShort(read(run("PASSED", "FAILED")))).toEqual(["failed failure, 2 attempts: a"]);
+  });
+
+  test("with hooks alone did not test anything", () => {
+    expect(inShort(read(attempts([[["h", "PASSED"]]], true, [{ id: "h", hookId: "h1" }])))).toEqual(["skipped: a"]);
+  });
+
+  test("that did not finish failed", () => {
+    const text = run("PASSED").replace(/\{"testCaseFinished".*\n/, "");
+    expect(read(text).cases).toMatchObject([
+      { status: "failed", kind: "error", message: "The scenario did not finish" },
+    ]);
+  });
+});
+
+test("a run that failed is not green", () => {
+  expect(read(attempts([[["t1", "PASSED"]]], false)).cases.at(-1)).toMatchObject({
+    ...{ status: "failed", name: "(failure without a test case)", message: "The report says that the run failed" },
+  });
+  expect(read(run("PASSED").replace('"success":false', '"success":"yes"')).cases.at(-1)!.status).toBe("failed");
+});
+
+test("hooks around the run and features that do not load are failures", () => {
+  const hook = { testRunHookFinished: { result: { status: "FAILED", message: "Error: no database\n at x" } } };
+  const source = { uri: "features/broken.feature", location: { line: 3 } };
+  const broken = { parseError: { source, message: "(3:1): expected: #EOF" } };
+  const report = read(lines.toSpliced(-1, 0, JSON.stringify(hook), JSON.stringify(broken)).join("\n"));
+  expect(report.cases.slice(2)).toMatchObject([
+    { name: "(hook failed)", status: "failed", message: "Error: no database" },
+    { name: "(file failed to load)", file: "features/broken.feature", line: 3, message: "(3:1): expected: #EOF" },
+  ]);
+});
+
+test("runs one after the other are each judged", () => {
+  const broken = run("FAILED");
+  expect(inShort(read(`${green}\n${broken}`))).toEqual(["passed: a", "passed: b", "failed failure: a"]);
+  expect(read(`${broken.slice(0, broken.lastIndexOf("\n"))}\n${green}`).partial).toBe(true);
+});
+
+test("a run that broke off is not green, wherever it did", () => {
+  expect(silentGreens(new TextEncoder().encode(green))).toEqual([]);
+  const text = new TextDecoder().decode(fixtureBytes("cucumber_messages.ndjson"));
+  const report = read(text.slice(0, text.indexOf('{"testRunFinished"')));
+  expect(report.partial).toBe(true);
+  expect(report.cases.at(-1)).toMatchObject({ name: "(run did not finish)", status: "failed" });
+});
+
+test("any value may be of any type", () => {
+  expectRefusals(oddJson(green));
+  expectRefusals(oddJson(run("FAILED", "PASSED")));
+});

@@ -1,0 +1,52 @@
+/** Reports of two tests that passed, by their format: a part of one is not green. */
+
+export const GREEN_JSON: Record<string, string> = {
+  cucumber_messages: [
+    '{"meta":{"protocolVersion":"32.0.0","implementation":{"name":"cucumber-js","version":"12.0.0"}}}',
+    '{"pickle":{"id":"p1","uri":"a.feature","name":"a","astNodeIds":[],"steps":[{"id":"s1","text":"x"}],"tags":[]}}',
+    '{"pickle":{"id":"p2","uri":"a.feature","name":"b","astNodeIds":[],"steps":[{"id":"s2","text":"x"}],"tags":[]}}',
+    '{"testRunStarted":{"timestamp":{"seconds":1700000000,"nanos":0}}}',
+    ...["1", "2"].flatMap((n) => [
+      `{"testCase":{"id":"c${n}","pickleId":"p${n}","testSteps":[{"id":"t${n}","pickleStepId":"s${n}"}]}}`,
+      `{"testCaseStarted":{"id":"a${n}","testCaseId":"c${n}","attempt":0}}`,
+      `{"testStepFinished":{"testCaseStartedId":"a${n}","testStepId":"t${n}","testStepResult":{"status":"PASSED","duration":{"seconds":0,"nanos":9}}}}`,
+      `{"testCaseFinished":{"testCaseStartedId":"a${n}","willBeRetried":false}}`,
+    ]),
+    '{"testRunFinished":{"success":true,"timestamp":{"seconds":1700000001,"nanos":0}}}',
+  ].join("\n"),
+  libtest: [
+    '{ "type": "suite", "event": "started", "test_count": 2 }',
+    ...["a", "b"].flatMap((name) => [
+      `{ "type": "test", "event": "started", "name": "${name}" }`,
+      `{ "type": "test", "name": "${name}", "event": "ok" }`,
+    ]),
+    '{ "type": "suite", "event": "ok", "passed": 2, "failed": 0, "ignored": 0, "measured": 0, "filtered_out": 0, "exec_time": 0.1 }',
+  ].join("\n"),
+  pytest_reportlog: [
+    '{"pytest_version": "9.0.3", "$report_type": "SessionStart"}',
+    ...["a", "b"].flatMap((name) =>
+      ["setup", "call", "teardown"].map(
+        (when) =>
+          `{"nodeid": "t.py::${name}", "location": ["t.py", 1, "${name}"], "outcome": "passed", "longrepr": null, "when": "${when}", "sections": [], "duration": 0.1, "$report_type": "TestReport"}`,
+      ),
+    ),
+    '{"exitstatus": 0, "$report_type": "SessionFinish"}',
+  ].join("\n"),
+  swift_testing: [
+    ...["a", "b"].map(
+      (name) =>
+        `{"kind":"test","payload":{"id":"M.${name}()/F.swift:1:1","kind":"function","name":"${name}()"},"version":0}`,
+    ),
+    '{"kind":"event","payload":{"kind":"runStarted","messages":[]},"version":0}',
+    ...["a", "b"].flatMap((name) => [
+      `{"kind":"event","payload":{"kind":"testStarted","messages":[],"testID":"M.${name}()/F.swift:1:1"},"version":0}`,
+      `{"kind":"event","payload":{"kind":"testEnded","messages":[{"symbol":"pass","text":"passed"}],"testID":"M.${name}()/F.swift:1:1"},"version":0}`,
+    ]),
+    '{"kind":"event","payload":{"kind":"runEnded","messages":[{"symbol":"pass","text":"passed"}]},"version":0}',
+  ].join("\n"),
+  mochawesome: `{"stats":{"tests":2,"passes":2,"pending":0,"failures":0,"testsRegistered":2,"other":0,"skipped":0},"results":[{"title":"","fullFile":"","tests":[{"title":"a","state":"passed","pass":true,"err":{}},{"title":"b","state":"passed","pass":true,"err":{}}],"suites":[]}]}`,
+  pytest_json: `{"created":1700000000.5,"duration":0.1,"exitcode":0,"root":"/home/dev","summary":{"passed":2,"total":2},"tests":[{"nodeid":"t.py::a","lineno":1,"outcome":"passed","call":{"duration":0.1,"outcome":"passed"}},{"nodeid":"t.py::b","lineno":2,"outcome":"passed","call":{"duration":0.1,"outcome":"passed"}}]}`,
+  newman: `{"collection":{"item":[],"info":{"name":"c"}},"run":{"stats":{"assertions":{"total":2,"pending":0,"failed":0}},"executions":[{"item":{"id":"1","name":"r"},"assertions":[{"assertion":"a","skipped":false},{"assertion":"b","skipped":false}]}],"failures":[]}}`,
+  behave: `[\n{"keyword":"Feature","name":"F","tags":[],"location":"a.feature:1","status":"passed","elements":[{"type":"scenario","name":"a","location":"a.feature:2","steps":[{"name":"x","result":{"status":"passed","duration":0.1}}],"status":"passed"}]},\n{"keyword":"Feature","name":"G","tags":[],"location":"b.feature:1","status":"passed","elements":[{"type":"scenario","name":"b","location":"b.feature:2","steps":[{"name":"x","result":{"status":"passed","duration":0.1}}],"status":"passed"}]}\n]\n`,
+  xcresult: `{"testNodes":[{"nodeType":"Test Plan","name":"p","result":"Passed","children":[{"nodeType":"Test Case","name":"a()","result":"Passed"},{"nodeType":"Test Case","name":"b()","result":"Passed"}]}]}`,
+};

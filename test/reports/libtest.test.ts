@@ -1,0 +1,158 @@
+import { describe, expect, test } from "bun:test";
+import { GREEN_JSON } from "./green_reports.ts";
+import { expectRefusals, inShort, oddJson, read, readFixture, silentGreens } from "./reading.ts";
+
+const green = GREEN_JSON.libtest!;
+const begin = (count: number) => ({ type: "suite", event: "started", test_count: count });
+const end = (more: object = {}) => ({
+  type: "suite",
+  event: "ok",
+  passed: 1,
+  failed: 0,
+  ignored: 0,
+  measured: 0,
+  ...more,
+});
+const suite = (...events: (object | string)[]) =>
+  [begin(1), ...events].map((one) => (typeof one === "string" ? one : JSON.stringify(one))).join("\n");
+const one = (event: object, last: object = end()) =>
+  read(suite({ type: "test", event: "started", name: "m::a" }, { type: "test", name: "m::a", ...event }, last));
+
+test("what libtest of Rust 1.95 writes is read whole", () => {
+  const report = readFixture("libtest.ndjson");
+  expect(report).toMatchObject({ format: "libtest", partial: false, warnings: [], durationMs: expect.any(Number) });
+  expect(inShort(report)).toEqual([
+    "passed: tests > adds",
+    "failed failure: tests > does_not_panic",
+    "failed failure: tests > fails",
+    "passed: tests::inner > größe",
+    "failed timeout: tests > is_slow",
+    "failed failure: tests > panics_otherwise",
+    "failed failure: tests > returns_an_error",
+    "skipped: tests > waits",
+    "passed: adds",
+    "skipped: later",
+    "passed: add",
+  ]);
+  expect(report.cases.slice(1, 8).map(({ message }) => message)).toEqual([
+    "test did not panic as expected at src/lib.rs:22:8",
+    'assertion `left == right` failed: sums "differ" ]]>',
+    null,
+    "Failed: time limit exceeded",
+    expect.stringContaining("panic did not contain expected string"),
+    'Error: "out of stock"',
+    'not "yet"',
+  ]);
+  expect(report.cases[2]!.stack).toStartWith("before red <script> 😀\n\nthread 'tests::fails'");
+  expect(report.cases[10]).toMatchObject({ file: "src/lib.rs", line: 2, durationMs: 90 });
+});
+
+test("a test binary that aborts is a failure, also with what cargo writes around it", () => {
+  const report = readFixture("libtest_aborted.ndjson");
+  expect(report.partial).toBe(true);
+  expect(inShort(report)).toEqual([
+    "passed: dies > adds",
+    "failed error: dies > dies",
+    "failed error: dies > (suite did not finish)",
+  ]);
+});
+
+describe("a test", () => {
+  test.each([
+    ["ok", "passed", null],
+    ["failed", "failed failure", ""],
+    ["ignored", "skipped", null],
+    ["allowed_failure", "skipped", null],
+  ])("with the event %s is %s", (event, expected) => {
+    expect(inShort(one({ event }, end({ event: event === "failed" ? "failed" : "ok" })))[0]).toBe(`${expected}: m > a`);
+  });
+
+  test("with an unknown event failed, and the upload is warned", () => {
+    const report = one({ event: "greenish" });
+    expect(inShort(report)).toEqual(["failed failure: m > a"]);
+    expect(report.warnings).toContain('The result "greenish" is unknown: 1 test case counted as failed');
+  });
+
+  test("without an end failed, as a timeout where libtest says that it runs for long", () => {
+    expect(one({ event: "timeout" }).cases[0]).toMatchObject({ status: "failed", kind: "timeout" });
+    expect(one({ event: "timeout", name: "other" }).cases[0]).toMatchObject({ status: "failed", kind: "error" });
+  });
+
+  test("that is measured passed", () => {
+    const report = read(
+      suite({ type: "bench", name: "m::b", median: 9, deviation: 1 }, end({ passed: 0, measured: 1 })),
+    );
+    expect(inShort(report)).toEqual(["passed: m > b"]);
+    expect(report.warnings).toEqual([]);
+  });
+
+  test("has the message of its panic, as Rust before 1.73 writes it too", () => {
+    const stdout = "thread 'm::a' panicked at 'no stock', src/lib.rs:3:5\nnote: run with RUST_BACKTRACE=1\n";
+    expect(one({ event: "failed", stdout }).cases[0]!.message).toBe("no stock");
+  });
+
+  test("that prints no line end has its event on the same line", () => {
+    const report = read(
+      suite(
+        '{ "type": "test", "event": "started", "name": "a" }',
+        'hello{ "type": "test", "name": "a", "event": "ok" }',
+        end(),
+      ),
+    );
+    expect(inShort(report)).toEqual(["passed: a"]);
+  });
+});
+
+test("the reports of nextest are read, with its retries and suites that are mixed", () => {
+  const nextest = (test_binary: string) => ({ nextest: { crate: "shop", test_binary, kind: "test" } });
+  const name = (binary: string, test: string) => `shop::${binary}$${test}`;
+  const report = read(
+    suite(
+      { ...begin(2), ...nextest("cart") },
+      { ...begin(1), ...nextest("bank") },
+      { type: "test", event: "started", name: name("cart", "m::a") },
+      { type: "test", event: "started", name: name("bank", "b") },
+      { type: "test", event: "ok", name: name("bank", "b"), exec_time: 0.1 },
+      { type: "test", event: "ok", name: name("cart", "m::a#2"), exec_time: 0.2 },
+      { type: "test", event: "started", name: name("cart", "c") },
+      { type: "test", event: "failed", name: name("cart", "c#3"), stdout: "no" },
+      { ...end({ event: "ok" }), ...nextest("bank") },
+      { ...end({ event: "failed", failed: 1 }), ...nextest("cart") },
+    ).replace(/^.*\n/, ""),
+  );
+  expect(report).toMatchObject({ partial: false, warnings: [] });
+  expect(inShort(report)).toEqual([
+    "passed flaky, 2 attempts: shop::cart > m > a",
+    "failed failure, 3 attempts: shop::cart > c",
+    "passed: shop::bank > b",
+  ]);
+});
+
+test("totals that disagree are a warning, and a suite that failed is not green", () => {
+  expect(one({ event: "ok" }, end({ passed: 3 })).warnings).toEqual([
+    "The report declares 1 test, 3 passed, 0 failed, 0 skipped, but its test cases are 1 test, 1 passed, 0 failed, 0 skipped",
+  ]);
+  for (const last of [end({ event: "failed" }), end({ failed: 2 }), end({ event: "odd" })])
+    expect(one({ event: "ok" }, last).cases[1]).toMatchObject({
+      ...{ name: "(failure without a test case)", status: "failed" },
+      message: "The report says that the suite failed, but none of its tests failed",
+    });
+});
+
+test("a binary that cargo starts and that writes nothing is a failure", () => {
+  const running = "     Running tests/cart.rs (target/debug/deps/cart-0123456789abcdef)";
+  const report = read(`${green}\n${running}\n`);
+  expect(inShort(report).at(-1)).toBe("failed error: cart > (suite did not finish)");
+});
+
+test("a report that broke off is not green, wherever it did", () => {
+  expect(silentGreens(new TextEncoder().encode(green))).toEqual([]);
+  expect(read(`${green}\n{ "type": "suite", "ev`).partial).toBe(true);
+});
+
+test("any value may be of any type", () => {
+  expectRefusals(oddJson(green));
+  expectRefusals(
+    oddJson(suite({ type: "test", name: "a", event: "failed", stdout: "x", reason: "y", message: "z" }, end())),
+  );
+});

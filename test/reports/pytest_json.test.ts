@@ -1,0 +1,118 @@
+import { describe, expect, test } from "bun:test";
+import { GREEN_JSON } from "./green_reports.ts";
+import { expectRefusals, fixtureBytes, inShort, oddJson, read, readFixture, silentGreens } from "./reading.ts";
+
+const green = GREEN_JSON.pytest_json!;
+const report = (more: object) => read({ ...JSON.parse(green), ...more });
+const one = (test: object, exitcode = 1) =>
+  report({ exitcode, summary: {}, tests: [{ nodeid: "t.py::a", lineno: 0, ...test }] });
+
+// pytest 9's own reports in the form that pytest-json-report 1.5 documents: the plugin is in none of the package sources of this repository.
+test("a report is read whole", () => {
+  const found = readFixture("pytest_json.json");
+  expect(found).toMatchObject({ format: "pytest_json", partial: false, warnings: [], durationMs: expect.any(Number) });
+  expect(found.completedAt).toBeInstanceOf(Date);
+  expect(inShort(found)).toEqual([
+    "passed: test_shop > test_passes",
+    "passed: test_shop > test_prints",
+    "failed failure: test_shop > test_fails",
+    "failed failure: test_shop > test_raises",
+    "skipped: test_shop > test_skips",
+    "skipped: test_shop > test_skips_inside",
+    "skipped: test_shop > test_xfails",
+    "passed: test_shop > test_xpasses",
+    "failed failure: test_shop > test_xpasses_strictly",
+    "passed: test_shop > test_takes[1]",
+    "failed failure: test_shop > test_takes[2]",
+    "passed: test_shop > test_takes[gr\\xf6\\xdfe ::x]",
+    "failed error: test_shop > test_setup",
+    "failed error: test_shop > test_teardown",
+    "failed failure: test_shop > test_fails_and_teardown",
+    "passed: test_shop.TestCart > test_adds",
+    "passed: test_shop.TestCart.TestInner > test_deep",
+    "passed flaky, 2 attempts: test_shop > test_flaky",
+    "failed failure: test_shop > test_fails_again",
+    "failed failure: test_shop > test_subtests",
+    "skipped: (file skipped)",
+    "failed error: (file failed to load)",
+  ]);
+  expect(found.cases[1]!.output).toBe("hello <script> 😀\nto stderr\n");
+  expect(found.cases[2]).toMatchObject({
+    ...{ file: "test_shop.py", line: 14, message: "AssertionError: sums \ufffd differ ]]>\nassert 1 == 2" },
+    stack: expect.stringContaining("test_shop.py:16: AssertionError"),
+  });
+  expect(found.cases[4]!.message).toBe("not yet");
+  expect(found.cases[14]!.stack).toContain("OSError: teardown broke");
+  expect(found.cases[15]!.properties).toEqual({ owner: "cart" });
+  expect(found.cases[21]).toMatchObject({ message: "ModuleNotFoundError: No module named 'nothing_of_that_name'" });
+});
+
+test("a test has the same identity as in pytest's JUnit XML", () => {
+  const junit = read(
+    `<testsuites><testsuite name="pytest" tests="1"><testcase classname="tests.test_cart.TestCart" name="test_adds[a/b::c]" time="0.1"/></testsuite></testsuites>`,
+  ).cases[0]!;
+  const json = one({ nodeid: "tests/test_cart.py::TestCart::test_adds[a/b::c]", outcome: "passed" }, 0).cases[0]!;
+  expect([json.suite, json.name, json.file]).toEqual([junit.suite, junit.name, junit.file]);
+});
+
+describe("a test", () => {
+  test.each([
+    ["passed", "passed"],
+    ["xpassed", "passed"],
+    ["skipped", "skipped"],
+    ["xfailed", "skipped"],
+    ["failed", "failed error"],
+    ["error", "failed error"],
+    ["rerun", "passed flaky, 2 attempts"],
+  ])("of the outcome %s is %s", (outcome, expected) => {
+    expect(inShort(one({ outcome }))[0]).toBe(`${expected}: t > a`);
+  });
+
+  test("with a stage that failed has failed, whatever its outcome", () => {
+    for (const outcome of ["passed", "rerun", "xfailed"])
+      expect(inShort(one({ outcome, call: { outcome: "failed" } }))).toEqual(["failed failure: t > a"]);
+  });
+
+  test("of an unknown outcome failed, and the upload is warned", () => {
+    const found = one({ outcome: "greenish" });
+    expect(inShort(found)).toEqual(["failed error: t > a"]);
+    expect(found.warnings).toEqual(['The result "greenish" is unknown: 1 test case counted as failed']);
+  });
+
+  test("that pytest-timeout stops is a timeout", () => {
+    const crash = { message: "Failed: Timeout (>1.0s) from pytest-timeout." };
+    expect(one({ outcome: "failed", call: { outcome: "failed", crash } }).cases[0]!.kind).toBe("timeout");
+  });
+});
+
+test("totals that disagree are a warning", () => {
+  expect(report({ summary: { passed: 2, failed: 1, total: 3 }, exitcode: 1 }).warnings).toEqual([
+    "The report declares 3 tests, 1 failed, 0 skipped, but its test cases are 2 tests, 0 failed, 0 skipped",
+  ]);
+});
+
+test.each([
+  [1, "pytest exited with 1: Tests failed"],
+  [2, "pytest exited with 2: The session was interrupted"],
+  [3, "pytest exited with 3: pytest had an internal error"],
+  [5, "pytest exited with 5"],
+  ["x", "pytest did not say how it exited"],
+])("a session that exited with %j is not green", (exitcode, message) => {
+  expect(report({ exitcode }).cases.at(-1)).toMatchObject({ status: "failed", kind: "error", message });
+});
+
+test("a summary without tests is read as counts", () => {
+  const summary = { passed: 3, xpassed: 1, rerun: 1, failed: 2, error: 1, skipped: 1, xfailed: 1, total: 10 };
+  const { tests: _, ...rest } = JSON.parse(green);
+  expect(read({ ...rest, summary, exitcode: 1 }).countsOnly).toEqual({ passed: 5, failed: 3, skipped: 2 });
+  expect(read({ ...rest, summary: { passed: 3, total: 3 }, exitcode: 2 }).countsOnly!.failed).toBe(1);
+});
+
+test("a report that broke off is not green, wherever it did", () => {
+  expect(silentGreens(new TextEncoder().encode(green))).toEqual([]);
+});
+
+test("any value may be of any type", () => {
+  expectRefusals(oddJson(green));
+  expectRefusals(oddJson(new TextDecoder().decode(fixtureBytes("pytest_json.json"))));
+});

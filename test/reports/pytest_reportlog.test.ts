@@ -1,0 +1,134 @@
+import { describe, expect, test } from "bun:test";
+import { GREEN_JSON } from "./green_reports.ts";
+import { expectRefusals, inShort, oddJson, read, readFixture, silentGreens } from "./reading.ts";
+
+const green = GREEN_JSON.pytest_reportlog!;
+const phase = (when: string, outcome: string, more: object = {}) => ({
+  ...{
+    $report_type: "TestReport",
+    nodeid: "t.py::a",
+    location: ["t.py", 0, "a"],
+    when,
+    outcome,
+    duration: 0.1,
+    ...more,
+  },
+});
+const session = (events: object[], exitstatus: unknown = 0) =>
+  [{ $report_type: "SessionStart" }, ...events, { $report_type: "SessionFinish", exitstatus }]
+    .map((event) => JSON.stringify(event))
+    .join("\n");
+const run = (...outcomes: [when: string, outcome: string, more?: object][]) =>
+  read(session(outcomes.map(([when, outcome, more]) => phase(when, outcome, more))));
+
+// The lines are pytest 9's own serialised reports, as pytest-reportlog 1.0 writes them.
+test("a report log is read whole", () => {
+  const found = readFixture("pytest_reportlog.ndjson");
+  expect(found).toMatchObject({ format: "pytest_reportlog", partial: false, warnings: [] });
+  expect(found.completedAt).toBeInstanceOf(Date);
+  const json = readFixture("pytest_json.json");
+  // Only the log has the number of runs.
+  expect(inShort(found).map((line) => line.replace("failed failure, 2 attempts", "failed failure"))).toEqual(
+    inShort(json),
+  );
+  expect(found.cases.map(({ suite, name, file, line }) => [suite, name, file, line])).toEqual(
+    json.cases.map(({ suite, name, file, line }) => [suite, name, file, line]),
+  );
+  expect(found.cases[2]).toMatchObject({
+    message: "AssertionError: sums \ufffd differ ]]>\nassert 1 == 2",
+    stack: expect.stringContaining("test_shop.py:16: AssertionError"),
+    output: "before\n",
+  });
+  expect(found.cases[6]!.message).toBe("known");
+  expect(found.cases[17]).toMatchObject({ flaky: true, message: "AssertionError: first time\nassert 1 > 1" });
+  expect(found.cases[18]).toMatchObject({ status: "failed", attempts: 2 });
+  expect(found.cases[19]!.stack).toContain("assert 2 == 1");
+});
+
+describe("a test", () => {
+  const whole = (outcome: string, more: object = {}): [string, string, object?][] => [
+    ["setup", "passed"],
+    ["call", outcome, more],
+    ["teardown", "passed"],
+  ];
+  test.each([
+    ["passed", {}, "passed"],
+    ["failed", {}, "failed failure"],
+    ["skipped", {}, "skipped"],
+    ["skipped", { wasxfail: "known" }, "skipped"],
+    ["passed", { wasxfail: "" }, "passed"],
+  ])("whose call is %s, %j, is %s", (outcome, more, expected) => {
+    expect(inShort(run(...whole(outcome, more)))[0]).toBe(`${expected}: t > a`);
+  });
+
+  test("of an unknown outcome failed, and the upload is warned", () => {
+    const found = run(...whole("greenish"));
+    expect(inShort(found)).toEqual(["failed failure: t > a"]);
+    expect(found.warnings).toEqual(['The result "greenish" is unknown: 1 test case counted as failed']);
+  });
+
+  test("fails with its set-up and its teardown", () => {
+    expect(inShort(run(["setup", "failed"], ["teardown", "passed"]))).toEqual(["failed error: t > a"]);
+    expect(inShort(run(["setup", "passed"], ["call", "passed"], ["teardown", "failed"]))).toEqual([
+      "failed error: t > a",
+    ]);
+  });
+
+  test("that was not called, or not torn down, did not finish", () => {
+    for (const phases of [whole("passed").slice(0, 2), whole("passed").toSpliced(1, 1)])
+      expect(run(...phases).cases).toMatchObject([
+        { status: "failed", kind: "error", message: "The test did not finish" },
+      ]);
+  });
+
+  test("fails with a subtest, which is no case of its own", () => {
+    const subtest = (outcome: string) =>
+      phase("call", outcome, { $report_type: "SubtestReport", longrepr: "assert 1 == 2" });
+    const all = (outcome: string) => [
+      phase("setup", "passed"),
+      subtest(outcome),
+      phase("call", "passed"),
+      phase("teardown", "passed"),
+    ];
+    expect(inShort(read(session(all("failed"), 1)))).toEqual(["failed failure: t > a"]);
+    expect(inShort(read(session(all("passed"))))).toEqual(["passed: t > a"]);
+  });
+
+  test("that runs again after its end is another case, and a rerun an attempt", () => {
+    expect(inShort(run(...whole("passed"), ...whole("failed")))).toEqual(["passed: t > a", "failed failure: t > a"]);
+    expect(inShort(run(["setup", "passed"], ["call", "rerun", { longrepr: "no" }], ...whole("passed")))).toEqual([
+      "passed flaky, 2 attempts: t > a",
+    ]);
+  });
+});
+
+test("a session that did not exit well is not green", () => {
+  for (const exitstatus of [1, 2, 3, null, "0"])
+    expect(
+      read(session([phase("setup", "skipped"), phase("teardown", "passed")], exitstatus)).cases.at(-1)!.status,
+    ).toBe("failed");
+});
+
+test("a session that did not finish is a failure, also before another one", () => {
+  const cut = green.slice(0, green.lastIndexOf("\n"));
+  for (const text of [cut, `${cut}\n${green}`]) {
+    const found = read(text);
+    expect(found.partial).toBe(true);
+    expect(inShort(found)).toContain("failed error: (session did not finish)");
+  }
+});
+
+test("a report that broke off is not green, wherever it did", () => {
+  expect(silentGreens(new TextEncoder().encode(green))).toEqual([]);
+});
+
+test("any value may be of any type", () => {
+  expectRefusals(oddJson(green));
+  const longrepr = {
+    reprcrash: { message: "m" },
+    reprtraceback: { reprentries: [{ data: { lines: ["a"], reprfileloc: { path: "p" } } }] },
+  };
+  expectRefusals(
+    oddJson(session([phase("call", "failed", { longrepr, sections: [["a", "b"]], user_properties: [["a", "b"]] })])),
+  );
+});
