@@ -7,7 +7,7 @@ const report = (more: object) => read({ ...JSON.parse(green), ...more });
 const one = (test: object, exitcode = 1) =>
   report({ exitcode, summary: {}, tests: [{ nodeid: "t.py::a", lineno: 0, ...test }] });
 
-// pytest 9's own reports in the form that pytest-json-report 1.5 documents: the plugin is in none of the package sources of this repository.
+// Written from pytest 9's own reports, in the form that pytest-json-report 1.5 documents.
 test("a report is read whole", () => {
   const found = readFixture("pytest_json.json");
   expect(found).toMatchObject({ format: "pytest_json", partial: false, warnings: [], durationMs: expect.any(Number) });

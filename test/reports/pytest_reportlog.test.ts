@@ -21,7 +21,7 @@ const session = (events: object[], exitstatus: unknown = 0) =>
 const run = (...outcomes: [when: string, outcome: string, more?: object][]) =>
   read(session(outcomes.map(([when, outcome, more]) => phase(when, outcome, more))));
 
-// The lines are pytest 9's own serialised reports, as pytest-reportlog 1.0 writes them.
+// The lines are pytest 9's own serialised reports, in the form that pytest-reportlog 1.0 documents.
 test("a report log is read whole", () => {
   const found = readFixture("pytest_reportlog.ndjson");
   expect(found).toMatchObject({ format: "pytest_reportlog", partial: false, warnings: [] });

@@ -1,0 +1,120 @@
+import { describe, expect, test } from "bun:test";
+import { GREEN_JSON } from "./green_reports.ts";
+import { expectRefusals, fixtureBytes, inShort, oddJson, read, readFixture, silentGreens } from "./reading.ts";
+
+const green = GREEN_JSON.mochawesome!;
+const suite = (more: object, stats: object = {}) =>
+  read({
+    stats: { testsRegistered: 1, ...stats },
+    results: [{ title: "s", fullFile: "/home/dev/a.spec.js", ...more }],
+  });
+const one = (more: object) => suite({ tests: [{ title: "a", err: {}, ...more }] });
+const SUITE = "outer <script> 😀";
+
+test("what mochawesome 8.1 writes is read whole", () => {
+  const report = readFixture("mochawesome.json");
+  expect(report).toMatchObject({ format: "mochawesome", partial: false, warnings: [], durationMs: 61 });
+  expect(inShort(report)).toEqual([
+    "passed: at the top",
+    "passed: bank > opens",
+    `passed: ${SUITE} > passes`,
+    `failed failure: ${SUITE} > fails`,
+    `failed failure: ${SUITE} > throws`,
+    `skipped: ${SUITE} > pending`,
+    `skipped: ${SUITE} > skips itself`,
+    `failed timeout: ${SUITE} > hangs`,
+    `passed: ${SUITE} > flaky`,
+    `passed: ${SUITE} > takes 1`,
+    `passed: ${SUITE} > takes 2`,
+    `passed: ${SUITE} inner > deep`,
+    `passed: ${SUITE} inner > same`,
+    `passed: ${SUITE} inner > same`,
+    `skipped: ${SUITE} hooked > never runs`,
+    `skipped: ${SUITE} hooked > never runs either`,
+    `passed: ${SUITE} after each > one`,
+    `skipped: ${SUITE} after each > two`,
+    `failed failure: ${SUITE} hooked > "before all" hook: prepare for "never runs"`,
+    `failed failure: ${SUITE} after each > "after each" hook for "one"`,
+  ]);
+  expect(report.cases[4]).toMatchObject({
+    ...{ file: "/home/dev/project/shop.spec.cjs", message: "TypeError: boom" },
+    stack: expect.stringContaining("at Context.<anonymous>"),
+  });
+});
+
+test("a test has the same identity as in Mocha's JSON", () => {
+  const err = {};
+  const mocha = { title: "a", fullTitle: "s inner a", file: "/home/dev/a.spec.js", err };
+  const old = read({ stats: {}, tests: [mocha], passes: [mocha], failures: [], pending: [] }).cases[0]!;
+  const now = suite({ suites: [{ title: "inner", tests: [{ title: "a", state: "passed", err }] }] }).cases[0]!;
+  expect([now.suite, now.name, now.file]).toEqual([old.suite, old.name, old.file]);
+});
+
+describe("a test", () => {
+  test.each([
+    [{ state: "passed" }, "passed"],
+    [{ pass: true }, "passed"],
+    [{ state: "failed" }, "failed failure"],
+    [{ fail: true }, "failed failure"],
+    [{ state: "passed", err: { message: "no" } }, "failed failure"],
+    [{ state: "failed", timedOut: true }, "failed timeout"],
+    [{ state: "pending" }, "skipped"],
+    [{ pending: true }, "skipped"],
+    [{ state: null, skipped: true }, "skipped"],
+    [{}, "skipped"],
+  ])("that says %j is %s", (more, expected) => {
+    expect(inShort(one(more))).toEqual([`${expected}: s > a`]);
+  });
+
+  test("of an unknown state failed, and the upload is warned", () => {
+    const report = one({ state: "greenish" });
+    expect(inShort(report)).toEqual(["failed failure: s > a"]);
+    expect(report.warnings).toEqual(['The result "greenish" is unknown: 1 test case counted as failed']);
+  });
+
+  test("has the texts and files that addContext gives it", () => {
+    const context = JSON.stringify(["a note", { title: "screen", value: "shots/a.png" }, { title: "total", value: 7 }]);
+    expect(one({ state: "failed", context }).cases[0]).toMatchObject({
+      output: "a note\ntotal: 7",
+      attachments: [{ name: "screen", path: "shots/a.png" }],
+    });
+    expect(one({ state: "failed", context: '"https://example.com/a.png"' }).cases[0]).toMatchObject({
+      output: "https://example.com/a.png",
+    });
+  });
+});
+
+test("a hook is a case only where it failed", () => {
+  const hooks = {
+    beforeHooks: [{ title: "h", state: "passed" }, { title: "i" }],
+    afterHooks: [{ title: "j", fail: true }],
+  };
+  expect(inShort(suite(hooks))).toEqual(["failed failure: s > j"]);
+});
+
+test("totals that disagree are a warning, and failures that nothing shows are one", () => {
+  const report = suite(
+    { tests: [{ title: "a", state: "passed" }] },
+    { passes: 2, failures: 1, pending: 0, skipped: 1, other: 1 },
+  );
+  expect(report.warnings).toEqual([
+    "The report declares 2 passed, 1 failed, 1 skipped, but its test cases are 1 passed, 0 failed, 0 skipped",
+  ]);
+  expect(report.cases[1]).toMatchObject({ name: "(failure without a test case)", status: "failed" });
+});
+
+test("suites nest as deep as they like", () => {
+  const deep = `${'{"suites":['.repeat(20_000)}{"tests":[{"title":"a","state":"failed"}]}${"]}".repeat(20_000)}`;
+  expect(read(`{"stats":{"testsRegistered":1},"results":[${deep}]}`).cases).toMatchObject([
+    { name: "a", status: "failed" },
+  ]);
+});
+
+test("a report that broke off is not green, wherever it did", () => {
+  expect(silentGreens(new TextEncoder().encode(green))).toEqual([]);
+});
+
+test("any value may be of any type", () => {
+  expectRefusals(oddJson(green));
+  expectRefusals(oddJson(new TextDecoder().decode(fixtureBytes("mochawesome.json"))));
+});

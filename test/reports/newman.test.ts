@@ -1,0 +1,97 @@
+import { describe, expect, test } from "bun:test";
+import { GREEN_JSON } from "./green_reports.ts";
+import { expectRefusals, fixtureBytes, inShort, oddJson, read, readFixture, silentGreens } from "./reading.ts";
+
+const green = GREEN_JSON.newman!;
+const run = (executions: object[], failures: object[] = [], more: object = {}) =>
+  read({ collection: { info: { name: "Shop" }, item: [] }, run: { stats: {}, executions, failures, ...more } });
+const item = { id: "1", name: "list" };
+const cursor = { ref: "r" };
+
+test("what Newman 6.2 writes is read whole", () => {
+  const report = readFixture("newman.json");
+  expect(report).toMatchObject({ format: "newman", suite: 'Shop "API" <script> 😀', partial: false, warnings: [] });
+  const assertions = [
+    "passed: carts > list > is 200",
+    "failed failure: carts > list > has ]]> b",
+    "skipped: carts > list > later",
+    "passed: carts > inner > list > is fast {{n}}",
+    "passed: broken prerequest > runs",
+    "failed failure: refused > answers",
+  ];
+  const errors = [
+    "failed error: broken script > (test script failed)",
+    "failed error: broken prerequest > (prerequest script failed)",
+    "failed error: refused > (request failed)",
+    "failed timeout: slow > (request failed)",
+  ];
+  // Two iterations.
+  expect(inShort(report)).toEqual([...assertions, ...assertions, ...errors, ...errors]);
+  expect(report.cases[1]).toMatchObject({
+    message: "b red: expected undefined to deeply equal 2",
+    stack: expect.stringContaining("sandbox-script.js:2:1"),
+    durationMs: expect.any(Number),
+  });
+  expect(report.cases.slice(12, 16).map(({ message }) => message)).toEqual([
+    "ReferenceError: nobody is not defined",
+    "prerequest broke",
+    "connect ECONNREFUSED 127.0.0.1:1",
+    "ESOCKETTIMEDOUT",
+  ]);
+});
+
+describe("an assertion", () => {
+  test.each([
+    [{}, "passed"],
+    [{ skipped: true }, "skipped"],
+    [{ error: { name: "AssertionError", message: "no" } }, "failed failure"],
+    [{ error: { name: "TypeError", message: "no" } }, "failed error"],
+    [{ skipped: true, error: {} }, "failed error"],
+    [{ error: "no" }, "failed error"],
+    [{ error: null }, "passed"],
+  ])("that says %j is %s", (more, expected) => {
+    expect(inShort(run([{ item, assertions: [{ assertion: "a", ...more }] }]))).toEqual([`${expected}: list > a`]);
+  });
+});
+
+test("errors of requests and scripts are failures, once each", () => {
+  const requestError = { code: "ECONNREFUSED" };
+  const failure = { at: "request", cursor, error: { name: "Error", message: "connect ECONNREFUSED" }, source: item };
+  for (const failures of [[], [failure]])
+    expect(inShort(run([{ item, cursor, requestError }], failures))).toEqual(["failed error: list > (request failed)"]);
+});
+
+test("failures that no execution shows are failures, with the request that they name", () => {
+  const failure = { at: "iteration", cursor, error: { name: "Error", message: "broke" }, source: item };
+  expect(inShort(run([], [failure]))).toEqual(["failed error: list > (iteration failed)"]);
+  expect(run([], [], { error: { message: "no collection" } }).cases).toMatchObject([
+    { name: "(run failed)", message: "no collection", status: "failed" },
+  ]);
+  // Of an assertion, which no execution lists.
+  expect(run([], [{ at: "assertion:0 in test-script" }]).cases).toMatchObject([
+    { name: "(failure without a test case)" },
+  ]);
+});
+
+test("totals that disagree are a warning, and failures that nothing shows are one", () => {
+  const stats = { assertions: { total: 3, failed: 1 }, requests: { total: 1, failed: 0 } };
+  const report = run([{ item, assertions: [{ assertion: "a" }] }], [], { stats });
+  expect(report.warnings).toEqual(["The report declares 3 tests, 1 failed, but its test cases are 1 test, 0 failed"]);
+  expect(inShort(report)).toEqual(["passed: list > a", "failed error: (failure without a test case)"]);
+  expect(run([], [], { stats: { prerequestScripts: { failed: 1 } } }).cases).toHaveLength(1);
+});
+
+test("folders nest as deep as they like", () => {
+  const deep = `${'{"name":"f","item":['.repeat(20_000)}{"id":"1","name":"list"}${"]}".repeat(20_000)}`;
+  const text = `{"collection":{"item":[${deep}]},"run":{"stats":{},"failures":[],"executions":[{"item":{"id":"1","name":"list"},"assertions":[{"assertion":"a"}]}]}}`;
+  expect(read(text).cases[0]!.suite).toStartWith("f > f");
+});
+
+test("a report that broke off is not green, wherever it did", () => {
+  expect(silentGreens(new TextEncoder().encode(green))).toEqual([]);
+});
+
+test("any value may be of any type", () => {
+  expectRefusals(oddJson(green));
+  expectRefusals(oddJson(new TextDecoder().decode(fixtureBytes("newman.json"))));
+});

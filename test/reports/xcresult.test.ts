@@ -1,0 +1,107 @@
+import { describe, expect, test } from "bun:test";
+import { GREEN_JSON } from "./green_reports.ts";
+import { expectRefusals, fixtureBytes, inShort, oddJson, read, readFixture, silentGreens } from "./reading.ts";
+
+const green = GREEN_JSON.xcresult!;
+const node = (nodeType: string, result?: string, children: object[] = [], name = nodeType) => ({
+  nodeType,
+  name,
+  result,
+  children,
+});
+const one = (result: string | undefined, ...children: object[]) =>
+  read({ testNodes: [node("Test Case", result, children, "a()")] });
+const message = node("Failure Message", undefined, [], "CartTests.swift:42: no");
+
+// Written by hand after the schema that `xcresulttool help get test-results tests` prints.
+test("results are read whole", () => {
+  const report = readFixture("xcresult.json");
+  expect(report).toMatchObject({ format: "xcresult", suite: null, partial: false, warnings: [] });
+  expect(inShort(report)).toEqual([
+    "passed: ShopTests > CartTests > testAdds()",
+    "failed failure: ShopTests > CartTests > testFails()",
+    "failed error: ShopTests > CartTests > testThrows()",
+    "skipped: ShopTests > CartTests > testSkips()",
+    "passed: ShopTests > CartTests > testKnown()",
+    "passed flaky, 2 attempts: ShopTests > CartTests > testFlaky()",
+    "failed failure, 2 attempts: ShopTests > CartTests > testFailsAgain()",
+    "failed timeout: ShopTests > CartTests > testHangs()",
+    'passed: ShopTests > CartTests > Inner > Größe "quoted" & <script> 😀',
+    "failed failure: ShopTests > PriceTests > takes(n:)",
+    "passed: ShopTests > PriceTests > deep()",
+    "failed error: ShopUITests > (failure outside of tests)",
+  ]);
+  expect(report.cases[1]).toMatchObject({
+    message: 'CartTests.swift:42: XCTAssertEqual failed: ("6") is not equal to ("7") - boom red ]]> \ufffd 😀',
+    stack: expect.stringContaining("\n\nCartTests.swift:43: second"),
+    ...{ durationMs: 250, properties: { identifier: "CartTests/testFails()" } },
+  });
+  expect(report.cases[3]!.message).toBe("Test skipped - not on this machine");
+  // The argument that failed.
+  expect(report.cases[9]!.stack).toBe("PriceTests.swift:22: Expectation failed: (n → 2) != 2\nwith 2");
+});
+
+describe("a test case", () => {
+  test.each([
+    ["Passed", "passed"],
+    ["Failed", "failed failure"],
+    ["Skipped", "skipped"],
+    ["Expected Failure", "passed"],
+  ])("of the result %s is %s", (result, expected) => {
+    expect(inShort(one(result))).toEqual([`${expected}: a()`]);
+  });
+
+  test.each(["unknown", "", "greenish"])("of the result %j failed, and the upload is warned", (result) => {
+    const report = one(result);
+    expect(inShort(report)).toEqual(["failed failure: a()"]);
+    expect(report.warnings).toEqual([`The result "${result}" is unknown: 1 test case counted as failed`]);
+  });
+
+  test("that passed, and holds a failure outside of a repetition, failed", () => {
+    expect(inShort(one("Passed", message))).toEqual(["failed failure: a()"]);
+    expect(inShort(one("Passed", node("Device", "Failed")))).toEqual(["failed failure: a()"]);
+    expect(inShort(one("Passed", node("Repetition", "Failed")))).toEqual(["failed failure: a()"]);
+  });
+
+  test("that passed at a repetition is flaky", () => {
+    for (const type of ["Repetition", "Test Case Run"])
+      expect(inShort(one("Passed", node(type, "Failed", [message]), node(type, "Passed")))).toEqual([
+        "passed flaky, 2 attempts: a()",
+      ]);
+  });
+
+  test("has its duration in seconds, or in the words of a locale", () => {
+    const durations = [{ durationInSeconds: 1.5 }, { duration: "1,5s" }, { duration: "1m 3s" }];
+    expect(
+      durations.map(
+        (more) =>
+          read({ testNodes: [{ nodeType: "Test Case", name: "a", result: "Passed", ...more }] }).cases[0]!.durationMs,
+      ),
+    ).toEqual([1500, 1500, null]);
+  });
+});
+
+test("suites that failed without a test case are not green", () => {
+  const good = node("Test Case", "Passed", [], "a()");
+  const suite = (result: string) => node("Test Suite", result, [good], "S");
+  const bundle = node("Unit test bundle", "Failed", [suite("Failed"), suite("Passed")], "B");
+  expect(inShort(read({ testNodes: [node("Test Plan", "Failed", [bundle])] }))).toEqual([
+    "passed: B > S > a()",
+    "passed: B > S > a()",
+    "failed error: B > S > (suite failed)",
+  ]);
+});
+
+test("suites nest as deep as they like", () => {
+  const deep = `${'{"nodeType":"Test Suite","name":"s","result":"Failed","children":['.repeat(20_000)}{"nodeType":"Test Case","name":"a","result":"Failed"}${"]}".repeat(20_000)}`;
+  expect(read(`{"testNodes":[${deep}]}`).cases).toHaveLength(1);
+});
+
+test("a report that broke off is not green, wherever it did", () => {
+  expect(silentGreens(new TextEncoder().encode(green))).toEqual([]);
+});
+
+test("any value may be of any type", () => {
+  expectRefusals(oddJson(green));
+  expectRefusals(oddJson(new TextDecoder().decode(fixtureBytes("xcresult.json"))));
+});
