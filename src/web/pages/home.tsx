@@ -185,7 +185,10 @@ function headlineOf(states: readonly ProjectState[]): { status: string; text: st
   if (red > 0)
     return {
       status: "failed",
-      text: `${red} of ${counted(states.length, "project")} ${red === 1 ? "is" : "are"} red`,
+      text:
+        states.length === 1
+          ? "The project is red"
+          : `${red} of ${counted(states.length, "project")} ${red === 1 ? "is" : "are"} red`,
     };
   return {
     status: "passed",
