@@ -185,7 +185,7 @@ const SHARED: Record<string, string[]> = {
     "state",
     "task_runs",
   ],
-  wording: ["blame", "case_title", "first_line", "numbers", "reasons", "single_line", "task"],
+  wording: ["blame", "case_title", "execution_name", "first_line", "numbers", "reasons", "single_line", "task"],
   work: ["loop"],
   workers: ["channel", "supervisor"],
 };

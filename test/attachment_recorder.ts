@@ -17,7 +17,10 @@ type Answer = { status: number; body?: unknown; headers?: Record<string, string>
 /** `answer` says what a request with attachments is answered with; default: 201. */
 export function createAttachmentRecorder(upstream: string) {
   const requests: RecordedRequest[] = [];
-  let answer: (request: RecordedRequest) => Answer = () => ({ status: 201, body: { attachments: [], warnings: [] } });
+  let answer: (request: RecordedRequest) => Answer = ({ files }) => ({
+    status: 201,
+    body: { attachments: files.map(({ path }) => ({ path })), warnings: [] },
+  });
   const server = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",

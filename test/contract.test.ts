@@ -73,7 +73,13 @@ const P = "/projects/:projectId";
 const RUN = `${P}/executions/:executionId/test-runs/:taskSlug`;
 const UPLOAD = [
   ...[`POST ${P}/test-runs`, `POST ${P}/executions`, `POST ${P}/executions/:executionId/complete`],
-  ...[`POST ${RUN}/plan`, `POST ${RUN}/batches`, `PUT ${RUN}/attachments`, `PUT ${P}/owners`],
+  ...[
+    `POST ${RUN}/plan`,
+    `POST ${RUN}/batches`,
+    `PUT ${RUN}/attachments`,
+    `POST ${RUN}/attachments`,
+    `PUT ${P}/owners`,
+  ],
 ];
 const OPENED: Record<string, string[]> = {
   read: [],
@@ -91,7 +97,7 @@ const OPENED: Record<string, string[]> = {
   ],
   runner: [
     ...["test-runs", "leases", "leases/:leaseId/fail"].map((what) => `POST ${P}/${what}`),
-    ...[`GET ${RUN}/plan`, `POST ${RUN}/batches`, `PUT ${RUN}/attachments`],
+    ...[`GET ${RUN}/plan`, `POST ${RUN}/batches`, `PUT ${RUN}/attachments`, `POST ${RUN}/attachments`],
   ],
 };
 const scoped: Record<string, string> = {};
@@ -244,7 +250,13 @@ describe.each(ROUTES.map((route) => ({ ...route, name: `${route.method} ${route.
 
   // An ownership file is any text.
   const isAnyText = route.name === `PUT ${P}/owners`;
-  if (route.body !== undefined && route.body !== "upload" && route.body !== "file" && !isAnyText)
+  if (
+    route.body !== undefined &&
+    route.body !== "upload" &&
+    route.body !== "file" &&
+    route.body !== "files" &&
+    !isAnyText
+  )
     test("is a 400 for an unknown field and for what is no JSON object", async () => {
       const nowhere = await ask(target, { key: own, body: {} });
       expect(nowhere.status).not.toBe(500);

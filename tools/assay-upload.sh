@@ -50,11 +50,11 @@ event() { at='' key='' last='' tokens=$(tr '\n\r\t' '   ' < "$GITHUB_EVENT_PATH"
 $tokens
 EVENT
 }
-shard='' commit='' pull='' fork='' url='' head='' source='' target='' owner='' user='' run='' reports='' IFS=$(printf '\n.') IFS=${IFS%.}
+shard='' commit='' pull='' base='' untrusted='' fork='' url='' head='' source='' target='' owner='' user='' run='' reports='' IFS=$(printf '\n.') IFS=${IFS%.}
 if [ -n "$GITHUB_ACTIONS" ]; then [ ! -r "$GITHUB_EVENT_PATH" ] || event
   key=$GITHUB_RUN_ID task=$GITHUB_JOB branch=${GITHUB_HEAD_REF:-${GITHUB_REF_NAME:-$GITHUB_REF}} # The pull request's number, if all else fails:
   [ -n "$commit" ] || { pull= && case $GITHUB_REF in refs/pull/*/*) pull=${GITHUB_REF#refs/pull/} pull=${pull%%/*} ;; esac; }
-  if [ -n "$run" ] && [ -n "$commit" ]; then key=$run branch=$head; else branch=${GITHUB_HEAD_REF:-${head:-$branch}} url=; fi # Or of workflow_run.
+  if [ -n "$run" ] && [ -n "$commit" ]; then key=$run branch=$head; [ "$source" = "$target" ] || untrusted=true; else branch=${GITHUB_HEAD_REF:-${head:-$branch}} url=; fi # Or of workflow_run.
   [ -z "$commit" ] || [ "$source" = "$target" ] || fork=${owner:-$user}
   [ -z "$FORGEJO_ACTIONS" ] || run=$GITHUB_RUN_NUMBER
   commit=${commit:-$GITHUB_SHA} url=${url:-$GITHUB_SERVER_URL/$GITHUB_REPOSITORY/actions/runs/${run:-$GITHUB_RUN_ID}}
@@ -62,6 +62,8 @@ elif [ -n "$GITLAB_CI" ]; then key=$CI_PIPELINE_ID commit=${CI_MERGE_REQUEST_SOU
   branch=${CI_MERGE_REQUEST_SOURCE_BRANCH_NAME:-${CI_EXTERNAL_PULL_REQUEST_SOURCE_BRANCH_NAME:-$CI_COMMIT_REF_NAME}}
   pull=${CI_MERGE_REQUEST_IID:-$CI_EXTERNAL_PULL_REQUEST_IID} url=${CI_JOB_URL:-$CI_PIPELINE_URL}
   [ -z "$CI_MERGE_REQUEST_PROJECT_PATH" ] || [ "${CI_MERGE_REQUEST_SOURCE_PROJECT_PATH:-$CI_MERGE_REQUEST_PROJECT_PATH}" = "$CI_MERGE_REQUEST_PROJECT_PATH" ] || fork=${CI_MERGE_REQUEST_SOURCE_PROJECT_PATH%/*}
+  [ "$CI_MERGE_REQUEST_EVENT_TYPE" != merge_train ] || # It tests more than the head of its merge request.
+    branch=refs/merge-requests/$pull/train base=$CI_MERGE_REQUEST_TARGET_BRANCH_NAME commit=$CI_COMMIT_SHA fork=
   task=${task% "$CI_NODE_INDEX/$CI_NODE_TOTAL"}; [ "$task" = "$CI_JOB_NAME" ] || shard=$CI_NODE_INDEX/$CI_NODE_TOTAL # No matrix.
 elif [ -n "$CIRCLECI" ]; then key=$CIRCLE_WORKFLOW_ID task=$CIRCLE_JOB commit=$CIRCLE_SHA1 branch=${CIRCLE_BRANCH:-$CIRCLE_TAG}
   pull=${CIRCLE_PULL_REQUEST##*/} url=$CIRCLE_BUILD_URL; [ "${CIRCLE_NODE_TOTAL:-1}" = 1 ] || shard=$((CIRCLE_NODE_INDEX + 1))/$CIRCLE_NODE_TOTAL
@@ -81,7 +83,7 @@ elif [ -n "$JENKINS_URL" ]; then key=$BUILD_TAG task=$STAGE_NAME branch=${CHANGE
   commit=${commit:-$GIT_COMMIT} pull=$CHANGE_ID url=$BUILD_URL fork=${CHANGE_FORK%%/*}
 else key='' task='' url='' commit=$(git rev-parse -q --verify HEAD 2>&-) branch=$(git symbolic-ref -q --short HEAD 2>&-); fi
 [ -n "$ASSAY_EXECUTION_ID" ] && field execution_id "$ASSAY_EXECUTION_ID" || field execution_key "${assay_key:-$key}"
-field complete "$assay_complete"; field task_slug "${assay_task:-$task}"; field shard "${assay_shard:-$shard}"; field commit "$commit"; field pull_request "$pull"
+field complete "$assay_complete"; field task_slug "${assay_task:-$task}"; field shard "${assay_shard:-$shard}"; field commit "$commit"; field pull_request "$pull"; field base_branch "$base"; field untrusted "$untrusted"
 field branch "${fork:+$fork:}${branch#refs/heads/}"; field build_url "$url"; fields=$assay_config status=400; for file in $assay_files; do
   [ -s "$file" ] && [ ! "$assay_work/start" -nt "$file" ] && attach "$file" && reports=1 && continue; say "No \"$file\", or none since the command began"; done
 [ -n "$reports$assay_code" ] || lost "there is no report"; bare=$assay_config attached=; for file in $assay_attached; do # A link could lead to a secret.

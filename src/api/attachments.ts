@@ -1,27 +1,55 @@
 /** Attachments of test runs: the upload of one, the list, and their content. */
 
 import { StoreAwayError } from "../attachments/content.ts";
-import { toMebibytes, tooLarge } from "../attachments/refusals.ts";
+import { summarize, toMebibytes, tooLarge, unkept, withoutPath } from "../attachments/refusals.ts";
 import type { SpooledFile } from "../attachments/spool.ts";
 import { absent, fail } from "../http/problem.ts";
 import { attachFiles } from "../operations/attachments/attach.ts";
 import { toName } from "../operations/attachments/collect.ts";
 import { storeContents } from "../operations/attachments/contents.ts";
 import { toAttachment } from "../operations/attachments/read.ts";
+import type { ReceivedAttachments } from "../request/attachment_parts.ts";
 import { fileReply } from "../request/file_reply.ts";
 import { toPage } from "../request/page.ts";
 import { json } from "../request/reply.ts";
 import { type Context, route, type Route } from "../request/route.ts";
 import { attachmentName, normalizeAttachmentPath } from "../rules/attachment_path.ts";
-import { attachmentPage, attachmentQuery, newAttachment, uploadedAttachment } from "../schema/attachments.ts";
-import { addRunWarnings, selectAttachment, selectAttachments, selectTargets } from "../store/attachments.ts";
-import { selectHadLease } from "../store/leases.ts";
+import {
+  attachmentPage,
+  attachmentQuery,
+  newAttachment,
+  newAttachments,
+  uploadedAttachment,
+  uploadedAttachments,
+} from "../schema/attachments.ts";
+import {
+  addRunWarnings,
+  selectAttachment,
+  selectAttachments,
+  selectAttachmentsByIds,
+  selectTargets,
+} from "../store/attachments.ts";
+import { selectHadLease, selectLease } from "../store/leases.ts";
 import { selectRunId } from "../store/test_runs.ts";
 
 type OfRun = Pick<Context<{ projectId: string; executionId: string; taskSlug: string }>, "sql" | "params">;
 
 const findRun = async ({ sql, params }: OfRun): Promise<string> =>
   (await selectRunId(sql, params.projectId, params.executionId, params.taskSlug)) ?? absent();
+
+type Uploaded = OfRun & Pick<Context, "caller"> & { query: { lease_id?: string | undefined } };
+
+/** A runner's own key reaches the runs of its leases and nothing else. */
+async function findRunForUpload(context: Uploaded): Promise<string> {
+  const { sql, params, caller, query } = context;
+  const runId = await findRun(context);
+  if (caller.scope === "runner" && !(await selectHadLease(sql, params.projectId, runId, caller.name!))) absent();
+  if (query.lease_id !== undefined) {
+    const lease = await selectLease(sql, params.projectId, query.lease_id);
+    if (lease?.runId !== runId) fail("VALIDATION_ERROR", `Cannot read "lease_id": it is not a lease of this test run`);
+  }
+  return runId;
+}
 
 const UNKEPT = "Only test cases that passed refer to it: upload the report with attachments=all to keep such files";
 
@@ -56,7 +84,70 @@ async function putFile(context: Put, runId: string, path: string, name: string, 
   return json(added ? 201 : 200, { attachment: toAttachment(publicUrl, projectId, row), reason: null });
 }
 
+async function putFiles(context: Put, runId: string, { files: received, warnings: refused }: ReceivedAttachments) {
+  const { sql, params, services, transact, publicUrl } = context;
+  const { projectId, executionId } = params;
+  const files = received.map((file) => ({ ...file, path: normalizeAttachmentPath(file.path) }));
+  const targets = await selectTargets(sql, projectId, runId, [...new Set(files.map(({ path }) => path))], undefined);
+  const targetOf = new Map(targets.map((target) => [target.path, target]));
+  const kept = files.flatMap((file) => {
+    const target = targetOf.get(file.path);
+    const name = toName(target?.name ?? attachmentName(file.path));
+    return file.path !== "" && target?.isKept ? [{ ...file, name }] : [];
+  });
+  const { failed, error } = await storeContents(sql, services.attachments, projectId, kept);
+  if (failed.size > 0) {
+    services.log.error("Cannot store attachments", { projectId, executionId, error });
+    storeIsAway();
+  }
+  const { limits } = services.attachments;
+  const { ids, added, limited } = await transact(async (tx) => {
+    const { warnings, ...attached } = await attachFiles(tx, projectId, { id: runId, executionId }, kept, {
+      ...{ limits, upload: undefined },
+    });
+    const limited = [...refused, ...warnings];
+    if (limited.length > 0) await addRunWarnings(tx, projectId, runId, summarize(limited));
+    return { ...attached, limited };
+  });
+  const known = ids.filter((id) => id !== undefined);
+  const rows = await selectAttachmentsByIds(sql, projectId, [...new Set(known)]);
+  const warnings = [
+    ...limited,
+    ...files.flatMap(({ path }) =>
+      path === "" ? [withoutPath(path)] : targetOf.get(path)!.isKept ? [] : [unkept(path)],
+    ),
+  ];
+  return json(added ? 201 : 200, {
+    attachments: rows.map((row) => toAttachment(publicUrl, projectId, row)),
+    warnings,
+  });
+}
+
 export const attachments: Route[] = [
+  route(
+    "POST /projects/:projectId/executions/:executionId/test-runs/:taskSlug/attachments",
+    {
+      scope: "upload",
+      isForRunners: true,
+      summary: "Upload several attachments",
+      description:
+        'The body is a form whose parts are named "attachment"; the file name of a part is the path under which the report names the ' +
+        "file, as for one attachment. Files beyond a limit are named in warnings, and the others are stored. The same files again " +
+        "change nothing and are answered with 200",
+      query: newAttachments,
+      body: "files",
+      answer: uploadedAttachments,
+      status: 201,
+      otherStatus: 200,
+      deadlineSeconds: 120,
+    },
+    async (context) => {
+      const runId = await findRunForUpload(context);
+      if (context.body.hasFailed) storeIsAway();
+      return await putFiles(context, runId, context.body);
+    },
+  ),
+
   route(
     "PUT /projects/:projectId/executions/:executionId/test-runs/:taskSlug/attachments",
     {
@@ -78,10 +169,8 @@ export const attachments: Route[] = [
       deadlineSeconds: 120,
     },
     async (context) => {
-      const { sql, params, caller, body, query, services } = context;
-      const runId = await findRun(context);
-      // A runner's own key reaches the runs of its leases and nothing else.
-      if (caller.scope === "runner" && !(await selectHadLease(sql, params.projectId, runId, caller.name!))) absent();
+      const { body, query, services } = context;
+      const runId = await findRunForUpload(context);
       const path = normalizeAttachmentPath(query.path);
       if (path === "") fail("VALIDATION_ERROR", `Cannot read "path": expected the path of a file, got "${query.path}"`);
       if (body.problem === "failed") storeIsAway();

@@ -18,6 +18,7 @@ import {
 } from "../operations/executions/executions.ts";
 import { type CaseAttachments, readCaseAttachments } from "../operations/attachments/read.ts";
 import { type CauseFailures as FoundCause, readCauses, readHeadline } from "../operations/executions/failures.ts";
+import { resolveBranch } from "../rules/branch.ts";
 import { isBlame, toCounts, toLists, WORD_OF } from "../rules/blame.ts";
 import { sealVariables } from "../operations/executions/leases.ts";
 import { executionVerdict, hasEnded } from "../rules/execution.ts";
@@ -66,6 +67,8 @@ function toExecution(publicUrl: string, projectId: string, row: TimedExecutionRo
     branch: row.branch,
     commit: row.commit,
     pullRequest: row.pullRequest,
+    baseBranch: row.baseBranch,
+    queueRef: row.queueRef,
     buildUrl: row.buildUrl,
     environment: row.environment,
     trigger: row.trigger,
@@ -84,6 +87,7 @@ function toExecution(publicUrl: string, projectId: string, row: TimedExecutionRo
     startedAt: row.startedAt,
     completedAt: row.completedAt,
     url: executionUrl(publicUrl, projectId, row.id),
+    untrusted: row.untrusted,
     ...(row.sample ? { sample: true } : {}),
   };
 }
@@ -180,8 +184,13 @@ function requireRunnable({
   failFast,
   priority,
   supersede,
+  untrusted,
+  dispatch,
   ...origin
 }: v.InferOutput<typeof newExecution>): void {
+  // A fork's code is neither run by our runners, with the variables of an environment, nor by a job that is started for it.
+  if (untrusted && (mode === "run" || dispatch))
+    fail("VALIDATION_ERROR", `Cannot read "untrusted": an untrusted execution only takes reports`);
   if (mode === "run") {
     requireNoOption(origin);
     if (tasks.length === 0)
@@ -238,8 +247,9 @@ export const executions: Route[] = [
         priority,
         dispatch,
         supersede: supersedes,
-        ...origin
+        ...named
       } = body;
+      const origin = { ...named, ...resolveBranch(named) };
       if (caller.scope === "upload" && (mode === "run" || dispatch))
         fail("UNAUTHORIZED", `A key of scope "upload" cannot start tasks: use a key of scope "run"`);
       requireRunnable(body);

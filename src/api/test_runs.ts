@@ -325,7 +325,7 @@ export const testRuns: Route[] = [
       const { sql, params, query, page } = context;
       const run = (await selectRun(context)) ?? absent();
       const { projectId } = params;
-      const rows = await selectCaseResults(sql, projectId, run.id, { ...query, after: page.after });
+      const rows = await selectCaseResults(sql, projectId, run, { ...query, after: page.after });
       const keys = rows.slice(0, query.limit).map(({ number }) => ({ runId: run.id, number }));
       const filesOf = await readCaseAttachments(sql, { publicUrl: context.publicUrl, projectId }, keys);
       return toPage(

@@ -17,6 +17,11 @@ export const tooManyFiles = (path: string, maxFiles: number): string =>
 export const tooManyBytes = (path: string, maxBytes: number): string =>
   `${named(path)}: the attachments of one execution may take ${toMebibytes(maxBytes)}`;
 
+export const unkept = (path: string): string =>
+  `${named(path)}: only test cases that passed refer to it (upload the report with attachments=all to keep such files)`;
+
+export const withoutPath = (path: string): string => `${named(path)}: expected the path of a file`;
+
 /** Every file would be a warning of its own. */
 export function summarize(warnings: readonly string[], max = 10): string[] {
   const rest = warnings.length - max;

@@ -1,6 +1,7 @@
 /** Detects the build from the variables of CI systems, by the table in rules/ci_systems.ts. */
 
 import { readFileSync } from "node:fs";
+import { trainRef } from "../rules/branch.ts";
 import { CI_SYSTEM_LIST, type CiField, type CiSystemName } from "../rules/ci_systems.ts";
 
 /** Unknown fields are absent; no field is ever empty. */
@@ -15,9 +16,13 @@ export type CiBuild = {
   /** For a pull request its source branch; for a fork `owner:branch`, because a fork has its own "main"; for a tag its name. */
   branch?: string;
   pullRequest?: string;
+  /** Of a merge train: the branch that is merged into. */
+  baseBranch?: string;
   buildUrl?: string;
   /** As the system says, which few do. */
   defaultBranch?: string;
+  /** The job uploads what the workflow of a fork has tested. */
+  untrusted?: true;
   /** `"2/4"`, where the job is one of several slices of a task; jobs of a matrix are not. */
   shard?: string;
 };
@@ -108,6 +113,7 @@ function readGithub(sources: Variables): Said {
       branch: ofOwner(isFork ? workflow("head_repository", "owner", "login") : undefined, workflow("head_branch")),
       pullRequest: member(event, "workflow_run", "pull_requests", 0, "number"),
       buildUrl: workflow("html_url"),
+      untrusted: isFork ? true : undefined,
     };
   }
   const pull = (...path: string[]) => member(event, "pull_request", ...path);
@@ -130,11 +136,16 @@ function readGitlab({ get, found }: Variables): Said {
   const isShard = job !== undefined && job.endsWith(suffix);
   const [source, target] = [get("CI_MERGE_REQUEST_SOURCE_PROJECT_PATH"), get("CI_MERGE_REQUEST_PROJECT_PATH")];
   const isFork = source !== undefined && target !== undefined && source !== target;
+  const isTrain = get("CI_MERGE_REQUEST_EVENT_TYPE") === "merge_train" && found.pullRequest !== undefined;
   return {
     ...found,
+    // A merge train tests what the merge requests in front of it make of the target branch, and not the head of its own.
+    ...(isTrain ? { commit: get("CI_COMMIT_SHA"), baseBranch: get("CI_MERGE_REQUEST_TARGET_BRANCH_NAME") } : {}),
     task: isShard ? job.slice(0, -suffix.length) : job,
     defaultBranch: get("CI_DEFAULT_BRANCH"),
-    branch: ofOwner(isFork ? source.split("/").slice(0, -1).join("/") : undefined, found.branch),
+    branch: isTrain
+      ? trainRef(found.pullRequest!)
+      : ofOwner(isFork ? source.split("/").slice(0, -1).join("/") : undefined, found.branch),
     shard: isShard ? `${index}/${total}` : undefined,
   };
 }
@@ -292,6 +303,8 @@ export function detectBuild(
     branch: cut(toBranch(said.branch ?? git("branch", "--show-current")), 500),
     pullRequest: cut(said.pullRequest, 200),
     defaultBranch: said.defaultBranch,
+    baseBranch: cut(said.baseBranch, 500),
+    untrusted: said.untrusted,
     buildUrl: said.buildUrl !== undefined && isAddress(said.buildUrl) ? said.buildUrl : undefined,
     shard: said.shard !== undefined && isShard(said.shard) ? said.shard : undefined,
   };

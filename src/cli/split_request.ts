@@ -115,7 +115,7 @@ async function request(
 /** The execution that the shards' uploads will find by the same key, commit and branch. */
 async function findExecution(address: ServerAddress, wish: SplitRequest): Promise<string> {
   const { build, baseCommit } = wish;
-  const { executionKey: key, branch, commit, pullRequest, buildUrl } = build;
+  const { executionKey: key, branch, commit, pullRequest, baseBranch, buildUrl, untrusted } = build;
   if (key === undefined)
     throw new UsageError(
       "Cannot identify the execution: pass --execution-key, with the same value for all shards and uploads of a build",
@@ -124,7 +124,7 @@ async function findExecution(address: ServerAddress, wish: SplitRequest): Promis
     method: "POST",
     path: "/executions",
     headers: JSON_HEADERS,
-    body: JSON.stringify({ key, branch, commit, baseCommit, pullRequest, buildUrl }),
+    body: JSON.stringify({ key, branch, commit, baseCommit, pullRequest, baseBranch, buildUrl, untrusted }),
   };
   const answer = await request(address, asking, wish, `Cannot find the execution "${key}"`);
   return readAs(executionAnswer, `execution from ${address.url}`, answer.text).id;

@@ -21,6 +21,7 @@ unchanged streams and signals, and then sends the reports that it has written. T
   --branch, --commit, --pull-request, --build-url
                           where the build comes from (default: from the CI system or git)
   --base-commit COMMIT    the commit that the branch began from
+  --base-branch BRANCH    the branch that a merge train merges into (default: from the CI system)
   --environment NAME
   --host, --system, --image NAME
                           the machine that the tests ran on, its system and its image (default: from the CI system or the
@@ -31,6 +32,8 @@ unchanged streams and signals, and then sends the reports that it has written. T
   --allow-empty           accept a report without test cases
   --complete              this is the last upload of the build
   --no-owners             do not send the CODEOWNERS file of the repository; it is sent from the default branch if it changed
+  --untrusted             the reports come from a fork: they are shown, and count nowhere (default: in a job of GitHub that
+                          a fork's workflow has started with workflow_run)
   --patience SECONDS      time limit for three attempts if the server is unavailable, and for waiting if the rate limit is
                           exceeded (default: 120; 0: one attempt)
   --attach FILE|GLOB      a file for the run as a whole, such as the log of a server; may be repeated
@@ -69,6 +72,7 @@ const PARAMETERS = {
   commit: "commit",
   "base-commit": "base_commit",
   "pull-request": "pull_request",
+  "base-branch": "base_branch",
   "build-url": "build_url",
   environment: "environment",
   host: "host",
@@ -77,7 +81,16 @@ const PARAMETERS = {
   "repository-root": "repository_root",
   "exit-code": "exit_code",
 } as const;
-const FLAGS = ["allow-empty", "complete", "strict", "json", "help", "no-attachments", "no-owners"] as const;
+const FLAGS = [
+  "allow-empty",
+  "complete",
+  "untrusted",
+  "strict",
+  "json",
+  "help",
+  "no-attachments",
+  "no-owners",
+] as const;
 
 export type UploadArguments = {
   reports: string[];
@@ -167,7 +180,7 @@ export function toParameters(
   machine: Machine,
 ): Record<string, string> {
   const started = environment["ASSAY_EXECUTION_ID"]?.trim() || undefined;
-  const { executionKey: key, task, shard, branch, commit, pullRequest, buildUrl } = build;
+  const { executionKey: key, task, shard, branch, commit, pullRequest, baseBranch, buildUrl, untrusted } = build;
   const isNamed = parameters["execution_key"] !== undefined || parameters["execution_id"] !== undefined;
   const detected = {
     ...(isNamed ? {} : started !== undefined ? { execution_id: started } : { execution_key: key }),
@@ -176,10 +189,12 @@ export function toParameters(
     branch,
     commit,
     pull_request: pullRequest,
+    base_branch: baseBranch,
     build_url: buildUrl,
     ...machine,
     repository_root: findRepositoryRoot(process.cwd()),
     complete: flags.complete ? "true" : undefined,
+    untrusted: flags.untrusted || untrusted ? "true" : undefined,
     allow_empty: flags["allow-empty"] ? "true" : undefined,
     // Else the server keeps those of failed cases only.
     attachments: attachments.scope === "all" ? "all" : undefined,

@@ -4,6 +4,7 @@ import type { Execution } from "../schema/executions.ts";
 import type { Cause } from "../schema/failures.ts";
 import { isRed, type Why } from "../mcp/why.ts";
 import { caseTitle } from "../wording/case_title.ts";
+import { lineName } from "../wording/execution_name.ts";
 import { counted } from "../wording/numbers.ts";
 import { branchSentence, causeFacts, causeTitle, noExecution } from "../wording/why.ts";
 import { toPlainLine } from "./output.ts";
@@ -71,10 +72,10 @@ function testLines({ failed, failures }: Cause): string[] {
 const placeOf = (failure: Cause["failures"][number] | undefined): string[] =>
   failure?.file ? [`${failure.file}${failure.line === null ? "" : `:${failure.line}`}`] : [];
 
-const originOf = ({ key, branch, commit, pullRequest, completedAt, createdAt }: Execution): string =>
+const originOf = ({ key, branch, baseBranch, commit, pullRequest, completedAt, createdAt }: Execution): string =>
   [
     key === null ? null : `execution ${key}`,
-    branch,
+    lineName({ branch, baseBranch }),
     commit?.slice(0, 12),
     pullRequest === null ? null : `pull request ${pullRequest}`,
     completedAt === null ? `created ${createdAt}` : `ended ${completedAt}`,

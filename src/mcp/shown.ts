@@ -34,7 +34,18 @@ export function showExecution(execution: Execution, cleaner: Cleaner) {
   return {
     ...cleaner.split(rest, [
       ...(["id", "status", "mode", "verdict", "repeatedStatus", "rerunOf", "baselineId", "trigger"] as const),
-      ...(["passed", "failed", "skipped", "flaky", "durationMs", "createdAt", "completedAt", "url", "sample"] as const),
+      ...([
+        "passed",
+        "failed",
+        "skipped",
+        "flaky",
+        "durationMs",
+        "createdAt",
+        "completedAt",
+        "url",
+        "sample",
+        "untrusted",
+      ] as const),
     ]),
     tasks: shown.map((task) => showTask(task, cleaner)),
     ...(tasks.length > shown.length ? { furtherTasks: tasks.length - shown.length } : {}),
@@ -44,14 +55,28 @@ export function showExecution(execution: Execution, cleaner: Cleaner) {
 /** As a row of a list, with its red tasks. */
 export function showExecutionRow(execution: Execution, cleaner: Cleaner) {
   const { id, status, verdict, repeatedStatus, passed, failed, skipped, flaky, createdAt, completedAt } = execution;
-  const { key, branch, commit, pullRequest, environment, reason } = execution;
+  const untrusted = execution.untrusted ? { untrusted: true } : {};
+  const { key, branch, baseBranch, commit, pullRequest, environment, reason } = execution;
   const red = execution.tasks.filter(isRed).toSorted(byRed).slice(0, MAX_ROW_TASKS);
   return {
     ...cleaner.split(
-      { id, status, verdict, repeatedStatus, completedAt, key, branch, commit, pullRequest, environment, reason },
+      {
+        id,
+        status,
+        verdict,
+        repeatedStatus,
+        completedAt,
+        key,
+        branch,
+        baseBranch,
+        commit,
+        pullRequest,
+        environment,
+        reason,
+      },
       [...(["id", "status", "verdict", "repeatedStatus", "completedAt"] as const)],
     ),
-    ...{ passed, failed, skipped, flaky, createdAt },
+    ...{ passed, failed, skipped, flaky, createdAt, ...untrusted },
     ...(red.length > 0 ? { redTasks: red.map((task) => showTask(task, cleaner)) } : {}),
   };
 }

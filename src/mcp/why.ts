@@ -35,7 +35,8 @@ export async function findWhy({ get }: Pick<ProjectApi, "get">, query: WhyQuery,
   const state = isBranch ? await get<BranchStateAnswer>("/state", { branch }) : null;
   const { data: executions } = await get<ListPage<Execution>>("/executions", {
     limit: LOOKED_THROUGH,
-    ...(state ? { branch: state.branch } : { pull_request: pullRequest }),
+    // What a fork reports says nothing of a branch.
+    ...(state ? { branch: state.branch, untrusted: "false" } : { pull_request: pullRequest }),
   });
   const { executionId, running } = explainedExecution(state, executions);
   if (executionId === undefined) return { state, execution: null, failures: null, running: null };

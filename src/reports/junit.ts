@@ -341,7 +341,7 @@ function readInside(node: Node, cutter: Cutter): Inside {
       tellers[0] ? toMessage(tellers[0], withoutName(texts[0] ?? "", node)) : reason,
     ),
     stack: isSkipped ? null : cutter.cutOrNull("stack", texts.join("\n\n")),
-    output: cutter.cutOrNull("output", trimLines(output)),
+    output: cutter.cutOrNull("output", trimLines(withoutAttachmentLines(output))),
     properties: cutter.properties([...marks, ...told.filter((one) => one !== skip), ...markedProperties(output)]),
     ...(attachments ? { attachments } : {}),
   };
@@ -469,6 +469,15 @@ const markedProperties = (output: string): [string, string][] =>
 /** One more than is kept, so that there is a warning. */
 const markedAttachments = (output: string): WrittenAttachment[] =>
   marksIn(output, "ATTACHMENT", MAX_ATTACHMENTS + 1).map((path) => ({ path }));
+
+/** Without the lines that only name attachments, which are shown as files. */
+const withoutAttachmentLines = (output: string): string =>
+  output.includes("[[ATTACHMENT|")
+    ? output
+        .split("\n")
+        .filter((line) => !(line.trimStart().startsWith("[[ATTACHMENT|") && line.trimEnd().endsWith("]]")))
+        .join("\n")
+    : output;
 
 const SOURCE = /\.(?:[cm]?[jt]sx?|py|rb|php|bats|go|rs|dart|lua|pl|t|sh|exs?|feature|vue|svelte)$/i;
 

@@ -8,7 +8,7 @@ const PLAIN =
 /** Lines of other programs that may come before a version or a plan, such as "> shop@1.0.0 test". */
 const MAX_PRELUDE_LINES = 1_000;
 const START = /^(?:K?TAP version \d+|1\.\.\d+)\s*$/i;
-const POINT = /^\s*(?:not )?ok\b/m;
+const POINT = /^[ \t]*(?:not )?ok\b/m;
 
 /** The line with which prove announces a file: "t/cart.t .. ", or "t/db.t .. skipped: no database". */
 const HEADER = /^(?:\[\d\d:\d\d:\d\d\] )?(\S+) \.\.+ ?(?:skipped: (.*)|skipped)?$/;

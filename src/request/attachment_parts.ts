@@ -3,7 +3,8 @@
 import { storeAway, tooLarge, tooManyFiles } from "../attachments/refusals.ts";
 import { type ReceivedFile, removeSpooled, type SpooledFile, type SpoolEnd } from "../attachments/spool.ts";
 import type { AttachmentServices } from "../attachments/store.ts";
-import { type BodyFilter, streamBody } from "../http/body.ts";
+import { type BodyFilter, receiveBody, streamBody } from "../http/body.ts";
+import { fail } from "../http/problem.ts";
 import type { Upload } from "../http/upload.ts";
 import { boundaryOf, separateParts } from "../http/form_parts.ts";
 
@@ -14,6 +15,8 @@ export type ReceivedAttachments = {
   files: ReceivedFile[];
   /** Sentences about those that are not stored. */
   warnings: string[];
+  /** Whether one of them could not be written: the store is not available. */
+  hasFailed: boolean;
 };
 
 /** What the handler of an upload gets. */
@@ -32,12 +35,13 @@ export function createAttachmentParts(
   { spool, limits }: AttachmentServices,
   onBytes: (bytes: number) => void,
 ): AttachmentParts {
-  const received: ReceivedAttachments = { files: [], warnings: [] };
+  const received: ReceivedAttachments = { files: [], warnings: [], hasFailed: false };
   const boundary = boundaryOf(contentType);
   const open = new Set<{ discard(): Promise<void> }>();
   let left = limits.maxExecutionBytes;
 
   function take(path: string, end: SpoolEnd): void {
+    if (end.end === "failed") received.hasFailed = true;
     if (end.end === "spooled") received.files.push({ ...end.spooled, path });
     else
       received.warnings.push(end.end === "failed" ? storeAway(path) : tooLarge(path, Math.min(limits.maxBytes, left)));
@@ -74,6 +78,20 @@ export function createAttachmentParts(
       await removeSpooled(received.files);
     },
   };
+}
+
+/** What a form of attachments may hold besides them. */
+const MAX_FORM_REST_BYTES = 65_536;
+
+/** Receives a form of which every part is an attachment. Fails with VALIDATION_ERROR for any other body. */
+export async function receiveFiles(request: Request, { filter, received }: AttachmentParts): Promise<void> {
+  const encoding = request.headers.get("content-encoding");
+  if (!filter) fail("VALIDATION_ERROR", "Cannot read the body: expected multipart/form-data");
+  if (encoding !== null && encoding.trim().toLowerCase() !== "identity")
+    fail("VALIDATION_ERROR", `Cannot read the header "Content-Encoding": a form of attachments is sent uncompressed`);
+  await receiveBody(request, { maxBytes: MAX_FORM_REST_BYTES, filter });
+  if (received.files.length + received.warnings.length === 0)
+    fail("VALIDATION_ERROR", `Cannot read the body: expected files in parts named "${ATTACHMENT_FIELD}"`);
 }
 
 /** A body that is one file; undefined: it is larger than the limit, or the store of attachments is not available. */

@@ -4,7 +4,7 @@ import { removeSpooled } from "../attachments/spool.ts";
 import type { AttachmentServices } from "../attachments/store.ts";
 import { createUploadBudget, type Hold, OverdrawnError } from "../http/upload_budget.ts";
 import { DeadlineError, type Deadlines } from "../http/deadline.ts";
-import { createAttachmentParts, receiveFile } from "./attachment_parts.ts";
+import { createAttachmentParts, receiveFile, receiveFiles } from "./attachment_parts.ts";
 import type { CheckedRequest, Execute, Progress } from "./execute.ts";
 import { tooBusy } from "./failure.ts";
 import { waitForOther } from "./idempotency.ts";
@@ -119,6 +119,24 @@ export function createIntake(options: IntakeOptions) {
     }
   }
 
+  /** Passes the files of a form to its handler. */
+  async function takeFiles(
+    route: Route,
+    { request, search }: ReceivedRequest,
+    asked: Asked,
+    progress: Progress,
+  ): Promise<Reply> {
+    const { query, digest } = readQuery(request, route, search);
+    const parts = createAttachmentParts(request.headers.get("content-type") ?? "", options.attachments, () => {});
+    try {
+      await receiveFiles(request, parts);
+      // Two forms with the same files differ in their boundary: a repetition is recognised by the files.
+      return await run(route, asked, { query, body: parts.received, digest }, progress);
+    } finally {
+      await parts.discard();
+    }
+  }
+
   /**
    * Takes its memory from the budget of uploads: a hundred bodies that drip would otherwise hold a hundred megabytes. It
    * does not wait for it: what waits holds what its connection has received.
@@ -175,6 +193,7 @@ export function createIntake(options: IntakeOptions) {
   ): Promise<Reply> {
     if (route.body === undefined) return run(route, asked, readQuery(request, route, search), progress);
     if (route.body === "upload") return takeUpload(route, { request, search }, asked, progress);
+    if (route.body === "files") return takeFiles(route, { request, search }, asked, progress);
     if (route.body === "file") return takeFile(route, { request, search }, asked, progress);
     const received = isSmallBody(request)
       ? readInput(request, route, search)

@@ -9,7 +9,7 @@ import type { EventStreams } from "../http/events.ts";
 import type { Outbound } from "../http/outbound.ts";
 import type { Method, PathParameters } from "../http/router.ts";
 import type { AttachmentServices } from "../attachments/store.ts";
-import type { ReceivedBody, ReceivedUpload } from "./attachment_parts.ts";
+import type { ReceivedAttachments, ReceivedBody, ReceivedUpload } from "./attachment_parts.ts";
 import type { Log } from "../log.ts";
 import type { Seal } from "../secrets/seal.ts";
 import type { AuditAction } from "../schema/audit.ts";
@@ -130,11 +130,13 @@ type BodyOf<B> = B extends "upload"
   ? ReceivedUpload
   : B extends "file"
     ? ReceivedBody
-    : B extends "text"
-      ? TextBody
-      : B extends v.GenericSchema
-        ? v.InferOutput<B>
-        : undefined;
+    : B extends "files"
+      ? ReceivedAttachments
+      : B extends "text"
+        ? TextBody
+        : B extends v.GenericSchema
+          ? v.InferOutput<B>
+          : undefined;
 
 export type Specification<Q, B, A, S, R> = {
   /** One line for the documentation. */
@@ -146,7 +148,7 @@ export type Specification<Q, B, A, S, R> = {
   /** Describes the answer to `Accept: text/plain`, if the route supports it. */
   text?: string;
   query?: Q;
-  /** A schema for a JSON body, "upload": raw bytes or multipart/form-data, "file": one file, which is written to disk while it arrives, or "text" of whatever kind. */
+  /** A schema for a JSON body, "upload": raw bytes or multipart/form-data, "file": one file, or "files": a form of files, which are written to disk while they arrive, or "text" of whatever kind. */
   body?: B;
   /** The body may hold secrets: no error quotes it. */
   isSecret?: boolean;
@@ -186,7 +188,7 @@ export type Route = {
   example: { query?: Record<string, string>; body?: unknown };
   text: string | undefined;
   query: ObjectSchema;
-  body: v.GenericSchema | "upload" | "file" | "text" | undefined;
+  body: v.GenericSchema | "upload" | "file" | "files" | "text" | undefined;
   isSecret: boolean;
   record: AuditAction | undefined;
   answer: v.GenericSchema | null;
@@ -223,7 +225,7 @@ const pathParameter = (name: string): v.GenericSchema =>
 export function route<
   const Pattern extends `${Method} /${"projects/:projectId" | "teams/:teamId"}${string}`,
   Q extends ObjectSchema | undefined,
-  B extends v.GenericSchema | "upload" | "file" | "text" | undefined,
+  B extends v.GenericSchema | "upload" | "file" | "files" | "text" | undefined,
   A extends v.GenericSchema | null,
   S extends string | undefined = undefined,
   R extends boolean = false,

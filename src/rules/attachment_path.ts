@@ -22,7 +22,10 @@ export const isKeptWith = ({ status, flaky }: { status: string; flaky: boolean }
 
 const STEM = /^(.+)-(expected|actual|diff)(\.\w+)$/;
 
-/** Three pictures of one comparison, as Playwright names them: `cart-expected.png`, `cart-actual.png`, `cart-diff.png`. */
+/**
+ * Three pictures of one comparison, as Playwright names them: `cart-expected.png`, `cart-actual.png`, `cart-diff.png`. Its JUnit report
+ * names the expected picture as it is stored in the repository: `cart.png`.
+ */
 export type PictureComparison<File> = { stem: string; expected: File; actual: File; diff: File | undefined };
 
 /** Separates pictures that belong to one comparison from all other files, which keep their order. */
@@ -38,7 +41,8 @@ export function findPictureComparisons<File extends { name: string }>(
     known[role!] ??= file;
     parts.set(key, known);
   }
-  const comparisons = [...parts].flatMap(([stem, { expected, actual, diff }]) =>
+  const stored = new Map(files.map((file) => [file.name, file]));
+  const comparisons = [...parts].flatMap(([stem, { expected = stored.get(stem), actual, diff }]) =>
     expected && actual ? [{ stem, expected, actual, diff }] : [],
   );
   const taken = new Set(comparisons.flatMap(({ expected, actual, diff }) => [expected, actual, diff]));

@@ -1,8 +1,46 @@
 /** Which line of builds an execution belongs to. */
 
+/** A branch and a pull request as an upload or a request names them. */
+export type NamedBranch = {
+  branch?: string | null | undefined;
+  pullRequest?: string | null | undefined;
+  baseBranch?: string | null | undefined;
+};
+
+/** The same as an execution stores it. */
+export type Line = {
+  /** Null for a build of a merge queue. */
+  branch: string | null | undefined;
+  pullRequest: string | null | undefined;
+  /** The branch that a merge queue merges into; null for any other build, and if the upload does not name it. */
+  baseBranch: string | null;
+  /** The ref that a merge queue has made for the build; null for any other build. */
+  queueRef: string | null;
+};
+
+/** GitHub's merge queue. The base branch may contain slashes. */
+const GITHUB_QUEUE = /^gh-readonly-queue\/(?<base>.+)\/pr-(?<number>\d{1,10})-[0-9a-f]{7,64}$/;
+/** GitLab's merge trains. The ref does not name the base branch. */
+const GITLAB_TRAIN = /^refs\/merge-requests\/(?<number>\d{1,10})\/train$/;
+
+/** Returns the ref of the merge train of a merge request, as GitLab names it. */
+export const trainRef = (mergeRequest: string): string => `refs/merge-requests/${mergeRequest}/train`;
+
+/** Recognizes a build of a merge queue by the name of its branch: it is a build of a pull request against its base branch. */
+export function resolveBranch({ branch, pullRequest, baseBranch = null }: NamedBranch): Line {
+  const parts = (GITHUB_QUEUE.exec(branch ?? "") ?? GITLAB_TRAIN.exec(branch ?? ""))?.groups;
+  if (branch == null || !parts) return { branch, pullRequest, baseBranch: null, queueRef: null };
+  return {
+    branch: null,
+    pullRequest: pullRequest ?? parts.number!,
+    baseBranch: parts.base ?? baseBranch,
+    queueRef: branch,
+  };
+}
+
 /**
  * Its branch; where it names none, the default one. The branch of a fork may have the name of the default branch: such a pull
- * request is a line of its own, as `pull/12`.
+ * request is a line of its own, as `pull/12`. So is a build of a merge queue, which names no branch.
  */
 export function lineOf(
   { branch, pullRequest }: { branch: string | null; pullRequest: string | null },

@@ -54,7 +54,8 @@ export function rootOf(given: string | undefined, files: Iterable<string>): stri
   const stated = given === undefined ? undefined : `${withoutTrailingSlashes(toSlashes(given.trim()))}/`;
   const paths = [...new Set(files)].map(toSlashes).filter(isAbsolute);
   // Tests in a container see another directory than the machine around it.
-  if (stated !== undefined && stated !== "/" && paths.some((path) => startsWith(path, stated))) return stated;
+  const isBelow = paths.length === 0 || paths.some((path) => startsWith(path, stated ?? ""));
+  if (stated !== undefined && isAbsolute(stated) && stated.length > 2 && isBelow) return stated;
   for (const path of paths) {
     const workspace = workspaceOf(path);
     if (workspace !== undefined) return workspace;

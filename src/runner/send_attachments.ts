@@ -198,8 +198,8 @@ function take(
 ): void {
   if (typeof answer === "string") sent.problem = answer;
   else if (answer.status < 300) {
-    const warnings = warningsOf(answer);
-    sent.count += Math.max(0, paths.length - warnings.length);
+    const { count, warnings } = readAnswer(answer, paths.length);
+    sent.count += count;
     sent.bytes += bytes;
     sent.warnings.push(...warnings);
   } else if (endsAll(answer.status)) {
@@ -207,13 +207,17 @@ function take(
   } else for (const path of paths) sent.leftOut.push({ path, reason: messageOf(answer) });
 }
 
-function warningsOf({ text }: ServerAnswer): string[] {
+/** How many of the files are attachments now, and what the server says of the others. */
+function readAnswer({ text }: ServerAnswer, sent: number): { count: number; warnings: string[] } {
   try {
-    const { warnings, reason } = JSON.parse(text) as { warnings?: unknown; reason?: unknown };
-    const all = Array.isArray(warnings) ? warnings : [reason];
-    return all.filter((warning) => typeof warning === "string");
+    const { attachments, warnings, reason } = JSON.parse(text) as Record<string, unknown>;
+    const all = (Array.isArray(warnings) ? warnings : [reason]).filter((warning) => typeof warning === "string");
+    return {
+      count: Array.isArray(attachments) ? attachments.length : sent - Math.min(sent, all.length),
+      warnings: all,
+    };
   } catch {
-    return [];
+    return { count: sent, warnings: [] };
   }
 }
 

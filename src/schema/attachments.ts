@@ -48,7 +48,12 @@ export const caseAttachments = described(
   "The files that explain it, those of the last attempt first; the first 20. Files that have not arrived are left out",
 );
 
+const lease_id = described(v.optional(uuid), "For runners: the lease of the run, which may have ended");
+
+export const newAttachments = v.strictObject({ lease_id });
+
 export const newAttachment = v.strictObject({
+  lease_id,
   path: described(
     text(MAX_PATH),
     "The path under which the report names the file. Backslashes are taken for slashes, and a leading ./ is ignored. A file that no " +
@@ -60,6 +65,15 @@ export const newAttachment = v.strictObject({
     mayBeEmpty(text(200)),
     "Accepted for clients that know it. What the file is served as follows from its content",
     "image/png",
+  ),
+});
+
+export const uploadedAttachments = v.strictObject({
+  attachments: described(v.array(attachment), "The attachments that the files are now"),
+  warnings: described(
+    v.array(v.string()),
+    "Why files were not stored: they are beyond a limit, or only test cases that passed refer to them",
+    ['"trace.zip" is not stored: larger than 50 MiB'],
   ),
 });
 

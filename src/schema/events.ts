@@ -30,6 +30,9 @@ export type ExecutionData = {
   branch: string | null;
   commit: string | null;
   pullRequest: string | null;
+  /** Of a build of a merge queue, which has no branch. */
+  baseBranch: string | null;
+  queueRef: string | null;
   buildUrl: string | null;
   environment: string | null;
 };

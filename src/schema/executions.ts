@@ -22,6 +22,7 @@ import {
   timestamp,
   uuid,
   verdict,
+  booleanText,
 } from "./fields.ts";
 import { executionVariables } from "./environments.ts";
 import { dispatch } from "./integrations.ts";
@@ -100,6 +101,17 @@ export const execution = v.strictObject({
   branch,
   commit,
   pullRequest,
+  baseBranch: described(
+    v.nullable(v.string()),
+    "Of a build of a merge queue or merge train: the branch that is merged into; null: it is another build",
+    null,
+  ),
+  queueRef: described(
+    v.nullable(v.string()),
+    "The ref that a merge queue has made for the build; branch is null then, and pullRequest names the pull request. " +
+      "null: it is not a build of a merge queue",
+    null,
+  ),
   buildUrl: described(
     v.nullable(v.string()),
     "The page of the build in CI; null: unknown",
@@ -149,6 +161,11 @@ export const execution = v.strictObject({
       "truncated report, a failed test tool; null: it is red only because of failed tests, or it is not red",
     "Incomplete: e2e shard 2 of 3 missing",
   ),
+  untrusted: described(
+    v.boolean(),
+    "Whether it comes from a fork: its results are shown and compared, and count nowhere else",
+    false,
+  ),
   createdAt,
   startedAt: described(v.nullable(time), "When the first report arrived or a runner began; null: not yet"),
   completedAt: described(v.nullable(time), "When it ended; null: not yet"),
@@ -181,6 +198,12 @@ const origin = {
     "1a2b3c4d",
   ),
   pullRequest: described(v.optional(text(200)), "The pull or merge request", "128"),
+  baseBranch: described(
+    v.optional(branchName),
+    "For a branch that is the ref of a merge train, such as refs/merge-requests/128/train: the branch that is merged " +
+      "into. Default: the default branch. The ref of a merge queue of GitHub names it",
+    "main",
+  ),
   buildUrl: described(
     v.optional(buildUrl),
     "The page of the build in CI, to link to; an http or https address",
@@ -305,6 +328,12 @@ export const newExecution = v.strictObject({
     "For mode run: cancels earlier executions of mode run of the same branch and pull request that run or wait",
     true,
   ),
+  untrusted: described(
+    v.optional(v.boolean("expected true or false")),
+    "For mode report: whether the reports come from a fork. They are shown and compared, and count nowhere else. An " +
+      "untrusted execution and a trusted one with the same key are two executions. Default: false",
+    false,
+  ),
   timeoutMinutes: described(
     v.optional(timeoutMinutes),
     "The time in minutes to wait for the next report, up to a week. Then the execution ends, as timed_out if a task " +
@@ -324,6 +353,10 @@ export const executionFilter = v.strictObject({
   commit: v.pipe(v.optional(text(200)), v.description("A hash prefix of 7 or more digits also matches longer hashes")),
   pull_request: described(v.optional(text(200)), "Only executions of this pull or merge request", "128"),
   environment: described(v.optional(text(200)), "Only executions of this environment", "staging"),
+  untrusted: described(
+    v.optional(booleanText),
+    "true: only executions of forks, which count nowhere; false: only the others",
+  ),
   task_slug: described(v.optional(slug), "Only executions with this task", "unit"),
   created_after: described(v.optional(timestamp), "Only executions created after this time"),
   created_before: described(v.optional(timestamp), "Only executions created before this time"),

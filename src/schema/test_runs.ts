@@ -194,6 +194,12 @@ export const uploadParameters = v.strictObject({
     "1a2b3c4d",
   ),
   pull_request: described(mayBeEmpty(text(200)), "The number or name of the pull or merge request", "128"),
+  base_branch: described(
+    mayBeEmpty(branchName),
+    "For a branch that is the ref of a merge train, such as refs/merge-requests/128/train: the branch that is merged " +
+      "into. Default: the default branch. The ref of a merge queue of GitHub names it",
+    "main",
+  ),
   build_url: described(
     mayBeEmpty(buildUrl),
     "The page of the build in CI, to link to; an http or https address",
@@ -241,6 +247,12 @@ export const uploadParameters = v.strictObject({
     "When the run was completed, if not now; not in the future. It is the date of the run, of an execution that the " +
       "upload creates, of the results and of the bugs. It does not change the effects of newer runs, and no " +
       "notifications are sent for uploads that are older than a day",
+  ),
+  untrusted: described(
+    v.optional(booleanText),
+    "Whether the report comes from a fork. It is shown and compared, and counts nowhere else: not in health, baselines, " +
+      "trends, bug reports or the state of a branch. An untrusted report and a trusted one with the same execution_key " +
+      "have separate executions",
   ),
   lease_id: described(
     v.optional(uuid),

@@ -25,6 +25,7 @@ export const TOLD_PARAMETERS = {
   branch: "branch",
   commit: "commit",
   pull_request: "pullRequest",
+  base_branch: "baseBranch",
   format: "format",
   lease_id: "leaseId",
 } as const;
@@ -39,6 +40,7 @@ const parameters = v.pipe(
     branch: given("branch"),
     commit: given("commit"),
     pullRequest: given("pull_request"),
+    baseBranch: given("base_branch"),
     format: given("format"),
     leaseId: given("lease_id"),
   } satisfies Record<(typeof TOLD_PARAMETERS)[keyof typeof TOLD_PARAMETERS], v.GenericSchema>),

@@ -284,6 +284,27 @@ function requestBody(route: Route): Json {
         },
       },
     };
+  if (route.body === "files")
+    return {
+      requestBody: {
+        required: true,
+        content: {
+          "multipart/form-data": {
+            schema: {
+              type: "object",
+              required: ["attachment"],
+              properties: {
+                attachment: {
+                  type: "array",
+                  items: { type: "string", format: "binary" },
+                  description: "The files; the file name of a part is the path under which the report names it",
+                },
+              },
+            },
+          },
+        },
+      },
+    };
   if (route.body === "file")
     return {
       requestBody: {

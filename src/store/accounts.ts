@@ -90,7 +90,7 @@ export const updateIdentity = async (sql: Tx, id: string, { issuer, subject }: O
 
 /** In a transaction: whose members change one after the other. Answers the team's name; undefined: no such team. */
 export const lockTeamForMembers = async (sql: Tx, teamId: string): Promise<string | undefined> => {
-  const [team] = await sql<{ name: string }[]>`select name from team where id = ${teamId} for no key update`;
+  const [team] = await sql<{ name: string }[]>`select name from team where id = ${teamId} for update`;
   return team?.name;
 };
 
@@ -100,8 +100,12 @@ export const selectRole = async (sql: Sql, teamId: string, accountId: string): P
   return row?.role;
 };
 
-/** In a transaction: the role, which stays so until the end of the transaction. */
+/**
+ * In a transaction: the role, which stays so until the end of the transaction. The team is locked before the membership, as by
+ * those who change memberships: in the other order both would wait for each other.
+ */
 export const lockRole = async (sql: Tx, teamId: string, accountId: string): Promise<Role | undefined> => {
+  await sql`select from team where id = ${teamId} for key share`;
   const [row] = await sql<{ role: Role }[]>`
     select m.role from membership m join team t on t.id = m.team_id
     where m.team_id = ${teamId} and m.account_id = ${accountId} for share of m`;

@@ -29,7 +29,14 @@ export type UploadDigest = {
 };
 
 /** Which upload of a run a file belongs to. */
-export type AttachmentTarget = { path: string; shard: number; attempt: number; isKept: boolean };
+export type AttachmentTarget = {
+  path: string;
+  shard: number;
+  attempt: number;
+  isKept: boolean;
+  /** The name that the report gives it; null: no report refers to the path. */
+  name: string | null;
+};
 
 /**
  * The upload that each path belongs to: `upload` where it is known, else the last one that refers to it, those without such a
@@ -47,10 +54,10 @@ export const selectTargets = (
     ${upload ? sql`and shard = ${upload.shard} and digest = decode(${upload.digest}, 'hex')` : sql``}`;
   return sql<AttachmentTarget[]>`
     select p.path, coalesce(r.shard, n.shard, 0)::int as shard, coalesce(r.attempt, n.number, 0)::int as attempt,
-      coalesce(r.is_kept, true) as "isKept"
+      coalesce(r.is_kept, true) as "isKept", r.name
     from unnest(${toTextArray(paths)}::text[]) as p (path)
     left join lateral (
-      select r.shard, r.attempt, bool_or(r.is_kept) as is_kept
+      select r.shard, r.attempt, bool_or(r.is_kept) as is_kept, min(r.name) as name
       from attachment_reference r join (${uploads}) u on u.shard = r.shard and u.number = r.attempt
       where r.project_id = ${projectId} and r.run_id = ${runId} and r.path = p.path
       group by r.shard, r.attempt
@@ -178,6 +185,13 @@ export const selectAttachment = async (sql: Sql, projectId: string, id: string):
     select ${columns(sql, projectId)} from attachment a where a.project_id = ${projectId} and a.id = ${id}`;
   return row;
 };
+
+/** In the order of the ids; those that there are not are left out. */
+export const selectAttachmentsByIds = (sql: Sql, projectId: string, ids: readonly string[]) => sql<AttachmentRow[]>`
+  select ${columns(sql, projectId)}
+  from unnest(${toTextArray(ids)}::uuid[]) with ordinality as wanted (id, place)
+  join attachment a on a.project_id = ${projectId} and a.id = wanted.id
+  order by wanted.place`;
 
 /** Of the whole project; none or one. */
 export const selectNewestAttachment = (sql: Sql, projectId: string) => sql<{ id: string }[]>`

@@ -17,7 +17,7 @@ import { isDue } from "../database/retry_backoff.ts";
 import { isFlaky } from "./health.ts";
 import { isOwnedBy, ownersJson } from "./owners.ts";
 import { failedResultsOf } from "./packing.ts";
-import { isLiveBug } from "./predicates.ts";
+import { isLiveBug, isTrustedBuild } from "./predicates.ts";
 
 export type AutomationRow = Omit<Automation, "trigger" | "conditions" | "actions"> & {
   trigger: Trigger;
@@ -213,8 +213,10 @@ export const selectSummary = async (sql: Sql, projectId: string, since: string):
   const [row] = await sql<Omit<ProjectSummary, "since">[]>`
     select
       (select count(*)::int from execution where project_id = ${projectId} and completed_at >= ${since} and not sample
+        and ${isTrustedBuild(sql, sql`execution`)}
         and status in ('passed', 'failed', 'timed_out')) as executions,
       (select count(*)::int from execution where project_id = ${projectId} and completed_at >= ${since} and not sample
+        and ${isTrustedBuild(sql, sql`execution`)}
         and status in ('failed', 'timed_out')) as "failedExecutions",
       (select count(*)::int from bug_report b where project_id = ${projectId} and ${isLiveBug(sql, sql`b`)}
         and not sample) as "openBugs",

@@ -3,6 +3,7 @@
 import { isCommit } from "./commits.ts";
 import type { Given } from "../database/compose.ts";
 import type { Fragment, Sql } from "../database/connect.ts";
+import { isTrustedBuild } from "./predicates.ts";
 
 /** How many executions of the default branch are looked through for a run of a task. */
 const LOOKED_THROUGH = 200;
@@ -17,8 +18,8 @@ const lastOf = (sql: Sql, projectId: Given, { condition, limit }: Limited): [nam
   // As the index of branches has it, so that no other one is in order: by id alone all executions are, and none may fit.
   const of = (branch: Fragment) => sql`(
     select id from execution
-    where project_id = ${projectId} and branch ${branch} and not sample and build_id is null and pull_request is null
-      and ${condition}
+    where project_id = ${projectId} and branch ${branch} and not sample and ${isTrustedBuild(sql, sql`execution`)} and build_id is null
+      and pull_request is null and ${condition}
     order by branch, id desc limit ${limit})`;
   return [of(sql`= (select default_branch from project where id = ${projectId})`), of(sql`is null`)];
 };
@@ -31,29 +32,38 @@ export const onDefaultBranch = (sql: Sql, projectId: Given, condition: Fragment,
 
 /**
  * Selects the baseline of an execution: the last one of the default branch that is over when it begins and has results,
- * or of the commit that it names. A branch that lives long is compared with itself, once it has such a one. `id` is its own.
+ * or of the commit that it names. A branch that lives long is compared with itself, once it has such a one, and a build of a
+ * merge queue with the branch that is merged into. `id` is its own.
  */
 export const baselineOf = (
   sql: Sql,
   projectId: Given,
-  { id, branch, baseCommit }: { id: Given; branch: Given | null; baseCommit: string | undefined },
+  {
+    id,
+    branch,
+    baseBranch,
+    baseCommit,
+  }: { id: Given; branch: Given | null; baseBranch: Given | null; baseCommit: string | undefined },
 ): Fragment => {
   const isOver = sql`
     id < ${id} and status in ('passed', 'failed', 'timed_out') and exists (
       select from test_run r
       where r.project_id = ${projectId} and r.execution_id = execution.id and ${isMeasure(sql, projectId)})`;
   const [named, nameless] = lastOf(sql, projectId, { condition: isOver, limit: 1 });
+  // A branch that a queue merges into is the one to compare with, whether it lives long or not.
   const ofItself = sql`
-    case when is_long_lived(${branch}::text, (select long_lived_branches from project where id = ${projectId})) then (
+    case when ${baseBranch}::text is not null
+      or is_long_lived(${branch}::text, (select long_lived_branches from project where id = ${projectId})) then (
       select id from execution
-      where project_id = ${projectId} and branch = ${branch}::text and not sample and build_id is null and pull_request is null
-        and ${isOver}
+      where project_id = ${projectId} and branch = coalesce(${baseBranch}::text, ${branch}::text) and not sample
+        and ${isTrustedBuild(sql, sql`execution`)} and build_id is null and pull_request is null and ${isOver}
       order by branch, id desc limit 1) end`;
   const last = sql`coalesce(${ofItself}, greatest(${named}, ${nameless}))`;
   if (!baseCommit) return last;
   return sql`coalesce((
     select id from execution
-    where project_id = ${projectId} and not sample and build_id is null and ${isOver} and ${isCommit(sql, baseCommit)}
+    where project_id = ${projectId} and not sample and ${isTrustedBuild(sql, sql`execution`)} and build_id is null and ${isOver}
+      and ${isCommit(sql, baseCommit)}
     order by branch is distinct from (select default_branch from project where id = ${projectId}), id desc limit 1
   ), ${last})`;
 };

@@ -4,6 +4,7 @@ import { type Fragment, type Sql, toTextArray, type Tx } from "../database/conne
 import { wallTimeOfRuns } from "./durations.ts";
 import { lockOf } from "../database/locks.ts";
 import type { Branch } from "./state.ts";
+import { isTrustedBuild } from "./predicates.ts";
 
 /** Figures of the builds that ended on a day, in UTC, such as 2026-01-31; each counts with its reruns. */
 export type DayFigures = {
@@ -30,7 +31,7 @@ function figuresOf(sql: Sql, projectId: string, { branch, sample }: Branch, days
   const endedOn = (isBranch: Fragment) => sql`
     select id, coalesce(repeated_status, status) = 'passed' as is_passed from execution
     where project_id = ${projectId} and branch ${isBranch} and sample = ${sample} and build_id is null
-      and pull_request is null
+      and pull_request is null and ${isTrustedBuild(sql, sql`execution`)}
       and status in ('passed', 'failed', 'timed_out')
       and completed_at >= d.day::timestamp at time zone 'UTC'
       and completed_at < (d.day + 1)::timestamp at time zone 'UTC'`;

@@ -7,7 +7,7 @@ import { defaultBranchOf } from "./default_branch.ts";
 import { isBroken, isFlaky } from "./health.ts";
 import { ownersOf } from "./owners.ts";
 import { indexedTask } from "./task_runs.ts";
-import { isOnDefault } from "./predicates.ts";
+import { isOnDefault, isTrustedBuild } from "./predicates.ts";
 
 export type CaseRecord = {
   /** Passed in a row since the last failure or sign of flakiness. */
@@ -88,6 +88,7 @@ export const selectRunCompletedAt = async (
   const [run] = await sql<{ id: string }[]>`
     select id from test_run
     where project_id = ${projectId} and ${indexedTask(sql)} = ${taskSlug} and completed_at = ${completedAt}
+      and ${isTrustedBuild(sql, sql`test_run`)}
     order by id desc limit 1`;
   return run?.id;
 };

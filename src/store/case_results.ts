@@ -1,6 +1,7 @@
 /** The packed results of runs, and what some of them have to tell beyond their status. */
 
 import { blockOf, type Counts, countStatuses, type ResultBlock, toStatus } from "../rules/merge.ts";
+import { toStoredBlock, UNTRUSTED_BLOCKS } from "../rules/untrusted.ts";
 import type { CaseStatus } from "../schema/fields.ts";
 import type { CaseResult } from "../schema/test_runs.ts";
 import type { Given } from "../database/compose.ts";
@@ -8,16 +9,22 @@ import { type Sql, toNumberArray, toTextArray, type Tx } from "../database/conne
 import { blockOfCase } from "./packing.ts";
 import { isActiveQuarantine } from "./predicates.ts";
 
-export const selectBlocks = (sql: Sql, projectId: string, runId: string, blocks: readonly number[]) => sql<
+/** A run, with what tells where its results are stored. */
+type StoredRun = { id: string; untrusted: boolean };
+
+export const selectBlocks = (sql: Sql, projectId: string, run: StoredRun, blocks: readonly number[]) => sql<
   ResultBlock[]
 >`
-  select block, to_json(test_cases) as "testCases", statuses, to_json(attempts) as attempts,
+  select block % ${UNTRUSTED_BLOCKS}::int as block, to_json(test_cases) as "testCases", statuses, to_json(attempts) as attempts,
     to_json(durations) as durations
-  from case_result where project_id = ${projectId} and run_id = ${runId}
-    and block = any(${toNumberArray(blocks)}::int[])`;
+  from case_result where project_id = ${projectId} and run_id = ${run.id}
+    and block = any(${toNumberArray(storedBlocks(run, blocks))}::int[])`;
+
+const storedBlocks = ({ untrusted }: StoredRun, blocks: readonly number[]): number[] =>
+  blocks.map((block) => toStoredBlock(block, untrusted));
 
 /** Results of a run as they are stored. */
-export type RunBlock = ResultBlock & { runId: string };
+export type RunBlock = ResultBlock & { runId: string; untrusted: boolean };
 
 /** Blocks as parameters of a statement. */
 export type BlockColumns<Value = string> = {
@@ -31,7 +38,7 @@ export type BlockColumns<Value = string> = {
 
 export const toBlockColumns = (blocks: readonly RunBlock[]): BlockColumns => ({
   runIds: toTextArray(blocks.map(({ runId }) => runId)),
-  blocks: toNumberArray(blocks.map(({ block }) => block)),
+  blocks: toNumberArray(blocks.map(({ block, untrusted }) => toStoredBlock(block, untrusted))),
   testCases: toTextArray(blocks.map(({ testCases }) => toNumberArray(testCases))),
   statuses: toTextArray(blocks.map(({ statuses }) => statuses)),
   attempts: toTextArray(blocks.map(({ attempts }) => (attempts === null ? null : toNumberArray(attempts)))),
@@ -50,23 +57,25 @@ export const upsertBlocks = (sql: Sql, projectId: Given, columns: BlockColumns<G
     test_cases = excluded.test_cases, statuses = excluded.statuses, attempts = excluded.attempts,
     durations = excluded.durations`;
 
-export const deleteBlock = (sql: Tx, projectId: string, runId: string, block: number) => sql`
-  delete from case_result where project_id = ${projectId} and run_id = ${runId} and block = ${block}`;
+export const deleteBlock = (sql: Tx, projectId: string, { id, untrusted }: StoredRun, block: number) => sql`
+  delete from case_result
+  where project_id = ${projectId} and run_id = ${id} and block = ${toStoredBlock(block, untrusted)}`;
 
 /** Counts of all results of a run but those in `blocks`; `quarantined` are failed ones that the verdict does not count. */
 export const selectOtherCounts = async (
   sql: Sql,
   projectId: string,
-  runId: string,
+  run: StoredRun,
   blocks: readonly number[],
 ): Promise<Counts & { quarantined: number }> => {
-  const isOther = sql`project_id = ${projectId} and run_id = ${runId} and block <> all(${toNumberArray(blocks)}::int[])`;
+  const isOther = sql`
+    project_id = ${projectId} and run_id = ${run.id} and block <> all(${toNumberArray(storedBlocks(run, blocks))}::int[])`;
   const [row] = await sql<{ statuses: string | null; quarantined: number }[]>`
     select
       (select string_agg(statuses, '') from case_result where ${isOther}) as statuses,
       (select count(*)::int from quarantine q
         cross join lateral (
-          select * from case_result where ${isOther} and block = ${blockOfCase(sql, sql`q.test_case`)} offset 0) b
+          select * from case_result where ${isOther} and block = ${blockOfCase(sql, sql`q.test_case`)} + ${toStoredBlock(0, run.untrusted)}::int offset 0) b
         where q.project_id = ${projectId} and ${isActiveQuarantine(sql, sql`q`)}
           and upper(substr(b.statuses, array_position(b.test_cases, q.test_case), 1)) = 'F') as quarantined`;
   return { ...countStatuses(row!.statuses ?? ""), quarantined: row!.quarantined };
@@ -192,9 +201,10 @@ type Unpacked = Omit<CaseResultRow, "status" | "flaky"> & { letter: string };
 export async function selectCaseResults(
   sql: Sql,
   projectId: string,
-  runId: string,
+  run: StoredRun,
   { limit, status, flaky, q, testCase, after }: CaseResultQuery,
 ): Promise<CaseResultRow[]> {
+  const storedBlock = (number: number) => toStoredBlock(blockOf(number), run.untrusted);
   const rank = Number(after?.[0] ?? 0);
   const number = Number(after?.[1] ?? -1);
   const first = rank === 0 ? await selectRanked(0, number, limit + 1) : [];
@@ -217,19 +227,19 @@ export async function selectCaseResults(
         from case_result b, lateral unnest(b.test_cases, string_to_array(b.statuses, null), b.attempts, b.durations)
           as result (number, letter, attempt, duration)
         ${q === undefined ? sql`` : sql`join test_case c on c.project_id = ${projectId} and c.number = result.number`}
-        where b.project_id = ${projectId} and b.run_id = ${runId} and b.block >= ${blockOf(after)}
+        where b.project_id = ${projectId} and b.run_id = ${run.id} and b.block >= ${storedBlock(after)}
           and b.statuses ~ ${`[${letters.join("")}]`} and result.number > ${after}
           and result.letter = any(${toTextArray(letters)}::text[])
           ${q === undefined ? sql`` : sql`and position(lower(${q}) in lower(concat_ws(' ', c.suite, c.name, c.file))) > 0`}
-          ${testCase === undefined ? sql`` : sql`and b.block = ${blockOf(testCase)} and result.number = ${testCase}`}
+          ${testCase === undefined ? sql`` : sql`and b.block = ${storedBlock(testCase)} and result.number = ${testCase}`}
         order by b.block, result.number limit ${limit}
       ) r
       join test_case c on c.project_id = ${projectId} and c.number = r.number
-      left join case_detail d on d.project_id = ${projectId} and d.run_id = ${runId} and d.test_case = r.number
+      left join case_detail d on d.project_id = ${projectId} and d.run_id = ${run.id} and d.test_case = r.number
         and d.attempt = r.attempt
       left join lateral (
         select host from attempt
-        where project_id = ${projectId} and run_id = ${runId} and shard = coalesce(d.shard, 0) and number = r.attempt
+        where project_id = ${projectId} and run_id = ${run.id} and shard = coalesce(d.shard, 0) and number = r.attempt
         offset 0) a on true
       order by r.number`;
     return rows.map(({ letter, ...row }) => ({ ...row, status: toStatus(letter), flaky: letter === "P" }));

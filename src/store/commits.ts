@@ -1,6 +1,7 @@
 /** Executions of a commit, by whichever length of its hash they name. */
 
 import { type Fragment, type Sql, toTextArray } from "../database/connect.ts";
+import { isTrustedBuild } from "./predicates.ts";
 
 /** What begins with it, in words that the index of `lower(commit)` understands. A hash has no g. */
 export const beginsWith = (sql: Sql, start: Fragment): Fragment =>
@@ -21,13 +22,14 @@ export function isCommit(sql: Sql, given: string): Fragment {
 const ALIKE = 33;
 
 /**
- * The ids of the executions of a commit that another row names; `given` is an expression. Those that begin alike are looked
+ * The ids of the trusted executions of a commit that another row names; `given` is an expression. Those that begin alike are looked
  * at where they are few, else each length of the name is looked up by itself: told in one condition, a plan that is made while
  * there are few executions reads all of the project.
  */
 export function executionsOfCommit(sql: Sql, projectId: string, given: Fragment): Fragment {
   const lookUp = (condition: Fragment) => sql`
-    select id, commit from execution where project_id = ${projectId} and commit is not null and ${condition}`;
+    select id, commit from execution
+    where project_id = ${projectId} and commit is not null and ${isTrustedBuild(sql, sql`execution`)} and ${condition}`;
   // As a pattern, in every row of another table, it would cost more than the look-up.
   const isHash = sql`(length(${given}) between 7 and 64 and translate(lower(${given}), '0123456789abcdef', '') = '')`;
   const areFew = sql`${isHash} and (select count(*) from alike) < ${ALIKE}::int`;

@@ -6,6 +6,7 @@ import { baselineRuns } from "./baselines.ts";
 import type { Fragment, Sql } from "../database/connect.ts";
 import { LISTED } from "./failures.ts";
 import { resultsOf } from "./packing.ts";
+import { isTrustedBuild } from "./predicates.ts";
 
 /** The newest execution on the branch that was over before this one began. */
 export const selectBaseline = async (
@@ -18,6 +19,7 @@ export const selectBaseline = async (
     select b.id from execution b
     join execution mine on mine.project_id = b.project_id and mine.id = ${executionId}
     where b.project_id = ${projectId} and b.branch = ${branch} and b.status in ('passed', 'failed')
+      and ${isTrustedBuild(sql, sql`b`)}
       and b.id < ${executionId} and b.completed_at <= mine.created_at
     order by b.id desc limit 1`;
   return row?.id;

@@ -6,7 +6,7 @@ import { type Sql, toNumberArray, toTextArray, type Tx } from "../database/conne
 import { isOfIncident, type JudgedRun } from "./failures.ts";
 import { firstIdAt } from "../database/time_bounds.ts";
 import { lastResults } from "./packing.ts";
-import { isOnDefault } from "./predicates.ts";
+import { isOfOtherLine, isOnDefault } from "./predicates.ts";
 
 /** So many of a case's last results tell whether it fails here and there. */
 const RECORD = 200;
@@ -36,14 +36,16 @@ export const selectCrossBranchFailures = (
         -- Looked up for each of them: a join would read all runs where the planner knows little of the tables.
         select coalesce(r.completed_at, now()) as completed_at, e.branch, e.commit,
           e.pull_request is null and is_long_lived(e.branch, p.long_lived_branches) as "isLongLived",
-          ${isOnDefault(sql, sql`e`, sql`p.default_branch`)} as "isDefault"
+          ${isOnDefault(sql, sql`e`, sql`p.default_branch`)} as "isDefault",
+          (e.branch is distinct from mine.branch or mine.queue_ref is not null)
+            and ${isOfOtherLine(sql, sql`e`, sql`mine`)} as "isOther"
         from test_run r
         join project p on p.id = ${projectId}
         join execution e on e.project_id = ${projectId} and e.id = r.execution_id
         where r.project_id = ${projectId} and r.id = h.run_id and (r.id = ${id} or ${isUsable(sql)}) offset 0
       ) e
       where upper(h.letter) <> 'S' and (h.run_id = ${id}
-        or e.branch is distinct from mine.branch and not coalesce(is_same_commit(e.commit, mine.commit), false)
+        or e."isOther" and not coalesce(is_same_commit(e.commit, mine.commit), false)
           and not (h.letter in ('f', 'F') and ${isOfIncident(sql, projectId, sql`h.run_id`, sql`n.number`)}))
     ), passed as (
       select *, count(*) filter (where not failed) over (partition by branch, mine order by run_id desc) as passes from result

@@ -1,6 +1,7 @@
 /** Which executions are on the default branch of their project, and which runs are of a commit that it has left behind. */
 
 import type { Fragment, Sql } from "../database/connect.ts";
+import { isTrustedBuild } from "./predicates.ts";
 
 /** The name, by a look-up. */
 export const defaultBranchOf = (sql: Sql, projectId: string): Fragment =>
@@ -16,7 +17,7 @@ export const isNoPullRequest = (sql: Sql, isDefault: boolean): Fragment =>
  */
 export const isOvertaken = (sql: Sql, projectId: string, { r, e }: { r: Fragment; e: Fragment }): Fragment => {
   const isOn = (one: Fragment) => sql`
-    ${one}.project_id = ${projectId} and ${one}.build_id is null and ${one}.branch is not distinct from ${e}.branch
+    ${one}.project_id = ${projectId} and ${isTrustedBuild(sql, one)} and ${one}.build_id is null and ${one}.branch is not distinct from ${e}.branch
     and ${one}.pull_request is not distinct from ${e}.pull_request`;
   return sql`(${e}.commit is not null and exists (
     select from (

@@ -95,7 +95,8 @@ export async function insertTurns(
         'testCase', json_build_object('id', c.id, 'taskSlug', c.task_slug, 'suite', c.suite, 'name', c.name,
           'file', c.file, 'owner', ${firstOwnerOf(sql, sql`c`)}, 'owners', ${ownersJson(sql, sql`c`)}, 'flakeRate', round(t.flake_rate::numeric, 4)),
         'execution', json_build_object('id', e.id, 'key', e.key, 'status', e.status, 'branch', e.branch,
-          'commit', e.commit, 'pullRequest', e.pull_request, 'buildUrl', e.build_url, 'environment', e.environment))
+          'commit', e.commit, 'pullRequest', e.pull_request, 'baseBranch', e.base_branch,
+          'queueRef', e.queue_ref, 'buildUrl', e.build_url, 'environment', e.environment))
     from project p, unnest(
       ${toTextArray(told.map(() => Bun.randomUUIDv7()))}::uuid[], ${toNumberArray(told.map(({ testCase }) => testCase))}::int[],
       ${toTextArray(told.map(({ flaky }) => String(flaky)))}::boolean[],

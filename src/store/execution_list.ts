@@ -17,6 +17,7 @@ export type ExecutionListFilter = {
   commit?: string | undefined;
   pull_request?: string | undefined;
   environment?: string | undefined;
+  untrusted?: boolean | undefined;
   /** It has a run of this task. */
   task_slug?: string | undefined;
   /** ISO 8601. */
@@ -41,7 +42,7 @@ const MAX_FOUND = 1_000;
 /** A statement: the ids of the executions that a filter leaves, newest first, one more than `limit`. */
 function chosenIds(sql: Sql, projectId: string, filter: ExecutionListFilter, limit: number): Fragment {
   const { status, key, branch, commit, pull_request, environment, task_slug, created_after, created_before } = filter;
-  const { q, before, from, buildsOnly } = filter;
+  const { q, before, from, buildsOnly, untrusted } = filter;
   // Few are of one commit, or have one key: looked up by themselves, because the planner would rather look through all from the
   // newest on.
   const found = (condition: Fragment) => sql`
@@ -56,6 +57,7 @@ function chosenIds(sql: Sql, projectId: string, filter: ExecutionListFilter, lim
       ${commit ? sql`and id = any(array(${found(isCommit(sql, commit))}))` : sql``}
       ${pull_request ? sql`and pull_request = ${pull_request}` : sql``}
       ${environment ? sql`and environment = ${environment}` : sql``}
+      ${untrusted === undefined ? sql`` : sql`and untrusted = ${untrusted}`}
       ${
         q === undefined
           ? sql``
@@ -92,8 +94,8 @@ async function selectWithTasks(sql: Sql, projectId: string, ids: Fragment): Prom
       select e.* from (${ids}) chosen cross join lateral (
         select * from execution where project_id = ${projectId} and id = chosen.id offset 0) e)
     select e.id, e.key, e.number, e.status, e.mode, e.trigger, e.branch, e.commit, e.pull_request as "pullRequest",
-      e.build_url as "buildUrl", e.environment, e.created_at as "createdAt", e.started_at as "startedAt",
-      e.completed_at as "completedAt", e.sample, e.rerun_of as "rerunOf", e.build_id as "buildId",
+      e.base_branch as "baseBranch", e.queue_ref as "queueRef", e.build_url as "buildUrl", e.environment, e.created_at as "createdAt", e.started_at as "startedAt",
+      e.completed_at as "completedAt", e.sample, e.untrusted, e.rerun_of as "rerunOf", e.build_id as "buildId",
       e.repeated_status as "repeatedStatus", e.baseline_id as "baselineId",
       coalesce(${wallTimeOfRuns(sql, ofExecution)}, 0) as "durationMs",
       coalesce(${machineTimeOfRuns(sql, ofExecution)}, 0) as "machineTimeMs",
@@ -185,6 +187,8 @@ export type ExecutionSummary = {
   branch: string | null;
   commit: string | null;
   pullRequest: string | null;
+  /** Of a build of a merge queue, which has no branch: the branch that is merged into. */
+  baseBranch: string | null;
   environment: string | null;
   mode: string;
   passed: number;
@@ -210,17 +214,20 @@ export type ExecutionSummary = {
   /** It repeats another one, and is no build of its own. */
   isRerun: boolean;
   sample: boolean;
+  /** It comes from a fork: it is shown, and counted nowhere. */
+  untrusted: boolean;
 };
 
 /** `ids` is a statement that selects ids of executions; newest first. */
 export const summariesOf = (sql: Sql, projectId: string, ids: Fragment) => sql<ExecutionSummary[]>`
-  select e.id, e.key, e.number, e.status, e.branch, e.commit, e.pull_request as "pullRequest", e.environment, e.mode,
+  select e.id, e.key, e.number, e.status, e.branch, e.commit, e.pull_request as "pullRequest", e.base_branch as "baseBranch", e.environment,
+    e.mode,
     coalesce(r.passed, 0)::int as passed, coalesce(r.failed, 0)::int as failed, coalesce(r.skipped, 0)::int as skipped,
     coalesce(r.flaky, 0)::int as flaky, coalesce(r.tasks, 0)::int as tasks, coalesce(r.open, 0)::int as "openTasks",
     coalesce(r.statuses, '[]'::json) as "taskStatuses",
     coalesce(r.fresh, 0)::int as "newFailures", coalesce(r.outage_failures, 0)::int as "outageFailures",
     coalesce(r.red, '[]'::json) as "redTasks", coalesce(r.ms, 0)::bigint as "durationMs", e.created_at as "createdAt", e.started_at as "startedAt",
-    e.completed_at as "completedAt", e.repeated_status as "repeatedStatus", e.rerun_of is not null as "isRerun", e.sample
+    e.completed_at as "completedAt", e.repeated_status as "repeatedStatus", e.rerun_of is not null as "isRerun", e.sample, e.untrusted
   from (${ids}) chosen join execution e on e.project_id = ${projectId} and e.id = chosen.id
   left join lateral (
     select sum(r.passed) as passed, json_agg(r.status order by r.id) as statuses, sum(r.failed) as failed, sum(r.skipped) as skipped, sum(r.flaky) as flaky,

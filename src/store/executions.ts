@@ -55,10 +55,16 @@ export type ExecutionRow = {
   branch: string | null;
   commit: string | null;
   pullRequest: string | null;
+  /** Of a build of a merge queue: the branch that is merged into. */
+  baseBranch: string | null;
+  /** The ref that a merge queue has made for the build; null for any other build. */
+  queueRef: string | null;
   buildUrl: string | null;
   environment: string | null;
   createdAt: string;
   sample: boolean;
+  /** It comes from a fork: it is shown, and counted nowhere. */
+  untrusted: boolean;
   rerunOf: string | null;
   /** In a rerun: the execution that was repeated first. */
   buildId: string | null;
@@ -71,8 +77,9 @@ export type ExecutionRow = {
 };
 
 const executionColumns = (sql: Sql) => sql`
-  id, key, status, mode, trigger, branch, commit, pull_request as "pullRequest", build_url as "buildUrl", environment,
-  created_at as "createdAt", started_at as "startedAt", completed_at as "completedAt", sample, rerun_of as "rerunOf",
+  id, key, status, mode, trigger, branch, commit, pull_request as "pullRequest", base_branch as "baseBranch",
+  queue_ref as "queueRef", build_url as "buildUrl", environment,
+  created_at as "createdAt", started_at as "startedAt", completed_at as "completedAt", sample, untrusted, rerun_of as "rerunOf",
   build_id as "buildId", repeated_status as "repeatedStatus", baseline_id as "baselineId", depth, reruns, fail_fast as "failFast", (select default_branch from project p where p.id = execution.project_id) as "defaultBranch"`;
 
 /** An execution as a writer needs it, its row locked until the end of the transaction. */
@@ -97,42 +104,54 @@ export const lockExecution = async (sql: Tx, projectId: string, id: string): Pro
  * A build as its CI names it. Its execution is the one with the key that agrees with commit and branch wherever both sides
  * know them; of several the one that agrees in most, then the newest.
  */
-export type BuildName = { key: string; branch?: string | null | undefined; commit?: string | null | undefined };
+export type BuildName = {
+  key: string;
+  branch?: string | null | undefined;
+  queueRef?: string | null | undefined;
+  commit?: string | null | undefined;
+  /** An untrusted report never belongs to a trusted execution, nor the other way round. */
+  untrusted?: boolean;
+};
 
 /** The key of an execution that ended so long ago is free again. */
 const KEY_DAYS = 7;
 /** How many executions of one key are looked through. */
 const NAMESAKES = 200;
 
+type GivenBuild = { key: Given; branch: Given; commit: Given; untrusted: Given; now: Given };
+
 /** Which have the key and are not too old at `now`. */
-const haveKey = (sql: Sql, projectId: Given, key: Given, now: Given) => sql`
+const haveKey = (
+  sql: Sql,
+  projectId: Given,
+  { key, untrusted, now }: Pick<GivenBuild, "key" | "untrusted" | "now">,
+) => sql`
   project_id = ${projectId} and key = ${key} and id in (
-    select id from execution where project_id = ${projectId} and key = ${key} order by id desc limit ${NAMESAKES})
+    select id from execution where project_id = ${projectId} and key = ${key} and untrusted = ${untrusted}::boolean
+    order by id desc limit ${NAMESAKES})
   and (completed_at is null or completed_at > ${now}::timestamptz - ${KEY_DAYS} * interval '1 day')`;
 
 /** The newest execution that has the key, as JSON; null without a key. */
-const namesakeOf = (sql: Sql, projectId: Given, key: Given, now: Given): Fragment => sql`(
-  select json_build_object('branch', branch, 'commit', commit) from execution
-  where ${haveKey(sql, projectId, key, now)} order by id desc limit 1)`;
-
-type GivenBuild = { key: Given; branch: Given; commit: Given; now: Given };
+const namesakeOf = (sql: Sql, projectId: Given, build: Pick<GivenBuild, "key" | "untrusted" | "now">): Fragment => sql`(
+  select json_build_object('branch', coalesce(queue_ref, branch), 'commit', commit) from execution
+  where ${haveKey(sql, projectId, build)} order by id desc limit 1)`;
 
 /** See `Build`; `isUnclear`: the build does not name its commit, and several agree. */
 const ofBuild = (
   sql: Sql,
   projectId: Given,
-  { key, branch, commit, now }: GivenBuild,
+  { key, branch, commit, untrusted, now }: GivenBuild,
   columns = executionColumns(sql),
 ): Fragment => {
   const agrees = sql`
-    ${haveKey(sql, projectId, key, now)}
+    ${haveKey(sql, projectId, { key, untrusted, now })}
     and ${agreesWithBuild(sql, sql`execution`, { branch, commit })}`;
   return sql`
     select ${columns},
       ${commit}::text is null and (select count(*) from execution where ${agrees}) > 1 as "isUnclear"
     from execution where ${agrees}
     order by
-      (commit is not null and ${commit}::text is not null)::int + (branch is not null and ${branch}::text is not null)::int
+      (commit is not null and ${commit}::text is not null)::int + (coalesce(queue_ref, branch) is not null and ${branch}::text is not null)::int
         desc, id desc
     limit 1`;
 };
@@ -140,9 +159,10 @@ const ofBuild = (
 const lockOfBuild = (
   sql: Tx,
   projectId: string,
-  { key, branch = null, commit = null }: BuildName,
+  { key, branch = null, queueRef, commit = null, untrusted = false }: BuildName,
   now: Date,
-): Fragment => sql`${ofBuild(sql, projectId, { key, branch, commit, now: now.toISOString() })} for update`;
+): Fragment =>
+  sql`${ofBuild(sql, projectId, { key, branch: queueRef ?? branch, commit, untrusted: String(untrusted), now: now.toISOString() })} for update`;
 
 /** What an upload says of its execution; neither id nor key: it is one of its own. */
 export type ExecutionQuery = {
@@ -151,7 +171,11 @@ export type ExecutionQuery = {
   id: string | null;
   key: string | null;
   branch: string | null;
+  /** See `Line` (rules/branch.ts). */
+  baseBranch: string | null;
+  queueRef: string | null;
   commit: string | null;
+  untrusted: boolean;
   now: Date;
 };
 
@@ -185,7 +209,19 @@ type LockedRow = { [Name in keyof Omit<LockedExecution, "defaultBranch">]: Locke
 >;
 
 type MatchRow = Omit<ExecutionMatch, "execution"> & LockedRow;
-type MatchParameters<Value> = Record<"project" | "freshIds" | "ids" | "keys" | "branches" | "commits" | "times", Value>;
+type MatchParameters<Value> = Record<
+  | "project"
+  | "freshIds"
+  | "ids"
+  | "keys"
+  | "branches"
+  | "baseBranches"
+  | "areQueued"
+  | "commits"
+  | "areUntrusted"
+  | "times",
+  Value
+>;
 
 /** `mayWait` false: what another transaction has locked is busy. `baseCommit` names what the new ones are compared with. */
 const matchStatement = (
@@ -193,16 +229,27 @@ const matchStatement = (
   given: MatchParameters<Given>,
   { mayWait, baseCommit }: { mayWait: boolean; baseCommit?: string | undefined },
 ): Fragment => {
-  const asked = { key: sql`asked.key`, branch: sql`asked.branch`, commit: sql`asked.commit`, now: sql`asked.now` };
+  const asked = {
+    key: sql`asked.key`,
+    branch: sql`asked.branch`,
+    commit: sql`asked.commit`,
+    untrusted: sql`asked.untrusted`,
+    now: sql`asked.now`,
+  };
   const { project } = given;
   return sql`
     select asked.fresh_id as "freshId", locked.*, coalesce(build."isUnclear", false) as "isUnclear",
       coalesce(asked.id, build.id) is not null and locked.id is null as "isBusy",
       p.default_branch as "defaultBranch", p.execution_timeout_minutes as "timeoutMinutes",
       case when locked.id is null
-        then ${baselineOf(sql, project, { id: sql`asked.fresh_id`, branch: sql`asked.branch`, baseCommit })}
+        then ${baselineOf(sql, project, {
+          id: sql`asked.fresh_id`,
+          branch: sql`case when not asked.is_queued then asked.branch end`,
+          baseBranch: sql`asked.base_branch`,
+          baseCommit,
+        })}
         else locked."baselineId" end as "baselineId",
-      case when locked.id is null then ${namesakeOf(sql, project, asked.key, asked.now)} end as namesake,
+      case when locked.id is null then ${namesakeOf(sql, project, asked)} end as namesake,
       exists (select from bug_report b where b.project_id = ${project} and ${isLiveBug(sql, sql`b`)})
         as "hasLiveBugs",
       red.is_there is not null as "mayHaveRedTasks",
@@ -210,8 +257,9 @@ const matchStatement = (
       ${caseIndexVersionOf(sql, project)} as "namesVersion"
     from project p cross join unnest(
       ${given.freshIds}::uuid[], ${given.ids}::uuid[], ${given.keys}::text[], ${given.branches}::text[],
-      ${given.commits}::text[], ${given.times}::timestamptz[]
-    ) as asked (fresh_id, id, key, branch, commit, now)
+      ${given.baseBranches}::text[], ${given.areQueued}::boolean[], ${given.commits}::text[], ${given.areUntrusted}::boolean[],
+      ${given.times}::timestamptz[]
+    ) as asked (fresh_id, id, key, branch, base_branch, is_queued, commit, untrusted, now)
     left join lateral (${ofBuild(sql, project, asked, sql`id`)}) build on true
     left join lateral (
       select ${executionColumns(sql)} from execution
@@ -235,7 +283,10 @@ const composeMatch = (mayWait: boolean) =>
         ids: given("ids"),
         keys: given("keys"),
         branches: given("branches"),
+        baseBranches: given("baseBranches"),
+        areQueued: given("areQueued"),
         commits: given("commits"),
+        areUntrusted: given("areUntrusted"),
         times: given("times"),
       },
       { mayWait },
@@ -260,8 +311,11 @@ export async function matchExecutions(
     ids: toTextArray(queries.map(({ id }) => id)),
     // An id says all.
     keys: toTextArray(queries.map(({ id, key }) => (id === null ? key : null))),
-    branches: toTextArray(queries.map(({ branch }) => branch)),
+    branches: toTextArray(queries.map(({ branch, queueRef }) => queueRef ?? branch)),
+    baseBranches: toTextArray(queries.map(({ baseBranch }) => baseBranch)),
+    areQueued: toTextArray(queries.map(({ queueRef }) => String(queueRef !== null))),
     commits: toTextArray(queries.map(({ commit }) => commit)),
+    areUntrusted: toTextArray(queries.map(({ untrusted }) => String(untrusted))),
     times: toTextArray(queries.map(({ now }) => now.toISOString())),
   };
   const rows =
@@ -327,7 +381,7 @@ export const selectExecutionStatus = async (
   return row?.status;
 };
 
-type OriginField = "branch" | "commit" | "pullRequest" | "buildUrl" | "environment";
+type OriginField = "branch" | "commit" | "pullRequest" | "baseBranch" | "queueRef" | "buildUrl" | "environment";
 export type ExecutionOrigin = { [Field in OriginField]?: string | null | undefined };
 
 export type InsertExecution = ExecutionOrigin & {
@@ -338,6 +392,7 @@ export type InsertExecution = ExecutionOrigin & {
   /** null: the project's. */
   timeoutMinutes: number | null;
   depth?: number;
+  untrusted?: boolean | undefined;
   /** Names what it is compared with. */
   baseCommit?: string | undefined;
   failFast?: number | null | undefined;
@@ -351,6 +406,15 @@ export type InsertExecution = ExecutionOrigin & {
 /** An execution that has just begun; `namesake` is the newest other build with its key. */
 export type InsertedExecution = LockedExecution & { namesake: Pick<ExecutionRow, "branch" | "commit"> | null };
 
+/** An expression: the base branch of a build of a merge queue, by default the default branch; null for any other build. */
+const baseOf = (
+  sql: Sql,
+  projectId: Given,
+  { baseBranch, queueRef }: Record<"baseBranch" | "queueRef", Given | null>,
+): Fragment => sql`
+  case when ${queueRef}::text is not null
+    then coalesce(${baseBranch}::text, (select default_branch from project where id = ${projectId})) end`;
+
 /** Who gives it a key holds the lock of that. Its `createdAt` is the moment in its id. */
 export const insertExecution = async (
   sql: Tx,
@@ -362,6 +426,7 @@ export const insertExecution = async (
     trigger,
     timeoutMinutes,
     depth,
+    untrusted = false,
     baseCommit,
     failFast,
     variables,
@@ -372,19 +437,20 @@ export const insertExecution = async (
 ): Promise<InsertedExecution> => {
   const id = Bun.randomUUIDv7("hex", now.getTime());
   const [execution] = await sql<InsertedExecution[]>`
-    insert into execution (project_id, id, key, status, trigger, branch, commit, pull_request, build_url, environment,
-      timeout_minutes, expires_at, created_at, mode, depth, fail_fast, failed_only, variables, rerun_of, build_id, reruns,
+    insert into execution (project_id, id, key, status, trigger, branch, commit, pull_request, base_branch, queue_ref, build_url,
+      environment, timeout_minutes, expires_at, created_at, mode, depth, untrusted, fail_fast, failed_only, variables, rerun_of, build_id, reruns,
       baseline_id)
     select ${projectId}, ${id}, ${key}, ${status}, ${trigger}, ${origin.branch ?? null},
-      ${origin.commit ?? null}, ${origin.pullRequest ?? null}, ${origin.buildUrl ?? null}, ${origin.environment ?? null},
-      minutes, now() + minutes * interval '1 minute', ${now.toISOString()}, ${mode ?? "report"}, ${depth ?? 0},
+      ${origin.commit ?? null}, ${origin.pullRequest ?? null}, ${baseOf(sql, projectId, { baseBranch: origin.baseBranch ?? null, queueRef: origin.queueRef ?? null })},
+      ${origin.queueRef ?? null}, ${origin.buildUrl ?? null}, ${origin.environment ?? null},
+      minutes, now() + minutes * interval '1 minute', ${now.toISOString()}, ${mode ?? "report"}, ${depth ?? 0}, ${untrusted},
       ${failFast ?? null}, ${rerunOf?.failedOnly ?? false}, ${
         rerunOf
           ? sql`(select variables from execution where project_id = ${projectId} and id = ${rerunOf.id})`
           : sql`${(variables ?? null) as never}::bytea`
       },
       ${rerunOf?.id ?? null}, ${rerunOf ? (rerunOf.buildId ?? rerunOf.id) : null}, ${rerunOf ? rerunOf.reruns + 1 : 0},
-      ${rerunOf ? sql`${rerunOf.baselineId}::uuid` : baselineOf(sql, projectId, { id, branch: origin.branch ?? null, baseCommit })}
+      ${rerunOf ? sql`${rerunOf.baselineId}::uuid` : baselineOf(sql, projectId, { id, branch: origin.branch ?? null, baseBranch: origin.baseBranch ?? null, baseCommit })}
     from (
       select coalesce(${timeoutMinutes}::int, ${
         rerunOf
@@ -392,7 +458,7 @@ export const insertExecution = async (
           : sql`null`
       }, execution_timeout_minutes) as minutes from project where id = ${projectId}
     ) as timeout
-    returning ${executionColumns(sql)}, ${namesakeOf(sql, projectId, key, now.toISOString())} as namesake`;
+    returning ${executionColumns(sql)}, ${namesakeOf(sql, projectId, { key, untrusted: String(untrusted), now: now.toISOString() })} as namesake`;
   return execution!;
 };
 
@@ -408,14 +474,16 @@ export type UploadedExecution = Omit<
 
 /** Their origin is all there. */
 export const insertUploadedExecutions = (sql: Sql, projectId: Given, rows: Given) => sql`
-  insert into execution (project_id, id, key, status, trigger, branch, commit, pull_request, build_url, environment,
-    timeout_minutes, expires_at, created_at, started_at, completed_at, baseline_id)
-  select ${projectId}, id, key, status, trigger, branch, commit, "pullRequest", "buildUrl", environment, "timeoutMinutes",
+  insert into execution (project_id, id, key, status, trigger, branch, commit, pull_request, base_branch, queue_ref, build_url,
+    environment, timeout_minutes, expires_at, created_at, started_at, completed_at, baseline_id, untrusted)
+  select ${projectId}, id, key, status, trigger, branch, commit, "pullRequest",
+    ${baseOf(sql, projectId, { baseBranch: sql`"baseBranch"`, queueRef: sql`"queueRef"` })}, "queueRef", "buildUrl", environment, "timeoutMinutes",
     case when not ended then now() + "timeoutMinutes" * interval '1 minute' end, "createdAt", "startedAt",
-    case when ended then greatest("startedAt", "runCompletedAt") end, "baselineId"
+    case when ended then greatest("startedAt", "runCompletedAt") end, "baselineId", untrusted
   from json_to_recordset(${rows}::text::json) as fresh (id uuid, key text, status text, trigger text, branch text,
-    commit text, "pullRequest" text, "buildUrl" text, environment text, "timeoutMinutes" int, ended boolean,
-    "createdAt" timestamptz, "startedAt" timestamptz, "runCompletedAt" timestamptz, "baselineId" uuid)`;
+    commit text, "pullRequest" text, "baseBranch" text, "queueRef" text, "buildUrl" text, environment text,
+    "timeoutMinutes" int, ended boolean,
+    "createdAt" timestamptz, "startedAt" timestamptz, "runCompletedAt" timestamptz, "baselineId" uuid, untrusted boolean)`;
 
 export const toExecutionRows = (executions: readonly UploadedExecution[]): string =>
   toRows(executions.map((execution) => ({ ...execution, ended: hasEnded(execution.status) })));
@@ -423,15 +491,16 @@ export const toExecutionRows = (executions: readonly UploadedExecution[]): strin
 export const insertDeclaredTasks = (
   sql: Tx,
   projectId: string,
-  executionId: string,
+  { id, untrusted }: Pick<ExecutionRow, "id" | "untrusted">,
   tasks: readonly Pick<PlannedTask, "slug" | "shards">[],
 ) => sql`
   insert into test_run ${sql(
     tasks.map(({ slug, shards }) => ({
       project_id: projectId,
       id: Bun.randomUUIDv7(),
-      execution_id: executionId,
+      execution_id: id,
       task_slug: slug,
+      untrusted,
       status: "queued",
       declared: true,
       shards,
@@ -486,7 +555,11 @@ export type ExecutionChange = ExecutionOrigin & {
 export const updateExecutions = (sql: Sql, projectId: Given, rows: Given) => sql`
   update execution e set
     status = c.status,
-    branch = coalesce(e.branch, c.branch),
+    -- A build of a merge queue names no branch.
+    branch = case when e.queue_ref is null then coalesce(e.branch, c.branch) end,
+    base_branch = coalesce(e.base_branch, case when e.branch is null
+      then ${baseOf(sql, projectId, { baseBranch: sql`c."baseBranch"`, queueRef: sql`c."queueRef"` })} end),
+    queue_ref = coalesce(e.queue_ref, case when e.branch is null then c."queueRef" end),
     commit = case when is_same_commit(e.commit, c.commit) and length(e.commit) < length(c.commit)
       then c.commit else coalesce(e.commit, c.commit) end,
     pull_request = coalesce(e.pull_request, c."pullRequest"),
@@ -499,7 +572,7 @@ export const updateExecutions = (sql: Sql, projectId: Given, rows: Given) => sql
     expires_at = case when c.ended then null when c.arrived then now() + e.timeout_minutes * interval '1 minute'
       else e.expires_at end
   from json_to_recordset(${rows}::text::json) as c (id uuid, status text, branch text, commit text, "pullRequest" text,
-    "buildUrl" text, environment text, arrived boolean, ended boolean, now timestamptz, "completedAt" timestamptz)
+    "baseBranch" text, "queueRef" text, "buildUrl" text, environment text, arrived boolean, ended boolean, now timestamptz, "completedAt" timestamptz)
   where e.project_id = ${projectId} and e.id = c.id
     -- Looked up: the planner expects a hundred rows, and would read all executions of a small project for them.
     and e.id = any(array(select id from json_to_recordset(${rows}::text::json) as c (id uuid)))`;

@@ -172,7 +172,7 @@ export const selectFailureEvidence = (
       ${toTextArray(failures.map(({ taskSlug }) => taskSlug))}::text[],
       ${toTextArray(failures.map(({ deep }) => String(deep)))}::bool[]) as f (run_id, number, attempt, task_slug, deep)
   ), mine as materialized (
-    select e.branch, p.default_branch from execution e join project p on p.id = ${projectId}
+    select e.branch, e.pull_request, p.default_branch from execution e join project p on p.id = ${projectId}
     where e.project_id = ${projectId} and e.id = ${executionId}
   ), row as materialized (
     select k.block, b.*, e.*
@@ -191,7 +191,9 @@ export const selectFailureEvidence = (
     ) b cross join lateral (
       select r.execution_id, r.completed_at, e.commit, r.outage,
         ${isOnDefault(sql, sql`e`, sql`(select default_branch from mine)`)}
-        or e.id = ${executionId} or e.branch is not distinct from (select branch from mine) as counts
+        or e.id = ${executionId}
+        or (select e.branch is not distinct from mine.branch and (e.branch is not null
+          or e.pull_request is not distinct from mine.pull_request) from mine) as counts
       from test_run r
       join execution e on e.project_id = ${projectId} and e.id = r.execution_id
       where r.project_id = ${projectId} and r.id = b.run_id offset 0) e

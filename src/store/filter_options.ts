@@ -2,6 +2,7 @@
 
 import type { Fragment, Sql } from "../database/connect.ts";
 import { indexedTask } from "./task_runs.ts";
+import { isTrustedBuild } from "./predicates.ts";
 
 /** One look-up for each name, however many rows have it; at most `limit`, in alphabetical order. */
 async function selectDistinct(
@@ -23,7 +24,7 @@ export const selectTaskSlugs = (sql: Sql, projectId: string, limit: number) =>
     sql,
     (after) => sql`
       select task_slug from test_run
-      where project_id = ${projectId} ${after ? sql`and ${indexedTask(sql)} > ${after}` : sql``}
+      where project_id = ${projectId} and ${isTrustedBuild(sql, sql`test_run`)} ${after ? sql`and ${indexedTask(sql)} > ${after}` : sql``}
       order by ${indexedTask(sql)} limit 1`,
     limit,
   );

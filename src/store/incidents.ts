@@ -13,6 +13,7 @@ import type { IncidentSign } from "../schema/failures.ts";
 import { type Sql, toTextArray, type Tx } from "../database/connect.ts";
 import type { JudgedRun } from "./failures.ts";
 import { firstIdAt } from "../database/time_bounds.ts";
+import { isOfOtherLine, isTrustedBuild } from "./predicates.ts";
 
 type FamilyRow = Omit<FailureFamily, "sample"> & FailureFamily["sample"];
 
@@ -66,7 +67,7 @@ export async function selectSightings(
   const says = sql`d.project_id = ${projectId} and d.cause = ${cause}::uuid`;
   const isOther = sql`(
     e.project_id = ${projectId} and e.id < ${firstIdAt(at + 1)} and e.id <> mine.id and e.build_id is null
-    and (e.branch is distinct from mine.branch or e.pull_request is distinct from mine.pull_request)
+    and ${isOfOtherLine(sql, sql`e`, sql`mine`)}
     and not coalesce(is_same_commit(e.commit, mine.commit), false))`;
   const [row] = await sql<Sightings[]>`
     with mine as materialized (
@@ -85,6 +86,7 @@ export async function selectSightings(
           and completed_at is not null offset 0
       ) r
       where e.project_id = ${projectId} and e.branch = (select branch from mine) and e.id < ${executionId}
+        and ${isTrustedBuild(sql, sql`e`)}
         and e.pull_request is not distinct from (select pull_request from mine) and e.build_id is null
       order by e.id desc limit 2
     )
@@ -156,7 +158,9 @@ export const selectMayHaveIllMachine = async (
       select from failure
       where project_id = ${projectId} and incident in ('machine', 'retries') and run_id >= ${from} and run_id < ${until})
     or exists (
-      select from test_run where project_id = ${projectId} and flaky >= 5 and id >= ${from} and id < ${until})`;
+      select from test_run
+      where project_id = ${projectId} and flaky >= 5 and id >= ${from} and id < ${until}
+        and ${isTrustedBuild(sql, sql`test_run`)})`;
   return rows.length > 0;
 };
 
@@ -180,6 +184,7 @@ export async function selectMachineRuns(
       from (
         select id, branch, pull_request from execution
         where project_id = ${projectId} and id >= ${firstIdAt(at - MACHINE_HOURS * 3_600_000)} and id < ${firstIdAt(at + 1)}
+          and ${isTrustedBuild(sql, sql`execution`)}
         order by id desc limit ${RECENT}
       ) e cross join lateral (
         select * from test_run

@@ -79,7 +79,7 @@ export const takeLeases = (sql: Tx, projectId: string, asker: Asker, free: numbe
     returning l.*, taken.turn
   )
   select o.id, o.expires_at as "expiresAt", o.timeout_seconds as "timeoutSeconds", o.task_slug as "taskSlug", o.attempt, o.shard,
-    o.shards, e.id as "executionId", e.key, e.branch, e.commit, e.pull_request as "pullRequest", e.environment,
+    o.shards, e.id as "executionId", e.key, coalesce(e.queue_ref, e.branch) as branch, e.commit, e.pull_request as "pullRequest", e.environment,
     v.base_url as "baseUrl", p.team_id as "teamId", v.id as "environmentId", e.variables as "ownVariables",
     case when e.failed_only and o.shards = 1 then e.rerun_of end as repeats
   from offered o

@@ -85,13 +85,13 @@ export const selectPlannedTasks = async (
 export const selectSupersededIds = async (
   sql: Tx,
   projectId: string,
-  { id, branch, pullRequest }: { id: string; branch: string; pullRequest: string | null },
+  { id, branch, pullRequest }: { id: string; branch: string | null; pullRequest: string | null },
 ): Promise<string[]> =>
   (
     await sql<{ id: string }[]>`
       select id from execution
       where project_id = ${projectId} and mode = 'run' and status in ('queued', 'running') and id < ${id}
-        and branch = ${branch} and pull_request is not distinct from ${pullRequest}
+        and branch is not distinct from ${branch} and pull_request is not distinct from ${pullRequest}
       order by id`
   ).map(({ id }) => id);
 

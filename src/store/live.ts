@@ -7,6 +7,7 @@ import type { Verdict } from "../schema/fields.ts";
 import { type Fragment, type Sql, toJsonTime, toTextArray, type Tx } from "../database/connect.ts";
 import { isLiveKey } from "./keys.ts";
 import { lastRunner } from "./leases.ts";
+import { isTrustedBuild } from "./predicates.ts";
 
 /** So many events and parts of logs, and about so many bytes, are read at once. */
 const PAGE = 500;
@@ -166,12 +167,14 @@ export async function selectLiveExecutions(
 ): Promise<LiveRows> {
   const open = sql`
     union (select id from execution where project_id = ${projectId} and status in ('queued', 'running')
+        and ${isTrustedBuild(sql, sql`execution`)}
       order by id desc limit ${OPEN_EXECUTIONS})`;
   const [row] = await sql<(Omit<LiveRows, "xmax"> & { xmax: string })[]>`
     select ${ceiling(sql)}::text as xmax, ${liveKeys(sql, projectId)} as keys, (
       select coalesce(json_agg(json_build_object(
         'id', e.id, 'key', e.key, 'status', e.status, 'mode', e.mode, 'trigger', e.trigger, 'branch', e.branch,
-        'commit', e.commit, 'pullRequest', e.pull_request, 'buildUrl', e.build_url, 'environment', e.environment,
+        'commit', e.commit, 'pullRequest', e.pull_request, 'baseBranch', e.base_branch,
+        'queueRef', e.queue_ref, 'buildUrl', e.build_url, 'environment', e.environment,
         'rerunOf', e.rerun_of, 'baselineId', e.baseline_id, 'createdAt', ${toJsonTime(sql, sql`e.created_at`)},
         'startedAt', ${toJsonTime(sql, sql`e.started_at`)}, 'completedAt', ${toJsonTime(sql, sql`e.completed_at`)},
         'running', (

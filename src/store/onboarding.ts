@@ -3,6 +3,7 @@
 import type { OnboardingPatch, SampleData, StepId } from "../schema/onboarding.ts";
 import { type Sql, type Tx, toNumberArray, toTextArray } from "../database/connect.ts";
 import { takeLock } from "../database/locks.ts";
+import { isTrustedBuild } from "./predicates.ts";
 
 export type OnboardingRow = {
   skipped: StepId[];
@@ -27,11 +28,14 @@ export async function selectOnboarding(sql: Sql, projectId: string): Promise<Onb
     select to_json(o.skipped) as skipped, o.dismissed,
       (select r.started_at from test_run r
         join execution e on e.project_id = r.project_id and e.id = r.execution_id and not e.sample
+          and ${isTrustedBuild(sql, sql`e`)}
         where r.project_id = ${projectId} and r.completed_at is not null order by r.id limit 1) as "firstRun",
       (select created_at from execution
         where project_id = ${projectId} and commit is not null and branch is not null and not sample
+          and ${isTrustedBuild(sql, sql`execution`)}
         order by id limit 1) as commit,
       (select created_at from execution where project_id = ${projectId} and environment is not null and not sample
+          and ${isTrustedBuild(sql, sql`execution`)}
         order by id limit 1) as environment,
       (select i.created_at from integration i where i.team_id = p.team_id order by i.id limit 1) as integration,
       (select a.created_at from automation a where a.team_id = p.team_id order by a.id limit 1) as automation,

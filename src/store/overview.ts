@@ -6,7 +6,7 @@ import { isBroken, isFlaky } from "./health.ts";
 import { blockOfCase, resultsOf } from "./packing.ts";
 import { isNoPullRequest } from "./default_branch.ts";
 import type { Branch } from "./state.ts";
-import { isActiveQuarantine, isLiveBug } from "./predicates.ts";
+import { isActiveQuarantine, isLiveBug, isTrustedBuild } from "./predicates.ts";
 
 const hasOutcome = (sql: Sql) => sql`e.status in ('passed', 'failed', 'timed_out')`;
 
@@ -24,7 +24,7 @@ function newestOn(
   const of = (name: Fragment) => sql`(
     select * from execution e
     where e.project_id = ${projectId} and e.branch ${name} and e.sample = ${sample} and e.build_id is null
-      ${isNoPullRequest(sql, isDefault)} and ${condition}
+      and ${isTrustedBuild(sql, sql`e`)} ${isNoPullRequest(sql, isDefault)} and ${condition}
     order by e.branch, e.id desc limit ${limit})`;
   return sql`
     select * from (${of(sql`= ${branch}`)} ${isDefault ? sql`union all ${of(sql`is null`)}` : sql``}) e
@@ -45,7 +45,7 @@ export const selectFirstBuild = async (sql: Sql, projectId: string): Promise<Exe
     sql,
     projectId,
     sql`
-      select id from execution e where project_id = ${projectId} and not sample and exists (
+      select id from execution e where project_id = ${projectId} and not sample and ${isTrustedBuild(sql, sql`e`)} and exists (
         select from test_run r where r.project_id = e.project_id and r.execution_id = e.id and r.completed_at is not null)
       order by id limit 1`,
   );
@@ -69,7 +69,8 @@ export const selectBuildOrigins = async (
   const [row] = await sql<{ branches: string[] | null; environments: string[] | null }[]>`
     select (json_agg(distinct branch) filter (where branch is not null)) as branches,
       (json_agg(distinct environment) filter (where environment is not null)) as environments
-    from (select branch, environment from execution where project_id = ${projectId} order by id desc limit 200) newest`;
+    from (select branch, environment from execution
+      where project_id = ${projectId} and ${isTrustedBuild(sql, sql`execution`)} order by id desc limit 200) newest`;
   return { branches: row!.branches ?? [], environments: row!.environments ?? [] };
 };
 
@@ -103,7 +104,8 @@ export const selectTally = async (sql: Sql, projectId: string): Promise<ProjectC
       (select count(*)::int from case_health h where h.project_id = ${projectId} and ${isBroken(sql)}) as broken,
       (select count(*)::int from quarantine q where project_id = ${projectId} and ${isActiveQuarantine(sql, sql`q`)}) as quarantined,
       b.open as "openBugs", b.regressed as "regressedBugs",
-      (select count(*)::int from execution where project_id = ${projectId} and status in ('queued', 'running')) as running
+      (select count(*)::int from execution
+        where project_id = ${projectId} and status in ('queued', 'running') and ${isTrustedBuild(sql, sql`execution`)}) as running
     from (
       select count(*)::int as open, (count(*) filter (where regressed))::int as regressed from bug_report bug
       where project_id = ${projectId} and ${isLiveBug(sql, sql`bug`)}) b`;
@@ -156,7 +158,10 @@ export type NewsRow = {
   executionId: string;
   key: string | null;
   number: number;
-  branch: string;
+  branch: string | null;
+  /** Of a build of a merge queue, which has no branch. */
+  baseBranch: string | null;
+  pullRequest: string | null;
   createdAt: string;
   /** Nothing explains them, and no later result of the branch says otherwise. */
   failures: number;
@@ -183,12 +188,18 @@ export const selectNewFailures = (sql: Sql, projectId: string, { branch }: Branc
     where project_id = ${projectId} and execution_id = e.id and failed > 0 offset 0) r`;
   const fresh = sql`select * from failure where project_id = ${projectId} and run_id = r.id and blame = 'new'`;
   // In the order of the builds, of which reruns are a part. Shards that are missing, or a task that did not report, mend nothing.
+  const later = (isOfLine: Fragment, order: Fragment) => sql`
+    select id, coalesce(build_id, id) as build from execution later
+    where later.project_id = ${projectId} and ${isOfLine} and later.id > coalesce(e.build_id, e.id)
+      and ${isTrustedBuild(sql, sql`later`)} and ${isOfBuild(sql, projectId, sql`later`)}
+    order by ${order} limit ${LATER}`;
   const isLatest = sql`not exists (
     select from (
-      select id, coalesce(build_id, id) as build from execution later
-      where later.project_id = ${projectId} and later.branch = e.branch and later.id > coalesce(e.build_id, e.id)
-        and ${isOfBuild(sql, projectId, sql`later`)}
-      order by later.branch, later.id limit ${LATER}) l,
+      (${later(sql`later.branch = e.branch`, sql`later.branch, later.id`)})
+      union all
+      -- A build of a merge queue has no branch: its pull request is its line.
+      (${later(sql`e.branch is null and later.branch is null and later.pull_request = e.pull_request`, sql`later.id`)})
+    ) l,
     lateral (
       select from test_run t
       where t.project_id = ${projectId} and t.execution_id = l.id and t.task_slug = r.task_slug
@@ -198,10 +209,11 @@ export const selectNewFailures = (sql: Sql, projectId: string, { branch }: Branc
   const of = (status: string) => sql`(
     select * from execution e
     where e.project_id = ${projectId} and e.id >= ${from} and e.status = ${status}
-      and (e.branch <> ${branch} or e.pull_request is not null)
+      and (e.branch <> ${branch} or e.pull_request is not null) and ${isTrustedBuild(sql, sql`e`)}
     order by e.id desc limit ${RED})`;
   return sql<NewsRow[]>`
-    select e.id as "executionId", e.key, e.number, e.branch, e.created_at as "createdAt", n.failures, d.message, d.name as test
+    select e.id as "executionId", e.key, e.number, e.branch, e.base_branch as "baseBranch",
+      e.pull_request as "pullRequest", e.created_at as "createdAt", n.failures, d.message, d.name as test
     from (
       select * from (
         select * from (${of("failed")} union all ${of("timed_out")} union all ${of("running")}) e

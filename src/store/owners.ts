@@ -2,6 +2,7 @@
 
 import type { OwnerSyntax } from "../rules/owner_patterns.ts";
 import { type Fragment, type Sql, type Tx, toTextArray } from "../database/connect.ts";
+import { isInCatalogue } from "./predicates.ts";
 
 export type OwnersFileRow = {
   content: string;
@@ -85,7 +86,7 @@ export type OwnerCounts = { testCases: number; unowned: number };
 export const countOwned = async (sql: Sql, projectId: string): Promise<OwnerCounts> => {
   const [row] = await sql<OwnerCounts[]>`
     select count(*)::int as "testCases", (count(*) filter (where not ${isOwned(sql, sql`c`)}))::int as unowned
-    from test_case c where project_id = ${projectId}`;
+    from test_case c where project_id = ${projectId} and ${isInCatalogue(sql, sql`c`)}`;
   return row!;
 };
 
@@ -103,7 +104,8 @@ export type OwnedGroup = { suite: string; file: string | null; ownerList: string
 
 export const selectOwnedGroups = async (sql: Sql, projectId: string): Promise<OwnedGroup[]> => {
   const rows = await sql<OwnedGroup[]>`
-    select distinct suite, file, owner_list as "ownerList" from test_case where project_id = ${projectId}`;
+    select distinct suite, file, owner_list as "ownerList" from test_case
+    where project_id = ${projectId} and ${isInCatalogue(sql, sql`test_case`)}`;
   return [...rows];
 };
 
@@ -118,7 +120,7 @@ export async function updateOwnerLists(sql: Tx, projectId: string, groups: reado
       ${toTextArray(groups.map(({ suite }) => suite))}::text[], ${toTextArray(groups.map(({ file }) => file))}::text[],
       ${toTextArray(groups.map(({ ownerList }) => ownerList))}::uuid[]
     ) as g (suite, file, owner_list)
-    where c.project_id = ${projectId} and c.suite = g.suite and coalesce(c.file, '') = coalesce(g.file, '')
+    where c.project_id = ${projectId} and ${isInCatalogue(sql, sql`c`)} and c.suite = g.suite and coalesce(c.file, '') = coalesce(g.file, '')
       and (c.file is null) = (g.file is null) and c.owner_list is distinct from g.owner_list`;
   await sql`set local enable_nestloop = on`;
   return updated.count;

@@ -2,6 +2,7 @@
 
 import type { FileTiming, PlannedFile } from "../rules/plan.ts";
 import { type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
+import { isOnDefault, isTrustedBuild } from "./predicates.ts";
 import { indexedTask } from "./task_runs.ts";
 
 /** So many runs of the task are looked back at, newest first, for those of the branches that count. */
@@ -31,18 +32,19 @@ export async function selectFileTimings(
 ): Promise<FileTimings | undefined> {
   const [row] = await sql<{ runs: number; files: string[] | null; durations: (number | null)[] | null }[]>`
     with mine as (
-      select coalesce(e.branch, p.default_branch) as branch, p.default_branch
+      select coalesce(e.branch, e.base_branch, p.default_branch) as branch, p.default_branch
       from execution e join project p on p.id = e.project_id
       where e.project_id = ${projectId} and e.id = ${executionId}
     ), ranked as (
       select id, kind, row_number() over newest_first as place, sum(results) over newest_first - results as before
       from (
         select r.id, r.completed_at, r.results,
-          case when coalesce(e.branch, m.default_branch) = m.default_branch then 'main'
-            when e.branch = m.branch then 'own' else 'other' end as kind
+          case when ${isOnDefault(sql, sql`e`, sql`m.default_branch`)} then 'main'
+            when e.branch = m.branch and m.branch <> m.default_branch then 'own' else 'other' end as kind
         from mine m, (
           select id, execution_id, completed_at, passed + failed + skipped as results from test_run
           where project_id = ${projectId} and ${indexedTask(sql)} = ${taskSlug} and completed_at is not null and not outage
+            and ${isTrustedBuild(sql, sql`test_run`)}
           order by completed_at desc, id desc limit ${LOOKED_AT}) r
         join execution e on e.project_id = ${projectId} and e.id = r.execution_id and e.rerun_of is null
       ) looked

@@ -1,5 +1,6 @@
 /** Conditions that many statements share, each stated once. What a test case's record says is in health.ts. */
 
+import { FIRST_UNTRUSTED_NUMBER } from "../rules/untrusted.ts";
 import type { Given } from "../database/compose.ts";
 import type { Fragment, Sql } from "../database/connect.ts";
 
@@ -19,18 +20,43 @@ export const isLiveBug = (sql: Sql, b: Fragment): Fragment =>
 /** The quarantine `q`, an alias, has no end, or ends later. */
 export const isActiveQuarantine = (sql: Sql, q: Fragment): Fragment => sql`(${q}.until is null or ${q}.until > now())`;
 
-/** The execution `e`, an alias, agrees with a branch and a commit wherever both sides know them. */
+/**
+ * The execution or the run `e`, an alias or a table, counts. One that is untrusted comes from a fork: it is shown, but no figure
+ * and no decision may depend on it. Every statement about several executions or runs asks this; the results of test cases and the
+ * test cases themselves are stored apart (rules/untrusted.ts).
+ */
+export const isTrustedBuild = (sql: Sql, e: Fragment): Fragment => sql`(not ${e}.untrusted)`;
+
+/** The test case `c`, an alias or a table, belongs to the catalogue of the project: not only untrusted reports contain it. */
+export const isInCatalogue = (sql: Sql, c: Fragment): Fragment =>
+  sql`(${c}.number < ${sql.unsafe(String(FIRST_UNTRUSTED_NUMBER))})`;
+
+/**
+ * The execution `e`, an alias, agrees with a branch and a commit wherever both sides know them. Here the branch of a build of a
+ * merge queue is the ref that the queue has made for it.
+ */
 export const agreesWithBuild = (
   sql: Sql,
   e: Fragment,
   { branch, commit }: { branch: Given; commit: Given },
 ): Fragment => sql`(
-  (${e}.branch is null or ${branch}::text is null or ${e}.branch = ${branch})
+  (coalesce(${e}.queue_ref, ${e}.branch) is null or ${branch}::text is null or coalesce(${e}.queue_ref, ${e}.branch) = ${branch})
   and (${e}.commit is null or ${commit}::text is null or is_same_commit(${e}.commit, ${commit})))`;
+
+/**
+ * The executions `e` and `mine`, aliases, are of lines of builds that know nothing of each other. A build of a merge queue
+ * contains the pull requests in front of it: it is no evidence for another line, and what has been in the queue is none for it.
+ */
+export const isOfOtherLine = (sql: Sql, e: Fragment, mine: Fragment): Fragment => sql`(
+  (${e}.branch is distinct from ${mine}.branch or ${e}.pull_request is distinct from ${mine}.pull_request)
+  and ${e}.queue_ref is null and ${isTrustedBuild(sql, e)}
+  and (${mine}.queue_ref is null or ${e}.pull_request is null or not exists (
+    select from execution q
+    where q.project_id = ${e}.project_id and q.pull_request = ${e}.pull_request and q.queue_ref is not null)))`;
 
 /**
  * Execution `e`, an alias, is on the branch `name`, the default one, or names none. A pull request from a fork is not, though
  * its branch may have the same name.
  */
 export const isOnDefault = (sql: Sql, e: Fragment, name: Fragment): Fragment =>
-  sql`((${e}.branch is null or ${e}.branch = ${name}) and ${e}.pull_request is null)`;
+  sql`((${e}.branch is null or ${e}.branch = ${name}) and ${e}.pull_request is null and ${isTrustedBuild(sql, e)})`;

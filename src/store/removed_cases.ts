@@ -5,7 +5,7 @@ import { type Sql, toNumberArray, toTextArray, type Tx } from "../database/conne
 import { isBroken, isFlaky, isRemoved } from "./health.ts";
 import { blockOfCase } from "./packing.ts";
 import { indexedTask } from "./task_runs.ts";
-import { isLiveBug, isOnDefault } from "./predicates.ts";
+import { isLiveBug, isOnDefault, isTrustedBuild } from "./predicates.ts";
 
 /** A test is removed that none of so many runs of its task on the default branch had, one after the other, ... */
 const MISSED_RUNS = 20;
@@ -43,6 +43,7 @@ export async function markRemoved(
         from (
           select id, execution_id, completed_at from test_run
           where project_id = ${projectId} and ${indexedTask(sql)} = t.slug and completed_at is not null and not outage
+            and ${isTrustedBuild(sql, sql`test_run`)}
           order by completed_at desc, id desc limit ${LOOKED_THROUGH}) r
         where exists (
           select from execution e join project p on p.id = ${projectId}

@@ -4,6 +4,7 @@ import { type BranchState, LOOKED_THROUGH, type TaskResult, toBranchState } from
 import type { Fragment, Sql } from "../database/connect.ts";
 import { isNoPullRequest } from "./default_branch.ts";
 import { hasResult } from "./outcome.ts";
+import { isTrustedBuild } from "./predicates.ts";
 
 /** A branch of a project; the default one has the executions that name none as well. */
 export type Branch = {
@@ -20,7 +21,8 @@ export const selectBranch = async (
   branch: string,
   defaultBranch: string,
 ): Promise<Branch> => {
-  const own = await sql`select from execution where project_id = ${projectId} and not sample limit 1`;
+  const own =
+    await sql`select from execution where project_id = ${projectId} and not sample and ${isTrustedBuild(sql, sql`execution`)} limit 1`;
   return { branch, isDefault: branch === defaultBranch, sample: own.length === 0 };
 };
 
@@ -33,7 +35,7 @@ export async function selectBranchState(
   // As the index of branches has it, so that no other one is in order.
   const newest = (name: Fragment) => sql`(
     select id, build_id, created_at, completed_at, lower(commit) as commit from execution
-    where project_id = ${projectId} and branch ${name} and sample = ${sample} ${isNoPullRequest(sql, isDefault)}
+    where project_id = ${projectId} and branch ${name} and sample = ${sample} and ${isTrustedBuild(sql, sql`execution`)} ${isNoPullRequest(sql, isDefault)}
     order by branch, id desc limit ${LOOKED_THROUGH})`;
   const rows = await sql<(TaskResult & { isAll: boolean })[]>`
     with newest as materialized (

@@ -10,12 +10,13 @@ import {
   toHexes,
 } from "../rules/digest_table.ts";
 import type { PlacedCase } from "../rules/identity.ts";
+import { FIRST_UNTRUSTED_NUMBER } from "../rules/untrusted.ts";
 import { toTestCaseId } from "../rules/test_case_id.ts";
 import { compose, type Given } from "../database/compose.ts";
 import { type Fragment, type Sql, type Tx, toNumberArray, toTextArray } from "../database/connect.ts";
 import { takeLock } from "../database/locks.ts";
 import { caseIndexVersionOf } from "./case_index_version.ts";
-import { agreesWithBuild } from "./predicates.ts";
+import { agreesWithBuild, isInCatalogue, isTrustedBuild } from "./predicates.ts";
 
 /** `identity` is 32 hexadecimal digits; `ownerList` is what the ownership file gives it. */
 export type NewTestCase = PlacedCase & { identity: string; ownerList: string | null };
@@ -89,14 +90,16 @@ const readDictionary = async (sql: Sql, projectId: string, digests: Digests): Pr
 
 /** All test cases of a project and their former places, or none. */
 const allOf = (sql: Sql, projectId: string, all = true): Fragment => sql`
-  select identity, number from test_case where project_id = ${projectId} and ${all}::boolean
+  select identity, number from test_case
+  where project_id = ${projectId} and ${isInCatalogue(sql, sql`test_case`)} and ${all}::boolean
   union all
   select identity, number from test_case_alias where project_id = ${projectId} and ${all}::boolean`;
 
 /** One value instead of a row per case: at 100,000 cases the rows would cost more than the look-up. */
 const dictionaryOf = (sql: Sql, projectId: Given, known: Fragment): Fragment => sql`
   select string_agg(uuid_send(identity), '') as identities, string_agg(int4send(number), '') as numbers,
-    (select coalesce(max(number), 0) from test_case where project_id = ${projectId}) as last,
+    (select coalesce(max(number), 0) from test_case
+      where project_id = ${projectId} and ${isInCatalogue(sql, sql`test_case`)}) as last,
     exists (select from test_case_alias where project_id = ${projectId}) as "hasAliases",
     ${caseIndexVersionOf(sql, projectId)} as version
   from (${known}) known`;
@@ -161,6 +164,7 @@ export const lockTestCases = (sql: Tx, projectId: string) => takeLock(sql, ["nam
  * In a transaction that holds the lock: adds the cases that are not there, and answers the numbers of all in their
  * order; `last` tells whether somebody has added any since the cases were looked up. Where there are many, half of them
  * go in beside the transaction, through `pool`, and stay even if it fails: they are as good as any that have no results.
+ * `untrusted`: they are added apart from the catalogue.
  */
 export async function insertTestCases(
   sql: Tx,
@@ -168,9 +172,9 @@ export async function insertTestCases(
   projectId: string,
   taskSlug: string,
   cases: readonly NewTestCase[],
-  last: number,
+  { last, untrusted = false }: { last: number; untrusted?: boolean },
 ): Promise<number[]> {
-  const added = await selectLastNumber(sql, projectId);
+  const added = await selectLastNumber(sql, projectId, untrusted);
   const digestsOf = () => toDigests(Buffer.from(cases.map(({ identity }) => identity).join(""), "hex"));
   const numbers = added === last ? [] : (await selectTestCaseNumbers(sql, projectId, digestsOf())).numbers;
   const isFresh = (index: number) => (numbers[index] ?? null) === null;
@@ -186,10 +190,12 @@ export async function insertTestCases(
   return cases.map((_, index) => (isFresh(index) ? ++next : numbers[index]!));
 }
 
-const selectLastNumber = async (sql: Sql, projectId: string): Promise<number> => {
-  const [row] = await sql<{ last: number }[]>`
-    select coalesce(max(number), 0) as last from test_case where project_id = ${projectId}`;
-  return row!.last;
+const selectLastNumber = async (sql: Sql, projectId: string, untrusted: boolean): Promise<number> => {
+  const [row] = await sql<{ last: number | null }[]>`
+    select max(number) as last from test_case
+    where project_id = ${projectId} ${untrusted ? sql`` : sql`and ${isInCatalogue(sql, sql`test_case`)}`}`;
+  const first = untrusted ? FIRST_UNTRUSTED_NUMBER : 1;
+  return Math.max(first - 1, row!.last ?? 0);
 };
 
 const ESCAPES: Record<string, string> = { "\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r" };
@@ -248,7 +254,7 @@ const casesOfExecution = (
     select id from execution where project_id = ${projectId} and id = ${execution.id}
     union
     select id from execution e
-    where e.project_id = ${projectId} and e.key = ${execution.key}
+    where e.project_id = ${projectId} and e.key = ${execution.key} and ${isTrustedBuild(sql, sql`e`)}
       and ${agreesWithBuild(sql, sql`e`, execution)}
   ), there as materialized (
     select number from build cross join lateral (
@@ -290,7 +296,7 @@ export async function selectNamesakes(
       ${toTextArray(cases.map(({ suite }) => suite))}::text[], ${toTextArray(cases.map(({ name }) => name))}::text[]
     ) as wanted (suite, name)) wanted`;
   const isWanted = sql`
-    c.project_id = ${projectId} and c.task_slug = ${taskSlug} and c.suite = wanted.suite and c.name = wanted.name`;
+    c.project_id = ${projectId} and ${isInCatalogue(sql, sql`c`)} and c.task_slug = ${taskSlug} and c.suite = wanted.suite and c.name = wanted.name`;
   const isFew = cases.length < MANY_NAMES;
   // After a first upload the planner does not know yet how many cases there are, and would go through all of them for each.
   if (!isFew) await sql`set local enable_nestloop = off`;

@@ -7,7 +7,8 @@ import type { FlakySign, TestCase, TestCasePatch, TestCaseResult, TestCaseSort }
 import { type Sql, type Tx, toNumberArray, toTextArray } from "../database/connect.ts";
 import { isOwned, isOwnedBy, numbersOfOwner, ownersJson } from "./owners.ts";
 import { healthHint, healthOf, isFlaky } from "./health.ts";
-import { isActiveQuarantine } from "./predicates.ts";
+import { isActiveQuarantine, isInCatalogue } from "./predicates.ts";
+import { isUntrustedCase, toStoredBlock } from "../rules/untrusted.ts";
 
 export type TestCaseRow = TestCase & {
   number: number;
@@ -128,7 +129,7 @@ export async function selectTestCases(sql: Sql, projectId: string, query: TestCa
       left join quarantine q on q.project_id = c.project_id and q.test_case = c.number
         and ${isActiveQuarantine(sql, sql`q`)}
       where c.project_id = ${projectId} ${order ? sql`and h.project_id = ${projectId}` : sql``}
-        ${order ? sql`and not (${sql.unsafe(order.none)})` : sql`and c.number > ${number}`}
+        ${order ? sql`and not (${sql.unsafe(order.none)})` : sql`and c.number > ${number} and ${isInCatalogue(sql, sql`c`)}`}
         ${order && beyond !== null ? sql`and (h.${sql(order.column)}, h.test_case) < (${beyond}::text::${sql.unsafe(order.type)}, ${number})` : sql``}
         ${without ? sql`and (${sql.unsafe(SORT_COLUMNS[without].none)})` : sql``}
         ${query.task_slug === undefined ? sql`` : sql`and c.task_slug = ${query.task_slug}`}
@@ -170,7 +171,7 @@ export type TestCaseName = { number: number; id: string; suite: string; name: st
 /** What those of these test cases are called that are there. */
 export const selectTestCaseNames = (sql: Sql, projectId: string, ids: readonly string[]) => sql<TestCaseName[]>`
   select number, id, suite, name from test_case
-  where project_id = ${projectId} and number = any(${toNumberArray(ids.map(numberOfTestCase))}::int[])
+  where project_id = ${projectId} and ${isInCatalogue(sql, sql`test_case`)} and number = any(${toNumberArray(ids.map(numberOfTestCase))}::int[])
     and id = any(${toTextArray(ids)}::uuid[])`;
 
 /**
@@ -186,7 +187,7 @@ export async function updateTestCases(
   // In one order, so that two who want the same ones do not wait for each other.
   const found = await sql<{ number: number; id: string }[]>`
     select number, id from test_case
-    where project_id = ${projectId} and number = any(${toNumberArray(ids.map(numberOfTestCase))}::int[])
+    where project_id = ${projectId} and ${isInCatalogue(sql, sql`test_case`)} and number = any(${toNumberArray(ids.map(numberOfTestCase))}::int[])
       and id = any(${toTextArray(ids)}::uuid[])
     order by number for no key update`;
   const there = new Set(found.map(({ id }) => id));
@@ -255,7 +256,7 @@ export const selectHistory = async (
   lookedAt: number,
 ): Promise<HistoryPage> => {
   const number = numberOfTestCase(id);
-  const place = sql`b.project_id = ${projectId} and b.block = ${blockOf(number)} and b.run_id < ${after}`;
+  const place = sql`b.project_id = ${projectId} and b.block = ${toStoredBlock(blockOf(number), isUntrustedCase(number))} and b.run_id < ${after}`;
   const isFiltered = status !== undefined || branch !== undefined;
   // The last two ids: of the last result that is looked at, and of one more where there are any left.
   const bound = isFiltered

@@ -49,9 +49,10 @@ const pageStatement = (filters: string) => `
   ) r
   where k.team_id = $1 and k.id = $2 and ${IS_LIVE}`;
 
-const PAGE = pageStatement("");
+// Without an execution the list has only what counts.
+const PAGE = pageStatement("and not untrusted");
 const PAGE_OF_EXECUTION = pageStatement("and execution_id = $6");
-const PAGE_OF_TASK = pageStatement(`and ${INDEXED_TASK} = $6`);
+const PAGE_OF_TASK = pageStatement(`and not untrusted and ${INDEXED_TASK} = $6`);
 const PAGE_OF_BOTH = pageStatement("and execution_id = $6 and task_slug = $7");
 
 /**
@@ -102,7 +103,9 @@ export type TestRunDetailRow = Omit<TestRun, "completedAt" | "total"> & {
   outage: boolean;
   /** It was so after an earlier attempt. */
   wasOutage: boolean;
-  /** Whether its results are counted in the health of their test cases; null while it is not complete. */
+  /** It comes from a fork, as its execution says. */
+  untrusted: boolean;
+  /** Whether its results are counted in the health of their test cases; null while it is not complete, and if it is untrusted. */
   remembered: boolean | null;
   /** Why it ended without a report, or without a whole one. */
   reason: string | null;
@@ -118,7 +121,7 @@ const detailColumns = (sql: Sql) => sql`
   skipped, attempt, shards, flaky, duration_ms as "durationMs",
   coalesce(machine_ms, duration_ms) as "machineTimeMs", tests_started_at as "testsStartedAt", verdict, format,
   exit_code as "exitCode",
-  to_json(warnings) as warnings, outage, was_outage as "wasOutage", remembered`;
+  to_json(warnings) as warnings, outage, untrusted, was_outage as "wasOutage", remembered`;
 
 /** A run that something has arrived for. */
 export const selectTestRun = async (
@@ -154,7 +157,11 @@ export type RunRow = Omit<TestRunDetailRow, "verdict"> & {
 };
 
 /** A run that is not stored yet: its id is of the moment `at`. */
-export const newRun = (executionId: string, taskSlug: string, at: Date): RunRow => ({
+export const newRun = (
+  { id: executionId, untrusted }: { id: string; untrusted: boolean },
+  taskSlug: string,
+  at: Date,
+): RunRow => ({
   id: Bun.randomUUIDv7("hex", at.getTime()),
   executionId,
   taskSlug,
@@ -175,6 +182,7 @@ export const newRun = (executionId: string, taskSlug: string, at: Date): RunRow 
   exitCode: null,
   warnings: [],
   outage: false,
+  untrusted,
   wasOutage: false,
   remembered: null,
   declared: false,
@@ -290,21 +298,21 @@ export type TestRunChange = Pick<
   | "remembered"
 > & { quarantined: number; format: string; warnings: string[]; startedAt: string; completedAt: string | null };
 
-export type NewTestRun = Pick<TestRunDetailRow, "id" | "executionId" | "taskSlug"> & TestRunChange;
+export type NewTestRun = Pick<TestRunDetailRow, "id" | "executionId" | "taskSlug" | "untrusted"> & TestRunChange;
 
 /** `rows`: see `toRows`. */
 export const insertTestRuns = (sql: Sql, projectId: Given, rows: Given) => sql`
   insert into test_run (project_id, id, execution_id, task_slug, status, shards, attempt, passed, failed, skipped, flaky,
     duration_ms, machine_ms, tests_started_at, verdict, exit_code, format, warnings, started_at, completed_at,
-    quarantined, outage, was_outage, remembered)
+    quarantined, outage, was_outage, remembered, untrusted)
   select ${projectId}, id, "executionId", "taskSlug", status, shards, attempt, passed, failed, skipped, flaky,
     "durationMs", "machineTimeMs", "testsStartedAt", verdict, "exitCode", format, warnings, "startedAt", "completedAt",
-    quarantined, outage, "wasOutage", remembered
+    quarantined, outage, "wasOutage", remembered, untrusted
   from json_to_recordset(${rows}::text::json) as fresh (id uuid, "executionId" uuid, "taskSlug" text, status text,
     shards int, attempt int, passed int, failed int, skipped int, flaky int, "durationMs" bigint,
     "machineTimeMs" bigint, "testsStartedAt" timestamptz, verdict text,
     "exitCode" int, format text, warnings text[], "startedAt" timestamptz, "completedAt" timestamptz, quarantined int,
-    outage boolean, "wasOutage" boolean, remembered boolean)`;
+    outage boolean, "wasOutage" boolean, remembered boolean, untrusted boolean)`;
 
 export type ChangedTestRun = Pick<TestRunDetailRow, "id"> & TestRunChange;
 

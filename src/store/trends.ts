@@ -5,6 +5,7 @@ import type { Sql } from "../database/connect.ts";
 import { hasResult } from "./outcome.ts";
 import { firstIdAt } from "../database/time_bounds.ts";
 import { indexedTask } from "./task_runs.ts";
+import { isTrustedBuild } from "./predicates.ts";
 
 type Figures = Omit<Trends["days"][number], "passRate">;
 
@@ -49,7 +50,7 @@ export const selectTrends = (sql: Sql, projectId: string, { from, to, branch, ta
     select r.*, coalesce((
       select p.verdict from repeated p where p.build_id = r.execution_id and p.task_slug = r.task_slug), r.verdict) as outcome
     from test_run r
-    where r.project_id = ${projectId} and not exists (select from rerun where rerun.id = r.execution_id)
+    where r.project_id = ${projectId} and ${isTrustedBuild(sql, sql`r`)} and not exists (select from rerun where rerun.id = r.execution_id)
   ), figures as (
     select (r.completed_at at time zone 'UTC')::date as day, r.execution_id in (select id from sample) as sample, r.task_slug,
       count(distinct r.execution_id)::int as executions, count(*)::int as runs,

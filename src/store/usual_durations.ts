@@ -4,6 +4,7 @@ import { type Sql, toTextArray } from "../database/connect.ts";
 import type { CaseRef } from "../schema/case_ref.ts";
 import { resultsOf } from "./packing.ts";
 import { indexedTask } from "./task_runs.ts";
+import { isTrustedBuild } from "./predicates.ts";
 
 /** The number of completed runs of a task of which the median is taken. */
 const RUNS = 20;
@@ -21,6 +22,7 @@ export async function selectUsualDurations(
       select (percentile_disc(0.5) within group (order by duration_ms))::int as ms from (
         select duration_ms, status, execution_id from test_run
         where project_id = ${projectId} and ${indexedTask(sql)} = t.slug and completed_at is not null
+          and ${isTrustedBuild(sql, sql`test_run`)}
         order by completed_at desc, id desc limit ${RUNS * 2}) r
       where status = 'passed' and duration_ms > 0 and execution_id < ${executionId}) u
     where u.ms is not null`;

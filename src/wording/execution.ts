@@ -1,5 +1,6 @@
 /** Says the outcome of an execution in words: in a list, as the headline of its page, and in one line of text. */
 
+import { lineName } from "./execution_name.ts";
 import { hasEnded } from "../rules/execution.ts";
 import type { TaskEnd } from "../rules/red_reason.ts";
 import { toShardList } from "../rules/shards.ts";
@@ -153,8 +154,20 @@ export function executionHeadline(headline: Headline): HeadlineWord[] {
 }
 
 /** Returns an execution in one line that ends with a line break: "FAILED 412 on main: 3 passed, 1 failed, 0 skipped https://…". */
-export function executionLine({ status, key, branch, passed, failed, skipped, reason, tasks, url }: Execution): string {
-  const name = [key, branch && `on ${branch}`].filter(Boolean).join(" ") || "execution";
+export function executionLine({
+  status,
+  key,
+  branch,
+  baseBranch,
+  passed,
+  failed,
+  skipped,
+  reason,
+  tasks,
+  url,
+}: Execution): string {
+  const line = lineName({ branch, baseBranch });
+  const name = [key, line && `on ${line}`].filter(Boolean).join(" ") || "execution";
   const silent = tasks.flatMap(({ slug, status, missingShards }) => {
     if (status === "timed_out" || status === "queued") return [`${slug} without report`];
     return missingShards.length === 0 ? [] : [`${slug} without ${toShardList(missingShards)}`];

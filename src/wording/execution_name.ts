@@ -1,7 +1,12 @@
 /** Names an execution in lists, sentences and titles. */
 
 type Numbered = { key: string | null; number: number };
-type Named = Numbered & { branch: string | null };
+type Line = { branch: string | null; baseBranch?: string | null };
+type Named = Numbered & Line;
+
+/** Names the branch, or the merge queue whose build the execution is: "merge queue of main". Null if it names neither. */
+export const lineName = ({ branch, baseBranch = null }: Line): string | null =>
+  branch ?? (baseBranch === null ? null : `merge queue of ${baseBranch}`);
 
 /** For a place that shows the branch beside it: `#412` where the CI system numbers its builds, else the key, else our number. */
 export function executionNumber({ key, number }: Numbered): string {
@@ -11,10 +16,10 @@ export function executionNumber({ key, number }: Numbered): string {
 }
 
 /** As `executionNumber`; an execution without a key is called by its branch too: `main #128`. */
-export const executionName = (execution: Named): string =>
-  execution.key === null && execution.branch !== null
-    ? `${execution.branch} ${executionNumber(execution)}`
-    : executionNumber(execution);
+export function executionName(execution: Named): string {
+  const line = lineName(execution);
+  return execution.key === null && line !== null ? `${line} ${executionNumber(execution)}` : executionNumber(execution);
+}
 
 const MAX_SHORT_NAME = 24;
 

@@ -1,6 +1,6 @@
 /** Writes the notification about an event: words for people and data for programs. */
 
-import { queuedPullRequest } from "../rules/merge_queue.ts";
+import { lineName } from "./execution_name.ts";
 import { WORD_OF } from "../rules/blame.ts";
 import type { EventData, EventType, ExecutionData } from "../schema/events.ts";
 import type { BlameCounts, FailureSummary } from "../schema/failures.ts";
@@ -73,6 +73,7 @@ const factsOf = (facts: Record<string, string | null | undefined>): Fact[] =>
 
 const originFacts = ({ execution }: EventData): Record<string, string | null | undefined> => ({
   Branch: execution?.branch,
+  "Merge queue": execution?.baseBranch,
   Commit: execution?.commit?.slice(0, 12),
   "Pull request": execution?.pullRequest,
   Environment: execution?.environment,
@@ -97,8 +98,8 @@ export function toNotice(told: EventContext, publicUrl: string): Notification {
     buildUrl: execution?.buildUrl ?? null,
     branch,
     commit: execution?.commit ?? data.bugReport?.commit ?? null,
-    pullRequest: execution?.pullRequest ?? queuedPullRequest(execution?.branch),
-    topic: `${project?.id ?? told.teamId} ${branch ?? project?.defaultBranch ?? ""}`,
+    pullRequest: execution?.pullRequest ?? null,
+    topic: `${project?.id ?? told.teamId} ${branch ?? branchOf(told)}`,
     state: null,
     data: {
       ...(onProject ? { project: onProject } : {}),
@@ -134,7 +135,8 @@ function toWords(told: EventContext, publicUrl: string): Words {
 
 type About<Name extends keyof EventData> = NonNullable<EventData[Name]>;
 
-const branchOf = ({ data, project }: EventContext) => data.execution?.branch ?? project?.defaultBranch ?? "";
+const branchOf = ({ data: { execution }, project }: EventContext): string =>
+  (execution && lineName(execution)) ?? project?.defaultBranch ?? "";
 const projectName = ({ project }: EventContext) => project?.name ?? "";
 
 function ofTestRun(told: EventContext, testRun: About<"testRun">): Words {

@@ -249,6 +249,101 @@ describe("POST /projects/:projectId/test-runs with attachments", () => {
   });
 });
 
+describe("POST …/attachments", () => {
+  const post = (
+    executionId: string,
+    files: Record<string, string | Uint8Array>,
+    more: { key?: string; query?: string } = {},
+  ) => {
+    const form = new FormData();
+    for (const [path, content] of Object.entries(files)) form.append("attachment", new Blob([content as never]), path);
+    return ask(`POST ${pathOf(executionId)}/attachments${more.query ?? ""}`, { key: more.key ?? key, body: form });
+  };
+
+  test("the files of a form join their cases, with the names that the report gives them; the same again changes nothing", async () => {
+    const { body: run } = await upload("", toReport([FAILED]));
+    const files = { "test-results/cart/actual.png": PNG, "server.log": "started" };
+    const { status, body } = await post(run.executionId, files);
+    expect([status, body.warnings]).toEqual([201, []]);
+    expect(body.attachments).toMatchObject([
+      { name: "screenshot", path: "test-results/cart/actual.png", testCaseIds: [expect.any(String)] },
+      { name: "server.log", path: "server.log", testCaseIds: [] },
+    ]);
+    const again = await post(run.executionId, files);
+    expect([again.status, again.body.attachments]).toEqual([200, body.attachments]);
+    expect(await (await fetchContent(body.attachments[1].id)).text()).toBe("started");
+    expect(readdirSync(join(directory, "incoming"))).toEqual([]);
+  });
+
+  test("what is beyond a limit is named, on the run as well, and the rest is stored", async () => {
+    const passed = { name: "passes", status: "passed" as const, attachments: [{ path: "passed.png" }] };
+    const { body: run } = await upload("", toReport([FAILED, passed]));
+    const many = Object.fromEntries(Array.from({ length: 6 }, (_, index) => [`${index}.log`, `${index}`]));
+    const { status, body } = await post(run.executionId, { "big.bin": new Uint8Array(MIB + 1), "passed.png": PNG });
+    expect([status, body]).toEqual([
+      200,
+      {
+        attachments: [],
+        warnings: [
+          'Attachment "big.bin" was not stored: larger than 1 MiB',
+          'Attachment "passed.png" was not stored: only test cases that passed refer to it (upload the report with attachments=all to keep such files)',
+        ],
+      },
+    ]);
+    const more = await post(run.executionId, many);
+    expect([more.status, more.body.attachments.length]).toEqual([201, 5]);
+    expect(more.body.warnings).toEqual([expect.stringContaining('"5.log" was not stored: the run has 5 attachments')]);
+    expect(await warningsOf(run.executionId)).toEqual([body.warnings[0], more.body.warnings[0]]);
+  });
+
+  test("another body is refused", async () => {
+    const { body: run } = await upload("", toReport([FAILED]));
+    const target = `POST ${pathOf(run.executionId)}/attachments`;
+    const empty = new FormData();
+    empty.append("other", "a");
+    for (const [body, headers, message] of [
+      ["{}", {}, "expected multipart/form-data"],
+      [empty, {}, 'expected files in parts named "attachment"'],
+    ] as const) {
+      const answer = await ask(target, { key, body, headers });
+      expect([answer.status, answer.body.error.message]).toEqual([400, expect.stringContaining(message)]);
+    }
+    expect((await post(crypto.randomUUID(), { a: "a" })).status).toBe(404);
+    expect((await post(run.executionId, { a: "a" }, { query: `?lease_id=${crypto.randomUUID()}` })).status).toBe(400);
+  });
+
+  test("while the store is away it is a 500, and nothing is half stored", async () => {
+    const { ask: askAway } = await createServer(database, { attachments: { directory: "/dev/null/attachments" } });
+    const { body: run } = await upload("", toReport([FAILED]));
+    const form = new FormData();
+    form.append("attachment", new Blob(["a"]), "a.log");
+    const { status, headers, body } = await askAway(`POST ${pathOf(run.executionId)}/attachments`, { key, body: form });
+    expect([status, headers.get("retry-after"), body.error.code]).toEqual([500, "10", "INTERNAL_ERROR"]);
+    expect(await list(run.executionId)).toEqual([]);
+  });
+
+  test("a runner sends the files of a lease that has ended", async () => {
+    const { body: runner } = await ask(`POST /projects/${project}/runners`, { key, body: { runner: "two" } });
+    const { body: execution } = await ask(`POST /projects/${project}/executions`, {
+      key,
+      body: { mode: "run", tasks: ["e2e"] },
+    });
+    const { body: sync } = await ask(`POST /projects/${project}/leases`, { key: runner.key, body: { runner: "two" } });
+    const [lease] = sync.leases;
+    const report = await ask(`POST ${runs}?lease_id=${lease.id}`, { key: runner.key, body: toReport([FAILED]) });
+    expect(report.status).toBe(201);
+    const query = `?lease_id=${lease.id}`;
+    const { status, body } = await post(
+      execution.id,
+      { "test-results/cart/actual.png": PNG },
+      { key: runner.key, query },
+    );
+    expect([status, namesOf(body.attachments)]).toEqual([201, ["screenshot"]]);
+    const { body: other } = await upload("", toReport([FAILED]));
+    expect((await post(other.executionId, { a: "a" }, { key: runner.key, query })).status).toBe(404);
+  });
+});
+
 describe("PUT …/attachments", () => {
   test("a file joins the case of a report that has come before it", async () => {
     const { body: run } = await upload("", toReport([FAILED]));

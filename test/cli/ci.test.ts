@@ -111,6 +111,23 @@ describe("GitHub Actions", () => {
       branch: "alice:main",
       pullRequest: "7",
       buildUrl: workflow_run.html_url,
+      untrusted: true,
+    });
+    // The fork may have been deleted since.
+    expect(detect(variables, event({ workflow_run: { ...workflow_run, head_repository: null } })).untrusted).toBe(true);
+    const own = { ...workflow_run, head_repository: { full_name: "acme/web", owner: { login: "acme" } } };
+    const detected = detect(variables, event({ workflow_run: own }));
+    expect([detected.branch, detected.untrusted]).toEqual(["main", undefined]);
+  });
+
+  test("a merge queue has a ref of its own, which the server reads", () => {
+    const branch = `gh-readonly-queue/main/pr-7-${MERGE}`;
+    const group = { GITHUB_EVENT_NAME: "merge_group", GITHUB_REF: `refs/heads/${branch}`, GITHUB_REF_NAME: branch };
+    const merge_group = { head_sha: HEAD, head_ref: `refs/heads/${branch}`, base_ref: "refs/heads/main" };
+    expect(detect({ ...GITHUB, ...group, GITHUB_SHA: HEAD }, event({ merge_group }))).toEqual({
+      ...common,
+      commit: HEAD,
+      branch,
     });
   });
 
@@ -183,6 +200,21 @@ describe("GitLab CI", () => {
       CI_MERGE_REQUEST_SOURCE_BRANCH_NAME: "main",
     };
     expect(detect(fork)).toEqual({ ...common, branch: "alice:main", pullRequest: "7" });
+  });
+
+  test("a merge train tests more than the head of its merge request", () => {
+    const train = {
+      ...MERGE_REQUEST,
+      CI_COMMIT_SHA: MERGE,
+      CI_COMMIT_REF_NAME: "refs/merge-requests/7/train",
+      CI_MERGE_REQUEST_EVENT_TYPE: "merge_train",
+      CI_MERGE_REQUEST_SOURCE_BRANCH_SHA: HEAD,
+      CI_MERGE_REQUEST_TARGET_BRANCH_NAME: "develop",
+    };
+    const { commit: _, ...rest } = common;
+    expect(detect(train)).toEqual({
+      ...{ ...rest, commit: MERGE, branch: "refs/merge-requests/7/train", pullRequest: "7", baseBranch: "develop" },
+    });
   });
 
   test("a pull request of a repository at GitHub", () => {

@@ -4,6 +4,7 @@ import { expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { createDatabase } from "../harness.ts";
+import { type Line, resolveBranch } from "../../src/rules/branch.ts";
 
 const FOLDER = join(import.meta.dir, "../../sql");
 const files = readdirSync(FOLDER).sort();
@@ -65,4 +66,45 @@ test("0009 finds the baselines of many executions in a moment", async () => {
     { id: "0005", baseline: "0002" },
     { id: "4e20", baseline: "4e1e" },
   ]);
+});
+
+test("0052 makes stored builds of merge queues what an upload would make of them", async () => {
+  const sha = "9f8e7d6c5b4a39281706f5e4d3c2b1a098765432";
+  const branches = [
+    "main",
+    `gh-readonly-queue/main/pr-12-${sha}`,
+    `gh-readonly-queue/release/2.x/pr-7-${sha}`,
+    "gh-readonly-queue/odd",
+    "refs/merge-requests/31/head",
+    "refs/merge-requests/31/train",
+  ];
+  const stored = await database.begin(async (sql) => {
+    await sql`create schema before_queues`;
+    await sql`set local search_path = before_queues`;
+    const at = files.findIndex((name) => name.startsWith("0052"));
+    const migrate = async (from: number, to: number) => {
+      for (const name of files.slice(from, to)) await sql.unsafe(await Bun.file(join(FOLDER, name)).text()).simple();
+    };
+    await migrate(0, at);
+    const id = Bun.randomUUIDv7();
+    await sql`insert into stored_team (id, name) values (${id}, 'team')`;
+    await sql`insert into stored_project (team_id, id, name, default_branch) values (${id}, ${id}, 'project', 'trunk')`;
+    for (const branch of branches) {
+      await sql`
+        insert into execution (project_id, id, status, trigger, branch, timeout_minutes, created_at)
+        values (${id}, ${Bun.randomUUIDv7()}, 'passed', 'upload', ${branch}, 30, now())`;
+      await sql`insert into red_task (project_id, branch, task_slug) values (${id}, ${branch}, 't')`;
+    }
+    await migrate(at, at + 1);
+    const red = await sql<{ branch: string }[]>`select branch from red_task order by branch`;
+    expect(red.map(({ branch }) => branch)).toEqual(["gh-readonly-queue/odd", "main", "refs/merge-requests/31/head"]);
+    return await sql<Line[]>`
+      select branch, pull_request as "pullRequest", base_branch as "baseBranch", queue_ref as "queueRef"
+      from execution order by id`;
+  });
+  const expected = branches.map((branch): Line => {
+    const line = resolveBranch({ branch, pullRequest: null });
+    return line.queueRef === null ? line : { ...line, baseBranch: line.baseBranch ?? "trunk" };
+  });
+  expect([...stored]).toEqual(expected);
 });

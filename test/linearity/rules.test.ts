@@ -24,7 +24,7 @@ import { parseOwners, splitClassName } from "../../src/rules/codeowners.ts";
 import { compilePattern, matchesRest } from "../../src/rules/owner_patterns.ts";
 import { createOwnership } from "../../src/rules/owners.ts";
 import { isErrorLine } from "../../src/rules/log_errors.ts";
-import { queuedPullRequest } from "../../src/rules/merge_queue.ts";
+import { resolveBranch } from "../../src/rules/branch.ts";
 import { joinLog } from "../../src/rules/log_parts.ts";
 import {
   batchesPath,
@@ -90,7 +90,10 @@ testLinearity("rules", {
       ),
     toFacts: null,
   },
-  "branch.ts": { lineOf: null },
+  "branch.ts": {
+    ...{ lineOf: null, trainRef: null },
+    resolveBranch: (text) => resolveBranch({ branch: `gh-readonly-queue/${text}` }),
+  },
   "branch_state.ts": { isGreen: null, toBranchState: null },
   "batches.ts": { countUnrun: null, newQueue: null, nextBatch: null, orderFiles: null, releaseShard: null },
   "assign_blame.ts": { assignBlame: null },
@@ -163,9 +166,6 @@ testLinearity("rules", {
   },
   "log_errors.ts": { isErrorLine },
   "log_parts.ts": { joinLog: (text) => joinLog([{ start: 0, bytes: Buffer.from(text) }], 1) },
-  "merge_queue.ts": {
-    queuedPullRequest: (text) => queuedPullRequest(`gh-readonly-queue/${text}`),
-  },
   "merge.ts": {
     ...{ blockOf: null, changesOf: null, countStatuses: null, mergeBlock: null, packResults: null },
     ...{ removeFromBlock: null, toLetter: null, toStatus: null },
@@ -279,6 +279,7 @@ testLinearity("rules", {
   },
   "cross_branch_flakes.ts": { findCrossBranchFlakes: null },
   "test_case_id.ts": { numberOfTestCase: null, toTestCaseId: null },
+  "untrusted.ts": { isUntrustedCase: null, toStoredBlock: null, toUntrustedIdentity: null },
   "trust_rule.ts": {
     describeClaims: (text) => describeClaims({ repository_id: text, ref: text }),
     explainRefusal: (text) =>

@@ -63,6 +63,7 @@ testLinearity("wording", {
     sumOf: null,
   },
   "execution_name.ts": {
+    lineName: null,
     executionName: (text) => executionName({ key: text, number: 1, branch: text }),
     executionNumber: (text) => executionNumber({ key: text, number: 1 }),
     shortExecutionName: (text) => shortExecutionName({ key: text, number: 1, branch: text, commit: text }),

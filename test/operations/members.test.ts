@@ -283,6 +283,11 @@ describe("roles", () => {
     const removed = removeMember(database, owner, { teamId: team, accountId: member.accountId }).then(() =>
       order.push("removed"),
     );
+    // Only then has the removal taken what it locks first.
+    for (let waiting = 0; waiting === 0;)
+      waiting = (
+        await database.pool`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+      ).length;
     resolve();
     await Promise.all([slow, removed]);
     expect(order).toEqual(["generated", "removed"]);

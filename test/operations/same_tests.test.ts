@@ -6,6 +6,7 @@ import { createHarness } from "../harness.ts";
 import { resolveTestCases } from "../../src/operations/ingest/resolve.ts";
 import { type ReportedCase } from "../../src/reports/report.ts";
 import { identify, normalizeFile } from "../../src/rules/identity.ts";
+import { withRelativePaths } from "../../src/rules/repository_root.ts";
 import { read } from "../reports/reading.ts";
 
 const { ask, acme, addProject, database } = await createHarness();
@@ -122,7 +123,8 @@ describe("what was stored before this version named tests alike", () => {
     "playwright_projects.json",
     "playwright_projects.xml",
   ])("goes on with %s, test by test", async (name) => {
-    const { cases } = read(textOf(name));
+    const report = read(textOf(name));
+    const { cases } = report;
     const former = await nameAll(
       cases.map((one) => one.formerName ?? { suite: one.suite, name: one.name, file: one.file }),
     );
@@ -133,7 +135,8 @@ describe("what was stored before this version named tests alike", () => {
     expect(rows.map(({ results }) => results)).toEqual(cases.map(() => 1));
     const place = ({ suite, name, file }: Pick<ReportedCase, "suite" | "name" | "file">) =>
       JSON.stringify([suite, name, file && normalizeFile(file)]);
-    expect(rows.map(place).sort()).toEqual(cases.map(place).sort());
+    // The upload stores paths relative to the root of the repository.
+    expect(rows.map(place).sort()).toEqual(withRelativePaths(report, undefined).cases.map(place).sort());
     // A server of the version before finds them as well.
     const old = cases.map(({ suite, name, file, formerName }) => formerName ?? { suite, name, file });
     expect(await nameAll(old)).toEqual(former);

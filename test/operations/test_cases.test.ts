@@ -120,7 +120,7 @@ test("what the database refuses at the end of a copy fails at once", async () =>
   const place = { suite: "s", name: "there already", file: null };
   expect(await name([place])).toEqual([1]);
   const again = { ...place, identity: identityOf(projectId, "t", place), ownerList: null };
-  const twice = begin((sql) => insertTestCases(sql, pool, projectId, "t", [again], 1));
+  const twice = begin((sql) => insertTestCases(sql, pool, projectId, "t", [again], { last: 1 }));
   expect(await twice.catch((error) => error.code)).toBe("23505");
 });
 

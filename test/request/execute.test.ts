@@ -135,7 +135,7 @@ test("the thread for large uploads comes back after it has crashed, and who wait
       encoding: null,
       blocks: [new TextEncoder().encode(junit("pf")) as Uint8Array<ArrayBuffer>],
       facts: noFacts(),
-      attachments: { files: [], warnings: [] },
+      attachments: { files: [], warnings: [], hasFailed: false },
     };
     const asked = {
       caller,

@@ -209,7 +209,7 @@ describe("while another upload is read", () => {
         encoding: null,
         blocks,
         facts: noFacts(),
-        attachments: { files: [], warnings: [] },
+        attachments: { files: [], warnings: [], hasFailed: false },
       };
       const caller = { id, kind: "project" as const, teamId: acme.team, projectId: acme.project };
       const request = { caller, params: {}, wantsText: false, idempotencyKey: null, sent };

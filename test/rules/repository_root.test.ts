@@ -38,6 +38,7 @@ describe("the root", () => {
     expect(rootOf("/srv/shop", ["/srv/shop/a.ts", "b.ts"])).toBe("/srv/shop/");
     expect(rootOf("C:\\shop\\", ["c:\\shop\\a.cs"])).toBe("C:/shop/");
     expect(rootOf("/srv/shop", ["/builds/acme/web/a.ts"])).toBe("/builds/acme/web/");
+    expect(rootOf("/srv/shop", ["a.ts"])).toBe("/srv/shop/");
     for (const given of ["/", "", "shop", "../.."]) expect(rootOf(given, ["/srv/shop/a.ts"])).toBeUndefined();
   });
 
@@ -83,6 +84,11 @@ describe("a report", () => {
   test("that has none, or paths elsewhere, stays as it is", () => {
     const cases = [one("src/a.test.ts"), one(null), one("/elsewhere/a.ts")];
     expect(withRelativePaths(report(...cases), "/srv/shop")).toEqual(report(...cases));
+  });
+
+  test("that names no file has them in its texts", () => {
+    const [found] = relative("/srv/shop", one(null, { stack: "at /srv/shop/cart.ts:3:4" }));
+    expect(found!.stack).toBe("at cart.ts:3:4");
   });
 
   test("a root is no part of a longer name, or of an address", () => {

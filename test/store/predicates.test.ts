@@ -58,7 +58,8 @@ test("a quarantine is active until it expires, and one without an end always is"
 test("an execution agrees with a build wherever both sides know branch and commit", async () => {
   const rows = await sql<{ agrees: boolean }[]>`
     select ${agreesWithBuild(sql, sql`e`, { branch: "main", commit: "0123456" })} as agrees
-    from (values (1, 'main', '0123456789'), (2, null, null), (3, 'main', null), (4, 'other', null), (5, null, '6543210'))
-      as e (place, branch, commit) order by place`;
-  expect(rows.map(({ agrees }) => agrees)).toEqual([true, true, true, false, false]);
+    from (values (1, 'main', null, '0123456789'), (2, null, null, null), (3, 'main', null, null), (4, 'other', null, null),
+      (5, null, null, '6543210'), (6, null, 'queue', null), (7, null, 'main', null))
+      as e (place, branch, queue_ref, commit) order by place`;
+  expect(rows.map(({ agrees }) => agrees)).toEqual([true, true, true, false, false, false, true]);
 });

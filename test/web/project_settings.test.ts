@@ -23,7 +23,7 @@ describe("the ownership file", () => {
     });
     const { words, html } = await visit(viewer, to);
     expect(words).toContain("From CODEOWNERS on main");
-    expect(words).toContain("3 tests of 3 without an owner");
+    expect(words).toContain("3 of 3 tests without an owner");
     expect(words).toContain('Line 1: expected an owner such as "@name"');
     expect(html).toContain("1  class:unit @unit &lt;b&gt;\n2  /docs/ @docs");
     expect((await visit(viewer, `/projects/${project}/tests?owned=false`)).words).toContain("unit › case 0");

@@ -4,6 +4,7 @@ import { MAX_TITLE, openBug, reopenBug } from "../bugs/bug_reports.ts";
 import { askEngine, endUndispatched, lockEngine } from "./dispatch.ts";
 import { findOrInsertExecution, planTasks } from "../executions/executions.ts";
 import { rerunExecution } from "../executions/reruns.ts";
+import { resolveBranch } from "../../rules/branch.ts";
 import type { Action, ActionResult, AutomationRun } from "../../schema/automations.ts";
 import { type PlannedTask, toPlannedTask } from "../../schema/executions.ts";
 import { Refusal } from "../../schema/refusal.ts";
@@ -243,7 +244,11 @@ async function startExecution(
   const what = engine ? `${named}, with a pipeline by "${engine.name}" (${engine.kind})` : named;
   if (dryRun) return { status: "planned", reason: `Would start ${what}`, ...about };
   const { execution, isNew } = await findOrInsertExecution(sql, target.id, {
-    branch: branch ?? inherited?.branch,
+    // A build of a merge queue has a ref in the place of a branch: without it, this would be a build of the default branch.
+    ...resolveBranch({
+      branch: branch ?? inherited?.queueRef ?? inherited?.branch,
+      baseBranch: inherited?.baseBranch,
+    }),
     commit: inherited?.commit,
     environment: where,
     key,

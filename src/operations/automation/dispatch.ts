@@ -88,7 +88,7 @@ type Begun = { teamId: string; project: TeamProject; execution: LockedExecution 
 export async function askEngine(
   sql: Tx,
   { teamId, project, execution }: Begun,
-  { integrationId, workflow, ref = execution.branch ?? undefined, inputs }: Dispatch,
+  { integrationId, workflow, ref = execution.queueRef ?? execution.branch ?? undefined, inputs }: Dispatch,
   { publicUrl, now, eventId = null }: { publicUrl: string; now: Date; eventId?: string | null },
 ): Promise<{ deliveryId: string; problem?: string }> {
   const deliveryId = Bun.randomUUIDv7();

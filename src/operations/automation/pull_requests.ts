@@ -2,7 +2,6 @@
 
 import { hasEnded } from "../../rules/execution.ts";
 import { normalizeFile } from "../../rules/identity.ts";
-import { queuedPullRequest } from "../../rules/merge_queue.ts";
 import type { Annotation, FailedTest, NamedTest, PullRequestState } from "../../schema/pull_requests.ts";
 import { executionUrl, taskUrl, testCaseUrl } from "../../schema/urls.ts";
 import { selectCaseResults } from "../../store/case_results.ts";
@@ -56,7 +55,7 @@ async function selectFailures(sql: Tx, projectId: string, executionId: string, l
 }
 
 /** What was fixed since the baseline, and what was flaky, of an execution that is over. */
-async function selectChanges(sql: Tx, site: Site, { id, tasks, baselineId }: TimedExecutionRow) {
+async function selectChanges(sql: Tx, site: Site, { id, tasks, baselineId, untrusted }: TimedExecutionRow) {
   const { projectId } = site;
   const isSmall = sumOf(tasks, "passed") + sumOf(tasks, "failed") + sumOf(tasks, "skipped") <= MOST_RESULTS;
   const compared = baselineId === null || !isSmall ? [] : await selectComparison(sql, projectId, id, undefined);
@@ -67,7 +66,9 @@ async function selectChanges(sql: Tx, site: Site, { id, tasks, baselineId }: Tim
     const runId = await selectRunId(sql, projectId, id, task.slug);
     const left = MAX_NAMED - flaky.length;
     const rows =
-      runId === undefined ? [] : await selectCaseResults(sql, projectId, runId, { limit: left, flaky: true });
+      runId === undefined
+        ? []
+        : await selectCaseResults(sql, projectId, { id: runId, untrusted }, { limit: left, flaky: true });
     flaky.push(...rows.slice(0, left).map((row) => toNamed(site, row)));
   }
   return {
@@ -116,7 +117,7 @@ export async function readPullRequestState(
     url: executionUrl(publicUrl, projectId, id),
     buildUrl: execution.buildUrl,
     commit: execution.commit,
-    queue: queuedPullRequest(execution.branch) === null ? null : execution.branch,
+    queue: execution.queueRef,
     durationMs: execution.durationMs,
     baseline: baseline ? { title: nameOf(baseline), url: executionUrl(publicUrl, projectId, baseline.id) } : null,
     tasks: {

@@ -153,11 +153,12 @@ export async function storeAdvance(
   advanced: Advanced,
   writes: Fragment[] = [],
 ): Promise<void> {
-  const { execution, status, tasks, unreported, reason, origin, events, isAnnouncedAgain, isMuted } = advanced;
-  const { id, buildId, mode } = execution;
+  const { execution, status, tasks, unreported, reason, origin, events, isAnnouncedAgain } = advanced;
+  const { id, buildId, mode, untrusted } = execution;
+  const isMuted = advanced.isMuted || untrusted;
   if (unreported.length > 0) writes.push(updateOpenTasks(sql, projectId, id, unreported));
   const ends = endsNow(advanced);
-  if (ends && tasks.some(mayBeOutage)) writes.push(releaseForCounting(sql, projectId, id));
+  if (ends && !untrusted && tasks.some(mayBeOutage)) writes.push(releaseForCounting(sql, projectId, id));
   if (ends && !advanced.isNew) {
     if (mode === "run" && (await stopLeases(sql, projectId, id, reason))) await notifyLeases(sql, projectId);
     await notifyExecutionEnded(sql, id);
@@ -213,13 +214,13 @@ export function requireNoOption({ branch, commit, pullRequest }: ExecutionOrigin
 export async function planTasks(
   sql: Tx,
   projectId: string,
-  execution: Pick<LockedExecution, "id" | "mode" | "environment" | "branch" | "commit" | "pullRequest">,
+  execution: Pick<LockedExecution, "id" | "mode" | "environment" | "branch" | "commit" | "pullRequest" | "untrusted">,
   tasks: readonly QueuedTask[],
   now: Date,
 ): Promise<void> {
   if (tasks.length === 0) return;
   const { id, mode, environment } = execution;
-  await insertDeclaredTasks(sql, projectId, id, tasks);
+  await insertDeclaredTasks(sql, projectId, execution, tasks);
   if (mode !== "run") return;
   requireNoOption(execution);
   // Without its variables the tests would fail for reasons that are nobody's.
@@ -237,23 +238,26 @@ export function toOrigin(
   change: Partial<Omit<ExecutionChange, "status">> = {},
 ): ExecutionData {
   const { id, key, status } = execution;
+  const queueRef = execution.queueRef ?? (execution.branch === null ? (change.queueRef ?? null) : null);
   return {
     id,
     key,
     status,
-    branch: execution.branch ?? change.branch ?? null,
+    branch: execution.branch ?? (execution.queueRef === null ? (change.branch ?? null) : null),
     commit: execution.commit ?? change.commit ?? null,
     pullRequest: execution.pullRequest ?? change.pullRequest ?? null,
+    baseBranch: execution.baseBranch ?? (queueRef === null ? null : (change.baseBranch ?? execution.defaultBranch)),
+    queueRef,
     buildUrl: execution.buildUrl ?? change.buildUrl ?? null,
     environment: execution.environment ?? change.environment ?? null,
   };
 }
 
-/** As `isOnDefault` (store/default_branch.ts) has it. What names no branch counts as well: who has only one need not name it. */
+/** As `isOnDefault` (store/predicates.ts) has it. What names no branch counts as well: who has only one need not name it. */
 export const isOnDefaultBranch = (
   { branch, pullRequest }: Pick<ExecutionData, "branch" | "pullRequest">,
-  { defaultBranch }: Pick<LockedExecution, "defaultBranch">,
-): boolean => lineOf({ branch, pullRequest }, defaultBranch) === defaultBranch;
+  { defaultBranch, untrusted }: Pick<LockedExecution, "defaultBranch" | "untrusted">,
+): boolean => !untrusted && lineOf({ branch, pullRequest }, defaultBranch) === defaultBranch;
 
 /** An execution may have hundreds of tasks; who is told of it wants to read the worst ones. */
 const MAX_TASKS = 20;
@@ -352,9 +356,10 @@ export async function findOrInsertExecution(
   projectId: string,
   fresh: InsertExecution,
 ): Promise<FoundExecution> {
-  const { key, branch, commit } = fresh;
+  const { key, queueRef, commit, untrusted = false } = fresh;
+  const branch = queueRef ?? fresh.branch;
   if (key === null) return { execution: await insertExecution(sql, projectId, fresh), isNew: true, warnings: [] };
-  const build = { key, branch, commit };
+  const build = { key, branch, commit, untrusted };
   // Before any execution with the key, as uploads do: a row that was waited for stays locked even when it does not match any
   // more, and whoever held it and then waited for the key would deadlock with an upload.
   await lockExecutionKey(sql, projectId, key);
@@ -414,11 +419,17 @@ export async function cancelExecution(sql: Tx, projectId: string, id: string, no
 export async function supersede(
   sql: Tx,
   projectId: string,
-  { id, key, branch, pullRequest }: Pick<LockedExecution, "id" | "key" | "branch" | "pullRequest">,
+  {
+    id,
+    key,
+    branch,
+    queueRef,
+    pullRequest,
+  }: Pick<LockedExecution, "id" | "key" | "branch" | "queueRef" | "pullRequest">,
   now: Date,
 ): Promise<void> {
-  if (branch === null) refuse(`Cannot supersede other executions: the execution has no "branch"`);
-  const reason = `Superseded by ${key === null ? "a newer execution" : `the execution ${JSON.stringify(key)}`} of the branch`;
+  if (branch === null && queueRef === null) refuse(`Cannot supersede other executions: the execution has no "branch"`);
+  const reason = `Superseded by ${key === null ? "a newer execution" : `the execution ${JSON.stringify(key)}`} of the ${branch === null ? "pull request" : "branch"}`;
   for (const older of await selectSupersededIds(sql, projectId, { id, branch, pullRequest })) {
     const locked = await lockExecution(sql, projectId, older);
     if (locked && !hasEnded(locked.status))

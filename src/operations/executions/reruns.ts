@@ -32,13 +32,14 @@ export async function rerunExecution(
   { failedOnly, trigger, depth, now, ...asking }: RerunRequest,
 ): Promise<{ id: string } | { reason: string }> {
   if (!hasEnded(execution.status)) return { reason: `it has not ended: it is "${execution.status}"` };
+  if (execution.untrusted) return { reason: "it is untrusted" };
   const tasks = (await selectTasks(sql, projectId, execution.id)).filter(
     ({ verdict, status }) => !failedOnly || verdict !== "passed" || status === "timed_out",
   );
   if (tasks.length === 0) return { reason: failedOnly ? "none of its tasks failed" : "it has no tasks" };
-  const { branch, commit, pullRequest, buildUrl, environment, mode, failFast } = execution;
+  const { branch, commit, pullRequest, baseBranch, queueRef, buildUrl, environment, mode, failFast } = execution;
   const inserted = await insertExecution(sql, projectId, {
-    ...{ branch, commit, pullRequest, buildUrl, environment },
+    ...{ branch, commit, pullRequest, baseBranch, queueRef, buildUrl, environment },
     key: null,
     status: "queued",
     mode,

@@ -100,7 +100,7 @@ export const toEvent = ({ execution_id, execution_key, complete }: UploadParamet
 export function decideRun(facts: ReportFacts): DecidedRun {
   const { resolved, parameters, origin, time, execution, runs, attempts: before, stored } = facts;
   const known = runs.find((run) => run.taskSlug === resolved.taskSlug);
-  const former = known ?? newRun(execution.id, resolved.taskSlug, time.at);
+  const former = known ?? newRun(execution, resolved.taskSlug, time.at);
   const shard = toShard(former, before, parameters);
   const joinsLate = joinsEnded(execution, former, shard);
   const attempt = toAttempt(facts, shard.index, [
@@ -117,7 +117,8 @@ export function decideRun(facts: ReportFacts): DecidedRun {
   const outcome = outcomeOf(former, attempts, shard.of, counts, complete);
   const from = toOrigin(execution, origin);
   const isFinal = hasEnded(execution.status);
-  const about = { resolved, parameters, attempts, shards: shard.of, counts, outcome, time, isFinal };
+  const { untrusted } = execution;
+  const about = { resolved, parameters, attempts, shards: shard.of, counts, outcome, time, isFinal, untrusted };
   const change = toChange(former, about);
   const run: RunRow & TestRunDetailRow = {
     ...former,
@@ -129,7 +130,8 @@ export function decideRun(facts: ReportFacts): DecidedRun {
   return {
     ...{ run, change, isKnown: known !== undefined, former, attempt, attempts, merged, outcome, from, joinsLate },
     onDefaultBranch: isOnDefaultBranch(from, execution),
-    changedOthers: changedByOthers([...others, run]),
+    // Nothing that an untrusted run says is counted, so there is nothing to take back.
+    changedOthers: execution.untrusted ? [] : changedByOthers([...others, run]),
   };
 }
 
@@ -171,11 +173,12 @@ type Change = Pick<ReportFacts, "resolved" | "parameters" | "time"> & {
   outcome: RunOutcome;
   /** The execution has ended: no other task can make an outage of the run. */
   isFinal: boolean;
+  untrusted: boolean;
 };
 
 function toChange(
   run: RunRow,
-  { resolved: { report }, parameters, attempts, shards, counts, outcome, time, isFinal }: Change,
+  { resolved: { report }, parameters, attempts, shards, counts, outcome, time, isFinal, untrusted }: Change,
 ): TestRunChange {
   const { status, verdict, isIn, outage, wasOutage, staysRemembered } = outcome;
   return {
@@ -195,7 +198,7 @@ function toChange(
     outage,
     wasOutage,
     // Counted when it is known what it is: at the latest at the end of the execution.
-    remembered: isIn && (staysRemembered || isFinal || !mayBeOutage(counts)) ? staysRemembered : null,
+    remembered: !untrusted && isIn && (staysRemembered || isFinal || !mayBeOutage(counts)) ? staysRemembered : null,
   };
 }
 
@@ -310,6 +313,7 @@ export const isBatchable = (prepared: PreparedReport, parameters: UploadParamete
   parameters.lease_id === undefined &&
   parameters.base_commit === undefined &&
   parameters.shard === undefined &&
+  parameters.untrusted !== true &&
   prepared.cases.length <= MAX_BATCHED_CASES &&
   prepared.cases.reduce(
     (sum, { message, stack, output }) => sum + (message?.length ?? 0) + (stack?.length ?? 0) + (output?.length ?? 0),

@@ -103,7 +103,7 @@ async function loadRunFacts(
     refuse(
       `Cannot accept the report: the task ${JSON.stringify(resolved.taskSlug)} is run by runners, which report with their lease_id`,
     );
-  const shard = toShard(run ?? newRun(execution.id, resolved.taskSlug, time.at), attempts, parameters);
+  const shard = toShard(run ?? newRun(execution, resolved.taskSlug, time.at), attempts, parameters);
   if (attempts.some((attempt) => attempt.shard === shard.index && attempt.digest === resolved.digest))
     return { stored: undefined, unrunFiles: undefined, isRepeated: true };
   const arrived = new Set(attempts.map((attempt) => attempt.shard)).add(shard.index);
@@ -131,8 +131,8 @@ async function loadStored(
 ): Promise<StoredResults> {
   const touched = blocksToMerge(results, { shard: shard.index, exitCase }, attempts);
   const [blocks, others] = await Promise.all([
-    selectBlocks(sql, projectId, run.id, touched),
-    selectOtherCounts(sql, projectId, run.id, touched),
+    selectBlocks(sql, projectId, run, touched),
+    selectOtherCounts(sql, projectId, run, touched),
   ]);
   return { blocks, others };
 }

@@ -100,7 +100,11 @@ function toBuilds(reports: readonly IncomingReport[], now: Date): Build[] {
     const key = parameters.execution_key;
     const known = key === undefined ? undefined : byKey.get(key);
     if (known) {
-      if (known.origin.branch === origin.branch && known.origin.commit === origin.commit) known.reports.push(report);
+      const isSame =
+        known.origin.branch === origin.branch &&
+        known.origin.queueRef === origin.queueRef &&
+        known.origin.commit === origin.commit;
+      if (isSame) known.reports.push(report);
       continue;
     }
     const build = { parameters, origin, now: report.time.at, reports: [report] };
@@ -143,7 +147,7 @@ function takeBuild(
     if (decided)
       addReport(state, {
         ...{ report, decided, mayResolve: mayResolveBugs(decided, match, facts) },
-        isMuted: isMuted || report.time.isOld,
+        isMuted: isMuted || report.time.isOld || match.execution.untrusted,
       });
     else if (match.isNew && report === first) return undefined;
   }
@@ -202,6 +206,8 @@ function addReport(
     branch: told.branch ?? report.origin.branch,
     commit: longerCommit(told.commit, report.origin.commit),
     pullRequest: told.pullRequest ?? report.origin.pullRequest,
+    baseBranch: told.baseBranch ?? report.origin.baseBranch,
+    queueRef: told.queueRef ?? report.origin.queueRef,
     buildUrl: told.buildUrl ?? report.origin.buildUrl,
     environment: told.environment ?? report.origin.environment,
   };

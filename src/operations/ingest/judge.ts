@@ -24,6 +24,7 @@ export type RunToJudge = JudgedRun & {
   failed: number;
   flaky: number;
   outage: boolean;
+  untrusted: boolean;
   /** It was judged before, after an earlier attempt. */
   isJudged: boolean;
   onDefaultBranch: boolean;
@@ -60,7 +61,8 @@ async function excuseFailures(
   run: RunToJudge,
   blamed: readonly JudgedFailures[],
 ): Promise<BlameCounts> {
-  if (countNew(blamed) === 0) return toCounts(countByBlame(blamed));
+  // An untrusted run is compared, but it is no evidence: it does not show an incident, or that a machine is unhealthy.
+  if (countNew(blamed) === 0 || run.untrusted) return toCounts(countByBlame(blamed));
   // What follows wants a plan for what it is given.
   await setKeepsPlans(sql, false);
   const isIncident = await findIncidents(sql, projectId, run, countNew(blamed));

@@ -42,10 +42,10 @@ export async function matchBuilds(
   { mayWait }: { mayWait: boolean },
 ): Promise<(MatchedExecution | undefined)[]> {
   const queries = builds.map(({ parameters, origin, now }): ExecutionQuery => {
-    const { branch = null, commit = null } = origin;
+    const { branch = null, baseBranch = null, queueRef = null, commit = null } = origin;
     const freshId = Bun.randomUUIDv7("hex", now.getTime());
     const { execution_id: id = null, execution_key: key = null } = parameters;
-    return { freshId, id, key, branch, commit, now };
+    return { freshId, id, key, branch, baseBranch, queueRef, commit, untrusted: isUntrusted(parameters), now };
   });
   // Only a report that is alone in its transaction names a base commit.
   const baseCommit = builds.length === 1 ? builds[0]!.parameters.base_commit : undefined;
@@ -77,8 +77,9 @@ async function toMatched(
 ): Promise<MatchedExecution> {
   const { execution_id, execution_key: key = null, base_commit } = parameters;
   if (execution_id !== undefined && known) requireSame(known, parameters);
-  const build = { key, branch: origin.branch, commit: origin.commit };
-  const execution = known ?? beginAt(now, { id: freshId, key, origin, ...match });
+  const build = { key, branch: origin.queueRef ?? origin.branch, commit: origin.commit };
+  const untrusted = isUntrusted(parameters);
+  const execution = known ?? beginAt(now, { id: freshId, key, origin, untrusted, ...match });
   const isNew = known === undefined;
   const warnings = !isNew
     ? warningsOf(build, { isUnclear })
@@ -97,9 +98,10 @@ const beginAt = (
     id,
     key,
     origin,
+    untrusted,
     baselineId,
     defaultBranch,
-  }: Pick<LockedExecution, "id" | "key" | "baselineId" | "defaultBranch"> & { origin: ExecutionOrigin },
+  }: Pick<LockedExecution, "id" | "key" | "untrusted" | "baselineId" | "defaultBranch"> & { origin: ExecutionOrigin },
 ): LockedExecution => ({
   id,
   key,
@@ -109,12 +111,15 @@ const beginAt = (
   branch: origin.branch ?? null,
   commit: origin.commit ?? null,
   pullRequest: origin.pullRequest ?? null,
+  baseBranch: origin.baseBranch ?? null,
+  queueRef: origin.queueRef ?? null,
   buildUrl: origin.buildUrl ?? null,
   environment: origin.environment ?? null,
   createdAt: now.toISOString(),
   startedAt: null,
   completedAt: null,
   sample: false,
+  untrusted,
   rerunOf: null,
   buildId: null,
   repeatedStatus: null,
@@ -126,18 +131,29 @@ const beginAt = (
 });
 
 const agrees = (
-  execution: Pick<LockedExecution, "branch" | "commit">,
-  { branch, commit }: { branch: string | null; commit: string | null },
+  execution: Pick<LockedExecution, "branch" | "queueRef" | "commit">,
+  { branch, queueRef, commit }: Pick<ExecutionQuery, "branch" | "queueRef" | "commit">,
 ): boolean =>
-  (execution.branch === null || branch === null || execution.branch === branch) &&
+  isSameIfKnown(execution.queueRef ?? execution.branch, queueRef ?? branch) &&
   (execution.commit === null || commit === null || isSameCommit(execution.commit, commit));
 
+const isSameIfKnown = (a: string | null, b: string | null): boolean => a === null || b === null || a === b;
+
+const isUntrusted = ({ untrusted }: Partial<UploadParameters>): boolean => untrusted === true;
+
 /** Refuses an upload that names its execution and says something else of it. */
-function requireSame(execution: LockedExecution, { execution_key: key, branch, commit }: UploadParameters): void {
+function requireSame(execution: LockedExecution, parameters: UploadParameters): void {
+  const { execution_key: key, branch, commit } = parameters;
+  const untrusted = isUntrusted(parameters);
+  if (untrusted !== execution.untrusted)
+    refuse(
+      `Cannot read "untrusted": expected ${execution.untrusted}, as the execution of "execution_id" was created, got ${untrusted}`,
+    );
   if (key !== undefined && execution.key !== key)
     refuse(`Cannot read "execution_key": the execution of "execution_id" has another key`);
-  if (branch !== undefined && execution.branch !== null && branch !== execution.branch)
-    refuse(`Cannot read "branch": the execution of "execution_id" is of branch "${execution.branch}", got "${branch}"`);
+  const known = execution.queueRef ?? execution.branch;
+  if (branch !== undefined && known !== null && branch !== known)
+    refuse(`Cannot read "branch": the execution of "execution_id" is of branch "${known}", got "${branch}"`);
   if (commit !== undefined && execution.commit !== null && !isSameCommit(commit, execution.commit))
     refuse(`Cannot read "commit": the execution of "execution_id" is of commit "${execution.commit}", got "${commit}"`);
 }

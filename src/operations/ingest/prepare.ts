@@ -7,6 +7,7 @@ import { fingerprint } from "../../rules/fingerprint.ts";
 import { attachmentName, isKeptWith, normalizeAttachmentPath } from "../../rules/attachment_path.ts";
 import { identify, type IdentifiedCases } from "../../rules/identity.ts";
 import { exitMessage } from "../../wording/reasons.ts";
+import { resolveBranch } from "../../rules/branch.ts";
 import { type Result, toLetter } from "../../rules/merge.ts";
 import type { MachineNames } from "../../rules/ran_on.ts";
 import { WHOLE } from "../../rules/run_outcome.ts";
@@ -147,9 +148,12 @@ function toReferences(
 }
 
 export const originOf = (parameters: UploadParameters, { context }: Report): ExecutionOrigin => ({
-  branch: parameters.branch ?? cutTo(500, context.branch),
+  ...resolveBranch({
+    branch: parameters.branch ?? cutTo(500, context.branch),
+    pullRequest: parameters.pull_request,
+    baseBranch: parameters.base_branch,
+  }),
   commit: parameters.commit ?? cutTo(200, context.commit),
-  pullRequest: parameters.pull_request,
   buildUrl: parameters.build_url ?? toBuildUrl(context.buildUrl),
   environment: parameters.environment ?? cutTo(200, context.environment),
 });

@@ -3,6 +3,7 @@
 import { adoptDrawn, type ResolveScope } from "./drawn_names.ts";
 import { originOf, type PreparedReport } from "./prepare.ts";
 import { openAssignment, type OwnerAssignment } from "../projects/owners.ts";
+import { resolveUntrusted } from "./resolve_untrusted.ts";
 import { toHex, toHexes } from "../../rules/digest_table.ts";
 import {
   type IdentifiedCases,
@@ -63,8 +64,14 @@ export async function resolveReport(
   parameters: UploadParameters,
   coming?: ComingDictionary,
 ): Promise<number[]> {
-  const { branch = null, commit = null } = originOf(parameters, report);
-  const execution = { id: parameters.execution_id ?? null, key: parameters.execution_key ?? null, branch, commit };
+  const { branch = null, queueRef, commit = null } = originOf(parameters, report);
+  const execution = {
+    id: parameters.execution_id ?? null,
+    key: parameters.execution_key ?? null,
+    branch: queueRef ?? branch,
+    commit,
+  };
+  if (parameters.untrusted) return await resolveUntrusted(sql, transact, { projectId, taskSlug }, identified);
   const isWhole = parameters.shard === undefined && !report.partial;
   return await resolveTestCases(sql, transact, { projectId, taskSlug, execution, isWhole }, identified, coming);
 }
@@ -134,7 +141,7 @@ async function resolveOnce(
       taskSlug,
       newCases,
       // No number tells what others have moved since the cases were looked up.
-      left.length < MANY ? -1 : known.last,
+      { last: left.length < MANY ? -1 : known.last },
     );
     for (const [place, index] of left.entries()) numbers[index] = added[place]!;
     const aliases = [

@@ -102,7 +102,7 @@ export async function storeReports(
     return { answers, written };
   }
   for (const { decided } of reports)
-    for (const block of decided.merged.emptied) await deleteBlock(sql, projectId, decided.run.id, block);
+    for (const block of decided.merged.emptied) await deleteBlock(sql, projectId, decided.run, block);
   await storeIngest(sql, projectId, writes);
   await storeConsequences(sql, projectId, builds, answers);
   return { answers, written: Promise.resolve() };
@@ -153,9 +153,9 @@ function toWrites(builds: readonly TakenBuild[]): IngestWrites {
       const { run, change, attempt, merged } = decided;
       const { id, executionId, taskSlug } = run;
       if (decided.isKnown) writes.changedRuns.push({ ...change, id });
-      else writes.newRuns.push({ ...change, id, executionId, taskSlug });
+      else writes.newRuns.push({ ...change, id, executionId, taskSlug, untrusted: run.untrusted });
       writes.attempts.push({ ...attempt, runId: id });
-      writes.blocks.push(...merged.blocks.map((block) => ({ ...block, runId: id })));
+      writes.blocks.push(...merged.blocks.map((block) => ({ ...block, runId: id, untrusted: run.untrusted })));
     }
     for (const { report, decided } of reports) {
       const { run, attempt } = decided;
@@ -177,10 +177,25 @@ function timesOf({ reports, runs }: TakenBuild): { now: Date; completedAt: strin
 /** An execution that reports begin, as it is to be stored. */
 function toUploaded(build: TakenBuild): UploadedExecution {
   const { id, key, trigger, createdAt, baselineId, ...execution } = build.execution;
-  const { branch, commit, pullRequest, buildUrl, environment, status } = execution;
+  const { branch, commit, pullRequest, baseBranch, queueRef, buildUrl, environment, status, untrusted } = execution;
   const { now, completedAt } = timesOf(build);
   return {
-    ...{ id, key, trigger, branch, commit, pullRequest, buildUrl, environment, createdAt, baselineId, status },
+    ...{
+      id,
+      key,
+      trigger,
+      branch,
+      commit,
+      pullRequest,
+      baseBranch,
+      queueRef,
+      buildUrl,
+      environment,
+      createdAt,
+      baselineId,
+      status,
+      untrusted,
+    },
     startedAt: now.toISOString(),
     runCompletedAt: completedAt,
     timeoutMinutes: build.match.timeoutMinutes,
@@ -204,7 +219,7 @@ async function storeConsequences(
       return { ...run, isJudged: attempts.length > 1, onDefaultBranch };
     }),
   );
-  const complete = all.filter(({ decided }) => decided.outcome.isIn);
+  const complete = all.filter(({ decided }) => decided.outcome.isIn && !decided.run.untrusted);
   const touched = await trackBugs(
     sql,
     projectId,

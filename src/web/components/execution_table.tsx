@@ -4,7 +4,7 @@ import type { Html } from "../../http/html.ts";
 import type { TaskStatus } from "../../schema/executions.ts";
 import type { ExecutionSummary } from "../../store/execution_list.ts";
 import { executionOutcome } from "../../wording/execution.ts";
-import { executionNumber } from "../../wording/execution_name.ts";
+import { executionNumber, lineName } from "../../wording/execution_name.ts";
 import { toDuration } from "../../wording/numbers.ts";
 import { executionPath } from "../site/paths.ts";
 import { Mark, Tag, wordOf } from "./status.tsx";
@@ -47,13 +47,14 @@ const ExecutionRow = ({ projectId, execution, now }: RowProperties): Html => (
       <a href={executionPath(projectId, execution.id)}>
         <b>{executionNumber(execution)}</b>
       </a>{" "}
-      {execution.branch === null ? null : <code>{execution.branch}</code>}{" "}
+      {lineName(execution) === null ? null : <code>{lineName(execution)}</code>}{" "}
       {execution.commit === null ? null : (
         <span class="soft wide">
           <Commit hash={execution.commit} />
         </span>
       )}{" "}
-      {execution.isRerun ? <Tag>rerun</Tag> : null} {execution.sample ? <Tag>sample</Tag> : null}
+      {execution.isRerun ? <Tag>rerun</Tag> : null} {execution.sample ? <Tag>sample</Tag> : null}{" "}
+      {execution.untrusted ? <Tag>untrusted (fork)</Tag> : null}
     </td>
     <td class={OPEN.includes(execution.status) ? "running" : undefined}>
       {outcomeText(execution)} <TaskDots statuses={execution.taskStatuses} />

@@ -11,7 +11,7 @@ import { selectBranch, selectBranchState } from "../../store/state.ts";
 import { executionOutcome } from "../../wording/execution.ts";
 import { counted } from "../../wording/numbers.ts";
 import { redTaskWords } from "../../wording/task.ts";
-import { executionName, executionNumber } from "../../wording/execution_name.ts";
+import { executionName, executionNumber, lineName } from "../../wording/execution_name.ts";
 import { Empty } from "../components/empty.tsx";
 import { Mark } from "../components/status.tsx";
 import { Strip } from "../components/strip.tsx";
@@ -76,7 +76,7 @@ const NewFailures = ({ project, news }: ProjectState): Html => (
     {news.map((row) => (
       <div class="small long">
         <a href={executionPath(project.id, row.executionId)}>
-          <code>{row.branch}</code> {executionNumber(row)}
+          <code>{lineName(row)}</code> {executionNumber(row)}
         </a>{" "}
         <span class="failed">{counted(row.failures, "new failure")}</span>
       </div>
@@ -116,7 +116,7 @@ function ProjectRow({ now, ...row }: ProjectState & { now: Date }): Html {
           <b>{project.name}</b>
         </a>{" "}
         <span class="soft small">
-          <code>{row.branch}</code> {since(row, now)}
+          <code>{lineName(row)}</code> {since(row, now)}
         </span>
         <Cause {...row} />
         <NewFailures {...row} />
@@ -185,7 +185,10 @@ function headlineOf(states: readonly ProjectState[]): { status: string; text: st
   if (red > 0)
     return {
       status: "failed",
-      text: `${red} of ${counted(states.length, "project")} ${red === 1 ? "is" : "are"} red`,
+      text:
+        states.length === 1
+          ? "The project is red"
+          : `${red} of ${counted(states.length, "project")} ${red === 1 ? "is" : "are"} red`,
     };
   return {
     status: "passed",

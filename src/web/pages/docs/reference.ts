@@ -253,6 +253,7 @@ function bodyOption({ body }: Operation): string[] {
   if (!body) return [];
   const { "application/json": json, "text/plain": text } = body.content;
   if (text) return ['-H "Content-Type: text/plain" --data-binary @.env'];
+  if (body.content["multipart/form-data"] && !body.content["*/*"]) return ["-F attachment=@cart-actual.png"];
   if (body.content["*/*"]) return [`--data-binary @${json ? "report.xml" : "cart-actual.png"}`];
   return json?.example === undefined ? [] : [`-d ${toShellJson(json.example)}`];
 }

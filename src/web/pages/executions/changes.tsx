@@ -33,7 +33,7 @@ export type Changes = {
 export async function readChanges(
   sql: Sql,
   projectId: string,
-  { id, status, tasks, baselineId }: TimedExecutionRow,
+  { id, status, tasks, baselineId, untrusted }: TimedExecutionRow,
 ): Promise<Changes | undefined> {
   if (status !== "passed") return undefined;
   const isSmall = sumOf(tasks, "passed") + sumOf(tasks, "skipped") <= MAX_COMPARED_RESULTS;
@@ -46,7 +46,7 @@ export async function readChanges(
   const flaky =
     runId === undefined
       ? []
-      : await selectCaseResults(sql, projectId, runId, { limit: MAX_TESTS_PER_KIND, flaky: true });
+      : await selectCaseResults(sql, projectId, { id: runId, untrusted }, { limit: MAX_TESTS_PER_KIND, flaky: true });
   return {
     compared,
     slower,

@@ -34,8 +34,15 @@ const listQuery = v.strictObject({
   status: mayBeEmpty(executionStatus),
   environment: mayBeEmpty(text(200)),
   day: mayBeEmpty(day),
+  untrusted: mayBeEmpty(v.picklist(["true", "false"], `expected "true" or "false"`)),
   cursor: v.optional(uuid),
 });
+
+const UNTRUSTED_OPTIONS: readonly Choice[] = [
+  ["", "any"],
+  ["false", "without forks"],
+  ["true", "untrusted (fork)"],
+];
 
 const STATUS_OPTIONS: readonly Choice[] = [
   ["", "any"],
@@ -49,12 +56,13 @@ type Context = Pick<PageContext, "sql" | "now" | "path"> & { project: ProjectRef
 async function loadList({ sql, project, query }: Context) {
   const { q, branch, status, environment, day, cursor } = query;
   // Days are in UTC. Ids begin with their time.
+  const untrusted = query.untrusted === undefined ? undefined : query.untrusted === "true";
   const start = day === undefined ? undefined : Date.parse(day);
   const end = start === undefined ? undefined : firstIdAt(start + DAY_MS);
   const before = [cursor, end].filter((id) => id !== undefined).toSorted()[0];
   const from = start === undefined ? undefined : firstIdAt(start);
   const [rows, origins] = await Promise.all([
-    selectSummaries(sql, project.id, PAGE_SIZE, { q, branch, status, environment, before, from }),
+    selectSummaries(sql, project.id, PAGE_SIZE, { ...{ q, branch, status, environment, before, from }, untrusted }),
     selectBuildOrigins(sql, project.id),
   ]);
   const executions = rows.slice(0, PAGE_SIZE);
@@ -88,6 +96,7 @@ const Filters = ({ path, query, origins, isFiltered }: FiltersProperties): Html 
         value={query.environment}
         suggestions={origins.environments}
       />,
+      <FilterSelect label="Forks" name="untrusted" options={UNTRUSTED_OPTIONS} value={query.untrusted} />,
       <FilterText label="Day" name="day" value={query.day} type="date" />,
     ]}
   </FilterBar>

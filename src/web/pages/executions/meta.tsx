@@ -43,13 +43,13 @@ export function flakyWord({ projectId, execution, flakyTestId }: ExecutionView):
 export async function findFlakyTest(
   sql: Sql,
   projectId: string,
-  { id, tasks }: ExecutionRow,
+  { id, tasks, untrusted }: ExecutionRow,
 ): Promise<string | undefined> {
   const task = tasks.find(({ flaky }) => flaky > 0);
   if (!task || sumOf(tasks, "flaky") !== 1) return undefined;
   const runId = await selectRunId(sql, projectId, id, task.slug);
   if (runId === undefined) return undefined;
-  const [row] = await selectCaseResults(sql, projectId, runId, { limit: 1, flaky: true });
+  const [row] = await selectCaseResults(sql, projectId, { id: runId, untrusted }, { limit: 1, flaky: true });
   return row?.testCaseId;
 }
 
@@ -90,8 +90,19 @@ export function metaOf(
           <Tag>sample</Tag>
         </>
       ) : null}
+      {execution.untrusted ? (
+        <>
+          {" "}
+          <Tag>untrusted (fork)</Tag>
+        </>
+      ) : null}
     </span>,
     execution.branch === null ? null : <code>{execution.branch}</code>,
+    execution.baseBranch === null ? null : (
+      <span>
+        merge queue of <code>{execution.baseBranch}</code>
+      </span>
+    ),
     execution.commit === null ? null : <External href={source.commit} of={<Commit hash={execution.commit} />} />,
     execution.pullRequest === null ? null : (
       <External href={source.pullRequest} of={<>pull request {execution.pullRequest}</>} />

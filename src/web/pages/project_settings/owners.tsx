@@ -73,7 +73,7 @@ export const ownersPage = page(
         <div class="meta">
           <span>of {project.name}</span> <a href={`/projects/${project.id}/settings`}>Settings</a>
           <a href={`/projects/${project.id}/tests?owned=false`}>
-            {unowned === 0 ? "No tests" : counted(unowned, "test")} of {toCount(testCases)} without an owner
+            {toCount(unowned)} of {counted(testCases, "test")} without an owner
           </a>
         </div>
         {content === null ? (
@@ -88,7 +88,7 @@ export const ownersPage = page(
                 <dd>
                   <Ago at={storedAt!} now={now} />
                 </dd>
-                <dt>Rules of</dt>
+                <dt>Syntax</dt>
                 <dd>{SYNTAXES[syntax!]}</dd>
               </dl>
               <p class="hint">An owner that is set on a test by hand comes before the file.</p>

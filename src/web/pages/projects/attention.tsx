@@ -7,7 +7,7 @@ import { selectTestCases } from "../../../store/test_cases.ts";
 import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { firstLineOf } from "../../../wording/first_line.ts";
 import { counted } from "../../../wording/numbers.ts";
-import { executionNumber } from "../../../wording/execution_name.ts";
+import { executionNumber, lineName } from "../../../wording/execution_name.ts";
 import { Mark } from "../../components/status.tsx";
 import { Ago, Breakable, toPercent } from "../../components/text.tsx";
 import { bugPath, executionPath, testPath } from "../../site/paths.ts";
@@ -30,7 +30,7 @@ export function needsAttention(projectId: string, { news, regressed, flaky }: Ne
         </td>
         <td class="long">
           <a href={executionPath(projectId, row.executionId)}>
-            <b>{executionNumber(row)}</b> <code>{row.branch}</code> {counted(row.failures, "new failure")}
+            <b>{executionNumber(row)}</b> <code>{lineName(row)}</code> {counted(row.failures, "new failure")}
           </a>{" "}
           <span class="small soft">{firstLineOf(row.message ?? row.test)}</span>
         </td>

@@ -14,7 +14,7 @@ import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { executionOutcome } from "../../../wording/execution.ts";
 import { counted, toCount, toDuration } from "../../../wording/numbers.ts";
 import { readCauseCursor, writeCauseCursor } from "../../components/causes.ts";
-import { executionName } from "../../../wording/execution_name.ts";
+import { executionName, lineName } from "../../../wording/execution_name.ts";
 import { BRIEF, Evidence, FULL } from "../../components/failure.tsx";
 import { firstPlainLine } from "../../../wording/first_line.ts";
 import { Pager } from "../../components/pager.tsx";
@@ -229,7 +229,7 @@ function executionMeta(projectName: string, build: ExecutionSummary, { pullReque
         <b>{projectName}</b> {executionName(build)}
       </span>
 
-      {build.branch === null ? null : <code>{build.branch}</code>}
+      {lineName(build) === null ? null : <code>{lineName(build)}</code>}
       {build.commit === null ? null : <Commit hash={build.commit} />}
 
       {pullRequest === null ? null : <span>pull request {pullRequest}</span>}

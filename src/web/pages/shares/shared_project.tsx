@@ -7,7 +7,7 @@ import { selectSummaries } from "../../../store/execution_list.ts";
 import { selectBranchBuilds, selectLastBuild } from "../../../store/overview.ts";
 import { selectBranch, selectBranchState } from "../../../store/state.ts";
 import { toDuration } from "../../../wording/numbers.ts";
-import { executionName, executionNumber } from "../../../wording/execution_name.ts";
+import { executionName, executionNumber, lineName } from "../../../wording/execution_name.ts";
 import { branchHeadline } from "../../components/project_state.tsx";
 import { Mark } from "../../components/status.tsx";
 import { Ago, Breakable, Commit } from "../../components/text.tsx";
@@ -58,9 +58,9 @@ const PublicExecutions = ({ executions, now }: TableProperties): Html | null =>
                 </td>
                 <td>
                   <b>{executionNumber(execution)}</b>{" "}
-                  {execution.branch === null ? null : (
+                  {lineName(execution) === null ? null : (
                     <code>
-                      <Breakable text={execution.branch} />
+                      <Breakable text={lineName(execution)!} />
                     </code>
                   )}
                 </td>

@@ -40,11 +40,12 @@ export const taskQuery = v.strictObject({
 export type TaskQuery = v.InferOutput<typeof taskQuery>;
 
 type RunId = { projectId: string; runId: string | undefined };
+type LoadedRun = { projectId: string; run: { id: string; untrusted: boolean } | undefined };
 
 /** Returns a page of results, or the only result of `case`, and the cursor of the next page. */
 async function loadResults(
   sql: Sql,
-  { projectId, runId }: RunId,
+  { projectId, run }: LoadedRun,
   { status, q, cursor, case: testCaseId }: TaskQuery,
 ): Promise<{ results: readonly CaseResultRow[]; next: string | undefined }> {
   const isSingle = testCaseId !== undefined;
@@ -57,7 +58,7 @@ async function loadResults(
     testCase: isSingle ? numberOfTestCase(testCaseId) : undefined,
     after: CURSOR.exec(cursor ?? "")?.slice(1),
   };
-  const rows = runId === undefined ? [] : await selectCaseResults(sql, projectId, runId, filter);
+  const rows = run === undefined ? [] : await selectCaseResults(sql, projectId, run, filter);
   const results = rows.slice(0, limit).filter((row) => !isSingle || row.testCaseId === testCaseId);
   const last = rows.length > limit && !isSingle ? results.at(-1) : undefined;
   return { results, next: last && `${last.rank}.${last.number}` };
@@ -78,7 +79,7 @@ export async function loadTask(sql: Sql, key: TaskAddress, query: TaskQuery) {
   ]);
   const runId = run?.id;
   const [{ results, next }, uploads, log, leases, files] = await Promise.all([
-    loadResults(sql, { projectId, runId }, query),
+    loadResults(sql, { projectId, run }, query),
     run ? selectUploadsOfRun(sql, projectId, run.id, MAX_UPLOADS) : [],
     task.runner === null ? undefined : readLog(sql, key, {}, TAIL_BYTES),
     task.runner === null ? [] : readLeases(sql, key),

@@ -25,6 +25,7 @@ const PARAMETER_LABELS: Record<keyof LoggedUpload["parameters"], string> = {
   branch: "branch",
   commit: "commit",
   pullRequest: "pull_request",
+  baseBranch: "base_branch",
   format: "format",
   leaseId: "lease_id",
 };
