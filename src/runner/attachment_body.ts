@@ -46,7 +46,7 @@ export function streamAttachment(file: AttachmentFile, mask: Mask | undefined): 
   };
 }
 
-export type FormPart = { path: string; name: string; contentType: string | null; bytes: Uint8Array<ArrayBuffer> };
+export type FormPart = { path: string; contentType: string | null; bytes: Uint8Array<ArrayBuffer> };
 
 export async function packForm(parts: readonly FormPart[]) {
   const form = new FormData();

@@ -84,7 +84,7 @@ export async function sendAttachments(
       else {
         const bytes = await readAttachment(file, mask);
         if (batchBytes + bytes.length > MAX_FORM_BYTES) await flush();
-        batch.push({ path, name, contentType: one.contentType, bytes });
+        batch.push({ path, contentType: one.contentType, bytes });
         batchBytes += bytes.length;
       }
     } catch (error) {
@@ -122,13 +122,6 @@ async function sendForm(parts: FormPart[], sending: AttachmentSending, sent: Sen
     const half = Math.ceil(parts.length / 2);
     await sendForm(parts.slice(0, half), sending, sent);
     if (sent.problem === undefined) await sendForm(parts.slice(half), sending, sent);
-    return;
-  }
-  if (typeof answer !== "string" && isMissing(answer.status)) {
-    // The server may take files one by one.
-    for (const part of parts) {
-      if (sent.problem === undefined) await sendPart(part, sending, sent);
-    }
     return;
   }
   const bytes = parts.reduce((sum, part) => sum + part.bytes.length, 0);
@@ -170,18 +163,6 @@ async function sendFile(
   });
   if (typeof answer === "string" && problem !== undefined) sent.leftOut.push({ path, reason: problem });
   else take(answer, [path], file.size, sending, sent);
-}
-
-async function sendPart(part: FormPart, sending: AttachmentSending, sent: SentAttachments): Promise<void> {
-  const type = mediaTypeOf(part.contentType);
-  const answer = await sending.ask({
-    method: "PUT",
-    path: pathOf(sending, { path: part.path, name: part.name, content_type: type }),
-    headers: { "Content-Type": type },
-    body: part.bytes,
-    timeoutMs: timeoutMsOf(part.bytes.length),
-  });
-  take(answer, [part.path], part.bytes.length, sending, sent);
 }
 
 const isMissing = (status: number): boolean => status === 404 || status === 405;

@@ -7,7 +7,7 @@ import { createAttachmentRecorder } from "../attachment_recorder.ts";
 import { createHarness } from "../harness.ts";
 import { createPlace, guardProcess, removePlace } from "../places.ts";
 
-const { acme, addProject, url } = await createHarness();
+const { acme, addProject, ask, url } = await createHarness();
 const project = await addProject(acme);
 const home = createPlace("upload-attachments");
 afterAll(() => removePlace(home));
@@ -291,25 +291,7 @@ describe("a server that does not take them is no failure", () => {
     recorder.play(() => ({ status: 404, body: { error: { code: "NOT_FOUND", message: "No such path" } } }));
     const { code, lines } = await upload(recorder.url, createFailed(), ["report.xml", ...named(), "--strict"]);
     expect([code, lines]).toEqual([0, ["assay: Attachments were not sent: the server takes none: No such path"]]);
-    expect(recorder.requests.map(({ method }) => method)).toEqual(["POST", "PUT"]);
-  });
-
-  test("one that takes them one by one gets them so", async () => {
-    const recorder = createAttachmentRecorder(url);
-    const reason = "Only test cases that passed refer to it";
-    recorder.play(({ method, query }) =>
-      method === "POST" ? { status: 405 } : { status: 201, body: query["path"] === "b.png" ? { reason } : {} },
-    );
-    const { lines } = await upload(recorder.url, createFailed(), ["report.xml", ...named()]);
-    expect(
-      recorder.requests.slice(1).map(({ method, query, files }) => [method, query["path"], files[0]!.text]),
-    ).toEqual([
-      ["PUT", "a.png", "a"],
-      ["PUT", "b.png", "b"],
-      ["PUT", "c.png", "c"],
-      ["PUT", "d.png", "d"],
-    ]);
-    expect(lines).toEqual(["assay: Sent 3 attachments, 4 bytes", `assay: Warning: ${reason}`]);
+    expect(recorder.requests.map(({ method }) => method)).toEqual(["POST"]);
   });
 
   test("one that does not know attachments=all gets the report without it", async () => {
@@ -378,4 +360,39 @@ describe("a server that does not take them is no failure", () => {
       'assay: Left out 4 attachments: "a.png", "b.png", "c.png", "d.png" (no # #[error] [31m)',
     ]);
   });
+});
+
+test("a server keeps what it is sent, by the names and at the cases of the report, once", async () => {
+  const work = createWork({ "server.log": "log" });
+  cpSync(FIXTURES, work, { recursive: true });
+  const report = join(work, "out/playwright.json");
+  writeFileSync(report, readFileSync(report, "utf8").replaceAll("/home/dev/shop", work));
+  writeFileSync(join(work, "video.webm"), "");
+  truncateSync(join(work, "video.webm"), 5_000_000);
+  const args = [report, ...named(), "--attach", "server.log", "--attach", "video.webm"];
+  const { lines } = await upload(url, work, args);
+  expect(lines[0]).toStartWith("assay: Sent 7 attachments, ");
+  const { key } = project;
+  const [{ id }] = (await ask(`GET /projects/${project.project}/executions?limit=1`, { key })).body.data;
+  const path = `/projects/${project.project}/executions/${id}/test-runs/unit/attachments`;
+  const kept = async () => (await ask(`GET ${path}`, { key })).body.data;
+  const inShort = ({ name, bytes, testCaseIds }: any) => [name, bytes, testCaseIds.length];
+  const size = (name: string) => readFileSync(join(FIXTURES, name)).length;
+  const folder = "test-results/cart-shows-the-cart";
+  expect((await kept()).map(inShort).toSorted()).toEqual(
+    [
+      ["server.log", 3, 0],
+      ["video.webm", 5_000_000, 0],
+      // The report holds this one itself.
+      ["request.json", 13, 1],
+      ["cart-expected.png", size("tests/cart.spec.ts-snapshots/cart-linux.png"), 1],
+      ["cart-actual.png", size(`${folder}/cart-actual.png`), 1],
+      ["cart-diff.png", size(`${folder}/cart-diff.png`), 1],
+      ["screenshot", size(`${folder}/test-failed-1.png`), 1],
+      ["error-context", size(`${folder}/error-context.md`), 1],
+    ].toSorted(),
+  );
+  const before = await kept();
+  await upload(url, work, args);
+  expect(await kept()).toEqual(before);
 });

@@ -15,7 +15,7 @@ const SECRET = "hunter2-is-secret";
 type Task = { command: string } & Record<string, unknown>;
 
 /** Runs the task once in an environment that has SECRET, and returns what the server received and the runner's log. */
-async function run(task: Task, answer = { status: 201 as number, body: {} as unknown }) {
+async function run(task: Task, answer = { status: 201 as number, body: {} as unknown }, hasRecorder = true) {
   const project = await addProject(acme);
   const recorder = createAttachmentRecorder(url);
   recorder.play(() => answer);
@@ -42,7 +42,12 @@ async function run(task: Task, answer = { status: 201 as number, body: {} as unk
   const child = Bun.spawn(
     [process.execPath, join(import.meta.dir, "../../src/cli/assay.ts"), "runner", "--config", config, "--once"],
     {
-      env: { ...process.env, ASSAY_URL: recorder.url, ASSAY_PROJECT: project.project, ASSAY_KEY: project.key },
+      env: {
+        ...process.env,
+        ASSAY_URL: hasRecorder ? recorder.url : url,
+        ASSAY_PROJECT: project.project,
+        ASSAY_KEY: project.key,
+      },
       ...{ stdin: "ignore", stdout: "pipe", stderr: "ignore" },
     },
   );
@@ -51,7 +56,7 @@ async function run(task: Task, answer = { status: 201 as number, body: {} as unk
   expect(output).not.toContain(SECRET);
   const execution = (await ask(`GET /projects/${project.project}/executions/${created.body.id}`, { key: project.key }))
     .body;
-  return { recorder, output, execution, code: child.exitCode };
+  return { project, recorder, output, execution, code: child.exitCode };
 }
 
 const failing = (...paths: string[]) =>
@@ -121,3 +126,15 @@ test.each([
   },
   30_000,
 );
+
+test("a server keeps what a runner sends with the key of its own", async () => {
+  const command = `echo a > a.png; head -c 4300000 /dev/zero > trace.bin; echo log > a.log; ${failing("a.png", "trace.bin")}`;
+  const { project, execution } = await run({ command, artifacts: "*.log" }, undefined, false);
+  const path = `/projects/${project.project}/executions/${execution.id}/test-runs/unit/attachments`;
+  const { data } = (await ask(`GET ${path}`, { key: project.key })).body;
+  expect(data.map(({ name, bytes, testCaseIds }: any) => [name, bytes, testCaseIds.length]).toSorted()).toEqual([
+    ["a.log", 4, 0],
+    ["a.png", 2, 1],
+    ["trace.bin", 4_300_000, 1],
+  ]);
+}, 30_000);
