@@ -24,6 +24,7 @@ async function createEverything(): Promise<Record<string, string>> {
     { key, body: "there" },
   );
   const environment = await post(`/teams/${team}/environments`, { slug: "there" });
+  const rule = await post(`/teams/${team}/infrastructure-rules`, { name: "there", pattern: "never said" });
   const config = { url: "https://hooks.invalid/there" };
   const integration = await post(`/teams/${team}/integrations`, { kind: "slack", config });
   const delivery = await post(`/teams/${team}/integrations/${integration.id}/test`);
@@ -46,6 +47,7 @@ async function createEverything(): Promise<Record<string, string>> {
     bugReportId: run.bugReports[0].id,
     testCaseId: cases.body.data[0].id,
     environmentId: environment.id,
+    infrastructureRuleId: rule.id,
     integrationId: integration.id,
     deliveryId: delivery.id,
     automationId: automation.id,

@@ -225,6 +225,16 @@ export async function createEverything(
     },
     teamKey,
   );
+  const rule = await call(
+    `POST /teams/${team}/infrastructure-rules`,
+    {
+      name: naming("Search index"),
+      kind: "regex",
+      pattern: "index .* is being rebuilt",
+      url: "https://wiki.acme.example/search",
+    },
+    teamKey,
+  );
   const variables = `/teams/${team}/environments/${environment.id}/variables`;
   for (const [name, value, secret] of [
     ["BASE_URL", naming("https://staging.acme.example"), false],
@@ -345,6 +355,7 @@ export async function createEverything(
     testId: cases.find(({ name }: { name: string }) => name.includes("voucher"))?.id ?? cases[0].id,
     bugId: bugs[0].id,
     environmentId: environment.id,
+    infrastructureRuleId: rule.id,
     variableName: "BASE_URL",
     integrationId: integration.id,
     deliveryId: delivery.id,

@@ -167,6 +167,7 @@ const toFailure = (
   host: row.host,
   blame: row.blame === null ? null : WORD_OF[row.blame],
   reason: failureReason(row),
+  infrastructureRule: row.ruleId === null ? null : { id: row.ruleId, name: row.ruleName ?? "", url: row.ruleUrl },
   since: since?.sinceExecutionId
     ? { executionId: since.sinceExecutionId, commit: since.sinceCommit, at: since.sinceAt }
     : null,

@@ -16,7 +16,7 @@ export type Failure = {
 };
 
 /** What failures that bear it have in common: what they say, where they happen, that their test is flaky, an outage. */
-export type FingerprintKind = "message" | "case" | "flaky" | "outage" | "automation";
+export type FingerprintKind = "message" | "case" | "flaky" | "outage" | "automation" | "infrastructure";
 
 /** `digest` is 32 hexadecimal digits; the rest tells what it was made of. */
 export type Fingerprint = {
@@ -330,6 +330,16 @@ const outage = (message: string, ...parts: string[]): Fingerprint => ({
   digest: Bun.SHA256.hash(["1", "outage", ...parts].join("\0"), "hex").slice(0, 32),
   exceptionType: "Outage",
   message,
+  frames: [],
+  test: null,
+});
+
+/** All failures of the project that match an infrastructure rule. */
+export const infrastructureFingerprint = (rule: { id: string; name: string }): Fingerprint => ({
+  kind: "infrastructure",
+  digest: digestOf("infrastructure", rule.id),
+  exceptionType: null,
+  message: `Infrastructure: ${rule.name}`,
   frames: [],
   test: null,
 });

@@ -11,10 +11,10 @@ const BLAMES = ["new", "flaky", "main", "still", "quarantined", "incident"] as c
 /** As it is stored. */
 export type Blame = (typeof BLAMES)[number];
 /**
- * How an incident was recognised: by a message that many tests have in common, by the other runs of the machine, or by tests of the
- * run that passed only on retry.
+ * How an incident was recognised: by a message that many tests have in common, by the other runs of the machine, by tests of the
+ * run that passed only on retry, or by an infrastructure rule of the team.
  */
-export type IncidentSign = "cause" | "machine" | "retries";
+export type IncidentSign = "cause" | "machine" | "retries" | "rule";
 
 const refs = (what: string) => v.pipe(v.array(caseRef), v.description(`${what}; the first 100`));
 
@@ -46,8 +46,8 @@ export const blamedFailures = {
   stillFailing: refs("Failed, and also failed in the baseline"),
   quarantinedFailures: refs("Failed, but ignored by the verdict because the test case is quarantined"),
   incidentFailures: refs(
-    "Failed together with many others for a cause outside the code, such as an unavailable service; no change is " +
-      "blamed",
+    "Failed for a cause outside the code: together with many others, such as for an unavailable service, or by an " +
+      "infrastructure rule of the team; no change is blamed",
   ),
 };
 
@@ -57,7 +57,11 @@ export const blamedCounts = {
   alsoFailingOnMain: described(count, "Failed, and also failed on the default branch since the baseline", 0),
   stillFailing: described(count, "Failed, and also failed in the baseline", 1),
   quarantinedFailures: described(count, "Failed, but ignored by the verdict because the test case is quarantined", 0),
-  incidentFailures: described(count, "Failed together with many others for a cause outside the code", 0),
+  incidentFailures: described(
+    count,
+    "Failed for a cause outside the code, together with many others or by an infrastructure rule",
+    0,
+  ),
 };
 
 const lists = v.strictObject(blamedFailures);
@@ -81,6 +85,20 @@ const failure = v.strictObject({
     v.nullable(v.string()),
     "The reason for the list, in one sentence",
     "Fails 6 % of the time without a code change; 2 failures in a row on this branch have odds of 1 in 280",
+  ),
+  infrastructureRule: v.pipe(
+    v.nullable(
+      v.strictObject({
+        id: described(uuid, "The id of the rule, which may have been deleted since"),
+        name: described(v.string(), "Its name at that time", "Package registry"),
+        url: described(
+          v.nullable(v.string()),
+          "Where people read more; null: none",
+          "https://wiki.shop.example/registry",
+        ),
+      }),
+    ),
+    v.description("The infrastructure rule of the team that the failure matches; null: none"),
   ),
   since: v.pipe(
     v.nullable(v.strictObject({ executionId, commit, at: described(v.nullable(time), "When that run was completed") })),

@@ -27,6 +27,8 @@ const figures = {
     v.description("The number of results that failed before they passed within a run"),
     v.examples([3]),
   ),
+  testFailures: described(count, "The number of failed results, without those of outages", 12),
+  infrastructureFailures: described(count, "The number of these that match an infrastructure rule of the team", 5),
 };
 
 const day = v.pipe(v.string(), v.isoDate(), v.description("The day, in UTC"), v.examples(["2026-01-31"]));

@@ -10,6 +10,7 @@ import { executions } from "../api/executions.ts";
 import { keys } from "../api/keys.ts";
 import { leases } from "../api/leases.ts";
 import { runners } from "../api/runners.ts";
+import { infrastructureRules } from "../api/infrastructure_rules.ts";
 import { integrations } from "../api/integrations.ts";
 import { owners } from "../api/owners.ts";
 import { onboardings } from "../api/onboarding.ts";
@@ -54,6 +55,7 @@ export const ROUTES: readonly Route[] = [
   ...environments,
   ...integrations,
   ...automations,
+  ...infrastructureRules,
 ];
 
 export type AppOptions = Omit<ApiOptions, "rateLimit"> &

@@ -101,6 +101,8 @@ const TAGS: Record<string, string> = {
   integrations:
     "External services that receive messages, issues, commit statuses and pipelines. They belong to the team.",
   automations: "Rules with a trigger, conditions and actions. They belong to the team.",
+  "infrastructure-rules":
+    "Texts of failures that are not the fault of a test, such as an unavailable registry. They belong to the team.",
 };
 const FAMILIES: Record<string, string> = { leases: "runners", undefined: "projects" };
 
@@ -125,6 +127,7 @@ const PATH_PARAMETERS: Record<string, string> = {
   testCaseId: "The test case",
   bugReportId: "The bug report",
   environmentId: "The environment",
+  infrastructureRuleId: "The infrastructure rule",
   variableName: "The name of the variable: letters, digits and _, at most 128, not beginning with a digit",
   integrationId: "The integration",
   deliveryId: "The delivery",

@@ -28,7 +28,7 @@ const fingerprintText = (sql: Sql) => sql`'v' || f.version || ':' || replace(f.d
 
 /** What says most of a bug first: what its failures say, then what they are, then where they happen. */
 const telling = (sql: Sql) => sql`
-  array_position(array['message', 'outage', 'flaky', 'automation', 'case'], f.kind), f.created_at, f.digest`;
+  array_position(array['message', 'outage', 'infrastructure', 'flaky', 'automation', 'case'], f.kind), f.created_at, f.digest`;
 /** A bug of many test cases has one for each. */
 const MAX_GROUPING = 100;
 
@@ -289,7 +289,7 @@ export const selectOwnBugs = (sql: Sql, projectId: string, testCases: readonly n
       where o.project_id = k.project_id and o.bug_report_id = k.bug_report_id and o.test_case <> k.test_case)
     and not exists (
       select from bug_fingerprint f
-      where f.project_id = b.project_id and f.bug_report_id = b.id and f.kind in ('outage', 'automation'))
+      where f.project_id = b.project_id and f.bug_report_id = b.id and f.kind in ('outage', 'automation', 'infrastructure'))
   order by k.test_case, b.number desc`;
 
 export type InsertBug = {
@@ -705,6 +705,10 @@ export type TrackedFailure = {
   stack: string | null;
   /** See rules/incident.ts. */
   isIncident: boolean;
+  /** The infrastructure rule that it matches. */
+  ruleId: string | null;
+  ruleName: string | null;
+  ruleUrl: string | null;
 };
 
 /** The failed cases of runs with what they tell, by run and test case; of each run at most its `limit`. */
@@ -713,10 +717,8 @@ export const selectRunFailures = (sql: Sql, projectId: string, runs: readonly { 
 >`
   select f.run_id as "runId", f.number as "testCase", c.suite, c.name, c.file, d.kind, d.message,
     left(d.stack, 20000) as stack,
-    coalesce((
-      select true from failure i
-      where i.project_id = ${projectId} and i.run_id = f.run_id and i.test_case = f.number and i.blame = 'incident'
-    ), false) as "isIncident"
+    coalesce(i.blame = 'incident', false) as "isIncident", i.rule_id as "ruleId", i.rule_name as "ruleName",
+    i.rule_url as "ruleUrl"
   from (
     select first.* from unnest(
       ${toTextArray(runs.map(({ id }) => id))}::uuid[], ${toNumberArray(runs.map(({ limit }) => limit))}::int[]
@@ -728,4 +730,7 @@ export const selectRunFailures = (sql: Sql, projectId: string, runs: readonly { 
   left join lateral (
     select * from case_detail
     where project_id = ${projectId} and run_id = f.run_id and test_case = f.number and attempt = f.attempt offset 0) d on true
+  left join lateral (
+    select blame, rule_id, rule_name, rule_url from failure
+    where project_id = ${projectId} and run_id = f.run_id and test_case = f.number offset 0) i on true
   order by f.run_id, f.number`;

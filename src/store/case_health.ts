@@ -15,7 +15,7 @@ import {
 import { isOvertaken } from "./default_branch.ts";
 import { isDue } from "../database/retry_backoff.ts";
 import { takeLock } from "../database/locks.ts";
-import { isOnDefault, isProject } from "./predicates.ts";
+import { isFromOutsideCode, isOnDefault, isProject } from "./predicates.ts";
 
 /** One server at a time counts for a project; whoever wants to read counts what is left first. */
 export const lockHealth = (sql: Tx, projectId: string) => takeLock(sql, ["counting", projectId]);
@@ -165,7 +165,7 @@ export async function selectBlocksOfRuns(
 const incidentsIn = (sql: Sql) => sql`
   case when case_result.statuses ~ '[fF]' then (
     select array_agg(f.test_case) from failure f
-    where f.project_id = case_result.project_id and f.run_id = case_result.run_id and f.blame = 'incident'
+    where f.project_id = case_result.project_id and f.run_id = case_result.run_id and ${isFromOutsideCode(sql, sql`f`)}
       and f.test_case between case_result.test_cases[1] and case_result.test_cases[cardinality(case_result.test_cases)]) end`;
 
 function toRunBlock({ testCases: given, durations, incidents, ...row }: Packed): CountedBlock {

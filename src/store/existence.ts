@@ -25,6 +25,8 @@ const LOOK_UPS: Record<string, (sql: Sql, params: Params) => Promise<{ length: n
     select from integration where team_id = ${teamId!} and id = ${integrationId!}`,
   deliveryId: (sql, { teamId, integrationId, deliveryId }) => sql`
     select from delivery where team_id = ${teamId!} and integration_id = ${integrationId!} and id = ${deliveryId!}`,
+  infrastructureRuleId: (sql, { teamId, infrastructureRuleId }) => sql`
+    select from infrastructure_rule where team_id = ${teamId!} and id = ${infrastructureRuleId!}`,
   automationId: (sql, { teamId, automationId }) => sql`
     select from automation where team_id = ${teamId!} and id = ${automationId!}`,
 };

@@ -8,12 +8,12 @@ import type { BugStatus } from "../schema/bug_reports.ts";
 import type { Given } from "../database/compose.ts";
 import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
 import { blockOfCase, ROWS_LOOKED_AT } from "./packing.ts";
-import { isOnDefault } from "./predicates.ts";
+import { isFromOutsideCode, isOnDefault } from "./predicates.ts";
 
-/** A condition: the failure was part of an incident; both are expressions. A look-up for each: "exists" may become a hash of all. */
+/** A condition: the failure had a cause outside of the code, see `isFromOutsideCode`; both are expressions. A look-up for each: "exists" may become a hash of all. */
 export const isOfIncident = (sql: Sql, projectId: Given, runId: Fragment, testCase: Fragment) => sql`coalesce((
   select true from failure i
-  where i.project_id = ${projectId} and i.run_id = ${runId} and i.test_case = ${testCase} and i.blame = 'incident'
+  where i.project_id = ${projectId} and i.run_id = ${runId} and i.test_case = ${testCase} and ${isFromOutsideCode(sql, sql`i`)}
   limit 1), false)`;
 
 /** Maximum number of test cases that are named for one blame. */
@@ -110,6 +110,10 @@ export type FailureRow = CaseRef & {
   blame: Blame | null;
   /** How an incident was recognised. */
   incident: IncidentSign | null;
+  /** The infrastructure rule that it matches. */
+  ruleId: string | null;
+  ruleName: string | null;
+  ruleUrl: string | null;
   /** Of a case that was known to be flaky: its failures in a row on this branch. */
   inARow: number | null;
   flakeRate: number | null;

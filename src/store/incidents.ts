@@ -13,7 +13,7 @@ import type { IncidentSign } from "../schema/failures.ts";
 import { type Sql, toTextArray, type Tx } from "../database/connect.ts";
 import type { JudgedRun } from "./failures.ts";
 import { firstIdAt } from "../database/time_bounds.ts";
-import { isOfOtherLine, isTrustedBuild } from "./predicates.ts";
+import { isFromOutsideCode, isOfOtherLine, isTrustedBuild } from "./predicates.ts";
 
 type FamilyRow = Omit<FailureFamily, "sample"> & FailureFamily["sample"];
 
@@ -123,7 +123,7 @@ export async function selectSightings(
 /** All failures of a run that have one of these causes, whatever else explains them, are part of an incident. */
 export const markIncidents = (sql: Tx, projectId: string, runId: string, causes: readonly string[]) => sql`
   update failure f set blame = 'incident', incident = 'cause', in_a_row = null, flake_rate = null, flaky_at = null
-  where f.project_id = ${projectId} and f.run_id = ${runId} and f.blame <> 'quarantined' and exists (
+  where f.project_id = ${projectId} and f.run_id = ${runId} and f.blame <> 'quarantined' and f.rule_id is null and exists (
     select from case_detail d
     where d.project_id = f.project_id and d.run_id = f.run_id and d.test_case = f.test_case
       and d.cause = any(${toTextArray(causes)}::uuid[]) and ${isLast(sql, projectId)})`;
@@ -212,10 +212,10 @@ export async function selectMachineRuns(
   return mine ? { mine, others: rows.filter((row) => row !== mine) } : null;
 }
 
-/** The test cases of a run whose failures were part of an incident before this attempt. */
+/** The test cases of a run whose failures had a cause outside of the code before this attempt. */
 export const selectIncidentCases = async (sql: Tx, projectId: string, runId: string): Promise<Set<number>> => {
   const rows = await sql<{ number: number }[]>`
-    select test_case as number from failure
-    where project_id = ${projectId} and run_id = ${runId} and blame = 'incident'`;
+    select test_case as number from failure f
+    where project_id = ${projectId} and run_id = ${runId} and ${isFromOutsideCode(sql, sql`f`)}`;
   return new Set(rows.map(({ number }) => number));
 };

@@ -60,3 +60,10 @@ export const isOfOtherLine = (sql: Sql, e: Fragment, mine: Fragment): Fragment =
  */
 export const isOnDefault = (sql: Sql, e: Fragment, name: Fragment): Fragment =>
   sql`((${e}.branch is null or ${e}.branch = ${name}) and ${e}.pull_request is null and ${isTrustedBuild(sql, e)})`;
+
+/**
+ * The failure `f`, an alias, has a cause outside of the code: it is part of an incident, or it matches an infrastructure rule. It
+ * is counted neither in the health of its test case nor as evidence.
+ */
+export const isFromOutsideCode = (sql: Sql, f: Fragment): Fragment =>
+  sql`(${f}.blame = 'incident' or ${f}.rule_id is not null)`;

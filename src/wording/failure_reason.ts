@@ -6,6 +6,8 @@ export type Judged = {
   /** Null: the failure was not judged. */
   blame: Blame | null;
   incident: IncidentSign | null;
+  /** The infrastructure rule that the failure matches. */
+  ruleName: string | null;
   /** Number of failures in a row on this branch, this one included; null if the case was not known to be flaky. */
   inARow: number | null;
   /** Share of the case's results that failed without a reason, 0 to 1; null if unknown. */
@@ -14,12 +16,12 @@ export type Judged = {
 
 /** Returns the reason without a full stop; null if the failure was not judged. */
 export function failureReason(judged: Judged, defaultBranch = "the default branch"): string | null {
-  const { blame, incident, inARow, flakeRate } = judged;
+  const { blame, incident, ruleName, inARow, flakeRate } = judged;
   switch (blame) {
     case "incident":
-      return INCIDENTS[incident ?? "cause"];
+      return incident === "rule" ? matchesRule(ruleName) : INCIDENTS[incident ?? "cause"];
     case "quarantined":
-      return "Quarantined: its failures do not count";
+      return `Quarantined: its failures do not count${ruleName === null ? "" : `. It also ${lowered(matchesRule(ruleName))}`}`;
     case "still":
       return "It failed in the baseline";
     case "main":
@@ -35,7 +37,11 @@ export function failureReason(judged: Judged, defaultBranch = "the default branc
   }
 }
 
-const INCIDENTS: Record<IncidentSign, string> = {
+const matchesRule = (name: string | null): string => `Matches the infrastructure rule ${JSON.stringify(name ?? "")}`;
+
+const lowered = (sentence: string): string => sentence[0]!.toLowerCase() + sentence.slice(1);
+
+const INCIDENTS: Record<Exclude<IncidentSign, "rule">, string> = {
   cause: "Many tests in several files failed at once with the same message, for a cause outside the code",
   machine: "Recent runs on this machine failed far more often than runs on other machines",
   retries: "Many tests in this run passed only on retry, so its machine is suspect",

@@ -2,8 +2,10 @@ import { describe, expect, test } from "bun:test";
 import { failureReason } from "../../src/wording/failure_reason.ts";
 import type { Blame, IncidentSign } from "../../src/schema/failures.ts";
 
-const reason = (blame: Blame | null, more: { incident?: IncidentSign; inARow?: number; flakeRate?: number } = {}) =>
-  failureReason({ blame, incident: null, inARow: null, flakeRate: null, ...more }, "main");
+const reason = (
+  blame: Blame | null,
+  more: { incident?: IncidentSign; ruleName?: string; inARow?: number; flakeRate?: number } = {},
+) => failureReason({ blame, incident: null, ruleName: null, inARow: null, flakeRate: null, ...more }, "main");
 
 describe("the reason of a failure", () => {
   test.each([

@@ -7,6 +7,7 @@ import {
   FINGERPRINT_VERSION,
   type Fingerprint,
   flakyFingerprint,
+  infrastructureFingerprint,
   outageFingerprint,
   readFailure,
   saysTheSame,
@@ -200,6 +201,27 @@ export function groupIncidents(run: GroupedRun, failures: readonly TrackedFailur
     return [{ bug, failures: members.map(({ failure }) => failure), marks: bug ? [] : [members[0]!.message] }];
   });
 }
+
+/** In a transaction that holds the lock of the bugs: failures that match infrastructure rules, one bug of the project for each rule. */
+export async function groupByRule(
+  sql: Tx,
+  projectId: string,
+  run: GroupedRun,
+  failures: readonly TrackedFailure[],
+  known: KnownBugs,
+): Promise<FailureGroup[]> {
+  if (failures.length === 0) return [];
+  const byDigest = Map.groupBy(failures, (failure) => ruleMark(failure).digest);
+  await lookUp(sql, projectId, [...byDigest.keys()], known);
+  return [...byDigest].flatMap(([digest, members]): FailureGroup[] => {
+    const bug = known.byDigest(digest);
+    if (!bug && !run.onDefaultBranch) return [];
+    return [{ bug, failures: members, marks: bug ? [] : [ruleMark(members[0]!)] }];
+  });
+}
+
+const ruleMark = ({ ruleId, ruleName }: TrackedFailure): Fingerprint =>
+  infrastructureFingerprint({ id: ruleId ?? "", name: ruleName ?? "" });
 
 /**
  * Of a run in which nearly everything failed: one bug, for the cause that at least half of the failures tell. Without one

@@ -3,6 +3,7 @@
 import {
   type FailureGroup,
   findKnownBugs,
+  groupByRule,
   groupFailures,
   groupIncidents,
   groupOutage,
@@ -118,10 +119,20 @@ async function trackFailures(
   known: KnownBugs,
 ): Promise<{ touched: TouchedBug[]; events: BugEvent[] }> {
   const now = run.seenAt;
-  const { true: ofIncident = [], false: others = [] } = Object.groupBy(failures, (one) => `${one.isIncident}` as const);
+  const {
+    rule: ofRules = [],
+    incident: ofIncident = [],
+    none: others = [],
+  } = Object.groupBy(failures, ({ ruleId, isIncident }) =>
+    ruleId !== null ? "rule" : isIncident ? "incident" : "none",
+  );
   const groups = run.outage
     ? await groupOutage(sql, projectId, run, failures, known)
-    : [...(await groupFailures(sql, projectId, run, others, known)), ...groupIncidents(run, ofIncident, known)];
+    : [
+        ...(await groupFailures(sql, projectId, run, others, known)),
+        ...groupIncidents(run, ofIncident, known),
+        ...(await groupByRule(sql, projectId, run, ofRules, known)),
+      ];
   const touched = new Map<string, TouchedBug>();
   const occurrences: Occurrence[] = [];
   const marks: BugMark[] = [];
@@ -319,8 +330,9 @@ async function merge(
 function toTitle(
   { outage, taskSlug }: TrackedRun,
   failure: TrackedFailure,
-  { kind, exceptionType }: Fingerprint,
+  { kind, exceptionType, message: marked }: Fingerprint,
 ): string {
+  if (kind === "infrastructure") return marked.slice(0, MAX_TITLE).toWellFormed();
   const { message, stack } = failure;
   const line = firstLineOf(message ?? stack);
   const typed = exceptionType && !line.includes(exceptionType) ? `${exceptionType}: ${line}` : line;

@@ -1,11 +1,13 @@
 /** Finds what explains the failures of runs. */
 
 import { findIncidents } from "./incidents.ts";
+import { applyInfrastructureRules } from "./infrastructure.ts";
 import { assignBlame, type BlamedFailure } from "../../rules/assign_blame.ts";
 import { toCounts } from "../../rules/blame.ts";
 import { findCrossBranchFlakes } from "../../rules/cross_branch_flakes.ts";
 import type { Blame, BlameCounts } from "../../schema/failures.ts";
 import { setKeepsPlans, type Tx } from "../../database/connect.ts";
+import { updateInfrastructureCount } from "../../store/infrastructure_rules.ts";
 import { selectFailureFacts } from "../../store/failure_facts.ts";
 import {
   deleteFailures,
@@ -36,7 +38,10 @@ export async function judgeFailures(
   projectId: string,
   runs: readonly RunToJudge[],
 ): Promise<Map<string, BlameCounts>> {
-  for (const { id, isJudged } of runs) if (isJudged) await deleteFailures(sql, projectId, id);
+  for (const { id } of runs.filter(({ isJudged }) => isJudged)) {
+    await deleteFailures(sql, projectId, id);
+    await updateInfrastructureCount(sql, projectId, id, 0);
+  }
   const counts = new Map(runs.map(({ id }) => [id, toCounts({})]));
   // An outage blames nobody.
   const failed = runs.filter(({ failed, outage }) => failed > 0 && !outage);
@@ -44,8 +49,13 @@ export async function judgeFailures(
   const blamed = (await selectFailureFacts(sql, projectId, failed)).map(assignBlame);
   await insertFailures(sql, projectId, blamed);
   const byRun = Map.groupBy(blamed, ({ runId }) => runId);
-  for (const run of failed)
-    counts.set(run.id, await excuseFailures(sql, projectId, run, groupByBlame(byRun.get(run.id) ?? [])));
+  const matched = await applyInfrastructureRules(sql, projectId, failed);
+  for (const run of failed) {
+    const judged = matched.has(run.id)
+      ? await selectJudged(sql, projectId, run.id)
+      : groupByBlame(byRun.get(run.id) ?? []);
+    counts.set(run.id, await excuseFailures(sql, projectId, run, judged));
+  }
   return counts;
 }
 

@@ -10,6 +10,7 @@ import { docs } from "../pages/docs/docs.tsx";
 import { environments } from "../pages/environments/environments.tsx";
 import { executions } from "../pages/executions/executions.tsx";
 import { home } from "../pages/home.tsx";
+import { infrastructureRules } from "../pages/infrastructure_rules/infrastructure_rules.tsx";
 import { integrations } from "../pages/integrations/integrations.tsx";
 import { invitations } from "../pages/invitations.tsx";
 import { lives } from "../pages/live.ts";
@@ -52,6 +53,7 @@ export const PAGES: readonly Page[] = [
   ...environments,
   ...integrations,
   ...automations,
+  ...infrastructureRules,
   ...runners,
   ...onboardingPages,
   ...uploads,

@@ -14,7 +14,7 @@ import { bugWords, ownerWords, sinceWords } from "../../../wording/why.ts";
 import { Attachments } from "../../components/attachments.tsx";
 import { BRIEF, Evidence, FULL, History } from "../../components/failure.tsx";
 import { Mark, Tag, wordOf } from "../../components/status.tsx";
-import { Ago, Breakable, Commit, toPercent } from "../../components/text.tsx";
+import { Ago, Breakable, Commit, External, toPercent } from "../../components/text.tsx";
 import { bugPath, executionPath, taskPath, testPath, toAddress } from "../../site/paths.ts";
 
 export const SECTIONS: Record<
@@ -42,7 +42,7 @@ export const SECTIONS: Record<
   },
   incident: {
     title: () => "Incident",
-    hint: "many tests failed at once because of a cause outside the code",
+    hint: "a cause outside the code, in many tests at once or by an infrastructure rule",
     mark: "failed",
     tag: "incident",
   },
@@ -180,7 +180,11 @@ function CauseFacts(properties: CauseProperties): Html {
   const why = failureReason(first, defaultBranch);
   return (
     <>
-      {why === null ? null : <p class="small">{why}.</p>}
+      {why === null ? null : (
+        <p class="small">
+          {why}. {first.ruleUrl === null ? null : <External href={first.ruleUrl} of={<>About this rule</>} />}
+        </p>
+      )}
       {isSingle(cause) ? null : <h3>{testsOf(cause)}</h3>}
       <ul class="plain">
         {cause.failures.map((failure) => (

@@ -123,6 +123,10 @@ export async function settings(
           </form>
         </>
       ) : null}
+      <h2>Infrastructure rules</h2>
+      <p>
+        <a href={`${base}/infrastructure-rules`}>Texts of failures that are not the fault of a test</a>
+      </p>
       <h2>For scripts</h2>
       <div class="card padded">
         <dl class="facts">

@@ -1,0 +1,60 @@
+/** Applies the infrastructure rules of the team to the failures of a run. */
+
+import { letOthersRun } from "../health/flaky_evidence.ts";
+import { createRuleSearch } from "../../rules/infrastructure.ts";
+import type { Tx } from "../../database/connect.ts";
+import {
+  type RuleMatch,
+  selectFailureTexts,
+  selectRulesOfProject,
+  updateInfrastructureCount,
+  updateMatchedFailures,
+} from "../../store/infrastructure_rules.ts";
+
+const PORTION = 200;
+/** Further failures of a run are judged without the rules; so many with one cause are mostly an outage. */
+const MAX_MATCHED_FAILURES = 5_000;
+
+/**
+ * In the transaction that judges these runs. The rules are read in the same transaction, so that all servers apply the same ones.
+ * Returns the ids of the runs with failures that match.
+ */
+export async function applyInfrastructureRules(
+  sql: Tx,
+  projectId: string,
+  runs: readonly { id: string }[],
+): Promise<Set<string>> {
+  const rules = await selectRulesOfProject(sql, projectId);
+  const matched = new Set<string>();
+  if (rules.length === 0) return matched;
+  for (const { id } of runs) {
+    const count = await matchRun(sql, projectId, id, rules);
+    if (count === 0) continue;
+    matched.add(id);
+    await updateInfrastructureCount(sql, projectId, id, count);
+  }
+  return matched;
+}
+
+async function matchRun(
+  sql: Tx,
+  projectId: string,
+  runId: string,
+  rules: Awaited<ReturnType<typeof selectRulesOfProject>>,
+): Promise<number> {
+  const find = createRuleSearch(rules);
+  let count = 0;
+  for (let after = -1, read = 0; read < MAX_MATCHED_FAILURES; read += PORTION) {
+    const failures = await selectFailureTexts(sql, projectId, runId, after, PORTION);
+    const matches = failures.flatMap((failure): RuleMatch[] => {
+      const rule = find(failure);
+      return rule ? [{ testCase: failure.testCase, rule }] : [];
+    });
+    if (matches.length > 0) await updateMatchedFailures(sql, projectId, runId, matches);
+    count += matches.length;
+    if (failures.length < PORTION) break;
+    after = failures.at(-1)!.testCase;
+    await letOthersRun();
+  }
+  return count;
+}

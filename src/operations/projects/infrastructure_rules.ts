@@ -1,0 +1,94 @@
+/** The infrastructure rules of a team: created, changed, deleted, and tried on the failures of the last days. */
+
+import { createRuleSearch } from "../../rules/infrastructure.ts";
+import {
+  findPatternProblem,
+  type InfrastructurePattern,
+  type InfrastructureRule,
+  type InfrastructureRulePatch,
+  MAX_INFRASTRUCTURE_RULES,
+  type NewInfrastructureRule,
+  type RuleTrial,
+  type RuleTrialResult,
+  TRIAL,
+} from "../../schema/infrastructure_rules.ts";
+import { refuse, refuseAbsent } from "../../schema/refusal.ts";
+import { selectTeamProjects } from "../../store/automations.ts";
+import type { Sql, Tx } from "../../database/connect.ts";
+import {
+  countInfrastructureRules,
+  deleteInfrastructureRule,
+  insertInfrastructureRule,
+  lockInfrastructureRule,
+  selectInfrastructureRule,
+  selectRecentFailures,
+  updateInfrastructureRule,
+} from "../../store/infrastructure_rules.ts";
+import { firstPlainLine } from "../../wording/first_line.ts";
+
+const DAY = 86_400_000;
+
+/** Which rule, of which team. */
+export type InfrastructureRuleKey = { teamId: string; infrastructureRuleId: string };
+
+function requireMatchable(rule: InfrastructurePattern): void {
+  const problem = findPatternProblem(rule);
+  if (problem !== undefined) refuse(`Cannot read "pattern": ${problem}, got ${JSON.stringify(rule.pattern)}`);
+}
+
+export const findInfrastructureRule = async (sql: Sql, key: InfrastructureRuleKey): Promise<InfrastructureRule> =>
+  (await selectInfrastructureRule(sql, key.teamId, key.infrastructureRuleId)) ?? refuseAbsent();
+
+/** In a transaction. */
+export async function createInfrastructureRule(
+  sql: Tx,
+  teamId: string,
+  rule: NewInfrastructureRule,
+): Promise<InfrastructureRule> {
+  requireMatchable(rule);
+  if ((await countInfrastructureRules(sql, teamId)) >= MAX_INFRASTRUCTURE_RULES)
+    refuse(`A team has at most ${MAX_INFRASTRUCTURE_RULES} infrastructure rules`);
+  const infrastructureRuleId = Bun.randomUUIDv7();
+  await insertInfrastructureRule(sql, teamId, infrastructureRuleId, rule);
+  return await findInfrastructureRule(sql, { teamId, infrastructureRuleId });
+}
+
+/** In a transaction. Failures that were judged before stay as they are. */
+export async function changeInfrastructureRule(
+  sql: Tx,
+  key: InfrastructureRuleKey,
+  patch: InfrastructureRulePatch,
+): Promise<InfrastructureRule> {
+  if (!(await lockInfrastructureRule(sql, key.teamId, key.infrastructureRuleId))) refuseAbsent();
+  const before = await findInfrastructureRule(sql, key);
+  const { name = before.name, kind = before.kind, pattern = before.pattern, url = before.url } = patch;
+  requireMatchable({ kind, pattern });
+  await updateInfrastructureRule(sql, key.teamId, { id: before.id, name, kind, pattern, url });
+  return await findInfrastructureRule(sql, key);
+}
+
+/** In a transaction: returns the name of the rule. */
+export const removeInfrastructureRule = async (sql: Tx, key: InfrastructureRuleKey): Promise<string> =>
+  (await deleteInfrastructureRule(sql, key.teamId, key.infrastructureRuleId)) ?? refuseAbsent();
+
+/** Searches the newest failures of each project; changes nothing. */
+export async function tryInfrastructureRule(
+  sql: Sql,
+  teamId: string,
+  { kind, pattern, days }: RuleTrial,
+  now: Date,
+): Promise<RuleTrialResult> {
+  requireMatchable({ kind, pattern });
+  const projects: RuleTrialResult["projects"] = [];
+  const since = new Date(now.getTime() - days * DAY);
+  for (const { id, name } of (await selectTeamProjects(sql, teamId, undefined)).slice(0, TRIAL.projects)) {
+    const failures = await selectRecentFailures(sql, id, { since, limit: TRIAL.failures });
+    const find = createRuleSearch([{ kind, pattern }]);
+    const matches = failures.filter((failure) => find(failure) !== undefined);
+    const examples = matches.slice(0, TRIAL.examples).map(({ stack, output: _, ...failure }) => {
+      return { ...failure, message: firstPlainLine(failure.message) || firstPlainLine(stack) || null };
+    });
+    projects.push({ projectId: id, name, failures: failures.length, matched: matches.length, examples });
+  }
+  return { projects };
+}

@@ -1,0 +1,131 @@
+/** Infrastructure rules of a team: texts of failures that are not the fault of a test. */
+
+import * as v from "valibot";
+import { compileLinearPattern, PatternError } from "../rules/linear_pattern.ts";
+import { caseRef } from "./case_ref.ts";
+import {
+  count,
+  createdAt,
+  described,
+  executionId,
+  httpUrl,
+  integer,
+  patchOf,
+  text,
+  updatedAt,
+  uuid,
+} from "./fields.ts";
+import { listPage, pageQuery } from "./page.ts";
+
+export const MAX_INFRASTRUCTURE_RULES = 50;
+const MAX_PATTERN = 300;
+
+export const RULE_KINDS = ["text", "regex"] as const;
+const kind = v.picklist(RULE_KINDS, `expected "text" or "regex"`);
+/** What a rule looks for. */
+export type InfrastructurePattern = { kind: (typeof RULE_KINDS)[number]; pattern: string };
+
+const TOLD_KIND =
+  "text: the failure contains the pattern; regex: a line of the failure matches it. Letter case makes no difference";
+const TOLD_PATTERN =
+  "The text, or a regular expression of a subset that is matched in linear time: | () (?:) [] . ^ $ * + ? {n,m}, \\d \\w \\s and " +
+  "their negations. Backreferences, lookaround, \\b, named groups and inline flags are answered 400";
+
+/** Returns what is wrong with a regular expression; undefined if it can be matched. */
+export function findPatternProblem({ kind, pattern }: InfrastructurePattern): string | undefined {
+  if (kind === "text") return undefined;
+  try {
+    compileLinearPattern(pattern);
+    return undefined;
+  } catch (error) {
+    if (error instanceof PatternError) return error.message;
+    throw error;
+  }
+}
+
+const pattern = v.pipe(
+  text(MAX_PATTERN),
+  v.check((value) => !/[\n\r]/.test(value), "expected a single line"),
+  v.check((value) => value.trim() !== "", "expected a text that is not blank"),
+);
+
+const PATTERN_FIELDS = {
+  kind: described(v.optional(kind, "text"), `${TOLD_KIND}. Default: text`, "regex"),
+  pattern: described(pattern, TOLD_PATTERN, "ECONNREFUSED.*registry"),
+};
+
+const link = described(
+  v.optional(v.nullable(httpUrl)),
+  "An address where people read more, such as a runbook; null: none",
+  "https://wiki.shop.example/registry",
+);
+
+export const newInfrastructureRule = v.strictObject({
+  name: described(text(200), "The name, shown as the reason of a failure", "Package registry"),
+  ...PATTERN_FIELDS,
+  url: link,
+});
+export type NewInfrastructureRule = v.InferOutput<typeof newInfrastructureRule>;
+
+export const infrastructureRulePatch = patchOf({
+  name: described(v.optional(text(200)), "The name, shown as the reason of a failure", "Package registry"),
+  kind: described(v.optional(kind), TOLD_KIND, "regex"),
+  pattern: described(v.optional(pattern), TOLD_PATTERN, "ECONNREFUSED.*registry"),
+  url: link,
+});
+export type InfrastructureRulePatch = v.InferOutput<typeof infrastructureRulePatch>;
+
+export const infrastructureRule = v.strictObject({
+  id: described(uuid, "The id of the rule"),
+  name: described(v.string(), "The name, shown as the reason of a failure", "Package registry"),
+  kind: described(v.picklist(RULE_KINDS), TOLD_KIND, "regex"),
+  pattern: described(v.string(), "The text or the regular expression", "ECONNREFUSED.*registry"),
+  url: described(
+    v.nullable(v.string()),
+    "An address where people read more; null: none",
+    "https://wiki.shop.example/registry",
+  ),
+  createdAt,
+  updatedAt,
+});
+export type InfrastructureRule = v.InferOutput<typeof infrastructureRule>;
+export const infrastructureRulePage = listPage(infrastructureRule);
+export const infrastructureRuleFilter = v.strictObject(pageQuery);
+
+export const ruleTrial = v.strictObject({
+  ...PATTERN_FIELDS,
+  days: described(v.optional(integer(1, 30), 7), "The number of days whose failures are searched. Default: 7", 7),
+});
+export type RuleTrial = v.InferOutput<typeof ruleTrial>;
+
+/** Maximum failures that are searched in a project, and the number of matches that are listed. */
+export const TRIAL = { failures: 500, examples: 5, projects: 20 };
+
+export const ruleTrialResult = v.strictObject({
+  projects: described(
+    v.array(
+      v.strictObject({
+        projectId: described(uuid, "The project"),
+        name: described(v.string(), "Its name", "Shop"),
+        failures: described(
+          count,
+          `The number of failures that were searched: the newest, at most ${TRIAL.failures}`,
+          120,
+        ),
+        matched: described(count, "The number of these that the rule matches", 14),
+        examples: described(
+          v.array(
+            v.strictObject({
+              executionId,
+              ...caseRef.entries,
+              message: described(v.nullable(v.string()), "The first line of the message", "connect ECONNREFUSED"),
+            }),
+          ),
+          `The newest matches, at most ${TRIAL.examples}`,
+        ),
+      }),
+    ),
+    `The projects of the team, at most ${TRIAL.projects}`,
+  ),
+});
+export type RuleTrialResult = v.InferOutput<typeof ruleTrialResult>;

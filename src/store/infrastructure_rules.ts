@@ -1,0 +1,129 @@
+/** Infrastructure rules of a team, and the failures that match them. */
+
+import { firstIdAt } from "../database/time_bounds.ts";
+import { type Sql, type Tx, toNumberArray, toTextArray } from "../database/connect.ts";
+import { MATCHED, type FailureText } from "../rules/infrastructure.ts";
+import type { CaseRef } from "../schema/case_ref.ts";
+import type { InfrastructureRule, NewInfrastructureRule } from "../schema/infrastructure_rules.ts";
+import { isTrustedBuild } from "./predicates.ts";
+
+const columns = (sql: Sql) => sql`id, name, kind, pattern, url, created_at as "createdAt", updated_at as "updatedAt"`;
+
+/** In the order in which they were created, which is the order in which they are tried; one row more than `limit`. */
+export const selectInfrastructureRules = (sql: Sql, teamId: string, limit: number, after: string | undefined) => sql<
+  InfrastructureRule[]
+>`
+  select ${columns(sql)} from infrastructure_rule
+  where team_id = ${teamId} ${after === undefined ? sql`` : sql`and id > ${after}`}
+  order by id limit ${limit + 1}`;
+
+export const selectInfrastructureRule = async (
+  sql: Sql,
+  teamId: string,
+  id: string,
+): Promise<InfrastructureRule | undefined> => {
+  const [row] = await sql<InfrastructureRule[]>`
+    select ${columns(sql)} from infrastructure_rule where team_id = ${teamId} and id = ${id}`;
+  return row;
+};
+
+/** All rules of the team of a project, in the order in which they are tried. */
+export const selectRulesOfProject = (sql: Sql, projectId: string) => sql<
+  Pick<InfrastructureRule, "id" | "name" | "kind" | "pattern" | "url">[]
+>`
+  select r.id, r.name, r.kind, r.pattern, r.url from project p
+  join infrastructure_rule r on r.team_id = p.team_id
+  where p.id = ${projectId} order by r.id`;
+
+/** In a transaction that keeps the team: the number of its rules. Others who add a rule wait. */
+export const countInfrastructureRules = async (sql: Tx, teamId: string): Promise<number> => {
+  await sql`select from stored_team where id = ${teamId} for no key update`;
+  const [row] = await sql<{ count: number }[]>`
+    select count(*)::int as count from infrastructure_rule where team_id = ${teamId}`;
+  return row!.count;
+};
+
+export const insertInfrastructureRule = (
+  sql: Tx,
+  teamId: string,
+  id: string,
+  { name, kind, pattern, url }: NewInfrastructureRule,
+) => sql`
+  insert into infrastructure_rule (team_id, id, name, kind, pattern, url)
+  values (${teamId}, ${id}, ${name}, ${kind}, ${pattern}, ${url ?? null})`;
+
+/** In a transaction: returns whether the rule exists; nobody else changes it until the commit. */
+export const lockInfrastructureRule = async (sql: Tx, teamId: string, id: string): Promise<boolean> =>
+  (await sql`select from infrastructure_rule where team_id = ${teamId} and id = ${id} for no key update`).length === 1;
+
+export const updateInfrastructureRule = (
+  sql: Tx,
+  teamId: string,
+  { id, name, kind, pattern, url }: Pick<InfrastructureRule, "id" | "name" | "kind" | "pattern" | "url">,
+) => sql`
+  update infrastructure_rule set name = ${name}, kind = ${kind}, pattern = ${pattern}, url = ${url}, updated_at = now()
+  where team_id = ${teamId} and id = ${id}`;
+
+/** Returns the name of the rule; undefined if there was none. */
+export const deleteInfrastructureRule = async (sql: Tx, teamId: string, id: string): Promise<string | undefined> => {
+  const [row] = await sql<{ name: string }[]>`
+    delete from infrastructure_rule where team_id = ${teamId} and id = ${id} returning name`;
+  return row?.name;
+};
+
+/** A statement: what the failure `f` says in its last attempt, as far as rules read it. */
+const textOf = (sql: Sql, projectId: string) => sql`
+  select left(message, ${MATCHED.message}::int) as message, left(stack, ${MATCHED.stack}::int) as stack,
+    right(output, ${MATCHED.output}::int) as output
+  from case_detail
+  where project_id = ${projectId} and run_id = f.run_id and test_case = f.test_case
+  order by attempt desc limit 1`;
+
+/** The next failures of a run behind a test case, in their order, with what they say. */
+export const selectFailureTexts = (sql: Tx, projectId: string, runId: string, after: number, limit: number) => sql<
+  (FailureText & { testCase: number })[]
+>`
+  select f.test_case as "testCase", d.* from (
+    select run_id, test_case from failure
+    where project_id = ${projectId} and run_id = ${runId} and test_case > ${after} order by test_case limit ${limit}
+  ) f left join lateral (${textOf(sql, projectId)}) d on true
+  order by f.test_case`;
+
+export type RuleMatch = { testCase: number; rule: { id: string; name: string; url: string | null } };
+
+/** The failures match a rule, whatever else explains them. A quarantined one stays in its list. */
+export const updateMatchedFailures = (sql: Tx, projectId: string, runId: string, matches: readonly RuleMatch[]) => sql`
+  update failure f set
+    rule_id = m.id, rule_name = m.name, rule_url = m.url,
+    blame = case when f.blame = 'quarantined' then f.blame else 'incident' end,
+    incident = case when f.blame = 'quarantined' then null else 'rule' end,
+    in_a_row = null, flake_rate = null, flaky_at = null
+  from unnest(
+    ${toNumberArray(matches.map(({ testCase }) => testCase))}::int[],
+    ${toTextArray(matches.map(({ rule }) => rule.id))}::uuid[],
+    ${toTextArray(matches.map(({ rule }) => rule.name))}::text[],
+    ${toTextArray(matches.map(({ rule }) => rule.url))}::text[]) as m (test_case, id, name, url)
+  where f.project_id = ${projectId} and f.run_id = ${runId} and f.test_case = m.test_case`;
+
+/** How many failures of a run match a rule. */
+export const updateInfrastructureCount = (sql: Tx, projectId: string, runId: string, count: number) => sql`
+  update test_run set infrastructure = ${count}
+  where project_id = ${projectId} and id = ${runId} and infrastructure <> ${count}`;
+
+export type SearchedFailure = CaseRef & FailureText & { executionId: string };
+
+/** The newest failures of a project since a time, without those of forks. */
+export const selectRecentFailures = (sql: Sql, projectId: string, { since, limit }: { since: Date; limit: number }) =>
+  sql<SearchedFailure[]>`
+  select r.execution_id as "executionId", c.id as "testCaseId", c.task_slug as "taskSlug", c.suite, c.name, c.file, d.*
+  from (
+    select f.run_id, f.test_case from failure f
+    where f.project_id = ${projectId} and f.run_id >= ${firstIdAt(since.getTime())}
+    order by f.run_id desc, f.test_case desc limit ${limit}
+  ) f cross join lateral (
+    select execution_id from test_run
+    where project_id = ${projectId} and id = f.run_id and ${isTrustedBuild(sql, sql`test_run`)} offset 0
+  ) r cross join lateral (
+    select * from test_case where project_id = ${projectId} and number = f.test_case offset 0
+  ) c left join lateral (${textOf(sql, projectId)}) d on true
+  order by f.run_id desc, f.test_case desc`;

@@ -1,0 +1,140 @@
+/** The form of an infrastructure rule, and what it matches in the failures of the last days. */
+
+import * as v from "valibot";
+import type { Html, Path } from "../../../http/html.ts";
+import { check } from "../../../http/input.ts";
+import { tryInfrastructureRule } from "../../../operations/projects/infrastructure_rules.ts";
+import {
+  type InfrastructureRule,
+  RULE_KINDS,
+  ruleTrial,
+  type RuleTrialResult,
+  TRIAL,
+} from "../../../schema/infrastructure_rules.ts";
+import { counted, toCount } from "../../../wording/numbers.ts";
+import { Csrf, Field, Select } from "../../components/form.tsx";
+import { Breakable } from "../../components/text.tsx";
+import type { PageContext } from "../../site/page.ts";
+import { executionPath, testPath } from "../../site/paths.ts";
+
+const KIND_WORDS: Record<InfrastructureRule["kind"], string> = {
+  text: "contains the text",
+  regex: "has a line that matches the regular expression",
+};
+const KIND_OPTIONS = RULE_KINDS.map((kind) => [kind, `A failure ${KIND_WORDS[kind]}`] as const);
+
+export const ruleFields = v.strictObject({
+  name: v.string(),
+  kind: v.string(),
+  pattern: v.string(),
+  url: v.string(),
+  do: v.picklist(["save", "try"], "expected a known operation"),
+});
+export type RuleFields = Omit<v.InferOutput<typeof ruleFields>, "do">;
+
+export const EMPTY_RULE: RuleFields = { name: "", kind: "text", pattern: "", url: "" };
+
+/** Converts the fields to the input of the API. */
+export const toRule = ({ name, kind, pattern, url }: RuleFields) => ({
+  name: name.trim(),
+  kind,
+  pattern,
+  url: url.trim() === "" ? null : url.trim(),
+});
+
+export const toRuleFields = ({ name, kind, pattern, url }: InfrastructureRule): RuleFields => {
+  return { name, kind, pattern, url: url ?? "" };
+};
+
+/** Searches the failures of the last days with the rule of a form. */
+export const tryRule = (
+  { sql, team, now }: Pick<PageContext, "sql" | "now"> & { team: { id: string } },
+  { kind, pattern }: RuleFields,
+): Promise<RuleTrialResult> => tryInfrastructureRule(sql, team.id, check(ruleTrial, { kind, pattern }), now);
+
+type FormProperties = { to: Path; csrf: string; fields: RuleFields; button: string };
+
+export const RuleForm = ({ to, csrf, fields, button }: FormProperties): Html => (
+  <form class="fields card padded" method="post" action={to}>
+    <Csrf token={csrf} />
+    <Field
+      label="Name"
+      name="name"
+      value={fields.name}
+      required
+      max={200}
+      placeholder="Package registry"
+      hint="Shown as the reason of a failure and as the title of its bug."
+    />
+    <Select label="It matches if" name="kind" options={KIND_OPTIONS} value={fields.kind} />
+    <Field
+      label="Text or regular expression"
+      name="pattern"
+      value={fields.pattern}
+      required
+      max={300}
+      isCode
+      placeholder="ECONNREFUSED.*registry"
+      hint="Searched in the message, the first lines of the stack and the end of the output. Letter case makes no difference. No backreferences, lookaround or \\b."
+    />
+    <Field
+      label="Link"
+      name="url"
+      value={fields.url}
+      type="url"
+      max={2000}
+      placeholder="https://wiki.example.com/registry"
+      hint="Where people read more. May be empty."
+    />
+    <div class="actions">
+      <button class="main" name="do" value="save">
+        {button}
+      </button>
+      <button name="do" value="try">
+        Try on recent failures
+      </button>
+    </div>
+  </form>
+);
+
+export const ruleWords = ({ kind, pattern }: Pick<InfrastructureRule, "kind" | "pattern">): Html => (
+  <>
+    {KIND_WORDS[kind]}{" "}
+    <code>
+      <Breakable text={pattern} />
+    </code>
+  </>
+);
+
+export function TrialResult({ result: { projects } }: { result: RuleTrialResult }): Html {
+  const matched = projects.reduce((sum, project) => sum + project.matched, 0);
+  const searched = projects.reduce((sum, project) => sum + project.failures, 0);
+  return (
+    <>
+      <h2 id="trial">
+        Matches {toCount(matched)} of {counted(searched, "failure")}{" "}
+        <small>the newest of the last 7 days, at most {TRIAL.failures} for each project; nothing is saved</small>
+      </h2>
+      {projects
+        .filter((project) => project.matched > 0)
+        .map((project) => (
+          <div class="card padded">
+            <h3>
+              {project.name}: {toCount(project.matched)} of {toCount(project.failures)}
+            </h3>
+            <ul class="plain">
+              {project.examples.map(({ testCaseId, executionId, name, message }) => (
+                <li class="long">
+                  <a href={testPath(project.projectId, testCaseId)}>
+                    <Breakable text={name} />
+                  </a>{" "}
+                  <span class="soft">{message}</span>{" "}
+                  <a href={executionPath(project.projectId, executionId)}>Execution</a>
+                </li>
+              ))}
+            </ul>
+          </div>
+        ))}
+    </>
+  );
+}

@@ -1,0 +1,141 @@
+/** The infrastructure rules of a team. */
+
+import * as v from "valibot";
+import type { Html, Path } from "../../../http/html.ts";
+import { check } from "../../../http/input.ts";
+import { createInfrastructureRule } from "../../../operations/projects/infrastructure_rules.ts";
+import type { Role } from "../../../schema/accounts.ts";
+import {
+  type InfrastructureRule,
+  newInfrastructureRule,
+  type RuleTrialResult,
+} from "../../../schema/infrastructure_rules.ts";
+import { selectInfrastructureRules } from "../../../store/infrastructure_rules.ts";
+import { FormError } from "../../components/form.tsx";
+import { Notice, noticeParameter } from "../../components/notice.tsx";
+import { toPagedRows } from "../../components/pager.tsx";
+import { TeamList } from "../../components/team_list.tsx";
+import { Ago, External } from "../../components/text.tsx";
+import { tryForm } from "../../site/form_input.ts";
+import { form, page, type PageContext, SeeOther, type View } from "../../site/page.ts";
+import { write } from "../../site/write.ts";
+import { EMPTY_RULE, type RuleFields, ruleFields, RuleForm, ruleWords, toRule, TrialResult, tryRule } from "./form.tsx";
+
+const MAX_ROWS = 50;
+
+const NOTICES = {
+  created: "Rule created. It applies to failures from now on.",
+  saved: "Rule saved. It applies to failures from now on.",
+  deleted: "Rule deleted.",
+} as const;
+
+type ListContext = Pick<PageContext, "sql" | "csrf" | "now"> & { role: Role; team: { id: string; name: string } };
+
+type ListState = {
+  cursor?: string | undefined;
+  notice?: keyof typeof NOTICES | undefined;
+  problem?: string;
+  fields?: RuleFields;
+  result?: RuleTrialResult;
+};
+
+type TableProperties = { base: Path; rules: readonly InfrastructureRule[]; now: Date };
+
+const RuleTable = ({ base, rules, now }: TableProperties): Html => (
+  <div class="card">
+    <table>
+      <caption class="visually-hidden">Infrastructure rules, in the order in which they are tried</caption>
+      <thead>
+        <tr>
+          <th scope="col">Rule</th>
+          <th scope="col">A failure</th>
+          <th scope="col" class="number wide">
+            Changed
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {rules.map((rule) => (
+          <tr>
+            <td class="long">
+              <a href={`${base}/${rule.id}`}>
+                <b>{rule.name}</b>
+              </a>{" "}
+              {rule.url === null ? null : <External href={rule.url} of={<>About</>} />}
+            </td>
+            <td class="long">{ruleWords(rule)}</td>
+            <td class="number soft wide">
+              <Ago at={rule.updatedAt} now={now} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </div>
+);
+
+async function showList({ sql, team, role, csrf, now }: ListContext, state: ListState): Promise<View> {
+  const { cursor, notice, problem, fields, result } = state;
+  const found = await selectInfrastructureRules(sql, team.id, MAX_ROWS, cursor);
+  const list = toPagedRows(found, MAX_ROWS, ({ id }) => id);
+  const base: Path = `/teams/${team.id}/infrastructure-rules`;
+  const body = (
+    <>
+      <Notice notices={NOTICES} name={notice} />
+      <TeamList
+        path={base}
+        title="Infrastructure rules"
+        noun="infrastructure rule"
+        description="A failure that matches a rule blames nobody and does not count in the health of its test. All such failures of a project share a bug."
+        suggestion="Create one below, for example for an unavailable package registry or a full disk."
+        hasNewPage={false}
+        {...{ role, list, cursor }}
+      >
+        <RuleTable base={base} rules={list.rows} now={now} />
+      </TeamList>
+      {role !== "owner" ? null : (
+        <>
+          <h2 id="new">New infrastructure rule</h2>
+          <FormError message={problem} />
+          <RuleForm to={base} csrf={csrf} fields={fields ?? EMPTY_RULE} button="Create rule" />
+          {result ? <TrialResult result={result} /> : null}
+        </>
+      )}
+    </>
+  );
+  return { title: "Infrastructure rules", body, section: "team", ...(problem === undefined ? {} : { status: 400 }) };
+}
+
+const cursor = v.optional(v.pipe(v.string(), v.uuid()));
+
+export const listPage = page(
+  "/teams/:teamId/infrastructure-rules",
+  { access: "viewer", query: v.strictObject({ notice: noticeParameter(NOTICES), cursor }) },
+  async (context) => await showList(context, context.query),
+);
+
+export const createRuleForm = form(
+  "/teams/:teamId/infrastructure-rules",
+  { access: "owner", fields: ruleFields },
+  async (context) => {
+    const { team, fields } = context;
+    const done = await tryForm(async () => {
+      if (fields.do === "try") return await tryRule(context, fields);
+      const rule = check(newInfrastructureRule, toRule(fields));
+      await write(
+        context,
+        "owner",
+        (sql) => createInfrastructureRule(sql, team.id, rule),
+        ({ id, name }) => ({
+          action: "infrastructure_rule.created",
+          subject: name,
+          details: { infrastructureRuleId: id, kind: rule.kind, pattern: rule.pattern },
+        }),
+      );
+      return undefined;
+    });
+    if ("problem" in done) return await showList(context, { problem: done.problem, fields });
+    if (done.result) return await showList(context, { fields, result: done.result });
+    return new SeeOther(`/teams/${team.id}/infrastructure-rules?notice=created`);
+  },
+);

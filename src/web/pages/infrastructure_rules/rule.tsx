@@ -1,0 +1,104 @@
+/** One infrastructure rule: changed, tried on recent failures, deleted. */
+
+import type { Path } from "../../../http/html.ts";
+import { check } from "../../../http/input.ts";
+import {
+  changeInfrastructureRule,
+  findInfrastructureRule,
+  removeInfrastructureRule,
+} from "../../../operations/projects/infrastructure_rules.ts";
+import type { Role } from "../../../schema/accounts.ts";
+import { infrastructureRulePatch, type RuleTrialResult } from "../../../schema/infrastructure_rules.ts";
+import { Danger, FormError } from "../../components/form.tsx";
+import { External } from "../../components/text.tsx";
+import { tryForm } from "../../site/form_input.ts";
+import { form, page, type PageContext, SeeOther, type View } from "../../site/page.ts";
+import { write } from "../../site/write.ts";
+import {
+  type RuleFields,
+  ruleFields,
+  RuleForm,
+  ruleWords,
+  toRule,
+  toRuleFields,
+  TrialResult,
+  tryRule,
+} from "./form.tsx";
+
+type RuleContext = Pick<PageContext, "fast" | "csrf"> & {
+  role: Role;
+  team: { id: string };
+  params: { teamId: string; infrastructureRuleId: string };
+};
+
+type RuleState = { problem?: string; fields?: RuleFields; result?: RuleTrialResult };
+
+async function showRule(context: RuleContext, { problem, fields, result }: RuleState): Promise<View> {
+  const { fast, params, role, csrf, team } = context;
+  const rule = await findInfrastructureRule(fast, params);
+  const list: Path = `/teams/${team.id}/infrastructure-rules`;
+  const base: Path = `${list}/${rule.id}`;
+  const body = (
+    <>
+      <h1>{rule.name}</h1>
+      <div class="meta">
+        <span>A failure matches if it {ruleWords(rule)}</span>
+        {rule.url === null ? null : <External href={rule.url} of={<>About this rule</>} />}
+        <a href={list}>All infrastructure rules</a>
+      </div>
+      {role !== "owner" ? null : (
+        <>
+          <FormError message={problem} />
+          <RuleForm to={base} csrf={csrf} fields={fields ?? toRuleFields(rule)} button="Save" />
+          {result ? <TrialResult result={result} /> : null}
+          <h2>Delete</h2>
+          <Danger
+            action={`${base}/delete`}
+            csrf={csrf}
+            label={`Delete ${rule.name}`}
+            loss="Failures that it matched stay as they are. New ones are judged without it."
+          />
+        </>
+      )}
+    </>
+  );
+  return { title: rule.name, body, section: "team", ...(problem === undefined ? {} : { status: 400 }) };
+}
+
+const onePath = "/teams/:teamId/infrastructure-rules/:infrastructureRuleId";
+
+export const rulePage = page(onePath, { access: "viewer" }, async (context) => await showRule(context, {}));
+
+export const changeRuleForm = form(onePath, { access: "owner", fields: ruleFields }, async (context) => {
+  const { params, fields } = context;
+  const done = await tryForm(async () => {
+    if (fields.do === "try") return await tryRule(context, fields);
+    const patch = check(infrastructureRulePatch, toRule(fields));
+    await write(
+      context,
+      "owner",
+      (sql) => changeInfrastructureRule(sql, params, patch),
+      ({ id, name, kind, pattern }) => ({
+        action: "infrastructure_rule.changed",
+        subject: name,
+        details: { infrastructureRuleId: id, kind, pattern },
+      }),
+    );
+    return undefined;
+  });
+  if ("problem" in done) return await showRule(context, { problem: done.problem, fields });
+  if (done.result) return await showRule(context, { fields, result: done.result });
+  return new SeeOther(`/teams/${params.teamId}/infrastructure-rules?notice=saved`);
+});
+
+export const deleteRuleForm = form(`${onePath}/delete`, { access: "owner" }, async (context) => {
+  const { params } = context;
+  const { teamId, infrastructureRuleId } = params;
+  await write(
+    context,
+    "owner",
+    (sql) => removeInfrastructureRule(sql, params),
+    (name) => ({ action: "infrastructure_rule.deleted", subject: name, details: { infrastructureRuleId } }),
+  );
+  return new SeeOther(`/teams/${teamId}/infrastructure-rules?notice=deleted`);
+});
