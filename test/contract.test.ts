@@ -1,6 +1,7 @@
 /** Every endpoint of the route table, present and future, answers as the contract says to those who may not use it. */
 
 import { describe, expect, test } from "bun:test";
+import { csvTableOf } from "../src/request/csv_reply.ts";
 import { ROUTES } from "../src/server/app.ts";
 import { OPENAPI_FILE } from "../src/server/openapi.ts";
 import { createKey } from "../src/secrets/keys.ts";
@@ -116,6 +117,11 @@ test("every route that scopes name is there", () => {
   const names = ROUTES.map(({ method, path }) => `${method} ${path}`);
   expect(Object.values(OPENED).flatMap((opened) => opened.filter((name) => !names.includes(name)))).toEqual([]);
 });
+test("every route with pages also answers comma-separated values", () => {
+  const paged = ROUTES.filter(({ query }) => "cursor" in query.entries);
+  expect(paged.length).toBeGreaterThan(15);
+  expect(paged.filter((route) => !csvTableOf(route)).map(({ path }) => path)).toEqual([]);
+});
 const fillRest = (path: string) => path.replace(":variableName", "NAME").replace(/:\w+/g, missing);
 const fill = (path: string, projectId: string, teamId: string) =>
   fillRest(path.replace(":projectId", projectId).replace(":teamId", teamId));
@@ -220,6 +226,24 @@ describe.each(ROUTES.map((route) => ({ ...route, name: `${route.method} ${route.
       const [get, head] = [await ask(`GET ${path}`, { key: own }), await ask(`HEAD ${path}`, { key: own })];
       expect([head.status, head.text]).toEqual([get.status, ""]);
       expect(head.headers.get("content-type")).toBe(get.headers.get("content-type"));
+    });
+
+  const table = csvTableOf(route);
+  if (table)
+    test("is a list that also comes as comma-separated values, page by page", async () => {
+      const path = fillThere(route.path);
+      const answer = await ask(`GET ${path}?limit=1`, { key: own });
+      const csv = await ask(`GET ${path}?limit=1`, { key: own, headers: { accept: "text/csv" } });
+      expect([csv.status, csv.headers.get("content-type")]).toEqual([200, "text/csv; charset=utf-8; header=present"]);
+      expect(csv.headers.get("x-next-cursor")).toBe(answer.body.pagination.cursor ?? null);
+      const [names, ...rows] = csv.text.split("\r\n").slice(0, -1);
+      expect(names).toBe(table.columns.join(","));
+      expect(table.columns.length).toBeGreaterThan(2);
+      expect(rows.length > 0).toBe(answer.body[table.rows].length > 0);
+      for (const row of answer.body[table.rows])
+        expect(Object.keys(row).filter((name) => !table.columns.includes(name))).toEqual([]);
+      const { responses } = openapi.paths[route.path.replace(/:(\w+)/g, "{$1}")].get;
+      expect(responses["200"].content["text/csv"].schema.type).toBe("string");
     });
 
   if (route.method === "PATCH")

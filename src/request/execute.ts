@@ -5,6 +5,7 @@ import type { RangeHeaders } from "../http/byte_range.ts";
 import type { Cursors } from "../http/cursor.ts";
 import { DeadlineError } from "../http/deadline.ts";
 import { absent, fail } from "../http/problem.ts";
+import { toCsvReply } from "./csv_reply.ts";
 import { answerOnce, type Once } from "./idempotency.ts";
 import { json, Reply } from "./reply.ts";
 import type { Context, FamilyContext, PageRequest, Route, Services, UploadContext } from "./route.ts";
@@ -25,6 +26,8 @@ export type CheckedRequest = {
   query: unknown;
   body: unknown;
   wantsText: boolean;
+  /** A list is to be answered as comma-separated values. */
+  wantsCsv?: boolean;
   /** Of a request for a file. */
   range?: RangeHeaders | undefined;
   /** How far a client has come in a stream of events, as it says. */
@@ -134,7 +137,8 @@ export function createExecute(database: Database, { publicUrl, cursors, ...given
     const began = performance.now();
     const run = (once?: Once): Promise<Reply> => {
       const context = toContext({ route, request, progress, began, once });
-      return route.handle(context as never).then((value) => toReply(route, value), translate);
+      const reply = route.handle(context as never).then((value) => toReply(route, value), translate);
+      return request.wantsCsv ? reply.then((one) => toCsvReply(route, one)) : reply;
     };
     const { caller, idempotencyKey, digest } = request;
     if (idempotencyKey === null) return run();

@@ -176,6 +176,7 @@ function toAsked(request: Request, route: Route, { caller, params, progress: { a
     budget: { limit, remaining },
     params,
     wantsText: /^text\/plain\b/i.test(headers.get("accept") ?? ""),
+    wantsCsv: /^text\/csv\b/i.test(headers.get("accept") ?? ""),
     range: route.file === undefined ? undefined : readRangeHeaders(request),
     lastEventId: headers.get("last-event-id"),
     idempotencyKey: method === "POST" ? headers.get("idempotency-key") : null,

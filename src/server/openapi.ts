@@ -12,6 +12,7 @@ import { automationAction, automation, automationRun, conditions, trigger } from
 import { bugReport, bugReportDetail } from "../schema/bug_reports.ts";
 import { caseRef } from "../schema/case_ref.ts";
 import { comparison } from "../schema/comparisons.ts";
+import { csvTableOf, NEXT_CURSOR } from "../request/csv_reply.ts";
 import { environment, newVariable, variable } from "../schema/environments.ts";
 import { execution, plannedTask } from "../schema/executions.ts";
 import { executionFailures } from "../schema/failures.ts";
@@ -358,6 +359,16 @@ function requestBody(route: Route): Json {
   };
 }
 
+const cursorHeader = {
+  [NEXT_CURSOR]: {
+    description: "With text/csv: the cursor of the next page; missing on the last one",
+    schema: { type: "string" },
+  },
+};
+const TOLD_CSV =
+  "The elements of the page as comma-separated values (RFC 4180), with a line of field names. Objects and lists are written as " +
+  `JSON, and a text that a spreadsheet would run as a formula begins with an apostrophe. ${NEXT_CURSOR} is pagination.cursor`;
+
 const statusText = (route: Route, status: number) => {
   if (route.stream !== undefined) return status === 204 ? "The stream has ended" : route.stream;
   if (status === 204) return "Done, without content";
@@ -370,6 +381,7 @@ function operation(route: Route): Json {
     content: {
       ...content(convert(route.answer, "output")),
       ...(route.text === undefined ? {} : { "text/plain": { schema: { type: "string", description: route.text } } }),
+      ...(csvTableOf(route) ? { "text/csv": { schema: { type: "string", description: TOLD_CSV } } } : {}),
     },
   };
   const stream = route.stream !== undefined && {
@@ -384,7 +396,10 @@ function operation(route: Route): Json {
       : { content: content({ type: "string", format: "binary", description: route.file }, "*/*") };
   const success = (status: number) => ({
     [status]: {
-      ...{ description: statusText(route, status), headers: rateHeaders },
+      ...{
+        description: statusText(route, status),
+        headers: csvTableOf(route) ? { ...rateHeaders, ...cursorHeader } : rateHeaders,
+      },
       ...(stream ? status !== 204 && stream : (file ?? answer)),
     },
   });

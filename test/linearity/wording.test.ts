@@ -7,6 +7,7 @@ import { executionLine } from "../../src/wording/execution.ts";
 import { executionName, executionNumber, shortExecutionName } from "../../src/wording/execution_name.ts";
 import { firstLineOf, firstPlainLine } from "../../src/wording/first_line.ts";
 import { toNotice } from "../../src/wording/notification.ts";
+import { quarantineReason } from "../../src/wording/quarantine_reason.ts";
 import { executionReason, taskLine, taskReason } from "../../src/wording/reasons.ts";
 import { toRunLine } from "../../src/wording/run_line.ts";
 import { singleLine } from "../../src/wording/single_line.ts";
@@ -76,6 +77,9 @@ testLinearity("wording", {
     toTestNotice: null,
   },
   "numbers.ts": { toCount: null, counted: null, toDay: null, toDuration: null, toSize: null },
+  "quarantine_reason.ts": {
+    quarantineReason: (text) => quarantineReason({ recent: text, flakySigns: text }, text),
+  },
   "reasons.ts": {
     executionReason: (text) => executionReason("failed", [{ ...LOST_TASK, slug: text, reason: text }]),
     exitMessage: null,
