@@ -20,7 +20,9 @@ alter table failure
 alter table failure drop constraint failure_incident_check;
 alter table failure add constraint failure_incident_check check (incident in ('cause', 'machine', 'retries', 'rule'));
 
-alter table test_run add column infrastructure int not null default 0; -- failures that matched a rule
+alter table test_run
+  add column infrastructure int not null default 0, -- failures that matched a rule
+  add column infrastructure_retries int[]; -- test_case.number: passed after a failure that matched a rule; null: none
 
 alter table bug_fingerprint drop constraint bug_fingerprint_kind_check;
 alter table bug_fingerprint add constraint bug_fingerprint_kind_check

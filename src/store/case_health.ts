@@ -1,6 +1,7 @@
 /** What complete runs tell of the health of their test cases: what is remembered, and what is not counted yet. */
 
 import { type CommitGroup, COMPARED_RUNS, type ComparedRun } from "../rules/contradiction.ts";
+import { toStatus } from "../rules/merge.ts";
 import { type CaseHealth, type CountedRun, INCIDENT, NO_HEALTH } from "../rules/health.ts";
 import { executionsOfCommit } from "./commits.ts";
 import {
@@ -161,10 +162,16 @@ export async function selectBlocksOfRuns(
   return rows.map(toRunBlock);
 }
 
-/** The test cases of a row of `case_result` whose failures are part of an incident; null where nothing in it has failed. */
+/**
+ * The test cases of a row of `case_result` whose failures, also those that a retry has undone, have a cause outside of the code;
+ * null where nothing in it has failed.
+ */
 const incidentsIn = (sql: Sql) => sql`
-  case when case_result.statuses ~ '[fF]' then (
-    select array_agg(f.test_case) from failure f
+  case when case_result.statuses ~ '[fFP]' then (
+    select array_agg(f.test_case) || (
+      select infrastructure_retries from test_run
+      where project_id = case_result.project_id and id = case_result.run_id)
+    from failure f
     where f.project_id = case_result.project_id and f.run_id = case_result.run_id and ${isFromOutsideCode(sql, sql`f`)}
       and f.test_case between case_result.test_cases[1] and case_result.test_cases[cardinality(case_result.test_cases)]) end`;
 
@@ -172,10 +179,14 @@ function toRunBlock({ testCases: given, durations, incidents, ...row }: Packed):
   const testCases = toNumbers(given) as number[];
   const isOfIncident = new Set(incidents === null ? [] : toNumbers(incidents));
   const statuses = incidents
-    ? testCases.map((testCase, at) => (isOfIncident.has(testCase) ? INCIDENT : row.statuses[at])).join("")
+    ? testCases.map((testCase, at) => toCounted(row.statuses[at]!, isOfIncident.has(testCase))).join("")
     : row.statuses;
   return { ...row, testCases, statuses, durations: toNumbers(durations) };
 }
+
+/** A failure with a cause outside of the code is not counted, and a pass after one is no sign of a flaky test. */
+const toCounted = (letter: string, isOfIncident: boolean): string =>
+  !isOfIncident ? letter : letter === "P" ? "p" : toStatus(letter) === "failed" ? INCIDENT : letter;
 
 /** From the literal of an array: JSON would be made of it by the database only to be read again. */
 const toNumbers = (literal: string): (number | null)[] =>

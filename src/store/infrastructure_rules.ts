@@ -1,7 +1,7 @@
 /** Infrastructure rules of a team, and the failures that match them. */
 
 import { firstIdAt } from "../database/time_bounds.ts";
-import { type Sql, type Tx, toNumberArray, toTextArray } from "../database/connect.ts";
+import { type Fragment, type Sql, type Tx, toNumberArray, toTextArray } from "../database/connect.ts";
 import { MATCHED, type FailureText } from "../rules/infrastructure.ts";
 import type { CaseRef } from "../schema/case_ref.ts";
 import type { InfrastructureRule, NewInfrastructureRule } from "../schema/infrastructure_rules.ts";
@@ -71,12 +71,12 @@ export const deleteInfrastructureRule = async (sql: Tx, teamId: string, id: stri
   return row?.name;
 };
 
-/** A statement: what the failure `f` says in its last attempt, as far as rules read it. */
-const textOf = (sql: Sql, projectId: string) => sql`
+/** A statement: what the failure `f` says in its last attempt that meets the condition, as far as rules read it. */
+const textOf = (sql: Sql, projectId: string, condition: Fragment = sql``) => sql`
   select left(message, ${MATCHED.message}::int) as message, left(stack, ${MATCHED.stack}::int) as stack,
     right(output, ${MATCHED.output}::int) as output
   from case_detail
-  where project_id = ${projectId} and run_id = f.run_id and test_case = f.test_case
+  where project_id = ${projectId} and run_id = f.run_id and test_case = f.test_case ${condition}
   order by attempt desc limit 1`;
 
 /** The next failures of a run behind a test case, in their order, with what they say. */
@@ -105,10 +105,30 @@ export const updateMatchedFailures = (sql: Tx, projectId: string, runId: string,
     ${toTextArray(matches.map(({ rule }) => rule.url))}::text[]) as m (test_case, id, name, url)
   where f.project_id = ${projectId} and f.run_id = ${runId} and f.test_case = m.test_case`;
 
-/** How many failures of a run match a rule. */
 export const updateInfrastructureCount = (sql: Tx, projectId: string, runId: string, count: number) => sql`
-  update test_run set infrastructure = ${count}
-  where project_id = ${projectId} and id = ${runId} and infrastructure <> ${count}`;
+  update test_run set infrastructure = ${count} where project_id = ${projectId} and id = ${runId}`;
+
+/** The run is judged anew. */
+export const clearInfrastructure = (sql: Tx, projectId: string, runId: string) => sql`
+  update test_run set infrastructure = 0, infrastructure_retries = null
+  where project_id = ${projectId} and id = ${runId} and (infrastructure > 0 or infrastructure_retries is not null)`;
+
+/** Results that passed after a failure of the same run, with what that failure said; in the order of the test cases. */
+export const selectRetriedTexts = (sql: Tx, projectId: string, runId: string, limit: number) => sql<
+  (FailureText & { testCase: number })[]
+>`
+  select f.test_case as "testCase", d.* from (
+    select b.run_id, r.test_case from case_result b,
+      lateral unnest(b.test_cases, string_to_array(b.statuses, null)) as r (test_case, letter)
+    where b.project_id = ${projectId} and b.run_id = ${runId} and b.statuses ~ 'P' and r.letter = 'P'
+    order by r.test_case limit ${limit}
+  ) f cross join lateral (${textOf(sql, projectId, sql`and (message is not null or stack is not null)`)}) d
+  order by f.test_case`;
+
+export const updateInfrastructureRetries = (sql: Tx, projectId: string, runId: string, testCases: readonly number[]) =>
+  sql`
+  update test_run set infrastructure_retries = ${toNumberArray(testCases)}::int[]
+  where project_id = ${projectId} and id = ${runId}`;
 
 export type SearchedFailure = CaseRef & FailureText & { executionId: string };
 

@@ -106,6 +106,33 @@ describe("a failure that matches a rule", () => {
     expect(test).toMatchObject({ runs: 2, failures: 0, flaky: null, flakeRate: 0, health: "new" });
   });
 
+  test("is no sign of a flaky test either where a retry has passed, in the report or in a further one", async () => {
+    await create({ pattern: "ECONNREFUSED" });
+    const failure = (name: string, message: string) =>
+      `<testcase name="${name}"><flakyFailure message="${message}"/></testcase>`;
+    const body = `<testsuite name="s">${failure("a", REFUSED)}${failure("b", "expected 1 to be 2")}</testsuite>`;
+    const path = `POST /projects/${project.project}/test-runs?task_slug=unit&branch=main`;
+    expect((await ask(path, { key: project.key, body })).body.flaky).toBe(2);
+    await upload(
+      [
+        { name: "c", message: REFUSED },
+        { name: "d", message: "expected 1 to be 2" },
+      ],
+      {
+        execution_key: "k",
+      },
+    );
+    await upload([{ name: "c" }, { name: "d" }], { execution_key: "k" });
+    await countAll(database);
+    const found = (await get("/test-cases")).data;
+    expect(found.map(({ name, flaky }: any) => [name, flaky !== null]).sort()).toEqual([
+      ["a", false],
+      ["b", true],
+      ["c", false],
+      ["d", true],
+    ]);
+  });
+
   test("of a quarantined test stays quarantined, and counts in its health no more than others", async () => {
     await create({ pattern: "ECONNREFUSED" });
     await upload([{ name: "a" }, { name: "b" }]);

@@ -6,14 +6,21 @@ import type { Tx } from "../../database/connect.ts";
 import {
   type RuleMatch,
   selectFailureTexts,
+  selectRetriedTexts,
   selectRulesOfProject,
   updateInfrastructureCount,
+  updateInfrastructureRetries,
   updateMatchedFailures,
 } from "../../store/infrastructure_rules.ts";
 
 const PORTION = 200;
 /** Further failures of a run are judged without the rules; so many with one cause are mostly an outage. */
 const MAX_MATCHED_FAILURES = 5_000;
+
+/** Further ones are counted as signs of flaky tests. */
+const MAX_MATCHED_RETRIES = 1_000;
+
+type Rules = Awaited<ReturnType<typeof selectRulesOfProject>>;
 
 /**
  * In the transaction that judges these runs. The rules are read in the same transaction, so that all servers apply the same ones.
@@ -22,13 +29,14 @@ const MAX_MATCHED_FAILURES = 5_000;
 export async function applyInfrastructureRules(
   sql: Tx,
   projectId: string,
-  runs: readonly { id: string }[],
+  runs: readonly { id: string; failed: number; flaky: number }[],
 ): Promise<Set<string>> {
   const rules = await selectRulesOfProject(sql, projectId);
   const matched = new Set<string>();
   if (rules.length === 0) return matched;
-  for (const { id } of runs) {
-    const count = await matchRun(sql, projectId, id, rules);
+  for (const { id, failed, flaky } of runs) {
+    if (flaky > 0) await matchRetries(sql, projectId, id, rules);
+    const count = failed === 0 ? 0 : await matchRun(sql, projectId, id, rules);
     if (count === 0) continue;
     matched.add(id);
     await updateInfrastructureCount(sql, projectId, id, count);
@@ -36,12 +44,15 @@ export async function applyInfrastructureRules(
   return matched;
 }
 
-async function matchRun(
-  sql: Tx,
-  projectId: string,
-  runId: string,
-  rules: Awaited<ReturnType<typeof selectRulesOfProject>>,
-): Promise<number> {
+/** A test that passed after such a failure has not shown that it is flaky. */
+async function matchRetries(sql: Tx, projectId: string, runId: string, rules: Rules): Promise<void> {
+  const find = createRuleSearch(rules);
+  const retried = await selectRetriedTexts(sql, projectId, runId, MAX_MATCHED_RETRIES);
+  const matched = retried.filter((result) => find(result) !== undefined).map(({ testCase }) => testCase);
+  if (matched.length > 0) await updateInfrastructureRetries(sql, projectId, runId, matched);
+}
+
+async function matchRun(sql: Tx, projectId: string, runId: string, rules: Rules): Promise<number> {
   const find = createRuleSearch(rules);
   let count = 0;
   for (let after = -1, read = 0; read < MAX_MATCHED_FAILURES; read += PORTION) {

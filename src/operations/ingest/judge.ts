@@ -7,7 +7,7 @@ import { toCounts } from "../../rules/blame.ts";
 import { findCrossBranchFlakes } from "../../rules/cross_branch_flakes.ts";
 import type { Blame, BlameCounts } from "../../schema/failures.ts";
 import { setKeepsPlans, type Tx } from "../../database/connect.ts";
-import { updateInfrastructureCount } from "../../store/infrastructure_rules.ts";
+import { clearInfrastructure } from "../../store/infrastructure_rules.ts";
 import { selectFailureFacts } from "../../store/failure_facts.ts";
 import {
   deleteFailures,
@@ -40,16 +40,20 @@ export async function judgeFailures(
 ): Promise<Map<string, BlameCounts>> {
   for (const { id } of runs.filter(({ isJudged }) => isJudged)) {
     await deleteFailures(sql, projectId, id);
-    await updateInfrastructureCount(sql, projectId, id, 0);
+    await clearInfrastructure(sql, projectId, id);
   }
   const counts = new Map(runs.map(({ id }) => [id, toCounts({})]));
   // An outage blames nobody.
-  const failed = runs.filter(({ failed, outage }) => failed > 0 && !outage);
-  if (failed.length === 0) return counts;
+  const concerned = runs.filter(({ failed, flaky, outage }) => (failed > 0 || flaky > 0) && !outage);
+  const failed = concerned.filter((run) => run.failed > 0);
+  if (failed.length === 0) {
+    if (concerned.length > 0) await applyInfrastructureRules(sql, projectId, concerned);
+    return counts;
+  }
   const blamed = (await selectFailureFacts(sql, projectId, failed)).map(assignBlame);
   await insertFailures(sql, projectId, blamed);
   const byRun = Map.groupBy(blamed, ({ runId }) => runId);
-  const matched = await applyInfrastructureRules(sql, projectId, failed);
+  const matched = await applyInfrastructureRules(sql, projectId, concerned);
   for (const run of failed) {
     const judged = matched.has(run.id)
       ? await selectJudged(sql, projectId, run.id)

@@ -108,9 +108,9 @@ export async function storeReports(
   return { answers, written: Promise.resolve() };
 }
 
-/** Nothing is to be judged: the first results of a run, in which nothing failed. */
+/** Nothing is to be judged: the first results of a run, in which nothing failed, not even before a retry. */
 const isQuiet = ({ decided: { run, attempts, changedOthers } }: StoredReport): boolean =>
-  run.failed === 0 && attempts.length === 1 && changedOthers.length === 0;
+  run.failed === 0 && run.flaky === 0 && attempts.length === 1 && changedOthers.length === 0;
 
 const quietEventsOf = (build: TakenBuild): readonly NewEvent[] | undefined => {
   const advanced = toAdvanced(build, () => toCounts({}));
@@ -211,7 +211,9 @@ async function storeConsequences(
 ): Promise<void> {
   const all = builds.flatMap((build) => build.reports.map((one) => ({ ...one, first: build.match.execution })));
   for (const one of all) await countHealthChanges(sql, projectId, one);
-  const toJudge = all.filter(({ decided }) => decided.run.failed > 0 || decided.attempts.length > 1);
+  const toJudge = all.filter(
+    ({ decided: { run, attempts } }) => run.failed > 0 || run.flaky > 0 || attempts.length > 1,
+  );
   const blames = await judgeFailures(
     sql,
     projectId,
