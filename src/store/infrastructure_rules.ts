@@ -147,3 +147,34 @@ export const selectRecentFailures = (sql: Sql, projectId: string, { since, limit
     select * from test_case where project_id = ${projectId} and number = f.test_case offset 0
   ) c left join lateral (${textOf(sql, projectId)}) d on true
   order by f.run_id desc, f.test_case desc`;
+
+export type InfrastructureShare = {
+  projectId: string;
+  name: string;
+  /** Failures of complete runs, without those of outages. */
+  failures: number;
+  /** Those of them that matched a rule. */
+  matched: number;
+  /** Those that matched, by day, such as 2026-01-31. */
+  days: Record<string, number>;
+};
+
+/** The projects of a team, at most `limit`, in which failures have matched a rule since a day in UTC; most matches first. */
+export const selectInfrastructureShares = (
+  sql: Sql,
+  teamId: string,
+  { from, limit }: { from: string; limit: number },
+) =>
+  sql<InfrastructureShare[]>`
+  select p.id as "projectId", p.name, f.failures, f.matched, f.days
+  from (select id, name from project where team_id = ${teamId} order by id limit ${limit}) p cross join lateral (
+    select sum(d.failures)::int as failures, sum(d.matched)::int as matched,
+      json_object_agg(to_char(d.day, 'YYYY-MM-DD'), d.matched) as days
+    from (
+      select (completed_at at time zone 'UTC')::date as day, sum(failed) as failures, sum(infrastructure) as matched
+      from test_run
+      where project_id = p.id and completed_at >= ${from}::text::timestamptz and ${isTrustedBuild(sql, sql`test_run`)}
+        and not outage
+      group by 1) d) f
+  where f.matched > 0
+  order by f.matched desc, p.id`;

@@ -107,6 +107,12 @@ describe("the form", () => {
         ],
       },
       nightly({ key: "nightly-{date}", environment: "staging" }),
+      {
+        trigger: { event: "test_case.became_flaky" },
+        conditions: { branches: ["main"] },
+        actions: [{ type: "quarantine", maxTests: 7, maxShare: 2.5, days: 14 }],
+      },
+      { trigger: { event: "test_case.recovered" }, conditions: {}, actions: [{ type: "release" }] },
     ];
     for (const body of bodies) {
       const { body: before } = await ask(`POST ${base}`, { key, body: { name: "same", enabled: false, ...body } });

@@ -10,12 +10,18 @@ import {
   newInfrastructureRule,
   type RuleTrialResult,
 } from "../../../schema/infrastructure_rules.ts";
-import { selectInfrastructureRules } from "../../../store/infrastructure_rules.ts";
+import {
+  type InfrastructureShare,
+  selectInfrastructureRules,
+  selectInfrastructureShares,
+} from "../../../store/infrastructure_rules.ts";
+import { counted, toCount } from "../../../wording/numbers.ts";
+import { DayBars } from "../../components/day_bars.tsx";
 import { FormError } from "../../components/form.tsx";
 import { Notice, noticeParameter } from "../../components/notice.tsx";
 import { toPagedRows } from "../../components/pager.tsx";
 import { TeamList } from "../../components/team_list.tsx";
-import { Ago, External } from "../../components/text.tsx";
+import { Ago, External, toPercent } from "../../components/text.tsx";
 import { tryForm } from "../../site/form_input.ts";
 import { form, page, type PageContext, SeeOther, type View } from "../../site/page.ts";
 import { write } from "../../site/write.ts";
@@ -74,9 +80,67 @@ const RuleTable = ({ base, rules, now }: TableProperties): Html => (
   </div>
 );
 
+const SHARE_DAYS = 30;
+const MAX_SHARES = 20;
+const DAY_MS = 86_400_000;
+
+/** The share of failures that the rules explain, by project and day. */
+const Shares = ({ shares, now }: { shares: readonly InfrastructureShare[]; now: Date }): Html | null =>
+  shares.length === 0 ? null : (
+    <>
+      <h2 id="trend">
+        Failures of the infrastructure <small>last {SHARE_DAYS} days</small>
+      </h2>
+      <div class="card">
+        <table>
+          <caption class="visually-hidden">Failures that match a rule, by project</caption>
+          <thead>
+            <tr>
+              <th scope="col">Project</th>
+              <th scope="col" class="number">
+                Share
+              </th>
+              <th scope="col" class="wide">
+                By day
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {shares.map(({ projectId, name, failures, matched, days }) => (
+              <tr>
+                <td class="long">
+                  <a href={`/projects/${projectId}`}>{name}</a>
+                </td>
+                <td class="number">
+                  {toPercent(matched / failures)}{" "}
+                  <span class="small soft">
+                    {toCount(matched)} of {counted(failures, "failure")}
+                  </span>
+                </td>
+                <td class="wide">
+                  <DayBars
+                    figures={new Map(Object.entries(days))}
+                    days={SHARE_DAYS}
+                    now={now}
+                    height={18}
+                    noun="failure"
+                  />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </>
+  );
+
 async function showList({ sql, team, role, csrf, now }: ListContext, state: ListState): Promise<View> {
   const { cursor, notice, problem, fields, result } = state;
-  const found = await selectInfrastructureRules(sql, team.id, MAX_ROWS, cursor);
+  const from = new Date(now.getTime() - (SHARE_DAYS - 1) * DAY_MS).toISOString().slice(0, 10);
+  const [found, shares] = await Promise.all([
+    selectInfrastructureRules(sql, team.id, MAX_ROWS, cursor),
+    selectInfrastructureShares(sql, team.id, { from, limit: MAX_SHARES }),
+  ]);
   const list = toPagedRows(found, MAX_ROWS, ({ id }) => id);
   const base: Path = `/teams/${team.id}/infrastructure-rules`;
   const body = (
@@ -93,6 +157,7 @@ async function showList({ sql, team, role, csrf, now }: ListContext, state: List
       >
         <RuleTable base={base} rules={list.rows} now={now} />
       </TeamList>
+      <Shares shares={shares} now={now} />
       {role !== "owner" ? null : (
         <>
           <h2 id="new">New infrastructure rule</h2>
