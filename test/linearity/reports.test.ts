@@ -108,7 +108,8 @@ test("there is a report of every format", () => {
     known = [...(error as Error).message.matchAll(/"(\w+)"/g)].map(([, name]) => name!);
   }
   expect(known).toEqual(expect.arrayContaining([...formats]));
-  expect(known.filter((name) => !formats.has(name))).toEqual(["format"]);
+  // The report of subunit is no text.
+  expect(known.filter((name) => !formats.has(name))).toEqual(["format", "subunit"]);
 });
 
 for (const [name, report] of Object.entries(reports))
@@ -134,18 +135,28 @@ const bytes = (text: string) => new TextEncoder().encode(text);
 testLinearity("reports", {
   // Readers are called through readReport, above.
   "allure.ts": { isAllureContainer: null, joinAllureResults: null, readAllure: null },
+  "behave.ts": { isBehave: null, readBehave: null },
+  "boost_test.ts": { readBoostTest: null },
+  "catch2.ts": { readCatch2: null },
+  "cpp_checks.ts": { placeOf: null, readExpression: null },
+  "ctest.ts": { isCtest: null, readCtest: null },
   "ctrf.ts": { isCtrf: null, readCtrf: null },
   "cucumber.ts": { readCucumber: null },
+  "cucumber_messages.ts": { isCucumberMessages: null, readCucumberMessages: null },
+  "cucumber_steps.ts": { joinAttempts: null, toStepKind: null, toStepMessage: null },
   "dart.ts": { readDart: null },
   "doctest.ts": { readDoctest: null },
   "fields.ts": {
+    ...{ foreignElement: null, refuseForeign: null, toAttachments: null },
     ...{ asText, toTexts },
     ...{ child: null, elementsOf: null, hiddenFailures: null, isObject: null, named: null, textBelow: null },
     ...{ toCase: null, toEpochMs: null, toFault: null, asList: null, toFields: null },
   },
-  "go.ts": { readGo: null },
+  "go.ts": { ...{ isGoJson: null, readGoEvents: null }, readGo: null },
+  "go_text.ts": { isGoText: null, readGoText: null },
   "jest.ts": { readJest: null },
   "js_tools.ts": {
+    ...{ isMochaTimeout: null },
     isPlaywright: null,
     joinJestSuites: (text) => joinJestSuites([text, text]),
     namesInJestJunit: (text) => namesInJestJunit([text, text], text, text),
@@ -165,11 +176,18 @@ testLinearity("reports", {
       for (const before of ["", "[", '["', '{"a":']) parseJson(before + text);
     },
   },
+  "json_lines.ts": { firstJsonLine: null, isJsonLines: null, parseLine: null, readJsonLines: null },
   "junit.ts": { isPlace, isRoot, readJunit: null },
+  "libtest.ts": { isLibtest: null, readLibtest: null },
   "mocha.ts": { readMocha: null },
+  "mochawesome.ts": { readMochawesome: null },
   "native.ts": { isNative: null, readNative: null },
+  "newman.ts": { readNewman: null },
   "nunit.ts": { readNunit: null },
   "playwright.ts": { readPlaywright: null },
+  "pytest.ts": { createPytestNames: null, exitFaults: null, toLoadMessage: null, toPytestKind: null },
+  "pytest_json.ts": { readPytestJson: null },
+  "pytest_reportlog.ts": { isPytestReportlog: null, readPytestReportlog: null },
   "read.ts": {
     guessCases: (text) => guessCases([{ bytes: bytes(text.repeat(16)) }]),
     // No report at all, or one that only begins.
@@ -183,6 +201,7 @@ testLinearity("reports", {
     }),
   },
   "refusals.ts": {
+    ...{ foreignKind: null },
     binaryKind: (text) => binaryKind(bytes(text)),
     hasFields: null,
     jsonKind: null,
@@ -192,9 +211,16 @@ testLinearity("reports", {
   "report.ts": { emptyReport: null, erroredCase: null },
   "robot.ts": { isRobot: (text) => isRobot(text.slice(0, 5_000)), isSuite, readRobot: null },
   "rspec.ts": { readRspec: null },
+  "sonar.ts": { readSonar: null },
+  "subunit.ts": { readSubunit: null },
+  "subunit_packets.ts": { isSubunit: null, readPackets: null },
+  "swift_testing.ts": { isSwiftTesting: null, readSwiftTesting: null },
   "tap.ts": { readTap: null },
+  "tap_source.ts": { isPlainTap: null, isTap: null, toPlainTap: null },
   "teamcity.ts": { readTeamcity: null },
+  "testng.ts": { readTestng: null },
   "text.ts": {
+    ...{ joinAttachments: null, parseCount: null },
     clean,
     createCutter: (text) => createCutter().cut("message", text),
     cut: (text) => cut(text, 1_000),
@@ -221,7 +247,9 @@ testLinearity("reports", {
     createTotals: null,
   },
   "trx.ts": { readTrx: null },
-  "unpack.ts": { unpack: (text) => unpack(bytes(text), MAX_INFLATED_BYTES) },
+  "unknown_results.ts": { createUnknownResults: null },
+  "unpack.ts": { ...{ createTextInflater: null }, unpack: (text) => unpack(bytes(text), MAX_INFLATED_BYTES) },
+  "xcresult.ts": { readXcresult: null },
   "xml.ts": {
     divide: (text) => [...divide(`<a><b>${text}</b></a>`, () => true)],
     parseXml: (text) => parseXml(`<a>${text}</a>`, { whole: "b", read: (parts) => [...parts].length }),
