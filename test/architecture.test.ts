@@ -141,7 +141,20 @@ const SHARED: Record<string, string[]> = {
     "stack",
   ],
   reports: [
-    ...["cpp_checks", "fields", "go", "js_tools", "report", "subunit_packets", "tap_source", "text", "totals"],
+    ...[
+      "cpp_checks",
+      "cucumber_steps",
+      "fields",
+      "go",
+      "js_tools",
+      "json_lines",
+      "pytest",
+      "report",
+      "subunit_packets",
+      "tap_source",
+      "text",
+      "totals",
+    ],
     ...["unknown_results", "unpack"],
   ],
   schema: [
