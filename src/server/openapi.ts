@@ -13,6 +13,7 @@ import { bugReport, bugReportDetail } from "../schema/bug_reports.ts";
 import { caseRef } from "../schema/case_ref.ts";
 import { comparison } from "../schema/comparisons.ts";
 import { environment, newVariable, variable } from "../schema/environments.ts";
+import { executionGate, forgivenFailure, uploadGate } from "../schema/gate.ts";
 import { execution, plannedTask } from "../schema/executions.ts";
 import { executionFailures } from "../schema/failures.ts";
 import { delivery, dispatch, integration } from "../schema/integrations.ts";
@@ -58,6 +59,9 @@ const definitions: Record<string, v.GenericSchema> = {
   Delivery: delivery,
   Environment: environment,
   Execution: execution,
+  ExecutionGate: executionGate,
+  ForgivenFailure: forgivenFailure,
+  UploadGate: uploadGate,
   ExecutionFailures: executionFailures,
   Integration: integration,
   Onboarding: onboarding,

@@ -507,6 +507,16 @@ export const insertDeclaredTasks = (
     })),
   )}`;
 
+export const selectStatus = async (
+  sql: Sql,
+  projectId: string,
+  executionId: string,
+): Promise<ExecutionStatus | undefined> => {
+  const [row] = await sql<{ status: ExecutionStatus }[]>`
+    select status from execution where project_id = ${projectId} and id = ${executionId}`;
+  return row?.status;
+};
+
 /** The tasks of a locked execution. */
 export const selectTasks = (sql: Sql, projectId: string, executionId: string) => sql<TaskRow[]>`
   select task_slug as slug, status, attempt, passed, failed, skipped, flaky, verdict, outage, declared, shards,
