@@ -23,14 +23,15 @@ const FAILED_TESTS_CODES = [1, 8, 100, 101];
 /** Codes from here on mean that a command could not be started (126, 127) or was ended by a signal (128 + n). */
 const FIRST_SHELL_CODE = 126;
 
+/** Whether a gate can forgive this exit code at all, as it may not where the tests were not run to their end. */
+export const mayBeForgiven = (exitCode: number): boolean => exitCode >= 0 && exitCode < FIRST_SHELL_CODE;
+
 /**
  * Whether failed tests explain an exit code. Mocha, Cypress, Robot Framework and others exit with the number of failed tests.
  * `failedCases` null: unknown.
  */
 export const isExplainedByFailures = (exitCode: number, failedCases: number | null): boolean =>
-  exitCode === 0 ||
-  FAILED_TESTS_CODES.includes(exitCode) ||
-  (exitCode > 0 && exitCode < FIRST_SHELL_CODE && exitCode === failedCases);
+  exitCode === 0 || FAILED_TESTS_CODES.includes(exitCode) || (mayBeForgiven(exitCode) && exitCode === failedCases);
 
 /** The latest upload of a shard, or of a whole task. */
 export type GatedUpload = {

@@ -2,7 +2,7 @@
 
 import type { ExecutionDecision, GateReason, TaskGate } from "../rules/gate.ts";
 import { toShardList } from "../rules/shards.ts";
-import type { GateDecision } from "../schema/gate.ts";
+import type { ForgivenFailure, GateDecision } from "../schema/gate.ts";
 import type { Blame } from "../schema/failures.ts";
 import { caseTitle } from "./case_title.ts";
 import { counted } from "./numbers.ts";
@@ -100,8 +100,12 @@ export function gateSummary({
   return forgivenCount === 0 ? "Passed" : `Passed, ${forgivenWords(forgivenCount)}`;
 }
 
+type DecisionText = Pick<GateDecision, "gate" | "pass" | "reasons" | "forgivenCount"> & {
+  forgiven: readonly Pick<ForgivenFailure, "suite" | "name" | "reason">[];
+};
+
 /** The first line says the outcome, then one line for each forgiven failure and each reason. */
-export function gateLines(decision: GateDecision, maxFailures: number): string[] {
+export function gateLines(decision: DecisionText, maxFailures: number): string[] {
   const { pass, reasons, forgiven, forgivenCount } = decision;
   const named = forgiven.slice(0, maxFailures);
   const more = forgivenCount - named.length;
