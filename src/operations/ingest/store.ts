@@ -305,6 +305,7 @@ function toAdvanced(build: TakenBuild, blamesOf: (runId: string) => BlameCounts)
     origin: toOrigin(execution),
     events: reports.flatMap((one) => (one.isMuted ? [] : completedEvents(match.execution, one, blamesOf))),
     isAnnouncedAgain: reports.some(isAnnouncedAgain),
+    bringsResults: true,
     isMuted: reports.every(({ isMuted }) => isMuted),
   };
 }
@@ -328,6 +329,7 @@ async function advance(
       ...{ ...told, ...timesOf(build), arrived: true, isMuted },
       events: completedEvents(match.execution, one, blamesOf),
       isAnnouncedAgain: isAnnouncedAgain(one),
+      bringsResults: true,
     });
     const answer = answers.get(report.index)!;
     Object.assign(answer.run, endOf(decided.run, status));
