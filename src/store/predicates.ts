@@ -60,3 +60,12 @@ export const isOfOtherLine = (sql: Sql, e: Fragment, mine: Fragment): Fragment =
  */
 export const isOnDefault = (sql: Sql, e: Fragment, name: Fragment): Fragment =>
   sql`((${e}.branch is null or ${e}.branch = ${name}) and ${e}.pull_request is null and ${isTrustedBuild(sql, e)})`;
+
+/**
+ * The automation `a`, an alias, waits for events of this type. A report after the end of an execution also concerns automations
+ * for its end that show the decision of a gate.
+ */
+export const waitsForEvent = (sql: Sql, a: Fragment, type: Given): Fragment => sql`(
+  ${a}.event in (${type}, case when ${type} = 'execution.changed' then 'execution.completed' end)
+  and (${a}.event = ${type} or exists (
+    select from json_array_elements(${a}.actions) action where action->>'gate' is not null)))`;
