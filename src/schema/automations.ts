@@ -138,6 +138,13 @@ export const conditions = v.strictObject({
 });
 export type Conditions = v.InferOutput<typeof conditions>;
 
+const EXPECTED_PERCENT = "expected a number from 0.1 to 100";
+const percent = v.pipe(
+  v.number(EXPECTED_PERCENT),
+  v.minValue(0.1, EXPECTED_PERCENT),
+  v.maxValue(100, EXPECTED_PERCENT),
+);
+
 const labels = described(
   v.optional(
     listOf(text(100), { max: 20, expected: "expected a list of labels", tooMany: "expected at most 20 labels" }),
@@ -223,6 +230,31 @@ const ACTIONS = [
     timeoutMinutes: v.optional(timeoutMinutes),
     dispatch: v.pipe(v.optional(dispatch), v.description("For mode report: the CI system that runs the tasks")),
   }),
+  v.strictObject({
+    type: type(
+      "quarantine",
+      "Quarantines the test that became flaky, with the evidence as the reason. A broken test, and one that is quarantined " +
+        "already, is left as it is. A quarantine ends early when the test breaks on the default branch",
+    ),
+    maxTests: v.pipe(
+      v.optional(integer(1, 1_000), 20),
+      v.description("The maximum number of tests of the project that automations quarantine at the same time"),
+    ),
+    maxShare: v.pipe(
+      v.optional(percent, 1),
+      v.description(
+        "The maximum share of the project's live tests that automations quarantine at the same time, in percent. A test " +
+          "is live if it has run in the last 30 days",
+      ),
+    ),
+    days: v.pipe(v.optional(integer(1, 30), 30), v.description("The days after which the quarantine ends")),
+  }),
+  v.strictObject({
+    type: type(
+      "release",
+      "Ends the quarantine of the test that has recovered, if an automation began it. A quarantine that a person began stays",
+    ),
+  }),
 ] as const;
 
 const ACTION_TYPES = ACTIONS.map(({ entries }) => entries.type.literal);
@@ -270,8 +302,8 @@ export const ACTIONS_OF: Record<EventType | "schedule", readonly ActionType[]> =
   "bug_report.opened": ISSUES,
   "bug_report.regressed": ISSUES,
   "bug_report.resolved": ANY,
-  "test_case.became_flaky": [...ISSUES, "open_bug_report"],
-  "test_case.recovered": ANY,
+  "test_case.became_flaky": [...ISSUES, "open_bug_report", "quarantine"],
+  "test_case.recovered": [...ANY, "release"],
   "task.missed": [...ISSUES, "open_bug_report"],
   "integration.disabled": ["notify", "create_issue"],
   schedule: ANY,
@@ -322,6 +354,7 @@ const actionResult = v.strictObject({
   deliveryId: described(v.optional(uuid), "The delivery of the message"),
   executionId: described(v.optional(executionId), "The execution that was started"),
   bugReportId: described(v.optional(uuid), "The bug report that was opened or that existed already"),
+  testCaseId: described(v.optional(uuid), "The test case that was quarantined or released, or was not"),
 });
 export type ActionResult = v.InferOutput<typeof actionResult>;
 

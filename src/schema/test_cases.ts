@@ -38,6 +38,11 @@ export const quarantine = v.strictObject({
   reason: described(v.string(), "Why", "#12"),
   until: v.pipe(v.nullable(time), v.description("The end of the quarantine; null: until it is ended by hand")),
   createdAt: described(time, "Since when"),
+  automation: described(
+    v.nullable(v.string()),
+    "The name of the automation that quarantined the test case; null: a person or an API key did",
+    "Quarantine flaky tests",
+  ),
 });
 
 export const testCase = v.strictObject({

@@ -48,7 +48,8 @@ const columns = (sql: Sql) => sql`
   coalesce(h.flaky_signs, '') as "flakySigns",
   (h.total_ms / nullif(h.timed, 0))::int as "averageMs", h.p95_ms as "p95Ms", ${ownersJson(sql, sql`c`)} as owners, c.owner is not null as "isOwnerSet",
   c.sample,
-  q.reason as "quarantineReason", q.until as "quarantineUntil", q.created_at as "quarantineCreatedAt"`;
+  q.reason as "quarantineReason", q.until as "quarantineUntil", q.created_at as "quarantineCreatedAt",
+  q.automation as "quarantineAutomation"`;
 
 type FlatRow = Omit<TestCaseRow, "quarantine" | "flaky" | "sample" | "owner"> & {
   sample: boolean;
@@ -59,13 +60,14 @@ type FlatRow = Omit<TestCaseRow, "quarantine" | "flaky" | "sample" | "owner"> & 
   quarantineReason: string | null;
   quarantineUntil: string | null;
   quarantineCreatedAt: string | null;
+  quarantineAutomation: string | null;
 };
 
 /** The letters of `case_health.flaky_signs`. */
 const SIGNS: Record<string, FlakySign> = { r: "retry", c: "same_commit", e: "episodes" };
 
 function toRow(flat: FlatRow): TestCaseRow {
-  const { quarantineReason, quarantineUntil, quarantineCreatedAt, sample, ...flakyRow } = flat;
+  const { quarantineReason, quarantineUntil, quarantineCreatedAt, quarantineAutomation, sample, ...flakyRow } = flat;
   const { isFlaky, flakySince, flakyAt, flakySigns, ...row } = flakyRow;
   return {
     ...row,
@@ -77,7 +79,12 @@ function toRow(flat: FlatRow): TestCaseRow {
     quarantine:
       quarantineReason === null
         ? null
-        : { reason: quarantineReason, until: quarantineUntil, createdAt: quarantineCreatedAt! },
+        : {
+            reason: quarantineReason,
+            until: quarantineUntil,
+            createdAt: quarantineCreatedAt!,
+            automation: quarantineAutomation,
+          },
   };
 }
 
@@ -218,9 +225,9 @@ export async function updateTestCases(
         select ${projectId}, number, ${quarantine.reason}, ${quarantine.until ?? null}
         from unnest(${numbers}::int[]) as number
         on conflict (project_id, test_case) do update set
-          reason = excluded.reason, until = excluded.until,
+          reason = excluded.reason, until = excluded.until, automation = null,
           created_at = case when q.until <= now() then now() else q.created_at end
-        where (q.reason, q.until) is distinct from (excluded.reason, excluded.until)
+        where (q.reason, q.until, q.automation) is distinct from (excluded.reason, excluded.until, null)
         returning test_case as number`,
     );
   return { changed: changed.size };

@@ -1,5 +1,6 @@
 /** The actions of automations: each begins what it says, or says what it would begin and why not. */
 
+import { quarantineFlaky, releaseRecovered } from "./automatic_quarantine.ts";
 import { MAX_TITLE, openBug, reopenBug } from "../bugs/bug_reports.ts";
 import { askEngine, endUndispatched, lockEngine } from "./dispatch.ts";
 import { gateContextOf, toGateNotice } from "./gate_status.ts";
@@ -77,6 +78,9 @@ async function begin(sql: Tx, services: AutomationServices, action: Action, occa
       return await rerunFailed(sql, services, action, occasion);
     case "start_execution":
       return await startExecution(sql, services, action, occasion);
+    case "quarantine":
+    case "release":
+      return await changeQuarantine(sql, services, action, occasion);
     default:
       return await deliver(sql, services, action, occasion);
   }
@@ -202,6 +206,19 @@ async function openBugReport(
   };
   const { id, number } = await openBug(sql, project.id, bug, { fingerprint, depth: depth + 1 });
   return { status: "done", reason: `Opened bug report #${number}`, bugReportId: id };
+}
+
+async function changeQuarantine(
+  sql: Tx,
+  { dryRun = false }: AutomationServices,
+  action: Extract<Action, { type: "quarantine" | "release" }>,
+  { teamId, automation: { name: automation }, event, project }: Occasion,
+): Promise<Result> {
+  if (!event || !project) return skipped("It is not about a test");
+  const occasion = { teamId, projectId: project.id, automation, event, dryRun };
+  return action.type === "quarantine"
+    ? await quarantineFlaky(sql, action, occasion)
+    : await releaseRecovered(sql, occasion);
 }
 
 async function rerunFailed(

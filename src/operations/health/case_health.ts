@@ -26,6 +26,7 @@ import {
 import { type Database, isTimeout, isUnavailable, setKeepsPlans, type Tx } from "../../database/connect.ts";
 import { insertTurns } from "../../store/events.ts";
 import { markRemoved } from "../../store/removed_cases.ts";
+import { releaseBroken } from "../automation/automatic_quarantine.ts";
 import { resolveRemoved } from "../bugs/bug_reports.ts";
 import {
   collectEvidence,
@@ -108,6 +109,8 @@ async function countRuns(sql: Tx, projectId: string, runs: readonly PendingRun[]
     const disturbed = new Set(isFirstDisturbed ? [...ill, runs[start]!.id] : ill);
     await countInOrder(sql, projectId, some, { disturbed, compared: theirs });
   }
+  // Last: the rows of quarantines are locked after the bugs.
+  if (runs.some(({ onDefaultBranch, hasFailed }) => onDefaultBranch && hasFailed)) await releaseBroken(sql, projectId);
 }
 
 /** Counts locked runs, of which those of the ids in `disturbed` say nothing; each test case is read once and written once. */

@@ -36,10 +36,20 @@ export const automationFields = {
   ...Object.fromEntries(SEVERITIES.map((one) => [`severity.${one}`, v.optional(v.literal("true"))])),
   ...Object.fromEntries(
     Array.from({ length: MAX_ACTIONS }, (_, index) =>
-      ["type", "integrationId", "owners", "title", "severity", "maximum", "tasks", "key", "environment"].map((name) => [
-        `action.${index}.${name}`,
-        text,
-      ]),
+      [
+        "type",
+        "integrationId",
+        "owners",
+        "title",
+        "severity",
+        "maximum",
+        "tasks",
+        "key",
+        "environment",
+        "maxTests",
+        "maxShare",
+        "days",
+      ].map((name) => [`action.${index}.${name}`, text]),
     ).flat(),
   ),
 } as unknown as Record<string, v.GenericSchema<string | undefined, string | undefined>>;
@@ -48,7 +58,7 @@ export type AutomationFields = Record<string, string | undefined>;
 
 const needsIntegration = (type: string) => ["notify", "create_issue", "set_commit_status", "dispatch"].includes(type);
 
-const isNumber = (text: string) => /^\d{1,9}$/.test(text);
+const isNumber = (text: string) => /^\d{1,9}(?:\.\d{1,3})?$/.test(text);
 
 const toNumber = (text: string): number | string => (isNumber(text) ? Number(text) : text);
 
@@ -96,6 +106,10 @@ function toAction(valueOf: (name: string) => string): Record<string, unknown> {
       ...(valueOf("title") === "" ? {} : { title: valueOf("title") }),
     };
   if (type === "rerun_failed") return { type, maximum: toNumber(valueOf("maximum") || "1") };
+  if (type === "quarantine") {
+    const limits = ["maxTests", "maxShare", "days"].filter((name) => valueOf(name) !== "");
+    return { type, ...Object.fromEntries(limits.map((name) => [name, toNumber(valueOf(name))])) };
+  }
   if (type === "start_execution") {
     const rest = ["key", "environment"].filter((name) => valueOf(name) !== "").map((name) => [name, valueOf(name)]);
     return { type, tasks: splitList(valueOf("tasks")), ...Object.fromEntries(rest) };

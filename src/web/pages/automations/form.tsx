@@ -205,6 +205,7 @@ function ActionFields(properties: FieldsProperties & { index: number; integratio
         hint="1 to 5."
       />
       <StartActionFields field={field} />
+      <QuarantineActionFields field={field} />
     </fieldset>
   );
 }
@@ -244,5 +245,35 @@ const StartActionFields = ({ field }: { field: ActionField }): Html => (
     />
 
     <Field label="Environment" {...field("environment")} max={200} isCode kind="for-start" placeholder="staging" />
+  </>
+);
+
+const QuarantineActionFields = ({ field }: { field: ActionField }): Html => (
+  <>
+    <Field
+      label="Maximum number of tests"
+      name={field("maxTests").name}
+      value={field("maxTests").value ?? "20"}
+      type="number"
+      kind="for-quarantine"
+      hint="How many tests of a project automations quarantine at the same time. 1 to 1,000."
+    />
+
+    <Field
+      label="Maximum share of all tests, in percent"
+      name={field("maxShare").name}
+      value={field("maxShare").value ?? "1"}
+      kind="for-quarantine"
+      hint="Of the tests that have run in the last 30 days. 0.1 to 100."
+    />
+
+    <Field
+      label="Days"
+      name={field("days").name}
+      value={field("days").value ?? "30"}
+      type="number"
+      kind="for-quarantine"
+      hint="The quarantine ends after these days, or when the test breaks on the default branch. 1 to 30."
+    />
   </>
 );

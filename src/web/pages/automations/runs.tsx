@@ -4,7 +4,7 @@ import type { Html } from "../../../http/html.ts";
 import type { AutomationRun } from "../../../schema/automations.ts";
 import { Mark } from "../../components/status.tsx";
 import { Ago } from "../../components/text.tsx";
-import { bugPath, executionPath } from "../../site/paths.ts";
+import { bugPath, executionPath, testPath } from "../../site/paths.ts";
 import { ACTION_WORDS } from "./sentence.ts";
 import { MARKS, wordOf } from "./list.tsx";
 
@@ -21,6 +21,7 @@ function results(team: { id: string }, run: AutomationRun): Html | null {
             <a href={executionPath(run.projectId, one.executionId)}>Execution</a>
           ) : null}{" "}
           {one.bugReportId && run.projectId ? <a href={bugPath(run.projectId, one.bugReportId)}>Bug</a> : null}{" "}
+          {one.testCaseId && run.projectId ? <a href={testPath(run.projectId, one.testCaseId)}>Test</a> : null}{" "}
           {one.integrationId ? (
             <a
               href={`/teams/${team.id}/integrations/${one.integrationId}${one.deliveryId ? `#d-${one.deliveryId}` : ""}`}

@@ -2,6 +2,7 @@
 
 import type { Action, ActionType, NewAutomation } from "../../../schema/automations.ts";
 import type { EventType } from "../../../schema/events.ts";
+import { counted } from "../../../wording/numbers.ts";
 
 export type Named = { id: string; name: string };
 
@@ -34,6 +35,8 @@ export const ACTION_WORDS: Record<ActionType, string> = {
   open_bug_report: "open a bug",
   rerun_failed: "rerun failed tests",
   start_execution: "start an execution",
+  quarantine: "quarantine the test",
+  release: "end the automatic quarantine of the test",
 };
 
 /** Returns the slug of a task, which may be an object with requirements. */
@@ -65,6 +68,8 @@ export function sentenceOf(
     if ("integrationId" in action)
       return `${ACTION_WORDS[action.type]} ${action.type === "notify" ? "to" : "in"} ${nameOf(integrations, action.integrationId)}`;
     if (action.type === "start_execution") return `${ACTION_WORDS[action.type]} of ${quoted(action.tasks.map(slugOf))}`;
+    if (action.type === "quarantine")
+      return `${ACTION_WORDS.quarantine} for ${counted(action.days, "day")}, at most ${counted(action.maxTests, "test")} and ${action.maxShare} % of all`;
     return ACTION_WORDS[action.type];
   });
   return `${[when, ...where].join(" ")}: ${what.join(", then ")}`;

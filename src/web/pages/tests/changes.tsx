@@ -35,14 +35,15 @@ export function toQuarantine(reason: string | undefined, until: string | undefin
 
 export function quarantineNotice({ quarantine }: TestCaseRow, now: Date): Html | null {
   if (!quarantine) return null;
-  const { until, createdAt, reason } = quarantine;
+  const { until, createdAt, reason, automation } = quarantine;
   const end =
     until === null
       ? "with no end date"
       : `until ${toExact(until)}, ${toSpan(Date.parse(until) - now.getTime())} from now`;
   return (
     <div class="message after">
-      <b>Quarantined</b> <Ago at={createdAt} now={now} />, {end}: its failures do not fail builds. {reason}
+      <b>{automation === null ? "Quarantined" : `Quarantined automatically by ${automation}`}</b>{" "}
+      <Ago at={createdAt} now={now} />, {end}: its failures do not fail builds. {reason}
     </div>
   );
 }
