@@ -518,7 +518,7 @@ export const selectStatus = async (
 };
 
 /** The build that an execution belongs to: the one that it repeats, or itself. */
-export const selectBuild = async (
+export const selectBuildStatus = async (
   sql: Sql,
   projectId: string,
   executionId: string,

@@ -6,7 +6,7 @@ import type { GateMode } from "../../schema/gate.ts";
 import type { Notification } from "../../schema/notifications.ts";
 import type { Tx } from "../../database/connect.ts";
 import type { EventRow } from "../../store/events.ts";
-import { selectBuild } from "../../store/executions.ts";
+import { selectBuildStatus } from "../../store/executions.ts";
 import { gateSummary } from "../../wording/gate.ts";
 
 /** Returns whether the action shows the decision of a gate, which a report after the end of its execution can change. */
@@ -27,7 +27,7 @@ export async function toGateNotice(
   { projectId, data }: Pick<EventRow, "projectId" | "data">,
 ): Promise<{ notice: Notification } | { missing: string }> {
   const id = data.execution?.id;
-  const build = projectId === null || id === undefined ? undefined : await selectBuild(sql, projectId, id);
+  const build = projectId === null || id === undefined ? undefined : await selectBuildStatus(sql, projectId, id);
   if (!build) return { missing: "The execution was deleted" };
   const decision = await readGate(sql, projectId!, gate, build, data.testRun?.taskSlug);
   if (!decision.final) return { missing: `The decision is not final: ${decision.reasons.join("; ")}` };
