@@ -36,10 +36,9 @@ export const automationFields = {
   ...Object.fromEntries(SEVERITIES.map((one) => [`severity.${one}`, v.optional(v.literal("true"))])),
   ...Object.fromEntries(
     Array.from({ length: MAX_ACTIONS }, (_, index) =>
-      ["type", "integrationId", "owners", "title", "severity", "maximum", "tasks", "key", "environment"].map((name) => [
-        `action.${index}.${name}`,
-        text,
-      ]),
+      ["type", "integrationId", "owners", "title", "severity", "maximum", "tasks", "key", "environment", "gate"].map(
+        (name) => [`action.${index}.${name}`, text],
+      ),
     ).flat(),
   ),
 } as unknown as Record<string, v.GenericSchema<string | undefined, string | undefined>>;
@@ -88,7 +87,11 @@ function toAction(valueOf: (name: string) => string): Record<string, unknown> {
   const type = valueOf("type");
   const owners = type === "notify" ? splitList(valueOf("owners")) : [];
   if (needsIntegration(type))
-    return { type, integrationId: valueOf("integrationId"), ...(owners.length > 0 ? { owners } : {}) };
+    return {
+      ...{ type, integrationId: valueOf("integrationId") },
+      ...(owners.length > 0 ? { owners } : {}),
+      ...(type === "set_commit_status" && valueOf("gate") !== "" ? { gate: valueOf("gate") } : {}),
+    };
   if (type === "open_bug_report")
     return {
       type,
