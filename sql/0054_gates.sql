@@ -6,3 +6,6 @@ alter table attempt
 
 -- How many failures of the run the gates of its uploads have forgiven.
 alter table test_run add column forgiven int not null default 0;
+
+-- Few runs have any: the days of a project are read without the others.
+create index test_run_forgiven on test_run (project_id, completed_at) where forgiven > 0;

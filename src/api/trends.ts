@@ -20,9 +20,10 @@ function fill(days: readonly string[], rows: readonly TrendRow[]): Trends["days"
       p50Ms = null,
       p95Ms = null,
       flaky = 0,
+      forgiven = 0,
     } = byDay.get(day) ?? {};
     const passRate = runs === 0 ? null : Math.round((passed / runs) * 10_000) / 10_000;
-    return { day, executions, runs, passed, failed, passRate, p50Ms, p95Ms, flaky };
+    return { day, executions, runs, passed, failed, passRate, p50Ms, p95Ms, flaky, forgiven };
   });
 }
 

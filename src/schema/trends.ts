@@ -27,6 +27,7 @@ const figures = {
     v.description("The number of results that failed before they passed within a run"),
     v.examples([3]),
   ),
+  forgiven: described(count, "The number of failures that gates have forgiven, so that a job did not fail", 2),
 };
 
 const day = v.pipe(v.string(), v.isoDate(), v.description("The day, in UTC"), v.examples(["2026-01-31"]));

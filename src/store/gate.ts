@@ -174,3 +174,33 @@ export async function selectStoredGates(
     ) a group by run.id`;
   return new Map(rows.map(({ runId, gates }) => [runId, gates]));
 }
+
+export type ForgivenDay = { day: string; forgiven: number };
+
+/** How many failures the gates of a project have forgiven, by the day in UTC; days from `from` on, such as 2026-01-31. */
+export const selectForgivenDays = (sql: Sql, projectId: string, from: string) => sql<ForgivenDay[]>`
+  select to_char(completed_at at time zone 'UTC', 'YYYY-MM-DD') as day, sum(forgiven)::int as forgiven from test_run
+  where project_id = ${projectId} and forgiven > 0 and completed_at >= ${from}::text::timestamptz
+  group by 1 order by 1`;
+
+export type TaskStoredGates = { taskSlug: string; gates: StoredGate[] };
+
+/** The decisions for the tasks of an execution, at most `limit` tasks. */
+export async function selectGatesOfExecution(
+  sql: Sql,
+  projectId: string,
+  executionId: string,
+  limit: number,
+): Promise<TaskStoredGates[]> {
+  const runs = await sql<{ id: string; taskSlug: string }[]>`
+    select r.id, r.task_slug as "taskSlug" from test_run r
+    where r.project_id = ${projectId} and r.execution_id = ${executionId} and exists (
+      select from attempt a where a.project_id = r.project_id and a.run_id = r.id and a.gate is not null)
+    order by r.forgiven desc, r.id limit ${limit}`;
+  const gates = await selectStoredGates(
+    sql,
+    projectId,
+    runs.map(({ id }) => id),
+  );
+  return runs.flatMap(({ id, taskSlug }) => (gates.has(id) ? { taskSlug, gates: gates.get(id)! } : []));
+}

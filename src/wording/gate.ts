@@ -116,3 +116,9 @@ export function gateLines(decision: DecisionText, maxFailures: number): string[]
     ...(pass ? [] : reasons.map((reason) => `Stays red: ${reason}`)),
   ].map(singleLine);
 }
+
+/** Returns "Passed the gate "new": 3 failures forgiven" or "Failed the gate "new": 1 new failure"; null if nothing is to be said. */
+export function gateHeadline({ gate, pass, reasons, forgivenCount }: Omit<GateDecision, "forgiven">): string | null {
+  if (!pass) return `Failed the gate "${gate}": ${reasons.join("; ")}`;
+  return forgivenCount === 0 ? null : `Passed the gate "${gate}": ${forgivenWords(forgivenCount)}`;
+}

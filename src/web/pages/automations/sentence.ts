@@ -65,6 +65,8 @@ export function sentenceOf(
   const what = actions.map((action: Action) => {
     if (action.type === "notify" && action.owners)
       return `${ACTION_WORDS.notify} about what ${quoted(action.owners)} own to ${nameOf(integrations, action.integrationId)}`;
+    if (action.type === "set_commit_status" && action.gate)
+      return `${ACTION_WORDS[action.type]} to the decision of the gate "${action.gate}" in ${nameOf(integrations, action.integrationId)}`;
     if ("integrationId" in action)
       return `${ACTION_WORDS[action.type]} ${action.type === "notify" ? "to" : "in"} ${nameOf(integrations, action.integrationId)}`;
     if (action.type === "start_execution") return `${ACTION_WORDS[action.type]} of ${quoted(action.tasks.map(slugOf))}`;
