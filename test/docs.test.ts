@@ -54,6 +54,7 @@ const NOT_RUN: Record<string, string> = {
   "npx jest": "needs Jest from the network; test/cli/split.test.ts runs its commands",
   "--timings bun": "needs a later version of Bun than the tests",
   "npx playwright test": "needs Playwright from the network; test/cli/split.test.ts runs its commands",
+  "assay upload --gate new": "needs a project with Node.js tests; test/cli/upload_gate.test.ts runs it",
   "assay upload 'reports/**/*.xml' -- npm test": "two ways of one line: test/cli/upload.test.ts runs each",
 };
 
@@ -175,7 +176,7 @@ describe.each(DOCUMENTS)("%s", (document) => {
     const script = [
       "set -euo pipefail",
       // Documents other than the README take an execution from it.
-      ...(document === "docs/events.md" ? [execution, end] : []),
+      ...(document === "docs/events.md" || document === "docs/gate.md" ? [execution, end] : []),
       ...run.map(({ line, text }) => `echo "--- line ${line}" >&2\n${fillIn(text, reader)}`),
     ].join("\n");
     const child = Bun.spawn(["bash", "-c", script], {

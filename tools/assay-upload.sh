@@ -1,10 +1,10 @@
 #!/bin/sh
 # Uploads test reports to Assay, after the command that writes them where there is one; all it takes is sh and curl.
-#   assay-upload.sh [--task T] [--shard 2/4] [--execution-key K] [--attach FILE]… [--complete] [--strict] FILE… [-- command …]
+#   assay-upload.sh [--task T] [--shard 2/4] [--execution-key K] [--attach FILE]… [--gate quarantine|new] [--complete] [--strict] FILE… [-- command …]
 # ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY say where to; ASSAY_EXECUTION_ID is the execution that has asked for the tests.
 # A FILE may be a pattern. --attach sends a log, a picture, any file (no link) for the run as a whole. Exits with the command's code, else 0; 2: wrong usage; 3: --strict, and nothing was uploaded.
-# --complete is for the only job of a build, or the last one: the build then ends at once.
-set +x; assay_config='' assay_files='' assay_attached='' assay_task='' assay_key='' assay_shard='' assay_complete='' assay_lost=0 assay_code=''
+# --complete is for the only job of a build, or the last one: the build then ends at once. --gate: exits with 0 if the server forgives all failures (docs/gate.md).
+set +x; assay_config='' assay_files='' assay_attached='' assay_task='' assay_key='' assay_shard='' assay_complete='' assay_gate='' assay_lost=0 assay_code=''
 # One line without the key (a trace has it, hence set +x), and without commands to terminals and CI systems: ESC, ::x::, ##vso[.
 plain() { assay_line='' assay_rest=$(printf %s "$1" | LC_ALL=C tr '\001-\037\177' ' ' | LC_ALL=C sed "$(printf 's/\302[\200-\237]/ /g')
   s/##\([A-Za-z0-9_]*\[\)/## \1/g; s/^[^A-Za-z0-9]/- &/"); while case $assay_rest in *"${ASSAY_KEY:-$assay_rest-}"*) ;; *) false ;; esac; do
@@ -14,20 +14,19 @@ say() { plain "assay-upload: $1" >&2; }; lost() { say "Warning: the results are 
 quote() { printf %s "$1" | tr '\n\r' '  ' | LC_ALL=C sed 's/[\\"]/\\&/g'; }
 option() { assay_config=$(printf '%s\n%s = "%s"' "$assay_config" "$1" "$(quote "$2")"); }
 field() { [ -z "$2" ] || option form-string "$1=$2"; }; attach() { option form "report=@\"$(quote "$1")\""; }
-send() { field exit_code "$1"; option url "${ASSAY_URL%/}/api/v1/projects/$ASSAY_PROJECT/test-runs"; option header "Authorization: Bearer $ASSAY_KEY"
+send() { field exit_code "$1"; field gate "$assay_asked"; option url "${ASSAY_URL%/}/api/v1/projects/$ASSAY_PROJECT/test-runs"; option header "Authorization: Bearer $ASSAY_KEY"
   status=$(trap '' XFSZ; ulimit -f 128 2>/dev/null; printf %s "$assay_config" | curl -sS -K - -o "$assay_work/answer" -w '%{http_code}' \
   --retry 5 --retry-connrefused --retry-max-time 120 --connect-timeout 10 --max-time 90 -H Accept:text/plain -H \
   "Idempotency-Key: $(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')" 2>&1); } # The answer may have 128 blocks.
 while [ $# -gt 0 ] && [ "$1" != -- ]; do case $1 in --strict) assay_lost=3 ;; --complete) assay_complete=true ;;
-    --task | --shard | --execution-key | --attach) [ $# -gt 1 ] || { say "$1 wants a value" && exit 2; }
-      case $1 in --task) assay_task=$2 ;; --shard) assay_shard=$2 ;; --attach) assay_attached=$(printf '%s\n%s' "$assay_attached" "$2") ;; *) assay_key=$2 ;; esac && shift ;;
+    --task | --shard | --execution-key | --attach | --gate) [ $# -gt 1 ] || { say "$1 wants a value" && exit 2; }
+      case $1 in --task) assay_task=$2 ;; --shard) assay_shard=$2 ;; --gate) assay_gate=$2; case $2 in quarantine | new) ;; *) say "--gate is quarantine or new" && exit 2 ;; esac ;; --attach) assay_attached=$(printf '%s\n%s' "$assay_attached" "$2") ;; *) assay_key=$2 ;; esac && shift ;;
     --help) sed -n '2,6s/^# //p' "$0" && exit ;; -*) say "Unknown option $1" && exit 2 ;;
     *) assay_files=$(printf '%s\n%s' "$assay_files" "$1") ;;
-  esac && shift; done
-[ -n "$assay_files" ] || { say "Name the report: FILE… [-- command …]" && exit 2; }
+  esac && shift; done; [ -n "$assay_files" ] || { say "Name the report: FILE… [-- command …]" && exit 2; }
 assay_work=$(mktemp -d) || assay_work=/dev/null/none; trap 'rm -rf "$assay_work"' EXIT; trap : HUP INT TERM # It waits.
 [ $# -lt 2 ] || { shift; touch "$assay_work/start"; "$@"; assay_code=$?; exec >&2; [ $assay_code = 0 ] || assay_lost=$assay_code; }
-[ -n "$ASSAY_URL" ] && [ -n "$ASSAY_PROJECT" ] && [ -n "$ASSAY_KEY" ] || lost "set ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY"
+assay_asked=$assay_gate; [ -z "$assay_gate" ] || [ "$assay_code$assay_lost" != 0 ] || assay_lost=1; [ -n "$ASSAY_URL" ] && [ -n "$ASSAY_PROJECT" ] && [ -n "$ASSAY_KEY" ] || lost "set ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY"
 # Reads GitHub's event file. Strings come one to a line, and so does the punctuation between them; at is the path of keys.
 event() { at='' key='' last='' tokens=$(tr '\n\r\t' '   ' < "$GITHUB_EVENT_PATH" 2>/dev/null | LC_ALL=C sed 's/\\\\/ /g; s|\\/|/|g; s/\\./ /g; s/"[^"]*"/\
 &\
@@ -85,14 +84,16 @@ else key='' task='' url='' commit=$(git rev-parse -q --verify HEAD 2>&-) branch=
 [ -n "$ASSAY_EXECUTION_ID" ] && field execution_id "$ASSAY_EXECUTION_ID" || field execution_key "${assay_key:-$key}"
 field complete "$assay_complete"; field task_slug "${assay_task:-$task}"; field shard "${assay_shard:-$shard}"; field commit "$commit"; field pull_request "$pull"; field base_branch "$base"; field untrusted "$untrusted"
 field branch "${fork:+$fork:}${branch#refs/heads/}"; field build_url "$url"; fields=$assay_config status=400; for file in $assay_files; do
-  [ -s "$file" ] && [ ! "$assay_work/start" -nt "$file" ] && attach "$file" && reports=1 && continue; say "No \"$file\", or none since the command began"; done
+  [ -s "$file" ] && [ ! "$assay_work/start" -nt "$file" ] && attach "$file" && reports=1 && continue; assay_asked=''; say "No \"$file\", or none since the command began"; done
 [ -n "$reports$assay_code" ] || lost "there is no report"; bare=$assay_config attached=; for file in $assay_attached; do # A link could lead to a secret.
   folder=.; case $file in */*) folder=${file%/*}/ ;; esac; case $(cd -P -- "$folder" 2>&- && pwd -P)/ in "$(pwd -P)"/*) ;; *) folder= ;; esac
   [ -n "$folder" ] && [ -f "$file" ] && [ ! -h "$file" ] && [ -s "$file" ] || { say "Not attached: \"$file\" is no file below this directory"; continue; }
   name=$(quote "$file"); option form "attachment=@\"$name\";filename=\"$name\""; attached=1; done
-[ -z "$reports" ] || send "$assay_code"; case $reports$attached:$status in 11:*400 | 11:*413) # They may be what it refuses.
+full=$assay_config; [ -z "$reports" ] || send "$assay_code"; case $assay_asked:$status in ?*:*400) case $(cat "$assay_work/answer") in *Unknown\ field*gate*)
+    assay_asked='' assay_config=$full; say "The server is too old for --gate"; send "$assay_code" ;; esac ;; esac; case $reports$attached:$status in 11:*400 | 11:*413) # They may be what it refuses.
     say "Without the attachments: $(cat "$assay_work/answer")"; assay_config=$bare; send "$assay_code" ;; esac
 case $assay_code:$status in ?*:*400) [ -z "$reports" ] || say "$(cat "$assay_work/answer")" # Silence is red.
   echo '<testsuites/>' > "$assay_work/none.xml"; code=${assay_code#0} assay_config=$fields; attach "$assay_work/none.xml" && send "${code:--1}" ;; esac
-case $status in *20[01]) plain "$(cat "$assay_work/answer")" && exit "${assay_code:-0}" ;; esac
-lost "$(cat "$assay_work/answer" 2>/dev/null || printf '%s\n' "$status" | sed -n 'x;$p') (${status##*"$IFS"})"
+case $status in *20[01]) [ -n "$assay_asked" ] || plain "$(cat "$assay_work/answer")"; [ -n "$assay_gate" ] || exit "${assay_code:-0}"
+  first='' count=0; [ -z "$assay_asked" ] || while [ $count -lt 50 ] && IFS= read -r line; do first=${first:-$line} count=$((count + 1)); plain "$line"; done < "$assay_work/answer"
+  case $assay_gate:$first in *":Gate $assay_asked: passed"*) [ "${assay_code:-0}" -ge 126 ] || exit 0 ;; esac; exit "${assay_code:-1}" ;; esac; lost "$(cat "$assay_work/answer" 2>/dev/null || printf '%s\n' "$status" | sed -n 'x;$p') (${status##*"$IFS"})"

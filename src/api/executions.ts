@@ -2,6 +2,7 @@
 
 import * as v from "valibot";
 import { absent, fail } from "../http/problem.ts";
+import { awaitEnd } from "../request/await_end.ts";
 import { toPage, toPagination } from "../request/page.ts";
 import { json, noContent, plainText } from "../request/reply.ts";
 import { type Context, route, type Route } from "../request/route.ts";
@@ -323,25 +324,14 @@ export const executions: Route[] = [
       deadlineSeconds: 60,
     },
     async (context) => {
-      const { fast, query, params, caller, services, wantsText } = context;
-      const toAnswer = (found: Execution) => (wantsText ? plainText(200, executionLine(found)) : found);
-      if (query.wait === undefined) return toAnswer(await find(fast, context));
-      const until = performance.now() + query.wait * 1000;
-      // The watch begins before the first look: an end between the two would be missed otherwise.
-      const watch = services.signals.watch([
-        ["execution_ended", params.executionId],
-        ["key_revoked", caller.id],
-      ]);
-      try {
-        for (let isLast = false; ;) {
-          const found = await find(fast, context);
-          const left = until - performance.now();
-          if (isLast || left <= 0 || hasEnded(found.status)) return toAnswer(found);
-          isLast = ["closed", "key_revoked"].includes(await watch.next(left));
-        }
-      } finally {
-        watch.end();
-      }
+      const { fast, query, wantsText } = context;
+      const found = await awaitEnd(
+        context,
+        query.wait,
+        () => find(fast, context),
+        ({ status }) => hasEnded(status),
+      );
+      return wantsText ? plainText(200, executionLine(found)) : found;
     },
   ),
 

@@ -14,6 +14,7 @@ import type { TakenReport } from "../operations/ingest/store.ts";
 import { guessCases, readReport } from "../reports/read.ts";
 import { type CaseName, type Report, ReportError } from "../reports/report.ts";
 import { toLists } from "../rules/blame.ts";
+import { gateLines } from "../wording/gate.ts";
 import { toRunLine } from "../wording/run_line.ts";
 import { withRelativePaths } from "../rules/repository_root.ts";
 import { repeatOnly } from "../rules/repeat.ts";
@@ -37,12 +38,16 @@ import {
 } from "../schema/test_runs.ts";
 import type { Sql } from "../database/connect.ts";
 import { selectCasesToRepeat, selectLease } from "../store/leases.ts";
+import { selectStoredGates } from "../store/gate.ts";
 import { selectCaseResults } from "../store/case_results.ts";
 import { selectTestRun, selectTestRunPageWithKey, type LocatedRun } from "../store/test_runs.ts";
 import { executionUrl } from "../schema/urls.ts";
 
 /** Who uploads while a very large run is being counted, or a flood of runs, is answered by what is known so far. */
 const JUDGING_PATIENCE_MS = 500;
+
+/** Maximum number of forgiven failures in the text of an answer. */
+const MAX_FORGIVEN_LINES = 20;
 
 /** A client's clock may be ahead a little; a run from the far future would stay on top of the list. */
 const MAX_AHEAD_MS = 60 * 60_000;
@@ -161,6 +166,7 @@ async function ofLease(
     // Where it comes from is the execution's to say, and when it was run is known.
     parameters: {
       ...{ format, exit_code, allow_empty, complete, attachments, host, system, image, repository_root },
+      ...{ gate: parameters.gate, gate_dry_run: parameters.gate_dry_run },
       ...{ lease_id, ...own, execution_id: lease.executionId },
     },
     only: lease.repeats === null ? undefined : await selectCasesToRepeat(sql, projectId, lease.repeats, lease.taskSlug),
@@ -220,7 +226,8 @@ export const testRuns: Route[] = [
         "Recognised formats are JUnit XML in the dialects of the many tools that write it, Playwright, Jest, Vitest and Mocha JSON, " +
         "CTRF, Go test2json and the text of go test -v, Dart and Flutter JSON lines, TeamCity service messages, TAP, TRX, NUnit and xUnit XML, Robot " +
         "Framework's output.xml, doctest, Catch2, Boost.Test, CTest and TestNG XML, SonarQube's generic test execution, subunit " +
-        "version 2, Cucumber and RSpec JSON, Allure results, and JSON of your own.\n\n" +
+        "version 2, Cucumber JSON and Cucumber Messages, behave, RSpec, mochawesome and Newman JSON, the JSON of Rust's libtest, " +
+        "pytest-json-report, pytest-reportlog, Swift Testing's event stream, Xcode's test results, Allure results, and JSON of your own.\n\n" +
         "An unreadable report is answered 400 with file, position and reason. Truncated JUnit XML is read up to its last " +
         "complete test case, and its run fails. Form parts named attachment are files that the report names by their filename, or " +
         "files of the run as a whole; one that cannot be stored is a warning. The limits are 32 MiB as sent, 128 MiB after decompression (MAX_BODY_MB, " +
@@ -233,7 +240,9 @@ export const testRuns: Route[] = [
           commit: "9f8e7d6c5b4a39281706f5e4d3c2b1a098765432",
         },
       },
-      text: "One line of text: the verdict, the counts and the page of the execution",
+      text:
+        "One line of text: the verdict, the counts and the page of the execution. With gate, lines about its decision " +
+        'come first; the first of all begins with "Gate new: passed" or "Gate new: failed"',
       query: uploadParameters,
       body: "upload",
       answer: uploadedRun,
@@ -253,7 +262,7 @@ export const testRuns: Route[] = [
       report.warnings.push(...stored.warnings);
       const prepared = prepareReport(params.projectId, report, parameters, context.body.digest);
       const answer = (
-        { run, added, bugReports, blames, failures, warnings }: TakenReport,
+        { run, added, bugReports, blames, failures, warnings, gate }: TakenReport,
         missing: readonly string[] = stored.warnings,
       ) => {
         const { executionId, taskSlug } = run;
@@ -264,10 +273,13 @@ export const testRuns: Route[] = [
           warnings: [...detail.warnings, ...missing.filter((one) => !detail.warnings.includes(one))],
           counts: blames,
           ...toLists(failures),
+          ...(gate ? { gate } : {}),
           bugReports,
         };
         const status = added ? 201 : 200;
-        return wantsText ? plainText(status, `${toRunLine(body)}\n`) : json(status, body);
+        if (!wantsText) return json(status, body);
+        const lines = [...(gate ? gateLines(gate, MAX_FORGIVEN_LINES) : []), toRunLine(body)];
+        return plainText(status, `${lines.join("\n")}\n`);
       };
       const locks = locksFor(params.projectId, parameters);
       const incoming = { prepared, parameters, testedCommit: given.testedCommit };
@@ -299,11 +311,15 @@ export const testRuns: Route[] = [
       answer: testRunDetail,
     },
     async (context) => {
+      const { fast, params } = context;
       const run = (await selectRun(context)) ?? absent();
+      const gates = run.failed === 0 ? undefined : await selectStoredGates(fast, params.projectId, [run.id]);
       return {
         ...toDetail(context, run),
         machineTimeMs: run.machineTimeMs,
         shards: run.shards,
+        forgiven: run.forgiven,
+        gates: gates?.get(run.id) ?? [],
         format: run.format,
         exitCode: run.exitCode,
       };

@@ -20,6 +20,7 @@ function fill(days: readonly string[], rows: readonly TrendRow[]): Trends["days"
       p50Ms = null,
       p95Ms = null,
       flaky = 0,
+      forgiven = 0,
       testFailures = 0,
       infrastructureFailures = 0,
     } = byDay.get(day) ?? {};
@@ -34,6 +35,7 @@ function fill(days: readonly string[], rows: readonly TrendRow[]): Trends["days"
       p50Ms,
       p95Ms,
       flaky,
+      forgiven,
       testFailures,
       infrastructureFailures,
     };

@@ -5,6 +5,8 @@ import { WORD_OF } from "../rules/blame.ts";
 import { runCounts, runState, type ReportedRun } from "../wording/run_line.ts";
 import type { Blame } from "../schema/failures.ts";
 import { BLAME_PHRASES } from "../wording/blame.ts";
+import type { GateDecision } from "../schema/gate.ts";
+import { gateSummary } from "../wording/gate.ts";
 import { caseTitle } from "../wording/case_title.ts";
 
 const MAX_FAILURES = 50;
@@ -47,14 +49,19 @@ function toEntry(failure: AnnotatedFailure): string {
   return `<details><summary>${head}</summary>\n\n<pre>${toPreformatted(message)}</pre>\n\n</details>\n\n`;
 }
 
+type SummarizedRun = ReportedRun & {
+  gate?: Pick<GateDecision, "gate" | "pass" | "reasons" | "forgivenCount"> | undefined;
+};
+
 /**
  * `failures` of this run, in any order; new ones are told first, 50 at most. Not longer than `maxBytes` of UTF-8, whole
  * entries or none of them; empty where not even the verdict has room.
  */
-export function toSummary(run: ReportedRun, failures: readonly AnnotatedFailure[], maxBytes: number): string {
+export function toSummary(run: SummarizedRun, failures: readonly AnnotatedFailure[], maxBytes: number): string {
   const isNew = ({ blame }: AnnotatedFailure) => Number(blame === "new");
   const head =
     `### ${toText(runState(run))} ${toText(run.taskSlug)}\n\n` +
+    `${run.gate ? `${toText(`Gate ${run.gate.gate}: ${gateSummary(run.gate)}`)}\n\n` : ""}` +
     `${toText(runCounts(run))} · <a href="${Bun.escapeHTML(run.url)}">Open in Assay</a>\n\n`;
   const rest = (count: number) => (count > 0 ? `${count} more\n\n` : "");
   // The server lists the first failures; the run counts all of them.

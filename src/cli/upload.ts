@@ -8,6 +8,7 @@ import type { CiSystemName } from "../rules/ci_systems.ts";
 import { detectBuild } from "./ci.ts";
 import { ask, type ServerAddress, toPatience } from "./client.ts";
 import { sendOwnersFile } from "./owners_file.ts";
+import { endGate, type GateEnd, toGateParameters } from "./gate.ts";
 import { SUMMARY_ENCODINGS, toSummary } from "./job_summary.ts";
 import { detectMachine } from "./machine.ts";
 import { cleanTexts, createOutputMask, secretsOf, toJsonLine, toPlainLine } from "./output.ts";
@@ -102,7 +103,11 @@ async function deliver(
   if (ended?.problem !== undefined) await voice.note(ended.problem);
   for (const problem of found.problems) await voice.note(problem);
   if ("problem" in address) return address;
-  const sent = exitCode === undefined ? parameters : { ...parameters, exit_code: exitCode };
+  const sent = {
+    ...parameters,
+    ...(exitCode === undefined ? {} : { exit_code: exitCode }),
+    ...toGateParameters(given.gate, found.problems),
+  };
   if (reports.length > 0) {
     const end = await sendReports(address, reports, sent, sending);
     const isUnknown = exitCode === undefined || (mayBeEmpty && !hasFailed);
@@ -182,8 +187,23 @@ export async function upload(args: string[], environment: Environment = process.
     if (isJson) await voice.tell(toJsonLine({ error: { message: end.problem } }));
   }
   const own = ended?.exitCode ?? 0;
+  if (given.gate) {
+    const exitCode =
+      ended?.exitCode ?? (parameters["exit_code"] === undefined ? undefined : Number(parameters["exit_code"]));
+    const gated = endGate(given.gate, { exitCode, ...gateEndOf(end, found, voice) });
+    for (const line of gated.lines) await voice.note(line);
+    if (exitCode !== 0) return gated.code;
+  }
   if (own !== 0 || !flags.strict) return own;
   return STRICT_CODES[end.end] || (found.problems.length > 0 && !flags["allow-empty"] ? 1 : 0);
+}
+
+/** What the upload means for the gate. Secrets are masked before names are shortened or escaped. */
+function gateEndOf(end: End, { problems }: FoundReports, { clean }: Voice): Pick<GateEnd, "problem" | "decision"> {
+  if (problems.length > 0) return { problem: `a report is unusable: ${problems[0]}`, decision: undefined };
+  if (end.end !== "uploaded") return { problem: `the results were not uploaded: ${end.problem}`, decision: undefined };
+  const { gate } = end.run;
+  return { problem: undefined, decision: gate && cleanTexts(gate, clean) };
 }
 
 /** The files of `--attach`; with a command only those that it has written. */

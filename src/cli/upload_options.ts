@@ -5,6 +5,7 @@ import { findRepositoryRoot } from "../runner/repository_root.ts";
 import type { CiBuild } from "./ci.ts";
 import type { Machine } from "./machine.ts";
 import type { AttachmentScope } from "../runner/named_attachments.ts";
+import { GATE_HELP, GATE_HELP_TEXT, type GateOptions, readGateOptions } from "./gate.ts";
 import { readSeconds, UsageError } from "./usage.ts";
 
 export const UPLOAD_USAGE = `  upload FILE|GLOB… [options] [-- command …]    run a command and upload its test reports, or upload existing ones (upload --help)`;
@@ -40,6 +41,7 @@ unchanged streams and signals, and then sends the reports that it has written. T
   --attachments all       also send files that reports name for test cases that passed (default: failed)
   --no-attachments        send no files that reports name
   --attach-root DIR       only files below this directory are sent (default: the working directory)
+${GATE_HELP}
   --strict                exit with an error if the upload fails (see below)
   --json                  print one line of JSON: the server's answer, or { "error": { "message" } }
 
@@ -59,7 +61,9 @@ that cannot be sent is a warning and never changes the exit code. Hidden files s
 Exit code: that of the command, as in a shell (128 + n for signal n, 127 not found, 126 not executable). Without a command it
 is 0, even if tests failed. A failed upload is only a warning, so that an unavailable server cannot break a build. With
 --strict, if the command itself did not fail, the exit code is 1 for a missing or refused report, and 3 if the server is
-unavailable or its address is not set. Wrong usage exits with 2.`;
+unavailable or its address is not set. Wrong usage exits with 2.
+
+${GATE_HELP_TEXT}`;
 
 /** Options that are parameters of the upload. */
 const PARAMETERS = {
@@ -90,6 +94,7 @@ const FLAGS = [
   "help",
   "no-attachments",
   "no-owners",
+  "gate-dry-run",
 ] as const;
 
 export type UploadArguments = {
@@ -99,6 +104,7 @@ export type UploadArguments = {
   parameters: Record<string, string>;
   flags: Partial<Record<(typeof FLAGS)[number], boolean>>;
   attachments: AttachmentArguments;
+  gate: GateOptions | undefined;
   patienceMs: number;
 };
 
@@ -124,7 +130,8 @@ export function readArguments(args: string[]): UploadArguments {
   ]);
   const parameters = Object.fromEntries(given.filter(([, value]) => value !== ""));
   const attachments = readAttachmentArguments(values as AttachmentValues);
-  if (flags.help) return { reports: [], command, parameters, flags, attachments, patienceMs: PATIENCE_MS };
+  const gate = readGateOptions((values as { gate?: string }).gate, flags["gate-dry-run"] === true);
+  if (flags.help) return { reports: [], command, parameters, flags, attachments, gate, patienceMs: PATIENCE_MS };
   if (positionals.length === 0) throw new UsageError("Missing report after upload: name a file or a glob");
   if (command?.length === 0) throw new UsageError("Missing command after --");
   if (command && parameters["exit_code"] !== undefined)
@@ -134,7 +141,7 @@ export function readArguments(args: string[]): UploadArguments {
   if (!/^-?\d{1,10}$/.test(parameters["exit_code"] ?? "0"))
     throw new UsageError(`--exit-code: expected an integer, got "${parameters["exit_code"]}"`);
   const patienceMs = readSeconds("patience", (values as { patience?: string }).patience) ?? PATIENCE_MS;
-  return { reports: positionals, command, parameters, flags, attachments, patienceMs };
+  return { reports: positionals, command, parameters, flags, attachments, gate, patienceMs };
 }
 
 type AttachmentValues = {
@@ -158,7 +165,7 @@ function readAttachmentArguments(values: AttachmentValues): AttachmentArguments 
 function parse(args: string[]) {
   const options = Object.fromEntries([
     ["attach", { type: "string", multiple: true }] as const,
-    ...[...Object.keys(PARAMETERS), "patience", "attachments", "attach-root"].map(
+    ...[...Object.keys(PARAMETERS), "patience", "attachments", "attach-root", "gate"].map(
       (name) => [name, { type: "string" }] as const,
     ),
     ...FLAGS.map((name) => [name, { type: "boolean" }] as const),

@@ -9,6 +9,7 @@ import {
   type ServerAddress,
   ServerAwayError,
 } from "./client.ts";
+import { type AnsweredGate, answeredGate, withoutUnknownGate } from "./gate.ts";
 import { toPlainLine } from "./output.ts";
 import { refusesMachine, withoutMachine } from "../rules/ran_on.ts";
 import type { ReportedRun } from "../wording/run_line.ts";
@@ -43,6 +44,7 @@ const answered = v.object({
   stillFailing: list,
   quarantinedFailures: list,
   incidentFailures: v.optional(list, () => []),
+  gate: v.fallback(v.optional(answeredGate), undefined),
   counts: v.optional(
     v.object({
       newFailures: v.number(),
@@ -54,7 +56,11 @@ const answered = v.object({
     }),
   ),
 });
-export type AnsweredRun = ReportedRun & Pick<v.InferOutput<typeof answered>, "executionId" | "newFailures">;
+export type AnsweredRun = ReportedRun &
+  Pick<v.InferOutput<typeof answered>, "executionId" | "newFailures"> & {
+    /** Undefined: no decision was asked for, or the server knows no gates. */
+    gate?: AnsweredGate | undefined;
+  };
 
 /**
  * `run` is what the server has made of it, `answer` all that it says of that. `foreignOrigin` is where it says that people
@@ -123,6 +129,8 @@ function toProblem(answer: ServerAnswer): string {
 /** The parameters without those that a server is too old for, as its refusal says; the same object where there are none. */
 function withoutUnknown(parameters: Record<string, string>, message: string): Record<string, string> {
   if (refusesMachine(message)) return withoutMachine(parameters);
+  const withoutGate = withoutUnknownGate(parameters, message);
+  if (withoutGate !== parameters) return withoutGate;
   if (parameters["attachments"] === undefined || !message.includes('Unknown field "attachments"')) return parameters;
   const { attachments: _, ...known } = parameters;
   return known;
@@ -137,8 +145,8 @@ export async function sendReports(
 ): Promise<UploadEnd> {
   try {
     let [known, answer] = [parameters, await send(address, await toBody(reports, parameters), sending)];
-    // Once for the machine, once for the attachments: a server may be older than both.
-    for (let count = 0; count < 2 && answer.status === 400; count++) {
+    // Once each for the machine, the gate and the attachments: a server may be older than all of them.
+    for (let count = 0; count < 3 && answer.status === 400; count++) {
       const fewer = withoutUnknown(known, messageOf(answer));
       if (fewer === known) break;
       [known, answer] = [fewer, await send(address, await toBody(reports, fewer), sending)];

@@ -1,15 +1,17 @@
 /** The JSON of behave, Cucumber for Python: like Cucumber's, but with results of its own. https://behave.readthedocs.io */
 
-import { joinAttempts, toStepKind, toStepMessage } from "./cucumber.ts";
+import { joinAttempts, toStepKind, toStepMessage } from "./cucumber_steps.ts";
 import { asList, asText, type JsonObject, toCase, toFault, toFields, toTexts } from "./fields.ts";
 import { type CaseStatus, type Report, type ReportedCase, ReportError } from "./report.ts";
 import { createCutter, type Cutter, firstLine, MAX_CASES, msFromSeconds, tooManyCases } from "./text.ts";
-import { hasFields } from "./refusals.ts";
 import { createUnknownResults, type UnknownResults } from "./unknown_results.ts";
 
 /** Its features have a result, and no address. */
-export const isBehave = (json: unknown): boolean =>
-  Array.isArray(json) && hasFields(json[0], "keyword", "location", "status") && !hasFields(json[0], "uri");
+export function isBehave(json: unknown): boolean {
+  const feature = toFields(asList(json)[0]);
+  const has = (key: string) => Object.hasOwn(feature, key);
+  return ["keyword", "location", "status"].every(has) && !has("uri");
+}
 
 /** Throws a ReportError when it is no list, or there are too many scenarios. */
 export function readBehave(json: unknown): Report {

@@ -1,14 +1,13 @@
 /** Cucumber JSON, as the Cucumbers of JavaScript, Ruby and Java write it. */
 
+import { FINISHED_BADLY, joinAttempts, toStepKind, toStepMessage } from "./cucumber_steps.ts";
 import { type JsonObject, toCase, toFields, asList, asText } from "./fields.ts";
-import { type ReportedCase, type CaseStatus, type FailureKind, type Report, ReportError } from "./report.ts";
+import { type ReportedCase, type CaseStatus, type Report, ReportError } from "./report.ts";
 import {
   clean,
   createCutter,
   type Cutter,
-  cut,
   firstLine,
-  joinAttachments,
   MAX_CASES,
   plural,
   toMs,
@@ -67,23 +66,6 @@ function toSteps({ before, steps, after }: JsonObject): unknown[] {
   return [...hooks(before), ...inner, ...hooks(after)];
 }
 
-/** Joins two attempts of a scenario: a later pass makes it flaky, else the failure stays. */
-export function joinAttempts(earlier: ReportedCase, later: ReportedCase): ReportedCase {
-  const joined = joinResults(earlier, later);
-  const attachments = joinAttachments([earlier, later]);
-  return attachments ? { ...joined, attachments } : joined;
-}
-
-function joinResults(earlier: ReportedCase, later: ReportedCase): ReportedCase {
-  const attempts = earlier.attempts + 1;
-  if (later.status === "failed") return { ...later, attempts };
-  if (later.status === "skipped" || (earlier.status !== "failed" && !earlier.flaky)) {
-    return earlier.status === "skipped" ? { ...later, attempts } : { ...earlier, attempts };
-  }
-  const { message, stack } = earlier;
-  return { ...later, attempts, flaky: true, message, stack };
-}
-
 type Reading = { cutter: Cutter; unknown: ReturnType<typeof createUnknown> };
 
 function readScenario(
@@ -118,8 +100,6 @@ function readScenario(
   });
 }
 
-/** The statuses of steps that fail a scenario: what the default, strict, counts as failed. */
-export const FINISHED_BADLY = new Set(["failed", "ambiguous", "undefined", "pending"]);
 const KNOWN = new Set([...FINISHED_BADLY, "passed", "skipped"]);
 
 /** Counts scenarios of which a step has no result. */
@@ -134,16 +114,7 @@ function createUnknown() {
 
 const statusOf = (step: JsonObject): string => asText(toFields(step.result).status).toLowerCase();
 
-export function toStepKind(isHook: boolean, status: string, stack: string): FailureKind {
-  if (/timed out|timeout/i.test(cut(firstLine(stack), 300))) return "timeout";
-  return isHook || status !== "failed" ? "error" : "failure";
-}
-
 const toText = ({ keyword, name }: JsonObject): string => `${asText(keyword).trim()} ${asText(name)}`.trim();
-
-/** "Undefined step: When nobody wrote this step" */
-export const toStepMessage = (isHook: boolean, status: string, text: string): string =>
-  `${status.charAt(0).toUpperCase()}${status.slice(1)} ${isHook ? "hook" : "step"}: ${text}`;
 
 /** In nanoseconds; a report made without them tells none. */
 function sumOf(steps: JsonObject[]): number | null {

@@ -1,6 +1,6 @@
 /** Cucumber Messages, the lines of Cucumber's formatter "message": https://github.com/cucumber/messages */
 
-import { FINISHED_BADLY, joinAttempts, toStepKind, toStepMessage } from "./cucumber.ts";
+import { FINISHED_BADLY, joinAttempts, toStepKind, toStepMessage } from "./cucumber_steps.ts";
 import { asList, asText, type JsonObject, toCase, toFault, toFields } from "./fields.ts";
 import { FAILED_TO_LOAD } from "./js_tools.ts";
 import { firstJsonLine, readJsonLines } from "./json_lines.ts";

@@ -113,3 +113,7 @@ export function toolReaderOf(root: Attributes): ToolReader | undefined {
 
 /** Only Playwright's class name is the file that its test suite is called after. */
 const asPlaywright: ToolReader = (test) => (test.classname === test.file ? readPlaywright(test) : undefined);
+
+const TIMED_OUT = /\btimeout of \d+ ?m?s exceeded\b/i;
+
+export const isMochaTimeout = (message: string): boolean => TIMED_OUT.test(message.slice(0, 500));

@@ -1,6 +1,7 @@
 /** Mocha's JSON reporter: https://mochajs.org/#json */
 
 import { hiddenFailures, type JsonObject, toCase, toFields, asList, asText } from "./fields.ts";
+import { isMochaTimeout } from "./js_tools.ts";
 import { type ReportedCase, type CaseStatus, type Report } from "./report.ts";
 import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
 
@@ -67,7 +68,3 @@ function readTest(test: JsonObject, status: CaseStatus, cutter: Cutter): Reporte
     stack: text,
   });
 }
-
-const TIMED_OUT = /\btimeout of \d+ ?m?s exceeded\b/i;
-
-export const isMochaTimeout = (message: string): boolean => TIMED_OUT.test(message.slice(0, 500));

@@ -1,7 +1,7 @@
 /** The JSON of the reporter mochawesome, also merged by mochawesome-merge: https://github.com/adamgruber/mochawesome */
 
 import { asList, asText, hiddenFailures, isObject, type JsonObject, toCase, toFields } from "./fields.ts";
-import { isMochaTimeout } from "./mocha.ts";
+import { isMochaTimeout } from "./js_tools.ts";
 import type { CaseStatus, Report, ReportedCase } from "./report.ts";
 import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
 import type { WrittenAttachment } from "./text.ts";

@@ -2,6 +2,7 @@
 
 import { FAULT, toFault } from "./fields.ts";
 import type { FailureKind, ReportedCase } from "./report.ts";
+import { FAILED_TO_LOAD } from "./js_tools.ts";
 import { type Cutter, cut, firstLine } from "./text.ts";
 
 /** The names of tests by their ids, such as "tests/test_cart.py::TestCart::test_adds[1]". Keeps those of modules and classes. */
@@ -46,3 +47,9 @@ export function exitFaults(cutter: Cutter, exit: unknown, cases: ReportedCase[])
   const code = typeof exit === "number" ? `exited with ${exit}${reason}` : "did not say how it exited";
   return [toFault(cutter, { name: exit === 1 ? FAULT : "(session failed)", message: `pytest ${code}` })];
 }
+
+/** The last line that pytest marks as the error's. */
+export const toLoadMessage = (text: string): string => {
+  const at = text.lastIndexOf("\nE  ");
+  return firstLine(at === -1 ? text : text.slice(at + 2)) || FAILED_TO_LOAD;
+};

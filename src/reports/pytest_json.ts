@@ -2,7 +2,7 @@
 
 import { asList, asText, isObject, type JsonObject, toCase, toEpochMs, toFault, toFields } from "./fields.ts";
 import { FAILED_TO_LOAD } from "./js_tools.ts";
-import { exitFaults, createPytestNames, toPytestKind } from "./pytest.ts";
+import { createPytestNames, exitFaults, toLoadMessage, toPytestKind } from "./pytest.ts";
 import type { CaseStatus, Report, ReportedCase } from "./report.ts";
 import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES, msFromSeconds, tooManyCases } from "./text.ts";
 import { createUnknownResults, type UnknownResults } from "./unknown_results.ts";
@@ -129,9 +129,3 @@ function readCollector({ nodeid, outcome, longrepr }: JsonObject, cutter: Cutter
   if (outcome === "skipped") return toCase(cutter, { name: "(file skipped)", file, status: "skipped", message });
   return toFault(cutter, { name: FAILED_TO_LOAD, file, message, stack: text });
 }
-
-/** The last line that pytest marks as the error's. */
-export const toLoadMessage = (text: string): string => {
-  const at = text.lastIndexOf("\nE  ");
-  return firstLine(at === -1 ? text : text.slice(at + 2)) || FAILED_TO_LOAD;
-};

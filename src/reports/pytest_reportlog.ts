@@ -3,8 +3,7 @@
 import { asList, asText, isObject, type JsonObject, toCase, toEpochMs, toFault, toFields } from "./fields.ts";
 import { FAILED_TO_LOAD } from "./js_tools.ts";
 import { firstJsonLine, readJsonLines } from "./json_lines.ts";
-import { exitFaults, createPytestNames, toPytestKind } from "./pytest.ts";
-import { toLoadMessage } from "./pytest_json.ts";
+import { createPytestNames, exitFaults, toLoadMessage, toPytestKind } from "./pytest.ts";
 import { type CaseStatus, type Report, type ReportedCase, ReportError } from "./report.ts";
 import { createCutter, type Cutter, firstLine, MAX_CASES, msFromSeconds, tooManyCases } from "./text.ts";
 import { createUnknownResults, type UnknownResults } from "./unknown_results.ts";

@@ -5,6 +5,7 @@ import * as v from "valibot";
 import { mistakeInRerun } from "../rules/rerun_command.ts";
 import { variableName } from "../schema/environments.ts";
 import { integer, slug, text } from "../schema/fields.ts";
+import { gateMode, type GateMode } from "../schema/gate.ts";
 import type { CheckoutConfig } from "./checkout.ts";
 import type { AttachmentScope } from "./named_attachments.ts";
 
@@ -32,6 +33,8 @@ export type TaskConfig = {
   retryOn: number[];
   /** A preset or a template, for `toRerunCommand`; undefined: the whole task is run again. */
   rerun: string | undefined;
+  /** Which failures let the task pass for this runner; undefined: none. */
+  gate: GateMode | undefined;
   /** Paths and globs of files for the run as a whole; they begin at `workingDirectory` and stay below it. */
   artifacts: string[];
   /** Of which test cases the files that the report names are sent. */
@@ -137,6 +140,7 @@ const task = v.strictObject({
     ),
   ),
   rerun: v.optional(rerun),
+  gate: v.optional(gateMode),
   artifacts: v.optional(oneOrMore(1_000)),
   attachments: v.optional(v.picklist(["failed", "all", "none"], 'expected "failed", "all" or "none"')),
   pass: v.optional(names),
@@ -255,6 +259,7 @@ function readTask(
     comparesCommit: rest.checkout !== "none",
     retryOn: [...new Set(retryOn)],
     rerun: rest.rerun,
+    gate: rest.gate,
     artifacts,
     attachments,
     pass: [...new Set(pass)],

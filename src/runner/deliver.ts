@@ -1,5 +1,7 @@
 /** Tells the server how a task ended: its report, or a failure that says why there is none. */
 
+import * as v from "valibot";
+import type { GateMode } from "../schema/gate.ts";
 import type { TaskConfig } from "./config.ts";
 import { keepAsking, type ServerConnection } from "./line.ts";
 import { refusesMachine, withoutMachine } from "../rules/ran_on.ts";
@@ -31,7 +33,10 @@ export type ReportDelivery = {
 
 /** The result of a delivery: the verdict of the server, or why it was refused. */
 export type Delivered =
-  { result: "passed" | "failed" | "incomplete" | "cancelled" | "given to another runner" } | { refused: string };
+  | { result: "passed" | "failed" | "incomplete" | "cancelled" | "given to another runner" }
+  /** The tests failed, and the gate of the task forgives all failures. */
+  | { result: "passed"; forgiven: number }
+  | { refused: string };
 
 /** Throws a RunnerError where the key is refused. */
 export async function deliver(
@@ -70,6 +75,7 @@ export async function deliver(
     ...delivery.machine,
     ...(root === undefined ? {} : { repository_root: root }),
     ...(config.attachments === "all" ? { attachments: "all" } : {}),
+    ...(config.gate === undefined ? {} : { gate: config.gate }),
   };
   const answer = await asUnderstood(optional, (fields, keySuffix) => {
     const query = new URLSearchParams({ lease_id: delivery.leaseId, exit_code: String(exitCode) });
@@ -86,7 +92,7 @@ export async function deliver(
     };
   });
   if (!answer) return { refused: "no answer" };
-  if (answer.status < 300) return { result: wordIn(answer, "verdict") === "passed" ? "passed" : "failed" };
+  if (answer.status < 300) return toResult(answer, config.gate);
   const names = listPaths(paths, directory);
   return await fail(`The report ${names} was refused: ${messageOf(answer)}`, end.exitCode, false);
 
@@ -106,10 +112,25 @@ export async function deliver(
     }));
     if (!answer) return { refused: "no answer" };
     if (answer.status >= 300) return { refused: messageOf(answer) };
-    const status = wordIn(answer, "status");
+    const status = statusIn(answer);
     if (status === "queued") return { result: "given to another runner" };
     return { result: status === "cancelled" || status === "incomplete" ? status : "failed" };
   }
+}
+
+const answeredRun = v.object({
+  verdict: v.string(),
+  gate: v.fallback(v.optional(v.object({ gate: v.string(), pass: v.boolean(), forgivenCount: v.number() })), undefined),
+});
+
+/** A gate turns no passed task red, and an older server has no decision. */
+function toResult({ text }: ServerAnswer, mode: GateMode | undefined): Delivered {
+  const { success, output } = v.safeParse(v.pipe(v.string(), v.parseJson(), answeredRun), text);
+  if (!success) return { result: "failed" };
+  if (output.verdict === "passed") return { result: "passed" };
+  const { gate } = output;
+  const passes = mode !== undefined && gate?.gate === mode && gate.pass;
+  return passes ? { result: "passed", forgiven: gate.forgivenCount } : { result: "failed" };
 }
 
 /** Fields of a request that servers of some versions do not know. */
@@ -124,9 +145,9 @@ function withoutUnknown(fields: Optional, message: string): Optional {
     : Object.fromEntries(Object.entries(known).filter(([name]) => isKnown(name)));
 }
 
-function wordIn({ text }: ServerAnswer, name: "verdict" | "status"): unknown {
+function statusIn({ text }: ServerAnswer): unknown {
   try {
-    return (JSON.parse(text) as Record<string, unknown>)[name];
+    return (JSON.parse(text) as Record<string, unknown>)["status"];
   } catch {
     return;
   }

@@ -18,6 +18,7 @@ import {
   updatedAt,
   uuid,
 } from "./fields.ts";
+import { gateMode } from "./gate.ts";
 import { executionMode, fewShards, givenTask } from "./executions.ts";
 import { dispatch, pipeline } from "./integrations.ts";
 import { listPage, pageQuery } from "./page.ts";
@@ -51,7 +52,7 @@ export const trigger = v.pipe(
     event: described(
       v.optional(v.picklist(EVENT_TYPES, `expected one of ${names}`)),
       "The event that triggers the automation; set either this or schedule. execution.recovered: the first passed " +
-        "execution of a branch after a failed one; task.missed: a scheduled task did not report; integration.disabled: " +
+        "execution of a branch after a failed one; execution.changed: a report has arrived after its end; task.missed: a scheduled task did not report; integration.disabled: " +
         "Assay has disabled an integration",
       "execution.failed",
     ),
@@ -176,7 +177,13 @@ const ACTIONS = [
     integrationId,
     context: v.pipe(
       v.optional(text(100)),
-      v.description(`Default: "assay", followed by the task if the event has one`),
+      v.description(`Default: "assay", or "assay/gate" with gate; followed by the task if the event has one`),
+    ),
+    gate: described(
+      v.optional(gateMode),
+      "Sets the status to the decision of this gate, once it is final. It is updated when a later report or a rerun " +
+        "changes the decision. Default: the outcome of the tests",
+      "new",
     ),
   }),
   v.strictObject({
@@ -269,6 +276,7 @@ const actions = v.pipe(
 export const CONDITIONS_OF: Record<EventType | "schedule", readonly (keyof Conditions)[]> = {
   "execution.completed": ["projects", "branches", "environments", "taskSlugs", "owners", "minFailed"],
   "execution.failed": ["projects", "branches", "environments", "taskSlugs", "owners", "minFailed"],
+  "execution.changed": ["projects", "branches", "environments", "taskSlugs", "owners", "minFailed"],
   "execution.recovered": ["projects", "branches", "environments", "taskSlugs"],
   "test_run.completed": ["projects", "branches", "environments", "taskSlugs", "owners", "minFailed"],
   "bug_report.opened": ["projects", "branches", "taskSlugs", "owners", "severity"],
@@ -289,6 +297,7 @@ export const ACTIONS_OF: Record<EventType | "schedule", readonly ActionType[]> =
   "execution.completed": [...ISSUES, "set_commit_status", "open_bug_report", "rerun_failed"],
   "execution.failed": [...ISSUES, "set_commit_status", "open_bug_report", "rerun_failed"],
   "execution.recovered": [...ANY, "set_commit_status"],
+  "execution.changed": [...ANY, "set_commit_status"],
   "test_run.completed": [...ISSUES, "set_commit_status", "open_bug_report"],
   "bug_report.opened": ISSUES,
   "bug_report.regressed": ISSUES,

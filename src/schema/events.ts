@@ -9,6 +9,7 @@ export const EVENT_TYPES = [
   "execution.completed",
   "execution.failed",
   "execution.recovered",
+  "execution.changed",
   "test_run.completed",
   "bug_report.opened",
   "bug_report.regressed",

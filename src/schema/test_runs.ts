@@ -26,6 +26,7 @@ import { caseAttachments } from "./attachments.ts";
 import { touchedBug } from "./bug_reports.ts";
 import { caseNames } from "./case_ref.ts";
 import { blameCounts, blamedFailures } from "./failures.ts";
+import { gateParameters, storedGate, uploadGate } from "./gate.ts";
 import { taskStatus } from "./executions.ts";
 import { listPage, pageQuery } from "./page.ts";
 
@@ -133,6 +134,12 @@ export const testRunDetail = v.strictObject({
     v.description("The number of shards that the uploads announced; 1 for a run without shards"),
     v.examples([1]),
   ),
+  forgiven: described(count, "The number of failures that the gates of its latest uploads have forgiven", 1),
+  gates: described(
+    v.array(storedGate),
+    "The decisions of the gates that its latest uploads asked for, ordered by shard, the first 100; none for an " +
+      "upload in which nothing failed",
+  ),
   format: described(v.nullable(v.string()), "The format of the last report", "junit"),
   exitCode: described(v.nullable(v.pipe(v.number(), v.integer())), "The last value of exit_code; null: none", 1),
 });
@@ -142,6 +149,7 @@ export const uploadedRun = v.strictObject({
   ...runDetail,
   counts: described(blameCounts, "The number of failures in each of the following lists, which contain the first 100"),
   ...blamedFailures,
+  gate: described(v.optional(uploadGate), "The decision of the gate; only if the upload asked for one"),
   bugReports: v.pipe(
     v.array(touchedBug),
     v.description("The bug reports that the upload opened or changed; the first 100"),
@@ -239,7 +247,8 @@ export const uploadParameters = v.strictObject({
     v.optional(text(50)),
     "The format of the report. Default: recognised from the content. One of junit, playwright, jest (also Vitest), " +
       "ctrf, mocha, go, dart, teamcity, tap, trx, nunit, xunit, robot, doctest, testng, ctest, " +
-      "boost, catch2, sonar, subunit, cucumber, rspec, allure, assay",
+      "boost, catch2, sonar, subunit, cucumber, rspec, allure, assay, " +
+      "cucumber_messages, mochawesome, libtest, pytest_json, pytest_reportlog, newman, behave, swift_testing, xcresult",
     "junit",
   ),
   completed_at: described(
@@ -254,6 +263,7 @@ export const uploadParameters = v.strictObject({
       "trends, bug reports or the state of a branch. An untrusted report and a trusted one with the same execution_key " +
       "have separate executions",
   ),
+  ...gateParameters,
   lease_id: described(
     v.optional(uuid),
     "For runners: the lease of the report, which determines execution, task and shard",

@@ -27,6 +27,7 @@ const figures = {
     v.description("The number of results that failed before they passed within a run"),
     v.examples([3]),
   ),
+  forgiven: described(count, "The number of failures that gates have forgiven, so that a job did not fail", 2),
   testFailures: described(count, "The number of failed results, without those of outages", 12),
   infrastructureFailures: described(count, "The number of these that match an infrastructure rule of the team", 5),
 };

@@ -21,6 +21,7 @@ import { testRuns } from "../api/test_runs.ts";
 import { state } from "../api/state.ts";
 import { trends } from "../api/trends.ts";
 import { uploads } from "../api/uploads.ts";
+import { verdicts } from "../api/verdicts.ts";
 import { createRateLimit, type RateLimit } from "../http/rate_limit.ts";
 import type { Connection } from "../http/serve.ts";
 import type { Route } from "../request/route.ts";
@@ -50,6 +51,7 @@ export const ROUTES: readonly Route[] = [
   ...owners,
   ...trends,
   ...state,
+  ...verdicts,
   ...bugReports,
   ...onboardings,
   ...environments,

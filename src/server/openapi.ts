@@ -14,6 +14,7 @@ import { caseRef } from "../schema/case_ref.ts";
 import { comparison } from "../schema/comparisons.ts";
 import { csvTableOf, NEXT_CURSOR } from "../request/csv_reply.ts";
 import { environment, newVariable, variable } from "../schema/environments.ts";
+import { executionGate, forgivenFailure, uploadGate } from "../schema/gate.ts";
 import { execution, plannedTask } from "../schema/executions.ts";
 import { executionFailures } from "../schema/failures.ts";
 import { delivery, dispatch, integration } from "../schema/integrations.ts";
@@ -59,6 +60,9 @@ const definitions: Record<string, v.GenericSchema> = {
   Delivery: delivery,
   Environment: environment,
   Execution: execution,
+  ExecutionGate: executionGate,
+  ForgivenFailure: forgivenFailure,
+  UploadGate: uploadGate,
   ExecutionFailures: executionFailures,
   Integration: integration,
   Onboarding: onboarding,
@@ -83,6 +87,7 @@ const TAGS: Record<string, string> = {
   executions:
     "An execution runs one or more tasks, such as a build: its result, its new failures, and whether all reports " +
     "have arrived.",
+  verdicts: "Whether the failures of an execution are forgiven, so that a build may pass although tests failed.",
   "test-cases": "Every test case that has been reported: its health, history, owner and quarantine.",
   "bug-reports":
     "Failures with one cause. Failures of the default branch open bug reports automatically; bug reports are " +
@@ -111,6 +116,7 @@ const FAMILIES: Record<string, string> = { leases: "runners", undefined: "projec
 function tagOf(path: string): string {
   if (/\/(?:plan|batches|leases)$/.test(path)) return "runners";
   if (path.endsWith("/attachments")) return "attachments";
+  if (path.endsWith("/verdict")) return "verdicts";
   if (path.includes("/test-runs")) return "test-runs";
   const family = String(path.split("/")[3]);
   return FAMILIES[family] ?? family;

@@ -17,7 +17,7 @@ import { isDue } from "../database/retry_backoff.ts";
 import { isFlaky } from "./health.ts";
 import { isOwnedBy, ownersJson } from "./owners.ts";
 import { failedResultsOf } from "./packing.ts";
-import { isLiveBug, isTrustedBuild } from "./predicates.ts";
+import { isLiveBug, isTrustedBuild, waitsForEvent } from "./predicates.ts";
 
 export type AutomationRow = Omit<Automation, "trigger" | "conditions" | "actions"> & {
   trigger: Trigger;
@@ -87,7 +87,7 @@ export const selectAutomationsFor = (
   { teamId, id, type }: { teamId: string; id: string; type: EventType },
 ) => sql<AutomationRow[]>`
   select ${columns(sql)} from automation a
-  where a.team_id = ${teamId} and a.event = ${type} and a.enabled
+  where a.team_id = ${teamId} and ${waitsForEvent(sql, sql`a`, sql`${type}::text`)} and a.enabled
     and not exists (
       select from automation_run r
       where r.team_id = a.team_id and r.automation_id = a.id and r.event_id = ${id} and r.cause = 'event')

@@ -14,11 +14,11 @@ import {
 } from "../database/connect.ts";
 import { firstOwnerOf, ownersJson, ownersOfBug } from "./owners.ts";
 import { isDue } from "../database/retry_backoff.ts";
-import { hasOwner } from "./predicates.ts";
+import { hasOwner, waitsForEvent } from "./predicates.ts";
 
 /** When automations look at it: never, where none waits for this type. */
 const due = (sql: Sql, teamId: Fragment, type: Fragment) => sql`
-  case when exists (select from automation a where a.team_id = ${teamId} and a.event = ${type} and a.enabled)
+  case when exists (select from automation a where a.team_id = ${teamId} and ${waitsForEvent(sql, sql`a`, type)} and a.enabled)
     then ${thisMoment(sql)} end`;
 
 /** Of a project; `rows`: see `toEventRows`. */
@@ -44,7 +44,7 @@ export const insertEvents = (sql: Tx, projectId: string, events: readonly NewEve
 export const insertTeamEvent = (sql: Tx, teamId: string, type: EventType, data: EventData) => sql`
   insert into event (team_id, id, type, data, due_at)
   values (${teamId}, ${Bun.randomUUIDv7()}, ${type}, ${toJson(sql, data)},
-    ${due(sql, sql`${teamId}`, sql`${type}`)})`;
+    ${due(sql, sql`${teamId}`, sql`${type}::text`)})`;
 
 export type BugEvent = {
   type: "bug_report.opened" | "bug_report.regressed" | "bug_report.resolved";

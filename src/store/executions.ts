@@ -507,6 +507,28 @@ export const insertDeclaredTasks = (
     })),
   )}`;
 
+export const selectStatus = async (
+  sql: Sql,
+  projectId: string,
+  executionId: string,
+): Promise<ExecutionStatus | undefined> => {
+  const [row] = await sql<{ status: ExecutionStatus }[]>`
+    select status from execution where project_id = ${projectId} and id = ${executionId}`;
+  return row?.status;
+};
+
+/** The build that an execution belongs to: the one that it repeats, or itself. */
+export const selectBuildStatus = async (
+  sql: Sql,
+  projectId: string,
+  executionId: string,
+): Promise<{ id: string; status: ExecutionStatus } | undefined> => {
+  const [row] = await sql<{ id: string; status: ExecutionStatus }[]>`
+    select b.id, b.status from execution e join execution b on b.project_id = ${projectId} and b.id = coalesce(e.build_id, e.id)
+    where e.project_id = ${projectId} and e.id = ${executionId}`;
+  return row;
+};
+
 /** The tasks of a locked execution. */
 export const selectTasks = (sql: Sql, projectId: string, executionId: string) => sql<TaskRow[]>`
   select task_slug as slug, status, attempt, passed, failed, skipped, flaky, verdict, outage, declared, shards,

@@ -67,3 +67,12 @@ export const isOnDefault = (sql: Sql, e: Fragment, name: Fragment): Fragment =>
  */
 export const isFromOutsideCode = (sql: Sql, f: Fragment): Fragment =>
   sql`(${f}.blame = 'incident' or ${f}.rule_id is not null)`;
+
+/**
+ * The automation `a`, an alias, waits for events of this type. A report after the end of an execution also concerns automations
+ * for its end that show the decision of a gate.
+ */
+export const waitsForEvent = (sql: Sql, a: Fragment, type: Given): Fragment => sql`(
+  ${a}.event in (${type}, case when ${type} = 'execution.changed' then 'execution.completed' end)
+  and (${a}.event = ${type} or exists (
+    select from json_array_elements(${a}.actions) action where action->>'gate' is not null)))`;

@@ -114,6 +114,8 @@ export type TestRunDetailRow = Omit<TestRun, "completedAt" | "total"> & {
 
 /** A run together with where its latest uploads ran. */
 export type LocatedRun = TestRunDetailRow & { ranOn: RanOn[] };
+/** `forgiven`: how many of its failures the gates of its latest uploads have forgiven. */
+export type StoredRun = LocatedRun & { forgiven: number };
 
 const detailColumns = (sql: Sql) => sql`
   ${namedShards(sql, sql`test_run`)} as "namedShards", ${flaws(sql, sql`test_run`)} as flaws, reason,
@@ -129,9 +131,9 @@ export const selectTestRun = async (
   projectId: string,
   executionId: string,
   taskSlug: string,
-): Promise<LocatedRun | undefined> => {
-  const [run] = await sql<LocatedRun[]>`
-    select ${detailColumns(sql)}, ${ranOn(sql, sql`test_run`)} as "ranOn" from test_run
+): Promise<StoredRun | undefined> => {
+  const [run] = await sql<StoredRun[]>`
+    select ${detailColumns(sql)}, forgiven, ${ranOn(sql, sql`test_run`)} as "ranOn" from test_run
     where project_id = ${projectId} and execution_id = ${executionId} and task_slug = ${taskSlug} and attempt > 0`;
   return run;
 };
@@ -215,7 +217,8 @@ export const selectRuns = (
   const attempts = sql`(
     select coalesce(json_agg(json_build_object('shard', shard, 'number', number, 'digest', encode(digest, 'hex'),
       'format', format, 'partial', partial, 'exitCode', exit_code, 'exitCase', exit_case, 'passed', passed,
-      'failed', failed, 'skipped', skipped, 'warnings', to_json(warnings), 'durationMs', duration_ms,
+      'failed', failed, 'skipped', skipped, 'failedCases', failed_cases, 'warnings', to_json(warnings),
+      'durationMs', duration_ms,
       'startedAt', started_at, 'host', host, 'system', system, 'image', image) order by number, shard), '[]')
     from attempt where project_id = ${projectId} and run_id = test_run.id)`;
   return sql<RunWithAttempts[]>`
@@ -256,6 +259,8 @@ export type Attempt = {
   passed: number;
   failed: number;
   skipped: number;
+  /** Failed test cases of the report, listed or counted; null: it was stored before this was known. */
+  failedCases: number | null;
   warnings: string[];
 } & TimedAttempt &
   MachineNames;
@@ -272,11 +277,11 @@ export const selectUploadsOfRun = (sql: Sql, projectId: string, runId: string, l
 /** `rows`: attempts with their `runId`, see `toRows`. */
 export const insertAttempts = (sql: Sql, projectId: Given, rows: Given) => sql`
   insert into attempt (project_id, run_id, shard, number, digest, format, partial, exit_code, exit_case, passed, failed,
-    skipped, warnings, duration_ms, started_at, host, system, image, received_at)
+    skipped, failed_cases, warnings, duration_ms, started_at, host, system, image, received_at)
   select ${projectId}, "runId", shard, number, decode(digest, 'hex'), format, partial, "exitCode", "exitCase", passed,
-    failed, skipped, warnings, "durationMs", "startedAt", host, system, image, now()
+    failed, skipped, "failedCases", warnings, "durationMs", "startedAt", host, system, image, now()
   from json_to_recordset(${rows}::text::json) as fresh ("runId" uuid, shard int, number int, digest text, format text,
-    partial boolean, "exitCode" int, "exitCase" int, passed int, failed int, skipped int, warnings text[],
+    partial boolean, "exitCode" int, "exitCase" int, passed int, failed int, skipped int, "failedCases" int, warnings text[],
     "durationMs" bigint, "startedAt" timestamptz, host text, system text, image text)`;
 
 export type TestRunChange = Pick<

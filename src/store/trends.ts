@@ -58,7 +58,7 @@ export const selectTrends = (sql: Sql, projectId: string, { from, to, branch, ta
       (count(*) filter (where r.outcome = 'failed'))::int as failed,
       percentile_disc(0.5) within group (order by r.duration_ms) as p50,
       percentile_disc(0.95) within group (order by r.duration_ms) as p95,
-      sum(r.flaky)::int as flaky, (coalesce(sum(r.failed) filter (where not r.outage), 0))::int as "testFailures",
+      sum(r.flaky)::int as flaky, sum(r.forgiven)::int as forgiven, (coalesce(sum(r.failed) filter (where not r.outage), 0))::int as "testFailures",
       sum(r.infrastructure)::int as "infrastructureFailures"
     from run r
       ${branch === undefined ? sql`` : sql`join execution e on e.project_id = r.project_id and e.id = r.execution_id`}
@@ -73,6 +73,6 @@ export const selectTrends = (sql: Sql, projectId: string, { from, to, branch, ta
     from ranked
   )
   select to_char(day, 'YYYY-MM-DD') as day, sample, task_slug as "taskSlug", executions, runs, passed, failed,
-    p50 as "p50Ms", p95 as "p95Ms", flaky, "testFailures", "infrastructureFailures", total::int
+    p50 as "p50Ms", p95 as "p95Ms", flaky, forgiven, "testFailures", "infrastructureFailures", total::int
   from placed where case when task_slug is null then not sample else place <= ${TASKS}::int end
   order by total desc, task_slug, sample, day`;

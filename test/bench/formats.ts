@@ -1,10 +1,11 @@
 /**
  * How long reading 100,000 test cases of a format takes beside its parser alone: `bun test/bench/formats.ts [format]`.
- * Formats that are no XML have no parser of their own, and their time is given alone.
+ * Formats that are neither XML nor JSON have no parser of their own, and their time is given alone.
  */
 
 import { crc32 } from "node:zlib";
 import { readReport } from "../../src/reports/read.ts";
+import { JSON_DOCUMENTS, JSON_LINES } from "./json_formats.ts";
 
 const CASES = 100_000;
 const ROUNDS = 5;
@@ -67,6 +68,25 @@ const SOURCES: Record<string, () => { bytes: Buffer; parse?: () => unknown }> = 
       () => {
         const text = toText();
         return { bytes: Buffer.from(text), parse: () => Bun.XML.parse(text, { compact: false }) };
+      },
+    ]),
+  ),
+  ...Object.fromEntries(
+    Object.entries(JSON_DOCUMENTS).map(([format, [begin, test, end]]) => [
+      format,
+      () => {
+        const text = begin + Array.from({ length: CASES }, (_, n) => JSON.stringify(test(n))).join(",") + end;
+        return { bytes: Buffer.from(text), parse: () => JSON.parse(text) };
+      },
+    ]),
+  ),
+  ...Object.fromEntries(
+    Object.entries(JSON_LINES).map(([format, [begin, test, end]]) => [
+      format,
+      () => {
+        const all = [begin, ...Array.from({ length: CASES }, (_, n) => test(n)).flat(), end];
+        const text = all.map((one) => JSON.stringify(one)).join("\n");
+        return { bytes: Buffer.from(text), parse: () => text.split("\n").map((line) => JSON.parse(line)) };
       },
     ]),
   ),

@@ -771,6 +771,38 @@ describe("--once", () => {
   });
 });
 
+describe("a task with a gate", () => {
+  const prepare = async () => {
+    const project = await fresh();
+    const path = `POST /projects/${project.project}/test-runs?task_slug=unit&branch=main`;
+    await ask(path, { key: project.key, body: junit("fpp") });
+    return { project, id: await start(project, { branch: "x" }) };
+  };
+  const once = (project: Project, more: object, command: string) =>
+    startRunner({ place: project, tasks: { unit: { ...task(command), ...more } }, args: ["--once"] });
+
+  test("passes for --once when its failures are forgiven, and the execution stays red", async () => {
+    const { project, id } = await prepare();
+    const runner = once(project, { gate: "new" }, `${report("fpp")}; exit 1`);
+    expect(await runner.ended).toBe(0);
+    expect(runner.output() + runner.errors()).toMatch(/Task ended.*forgiven.{0,3}1/);
+    expect((await see(project, id)).status).toBe("failed");
+    const path = `GET /projects/${project.project}/executions/${id}/test-runs/unit`;
+    expect((await ask(path, { key: project.key })).body).toMatchObject({ forgiven: 1, gates: [{ pass: true }] });
+  });
+
+  test.each([
+    ["a new failure", { gate: "new" }, `${report("ffp")}; exit 1`],
+    ["a failure that its mode does not forgive", { gate: "quarantine" }, `${report("fpp")}; exit 1`],
+    ["a crash", { gate: "new" }, `${report("fpp")}; exit 139`],
+    ["no report", { gate: "new" }, "exit 1"],
+    ["no gate", {}, `${report("fpp")}; exit 1`],
+  ])("fails with %s", async (_, more, command) => {
+    const { project } = await prepare();
+    expect(await once(project, more, command).ended).toBe(1);
+  });
+});
+
 describe("how it is called", () => {
   test.each([
     [["--concurrency", "0"], "Cannot read --concurrency: expected an integer from 1 to 64"],

@@ -4,6 +4,7 @@ import { toAnnotations } from "../../src/cli/annotations.ts";
 import { detectBuild } from "../../src/cli/ci.ts";
 import { detectMachine } from "../../src/cli/machine.ts";
 import { readAddressSource } from "../../src/cli/ci_key.ts";
+import { endGate, readGateOptions, withoutUnknownGate } from "../../src/cli/gate.ts";
 import { messageOf, readServerAddress, shown } from "../../src/cli/client.ts";
 import { toSummary } from "../../src/cli/job_summary.ts";
 import { cleanTexts, createOutputMask, secretsOf, toJsonLine } from "../../src/cli/output.ts";
@@ -83,6 +84,23 @@ testLinearity(
         ),
       readServerAddress: (text) =>
         attempt(() => readServerAddress({ ASSAY_URL: `http://a${text}`, ASSAY_PROJECT: text, ASSAY_KEY: text })),
+    },
+    "gate.ts": {
+      endGate: (text) =>
+        endGate(
+          { mode: "new", isDryRun: false },
+          {
+            exitCode: 1,
+            problem: undefined,
+            decision: {
+              ...{ gate: "new", pass: false, reasons: [text], forgivenCount: 1 },
+              forgiven: [{ suite: text, name: text, reason: text }],
+            },
+          },
+        ),
+      readGateOptions: (text) => attempt(() => readGateOptions(text, false)),
+      toGateParameters: null,
+      withoutUnknownGate: (text) => withoutUnknownGate({ gate: "new" }, text),
     },
     "job_summary.ts": { toSummary: (text) => toSummary(runOf(text), [failureOf(text)] as never, 1_000_000) },
     "machine.ts": {

@@ -130,6 +130,7 @@ testLinearity("rules", {
       for (const before of ["", "A=", "A='", 'A="', "export "]) parseDotenv(before + text);
     },
   },
+  "gate.ts": { gateExecution: null, gateTask: null, isExplainedByFailures: null, mayBeForgiven: null },
   "execution.ts": {
     byResults: null,
     endOfTask: null,

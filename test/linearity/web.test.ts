@@ -3,6 +3,7 @@
 import { raw, render } from "../../src/http/html.ts";
 import { Attachments } from "../../src/web/components/attachments.tsx";
 import { Bars } from "../../src/web/components/bars.tsx";
+import { Gates } from "../../src/web/components/gates.tsx";
 import { Legend } from "../../src/web/components/legend.tsx";
 import { OutcomeDays } from "../../src/web/components/outcome_days.tsx";
 import { Empty, FirstReportLink } from "../../src/web/components/empty.tsx";
@@ -102,6 +103,27 @@ testLinearity(
       FilterText: (text) => FilterText({ label: text, name: "a", value: text, suggestions: [text] }),
       StatusFilter: (text) => StatusFilter({ path: `/${text}`, options: [[text, text]], value: text }),
     },
+    "gates.tsx": {
+      Gates: (text) => {
+        const failure = {
+          testCaseId: text,
+          taskSlug: text,
+          suite: text,
+          name: text,
+          file: text,
+          list: "flaky" as const,
+        };
+        const gate = {
+          shard: null,
+          gate: "new" as const,
+          pass: true,
+          reasons: [text],
+          forgivenCount: 1,
+          decidedAt: text,
+        };
+        return Gates({ projectId: text, gates: [{ ...gate, forgiven: [{ ...failure, reason: text }] }] });
+      },
+    },
     "form.tsx": {
       ActionForm: (text) => ActionForm({ action: `/${text}`, csrf: text, label: text }),
       Checkbox: (text) => Checkbox({ label: text, name: text, checked: true, value: text }),
@@ -126,7 +148,10 @@ testLinearity(
     },
     "outcome_days.tsx": {
       OutcomeDays: (text) =>
-        OutcomeDays({ title: text, days: [{ day: "2026-01-31", executions: 2, passed: 1, href: `/${text}` }] }),
+        OutcomeDays({
+          title: text,
+          days: [{ day: "2026-01-31", executions: 2, passed: 1, forgiven: 1, href: `/${text}` }],
+        }),
     },
     "pager.tsx": { Pager: (text) => Pager({ path: `/${text}`, query: { a: text }, cursor: text }), toPagedRows: null },
     "people.ts": { browserOf, withArticle: null },

@@ -5,6 +5,7 @@ import { drawBadge, widthOf } from "../../src/wording/badge.ts";
 import { caseTitle, shownCaseTitle } from "../../src/wording/case_title.ts";
 import { executionLine } from "../../src/wording/execution.ts";
 import { executionName, executionNumber, shortExecutionName } from "../../src/wording/execution_name.ts";
+import { gateHeadline, gateLines, gateSummary, taskGateReasons } from "../../src/wording/gate.ts";
 import { firstLineOf, firstPlainLine } from "../../src/wording/first_line.ts";
 import { toNotice } from "../../src/wording/notification.ts";
 import { quarantineReason } from "../../src/wording/quarantine_reason.ts";
@@ -20,6 +21,11 @@ const LOST_TASK: TaskEnd = {
   ...{ slug: "e2e", status: "timed_out", attempt: 0, shards: 1, namedShards: [], completedAt: null, failed: 0 },
   ...{ verdict: null, reason: null, flaws: null },
 };
+
+const gateOf = (text: string) => ({
+  ...{ gate: "new" as const, pass: false, reasons: [text], forgivenCount: 1 },
+  forgiven: [{ suite: text, name: text, reason: text }],
+});
 
 const project = { id: "p", name: "shop", defaultBranch: "main" };
 const tellOf = (text: string) =>
@@ -70,6 +76,18 @@ testLinearity("wording", {
     shortExecutionName: (text) => shortExecutionName({ key: text, number: 1, branch: text, commit: text }),
   },
   "failure_reason.ts": { failureReason: null },
+  "gate.ts": {
+    executionGateReasons: null,
+    forgivenWords: null,
+    gateHeadline: (text) => gateHeadline(gateOf(text)),
+    gateLines: (text) => gateLines(gateOf(text), 10),
+    gateSummary: (text) => gateSummary(gateOf(text)),
+    taskGateReasons: (text) =>
+      taskGateReasons(
+        { slug: text, reasons: [{ kind: "ended" }], forgiven: 0 },
+        { slug: text, shards: 1, missingShards: [], reason: text },
+      ),
+  },
   "notification.ts": {
     toDispatchNotice: null,
     toNotice: (text) => toNotice(tellOf(text), "https://assay.example"),

@@ -13,6 +13,16 @@ const LIST = `${CORPUS}/expected.json`;
 const entries: [string, Entry][] = existsSync(LIST) ? Object.entries(JSON.parse(readFileSync(LIST, "utf8"))) : [];
 
 const FIXTURES: Record<string, [format: string, passed: number, failed: number, skipped: number]> = {
+  "behave.json": ["behave", 5, 6, 2],
+  "cucumber_messages.ndjson": ["cucumber_messages", 8, 7, 3],
+  "libtest.ndjson": ["libtest", 4, 5, 2],
+  "libtest_aborted.ndjson": ["libtest", 1, 2, 0],
+  "mochawesome.json": ["mochawesome", 10, 5, 5],
+  "newman.json": ["newman", 6, 12, 2],
+  "pytest_json.json": ["pytest_json", 8, 10, 4],
+  "pytest_reportlog.ndjson": ["pytest_reportlog", 8, 10, 4],
+  "swift_testing.ndjson": ["swift_testing", 5, 4, 2],
+  "xcresult.json": ["xcresult", 5, 6, 1],
   "bats_tap.tap": ["tap", 3, 2, 1],
   "bats_tap13.tap": ["tap", 3, 2, 1],
   "busted_junit.xml": ["junit", 2, 3, 1],

@@ -132,7 +132,7 @@ describe("format", () => {
 
   test.each(["pdf", "toString", "", "lcov"])("%p is not a known one", (format) => {
     expect(refusal(JUNIT, format)).toBe(
-      `Cannot read "format": expected "allure", "assay", "boost", "catch2", "ctest", "ctrf", "cucumber", "dart", "doctest", "go", "jest", "junit", "mocha", "nunit", "playwright", "robot", "rspec", "sonar", "subunit", "tap", "teamcity", "testng", "trx" or "xunit", got "${format}"`,
+      `Cannot read "format": expected "allure", "assay", "behave", "boost", "catch2", "ctest", "ctrf", "cucumber", "cucumber_messages", "dart", "doctest", "go", "jest", "junit", "libtest", "mocha", "mochawesome", "newman", "nunit", "playwright", "pytest_json", "pytest_reportlog", "robot", "rspec", "sonar", "subunit", "swift_testing", "tap", "teamcity", "testng", "trx", "xcresult" or "xunit", got "${format}"`,
     );
   });
 });

@@ -37,6 +37,7 @@ tasks:
     checkout: none
     retryOn: [75, 69, 75]
     rerun: pytest
+    gate: new
     pass: [CI_TOKEN, LANG, CI_TOKEN]
     accept: [BROWSER, BROWSER]
 `);
@@ -57,6 +58,7 @@ tasks:
           comparesCommit: true,
           retryOn: [],
           rerun: undefined,
+          gate: undefined,
           artifacts: [],
           attachments: "failed",
           pass: [],
@@ -78,6 +80,7 @@ tasks:
           comparesCommit: false,
           retryOn: [75, 69],
           rerun: "pytest",
+          gate: "new",
           artifacts: [],
           attachments: "failed",
           pass: ["CI_TOKEN", "LANG"],

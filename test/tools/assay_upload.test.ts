@@ -912,6 +912,61 @@ describe.each(EACH)("--attach in %s", (_, shell) => {
   });
 });
 
+describe.each(EACH)("--gate in %s", (_, shell) => {
+  const prepare = async () => {
+    const project = await addProject(acme);
+    const path = `POST /projects/${project.project}/test-runs?task_slug=unit&branch=main`;
+    await ask(path, { key: project.key, body: junit("fpp") });
+    return project;
+  };
+  const variables = { GITLAB_CI: "true", CI_JOB_NAME: "unit", CI_COMMIT_REF_NAME: "x" };
+  const tests = (letters: string, end: string) => [
+    ...["--", "sh", "-c", `cat > report.xml <<'END'\n${junit(letters)}\nEND\n${end}`],
+  ];
+
+  test("turns a failure green that is forgiven, and nothing else", async () => {
+    const project = await prepare();
+    const code = async (...words: string[]) => {
+      const { exit, errors } = await run(words, { shell, project, variables, folder: createFolder() });
+      return [exit, errors.includes("Gate new: passed"), errors.includes("Gate new: failed")];
+    };
+    const gate = ["--gate", "new", "report.xml"];
+    expect(await code(...gate, ...tests("fpp", "exit 1"))).toEqual([0, true, false]);
+    expect(await code("report.xml", ...tests("fpp", "exit 1"))).toEqual([1, false, false]);
+    expect(await code(...gate, ...tests("ffp", "exit 1"))).toEqual([1, false, true]);
+    expect(await code(...gate, ...tests("ppp", "exit 1"))).toEqual([1, false, true]);
+    expect(await code(...gate, ...tests("fpp", "exit 139"))).toEqual([139, false, true]);
+    expect(await code(...gate, ...tests("fpp", "rm report.xml; exit 1"))).toEqual([1, false, false]);
+    expect(await code(...gate, "missing.xml", ...tests("fpp", "exit 1"))).toEqual([1, false, false]);
+    expect(await code(...gate, ...tests("ppp", "exit 0"))).toEqual([0, true, false]);
+  });
+
+  test("decides without a command, and says what was forgiven", async () => {
+    const project = await prepare();
+    const options = { shell, project, variables };
+    const words = ["--gate", "new", "report.xml"];
+    const forgiven = await run(words, { ...options, folder: createFolder({ "report.xml": junit("fpp") }) });
+    expect([forgiven.exit, forgiven.output.split("\n").slice(0, 2)]).toEqual([
+      0,
+      ["Gate new: passed, 1 failure forgiven", "Forgiven: unit > case 0: It failed in the baseline"],
+    ]);
+    const folder = createFolder({ "report.xml": junit("ffp") });
+    expect((await run(words, { ...options, folder })).exit).toBe(1);
+    const away = { ...variables, ASSAY_KEY: "svc_proj_none" };
+    expect((await run(words, { ...options, variables: away, folder })).exit).toBe(1);
+    expect((await run(["--gate", "all", "report.xml"], { ...options, folder })).exit).toBe(2);
+  });
+
+  test("a server that is too old gets the results without it", async () => {
+    const project = await addProject(acme);
+    const refusal = JSON.stringify({ error: { code: "VALIDATION_ERROR", message: 'Unknown field "gate"' } });
+    const receiver = createReceiver({ status: 400, body: refusal }, { status: 201, body: "FAILED unit" });
+    const options = { shell, project, folder: createFolder(), variables: { ...variables, ASSAY_URL: receiver.url } };
+    const { exit } = await run(["--gate", "new", "report.xml", ...tests("fpp", "exit 1")], options);
+    expect([exit, receiver.requests.map(({ text }) => text.includes('name="gate"'))]).toEqual([1, [true, false]]);
+  });
+});
+
 test("it stays under 100 lines, and asks nothing of curl that one of 2017 does not know", async () => {
   const text = await Bun.file(SCRIPT).text();
   expect(text.trimEnd().split("\n").length).toBeLessThan(100);

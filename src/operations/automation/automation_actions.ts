@@ -3,6 +3,7 @@
 import { quarantineFlaky, releaseRecovered } from "./automatic_quarantine.ts";
 import { MAX_TITLE, openBug, reopenBug } from "../bugs/bug_reports.ts";
 import { askEngine, endUndispatched, lockEngine } from "./dispatch.ts";
+import { gateContextOf, toGateNotice } from "./gate_status.ts";
 import { findOrInsertExecution, planTasks } from "../executions/executions.ts";
 import { rerunExecution } from "../executions/reruns.ts";
 import { resolveBranch } from "../../rules/branch.ts";
@@ -91,7 +92,7 @@ async function deliver(
   sql: Tx,
   { dryRun, now }: AutomationServices,
   action: Delivered,
-  { teamId, event, project, notice }: Occasion,
+  { teamId, event, project, notice: outcome }: Occasion,
 ): Promise<Result> {
   const { type, integrationId, owners: _, ...given } = { owners: undefined, ...action };
   // Locked, so that nobody deletes it before the delivery refers to it.
@@ -102,8 +103,12 @@ async function deliver(
   const about = { integrationId };
   if (!actionsOf(kind).includes(type)) return { ...failed(`An integration of ${kind} cannot ${type}`), ...about };
   if (!enabled) return { ...skipped(`The integration "${name}" is disabled`), ...about };
-  const missing = whatIsMissing(type, kind, notice);
+  const missing = whatIsMissing(type, kind, outcome);
   if (missing !== undefined) return { ...skipped(missing), ...about };
+  const gate = action.type === "set_commit_status" ? action.gate : undefined;
+  const gated = gate && event ? await toGateNotice(sql, outcome, gate, event) : { notice: outcome };
+  if ("missing" in gated) return { ...skipped(gated.missing), ...about };
+  const { notice } = gated;
   const options =
     type === "set_commit_status"
       ? { context: contextOf(given, notice) }
@@ -142,8 +147,9 @@ function executionOf(event: EventRow | null, project: TeamProject | null): Pick<
 }
 
 function contextOf(given: object, { data }: Notification): string {
-  const { context } = given as { context?: string };
+  const { context, gate } = given as { context?: string; gate?: string };
   const taskSlug = (data["testRun"] as { taskSlug?: string } | undefined)?.taskSlug;
+  if (context === undefined && gate !== undefined) return gateContextOf(taskSlug);
   return context ?? (taskSlug === undefined ? "assay" : `assay/${taskSlug}`).slice(0, 100);
 }
 

@@ -2,9 +2,10 @@
 
 import { type AutomationServices, type Occasion, perform } from "./automation_actions.ts";
 import type { FailureSummary } from "../../schema/failures.ts";
+import { isGateStatus } from "./gate_status.ts";
 import { type EventFacts, meets, toFacts } from "../../rules/automation.ts";
 import { toNotice, toSummaryNotice } from "../../wording/notification.ts";
-import type { ActionResult, AutomationRun } from "../../schema/automations.ts";
+import type { Action, ActionResult, AutomationRun } from "../../schema/automations.ts";
 import {
   type AutomationRow,
   insertAutomationRun,
@@ -69,7 +70,7 @@ async function actForEvent(
       const notice = toNotice(context, services.publicUrl);
       return { teamId, automation, event, project, notice, depth, cause };
     };
-    for (const action of automation.actions) {
+    for (const action of actionsFor(automation, event.type)) {
       const own = action.type === "notify" ? action.owners : undefined;
       const theirs = own ? await selectPart(sql, event, own) : part;
       const result: Omit<ActionResult, "type"> =
@@ -81,6 +82,12 @@ async function actForEvent(
   }
   return { status: toStatus(met, actions), reason, actions };
 }
+
+/** An automation for the end of executions also learns of later changes, to keep the status of a gate up to date. */
+const actionsFor = ({ trigger, actions }: AutomationRow, type: EventRow["type"]): readonly Action[] =>
+  type === "execution.changed" && "event" in trigger && trigger.event === "execution.completed"
+    ? actions.filter(isGateStatus)
+    : actions;
 
 /** What an event is about, as far as it concerns some owners, or all of it: its failures, and who looks after it. */
 type EventPart = { failures: FailureSummary[]; owners: string[] };

@@ -62,6 +62,8 @@ export type ExecutionAdvance = Omit<ExecutionChange, "status"> & {
   isAnnouncedAgain?: boolean;
   /** No event is stored: sample data announces nothing that has happened. */
   isMuted?: boolean;
+  /** A report has changed its results. */
+  bringsResults?: boolean;
   /** Why tasks end of which nothing, or not all, has come, where more is known than the event says. */
   reason?: string | undefined;
 };
@@ -72,7 +74,14 @@ export async function advanceExecution(
   projectId: string,
   execution: LockedExecution,
   event: ExecutionEvent,
-  { events = [], isAnnouncedAgain = false, isMuted = false, reason: given, ...change }: ExecutionAdvance,
+  {
+    events = [],
+    isAnnouncedAgain = false,
+    isMuted = false,
+    bringsResults = false,
+    reason: given,
+    ...change
+  }: ExecutionAdvance,
 ): Promise<ExecutionStatus> {
   if (execution.mode === "run") await settleLeases(sql, projectId, execution);
   const isUntaken = event === "expired" && execution.mode === "run";
@@ -80,7 +89,7 @@ export async function advanceExecution(
   const tasks = await selectTasks(sql, projectId, execution.id);
   const next = decideNext(execution, tasks, event, reason);
   const origin = toOrigin({ ...execution, status: next.status }, change);
-  const advanced = { ...next, execution, isNew: false, origin, events, isAnnouncedAgain, isMuted };
+  const advanced = { ...next, execution, isNew: false, origin, events, isAnnouncedAgain, isMuted, bringsResults };
   const write = updateExecution(sql, projectId, execution.id, { ...change, status: next.status });
   await storeAdvance(sql, projectId, advanced, [write]);
   return next.status;
@@ -126,6 +135,8 @@ export type Advanced = NextState & {
   events: readonly NewEvent[];
   isAnnouncedAgain: boolean;
   isMuted: boolean;
+  /** Reports have changed its results. */
+  bringsResults: boolean;
 };
 
 const endsNow = ({ status, execution }: Advanced) => hasEnded(status) && !hasEnded(execution.status);
@@ -165,7 +176,12 @@ export async function storeAdvance(
   }
   if (!isMuted) {
     const isAnnounced = (ends || isAnnouncedAgain) && status !== "cancelled";
-    const announced = isAnnounced ? await announceEnd(sql, projectId, execution, { origin, tasks, writes }) : [];
+    const isChanged = advanced.bringsResults && hasEnded(execution.status) && !isAnnounced && status !== "cancelled";
+    const announced = isAnnounced
+      ? await announceEnd(sql, projectId, execution, { origin, tasks, writes })
+      : isChanged
+        ? await toChangedEvents(sql, projectId, execution, { origin, tasks })
+        : [];
     const all = [...events, ...announced];
     if (all.length > 0) writes.push(insertEvents(sql, projectId, all));
   }
@@ -300,19 +316,24 @@ async function announceEnd(
   return toEndEvents(execution, { origin, tasks, blames, recovery: { stillRed: stillRed.slice(0, MAX_TASKS) } });
 }
 
-function toEndEvents(
-  { depth, trigger }: LockedExecution,
-  {
-    origin,
-    tasks,
-    recovery,
-    blames,
-  }: Ending & { recovery: { stillRed: string[] } | null; blames: Partial<BlameCounts> },
-): NewEvent[] {
+/** A report has changed the results of an execution that had ended. */
+async function toChangedEvents(
+  sql: Tx,
+  projectId: string,
+  { depth }: LockedExecution,
+  { origin, tasks }: Ending,
+): Promise<NewEvent[]> {
+  const blames = sum(tasks, "failed") > 0 ? await countBlames(sql, projectId, origin.id) : {};
+  return [{ type: "execution.changed", depth, data: { execution: toEndData({ origin, tasks, blames }) } }];
+}
+
+type Outcome = Ending & { blames: Partial<BlameCounts> };
+
+function toEndData({ origin, tasks, blames }: Outcome): EventData["execution"] & object {
   const [passed, failed, skipped] = [sum(tasks, "passed"), sum(tasks, "failed"), sum(tasks, "skipped")];
   const reason = executionReason(origin.status, tasks);
   const worstFirst = tasks.toSorted((a, b) => Number(isRed(b)) - Number(isRed(a)));
-  const execution: EventData["execution"] = {
+  return {
     ...origin,
     passed,
     failed,
@@ -328,6 +349,14 @@ function toEndEvents(
       return { slug, status, passed, failed, skipped, verdict };
     }),
   };
+}
+
+function toEndEvents(
+  { depth, trigger }: LockedExecution,
+  { recovery, ...outcome }: Outcome & { recovery: { stillRed: string[] } | null },
+): NewEvent[] {
+  const { origin, tasks } = outcome;
+  const execution = toEndData(outcome);
   const toEvent = (type: NewEvent["type"], more: EventData = {}): NewEvent => ({
     type,
     depth,

@@ -263,6 +263,7 @@ function toAttempt(
     partial: report.partial || unrunFiles !== undefined,
     exitCode: exit_code ?? null,
     ...{ exitCase, passed, failed, skipped, durationMs },
+    failedCases: report.countsOnly?.failed ?? report.cases.filter(({ status }) => status === "failed").length,
     warnings: [...warnings, ...report.warnings, ...(unrunFiles === undefined ? [] : [unrunFiles])],
     startedAt: startOf({ durationMs, endedAt: report.completedAt }, time.at, isAtEnd),
     ...machineOf(parameters, report),

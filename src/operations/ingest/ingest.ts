@@ -74,7 +74,9 @@ export async function takeReports(
   const facts = await loadFacts(sql, projectId, matched.flat(), { mayWait });
   const [first] = matched.flat();
   if (mayWait && first && facts.byReport.get(first.index)!.isRepeated) {
-    const output = await repeatReport(sql, projectId, first, reports[first.index]!.isMuted === true);
+    const isMuted = reports[first.index]!.isMuted === true;
+    const { attempts } = facts.byReport.get(first.index)!;
+    const output = await repeatReport(sql, projectId, first, { isMuted, attempts });
     return { outputs: [output], written: Promise.resolve() };
   }
   const taken = builds.flatMap((build, at) => {

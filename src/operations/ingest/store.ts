@@ -2,6 +2,7 @@
 
 import { type DecidedRun, endOf, toEvent } from "./decide.ts";
 import type { MatchedReport } from "./facts.ts";
+import { decideGate, decideQuietGate } from "./gates.ts";
 import { judgeFailures } from "./judge.ts";
 import type { MatchedExecution } from "./match.ts";
 import { judgeAgain } from "./outages.ts";
@@ -28,6 +29,7 @@ import type { TouchedBug } from "../../schema/bug_reports.ts";
 import type { NewEvent } from "../../schema/events.ts";
 import type { ExecutionStatus } from "../../schema/executions.ts";
 import type { BlameCounts } from "../../schema/failures.ts";
+import type { GateDecision } from "../../schema/gate.ts";
 import { refuseAbsent } from "../../schema/refusal.ts";
 import type { Tx } from "../../database/connect.ts";
 import { selectBugsOfRun } from "../../store/bug_reports.ts";
@@ -38,7 +40,7 @@ import type { ExecutionOrigin, LockedExecution, UploadedExecution } from "../../
 import { countRunFailures, selectFailures } from "../../store/failures.ts";
 import { selectIncidentCases } from "../../store/incidents.ts";
 import { type IngestWrites, noWrites, storeIngest } from "../../store/ingest.ts";
-import { type LocatedRun, type RunRow, selectTestRun } from "../../store/test_runs.ts";
+import { type Attempt, type LocatedRun, type RunRow, selectTestRun } from "../../store/test_runs.ts";
 
 /** A report that is to be stored. */
 export type StoredReport = {
@@ -79,6 +81,8 @@ export type TakenReport = {
   failures: readonly Blamed[];
   /** Of this upload, where it was added; those of the run are of its other shards as well. */
   warnings: readonly string[];
+  /** Undefined: the upload asks for no decision of a gate. */
+  gate: GateDecision | undefined;
 };
 
 type Answers = Map<number, TakenReport>;
@@ -123,7 +127,7 @@ const quietEventsOf = (build: TakenBuild): readonly NewEvent[] | undefined => {
 const resolvingRuns = ({ reports, match }: TakenBuild): TrackedRun[] =>
   reports.filter(({ mayResolve }) => mayResolve).map((one) => toTracked(match.execution, one));
 
-function toAnswer({ decided, status }: StoredReport): TakenReport {
+function toAnswer({ report, decided, status }: StoredReport): TakenReport {
   const { run, attempt, attempts } = decided;
   return {
     run: { ...run, ...endOf(run, status), ranOn: toRanOn(latestAttempts(attempts)) },
@@ -132,6 +136,7 @@ function toAnswer({ decided, status }: StoredReport): TakenReport {
     blames: toCounts({}),
     failures: [],
     warnings: attempt.warnings,
+    gate: decideQuietGate(report, decided),
   };
 }
 
@@ -241,6 +246,11 @@ async function storeConsequences(
   const branchOf = ({ execution }: TakenBuild) => execution.branch ?? "";
   for (const build of builds.toSorted((a, b) => (branchOf(a) < branchOf(b) ? -1 : 1)))
     await advance(sql, projectId, build, (id) => blames.get(id) ?? toCounts({}), answers);
+  for (const { report, decided } of all)
+    if (decided.run.failed > 0 || decided.attempts.length > 1)
+      answers.get(report.index)!.gate = await decideGate(sql, projectId, report, {
+        ...{ runId: decided.run.id, attempts: decided.attempts },
+      });
 }
 
 /** Counts what a further attempt has changed in a run that was counted already. */
@@ -297,6 +307,7 @@ function toAdvanced(build: TakenBuild, blamesOf: (runId: string) => BlameCounts)
     origin: toOrigin(execution),
     events: reports.flatMap((one) => (one.isMuted ? [] : completedEvents(match.execution, one, blamesOf))),
     isAnnouncedAgain: reports.some(isAnnouncedAgain),
+    bringsResults: true,
     isMuted: reports.every(({ isMuted }) => isMuted),
   };
 }
@@ -320,6 +331,7 @@ async function advance(
       ...{ ...told, ...timesOf(build), arrived: true, isMuted },
       events: completedEvents(match.execution, one, blamesOf),
       isAnnouncedAgain: isAnnouncedAgain(one),
+      bringsResults: true,
     });
     const answer = answers.get(report.index)!;
     Object.assign(answer.run, endOf(decided.run, status));
@@ -348,9 +360,11 @@ function completedEvents(
 export async function repeatReport(
   sql: Tx,
   projectId: string,
-  { match: { execution }, resolved, parameters, origin, time }: MatchedReport,
-  isMuted: boolean,
+  report: MatchedReport,
+  { isMuted, attempts }: { isMuted: boolean; attempts: readonly Attempt[] },
 ): Promise<TakenReport> {
+  const { match, resolved, parameters, origin, time } = report;
+  const { execution } = match;
   await advanceExecution(sql, projectId, execution, toEvent(parameters), {
     ...{ ...origin, arrived: true, now: time.at, isMuted: isMuted || time.isOld },
   });
@@ -359,5 +373,6 @@ export async function repeatReport(
   const bugReports = touched.map((bug): TouchedBug => ({ ...bug, change: "occurred" }));
   const blames = toCounts(run.failed === 0 ? {} : await countRunFailures(sql, projectId, run.id));
   const failures = run.failed === 0 ? [] : ((await selectFailures(sql, projectId, [run.id])).get(run.id) ?? []);
-  return { run, added: false, bugReports, blames, failures, warnings: [] };
+  const gate = await decideGate(sql, projectId, report, { runId: run.id, attempts });
+  return { run, added: false, bugReports, blames, failures, warnings: [], gate };
 }

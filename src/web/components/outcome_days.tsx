@@ -9,6 +9,8 @@ export type OutcomeDay = {
   day: string;
   executions: number;
   passed: number;
+  /** Failures that gates have forgiven, on all branches. */
+  forgiven: number;
   href: Href | undefined;
 };
 
@@ -21,6 +23,7 @@ const FAILED_MARK_HEIGHT = 8;
 /** Bars that link to the executions of their day, the highest number as a label, and the same figures as a table. */
 export function OutcomeDays({ title, days }: { title: string; days: readonly OutcomeDay[] }): Html {
   const most = Math.max(...days.map(({ executions }) => executions), 1);
+  const hasForgiven = days.some(({ forgiven }) => forgiven > 0);
   const tall = (count: number) => Math.round((count / most) * HEIGHT * 10) / 10;
   return (
     <>
@@ -77,15 +80,21 @@ export function OutcomeDays({ title, days }: { title: string; days: readonly Out
                 <th scope="col" class="number">
                   Passed
                 </th>
+                {hasForgiven ? (
+                  <th scope="col" class="number">
+                    Failures forgiven by gates, all branches
+                  </th>
+                ) : null}
               </tr>
             </thead>
             <tbody>
-              {days.map(({ day, executions, passed }) =>
-                executions === 0 ? null : (
+              {days.map(({ day, executions, passed, forgiven }) =>
+                executions === 0 && forgiven === 0 ? null : (
                   <tr>
                     <th scope="row">{toDay(day)}</th>
                     <td class="number">{executions}</td>
                     <td class="number">{passed}</td>
+                    {hasForgiven ? <td class="number">{forgiven}</td> : null}
                   </tr>
                 ),
               )}

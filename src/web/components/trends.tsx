@@ -2,6 +2,7 @@
 
 import type { Html, Path } from "../../http/html.ts";
 import type { DayFigures } from "../../store/branch_days.ts";
+import type { ForgivenDay } from "../../store/gate.ts";
 import type { ExecutionSummary } from "../../store/execution_list.ts";
 import { counted, toDuration } from "../../wording/numbers.ts";
 import { Bars } from "./bars.tsx";
@@ -20,6 +21,8 @@ type TrendProperties = {
   branch: string;
   /** The last `TREND_DAYS` days, oldest first. */
   days: readonly DayFigures[];
+  /** Failures that gates have forgiven, on all branches. */
+  forgiven?: readonly ForgivenDay[];
   /** The newest executions of the branch, newest first. */
   executions: readonly ExecutionSummary[];
   now: Date;
@@ -30,9 +33,18 @@ type TrendProperties = {
 };
 
 /** Shows nothing with fewer than two days of results. */
-export function BranchTrends({ branch, days, executions, now, dayHref, executionHref }: TrendProperties): Html | null {
+export function BranchTrends({
+  branch,
+  days,
+  forgiven = [],
+  executions,
+  now,
+  dayHref,
+  executionHref,
+}: TrendProperties): Html | null {
   if (days.length < 2) return null;
   const byDay = new Map(days.map((row) => [row.day, row]));
+  const forgivenOn = new Map(forgiven.map((row) => [row.day, row.forgiven]));
   const dates = Array.from({ length: TREND_DAYS }, (_, index) =>
     new Date(now.getTime() - (TREND_DAYS - 1 - index) * DAY_MS).toISOString().slice(0, 10),
   );
@@ -45,7 +57,13 @@ export function BranchTrends({ branch, days, executions, now, dayHref, execution
         weeks={weeks}
         days={dates.map((day) => {
           const { executions = 0, passed = 0 } = byDay.get(day) ?? {};
-          return { day, executions, passed, href: executions > 0 ? dayHref?.(day) : undefined };
+          return {
+            day,
+            executions,
+            passed,
+            forgiven: forgivenOn.get(day) ?? 0,
+            href: executions > 0 ? dayHref?.(day) : undefined,
+          };
         })}
       />
       <Durations branch={branch} weeks={weeks} executions={executions} hrefOf={executionHref} />

@@ -46,6 +46,7 @@ export const automationFields = {
         "tasks",
         "key",
         "environment",
+        "gate",
         "maxTests",
         "maxShare",
         "days",
@@ -98,7 +99,11 @@ function toAction(valueOf: (name: string) => string): Record<string, unknown> {
   const type = valueOf("type");
   const owners = type === "notify" ? splitList(valueOf("owners")) : [];
   if (needsIntegration(type))
-    return { type, integrationId: valueOf("integrationId"), ...(owners.length > 0 ? { owners } : {}) };
+    return {
+      ...{ type, integrationId: valueOf("integrationId") },
+      ...(owners.length > 0 ? { owners } : {}),
+      ...(type === "set_commit_status" && valueOf("gate") !== "" ? { gate: valueOf("gate") } : {}),
+    };
   if (type === "open_bug_report")
     return {
       type,

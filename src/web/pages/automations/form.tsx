@@ -2,10 +2,17 @@
 
 import type { Html } from "../../../http/html.ts";
 import type { ActionType } from "../../../schema/automations.ts";
+import type { GateMode } from "../../../schema/gate.ts";
 import { EVENT_TYPES } from "../../../schema/events.ts";
 import { Checkbox, Field, Select } from "../../components/form.tsx";
 import { type AutomationFields, MAX_ACTIONS, MAX_PROJECTS, SEVERITIES } from "./fields.tsx";
 import { ACTION_WORDS, type Choices, EVENT_WORDS } from "./sentence.ts";
+
+const GATES = [
+  ["", "outcome of the tests"],
+  ["quarantine", "gate: forgives quarantined tests"],
+  ["new", "gate: forgives all but new failures"],
+] as const satisfies readonly (readonly [GateMode | "", string])[];
 
 const ZONES = ["UTC", "Europe/Berlin", "Europe/London", "America/New_York", "America/Los_Angeles", "Asia/Tokyo"];
 
@@ -195,6 +202,7 @@ function ActionFields(properties: FieldsProperties & { index: number; integratio
         placeholder="@acme/cart"
         hint="The message contains only their tests and bugs. If empty, it contains all."
       />
+      <Select label="State of the status" {...field("gate")} options={GATES} kind="for-status" />
       <BugActionFields field={field} />
       <Field
         label="Maximum consecutive repeats"

@@ -16,6 +16,7 @@ export const EVENT_WORDS: Record<EventType, string> = {
   "execution.completed": "an execution has ended",
   "execution.failed": "an execution has failed",
   "execution.recovered": "a task is green again",
+  "execution.changed": "a report has arrived after the end of its execution",
   "test_run.completed": "a task has reported",
   "bug_report.opened": "a bug is opened",
   "bug_report.regressed": "a bug comes back",
@@ -64,6 +65,8 @@ export function sentenceOf(
   const what = actions.map((action: Action) => {
     if (action.type === "notify" && action.owners)
       return `${ACTION_WORDS.notify} about what ${quoted(action.owners)} own to ${nameOf(integrations, action.integrationId)}`;
+    if (action.type === "set_commit_status" && action.gate)
+      return `${ACTION_WORDS[action.type]} to the decision of the gate "${action.gate}" in ${nameOf(integrations, action.integrationId)}`;
     if ("integrationId" in action)
       return `${ACTION_WORDS[action.type]} ${action.type === "notify" ? "to" : "in"} ${nameOf(integrations, action.integrationId)}`;
     if (action.type === "start_execution") return `${ACTION_WORDS[action.type]} of ${quoted(action.tasks.map(slugOf))}`;

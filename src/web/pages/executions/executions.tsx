@@ -23,6 +23,7 @@ import { comparisonPage } from "./comparison.tsx";
 import { failureSections } from "./failures.tsx";
 import { listPage } from "./list.tsx";
 import { LiveLogEnd, readLiveLog } from "./live_log.tsx";
+import { readGates, TaskGates } from "./gates.tsx";
 import { type ExecutionView, findFlakyTest, flakyWord, metaOf, toHtml } from "./meta.tsx";
 import { ExecutionProgress } from "./progress.tsx";
 import { readFailures } from "./read_failures.ts";
@@ -48,7 +49,7 @@ async function loadExecution({ sql, project, params: { executionId }, query, rol
   const execution = found ?? absent();
   const isOver = hasEnded(execution.status);
   const shownTasks = execution.tasks.slice(0, MAX_TASKS).map(({ slug }) => slug);
-  const [liveLog, changes, usual, names, reruns, isRerunnable, flakyTestId] = await Promise.all([
+  const [liveLog, changes, usual, names, reruns, isRerunnable, flakyTestId, gates] = await Promise.all([
     readLiveLog(sql, projectId, execution),
     readChanges(sql, projectId, execution),
     selectUsualDurations(sql, projectId, executionId, shownTasks),
@@ -56,8 +57,9 @@ async function loadExecution({ sql, project, params: { executionId }, query, rol
     isOver && execution.buildId === null ? selectReruns(sql, projectId, executionId) : [],
     isOver && role !== "viewer" && isAnswered(sql, projectId, execution),
     findFlakyTest(sql, projectId, execution),
+    readGates(sql, projectId, execution),
   ]);
-  return { execution, counts, failures, liveLog, changes, usual, names, reruns, isRerunnable, flakyTestId };
+  return { execution, counts, failures, liveLog, changes, usual, names, reruns, isRerunnable, flakyTestId, gates };
 }
 
 type ExecutionData = Awaited<ReturnType<typeof loadExecution>>;
@@ -102,6 +104,7 @@ function ExecutionState({ context, data, view, headline }: StateProperties): Htm
         {rerunsOf(projectId, execution, reruns)}
       </div>
       <ExecutionProgress execution={execution} usual={usual} now={now} />
+      <TaskGates projectId={projectId} executionId={execution.id} tasks={data.gates} />
     </div>
   );
 }

@@ -5,6 +5,7 @@ import { getBranchDays } from "../../../operations/health/branch_days.ts";
 import { isGreen } from "../../../rules/branch_state.ts";
 import { selectBrokenTests } from "../../../store/broken_tests.ts";
 import { selectRegressedBugs } from "../../../store/bug_reports.ts";
+import { selectForgivenDays } from "../../../store/gate.ts";
 import { selectSummaries } from "../../../store/execution_list.ts";
 import {
   selectBranchBuilds,
@@ -38,18 +39,21 @@ export async function loadOverview({ sql, begin, project, now }: Context) {
   const { id, defaultBranch } = project;
   const week = firstIdAt(now.getTime() - 7 * DAY_MS);
   const branch = await selectBranch(sql, id, defaultBranch, defaultBranch);
-  const [state, last, tally, days, executions, branchExecutions, news, regressed, flaky, slowest] = await Promise.all([
-    selectBranchState(sql, id, branch),
-    selectLastBuild(sql, id, branch),
-    selectTally(sql, id),
-    getBranchDays(sql, begin, id, branch, { now, count: TREND_DAYS }),
-    selectSummaries(sql, id, MAX_EXECUTIONS - 1),
-    selectBranchBuilds(sql, id, branch, TREND_EXECUTIONS),
-    selectNewFailures(sql, id, branch, week, MAX_ROWS_PER_KIND),
-    selectRegressedBugs(sql, id, MAX_REGRESSED_BUGS),
-    selectTestCases(sql, id, { limit: MAX_FLAKY_TESTS, health: ["flaky"], sort: "flakeRate" }),
-    selectTestCases(sql, id, { limit: MAX_SLOW_TESTS, sort: "p95Ms" }),
-  ]);
+  const from = new Date(now.getTime() - (TREND_DAYS - 1) * DAY_MS).toISOString().slice(0, 10);
+  const [state, last, tally, days, executions, branchExecutions, news, regressed, flaky, slowest, forgiven] =
+    await Promise.all([
+      selectBranchState(sql, id, branch),
+      selectLastBuild(sql, id, branch),
+      selectTally(sql, id),
+      getBranchDays(sql, begin, id, branch, { now, count: TREND_DAYS }),
+      selectSummaries(sql, id, MAX_EXECUTIONS - 1),
+      selectBranchBuilds(sql, id, branch, TREND_EXECUTIONS),
+      selectNewFailures(sql, id, branch, week, MAX_ROWS_PER_KIND),
+      selectRegressedBugs(sql, id, MAX_REGRESSED_BUGS),
+      selectTestCases(sql, id, { limit: MAX_FLAKY_TESTS, health: ["flaky"], sort: "flakeRate" }),
+      selectTestCases(sql, id, { limit: MAX_SLOW_TESTS, sort: "p95Ms" }),
+      selectForgivenDays(sql, id, from),
+    ]);
   const gridExecutions = branchExecutions.slice(0, GRID_EXECUTIONS);
   const gridIds = gridExecutions.map((execution) => execution.id);
   const gridRows = await selectGrid(sql, id, gridIds, GRID_TESTS);
@@ -60,6 +64,7 @@ export async function loadOverview({ sql, begin, project, now }: Context) {
     branch,
     standing: { state, last, tally },
     days,
+    forgiven,
     executions,
     branchExecutions,
     needs: { news, regressed, flaky: flaky.slice(0, MAX_FLAKY_TESTS) },

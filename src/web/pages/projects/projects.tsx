@@ -95,7 +95,7 @@ function SlowestTests({
 
 function overviewView(project: ProjectRef, data: OverviewData, now: Date): View {
   const { id, defaultBranch } = project;
-  const { branch, standing, days, executions, branchExecutions, needs, red, slowest } = data;
+  const { branch, standing, days, forgiven, executions, branchExecutions, needs, red, slowest } = data;
   const base: Path = `/projects/${id}`;
   const headline = branchHeadline(branch, standing.state, now);
   const body = (
@@ -114,6 +114,7 @@ function overviewView(project: ProjectRef, data: OverviewData, now: Date): View 
       <BranchTrends
         branch={branch.branch}
         days={days}
+        forgiven={forgiven}
         executions={branchExecutions}
         now={now}
         dayHref={(day) => `${base}/executions?branch=${encodeURIComponent(defaultBranch)}&day=${day}`}

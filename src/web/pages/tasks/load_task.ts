@@ -9,6 +9,7 @@ import { numberOfTestCase } from "../../../rules/test_case_id.ts";
 import { mayBeEmpty, text, uuid } from "../../../schema/fields.ts";
 import { selectRunFiles } from "../../../store/attachments.ts";
 import { type CaseResultRow, selectCaseResults } from "../../../store/case_results.ts";
+import { selectStoredGates } from "../../../store/gate.ts";
 import { selectTestRun, selectUploadsOfRun } from "../../../store/test_runs.ts";
 import { readLeases } from "./attempts.tsx";
 import { MAX_UPLOADS } from "./reports.tsx";
@@ -78,16 +79,18 @@ export async function loadTask(sql: Sql, key: TaskAddress, query: TaskQuery) {
     selectTestRun(sql, projectId, executionId, taskSlug),
   ]);
   const runId = run?.id;
-  const [{ results, next }, uploads, log, leases, files] = await Promise.all([
+  const [{ results, next }, uploads, log, leases, files, gates] = await Promise.all([
     loadResults(sql, { projectId, run }, query),
     run ? selectUploadsOfRun(sql, projectId, run.id, MAX_UPLOADS) : [],
     task.runner === null ? undefined : readLog(sql, key, {}, TAIL_BYTES),
     task.runner === null ? [] : readLeases(sql, key),
     run && query.case === undefined ? selectRunFiles(sql, projectId, run.id, MAX_RUN_FILES) : [],
+    run ? selectStoredGates(sql, projectId, [run.id]) : undefined,
   ]);
   if (query.case !== undefined && results.length === 0) absent();
   const filesOf = await loadCaseFiles(sql, { projectId, runId }, results);
-  return { execution, task, run, results, next, filesOf, uploads, log, leases, files };
+  const ofRun = (run && gates?.get(run.id)) ?? [];
+  return { execution, task, run, results, next, filesOf, uploads, log, leases, files, gates: ofRun };
 }
 
 export type TaskData = Awaited<ReturnType<typeof loadTask>>;

@@ -9,6 +9,7 @@ import { missingShardsOf, toShardList } from "../../../rules/shards.ts";
 import { taskHeadline } from "../../../wording/task.ts";
 import { Empty } from "../../components/empty.tsx";
 import { Attachments } from "../../components/attachments.tsx";
+import { Gates } from "../../components/gates.tsx";
 import { FilterBar, FilterSelect, FilterText } from "../../components/filters.tsx";
 import { LogText } from "../../components/log.tsx";
 import { Pager } from "../../components/pager.tsx";
@@ -82,6 +83,7 @@ function TaskState(parts: TaskParts): Html {
           </ul>
         </div>
       ) : null}
+      <Gates projectId={address.projectId} gates={data.gates} />
     </div>
   );
 }

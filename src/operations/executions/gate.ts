@@ -1,0 +1,127 @@
+/** Decides whether the failures of an upload or of an execution are forgiven. */
+
+import { WORD_OF } from "../../rules/blame.ts";
+import { FORGIVEN, gateExecution, type GatedTask, gateTask, type TaskGate } from "../../rules/gate.ts";
+import { missingShardsOf } from "../../rules/shards.ts";
+import { WHOLE } from "../../rules/run_outcome.ts";
+import type { ExecutionStatus } from "../../schema/executions.ts";
+import type { ForgivenFailure, GateDecision, GateMode } from "../../schema/gate.ts";
+import type { Sql, Tx } from "../../database/connect.ts";
+import {
+  type ForgivenRow,
+  type GatedRun,
+  selectForgiven,
+  selectGatedRun,
+  selectGatedRuns,
+  type ShardFailures,
+} from "../../store/gate.ts";
+import { failureReason } from "../../wording/failure_reason.ts";
+import { executionGateReasons, type GatedTaskText, taskGateReasons } from "../../wording/gate.ts";
+import { taskReason } from "../../wording/reasons.ts";
+
+const toTask = (run: GatedRun): GatedTask => ({
+  slug: run.slug,
+  status: run.status,
+  verdict: run.verdict,
+  isOutage: run.outage,
+  missingShards: missingShardsOf(run),
+  uploads: run.uploads,
+  blames: run.blames,
+  unjudged: Math.max(0, run.failed - run.judged),
+});
+
+const toText = (run: GatedRun): GatedTaskText => ({
+  slug: run.slug,
+  shards: run.shards,
+  missingShards: missingShardsOf(run),
+  reason: taskReason(run),
+});
+
+const toForgiven = ({ blame, incident, ruleName, inARow, flakeRate, ...ref }: ForgivenRow): ForgivenFailure => ({
+  ...ref,
+  list: WORD_OF[blame] as ForgivenFailure["list"],
+  reason: failureReason({ blame, incident, ruleName, inARow, flakeRate }) ?? "",
+});
+
+/** A shard is judged by its own results: other shards may not have reported yet. */
+function toShardTask(run: GatedRun, shard: number): GatedTask {
+  const uploads = run.uploads.filter((upload) => upload.shard === shard);
+  return {
+    ...toTask(run),
+    status: "failed",
+    verdict: null,
+    missingShards: [],
+    uploads,
+    unjudged: uploads.reduce((sum, { counted }) => sum + counted, 0),
+  };
+}
+
+const forgivenOf = async (
+  sql: Sql,
+  projectId: string,
+  mode: GateMode,
+  { runIds, count, own }: { runIds: readonly string[]; count: number; own?: ShardFailures | undefined },
+): Promise<ForgivenFailure[]> =>
+  count === 0 ? [] : (await selectForgiven(sql, projectId, runIds, FORGIVEN[mode], own)).map(toForgiven);
+
+function toDecision(mode: GateMode, gate: TaskGate, text: GatedTaskText, forgiven: ForgivenFailure[]): GateDecision {
+  const reasons = taskGateReasons(gate, text);
+  return { gate: mode, pass: reasons.length === 0, reasons, forgivenCount: gate.forgiven, forgiven };
+}
+
+/** An upload in which nothing failed: nothing is to be read about it. */
+export function gateQuietUpload(
+  mode: GateMode,
+  slug: string,
+  upload: GatedTask["uploads"][number],
+  shards: number,
+): GateDecision {
+  const task: GatedTask = {
+    ...{ slug, status: "passed", verdict: null, isOutage: false, missingShards: [] },
+    ...{ uploads: [upload], blames: {}, unjudged: 0 },
+  };
+  return toDecision(mode, gateTask(mode, task), { slug, shards, missingShards: [], reason: null }, []);
+}
+
+/** In the transaction of the upload, after its failures were judged. `testCases`: those that failed in its report. */
+export async function gateUpload(
+  sql: Tx,
+  projectId: string,
+  mode: GateMode,
+  {
+    runId,
+    shard,
+    testCases,
+    isReplaced,
+  }: { runId: string; shard: number; testCases: readonly number[]; isReplaced: boolean },
+): Promise<GateDecision> {
+  const own = shard === WHOLE ? undefined : { shard, testCases };
+  const run = (await selectGatedRun(sql, projectId, runId, own))!;
+  const gate = gateTask(mode, { ...(own ? toShardTask(run, shard) : toTask(run)), isReplaced });
+  const forgiven = await forgivenOf(sql, projectId, mode, { runIds: [runId], count: gate.forgiven, own });
+  return toDecision(mode, gate, toText(run), forgiven);
+}
+
+export type GatedExecution = GateDecision & { final: boolean };
+
+/** Decides about an execution with its reruns, or about one of its tasks. An unknown task has not reported. */
+export async function readGate(
+  sql: Sql,
+  projectId: string,
+  mode: GateMode,
+  { id, status }: { id: string; status: ExecutionStatus },
+  taskSlug?: string,
+): Promise<GatedExecution> {
+  const runs = await selectGatedRuns(sql, projectId, id, taskSlug);
+  const decision = gateExecution(mode, status, runs.map(toTask), { isWhole: taskSlug === undefined });
+  const count = decision.tasks.reduce((sum, { forgiven }) => sum + forgiven, 0);
+  const forgiven = await forgivenOf(sql, projectId, mode, { runIds: runs.map((run) => run.id), count });
+  return {
+    gate: mode,
+    pass: decision.pass,
+    final: decision.final,
+    reasons: executionGateReasons(decision, runs.map(toText)),
+    forgivenCount: count,
+    forgiven,
+  };
+}

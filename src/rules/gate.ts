@@ -1,0 +1,127 @@
+/** Decides what a gate forgives: whether a red build or upload may pass, although tests of it failed. */
+
+import type { ExecutionStatus, TaskStatus } from "../schema/executions.ts";
+import type { Blame } from "../schema/failures.ts";
+import type { GateMode } from "../schema/gate.ts";
+import { hasEnded } from "./execution.ts";
+
+/**
+ * The failures that each mode forgives. An incident is forgiven by none: many tests failed for a cause outside the code, so
+ * whether they would have passed is unknown, and a change that breaks a service looks the same.
+ */
+export const FORGIVEN = {
+  quarantine: ["quarantined"],
+  new: ["quarantined", "flaky", "still", "main"],
+} as const satisfies Record<GateMode, readonly Blame[]>;
+
+/**
+ * Exit codes that tools reserve for failed tests: 1 is that of nearly all, 8 of CTest, 100 of cargo-nextest, 101 of cargo test.
+ * Others, such as 2 of pytest, also mean that the tool was interrupted or could not load a file.
+ */
+const FAILED_TESTS_CODES = [1, 8, 100, 101];
+
+/** Codes from here on mean that a command could not be started (126, 127) or was ended by a signal (128 + n). */
+const FIRST_SHELL_CODE = 126;
+
+/** Whether a gate can forgive this exit code at all, as it may not where the tests were not run to their end. */
+export const mayBeForgiven = (exitCode: number): boolean => exitCode >= 0 && exitCode < FIRST_SHELL_CODE;
+
+/**
+ * Whether failed tests explain an exit code. Mocha, Cypress, Robot Framework and others exit with the number of failed tests.
+ * `failedCases` null: unknown.
+ */
+export const isExplainedByFailures = (exitCode: number, failedCases: number | null): boolean =>
+  exitCode === 0 || FAILED_TESTS_CODES.includes(exitCode) || (mayBeForgiven(exitCode) && exitCode === failedCases);
+
+/** The latest upload of a shard, or of a whole task. */
+export type GatedUpload = {
+  /** null: unknown. */
+  exitCode: number | null;
+  /** The number of test cases that the report says failed; null: unknown. */
+  failedCases: number | null;
+  /** Its only failure represents a test tool that failed although no test did. */
+  isStandIn: boolean;
+  /** The report was truncated, or files that the shard should have run are missing. */
+  isPartial: boolean;
+};
+
+/** What a gate needs to know about a task. */
+export type GatedTask = {
+  slug: string;
+  status: TaskStatus;
+  verdict: "passed" | "failed" | null;
+  /** Nearly all tests failed, so no failure was judged. */
+  isOutage: boolean;
+  /** Numbers of the announced shards that have not reported. */
+  missingShards: readonly number[];
+  uploads: readonly GatedUpload[];
+  /** The number of failed test cases by blame, without those that represent a test tool. */
+  blames: Partial<Record<Blame, number>>;
+  /** The number of failures that were not judged, because a report only counts them. */
+  unjudged: number;
+  /** The upload repeats a report that a later attempt has replaced, so the results of the run are not its own. */
+  isReplaced?: boolean;
+};
+
+export type GateReason =
+  | { kind: "failures"; blame: Blame; count: number }
+  | { kind: "unjudged"; count: number }
+  | { kind: "exit_code"; exitCode: number }
+  | { kind: "outage" | "replaced" | "stand_in" | "partial" | "missing_shards" | "ended" | "unexplained" };
+
+export type TaskGate = { slug: string; reasons: GateReason[]; forgiven: number };
+
+const isForgiven = (mode: GateMode, blame: Blame): boolean => (FORGIVEN[mode] as readonly Blame[]).includes(blame);
+
+/** Decides about a task that has reported or has ended. */
+export function gateTask(mode: GateMode, task: GatedTask): TaskGate {
+  const reasons: GateReason[] = [];
+  if (task.status === "cancelled" || task.status === "timed_out" || task.status === "incomplete")
+    reasons.push({ kind: task.missingShards.length > 0 ? "missing_shards" : "ended" });
+  if (task.isReplaced) reasons.push({ kind: "replaced" });
+  if (task.isOutage) reasons.push({ kind: "outage" });
+  const counts = Object.entries(task.blames) as [Blame, number][];
+  for (const [blame, count] of counts)
+    if (count > 0 && !isForgiven(mode, blame)) reasons.push({ kind: "failures", blame, count });
+  if (task.unjudged > 0 && !task.isOutage) reasons.push({ kind: "unjudged", count: task.unjudged });
+  if (task.uploads.some(({ isPartial }) => isPartial)) reasons.push({ kind: "partial" });
+  if (task.uploads.some(({ isStandIn }) => isStandIn)) reasons.push({ kind: "stand_in" });
+  for (const { exitCode, failedCases, isStandIn } of task.uploads)
+    if (!isStandIn && exitCode !== null && !isExplainedByFailures(exitCode, failedCases))
+      reasons.push({ kind: "exit_code", exitCode });
+  const forgiven = counts.reduce((sum, [blame, count]) => sum + (isForgiven(mode, blame) ? count : 0), 0);
+  // A task can be red in a way that is not known here: that is not forgiven.
+  if (task.verdict === "failed" && reasons.length === 0 && forgiven === 0) reasons.push({ kind: "unexplained" });
+  return { slug: task.slug, reasons, forgiven };
+}
+
+export type ExecutionDecision = {
+  pass: boolean;
+  /** Everything that is expected has reported. */
+  final: boolean;
+  /** Tasks that have not reported, of all tasks; null: only the end of the execution is missing, or nothing is. */
+  unreported: { open: number; all: number } | null;
+  isCancelled: boolean;
+  tasks: TaskGate[];
+};
+
+/** Decides about an execution, or about some of its tasks. */
+export function gateExecution(
+  mode: GateMode,
+  status: ExecutionStatus,
+  tasks: readonly GatedTask[],
+  { isWhole }: { isWhole: boolean },
+): ExecutionDecision {
+  const open = tasks.filter((task) => !hasEnded(task.status)).length;
+  const final = hasEnded(status) || (!isWhole && tasks.length > 0 && open === 0);
+  const gates = tasks.map((task) => gateTask(mode, task));
+  const isCancelled = isWhole && status === "cancelled";
+  const isEmpty = tasks.length === 0;
+  return {
+    pass: final && !isCancelled && !isEmpty && gates.every(({ reasons }) => reasons.length === 0),
+    final,
+    unreported: !final && open > 0 ? { open, all: tasks.length } : null,
+    isCancelled,
+    tasks: gates,
+  };
+}

@@ -1,0 +1,224 @@
+import { beforeEach, describe, expect, test } from "bun:test";
+import { createHarness, junit } from "../harness.ts";
+
+const { ask, acme, addProject } = await createHarness();
+
+let project: string;
+let key: string;
+beforeEach(async () => ({ project, key } = await addProject(acme)));
+
+async function upload(letters: string, query: string, suite = "unit", expected = 201) {
+  const path = `POST /projects/${project}/test-runs?${query.includes("task_slug") ? "" : "task_slug=t&"}${query}`;
+  const { status, body } = await ask(path, { key, body: junit(letters, suite) });
+  expect([body.error, status]).toEqual([undefined, expected]);
+  return body;
+}
+const get = async (path: string) => (await ask(`GET /projects/${project}/executions/${path}`, { key })).body;
+const verdict = (id: string, query = "gate=new") => get(`${id}/verdict?${query}`);
+const names = (forgiven: { name: string; list: string }[]) => forgiven.map(({ name, list }) => `${name}: ${list}`);
+
+/** The first case fails on the default branch, the second is quarantined. */
+async function prepare() {
+  await upload("fppp", "branch=main");
+  const { body } = await ask(`GET /projects/${project}/test-cases?limit=100`, { key });
+  const quarantine = { quarantine: { reason: "unstable" } };
+  await ask(`PATCH /projects/${project}/test-cases/${body.data.find(({ name }: any) => name === "case 1").id}`, {
+    key,
+    body: quarantine,
+  });
+}
+
+describe("an upload with a gate", () => {
+  beforeEach(prepare);
+
+  test("passes when all failures are forgiven, names them and records them on the run", async () => {
+    const run = await upload("ffpp", "branch=x&gate=new&exit_code=1");
+    expect(run).toMatchObject({ verdict: "failed", gate: { gate: "new", pass: true, reasons: [], forgivenCount: 2 } });
+    expect(run.gate.forgiven).toMatchObject([
+      { name: "case 0", taskSlug: "t", list: "still_failing", reason: "It failed in the baseline" },
+      { name: "case 1", list: "quarantined", reason: "Quarantined: its failures do not count" },
+    ]);
+    const { forgiven, gates, verdict } = await get(`${run.executionId}/test-runs/t`);
+    expect({ forgiven, verdict }).toEqual({ forgiven: 2, verdict: "failed" });
+    expect(gates).toEqual([{ ...run.gate, shard: null, decidedAt: expect.stringContaining("Z") }]);
+  });
+
+  test("of mode quarantine forgives nothing else", async () => {
+    const { gate } = await upload("ffpp", "branch=x&gate=quarantine&exit_code=1");
+    expect(gate).toMatchObject({ pass: false, reasons: ["t: 1 failure that the baseline has too"], forgivenCount: 1 });
+    expect((await upload("pfpp", "branch=x&gate=quarantine&exit_code=1")).gate).toMatchObject({ pass: true });
+  });
+
+  test("does not pass with a new failure, and the run says so", async () => {
+    const { gate, executionId } = await upload("ffpf", "branch=x&gate=new&exit_code=1");
+    expect(gate).toMatchObject({ pass: false, reasons: ["t: 1 new failure"], forgivenCount: 2 });
+    expect(await get(`${executionId}/test-runs/t`)).toMatchObject({ forgiven: 0, gates: [{ pass: false }] });
+  });
+
+  test("records nothing in a dry run", async () => {
+    const { gate, executionId } = await upload("fppp", "branch=x&gate=new&gate_dry_run=true");
+    expect(gate).toMatchObject({ pass: true, forgivenCount: 1 });
+    expect(await get(`${executionId}/test-runs/t`)).toMatchObject({ forgiven: 0, gates: [] });
+  });
+
+  test("has an answer without failures as well, and none unless it is asked for", async () => {
+    expect((await upload("pppp", "branch=x&gate=new")).gate).toEqual({
+      ...{ gate: "new", pass: true, reasons: [], forgivenCount: 0, forgiven: [] },
+    });
+    expect("gate" in (await upload("fppp", "branch=x"))).toBe(false);
+  });
+
+  test.each([
+    ["a crash", "fppp", "exit_code=139", "t: exit code 139, which means more than failed tests"],
+    ["an interruption", "ffpp", "exit_code=3", "t: exit code 3, which means more than failed tests"],
+    ["no failed test", "pppp", "exit_code=1", "t: test runner exited with code 1"],
+    ["no test at all", "", "exit_code=1", "t: test runner exited with code 1"],
+  ])("does not pass with %s", async (_, letters, query, reason) => {
+    expect((await upload(letters, `branch=x&gate=new&${query}`)).gate).toMatchObject({
+      pass: false,
+      reasons: [reason],
+    });
+  });
+
+  test("passes with an exit code that is the number of failed tests", async () => {
+    expect((await upload("ffpp", "branch=x&gate=new&exit_code=2")).gate.pass).toBe(true);
+  });
+
+  test("does not pass with a truncated report", async () => {
+    const cut = junit("fppp").slice(0, -60);
+    const { body } = await ask(`POST /projects/${project}/test-runs?task_slug=t&branch=x&gate=new`, { key, body: cut });
+    expect(body.gate).toMatchObject({ pass: false, reasons: ["t: the report is incomplete"] });
+  });
+
+  test("does not pass with failures that are only counted", async () => {
+    const counts = { taskSlug: "t", passed: 5, failed: 2, skipped: 0 };
+    const { body } = await ask(`POST /projects/${project}/test-runs?branch=x&gate=new`, { key, body: counts });
+    expect(body.gate).toMatchObject({ pass: false, reasons: ["t: 2 failures without a test case in the report"] });
+  });
+
+  test("does not pass in an outage", async () => {
+    const { gate } = await upload("f".repeat(12), "branch=x&gate=new");
+    expect(gate).toMatchObject({ pass: false, reasons: ["t: an outage: nearly all tests failed"] });
+  });
+
+  test("of a shard is judged by its own results", async () => {
+    const build = "branch=x&execution_key=7";
+    const broken = await upload("pf", `${build}&shard=1/3&gate=new&exit_code=1`, "other");
+    expect(broken.gate).toMatchObject({ pass: false, reasons: ["t: 1 new failure"] });
+    const { gate } = await upload("fp", `${build}&shard=2/3&gate=new&exit_code=1`);
+    expect(gate).toMatchObject({ pass: true, forgivenCount: 1 });
+    expect(names(gate.forgiven)).toEqual(["case 0: still_failing"]);
+    const { forgiven, gates } = await get(`${broken.executionId}/test-runs/t`);
+    expect(forgiven).toBe(1);
+    expect(gates.map(({ shard, pass }: any) => [shard, pass])).toEqual([
+      [1, false],
+      [2, true],
+    ]);
+    // What an earlier attempt of the shard left red counts as well.
+    const again = await upload("p", `${build}&shard=1/3&gate=new`, "third");
+    expect(again.gate).toMatchObject({ pass: false, reasons: ["t: 1 new failure"] });
+  });
+
+  test("repeats its decision when the same bytes are sent again, unless a later attempt has replaced them", async () => {
+    const build = "branch=x&execution_key=8&gate=new&exit_code=1";
+    const first = await upload("fppp", build);
+    expect((await upload("fppp", build, "unit", 200)).gate).toEqual(first.gate);
+    expect((await upload("pppp", "branch=x&execution_key=8&gate=new")).gate.pass).toBe(true);
+    expect((await upload("fppp", build, "unit", 200)).gate).toMatchObject({
+      ...{ pass: false, reasons: ["t: the report repeats an earlier attempt, which a later one has replaced"] },
+    });
+  });
+
+  test("is answered as text whose first line is the decision", async () => {
+    const path = `POST /projects/${project}/test-runs?task_slug=t&branch=x&gate=new&exit_code=1`;
+    const lines = async (letters: string) =>
+      (await ask(path, { key, body: junit(letters), headers: { accept: "text/plain" } })).text.split("\n");
+    expect(await lines("fppp")).toEqual([
+      "Gate new: passed, 1 failure forgiven",
+      "Forgiven: unit > case 0: It failed in the baseline",
+      expect.stringContaining("FAILED t: 3 passed, 1 failed"),
+      "",
+    ]);
+    expect((await lines("fppf")).slice(0, 3)).toEqual([
+      "Gate new: failed",
+      "Would be forgiven: unit > case 0: It failed in the baseline",
+      "Stays red: t: 1 new failure",
+    ]);
+  });
+
+  test("refuses an unknown mode", async () => {
+    const { status, body } = await ask(`POST /projects/${project}/test-runs?gate=all`, { key, body: junit("p") });
+    expect([status, body.error.message]).toEqual([
+      400,
+      'Cannot read "gate": expected "quarantine" or "new", got "all"',
+    ]);
+  });
+});
+
+describe("GET …/executions/:executionId/verdict", () => {
+  beforeEach(prepare);
+
+  test("decides about all tasks, and about one of them", async () => {
+    const build = "branch=x&execution_key=1";
+    const { executionId } = await upload("ffpp", build);
+    await upload("pf", `${build}&task_slug=e2e&complete=true`, "e2e");
+    expect(await verdict(executionId)).toMatchObject({
+      ...{ executionId, status: "failed", gate: "new", pass: false, final: true },
+      ...{ reasons: ["e2e: 1 new failure"], forgivenCount: 2 },
+    });
+    const own = await verdict(executionId, "gate=new&task_slug=t");
+    expect(own).toMatchObject({ pass: true, final: true, reasons: [] });
+    expect(names(own.forgiven)).toEqual(["case 0: still_failing", "case 1: quarantined"]);
+    expect(await verdict(executionId, "gate=quarantine&task_slug=t")).toMatchObject({
+      ...{ pass: false, reasons: ["t: 1 failure that the baseline has too"] },
+    });
+    expect(await verdict(executionId, "gate=new&task_slug=none")).toMatchObject({
+      ...{ pass: false, final: true, reasons: ["There are no reports"] },
+    });
+  });
+
+  test("is not final before all tasks have reported, and waits for the end", async () => {
+    const created = { key: "2", tasks: ["t", "lint", "e2e"], branch: "x" };
+    const { body: execution } = await ask(`POST /projects/${project}/executions`, { key, body: created });
+    const open = await verdict(execution.id);
+    expect(open).toMatchObject({ pass: false, final: false, reasons: ["3 of 3 tasks have not reported"] });
+    await upload("fppp", "branch=x&execution_key=2");
+    expect(await verdict(execution.id)).toMatchObject({ final: false, reasons: ["2 of 3 tasks have not reported"] });
+    await upload("p", "branch=x&execution_key=2&task_slug=lint");
+    const waiting = verdict(execution.id, "gate=new&wait=30");
+    await upload("p", "branch=x&execution_key=2&task_slug=e2e");
+    expect(await waiting).toMatchObject({ pass: true, final: true, reasons: [], forgivenCount: 1 });
+  });
+
+  test("does not pass with missing shards, a task that never reported, or when it was cancelled", async () => {
+    const { executionId } = await upload("p", "branch=x&execution_key=3&shard=1/3");
+    await ask(`POST /projects/${project}/executions/${executionId}/complete`, { key });
+    expect(await verdict(executionId)).toMatchObject({ pass: false, reasons: ["t: shards 2 and 3 of 3 missing"] });
+    const create = async (tasks: string[]) =>
+      (await ask(`POST /projects/${project}/executions`, { key, body: { tasks } })).body.id;
+    const silent = await create(["t"]);
+    await ask(`POST /projects/${project}/executions/${silent}/complete`, { key });
+    expect(await verdict(silent)).toMatchObject({ pass: false, reasons: ["t: did not report"] });
+    const cancelled = await create(["t"]);
+    await ask(`POST /projects/${project}/executions/${cancelled}/cancel`, { key });
+    const reasons = ["The execution was cancelled", "t: did not report"];
+    expect(await verdict(cancelled)).toMatchObject({ pass: false, final: true, reasons });
+  });
+
+  test("judges a task as its last rerun left it", async () => {
+    const { executionId } = await upload("pppf", "branch=x&execution_key=4&complete=true");
+    expect((await verdict(executionId)).pass).toBe(false);
+    const path = `POST /projects/${project}/executions/${executionId}/rerun`;
+    const { body: rerun } = await ask(path, { key, body: { failedOnly: true } });
+    await upload("pppp", `execution_id=${rerun.id}`);
+    expect(await verdict(executionId)).toMatchObject({ pass: true, final: true, status: "failed" });
+  });
+
+  test("is answered as text, and needs a mode", async () => {
+    const { executionId } = await upload("fppp", "branch=x");
+    const path = `GET /projects/${project}/executions/${executionId}/verdict`;
+    const { text } = await ask(`${path}?gate=new`, { key, headers: { accept: "text/plain" } });
+    expect(text.split("\n")[0]).toBe("Gate new: passed, 1 failure forgiven");
+    expect((await ask(path, { key })).status).toBe(400);
+  });
+});

@@ -1,0 +1,253 @@
+/** `assay upload --gate` as a process of its own: which failures turn the exit code green, and everything that must not. */
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createHarness, junit } from "../harness.ts";
+import { guardProcess } from "../places.ts";
+
+const { ask, acme, addProject, url } = await createHarness();
+const { project, key } = await addProject(acme);
+const home = mkdtempSync(join(tmpdir(), "assay-gate-"));
+afterAll(() => rmSync(home, { recursive: true }));
+
+let folders = 0;
+/** Runs `assay upload`; `files` are there before the command. */
+async function upload(args: string[], { files = {}, variables = {} }: { files?: object; variables?: object } = {}) {
+  const folder = join(home, String(++folders));
+  mkdirSync(folder);
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text as string);
+  const child = Bun.spawn([process.execPath, join(import.meta.dir, "../../src/cli/assay.ts"), "upload", ...args], {
+    cwd: folder,
+    env: {
+      ...{ PATH: process.env["PATH"]!, HOME: home, GIT_CEILING_DIRECTORIES: home },
+      ...{ ASSAY_URL: url, ASSAY_PROJECT: project, ASSAY_KEY: key },
+      ...variables,
+    },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  guardProcess(child);
+  const [code, output, errors] = await Promise.all([
+    child.exited,
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+  ]);
+  return {
+    code,
+    output,
+    errors,
+    gate: errors.split("\n").filter((line) => !/^assay: Warning|^(FAILED|PASSED|WAITING)/.test(line)),
+  };
+}
+
+const BRANCH = ["--task", "unit", "--branch", "x"];
+/** A command that writes a report and exits. */
+const tests = (letters: string, end: string, suite = "unit") => [
+  ...["--", "sh", "-c", `cat > report.xml <<'END'\n${junit(letters, suite)}\nEND\n${end}`],
+];
+const gated = (letters: string, end: string, mode = "new") =>
+  upload(["report.xml", ...BRANCH, "--gate", mode, ...tests(letters, end)]);
+
+/** The first case fails on the default branch, the second is quarantined, the third is new when it fails. */
+beforeAll(async () => {
+  const path = `POST /projects/${project}/test-runs?task_slug=unit&branch=main`;
+  await ask(path, { key, body: junit("fppp") });
+  const { body } = await ask(`GET /projects/${project}/test-cases?limit=100`, { key });
+  const { id } = body.data.find(({ name }: { name: string }) => name === "case 1");
+  const quarantine = { quarantine: { reason: "unstable" } };
+  await ask(`PATCH /projects/${project}/test-cases/${id}`, { key, body: quarantine });
+});
+
+describe("exits with 0", () => {
+  test("when everything that failed is forgiven, and names it with the reason", async () => {
+    const { code, gate } = await gated("ffpp", "exit 1");
+    expect({ code, gate }).toEqual({
+      code: 0,
+      gate: [
+        "assay: Gate new: passed, 2 failures forgiven",
+        "assay: Forgiven: unit > case 0: It failed in the baseline",
+        "assay: Forgiven: unit > case 1: Quarantined: its failures do not count",
+        "",
+      ],
+    });
+    const { body } = await ask(`GET /projects/${project}/executions?branch=x&limit=1`, { key });
+    const path = `GET /projects/${project}/executions/${body.data[0].id}/test-runs/unit`;
+    expect((await ask(path, { key })).body).toMatchObject({ forgiven: 2, exitCode: 1, gates: [{ pass: true }] });
+  });
+
+  test("when the tests do, without a word about the gate", async () => {
+    const { code, gate } = await gated("pppp", "exit 0");
+    expect({ code, gate }).toEqual({ code: 0, gate: [""] });
+  });
+
+  test("when a tool exits with the number of its failed tests", async () => {
+    expect((await gated("ffpp", "exit 2")).code).toBe(0);
+  });
+
+  test("for a shard whose own failures are forgiven, while another one is broken", async () => {
+    const shard = (number: number, letters: string, suite: string) =>
+      upload([
+        ...["report.xml", ...BRANCH, "--execution-key", "build", "--shard", `${number}/2`, "--gate=new"],
+        ...tests(letters, "exit 1", suite),
+      ]);
+    expect((await shard(1, "pf", "broken")).code).toBe(1);
+    expect((await shard(2, "fp", "unit")).code).toBe(0);
+  });
+
+  test("without a command", async () => {
+    const files = { "report.xml": junit("fppp") };
+    expect((await upload(["report.xml", ...BRANCH, "--gate=new"], { files })).code).toBe(0);
+    expect((await upload(["report.xml", ...BRANCH, "--gate=new", "--exit-code", "1"], { files })).code).toBe(0);
+  });
+});
+
+describe("keeps the exit code of the command", () => {
+  test.each([
+    ["new failures", "fpfp", "exit 1", 1, "Stays red: unit: 1 new failure"],
+    ["no failed test in the report", "pppp", "exit 1", 1, "Stays red: unit: test runner exited with code 1"],
+    ["an empty report", "", "exit 1", 1, "Stays red: unit: test runner exited with code 1"],
+    [
+      "a crash after the tests",
+      "fppp",
+      "exit 139",
+      139,
+      "Stays red: unit: exit code 139, which means more than failed tests",
+    ],
+    ["a signal", "fppp", "kill -KILL $$", 137, "Stays red: unit: exit code 137"],
+    ["another exit code", "fppp", "exit 3", 3, "Stays red: unit: exit code 3"],
+    ["a command that is not found", "fppp", "exit 127", 127, "Stays red: unit: exit code 127"],
+    [
+      "a truncated report",
+      "fppp",
+      "head -c 300 report.xml > cut.xml; mv cut.xml report.xml; exit 1",
+      1,
+      "Stays red: unit: the report is incomplete",
+    ],
+    ["an unreadable report", "fppp", "echo '<nothing>' > report.xml; exit 1", 1, "Stays red: a report is unusable: "],
+    ["no report", "fppp", "rm report.xml; exit 1", 1, "Stays red: a report is unusable: "],
+  ])("with %s", async (_, letters, end, code, line) => {
+    const run = await gated(letters, end);
+    expect([run.code, run.gate.some((one) => one.startsWith(`assay: ${line}`))]).toEqual([code, true]);
+  });
+
+  test("with a failure that only the other mode forgives", async () => {
+    const { code, gate } = await gated("ffpp", "exit 1", "quarantine");
+    expect({ code, gate }).toEqual({
+      code: 1,
+      gate: [
+        "assay: Gate quarantine: failed",
+        "assay: Would be forgiven: unit > case 1: Quarantined: its failures do not count",
+        "assay: Stays red: unit: 1 failure that the baseline has too",
+        "",
+      ],
+    });
+  });
+
+  test("with one usable report and one that is older than the command", async () => {
+    const files = { "old.xml": junit("pppp", "old") };
+    const { code, gate } = await upload(
+      ["report.xml", "old.xml", ...BRANCH, "--gate=new", ...tests("fppp", "exit 1")],
+      { files },
+    );
+    expect([code, gate.some((line) => line.includes("Stays red: a report is unusable"))]).toEqual([1, true]);
+  });
+
+  test("when the server is unavailable, refuses the key, or is not set", async () => {
+    const args = ["report.xml", ...BRANCH, "--gate=new", "--patience=0", ...tests("fppp", "exit 1")];
+    for (const variables of [
+      { ASSAY_URL: "http://127.0.0.1:1" },
+      { ASSAY_KEY: `${key.slice(0, -1)}~` },
+      { ASSAY_KEY: "" },
+    ]) {
+      const { code, gate } = await upload(args, { variables });
+      expect([variables, code, gate.some((line) => line.includes("Stays red: the results were not uploaded"))]).toEqual(
+        [variables, 1, true],
+      );
+    }
+  });
+
+  test("when the server is too old for gates, and uploads the results all the same", async () => {
+    const asked: string[] = [];
+    using old = Bun.serve({
+      port: 0,
+      async fetch(request) {
+        const form = await request
+          .clone()
+          .formData()
+          .catch(() => new FormData());
+        asked.push(String(form.get("gate")));
+        if (form.has("gate"))
+          return Response.json(
+            { error: { code: "VALIDATION_ERROR", message: 'Unknown field "gate"' } },
+            { status: 400 },
+          );
+        const path = new URL(request.url);
+        return await fetch(`${url}${path.pathname}${path.search}`, request);
+      },
+    });
+    const args = ["report.xml", ...BRANCH, "--gate=new", "--no-owners", ...tests("fppp", "exit 1")];
+    const { code, gate, errors } = await upload(args, { variables: { ASSAY_URL: `http://127.0.0.1:${old.port}` } });
+    expect([code, gate.at(-2), asked.slice(0, 2)]).toEqual([
+      1,
+      "assay: Stays red: the server is too old to decide",
+      ["new", "null"],
+    ]);
+    expect(errors).toContain("FAILED unit: 3 passed, 1 failed");
+  });
+
+  test("in a dry run, which only says what it would do", async () => {
+    const { code, gate } = await upload([
+      "report.xml",
+      ...BRANCH,
+      "--gate=new",
+      "--gate-dry-run",
+      ...tests("fppp", "exit 1"),
+    ]);
+    expect([code, gate.at(-2)]).toEqual([1, "assay: Dry run: the exit code would be 0"]);
+    const { body } = await ask(`GET /projects/${project}/executions?branch=x&limit=1`, { key });
+    const path = `GET /projects/${project}/executions/${body.data[0].id}/test-runs/unit`;
+    expect((await ask(path, { key })).body).toMatchObject({ forgiven: 0, gates: [] });
+  });
+
+  test("and without a command 1, unless the tests are known to have passed", async () => {
+    const files = { "report.xml": junit("fpfp") };
+    const run = async (...more: string[]) =>
+      (await upload(["report.xml", ...BRANCH, "--gate=new", ...more], { files })).code;
+    expect(await run()).toBe(1);
+    expect(await run("--exit-code", "4")).toBe(4);
+    expect(await run("--exit-code", "0")).toBe(0);
+    expect(await run("--gate-dry-run")).toBe(0);
+  });
+});
+
+test("prints names of tests without commands for terminals and CI systems, and without secrets", async () => {
+  const suite = `\u001b[31m##[error]::error::${key}`;
+  await ask(`POST /projects/${project}/test-runs?task_slug=hostile&branch=main`, {
+    key,
+    body: junit("fp", suite.replace("\u001b", "")),
+  });
+  const run = await upload([
+    "report.xml",
+    "--task=hostile",
+    "--branch=x",
+    "--gate=new",
+    ...tests("fp", "exit 1", suite.replace("\u001b", "")),
+  ]);
+  expect(run.code).toBe(0);
+  expect(run.errors).toContain("Gate new: passed, 1 failure forgiven");
+  expect(run.errors).not.toMatch(/\u001b|##\[|^::/m);
+  expect(run.errors).not.toContain(key);
+});
+
+test("refuses an unknown mode before the tests run", async () => {
+  for (const [args, message] of [
+    [["--gate=all"], '--gate: expected "quarantine" or "new", got "all"'],
+    [["--gate-dry-run"], "--gate-dry-run: pass --gate as well"],
+  ] as const) {
+    const { code, errors } = await upload(["report.xml", ...args, "--", "sh", "-c", "echo ran"]);
+    expect([code, errors.split("\n")[0]]).toEqual([2, message]);
+  }
+});
