@@ -131,6 +131,7 @@ const SHARED: Record<string, string[]> = {
     "execution",
     "fingerprint",
     "identity",
+    "linear_pattern",
     "outside",
     "owner_patterns",
     "palette",

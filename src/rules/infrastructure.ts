@@ -1,10 +1,10 @@
 /** Infrastructure rules: texts by which a team recognises failures that are not the fault of a test. */
 
 import type { InfrastructurePattern } from "../schema/infrastructure_rules.ts";
-import { compileLinearPattern, type MatchBudget } from "./linear_pattern.ts";
+import { compileLinearPattern, type MatchBudget, PatternError } from "./linear_pattern.ts";
 
 /** What a failure says. */
-export type FailureText = { message: string | null; stack: string | null; output: string | null };
+export type RuleText = { message: string | null; stack: string | null; output: string | null };
 
 /** Characters of a failure that are matched: the beginning of its message and stack, and the end of its output. */
 export const MATCHED = { message: 2_000, stack: 1_000, output: 1_000 };
@@ -32,7 +32,19 @@ function matcherOf({ kind, pattern }: InfrastructurePattern): Match {
   return match;
 }
 
-const toText = ({ message, stack, output }: FailureText): string =>
+/** Returns what is wrong with a regular expression; undefined if it can be matched. */
+export function findPatternProblem({ kind, pattern }: InfrastructurePattern): string | undefined {
+  if (kind === "text") return undefined;
+  try {
+    compileLinearPattern(pattern);
+    return undefined;
+  } catch (error) {
+    if (error instanceof PatternError) return error.message;
+    throw error;
+  }
+}
+
+const toText = ({ message, stack, output }: RuleText): string =>
   [
     (message ?? "").slice(0, MATCHED.message),
     (stack ?? "").slice(0, MATCHED.stack),
@@ -45,7 +57,7 @@ const toText = ({ message, stack, output }: FailureText): string =>
 export function createRuleSearch<Rule extends InfrastructurePattern>(rules: readonly Rule[]) {
   const matchers = rules.map((rule) => ({ rule, match: matcherOf(rule) }));
   const budget: MatchBudget = { steps: MATCH_STEPS };
-  return (failure: FailureText): Rule | undefined => {
+  return (failure: RuleText): Rule | undefined => {
     const text = toText(failure);
     return matchers.find(({ match }) => match(text, budget))?.rule;
   };

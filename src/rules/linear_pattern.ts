@@ -1,6 +1,7 @@
-/**
- * Regular expressions of a subset that is matched in linear time: a pattern is compiled to an automaton, and matching reads each
- * character once. There is no backtracking, so the subset has no backreferences and no assertions but ^ and $.
+/** Regular expressions of a subset that is matched in linear time.
+ *
+ * A pattern is compiled to an automaton, and matching reads each character once. There is no backtracking, so the subset has no
+ * backreferences, and no assertions but ^ and $.
  */
 
 /** What a pattern must not contain, or what it lacks, as the end of a sentence that begins with the field. */

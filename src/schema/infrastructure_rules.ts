@@ -1,7 +1,6 @@
 /** Infrastructure rules of a team: texts of failures that are not the fault of a test. */
 
 import * as v from "valibot";
-import { compileLinearPattern, PatternError } from "../rules/linear_pattern.ts";
 import { caseRef } from "./case_ref.ts";
 import {
   count,
@@ -30,18 +29,6 @@ const TOLD_KIND =
 const TOLD_PATTERN =
   "The text, or a regular expression of a subset that is matched in linear time: | () (?:) [] . ^ $ * + ? {n,m}, \\d \\w \\s and " +
   "their negations. Backreferences, lookaround, \\b, named groups and inline flags are answered 400";
-
-/** Returns what is wrong with a regular expression; undefined if it can be matched. */
-export function findPatternProblem({ kind, pattern }: InfrastructurePattern): string | undefined {
-  if (kind === "text") return undefined;
-  try {
-    compileLinearPattern(pattern);
-    return undefined;
-  } catch (error) {
-    if (error instanceof PatternError) return error.message;
-    throw error;
-  }
-}
 
 const pattern = v.pipe(
   text(MAX_PATTERN),

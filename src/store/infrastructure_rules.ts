@@ -2,7 +2,7 @@
 
 import { firstIdAt } from "../database/time_bounds.ts";
 import { type Fragment, type Sql, type Tx, toNumberArray, toTextArray } from "../database/connect.ts";
-import { MATCHED, type FailureText } from "../rules/infrastructure.ts";
+import { MATCHED, type RuleText } from "../rules/infrastructure.ts";
 import type { CaseRef } from "../schema/case_ref.ts";
 import type { InfrastructureRule, NewInfrastructureRule } from "../schema/infrastructure_rules.ts";
 import { isTrustedBuild } from "./predicates.ts";
@@ -81,7 +81,7 @@ const textOf = (sql: Sql, projectId: string, condition: Fragment = sql``) => sql
 
 /** The next failures of a run behind a test case, in their order, with what they say. */
 export const selectFailureTexts = (sql: Tx, projectId: string, runId: string, after: number, limit: number) => sql<
-  (FailureText & { testCase: number })[]
+  (RuleText & { testCase: number })[]
 >`
   select f.test_case as "testCase", d.* from (
     select run_id, test_case from failure
@@ -115,7 +115,7 @@ export const clearInfrastructure = (sql: Tx, projectId: string, runId: string) =
 
 /** Results that passed after a failure of the same run, with what that failure said; in the order of the test cases. */
 export const selectRetriedTexts = (sql: Tx, projectId: string, runId: string, limit: number) => sql<
-  (FailureText & { testCase: number })[]
+  (RuleText & { testCase: number })[]
 >`
   select f.test_case as "testCase", d.* from (
     select b.run_id, r.test_case from case_result b,
@@ -130,7 +130,7 @@ export const updateInfrastructureRetries = (sql: Tx, projectId: string, runId: s
   update test_run set infrastructure_retries = ${toNumberArray(testCases)}::int[]
   where project_id = ${projectId} and id = ${runId}`;
 
-export type SearchedFailure = CaseRef & FailureText & { executionId: string };
+export type SearchedFailure = CaseRef & RuleText & { executionId: string };
 
 /** The newest failures of a project since a time, without those of forks. */
 export const selectRecentFailures = (sql: Sql, projectId: string, { since, limit }: { since: Date; limit: number }) =>

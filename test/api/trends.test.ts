@@ -27,7 +27,19 @@ async function upload({ day, clock = "12:00:00Z", ms = 100, failed = 0, flaky = 
 }
 
 const trends = async (query = "") => (await ask(`GET /projects/${project}/trends${query}`, { key })).body;
-const NOTHING = { runs: 0, passed: 0, failed: 0, passRate: null, p50Ms: null, p95Ms: null, flaky: 0, forgiven: 0 };
+const NO_FAILURES = { testFailures: 0, infrastructureFailures: 0 };
+const FIVE_FAILURES = { testFailures: 5, infrastructureFailures: 0 };
+const NOTHING = {
+  ...NO_FAILURES,
+  runs: 0,
+  passed: 0,
+  failed: 0,
+  passRate: null,
+  p50Ms: null,
+  p95Ms: null,
+  flaky: 0,
+  forgiven: 0,
+};
 
 describe("GET /projects/:projectId/trends", () => {
   test("tells runs, pass rate, duration and flakiness of every day, all together and by task", async () => {
@@ -35,9 +47,30 @@ describe("GET /projects/:projectId/trends", () => {
     for (let ms = 100; ms <= 2_000; ms += 100)
       await upload({ day, ms, failed: ms <= 500 ? 1 : 0, flaky: ms > 1_700 }, `task_slug=unit&execution_key=${ms}`);
     await upload({ day, ms: 9_000 }, "task_slug=e2e&execution_key=100");
-    const unit = { runs: 20, passed: 15, failed: 5, passRate: 0.75, p50Ms: 1_000, p95Ms: 1_900, flaky: 3, forgiven: 0 };
-    const e2e = { runs: 1, passed: 1, failed: 0, passRate: 1, p50Ms: 9_000, p95Ms: 9_000, flaky: 0, forgiven: 0 };
+    const unit = {
+      ...FIVE_FAILURES,
+      runs: 20,
+      passed: 15,
+      failed: 5,
+      passRate: 0.75,
+      p50Ms: 1_000,
+      p95Ms: 1_900,
+      flaky: 3,
+      forgiven: 0,
+    };
+    const e2e = {
+      ...NO_FAILURES,
+      runs: 1,
+      passed: 1,
+      failed: 0,
+      passRate: 1,
+      p50Ms: 9_000,
+      p95Ms: 9_000,
+      flaky: 0,
+      forgiven: 0,
+    };
     const all = {
+      ...FIVE_FAILURES,
       executions: 20,
       runs: 21,
       passed: 16,

@@ -23,7 +23,7 @@ import { losesFile, mayBeSameFile, normalizeFile, toSlashes } from "../../src/ru
 import { parseOwners, splitClassName } from "../../src/rules/codeowners.ts";
 import { compilePattern, matchesRest } from "../../src/rules/owner_patterns.ts";
 import { createOwnership } from "../../src/rules/owners.ts";
-import { createRuleSearch } from "../../src/rules/infrastructure.ts";
+import { createRuleSearch, findPatternProblem } from "../../src/rules/infrastructure.ts";
 import { compileLinearPattern, PatternError } from "../../src/rules/linear_pattern.ts";
 import { isErrorLine } from "../../src/rules/log_errors.ts";
 import { resolveBranch } from "../../src/rules/branch.ts";
@@ -185,6 +185,7 @@ testLinearity("rules", {
     ...{ removeFromBlock: null, toLetter: null, toStatus: null },
   },
   "infrastructure.ts": {
+    findPatternProblem: (text) => findPatternProblem({ kind: "regex", pattern: text.slice(0, 300) }),
     createRuleSearch: (text) => {
       const rules = [{ kind: "text" as const, pattern: text.slice(0, 300) }, ...LINEAR_PATTERNS.map(toRule)];
       createRuleSearch(rules)({ message: text, stack: text, output: text });

@@ -106,7 +106,10 @@ const RECORDED_WORDS: readonly (readonly [now: string, recorded: string])[] = [
 ];
 
 async function digestOf(project: string): Promise<string> {
-  let text = JSON.stringify(await dump(pool, project));
+  const tables = await dump(pool, project);
+  // Reports after the end of an execution caused no event when the results were recorded.
+  const event = tables["event"]!.filter((row) => !row.includes('"type":"execution.changed"'));
+  let text = JSON.stringify({ ...tables, event });
   for (const [now, recorded] of RECORDED_WORDS) text = text.replaceAll(now, recorded);
   return Bun.SHA256.hash(text, "hex").slice(0, 16);
 }

@@ -246,6 +246,9 @@ const THINGS: Record<string, (operation: Operation) => Promise<string>> = {
     await ask(`PUT ${path}`, { key: acme.teamKey, body: { value: "x" } });
     return id;
   },
+  INFRASTRUCTURE_RULE_ID: async () =>
+    (await post(`/teams/${acme.team}/infrastructure-rules`, { name: "disk", pattern: "no space left" }, acme.teamKey))
+      .id,
   INTEGRATION_ID: async () => {
     const config = { url: "https://hooks.example/x" };
     return (await post(`/teams/${acme.team}/integrations`, { kind: "webhook", config })).id;

@@ -1,8 +1,7 @@
 /** The infrastructure rules of a team: created, changed, deleted, and tried on the failures of the last days. */
 
-import { createRuleSearch } from "../../rules/infrastructure.ts";
+import { createRuleSearch, findPatternProblem } from "../../rules/infrastructure.ts";
 import {
-  findPatternProblem,
   type InfrastructurePattern,
   type InfrastructureRule,
   type InfrastructureRulePatch,

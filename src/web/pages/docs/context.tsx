@@ -10,6 +10,7 @@ import { selectAutomations } from "../../../store/automations.ts";
 import { selectBugReports } from "../../../store/bug_reports.ts";
 import { selectEnvironments } from "../../../store/environments.ts";
 import { selectExecutions } from "../../../store/execution_list.ts";
+import { selectInfrastructureRules } from "../../../store/infrastructure_rules.ts";
 import { selectIntegrations } from "../../../store/integrations.ts";
 import { selectTeamProjectRefs } from "../../../store/projects.ts";
 import { selectTestCases } from "../../../store/test_cases.ts";
@@ -68,12 +69,13 @@ export async function findIds(
   const find = async <Row,>(name: string, select: () => Promise<readonly Row[]>): Promise<Row | undefined> =>
     wanted.has(name) ? (await select())[0] : undefined;
   const one = { limit: 1 };
-  const [execution, attachment, testCase, bug, environment, integration, automation] = await Promise.all([
+  const [execution, attachment, testCase, bug, environment, rule, integration, automation] = await Promise.all([
     find("executionId", () => selectExecutions(sql, id, 1, {})),
     find("attachmentId", () => selectNewestAttachment(sql, id)),
     find("testCaseId", () => selectTestCases(sql, id, one)),
     find("bugReportId", () => selectBugReports(sql, id, one)),
     find("environmentId", () => selectEnvironments(sql, teamId, 1, undefined)),
+    find("infrastructureRuleId", () => selectInfrastructureRules(sql, teamId, 1, undefined)),
     find("integrationId", () => selectIntegrations(sql, teamId, one, undefined)),
     find("automationId", () => selectAutomations(sql, teamId, 1, undefined)),
   ]);
@@ -84,6 +86,7 @@ export async function findIds(
     testCaseId: testCase?.id,
     bugReportId: bug?.id,
     environmentId: environment?.id,
+    infrastructureRuleId: rule?.id,
     integrationId: integration?.id,
     automationId: automation?.id,
   };
