@@ -247,8 +247,7 @@ const THINGS: Record<string, (operation: Operation) => Promise<string>> = {
     return id;
   },
   INFRASTRUCTURE_RULE_ID: async () =>
-    (await post(`/teams/${acme.team}/infrastructure-rules`, { name: "disk", pattern: "no space left" }, acme.teamKey))
-      .id,
+    (await post(`/teams/${acme.team}/infrastructure-rules`, { name: "disk", pattern: "no space left" })).id,
   INTEGRATION_ID: async () => {
     const config = { url: "https://hooks.example/x" };
     return (await post(`/teams/${acme.team}/integrations`, { kind: "webhook", config })).id;
