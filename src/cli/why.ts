@@ -7,12 +7,12 @@ import { createOutputMask, createSay, secretsOf, toJsonLine } from "./output.ts"
 import { parseOptions, UsageError } from "./usage.ts";
 import { whyLines } from "./why_lines.ts";
 
-export const WHY_USAGE = `  why [--branch B|--pull-request N|--execution ID]     why it is red, in forty lines (why --help)`;
+export const WHY_USAGE = `  why [--branch B|--pull-request N|--execution ID]     explain why a branch is red (why --help)`;
 
 export const WHY_HELP = `Usage: assay why [--branch NAME|--pull-request NUMBER|--execution ID]
 
-Says why the last result is red: failures by cause, new ones first, with why each counts as new, known or flaky, since when
-it fails, its owner and its bug. At most forty lines, which are those of the page and of the tool for assistants.
+Explains why the last result is red: failures by cause, new ones first, each with the reason for its list, since when it
+fails, its owner and its bug. At most 40 lines.
 
   --branch NAME           (default: the project's default branch)
   --pull-request NUMBER   a pull or merge request, in place of a branch
@@ -22,8 +22,8 @@ it fails, its owner and its bug. At most forty lines, which are those of the pag
 Required: ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY; a named key of scope "read" is enough. Colours are printed on a terminal
 only, and not where NO_COLOR is set.
 
-Exit code: 0 where it is not red, 1 where it is, 2 for a wrong usage, 3 where there is no answer: the server is away, it
-refused the key, or there is no such execution.`;
+Exit code: 0 if it is not red, 1 if it is, 2 for wrong usage, 3 if there is no answer: the server is unavailable or refused
+the key, or there is no such execution.`;
 
 /** The number of causes that are asked for; fewer may fit. */
 const CAUSES = 12;

@@ -23,7 +23,7 @@ export const lastRunner = (sql: Sql, run: Fragment): Fragment => sql`(
 
 /** An expression: a task waits for a runner that there is not. `run` is a test_run that is queued. */
 export const waitsInVain = (sql: Sql, run: Fragment): Fragment => sql`(
-  select 'No runner that takes it has asked in the last 2 minutes'
+  select 'No matching runner has been online in the last 2 minutes'
     || case when l.labels = '{}' then '' else ', with the labels ' || array_to_string(l.labels, ', ') end
   from lease l where l.project_id = ${run}.project_id and l.run_id = ${run}.id and l.status = 'queued' and not exists (
     select from runner r

@@ -158,7 +158,7 @@ describe("an execution of mode run", () => {
     const { id } = await start(place, { tasks: [{ slug: "unit", labels: ["gpu"] }, "plain"] });
     await sync(place, { free: 0 });
     expect((await see(place, id)).tasks.map(({ reason }: any) => reason)).toEqual([
-      "No runner that takes it has asked in the last 2 minutes, with the labels gpu",
+      "No matching runner has been online in the last 2 minutes, with the labels gpu",
       null,
     ]);
   });

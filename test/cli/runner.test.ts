@@ -568,7 +568,7 @@ test("a task whose secrets are too large to be hidden is refused before it begin
     path.endsWith("/leases") ? Response.json({ leases: [lease], held: [], nextSeconds: 20 }) : undefined,
   );
   const failures = () => runner.front.requests.filter(({ path }) => path.endsWith(`/leases/${lease.id}/fail`));
-  await until(() => failures().length > 0);
+  await until(() => failures().length > 0, 30);
   expect(JSON.parse(failures()[0]!.body)).toEqual({
     message: "The secret variables are too large to be masked",
     host: hostname(),

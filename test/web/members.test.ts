@@ -104,7 +104,7 @@ describe("an invitation", () => {
     const { team, owner } = await createTeam();
     const { shown, link } = await makeLink(owner.browser, team, { role: "member", email: "" });
     expect(shown.status).toBe(200);
-    expect(wordsOf(shown)).toContain("Send this link to invite a a member. It is not shown again.");
+    expect(wordsOf(shown)).toContain("Send this link to invite a member. It is not shown again.");
     const page = await owner.browser.get(`/teams/${team}/members`);
     expect(page.text).not.toContain(link);
     expect(wordsOf(page)).toContain("anyone with the link as a member, by");

@@ -38,14 +38,14 @@ export function welcome(
     `<testsuite name="hello"><testcase name="works"/>` +
     `<testcase name="fails"><failure message="expected 1, got 2"/></testcase></testsuite>`;
   return `
-Assay is set up. The keys below are shown this once.
+Assay is set up. Save these keys: they are not shown again.
 
   Team     ${teamId}
            ${teamKey.key}
   Project  ${projectId}
            ${projectKey.key}
-${setup === undefined ? "" : `\nOpen this link to make the first account; it works once:\n\n${setup}\n`}
-Upload a report (your own: --data-binary @report.xml in place of -d …):
+${setup === undefined ? "" : `\nOpen this link to create the first account. It works once:\n\n${setup}\n`}
+Upload a report. For your own, replace -d … with --data-binary @report.xml:
 
 curl ${authorization} -d '${report}' "${runs}"
 

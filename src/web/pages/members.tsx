@@ -187,7 +187,7 @@ const OpenInvitations = ({ context, invitations }: InvitationsProperties): Html 
 
 const freshLink = ({ url, role }: { url: string; role: Role }): Html => (
   <div class="message good" role="status">
-    <p>Send this link to invite a {withArticle(role)}. It is not shown again.</p>
+    <p>Send this link to invite {withArticle(role)}. It is not shown again.</p>
     <pre data-copy>{url}</pre>
   </div>
 );
