@@ -5,6 +5,7 @@ import { clientAddress, createAddressList, isTrusted } from "../../src/http/addr
 import { inflate, join } from "../../src/http/body.ts";
 import { compress } from "../../src/http/compress.ts";
 import { createCookie } from "../../src/http/cookies.ts";
+import { formatCsv } from "../../src/http/csv.ts";
 import { createCursors } from "../../src/http/cursor.ts";
 import { toEventText, toKeepAlive } from "../../src/http/events.ts";
 import { createForms } from "../../src/http/forms.ts";
@@ -59,6 +60,7 @@ testLinearity("http", {
   "cookies.ts": {
     createCookie: (text) => [cookie.read(header(text)), cookie.read(`${cookie.name}=${header(text)}`)],
   },
+  "csv.ts": { formatCsv: (text) => formatCsv([text], [{ [text]: text }]) },
   "cursor.ts": { createCursors: (text) => cursors.read("list", text) },
   "deadline.ts": { createDeadlines: null },
   "descriptors.ts": { areFree: null, createReserve: null, descriptorLimit: null },
