@@ -122,6 +122,10 @@ function tagOf(path: string): string {
   return FAMILIES[family] ?? family;
 }
 
+/** The scopes of named keys that may call a route; the keys of runners are not named ones. */
+const namedScopesOf = ({ access, scopes }: Route): string[] =>
+  access === "team" ? [] : [...scopes].filter((scope) => scope !== "runner").sort();
+
 /** Descriptions of path parameters. */
 const PATH_PARAMETERS: Record<string, string> = {
   projectId: "The project of the key",
@@ -414,7 +418,7 @@ function operation(route: Route): Json {
     summary: route.summary,
     ...(route.description === undefined ? {} : { description: route.description }),
     tags: [tagOf(route.path)],
-    security: [{ [`${route.access}Key`]: [] }],
+    security: [{ [`${route.access}Key`]: namedScopesOf(route) }],
     parameters: parameters(route),
     ...requestBody(route),
     responses: {

@@ -97,13 +97,18 @@ test("what is not described is found", () => {
 
 test("every operation has a tag of the list and the key of its path", () => {
   const tags = stored.tags.map(({ name }: Json) => name);
+  const scopes = (name: string): string[] =>
+    name.startsWith("GET ") ? ["read", "run", "triage", "upload"] : (expect.any(Array) as never);
   for (const { name, operation } of operations) {
     expect(tags).toContain(operation["tags"][0]);
-    expect([name, operation["security"]]).toEqual([
-      name,
-      [name.includes("/teams/") ? { teamKey: [] } : { projectKey: [] }],
-    ]);
+    const key = name.includes("/teams/") ? { teamKey: [] } : { projectKey: scopes(name) };
+    expect([name, operation["security"]]).toEqual([name, [key]]);
   }
+  const of = (operationName: string) => operations.find(({ name }) => name === operationName)!.operation["security"];
+  const test = "/projects/{projectId}/test-cases/{testCaseId}";
+  expect(of(`PATCH ${test}`)).toEqual([{ projectKey: ["triage"] }]);
+  expect(of("POST /projects/{projectId}/test-runs")).toEqual([{ projectKey: ["run", "upload"] }]);
+  expect(of("POST /projects/{projectId}/keys")).toEqual([{ projectKey: [] }]);
 });
 
 test("examples of requests are requests that are taken", () => {

@@ -87,8 +87,14 @@ const once = (key: string, make: () => Html): Html => {
 /** Only examples that change nothing contain ids of the team. Requesting a plan creates it, so its ids are left out. */
 export const isRead = ({ method, path }: Operation): boolean => method === "GET" && !path.endsWith("/plan");
 
+/** Returns "the team key", "the project key or any named key", or "the project key or one of scope triage". */
+function keysOf({ key, scopes, method }: Operation): string {
+  if (method === "GET" && key === "project") return "the project key or any named key";
+  return scopes.length === 0 ? `the ${key} key` : `the ${key} key or one of scope ${scopes.join(" or ")}`;
+}
+
 export function section(operation: Operation, context: DocsContext, ids: Record<string, string>): Html {
-  const { anchor, method, path, summary, description, key } = operation;
+  const { anchor, method, path, summary, description } = operation;
   const parameters = operation.parameters.filter(({ name }) => name !== "projectId" && name !== "teamId");
   const own: Record<string, string> = context.project
     ? { projectId: context.project.id, teamId: context.project.teamId, ...(isRead(operation) ? ids : {}) }
@@ -103,7 +109,7 @@ export function section(operation: Operation, context: DocsContext, ids: Record<
         <code>
           <Breakable text={path} />
         </code>{" "}
-        <span class="soft">with the {key} key</span>
+        <span class="soft">with {keysOf(operation)}</span>
       </p>
       {prose(description)}
       {shell(toCurl(operation, context.api, own))}

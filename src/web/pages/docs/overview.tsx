@@ -68,6 +68,12 @@ const Keys = (): Html => (
       <dd>
         {KEYS["projectKey"]!.description}. The examples read it from <code>ASSAY_KEY</code>.
       </dd>
+      <dt>Named</dt>
+      <dd>
+        Additional keys of a project, each limited to a scope: <code>read</code> (every GET), <code>upload</code> (also
+        uploads reports), <code>run</code> (also runs tasks) or <code>triage</code> (reads, quarantines, triages bugs
+        and reruns executions). Each operation names the scopes that it accepts.
+      </dd>
       <dt>Team</dt>
       <dd>
         {KEYS["teamKey"]!.description}. The examples read it from <code>ASSAY_TEAM_KEY</code>.

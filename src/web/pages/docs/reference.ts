@@ -50,6 +50,8 @@ export type Operation = {
   description: string;
   tag: string;
   key: "project" | "team";
+  /** The scopes of named keys that may call it. */
+  scopes: string[];
   parameters: Parameter[];
   body: { description: string | undefined; required: boolean; content: Content } | undefined;
   /** The responses of success. */
@@ -60,7 +62,7 @@ type Reference = { $ref: string };
 type Responses = Record<string, { description: string; content?: Content } | Reference>;
 type Written = Pick<Operation, "summary" | "description"> & {
   tags: [string];
-  security: [Record<string, unknown>];
+  security: [Record<string, string[]>];
   parameters: (Parameter | Reference)[];
   requestBody?: { description?: string; required: boolean; content: Content };
   responses: Responses;
@@ -103,6 +105,7 @@ function toOperation(method: string, path: string, operation: Written): Operatio
     ...{ path, summary, description },
     tag: tags[0],
     key: "teamKey" in security[0] ? "team" : "project",
+    scopes: Object.values(security[0]).flat(),
     parameters: parameters.map((one) => ("$ref" in one ? written.components.parameters[nameOf(one.$ref)]! : one)),
     body: requestBody && { description: requestBody.description, ...requestBody },
     answers: Object.entries(responses).flatMap(([status, answer]) =>
