@@ -1,7 +1,8 @@
 /** Reports that name files of the machine: nothing of them reaches a real server, byte for byte. */
 
 import { afterAll, expect, spyOn, test } from "bun:test";
-import fs, { mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
+import * as fs from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { dirname, join } from "node:path";
