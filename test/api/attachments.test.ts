@@ -296,6 +296,13 @@ describe("POST …/attachments", () => {
     expect(await warningsOf(run.executionId)).toEqual([body.warnings[0], more.body.warnings[0]]);
   });
 
+  test("a form of very many parts is answered with a bounded number of warnings", async () => {
+    const { body: run } = await upload("", toReport([FAILED]));
+    const many = Object.fromEntries(Array.from({ length: 1_200 }, (_, index) => [`${index}.log`, `${index}`]));
+    const { status, body } = await post(run.executionId, many);
+    expect([status, body.attachments.length, body.warnings.length]).toEqual([201, 5, 1_000]);
+  });
+
   test("another body is refused", async () => {
     const { body: run } = await upload("", toReport([FAILED]));
     const target = `POST ${pathOf(run.executionId)}/attachments`;
