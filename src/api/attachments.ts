@@ -47,6 +47,8 @@ async function findRunForUpload(context: Uploaded): Promise<string> {
   if (query.lease_id !== undefined) {
     const lease = await selectLease(sql, params.projectId, query.lease_id);
     if (lease?.runId !== runId) fail("VALIDATION_ERROR", `Cannot read "lease_id": it is not a lease of this test run`);
+    if (caller.scope === "runner" && lease.runner !== caller.name)
+      fail("VALIDATION_ERROR", `Cannot read "lease_id": it is the lease of another runner`);
   }
   return runId;
 }

@@ -1,197 +1,15 @@
-/** Test runs: the list, the upload, one run, and the results of its cases. */
+/** Test runs: the list, one run, and the results of its cases. */
 
-import { absent, fail } from "../http/problem.ts";
+import { absent } from "../http/problem.ts";
 import { readCaseAttachments } from "../operations/attachments/read.ts";
-import { attachToRun, storeFiles } from "../operations/attachments/upload.ts";
-import type { ReceivedUpload } from "../request/attachment_parts.ts";
-import { WHOLE } from "../rules/run_outcome.ts";
-import { catchUpWithin } from "../operations/health/catch_up.ts";
-import { isBatchable } from "../operations/ingest/decide.ts";
-import { type IncomingReport, locksFor, takeReports } from "../operations/ingest/ingest.ts";
-import { prepareReport } from "../operations/ingest/prepare.ts";
-import { requestDictionary, resolveReport } from "../operations/ingest/resolve.ts";
-import type { TakenReport } from "../operations/ingest/store.ts";
-import { guessCases, readReport } from "../reports/read.ts";
-import { type CaseName, type Report, ReportError } from "../reports/report.ts";
-import { toLists } from "../rules/blame.ts";
-import { gateLines } from "../wording/gate.ts";
-import { toRunLine } from "../wording/run_line.ts";
-import { withRelativePaths } from "../rules/repository_root.ts";
-import { repeatOnly } from "../rules/repeat.ts";
-import { taskReason } from "../wording/reasons.ts";
-import { shardsOf, toShardList } from "../rules/shards.ts";
 import { toPage, toPagination } from "../request/page.ts";
-import type { Caller } from "../request/callers.ts";
-import { jsonText, plainText, json } from "../request/reply.ts";
+import { jsonText } from "../request/reply.ts";
 import { type Context, route, type Route } from "../request/route.ts";
-import type { BatchWork } from "../request/batcher.ts";
-import {
-  caseResultFilter,
-  caseResultPage,
-  type TestRun,
-  testRunDetail,
-  testRunFilter,
-  testRunPage,
-  uploadedRun,
-  type UploadParameters,
-  uploadParameters,
-} from "../schema/test_runs.ts";
-import type { Sql } from "../database/connect.ts";
-import { selectCasesToRepeat, selectLease } from "../store/leases.ts";
+import { caseResultFilter, caseResultPage, testRunDetail, testRunFilter, testRunPage } from "../schema/test_runs.ts";
 import { selectStoredGates } from "../store/gate.ts";
 import { selectCaseResults } from "../store/case_results.ts";
-import { selectTestRun, selectTestRunPageWithKey, type LocatedRun } from "../store/test_runs.ts";
-import { executionUrl } from "../schema/urls.ts";
-
-/** Who uploads while a very large run is being counted, or a flood of runs, is answered by what is known so far. */
-const JUDGING_PATIENCE_MS = 500;
-
-/** Maximum number of forgiven failures in the text of an answer. */
-const MAX_FORGIVEN_LINES = 20;
-
-/** A client's clock may be ahead a little; a run from the far future would stay on top of the list. */
-const MAX_AHEAD_MS = 60 * 60_000;
-
-const total = ({ passed, failed, skipped }: Pick<TestRun, "passed" | "failed" | "skipped">) =>
-  passed + failed + skipped;
-
-/** Of the cases in a report, listed or only counted. */
-const totalOf = ({ cases, countsOnly }: Report): number => cases.length + (countsOnly ? total(countsOnly) : 0);
-
-type Base = Pick<Context, "publicUrl"> & { params: { projectId: string } };
-
-function toDetail({ publicUrl, params }: Base, run: LocatedRun) {
-  const shards = shardsOf(run, run.namedShards);
-  const never = `The execution has ended without ${toShardList(shards.missingShards)} of ${run.shards}`;
-  return {
-    executionId: run.executionId,
-    taskSlug: run.taskSlug,
-    ...(run.completedAt === null ? {} : { completedAt: run.completedAt }),
-    passed: run.passed,
-    failed: run.failed,
-    skipped: run.skipped,
-    total: total(run),
-    ...shards,
-    status: run.status,
-    attempt: run.attempt,
-    flaky: run.flaky,
-    durationMs: run.durationMs,
-    verdict: run.verdict,
-    reason: taskReason(run),
-    warnings: run.status === "incomplete" ? [never, ...run.warnings] : run.warnings,
-    outage: run.outage,
-    ranOn: run.ranOn,
-    url: executionUrl(publicUrl, params.projectId, run.executionId),
-  };
-}
-
-/** Fails with VALIDATION_ERROR on a report that cannot be read, or that says nothing. */
-function read(
-  { body, services }: Pick<Context<unknown, unknown, ReceivedUpload>, "body" | "services">,
-  parameters: UploadParameters,
-): Report {
-  // A runner that says that it failed makes a failure of a report that holds nothing.
-  const mayBeEmpty = parameters.allow_empty || (parameters.exit_code ?? 0) !== 0;
-  let report: Report;
-  try {
-    const format = parameters.format === undefined ? {} : { format: parameters.format };
-    report = readReport(body.files, { ...format, maxInflatedBytes: services.maxInflatedBytes, mayBeEmpty });
-  } catch (error) {
-    if (!(error instanceof ReportError)) throw error;
-    fail("VALIDATION_ERROR", error.message);
-  }
-  if (totalOf(report) === 0 && !mayBeEmpty)
-    fail("VALIDATION_ERROR", `The report holds no test case: upload it with allow_empty=true if this is expected`);
-  return report;
-}
-
-/**
- * When the run was completed, where the client has said so: in a parameter or in the body of our own. What other reports
- * say is the clock of whoever ran the tests.
- */
-function completionOf(parameters: UploadParameters, { format, completedAt }: Report): string | undefined {
-  const stated = format === "assay" ? completedAt : null;
-  const time = parameters.completed_at ?? stated?.toISOString();
-  if (time === undefined) return undefined;
-  const name = parameters.completed_at === undefined ? "completedAt" : "completed_at";
-  if (Date.parse(time) > Date.now() + MAX_AHEAD_MS || Date.parse(time) < 0)
-    fail(
-      "VALIDATION_ERROR",
-      `Cannot read "${name}": expected a time from 1970 on that is not in the future, got "${time}"`,
-    );
-  return time;
-}
-
-/**
- * The lease says which execution, task and shard it is; who says so as well says the same. `only`: of a rerun of what failed,
- * the test cases that it was asked for. `testedCommit`: what its runner has found checked out.
- */
-async function ofLease(
-  sql: Sql,
-  projectId: string,
-  caller: Caller,
-  parameters: UploadParameters,
-): Promise<{
-  parameters: UploadParameters;
-  only?: readonly CaseName[] | undefined;
-  testedCommit?: string | undefined;
-}> {
-  const { lease_id, execution_id, execution_key, task_slug, shard } = parameters;
-  if (lease_id === undefined) {
-    if (caller.scope === "runner")
-      fail("VALIDATION_ERROR", `Cannot read "lease_id": the key of a runner can report only its own leases`);
-    return { parameters };
-  }
-  const lease =
-    (await selectLease(sql, projectId, lease_id)) ??
-    fail("VALIDATION_ERROR", `Cannot read "lease_id": there is no lease "${lease_id}" in this project`);
-  if (caller.scope === "runner" && lease.runner !== caller.name)
-    fail("VALIDATION_ERROR", `Cannot read "lease_id": it is the lease of another runner`);
-  const own = {
-    task_slug: lease.taskSlug,
-    shard: lease.shard === 0 ? undefined : { index: lease.shard, of: lease.shards },
-  };
-  const others = {
-    execution_id: execution_id !== undefined && execution_id !== lease.executionId,
-    execution_key: execution_key !== undefined,
-    task_slug: task_slug !== undefined && task_slug !== own.task_slug,
-    shard: shard !== undefined && (shard.index !== own.shard?.index || shard.of !== own.shard.of),
-  };
-  for (const [name, isOther] of Object.entries(others))
-    if (isOther) fail("VALIDATION_ERROR", `Cannot read "${name}": the lease belongs to another one, omit it`);
-  const { format, exit_code, allow_empty, complete, attachments, commit, host, system, image, repository_root } =
-    parameters;
-  return {
-    testedCommit: commit,
-    // Where it comes from is the execution's to say, and when it was run is known.
-    parameters: {
-      ...{ format, exit_code, allow_empty, complete, attachments, host, system, image, repository_root },
-      ...{ gate: parameters.gate, gate_dry_run: parameters.gate_dry_run },
-      ...{ lease_id, ...own, execution_id: lease.executionId },
-    },
-    only: lease.repeats === null ? undefined : await selectCasesToRepeat(sql, projectId, lease.repeats, lease.taskSlug),
-  };
-}
-
-const repeat = (report: Report, only: readonly CaseName[] | undefined): Report =>
-  only ? repeatOnly(report, only) : report;
-
-/** Stores the content of the files that have come with a report. */
-const storeReceived = (
-  { sql, params, body, services }: Context<{ projectId: string }, unknown, ReceivedUpload>,
-  report: Report,
-  parameters: UploadParameters,
-) =>
-  storeFiles(sql, services.attachments, params.projectId, {
-    report,
-    arrived: { ...body.received, bodies: body.attachments },
-    keepsAll: parameters.attachments === "all",
-    onError: (error) => services.log.error("Cannot store the attachments of an upload", { ...params, error }),
-  });
-
-/** Reports that arrive at one moment are taken in one transaction, in which nobody waits. */
-const takeTogether: BatchWork<IncomingReport, TakenReport> = (sql, projectId, reports, admitted) =>
-  takeReports(sql, projectId, reports, { admitted, mayWait: false });
+import { selectTestRun, selectTestRunPageWithKey } from "../store/test_runs.ts";
+import { toRunDetail } from "../operations/executions/run_detail.ts";
 
 export const testRuns: Route[] = [
   route(
@@ -215,95 +33,6 @@ export const testRuns: Route[] = [
   ),
 
   route(
-    "POST /projects/:projectId/test-runs",
-    {
-      scope: "upload",
-      isForRunners: true,
-      summary: "Upload a test report",
-      description:
-        "Adds a report to its run, completely or not at all, and returns the verdict. Uploads with the same " +
-        "execution_key, branch and commit belong to the same execution, in any order. Another upload of the same task is another attempt: results are merged test case by test case, the latest counts, and a test case that failed before and passes now is flaky. The same bytes again change nothing and are answered 200. Counts are always computed from the test cases.\n\n" +
-        "Recognised formats are JUnit XML in the dialects of the many tools that write it, Playwright, Jest, Vitest and Mocha JSON, " +
-        "CTRF, Go test2json and the text of go test -v, Dart and Flutter JSON lines, TeamCity service messages, TAP, TRX, NUnit and xUnit XML, Robot " +
-        "Framework's output.xml, doctest, Catch2, Boost.Test, CTest and TestNG XML, SonarQube's generic test execution, subunit " +
-        "version 2, Cucumber JSON and Cucumber Messages, behave, RSpec, mochawesome and Newman JSON, the JSON of Rust's libtest, " +
-        "pytest-json-report, pytest-reportlog, Swift Testing's event stream, Xcode's test results, Allure results, and JSON of your own.\n\n" +
-        "An unreadable report is answered 400 with file, position and reason. Truncated JUnit XML is read up to its last " +
-        "complete test case, and its run fails. Form parts named attachment are files that the report names by their filename, or " +
-        "files of the run as a whole; one that cannot be stored is a warning. The limits are 32 MiB as sent, 128 MiB after decompression (MAX_BODY_MB, " +
-        "MAX_INFLATED_MB of the server) and 200,000 test cases; a message or stack is cut at 64 KiB and output at 1 MiB",
-      example: {
-        query: {
-          execution_key: "4711",
-          task_slug: "unit",
-          branch: "main",
-          commit: "9f8e7d6c5b4a39281706f5e4d3c2b1a098765432",
-        },
-      },
-      text:
-        "One line of text: the verdict, the counts and the page of the execution. With gate, lines about its decision " +
-        'come first; the first of all begins with "Gate new: passed" or "Gate new: failed"',
-      query: uploadParameters,
-      body: "upload",
-      answer: uploadedRun,
-      status: 201,
-      otherStatus: 200,
-      deadlineSeconds: 120,
-    },
-    async (context) => {
-      const { sql, params, transact, conclude, upload, wantsText, services } = context;
-      const given = await ofLease(sql, params.projectId, context.caller, context.query);
-      const count = guessCases(context.body.files);
-      const coming = count > 0 ? await requestDictionary(services.begin, params.projectId, count) : undefined;
-      const written = withRelativePaths(read(context, context.query), context.query.repository_root);
-      const report = repeat(written, given.only);
-      const parameters = { ...given.parameters, completed_at: completionOf(given.parameters, report) };
-      const stored = await storeReceived(context, report, parameters);
-      report.warnings.push(...stored.warnings);
-      const prepared = prepareReport(params.projectId, report, parameters, context.body.digest);
-      const answer = (
-        { run, added, bugReports, blames, failures, warnings, gate }: TakenReport,
-        missing: readonly string[] = stored.warnings,
-      ) => {
-        const { executionId, taskSlug } = run;
-        upload.tookUpload({ executionId, taskSlug, format: report.format, cases: totalOf(report), warnings, added });
-        const detail = toDetail(context, run);
-        const body = {
-          ...detail,
-          warnings: [...detail.warnings, ...missing.filter((one) => !detail.warnings.includes(one))],
-          counts: blames,
-          ...toLists(failures),
-          ...(gate ? { gate } : {}),
-          bugReports,
-        };
-        const status = added ? 201 : 200;
-        if (!wantsText) return json(status, body);
-        const lines = [...(gate ? gateLines(gate, MAX_FORGIVEN_LINES) : []), toRunLine(body)];
-        return plainText(status, `${lines.join("\n")}\n`);
-      };
-      const locks = locksFor(params.projectId, parameters);
-      const incoming = { prepared, parameters, testedCommit: given.testedCommit };
-      // Failures are judged by the records of their cases, as far as runs have come and not as far as they are counted.
-      if (prepared.cases.some(({ status }) => status === "failed"))
-        await catchUpWithin(sql, services.begin, params.projectId, JUDGING_PATIENCE_MS);
-      const batched =
-        stored.files.length === 0 && isBatchable(prepared, parameters)
-          ? await upload.commitBatched(takeTogether, incoming, locks, answer)
-          : undefined;
-      if (batched) return batched;
-      const numbers = await resolveReport(sql, transact, params.projectId, prepared, parameters, coming);
-      return await conclude(async (sql) => {
-        const { outputs } = await takeReports(sql, params.projectId, [{ ...incoming, numbers }], { mayWait: true });
-        const output = outputs[0]!;
-        const upload = { digest: prepared.digest, shard: parameters.shard?.index ?? WHOLE };
-        const { limits } = services.attachments;
-        const refused = await attachToRun(sql, params.projectId, output.run, stored, { limits, upload });
-        return answer({ ...output, warnings: [...output.warnings, ...refused] }, [...stored.warnings, ...refused]);
-      }, locks);
-    },
-  ),
-
-  route(
     "GET /projects/:projectId/executions/:executionId/test-runs/:taskSlug",
     {
       summary: "Get a test run",
@@ -315,7 +44,7 @@ export const testRuns: Route[] = [
       const run = (await selectRun(context)) ?? absent();
       const gates = run.failed === 0 ? undefined : await selectStoredGates(fast, params.projectId, [run.id]);
       return {
-        ...toDetail(context, run),
+        ...toRunDetail(context.publicUrl, context.params.projectId, run),
         machineTimeMs: run.machineTimeMs,
         shards: run.shards,
         forgiven: run.forgiven,

@@ -13,6 +13,8 @@ export const MAX_LINES = 40;
 /** Lines that stand below the causes. */
 const FOOTER_LINES = 3;
 const MAX_TESTS = 2;
+/** Maximum number of attachments of a cause. */
+const MAX_ATTACHMENTS = 2;
 /** A line is read as far as a terminal could show it, also where a message has a megabyte. */
 const MAX_READ = 2_000;
 
@@ -46,6 +48,10 @@ export function whyLines(why: Why, { hasColours, columns }: Layout): string[] {
     line(0, `${index + 1}. ${causeTitle(cause)}`, "bold"),
     line(3, causeFacts(cause, execution.id).join(" · ")),
     ...testLines(cause).map((text) => line(3, text, "dim")),
+    ...attachmentsOf(cause).flatMap(({ name, path, contentType, url }) => [
+      line(3, `${name === path ? name : `${name}: ${path}`} (${contentType})`, "dim"),
+      `   ${toPlainLine(url)}`,
+    ]),
   ]);
   const shown = blocks.slice(0, countFitting(blocks, MAX_LINES - head.length - FOOTER_LINES));
   const more = failures.causeCount - shown.length;
@@ -68,6 +74,9 @@ function testLines({ failed, failures }: Cause): string[] {
     ...(failed === 1 ? placeOf(first) : [`${names.join(", ")}${failed > names.length ? " and others" : ""}`]),
   ];
 }
+
+/** The files that explain the first failure. */
+const attachmentsOf = ({ failures: [first] }: Cause) => first?.attachments.slice(0, MAX_ATTACHMENTS) ?? [];
 
 const placeOf = (failure: Cause["failures"][number] | undefined): string[] =>
   failure?.file ? [`${failure.file}${failure.line === null ? "" : `:${failure.line}`}`] : [];

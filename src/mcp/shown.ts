@@ -2,6 +2,7 @@
 
 import { ownFrames } from "../rules/stack.ts";
 import { stripAnsi } from "../rules/ansi.ts";
+import type { CaseAttachment } from "../schema/attachments.ts";
 import type { BugReport } from "../schema/bug_reports.ts";
 import type { Execution, Task } from "../schema/executions.ts";
 import type { Cause } from "../schema/failures.ts";
@@ -13,6 +14,8 @@ import type { Cleaner } from "./untrusted.ts";
 const MAX_TASKS = 8;
 const MAX_ROW_TASKS = 3;
 const MAX_TESTS = 4;
+/** Maximum number of attachments of a test. */
+const MAX_ATTACHMENTS = 3;
 const MAX_STACK_LENGTH = 500;
 const MAX_FRAMES = 3;
 const STACK_READ = 8_000;
@@ -91,6 +94,20 @@ function shownStack(stack: string | null, cleaner: Cleaner): string | null {
   return frames.length > 0 ? frames.join("\n") : cleaner.text(plain, MAX_STACK_LENGTH);
 }
 
+/** The files that explain a failure, each with the address of its page. */
+const showAttachments = (attachments: readonly CaseAttachment[], cleaner: Cleaner) => ({
+  ...(attachments.length === 0
+    ? {}
+    : {
+        attachments: attachments
+          .slice(0, MAX_ATTACHMENTS)
+          .map(({ name, path, contentType, url }) =>
+            cleaner.split({ name, path, contentType, url }, ["contentType", "url"]),
+          ),
+      }),
+  ...(attachments.length > MAX_ATTACHMENTS ? { furtherAttachments: attachments.length - MAX_ATTACHMENTS } : {}),
+});
+
 /** The blame and the reason of a test stand with it only where they are not those of the cause. */
 export function showCause(cause: Cause, cleaner: Cleaner) {
   const { bugReport, failures, failed, stack, ...rest } = cause;
@@ -102,12 +119,13 @@ export function showCause(cause: Cause, cleaner: Cleaner) {
     ...(first?.reason ? { reason: first.reason } : {}),
     ...(bugReport ? { bugReport: cleaner.split(bugReport, ["id", "number", "status"]) } : {}),
     ...cleaner.split({ ...rest, stack: shownStack(stack, cleaner) }, []),
-    tests: shown.map(({ since, blame, reason, ...failure }) => ({
+    tests: shown.map(({ since, blame, reason, attachments, ...failure }) => ({
       ...cleaner.split({ ...failure, sinceCommit: since?.commit ?? null }, [
         ...(["testCaseId", "attempt", "line", "flakeRate", "lastFlakyAt"] as const),
       ]),
       ...(since ? { since: { executionId: since.executionId, at: since.at } } : {}),
       ...(blame === first?.blame ? {} : { blame, reason }),
+      ...showAttachments(attachments, cleaner),
     })),
     ...(failed > shown.length ? { furtherTests: failed - shown.length } : {}),
   };

@@ -29,6 +29,9 @@ export type AttachmentParts = {
   discard(): Promise<void>;
 };
 
+/** A form of millions of tiny parts would otherwise fill the memory with sentences. */
+const MAX_WARNINGS = 1_000;
+
 /** `filter` is undefined for a body that is no form. `onBytes` is called for bytes of attachments that have come. */
 export function createAttachmentParts(
   contentType: string,
@@ -40,17 +43,20 @@ export function createAttachmentParts(
   const open = new Set<{ discard(): Promise<void> }>();
   let left = limits.maxExecutionBytes;
 
+  function warn(warning: string): void {
+    if (received.warnings.length < MAX_WARNINGS) received.warnings.push(warning);
+  }
+
   function take(path: string, end: SpoolEnd): void {
     if (end.end === "failed") received.hasFailed = true;
     if (end.end === "spooled") received.files.push({ ...end.spooled, path });
-    else
-      received.warnings.push(end.end === "failed" ? storeAway(path) : tooLarge(path, Math.min(limits.maxBytes, left)));
+    else warn(end.end === "failed" ? storeAway(path) : tooLarge(path, Math.min(limits.maxBytes, left)));
   }
 
   /** Content beyond the limits is read and not written: the report may come behind it. */
   function openPart(path: string) {
     if (received.files.length >= limits.maxFiles) {
-      received.warnings.push(tooManyFiles(path, limits.maxFiles));
+      warn(tooManyFiles(path, limits.maxFiles));
       return { write: async () => {}, close: async () => {} };
     }
     const writer = spool.open(Math.min(limits.maxBytes, left));

@@ -57,11 +57,11 @@ const digestOf =
   () =>
     Bun.SHA256.hash(JSON.stringify([route.method, new URL(url).pathname, search, body]), "hex");
 
-/** For a route without a body: nothing to wait for. */
-export const readQuery = (request: Request, route: Route, search: string): Input => ({
+/** For a route without a body, or whose body is read elsewhere: nothing to wait for. `body` identifies the latter. */
+export const readQuery = (request: Request, route: Route, search: string, body?: () => string): Input => ({
   query: check(route.query, parseQuery(search)),
   body: undefined,
-  digest: digestOf(request, route, search, ""),
+  digest: () => digestOf(request, route, search, body?.() ?? "")(),
 });
 
 /** Reads and checks query and body as the route declares them; not for uploads. `grow` is asked before bytes are kept. */
@@ -178,3 +178,7 @@ function digestWithAttachments({ digest, attachments }: Upload, { files }: Recei
   ];
   return Bun.SHA256.hash(JSON.stringify([digest, hashes]), "hex");
 }
+
+/** Identifies a form of attachments by its files: the same form sent again has another boundary. */
+export const digestOfFiles = ({ files, warnings }: ReceivedAttachments): string =>
+  Bun.SHA256.hash(JSON.stringify([files.map(({ path, sha256 }) => [path, sha256]), warnings]), "hex");

@@ -8,7 +8,7 @@ import { createAttachmentParts, receiveFile, receiveFiles } from "./attachment_p
 import type { CheckedRequest, Execute, Progress } from "./execute.ts";
 import { tooBusy } from "./failure.ts";
 import { waitForOther } from "./idempotency.ts";
-import { type Input, readInput, readQuery, readSmallUpload, receiveUpload } from "./input.ts";
+import { digestOfFiles, type Input, readInput, readQuery, readSmallUpload, receiveUpload } from "./input.ts";
 import type { Reply } from "./reply.ts";
 import type { Route } from "./route.ts";
 import { noFacts } from "./upload_log.ts";
@@ -126,11 +126,10 @@ export function createIntake(options: IntakeOptions) {
     asked: Asked,
     progress: Progress,
   ): Promise<Reply> {
-    const { query, digest } = readQuery(request, route, search);
     const parts = createAttachmentParts(request.headers.get("content-type") ?? "", options.attachments, () => {});
+    const { query, digest } = readQuery(request, route, search, () => digestOfFiles(parts.received));
     try {
       await receiveFiles(request, parts);
-      // Two forms with the same files differ in their boundary: a repetition is recognised by the files.
       return await run(route, asked, { query, body: parts.received, digest }, progress);
     } finally {
       await parts.discard();

@@ -20,11 +20,14 @@ export const attachmentName = (path: string): string => path.split("/").pop() ||
 export const isKeptWith = ({ status, flaky }: { status: string; flaky: boolean }): boolean =>
   status === "failed" || flaky;
 
+/** How Playwright ends the name of a picture in the repository: `cart-linux.png`, `cart-webkit-darwin.png`. */
+const PLATFORM = /-(?:linux|darwin|win32)(\.\w+)$/;
+
 const STEM = /^(.+)-(expected|actual|diff)(\.\w+)$/;
 
 /**
  * Three pictures of one comparison, as Playwright names them: `cart-expected.png`, `cart-actual.png`, `cart-diff.png`. Its JUnit report
- * names the expected picture as it is stored in the repository: `cart.png`.
+ * names the expected picture as it is stored in the repository: `cart.png`, or `cart-chromium-linux.png` with project and platform.
  */
 export type PictureComparison<File> = { stem: string; expected: File; actual: File; diff: File | undefined };
 
@@ -41,8 +44,14 @@ export function findPictureComparisons<File extends { name: string }>(
     known[role!] ??= file;
     parts.set(key, known);
   }
-  const stored = new Map(files.map((file) => [file.name, file]));
-  const comparisons = [...parts].flatMap(([stem, { expected = stored.get(stem), actual, diff }]) =>
+  const findStored = (stem: string): File | undefined => {
+    const base = stem.slice(0, stem.lastIndexOf("."));
+    return (
+      files.find(({ name }) => name === stem) ??
+      files.find(({ name }) => name.startsWith(`${base}-`) && stem === `${base}${PLATFORM.exec(name)?.[1]}`)
+    );
+  };
+  const comparisons = [...parts].flatMap(([stem, { expected = findStored(stem), actual, diff }]) =>
     expected && actual ? [{ stem, expected, actual, diff }] : [],
   );
   const taken = new Set(comparisons.flatMap(({ expected, actual, diff }) => [expected, actual, diff]));

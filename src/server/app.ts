@@ -17,6 +17,7 @@ import { onboardings } from "../api/onboarding.ts";
 import { plans } from "../api/plans.ts";
 import { projects } from "../api/projects.ts";
 import { testCases } from "../api/test_cases.ts";
+import { reportUploads } from "../api/report_upload.ts";
 import { testRuns } from "../api/test_runs.ts";
 import { state } from "../api/state.ts";
 import { trends } from "../api/trends.ts";
@@ -40,6 +41,7 @@ export const ROUTES: readonly Route[] = [
   ...projects,
   ...keys,
   ...testRuns,
+  ...reportUploads,
   ...attachments,
   ...uploads,
   ...executions,

@@ -1,6 +1,6 @@
 /** The thread for large uploads: the same handlers on database connections of its own. */
 
-import { testRuns } from "../api/test_runs.ts";
+import { reportUploads } from "../api/report_upload.ts";
 import { openAttachments } from "../attachments/store.ts";
 import { createExecute, type Execute, type Progress } from "../request/execute.ts";
 import type { FromThread, UploadRequest, ToThread } from "../request/upload_thread.ts";
@@ -21,7 +21,7 @@ declare const self: Worker;
 const CONNECTIONS = 2;
 const WATCH_MS = 1_000;
 const nothing = createAddressList([]);
-const routes = new Map(testRuns.map((route) => [`${route.method} ${route.path}`, route]));
+const routes = new Map(reportUploads.map((route) => [`${route.method} ${route.path}`, route]));
 let handle: Execute;
 let maxInflatedBytes: number;
 /** One job at a time. */

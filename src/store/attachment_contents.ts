@@ -62,24 +62,38 @@ export const deleteSettledContents = async (sql: Sql, limit: number): Promise<nu
 };
 
 /**
- * A portion of the queued content that no attachment has, and that no upload has claimed lately. From now on uploads store it
- * again, so that it may be removed.
+ * A portion of the queued content that no attachment has, and that no upload has claimed lately, in the order of its keys and
+ * behind `after`: queued rows of content that is removed stay for the next sweep, and are not to be read for every portion. From
+ * now on uploads store it again, so that it may be removed.
  */
-export const releaseLooseContents = async (sql: Sql, limit: number): Promise<LooseContent[]> => [
-  ...(await sql<LooseContent[]>`
-    update attachment_content c set is_stored = false
-    from (
-      select c.owner_id, c.sha256
-      from (select distinct owner_id, sha256 from attachment_loose_content l where ${isAged(sql, sql`l.since`)}) l
-      cross join lateral (
-        select * from attachment_content c
-        where c.owner_id = l.owner_id and c.sha256 = l.sha256 and ${isLoose(sql)}
-        for no key update skip locked) c
-      limit ${limit}
-    ) loose
-    where c.owner_id = loose.owner_id and c.sha256 = loose.sha256
-    returning c.owner_id as "projectId", encode(c.sha256, 'hex') as sha256`),
-];
+export const releaseLooseContents = async (
+  sql: Sql,
+  limit: number,
+  after: LooseContent | undefined,
+): Promise<LooseContent[]> => {
+  const isBehind = after
+    ? sql`and (l.owner_id, l.sha256) > (${after.projectId}, decode(${after.sha256}, 'hex'))`
+    : sql``;
+  return await sql<LooseContent[]>`
+    with released as (
+      update attachment_content c set is_stored = false
+      from (
+        select c.owner_id, c.sha256
+        from (
+          select distinct owner_id, sha256 from attachment_loose_content l
+          where ${isAged(sql, sql`l.since`)} ${isBehind} order by owner_id, sha256
+        ) l
+        cross join lateral (
+          select * from attachment_content c
+          where c.owner_id = l.owner_id and c.sha256 = l.sha256 and ${isLoose(sql)}
+          for no key update skip locked) c
+        order by l.owner_id, l.sha256 limit ${limit}
+      ) loose
+      where c.owner_id = loose.owner_id and c.sha256 = loose.sha256
+      returning c.owner_id, c.sha256
+    )
+    select owner_id as "projectId", encode(sha256, 'hex') as sha256 from released order by owner_id, released.sha256`;
+};
 
 /** Locks content that is still loose, so that an upload of it waits until it is removed. Answers whether it is. */
 export const lockLooseContent = async (sql: Tx, { projectId, sha256 }: LooseContent): Promise<boolean> => {

@@ -296,6 +296,13 @@ describe("POST …/attachments", () => {
     expect(await warningsOf(run.executionId)).toEqual([body.warnings[0], more.body.warnings[0]]);
   });
 
+  test("a form of very many parts is answered with a bounded number of warnings", async () => {
+    const { body: run } = await upload("", toReport([FAILED]));
+    const many = Object.fromEntries(Array.from({ length: 1_200 }, (_, index) => [`${index}.log`, `${index}`]));
+    const { status, body } = await post(run.executionId, many);
+    expect([status, body.attachments.length, body.warnings.length]).toEqual([201, 5, 1_000]);
+  });
+
   test("another body is refused", async () => {
     const { body: run } = await upload("", toReport([FAILED]));
     const target = `POST ${pathOf(run.executionId)}/attachments`;
@@ -341,6 +348,61 @@ describe("POST …/attachments", () => {
     expect([status, namesOf(body.attachments)]).toEqual([201, ["screenshot"]]);
     const { body: other } = await upload("", toReport([FAILED]));
     expect((await post(other.executionId, { a: "a" }, { key: runner.key, query })).status).toBe(404);
+  });
+});
+
+describe("POST …/attachments, repeated and by runners", () => {
+  const form = (text: string) => {
+    const body = new FormData();
+    body.append("attachment", new Blob([text]), "server.log");
+    return body;
+  };
+
+  test("a repetition with its Idempotency-Key has the answer of the first, and other files are refused", async () => {
+    const { body: run } = await upload("", toReport([FAILED]));
+    const target = `POST ${pathOf(run.executionId)}/attachments`;
+    const headers = { "idempotency-key": crypto.randomUUID() };
+    const first = await ask(target, { key, body: form("one"), headers });
+    const again = await ask(target, { key, body: form("one"), headers });
+    expect([first.status, again.status, again.headers.get("idempotent-replayed")]).toEqual([201, 201, "true"]);
+    expect(again.body).toEqual(first.body);
+    const other = await ask(target, { key, body: form("two"), headers });
+    expect([other.status, other.body.error.message]).toEqual([
+      400,
+      expect.stringContaining("was used before for a different request"),
+    ]);
+  });
+
+  test("a runner names a lease of its own", async () => {
+    const { project, key } = await harness.addProject(acme);
+    const { body: execution } = await ask(`POST /projects/${project}/executions`, {
+      key,
+      body: { mode: "run", tasks: [{ slug: "e2e", shards: 2 }] },
+    });
+    const take = async (runner: string) => {
+      const { body } = await ask(`POST /projects/${project}/runners`, { key, body: { runner } });
+      const { body: sync } = await ask(`POST /projects/${project}/leases`, {
+        key: body.key,
+        body: { runner },
+      });
+      return { key: body.key as string, lease: sync.leases[0].id as string };
+    };
+    const run = `/projects/${project}/executions/${execution.id}/test-runs/e2e`;
+    const [three, four] = [await take("three"), await take("four")];
+    for (const [method, body] of [
+      ["POST", form("a")],
+      ["PUT", "a"],
+    ] as const) {
+      const path = method === "PUT" ? "&path=a.log" : "";
+      const send = (lease: string) =>
+        ask(`${method} ${run}/attachments?lease_id=${lease}${path}`, { key: three.key, body });
+      const foreign = await send(four.lease);
+      expect([foreign.status, foreign.body.error.message]).toEqual([
+        400,
+        'Cannot read "lease_id": it is the lease of another runner',
+      ]);
+      expect((await send(three.lease)).status).toBe(201);
+    }
   });
 });
 

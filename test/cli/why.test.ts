@@ -66,6 +66,26 @@ describe("assay why", () => {
     ]);
   });
 
+  test("names the first attachments of a failure, with addresses that are not cut", async () => {
+    const own = await addProject(acme);
+    const attachments = ["actual.png", "diff.png", "trace.zip"].map((name) => ({ path: `out/${name}`, name }));
+    const cases = [{ name: "fails", status: "failed", attachments }];
+    const form = new FormData();
+    form.append("file", new Blob([JSON.stringify({ passed: 0, failed: 1, skipped: 0, cases })]), "report.json");
+    for (const { path } of attachments) form.append("attachment", new Blob([`text of ${path}`]), path);
+    const target = `POST /projects/${own.project}/test-runs?task_slug=e2e&branch=main&complete=true`;
+    const { executionId } = (await ask(target, { key: own.key, body: form })).body;
+    const { lines } = await why([], own);
+    const { body } = await ask(`GET /projects/${own.project}/executions/${executionId}/failures`, { key: own.key });
+    const [actual, diff] = body.causes[0].failures[0].attachments;
+    expect(lines.slice(-4)).toEqual([
+      "   actual.png: out/actual.png (text/plain)",
+      `   ${actual.url}`,
+      "   diff.png: out/diff.png (text/plain)",
+      `   ${diff.url}`,
+    ]);
+  });
+
   test("says what the page, the API and the tool for assistants say", async () => {
     const [, headline] = (await why(["--execution", red], place)).lines.toSpliced(0, 0, "");
     const { words } = await member.get(`/projects/${place.project}/executions/${red}`);

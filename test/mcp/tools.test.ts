@@ -80,6 +80,31 @@ describe("why_is_it_red", () => {
     });
   });
 
+  test("names the attachments of a failure, and stays small however many there are", async () => {
+    const names = Array.from({ length: 12 }, (_, file) => `${"a".repeat(150)}-${file}.log`);
+    const cases = Array.from({ length: 30 }, (_, index) => ({
+      ...{ name: `case ${index}`, status: "failed", message: `message ${index}` },
+      attachments: names.map((path) => ({ path, name: `log of ${path}` })),
+    }));
+    const form = new FormData();
+    form.append("file", new Blob([JSON.stringify({ passed: 0, failed: 30, skipped: 0, cases })]), "report.json");
+    for (const name of names) form.append("attachment", new Blob([`text of ${name}`]), name);
+    const target = `POST /projects/${project}/test-runs?task_slug=unit&complete=true&branch=main`;
+    const { body: run } = await ask(target, { key, body: form });
+    const found = await call("why_is_it_red", {}, key);
+    const [{ attachments, furtherAttachments }] = found.causes[0].tests;
+    expect([attachments.length, furtherAttachments]).toEqual([3, 9]);
+    expect(attachments[0]).toEqual({
+      contentType: "text/plain",
+      url: expect.stringContaining(`/projects/${project}/attachments/`),
+      untrusted: { name: `log of ${names[0]}`, path: names[0] },
+    });
+    expect(Buffer.byteLength(JSON.stringify(found))).toBeLessThan(20_000);
+    const failures = await call("get_failures", { executionId: run.executionId, limit: 25 }, key);
+    expect(failures.causes[0].tests[0].attachments[0].untrusted.path).toBe(names[0]);
+    expect(Buffer.byteLength(JSON.stringify(failures))).toBeLessThan(20_000);
+  });
+
   test("says that no test failed where something else made it red", async () => {
     const { body: execution } = await ask(`POST /projects/${project}/executions`, {
       ...{ key, body: { branch: "main", tasks: ["unit"] } },

@@ -20,12 +20,15 @@ test("the name of a file is the last part of its path", () => {
   expect(["a/b.png", "b.png", "a/"].map(attachmentName)).toEqual(["b.png", "b.png", "a/"]);
 });
 
-test("the expected picture may have the name that it has in the repository", () => {
-  const files = ["cart.png", "cart-actual.png", "cart-diff.png", "menu.png"].map((name) => ({ name }));
-  const { comparisons, others } = findPictureComparisons(files);
-  expect(comparisons).toEqual([{ stem: "cart.png", expected: files[0]!, actual: files[1]!, diff: files[2] }]);
-  expect(others).toEqual([files[3]!]);
-});
+test.each(["cart.png", "cart-linux.png", "cart-chromium-darwin.png"])(
+  "the expected picture may have the name that it has in the repository: %s",
+  (name) => {
+    const files = [name, "cart-actual.png", "cart-diff.png", "menu-linux.png"].map((name) => ({ name }));
+    const { comparisons, others } = findPictureComparisons(files);
+    expect(comparisons).toEqual([{ stem: "cart.png", expected: files[0]!, actual: files[1]!, diff: files[2] }]);
+    expect(others).toEqual([files[3]!]);
+  },
+);
 
 test("expected, actual and diff of one stem are one comparison", () => {
   const files = [

@@ -76,8 +76,10 @@ export async function sweepContents(
 ): Promise<number> {
   let removed = 0;
   while (goOn() && (await deleteSettledContents(pool, QUEUED_PORTION)) === QUEUED_PORTION);
+  let last: LooseContent | undefined;
   while (goOn()) {
-    const loose = await releaseLooseContents(pool, PORTION);
+    const loose = await releaseLooseContents(pool, PORTION, last);
+    last = loose.at(-1);
     for (const content of loose) {
       if (!goOn()) return removed;
       if (await begin((sql) => removeContent(sql, store, content))) removed++;

@@ -1,0 +1,36 @@
+/** Reads a test run as answers of the API hold it. */
+
+import { taskReason } from "../../wording/reasons.ts";
+import { shardsOf, toShardList } from "../../rules/shards.ts";
+import type { TestRun } from "../../schema/test_runs.ts";
+import type { LocatedRun } from "../../store/test_runs.ts";
+import { executionUrl } from "../../schema/urls.ts";
+
+/** The number of results in a run. */
+export const totalResults = ({ passed, failed, skipped }: Pick<TestRun, "passed" | "failed" | "skipped">) =>
+  passed + failed + skipped;
+
+export function toRunDetail(publicUrl: string, projectId: string, run: LocatedRun) {
+  const shards = shardsOf(run, run.namedShards);
+  const never = `The execution has ended without ${toShardList(shards.missingShards)} of ${run.shards}`;
+  return {
+    executionId: run.executionId,
+    taskSlug: run.taskSlug,
+    ...(run.completedAt === null ? {} : { completedAt: run.completedAt }),
+    passed: run.passed,
+    failed: run.failed,
+    skipped: run.skipped,
+    total: totalResults(run),
+    ...shards,
+    status: run.status,
+    attempt: run.attempt,
+    flaky: run.flaky,
+    durationMs: run.durationMs,
+    verdict: run.verdict,
+    reason: taskReason(run),
+    warnings: run.status === "incomplete" ? [never, ...run.warnings] : run.warnings,
+    outage: run.outage,
+    ranOn: run.ranOn,
+    url: executionUrl(publicUrl, projectId, run.executionId),
+  };
+}
