@@ -7,7 +7,7 @@ const MAX_INT = 2 ** 31 - 1;
 
 const INTEGER = `expected an integer from 0 to ${MAX_INT}`;
 const POSITIVE = `expected an integer from 1 to ${MAX_INT}`;
-const TEXT = "expected a text without NUL and lone surrogates";
+const TEXT = "expected a text without NUL characters and lone surrogates";
 const SLUG = `${TEXT}, of 1 to 200 characters`;
 const INSTANT = `expected an ISO 8601 date-time with an offset such as "2026-02-28T12:00:00Z"`;
 

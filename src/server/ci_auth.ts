@@ -80,7 +80,7 @@ export function createCiAuth(options: CiAuthOptions, { readAddress, recordReques
       if (!admission.admitted) throw toRateLimited(admission);
       requireAsSent(incoming);
       if (request.method !== "POST")
-        fail("NOT_FOUND", `No ${request.method} here: this endpoint knows POST`, { Allow: "POST" });
+        fail("NOT_FOUND", `Method ${request.method} is not supported: this endpoint supports POST`, { Allow: "POST" });
       reply = json(200, await answer(incoming));
     } catch (error) {
       reply = problemReply(toProblem(error, log, requestId));

@@ -56,7 +56,10 @@ export function createMcpRequests({ publicUrl }: McpOptions, { readAddress, reco
     requireHost(incoming);
     requireAsSent(incoming);
     // The protocol asks for this status: clients take anything else for a failure.
-    if (request.method !== "POST") return refusal(405, "NOT_FOUND", `No ${request.method} here`, { Allow: "POST" });
+    if (request.method !== "POST")
+      return refusal(405, "NOT_FOUND", `Method ${request.method} is not supported: this endpoint supports POST`, {
+        Allow: "POST",
+      });
     const origin = request.headers.get("origin");
     if (origin !== null && origin !== ownOrigin)
       return refusal(403, "UNAUTHORIZED", `Requests from pages of ${JSON.stringify(origin.slice(0, 200))} are refused`);

@@ -175,10 +175,16 @@ export const selectBugState = async (sql: Sql, projectId: string, id: string): P
   return row;
 };
 
-/** Merged ones as well. */
-export const selectBugByNumber = async (sql: Sql, projectId: string, number: number): Promise<BugState | undefined> => {
-  const [row] = await sql<BugState[]>`
-    select id, number, title, status, merged_into as "mergedInto" from bug_report
+export type TriagedBug = BugState & { severity: Severity; assignee: string | null };
+
+/** Returns merged bugs as well. */
+export const selectBugByNumber = async (
+  sql: Sql,
+  projectId: string,
+  number: number,
+): Promise<TriagedBug | undefined> => {
+  const [row] = await sql<TriagedBug[]>`
+    select id, number, title, status, merged_into as "mergedInto", severity, assignee from bug_report
     where project_id = ${projectId} and number = ${number}::int`;
   return row;
 };

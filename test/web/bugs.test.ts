@@ -99,25 +99,35 @@ describe("the list", () => {
 
   test("is triaged in one click, and stays the view that it was", async () => {
     const { id, number } = await open("to be triaged");
+    let undo: string | null = null;
     const click = async (verb: string) => {
       const { status, location } = await fill("member", `${base}/triage`, {
         do: `${verb} ${number}`,
         back: "severity=major",
       });
-      expect([status, location]).toEqual([303, `${base}?severity=major`]);
+      const address = new URL(location!, "http://assay.example");
+      expect([status, address.pathname, address.searchParams.get("severity")]).toEqual([303, base, "major"]);
+      undo = address.searchParams.get("undo");
+      const { words } = await look("member", location!);
+      expect(words).toContain(`Bug ${number} is `);
       const { status: now, severity, assignee } = await read(id);
       return { now, severity, assignee };
     };
     expect(await click("take")).toMatchObject({ assignee: member.name });
+    expect(await click(undo!)).toMatchObject({ assignee: null });
+    await click("take");
     expect(await click("start")).toMatchObject({ now: "in_progress" });
     expect(await click("critical")).toMatchObject({ severity: "critical" });
+    expect(await click(undo!)).toMatchObject({ severity: "major" });
+    expect(await click("critical")).toMatchObject({ severity: "critical" });
     expect(await click("ignore")).toMatchObject({ now: "ignored" });
+    expect(await click(undo!)).toMatchObject({ now: "in_progress" });
     expect(await click("reopen")).toMatchObject({ now: "open" });
     expect(await click("resolve")).toEqual({ now: "resolved", severity: "critical", assignee: member.name });
     for (const what of ["constructor 1", "resolve 999999", "delete 1", "resolve 1; x"])
       expect([what, (await fill("member", `${base}/triage`, { do: what, back: "" })).status]).toEqual([what, 400]);
     expect((await fill("member", `${base}/triage`, { do: `take ${number}`, back: "//evil.example" })).location).toBe(
-      base,
+      `${base}?changed=take&bug=${number}`,
     );
   });
 });

@@ -101,7 +101,7 @@ test("an execution that goes on says how much is left, judged by its tasks' last
   const long = `<testsuite name="s"><testcase name="a" time="7200"/></testsuite>`;
   for (const key of ["1", "2"]) await upload(mine, main(key), long);
   const id = await create(mine, { tasks: ["unit", "unheard"] });
-  expect((await visit(pathOf(mine, id))).words).toContain("0 % of the tasks have ended");
+  expect((await visit(pathOf(mine, id))).words).toContain("0 % of tasks finished");
   const known = await create(mine, { tasks: ["unit"] });
   expect((await visit(pathOf(mine, known))).words).toMatch(/0 % about 2 hours left/);
 });

@@ -36,7 +36,7 @@ describe("/projects/:projectId/uploads", () => {
     for (const _ of [1, 2]) await post(own, "?task_slug=e2e&branch=main", "hello");
     const { html, words } = await look(own);
     expect(heading(html)).toBe("✕ 2 of 5 uploads of the last 24 hours were rejected");
-    expect(words).toContain('Both say: Cannot read "body": it is plain text, not a test report');
+    expect(words).toContain('All: Cannot read "body": it is plain text, not a test report');
     expect(words).toContain("Check the file that the step sends");
   });
 

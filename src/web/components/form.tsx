@@ -1,6 +1,7 @@
 /** Forms, their fields, and the message after a form was sent. */
 
 import type { Html, Path, Piece } from "../../http/html.ts";
+import { toFormMessage } from "../../wording/field_problem.ts";
 
 type FieldProperties = {
   label: string;
@@ -159,8 +160,10 @@ export const Danger = ({ loss, ...form }: Omit<ActionProperties, "kind"> & { los
 export const FormError = ({ message }: { message: string | undefined }): Html | null =>
   message === undefined ? null : (
     <div class="message bad" role="alert">
-      {message.split("; ").map((part) => (
-        <p>{part}</p>
-      ))}
+      {toFormMessage(message)
+        .split("; ")
+        .map((part) => (
+          <p>{part}</p>
+        ))}
     </div>
   );

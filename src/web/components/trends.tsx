@@ -79,12 +79,17 @@ const rateOf = (figures: readonly DayFigures[]): number | null => {
   return executions === 0 ? null : figures.reduce((sum, row) => sum + row.passed, 0) / executions;
 };
 
-/** Returns a comparison such as "+4 points against the week before", or "" if one of the weeks has no results. */
-function changeOf(last: number | null, before: number | null, show: (difference: number) => string): string {
+/** Returns a comparison such as "4 points higher than the previous week", or "" if one of the weeks has no results. */
+function changeOf(
+  last: number | null,
+  before: number | null,
+  { show, more, less }: { show: (difference: number) => string; more: string; less: string },
+): string {
   if (last === null || before === null) return "";
-  const difference = last - before;
-  const text = show(Math.abs(difference));
-  return text === show(0) ? "as in the week before" : `${difference > 0 ? "+" : "−"}${text} against the week before`;
+  const text = show(Math.abs(last - before));
+  return text === show(0)
+    ? "same as the previous week"
+    : `${text} ${last > before ? more : less} than the previous week`;
 }
 
 const toPoints = (share: number): string => counted(Math.round(share * 100), "point");
@@ -97,7 +102,8 @@ function Outcomes({ branch, weeks, days }: { branch: string; weeks: Weeks; days:
         Executions of {branch} that passed, {last === null ? `last ${TREND_DAYS} days` : "last 7 days"}
       </h2>
       <div class="big">
-        {toPercent(last ?? rateOf(weeks.all)!)} <small class="soft">{changeOf(last, before, toPoints)}</small>
+        {toPercent(last ?? rateOf(weeks.all)!)}{" "}
+        <small class="soft">{changeOf(last, before, { show: toPoints, more: "higher", less: "lower" })}</small>
       </div>
       <OutcomeDays title={`Executions of ${branch} by day and outcome, last ${TREND_DAYS} days`} days={days} />
     </section>
@@ -131,7 +137,11 @@ function Durations({ branch, weeks, executions, hrefOf }: DurationsProperties): 
   }));
   const values = executions.flatMap(({ durationMs }) => (durationMs > 0 ? [durationMs] : []));
   const median = medianOf(values);
-  const change = changeOf(medianOfDays(weeks.last), medianOfDays(weeks.before), toDuration);
+  const change = changeOf(medianOfDays(weeks.last), medianOfDays(weeks.before), {
+    show: toDuration,
+    more: "longer",
+    less: "shorter",
+  });
   return (
     <section class="card padded">
       <h2 class="label">

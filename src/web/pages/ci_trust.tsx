@@ -68,7 +68,7 @@ function table({ project, role, csrf, now }: ViewContext, rules: readonly Listed
   if (rules.length === 0)
     return (
       <div class="card empty">
-        <p>No trust rules yet. CI jobs need a key of this project.</p>
+        <p>No trust rules yet. CI jobs need a stored key.</p>
       </div>
     );
   return (
@@ -107,7 +107,7 @@ function table({ project, role, csrf, now }: ViewContext, rules: readonly Listed
                         Remove<span class="visually-hidden"> {nameRepository(rule)}</span>
                       </>
                     }
-                    loss="Its jobs get no more keys, and those that run lose theirs at once."
+                    loss="Its jobs can no longer get keys, and keys of running jobs are revoked immediately."
                   />
                 )}
               </td>
@@ -135,10 +135,9 @@ function ruleForm(path: Path, csrf: string, values: Fields): Html {
         value={values.repositoryId}
         hint={
           <>
-            A name can be taken over by others; the number cannot. GitHub: run{" "}
-            <code>gh api repos/OWNER/NAME --jq '.id, .owner.id'</code>, or open{" "}
-            <code>https://api.github.com/repos/OWNER/NAME</code>. GitLab: the project id, in the menu of the project's
-            page.
+            The numeric id, which stays the same when a repository is renamed. GitHub: the first number that{" "}
+            <code>gh api repos/OWNER/NAME --jq '.id, .owner.id'</code> prints. GitLab: the project ID, in the menu of
+            the project page.
           </>
         }
       />
@@ -148,7 +147,7 @@ function ruleForm(path: Path, csrf: string, values: Fields): Html {
         type="number"
         max={19}
         value={values.ownerId}
-        hint="The second number of that command. A repository that is transferred to another owner is not trusted any more."
+        hint="The second number. The rule stops matching if the repository is transferred to another owner."
       />
       <Field
         label="Repository name"
@@ -156,7 +155,7 @@ function ruleForm(path: Path, csrf: string, values: Fields): Html {
         max={200}
         value={values.repository}
         placeholder="acme/shop"
-        hint="For people only. It is not compared with the token."
+        hint="Shown in the list above. It is not compared with the token."
       />
       <Field
         label="Events"
@@ -165,7 +164,7 @@ function ruleForm(path: Path, csrf: string, values: Fields): Html {
         isCode
         value={values.events}
         placeholder="push, pull_request"
-        hint="If empty, every event. GitHub: push, pull_request, schedule and others. GitLab calls them sources of pipelines: push, merge_request_event, schedule."
+        hint="Leave empty to allow all events. GitHub: push, pull_request, schedule and others. GitLab: pipeline sources such as push, merge_request_event and schedule."
       />
       <Field
         label="Refs"
@@ -174,7 +173,7 @@ function ruleForm(path: Path, csrf: string, values: Fields): Html {
         isCode
         value={values.refs}
         placeholder="refs/heads/main, refs/heads/release/*"
-        hint="If empty, every ref. * matches any text. The ref of a pull request at GitHub is such as refs/pull/7/merge."
+        hint="Leave empty to allow all refs. * matches any text. Pull requests on GitHub have refs such as refs/pull/7/merge."
       />
       <Field
         label="Issuer"
@@ -185,8 +184,8 @@ function ruleForm(path: Path, csrf: string, values: Fields): Html {
         placeholder={DEFAULT_ISSUERS.github}
         hint={
           <>
-            If empty, {DEFAULT_ISSUERS.github} or {DEFAULT_ISSUERS.gitlab}. For a server of your own, exactly as its
-            tokens have it in the claim <code>iss</code>.
+            Leave empty for {DEFAULT_ISSUERS.github} or {DEFAULT_ISSUERS.gitlab}. For a self-hosted server, the exact
+            value of the claim <code>iss</code> in its tokens.
           </>
         }
       />
@@ -197,7 +196,7 @@ function ruleForm(path: Path, csrf: string, values: Fields): Html {
         max={65_536}
         isCode
         value={values.keys}
-        hint="Only where this server cannot reach the issuer: its JSON Web Key Set. Replace the rule when the issuer changes its keys."
+        hint="The JSON Web Key Set of the issuer. Only needed if this server cannot reach the issuer. Replace the rule when the issuer changes its keys."
       />
       <div>
         <button class="main">Add trust rule</button>
@@ -222,9 +221,9 @@ async function trustPage(view: ViewContext, { notice, problem, values = EMPTY }:
         <a href={`/projects/${project.id}/settings/keys`}>Named keys</a>
       </div>
       <p class="prose">
-        GitHub Actions and GitLab sign a token for each job. Jobs of the repositories below exchange it for a key that
-        can read and upload for {CI_KEY_MINUTES} minutes. <code>assay upload</code> does so when there is no{" "}
-        <code>ASSAY_KEY</code>.
+        GitHub Actions and GitLab sign an identity token for each job. Jobs of the repositories below can exchange it
+        for a key that reads and uploads and expires after {CI_KEY_MINUTES} minutes. <code>assay upload</code> does this
+        automatically if <code>ASSAY_KEY</code> is not set.
       </p>
       {table(view, rules)}
       {role !== "owner" ? (

@@ -207,7 +207,7 @@ function membersView(context: Context, { members, invitations }: MembersData, st
       </h1>
       <p class="meta">
         {counted(owners, "owner")}
-        {owners === 1 ? ", cannot be removed" : ""}
+        {owners === 1 ? ". The only owner cannot be removed." : ""}
       </p>
       <div class="spaced">
         <Notice notices={NOTICES} name={notice} />

@@ -3,6 +3,7 @@
 import type { Html } from "../../http/html.ts";
 import type { Log } from "../../log.ts";
 import { toProblem } from "../../request/failure.ts";
+import { toFormMessage } from "../../wording/field_problem.ts";
 import { json, Reply } from "../../request/reply.ts";
 import type { VisitorServices } from "./page.ts";
 import { PageError, noSuchPage } from "./page_error.ts";
@@ -19,9 +20,10 @@ export function createErrorPages({ visitors, log }: { visitors: VisitorServices;
       const { status, body, headers } = toProblem(error, log, requestId);
       return new Reply(status, JSON.stringify(body), "application/json", headers);
     }
-    const { status, message, hint } = toPageError(error, log, requestId);
+    const { status, message: problem, hint } = toPageError(error, log, requestId);
     const code = status === 404 ? "NOT_FOUND" : "VALIDATION_ERROR";
-    if (!isBrowser) return json(status, { error: { code, message } });
+    if (!isBrowser) return json(status, { error: { code, message: problem } });
+    const message = request.method === "POST" ? toFormMessage(problem) : problem;
     const body: Html = (
       <>
         <h1>{message}</h1>

@@ -3,21 +3,21 @@
 import * as v from "valibot";
 import type { Html, Path } from "../../../http/html.ts";
 import { openBugByHand } from "../../../operations/bugs/bug_reports.ts";
+import { check } from "../../../http/input.ts";
 import {
   type BugReportDetail,
   type BugStatus,
   bugReportPatch,
   bugStatus,
   newBugReport,
-  severity as severitySchema,
 } from "../../../schema/bug_reports.ts";
-import { httpUrl, mayBeEmpty, text, uuid } from "../../../schema/fields.ts";
-import { refuse } from "../../../schema/refusal.ts";
+import { mayBeEmpty, text, uuid } from "../../../schema/fields.ts";
 import { selectTestCaseNames } from "../../../store/test_cases.ts";
 import { shownCaseTitle } from "../../../wording/case_title.ts";
-import { ActionForm, Csrf } from "../../components/form.tsx";
+import { ActionForm, type Choice, Csrf, Field, FormError, Select } from "../../components/form.tsx";
 import { Breakable } from "../../components/text.tsx";
-import { SeeOther, form, page } from "../../site/page.ts";
+import { splitList, toLines, tryForm } from "../../site/form_input.ts";
+import { type PageContext, type ProjectRef, SeeOther, type View, form, page } from "../../site/page.ts";
 import { bugPath, testPath } from "../../site/paths.ts";
 import { write } from "../../site/write.ts";
 import { SEVERITIES, bugsPath, change, onePath } from "./shared.tsx";
@@ -66,170 +66,167 @@ export function statusForms(path: Path, bug: BugReportDetail, me: string, csrf: 
       </a>
       <details class="panel">
         <summary class="button">Edit</summary>
-        <form class="fields card padded" method="post" action={path}>
-          <Csrf token={csrf} />
-          {bugFields(bug)}
-          <div>
-            <button class="main">Save</button>
-          </div>
-        </form>
+        <EditForm path={path} csrf={csrf} fields={toFields(bug)} />
       </details>
     </div>
   );
 }
 
-const editFields = {
-  title: text(300),
+const editForm = v.strictObject({
+  title: v.string(),
   description: v.optional(v.string(), ""),
-  severity: severitySchema,
-  assignee: mayBeEmpty(text(200)),
-  /** Labels are separated by commas. */
+  severity: v.string(),
+  assignee: v.optional(v.string(), ""),
   labels: v.optional(v.string(), ""),
-  externalUrl: mayBeEmpty(httpUrl),
-  fixedInCommit: mayBeEmpty(text(200)),
-};
-
-const editForm = v.strictObject(editFields);
-
-const newForm = v.strictObject({ ...editFields, tests: v.optional(v.string(), "") });
-
-type Edited = v.InferOutput<typeof editForm>;
-
-const toEdited = ({ title, description, severity, assignee, labels, externalUrl, fixedInCommit }: Edited) => ({
-  title,
-  // Forms send line breaks as CR LF.
-  description: description.replaceAll("\r\n", "\n"),
-  severity,
-  assignee: assignee ?? null,
-  labels: labels
-    .split(",")
-    .map((label) => label.trim())
-    .filter((label) => label !== ""),
-  externalUrl: externalUrl ?? null,
-  fixedInCommit: fixedInCommit ?? null,
+  externalUrl: v.optional(v.string(), ""),
+  fixedInCommit: v.optional(v.string(), ""),
 });
 
-/** Validates like the API, and refuses with the name of the field. */
-function hold<Schema extends v.GenericSchema>(schema: Schema, value: unknown): v.InferOutput<Schema> {
-  const read = v.safeParse(schema, value);
-  if (read.success) return read.output;
-  const [issue] = read.issues;
-  return refuse(`Cannot read "${String(issue.path?.[0]?.key ?? "")}": ${issue.message}`);
-}
+const newForm = v.strictObject({ ...editForm.entries, tests: v.optional(v.string(), "") });
 
-type Editable = Pick<
-  BugReportDetail,
-  "title" | "description" | "severity" | "assignee" | "labels" | "externalUrl" | "fixedInCommit"
->;
+type BugFields = v.InferOutput<typeof editForm>;
 
-const bugFields = (bug: Editable): Html => (
+/** Returns the body that the API expects; what the fields hold is checked there. */
+const toBody = (fields: BugFields) => ({
+  title: fields.title.trim(),
+  description: toLines(fields.description),
+  severity: fields.severity,
+  labels: splitList(fields.labels),
+  assignee: fields.assignee.trim() || null,
+  externalUrl: fields.externalUrl.trim() || null,
+  fixedInCommit: fields.fixedInCommit.trim() || null,
+});
+
+const toFields = (bug: BugReportDetail): BugFields => ({
+  title: bug.title,
+  description: bug.description,
+  severity: bug.severity,
+  assignee: bug.assignee ?? "",
+  labels: bug.labels.join(", "),
+  externalUrl: bug.externalUrl ?? "",
+  fixedInCommit: bug.fixedInCommit ?? "",
+});
+
+const EMPTY: BugFields = {
+  title: "",
+  description: "",
+  severity: "major",
+  assignee: "",
+  labels: "",
+  externalUrl: "",
+  fixedInCommit: "",
+};
+
+const BugForm = (fields: BugFields): Html => (
   <>
-    <label>
-      Title
-      <input name="title" required maxlength={300} value={bug.title} />
-    </label>
-    <label>
-      Description
-      <textarea name="description" rows={6} maxlength={65536}>
-        {"\n"}
-        {bug.description}
-      </textarea>
-    </label>
-    <label>
-      Severity
-      <select name="severity">
-        {SEVERITIES.map((one) => (
-          <option selected={one === bug.severity}>{one}</option>
-        ))}
-      </select>
-    </label>
-    <label>
-      Assignee
-      <input name="assignee" maxlength={200} value={bug.assignee ?? ""} />
-    </label>
-    <label>
-      Labels, separated by commas
-      <input name="labels" maxlength={5000} value={bug.labels.join(", ")} />
-    </label>
-    <label>
-      External link
-      <input type="url" name="externalUrl" maxlength={2000} value={bug.externalUrl ?? ""} />
-    </label>
-    <label>
-      Fixed in commit
-      <input name="fixedInCommit" maxlength={200} value={bug.fixedInCommit ?? ""} />
-    </label>
+    <Field label="Title" name="title" required max={300} value={fields.title} />
+    <Field label="Description" name="description" type="area" rows={6} max={65_536} value={fields.description} />
+    <Select
+      label="Severity"
+      name="severity"
+      value={fields.severity}
+      options={SEVERITIES.map((one): Choice => [one, one])}
+    />
+    <Field label="Assignee" name="assignee" max={200} value={fields.assignee} />
+    <Field label="Labels, separated by commas" name="labels" max={5_000} value={fields.labels} />
+    <Field label="External link" name="externalUrl" type="url" max={2_000} value={fields.externalUrl} />
+    <Field label="Fixed in commit" name="fixedInCommit" max={200} value={fields.fixedInCommit} />
   </>
 );
+
+type Context = Pick<PageContext, "fast" | "csrf"> & { project: ProjectRef };
+
+/** `testIds`: the test that the bug is created for, or none. */
+async function newBugView(
+  { fast, project, csrf }: Context,
+  { testIds, fields = EMPTY, problem }: { testIds: readonly string[]; fields?: BugFields; problem?: string },
+): Promise<View> {
+  const [test] = testIds.length === 1 ? await selectTestCaseNames(fast, project.id, testIds) : [];
+  const body = (
+    <>
+      <h1>New bug</h1>
+      <FormError message={problem} />
+      <form class="fields after" method="post" action={bugsPath(project.id)}>
+        <Csrf token={csrf} />
+        <BugForm {...fields} />
+        {test ? (
+          <>
+            <p>
+              Linked test:{" "}
+              <a href={testPath(project.id, test.id)}>
+                <Breakable text={shownCaseTitle(test)} />
+              </a>
+              . The bug is resolved when this test passes in three consecutive runs of {project.defaultBranch}.
+            </p>
+            <input type="hidden" name="tests" value={test.id} />
+          </>
+        ) : null}
+        <div>
+          <button class="main">Create bug</button>{" "}
+          <a class="button" href={bugsPath(project.id)}>
+            Cancel
+          </a>
+        </div>
+      </form>
+    </>
+  );
+  return { title: "New bug", body, section: "bugs", ...(problem === undefined ? {} : { status: 400 }) };
+}
 
 export const newBugPage = page(
   "/projects/:projectId/bugs/new",
   { access: "member", query: v.strictObject({ test: mayBeEmpty(uuid) }) },
-  async ({ fast, project, query, csrf }) => {
-    const name = query.test === undefined ? undefined : (await selectTestCaseNames(fast, project.id, [query.test]))[0];
-    const blank = {
-      title: "",
-      description: "",
-      severity: "major" as const,
-      assignee: null,
-      labels: [],
-      externalUrl: null,
-      fixedInCommit: null,
-    };
-    const body = (
-      <>
-        <h1>New bug</h1>
-        <form class="fields after" method="post" action={bugsPath(project.id)}>
-          <Csrf token={csrf} />
-          {bugFields(blank)}
-          {name ? (
-            <>
-              <p>
-                Linked test:{" "}
-                <a href={testPath(project.id, name.id)}>
-                  <Breakable text={shownCaseTitle(name)} />
-                </a>
-                . The bug is resolved when it passes in three consecutive runs of {project.defaultBranch}, the bug is
-                resolved.
-              </p>
-              <input type="hidden" name="tests" value={name.id} />
-            </>
-          ) : null}
-          <div>
-            <button class="main">Create bug</button>{" "}
-            <a class="button" href={bugsPath(project.id)}>
-              Cancel
-            </a>
-          </div>
-        </form>
-      </>
-    );
-    return { title: "New bug", body, section: "bugs" };
-  },
+  async (context) =>
+    await newBugView(context, { testIds: context.query.test === undefined ? [] : [context.query.test] }),
 );
 
 export const newBugForm = form("/projects/:projectId/bugs", { access: "member", fields: newForm }, async (context) => {
-  const { project, fields } = context;
-  const { tests, ...edited } = fields;
-  const testCaseIds = tests.split(",").filter((id) => id !== "");
-  const bug = hold(newBugReport, { ...toEdited(edited), testCaseIds });
-  const { id } = await write(
-    context,
-    "member",
-    (sql) => openBugByHand(sql, project.id, bug),
-    ({ id, number }) => ({
-      action: "bug.created",
-      subject: `Bug ${number}`,
-      details: { projectId: project.id, bugReportId: id },
-    }),
-  );
-  return new SeeOther(bugPath(project.id, id));
+  const { project } = context;
+  const { tests, ...fields } = context.fields;
+  const testIds = splitList(tests);
+  const created = await tryForm(async () => {
+    const bug = check(newBugReport, { ...toBody(fields), testCaseIds: testIds });
+    return await write(
+      context,
+      "member",
+      (sql) => openBugByHand(sql, project.id, bug),
+      ({ id, number }) => ({
+        action: "bug.created",
+        subject: `Bug ${number}`,
+        details: { projectId: project.id, bugReportId: id },
+      }),
+    );
+  });
+  if ("problem" in created) return await newBugView(context, { testIds, fields, problem: created.problem });
+  return new SeeOther(bugPath(project.id, created.result.id));
 });
 
+const EditForm = ({ path, csrf, fields }: { path: Path; csrf: string; fields: BugFields }): Html => (
+  <form class="fields card padded" method="post" action={path}>
+    <Csrf token={csrf} />
+    <BugForm {...fields} />
+    <div>
+      <button class="main">Save</button>
+    </div>
+  </form>
+);
+
 export const editBugForm = form(onePath, { access: "member", fields: editForm }, async (context) => {
-  const { project, params, fields } = context;
-  await change(context, hold(bugReportPatch, toEdited(fields)), params.bugId);
-  return new SeeOther(bugPath(project.id, params.bugId));
+  const { project, params, fields, csrf } = context;
+  const path = bugPath(project.id, params.bugId);
+  const edited = await tryForm(async () => change(context, check(bugReportPatch, toBody(fields)), params.bugId));
+  if ("result" in edited) return new SeeOther(path);
+  const body = (
+    <>
+      <h1>Edit bug</h1>
+      <FormError message={edited.problem} />
+      <EditForm path={path} csrf={csrf} fields={fields} />
+      <p>
+        <a href={path}>Cancel</a>
+      </p>
+    </>
+  );
+  return { title: "Edit bug", body, section: "bugs", status: 400 };
 });
 
 export const statusForm = form(

@@ -21,7 +21,7 @@ import { PART, readCursor, writeCursor } from "../../site/cursor.ts";
 import { type PageContext, type ProjectRef, SeeOther, type View, form, page } from "../../site/page.ts";
 import { toAddress, toQuery } from "../../site/paths.ts";
 import { LIST_DAYS } from "./evidence.tsx";
-import { TRIAGE_CHANGES, bugRow, bugTable, triage } from "./list_table.tsx";
+import { TRIAGE_CHANGES, TRIAGE_NOTICES, bugRow, bugTable, triage, undoOf } from "./list_table.tsx";
 import { SEVERITIES, STATUSES, STILL_OPEN, bugsPath, change } from "./shared.tsx";
 
 const PAGE_SIZE = 20;
@@ -43,7 +43,7 @@ const STATUS_OPTIONS: readonly Choice[] = [
 ];
 
 const SORT_OPTIONS: readonly Choice[] = [
-  ["", "Most failed executions, 14 days"],
+  ["", "Most failed executions, last 14 days"],
   ["severity", "Regressed first, then severity"],
   ["newest", "Newest"],
   ["lastSeenAt", "Last seen"],
@@ -62,6 +62,10 @@ const listQuery = v.strictObject({
   owner: mayBeEmpty(text(200)),
   sort: mayBeEmpty(v.picklist(SORTS, "expected a known order")),
   cursor: mayBeEmpty(text(200)),
+  // The last change: what was done to which bug, and how to undo it
+  changed: v.optional(v.picklist(Object.keys(TRIAGE_NOTICES), "expected a known operation")),
+  bug: v.optional(v.pipe(v.string(), v.regex(/^[1-9]\d{0,8}$/, "expected the number of a bug"))),
+  undo: v.optional(v.picklist(Object.keys(TRIAGE_CHANGES), "expected a known operation")),
 });
 
 type ListQuery = v.InferOutput<typeof listQuery>;
@@ -158,7 +162,13 @@ async function loadList({ sql, project: { id }, query, now }: Context) {
 
 type ListData = Awaited<ReturnType<typeof loadList>>;
 
-const isFiltered = ({ cursor: _, ...filters }: ListQuery): boolean => Object.values(filters).some(Boolean);
+/** The part of the query that selects and orders bugs. */
+const viewOf = ({ changed: _, bug: __, undo: ___, ...view }: ListQuery) => view;
+
+const isFiltered = (query: ListQuery): boolean => {
+  const { cursor: _, ...filters } = viewOf(query);
+  return Object.values(filters).some(Boolean);
+};
 
 type FiltersProperties = { path: Path; query: ListQuery; tasks: readonly string[]; owners: readonly string[] };
 
@@ -198,8 +208,26 @@ function Bugs({ context, data: { bugs, days, tests } }: { context: Context; data
   return (
     <form method="post" action={`${bugsPath(project.id)}/triage`}>
       <Csrf token={csrf} />
-      <input type="hidden" name="back" value={toQuery(query)} />
+      <input type="hidden" name="back" value={toQuery(viewOf(query))} />
       {bugTable(rows)}
+    </form>
+  );
+}
+
+/** Says what the last change did, with a button that reverts it. */
+function Changed({ project, query, role, csrf }: Context): Html | null {
+  const { changed, bug, undo } = query;
+  if (changed === undefined || bug === undefined) return null;
+  return (
+    <form class="message good" role="status" method="post" action={`${bugsPath(project.id)}/triage`}>
+      <Csrf token={csrf} />
+      <input type="hidden" name="back" value={toQuery(viewOf(query))} />
+      Bug {bug} {TRIAGE_NOTICES[changed]}.{" "}
+      {undo === undefined || role === "viewer" ? null : (
+        <button class="quiet" name="do" value={`${undo} ${bug}`}>
+          Undo
+        </button>
+      )}
     </form>
   );
 }
@@ -210,6 +238,7 @@ function listView(context: Context, data: ListData): View {
   const open = openOf(data.tally);
   const body = (
     <>
+      {Changed(context)}
       <h1>
         <Mark status={open.status} word={false} /> {open.text}
       </h1>
@@ -220,7 +249,7 @@ function listView(context: Context, data: ListData): View {
       </div>
       <Filters path={path} query={query} tasks={data.tasks} owners={data.owners} />
       <Bugs context={context} data={data} />
-      <Pager path={path} query={query} cursor={data.next} />
+      <Pager path={path} query={viewOf(query)} cursor={data.next} />
     </>
   );
   return { title: "Bugs", body, section: "bugs" };
@@ -239,10 +268,13 @@ export const triageForm = form(
     const patch = Object.hasOwn(TRIAGE_CHANGES, verb)
       ? TRIAGE_CHANGES[verb]!(visitor.name)
       : refuse(`There is no operation "${verb}"`);
+    let undo: string | undefined;
     await change(context, patch, async (sql) => {
-      const bug = await selectBugByNumber(sql, project.id, Number(number));
-      return bug?.id ?? refuse(`There is no bug ${number} here`);
+      const bug = (await selectBugByNumber(sql, project.id, Number(number))) ?? refuse(`There is no bug ${number}`);
+      undo = undoOf(verb, bug);
+      return bug.id;
     });
-    return new SeeOther(toAddress(bugsPath(project.id), Object.fromEntries(new URLSearchParams(fields.back))));
+    const view = Object.fromEntries(new URLSearchParams(fields.back));
+    return new SeeOther(toAddress(bugsPath(project.id), { ...view, changed: verb, bug: number, undo }));
   },
 );

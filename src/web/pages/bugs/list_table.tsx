@@ -3,7 +3,7 @@
 import type { Html } from "../../../http/html.ts";
 import type { BugReportPatch } from "../../../schema/bug_reports.ts";
 import type { OccurrenceDay } from "../../../store/bug_evidence.ts";
-import type { BugReportRow } from "../../../store/bug_reports.ts";
+import type { BugReportRow, TriagedBug } from "../../../store/bug_reports.ts";
 import type { TestCaseName } from "../../../store/test_cases.ts";
 import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { counted } from "../../../wording/numbers.ts";
@@ -20,7 +20,27 @@ export const TRIAGE_CHANGES: Record<string, (me: string) => BugReportPatch> = {
   ignore: () => ({ status: "ignored" }),
   reopen: () => ({ status: "open" }),
   take: (me) => ({ assignee: me }),
+  drop: () => ({ assignee: null }),
   ...Object.fromEntries(SEVERITIES.map((severity) => [severity, () => ({ severity })])),
+};
+
+const VERBS = { open: "reopen", in_progress: "start", resolved: "resolve", ignored: "ignore" } as const;
+
+/** Returns the verb that reverts a change of the bug; undefined if none does. `before`: the bug before the change. */
+export function undoOf(verb: string, before: TriagedBug): string | undefined {
+  if (verb === "take" || verb === "drop") return before.assignee === null ? "drop" : undefined;
+  return SEVERITIES.some((severity) => severity === verb) ? before.severity : VERBS[before.status];
+}
+
+/** What a change has done, as the notice says it. */
+export const TRIAGE_NOTICES: Record<string, string> = {
+  start: "is in progress",
+  resolve: "is resolved",
+  ignore: "is ignored",
+  reopen: "is open",
+  take: "is assigned to you",
+  drop: "is no longer assigned",
+  ...Object.fromEntries(SEVERITIES.map((severity) => [severity, `is ${severity}`])),
 };
 
 /** `key`: the keyboard shortcut of the button in the current row. */

@@ -33,7 +33,7 @@ export const SECTIONS: Record<
     mark: "failed",
     tag: "on main",
   },
-  still: { title: () => "Still failing", hint: "also failed in the baseline", mark: "failed", tag: "still" },
+  still: { title: () => "Still failing", hint: "also failed in the baseline", mark: "failed", tag: "still failing" },
   flaky: {
     title: () => "Known flaky",
     hint: "they fail occasionally without a code change",

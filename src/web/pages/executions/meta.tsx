@@ -54,9 +54,9 @@ export async function findFlakyTest(
 }
 
 const TRIGGER_WORDS: Record<string, string> = {
-  automation: "by an automation",
-  schedule: "by a schedule",
-  api: "by the API",
+  automation: "started by an automation",
+  schedule: "started by a schedule",
+  api: "started by API",
   upload: "",
   rerun: "",
 };
@@ -115,7 +115,7 @@ export function metaOf(
     ) : null,
     !isGreen && recovered > 0 ? <span>{toHtml([flakyWord(view)])}</span> : null,
     skipped > 0 ? <span>{toCount(skipped)} skipped</span> : null,
-    machineTimeMs !== durationMs ? <span>{toDuration(machineTimeMs)} of machine time</span> : null,
+    machineTimeMs !== durationMs ? <span>machine time {toDuration(machineTimeMs)}</span> : null,
     isOver && flaky > 0 && (counts.new ?? 0) > 0 ? <span>{toCount(flaky)} known flaky failed</span> : null,
     isOver && incident > 0 && (counts.new ?? 0) > 0 ? <span>{toCount(incident)} failed in an incident</span> : null,
     isOver && quarantined > 0 && !isGreen ? <span>{toCount(quarantined)} quarantined, not counted</span> : null,

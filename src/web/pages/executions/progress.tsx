@@ -20,7 +20,7 @@ export function ExecutionProgress({ execution: { status, tasks }, usual, now }: 
       </progress>
       <span class="small soft">
         {remainingMs === null
-          ? `${percent} % of the tasks have ended`
+          ? `${percent} % of tasks finished`
           : remainingMs === 0
             ? "taking longer than usual"
             : `about ${remainingMs < 60_000 ? `${Math.ceil(remainingMs / 1_000)} seconds` : toSpan(remainingMs)} left, estimated from recent runs of its tasks`}

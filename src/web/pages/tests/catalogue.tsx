@@ -50,13 +50,13 @@ const HEALTH_OPTIONS: readonly Choice[] = [
 ];
 
 const QUARANTINE_OPTIONS: readonly Choice[] = [
-  ["", "either"],
+  ["", "any"],
   ["true", "quarantined"],
   ["false", "not quarantined"],
 ];
 
 const OWNED_OPTIONS: readonly Choice[] = [
-  ["", "either"],
+  ["", "any"],
   ["true", "with an owner"],
   ["false", "without an owner"],
 ];
@@ -116,7 +116,7 @@ function headlineOf({ broken, flaky, quarantined }: ProjectCounts): { status: st
 const ownerLinks = (base: Path, owners: readonly OwnerTally[]): Html | null =>
   owners.length === 0 || owners.every(({ owner }) => owner === null) ? null : (
     <span>
-      whose:{" "}
+      by owner:{" "}
       {owners.map(({ owner, flaky, broken }, index) => [
         index === 0 ? "" : ", ",
         owner === null ? <a href={`${base}?owned=false`}>nobody</a> : <a href={toAddress(base, { owner })}>{owner}</a>,

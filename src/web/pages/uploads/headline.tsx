@@ -46,11 +46,9 @@ export function uploadsHeadline(tally: readonly UploadTally[], taken: Taken): He
   return { status: "passed", text: `${these} ${was(all)} accepted` };
 }
 
-/** Returns "Both say" or "2 of 5 say". */
-function shareOfUploads(number: number, all: number): string {
-  if (number < all) return `${toCount(number)} of ${toCount(all)} ${number === 1 ? "says" : "say"}`;
-  return all === 1 ? "It says" : all === 2 ? "Both say" : `All ${toCount(all)} say`;
-}
+/** Returns "All" or "2 of 5". */
+const shareOfUploads = (number: number, all: number): string =>
+  number === all ? "All" : `${toCount(number)} of ${toCount(all)}`;
 
 /** Maximum number of messages. */
 const MAX_MESSAGES = 3;
@@ -68,7 +66,8 @@ export function reasons(tally: readonly UploadTally[], outcome: "refused" | "war
     <ul class="reasons">
       {messages.map(({ text, number, advice }, index) => (
         <li class="long">
-          {shareOfUploads(number, all)}: <q>{text}</q>
+          {all === 1 ? "" : `${shareOfUploads(number, all)}: `}
+          <q>{text}</q>
           {advice === undefined || advice === messages[index + 1]?.advice ? null : <p class="hint">{advice}</p>}
         </li>
       ))}

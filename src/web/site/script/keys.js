@@ -11,10 +11,12 @@ const KEYS = [
   ["?", "keyboard shortcuts"],
 ];
 const SECTIONS = { e: "executions", t: "tests", b: "bugs" };
+const LINK = "td:not(.mark-cell) a, th a";
+// One element per row: the failure's heading, or the first link of a table's row
 const rows = () =>
-  [...document.querySelectorAll("main details.failure > summary, main td:not(.mark-cell) > a:first-child")].filter(
-    (row) => row.offsetParent,
-  );
+  [...document.querySelectorAll("main details.failure > summary, main tbody tr")]
+    .map((row) => ({ row, target: row.matches("summary") ? row : row.querySelector(LINK) }))
+    .filter(({ target }) => target?.checkVisibility());
 
 function showKeys() {
   let dialog = document.querySelector("dialog.keys");
@@ -62,10 +64,12 @@ document.addEventListener("keydown", (event) => {
     goToError(event.key === "e" ? 1 : -1);
   } else if (event.key === "j" || event.key === "k") {
     const all = rows();
-    const at = all.indexOf(document.activeElement);
-    all[event.key === "j" ? Math.min(at + 1, all.length - 1) : Math.max(at - 1, 0)]?.focus();
-  } else if (event.key === "o" && rows().includes(document.activeElement)) {
-    document.activeElement.click();
+    const index = all.findIndex(({ row }) => row.contains(document.activeElement));
+    all[event.key === "j" ? Math.min(index + 1, all.length - 1) : Math.max(index - 1, 0)]?.target.focus();
+  } else if (event.key === "o") {
+    rows()
+      .find(({ row }) => row.contains(document.activeElement))
+      ?.target.click();
   } else if (/^[a-z]$/.test(event.key)) {
     document.activeElement.closest("tr")?.querySelector(`[data-row-key="${event.key}"]`)?.click();
   }
