@@ -52,6 +52,18 @@ export const selectTeamProjectRefs = (sql: Sql, teamIds: readonly string[], limi
   from project p join team t on t.id = p.team_id
   where p.team_id = any(${toTextArray(teamIds)}::uuid[]) order by t.name, p.name, p.id limit ${limit}`;
 
+/** The names of projects of a team, by id. Deleted projects are left out. */
+export async function selectProjectNames(
+  sql: Sql,
+  teamId: string,
+  ids: readonly string[],
+): Promise<Map<string, string>> {
+  if (ids.length === 0) return new Map();
+  const rows = await sql<{ id: string; name: string }[]>`
+    select id, name from project where team_id = ${teamId} and id = any(${toTextArray(ids)}::uuid[])`;
+  return new Map(rows.map(({ id, name }) => [id, name]));
+}
+
 export type ProjectWithKey = {
   id: string;
   name: string;

@@ -1,15 +1,20 @@
-/** The message of a form error: it names the field as its label does, and not as the API does. */
+/** Names fields as the labels of forms do, and not as the API does. */
 
 /** Labels that differ from the name of the field. */
 const LABELS: Readonly<Record<string, string>> = {
   externalUrl: "External link",
   executionTimeoutMinutes: "Execution time-out",
   retentionDays: "Retention",
-  q: "Search",
+  confirm: "Name",
+  pattern: "Text or regular expression",
+  keys: "Keys of the issuer",
+  baseUrl: "Address",
+  expiresInDays: "Expires after (days)",
+  integrationId: "Integration",
 };
 
 /** "executionTimeout" → "Execution timeout"; of a nested field, the last name. */
-function toLabel(name: string): string {
+export function toLabel(name: string): string {
   const last = name.split(".").findLast((part) => !/^\d+$/.test(part)) ?? name;
   const words = last.replaceAll("_", " ").replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
   return LABELS[last] ?? words[0]!.toUpperCase() + words.slice(1);

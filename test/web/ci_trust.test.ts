@@ -41,7 +41,7 @@ describe("trust rules", () => {
     expect((await visit(owner, page)).words).toContain("No trust rules yet.");
     const audit = (await visit(owner, `/teams/${acme.team}/audit`)).words;
     expect(audit).toContain("stopped trusting CI jobs of acme/<shop>");
-    expect(audit).toContain("trusted CI jobs of acme/<shop> projectId: ");
+    expect(audit).toContain("trusted CI jobs of acme/<shop> in Acme web · kind: github");
   });
 
   test("of a GitLab server that requests do not reach hold its keys", async () => {
@@ -58,15 +58,15 @@ describe("trust rules", () => {
     for (const [given, message] of [
       [
         { repositoryId: "acme/shop", ownerId: "1" },
-        `Cannot read "repositoryId": expected a number such as 123456, got "acme/shop"`,
+        `Repository id: expected a number such as 123456, got "acme/shop"`,
       ],
       [{ repositoryId: "1" }, `Missing field "ownerId"`],
       [
         { repositoryId: "1", ownerId: "1", issuer: "http://ci.internal" },
-        `Cannot read "issuer": expected an https address`,
+        `Issuer: expected an https address`,
       ],
-      [{ repositoryId: "1", ownerId: "1", refs: "main" }, `Cannot read "refs.0": expected a Git ref`],
-      [{ repositoryId: "1", ownerId: "1", keys: "x" }, `Cannot read "keys": expected a JSON Web Key Set`],
+      [{ repositoryId: "1", ownerId: "1", refs: "main" }, `Refs: expected a Git ref`],
+      [{ repositoryId: "1", ownerId: "1", keys: "x" }, `Keys of the issuer: expected a JSON Web Key Set`],
     ] as const) {
       const refused = await add(given);
       expect([refused.status, refused.words]).toEqual([400, expect.stringContaining(message)]);

@@ -58,13 +58,13 @@ describe("named keys", () => {
 
   test("are refused with a name or a scope that is none, and what was given stays", async () => {
     for (const [given, field] of [
-      [{ name: " " }, "name"],
-      [{ name: "x", scope: "runner" }, "scope"],
-      [{ name: "x", days: "0" }, "expiresInDays"],
-      [{ name: "x", days: "soon" }, "expiresInDays"],
+      [{ name: " " }, "Name"],
+      [{ name: "x", scope: "runner" }, "Scope"],
+      [{ name: "x", days: "0" }, "Expires after (days)"],
+      [{ name: "x", days: "soon" }, "Expires after (days)"],
     ] as const) {
       const refused = await generate(given);
-      expect([refused.status, refused.words]).toEqual([400, expect.stringContaining(`Cannot read "${field}"`)]);
+      expect([refused.status, refused.words]).toEqual([400, expect.stringContaining(`${field}: expected`)]);
       expect(valueOf(refused, "name")).toBe(given.name);
     }
   });

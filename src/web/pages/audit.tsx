@@ -9,6 +9,9 @@ import { Empty } from "../components/empty.tsx";
 import { type PagedRows, toPagedRows } from "../components/pager.tsx";
 import { type Page, type PageContext, type View, page } from "../site/page.ts";
 import { Ago, Breakable } from "../components/text.tsx";
+import { bugPath, executionPath, testPath } from "../site/paths.ts";
+import { selectProjectNames } from "../../store/projects.ts";
+import { toLabel } from "../../wording/field_problem.ts";
 
 const PAGE_SIZE = 50;
 
@@ -61,27 +64,63 @@ const ACTION_WORDS: Record<AuditAction, string> = {
   "team.renamed": "renamed the team to",
 };
 
-/** Formats details as `role: member · by: invitation`. Null values are left out. */
-const detailsOf = (details: AuditEntry["details"]): string =>
+type Details = AuditEntry["details"];
+
+const projectOf = ({ projectId }: Details): string | undefined =>
+  typeof projectId === "string" ? projectId : undefined;
+
+/** The page of the bug, execution or test that an entry is about. */
+function subjectPath(details: Details): Path | undefined {
+  const projectId = projectOf(details);
+  const { bugReportId, executionId, testCaseIds } = details;
+  if (projectId === undefined) return undefined;
+  if (typeof bugReportId === "string") return bugPath(projectId, bugReportId);
+  if (typeof executionId === "string") return executionPath(projectId, executionId);
+  return Array.isArray(testCaseIds) && testCaseIds.length === 1 ? testPath(projectId, testCaseIds[0]!) : undefined;
+}
+
+/** Details that are ids: `subjectPath` links what can be opened. */
+const ID = /(Id|Ids)$|^(into|rerun)$/;
+
+/** Formats details as `role: member · by: invitation`. Null values and ids are left out. */
+const detailsOf = (details: Details): string =>
   Object.entries(details)
-    .filter(([, value]) => value !== null)
-    .map(([name, value]) => `${name}: ${Array.isArray(value) ? value.join(", ") : String(value)}`)
+    .filter(([name, value]) => value !== null && !ID.test(name))
+    .map(([name, value]) => {
+      if (name === "fields" && Array.isArray(value))
+        return value.map((field) => toLabel(field).toLowerCase()).join(", ");
+      return `${toLabel(name).toLowerCase()}: ${Array.isArray(value) ? value.join(", ") : String(value)}`;
+    })
     .join(" · ");
 
-const row = ({ at, actor, action, subject, details }: AuditEntry, now: Date): Html => (
-  <tr>
-    <td class="nowrap">
-      <Ago at={at} now={now} />
-    </td>
-    <td class="long">
-      <Breakable text={actor} /> {ACTION_WORDS[action] ?? action}{" "}
-      <b>
-        <Breakable text={subject} />
-      </b>{" "}
-      <span class="small soft">{detailsOf(details)}</span>
-    </td>
-  </tr>
-);
+type RowContext = { projects: ReadonlyMap<string, string>; now: Date };
+
+function row({ at, actor, action, subject, details }: AuditEntry, { projects, now }: RowContext): Html {
+  const projectId = projectOf(details);
+  const project = projectId === undefined ? undefined : projects.get(projectId);
+  const path = project === undefined ? undefined : subjectPath(details);
+  const more = detailsOf(details);
+  return (
+    <tr>
+      <td class="nowrap">
+        <Ago at={at} now={now} />
+      </td>
+      <td class="long">
+        <Breakable text={actor} /> {ACTION_WORDS[action] ?? action}{" "}
+        <b>{path === undefined ? <Breakable text={subject} /> : <a href={path}>{subject}</a>}</b>{" "}
+        <span class="small soft">
+          {project === undefined || project === subject ? null : (
+            <>
+              in <a href={`/projects/${projectId!}`}>{project}</a>
+              {more === "" ? "" : " · "}
+            </>
+          )}
+          {more}
+        </span>
+      </td>
+    </tr>
+  );
+}
 
 const auditQuery = v.strictObject({ after: v.optional(uuid) });
 
@@ -90,12 +129,16 @@ type Context = Pick<PageContext, "sql" | "now"> & {
   query: v.InferOutput<typeof auditQuery>;
 };
 
-async function loadAudit({ sql, team, query }: Context): Promise<PagedRows<AuditEntry>> {
+type AuditData = PagedRows<AuditEntry> & Pick<RowContext, "projects">;
+
+async function loadAudit({ sql, team, query }: Context): Promise<AuditData> {
   const found = await selectAuditEntries(sql, team.id, { limit: PAGE_SIZE, after: query.after });
-  return toPagedRows(found, PAGE_SIZE, ({ id }) => id);
+  const page = toPagedRows(found, PAGE_SIZE, ({ id }) => id);
+  const ids = new Set(page.rows.flatMap(({ details }) => projectOf(details) ?? []));
+  return { ...page, projects: await selectProjectNames(sql, team.id, [...ids]) };
 }
 
-function auditView({ team, query, now }: Context, { rows, next }: PagedRows<AuditEntry>): View {
+function auditView({ team, query, now }: Context, { rows, next, projects }: AuditData): View {
   const base: Path = `/teams/${team.id}/audit`;
   const body = (
     <>
@@ -116,7 +159,7 @@ function auditView({ team, query, now }: Context, { rows, next }: PagedRows<Audi
                   <th scope="col">Event</th>
                 </tr>
               </thead>
-              <tbody>{rows.map((entry) => row(entry, now))}</tbody>
+              <tbody>{rows.map((entry) => row(entry, { projects, now }))}</tbody>
             </table>
           </div>
         )}
