@@ -6,7 +6,7 @@ import { isRed, type Why } from "../mcp/why.ts";
 import { caseTitle } from "../wording/case_title.ts";
 import { lineName } from "../wording/execution_name.ts";
 import { counted } from "../wording/numbers.ts";
-import { branchSentence, causeFacts, causeTitle, noExecution } from "../wording/why.ts";
+import { branchSentence, causeFacts, causeTitle, noExecution, redElsewhere } from "../wording/why.ts";
 import { toPlainLine } from "./output.ts";
 
 export const MAX_LINES = 40;
@@ -15,6 +15,8 @@ const FOOTER_LINES = 3;
 const MAX_TESTS = 2;
 /** Maximum number of attachments of a cause. */
 const MAX_ATTACHMENTS = 2;
+/** Maximum number of other executions with red tasks. */
+const MAX_ELSEWHERE = 5;
 /** A line is read as far as a terminal could show it, also where a message has a megabyte. */
 const MAX_READ = 2_000;
 
@@ -42,6 +44,7 @@ export function whyLines(why: Why, { hasColours, columns }: Layout): string[] {
     // An address that is cut leads nowhere.
     toPlainLine(execution.url),
     ...(running === null ? [] : [line(0, "A newer execution has not ended yet", "dim")]),
+    ...(state ? elsewhereLines(redElsewhere(state, execution.id)) : []).map((text) => line(0, text)),
   ];
   const blocks = failures.causes.map((cause, index) => [
     "",
@@ -56,6 +59,16 @@ export function whyLines(why: Why, { hasColours, columns }: Layout): string[] {
   const shown = blocks.slice(0, countFitting(blocks, MAX_LINES - head.length - FOOTER_LINES));
   const more = failures.causeCount - shown.length;
   return [...head, ...shown.flat(), ...(more > 0 ? ["", line(0, `${counted(more, "more cause")} on the page`)] : [])];
+}
+
+/** Names the commands that explain the other red tasks of the branch. */
+function elsewhereLines(elsewhere: ReadonlyMap<string, readonly string[]>): string[] {
+  const shown = [...elsewhere].slice(0, MAX_ELSEWHERE);
+  const more = elsewhere.size - shown.length;
+  return [
+    ...shown.map(([id, slugs]) => `Also red: ${slugs.join(", ")} (assay why --execution ${id})`),
+    ...(more > 0 ? [`and ${counted(more, "more execution")} with red tasks`] : []),
+  ];
 }
 
 /** How many blocks have no more lines than there is room for. */

@@ -22,6 +22,15 @@ export function branchSentence({ branch, state, tasks }: BranchStateAnswer): str
   return `${branch} is red: ${named.join(", ")}${more > 0 ? ` and ${counted(more, "more task")}` : ""}`;
 }
 
+/** Returns the red tasks of the branch by the execution of their latest result, except those of `executionId`. */
+export function redElsewhere({ tasks }: BranchStateAnswer, executionId: string): Map<string, string[]> {
+  const found = new Map<string, string[]>();
+  for (const { slug, status, lastExecutionId } of tasks)
+    if (status !== "passed" && lastExecutionId !== executionId)
+      found.set(lastExecutionId, [...(found.get(lastExecutionId) ?? []), slug]);
+  return found;
+}
+
 /** Says that a branch, or a pull request, has no execution. */
 export const noExecution = (of: "branch" | "pull request"): string => `There is no execution of this ${of}`;
 

@@ -47,6 +47,17 @@ beforeAll(async () => {
 });
 
 describe("assay why", () => {
+  test("names the commands that explain the other red tasks of the branch", async () => {
+    const own = await addProject(acme);
+    const unit = await upload(own, "task_slug=unit&branch=main&execution_key=1", junit("pf"));
+    const lint = await upload(own, "task_slug=lint&branch=main&execution_key=2", junit("f", "lint"));
+    const { lines } = await why([], own);
+    expect(lines).toContain(`Also red: unit (assay why --execution ${unit.executionId})`);
+    expect(lines.join("\n")).not.toContain(`--execution ${lint.executionId}`);
+    const found = await call("why_is_it_red", {}, own.key);
+    expect(JSON.stringify(found)).toContain(`1 more red task; call why_is_it_red with executionId ${unit.executionId}`);
+  });
+
   test("explains the red task of the default branch, although a later build of another task is green", async () => {
     const { code, lines, errors } = await why([], place);
     expect([code, errors]).toEqual([1, ""]);

@@ -225,7 +225,7 @@ describe("the endpoint", () => {
       const response = await fetch(`${url}/mcp`, { method, headers: { authorization: `Bearer ${key}` } });
       expect([method, response.status, response.headers.get("allow"), await response.json()]).toEqual([
         ...[method, 405, "POST"],
-        { error: { code: "NOT_FOUND", message: `No ${method} here` } },
+        { error: { code: "NOT_FOUND", message: `Method ${method} is not supported: this endpoint supports POST` } },
       ]);
     }
   });

@@ -139,8 +139,8 @@ describe("the form", () => {
       "action.0.tasks": "",
     });
     expect(refused.status).toBe(400);
-    expect(refused.words).toContain('Schedule: expected five cron fields');
-    expect(refused.words).toContain('Tasks: expected a non-empty list');
+    expect(refused.words).toContain("Schedule: expected five cron fields");
+    expect(refused.words).toContain("Tasks: expected a non-empty list");
     expect([valueOf(refused, "name"), valueOf(refused, "schedule")]).toEqual(["mine", "every day"]);
     const theirs = await send(owner, `${base}/new`, {
       name: "x",
@@ -150,7 +150,7 @@ describe("the form", () => {
       "action.0.integrationId": await integrate(rival),
     });
     expect(theirs.words).toContain(`there is no project "${rival.project}" in this team`);
-    expect(theirs.words).toContain('Integration: there is no integration');
+    expect(theirs.words).toContain("Integration: there is no integration");
   });
 
   test("gives way to JSON for what it cannot say, and that says everything", async () => {

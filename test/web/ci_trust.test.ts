@@ -56,15 +56,9 @@ describe("trust rules", () => {
 
   test("are refused with the field that is wrong, and what was given stays", async () => {
     for (const [given, message] of [
-      [
-        { repositoryId: "acme/shop", ownerId: "1" },
-        `Repository id: expected a number such as 123456, got "acme/shop"`,
-      ],
+      [{ repositoryId: "acme/shop", ownerId: "1" }, `Repository id: expected a number such as 123456, got "acme/shop"`],
       [{ repositoryId: "1" }, `Missing field "ownerId"`],
-      [
-        { repositoryId: "1", ownerId: "1", issuer: "http://ci.internal" },
-        `Issuer: expected an https address`,
-      ],
+      [{ repositoryId: "1", ownerId: "1", issuer: "http://ci.internal" }, `Issuer: expected an https address`],
       [{ repositoryId: "1", ownerId: "1", refs: "main" }, `Refs: expected a Git ref`],
       [{ repositoryId: "1", ownerId: "1", keys: "x" }, `Keys of the issuer: expected a JSON Web Key Set`],
     ] as const) {

@@ -91,9 +91,7 @@ describe("a project", () => {
     for (const confirm of ["", "Other", "other 2"]) {
       const refused = await send(owner, path, { confirm });
       expect(refused.status).toBe(400);
-      expect(refused.words).toContain(
-        `Name: expected the name of the project, "other", got "${confirm}"`,
-      );
+      expect(refused.words).toContain(`Name: expected the name of the project, "other", got "${confirm}"`);
       expect(valueOf(refused, "confirm") ?? "").toBe(confirm);
     }
     expect([await statusOf(`GET /projects/${own.project}`, own.key), await isDeleted(own.project)]).toEqual([

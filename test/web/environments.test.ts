@@ -52,7 +52,7 @@ describe("environments", () => {
     expect(refused.words).toContain('there is an environment "prod" already');
     expect(valueOf(refused, "name")).toBe("Another");
     const bad = await send(owner, base, { ...FIELDS, slug: "ok", baseUrl: "javascript:alert(1)" });
-    expect(bad.words).toContain('Address: expected an http or https address');
+    expect(bad.words).toContain("Address: expected an http or https address");
   });
 
   test("have forms for owners alone", async () => {

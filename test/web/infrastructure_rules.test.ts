@@ -59,7 +59,7 @@ describe("infrastructure rules", () => {
     for (const what of ["save", "try"]) {
       const refused = await send(owner, base, { ...FIELDS, kind: "regex", pattern: "(a)\\1", do: what });
       expect(refused.status).toBe(400);
-      expect(refused.words).toContain('Text or regular expression: expected a pattern without the backreference \\1');
+      expect(refused.words).toContain("Text or regular expression: expected a pattern without the backreference \\1");
       expect(valueOf(refused, "pattern")).toBe("(a)\\1");
     }
   });

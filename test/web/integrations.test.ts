@@ -88,7 +88,7 @@ describe("the form of a kind", () => {
     const fields = { name: "mine", "config.repository": "no slash", "config.token": "ghp_sekrit" };
     const refused = await send(owner, `${base}/new`, { kind: "github", ...fields });
     expect(refused.status).toBe(400);
-    expect(refused.words).toContain('Repository: expected owner/name');
+    expect(refused.words).toContain("Repository: expected owner/name");
     expect([valueOf(refused, "name"), valueOf(refused, "config.repository")]).toEqual(["mine", "no slash"]);
     expect(refused.html).not.toContain("sekrit");
     const away = await send(owner, `${base}/new`, { kind: "webhook", name: "", "config.url": "http://10.0.0.1/" });
@@ -111,7 +111,7 @@ describe("an integration", () => {
     const moved = await send(owner, path, fill(shown, { "config.baseUrl": "https://evil.example" }));
     expect([moved.status, moved.words]).toEqual([400, expect.stringContaining('without "config.token"')]);
     const emptied = await send(owner, path, fill(shown, { "config.repository": "" }));
-    expect([emptied.status, emptied.words]).toEqual([400, expect.stringContaining('Repository: expected')]);
+    expect([emptied.status, emptied.words]).toEqual([400, expect.stringContaining("Repository: expected")]);
     await send(owner, path, fill(shown, { "config.ref": "" }));
     expect((await find(path)).config).toMatchObject({ ref: "main", repository: "acme/shop" });
     expect((await visit(owner, `/teams/${acme.team}/audit`)).words).toContain("renamed");

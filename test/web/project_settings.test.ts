@@ -92,8 +92,8 @@ describe("the settings of a project", () => {
     };
     const refused = await send(owner, page, fields);
     expect(refused.status).toBe(400);
-    expect(refused.words).toContain('Name: expected a text of 1 to 200 characters');
-    expect(refused.words).toContain('Execution time-out: expected an integer from 1 to 10080');
+    expect(refused.words).toContain("Name: expected a text of 1 to 200 characters");
+    expect(refused.words).toContain("Execution time-out: expected an integer from 1 to 10080");
     expect(valueOf(refused, "executionTimeoutMinutes")).toBe("soon");
     expect((await ask(`GET /projects/${acme.project}`, { key: acme.key })).body.defaultBranch).toBe("main");
   });

@@ -58,7 +58,7 @@ describe("the settings of a team", () => {
 
   test("create a project, and refuse one without a name", async () => {
     const refused = await send(owner, `/teams/${acme.team}/projects`, { name: "  " });
-    expect([refused.status, refused.words]).toEqual([400, expect.stringContaining('Name: expected')]);
+    expect([refused.status, refused.words]).toEqual([400, expect.stringContaining("Name: expected")]);
     const { location } = await send(owner, `/teams/${acme.team}/projects`, { name: `<b>shop</b>` });
     expect(location).toMatch(/^\/projects\/[0-9a-f-]{36}\/settings\/key$/);
     const seen = await visit(viewer, page);

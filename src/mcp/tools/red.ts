@@ -6,7 +6,7 @@ import { refuse } from "../../schema/refusal.ts";
 import type { ExecutionFailures } from "../../schema/failures.ts";
 import { blameCountWords } from "../../wording/blame.ts";
 import { counted } from "../../wording/numbers.ts";
-import { branchSentence, noExecution } from "../../wording/why.ts";
+import { branchSentence, noExecution, redElsewhere } from "../../wording/why.ts";
 import type { JsonRecord } from "../json_rpc.ts";
 import { showCause, showExecution } from "../shown.ts";
 import { type Tool, tool } from "../tool.ts";
@@ -33,6 +33,16 @@ function showState({ state }: Why, cleaner: Cleaner): JsonRecord {
 
 const furtherCauses = ({ causeCount, causes }: ExecutionFailures, hint: string): string[] =>
   causeCount > causes.length ? [`${counted(causeCount - causes.length, "more cause")}; ${hint}`] : [];
+
+const MAX_ELSEWHERE = 5;
+
+/** Says how to explain the red tasks of the branch that the explained execution does not contain. */
+function furtherTasks({ state }: Why, executionId: string): string[] {
+  const elsewhere = state ? [...redElsewhere(state, executionId)] : [];
+  return elsewhere
+    .slice(0, MAX_ELSEWHERE)
+    .map(([id, slugs]) => `${counted(slugs.length, "more red task")}; call why_is_it_red with executionId ${id}`);
+}
 
 export const whyIsItRedTool: Tool = tool(
   {
@@ -72,7 +82,7 @@ export const whyIsItRedTool: Tool = tool(
         causeCount: failures.causeCount,
         causes: failures.causes.map((cause) => showCause(cause, cleaner)),
       },
-      leftOut: furtherCauses(failures, hint),
+      leftOut: [...furtherCauses(failures, hint), ...furtherTasks(why, execution.id)],
     };
   },
 );
