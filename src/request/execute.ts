@@ -197,12 +197,18 @@ export type Execute = ReturnType<typeof createExecute>;
 
 /** Names of fields, and never what they hold: that may be secret. */
 function toAuditEntry(action: AuditAction, { params, body }: CheckedRequest, value: unknown): NewAuditEntry {
-  const { teamId: _, projectId: __, variableName, ...ids } = params;
+  const { teamId: _, variableName, ...ids } = params;
+  const { projectId, ...others } = ids;
   const shown: unknown = value instanceof Reply ? JSON.parse(value.repeatedBody ?? "null") : value;
-  const { id, slug, name } = (shown ?? {}) as Record<string, unknown>;
-  const called = [variableName, slug, name, ...Object.values(ids), id].find((text) => typeof text === "string");
+  const { id, slug, name, number } = (shown ?? {}) as Record<string, unknown>;
+  const bug = action.startsWith("bug.") ? { bugReportId: id, ...ids } : {};
+  // The answer to a merge is the bug that received the other.
+  const bugName = "bugReportId" in bug && (bug.bugReportId === id ? `Bug ${number}` : `a bug into Bug ${number}`);
+  const called = [bugName, variableName, slug, name, ...Object.values(others), id].find(
+    (text) => typeof text === "string",
+  );
   const fields = Object.entries(body ?? {}).flatMap(([name, given]) => (given === undefined ? [] : [name]));
-  return { action, subject: (called as string | undefined) ?? "", details: { ...ids, fields } };
+  return { action, subject: (called as string | undefined) ?? "", details: { ...ids, ...bug, fields } };
 }
 
 /** Translates refusals of operations into HTTP errors. */

@@ -104,7 +104,7 @@ async function compareTests({ project, key }: Place, { same }: Comparison): Prom
   const { data } = (await ask(`GET /projects/${project}/test-cases?limit=100`, { key })).body;
   for (const one of data) {
     const { words } = await look(`/projects/${project}/tests/${one.id}`);
-    const [, failed = "0", of = "0"] = /failed (\d+) of all (\d+) results?/.exec(words) ?? [];
+    const [, failed = "0", of = "0"] = /failed in (\d+) of (\d+) results?/.exec(words) ?? [];
     same(`test ${one.taskSlug} ${one.name}`, [Number(failed), Number(of)], [one.failures, one.runs]);
     const { data: results } = (await ask(`GET /projects/${project}/test-cases/${one.id}/results?limit=50`, { key }))
       .body;
@@ -131,7 +131,7 @@ async function compareBugs({ project, key }: Place, { same }: Comparison): Promi
   const list = (await look(`/projects/${project}/bugs`)).words;
   const open = data.filter(({ status }: any) => status === "open" || status === "in_progress");
   const { words } = await look(`/projects/${project}`);
-  same("open bugs", /(\d+) open bugs?/.exec(words)?.[1], String(open.length));
+  same("open bugs", /(\d+) open bugs?/.exec(words)?.[1] ?? "0", String(open.length));
   for (const bug of data) {
     const page = (await look(`/projects/${project}/bugs/${bug.id}`)).words;
     same(

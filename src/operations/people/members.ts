@@ -41,7 +41,7 @@ export async function invite(
     const { token, digest } = createToken();
     const row = { teamId, role, email: email ?? null, createdBy: person.accountId, digest, days: INVITATION_DAYS };
     const invitation = await insertInvitation(sql, row);
-    await record({ action: "invitation.created", subject: email ?? "whoever has the link", details: { role } });
+    await record({ action: "invitation.created", subject: email ?? "anyone with the link", details: { role } });
     return { ...invitation, token };
   });
 }
@@ -49,7 +49,7 @@ export async function invite(
 export async function revokeInvitation({ begin }: Begin, person: Person, teamId: string, id: string): Promise<void> {
   await actInTeam({ begin }, person, { teamId, needed: "owner" }, async (sql, record) => {
     const { role, email } = (await deleteInvitation(sql, teamId, id)) ?? refuseAbsent();
-    await record({ action: "invitation.revoked", subject: email ?? "whoever has the link", details: { role } });
+    await record({ action: "invitation.revoked", subject: email ?? "anyone with the link", details: { role } });
   });
 }
 

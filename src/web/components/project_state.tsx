@@ -54,10 +54,12 @@ export function summaryOf(projectId: string, { state, last, tally }: ProjectStan
     missingTasks(state),
     tally.flaky > 0 ? <a href={`${base}/tests?health=flaky`}>{counted(tally.flaky, "flaky test")}</a> : null,
     tally.broken > 0 ? <a href={`${base}/tests?health=broken`}>{counted(tally.broken, "broken test")}</a> : null,
-    <a href={`${base}/bugs`}>
-      {counted(tally.openBugs, "open bug")}
-      {tally.regressedBugs > 0 ? `, ${tally.regressedBugs} regressed` : ""}
-    </a>,
+    tally.openBugs > 0 ? (
+      <a href={`${base}/bugs`}>
+        {counted(tally.openBugs, "open bug")}
+        {tally.regressedBugs > 0 ? `, ${tally.regressedBugs} regressed` : ""}
+      </a>
+    ) : null,
     tally.quarantined > 0 ? (
       <a href={`${base}/tests?quarantined=true`}>{counted(tally.quarantined, "quarantined test")}</a>
     ) : null,

@@ -95,7 +95,7 @@ function table({ csrf, role, project }: ShareContext, rows: readonly Share[], no
               By
             </th>
             <th scope="col" class="number">
-              Made
+              Created
             </th>
           </tr>
         </thead>

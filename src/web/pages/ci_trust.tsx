@@ -79,7 +79,9 @@ function table({ project, role, csrf, now }: ViewContext, rules: readonly Listed
           <tr>
             <th scope="col">Repository</th>
             <th scope="col">Jobs</th>
-            <th scope="col">Last used</th>
+            <th scope="col" class="wide">
+              Last used
+            </th>
             <th scope="col">
               <span class="visually-hidden">Remove</span>
             </th>
@@ -96,7 +98,7 @@ function table({ project, role, csrf, now }: ViewContext, rules: readonly Listed
                 </span>
               </td>
               <td class="long">{conditions(rule)}</td>
-              <td class="soft">{rule.lastUsedAt === null ? "never" : <Ago at={rule.lastUsedAt} now={now} />}</td>
+              <td class="soft wide">{rule.lastUsedAt === null ? "never" : <Ago at={rule.lastUsedAt} now={now} />}</td>
               <td class="number">
                 {role !== "owner" ? null : (
                   <Danger

@@ -148,7 +148,7 @@ const InvitationForm = ({ csrf, team }: Context): Html => (
         </span>
         <input type="email" name="email" autocomplete="off" aria-describedby="hint-invite" />
         <span class="hint" id="hint-invite">
-          If set, only this account can use the link
+          If set, only this account can use the link.
         </span>
       </label>
       <div>
@@ -171,7 +171,7 @@ const OpenInvitations = ({ context, invitations }: InvitationsProperties): Html 
             <tr>
               <th scope="col">For</th>
               <th scope="col" class="wide">
-                Made
+                Created
               </th>
               <th scope="col">Expires</th>
               <th scope="col">
@@ -222,7 +222,7 @@ function membersView(context: Context, { members, invitations }: MembersData, st
                 <th scope="col">Member</th>
                 <th scope="col">Role</th>
                 <th scope="col" class="wide">
-                  Seen
+                  Last active
                 </th>
                 <th scope="col">
                   <span class="visually-hidden">Action</span>

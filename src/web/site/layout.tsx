@@ -55,19 +55,21 @@ function bar(view: View, framed: Framed): Html {
   const { project, team, visitor, csrf } = framed;
   return (
     <header class="bar">
-      <a class="brand" href="/">
-        {team?.name ?? "Assay"}
-      </a>
-      {project ? (
-        <>
-          <span class="soft" aria-hidden="true">
-            /
-          </span>
-          <a class="brand" href={`/projects/${project.id}`}>
-            {project.name}
-          </a>
-        </>
-      ) : null}
+      <div class="crumbs">
+        <a class="brand" href="/">
+          {team?.name ?? "Assay"}
+        </a>
+        {project ? (
+          <>
+            <span class="soft" aria-hidden="true">
+              /
+            </span>
+            <a class="brand" href={`/projects/${project.id}`}>
+              {project.name}
+            </a>
+          </>
+        ) : null}
+      </div>
       <nav aria-label="Sections">{navigation(framed, view.section)}</nav>
       {project ? (
         <form action={`/projects/${project.id}/search`} role="search" aria-label="Search the project">

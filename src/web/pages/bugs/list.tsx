@@ -43,7 +43,7 @@ const STATUS_OPTIONS: readonly Choice[] = [
 ];
 
 const SORT_OPTIONS: readonly Choice[] = [
-  ["", "Most failed executions, last 14 days"],
+  ["", "Impact, last 14 days"],
   ["severity", "Regressed first, then severity"],
   ["newest", "Newest"],
   ["lastSeenAt", "Last seen"],
@@ -119,11 +119,11 @@ async function selectList(sql: Sql, projectId: string, query: ListQuery) {
   return { shown, next: lastKeys && writeCursor(lastKeys) };
 }
 
-/** Returns a headline such as "12 open bugs: 1 critical, 8 major; 2 came back". */
+/** Returns a headline such as "12 open bugs: 1 critical, 8 major; 2 regressed". */
 function openOf(tally: Awaited<ReturnType<typeof countOpenBugs>>): { status: string; text: string } {
   const open = tally.reduce((sum, row) => sum + row.open, 0);
   const back = tally.reduce((sum, row) => sum + row.regressed, 0);
-  if (open === 0) return { status: "passed", text: "No open bug" };
+  if (open === 0) return { status: "passed", text: "No open bugs" };
   const parts = SEVERITIES.flatMap((severity) => {
     const found = tally.find((row) => row.severity === severity);
     return found ? [`${toCount(found.open)} ${severity}`] : [];

@@ -159,7 +159,7 @@ export const bugTable = (rows: readonly Html[]): Html => (
             Assignee
           </th>
           <th scope="col" class="number wide">
-            Seen
+            Last seen
           </th>
         </tr>
       </thead>

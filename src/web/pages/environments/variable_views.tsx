@@ -115,8 +115,7 @@ export const PasteForm = ({ base, csrf, problem }: FormProperties): Html => (
       rows={6}
       required
       isCode
-      placeholder="API_TOKEN=…
-BROWSER=firefox"
+      placeholder={"API_TOKEN=…\nBROWSER=firefox"}
     />
 
     <Checkbox label="All are secrets" name="secret" checked />

@@ -75,7 +75,9 @@ export const RuleForm = ({ to, csrf, fields, button }: FormProperties): Html => 
       max={300}
       isCode
       placeholder="ECONNREFUSED.*registry"
-      hint="Searched in the message, the first lines of the stack and the end of the output. Letter case makes no difference. No backreferences, lookaround or \\b."
+      hint={
+        "Searched in the message, the first lines of the stack and the end of the output. Letter case is ignored. Backreferences, lookaround and \\b are not supported."
+      }
     />
     <Field
       label="Link"
@@ -84,7 +86,7 @@ export const RuleForm = ({ to, csrf, fields, button }: FormProperties): Html => 
       type="url"
       max={2000}
       placeholder="https://wiki.example.com/registry"
-      hint="Where people read more. May be empty."
+      hint="More information about this cause (optional)."
     />
     <div class="actions">
       <button class="main" name="do" value="save">

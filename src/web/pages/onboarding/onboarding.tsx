@@ -132,9 +132,7 @@ const onboardingPage = page(path, { access: "viewer", query }, async (context) =
     <>
       <div data-region="arrival">{arrival(project.id, first, steps, now)}</div>
       {first ? [next, paste] : [paste, next]}
-      <h2>
-        Explore with sample data <small>sample data</small>
-      </h2>
+      <h2>Explore with sample data</h2>
       {sampleCard(base, sample, shown)}
     </>
   );

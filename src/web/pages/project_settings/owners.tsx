@@ -91,7 +91,7 @@ export const ownersPage = page(
                 <dt>Syntax</dt>
                 <dd>{SYNTAXES[syntax!]}</dd>
               </dl>
-              <p class="hint">An owner that is set on a test by hand comes before the file.</p>
+              <p class="hint">An owner that is set manually on a test takes precedence over the file.</p>
             </div>
             {warnings.length === 0 ? null : (
               <>

@@ -83,7 +83,7 @@ function runnersView(context: Context, { runners, next, queue, projects }: Runne
       {queue.length === 0 ? null : (
         <>
           <h2>
-            The queue <small>longest waiting first</small>
+            Queue <small>longest waiting first</small>
           </h2>
           {queueTable(queue, now)}
         </>

@@ -160,7 +160,7 @@ export function runnerTable(runners: readonly TeamRunner[], shown: Shown): Html 
             </th>
             <th scope="col">Tasks</th>
             <th scope="col" class="number">
-              Seen
+              Last seen
             </th>
           </tr>
         </thead>

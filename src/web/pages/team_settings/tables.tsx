@@ -24,7 +24,9 @@ export function projectTable(rows: readonly ProjectWithKey[], now: Date): Html {
             <th scope="col" class="wide">
               Default branch
             </th>
-            <th scope="col">Key</th>
+            <th scope="col" class="wide">
+              Key
+            </th>
             <th scope="col" class="number">
               Key last used
             </th>
@@ -44,7 +46,9 @@ export function projectTable(rows: readonly ProjectWithKey[], now: Date): Html {
               <td class="long wide">
                 <code>{row.defaultBranch}</code>
               </td>
-              <td>{row.leading === null ? <span class="soft">none</span> : <code>{row.leading}…</code>}</td>
+              <td class="wide">
+                {row.leading === null ? <span class="soft">none</span> : <code>{row.leading}…</code>}
+              </td>
               <td class="number soft">{row.lastUsedAt === null ? "never" : <Ago at={row.lastUsedAt} now={now} />}</td>
               <td class="number wide">
                 <a href={`/projects/${row.id}/settings`}>

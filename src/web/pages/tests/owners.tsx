@@ -30,7 +30,7 @@ export function Owners({
     <>
       {owners.length === 1 ? "owner" : "owners"} {names}
       {isOwnerSet ? (
-        ", set by hand"
+        ", set manually"
       ) : lines.length === 0 ? null : (
         <>
           , by{" "}

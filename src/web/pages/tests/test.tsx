@@ -134,7 +134,7 @@ const TestFacts = ({ projectId, test, ownerSource, now }: FactsProperties): Html
     <a href={toAddress(testsPath(projectId), { task: test.taskSlug })}>{test.taskSlug}</a>
     {test.runs === 0 ? null : (
       <span>
-        failed {toCount(test.failures)} of all {counted(test.runs, "result")} {ALL_RESULTS}
+        failed in {toCount(test.failures)} of {counted(test.runs, "result")} {ALL_RESULTS}
       </span>
     )}
     {test.lastRunAt === null ? null : (
