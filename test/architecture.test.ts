@@ -59,7 +59,20 @@ const MAY_IMPORT: Record<string, string[]> = {
   mcp: ["http", "input_schemas.json", "rules", "schema", "wording"],
   work: ["attachments", "config", "database", "log", "operations", "schema", "secrets", "store"],
   operations: ["attachments", "database", "reports", "rules", "schema", "secrets", "senders", "store", "wording"],
-  cli: ["config", "database", "log", "mcp", "operations", "rules", "runner", "schema", "secrets", "store", "wording"],
+  cli: [
+    "config",
+    "database",
+    "http",
+    "log",
+    "mcp",
+    "operations",
+    "rules",
+    "runner",
+    "schema",
+    "secrets",
+    "store",
+    "wording",
+  ],
   runner: ["log", "reports", "rules", "schema"],
   senders: ["http", "schema", "wording"],
   store: ["database", "rules", "schema"],
@@ -80,6 +93,7 @@ const MAY_IMPORT: Record<string, string[]> = {
 const SHARED: Record<string, string[]> = {
   attachments: ["content", "media_type", "spool"],
   cli: [
+    "admin_accounts",
     "admin_options",
     "admin_trust",
     "annotations",
@@ -99,6 +113,7 @@ const SHARED: Record<string, string[]> = {
   http: [
     "address",
     "body",
+    "connection_failure",
     "descriptors",
     "fair_queue",
     "html",

@@ -2,21 +2,17 @@
 
 import * as v from "valibot";
 import { readConfig } from "../config.ts";
-import { admitUser, createUser, resetPassword } from "../operations/people/accounts.ts";
+import { describeConnectionFailure } from "../http/connection_failure.ts";
 import { generateNamedKey, generateProjectKey, generateTeamKey, revokeKeyById } from "../operations/people/keys.ts";
 import { deleteProject, deleteTeam } from "../operations/projects/deletion.ts";
 import { forgetSecretKey } from "../operations/projects/secret_key.ts";
-import { email, newPassword, personName, type Role, role } from "../schema/accounts.ts";
 import { COMMAND_LINE } from "../schema/audit.ts";
 import { keyDays, type NamedScope, namedScope } from "../schema/keys.ts";
-import { createPasswords } from "../secrets/passwords.ts";
-import { selectAccountsOfTeam } from "../store/accounts.ts";
 import { insertAuditEntry } from "../store/audit.ts";
-import type { Tx } from "../database/connect.ts";
 import { selectKeys } from "../store/keys.ts";
 import { migrate } from "../database/migrate.ts";
 import { openExistingDatabase } from "../database/open.ts";
-import { insertProject, insertTeam, selectProjects, selectTeamExists, selectTeams } from "../store/projects.ts";
+import { insertProject, insertTeam, selectProjects, selectTeams } from "../store/projects.ts";
 import {
   type Command,
   id,
@@ -24,54 +20,15 @@ import {
   option,
   orMissing,
   readName,
+  requireTeam,
   type Values,
   type AdminWork,
+  toUsage,
 } from "./admin_options.ts";
-import { TRUST_COMMANDS, TRUST_USAGE } from "./admin_trust.ts";
-import { askPassword } from "./terminal.ts";
+import { ACCOUNT_COMMANDS } from "./admin_accounts.ts";
+import { TRUST_COMMANDS } from "./admin_trust.ts";
 import { toJsonLine, toPlainLine } from "./output.ts";
 import { parseOptions, require, UsageError } from "./usage.ts";
-
-export const ADMIN_USAGE = `  admin list-teams
-  admin create-team --name NAME
-  admin list-projects [--team ID]               list the projects of one team, or all projects
-  admin create-project --team ID --name NAME
-  admin generate-key --project ID               create a new project key and revoke the previous one at once
-  admin generate-key --project ID --name NAME --scope read|upload|run|triage [--days N]
-                                                create an additional project key with a scope
-  admin generate-key --team ID [--name NAME]    create an additional team key
-  admin delete-project --id ID --confirm NAME   delete a project with everything in it; NAME is the name of the project
-  admin delete-team --id ID --confirm NAME      delete a team with all its projects; NAME is the name of the team
-  admin list-keys --team ID
-  admin revoke-key --id ID
-${TRUST_USAGE}
-  admin list-users --team ID
-  admin create-user --email ADDRESS --team ID [--name NAME] [--role owner|member|viewer] [--password TEXT]
-                                                create an account and add it to a team (default role: member); prompts for the password
-  admin create-user … --no-password             create an account that signs in with OpenID Connect only
-  admin add-user --email ADDRESS --team ID [--role ROLE]
-                                                add an existing account to another team
-  admin reset-password --email ADDRESS [--password TEXT]
-                                                set a new password and end all sessions of the account
-  admin forget-secret-key                       after the loss of SECRET_KEY, if nothing is encrypted with it and no server
-                                                runs: the next server that starts registers its own key
-
-Admin commands take the same DATA_DIR or DATABASE_URL as the server.`;
-
-const roleOf = (values: Values, fallback: Role): Role =>
-  values["role"] === undefined ? fallback : (option(role, values, "role") as Role);
-
-/** Returns the hash of --password, or of a password read from the terminal or standard input, which other users cannot see. */
-async function passwordHash(values: Values): Promise<string> {
-  const given = values["password"] ?? (await askPassword());
-  const parsed = v.safeParse(newPassword, given);
-  if (!parsed.success) throw new UsageError(`--password: ${parsed.issues[0].message}`);
-  return await createPasswords().hash(parsed.output);
-}
-
-async function requireTeam(sql: Tx, id: string): Promise<void> {
-  if (!(await selectTeamExists(sql, id))) missing("team", id);
-}
 
 function generateNamed(project: string, values: Values): AdminWork {
   const name = readName(values);
@@ -85,10 +42,12 @@ function generateNamed(project: string, values: Values): AdminWork {
 /** Options are read before the database is opened: a wrong command line costs nothing. */
 const COMMANDS: Record<string, Command> = {
   "list-teams": {
+    usage: [{ synopsis: "" }],
     options: [],
     run: () => async (sql) => ({ data: await selectTeams(sql) }),
   },
   "list-projects": {
+    usage: [{ synopsis: "[--team ID]", purpose: "list the projects of one team, or all projects" }],
     options: ["team"],
     run: (values) => {
       const team = values["team"] === undefined ? undefined : id(values, "team");
@@ -99,6 +58,7 @@ const COMMANDS: Record<string, Command> = {
     },
   },
   "create-team": {
+    usage: [{ synopsis: "--name NAME" }],
     options: ["name"],
     run: (values) => {
       const name = readName(values);
@@ -106,6 +66,7 @@ const COMMANDS: Record<string, Command> = {
     },
   },
   "create-project": {
+    usage: [{ synopsis: "--team ID --name NAME" }],
     options: ["team", "name"],
     run: (values) => {
       const [team, name] = [id(values, "team"), readName(values)];
@@ -118,6 +79,12 @@ const COMMANDS: Record<string, Command> = {
     },
   },
   "delete-project": {
+    usage: [
+      {
+        synopsis: "--id ID --confirm NAME",
+        purpose: "delete a project and all its data; NAME is the name of the project",
+      },
+    ],
     options: ["id", "confirm"],
     run: (values) => {
       const deletion = { id: id(values, "id"), confirm: require(values, "confirm") };
@@ -125,6 +92,12 @@ const COMMANDS: Record<string, Command> = {
     },
   },
   "delete-team": {
+    usage: [
+      {
+        synopsis: "--id ID --confirm NAME",
+        purpose: "delete a team and all its projects; NAME is the name of the team",
+      },
+    ],
     options: ["id", "confirm"],
     run: (values) => {
       const deletion = { id: id(values, "id"), confirm: require(values, "confirm") };
@@ -132,6 +105,14 @@ const COMMANDS: Record<string, Command> = {
     },
   },
   "generate-key": {
+    usage: [
+      { synopsis: "--project ID", purpose: "create a new project key and revoke the previous one at once" },
+      {
+        synopsis: "--project ID --name NAME --scope read|upload|run|triage [--days N]",
+        purpose: "create an additional project key with a scope; N is the number of days until it expires",
+      },
+      { synopsis: "--team ID [--name NAME]", purpose: "create an additional team key" },
+    ],
     options: ["project", "team", "name", "scope", "days"],
     run: (values) => {
       if ((values["project"] === undefined) === (values["team"] === undefined))
@@ -148,6 +129,7 @@ const COMMANDS: Record<string, Command> = {
     },
   },
   "list-keys": {
+    usage: [{ synopsis: "--team ID" }],
     options: ["team"],
     run: (values) => {
       const team = id(values, "team");
@@ -158,6 +140,7 @@ const COMMANDS: Record<string, Command> = {
     },
   },
   "revoke-key": {
+    usage: [{ synopsis: "--id ID" }],
     options: ["id"],
     run: (values) => {
       const key = id(values, "id");
@@ -168,61 +151,19 @@ const COMMANDS: Record<string, Command> = {
     },
   },
   ...TRUST_COMMANDS,
-  "list-users": {
-    options: ["team"],
-    run: (values) => {
-      const team = id(values, "team");
-      return async (sql) => {
-        await requireTeam(sql, team);
-        return { data: await selectAccountsOfTeam(sql, team) };
-      };
-    },
-  },
-  "create-user": {
-    options: ["email", "team", "name", "role", "password"],
-    flags: ["no-password"],
-    run: async (values) => {
-      const [address, teamId] = [option(email, values, "email"), id(values, "team")];
-      const name = values["name"] === undefined ? address.split("@")[0]! : option(personName, values, "name");
-      const role = roleOf(values, "member");
-      if (values["no-password"] !== undefined && values["password"] !== undefined)
-        throw new UsageError("create-user takes either --password or --no-password");
-      const hash = values["no-password"] === undefined ? await passwordHash(values) : null;
-      return async (sql) => {
-        const created = await createUser(sql, { email: address, name, role, teamId, passwordHash: hash });
-        if (created === "no team") missing("team", teamId);
-        if (created === "taken")
-          throw new Error(`An account "${address}" already exists: add it to a team with admin add-user`);
-        return { id: created.id, email: address, role };
-      };
-    },
-  },
-  "add-user": {
-    options: ["email", "team", "role"],
-    run: (values) => {
-      const [address, teamId, role] = [option(email, values, "email"), id(values, "team"), roleOf(values, "member")];
-      return async (sql) => {
-        const admitted = await admitUser(sql, { email: address, teamId, role });
-        if (admitted === "no team") missing("team", teamId);
-        if (admitted === "no account") missing("account", address);
-        if (admitted === "member") throw new Error(`"${address}" is already a member of this team`);
-        return { id: admitted.id, email: address, role };
-      };
-    },
-  },
+  ...ACCOUNT_COMMANDS,
   "forget-secret-key": {
+    usage: [
+      {
+        synopsis: "",
+        purpose:
+          "use this if SECRET_KEY is lost, nothing is encrypted with it and no server runs; the next server that starts\n      registers its own key",
+      },
+    ],
     options: [],
     run: () => async (sql) => {
       await forgetSecretKey(sql);
       return { forgotten: true };
-    },
-  },
-  "reset-password": {
-    options: ["email", "password"],
-    run: async (values) => {
-      const address = option(email, values, "email");
-      const hash = await passwordHash(values);
-      return async (sql) => ({ id: (await resetPassword(sql, address, hash)) ?? missing("account", address) });
     },
   },
 };
@@ -249,9 +190,29 @@ function toTable(rows: Record<string, unknown>[]): string {
 /** Names are free text: they must not break the line, nor tell the terminal anything. */
 const toCell = (value: unknown): string => toPlainLine(String(value ?? "-"));
 
+const FOOTER = "Admin commands take the same DATA_DIR or DATABASE_URL as the server. --json prints one line of JSON.";
+
+const findCommand = (name: string | undefined): Command | undefined =>
+  name !== undefined && Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+
+/** The usage of all commands, as lines of the help of `assay`. */
+export const ADMIN_USAGE = Object.entries(COMMANDS)
+  .map(([name, command]) => toUsage(name, command))
+  .join("\n");
+
+/** The help of one command, or of all where there is none of this name. */
+export function adminHelp(name: string | undefined): string {
+  const command = findCommand(name);
+  const usage = command === undefined ? ADMIN_USAGE : toUsage(name!, command);
+  return `Usage: assay admin ${command === undefined ? "COMMAND" : name} [options]\n\n${usage}\n\n${FOOTER}`;
+}
+
+/** The words that ask for the help of this command: "admin list-keys", or "admin" where there is none of this name. */
+export const adminHelpTopic = (name: string | undefined): string => (findCommand(name) ? `admin ${name}` : "admin");
+
 export async function admin([name, ...args]: string[]): Promise<void> {
   if (name === undefined) throw new UsageError("Missing command after admin");
-  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  const command = findCommand(name);
   if (!command) throw new UsageError(`Unknown command: admin ${name}`);
   const { values, json } = parseOptions(args, command.options, command.flags);
   const work = await command.run(values);
@@ -260,7 +221,17 @@ export async function admin([name, ...args]: string[]): Promise<void> {
     await migrate(database);
     const result = await database.begin(work);
     console.log(json ? toJsonLine(result) : toText(result));
+  } catch (error) {
+    throw toDatabaseError(error);
   } finally {
     await database.close();
   }
+}
+
+/** An error in our words if the database cannot be reached; any other error as it is. */
+function toDatabaseError(error: unknown): unknown {
+  const { syscall, address, port, hostname } = error as Record<string, unknown>;
+  if (syscall !== "connect" && syscall !== "getaddrinfo") return error;
+  const host = address === undefined ? String(hostname) : `${address}${port === undefined ? "" : `:${port}`}`;
+  return new Error(`Cannot connect to the database at ${host}: ${describeConnectionFailure(error)}`);
 }

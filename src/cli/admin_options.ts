@@ -4,11 +4,27 @@ import * as v from "valibot";
 import type { Tx } from "../database/connect.ts";
 import { text, uuid } from "../schema/fields.ts";
 import { Refusal } from "../schema/refusal.ts";
+import { selectTeamExists } from "../store/projects.ts";
 import { require, UsageError } from "./usage.ts";
 
 export type Values = Record<string, string>;
 export type AdminWork = (sql: Tx) => Promise<unknown>;
-export type Command = { options: string[]; flags?: string[]; run: (values: Values) => AdminWork | Promise<AdminWork> };
+export type Command = {
+  /** The ways to call the command: its options, and what it does where the name does not say it. */
+  usage: { synopsis: string; purpose?: string }[];
+  options: string[];
+  flags?: string[];
+  run: (values: Values) => AdminWork | Promise<AdminWork>;
+};
+
+/** The lines of a command for a help text. */
+export const toUsage = (name: string, { usage }: Command): string =>
+  usage
+    .map(({ synopsis, purpose }) => {
+      const call = `  admin ${name} ${synopsis}`.trimEnd();
+      return purpose === undefined ? call : `${call}\n      ${purpose}`;
+    })
+    .join("\n");
 
 export function id(values: Values, name: string): string {
   const parsed = v.safeParse(uuid, require(values, name));
@@ -39,3 +55,8 @@ export const orMissing = <T>(what: "team" | "project", id: string, work: Promise
     if (error instanceof Refusal && error.kind === "absent") missing(what, id);
     throw error;
   });
+
+/** Throws if there is no such team. */
+export async function requireTeam(sql: Tx, id: string): Promise<void> {
+  if (!(await selectTeamExists(sql, id))) missing("team", id);
+}

@@ -9,19 +9,20 @@ import { selectProjectOfTrustRule, selectTrustRules } from "../store/trust_rules
 import { type Command, id, missing, orMissing, type Values, type AdminWork } from "./admin_options.ts";
 import { require, UsageError } from "./usage.ts";
 
-export const TRUST_USAGE = `  admin trust-ci --project ID --kind github|gitlab --repository-id N [--owner-id N] [--repository NAME]
-                 [--events LIST] [--refs LIST] [--issuer URL] [--keys FILE]
-                                                let CI jobs of a repository upload without a stored key; github needs
-                                                --owner-id; lists have commas; FILE is a JSON Web Key Set
-  admin list-trusted-ci --project ID
-  admin untrust-ci --id ID                      remove a trust rule and revoke the keys of its jobs`;
-
 const RULE_FIELDS: Record<string, string> = { repositoryId: "repository-id", ownerId: "owner-id" };
 const toList = (text: string | undefined) =>
   text
     ?.split(",")
     .map((item) => item.trim())
     .filter((item) => item !== "");
+
+async function readKeysFile(path: string): Promise<string> {
+  try {
+    return await Bun.file(path).text();
+  } catch (error) {
+    throw new UsageError(`--keys: cannot read "${path}" (${(error as { code?: string }).code})`);
+  }
+}
 
 async function trustCi(values: Values): Promise<AdminWork> {
   const project = id(values, "project");
@@ -34,7 +35,7 @@ async function trustCi(values: Values): Promise<AdminWork> {
     repository: values["repository"],
     events: toList(values["events"]),
     refs: toList(values["refs"]),
-    keys: values["keys"] === undefined ? undefined : await Bun.file(values["keys"]).text(),
+    keys: values["keys"] === undefined ? undefined : await readKeysFile(values["keys"]),
   };
   const parsed = v.safeParse(
     newTrustRule,
@@ -54,10 +55,19 @@ async function trustCi(values: Values): Promise<AdminWork> {
 
 export const TRUST_COMMANDS: Record<string, Command> = {
   "trust-ci": {
+    usage: [
+      {
+        synopsis:
+          "--project ID --kind github|gitlab --repository-id N [--owner-id N] [--repository NAME]\n                 [--events LIST] [--refs LIST] [--issuer URL] [--keys FILE]",
+        purpose:
+          "let CI jobs of a repository upload without a stored key; --owner-id is required for github; a LIST has commas\n      between its items; FILE is a JSON Web Key Set",
+      },
+    ],
     options: ["project", "kind", "repository-id", "owner-id", "repository", "events", "refs", "issuer", "keys"],
     run: trustCi,
   },
   "list-trusted-ci": {
+    usage: [{ synopsis: "--project ID", purpose: "list the repositories whose CI jobs need no stored key" }],
     options: ["project"],
     run: (values) => {
       const project = id(values, "project");
@@ -69,6 +79,7 @@ export const TRUST_COMMANDS: Record<string, Command> = {
     },
   },
   "untrust-ci": {
+    usage: [{ synopsis: "--id ID", purpose: "remove a trust rule and revoke the keys of its jobs" }],
     options: ["id"],
     run: (values) => {
       const rule = id(values, "id");

@@ -1,5 +1,6 @@
 /** Speaks to an Assay server for the commands that run beside it: one project, its key, and patience. */
 
+import { describeConnectionFailure } from "../http/connection_failure.ts";
 import { toPlainLine } from "./output.ts";
 import { UsageError } from "./usage.ts";
 import type { ServerAnswer, StreamedBody } from "../runner/protocol.ts";
@@ -14,9 +15,14 @@ export type KeylessAddress = Omit<ServerAddress, "key">;
 
 type Environment = Record<string, string | undefined>;
 
-/** Throws UsageError that names all that is missing or cannot be. */
+/** Throws UsageError that names each variable that is missing or wrong. */
 export function readServerAddress(environment: Environment): ServerAddress {
-  return { ...readAddress(environment, ["url", "project", "key"]), key: environment[VARIABLES.key]!.trim() };
+  const address = readAddress(environment, ["url", "project", "key"]);
+  const key = environment[VARIABLES.key]!.trim();
+  // A header cannot hold other characters. The message does not quote the key.
+  if (!/^[\x21-\x7e]+$/.test(key))
+    throw new UsageError(`Cannot read ${VARIABLES.key}: expected ASCII characters without spaces and line breaks`);
+  return { ...address, key };
 }
 
 /** Throws UsageError. */
@@ -109,7 +115,7 @@ export async function askUrl(url: string, asking: UrlRequest): Promise<ServerAns
   } catch (error) {
     signal?.throwIfAborted();
     if (error instanceof AnswerTooLongError) throw new AnswerTooLongError(`Cannot read ${shown}: ${error.message}`);
-    const why = timeout.aborted ? `no answer within ${timeoutMs / 1000} s` : (error as Error).message;
+    const why = timeout.aborted ? `no answer within ${timeoutMs / 1000} s` : describeConnectionFailure(error);
     throw new ServerAwayError(`Cannot reach ${shown}: ${why}`);
   }
 }
@@ -117,8 +123,14 @@ export async function askUrl(url: string, asking: UrlRequest): Promise<ServerAns
 /** Asks the runner of this task, by its socket. */
 export async function askSocket(socket: string, body: unknown): Promise<ServerAnswer> {
   const headers = { "Content-Type": "application/json" };
-  const response = await fetch("http://runner/", { unix: socket, method: "POST", headers, body: JSON.stringify(body) });
-  return { status: response.status, text: await readText(response, MAX_ANSWER_BYTES), headers: response.headers };
+  const request = { unix: socket, method: "POST", headers, body: JSON.stringify(body) };
+  try {
+    const response = await fetch("http://runner/", request);
+    return { status: response.status, text: await readText(response, MAX_ANSWER_BYTES), headers: response.headers };
+  } catch (error) {
+    if (error instanceof AnswerTooLongError) throw new AnswerTooLongError(`Cannot read the runner: ${error.message}`);
+    throw new ServerAwayError(`Cannot reach the runner of this task at ${socket}: ${describeConnectionFailure(error)}`);
+  }
 }
 
 /** The address without the user and password that may be in it. */

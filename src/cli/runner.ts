@@ -12,9 +12,10 @@ import { startRunner } from "../runner/runner.ts";
 import { shield } from "../runner/shield.ts";
 import { ask, messageOf, readServerAddress, type ServerAddress } from "./client.ts";
 import { detectMachine } from "./machine.ts";
-import { UsageError } from "./usage.ts";
+import { toUsageError, UsageError } from "./usage.ts";
 
-export const RUNNER_USAGE = `  runner [options]                              runs tasks on this machine (runner --help)`;
+export const RUNNER_USAGE = `  runner [options]
+      run the tasks of a server on this machine`;
 
 export const RUNNER_HELP = `Usage: assay runner [options]
 
@@ -37,10 +38,6 @@ type Environment = Record<string, string | undefined>;
 
 /** Answers the exit code: 1 where `--once` had a task that did not pass. */
 export async function runner(args: string[]): Promise<number> {
-  if (args.includes("--help")) {
-    console.log(RUNNER_HELP);
-    return 0;
-  }
   const environment: Environment = process.env;
   const options = readOptions(args);
   const address = readAddress(environment);
@@ -110,7 +107,7 @@ function parse(args: string[]) {
       allowPositionals: false,
     });
   } catch (error) {
-    throw new UsageError((error as Error).message.split("\n")[0]!);
+    throw toUsageError(error);
   }
 }
 

@@ -10,9 +10,10 @@ import { ServerAwayError } from "./client.ts";
 import { createSay, toJsonLine } from "./output.ts";
 import { filesOfPlan, parsePlaywrightList, readFiles } from "./split_files.ts";
 import { askBatch, askPlan, SPLIT_PATIENCE_MS, type AskedPlan, planAnswer, readAs } from "./split_request.ts";
-import { readSeconds, UsageError } from "./usage.ts";
+import { readSeconds, toUsageError, UsageError } from "./usage.ts";
 
-export const SPLIT_USAGE = `  split --shard 2/4 [options] [FILE|GLOB…|-]     the files for one of several parallel jobs, balanced by duration (split --help)`;
+export const SPLIT_USAGE = `  split --shard 2/4 [options] [FILE|GLOB…|-]
+      print the test files of one of several parallel jobs, balanced by duration`;
 
 export const SPLIT_HELP = `Usage: assay split --shard 2/4 [options] [FILE|GLOB…|-]
 
@@ -65,7 +66,6 @@ const OPTIONS = {
   existing: { type: "boolean" },
   "no-existing": { type: "boolean" },
   json: { type: "boolean" },
-  help: { type: "boolean" },
 } as const;
 
 type Format = "files" | "playwright" | "bun";
@@ -95,10 +95,9 @@ type TextOption = {
   [Name in keyof typeof OPTIONS]: (typeof OPTIONS)[Name]["type"] extends "string" ? Name : never;
 }[keyof typeof OPTIONS];
 
-/** Reads options, then variables that a runner sets, then values of the CI system and git. Returns undefined for --help. */
-function readWish(args: string[], environment: Environment): Wish | undefined {
+/** Reads options, then variables that a runner sets, then values of the CI system and git. */
+function readWish(args: string[], environment: Environment): Wish {
   const { values, positionals } = parse(args);
-  if (values.help) return undefined;
   const given = (name: TextOption) => values[name]?.trim() || undefined;
   const told = (name: string) => environment[name]?.trim() || undefined;
   const detected = detectBuild(environment);
@@ -160,7 +159,7 @@ function parse(args: string[]) {
   try {
     return parseArgs({ args, options: OPTIONS, allowPositionals: true });
   } catch (error) {
-    throw new UsageError((error as Error).message.split("\n")[0]!);
+    throw toUsageError(error);
   }
 }
 
@@ -247,7 +246,6 @@ function describe({ shard, task }: Wish, plan: AskedPlan, own: readonly SplitFil
 
 export async function split(args: string[], environment: Environment = process.env): Promise<void> {
   const wish = readWish(args, environment);
-  if (!wish) return await print([SPLIT_HELP]);
   const { format, shard, json, say } = wish;
   const directory = process.cwd();
   const given = wish.files.length === 0 ? undefined : await readFiles(wish.files);

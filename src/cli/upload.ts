@@ -14,7 +14,7 @@ import { detectMachine } from "./machine.ts";
 import { cleanTexts, createOutputMask, secretsOf, toJsonLine, toPlainLine } from "./output.ts";
 import { findReports, type FoundReports, keepFresh, readReportFiles } from "./report_files.ts";
 import { findAddress, type NoAddress, openAddress } from "./upload_address.ts";
-import { type UploadArguments, readArguments, toParameters, UPLOAD_HELP } from "./upload_options.ts";
+import { type UploadArguments, readArguments, toParameters } from "./upload_options.ts";
 import { uploadAttachments } from "./upload_attachments.ts";
 import { type AnsweredRun, MAX_ANSWER_BYTES, type Reports, sendReports, type UploadEnd } from "./upload_request.ts";
 import { type EndedCommand, listenForStop, runCommand } from "./wrapped_command.ts";
@@ -129,10 +129,6 @@ const STRICT_CODES: Record<End["end"], number> = { uploaded: 0, stopped: 0, noth
 export async function upload(args: string[], environment: Environment = process.env): Promise<number> {
   const given = readArguments(args);
   const { command, flags } = given;
-  if (flags.help) {
-    await Bun.write(Bun.stdout, `${UPLOAD_HELP}\n`);
-    return 0;
-  }
   const build = detectBuild(environment);
   const source = findAddress(environment, command !== undefined || build.system !== undefined);
   const voice = createVoice(environment, { isWrapped: command !== undefined, json: flags.json === true });

@@ -6,9 +6,10 @@ import type { CiBuild } from "./ci.ts";
 import type { Machine } from "./machine.ts";
 import type { AttachmentScope } from "../runner/named_attachments.ts";
 import { GATE_HELP, GATE_HELP_TEXT, type GateOptions, readGateOptions } from "./gate.ts";
-import { readSeconds, UsageError } from "./usage.ts";
+import { readSeconds, toUsageError, UsageError } from "./usage.ts";
 
-export const UPLOAD_USAGE = `  upload FILE|GLOB… [options] [-- command …]    run a command and upload its test reports, or upload existing ones (upload --help)`;
+export const UPLOAD_USAGE = `  upload FILE|GLOB… [options] [-- command …]
+      run a command and upload its test reports, or upload existing reports`;
 
 export const UPLOAD_HELP = `Usage: assay upload FILE|GLOB… [options] [-- command …]
 
@@ -91,7 +92,6 @@ const FLAGS = [
   "untrusted",
   "strict",
   "json",
-  "help",
   "no-attachments",
   "no-owners",
   "gate-dry-run",
@@ -131,7 +131,6 @@ export function readArguments(args: string[]): UploadArguments {
   const parameters = Object.fromEntries(given.filter(([, value]) => value !== ""));
   const attachments = readAttachmentArguments(values as AttachmentValues);
   const gate = readGateOptions((values as { gate?: string }).gate, flags["gate-dry-run"] === true);
-  if (flags.help) return { reports: [], command, parameters, flags, attachments, gate, patienceMs: PATIENCE_MS };
   if (positionals.length === 0) throw new UsageError("Missing report after upload: name a file or a glob");
   if (command?.length === 0) throw new UsageError("Missing command after --");
   if (command && parameters["exit_code"] !== undefined)
@@ -173,7 +172,7 @@ function parse(args: string[]) {
   try {
     return parseArgs({ args, options, allowPositionals: true });
   } catch (error) {
-    throw new UsageError((error as Error).message.split("\n")[0]!);
+    throw toUsageError(error);
   }
 }
 

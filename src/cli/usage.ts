@@ -2,10 +2,14 @@
 
 import { parseArgs } from "node:util";
 
-/** The command line makes no sense: exit code 2. */
+/** The command line or a variable is wrong: exit code 2. */
 export class UsageError extends Error {
   override name = "UsageError";
 }
+
+/** Makes a UsageError of an error of `parseArgs`, without its advice to programmers. */
+export const toUsageError = (error: unknown): UsageError =>
+  new UsageError((error as Error).message.split(/\n|\. To specify/)[0]!);
 
 /** Options that take a text, by name, and flags, which are "" where given; every command knows --json. Throws UsageError. */
 export function parseOptions(
@@ -21,7 +25,7 @@ export function parseOptions(
     const texts = Object.entries(given).map(([name, value]) => [name, value === true ? "" : value]);
     return { values: Object.fromEntries(texts) as Record<string, string>, json: json === true };
   } catch (error) {
-    throw new UsageError((error as Error).message.split("\n")[0]!);
+    throw toUsageError(error);
   }
 }
 

@@ -7,7 +7,8 @@ import { createOutputMask, createSay, secretsOf, toJsonLine } from "./output.ts"
 import { parseOptions, UsageError } from "./usage.ts";
 import { whyLines } from "./why_lines.ts";
 
-export const WHY_USAGE = `  why [--branch B|--pull-request N|--execution ID]     explain why a branch is red (why --help)`;
+export const WHY_USAGE = `  why [--branch NAME|--pull-request NUMBER|--execution ID]
+      explain why a branch, a pull request or an execution is red`;
 
 export const WHY_HELP = `Usage: assay why [--branch NAME|--pull-request NUMBER|--execution ID]
 
@@ -64,11 +65,7 @@ const createGet =
 
 /** Answers the exit code. Throws UsageError. */
 export async function why(args: string[]): Promise<number> {
-  const { values, json } = parseOptions(args, ["branch", "pull-request", "execution"], ["help"]);
-  if (values["help"] !== undefined) {
-    console.log(WHY_HELP);
-    return 0;
-  }
+  const { values, json } = parseOptions(args, ["branch", "pull-request", "execution"]);
   const query = readQuery(values);
   const address = readServerAddress(process.env);
   const mask = createOutputMask(secretsOf(process.env));

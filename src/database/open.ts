@@ -23,7 +23,7 @@ export async function openExistingDatabase(options: OpenOptions): Promise<OpenDa
   const { databaseUrl, dataDir } = options;
   if (databaseUrl === undefined && !holdsCluster(join(dataDir, "postgres")))
     throw new Error(
-      `No database in "${dataDir}": set DATA_DIR, or DATABASE_URL, as the server has it, or make one with "bun start"`,
+      `No database in "${dataDir}": set DATA_DIR or DATABASE_URL to the value that the server uses, or create a database with "bun start"`,
     );
   return await openDatabase(options, () => {});
 }

@@ -3,6 +3,7 @@
 import { lookup } from "node:dns/promises";
 import { BlockList, isIP } from "node:net";
 import { createAddressList } from "./address.ts";
+import { describeConnectionFailure, PROXY_REFUSED } from "./connection_failure.ts";
 import { areFree } from "./descriptors.ts";
 
 /** Everything that is not the public internet: IANA's special-purpose registries, and multicast. */
@@ -187,22 +188,8 @@ async function readStart(response: Response, maxBytes: number, signal: AbortSign
   return new TextDecoder().decode(Buffer.concat(chunks).subarray(0, maxBytes));
 }
 
-const PROXY_REFUSED = "ERR_PROXY_TUNNEL";
-
-const REASONS: Record<string, string> = {
-  ECONNREFUSED: "The connection was refused",
-  ConnectionRefused: "The connection was refused",
-  ECONNRESET: "The connection was closed before the answer",
-  ConnectionClosed: "The connection was closed before the answer",
-  ENOTFOUND: "There is no such host",
-  DNS_ENOTFOUND: "There is no such host",
-  ERR_TLS_CERT_ALTNAME_INVALID: "The certificate is for another host",
-  [PROXY_REFUSED]: "The proxy refused the request",
-};
-
-/** The engine's words quote the address, which may hold a secret. */
+/** The host in place of the address, which may hold a secret. */
 function describe(error: unknown, { hostname }: URL, isProxied: boolean): string {
-  const code = String((error as { code?: unknown }).code ?? "");
-  const reason = REASONS[code] ?? (code === "" ? "The request failed" : `The request failed (${code})`);
-  return `${reason}: ${hostname}${isProxied ? " through the proxy" : ""}`;
+  const reason = describeConnectionFailure(error);
+  return `${reason[0]!.toUpperCase()}${reason.slice(1)}: ${hostname}${isProxied ? " through the proxy" : ""}`;
 }

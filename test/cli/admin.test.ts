@@ -63,7 +63,7 @@ describe("where there is no database", () => {
     const { code, output, errors } = await assay(["admin", name, ...options, "--json"], { DATA_DIR: dataDir });
     expect([code, output]).toEqual([1, ""]);
     expect(errors).toBe(
-      `No database in "${dataDir}": set DATA_DIR, or DATABASE_URL, as the server has it, or make one with "bun start"\n`,
+      `No database in "${dataDir}": set DATA_DIR or DATABASE_URL to the value that the server uses, or create a database with "bun start"\n`,
     );
     expect(existsSync(dataDir)).toBe(false);
     await removePlace(place);
@@ -368,21 +368,60 @@ describe("deletions", () => {
   });
 });
 
-test.each(["upload", "split", "runner"])("%s tells its own help, also after a wrong usage", async (command) => {
-  const help = await assay([command, "--help"]);
-  expect([help.code, help.output]).toEqual([0, expect.stringContaining(`Usage: assay ${command} `)]);
-  const { code, errors } = await assay([command, "--nope"]);
-  expect([code, errors]).toEqual([2, expect.stringContaining("'--nope'")]);
-  expect(errors.trimEnd()).toEndWith(help.output.trimEnd());
-  expect(errors).not.toContain("create-team");
+test.each(["upload", "split", "runner", "why"])(
+  "%s prints its help, and names it after wrong usage",
+  async (command) => {
+    for (const args of [
+      [command, "--help"],
+      [command, "-h"],
+      ["help", command],
+      [command, "--nope", "--help"],
+    ]) {
+      const { code, output, errors } = await assay(args);
+      expect([args, code, output, errors]).toEqual([args, 0, expect.stringContaining(`Usage: assay ${command} `), ""]);
+    }
+    const { code, output, errors } = await assay([command, "--nope"]);
+    const lines = ["Unknown option '--nope'", `Run "assay ${command} --help" for usage`, ""];
+    expect([code, output, errors.split("\n")]).toEqual([2, "", lines]);
+  },
+);
+
+test.each(Object.keys(COMMANDS))("admin %s prints its help without a database", async (name) => {
+  for (const args of [
+    [name, "--help"],
+    ["help", name],
+  ]) {
+    const { code, output } = await assay(["admin", ...args], { DATA_DIR: "/nowhere" });
+    expect([args, code, output]).toEqual([args, 0, expect.stringContaining(`\n  admin ${name}`)]);
+    expect(new Set(output.match(/^ {2}admin \S+/gm))).toEqual(new Set([`  admin ${name}`]));
+  }
 });
 
-test("the help names every command, and what is none is a wrong usage", async () => {
-  const { code, output } = await assay(["help"]);
-  expect(code).toBe(0);
-  for (const name of Object.keys(COMMANDS)) expect(output).toContain(`  admin ${name}`);
-  const none = await admin();
-  expect([none.code, none.errors]).toEqual([2, expect.stringContaining("Missing command after admin")]);
+test("an unavailable database is named by its address, without the password", async () => {
+  const server = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+  const { port } = server;
+  server.stop(true);
+  const DATABASE_URL = `postgres://operator:${PASSWORD.replaceAll(" ", "-")}@127.0.0.1:${port}/assay`;
+  const { code, errors } = await assay(["admin", "list-teams"], { DATABASE_URL });
+  const message = `Cannot connect to the database at 127.0.0.1:${port}: the connection was refused\n`;
+  expect([code, errors]).toEqual([1, message]);
+});
+
+test("the help names every command, and an unknown command is wrong usage", async () => {
+  for (const args of [["help"], ["--help"], ["admin", "--help"], ["admin", "help"]]) {
+    const { code, output } = await assay(args);
+    expect([args, code]).toEqual([args, 0]);
+    for (const name of Object.keys(COMMANDS)) expect(output).toContain(`  admin ${name}`);
+  }
+  const wrong: [string[], string, string][] = [
+    [["admin"], "Missing command after admin", "assay admin --help"],
+    [["admin", "nope"], "Unknown command: admin nope", "assay admin --help"],
+    [["admin", "list-keys"], "--team is missing", "assay admin list-keys --help"],
+    [["nope"], "Unknown command: nope", "assay --help"],
+    [[], "Missing command", "assay --help"],
+  ];
+  for (const [args, message, help] of wrong)
+    expect([args, (await assay(args)).errors]).toEqual([args, `${message}\nRun "${help}" for usage\n`]);
   for (const args of [["nope"], ["constructor"], ["list-projects", "--team", "x"], ["list-teams", "--team", acme.team]])
     expect([args, (await admin(...args)).code]).toEqual([args, 2]);
 });

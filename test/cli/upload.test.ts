@@ -232,7 +232,7 @@ describe("reports", () => {
     expect(JSON.parse(bad.output)).toEqual({ error: { message: expect.stringContaining("it is an HTML page") } });
   });
 
-  test("--help tells everything, and a wrong usage is one", async () => {
+  test("--help prints all options, and wrong usage runs no command", async () => {
     const help = await upload(project, ["--help"]);
     expect([help.code, help.output]).toEqual([0, expect.stringContaining("--execution-key KEY")]);
     const marker = join(createFolder(), "ran");
@@ -251,6 +251,14 @@ describe("reports", () => {
     expect(existsSync(marker)).toBe(false);
     const { code, errors } = await upload(project, ["r.xml"], { variables: { ASSAY_KEY: " ", ASSAY_URL: "" } });
     expect([code, errors]).toEqual([2, expect.stringContaining("Set ASSAY_URL, ASSAY_KEY")]);
+    const odd = await upload(project, ["r.xml"], { variables: { ASSAY_KEY: "svc_proj_\u2014secret" } });
+    expect([odd.code, odd.errors]).toEqual([2, expect.stringContaining("Cannot read ASSAY_KEY: expected ASCII")]);
+    expect(odd.errors).not.toContain("secret");
+  });
+
+  test("--help after -- belongs to the command", async () => {
+    const { code, output } = await upload(project, ["r.xml", "--", "sh", "-c", 'echo "$0"', "--help"]);
+    expect([code, output]).toEqual([0, "--help\n"]);
   });
 });
 
@@ -301,7 +309,10 @@ describe("an upload that fails breaks no build, unless it is to", () => {
 
   test("a server that is away, or resets every connection", async () => {
     const away = await both(["r.xml", ...SOON], { variables: { ASSAY_URL: "http://127.0.0.1:1" } });
-    expect([away.codes, away.errors]).toEqual([[0, 3], expect.stringContaining("Cannot reach http://127.0.0.1:1")]);
+    expect([away.codes, away.errors]).toEqual([
+      [0, 3],
+      expect.stringContaining("Cannot reach http://127.0.0.1:1: the connection was refused\n"),
+    ]);
     const resetting = await createResettingReceiver();
     expect(
       (await upload(project, ["r.xml", "--strict", ...SOON], { folder, variables: { ASSAY_URL: resetting.url } })).code,
