@@ -133,9 +133,9 @@ export const attachments: Route[] = [
       isForRunners: true,
       summary: "Upload several attachments",
       description:
-        'The body is a form whose parts are named "attachment"; the file name of a part is the path under which the report names the ' +
-        "file, as for one attachment. Files beyond a limit are named in warnings, and the others are stored. The same files again " +
-        "change nothing and are answered with 200",
+        'The body is a form with parts named "attachment". The file name of a part is the path that the report uses for the file. ' +
+        "Files that exceed a limit are listed in warnings, and the others are stored. Files that are already stored change nothing: " +
+        "if all are, the answer is 200",
       query: newAttachments,
       body: "files",
       answer: uploadedAttachments,
@@ -157,11 +157,12 @@ export const attachments: Route[] = [
       isForRunners: true,
       summary: "Upload an attachment",
       description:
-        "The body is the file: a screenshot, a video, a trace, a log. It joins the test cases of the last upload of the run that refer " +
-        "to its path, whether the report comes first or the file. The same file again changes nothing and is answered with 200. " +
-        "At most 50 MiB each, 200 for a run and 1 GiB for an execution (MAX_ATTACHMENT_MB, MAX_RUN_ATTACHMENTS and " +
-        "MAX_EXECUTION_ATTACHMENTS_MB of the server): beyond that it is a 400 and a warning on the run. Parts named attachment of " +
-        "the upload of the report do the same",
+        "The body is the file, such as a screenshot, a video, a trace or a log. Assay adds it to the test cases of the last upload that " +
+        "name its path. The run must exist: upload the report first, unless the execution was started with this task. A file that is " +
+        "already stored changes nothing and is answered 200. The limits are 50 MiB for a file, 200 files for a run and 1 GiB for an " +
+        "execution (MAX_ATTACHMENT_MB, MAX_RUN_ATTACHMENTS and MAX_EXECUTION_ATTACHMENTS_MB of the server). A file that exceeds a " +
+        "limit is answered 400 and adds a warning to the run. You can also send attachments together with the report, as form parts " +
+        "named attachment",
       example: { query: { path: "test-results/cart/cart-actual.png" } },
       query: newAttachment,
       body: "file",
@@ -194,7 +195,7 @@ export const attachments: Route[] = [
     "GET /projects/:projectId/executions/:executionId/test-runs/:taskSlug/attachments",
     {
       summary: "The attachments of a test run",
-      description: "In the order in which they arrived.",
+      description: "The attachments in the order in which they arrived.",
       query: attachmentQuery,
       answer: attachmentPage,
     },
@@ -216,9 +217,9 @@ export const attachments: Route[] = [
     {
       summary: "The content of an attachment",
       description:
-        "As it was uploaded. Pictures, videos, plain texts and ZIP archives have their content type, everything else, HTML and SVG " +
-        "among it, is plain text or a download. A Range of bytes is answered with 206. Where the server is set up so " +
-        "(ATTACHMENTS_PRESIGN) it is a 307 to an address of the store that works for some minutes",
+        "Returns the file as it was uploaded. Pictures, videos, plain texts and ZIP archives have their content type. All other files, " +
+        "including HTML and SVG, are plain text or a download. A Range of bytes is answered with 206. With ATTACHMENTS_PRESIGN, the " +
+        "answer is a 307 redirect to a signed address of the S3 bucket that is valid for some minutes",
       answer: null,
       file: "The file",
     },

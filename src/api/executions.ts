@@ -385,7 +385,7 @@ export const executions: Route[] = [
         "Creates an execution like this one, linked by rerunOf, that waits for reports of its tasks, or in mode run " +
         "hands them to runners. With failedOnly it repeats only tasks that did not pass; runners then run only the " +
         "failed test cases. A dispatched execution is dispatched again. A rerun is part of the build that it repeats: " +
-        "its results determine repeatedStatus and the state of the branch. A rerun that nobody executes is cancelled. An " +
+        "its results determine repeatedStatus and the state of the branch. A rerun that never starts is cancelled. An " +
         "execution that has not ended, or has nothing to repeat, is answered 400.",
       example: { body: { failedOnly: true } },
       body: rerunRequest,

@@ -44,7 +44,7 @@ export const infrastructureRules: Route[] = [
     {
       summary: "Create an infrastructure rule",
       description:
-        "A failure whose message, stack or output it matches blames nobody: it is listed under incidentFailures, does not " +
+        "A failure whose message, stack or output it matches is attributed to no change: it is listed under incidentFailures, does not " +
         "count in health, and all such failures of a project share a bug report. Failures that were judged before stay as " +
         "they are. A team has at most 50 rules.",
       record: "infrastructure_rule.created",

@@ -160,7 +160,7 @@ export const reportUploads: Route[] = [
         "CTRF, Go test2json and the text of go test -v, Dart and Flutter JSON lines, TeamCity service messages, TAP, TRX, NUnit and xUnit XML, Robot " +
         "Framework's output.xml, doctest, Catch2, Boost.Test, CTest and TestNG XML, SonarQube's generic test execution, subunit " +
         "version 2, Cucumber JSON and Cucumber Messages, behave, RSpec, mochawesome and Newman JSON, the JSON of Rust's libtest, " +
-        "pytest-json-report, pytest-reportlog, Swift Testing's event stream, Xcode's test results, Allure results, and JSON of your own.\n\n" +
+        "pytest-json-report, pytest-reportlog, Swift Testing's event stream, Xcode's test results, Allure results, and Assay's own JSON format.\n\n" +
         "An unreadable report is answered 400 with file, position and reason. Truncated JUnit XML is read up to its last " +
         "complete test case, and its run fails. Form parts named attachment are files that the report names by their filename, or " +
         "files of the run as a whole; one that cannot be stored is a warning. The limits are 32 MiB as sent, 128 MiB after decompression (MAX_BODY_MB, " +

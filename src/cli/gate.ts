@@ -12,10 +12,10 @@ export const GATE_HELP = `  --gate quarantine|new   exit with 0 if all failed te
                           that fail on the default branch (see below)
   --gate-dry-run          with --gate: only print what it would do`;
 
-export const GATE_HELP_TEXT = `With --gate, the exit code is 0 if the tests failed and the server forgives all failures of this upload. It stays that of
-the command if anything else is wrong: a new failure, a report that is missing, old, truncated or unreadable, an exit code
-that means more than failed tests (such as a signal), or a server that is unavailable, refuses the upload or is too old.
-Without a command and --exit-code, it is then 1.`;
+export const GATE_HELP_TEXT = `With --gate, the exit code is 0 if the tests failed and the server forgives all failures of this upload. In all other cases
+it is the exit code of the command, or 1 without a command and --exit-code: after a new failure; if a report is missing, old,
+truncated or unreadable; if the exit code means more than failed tests (such as a signal); or if the server is unavailable,
+refuses the upload or is too old.`;
 
 /** Throws UsageError. Undefined without a gate; an empty option is ignored. */
 export function readGateOptions(gate: string | undefined, isDryRun: boolean): GateOptions | undefined {

@@ -19,11 +19,11 @@ export const SPLIT_HELP = `Usage: assay split --shard 2/4 [options] [FILE|GLOBâ€
 
 Prints the files of this shard, one per line. Files with known durations are balanced by duration; new files are
 distributed by hash. Each file is in exactly one shard, and a shard that runs again gets the same files.
-With "-" the files are read from standard input. Without FILES, only files that the server knows are printed, so new files
-run in no shard. These names come from reports, and only those that lead to a file in this folder or below are used.
+With "-" the files are read from standard input. Without FILES, the command prints only files of earlier reports, so new files
+run in no shard. It omits names that are not below the working directory.
 
-  --shard 2/4             (default: ASSAY_SHARD, or the number that the CI system gives to the parallel job; a task of a
-                          runner without shards is not split and gets all files)
+  --shard 2/4             this shard and the number of shards (default: ASSAY_SHARD, or the number that the CI system
+                          gives to the parallel job; a task of a runner without shards is not split and gets all files)
   --task NAME             the task that the uploads name (default: ASSAY_TASK, or the name of the CI job)
   --execution-key KEY     a value that all jobs of the build share (default: the id of the CI build)
   --execution-id ID       an execution of the server (default: ASSAY_EXECUTION_ID)
@@ -41,7 +41,8 @@ run in no shard. These names come from reports, and only those that lead to a fi
                           without FILES: print only existing files, or all (default: --existing in CI)
   --json                  print one line of JSON: { shard, task, files }
 
-Required: ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY, or the id token of a CI job (upload --help). In a task of a runner, ASSAY_PLAN names the file with the plan.
+Required: ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY, or the id token of a CI job (upload --help). In a task of a runner,
+ASSAY_PLAN names the file with the plan.
 Empty options are ignored. Globs are expanded by this command, without node_modules.
 
 Exit code: 0, even if the shard has no files and nothing is printed; 1 if there is no plan or no file at all; 2 for wrong

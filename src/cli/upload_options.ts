@@ -13,8 +13,9 @@ export const UPLOAD_USAGE = `  upload FILE|GLOB… [options] [-- command …]
 
 export const UPLOAD_HELP = `Usage: assay upload FILE|GLOB… [options] [-- command …]
 
-Sends test reports to a server as one upload, and prints the verdict and a link. With a command, runs the command first, with
-unchanged streams and signals, and then sends the reports that it has written. The exit code is that of the command.
+Sends test reports to a server as one upload, and prints the verdict and a link. If you pass a command, it runs the command
+first and then sends the reports that the command has written. The exit code is the exit code of the command. The command
+keeps its standard streams and receives signals.
 
   --task NAME             the task of the build (default: the name of the CI job)
   --execution-key KEY     a value that all jobs of the build share (default: the id of the CI build)
@@ -24,7 +25,7 @@ unchanged streams and signals, and then sends the reports that it has written. T
                           where the build comes from (default: from the CI system or git)
   --base-commit COMMIT    the commit that the branch began from
   --base-branch BRANCH    the branch that a merge train merges into (default: from the CI system)
-  --environment NAME
+  --environment NAME      the environment that the tests ran against
   --host, --system, --image NAME
                           the machine that the tests ran on, its system and its image (default: from the CI system or the
                           machine itself)
@@ -33,12 +34,12 @@ unchanged streams and signals, and then sends the reports that it has written. T
   --exit-code N           the exit code of the tests, if they do not run in the command
   --allow-empty           accept a report without test cases
   --complete              this is the last upload of the build
-  --no-owners             do not send the CODEOWNERS file of the repository; it is sent from the default branch if it changed
-  --untrusted             the reports come from a fork: they are shown, and count nowhere (default: in a job of GitHub that
-                          a fork's workflow has started with workflow_run)
+  --no-owners             do not send the CODEOWNERS file of the repository (default: send it from the default branch)
+  --untrusted             the reports come from a fork: show them, but do not use them for anything else (default: set in a
+                          workflow_run job of GitHub whose workflow belongs to a fork)
   --patience SECONDS      time limit for three attempts if the server is unavailable, and for waiting if the rate limit is
                           exceeded (default: 120; 0: one attempt)
-  --attach FILE|GLOB      a file for the run as a whole, such as the log of a server; may be repeated
+  --attach FILE|GLOB      send a file for the run as a whole, such as the log of a server; may be repeated
   --attachments all       also send files that reports name for test cases that passed (default: failed)
   --no-attachments        send no files that reports name
   --attach-root DIR       only files below this directory are sent (default: the working directory)
@@ -46,10 +47,10 @@ ${GATE_HELP}
   --strict                exit with an error if the upload fails (see below)
   --json                  print one line of JSON: the server's answer, or { "error": { "message" } }
 
-Required: ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY. Without ASSAY_KEY, the id token of the CI job is exchanged for a key if
-the project trusts the repository: ASSAY_ID_TOKEN (GitLab), or the token that GitHub gives to jobs with the permission
-"id-token: write". ASSAY_PUBLIC_URL is the server's address for links and tokens, if it differs from ASSAY_URL. Empty
-options are ignored. Globs are expanded by this command, without node_modules and .git; "**" matches any number of
+Required: ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY. ASSAY_KEY is not required if the project has a trust rule for the
+repository: the id token of the CI job is then exchanged for a key. GitLab provides the token in ASSAY_ID_TOKEN, GitHub in
+jobs with the permission "id-token: write". If links and tokens need another address than ASSAY_URL, set ASSAY_PUBLIC_URL.
+Empty options are ignored. Globs are expanded by this command, without node_modules and .git; "**" matches any number of
 folders.
 
 If the report is missing, older than the command, unreadable or without test cases, and the exit code of the tests is known,
@@ -59,9 +60,9 @@ SIGTERM or SIGHUP, nothing is uploaded: a cancelled build has no result.
 Attachments are files that a report names (screenshots, videos, traces, logs). They are sent after the results. An attachment
 that cannot be sent is a warning and never changes the exit code. Hidden files such as .env are never sent.
 
-Exit code: that of the command, as in a shell (128 + n for signal n, 127 not found, 126 not executable). Without a command it
-is 0, even if tests failed. A failed upload is only a warning, so that an unavailable server cannot break a build. With
---strict, if the command itself did not fail, the exit code is 1 for a missing or refused report, and 3 if the server is
+Exit code: the exit code of the command, as in a shell (128 + n for signal n, 127 not found, 126 not executable). Without a
+command it is 0, even if tests failed. A failed upload is only a warning, so that an unavailable server cannot break a build.
+With --strict, if the command itself did not fail, the exit code is 1 for a missing or refused report, and 3 if the server is
 unavailable or its address is not set. Wrong usage exits with 2.
 
 ${GATE_HELP_TEXT}`;

@@ -12,19 +12,19 @@ export const WHY_USAGE = `  why [--branch NAME|--pull-request NUMBER|--execution
 
 export const WHY_HELP = `Usage: assay why [--branch NAME|--pull-request NUMBER|--execution ID]
 
-Explains why the last result is red: failures by cause, new ones first, each with the reason for its list, since when it
-fails, its owner and its bug. At most 40 lines.
+Explains why the last result of a branch, a pull request or an execution is red. Prints at most 40 lines: the failures by
+cause, new failures first, each with its verdict and the reason, the time since when it fails, its owner and its bug.
 
-  --branch NAME           (default: the project's default branch)
+  --branch NAME           a branch (default: the default branch of the project)
   --pull-request NUMBER   a pull or merge request, in place of a branch
   --execution ID          one execution of the server, in place of a branch
   --json                  one line of JSON: { red, headline, state, execution, failures, running }
 
-Required: ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY; a named key of scope "read" is enough. Colours are printed on a terminal
-only, and not where NO_COLOR is set.
+Required: ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY; a named key of scope "read" is enough. Colours are printed only on a
+terminal, and not if NO_COLOR is set.
 
-Exit code: 0 if it is not red, 1 if it is, 2 for wrong usage, 3 if there is no answer: the server is unavailable or refused
-the key, or there is no such execution.`;
+Exit code: 0 if the result is not red, 1 if it is red, 2 for wrong usage, 3 if the server is unavailable, refuses the key or
+has no such execution.`;
 
 /** The number of causes that are asked for; fewer may fit. */
 const CAUSES = 12;

@@ -8,21 +8,21 @@ const MAX_PATH = 1_000;
 
 const file = {
   id: described(uuid, "The id of the attachment, with which its content is read"),
-  name: described(v.string(), "What it is called: by the report, else the last part of its path", "cart-actual.png"),
+  name: described(v.string(), "The name that the report uses, otherwise the last part of the path", "cart-actual.png"),
   path: described(
     v.string(),
-    "The path under which it was uploaded and the report names it, with forward slashes",
+    "The path of the file in the report, with forward slashes",
     "test-results/cart/cart-actual.png",
   ),
   contentType: described(
     v.string(),
-    "What its first bytes show it to be: a PNG, JPEG, GIF or WebP picture, a WebM or MP4 video, plain text or a ZIP archive; " +
-      "anything else is application/octet-stream",
+    "The type that Assay detects from the first bytes: PNG, JPEG, GIF, WebP, WebM, MP4, plain text or ZIP; " +
+      "application/octet-stream for all other files",
     "image/png",
   ),
   bytes: described(count, "Its size", 48_213),
-  attempt: described(count, "The attempt of the run that it is from; 0: it came before any report", 1),
-  url: described(v.string(), "Where people who are signed in open it in the dashboard"),
+  attempt: described(count, "The attempt of the run that the file belongs to; 0: it was uploaded before any report", 1),
+  url: described(v.string(), "The address of the file in the dashboard, for people who are signed in"),
 };
 
 /** A file of a run. */
@@ -31,7 +31,7 @@ export const attachment = v.strictObject({
   sha256: described(v.string(), "The SHA-256 of its content, hexadecimal"),
   testCaseIds: described(
     v.array(uuid),
-    "The test cases whose results refer to it, the first 20; none: it belongs to the run as a whole",
+    "The test cases whose results name the file, the first 20; empty: it belongs to the run as a whole",
   ),
   createdAt: described(time, "When it arrived"),
 });
@@ -45,7 +45,7 @@ export type CaseAttachment = v.InferOutput<typeof caseAttachment>;
 
 export const caseAttachments = described(
   v.array(caseAttachment),
-  "The files that explain it, those of the last attempt first; the first 20. Files that have not arrived are left out",
+  "The attachments of the result, the first 20, those of the last attempt first. Files that were not uploaded are omitted",
 );
 
 const lease_id = described(v.optional(uuid), "For runners: the lease of the run, which may have ended");
@@ -56,23 +56,23 @@ export const newAttachment = v.strictObject({
   lease_id,
   path: described(
     text(MAX_PATH),
-    "The path under which the report names the file. Backslashes are taken for slashes, and a leading ./ is ignored. A file that no " +
+    "The path that the report uses for the file. Backslashes are replaced by slashes, and a leading ./ is removed. A file that no " +
       "report names belongs to the run as a whole",
     "test-results/cart/cart-actual.png",
   ),
-  name: described(mayBeEmpty(text(200)), "What to call it; default: the last part of the path", "cart-actual.png"),
+  name: described(mayBeEmpty(text(200)), "The name to show; default: the last part of the path", "cart-actual.png"),
   content_type: described(
     mayBeEmpty(text(200)),
-    "Accepted for clients that know it. What the file is served as follows from its content",
+    "Ignored: Assay detects the type from the content. Accepted so that clients may send it",
     "image/png",
   ),
 });
 
 export const uploadedAttachments = v.strictObject({
-  attachments: described(v.array(attachment), "The attachments that the files are now"),
+  attachments: described(v.array(attachment), "The stored attachments"),
   warnings: described(
     v.array(v.string()),
-    "Why files were not stored: they are beyond a limit, or only test cases that passed refer to them",
+    "Why files were not stored: they exceed a limit, or only passed test cases name them",
     ['"trace.zip" is not stored: larger than 50 MiB'],
   ),
 });
@@ -81,7 +81,7 @@ export const uploadedAttachment = v.strictObject({
   attachment: described(v.nullable(attachment), "The attachment; null: it was not stored"),
   reason: described(
     v.nullable(v.string()),
-    "Why it was not stored; null: it was",
+    "Why the file was not stored; null: it was stored",
     "Only test cases that passed refer to it: upload the report with attachments=all to keep such files",
   ),
 });

@@ -22,7 +22,7 @@ export const caseOwners = {
   owner: described(v.nullable(v.string()), "The first of its owners; null: it has none", "@acme/cart"),
   owners: described(
     v.array(v.string()),
-    "All who look after it: the one that was set by hand, else those of its file or class by the ownership file",
+    "All owners: the owner that a person set, otherwise the owners of its file or class in the CODEOWNERS file",
     ["@acme/cart"],
   ),
 };

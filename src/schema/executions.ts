@@ -163,7 +163,7 @@ export const execution = v.strictObject({
   ),
   untrusted: described(
     v.boolean(),
-    "Whether it comes from a fork: its results are shown and compared, and count nowhere else",
+    "Whether the execution comes from a fork: its results are shown and compared, but not used for anything else",
     false,
   ),
   createdAt,
@@ -355,7 +355,7 @@ export const executionFilter = v.strictObject({
   environment: described(v.optional(text(200)), "Only executions of this environment", "staging"),
   untrusted: described(
     v.optional(booleanText),
-    "true: only executions of forks, which count nowhere; false: only the others",
+    "true: only untrusted executions, which come from forks; false: only the others",
   ),
   task_slug: described(v.optional(slug), "Only executions with this task", "unit"),
   created_after: described(v.optional(timestamp), "Only executions created after this time"),

@@ -93,7 +93,7 @@ const failure = v.strictObject({
         name: described(v.string(), "Its name at that time", "Package registry"),
         url: described(
           v.nullable(v.string()),
-          "Where people read more; null: none",
+          "A link to more information; null: none",
           "https://wiki.shop.example/registry",
         ),
       }),

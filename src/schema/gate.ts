@@ -35,10 +35,10 @@ const decision = {
   gate: described(gateMode, MODE_MEANING, "new"),
   pass: described(
     v.boolean(),
-    "Whether nothing is wrong but forgiven failures: a job may then ignore that its tests failed",
+    "Whether the gate passes: nothing is wrong except forgiven failures. A job may then exit with 0",
     true,
   ),
-  reasons: described(v.array(v.string()), "Why it does not pass, the first 20; empty if it passes", [
+  reasons: described(v.array(v.string()), "The reasons why the gate does not pass, the first 20; empty: it passes", [
     "unit: 2 new failures",
   ]),
   forgivenCount: described(count, "The number of forgiven failures", 1),
@@ -66,7 +66,7 @@ export const executionGate = v.strictObject({
   status: executionStatus,
   final: described(
     v.boolean(),
-    "Whether all results are in; until then pass is false. A further upload or a rerun can change a final decision",
+    "Whether all results have arrived; until then pass is false. Another upload or a rerun can change a final decision",
     true,
   ),
   ...decision,

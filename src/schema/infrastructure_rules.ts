@@ -43,7 +43,7 @@ const PATTERN_FIELDS = {
 
 const link = described(
   v.optional(v.nullable(httpUrl)),
-  "An address where people read more, such as a runbook; null: none",
+  "A link to more information, such as a runbook; null: none",
   "https://wiki.shop.example/registry",
 );
 
@@ -69,7 +69,7 @@ export const infrastructureRule = v.strictObject({
   pattern: described(v.string(), "The text or the regular expression", "ECONNREFUSED.*registry"),
   url: described(
     v.nullable(v.string()),
-    "An address where people read more; null: none",
+    "A link to more information; null: none",
     "https://wiki.shop.example/registry",
   ),
   createdAt,

@@ -287,7 +287,7 @@ const common = {
 
 const shownOnce = described(
   v.optional(signingSecret),
-  'What messages are signed with: "whsec_" and 24 to 64 bytes in base64. Left out, it is generated, and shown in this one ' +
+  'The key that signs messages: "whsec_" and 24 to 64 bytes in base64. If omitted, it is generated and shown only in this ' +
     "answer",
 );
 const newConfig = (kind: Kind) =>

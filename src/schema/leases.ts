@@ -159,7 +159,11 @@ const leaseState = v.strictObject({
       "The task must be ended: it was cancelled, reached its time limit, or no longer belongs to this runner",
     ),
   ),
-  reason: described(v.nullable(v.string()), "Why it must be ended; null: it must not", "The execution was cancelled"),
+  reason: described(
+    v.nullable(v.string()),
+    "Why the runner must end the task; null: it need not",
+    "The execution was cancelled",
+  ),
   logOffset: v.pipe(
     count,
     v.description("The length of the log so far in bytes, which is the next offset"),

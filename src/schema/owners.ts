@@ -11,7 +11,7 @@ const syntax = v.picklist(SYNTAXES, `expected "github" or "gitlab"`);
 export const ownersQuery = v.strictObject({
   syntax: described(
     mayBeEmpty(syntax),
-    "Whose rules apply, github or gitlab. Default: gitlab if the file has section headings, else github",
+    "The syntax of the file: github or gitlab. Default: gitlab if the file has section headings, otherwise github",
     "github",
   ),
   path: described(mayBeEmpty(text(1_000)), "The path of the file in its repository", ".github/CODEOWNERS"),
@@ -26,7 +26,7 @@ export type OwnersQuery = v.InferOutput<typeof ownersQuery>;
 
 export const ownersFile = v.strictObject({
   content: described(v.nullable(v.string()), "The file as it was stored; null: there is none", "/src/cart/ @acme/cart"),
-  syntax: described(v.nullable(syntax), "Whose rules apply; null: there is no file", "github"),
+  syntax: described(v.nullable(syntax), "The syntax of the file, github or gitlab; null: there is no file", "github"),
   path: described(v.nullable(v.string()), "Its path in the repository; null: unknown", ".github/CODEOWNERS"),
   branch: described(v.nullable(v.string()), "The branch that it is from; null: unknown", "main"),
   commit: described(v.nullable(v.string()), "The commit that it is from; null: unknown", "9f8e7d6c"),
@@ -43,7 +43,7 @@ export const storedOwners = v.strictObject({
   ...ownersFile.entries,
   stored: described(
     v.boolean(),
-    "Whether the file was stored: not if it is the stored one already, or from another branch than the default one",
+    "Whether the file was stored; false: it is unchanged, or comes from another branch than the default branch",
     true,
   ),
 });

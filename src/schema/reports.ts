@@ -46,7 +46,7 @@ const KINDS = ["failure", "error", "timeout"] as const;
 const nativeAttachment = v.strictObject(
   {
     path: described(nonEmpty, "The path of the file", "test-results/cart-actual.png"),
-    name: v.optional(described(text, "What to call it; default: the last part of the path", "screenshot")),
+    name: v.optional(described(text, "The name to show; default: the last part of the path", "screenshot")),
   },
   "expected an object",
 );

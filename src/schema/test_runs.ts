@@ -259,7 +259,7 @@ export const uploadParameters = v.strictObject({
   ),
   untrusted: described(
     v.optional(booleanText),
-    "Whether the report comes from a fork. It is shown and compared, and counts nowhere else: not in health, baselines, " +
+    "Whether the report comes from a fork. It is shown and compared, but not used for anything else: not for health, baselines, " +
       "trends, bug reports or the state of a branch. An untrusted report and a trusted one with the same execution_key " +
       "have separate executions",
   ),
