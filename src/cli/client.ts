@@ -19,9 +19,11 @@ type Environment = Record<string, string | undefined>;
 export function readServerAddress(environment: Environment): ServerAddress {
   const address = readAddress(environment, ["url", "project", "key"]);
   const key = environment[VARIABLES.key]!.trim();
-  // A header cannot hold other characters. The message does not quote the key.
-  if (!/^[\x21-\x7e]+$/.test(key))
-    throw new UsageError(`Cannot read ${VARIABLES.key}: expected ASCII characters without spaces and line breaks`);
+  // A header of HTTP cannot hold other characters. The message does not quote the key.
+  if (!/^[\x21-\x7e\xa1-\xff]+$/.test(key))
+    throw new UsageError(
+      `Cannot read ${VARIABLES.key}: it contains a space, a line break or a character that no key has`,
+    );
   return { ...address, key };
 }
 
