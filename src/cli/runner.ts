@@ -1,4 +1,4 @@
-/** `assay runner`: runs on this machine the tasks that assay.yaml knows, until it is told to stop. */
+/** `assay runner`: runs the tasks that assay.yaml defines on this machine, until it receives a stop signal. */
 
 import packageJson from "../../package.json" with { type: "json" };
 import { readFileSync } from "node:fs";
