@@ -91,7 +91,9 @@ export type WrittenAttachment = {
 /** The last part of a path. */
 const fileName = (path: string): string => /[^/\\]*$/.exec(path)![0];
 
-const CASES_OF_GARBAGE = 25_000;
+/** So many cases are read between two looks at the memory of the process, which is collected when it is larger than this. */
+const CASES_PER_LOOK = 25_000;
+const MAX_RESIDENT_BYTES = 384 * 2 ** 20;
 
 /** Cuts texts to the lengths that are kept and counts the cuts, for one warning of each kind. */
 export function createCutter() {
@@ -158,9 +160,9 @@ export function createCutter() {
       }
       return kept.length > 0 ? kept : undefined;
     },
-    /** For every test case: what the reader of a large report has left behind is given back now and then. */
+    /** For every test case: the collector alone lets the process grow to several times what a large report needs. */
     countCase(): void {
-      if (++cases % CASES_OF_GARBAGE === 0) Bun.gc(true);
+      if (++cases % CASES_PER_LOOK === 0 && process.memoryUsage.rss() > MAX_RESIDENT_BYTES) Bun.gc(true);
     },
     warnings: (): string[] => [
       ...[...counts].map(([kind, n]) =>
