@@ -1,6 +1,7 @@
 /** Go's test2json, the lines of `go test -json`: https://pkg.go.dev/cmd/test2json */
 
 import { type JsonObject, isObject, toCase, asText } from "./fields.ts";
+import { parseLine } from "./json_lines.ts";
 import { type ReportedCase, type CaseStatus, type FailureKind, type Report, ReportError } from "./report.ts";
 import {
   clean,
@@ -55,7 +56,9 @@ export function readGoEvents(events: Iterable<JsonObject | string>): Report {
   const packages = new Map<string, Package>();
   const builds = createBuilds();
   let [count, began, ended] = [0, Number.POSITIVE_INFINITY, 0];
+  let lastLine = "";
   for (const event of events) {
+    lastLine = typeof event === "string" ? event : "";
     if (typeof event === "string") {
       const broken = builds.readLine(event);
       if (broken !== null) {
@@ -90,7 +93,7 @@ export function readGoEvents(events: Iterable<JsonObject | string>): Report {
     suite: packages.size === 1 ? cutter.cutOrNull("suite", [...packages.keys()][0]!) : null,
     cases,
     countsOnly: null,
-    partial: [...packages.values()].some(({ end }) => end === null),
+    partial: isBeginning(lastLine) || [...packages.values()].some(({ end }) => end === null),
     durationMs: ended > 0 ? toMs(ended - began) : null,
     completedAt: ended > 0 ? new Date(ended) : null,
     context: {},
@@ -98,15 +101,16 @@ export function readGoEvents(events: Iterable<JsonObject | string>): Report {
   };
 }
 
+const RUN = "=== RUN   ";
+
+/** Whether a last line, which ends no package, is what a cut has left of an event. */
+const isBeginning = (line: string): boolean =>
+  (line.startsWith("{") && parseLine(line) === null) || (line !== "" && RUN.startsWith(line));
+
 /** `null` for what go and the build write between the events. */
 function toEvent(line: string): JsonObject | null {
-  if (!line.startsWith("{")) return null;
-  try {
-    const event: unknown = JSON.parse(line);
-    return isObject(event) && typeof event.Action === "string" ? event : null;
-  } catch {
-    return null;
-  }
+  const event = line.startsWith("{") ? parseLine(line) : null;
+  return isObject(event) && typeof event.Action === "string" ? event : null;
 }
 
 /** What the compiler says of each package: as text before Go 1.24, as events since. */

@@ -1,7 +1,7 @@
 /** Reports that hold one JSON object per line, beside lines that other programs write. */
 
 import { isObject, type JsonObject } from "./fields.ts";
-import { linesOf, plural } from "./text.ts";
+import { eachLine, plural } from "./text.ts";
 
 /**
  * Calls `read` with each object, and `readOther` with each line that does not begin like one. `isCut`: the last line begins
@@ -13,17 +13,18 @@ export function readJsonLines(
   readOther?: (line: string) => void,
 ): { warnings: string[]; isCut: boolean } {
   let [broken, isCut] = [0, false];
-  for (const line of linesOf(text)) {
+  // Line by line: a list of them, and what is read from them, would be in memory together.
+  eachLine(text, (line) => {
     if (!line.startsWith("{")) {
       if (line !== "") isCut = false;
       readOther?.(line);
-      continue;
+      return;
     }
     const value = parseLine(line);
     isCut = !isObject(value);
     if (isObject(value)) read(value);
     else broken++;
-  }
+  });
   return { warnings: broken > 0 ? [`Left out ${plural(broken, "line")} of malformed JSON`] : [], isCut };
 }
 

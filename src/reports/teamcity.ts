@@ -60,6 +60,9 @@ type Build = {
 };
 
 const START = "##teamcity[";
+const MIN_BEGINNING = 3;
+/** Whether a last line is what a cut has left of a message. */
+const isBeginning = (line: string): boolean => line.length >= MIN_BEGINNING && START.startsWith(line);
 
 /** Throws a ReportError when there is no message on a test, or there are too many. */
 export function readTeamcity(text: string): Report {
@@ -75,8 +78,8 @@ export function readTeamcity(text: string): Report {
     ended: 0,
     completed: 0,
   };
-  let [malformed, isCut, isBuild] = [0, false, false];
   const lastLine = text.lastIndexOf("\n");
+  let [malformed, isCut, isBuild] = [0, false, false];
   let from = 0;
   for (let at = text.indexOf(START); at !== -1; at = text.indexOf(START, from)) {
     addOutput(build, text.slice(from, at));
@@ -93,8 +96,9 @@ export function readTeamcity(text: string): Report {
   const cutter = createCutter();
   for (const test of build.open.values()) test.unfinished = test.failures.length === 0 && test.ignored === null;
   const cases = build.tests.map((test) => toResult(test, cutter));
-  const partial = isCut || build.suites > 0 || build.tests.some(({ unfinished }) => unfinished);
   const tooFew = build.declared !== null && build.declared > cases.length;
+  isCut ||= isBeginning(text.slice(lastLine + 1));
+  const partial = isCut || tooFew || build.suites > 0 || build.tests.some(({ unfinished }) => unfinished);
   const warnings = tooFew ? disagreement({ tests: build.declared }, cases) : [];
   if (malformed > 0) warnings.push(`Read as far as possible: ${plural(malformed, "malformed service message")}`);
   const fault = toFault(build, partial);

@@ -241,9 +241,21 @@ export function linesOf(text: string): string[] {
   let count = 1;
   if (text.length > MAX_LINES)
     for (let at = text.indexOf("\n"); at !== -1 && count <= MAX_LINES; at = text.indexOf("\n", at + 1)) count++;
-  if (count > MAX_LINES) throw new ReportError(`it has more than ${MAX_LINES.toLocaleString("en")} lines`);
+  if (count > MAX_LINES) throw tooManyLines();
   return text.split("\n");
 }
+
+/** Calls `read` with each line. Throws a ReportError where they are too many. */
+export function eachLine(text: string, read: (line: string) => void): void {
+  let count = 0;
+  for (let from = 0, end = 0; end !== -1; from = end + 1) {
+    if (++count > MAX_LINES) throw tooManyLines();
+    end = text.indexOf("\n", from);
+    read(end === -1 ? text.slice(from) : text.slice(from, end));
+  }
+}
+
+const tooManyLines = () => new ReportError(`it has more than ${MAX_LINES.toLocaleString("en")} lines`);
 
 export const firstLine = (text: string): string => /[^\s].*/.exec(text)?.[0].trimEnd() ?? "";
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { GREEN_JSON } from "./green_reports.ts";
+import { GREEN_REPORTS } from "./green_reports.ts";
 import { expectRefusals, fixtureBytes, inShort, oddJson, read, readFixture, silentGreens } from "./reading.ts";
 
-const green = GREEN_JSON.behave!;
+const green = GREEN_REPORTS.behave!;
 const feature = (more: object) =>
   read([{ keyword: "Feature", name: "F", location: "a.feature:1", status: "passed", ...more }]);
 const step = (status: string | undefined, more: object = {}) => ({

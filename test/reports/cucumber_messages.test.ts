@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { GREEN_JSON } from "./green_reports.ts";
+import { GREEN_REPORTS } from "./green_reports.ts";
 import { expectRefusals, fixtureBytes, inShort, oddJson, read, readFixture, silentGreens } from "./reading.ts";
 
-const green = GREEN_JSON.cucumber_messages!;
+const green = GREEN_REPORTS.cucumber_messages!;
 const lines = green.split("\n");
 const SUITE = 'Shop "quoted" & <script> 😀';
 /** The report of one scenario with these results of its only step, one for each attempt. */

@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { gzipSync } from "node:zlib";
 import { readReport } from "../../src/reports/read.ts";
 import { type Report, ReportError } from "../../src/reports/report.ts";
-import { GREEN_JSON } from "./green_reports.ts";
+import { GREEN_REPORTS } from "./green_reports.ts";
 
 const [mode, ...options] = process.argv.slice(2);
 const truncations = mode === "--truncations" ? { count: Number(options[0]), format: options[1] } : null;
@@ -180,25 +180,15 @@ function broken({ cases, warnings, suite }: Report): string | null {
   return texts.some((text) => text !== null && (text.includes("\0") || !text.isWellFormed())) ? "a text" : null;
 }
 
-/** Green fixtures show more of what is lost than those that hold failures from the beginning on. */
-const GREEN: Record<string, Buffer> = Object.fromEntries(
-  Object.entries({
-    testng: `<testng-results passed="2" failed="0"><suite name="s"><test><class name="a.B"><test-method name="a" status="PASS"/><test-method name="b" status="PASS"/></class></test></suite></testng-results>`,
-    ctest: `<Site Name="h"><Testing><TestList><Test>./a</Test><Test>./b</Test></TestList><Test Status="passed"><Name>a</Name><FullName>./a</FullName></Test><Test Status="passed"><Name>b</Name><FullName>./b</FullName></Test></Testing></Site>`,
-    boost: `<TestLog><TestSuite name="m"><TestCase name="a"><TestingTime>1</TestingTime></TestCase><TestCase name="b"><TestingTime>1</TestingTime></TestCase></TestSuite></TestLog>`,
-    catch2: `<Catch2TestRun name="m"><TestCase name="a"><OverallResult success="true"/></TestCase><TestCase name="b"><OverallResult success="true"/></TestCase><OverallResultsCases successes="2" failures="0" expectedFailures="0"/></Catch2TestRun>`,
-    sonar: `<testExecutions version="1"><file path="a"><testCase name="a" duration="1"/></file><file path="b"><testCase name="b" duration="1"/></file></testExecutions>`,
-    go: "=== RUN   TestA\n--- PASS: TestA (0.00s)\n=== RUN   TestB\n=== RUN   TestB/c\n--- PASS: TestB (0.00s)\n    --- PASS: TestB/c (0.00s)\nPASS\nok  \texample.com/a\t0.010s\n",
-    ...GREEN_JSON,
-  }).map(([format, text]) => [format, Buffer.from(text)]),
-);
+/** Green reports show more of what is lost than those that hold failures from the beginning on. */
+const GREEN = Object.values(GREEN_REPORTS).map((text) => Buffer.from(text));
 
 const readWhole = (bytes: Buffer): Report => readReport([{ name: "fuzz", bytes }], { maxInflatedBytes: 2 ** 24 });
 const hasFailed = ({ cases, countsOnly }: Report) =>
   cases.some(({ status }) => status === "failed") || (countsOnly?.failed ?? 0) > 0;
 
 function cutAtRandom(count: number, format: string | undefined): void {
-  const wholes = [...seeds, ...Object.values(GREEN)].flatMap((bytes) => {
+  const wholes = [...seeds, ...GREEN].flatMap((bytes) => {
     try {
       const report = readWhole(bytes);
       return report.format === format ? [{ bytes, report }] : [];

@@ -1,6 +1,39 @@
-/** Reports of two tests that passed, by their format: a part of one is not green. */
+/** Reports of at least two tests, which all passed, by their formats: a part of one is not green. */
 
-export const GREEN_JSON: Record<string, string> = {
+export const GREEN_REPORTS: Record<string, string> = {
+  testng: `<testng-results passed="2" failed="0"><suite name="s"><test><class name="a.B"><test-method name="a" status="PASS"/><test-method name="b" status="PASS"/></class></test></suite></testng-results>`,
+  ctest: `<Site Name="h"><Testing><TestList><Test>./a</Test><Test>./b</Test></TestList><Test Status="passed"><Name>a</Name><FullName>./a</FullName></Test><Test Status="passed"><Name>b</Name><FullName>./b</FullName></Test></Testing></Site>`,
+  boost: `<TestLog><TestSuite name="m"><TestCase name="a"><TestingTime>1</TestingTime></TestCase><TestCase name="b"><TestingTime>1</TestingTime></TestCase></TestSuite></TestLog>`,
+  catch2: `<Catch2TestRun name="m"><TestCase name="a"><OverallResult success="true"/></TestCase><TestCase name="b"><OverallResult success="true"/></TestCase><OverallResultsCases successes="2" failures="0" expectedFailures="0"/></Catch2TestRun>`,
+  sonar: `<testExecutions version="1"><file path="a"><testCase name="a" duration="1"/></file><file path="b"><testCase name="b" duration="1"/></file></testExecutions>`,
+  go: "=== RUN   TestA\n--- PASS: TestA (0.00s)\n=== RUN   TestB\n=== RUN   TestB/c\n--- PASS: TestB (0.00s)\n    --- PASS: TestB/c (0.00s)\nPASS\nok  \texample.com/a\t0.010s\n",
+  tap: "TAP version 13\nok 1 - a\nok 2 - b\n# Subtest: c\n    ok 1 - d\n    1..1\nok 3 - c\n1..3\n",
+  teamcity:
+    "##teamcity[testCount count='2']\n##teamcity[testSuiteStarted name='A']\n##teamcity[testStarted name='a']\n##teamcity[testFinished name='a']\n##teamcity[testSuiteFinished name='A']\n##teamcity[testSuiteStarted name='B']\n##teamcity[testStarted name='b']\n##teamcity[testFinished name='b']\n##teamcity[testSuiteFinished name='B']\n",
+  dart: [
+    '{"protocolVersion":"0.1.1","runnerVersion":"1.24.9","pid":1,"type":"start","time":0}',
+    '{"suite":{"id":0,"platform":"vm","path":"test/a_test.dart"},"type":"suite","time":0}',
+    ...[3, 4].flatMap((id) => [
+      `{"test":{"id":${id},"name":"t${id}","suiteID":0,"groupIDs":[]},"type":"testStart","time":2}`,
+      `{"testID":${id},"result":"success","skipped":false,"hidden":false,"type":"testDone","time":4}`,
+    ]),
+    '{"success":true,"type":"done","time":5}',
+  ].join("\n"),
+  go_json: [
+    '{"Action":"start","Package":"p"}',
+    ...["TestA", "TestB"].flatMap((name) => [
+      `{"Action":"run","Package":"p","Test":"${name}"}`,
+      `{"Action":"pass","Package":"p","Test":"${name}","Elapsed":0}`,
+    ]),
+    '{"Action":"pass","Package":"p","Elapsed":0.1}',
+  ].join("\n"),
+  junit:
+    '<testsuites tests="2"><testsuite name="s" tests="1"><testcase name="a"/></testsuite><testsuite name="t" tests="1"><testcase name="b"/></testsuite></testsuites>',
+  robot:
+    '<robot generator="Robot 7.1"><suite name="A"><test name="a"><status status="PASS"/></test><test name="b"><status status="PASS"/></test><status status="PASS"/></suite><statistics/><errors/></robot>',
+  doctest:
+    '<doctest binary="a"><TestSuite><TestCase name="a"><OverallResultsAsserts successes="1" failures="0" test_case_success="true"/></TestCase><TestCase name="b"><OverallResultsAsserts successes="1" failures="0" test_case_success="true"/></TestCase></TestSuite><OverallResultsAsserts successes="2" failures="0"/><OverallResultsTestCases successes="2" failures="0"/></doctest>',
+
   cucumber_messages: [
     '{"meta":{"protocolVersion":"32.0.0","implementation":{"name":"cucumber-js","version":"12.0.0"}}}',
     '{"pickle":{"id":"p1","uri":"a.feature","name":"a","astNodeIds":[],"steps":[{"id":"s1","text":"x"}],"tags":[]}}',

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { GREEN_JSON } from "./green_reports.ts";
+import { GREEN_REPORTS } from "./green_reports.ts";
 import { expectRefusals, inShort, oddJson, read, readFixture, silentGreens } from "./reading.ts";
 
-const green = GREEN_JSON.libtest!;
+const green = GREEN_REPORTS.libtest!;
 const begin = (count: number) => ({ type: "suite", event: "started", test_count: count });
 const end = (more: object = {}) => ({
   type: "suite",

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { GREEN_JSON } from "./green_reports.ts";
+import { GREEN_REPORTS } from "./green_reports.ts";
 import { expectRefusals, fixtureBytes, inShort, oddJson, read, readFixture, silentGreens } from "./reading.ts";
 
-const green = GREEN_JSON.newman!;
+const green = GREEN_REPORTS.newman!;
 const run = (executions: object[], failures: object[] = [], more: object = {}) =>
   read({ collection: { info: { name: "Shop" }, item: [] }, run: { stats: {}, executions, failures, ...more } });
 const item = { id: "1", name: "list" };

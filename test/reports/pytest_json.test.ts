@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { GREEN_JSON } from "./green_reports.ts";
+import { GREEN_REPORTS } from "./green_reports.ts";
 import { expectRefusals, fixtureBytes, inShort, oddJson, read, readFixture, silentGreens } from "./reading.ts";
 
-const green = GREEN_JSON.pytest_json!;
+const green = GREEN_REPORTS.pytest_json!;
 const report = (more: object) => read({ ...JSON.parse(green), ...more });
 const one = (test: object, exitcode = 1) =>
   report({ exitcode, summary: {}, tests: [{ nodeid: "t.py::a", lineno: 0, ...test }] });

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { GREEN_JSON } from "./green_reports.ts";
+import { GREEN_REPORTS } from "./green_reports.ts";
 import { expectRefusals, inShort, oddJson, read, readFixture, silentGreens } from "./reading.ts";
 
-const green = GREEN_JSON.pytest_reportlog!;
+const green = GREEN_REPORTS.pytest_reportlog!;
 const phase = (when: string, outcome: string, more: object = {}) => ({
   ...{
     $report_type: "TestReport",

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { GREEN_JSON } from "./green_reports.ts";
+import { GREEN_REPORTS } from "./green_reports.ts";
 import { expectRefusals, fixtureBytes, inShort, oddJson, read, readFixture, silentGreens } from "./reading.ts";
 
-const green = GREEN_JSON.swift_testing!;
+const green = GREEN_REPORTS.swift_testing!;
 const testID = "M.S/a()/F.swift:1:1";
 const record = { kind: "test", version: 0, payload: { id: testID, kind: "function", name: "a()" } };
 const event = (kind: string, more: object = {}) => ({

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { GREEN_JSON } from "./green_reports.ts";
+import { GREEN_REPORTS } from "./green_reports.ts";
 import { expectRefusals, fixtureBytes, inShort, oddJson, read, readFixture, silentGreens } from "./reading.ts";
 
-const green = GREEN_JSON.xcresult!;
+const green = GREEN_REPORTS.xcresult!;
 const node = (nodeType: string, result?: string, children: object[] = [], name = nodeType) => ({
   nodeType,
   name,

@@ -1,0 +1,99 @@
+/** A report that was cut off is never read as a whole and green one, wherever the cut is. */
+
+import { describe, expect, test } from "bun:test";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { readReport } from "../../src/reports/read.ts";
+import { ReportError } from "../../src/reports/report.ts";
+import { GREEN_REPORTS } from "./green_reports.ts";
+import { silentGreens } from "./reading.ts";
+import { WRITTEN } from "./written.ts";
+
+/**
+ * Positions at which nothing tells of what follows: the file holds the output of several processes, each of which is a whole
+ * report, and the cut is between two of them. Only the exit code, or the number of shards, can tell.
+ */
+const UNDETECTABLE: Record<string, number[]> = {
+  // cmocka writes a root element for each group, and the first group passed.
+  "cmocka_groups.xml": [295, 296],
+};
+
+const MAX_BYTES = 3_000_000;
+
+/** All of them, or some of a large report: evenly, and behind the characters that end something. */
+function positionsOf(bytes: Uint8Array, max: number): number[] {
+  if (bytes.length <= max) return Array.from({ length: bytes.length }, (_, position) => position);
+  const ends: number[] = [];
+  for (const [position, byte] of bytes.entries()) if (ENDS.has(byte)) ends.push(position + 1);
+  const spread = (count: number) => Array.from({ length: max / 2 }, (_, n) => Math.floor((n * count) / (max / 2)));
+  return [...new Set([...spread(bytes.length), ...spread(ends.length).map((n) => ends[n] ?? 0)])];
+}
+
+const ENDS = new Set(Buffer.from("\n>}]"));
+
+const filesIn = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((name) => !name.endsWith("expected.json") && statSync(`${folder}/${name}`).isFile())
+    .filter((name) => statSync(`${folder}/${name}`).size < MAX_BYTES);
+
+/** `null` for a report that is refused, or of which no test failed. */
+function readFailing(bytes: Uint8Array): Uint8Array | null {
+  try {
+    const { cases } = readReport([{ name: "whole", bytes: bytes.slice() }], { maxInflatedBytes: 2 ** 26 });
+    return cases.some(({ status }) => status === "failed") ? bytes : null;
+  } catch (error) {
+    if (error instanceof ReportError) return null;
+    throw error;
+  }
+}
+
+const FIXTURES = `${import.meta.dir}/../fixtures`;
+const CORPUS = `${import.meta.dir}/../../../shared/corpus`;
+
+const failing: [name: string, bytes: Uint8Array, cuts: number][] = [
+  ...filesIn(FIXTURES).map((name) => [name, readFileSync(`${FIXTURES}/${name}`), 600] as const),
+  ...Object.entries(WRITTEN).map(([name, text]) => [name, Buffer.from(text), 2_000] as const),
+  ...(existsSync(CORPUS)
+    ? filesIn(CORPUS).map((name) => [name, readFileSync(`${CORPUS}/${name}`), 60] as const)
+    : []),
+].flatMap(([name, bytes, cuts]) => (readFailing(bytes) ? [[name, bytes, cuts]] : []));
+
+test("there are failing reports", () => expect(failing.length).toBeGreaterThan(50));
+
+test.each(failing)("%s", (name, bytes, cuts) => {
+  const positions = positionsOf(bytes, cuts);
+  const expected = (UNDETECTABLE[name] ?? []).filter((position) => positions.includes(position));
+  expect(silentGreens(bytes, positions)).toEqual(expected);
+});
+
+test.each(Object.entries(GREEN_REPORTS))("green: %s", (_, text) => {
+  expect(silentGreens(Buffer.from(text))).toEqual([]);
+});
+
+/** Formats of which a file may hold the whole outputs of several processes, one after the other. */
+const SEVERAL = {
+  junit: "each has a root element",
+  go_json: "each package has an end",
+  go: "each package has an end",
+  libtest: "each test binary has an end",
+  cucumber_messages: "each run has an end",
+  pytest_reportlog: "each session has an end",
+  swift_testing: "each run has an end",
+};
+
+describe("two whole reports in one file are green only between the two", () => {
+  test.each(Object.entries(SEVERAL))("%s: %s", (format) => {
+    const first = `${GREEN_REPORTS[format]!.trimEnd()}\n`;
+    const second = GREEN_REPORTS[format]!.replaceAll('"p"', '"q"').replace("example.com/a", "b");
+    const both = Buffer.from(first + second);
+    expect(silentGreens(both)).toEqual([first.length - 1, first.length]);
+  });
+});
+
+test("TeamCity service messages that do not count their tests are green only between two of the outermost suites", () => {
+  const suite = (name: string) =>
+    `##teamcity[testSuiteStarted name='${name}']\n##teamcity[testStarted name='a']\n##teamcity[testFinished name='a']\n##teamcity[testSuiteFinished name='${name}']\n`;
+  const first = suite("A");
+  // "#" and "##" may be printed by anything.
+  const positions = [-1, 0, 1, 2].map((offset) => first.length + offset);
+  expect(silentGreens(Buffer.from(first + suite("B")))).toEqual(positions);
+});
