@@ -2,13 +2,16 @@
 
 import * as v from "valibot";
 import { type NativeCase, nativeCase, type NativeReport, nativeReport } from "../schema/reports.ts";
-import { toCase } from "./fields.ts";
+import { isObject, toCase } from "./fields.ts";
 import { type Report, type ReportedCase, ReportError } from "./report.ts";
 import { createCutter, cut, disagreement, MAX_CASES } from "./text.ts";
 
+/** Whether it has the counts, or only fields of this format: then the counts are missing, and the error names them. */
 export function isNative(json: unknown): boolean {
-  if (typeof json !== "object" || json === null || Array.isArray(json)) return false;
-  return ["passed", "failed", "skipped"].every((key) => Object.hasOwn(json, key));
+  if (!isObject(json)) return false;
+  if (["passed", "failed", "skipped"].every((key) => Object.hasOwn(json, key))) return true;
+  const keys = Object.keys(json).slice(0, MAX_PROBLEMS);
+  return keys.length > 0 && keys.every((key) => Object.hasOwn(nativeReport.entries, key));
 }
 
 /** As strict as every body of the API: throws a ReportError that names the bad fields. */

@@ -1,5 +1,6 @@
 /** Reads any test report: unpacks it, recognises its format and hands it to the one file that knows that format. */
 
+import { toStorable } from "../schema/fields.ts";
 import { isAllureContainer, joinAllureResults, readAllure } from "./allure.ts";
 import { isBehave, readBehave } from "./behave.ts";
 import { readBoostTest } from "./boost_test.ts";
@@ -56,6 +57,8 @@ type Source = {
   json: unknown;
   /** Why it is not JSON, when it begins like JSON. */
   fault: ReportError | null;
+  /** Whether `text` and `json` have U+FFFD in place of NUL, which no JSON may hold as it is; XML is cleaned by its reader. */
+  hadNul: boolean;
 };
 
 type Reader = {
@@ -287,7 +290,10 @@ const READERS: Reader[] = [
     name: "assay",
     title: "Assay JSON",
     recognise: ({ json }) => isNative(json),
-    read: (source) => readNative(needJson(source)),
+    read: (source) => {
+      if (source.hadNul) throw new ReportError("it holds a NUL character");
+      return readNative(needJson(source));
+    },
   },
 ];
 
@@ -394,8 +400,10 @@ function readOne({ recognise, isEmpty, title }: Reader, read: (source: Source) =
   return report;
 }
 
+const NO_TEXT: Source = { text: "", binary: null, root: null, json: undefined, fault: null, hadNul: false };
+
 function open(bytes: Uint8Array): Source {
-  if (isSubunit(bytes)) return { text: "", binary: bytes, root: null, json: undefined, fault: null };
+  if (isSubunit(bytes)) return { ...NO_TEXT, binary: bytes };
   const kind = binaryKind(bytes);
   if (kind) throw new ReportError(`it is ${kind}, not a test report`);
   return toSource(decode(bytes));
@@ -414,14 +422,15 @@ function toSource(raw: string): Source {
     const text = raw.trimStart();
     const { root, doctype } = prolog(text);
     const name = /^<!doctype\s+html/i.test(doctype ?? "") ? "html" : root && localName(root);
-    return { text: raw, binary: null, root: name, json: undefined, fault: null };
+    return { ...NO_TEXT, text: raw, root: name };
   }
-  const source: Source = { text: raw.trimStart(), binary: null, root: null, json: undefined, fault: null };
+  const plain = raw.includes("\0") ? toStorable(raw) : raw;
+  const source: Source = { ...NO_TEXT, text: plain.trimStart(), hadNul: plain !== raw };
   if (!start.startsWith("{") && !start.startsWith("[")) return source;
   if (isJsonLines(source.text))
     return { ...source, fault: new ReportError("malformed JSON at line 2: there is more after its end") };
   try {
-    return { ...source, json: parseJson(raw) };
+    return { ...source, json: parseJson(plain) };
   } catch (error) {
     return { ...source, fault: error as ReportError };
   }

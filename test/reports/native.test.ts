@@ -105,6 +105,27 @@ describe("the native JSON body", () => {
     expect(warnings).toEqual(["Cut 1 message to 64 KiB", "Cut 1 output to 1 MiB"]);
   });
 
+  test("names the counts that are missing, without a format that names this one", () => {
+    const refusalOf = (text: string) => {
+      try {
+        readReport([{ name: "body", bytes: new TextEncoder().encode(text) }], { maxInflatedBytes: 2 ** 20 });
+      } catch (error) {
+        return (error as Error).message;
+      }
+      return "accepted";
+    };
+    const none = (...names: string[]) =>
+      `Cannot read ${names.map((name) => `"${name}": expected a value, got none`).join("; ")}`;
+    expect(refusalOf('{"cases":[{"name":"a","status":"passed"}]}')).toBe(none("passed", "failed", "skipped"));
+    expect(refusalOf('{"taskSlug":"unit","passed":1}')).toBe(none("failed", "skipped"));
+    expect(refusalOf('{"taskSlug":"unit","passed":1,"pending":0}')).toContain("it is JSON of no known format");
+  });
+
+  test("refuses a NUL that other JSON may hold", () => {
+    const message = 'Cannot read "body": it holds a NUL character';
+    expect(refusal('{"taskSlug":"a\0","passed":1,"failed":0,"skipped":0}')).toBe(message);
+  });
+
   test("names every bad field in one message", () => {
     const body = {
       taskSlug: "a\0",

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { gzipSync, zstdCompressSync } from "node:zlib";
 import { guessCases, readReport } from "../../src/reports/read.ts";
 import { ReportError } from "../../src/reports/report.ts";
+import { GREEN_REPORTS } from "./green_reports.ts";
 
 const MIB = 2 ** 20;
 const toBytes = (body: string | Uint8Array) => (typeof body === "string" ? new TextEncoder().encode(body) : body);
@@ -230,4 +231,15 @@ describe("a document of another format with the root of a known one is refused b
     `{"config":{},"suites":[],"errors":[]}`,
     "TAP version 13\n1..0 # skip no database\n",
   ])("an empty report is none of them: %s", (text) => expect(refusalOf(text)).toMatch(/^[01] cases$/));
+});
+
+describe("a NUL in a text is stored as U+FFFD", () => {
+  const reports = Object.entries(GREEN_REPORTS).filter(([, text]) => /^[[{]/.test(text));
+  test.each(reports)("%s", (_, text) => {
+    const { cases, warnings } = read(text);
+    const odd = read(text.replaceAll(/(?<=::|M\.|"(?:name|title|assertion|Test)": ?")(?=(?:a|TestA|t3)\b)/g, "\0"));
+    expect(odd.cases[0]!.name).toContain("\ufffd");
+    expect(odd.cases.map(({ status }) => status)).toEqual(cases.map(({ status }) => status));
+    expect(odd.warnings).toEqual(warnings);
+  });
 });

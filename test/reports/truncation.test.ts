@@ -52,9 +52,7 @@ const CORPUS = `${import.meta.dir}/../../../shared/corpus`;
 const failing: [name: string, bytes: Uint8Array, cuts: number][] = [
   ...filesIn(FIXTURES).map((name) => [name, readFileSync(`${FIXTURES}/${name}`), 600] as const),
   ...Object.entries(WRITTEN).map(([name, text]) => [name, Buffer.from(text), 2_000] as const),
-  ...(existsSync(CORPUS)
-    ? filesIn(CORPUS).map((name) => [name, readFileSync(`${CORPUS}/${name}`), 60] as const)
-    : []),
+  ...(existsSync(CORPUS) ? filesIn(CORPUS).map((name) => [name, readFileSync(`${CORPUS}/${name}`), 60] as const) : []),
 ].flatMap(([name, bytes, cuts]) => (readFailing(bytes) ? [[name, bytes, cuts]] : []));
 
 test("there are failing reports", () => expect(failing.length).toBeGreaterThan(50));
