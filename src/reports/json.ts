@@ -36,7 +36,7 @@ function weigh(text: string): number {
     else if (code === QUOTE) {
       bytes += WEIGHT.string;
       at = text.indexOf('"', at + 1);
-      while (at !== -1 && isEscaped(text, at)) at = text.indexOf('"', at + 1);
+      while (at !== -1 && text.charCodeAt(at - 1) === BACKSLASH && isEscaped(text, at)) at = text.indexOf('"', at + 1);
       if (at === -1) break;
     }
   }

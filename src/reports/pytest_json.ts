@@ -4,7 +4,7 @@ import { asList, asText, isObject, type JsonObject, toCase, toEpochMs, toFault, 
 import { FAILED_TO_LOAD } from "./js_tools.ts";
 import { createPytestNames, exitFaults, toLoadMessage, toPytestKind } from "./pytest.ts";
 import type { CaseStatus, Report, ReportedCase } from "./report.ts";
-import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES, msFromSeconds, tooManyCases } from "./text.ts";
+import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES, msFromSeconds, toMs, tooManyCases } from "./text.ts";
 import { createUnknownResults, type UnknownResults } from "./unknown_results.ts";
 
 /** Throws a ReportError when there are too many cases. */
@@ -65,14 +65,15 @@ const STATUSES: Record<string, CaseStatus> = {
 type Reading = { toNames: ReturnType<typeof createPytestNames>; cutter: Cutter; unknown: UnknownResults };
 
 function readTest(test: JsonObject, { toNames, cutter, unknown }: Reading): ReportedCase {
-  const stages = [test.setup, test.call, test.teardown].map(toFields);
+  const stages = [toFields(test.setup), toFields(test.call), toFields(test.teardown)];
   const outcome = asText(test.outcome);
-  const isKnown = Object.hasOwn(STATUSES, outcome);
-  if (!isKnown) unknown.count(outcome);
+  const words = Object.hasOwn(STATUSES, outcome) ? stages.map((stage) => stage.outcome) : [outcome];
+  const odd = words.find((word) => word !== undefined && !Object.hasOwn(STATUSES, asText(word)));
+  if (odd !== undefined) unknown.count(asText(odd));
   const failed = stages.some(isFailed) ? stages.filter(isFailed) : NONE;
-  const status = failed.length > 0 || !isKnown ? "failed" : STATUSES[outcome]!;
+  const status = failed.length > 0 || odd !== undefined ? "failed" : STATUSES[outcome]!;
   const shown = status === "skipped" ? stages.filter((stage) => stage.outcome === "skipped") : failed;
-  const text = shown.map((stage) => asText(stage.longrepr)).join("\n\n");
+  const text = shown.length === 0 ? "" : shown.map((stage) => asText(stage.longrepr)).join("\n\n");
   const message = asText(toFields(shown[0]?.crash).message);
   const isRerun = outcome === "rerun" && status === "passed";
   return toCase(cutter, {
@@ -87,7 +88,7 @@ function readTest(test: JsonObject, { toNames, cutter, unknown }: Reading): Repo
     durationMs: sumOf(stages),
     message: message || (status === "skipped" ? toReason(text) : firstLine(text)),
     stack: status === "failed" ? text : null,
-    output: stages.flatMap(toOutput).join(""),
+    output: toOutput(stages[0]!) + toOutput(stages[1]!) + toOutput(stages[2]!),
     properties: toProperties(test),
   });
 }
@@ -95,10 +96,11 @@ function readTest(test: JsonObject, { toNames, cutter, unknown }: Reading): Repo
 const NONE: JsonObject[] = [];
 const isFailed = (stage: JsonObject): boolean => stage.outcome === "failed";
 
-const sumOf = (stages: JsonObject[]): number | null => {
-  const times = stages.map(({ duration }) => duration).filter((time) => typeof time === "number");
-  return times.length > 0 ? msFromSeconds(String(times.reduce((sum, time) => sum + time, 0))) : null;
-};
+function sumOf(stages: JsonObject[]): number | null {
+  let seconds: number | null = null;
+  for (const { duration } of stages) if (typeof duration === "number") seconds = (seconds ?? 0) + duration;
+  return seconds === null ? null : toMs(seconds * 1000);
+}
 
 /** "('/home/dev/test_cart.py', 18, 'Skipped: not yet')" */
 const toReason = (text: string): string => {
@@ -106,16 +108,14 @@ const toReason = (text: string): string => {
   return text.includes("Skipped: ") ? reason.replace(/['"]\)\s*$/, "") : firstLine(text);
 };
 
-function toOutput({ stdout, stderr, log }: JsonObject): string[] {
-  const records = asList(log).map(toFields);
-  return [
-    asText(stdout),
-    asText(stderr),
-    ...records.map(({ levelname, msg }) => `${asText(levelname)} ${asText(msg)}\n`),
-  ];
+function toOutput({ stdout, stderr, log }: JsonObject): string {
+  let output = asText(stdout) + asText(stderr);
+  for (const { levelname, msg } of asList(log).map(toFields)) output += `${asText(levelname)} ${asText(msg)}\n`;
+  return output;
 }
 
-function toProperties({ user_properties, metadata }: JsonObject): [string, string][] {
+function toProperties({ user_properties, metadata }: JsonObject): [string, string][] | undefined {
+  if (user_properties === undefined && metadata === undefined) return undefined;
   const pairs = [...asList(user_properties), metadata].filter(isObject).flatMap((one) => Object.entries(one));
   return pairs
     .map(([key, value]): [string, string] => [asText(key), asText(value)])

@@ -55,13 +55,15 @@ function encodingOf(bytes: Uint8Array): string {
   return /^(?:utf-?16|ucs-?2|iso-10646-ucs-2)/i.test(declared) ? "utf-8" : declared;
 }
 
-const ODD = /[\x00-\x08\x0b\x0c\x0e-\x1f\x9b\ufffe\uffff]/;
+/** What `clean` looks at more closely: control characters, what is no character, and surrogates. */
+const ODD = /[\x00-\x08\x0b\x0c\x0e-\x1f\x9b\ud800-\udfff\ufffe\uffff]/;
 // Only sequences that end soon and on their line: an unterminated one must not eat the text after it, nor a "<".
 const ANSI = /(?:\x1b\[|\x9b)[\d:;?]{0,40}[@-~]|\x1b\][^\x07\x1b\n<]{0,2048}(?:\x07|\x1b\\)/g;
 
 /** Without terminal colours and control characters; NUL and lone surrogates, which cannot be stored, become U+FFFD. */
 export function clean(text: string): string {
-  const plain = ODD.test(text) ? text.replace(ANSI, "").replace(/[\x01-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, "") : text;
+  if (!ODD.test(text)) return text;
+  const plain = text.replace(ANSI, "").replace(/[\x01-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, "");
   return isStorable(plain) ? plain : toStorable(plain);
 }
 
@@ -257,7 +259,7 @@ export function eachLine(text: string, read: (line: string) => void): void {
 
 const tooManyLines = () => new ReportError(`it has more than ${MAX_LINES.toLocaleString("en")} lines`);
 
-export const firstLine = (text: string): string => /[^\s].*/.exec(text)?.[0].trimEnd() ?? "";
+export const firstLine = (text: string): string => (text === "" ? "" : (/[^\s].*/.exec(text)?.[0].trimEnd() ?? ""));
 
 /** Counted from 1. */
 export function lineAt(text: string, offset: number): number {
