@@ -93,14 +93,15 @@ export type WrittenAttachment = {
 /** The last part of a path. */
 const fileName = (path: string): string => /[^/\\]*$/.exec(path)![0];
 
-/** So many cases are read between two looks at the memory of the process, which is collected when it is larger than this. */
+/** So many cases are read between two looks at the memory of the process, which may grow by so much before it is collected. */
 const CASES_PER_LOOK = 25_000;
-const MAX_RESIDENT_BYTES = 384 * 2 ** 20;
+const MAX_GROWTH_BYTES = 96 * 2 ** 20;
 
 /** Cuts texts to the lengths that are kept and counts the cuts, for one warning of each kind. */
 export function createCutter() {
   const counts = new Map<TextKind | "dropped", number>();
   let cases = 0;
+  let resident: number | null = null;
   let [attachedBytes, droppedAttachments] = [0, 0];
   const readBody = (base64: string | undefined): Uint8Array | null => {
     if (!base64) return null;
@@ -164,7 +165,10 @@ export function createCutter() {
     },
     /** For every test case: the collector alone lets the process grow to several times what a large report needs. */
     countCase(): void {
-      if (++cases % CASES_PER_LOOK === 0 && process.memoryUsage.rss() > MAX_RESIDENT_BYTES) Bun.gc(true);
+      if (++cases % CASES_PER_LOOK !== 0) return;
+      const size = process.memoryUsage.rss();
+      resident ??= size;
+      if (size > resident + MAX_GROWTH_BYTES) Bun.gc(true);
     },
     warnings: (): string[] => [
       ...[...counts].map(([kind, n]) =>
