@@ -9,9 +9,15 @@ import { createCutter, type Cutter, firstLine, MAX_CASES, plural, toMs, tooManyC
 import type { WrittenAttachment } from "./text.ts";
 import { createUnknownResults } from "./unknown_results.ts";
 
-type Step = { hidden: boolean; text: string };
-type TestCase = { pickle: JsonObject; steps: Map<string, Step>; attempts: Attempt[] };
-type Attempt = { results: Map<string, JsonObject>; output: string[]; attachments: WrittenAttachment[]; ended: boolean };
+type Step = { id: string; hidden: boolean; text: string };
+type TestCase = { pickle: JsonObject; steps: Step[]; open: Attempt | null; result: ReportedCase | null };
+/** Lives until it ends: a large report has many. */
+type Attempt = {
+  testCase: TestCase;
+  results: Map<string, JsonObject>;
+  output: string[];
+  attachments: WrittenAttachment[];
+};
 
 /** What one run of Cucumber tells; ids are unique only within it. */
 type Run = {
@@ -36,16 +42,16 @@ const ENVELOPE = /^\{\s?"(?:meta":\s?\{.{0,5000}"protocolVersion|gherkinDocument
 /** Throws a ReportError when no line is a message of Cucumber. */
 export function readCucumberMessages(text: string): Report {
   const runs: Run[] = [];
+  const cutter = createCutter();
+  const reading = { cutter, unknown: createUnknownResults(), withoutResult: 0 };
   let count = 0;
   const { warnings, isCut } = readJsonLines(text, (envelope) => {
     if (envelope.meta !== undefined || runs.length === 0) runs.push(newRun());
-    readEnvelope(runs.at(-1)!, envelope);
+    readEnvelope(runs.at(-1)!, envelope, reading);
     if (envelope.testCase !== undefined || envelope.testCaseStarted !== undefined) count++;
     if (count + runs.length > 2 * MAX_CASES) throw tooManyCases();
   });
   if (runs.length === 0) throw new ReportError("none of its lines is a message of Cucumber");
-  const cutter = createCutter();
-  const reading = { cutter, unknown: createUnknownResults(), withoutResult: 0 };
   const cases = runs.flatMap((run) => toCases(run, reading));
   if (cases.length > MAX_CASES) throw tooManyCases();
   const [began, ended] = [toTime(runs[0]!.started), toTime(runs.at(-1)!.finished ?? {})];
@@ -75,18 +81,22 @@ const newRun = (): Run => ({
   ...{ faults: [], started: {}, finished: null },
 });
 
-function readEnvelope(run: Run, envelope: JsonObject): void {
-  const [kind, value] = Object.entries(envelope)[0] ?? ["", null];
-  const message = toFields(value);
+function readEnvelope(run: Run, envelope: JsonObject, reading: Reading): void {
+  const kind = firstKey(envelope);
+  const message = toFields(envelope[kind]);
   const attempt = run.attempts.get(asText(message.testCaseStartedId));
   if (kind === "gherkinDocument") readDocument(run, message);
   else if (kind === "pickle") run.pickles.set(asText(message.id), message);
-  else if (kind === "testCase") run.testCases.set(asText(message.id), toTestCase(run, message));
-  else if (kind === "testCaseStarted") startAttempt(run, message);
+  else if (kind === "testCase") {
+    const id = asText(message.id);
+    if (!run.testCases.has(id)) run.testCases.set(id, toTestCase(run, message));
+  } else if (kind === "testCaseStarted") startAttempt(run, message, reading);
   else if (kind === "testStepFinished")
     attempt?.results.set(asText(message.testStepId), toFields(message.testStepResult));
-  else if (kind === "testCaseFinished" && attempt) attempt.ended = true;
-  else if (kind === "attachment" || kind === "externalAttachment") attach(attempt, message);
+  else if (kind === "testCaseFinished" && attempt) {
+    endAttempt(run, attempt, true, reading);
+    run.attempts.delete(asText(message.testCaseStartedId));
+  } else if (kind === "attachment" || kind === "externalAttachment") attach(attempt, message);
   else if (kind === "testRunStarted") run.started = message;
   else if (kind === "testRunFinished") run.finished = message;
   else if (kind === "testRunHookFinished") {
@@ -98,6 +108,11 @@ function readEnvelope(run: Run, envelope: JsonObject): void {
     const { line } = toFields(location);
     run.faults.push({ name: FAILED_TO_LOAD, file: toFile(uri), line, text: asText(message.message) });
   }
+}
+
+function firstKey(envelope: JsonObject): string {
+  for (const key in envelope) return key;
+  return "";
 }
 
 const toFile = (uri: unknown): string => asText(uri).replace(/^file:(?:\/\/)?/, "");
@@ -117,25 +132,30 @@ function readDocument({ features, lines }: Run, { uri, feature }: JsonObject): v
 function toTestCase({ pickles }: Run, { pickleId, testSteps }: JsonObject): TestCase {
   const pickle = pickles.get(asText(pickleId)) ?? {};
   const texts = new Map(asList(pickle.steps).map((one) => [asText(toFields(one).id), asText(toFields(one).text)]));
-  const steps = asList(testSteps).map(toFields);
-  return {
-    pickle,
-    attempts: [],
-    steps: new Map(
-      steps.map(({ id, pickleStepId }) => [
-        asText(id),
-        { hidden: pickleStepId === undefined, text: texts.get(asText(pickleStepId)) ?? "" },
-      ]),
-    ),
-  };
+  const steps = asList(testSteps)
+    .map(toFields)
+    .map(({ id, pickleStepId }) => ({
+      id: asText(id),
+      hidden: pickleStepId === undefined,
+      text: texts.get(asText(pickleStepId)) ?? "",
+    }));
+  return { pickle, steps, open: null, result: null };
 }
 
-function startAttempt(run: Run, { id, testCaseId }: JsonObject): void {
-  const attempt = { results: new Map(), output: [], attachments: [], ended: false };
-  run.attempts.set(asText(id), attempt);
+function startAttempt(run: Run, { id, testCaseId }: JsonObject, reading: Reading): void {
   const known = run.testCases.get(asText(testCaseId));
-  if (known) known.attempts.push(attempt);
-  else run.testCases.set(asText(testCaseId), { pickle: {}, steps: new Map(), attempts: [attempt] });
+  const testCase = known ?? { pickle: {}, steps: [], open: null, result: null };
+  if (!known) run.testCases.set(asText(testCaseId), testCase);
+  if (testCase.open) endAttempt(run, testCase.open, false, reading);
+  testCase.open = { testCase, results: new Map(), output: [], attachments: [] };
+  run.attempts.set(asText(id), testCase.open);
+}
+
+function endAttempt(run: Run, attempt: Attempt, isWhole: boolean, reading: Reading): void {
+  const { testCase } = attempt;
+  const result = readAttempt(run, testCase, attempt, isWhole, reading);
+  testCase.result = testCase.result ? joinAttempts(testCase.result, result) : result;
+  if (testCase.open === attempt) testCase.open = null;
 }
 
 function attach(attempt: Attempt | undefined, { mediaType, body, contentEncoding, fileName, url }: JsonObject): void {
@@ -151,8 +171,8 @@ type Reading = { cutter: Cutter; unknown: ReturnType<typeof createUnknownResults
 function toCases(run: Run, reading: Reading): ReportedCase[] {
   const { cutter } = reading;
   const cases = [...run.testCases.values()].map((one) => {
-    const attempts = one.attempts.length > 0 ? one.attempts : [null];
-    return attempts.map((attempt) => readAttempt(run, one, attempt, reading)).reduce(joinAttempts);
+    if (one.open) endAttempt(run, one.open, false, reading);
+    return one.result ?? readAttempt(run, one, null, false, reading);
   });
   const faults = run.faults.map(({ name, file, line, text }) =>
     toFault(cutter, { name, file, line, message: firstLine(text) || name, stack: text }),
@@ -169,22 +189,29 @@ function toCases(run: Run, reading: Reading): ReportedCase[] {
 }
 
 /** `null` is a test case that never began. */
-function readAttempt(run: Run, one: TestCase, attempt: Attempt | null, reading: Reading): ReportedCase {
-  const { pickle } = one;
+function readAttempt(
+  run: Run,
+  { pickle, steps: known }: TestCase,
+  attempt: Attempt | null,
+  isWhole: boolean,
+  reading: Reading,
+): ReportedCase {
   const results = attempt?.results ?? new Map<string, JsonObject>();
-  const steps =
-    [...one.steps.values()].length > 0 ? one.steps : new Map([...results.keys()].map((id) => [id, NO_STEP]));
-  const statuses = [...steps.keys()].map((id) => [id, asText(results.get(id)?.status).toLowerCase()] as const);
-  const broken = statuses.find(([, word]) => FINISHED_BADLY.has(word) || !KNOWN.has(word));
-  if (broken && !FINISHED_BADLY.has(broken[1])) reading.unknown.count(broken[1].toUpperCase());
-  const isCut = attempt !== null && !attempt.ended;
-  const ran = statuses.some(([id]) => !steps.get(id)!.hidden) && statuses.every(([, word]) => word === "passed");
-  if (attempt && !isCut && !broken && statuses.some(([, word]) => word === "" || word === "unknown"))
-    reading.withoutResult++;
-  const status: CaseStatus = broken || isCut ? "failed" : ran && attempt ? "passed" : "skipped";
-  const stack = broken ? asText(results.get(broken[0])?.message) : "";
-  const step = broken && steps.get(broken[0])!;
-  const times = [...results.values()].map(({ duration }) => toMsOf(toFields(duration))).filter((time) => time !== null);
+  const steps = known.length > 0 ? known : [...results.keys()].map((id) => ({ id, hidden: false, text: "" }));
+  const words = steps.map(({ id }) => asText(results.get(id)?.status).toLowerCase());
+  const index = words.findIndex((word) => FINISHED_BADLY.has(word) || !KNOWN.has(word));
+  const [step, word = ""] = [steps[index], words[index]];
+  if (step && !FINISHED_BADLY.has(word)) reading.unknown.count(word.toUpperCase());
+  const isCut = attempt !== null && !isWhole;
+  const ran = steps.some(({ hidden }) => !hidden) && words.every((word) => word === "passed");
+  if (attempt && isWhole && !step && words.some((word) => word === "" || word === "unknown")) reading.withoutResult++;
+  const status: CaseStatus = step || isCut ? "failed" : ran && attempt ? "passed" : "skipped";
+  const stack = step ? asText(results.get(step.id)?.message) : "";
+  let durationMs: number | null = null;
+  for (const { duration } of results.values()) {
+    const ms = toMsOf(toFields(duration));
+    if (ms !== null) durationMs = (durationMs ?? 0) + ms;
+  }
   const places = asList(pickle.astNodeIds).map((id) => run.lines.get(asText(id)));
   return toCase(reading.cutter, {
     suite: (run.features.get(asText(pickle.uri)) ?? "").trim(),
@@ -192,10 +219,10 @@ function readAttempt(run: Run, one: TestCase, attempt: Attempt | null, reading: 
     file: toFile(pickle.uri),
     line: places.at(-1) ?? toFields(pickle.location).line,
     status,
-    kind: step ? toStepKind(step.hidden, broken[1], stack) : "error",
-    durationMs: times.length > 0 ? toMs(times.reduce((sum, time) => sum + time, 0)) : null,
+    kind: step ? toStepKind(step.hidden, word, stack) : "error",
+    durationMs: toMs(durationMs),
     message: step
-      ? firstLine(stack) || toStepMessage(step.hidden, broken[1], step.text)
+      ? firstLine(stack) || toStepMessage(step.hidden, word, step.text)
       : isCut
         ? "The scenario did not finish"
         : null,
@@ -206,7 +233,6 @@ function readAttempt(run: Run, one: TestCase, attempt: Attempt | null, reading: 
   });
 }
 
-const NO_STEP: Step = { hidden: false, text: "" };
 const KNOWN = new Set([...FINISHED_BADLY, "passed", "skipped", "unknown", ""]);
 
 function toMsOf({ seconds, nanos }: JsonObject): number | null {

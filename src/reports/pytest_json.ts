@@ -4,7 +4,16 @@ import { asList, asText, isObject, type JsonObject, toCase, toEpochMs, toFault, 
 import { FAILED_TO_LOAD } from "./js_tools.ts";
 import { createPytestNames, exitFaults, toLoadMessage, toPytestKind } from "./pytest.ts";
 import type { CaseStatus, Report, ReportedCase } from "./report.ts";
-import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES, msFromSeconds, toMs, tooManyCases } from "./text.ts";
+import {
+  createCutter,
+  type Cutter,
+  disagreement,
+  firstLine,
+  MAX_CASES,
+  msFromSeconds,
+  toMs,
+  tooManyCases,
+} from "./text.ts";
 import { createUnknownResults, type UnknownResults } from "./unknown_results.ts";
 
 /** Throws a ReportError when there are too many cases. */
