@@ -5,10 +5,22 @@ import { FAILED_TO_LOAD } from "./js_tools.ts";
 import { firstJsonLine, readJsonLines } from "./json_lines.ts";
 import { createPytestNames, exitFaults, toLoadMessage, toPytestKind } from "./pytest.ts";
 import { type CaseStatus, type Report, type ReportedCase, ReportError } from "./report.ts";
-import { createCutter, type Cutter, firstLine, MAX_CASES, msFromSeconds, tooManyCases } from "./text.ts";
+import { createCutter, type Cutter, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
 import { createUnknownResults, type UnknownResults } from "./unknown_results.ts";
 
-type Test = { phases: JsonObject[]; reruns: JsonObject[]; hasEnded: boolean };
+/** What is kept of a phase: not its keywords and its place, of which each phase of each test has its own. */
+type Phase = { when: unknown; outcome: string; wasxfail: unknown; longrepr: unknown };
+type Test = {
+  nodeId: string;
+  line: number | null;
+  phases: Phase[];
+  reruns: Phase[];
+  hasEnded: boolean;
+  seconds: number;
+  /** Of the last phase. */
+  sections: unknown;
+  userProperties: unknown;
+};
 
 /** What one start of pytest tells. */
 type Session = { tests: Test[]; open: Map<string, Test>; collectors: JsonObject[]; finish: JsonObject | null };
@@ -29,7 +41,8 @@ export function readPytestReportlog(text: string): Report {
     if (type === "SessionFinish") session.finish = event;
     else if (type === "CollectReport" && event.outcome !== "passed") session.collectors.push(event);
     // Subtests have reports of their own, with the name of the test that they are in.
-    else if (/^Sub_?[Tt]est_?[Rr]eport$/.test(type) && event.outcome !== "failed") return;
+    else if (type !== "TestReport" && SUBTEST.test(type) && (event.outcome === "passed" || event.outcome === "skipped"))
+      return;
     else if (type.endsWith("Report") && type !== "CollectReport") count += readPhase(session, event);
     ended = Math.max(ended, toEpochMs(event.stop) ?? 0);
     if (count + sessions.length + session.collectors.length > MAX_CASES) throw tooManyCases();
@@ -53,22 +66,33 @@ export function readPytestReportlog(text: string): Report {
   };
 }
 
+const SUBTEST = /^Sub_?[Tt]est_?[Rr]eport$/;
+
 /** How many tests this report adds. */
 function readPhase({ tests, open }: Session, event: JsonObject): number {
   const nodeId = asText(event.nodeid);
   let test = open.get(nodeId);
   const isNew = test === undefined || (event.when === "setup" && test.hasEnded);
   if (test === undefined || isNew) {
-    test = { phases: [], reruns: [], hasEnded: false };
+    const line = toLineAfter(asList(event.location)[1]);
+    test = {
+      ...{ nodeId, line, phases: [], reruns: [], hasEnded: false, seconds: 0 },
+      ...{ sections: undefined, userProperties: undefined },
+    };
     tests.push(test);
     open.set(nodeId, test);
   }
-  test.phases.push(event);
-  if (event.when === "teardown") test.hasEnded = true;
-  if (event.outcome === "rerun") {
-    test.reruns.push(event);
-    [test.phases, test.hasEnded] = [[], false];
+  const { when, wasxfail, longrepr, sections, user_properties, duration } = event;
+  const phase = { when, outcome: asText(event.outcome), wasxfail, longrepr };
+  if (phase.outcome === "rerun") {
+    test.reruns.push(phase);
+    Object.assign(test, { phases: [], hasEnded: false, seconds: 0, sections: undefined, userProperties: undefined });
+    return isNew ? 1 : 0;
   }
+  test.phases.push(phase);
+  if (when === "teardown") test.hasEnded = true;
+  if (typeof duration === "number") test.seconds += duration;
+  [test.sections, test.userProperties] = [sections, user_properties];
   return isNew ? 1 : 0;
 }
 
@@ -86,46 +110,39 @@ function toCases({ tests, collectors, finish }: Session, reading: Reading): Repo
 
 const STATUSES: Record<string, CaseStatus> = { passed: "passed", skipped: "skipped", failed: "failed" };
 
-function readTest({ phases, reruns, hasEnded }: Test, { toNames, cutter, unknown }: Reading): ReportedCase {
-  const first = phases[0] ?? reruns.at(-1) ?? {};
-  const statuses = phases.map(({ outcome }) =>
-    Object.hasOwn(STATUSES, asText(outcome)) ? STATUSES[asText(outcome)] : null,
-  );
-  const odd = statuses.indexOf(null);
-  if (odd !== -1) unknown.count(asText(phases[odd]!.outcome));
-  const failed = phases.filter((_, index) => statuses[index] === "failed" || statuses[index] === null);
-  const skipped = phases.find((_, index) => statuses[index] === "skipped");
-  const hasRun = phases.some(({ when }) => when === "call");
-  const isCut = !hasEnded || (!hasRun && skipped === undefined);
+function readTest(test: Test, { toNames, cutter, unknown }: Reading): ReportedCase {
+  const { phases, reruns } = test;
+  const failed = phases.filter(({ outcome }) => outcome === "failed" || !Object.hasOwn(STATUSES, outcome));
+  const odd = failed.find(({ outcome }) => outcome !== "failed");
+  if (odd) unknown.count(odd.outcome);
+  const skipped = phases.find(({ outcome }) => outcome === "skipped");
+  const isCut = !test.hasEnded || (skipped === undefined && !phases.some(({ when }) => when === "call"));
   const status: CaseStatus = failed.length > 0 || isCut ? "failed" : skipped ? "skipped" : "passed";
   const flaky = status === "passed" && reruns.length > 0;
   const shown = status === "failed" ? failed : flaky ? reruns.slice(-1) : [];
   const texts = shown.map(({ longrepr }) => toFailure(longrepr));
-  const last = phases.at(-1) ?? first;
   return toCase(cutter, {
-    ...toNames(asText(first.nodeid)),
-    line: toLineAfter(asList(first.location)[1]),
+    ...toNames(test.nodeId),
+    line: test.line,
     status,
     kind: toPytestKind(shown[0]?.when === "call", texts[0]?.message ?? ""),
     flaky,
     attempts: reruns.length + (phases.length > 0 ? 1 : 0),
-    durationMs: msFromSeconds(
-      String(phases.reduce((sum, { duration }) => sum + (typeof duration === "number" ? duration : 0), 0)),
-    ),
+    durationMs: toMs(test.seconds * 1000),
     message:
       status === "skipped" ? toReason(skipped!) : (texts[0]?.message ?? (isCut ? "The test did not finish" : null)),
     stack: texts.map(({ stack }) => stack).join("\n\n"),
-    output: asList(last.sections)
+    output: asList(test.sections)
       .map((section) => asText(asList(section)[1]))
       .join(""),
-    properties: asList(last.user_properties).map((pair) => [asText(asList(pair)[0]), asText(asList(pair)[1])]),
+    properties: asList(test.userProperties).map((pair) => [asText(asList(pair)[0]), asText(asList(pair)[1])]),
   });
 }
 
 /** pytest counts lines from 0. */
 const toLineAfter = (line: unknown): number | null => (typeof line === "number" ? line + 1 : null);
 
-function toReason({ wasxfail, longrepr }: JsonObject): string {
+function toReason({ wasxfail, longrepr }: { wasxfail?: unknown; longrepr: unknown }): string {
   const reason = asText(asList(longrepr)[2]).replace(/^Skipped: /, "");
   return asText(wasxfail).replace(/^reason: /, "") || reason || toFailure(longrepr).message;
 }
