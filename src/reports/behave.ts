@@ -3,7 +3,7 @@
 import { joinAttempts, toStepKind, toStepMessage } from "./cucumber_steps.ts";
 import { asList, asText, type JsonObject, toCase, toFault, toFields, toTexts } from "./fields.ts";
 import { type CaseStatus, type Report, type ReportedCase, ReportError } from "./report.ts";
-import { createCutter, type Cutter, firstLine, MAX_CASES, msFromSeconds, tooManyCases } from "./text.ts";
+import { createCutter, type Cutter, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
 import { createUnknownResults, type UnknownResults } from "./unknown_results.ts";
 
 /** Its features have a result, and no address. */
@@ -71,6 +71,7 @@ const STATUSES: Record<string, CaseStatus> = {
 
 /** `null` for a word that behave does not have; without one, what did not run. */
 function toStatus(word: unknown): CaseStatus | null {
+  if (word === "passed") return word;
   const text = asText(word).toLowerCase();
   if (text === "") return "skipped";
   return Object.hasOwn(STATUSES, text) ? STATUSES[text]! : null;
@@ -94,14 +95,20 @@ function readScenario(feature: JsonObject, element: JsonObject, cutter: Cutter, 
     ? toTexts(toFields(broken.result).error_message).join("\n")
     : toTexts(element.error_message).join("\n");
   const text = broken && `${asText(broken.keyword).trim()} ${asText(broken.name)}`.trim();
-  const times = steps.map(({ result }) => toFields(result).duration).filter((time) => typeof time === "number");
+  const { file, line } = toPlace(element);
+  let seconds: number | null = null;
+  for (const { result } of steps) {
+    const { duration } = toFields(result);
+    if (typeof duration === "number") seconds = (seconds ?? 0) + duration;
+  }
   return toCase(cutter, {
     suite: asText(feature.name).trim(),
     name: asText(element.name),
-    ...toPlace(element),
+    file,
+    line,
     status: isFailed ? "failed" : isPassed ? "passed" : "skipped",
     kind: broken ? toKind(wordOf(broken), stack) : "error",
-    durationMs: times.length > 0 ? msFromSeconds(String(times.reduce((sum, time) => sum + time, 0))) : null,
+    durationMs: seconds === null ? null : toMs(seconds * 1000),
     message: broken
       ? toMessage(stack) || toStepMessage(false, wordOf(broken), text!)
       : isFailed

@@ -89,8 +89,11 @@ function readTest({ tests }: Suite, event: JsonObject): void {
   // nextest appends the number of attempts to the end of a test that was retried.
   const retried = event.event !== "started" && written.includes("$") ? /^(.*)#(\d{1,3})$/s.exec(written) : null;
   const name = retried && tests.has(retried[1]!) ? retried[1]! : written;
-  const test = tests.get(name) ?? { name, end: null, isSlow: false, attempts: 1 };
-  tests.set(name, test);
+  const known = tests.get(name);
+  const test = known ?? { name, end: null, isSlow: false, attempts: 1 };
+  if (!known) tests.set(name, test);
+  // It ran, and runs once more.
+  if (event.event === "started" && test.end !== null) test.attempts++;
   if (retried && name !== written) test.attempts = Math.max(1, Number(retried[2]));
   if (event.event === "timeout") test.isSlow = true;
   else if (event.event !== "started") test.end = event.type === "bench" ? { event: "ok" } : event;
@@ -116,8 +119,12 @@ function readEnd(suite: Suite, { name, end, isSlow, attempts }: Test, cutter: Cu
   const output = asText(end?.stdout).trim();
   const told = asText(end?.message) || (end?.reason === undefined ? "" : `Failed: ${asText(end.reason)}`);
   const isTimeout = end?.reason === "time limit exceeded" || (end === null && isSlow);
+  const place = toNames(suite.name, name);
   return toCase(cutter, {
-    ...toNames(suite.name, name),
+    suite: place.suite,
+    name: place.name,
+    file: place.file,
+    line: place.line,
     status,
     kind: isTimeout ? "timeout" : end === null ? "error" : "failure",
     flaky: attempts > 1,
@@ -131,12 +138,17 @@ function readEnd(suite: Suite, { name, end, isSlow, attempts }: Test, cutter: Cu
 
 /** Modules are part of the suite; the line of a doc test is no part of its name, because it moves. */
 function toNames(binary: string, written: string) {
-  const name = written.startsWith(`${binary}$`) ? written.slice(binary.length + 1) : written;
-  const [, file, item, line, rest = ""] = name.includes(" - ") ? (DOCTEST.exec(name) ?? []) : [];
-  if (file !== undefined) return { suite: binary, name: `${item || file}${rest}`, file, line };
+  const isPrefixed = written[binary.length] === "$" && written.startsWith(binary);
+  const name = isPrefixed ? written.slice(binary.length + 1) : written;
+  const docTest = name.includes(" - ") ? DOCTEST.exec(name) : null;
+  if (docTest) {
+    const [, file = "", item, line, rest = ""] = docTest;
+    return { suite: binary, name: `${item || file}${rest}`, file, line };
+  }
   const at = name.lastIndexOf("::");
-  const suite = [binary, name.slice(0, Math.max(at, 0))].filter(Boolean).join(" > ");
-  return { suite, name: at === -1 ? name : name.slice(at + 2) };
+  const module = at === -1 ? "" : name.slice(0, at);
+  const suite = binary && module ? `${binary} > ${module}` : binary || module;
+  return { suite, name: at === -1 ? name : name.slice(at + 2), file: null, line: null };
 }
 
 /** What follows "panicked at src/lib.rs:13:73:", or before Rust 1.73 what stands in quotes after it. */

@@ -85,8 +85,11 @@ function readTest(test: JsonObject, { toNames, cutter, unknown }: Reading): Repo
   const text = shown.length === 0 ? "" : shown.map((stage) => asText(stage.longrepr)).join("\n\n");
   const message = asText(toFields(shown[0]?.crash).message);
   const isRerun = outcome === "rerun" && status === "passed";
+  const { suite, name, file } = toNames(asText(test.nodeid));
   return toCase(cutter, {
-    ...toNames(asText(test.nodeid)),
+    suite,
+    name,
+    file,
     // pytest counts lines from 0.
     line: typeof test.lineno === "number" ? test.lineno + 1 : null,
     status,

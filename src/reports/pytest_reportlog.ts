@@ -121,8 +121,11 @@ function readTest(test: Test, { toNames, cutter, unknown }: Reading): ReportedCa
   const flaky = status === "passed" && reruns.length > 0;
   const shown = status === "failed" ? failed : flaky ? reruns.slice(-1) : [];
   const texts = shown.map(({ longrepr }) => toFailure(longrepr));
+  const { suite, name, file } = toNames(test.nodeId);
   return toCase(cutter, {
-    ...toNames(test.nodeId),
+    suite,
+    name,
+    file,
     line: test.line,
     status,
     kind: toPytestKind(shown[0]?.when === "call", texts[0]?.message ?? ""),

@@ -142,8 +142,10 @@ function readTest({ id, record, attempts, skipped }: Test, cutter: Cutter, unkno
   const { filePath, _filePath, fileID, line } = toFields(record.sourceLocation);
   const isTimeout = /^Time limit was exceeded/.test(texts[0] ?? "");
   const isCut = status === "failed" && last!.end === null;
+  const { suite, name } = toNames(id, asText(record.name));
   return toCase(cutter, {
-    ...toNames(id, asText(record.name)),
+    suite,
+    name,
     file: asText(filePath) || asText(_filePath) || asText(fileID),
     line,
     status,
@@ -153,16 +155,22 @@ function readTest({ id, record, attempts, skipped }: Test, cutter: Cutter, unkno
     durationMs: last && last.began !== null && last.ended !== null ? toMs(last.ended - last.began) : null,
     message: isSkipped ? skipped : firstLine(texts[0] ?? "") || (isCut ? "The test did not finish" : null),
     stack: texts.join("\n\n"),
-    properties: [
-      ...(asText(record.displayName) ? [["title", asText(record.displayName)] as [string, string]] : []),
-      ...toTexts(record.tags).map((tag): [string, string] => ["tag", tag.replace(/^\.?/, "")]),
-    ],
+    properties: toProperties(record),
   });
 }
 
+function toProperties({ displayName, tags }: JsonObject): [string, string][] {
+  const properties = toTexts(tags).map((tag): [string, string] => ["tag", tag.replace(/^\.?/, "")]);
+  if (asText(displayName)) properties.unshift(["title", asText(displayName)]);
+  return properties;
+}
+
+const PLACE = /^.{1,500}:\d{1,9}:\d{1,9}$/s;
+
 /** As Swift's own JUnit XML names "Shop.CartTests/Inner/adds()/CartTests.swift:5:3": module and suites are dotted. */
 function toNames(id: string, name: string): { suite: string; name: string } {
-  const path = id.replace(/\/[^/]{1,500}:\d{1,9}:\d{1,9}$/, "");
+  const last = id.lastIndexOf("/");
+  const path = last !== -1 && PLACE.test(id.slice(last + 1)) ? id.slice(0, last) : id;
   const [suite, own] =
     name !== "" && path.endsWith(name)
       ? [path.slice(0, path.length - name.length), name]
