@@ -13,16 +13,18 @@ import {
   parseCount,
   tooManyCases,
 } from "./text.ts";
+import { createUnknownResults, type UnknownResults } from "./unknown_results.ts";
 
 type Node = Bun.XML.Node;
 
 /** Throws a ReportError when there are too many cases. */
 export function readCatch2(root: Node): Report {
   const cutter = createCutter();
+  const unknown = createUnknownResults();
   // Version 2 puts them into groups.
   const tests = [root, ...named(root, "Group")].flatMap((node) => named(node, "TestCase"));
   if (tests.length > MAX_CASES) throw tooManyCases();
-  const cases = tests.map((test) => readTest(test, cutter));
+  const cases = tests.map((test) => readTest(test, unknown, cutter));
   if (cases.length === 0) refuseForeign(root, SECTIONS);
   const totals = named(root, "OverallResultsCases").at(-1)?.attributes;
   const [passed, failed, expected] = ["successes", "failures", "expectedFailures"].map((name) =>
@@ -45,19 +47,19 @@ export function readCatch2(root: Node): Report {
     durationMs: null,
     completedAt: null,
     context: {},
-    warnings: [...warnings, ...cutter.warnings()],
+    warnings: [...warnings, ...unknown.warnings(), ...cutter.warnings()],
   };
 }
 
 /** The elements of the root. */
 const SECTIONS = new Set(["Group", "Randomness", "OverallResults", "OverallResultsCases", "TestCase"]);
 
-function readTest(test: Node, cutter: Cutter): ReportedCase {
+function readTest(test: Node, unknown: UnknownResults, cutter: Cutter): ReportedCase {
   const { name = "", filename, line, tags = "", description } = test.attributes;
   const elements = elementsOf(test);
   const result = elements.findLast((node) => localName(node.name) === "OverallResult");
   const faults = readFaults(elements);
-  const { status, kind, message } = toOutcome(result, faults);
+  const { status, kind, message } = toOutcome(result, faults, unknown);
   const texts = faults.map(({ text }) => text).join("\n\n");
   const outputs = result ? elementsOf(result).filter(({ name }) => OUTPUTS.has(localName(name))) : [];
   const printed = outputs.map(textBelow).filter(Boolean);
@@ -85,11 +87,12 @@ const OUTPUTS = new Set(["StdOut", "StdErr"]);
 
 type Outcome = { status: CaseStatus; kind?: FailureKind; message: string | null };
 
-function toOutcome(result: Node | undefined, faults: CatchFault[]): Outcome {
+function toOutcome(result: Node | undefined, faults: CatchFault[], unknown: UnknownResults): Outcome {
   const failure = faults.find(({ type }) => type === "failure" || type === "error");
   if (!result) return { status: "failed", kind: "error", message: failure?.message ?? "It did not finish" };
   const { success, skips } = result.attributes;
   const hasError = faults.some(({ type }) => type === "error");
+  if (success !== "true" && success !== "false") unknown.count(success ?? "");
   if (success !== "true") {
     const message = failure?.message ?? "It passed, although it is marked to fail";
     return { status: "failed", kind: hasError ? "error" : "failure", message };

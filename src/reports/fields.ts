@@ -91,7 +91,7 @@ export function toCase(cutter: Cutter, told: ToldCounts): ReportedCase {
     message: cutter.cutOrNull("message", told.message ?? null),
     stack: cutter.cutOrNull("stack", told.stack ?? null),
     output: cutter.cutOrNull("output", told.output ?? null),
-    properties: cutter.properties(told.properties ?? []),
+    properties: told.properties ? cutter.properties(told.properties) : null,
   };
   if (attachments) result.attachments = attachments;
   if (told.formerName) result.formerName = cutName(told.formerName, cutter);

@@ -76,8 +76,7 @@ type Reading = { toNames: ReturnType<typeof createPytestNames>; cutter: Cutter; 
 function readTest(test: JsonObject, { toNames, cutter, unknown }: Reading): ReportedCase {
   const stages = [toFields(test.setup), toFields(test.call), toFields(test.teardown)];
   const outcome = asText(test.outcome);
-  const words = Object.hasOwn(STATUSES, outcome) ? stages.map((stage) => stage.outcome) : [outcome];
-  const odd = words.find((word) => word !== undefined && !Object.hasOwn(STATUSES, asText(word)));
+  const odd = isKnown(outcome) ? stages.find((stage) => !isKnown(stage.outcome ?? "passed"))?.outcome : outcome;
   if (odd !== undefined) unknown.count(asText(odd));
   const failed = stages.some(isFailed) ? stages.filter(isFailed) : NONE;
   const status = failed.length > 0 || odd !== undefined ? "failed" : STATUSES[outcome]!;
@@ -106,6 +105,7 @@ function readTest(test: JsonObject, { toNames, cutter, unknown }: Reading): Repo
 }
 
 const NONE: JsonObject[] = [];
+const isKnown = (outcome: unknown): boolean => typeof outcome === "string" && Object.hasOwn(STATUSES, outcome);
 const isFailed = (stage: JsonObject): boolean => stage.outcome === "failed";
 
 function sumOf(stages: JsonObject[]): number | null {

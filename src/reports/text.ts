@@ -136,7 +136,10 @@ export function createCutter() {
     cutOrNull: (kind: TextKind, text: string | null): string | null => (text ? shorten(kind, text) : null),
     /** `null` when there are none. */
     properties(pairs: [string, string][]): Record<string, string> | null {
-      if (pairs.length === 0) return null;
+      const [first] = pairs;
+      if (first === undefined) return null;
+      // Most have one, and a computed key is an ordinary one even if it is "__proto__".
+      if (pairs.length === 1) return { [shorten("property", first[0] || "(no name)")]: shorten("property", first[1]) };
       const kept = new Map<string, string>();
       for (const [key, value] of pairs) {
         if (kept.size >= MAX_PROPERTIES) {

@@ -47,8 +47,9 @@ export function readXcresult(json: unknown): Report {
   }
   // From the inside out: the outer ones fail with them.
   for (const container of containers.reverse())
-    if (container.node.result === "Failed" && !container.hasFailed) {
-      const message = `${asText(container.node.nodeType)} failed, but none of its test cases did`;
+    if (isBad(container.node) && !container.hasFailed) {
+      const { nodeType, result } = container.node;
+      const message = `${asText(nodeType)} has the result "${asText(result)}", but none of its test cases failed`;
       add(toFault(cutter, { suite: container.suite, name: "(suite failed)", message }), container);
     }
   return {
@@ -67,6 +68,13 @@ export function readXcresult(json: unknown): Report {
 /** Characters of joined titles, of which fewer are kept. */
 const MAX_TITLES = 2_000;
 
+/** Of what is around test cases; "unknown" is a word of Xcode's. */
+function isBad({ result }: JsonObject): boolean {
+  const word = asText(result);
+  const isKnown = word === "" || word === "unknown" || Object.hasOwn(STATUSES, word);
+  return !isKnown || STATUSES[word] === "failed";
+}
+
 const toOpen = (nodes: unknown, outer: Container | null) =>
   asList(nodes)
     .map((node) => ({ node: toFields(node), outer }))
@@ -75,16 +83,13 @@ const toOpen = (nodes: unknown, outer: Container | null) =>
 /** A run of a test case: what is inside it is its own. */
 const isRun = ({ nodeType }: JsonObject): boolean => nodeType === "Repetition" || nodeType === "Test Case Run";
 
+type Inside = { messages: string[]; skips: string[]; runs: number; failedRuns: number; hasFailed: boolean };
+const EMPTY: Readonly<Inside> = { messages: [], skips: [], runs: 0, failedRuns: 0, hasFailed: false };
+
 /** What stands below a test case: by device, configuration and arguments, and in each the runs. */
-function readInside(node: JsonObject) {
-  const found = {
-    messages: [] as string[],
-    skips: [] as string[],
-    runs: 0,
-    failedRuns: 0,
-    hasFailed: false,
-    files: [] as string[],
-  };
+function readInside(node: JsonObject): Inside {
+  if (node.children === undefined) return EMPTY;
+  const found: Inside = { messages: [], skips: [], runs: 0, failedRuns: 0, hasFailed: false };
   const open = asList(node.children)
     .map((child) => ({ child: toFields(child), inRun: false, path: "" }))
     .reverse();
@@ -93,7 +98,6 @@ function readInside(node: JsonObject) {
     const [type, name] = [asText(child.nodeType), asText(child.name)];
     if (type === "Failure Message") found.messages.push([name, path && `with ${path}`].filter(Boolean).join("\n"));
     else if (type === "Skip Message") found.skips.push(name);
-    else if (type === "Attachment") found.files.push(name);
     if (isRun(child)) found.runs++;
     if (child.result === "Failed" && isRun(child)) found.failedRuns++;
     else if (child.result === "Failed" && !inRun && type !== "Failure Message") found.hasFailed = true;
@@ -126,11 +130,14 @@ function readCase(node: JsonObject, suite: string, cutter: Cutter, unknown: Unkn
       typeof durationInSeconds === "number" ? toMs(durationInSeconds * 1000) : msFromSeconds(asText(duration)),
     message: isShown ? firstLine(messages[0] ?? "") : status === "skipped" ? (skips[0] ?? asText(node.details)) : null,
     stack: isShown ? messages.join("\n\n") : null,
-    properties: [
-      ["identifier", asText(node.nodeIdentifier)] as [string, string],
-      ...toTexts(node.tags).map((tag): [string, string] => ["tag", tag]),
-    ].filter(([, value]) => value !== ""),
+    properties: toProperties(node),
   });
+}
+
+function toProperties({ nodeIdentifier, tags }: JsonObject): [string, string][] {
+  const properties = toTexts(tags).map((tag): [string, string] => ["tag", tag]);
+  if (asText(nodeIdentifier)) properties.unshift(["identifier", asText(nodeIdentifier)]);
+  return properties;
 }
 
 function toKind(message: string): FailureKind {
