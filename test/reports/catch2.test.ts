@@ -98,6 +98,12 @@ describe("no silent green", () => {
   });
 });
 
+test("a test case with an unknown result failed, and the upload is warned", () => {
+  const report = read(run(one("", 'success="maybe"'), `successes="0" failures="1"`));
+  expect(inShort(report)).toEqual(["failed failure: adds"]);
+  expect(report.warnings).toEqual(['The result "maybe" is unknown: 1 test case counted as failed']);
+});
+
 test("sections may be nested deeply", () => {
   const depth = 5_000;
   const nested = `${'<Section name="s">'.repeat(depth)}${check}</Expression>${"</Section>".repeat(depth)}`;

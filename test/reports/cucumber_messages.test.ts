@@ -122,6 +122,14 @@ describe("a scenario", () => {
   });
 });
 
+test("a test case that is declared twice keeps its failure, and an attempt after one without an end is another", () => {
+  const declared = JSON.stringify({ testCase: { id: "c", pickleId: "p1", testSteps: [STEP] } });
+  const [end, ...others] = run("FAILED").split("\n").toReversed();
+  expect(inShort(read([...others.toReversed(), declared, end].join("\n")))).toEqual(["failed failure: a"]);
+  const unfinished = run("FAILED", "PASSED").replace(/\{"testCaseFinished".*\n/, "");
+  expect(inShort(read(unfinished))[0]).toBe("passed flaky, 2 attempts: a");
+});
+
 test("a run that failed is not green", () => {
   expect(read(attempts([[["t1", "PASSED"]]], false)).cases.at(-1)).toMatchObject({
     ...{ status: "failed", name: "(failure without a test case)", message: "The report says that the run failed" },

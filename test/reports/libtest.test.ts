@@ -128,6 +128,12 @@ test("the reports of nextest are read, with its retries and suites that are mixe
   ]);
 });
 
+test("a test that runs again is one flaky test", () => {
+  const event = (event: string) => ({ type: "test", event, name: "m::a" });
+  const report = read(suite(event("started"), event("failed"), event("started"), event("ok"), end()));
+  expect(inShort(report)).toEqual(["passed flaky, 2 attempts: m > a"]);
+});
+
 test("totals that disagree are a warning, and a suite that failed is not green", () => {
   expect(one({ event: "ok" }, end({ passed: 3 })).warnings).toEqual([
     "The report declares 1 test, 3 passed, 0 failed, 0 skipped, but its test cases are 1 test, 1 passed, 0 failed, 0 skipped",

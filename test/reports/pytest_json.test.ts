@@ -85,6 +85,12 @@ describe("a test", () => {
   });
 });
 
+test("a test that passed with a stage of an unknown result failed, and the upload is warned", () => {
+  const found = one({ outcome: "passed", setup: { outcome: "passed" }, call: { outcome: "greenish" } });
+  expect(inShort(found)).toEqual(["failed error: t > a"]);
+  expect(found.warnings).toEqual(['The result "greenish" is unknown: 1 test case counted as failed']);
+});
+
 test("totals that disagree are a warning", () => {
   expect(report({ summary: { passed: 2, failed: 1, total: 3 }, exitcode: 1 }).warnings).toEqual([
     "The report declares 3 tests, 1 failed, 0 skipped, but its test cases are 2 tests, 0 failed, 0 skipped",

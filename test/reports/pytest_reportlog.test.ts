@@ -102,6 +102,15 @@ describe("a test", () => {
   });
 });
 
+test("a subtest with an unknown result fails its test", () => {
+  const subtest = (outcome: string) => ({ ...phase("call", outcome), $report_type: "SubTestReport" });
+  const found = (outcome: string) =>
+    read(session([phase("setup", "passed"), subtest(outcome), phase("call", "passed"), phase("teardown", "passed")]));
+  expect(inShort(found("passed"))).toEqual(["passed: t > a"]);
+  expect(inShort(found("greenish"))).toEqual(["failed failure: t > a"]);
+  expect(found("greenish").warnings).toEqual(['The result "greenish" is unknown: 1 test case counted as failed']);
+});
+
 test("a session that did not exit well is not green", () => {
   for (const exitstatus of [1, 2, 3, null, "0"])
     expect(

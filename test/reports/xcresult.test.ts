@@ -92,6 +92,15 @@ test("suites that failed without a test case are not green", () => {
   ]);
 });
 
+test("a suite with a result that Xcode does not have is not green", () => {
+  const suite = (result: string) => read({ testNodes: [node("Test Suite", result, [node("Test Case", "Passed")])] });
+  expect(inShort(suite("Crashed"))).toEqual([
+    "passed: Test Suite > Test Case",
+    "failed error: Test Suite > (suite failed)",
+  ]);
+  expect(inShort(suite("unknown"))).toEqual(["passed: Test Suite > Test Case"]);
+});
+
 test("suites nest as deep as they like", () => {
   const deep = `${'{"nodeType":"Test Suite","name":"s","result":"Failed","children":['.repeat(20_000)}{"nodeType":"Test Case","name":"a","result":"Failed"}${"]}".repeat(20_000)}`;
   expect(read(`{"testNodes":[${deep}]}`).cases).toHaveLength(1);
