@@ -22,7 +22,7 @@ const refusal = (json: unknown): string => {
 };
 
 const INTEGER = "expected an integer from 0 to 2147483647";
-const TEXT = "expected a text without NUL and lone surrogates";
+const TEXT = "expected a text without NUL characters and lone surrogates";
 const INSTANT = 'expected an ISO 8601 date-time with an offset such as "2026-02-28T12:00:00Z"';
 
 describe("the native JSON body", () => {
