@@ -320,10 +320,11 @@ export function readReport(
       reports.push([name, EMPTY]);
       continue;
     }
-    const source = naming(() => open(plain));
+    const text = naming(() => toText(plain));
     // As a text it is there once more, and the tree of a large one takes several times as much.
     file.bytes = NOTHING;
-    if (source.text.length > LARGE_TEXT) Bun.gc(true);
+    if (text !== null && text.length > LARGE_TEXT) Bun.gc(true);
+    const source = naming(() => (text === null ? { ...NO_TEXT, binary: plain } : toSource(text)));
     const reader = forced ?? naming(() => recognise(source));
     const { read } = reader;
     if (typeof read === "function") reports.push([name, naming(() => readOne(reader, read, source))]);
@@ -402,11 +403,12 @@ function readOne({ recognise, isEmpty, title }: Reader, read: (source: Source) =
 
 const NO_TEXT: Source = { text: "", binary: null, root: null, json: undefined, fault: null, hadNul: false };
 
-function open(bytes: Uint8Array): Source {
-  if (isSubunit(bytes)) return { ...NO_TEXT, binary: bytes };
+/** `null` for a format that is no text. */
+function toText(bytes: Uint8Array): string | null {
+  if (isSubunit(bytes)) return null;
   const kind = binaryKind(bytes);
   if (kind) throw new ReportError(`it is ${kind}, not a test report`);
-  return toSource(decode(bytes));
+  return decode(bytes);
 }
 
 function recognise(source: Source): Reader {
