@@ -230,6 +230,8 @@ const GATHERERS = [
   "store/ingest",
   "work/loops",
   "reports/read",
+  "reports/readers",
+  "reports/source",
   "senders/send",
   "database/open",
   "database/postgres/embedded",

@@ -1,0 +1,98 @@
+/** A file of a report as text, and what its beginning shows. */
+
+import { toStorable } from "../schema/fields.ts";
+import { parseJson } from "./json.ts";
+import { isJsonLines } from "./json_lines.ts";
+import { binaryKind, jsonKind, textKind, xmlKind } from "./refusals.ts";
+import { ReportError } from "./report.ts";
+import { isSubunit } from "./subunit_packets.ts";
+import { cut, decode, localName, plural } from "./text.ts";
+import { prolog } from "./xml.ts";
+
+export type Source = {
+  text: string;
+  /** The bytes of a format that is no text; then `text` is empty. */
+  binary: Uint8Array | null;
+  /** The root element without its prefix, when this is XML. */
+  root: string | null;
+  /** `undefined` when this is not JSON. */
+  json: unknown;
+  /** Why it is not JSON, when it begins like JSON. */
+  fault: ReportError | null;
+  /** Whether `text` and `json` have U+FFFD in place of NUL, which no JSON may hold as it is; XML is cleaned by its reader. */
+  hadNul: boolean;
+};
+
+export const NO_TEXT: Source = { text: "", binary: null, root: null, json: undefined, fault: null, hadNul: false };
+
+/** Returns null for a format that is no text. */
+export function toText(bytes: Uint8Array): string | null {
+  if (isSubunit(bytes)) return null;
+  const kind = binaryKind(bytes);
+  if (kind) throw new ReportError(`it is ${kind}, not a test report`);
+  return decode(bytes);
+}
+
+export function toSource(raw: string): Source {
+  const start = raw.slice(0, 100).trimStart() || raw.trimStart();
+  if (start === "") throw new ReportError("it is empty");
+  if (start.startsWith("<")) {
+    const text = raw.trimStart();
+    const { root, doctype } = prolog(text);
+    const name = /^<!doctype\s+html/i.test(doctype ?? "") ? "html" : root && localName(root);
+    return { ...NO_TEXT, text: raw, root: name };
+  }
+  const plain = raw.includes("\0") ? toStorable(raw) : raw;
+  const source: Source = { ...NO_TEXT, text: plain.trimStart(), hadNul: plain !== raw };
+  if (!start.startsWith("{") && !start.startsWith("[")) return source;
+  if (isJsonLines(source.text))
+    return { ...source, fault: new ReportError("malformed JSON at line 2: there is more after its end") };
+  try {
+    return { ...source, json: parseJson(plain) };
+  } catch (error) {
+    return { ...source, fault: error as ReportError };
+  }
+}
+
+/** Says what the file is instead of a report. */
+export function toRefusal({ text, root, json, fault }: Source): string {
+  if (fault) return jsonLines(text) ?? fault.message;
+  if (json !== undefined) {
+    const kind = jsonKind(json);
+    if (kind) return `it is ${kind}, not a test report`;
+    if (Array.isArray(json)) return `it is a JSON list of ${plural(json.length, "element")} of no known format`;
+    return `it is JSON of no known format, ${tellKeys(json as object)}`;
+  }
+  if (root !== null) {
+    const kind = xmlKind(root, text.slice(0, 5000));
+    return kind
+      ? `it is ${kind}, not a test report`
+      : `it is XML of no known format, with the root <${cut(root, 100)}>`;
+  }
+  if (text.trimStart().startsWith("<")) return "it is malformed XML without a root element";
+  return `it is ${textKind(text)}, not a test report`;
+}
+
+function tellKeys(json: object): string {
+  const keys = Object.keys(json);
+  const some = keys.slice(0, 8).map((key) => JSON.stringify(cut(key, 40)));
+  const rest = keys.length > 8 ? ` and ${keys.length - 8} more` : "";
+  return keys.length > 0 ? `with the keys ${some.join(", ")}${rest}` : "with no keys";
+}
+
+/** One JSON object per line is not malformed JSON, and a refusal should not say so. */
+function jsonLines(text: string): string | null {
+  const [first = "", second = ""] = text.slice(0, 10_000).split("\n");
+  if (!first.startsWith("{") || !second.startsWith("{")) return null;
+  try {
+    return `it is JSON lines of no known format, the first ${tellKeys(JSON.parse(first))}`;
+  } catch {
+    return null;
+  }
+}
+
+export function needJson({ json, fault }: Source): unknown {
+  if (fault) throw fault;
+  if (json === undefined) throw new ReportError("it is not JSON");
+  return json;
+}
