@@ -24,6 +24,7 @@ import type { BatchWork } from "../request/batcher.ts";
 import { uploadedRun, type UploadParameters, uploadParameters } from "../schema/test_runs.ts";
 import type { Sql } from "../database/connect.ts";
 import { selectCasesToRepeat, selectLease } from "../store/leases.ts";
+import type { SlowerRow } from "../store/slower.ts";
 import { toRunDetail, totalResults } from "../operations/executions/run_detail.ts";
 
 /** Who uploads while a very large run is being counted, or a flood of runs, is answered by what is known so far. */
@@ -37,6 +38,9 @@ const MAX_AHEAD_MS = 60 * 60_000;
 
 /** Of the cases in a report, listed or only counted. */
 const totalOf = ({ cases, countsOnly }: Report): number => cases.length + (countsOnly ? totalResults(countsOnly) : 0);
+
+/** Without the number of all, which is not listed with each. */
+const toSlowerTest = ({ total: _, ...test }: SlowerRow) => test;
 
 /** Fails with VALIDATION_ERROR on a report that cannot be read, or that says nothing. */
 function read(
@@ -195,7 +199,7 @@ export const reportUploads: Route[] = [
       report.warnings.push(...stored.warnings);
       const prepared = prepareReport(params.projectId, report, parameters, context.body.digest);
       const answer = (
-        { run, added, bugReports, blames, failures, warnings, gate }: TakenReport,
+        { run, added, bugReports, blames, failures, slowerTests, warnings, gate }: TakenReport,
         missing: readonly string[] = stored.warnings,
       ) => {
         const { executionId, taskSlug } = run;
@@ -206,6 +210,7 @@ export const reportUploads: Route[] = [
           warnings: [...detail.warnings, ...missing.filter((one) => !detail.warnings.includes(one))],
           counts: blames,
           ...toLists(failures),
+          slowerTests: slowerTests.map(toSlowerTest),
           ...(gate ? { gate } : {}),
           bugReports,
         };

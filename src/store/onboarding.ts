@@ -3,6 +3,7 @@
 import type { OnboardingPatch, SampleData, StepId } from "../schema/onboarding.ts";
 import { type Sql, type Tx, toNumberArray, toTextArray } from "../database/connect.ts";
 import { takeLock } from "../database/locks.ts";
+import { deleteDurations } from "./slower.ts";
 import { isTrustedBuild } from "./predicates.ts";
 
 export type OnboardingRow = {
@@ -107,4 +108,9 @@ export async function deleteSample(sql: Tx, projectId: string): Promise<void> {
   const numbers = toNumberArray(cases.map(({ number }) => number));
   await sql`delete from case_health where project_id = ${projectId} and test_case = any(${numbers}::int[])`;
   await sql`delete from quarantine where project_id = ${projectId} and test_case = any(${numbers}::int[])`;
+  await deleteDurations(
+    sql,
+    projectId,
+    cases.map(({ number }) => number),
+  );
 }

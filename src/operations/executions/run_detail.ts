@@ -30,6 +30,7 @@ export function toRunDetail(publicUrl: string, projectId: string, run: LocatedRu
     reason: taskReason(run),
     warnings: run.status === "incomplete" ? [never, ...run.warnings] : run.warnings,
     outage: run.outage,
+    slower: run.slower,
     ranOn: run.ranOn,
     url: executionUrl(publicUrl, projectId, run.executionId),
   };

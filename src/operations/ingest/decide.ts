@@ -3,6 +3,7 @@
 import { mergeResults, type MergedResults } from "./merge.ts";
 import { changedByOthers } from "./outages.ts";
 import { machineOf, type PreparedReport, type ResolvedReport } from "./prepare.ts";
+import type { ComparedDurations } from "./slower.ts";
 import type { Report } from "../../reports/report.ts";
 import { MAX_COUNT } from "../../reports/text.ts";
 import { isOnDefaultBranch, toOrigin } from "../executions/executions.ts";
@@ -11,6 +12,7 @@ import { endOfTask, type ExecutionEvent, hasEnded, verdictAtEnd } from "../../ru
 import { type Counts, countStatuses, type ResultBlock, toStatus } from "../../rules/merge.ts";
 import { isRecent } from "../../rules/recency.ts";
 import { flawsOf } from "../../rules/red_reason.ts";
+import { findSlower } from "../../rules/slower.ts";
 import { latestAttempts, mayBeOutage, nextNumber, outcomeOf, type RunOutcome, WHOLE } from "../../rules/run_outcome.ts";
 import type { ExecutionData } from "../../schema/events.ts";
 import type { ExecutionStatus } from "../../schema/executions.ts";
@@ -18,6 +20,7 @@ import type { Shard } from "../../schema/fields.ts";
 import { refuse } from "../../schema/refusal.ts";
 import type { UploadParameters } from "../../schema/test_runs.ts";
 import type { ExecutionOrigin, LockedExecution } from "../../store/executions.ts";
+import type { SlowerResult } from "../../store/slower.ts";
 import { type Attempt, newRun, type RunRow, type TestRunChange, type TestRunDetailRow } from "../../store/test_runs.ts";
 
 /** Whoever comes near it gives every build the same execution_key. */
@@ -51,6 +54,7 @@ export type ReportFacts = {
   quarantined: ReadonlySet<number>;
   /** Files of a split task that nobody has run, in words for people. */
   unrunFiles: string | undefined;
+  durations: ComparedDurations;
 };
 
 /** What a report makes of its run. */
@@ -67,6 +71,8 @@ export type DecidedRun = {
   attempts: readonly Attempt[];
   merged: MergedResults;
   outcome: RunOutcome;
+  /** The results of the report that took longer than usual. */
+  slower: readonly SlowerResult[];
   /** Where the execution comes from by now. */
   from: ExecutionData;
   onDefaultBranch: boolean;
@@ -119,7 +125,9 @@ export function decideRun(facts: ReportFacts): DecidedRun {
   const isFinal = hasEnded(execution.status);
   const { untrusted } = execution;
   const about = { resolved, parameters, attempts, shards: shard.of, counts, outcome, time, isFinal, untrusted };
-  const change = toChange(former, about);
+  const onDefaultBranch = isOnDefaultBranch(from, execution);
+  const { slower, taskHistory } = facts.durations;
+  const change = toChange(former, { ...about, taskHistory, onDefaultBranch });
   const run: RunRow & TestRunDetailRow = {
     ...former,
     ...change,
@@ -129,7 +137,7 @@ export function decideRun(facts: ReportFacts): DecidedRun {
   };
   return {
     ...{ run, change, isKnown: known !== undefined, former, attempt, attempts, merged, outcome, from, joinsLate },
-    onDefaultBranch: isOnDefaultBranch(from, execution),
+    ...{ onDefaultBranch, slower },
     // Nothing that an untrusted run says is counted, so there is nothing to take back.
     changedOthers: execution.untrusted ? [] : changedByOthers([...others, run]),
   };
@@ -174,20 +182,39 @@ type Change = Pick<ReportFacts, "resolved" | "parameters" | "time"> & {
   /** The execution has ended: no other task can make an outage of the run. */
   isFinal: boolean;
   untrusted: boolean;
+  taskHistory: readonly number[];
+  onDefaultBranch: boolean;
 };
 
 function toChange(
   run: RunRow,
-  { resolved: { report }, parameters, attempts, shards, counts, outcome, time, isFinal, untrusted }: Change,
+  {
+    resolved: { report },
+    parameters,
+    attempts,
+    shards,
+    counts,
+    outcome,
+    time,
+    isFinal,
+    untrusted,
+    ...compared
+  }: Change,
 ): TestRunChange {
   const { status, verdict, isIn, outage, wasOutage, staysRemembered } = outcome;
+  const times = timesOf(attempts, run);
+  const { taskHistory: history, onDefaultBranch } = compared;
+  const { durationMs } = times;
+  const slower =
+    status === "passed" ? findSlower({ durationMs, history }, { slowness: 1, onDefaultBranch }) : undefined;
   return {
     ...counts,
     status,
     verdict,
     shards,
     attempt: Math.max(run.attempt, attempts.at(-1)!.number),
-    ...timesOf(attempts, run),
+    ...times,
+    slower: slower ?? null,
     exitCode: parameters.exit_code ?? run.exitCode,
     format: report.format,
     warnings: latestAttempts(attempts)

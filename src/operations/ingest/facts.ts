@@ -3,6 +3,7 @@
 import type { MatchedExecution } from "./match.ts";
 import { type ReportTime, type StoredResults, failedCases, toShard } from "./decide.ts";
 import { blocksToMerge } from "./merge.ts";
+import { type ComparedDurations, compareDurations, type ReportDurations } from "./slower.ts";
 import type { ResolvedReport, RunnerFailure } from "./prepare.ts";
 import { isOnDefaultBranch, toOrigin } from "../executions/executions.ts";
 import { findUnrunFiles } from "../executions/file_queues.ts";
@@ -36,6 +37,7 @@ export type LoadedFacts = {
   attempts: readonly Attempt[];
   stored: StoredResults | undefined;
   unrunFiles: string | undefined;
+  durations: ComparedDurations;
   /** The very same bytes are there already. */
   isRepeated: boolean;
 };
@@ -64,7 +66,8 @@ export async function loadFacts(
   const runs = tasks.length === 0 ? [] : await selectRuns(sql, projectId, tasks, { isLocked: mayWait });
   const byExecution = Map.groupBy(runs, ({ executionId }) => executionId);
   const byReport = new Map<number, LoadedFacts>();
-  for (const report of reports) {
+  const compared = await compareDurations(sql, projectId, reports.map(toReportDurations));
+  for (const [at, report] of reports.entries()) {
     const { match, resolved, index } = report;
     const own = byExecution.get(match.execution.id)?.find(({ taskSlug }) => taskSlug === resolved.taskSlug);
     const attempts = own?.attempts ?? [];
@@ -72,7 +75,12 @@ export async function loadFacts(
     const facts = mayWait ? await loadRunFacts(sql, projectId, report, { run: own, attempts }) : undefined;
     const isRepeated = facts?.isRepeated ?? false;
     if (ended.get(index) && !isRepeated) refuse("Cannot accept the report: this lease has reported already");
-    byReport.set(index, { ...{ stored: undefined, unrunFiles: undefined, isRepeated }, ...facts, attempts });
+    byReport.set(index, {
+      ...{ stored: undefined, unrunFiles: undefined, isRepeated },
+      ...facts,
+      attempts,
+      durations: compared[at]!,
+    });
   }
   const failed = reports.map(({ index, resolved }) => failedIn(resolved, byReport.get(index)!.stored));
   return {
@@ -82,6 +90,11 @@ export async function loadFacts(
     bugs: mayWait ? undefined : await tryBugs(sql, projectId, reports, failed),
   };
 }
+
+const toReportDurations = ({ resolved, match: { execution }, origin }: MatchedReport): ReportDurations => ({
+  resolved,
+  onDefaultBranch: isOnDefaultBranch(toOrigin(execution, origin), execution),
+});
 
 /** The report of a lease ends it. True when one has ended it before. */
 const endLease = async (
@@ -97,7 +110,7 @@ async function loadRunFacts(
   projectId: string,
   { match: { execution }, resolved, parameters, time }: MatchedReport,
   { run, attempts }: { run: RunRow | undefined; attempts: readonly Attempt[] },
-): Promise<Omit<LoadedFacts, "attempts">> {
+): Promise<Omit<LoadedFacts, "attempts" | "durations">> {
   const isOwn = execution.mode !== "run" || parameters.lease_id !== undefined;
   if (!isOwn && run && (await selectHasOpenLease(sql, projectId, run.id)))
     refuse(

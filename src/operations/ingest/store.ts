@@ -40,6 +40,7 @@ import type { ExecutionOrigin, LockedExecution, UploadedExecution } from "../../
 import { countRunFailures, selectFailures } from "../../store/failures.ts";
 import { selectIncidentCases } from "../../store/incidents.ts";
 import { type IngestWrites, noWrites, storeIngest } from "../../store/ingest.ts";
+import { selectSlowerTestsOfRun, type SlowerRow } from "../../store/slower.ts";
 import { type Attempt, type LocatedRun, type RunRow, selectTestRun } from "../../store/test_runs.ts";
 
 /** A report that is to be stored. */
@@ -79,11 +80,15 @@ export type TakenReport = {
   blames: BlameCounts;
   /** At most 100 of each blame. */
   failures: readonly Blamed[];
+  /** At most 100 test cases of the run that took longer than usual. */
+  slowerTests: readonly SlowerRow[];
   /** Of this upload, where it was added; those of the run are of its other shards as well. */
   warnings: readonly string[];
   /** Undefined: the upload asks for no decision of a gate. */
   gate: GateDecision | undefined;
 };
+
+const MAX_SLOWER_TESTS = 100;
 
 type Answers = Map<number, TakenReport>;
 
@@ -103,13 +108,32 @@ export async function storeReports(
     const written = storeIngest(sql, projectId, writes);
     const resolving = builds.flatMap(resolvingRuns);
     if (resolving.length > 0) await written.then(() => trackBugs(sql, projectId, resolving));
+    await readSlowerTests(sql, projectId, reports, answers);
     return { answers, written };
   }
   for (const { decided } of reports)
     for (const block of decided.merged.emptied) await deleteBlock(sql, projectId, decided.run, block);
   await storeIngest(sql, projectId, writes);
   await storeConsequences(sql, projectId, builds, answers);
+  await readSlowerTests(sql, projectId, reports, answers);
   return { answers, written: Promise.resolve() };
+}
+
+/** After the reports were stored, or have been sent to be. */
+async function readSlowerTests(
+  sql: Tx,
+  projectId: string,
+  reports: readonly StoredReport[],
+  answers: Answers,
+): Promise<void> {
+  for (const { report, decided } of reports)
+    if (decided.slower.length > 0)
+      answers.get(report.index)!.slowerTests = await selectSlowerTestsOfRun(
+        sql,
+        projectId,
+        decided.run.id,
+        MAX_SLOWER_TESTS,
+      );
 }
 
 /** Nothing is to be judged: the first results of a run, in which nothing failed, not even before a retry. */
@@ -135,6 +159,7 @@ function toAnswer({ report, decided, status }: StoredReport): TakenReport {
     bugReports: [],
     blames: toCounts({}),
     failures: [],
+    slowerTests: [],
     warnings: attempt.warnings,
     gate: decideQuietGate(report, decided),
   };
@@ -163,7 +188,8 @@ function toWrites(builds: readonly TakenBuild[]): IngestWrites {
       writes.blocks.push(...merged.blocks.map((block) => ({ ...block, runId: id, untrusted: run.untrusted })));
     }
     for (const { report, decided } of reports) {
-      const { run, attempt } = decided;
+      const { run, attempt, slower } = decided;
+      writes.slowerResults.push(...slower.map((result) => ({ ...result, runId: run.id })));
       writes.details.push(...toRunDetails(report.resolved.details, run.id, attempt));
       const origin = { runId: run.id, shard: attempt.shard, attempt: attempt.number };
       writes.references.push(...report.resolved.references.map((reference) => ({ ...reference, ...origin })));
@@ -374,5 +400,6 @@ export async function repeatReport(
   const blames = toCounts(run.failed === 0 ? {} : await countRunFailures(sql, projectId, run.id));
   const failures = run.failed === 0 ? [] : ((await selectFailures(sql, projectId, [run.id])).get(run.id) ?? []);
   const gate = await decideGate(sql, projectId, report, { runId: run.id, attempts });
-  return { run, added: false, bugReports, blames, failures, warnings: [], gate };
+  const slowerTests = await selectSlowerTestsOfRun(sql, projectId, run.id, MAX_SLOWER_TESTS);
+  return { run, added: false, bugReports, blames, failures, slowerTests, warnings: [], gate };
 }
