@@ -5,12 +5,15 @@ create table case_duration (
   project_id uuid not null references stored_project (id) on delete cascade,
   test_case int not null, -- test_case.number
   passed_ms int[] not null, -- the last 100 passes on the default branch, the newest last, without the slowness of their runs
+  usual_ms int, -- their median; null: fewer than 10
   primary key (project_id, test_case)
 ) with (fillfactor = 70);
 
 -- Until now only the last 20 results of all branches were stored.
-insert into case_duration (project_id, test_case, passed_ms)
-select project_id, test_case, recent_ms from case_health where 200 <= any (recent_ms);
+insert into case_duration (project_id, test_case, passed_ms, usual_ms)
+select project_id, test_case, recent_ms, case when cardinality(recent_ms) >= 10 then
+  (select percentile_disc(0.5) within group (order by ms) from unnest(recent_ms) as ms) end
+from case_health where 200 <= any (recent_ms);
 
 create table task_duration (
   project_id uuid not null references stored_project (id) on delete cascade,

@@ -3,17 +3,19 @@
 /** A duration must exceed this to be slower than usual: nobody waits for less. */
 export const SLOW_MS = 1_000;
 /**
- * A slowdown is found by the first of these signs: `slow` of the last `of` durations, the newest among them, are at least `factor`
- * times the median of those before, and longer than a share `quantile` of those.
+ * A slowdown is recognised by the first of these signs: `slow` of the last `of` durations of the branch, the newest among them, are at
+ * least `factor` times the median of the passes before, and longer than a share `quantile` of those. One long result is a pause of
+ * the machine more often than a slowdown, so every sign needs a second one.
  */
 const SIGNS = [
-  /** On a branch one result is enough: a pull request may have one build only. */
-  { slow: 1, of: 1, factor: 5, quantile: 1, where: "branch" },
-  /** A pause is no slowdown: on the default branch a second result confirms it. */
-  { slow: 2, of: 2, factor: 5, quantile: 1, where: "default" },
+  { slow: 2, of: 2, factor: 5, quantile: 1 },
   /** The durations of a slowdown by five vary as well: some of them are below that. */
-  { slow: 3, of: 5, factor: 3, quantile: 0.95, where: "both" },
+  { slow: 3, of: 5, factor: 3, quantile: 0.95 },
 ] as const;
+/** A duration below this multiple of the median is usual. */
+export const LEAST_FACTOR = Math.min(...SIGNS.map(({ factor }) => factor));
+/** The number of earlier results on its branch that confirm a duration. */
+export const MAX_RECENT = Math.max(...SIGNS.map(({ of }) => of)) - 1;
 /** The number of last passes on the default branch that a duration is compared with. */
 const MAX_HISTORY = 100;
 /** With fewer passes it is not known what is usual. */
@@ -26,10 +28,15 @@ export const TRACKED_MS = SLOW_MS / 5;
 /** The slowness of a run is known from at least this many test cases. */
 const MIN_COMPARED = 10;
 
-const quantileOf = (sorted: readonly number[], quantile: number): number =>
+const quantileOf = (sorted: ArrayLike<number>, quantile: number): number =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * quantile))]!;
-const ascending = (values: readonly number[]): number[] => values.toSorted((a, b) => a - b);
+const ascending = (values: readonly number[]): Float64Array => Float64Array.from(values).sort();
+
 const medianOf = (values: readonly number[]): number => quantileOf(ascending(values), 0.5);
+
+/** The median of the last passes on the default branch; undefined: there are too few. */
+export const usualOf = (history: readonly number[]): number | undefined =>
+  history.length < MIN_HISTORY ? undefined : Math.round(medianOf(history));
 
 /** What a duration that is slower than usual is compared with. */
 export type Slower = {
@@ -42,41 +49,38 @@ export type ComparedDuration = {
   durationMs: number;
   /** Durations of the last passes on the default branch, the newest last. */
   history: readonly number[];
+  /** Durations of the last passes on its own branch, the newest last; undefined: it is the default branch. */
+  recent?: readonly number[] | undefined;
 };
 
-export type ComparedIn = {
-  /** How many times longer than usual the whole run took, see `slownessOf`. */
-  slowness: number;
-  /** The last duration of the history is the one before this one. */
-  onDefaultBranch: boolean;
-};
+/** Whether a duration has to be compared with its history at all; `usualMs` is the median. */
+export const mayBeSlower = (durationMs: number, usualMs: number): boolean =>
+  durationMs > SLOW_MS && durationMs >= LEAST_FACTOR * usualMs;
 
-/** Returns undefined if the duration is usual, or if too little is known. */
-export function findSlower(
-  { durationMs, history }: ComparedDuration,
-  { slowness, onDefaultBranch }: ComparedIn,
-): Slower | undefined {
+/**
+ * Returns undefined if the duration is usual, or if too little is known. `slowness`: how many times longer than usual the whole run
+ * took, see `slownessOf`.
+ */
+export function findSlower({ durationMs, history, recent }: ComparedDuration, slowness: number): Slower | undefined {
   const ms = durationMs / Math.max(1, slowness);
   if (ms <= SLOW_MS) return undefined;
-  const other = onDefaultBranch ? "branch" : "default";
-  for (const { slow, of, factor, quantile, where } of SIGNS) {
-    const start = history.length - of + 1;
-    if (start < MIN_HISTORY || where === other) continue;
+  for (const { slow, of, factor, quantile } of SIGNS) {
+    const start = recent ? history.length : history.length - of + 1;
+    if (start < MIN_HISTORY) continue;
     const before = ascending(history.slice(0, start));
     const usualMs = quantileOf(before, 0.5);
-    const isSlow = (one: number) => one > SLOW_MS && one >= factor * usualMs && one > quantileOf(before, quantile);
-    if (isSlow(ms) && history.slice(start).filter(isSlow).length >= slow - 1)
-      return { usualMs, longestMs: before.at(-1)! };
+    const isSlow = (one: number) => one >= factor * usualMs && one > quantileOf(before, quantile);
+    const confirming = recent ? recent.slice(1 - of) : history.slice(start);
+    if (isSlow(ms) && confirming.filter(isSlow).length >= slow - 1) return { usualMs, longestMs: before.at(-1)! };
   }
   return undefined;
 }
 
+export type ComparedWithUsual = { durationMs: number; usualMs: number };
+
 /** How many times longer than usual the test cases of a run took, by the median; 1 if too few of them are known. */
-export function slownessOf(cases: readonly ComparedDuration[]): number {
-  const known = cases.filter(({ history }) => history.length >= MIN_HISTORY);
-  if (known.length < MIN_COMPARED) return 1;
-  return medianOf(known.map(({ durationMs, history }) => durationMs / Math.max(1, medianOf(history))));
-}
+export const slownessOf = (cases: readonly ComparedWithUsual[]): number =>
+  cases.length < MIN_COMPARED ? 1 : medianOf(cases.map(({ durationMs, usualMs }) => durationMs / Math.max(1, usualMs)));
 
 /** The history with a further pass, bounded. `slowness` is that of its run. */
 export const addPass = (history: readonly number[], durationMs: number, slowness = 1): number[] =>

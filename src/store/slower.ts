@@ -1,51 +1,82 @@
 /** How long test cases and tasks took on the default branch, and the results that took longer than usual. */
 
-import { type Slower, untrackedHistory } from "../rules/slower.ts";
+import { LEAST_FACTOR, MAX_RECENT, SLOW_MS, type Slower, untrackedHistory, usualOf } from "../rules/slower.ts";
+import { UNTRUSTED_BLOCKS } from "../rules/untrusted.ts";
 import type { CaseRef } from "../schema/case_ref.ts";
 import type { Given } from "../database/compose.ts";
 import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
+import { blockOfCase } from "./packing.ts";
 
 const toNested = (values: readonly (readonly number[])[]): string => toTextArray(values.map(toNumberArray));
 
-/** The stored durations of test cases by test_case.number, the newest last. */
+export type StoredDurations = {
+  /** Durations of the last passes on the default branch, the newest last. */
+  history: number[];
+  /** See `usualOf`; null: there are too few. */
+  usualMs: number | null;
+};
+
+/** What is stored of how long test cases take on the default branch, by test_case.number. */
 export async function selectCaseDurations(
   sql: Sql,
   projectId: string,
   testCases: readonly number[],
-): Promise<Map<number, number[]>> {
+): Promise<Map<number, StoredDurations>> {
   if (testCases.length === 0) return new Map();
-  const rows = await sql<{ number: number; passed: number[] }[]>`
-    select n.number, to_json(d.passed_ms) as passed
+  const rows = await sql<(StoredDurations & { number: number })[]>`
+    select n.number, to_json(d.passed_ms) as history, d.usual_ms as "usualMs"
     from unnest(${toNumberArray(testCases)}::int[]) as n (number), lateral (
-      select passed_ms from case_duration where project_id = ${projectId} and test_case = n.number offset 0) d`;
-  return new Map(rows.map(({ number, passed }) => [number, passed]));
+      select passed_ms, usual_ms from case_duration where project_id = ${projectId} and test_case = n.number offset 0) d`;
+  return new Map(rows.map(({ number, ...durations }) => [number, durations]));
 }
 
-/** What is known of how long test cases take on the default branch, by test_case.number, the newest last. */
-export async function selectCaseHistories(
+export type UsualDuration = { usualMs: number; history: number[] | undefined };
+
+/**
+ * The usual durations of results, by test_case.number; the histories only of those that may be slower than usual. Test cases
+ * without enough passes are omitted.
+ */
+export async function selectUsualOfCases(
   sql: Sql,
   projectId: string,
-  testCases: readonly number[],
-): Promise<Map<number, number[]>> {
-  if (testCases.length === 0) return new Map();
-  const rows = await sql<{ number: number; passed: number[] | null; recent: number[]; mainRuns: number }[]>`
-    select n.number, to_json(d.passed_ms) as passed, to_json(h.recent_ms) as recent, h.main_runs as "mainRuns"
-    from unnest(${toNumberArray(testCases)}::int[]) as n (number), lateral (
-      select recent_ms, main_runs from case_health where project_id = ${projectId} and test_case = n.number offset 0) h
+  results: readonly { testCase: number; durationMs: number }[],
+): Promise<Map<number, UsualDuration>> {
+  if (results.length === 0) return new Map();
+  type Row = {
+    number: number;
+    usualMs: number | null;
+    history: number[] | null;
+    recent: number[] | null;
+    mainRuns: number;
+  };
+  const rows = await sql<Row[]>`
+    select n.number, d.usual_ms as "usualMs", to_json(h.recent_ms) as recent, h.main_runs as "mainRuns",
+      case when n.ms > ${SLOW_MS}::int and n.ms >= ${LEAST_FACTOR}::int * d.usual_ms then to_json(d.passed_ms) end as history
+    from unnest(${toNumberArray(results.map(({ testCase }) => testCase))}::int[],
+      ${toNumberArray(results.map(({ durationMs }) => durationMs))}::int[]) as n (number, ms)
     left join lateral (
-      select passed_ms from case_duration where project_id = ${projectId} and test_case = n.number offset 0) d on true`;
+      select usual_ms, passed_ms from case_duration where project_id = ${projectId} and test_case = n.number offset 0) d on true
+    left join lateral (
+      -- The test case has never taken long enough for its durations to be stored.
+      select recent_ms, main_runs from case_health
+      where d.passed_ms is null and n.ms > ${SLOW_MS}::int and project_id = ${projectId} and test_case = n.number offset 0) h on true`;
   return new Map(
-    rows.map(({ number, passed, recent, mainRuns }) => [number, passed ?? untrackedHistory(recent, mainRuns)]),
+    rows.flatMap(({ number, usualMs, history, recent, mainRuns }): [number, UsualDuration][] => {
+      if (usualMs !== null) return [[number, { usualMs, history: history ?? undefined }]];
+      const untracked = recent === null ? [] : untrackedHistory(recent, mainRuns);
+      const usual = usualOf(untracked);
+      return usual === undefined ? [] : [[number, { usualMs: usual, history: untracked }]];
+    }),
   );
 }
 
 /** In a transaction that holds `lockHealth`. */
 export const upsertCaseDurations = (sql: Tx, projectId: string, rows: readonly [number, readonly number[]][]) => sql`
-  insert into case_duration (project_id, test_case, passed_ms)
-  select ${projectId}, test_case, passed_ms::int[]
-  from unnest(${toNumberArray(rows.map(([number]) => number))}::int[], ${toNested(rows.map(([, passed]) => passed))}::text[])
-    as fresh (test_case, passed_ms)
-  on conflict (project_id, test_case) do update set passed_ms = excluded.passed_ms`;
+  insert into case_duration (project_id, test_case, passed_ms, usual_ms)
+  select ${projectId}, test_case, passed_ms::int[], usual_ms
+  from unnest(${toNumberArray(rows.map(([number]) => number))}::int[], ${toNested(rows.map(([, passed]) => passed))}::text[],
+    ${toNumberArray(rows.map(([, passed]) => usualOf(passed) ?? null))}::int[]) as fresh (test_case, passed_ms, usual_ms)
+  on conflict (project_id, test_case) do update set passed_ms = excluded.passed_ms, usual_ms = excluded.usual_ms`;
 
 /** Wall times of the last passed runs on the default branch by task, the newest last. */
 export async function selectTaskHistories(
@@ -68,6 +99,67 @@ export const upsertTaskDurations = (sql: Tx, projectId: string, rows: readonly [
     as fresh (task_slug, passed_ms)
   on conflict (project_id, task_slug) do update set passed_ms = excluded.passed_ms`;
 
+/** The build of a report that is not of the default branch. */
+export type BranchBuild = {
+  executionId: string;
+  branch: string | null;
+  pullRequest: string | null;
+  untrusted: boolean;
+};
+
+/** How long earlier runs of a task on one branch took, the newest last. */
+export type RecentDurations = {
+  /** Wall times of the runs that passed. */
+  runs: number[];
+  /** Durations of the passes, by test_case.number. */
+  cases: Map<number, number[]>;
+};
+
+/** Earlier builds of a branch that are looked through for runs of a task. */
+const MAX_BUILDS = 20;
+
+/** The last `MAX_RECENT` runs of a task on a branch before a build. */
+export async function selectRecentDurations(
+  sql: Sql,
+  projectId: string,
+  { executionId, branch, pullRequest, untrusted, taskSlug }: BranchBuild & { taskSlug: string },
+  testCases: readonly number[],
+): Promise<RecentDurations> {
+  // The branch of a fork may have the name of the default branch.
+  const [isOfBranch, order] =
+    pullRequest === null
+      ? [sql`branch = ${branch} and pull_request is null`, sql`branch, id desc`]
+      : [sql`pull_request = ${pullRequest}`, sql`pull_request, id desc`];
+  const rows = await sql<{ durationMs: number | null; passes: [number, number][] | null }[]>`
+    with run as materialized (
+      select r.* from (
+        select id, untrusted from execution
+        where project_id = ${projectId} and ${isOfBranch} and id < ${executionId} and untrusted = ${untrusted}
+        order by ${order} limit ${MAX_BUILDS}
+      ) e, lateral (
+        select id, status, duration_ms from test_run
+        where project_id = ${projectId} and execution_id = e.id and task_slug = ${taskSlug}
+          and completed_at is not null and not outage offset 0) r
+      order by e.id desc limit ${MAX_RECENT}
+    )
+    select case when run.status = 'passed' then run.duration_ms end as "durationMs", (
+      select json_agg(json_build_array(p.number, p.ms)) from (
+        select n.number, b.durations[b.place] as ms
+        from unnest(${toNumberArray(testCases)}::int[]) as n (number), lateral (
+          select statuses, durations, array_position(test_cases, n.number) as place from case_result
+          where project_id = ${projectId} and run_id = run.id
+            and block = ${blockOfCase(sql, sql`n.number`)} + ${untrusted ? UNTRUSTED_BLOCKS : 0}::int offset 0) b
+        where upper(substr(b.statuses, b.place, 1)) = 'P' and b.durations[b.place] is not null) p) as passes
+    from run order by run.id`;
+  const cases = new Map<number, number[]>();
+  for (const [number, ms] of rows.flatMap(({ passes }) => passes ?? [])) {
+    const known = cases.get(number);
+    if (known) known.push(ms);
+    else cases.set(number, [ms]);
+  }
+  return { runs: rows.flatMap(({ durationMs }) => durationMs ?? []), cases };
+}
+
 /** Removes what is stored of test cases that are deleted, and of tasks without any run. */
 export async function deleteDurations(sql: Tx, projectId: string, testCases: readonly number[]): Promise<void> {
   await sql`
@@ -89,6 +181,11 @@ export const insertSlowerResults = (sql: Sql, projectId: Given, rows: Given) => 
     "longestMs" int)
   on conflict (project_id, run_id, test_case) do update set
     duration_ms = excluded.duration_ms, usual_ms = excluded.usual_ms, longest_ms = excluded.longest_ms`;
+
+/** Test cases of a run whose last results are usual after all. */
+export const deleteSlowerResults = (sql: Tx, projectId: string, runId: string, testCases: readonly number[]) => sql`
+  delete from slower_result
+  where project_id = ${projectId} and run_id = ${runId} and test_case = any(${toNumberArray(testCases)}::int[])`;
 
 export type SlowerTest = CaseRef & Slower & { durationMs: number };
 export type SlowerRow = SlowerTest & {

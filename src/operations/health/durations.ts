@@ -1,7 +1,7 @@
 /** Keeps what is known of how long test cases and tasks take on the default branch up to date with the runs that are counted. */
 
 import type { CaseHealth, CountedRun } from "../../rules/health.ts";
-import { addPass, type ComparedDuration, slownessOf, TRACKED_MS, untrackedHistory } from "../../rules/slower.ts";
+import { addPass, type ComparedWithUsual, slownessOf, TRACKED_MS, untrackedHistory } from "../../rules/slower.ts";
 import type { CountedBlock, PendingRun } from "../../store/case_health.ts";
 import type { Tx } from "../../database/connect.ts";
 import {
@@ -25,12 +25,13 @@ export async function recallDurations(
 ) {
   const compared = portion.filter(({ run }) => isCompared(runs[run]!));
   const numbers = new Set(compared.flatMap(({ testCases }) => testCases));
-  const histories = await selectCaseDurations(sql, projectId, [...numbers]);
+  const known = await selectCaseDurations(sql, projectId, [...numbers]);
+  const histories = new Map([...known].map(([testCase, { history }]) => [testCase, history]));
   const changed = new Set<number>();
-  const toCompared = ({ testCases, statuses, durations }: CountedBlock): ComparedDuration[] =>
+  const toCompared = ({ testCases, statuses, durations }: CountedBlock): ComparedWithUsual[] =>
     testCases.flatMap((testCase, index) => {
-      const [history, durationMs] = [histories.get(testCase), durations[index] ?? null];
-      return history && durationMs !== null && hasPassed(statuses[index]!) ? [{ durationMs, history }] : [];
+      const [usualMs, durationMs] = [known.get(testCase)?.usualMs ?? null, durations[index] ?? null];
+      return usualMs !== null && durationMs !== null && hasPassed(statuses[index]!) ? [{ durationMs, usualMs }] : [];
     });
   const blocksOfRuns = [...Map.groupBy(compared, ({ run }) => run)];
   const slowness = new Map(blocksOfRuns.map(([run, blocks]) => [run, slownessOf(blocks.flatMap(toCompared))]));
@@ -42,8 +43,8 @@ export async function recallDurations(
       const history = histories.get(testCase);
       if (history === undefined && durationMs < TRACKED_MS) return;
       if (after.lastRunAt !== runs[run]!.completedAt) return;
-      const known = history ?? untrackedHistory(before.recentMs, before.mainRuns);
-      histories.set(testCase, addPass(known, durationMs, slowness.get(run)));
+      const former = history ?? untrackedHistory(before.recentMs, before.mainRuns);
+      histories.set(testCase, addPass(former, durationMs, slowness.get(run)));
       changed.add(testCase);
     },
     async store(): Promise<void> {

@@ -2,9 +2,8 @@
 
 import { mergeResults, type MergedResults } from "./merge.ts";
 import { changedByOthers } from "./outages.ts";
-import { machineOf, type PreparedReport, type ResolvedReport } from "./prepare.ts";
-import type { ComparedDurations } from "./slower.ts";
-import type { Report } from "../../reports/report.ts";
+import { durationOf, machineOf, type PreparedReport, type ResolvedReport } from "./prepare.ts";
+import { type ComparedDurations, slowerInRun } from "./slower.ts";
 import { MAX_COUNT } from "../../reports/text.ts";
 import { isOnDefaultBranch, toOrigin } from "../executions/executions.ts";
 import { startOf, timesOf } from "../../rules/duration.ts";
@@ -126,8 +125,8 @@ export function decideRun(facts: ReportFacts): DecidedRun {
   const { untrusted } = execution;
   const about = { resolved, parameters, attempts, shards: shard.of, counts, outcome, time, isFinal, untrusted };
   const onDefaultBranch = isOnDefaultBranch(from, execution);
-  const { slower, taskHistory } = facts.durations;
-  const change = toChange(former, { ...about, taskHistory, onDefaultBranch });
+  const { slower, task } = facts.durations;
+  const change = toChange(former, { ...about, compared: task });
   const run: RunRow & TestRunDetailRow = {
     ...former,
     ...change,
@@ -137,7 +136,7 @@ export function decideRun(facts: ReportFacts): DecidedRun {
   };
   return {
     ...{ run, change, isKnown: known !== undefined, former, attempt, attempts, merged, outcome, from, joinsLate },
-    ...{ onDefaultBranch, slower },
+    ...{ onDefaultBranch, slower: slowerInRun(slower, merged.blocks) },
     // Nothing that an untrusted run says is counted, so there is nothing to take back.
     changedOthers: execution.untrusted ? [] : changedByOthers([...others, run]),
   };
@@ -182,31 +181,18 @@ type Change = Pick<ReportFacts, "resolved" | "parameters" | "time"> & {
   /** The execution has ended: no other task can make an outage of the run. */
   isFinal: boolean;
   untrusted: boolean;
-  taskHistory: readonly number[];
-  onDefaultBranch: boolean;
+  /** With what the wall time of the run is compared. */
+  compared: ComparedDurations["task"];
 };
 
 function toChange(
   run: RunRow,
-  {
-    resolved: { report },
-    parameters,
-    attempts,
-    shards,
-    counts,
-    outcome,
-    time,
-    isFinal,
-    untrusted,
-    ...compared
-  }: Change,
+  { resolved: { report }, parameters, attempts, shards, counts, outcome, time, isFinal, untrusted, compared }: Change,
 ): TestRunChange {
   const { status, verdict, isIn, outage, wasOutage, staysRemembered } = outcome;
   const times = timesOf(attempts, run);
-  const { taskHistory: history, onDefaultBranch } = compared;
-  const { durationMs } = times;
-  const slower =
-    status === "passed" ? findSlower({ durationMs, history }, { slowness: 1, onDefaultBranch }) : undefined;
+  // A slow machine is a reason for the run to take longer, so its wall time is compared as it is.
+  const slower = status === "passed" ? findSlower({ ...compared, durationMs: times.durationMs }, 1) : undefined;
   return {
     ...counts,
     status,
@@ -322,10 +308,6 @@ function requireMergeable(stored: StoredResults | undefined, shard: number, befo
   const { passed, failed, skipped } = countResults(stored.blocks, stored, new Set());
   if (passed + failed + skipped > 0) refuse(`Cannot merge counts without "cases" into a run whose cases are known`);
 }
-
-/** Whole milliseconds; the report's own word, else the sum of its cases. */
-const durationOf = (report: Report): number =>
-  Math.round(report.durationMs ?? report.cases.reduce((sum, { durationMs }) => sum + (durationMs ?? 0), 0));
 
 /** Cases of one batch: large reports would keep the others waiting. */
 const MAX_BATCHED_CASES = 1_000;

@@ -66,10 +66,17 @@ export async function loadFacts(
   const runs = tasks.length === 0 ? [] : await selectRuns(sql, projectId, tasks, { isLocked: mayWait });
   const byExecution = Map.groupBy(runs, ({ executionId }) => executionId);
   const byReport = new Map<number, LoadedFacts>();
-  const compared = await compareDurations(sql, projectId, reports.map(toReportDurations));
+  const ownRuns = reports.map(({ match, resolved }) =>
+    byExecution.get(match.execution.id)?.find(({ taskSlug }) => taskSlug === resolved.taskSlug),
+  );
+  const durations = await compareDurations(
+    sql,
+    projectId,
+    reports.map((report, at) => toReportDurations(report, (ownRuns[at]?.attempts ?? []).length > 0)),
+  );
   for (const [at, report] of reports.entries()) {
-    const { match, resolved, index } = report;
-    const own = byExecution.get(match.execution.id)?.find(({ taskSlug }) => taskSlug === resolved.taskSlug);
+    const { index } = report;
+    const own = ownRuns[at];
     const attempts = own?.attempts ?? [];
     // Further attempts change what is there: their runs are locked, and nobody else's report waits with them.
     const facts = mayWait ? await loadRunFacts(sql, projectId, report, { run: own, attempts }) : undefined;
@@ -79,7 +86,7 @@ export async function loadFacts(
       ...{ stored: undefined, unrunFiles: undefined, isRepeated },
       ...facts,
       attempts,
-      durations: compared[at]!,
+      durations: durations[at]!,
     });
   }
   const failed = reports.map(({ index, resolved }) => failedIn(resolved, byReport.get(index)!.stored));
@@ -91,10 +98,19 @@ export async function loadFacts(
   };
 }
 
-const toReportDurations = ({ resolved, match: { execution }, origin }: MatchedReport): ReportDurations => ({
-  resolved,
-  onDefaultBranch: isOnDefaultBranch(toOrigin(execution, origin), execution),
-});
+function toReportDurations(
+  { resolved, match: { execution }, origin }: MatchedReport,
+  isFurther: boolean,
+): ReportDurations {
+  const from = toOrigin(execution, origin);
+  const { id: executionId, untrusted } = execution;
+  const { branch, pullRequest } = from;
+  return {
+    resolved,
+    build: isOnDefaultBranch(from, execution) ? undefined : { executionId, branch, pullRequest, untrusted },
+    isFurther,
+  };
+}
 
 /** The report of a lease ends it. True when one has ended it before. */
 const endLease = async (

@@ -40,7 +40,7 @@ import type { ExecutionOrigin, LockedExecution, UploadedExecution } from "../../
 import { countRunFailures, selectFailures } from "../../store/failures.ts";
 import { selectIncidentCases } from "../../store/incidents.ts";
 import { type IngestWrites, noWrites, storeIngest } from "../../store/ingest.ts";
-import { selectSlowerTestsOfRun, type SlowerRow } from "../../store/slower.ts";
+import { deleteSlowerResults, selectSlowerTestsOfRun, type SlowerRow } from "../../store/slower.ts";
 import { type Attempt, type LocatedRun, type RunRow, selectTestRun } from "../../store/test_runs.ts";
 
 /** A report that is to be stored. */
@@ -111,8 +111,13 @@ export async function storeReports(
     await readSlowerTests(sql, projectId, reports, answers);
     return { answers, written };
   }
-  for (const { decided } of reports)
-    for (const block of decided.merged.emptied) await deleteBlock(sql, projectId, decided.run, block);
+  for (const { report, decided } of reports) {
+    const { merged, run, attempts } = decided;
+    for (const block of merged.emptied) await deleteBlock(sql, projectId, run, block);
+    if (attempts.length === 1) continue;
+    const replaced = report.resolved.results.map(({ testCase }) => testCase);
+    await deleteSlowerResults(sql, projectId, run.id, replaced);
+  }
   await storeIngest(sql, projectId, writes);
   await storeConsequences(sql, projectId, builds, answers);
   await readSlowerTests(sql, projectId, reports, answers);
