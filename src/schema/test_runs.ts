@@ -58,6 +58,11 @@ const ranOn = v.strictObject({
 });
 export type RanOn = v.InferOutput<typeof ranOn>;
 
+const slowerTests = described(
+  v.array(slowerTest),
+  "The test cases of the run that passed and took longer than usual; the first 100, the greatest difference first",
+);
+
 const runDetail = {
   ...testRun.entries,
   completedAt: described(
@@ -140,6 +145,7 @@ export const testRunDetail = v.strictObject({
     v.description("The number of shards that the uploads announced; 1 for a run without shards"),
     v.examples([1]),
   ),
+  slowerTests,
   forgiven: described(count, "The number of failures that the gates of its latest uploads have forgiven", 1),
   gates: described(
     v.array(storedGate),
@@ -155,10 +161,7 @@ export const uploadedRun = v.strictObject({
   ...runDetail,
   counts: described(blameCounts, "The number of failures in each of the following lists, which contain the first 100"),
   ...blamedFailures,
-  slowerTests: described(
-    v.array(slowerTest),
-    "The test cases of the run that passed and took longer than usual; the first 100, the greatest difference first",
-  ),
+  slowerTests,
   gate: described(v.optional(uploadGate), "The decision of the gate; only if the upload asked for one"),
   bugReports: v.pipe(
     v.array(touchedBug),

@@ -105,6 +105,8 @@ export type BranchBuild = {
   branch: string | null;
   pullRequest: string | null;
   untrusted: boolean;
+  /** When the report was completed, ISO 8601. */
+  completedAt: string;
 };
 
 /** How long earlier runs of a task on one branch took, the newest last. */
@@ -122,7 +124,7 @@ const MAX_BUILDS = 20;
 export async function selectRecentDurations(
   sql: Sql,
   projectId: string,
-  { executionId, branch, pullRequest, untrusted, taskSlug }: BranchBuild & { taskSlug: string },
+  { executionId, branch, pullRequest, untrusted, completedAt, taskSlug }: BranchBuild & { taskSlug: string },
   testCases: readonly number[],
 ): Promise<RecentDurations> {
   // The branch of a fork may have the name of the default branch.
@@ -139,7 +141,7 @@ export async function selectRecentDurations(
       ) e, lateral (
         select id, status, duration_ms from test_run
         where project_id = ${projectId} and execution_id = e.id and task_slug = ${taskSlug}
-          and completed_at is not null and not outage offset 0) r
+          and completed_at < ${completedAt} and not outage offset 0) r
       order by e.id desc limit ${MAX_RECENT}
     )
     select case when run.status = 'passed' then run.duration_ms end as "durationMs", (
@@ -216,18 +218,23 @@ export const selectSlowerTests = (sql: Sql, projectId: string, executionId: stri
 export const selectSlowerTestsOfRun = (sql: Sql, projectId: string, runId: string, limit: number) =>
   selectSlower(sql, projectId, sql`select ${runId}::uuid as id`, limit);
 
-/** In which of these runs a test case took longer than usual, by the id of the run. */
+/** Names a result: `number` is test_case.number. */
+export type ResultKey = { runId: string; number: number };
+const nameOf = ({ runId, number }: ResultKey): string => `${runId} ${number}`;
+
+/** Returns a function that returns what a result is compared with, if it took longer than usual. */
 export async function selectSlowerResults(
   sql: Sql,
   projectId: string,
-  testCaseId: string,
-  runIds: readonly string[],
-): Promise<Map<string, Slower>> {
-  if (runIds.length === 0) return new Map();
-  const rows = await sql<(Slower & { runId: string })[]>`
-    select s.run_id as "runId", s.usual_ms as "usualMs", s.longest_ms as "longestMs"
-    from test_case c, unnest(${toTextArray(runIds)}::uuid[]) as r (id), lateral (
-      select * from slower_result where project_id = ${projectId} and run_id = r.id and test_case = c.number offset 0) s
-    where c.project_id = ${projectId} and c.id = ${testCaseId}`;
-  return new Map(rows.map(({ runId, ...slower }) => [runId, slower]));
+  keys: readonly ResultKey[],
+): Promise<(key: ResultKey) => Slower | undefined> {
+  if (keys.length === 0) return () => undefined;
+  const rows = await sql<(ResultKey & Slower)[]>`
+    select k.run_id as "runId", k.number, s.usual_ms as "usualMs", s.longest_ms as "longestMs"
+    from unnest(${toTextArray(keys.map(({ runId }) => runId))}::uuid[],
+      ${toNumberArray(keys.map(({ number }) => number))}::int[]) as k (run_id, number), lateral (
+      select usual_ms, longest_ms from slower_result
+      where project_id = ${projectId} and run_id = k.run_id and test_case = k.number offset 0) s`;
+  const found = new Map(rows.map(({ usualMs, longestMs, ...key }) => [nameOf(key), { usualMs, longestMs }]));
+  return (key) => found.get(nameOf(key));
 }

@@ -126,6 +126,7 @@ export async function readPullRequestState(
         url: taskUrl(publicUrl, projectId, id, task.slug),
         outcome: taskHeadline({ ...task, durationMs: 0 }),
         durationMs: task.durationMs,
+        slower: task.slower,
       })),
       total: tasks.length,
     },

@@ -99,7 +99,7 @@ export async function loadFacts(
 }
 
 function toReportDurations(
-  { resolved, match: { execution }, origin }: MatchedReport,
+  { resolved, match: { execution }, origin, time: { completedAt } }: MatchedReport,
   isFurther: boolean,
 ): ReportDurations {
   const from = toOrigin(execution, origin);
@@ -107,7 +107,9 @@ function toReportDurations(
   const { branch, pullRequest } = from;
   return {
     resolved,
-    build: isOnDefaultBranch(from, execution) ? undefined : { executionId, branch, pullRequest, untrusted },
+    build: isOnDefaultBranch(from, execution)
+      ? undefined
+      : { executionId, branch, pullRequest, untrusted, completedAt },
     isFurther,
   };
 }

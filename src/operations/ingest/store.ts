@@ -37,7 +37,7 @@ import { lockHealth } from "../../store/case_health.ts";
 import { deleteBlock } from "../../store/case_results.ts";
 import { insertTurns } from "../../store/events.ts";
 import type { ExecutionOrigin, LockedExecution, UploadedExecution } from "../../store/executions.ts";
-import { countRunFailures, selectFailures } from "../../store/failures.ts";
+import { countRunFailures, LISTED, selectFailures } from "../../store/failures.ts";
 import { selectIncidentCases } from "../../store/incidents.ts";
 import { type IngestWrites, noWrites, storeIngest } from "../../store/ingest.ts";
 import { deleteSlowerResults, selectSlowerTestsOfRun, type SlowerRow } from "../../store/slower.ts";
@@ -80,15 +80,13 @@ export type TakenReport = {
   blames: BlameCounts;
   /** At most 100 of each blame. */
   failures: readonly Blamed[];
-  /** At most 100 test cases of the run that took longer than usual. */
+  /** The first test cases of the run that took longer than usual. */
   slowerTests: readonly SlowerRow[];
   /** Of this upload, where it was added; those of the run are of its other shards as well. */
   warnings: readonly string[];
   /** Undefined: the upload asks for no decision of a gate. */
   gate: GateDecision | undefined;
 };
-
-const MAX_SLOWER_TESTS = 100;
 
 type Answers = Map<number, TakenReport>;
 
@@ -132,13 +130,8 @@ async function readSlowerTests(
   answers: Answers,
 ): Promise<void> {
   for (const { report, decided } of reports)
-    if (decided.slower.length > 0)
-      answers.get(report.index)!.slowerTests = await selectSlowerTestsOfRun(
-        sql,
-        projectId,
-        decided.run.id,
-        MAX_SLOWER_TESTS,
-      );
+    if (decided.slower.length > 0 || decided.attempts.length > 1)
+      answers.get(report.index)!.slowerTests = await selectSlowerTestsOfRun(sql, projectId, decided.run.id, LISTED);
 }
 
 /** Nothing is to be judged: the first results of a run, in which nothing failed, not even before a retry. */
@@ -405,6 +398,6 @@ export async function repeatReport(
   const blames = toCounts(run.failed === 0 ? {} : await countRunFailures(sql, projectId, run.id));
   const failures = run.failed === 0 ? [] : ((await selectFailures(sql, projectId, [run.id])).get(run.id) ?? []);
   const gate = await decideGate(sql, projectId, report, { runId: run.id, attempts });
-  const slowerTests = await selectSlowerTestsOfRun(sql, projectId, run.id, MAX_SLOWER_TESTS);
+  const slowerTests = await selectSlowerTestsOfRun(sql, projectId, run.id, LISTED);
   return { run, added: false, bugReports, blames, failures, slowerTests, warnings: [], gate };
 }

@@ -10,8 +10,8 @@ import { selectRunId } from "../../../store/test_runs.ts";
 import { selectSlowerTests, type SlowerRow } from "../../../store/slower.ts";
 import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { sumOf } from "../../../wording/execution.ts";
-import { slowerWords } from "../../../wording/slower.ts";
 import { toCount } from "../../../wording/numbers.ts";
+import { SlowerTests } from "../../components/slower_tests.tsx";
 import { Mark } from "../../components/status.tsx";
 import { Breakable } from "../../components/text.tsx";
 import { executionPath, taskPath, testPath, toAddress } from "../../site/paths.ts";
@@ -118,17 +118,7 @@ const SlowerRow = ({ projectId, tests }: { projectId: string; tests: readonly Sl
       <Mark status="skipped" word={false} /> Slower than usual {toCount(tests[0]!.total)}
     </th>
     <td class="long">
-      <ul class="plain">
-        {tests.map((test) => (
-          <li>
-            <TestLink projectId={projectId} test={test} />{" "}
-            <span class="small soft">{slowerWords(test.durationMs, test)}</span>
-          </li>
-        ))}
-        {tests[0]!.total > tests.length ? (
-          <li class="small soft">{toCount(tests[0]!.total - tests.length)} more</li>
-        ) : null}
-      </ul>
+      <SlowerTests projectId={projectId} tests={tests} />
     </td>
   </tr>
 );
