@@ -10,7 +10,7 @@ export const SLOW_MS = 1_000;
 const SIGNS = [
   { slow: 2, of: 2, factor: 5, quantile: 1 },
   /** The durations of a slowdown by five vary as well: some of them are below that. */
-  { slow: 3, of: 5, factor: 3, quantile: 0.95 },
+  { slow: 3, of: 5, factor: 3, quantile: 0.97 },
 ] as const;
 /** A duration below this multiple of the median is usual. */
 export const LEAST_FACTOR = Math.min(...SIGNS.map(({ factor }) => factor));

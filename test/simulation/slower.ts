@@ -25,7 +25,7 @@ export type Suite = {
   pauses: number;
   /** Share of runs on a machine that is slower by 1.5 to 4. */
   slowMachines: number;
-  /** Slowdowns of each factor that are injected: half of them on the default branch, half on pull requests. */
+  /** Slowdowns of each factor on the default branch; a third of the pull requests have one besides. */
   slowdowns: number;
 };
 
@@ -103,7 +103,8 @@ function createRun({ pauses, slowMachines }: Suite, random: Random) {
 
 const isCounted = ({ trueMs }: TestCase, factor: number): boolean => trueMs * (factor - 1) > SLOW_MS;
 
-export function scoreSlower(suite: Suite, seed: number): SlowerScore {
+/** `rule`: decides whether a duration is slower than usual. */
+export function scoreSlower(suite: Suite, seed: number, rule: typeof findSlower = findSlower): SlowerScore {
   const random = createRandom(seed, "slower");
   const cases = Array.from({ length: suite.testCases }, () => createTestCase(random));
   const builds = suite.weeks * DAYS_PER_WEEK * suite.mainBuildsPerDay;
@@ -133,7 +134,7 @@ export function scoreSlower(suite: Suite, seed: number): SlowerScore {
     return timed.flatMap(({ durationMs, usualMs, index }) => {
       if (!mayBeSlower(durationMs / Math.max(1, slowness), usualMs)) return [];
       const own = recent?.slice(-MAX_RECENT).map((run) => run[index]!);
-      return findSlower({ durationMs, history: cases[index]!.history, recent: own }, slowness) ? [index] : [];
+      return rule({ durationMs, history: cases[index]!.history, recent: own }, slowness) ? [index] : [];
     });
   };
 
@@ -194,8 +195,9 @@ export function scoreSlower(suite: Suite, seed: number): SlowerScore {
     recall.main[slowdown.factor].found += Number(isFound);
   }
   const wrong = falseAlarms.main + falseAlarms.pullRequests;
+  const weeks = (builds - WARM_UP) / (DAYS_PER_WEEK * suite.mainBuildsPerDay);
   return {
-    falseAlarms: { main: falseAlarms.main / suite.weeks, pullRequests: falseAlarms.pullRequests / suite.weeks },
+    falseAlarms: { main: falseAlarms.main / weeks, pullRequests: falseAlarms.pullRequests / weeks },
     recall,
     precision: right / (right + wrong),
   };
@@ -204,14 +206,19 @@ export function scoreSlower(suite: Suite, seed: number): SlowerScore {
 if (import.meta.main) {
   const option = (name: string) => process.argv[process.argv.indexOf(name) + 1 || Infinity];
   const first = Number(option("--first-seed") ?? 1);
-  const seeds = Number(option("--seeds") ?? 3);
-  for (let seed = first; seed < first + seeds; seed++) {
-    const { falseAlarms, recall, precision } = scoreSlower(SUITE, seed);
-    const found = (where: "main" | "pullRequests") =>
-      FACTORS.map((factor) => `${factor}x ${recall[where][factor].found}/${recall[where][factor].injected}`).join(", ");
-    console.log(
-      `seed ${seed}: false alarms a week: main ${falseAlarms.main.toFixed(2)}, pull requests ${falseAlarms.pullRequests.toFixed(2)}; ` +
-        `precision ${precision.toFixed(2)}; found within ${WITHIN} builds: main ${found("main")}; pull requests ${found("pullRequests")}`,
-    );
-  }
+  const scores = Array.from({ length: Number(option("--seeds") ?? 3) }, (_, index) =>
+    scoreSlower(SUITE, first + index),
+  );
+  const alarms = scores.map(({ falseAlarms }) => falseAlarms.main + falseAlarms.pullRequests);
+  const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+  console.log(`false alarms a week: ${mean(alarms).toFixed(2)} on average, ${Math.max(...alarms).toFixed(2)} at most`);
+  const precisions = scores.map(({ precision }) => precision);
+  console.log(`precision: ${mean(precisions).toFixed(3)} on average, ${Math.min(...precisions).toFixed(3)} at least`);
+  for (const where of ["main", "pullRequests"] as const)
+    for (const factor of FACTORS) {
+      const sum = (of: keyof Found) => scores.reduce((all, { recall }) => all + recall[where][factor][of], 0);
+      console.log(
+        `${where}: ${sum("found")} of ${sum("injected")} slowdowns by ${factor} found within ${WITHIN} builds`,
+      );
+    }
 }
