@@ -162,16 +162,6 @@ export async function selectRecentDurations(
   return { runs: rows.flatMap(({ durationMs }) => durationMs ?? []), cases };
 }
 
-/** Removes what is stored of test cases that are deleted, and of tasks without any run. */
-export async function deleteDurations(sql: Tx, projectId: string, testCases: readonly number[]): Promise<void> {
-  await sql`
-    delete from case_duration
-    where project_id = ${projectId} and test_case = any(${toNumberArray(testCases)}::int[])`;
-  await sql`
-    delete from task_duration d where project_id = ${projectId} and not exists (
-      select from test_run r where r.project_id = ${projectId} and r.task_slug = d.task_slug)`;
-}
-
 /** A passed result of a test case that took longer than usual. */
 export type SlowerResult = Slower & { testCase: number; durationMs: number };
 
@@ -219,17 +209,17 @@ export const selectSlowerTestsOfRun = (sql: Sql, projectId: string, runId: strin
   selectSlower(sql, projectId, sql`select ${runId}::uuid as id`, limit);
 
 /** Names a result: `number` is test_case.number. */
-export type ResultKey = { runId: string; number: number };
-const nameOf = ({ runId, number }: ResultKey): string => `${runId} ${number}`;
+type ResultName = { runId: string; number: number };
+const nameOf = ({ runId, number }: ResultName): string => `${runId} ${number}`;
 
 /** Returns a function that returns what a result is compared with, if it took longer than usual. */
 export async function selectSlowerResults(
   sql: Sql,
   projectId: string,
-  keys: readonly ResultKey[],
-): Promise<(key: ResultKey) => Slower | undefined> {
+  keys: readonly ResultName[],
+): Promise<(key: ResultName) => Slower | undefined> {
   if (keys.length === 0) return () => undefined;
-  const rows = await sql<(ResultKey & Slower)[]>`
+  const rows = await sql<(ResultName & Slower)[]>`
     select k.run_id as "runId", k.number, s.usual_ms as "usualMs", s.longest_ms as "longestMs"
     from unnest(${toTextArray(keys.map(({ runId }) => runId))}::uuid[],
       ${toNumberArray(keys.map(({ number }) => number))}::int[]) as k (run_id, number), lateral (

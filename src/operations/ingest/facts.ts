@@ -65,14 +65,9 @@ export async function loadFacts(
   const tasks = known.map(({ match, resolved }) => ({ executionId: match.execution.id, taskSlug: resolved.taskSlug }));
   const runs = tasks.length === 0 ? [] : await selectRuns(sql, projectId, tasks, { isLocked: mayWait });
   const byExecution = Map.groupBy(runs, ({ executionId }) => executionId);
-  const byReport = new Map<number, LoadedFacts>();
+  const loaded = new Map<number, Omit<LoadedFacts, "durations">>();
   const ownRuns = reports.map(({ match, resolved }) =>
     byExecution.get(match.execution.id)?.find(({ taskSlug }) => taskSlug === resolved.taskSlug),
-  );
-  const durations = await compareDurations(
-    sql,
-    projectId,
-    reports.map((report, at) => toReportDurations(report, (ownRuns[at]?.attempts ?? []).length > 0)),
   );
   for (const [at, report] of reports.entries()) {
     const { index } = report;
@@ -82,18 +77,20 @@ export async function loadFacts(
     const facts = mayWait ? await loadRunFacts(sql, projectId, report, { run: own, attempts }) : undefined;
     const isRepeated = facts?.isRepeated ?? false;
     if (ended.get(index) && !isRepeated) refuse("Cannot accept the report: this lease has reported already");
-    byReport.set(index, {
-      ...{ stored: undefined, unrunFiles: undefined, isRepeated },
-      ...facts,
-      attempts,
-      durations: durations[at]!,
-    });
+    loaded.set(index, { ...{ stored: undefined, unrunFiles: undefined, isRepeated }, ...facts, attempts });
   }
-  const failed = reports.map(({ index, resolved }) => failedIn(resolved, byReport.get(index)!.stored));
+  const failed = reports.map(({ index, resolved }) => failedIn(resolved, loaded.get(index)!.stored));
+  const timed = reports.map((report, at) => toReportDurations(report, (ownRuns[at]?.attempts ?? []).length > 0));
+  const [quarantined, durations] = await Promise.all([
+    selectQuarantined(sql, projectId, [...new Set(failed.flat())]),
+    compareDurations(sql, projectId, timed),
+  ]);
   return {
     runs: byExecution,
-    byReport,
-    quarantined: await selectQuarantined(sql, projectId, [...new Set(failed.flat())]),
+    byReport: new Map(
+      reports.map(({ index }, at) => [index, { ...loaded.get(index)!, durations: durations[at]! }] as const),
+    ),
+    quarantined,
     bugs: mayWait ? undefined : await tryBugs(sql, projectId, reports, failed),
   };
 }
