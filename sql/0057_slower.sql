@@ -19,6 +19,7 @@ create table task_duration (
   project_id uuid not null references stored_project (id) on delete cascade,
   task_slug text not null,
   passed_ms bigint[] not null, -- wall time of the last 100 passed runs on the default branch, the newest last
+  usual_ms bigint, -- their median; null: fewer than 10
   primary key (project_id, task_slug)
 );
 

@@ -1,6 +1,13 @@
 /** How long test cases and tasks took on the default branch, and the results that took longer than usual. */
 
-import { LEAST_FACTOR, MAX_RECENT, SLOW_MS, type Slower, untrackedHistory, usualOf } from "../rules/slower.ts";
+import {
+  type ComparedWithUsual,
+  LEAST_FACTOR,
+  MAX_RECENT,
+  type Slower,
+  untrackedHistory,
+  usualOf,
+} from "../rules/slower.ts";
 import { UNTRUSTED_BLOCKS } from "../rules/untrusted.ts";
 import type { CaseRef } from "../schema/case_ref.ts";
 import type { Given } from "../database/compose.ts";
@@ -30,45 +37,43 @@ export async function selectCaseDurations(
   return new Map(rows.map(({ number, ...durations }) => [number, durations]));
 }
 
-export type UsualDuration = { usualMs: number; history: number[] | undefined };
+export type TimedCase = { testCase: number; durationMs: number };
 
-/**
- * The usual durations of results, by test_case.number; the histories only of those that may be slower than usual. Test cases
- * without enough passes are omitted.
- */
-export async function selectUsualOfCases(
+const toColumns = (sql: Sql, results: readonly TimedCase[]): Fragment => sql`
+  unnest(${toNumberArray(results.map(({ testCase }) => testCase))}::int[],
+    ${toNumberArray(results.map(({ durationMs }) => durationMs))}::int[]) as n (number, ms)`;
+
+/** The histories of the test cases whose results may be slower than usual, by test_case.number. */
+export async function selectSuspectCases(
   sql: Sql,
   projectId: string,
-  results: readonly { testCase: number; durationMs: number }[],
-): Promise<Map<number, UsualDuration>> {
+  results: readonly TimedCase[],
+): Promise<Map<number, readonly number[]>> {
   if (results.length === 0) return new Map();
-  type Row = {
-    number: number;
-    usualMs: number | null;
-    history: number[] | null;
-    recent: number[] | null;
-    mainRuns: number;
-  };
-  const rows = await sql<Row[]>`
-    select n.number, d.usual_ms as "usualMs", to_json(h.recent_ms) as recent, h.main_runs as "mainRuns",
-      case when n.ms > ${SLOW_MS}::int and n.ms >= ${LEAST_FACTOR}::int * d.usual_ms then to_json(d.passed_ms) end as history
-    from unnest(${toNumberArray(results.map(({ testCase }) => testCase))}::int[],
-      ${toNumberArray(results.map(({ durationMs }) => durationMs))}::int[]) as n (number, ms)
+  const rows = await sql<{ number: number; history: number[] | null; recent: number[] | null; mainRuns: number }[]>`
+    select n.number, to_json(d.passed_ms) as history, to_json(h.recent_ms) as recent, h.main_runs as "mainRuns"
+    from ${toColumns(sql, results)}
     left join lateral (
       select usual_ms, passed_ms from case_duration where project_id = ${projectId} and test_case = n.number offset 0) d on true
     left join lateral (
       -- The test case has never taken long enough for its durations to be stored.
       select recent_ms, main_runs from case_health
-      where d.passed_ms is null and n.ms > ${SLOW_MS}::int and project_id = ${projectId} and test_case = n.number offset 0) h on true`;
+      where d.passed_ms is null and project_id = ${projectId} and test_case = n.number offset 0) h on true
+    where n.ms >= ${LEAST_FACTOR}::int * d.usual_ms or h.recent_ms is not null`;
   return new Map(
-    rows.flatMap(({ number, usualMs, history, recent, mainRuns }): [number, UsualDuration][] => {
-      if (usualMs !== null) return [[number, { usualMs, history: history ?? undefined }]];
-      const untracked = recent === null ? [] : untrackedHistory(recent, mainRuns);
-      const usual = usualOf(untracked);
-      return usual === undefined ? [] : [[number, { usualMs: usual, history: untracked }]];
-    }),
+    rows.map(({ number, history, recent, mainRuns }) => [number, history ?? untrackedHistory(recent ?? [], mainRuns)]),
   );
 }
+
+/** The usual durations of test cases next to those of results, where they are known. */
+export const selectUsualDurationsOfCases = (
+  sql: Sql,
+  projectId: string,
+  results: readonly TimedCase[],
+): PromiseLike<ComparedWithUsual[]> => sql<ComparedWithUsual[]>`
+  select n.ms as "durationMs", d.usual_ms as "usualMs" from ${toColumns(sql, results)}, lateral (
+    select usual_ms from case_duration where project_id = ${projectId} and test_case = n.number offset 0) d
+  where d.usual_ms is not null`;
 
 /** In a transaction that holds `lockHealth`. */
 export const upsertCaseDurations = (sql: Tx, projectId: string, rows: readonly [number, readonly number[]][]) => sql`
@@ -91,13 +96,29 @@ export async function selectTaskHistories(
   return new Map(rows.map(({ slug, passed }) => [slug, passed]));
 }
 
+/** The histories of tasks whose runs may be slower than usual, by slug, as `selectTaskHistories` returns them. */
+export async function selectSuspectTasks(
+  sql: Sql,
+  projectId: string,
+  runs: readonly { taskSlug: string; durationMs: number }[],
+): Promise<Map<string, number[]>> {
+  if (runs.length === 0) return new Map();
+  const rows = await sql<{ slug: string; passed: number[] }[]>`
+    select n.slug, to_json(d.passed_ms) as passed
+    from unnest(${toTextArray(runs.map(({ taskSlug }) => taskSlug))}::text[],
+      ${toNumberArray(runs.map(({ durationMs }) => durationMs))}::bigint[]) as n (slug, ms), lateral (
+      select passed_ms, usual_ms from task_duration where project_id = ${projectId} and task_slug = n.slug offset 0) d
+    where n.ms / ${LEAST_FACTOR}::int >= d.usual_ms`;
+  return new Map(rows.map(({ slug, passed }) => [slug, passed]));
+}
+
 /** In a transaction that holds `lockHealth`. */
 export const upsertTaskDurations = (sql: Tx, projectId: string, rows: readonly [string, readonly number[]][]) => sql`
-  insert into task_duration (project_id, task_slug, passed_ms)
-  select ${projectId}, task_slug, passed_ms::bigint[]
-  from unnest(${toTextArray(rows.map(([slug]) => slug))}::text[], ${toNested(rows.map(([, passed]) => passed))}::text[])
-    as fresh (task_slug, passed_ms)
-  on conflict (project_id, task_slug) do update set passed_ms = excluded.passed_ms`;
+  insert into task_duration (project_id, task_slug, passed_ms, usual_ms)
+  select ${projectId}, task_slug, passed_ms::bigint[], usual_ms
+  from unnest(${toTextArray(rows.map(([slug]) => slug))}::text[], ${toNested(rows.map(([, passed]) => passed))}::text[],
+    ${toNumberArray(rows.map(([, passed]) => usualOf(passed) ?? null))}::bigint[]) as fresh (task_slug, passed_ms, usual_ms)
+  on conflict (project_id, task_slug) do update set passed_ms = excluded.passed_ms, usual_ms = excluded.usual_ms`;
 
 /** The build of a report that is not of the default branch. */
 export type BranchBuild = {

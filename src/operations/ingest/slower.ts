@@ -15,15 +15,15 @@ import type { Tx } from "../../database/connect.ts";
 import {
   type BranchBuild,
   selectRecentDurations,
-  selectTaskHistories,
-  selectUsualOfCases,
+  selectSuspectCases,
+  selectSuspectTasks,
+  selectUsualDurationsOfCases,
   type SlowerResult,
-  type UsualDuration,
 } from "../../store/slower.ts";
 
 /** Maximum number of test cases of a report that are compared: those that took longest. */
 const MAX_COMPARED = 2_000;
-/** Maximum number of other test cases that show how slow the machine was. */
+/** Maximum number of test cases that show how slow the machine was. */
 const MAX_SAMPLED = 200;
 /** Maximum number of test cases whose earlier results on a branch are read. */
 const MAX_CONFIRMED = 200;
@@ -45,20 +45,27 @@ export type ComparedDurations = {
 
 type TimedResult = Result & { durationMs: number };
 
-/** The results to compare: none unless one of them took long enough to be slower than usual. */
-function timedResults(results: readonly Result[]): TimedResult[] {
-  const isTimed = (result: Result): result is TimedResult =>
-    result.durationMs !== null && result.durationMs >= TRACKED_MS && toStatus(result.letter) === "passed";
+const isTimed = (result: Result): result is TimedResult =>
+  result.durationMs !== null && result.durationMs >= TRACKED_MS && toStatus(result.letter) === "passed";
+
+/** The results that are long enough to be slower than usual. */
+const longResults = (results: readonly Result[]): TimedResult[] =>
+  results
+    .filter(isTimed)
+    .filter(({ durationMs }) => durationMs > SLOW_MS)
+    .sort((a, b) => b.durationMs - a.durationMs)
+    .slice(0, MAX_COMPARED);
+
+/** Results of all parts of a report, which show how slow its machine was. */
+function sampleOf(results: readonly Result[]): TimedResult[] {
   const timed = results.filter(isTimed);
-  const long = timed.filter(({ durationMs }) => durationMs > SLOW_MS);
-  if (long.length === 0) return [];
-  const others = timed.filter(({ durationMs }) => durationMs <= SLOW_MS);
-  const step = Math.ceil(others.length / MAX_SAMPLED);
-  return [
-    ...long.sort((a, b) => b.durationMs - a.durationMs).slice(0, MAX_COMPARED),
-    ...others.filter((_, index) => index % step === 0),
-  ];
+  const step = Math.ceil(timed.length / MAX_SAMPLED);
+  return timed.filter((_, index) => index % step === 0);
 }
+
+/** The wall time of the run as far as the report shows it: with earlier reports it may be any longer one. */
+const runDurationOf = ({ resolved: { report }, isFurther }: ReportDurations): number =>
+  isFurther ? Number.MAX_SAFE_INTEGER : durationOf(report);
 
 /** In the order of the reports. */
 export async function compareDurations(
@@ -66,49 +73,57 @@ export async function compareDurations(
   projectId: string,
   reports: readonly ReportDurations[],
 ): Promise<ComparedDurations[]> {
-  const timed = reports.map(({ resolved }) => timedResults(resolved.results));
-  const isLong = ({ resolved: { report }, isFurther }: ReportDurations) => isFurther || durationOf(report) > SLOW_MS;
-  const tasks = reports.filter(isLong).map(({ resolved }) => resolved.taskSlug);
-  const [usual, histories] = await Promise.all([
-    selectUsualOfCases(sql, projectId, timed.flat()),
-    selectTaskHistories(sql, projectId, [...new Set(tasks)]),
+  const long = reports.map(({ resolved }) => longResults(resolved.results));
+  const runs = reports
+    .map((report) => ({ taskSlug: report.resolved.taskSlug, durationMs: runDurationOf(report) }))
+    .filter(({ durationMs }) => durationMs > SLOW_MS);
+  const [cases, tasks] = await Promise.all([
+    selectSuspectCases(sql, projectId, long.flat()),
+    selectSuspectTasks(sql, projectId, runs),
   ]);
   return await Promise.all(
-    reports.map((report, index) => {
-      const history = isLong(report) ? (histories.get(report.resolved.taskSlug) ?? []) : [];
-      return compareReport(sql, projectId, report, { timed: timed[index]!, usual, history });
+    reports.map(async (report, index): Promise<ComparedDurations> => {
+      const suspects = long[index]!.flatMap((result) => {
+        const history = cases.get(result.testCase);
+        const usualMs = history && usualOf(history);
+        return usualMs !== undefined && mayBeSlower(result.durationMs, usualMs)
+          ? [{ ...result, history: history! }]
+          : [];
+      });
+      const history = tasks.get(report.resolved.taskSlug) ?? [];
+      if (suspects.length === 0 && history.length === 0) return NOTHING_SLOWER;
+      return await compareReport(sql, projectId, report, { suspects, history });
     }),
   );
 }
 
-type Known = { timed: readonly TimedResult[]; usual: ReadonlyMap<number, UsualDuration>; history: readonly number[] };
+const NOTHING_SLOWER: ComparedDurations = { slower: [], task: { history: [] } };
+
+type Suspects = {
+  suspects: readonly (TimedResult & { history: readonly number[] })[];
+  /** Of the task. */
+  history: readonly number[];
+};
 
 async function compareReport(
   sql: Tx,
   projectId: string,
-  { resolved: { report, taskSlug }, build, isFurther }: ReportDurations,
-  { timed, usual, history }: Known,
+  { resolved: { results, taskSlug }, build }: ReportDurations,
+  { suspects, history }: Suspects,
 ): Promise<ComparedDurations> {
-  const known = timed.flatMap((result) => {
-    const durations = usual.get(result.testCase);
-    return durations ? [{ ...result, ...durations }] : [];
-  });
-  const slowness = slownessOf(known);
-  const suspects = known.filter(({ durationMs, usualMs }) => mayBeSlower(durationMs / Math.max(1, slowness), usualMs));
-  const usualMs = usualOf(history);
-  const isTaskSuspect = usualMs !== undefined && (isFurther || mayBeSlower(durationOf(report), usualMs));
   const confirmed = suspects.slice(0, MAX_CONFIRMED).map(({ testCase }) => testCase);
-  const recent =
-    build && (isTaskSuspect || confirmed.length > 0)
-      ? await selectRecentDurations(sql, projectId, { ...build, taskSlug }, confirmed)
-      : undefined;
-  const recentOf = (testCase: number) => (build ? (recent?.cases.get(testCase) ?? []) : undefined);
+  const [sample, recent] = await Promise.all([
+    suspects.length > 0 ? selectUsualDurationsOfCases(sql, projectId, sampleOf(results)) : [],
+    build ? selectRecentDurations(sql, projectId, { ...build, taskSlug }, confirmed) : undefined,
+  ]);
+  const slowness = slownessOf(sample);
   return {
-    slower: suspects.flatMap(({ testCase, durationMs, history = [] }): SlowerResult[] => {
-      const found = findSlower({ durationMs, history, recent: recentOf(testCase) }, slowness);
+    slower: suspects.flatMap(({ testCase, durationMs, history }): SlowerResult[] => {
+      const own = recent && (recent.cases.get(testCase) ?? []);
+      const found = findSlower({ durationMs, history, recent: own }, slowness);
       return found ? [{ ...found, testCase, durationMs }] : [];
     }),
-    task: { history, recent: build ? (recent?.runs ?? []) : undefined },
+    task: { history, recent: recent?.runs },
   };
 }
 
