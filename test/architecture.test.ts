@@ -189,6 +189,7 @@ const SHARED: Record<string, string[]> = {
     "page",
     "private_key",
     "pull_requests",
+    "slower",
   ],
   senders: ["github_app", "github_check_run", "sender"],
   store: [

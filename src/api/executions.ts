@@ -46,6 +46,9 @@ import type { Sql } from "../database/connect.ts";
 import { type ExecutionRow, updateExecution } from "../store/executions.ts";
 import type { CauseMember } from "../store/causes.ts";
 import { countFailures, type FailureEvidence, selectFailureEvidence } from "../store/failures.ts";
+import { LISTED } from "../store/failures.ts";
+import { selectSlowerTests, type SlowerRow } from "../store/slower.ts";
+import { toSlowerTest } from "../operations/executions/run_detail.ts";
 import { executionUrl } from "../schema/urls.ts";
 import { selectExecution, selectExecutions, type TimedExecutionRow } from "../store/execution_list.ts";
 
@@ -106,6 +109,7 @@ const toTask = (task: ExecutionRow["tasks"][number]): Task => ({
   completedAt: task.completedAt,
   runner: task.runner,
   reason: task.reason ?? taskReason(task),
+  slower: task.slower,
 });
 
 async function find(sql: Sql, { params, publicUrl }: Pick<One, "params" | "publicUrl">): Promise<Execution> {
@@ -113,18 +117,22 @@ async function find(sql: Sql, { params, publicUrl }: Pick<One, "params" | "publi
   return toExecution(publicUrl, params.projectId, row);
 }
 
-function toComparison(rows: readonly ComparedRow[]): Omit<Comparison, "executionId" | "baselineId"> {
+function toComparison(
+  rows: readonly ComparedRow[],
+  slower: readonly SlowerRow[],
+): Omit<Comparison, "executionId" | "baselineId"> {
   const of = (wanted: "fixed" | "added" | "missing") =>
     rows.flatMap(({ kind, total: _, flakeRate: __, lastFlakyAt: ___, ...ref }) => (kind === wanted ? [ref] : []));
   const failures = rows.flatMap(({ kind, total: _, ...ref }) => (isBlame(kind) ? [{ ...ref, blame: kind }] : []));
   const totals = Object.fromEntries(rows.map(({ kind, total }) => [kind, total]));
   const { fixed = 0, added = 0, missing = 0 } = totals;
   return {
-    counts: { ...toCounts(totals), fixed, added, missing },
+    counts: { ...toCounts(totals), fixed, added, missing, slower: slower[0]?.total ?? 0 },
     ...toLists(failures),
     fixed: of("fixed"),
     added: of("added"),
     missing: of("missing"),
+    slower: slower.map(toSlowerTest),
   };
 }
 
@@ -430,8 +438,11 @@ export const executions: Route[] = [
               "VALIDATION_ERROR",
               `Cannot read "branch": no execution of "${query.branch}" had ended before this one began`,
             ));
-      const rows = await selectComparison(sql, projectId, executionId, asked);
-      return { executionId, baselineId: asked === undefined ? mine.baselineId : asked, ...toComparison(rows) };
+      const [rows, slower] = await Promise.all([
+        selectComparison(sql, projectId, executionId, asked),
+        selectSlowerTests(sql, projectId, executionId, LISTED),
+      ]);
+      return { executionId, baselineId: asked === undefined ? mine.baselineId : asked, ...toComparison(rows, slower) };
     },
   ),
 

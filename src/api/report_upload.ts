@@ -15,6 +15,7 @@ import { type CaseName, type Report, ReportError } from "../reports/report.ts";
 import { toLists } from "../rules/blame.ts";
 import { gateLines } from "../wording/gate.ts";
 import { toRunLine } from "../wording/run_line.ts";
+import { slowerLine } from "../wording/slower.ts";
 import { withRelativePaths } from "../rules/repository_root.ts";
 import { repeatOnly } from "../rules/repeat.ts";
 import type { Caller } from "../request/callers.ts";
@@ -24,7 +25,7 @@ import type { BatchWork } from "../request/batcher.ts";
 import { uploadedRun, type UploadParameters, uploadParameters } from "../schema/test_runs.ts";
 import type { Sql } from "../database/connect.ts";
 import { selectCasesToRepeat, selectLease } from "../store/leases.ts";
-import { toRunDetail, totalResults } from "../operations/executions/run_detail.ts";
+import { toRunDetail, toSlowerTest, totalResults } from "../operations/executions/run_detail.ts";
 
 /** Who uploads while a very large run is being counted, or a flood of runs, is answered by what is known so far. */
 const JUDGING_PATIENCE_MS = 500;
@@ -175,7 +176,8 @@ export const reportUploads: Route[] = [
       },
       text:
         "One line of text: the verdict, the counts and the page of the execution. With gate, lines about its decision " +
-        'come first; the first of all begins with "Gate new: passed" or "Gate new: failed"',
+        'come first; the first of all begins with "Gate new: passed" or "Gate new: failed". A last line names a test that took ' +
+        "longer than usual, if there is any",
       query: uploadParameters,
       body: "upload",
       answer: uploadedRun,
@@ -195,7 +197,7 @@ export const reportUploads: Route[] = [
       report.warnings.push(...stored.warnings);
       const prepared = prepareReport(params.projectId, report, parameters, context.body.digest);
       const answer = (
-        { run, added, bugReports, blames, failures, warnings, gate }: TakenReport,
+        { run, added, bugReports, blames, failures, slowerTests, warnings, gate }: TakenReport,
         missing: readonly string[] = stored.warnings,
       ) => {
         const { executionId, taskSlug } = run;
@@ -206,12 +208,18 @@ export const reportUploads: Route[] = [
           warnings: [...detail.warnings, ...missing.filter((one) => !detail.warnings.includes(one))],
           counts: blames,
           ...toLists(failures),
+          slowerTests: slowerTests.map(toSlowerTest),
           ...(gate ? { gate } : {}),
           bugReports,
         };
         const status = added ? 201 : 200;
         if (!wantsText) return json(status, body);
-        const lines = [...(gate ? gateLines(gate, MAX_FORGIVEN_LINES) : []), toRunLine(body)];
+        const slower = slowerLine(slowerTests);
+        const lines = [
+          ...(gate ? gateLines(gate, MAX_FORGIVEN_LINES) : []),
+          toRunLine(body),
+          ...(slower ? [slower] : []),
+        ];
         return plainText(status, `${lines.join("\n")}\n`);
       };
       const locks = locksFor(params.projectId, parameters);

@@ -6,10 +6,12 @@ import { toPage, toPagination } from "../request/page.ts";
 import { jsonText } from "../request/reply.ts";
 import { type Context, route, type Route } from "../request/route.ts";
 import { caseResultFilter, caseResultPage, testRunDetail, testRunFilter, testRunPage } from "../schema/test_runs.ts";
+import { LISTED } from "../store/failures.ts";
 import { selectStoredGates } from "../store/gate.ts";
+import { selectSlowerTestsOfRun } from "../store/slower.ts";
 import { selectCaseResults } from "../store/case_results.ts";
 import { selectTestRun, selectTestRunPageWithKey } from "../store/test_runs.ts";
-import { toRunDetail } from "../operations/executions/run_detail.ts";
+import { toRunDetail, toSlowerTest } from "../operations/executions/run_detail.ts";
 
 export const testRuns: Route[] = [
   route(
@@ -42,11 +44,15 @@ export const testRuns: Route[] = [
     async (context) => {
       const { fast, params } = context;
       const run = (await selectRun(context)) ?? absent();
-      const gates = run.failed === 0 ? undefined : await selectStoredGates(fast, params.projectId, [run.id]);
+      const [gates, slowerTests] = await Promise.all([
+        run.failed === 0 ? undefined : selectStoredGates(fast, params.projectId, [run.id]),
+        selectSlowerTestsOfRun(fast, params.projectId, run.id, LISTED),
+      ]);
       return {
         ...toRunDetail(context.publicUrl, context.params.projectId, run),
         machineTimeMs: run.machineTimeMs,
         shards: run.shards,
+        slowerTests: slowerTests.map(toSlowerTest),
         forgiven: run.forgiven,
         gates: gates?.get(run.id) ?? [],
         format: run.format,

@@ -19,6 +19,7 @@ import { uploadAttachments } from "./upload_attachments.ts";
 import { type AnsweredRun, MAX_ANSWER_BYTES, type Reports, sendReports, type UploadEnd } from "./upload_request.ts";
 import { type EndedCommand, listenForStop, runCommand } from "./wrapped_command.ts";
 import { toRunLine } from "../wording/run_line.ts";
+import { slowerLine } from "../wording/slower.ts";
 import { fileClockMs } from "../runner/report_files.ts";
 
 type Environment = Record<string, string | undefined>;
@@ -274,7 +275,9 @@ async function tellRun(
     await voice.note(
       `The public address of the server is "${foreignOrigin}", not ASSAY_URL: set ASSAY_PUBLIC_URL to link there`,
     );
+  const slower = slowerLine(run.slowerTests);
   await voice.tell(json ? toJsonLine(cleanTexts(answer, clean)) : toPlainLine(toRunLine(run)));
+  if (!json && slower) await voice.tell(toPlainLine(slower));
   const summary = environment["GITHUB_STEP_SUMMARY"]?.trim();
   const agent = system === "buildkite" ? Bun.which("buildkite-agent", { PATH: environment["PATH"] ?? "" }) : null;
   const isTold = summary || agent || system === "github";

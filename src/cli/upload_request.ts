@@ -44,6 +44,10 @@ const answered = v.object({
   stillFailing: list,
   quarantinedFailures: list,
   incidentFailures: v.optional(list, () => []),
+  slowerTests: v.optional(
+    v.array(v.object({ suite: v.string(), name: v.string(), durationMs: v.number(), usualMs: v.number() })),
+    () => [],
+  ),
   gate: v.fallback(v.optional(answeredGate), undefined),
   counts: v.optional(
     v.object({
@@ -57,7 +61,7 @@ const answered = v.object({
   ),
 });
 export type AnsweredRun = ReportedRun &
-  Pick<v.InferOutput<typeof answered>, "executionId" | "newFailures"> & {
+  Pick<v.InferOutput<typeof answered>, "executionId" | "newFailures" | "slowerTests"> & {
     /** Undefined: no decision was asked for, or the server knows no gates. */
     gate?: AnsweredGate | undefined;
   };

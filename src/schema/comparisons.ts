@@ -3,6 +3,7 @@
 import * as v from "valibot";
 import { caseRef } from "./case_ref.ts";
 import { blamedCounts, blamedFailures } from "./failures.ts";
+import { slowerTest } from "./slower.ts";
 import { branchName, count, described, executionId, uuid } from "./fields.ts";
 
 const refs = (what: string) => v.pipe(v.array(caseRef), v.description(`${what}; the first 100`));
@@ -19,6 +20,7 @@ export const comparison = v.strictObject({
       fixed: described(count, "Passed, but failed in the baseline", 2),
       added: described(count, "Not in the baseline", 4),
       missing: described(count, "Only in the baseline", 0),
+      slower: described(count, "Passed and took longer than usual", 1),
     }),
     "The number of test cases in each list, without a limit",
   ),
@@ -26,6 +28,10 @@ export const comparison = v.strictObject({
   fixed: refs("Passed, but failed in the baseline"),
   added: refs("Not in the baseline"),
   missing: refs("Only in the baseline"),
+  slower: described(
+    v.array(slowerTest),
+    "Passed and took longer than usual on the default branch, whatever the baseline is; the first 100",
+  ),
 });
 export type Comparison = v.InferOutput<typeof comparison>;
 

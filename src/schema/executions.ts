@@ -2,6 +2,7 @@
 
 import * as v from "valibot";
 import { listOf } from "./bounded.ts";
+import { slowerRun } from "./slower.ts";
 import {
   branch,
   branchName,
@@ -78,6 +79,10 @@ const task = v.strictObject({
     v.nullable(v.string()),
     v.description("Why it ended without a complete report, or failed without a failing test"),
     v.examples([null]),
+  ),
+  slower: described(
+    v.nullable(slowerRun),
+    "With what its wall time is compared, if it passed and took longer than usual; null: it did not",
   ),
 });
 export type Task = v.InferOutput<typeof task>;

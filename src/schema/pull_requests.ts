@@ -35,7 +35,7 @@ export type PullRequestState = {
   /** Wall time; 0: not known. */
   durationMs: number;
   baseline: NamedTest | null;
-  tasks: SomeOf<NamedTest & { outcome: string; durationMs: number }>;
+  tasks: SomeOf<NamedTest & { outcome: string; durationMs: number; slower: { usualMs: number } | null }>;
   newFailures: SomeOf<FailedTest>;
   flaky: SomeOf<NamedTest>;
   fixed: SomeOf<NamedTest>;

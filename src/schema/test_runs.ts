@@ -27,6 +27,7 @@ import { touchedBug } from "./bug_reports.ts";
 import { caseNames } from "./case_ref.ts";
 import { blameCounts, blamedFailures } from "./failures.ts";
 import { gateParameters, storedGate, uploadGate } from "./gate.ts";
+import { slowerRun, slowerTest } from "./slower.ts";
 import { taskStatus } from "./executions.ts";
 import { listPage, pageQuery } from "./page.ts";
 
@@ -56,6 +57,11 @@ const ranOn = v.strictObject({
   image: described(v.nullable(v.string()), "The image of the machine or container", "ubuntu-24.04"),
 });
 export type RanOn = v.InferOutput<typeof ranOn>;
+
+const slowerTests = described(
+  v.array(slowerTest),
+  "The test cases of the run that passed and took longer than usual; the first 100, the greatest difference first",
+);
 
 const runDetail = {
   ...testRun.entries,
@@ -108,6 +114,11 @@ const runDetail = {
     v.boolean(),
     v.description("Whether nearly all tests failed; the run then does not count for the health of test cases"),
   ),
+  slower: described(
+    v.nullable(slowerRun),
+    "With what its wall time is compared, if the run passed and took longer than usual; null: it did not. It is never red " +
+      "for that",
+  ),
   ranOn: described(
     v.array(ranOn),
     "The machines of the latest uploads, ordered by shard, the first 100; unknown machines are omitted",
@@ -134,6 +145,7 @@ export const testRunDetail = v.strictObject({
     v.description("The number of shards that the uploads announced; 1 for a run without shards"),
     v.examples([1]),
   ),
+  slowerTests,
   forgiven: described(count, "The number of failures that the gates of its latest uploads have forgiven", 1),
   gates: described(
     v.array(storedGate),
@@ -149,6 +161,7 @@ export const uploadedRun = v.strictObject({
   ...runDetail,
   counts: described(blameCounts, "The number of failures in each of the following lists, which contain the first 100"),
   ...blamedFailures,
+  slowerTests,
   gate: described(v.optional(uploadGate), "The decision of the gate; only if the upload asked for one"),
   bugReports: v.pipe(
     v.array(touchedBug),

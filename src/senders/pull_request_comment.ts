@@ -2,6 +2,7 @@
 
 import type { FailedTest, NamedTest, PullRequestState, SomeOf } from "../schema/pull_requests.ts";
 import { toCount, toDuration } from "../wording/numbers.ts";
+import { slowerWords } from "../wording/slower.ts";
 import { code, isHttp, oneLine, shorten } from "./sender.ts";
 
 /** GitHub takes 65,536 characters. */
@@ -32,11 +33,16 @@ function failureLine({ owners, location, message, ...test }: FailedTest): string
   return message === "" ? head : `${head}\n  ${code(shorten(oneLine(message), MAX_MESSAGE))}`;
 }
 
+function taskDuration(durationMs: number, slower: { usualMs: number } | null): string {
+  if (slower !== null) return slowerWords(durationMs, slower);
+  return durationMs > 0 ? toDuration(durationMs) : "";
+}
+
 function taskTable({ first, total }: PullRequestState["tasks"]): string[] {
   if (first.length === 0) return [];
   const rows = first.map(
-    ({ outcome, durationMs, ...task }) =>
-      `| ${cell(link(task))} | ${cell(code(outcome))} | ${durationMs > 0 ? toDuration(durationMs) : ""} |`,
+    ({ outcome, durationMs, slower, ...task }) =>
+      `| ${cell(link(task))} | ${cell(code(outcome))} | ${taskDuration(durationMs, slower)} |`,
   );
   const more = total > first.length ? [`| and ${toCount(total - first.length)} more | | |`] : [];
   return [["| Task | Result | Duration |", "| --- | --- | ---: |", ...rows, ...more].join("\n")];
@@ -64,7 +70,7 @@ export function renderComment(state: PullRequestState, projectId: string): strin
     ...section("Flaky", state.flaky, link),
     ...section("Fixed", state.fixed, link),
     ...section("Slower than usual", state.slower, ({ durationMs, usualMs, ...test }) => {
-      return `${link(test)} ${toDuration(durationMs)}, usually ${toDuration(usualMs)}`;
+      return `${link(test)} ${slowerWords(durationMs, { usualMs })}`;
     }),
     originLine(state),
   ];

@@ -62,13 +62,16 @@ export type PendingRun = Omit<CountedRun, "disturbed"> & {
   passed: number;
   failed: number;
   flaky: number;
+  isPassed: boolean;
+  /** Wall time. */
+  durationMs: number;
 };
 
 /** Of these, locked, in that order; a run that an upload is changing right now comes the next time. */
 export const lockPendingRuns = (sql: Tx, projectId: string, ids: readonly string[]) => sql<PendingRun[]>`
   select r.id, r.task_slug as "taskSlug", e.commit, r.completed_at as "completedAt", r.outage, r.was_outage as "wasOutage",
     ${isOnDefault(sql, sql`e`, sql`p.default_branch`)} and not ${isOvertaken(sql, projectId, { r: sql`r`, e: sql`e` })} as "onDefaultBranch", r.failed > 0 as "hasFailed",
-    r.passed, r.failed, r.flaky
+    r.passed, r.failed, r.flaky, r.status = 'passed' as "isPassed", r.duration_ms as "durationMs"
   from test_run r
   join execution e on e.project_id = r.project_id and e.id = r.execution_id
   join project p on p.id = r.project_id

@@ -1,5 +1,6 @@
 /** Executions and, with them, their tasks: the test runs of each. */
 
+import type { Slower } from "../rules/slower.ts";
 import { hasEnded, type TaskState } from "../rules/execution.ts";
 import type { Flaws } from "../rules/red_reason.ts";
 import type {
@@ -44,6 +45,8 @@ export type TaskRow = {
   runner: string | null;
   reason: string | null;
   flaws: Flaws | null;
+  /** With what its wall time was compared, if it passed and took longer than usual. */
+  slower: Slower | null;
 };
 
 export type ExecutionRow = {

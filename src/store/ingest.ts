@@ -13,6 +13,7 @@ import {
   upsertBlocks,
 } from "./case_results.ts";
 import { insertReferences, type RunReference } from "./attachments.ts";
+import { insertSlowerResults, type SlowerResult } from "./slower.ts";
 import { insertEventRows, toEventRows } from "./events.ts";
 import {
   type ExecutionChange,
@@ -41,6 +42,7 @@ export type IngestWrites = {
   blocks: RunBlock[];
   details: RunDetail[];
   references: RunReference[];
+  slowerResults: (SlowerResult & { runId: string })[];
   events: NewEvent[];
 };
 
@@ -53,6 +55,7 @@ export const noWrites = (): IngestWrites => ({
   blocks: [],
   details: [],
   references: [],
+  slowerResults: [],
   events: [],
 });
 
@@ -68,6 +71,7 @@ const STATEMENTS: { [P in Part]: (sql: Sql, projectId: Given, given: (name: stri
   blocks: (sql, projectId, given) => upsertBlocks(sql, projectId, toColumns(NO_BLOCKS, given)),
   details: (sql, projectId, given) => insertDetails(sql, projectId, toColumns(NO_DETAILS, given)),
   references: (sql, projectId, given) => insertReferences(sql, projectId, given("rows")),
+  slowerResults: (sql, projectId, given) => insertSlowerResults(sql, projectId, given("rows")),
   events: (sql, projectId, given) => insertEventRows(sql, projectId, given("rows")),
 };
 
@@ -80,6 +84,7 @@ const PARAMETERS: { [P in Part]: (rows: IngestWrites[P]) => Record<string, strin
   blocks: toBlockColumns,
   details: toDetailColumns,
   references: (rows) => ({ rows: toRows(rows) }),
+  slowerResults: (rows) => ({ rows: toRows(rows) }),
   events: (rows) => ({ rows: toEventRows(rows) }),
 };
 

@@ -107,4 +107,8 @@ export async function deleteSample(sql: Tx, projectId: string): Promise<void> {
   const numbers = toNumberArray(cases.map(({ number }) => number));
   await sql`delete from case_health where project_id = ${projectId} and test_case = any(${numbers}::int[])`;
   await sql`delete from quarantine where project_id = ${projectId} and test_case = any(${numbers}::int[])`;
+  await sql`delete from case_duration where project_id = ${projectId} and test_case = any(${numbers}::int[])`;
+  await sql`
+    delete from task_duration d where project_id = ${projectId} and not exists (
+      select from test_run r where r.project_id = ${projectId} and r.task_slug = d.task_slug)`;
 }

@@ -1,6 +1,7 @@
 /** Test runs and the uploads they are made of. */
 
 import type { TimedAttempt } from "../rules/duration.ts";
+import type { Slower } from "../rules/slower.ts";
 import type { MachineNames } from "../rules/ran_on.ts";
 import type { Verdict } from "../schema/fields.ts";
 import type { RanOn, TestRun } from "../schema/test_runs.ts";
@@ -107,6 +108,8 @@ export type TestRunDetailRow = Omit<TestRun, "completedAt" | "total"> & {
   untrusted: boolean;
   /** Whether its results are counted in the health of their test cases; null while it is not complete, and if it is untrusted. */
   remembered: boolean | null;
+  /** With what its wall time was compared, if it passed and took longer than usual. */
+  slower: Slower | null;
   /** Why it ended without a report, or without a whole one. */
   reason: string | null;
   flaws: Flaws | null;
@@ -122,7 +125,7 @@ const detailColumns = (sql: Sql) => sql`
   id, execution_id as "executionId", task_slug as "taskSlug", completed_at as "completedAt", status, passed, failed,
   skipped, attempt, shards, flaky, duration_ms as "durationMs",
   coalesce(machine_ms, duration_ms) as "machineTimeMs", tests_started_at as "testsStartedAt", verdict, format,
-  exit_code as "exitCode",
+  exit_code as "exitCode", slower,
   to_json(warnings) as warnings, outage, untrusted, was_outage as "wasOutage", remembered`;
 
 /** A run that something has arrived for. */
@@ -187,6 +190,7 @@ export const newRun = (
   untrusted,
   wasOutage: false,
   remembered: null,
+  slower: null,
   declared: false,
   startedAt: null,
   reason: null,
@@ -301,6 +305,7 @@ export type TestRunChange = Pick<
   | "outage"
   | "wasOutage"
   | "remembered"
+  | "slower"
 > & { quarantined: number; format: string; warnings: string[]; startedAt: string; completedAt: string | null };
 
 export type NewTestRun = Pick<TestRunDetailRow, "id" | "executionId" | "taskSlug" | "untrusted"> & TestRunChange;
@@ -309,15 +314,15 @@ export type NewTestRun = Pick<TestRunDetailRow, "id" | "executionId" | "taskSlug
 export const insertTestRuns = (sql: Sql, projectId: Given, rows: Given) => sql`
   insert into test_run (project_id, id, execution_id, task_slug, status, shards, attempt, passed, failed, skipped, flaky,
     duration_ms, machine_ms, tests_started_at, verdict, exit_code, format, warnings, started_at, completed_at,
-    quarantined, outage, was_outage, remembered, untrusted)
+    quarantined, outage, was_outage, remembered, slower, untrusted)
   select ${projectId}, id, "executionId", "taskSlug", status, shards, attempt, passed, failed, skipped, flaky,
     "durationMs", "machineTimeMs", "testsStartedAt", verdict, "exitCode", format, warnings, "startedAt", "completedAt",
-    quarantined, outage, "wasOutage", remembered, untrusted
+    quarantined, outage, "wasOutage", remembered, slower, untrusted
   from json_to_recordset(${rows}::text::json) as fresh (id uuid, "executionId" uuid, "taskSlug" text, status text,
     shards int, attempt int, passed int, failed int, skipped int, flaky int, "durationMs" bigint,
     "machineTimeMs" bigint, "testsStartedAt" timestamptz, verdict text,
     "exitCode" int, format text, warnings text[], "startedAt" timestamptz, "completedAt" timestamptz, quarantined int,
-    outage boolean, "wasOutage" boolean, remembered boolean, untrusted boolean)`;
+    outage boolean, "wasOutage" boolean, remembered boolean, slower json, untrusted boolean)`;
 
 export type ChangedTestRun = Pick<TestRunDetailRow, "id"> & TestRunChange;
 
@@ -329,11 +334,11 @@ export const updateTestRuns = (sql: Sql, projectId: Given, rows: Given) => sql`
     tests_started_at = c."testsStartedAt", verdict = c.verdict, exit_code = c."exitCode", format = c.format,
     warnings = c.warnings, started_at = coalesce(r.started_at, c."startedAt"), completed_at = c."completedAt",
     quarantined = c.quarantined, outage = c.outage, was_outage = c."wasOutage", reason = null,
-    remembered = c.remembered
+    remembered = c.remembered, slower = c.slower
   from json_to_recordset(${rows}::text::json) as c (id uuid, status text, shards int, attempt int, passed int,
     failed int, skipped int, flaky int, "durationMs" bigint, "machineTimeMs" bigint, "testsStartedAt" timestamptz,
     verdict text, "exitCode" int, format text, warnings text[], "startedAt" timestamptz, "completedAt" timestamptz,
-    quarantined int, outage boolean, "wasOutage" boolean, remembered boolean)
+    quarantined int, outage boolean, "wasOutage" boolean, remembered boolean, slower json)
   where r.project_id = ${projectId} and r.id = c.id
     -- Looked up, as in updateExecutions.
     and r.id = any(array(select id from json_to_recordset(${rows}::text::json) as c (id uuid)))`;

@@ -28,6 +28,7 @@ describe("POST /projects/:projectId/executions", () => {
       missingShards: [],
       runner: null,
       reason: null,
+      slower: null,
     };
     expect(status).toBe(201);
     expect(body).toEqual({

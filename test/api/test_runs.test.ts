@@ -49,6 +49,7 @@ describe("POST /projects/:projectId/test-runs", () => {
       },
       newFailures: [{ testCaseId: expect.any(String), taskSlug: "unit", suite: "unit", name: "case 2", file: null }],
       ...{ flakyFailures: [], alsoFailingOnMain: [], stillFailing: [], quarantinedFailures: [], incidentFailures: [] },
+      ...{ slower: null, slowerTests: [] },
       bugReports: [{ id: expect.any(String), number: 1, title: "case 2 failed", status: "open", change: "opened" }],
       warnings: [],
       outage: false,

@@ -64,6 +64,8 @@ export const TABLES = [
   "case_health",
   "failure",
 ];
+/** Younger than the recorded histories. */
+export const DURATIONS = ["case_duration", "task_duration", "slower_result"];
 export const BUGS = ["bug_report", "bug_case", "bug_occurrence"];
 /** What is of the moment of writing. */
 const PASSING =
@@ -71,7 +73,7 @@ const PASSING =
 
 /** What later versions have added, where it says nothing: the recorded digests are older. */
 const LATER =
-  /,"(?:queue_ref|base_branch|queueRef|baseBranch)":null|,"untrusted":false|,"failed_cases":(?:\d+|null)|,"gate":null|,"forgiven":0|,"infrastructure":0,"infrastructure_retries":null|,"rule_id":null,"rule_name":null,"rule_url":null|,"impact":\d+,"impact_due_at":(?:"[^"]*"|null)/g;
+  /,"(?:queue_ref|base_branch|queueRef|baseBranch)":null|,"untrusted":false|,"slower":null|,"failed_cases":(?:\d+|null)|,"gate":null|,"forgiven":0|,"infrastructure":0,"infrastructure_retries":null|,"rule_id":null,"rule_name":null,"rule_url":null|,"impact":\d+,"impact_due_at":(?:"[^"]*"|null)/g;
 
 /** What of a table is not of untrusted executions. */
 const TRUSTED: Record<string, string> = {

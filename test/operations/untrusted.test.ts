@@ -74,7 +74,17 @@ function* forkOf(seed: number): Generator<GivenReport[]> {
     });
 }
 
-const ALL = [...TABLES, ...BUGS, "test_case", "test_case_alias", "quarantine", "bug_change", "branch_day"];
+const ALL = [
+  ...TABLES,
+  ...BUGS,
+  "case_duration",
+  "task_duration",
+  "test_case",
+  "test_case_alias",
+  "quarantine",
+  "bug_change",
+  "branch_day",
+];
 const QUESTIONS = [
   ...["/state?branch=main", "/state?branch=topic", "/trends?days=90", "/trends?days=90&branch=main"],
   ...["/test-runs?limit=100", "/test-runs?task_slug=a", "/bug-reports", "/executions?untrusted=false&limit=100"],

@@ -8,11 +8,12 @@ import { HOSTILE } from "./sending.ts";
 const PROJECT = "0197f000-0000-7000-8000-0000000000aa";
 const none = { first: [], total: 0 };
 const at = (path: string) => `https://assay.test/${path}`;
+const DURATION = { durationMs: 252_000, slower: null };
 const GOOD: PullRequestState = {
   ...{ projectName: "shop", headline: "1,210 passed in 4:12", isOver: true, isGood: true, rerun: null, queue: null },
   ...{ url: at("e/1"), buildUrl: "https://ci.test/7", commit: "0123456789abcdef", durationMs: 252_000 },
   baseline: { title: "main #412", url: at("e/0") },
-  tasks: { first: [{ title: "unit", url: at("t/unit"), outcome: "1,210 passed", durationMs: 252_000 }], total: 1 },
+  tasks: { first: [{ title: "unit", url: at("t/unit"), outcome: "1,210 passed", ...DURATION }], total: 1 },
   ...{ newFailures: none, flaky: none, fixed: none, slower: none },
 };
 const failure: FailedTest = {
@@ -69,6 +70,12 @@ describe("a comment", () => {
     );
   });
 
+  test("says how long a task that was slower usually takes", () => {
+    const [unit] = GOOD.tasks.first;
+    const tasks = { first: [{ ...unit!, slower: { usualMs: 40_000 } }], total: 1 };
+    expect(renderComment({ ...GOOD, tasks }, PROJECT)).toContain("| `1,210 passed` | 4:12, usually 40 s |");
+  });
+
   test("says that a rerun or a merge queue is behind it", () => {
     expect(renderComment({ ...BAD, rerun: "failed in a rerun" }, PROJECT)).toContain(
       "since main #412`, failed in a rerun\n",
@@ -81,7 +88,7 @@ describe("a comment", () => {
   test("quotes what comes from others: nothing in it is a mention, a link, a command or markup", () => {
     const title = `${HOSTILE} | a\n# b`;
     const named = { first: [{ title, url: at("c/1"), durationMs: 1, usualMs: 1 }], total: 1 };
-    const tasks = { first: [{ title, url: at("t"), outcome: title, durationMs: 0 }], total: 1 };
+    const tasks = { first: [{ title, url: at("t"), outcome: title, durationMs: 0, slower: null }], total: 1 };
     const failures = { first: [{ ...failure, title, owners: [title], location: title, message: title }], total: 1 };
     const state = { projectName: title, headline: title, commit: title, queue: title, tasks, newFailures: failures };
     const texts = [BAD, GOOD].map((base) =>

@@ -71,15 +71,33 @@ describe("an execution that passed", () => {
 
   test("names the tests that it fixed, added, lacks, and that are slower than usual", async () => {
     const mine = await addProject(acme);
-    for (let key = 1; key <= 6; key++) await upload(mine, main(`${key}`), cases({ slow: {}, old: {}, broken: {} }));
+    for (let key = 1; key <= 14; key++) await upload(mine, main(`${key}`), cases({ slow: {}, old: {}, broken: {} }));
     await countAll(database);
-    await upload(mine, main("7"), cases({ slow: {}, old: {}, broken: { fails: true } }));
-    const green = await upload(mine, main("8"), cases({ slow: { seconds: 3 }, broken: {}, fresh: {} }));
-    const { words } = await visit(pathOf(mine, green));
+    await upload(mine, main("15"), cases({ slow: { seconds: 2.5 }, old: {}, broken: {} }));
+    await upload(mine, main("16"), cases({ slow: { seconds: 2.5 }, old: {}, broken: { fails: true } }));
+    await countAll(database);
+    const green = await upload(mine, main("17"), cases({ slow: { seconds: 3 }, broken: {}, fresh: {} }));
+    const { words, text } = await visit(pathOf(mine, green));
     expect(words).toContain("What changed full comparison");
     expect(words).toMatch(/Fixed 1 unit › s › broken .* Added 1 unit › s › fresh .* Missing 1 unit › s › old/);
-    expect(words).toContain("Slower unit › s › slow 3.0 s, usually 100 ms");
-    expect(words).toContain("usually 300 ms");
+    const slow = "s › slow 3.0 s, usually 100 ms";
+    expect(words).toContain(`Slower than usual 1 unit › ${slow}`);
+    expect(words).toMatch(/unit slower than usual .* 3\.2 s usually 300 ms/);
+    const task = await visit(`${pathOf(mine, green)}/tasks/unit`);
+    expect(task.words).toContain("slower than usual: 3.2 s, usually 300 ms");
+    expect(task.words).toContain(`Slower than usual 1 test ${slow}`);
+    expect(task.words.split(slow)).toHaveLength(3);
+    const comparison = await visit(`${pathOf(mine, green)}/comparison`);
+    expect(comparison.words).toContain(`Slower than usual 1 test, whatever the other execution took unit › ${slow}`);
+    const [testPage] = new RegExp(`/projects/${mine.project}/tests/[0-9a-f-]+`).exec(
+      text.split("Slower than usual")[1]!,
+    )!;
+    const results = await visit(testPage);
+    expect(results.words).toMatch(
+      /#17 main aaaaaaa 3\.0 s slower, usually 100 ms .* #16 .* 2\.5 s slower, usually 100 ms .* #15/,
+    );
+    expect(results.words.split("slower, usually")).toHaveLength(3);
+    expect(results.text).toContain("passed, slower than usual: 3.0 s, usually 100 ms, #17 main");
   });
 
   test("names the flaky ones, and says nothing where nothing changed", async () => {

@@ -70,6 +70,10 @@ async function fillOtherTables(): Promise<void> {
   await pool`
     insert into branch_day (project_id, day, branch, sample, executions, passed)
     values (${project}, '2026-01-01', 'main', false, 1, 1) on conflict do nothing`;
+  const [{ run }] = await pool<[{ run: string }]>`select id as run from test_run where project_id = ${project} limit 1`;
+  await pool`
+    insert into slower_result (project_id, run_id, test_case, duration_ms, usual_ms, longest_ms)
+    values (${project}, ${run}, ${number}, 6200, 900, 1400)`;
   await pool`update delivery set project_id = ${project} where team_id = ${team}`;
   await pool`
     insert into file_queue (project_id, execution_id, task_slug, shards, runs, files, durations, places, batches, holders,

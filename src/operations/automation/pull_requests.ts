@@ -11,7 +11,7 @@ import { selectExecution, selectExecutionNames, type TimedExecutionRow } from ".
 import { countFailures } from "../../store/failures.ts";
 import { selectProject } from "../../store/projects.ts";
 import { selectRunId } from "../../store/test_runs.ts";
-import { selectSlowerTests } from "../../store/usual_durations.ts";
+import { selectSlowerTests } from "../../store/slower.ts";
 import type { Tx } from "../../database/connect.ts";
 import { shownCaseTitle } from "../../wording/case_title.ts";
 import { executionHeadline, sumOf } from "../../wording/execution.ts";
@@ -126,6 +126,7 @@ export async function readPullRequestState(
         url: taskUrl(publicUrl, projectId, id, task.slug),
         outcome: taskHeadline({ ...task, durationMs: 0 }),
         durationMs: task.durationMs,
+        slower: task.slower,
       })),
       total: tasks.length,
     },
@@ -138,8 +139,10 @@ export async function readPullRequestState(
     },
     ...changes,
     slower: {
-      first: slower.slice(0, MAX_NAMED).map((test) => ({ ...toNamed(site, test), ...test })),
-      total: slower.length,
+      first: slower
+        .slice(0, MAX_NAMED)
+        .map(({ durationMs, usualMs, ...test }) => ({ ...toNamed(site, test), durationMs, usualMs })),
+      total: slower[0]?.total ?? 0,
     },
   };
 }

@@ -4,6 +4,7 @@ import { taskReason } from "../../wording/reasons.ts";
 import { shardsOf, toShardList } from "../../rules/shards.ts";
 import type { TestRun } from "../../schema/test_runs.ts";
 import type { LocatedRun } from "../../store/test_runs.ts";
+import type { SlowerRow } from "../../store/slower.ts";
 import { executionUrl } from "../../schema/urls.ts";
 
 /** The number of results in a run. */
@@ -30,7 +31,11 @@ export function toRunDetail(publicUrl: string, projectId: string, run: LocatedRu
     reason: taskReason(run),
     warnings: run.status === "incomplete" ? [never, ...run.warnings] : run.warnings,
     outage: run.outage,
+    slower: run.slower,
     ranOn: run.ranOn,
     url: executionUrl(publicUrl, projectId, run.executionId),
   };
 }
+
+/** Returns a test as answers list it: without the number of all of them. */
+export const toSlowerTest = ({ total: _, ...test }: SlowerRow) => test;

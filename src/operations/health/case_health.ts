@@ -26,6 +26,7 @@ import {
 import { type Database, isTimeout, isUnavailable, setKeepsPlans, type Tx } from "../../database/connect.ts";
 import { insertTurns } from "../../store/events.ts";
 import { markRemoved } from "../../store/removed_cases.ts";
+import { addTaskDurations, recallDurations } from "./durations.ts";
 import { releaseBroken } from "../automation/automatic_quarantine.ts";
 import { resolveRemoved } from "../bugs/bug_reports.ts";
 import {
@@ -130,6 +131,7 @@ async function countInOrder(
     const contradicted = await selectContradicted(sql, projectId, runs, portion, compared);
     await countPortion(sql, projectId, counting, portion, contradicted);
   }
+  await addTaskDurations(sql, projectId, runs);
   const onDefault = runs.filter(({ onDefaultBranch, outage }) => onDefaultBranch && !outage);
   if (onDefault.length > 0) {
     const tasks = [...new Set(onDefault.map(({ taskSlug }) => taskSlug))];
@@ -154,6 +156,8 @@ async function countPortion(
   const numbers = new Set<number>();
   for (const { testCases } of portion) for (const number of testCases) numbers.add(number);
   const memory = await recall(sql, projectId, [...numbers]);
+  const runs = counting.map(({ run }) => run);
+  const durationsOf = await recallDurations(sql, projectId, runs, portion);
   let results = 0;
   for (const block of portion) {
     const { run, at, turned } = counting[block.run]!;
@@ -163,7 +167,9 @@ async function countPortion(
       const isContradicted = others?.has(testCase) ?? false;
       const result = { letter: statuses[index]!, durationMs: durations[index] ?? null, contradicted: isContradicted };
       const before = memory.get(testCase);
-      memory.set(testCase, before, countResult(before, run, at, result), turned);
+      const after = countResult(before, run, at, result);
+      memory.set(testCase, before, after, turned);
+      durationsOf.add(block.run, testCase, result, before, after);
     });
     results += testCases.length;
     if (results >= PORTION_RESULTS) {
@@ -172,6 +178,7 @@ async function countPortion(
     }
   }
   await memory.store();
+  await durationsOf.store();
 }
 
 /** Counts what a further attempt has changed in a run that has been counted; answers the cases that turned. */

@@ -2,8 +2,8 @@
 
 import { mergeResults, type MergedResults } from "./merge.ts";
 import { changedByOthers } from "./outages.ts";
-import { machineOf, type PreparedReport, type ResolvedReport } from "./prepare.ts";
-import type { Report } from "../../reports/report.ts";
+import { durationOf, machineOf, type PreparedReport, type ResolvedReport } from "./prepare.ts";
+import { type ComparedDurations, slowerInRun } from "./slower.ts";
 import { MAX_COUNT } from "../../reports/text.ts";
 import { isOnDefaultBranch, toOrigin } from "../executions/executions.ts";
 import { startOf, timesOf } from "../../rules/duration.ts";
@@ -11,6 +11,7 @@ import { endOfTask, type ExecutionEvent, hasEnded, verdictAtEnd } from "../../ru
 import { type Counts, countStatuses, type ResultBlock, toStatus } from "../../rules/merge.ts";
 import { isRecent } from "../../rules/recency.ts";
 import { flawsOf } from "../../rules/red_reason.ts";
+import { findSlower } from "../../rules/slower.ts";
 import { latestAttempts, mayBeOutage, nextNumber, outcomeOf, type RunOutcome, WHOLE } from "../../rules/run_outcome.ts";
 import type { ExecutionData } from "../../schema/events.ts";
 import type { ExecutionStatus } from "../../schema/executions.ts";
@@ -18,6 +19,7 @@ import type { Shard } from "../../schema/fields.ts";
 import { refuse } from "../../schema/refusal.ts";
 import type { UploadParameters } from "../../schema/test_runs.ts";
 import type { ExecutionOrigin, LockedExecution } from "../../store/executions.ts";
+import type { SlowerResult } from "../../store/slower.ts";
 import { type Attempt, newRun, type RunRow, type TestRunChange, type TestRunDetailRow } from "../../store/test_runs.ts";
 
 /** Whoever comes near it gives every build the same execution_key. */
@@ -51,6 +53,7 @@ export type ReportFacts = {
   quarantined: ReadonlySet<number>;
   /** Files of a split task that nobody has run, in words for people. */
   unrunFiles: string | undefined;
+  durations: ComparedDurations;
 };
 
 /** What a report makes of its run. */
@@ -67,6 +70,8 @@ export type DecidedRun = {
   attempts: readonly Attempt[];
   merged: MergedResults;
   outcome: RunOutcome;
+  /** The results of the report that took longer than usual. */
+  slower: readonly SlowerResult[];
   /** Where the execution comes from by now. */
   from: ExecutionData;
   onDefaultBranch: boolean;
@@ -119,7 +124,9 @@ export function decideRun(facts: ReportFacts): DecidedRun {
   const isFinal = hasEnded(execution.status);
   const { untrusted } = execution;
   const about = { resolved, parameters, attempts, shards: shard.of, counts, outcome, time, isFinal, untrusted };
-  const change = toChange(former, about);
+  const onDefaultBranch = isOnDefaultBranch(from, execution);
+  const { slower, task } = facts.durations;
+  const change = toChange(former, { ...about, compared: task });
   const run: RunRow & TestRunDetailRow = {
     ...former,
     ...change,
@@ -129,7 +136,7 @@ export function decideRun(facts: ReportFacts): DecidedRun {
   };
   return {
     ...{ run, change, isKnown: known !== undefined, former, attempt, attempts, merged, outcome, from, joinsLate },
-    onDefaultBranch: isOnDefaultBranch(from, execution),
+    ...{ onDefaultBranch, slower: slowerInRun(slower, merged.blocks) },
     // Nothing that an untrusted run says is counted, so there is nothing to take back.
     changedOthers: execution.untrusted ? [] : changedByOthers([...others, run]),
   };
@@ -174,20 +181,26 @@ type Change = Pick<ReportFacts, "resolved" | "parameters" | "time"> & {
   /** The execution has ended: no other task can make an outage of the run. */
   isFinal: boolean;
   untrusted: boolean;
+  /** With what the wall time of the run is compared. */
+  compared: ComparedDurations["task"];
 };
 
 function toChange(
   run: RunRow,
-  { resolved: { report }, parameters, attempts, shards, counts, outcome, time, isFinal, untrusted }: Change,
+  { resolved: { report }, parameters, attempts, shards, counts, outcome, time, isFinal, untrusted, compared }: Change,
 ): TestRunChange {
   const { status, verdict, isIn, outage, wasOutage, staysRemembered } = outcome;
+  const times = timesOf(attempts, run);
+  // A slow machine is a reason for the run to take longer, so its wall time is compared as it is.
+  const slower = status === "passed" ? findSlower({ ...compared, durationMs: times.durationMs }, 1) : undefined;
   return {
     ...counts,
     status,
     verdict,
     shards,
     attempt: Math.max(run.attempt, attempts.at(-1)!.number),
-    ...timesOf(attempts, run),
+    ...times,
+    slower: slower ?? null,
     exitCode: parameters.exit_code ?? run.exitCode,
     format: report.format,
     warnings: latestAttempts(attempts)
@@ -295,10 +308,6 @@ function requireMergeable(stored: StoredResults | undefined, shard: number, befo
   const { passed, failed, skipped } = countResults(stored.blocks, stored, new Set());
   if (passed + failed + skipped > 0) refuse(`Cannot merge counts without "cases" into a run whose cases are known`);
 }
-
-/** Whole milliseconds; the report's own word, else the sum of its cases. */
-const durationOf = (report: Report): number =>
-  Math.round(report.durationMs ?? report.cases.reduce((sum, { durationMs }) => sum + (durationMs ?? 0), 0));
 
 /** Cases of one batch: large reports would keep the others waiting. */
 const MAX_BATCHED_CASES = 1_000;

@@ -3,6 +3,7 @@
 import type { MatchedExecution } from "./match.ts";
 import { type ReportTime, type StoredResults, failedCases, toShard } from "./decide.ts";
 import { blocksToMerge } from "./merge.ts";
+import { type ComparedDurations, compareDurations, type ReportDurations } from "./slower.ts";
 import type { ResolvedReport, RunnerFailure } from "./prepare.ts";
 import { isOnDefaultBranch, toOrigin } from "../executions/executions.ts";
 import { findUnrunFiles } from "../executions/file_queues.ts";
@@ -36,6 +37,7 @@ export type LoadedFacts = {
   attempts: readonly Attempt[];
   stored: StoredResults | undefined;
   unrunFiles: string | undefined;
+  durations: ComparedDurations;
   /** The very same bytes are there already. */
   isRepeated: boolean;
 };
@@ -63,23 +65,49 @@ export async function loadFacts(
   const tasks = known.map(({ match, resolved }) => ({ executionId: match.execution.id, taskSlug: resolved.taskSlug }));
   const runs = tasks.length === 0 ? [] : await selectRuns(sql, projectId, tasks, { isLocked: mayWait });
   const byExecution = Map.groupBy(runs, ({ executionId }) => executionId);
-  const byReport = new Map<number, LoadedFacts>();
-  for (const report of reports) {
-    const { match, resolved, index } = report;
-    const own = byExecution.get(match.execution.id)?.find(({ taskSlug }) => taskSlug === resolved.taskSlug);
+  const loaded = new Map<number, Omit<LoadedFacts, "durations">>();
+  const ownRuns = reports.map(({ match, resolved }) =>
+    byExecution.get(match.execution.id)?.find(({ taskSlug }) => taskSlug === resolved.taskSlug),
+  );
+  for (const [at, report] of reports.entries()) {
+    const { index } = report;
+    const own = ownRuns[at];
     const attempts = own?.attempts ?? [];
     // Further attempts change what is there: their runs are locked, and nobody else's report waits with them.
     const facts = mayWait ? await loadRunFacts(sql, projectId, report, { run: own, attempts }) : undefined;
     const isRepeated = facts?.isRepeated ?? false;
     if (ended.get(index) && !isRepeated) refuse("Cannot accept the report: this lease has reported already");
-    byReport.set(index, { ...{ stored: undefined, unrunFiles: undefined, isRepeated }, ...facts, attempts });
+    loaded.set(index, { ...{ stored: undefined, unrunFiles: undefined, isRepeated }, ...facts, attempts });
   }
-  const failed = reports.map(({ index, resolved }) => failedIn(resolved, byReport.get(index)!.stored));
+  const failed = reports.map(({ index, resolved }) => failedIn(resolved, loaded.get(index)!.stored));
+  const timed = reports.map((report, at) => toReportDurations(report, (ownRuns[at]?.attempts ?? []).length > 0));
+  const [quarantined, durations] = await Promise.all([
+    selectQuarantined(sql, projectId, [...new Set(failed.flat())]),
+    compareDurations(sql, projectId, timed),
+  ]);
   return {
     runs: byExecution,
-    byReport,
-    quarantined: await selectQuarantined(sql, projectId, [...new Set(failed.flat())]),
+    byReport: new Map(
+      reports.map(({ index }, at) => [index, { ...loaded.get(index)!, durations: durations[at]! }] as const),
+    ),
+    quarantined,
     bugs: mayWait ? undefined : await tryBugs(sql, projectId, reports, failed),
+  };
+}
+
+function toReportDurations(
+  { resolved, match: { execution }, origin, time: { completedAt } }: MatchedReport,
+  isFurther: boolean,
+): ReportDurations {
+  const from = toOrigin(execution, origin);
+  const { id: executionId, untrusted } = execution;
+  const { branch, pullRequest } = from;
+  return {
+    resolved,
+    build: isOnDefaultBranch(from, execution)
+      ? undefined
+      : { executionId, branch, pullRequest, untrusted, completedAt },
+    isFurther,
   };
 }
 
@@ -97,7 +125,7 @@ async function loadRunFacts(
   projectId: string,
   { match: { execution }, resolved, parameters, time }: MatchedReport,
   { run, attempts }: { run: RunRow | undefined; attempts: readonly Attempt[] },
-): Promise<Omit<LoadedFacts, "attempts">> {
+): Promise<Omit<LoadedFacts, "attempts" | "durations">> {
   const isOwn = execution.mode !== "run" || parameters.lease_id !== undefined;
   if (!isOwn && run && (await selectHasOpenLease(sql, projectId, run.id)))
     refuse(

@@ -177,3 +177,7 @@ function toBuildUrl(given: string | undefined): string | undefined {
 /** What an attempt of a run has to tell. */
 export const toRunDetails = (details: readonly CaseDetail[], runId: string, { number, shard }: Attempt): RunDetail[] =>
   details.map((detail) => ({ ...detail, runId, attempt: number, shard: shard === WHOLE ? null : shard }));
+
+/** Whole milliseconds; the report's own word, else the sum of its cases. */
+export const durationOf = (report: Report): number =>
+  Math.round(report.durationMs ?? report.cases.reduce((sum, { durationMs }) => sum + (durationMs ?? 0), 0));

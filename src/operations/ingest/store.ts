@@ -37,9 +37,10 @@ import { lockHealth } from "../../store/case_health.ts";
 import { deleteBlock } from "../../store/case_results.ts";
 import { insertTurns } from "../../store/events.ts";
 import type { ExecutionOrigin, LockedExecution, UploadedExecution } from "../../store/executions.ts";
-import { countRunFailures, selectFailures } from "../../store/failures.ts";
+import { countRunFailures, LISTED, selectFailures } from "../../store/failures.ts";
 import { selectIncidentCases } from "../../store/incidents.ts";
 import { type IngestWrites, noWrites, storeIngest } from "../../store/ingest.ts";
+import { deleteSlowerResults, selectSlowerTestsOfRun, type SlowerRow } from "../../store/slower.ts";
 import { type Attempt, type LocatedRun, type RunRow, selectTestRun } from "../../store/test_runs.ts";
 
 /** A report that is to be stored. */
@@ -79,6 +80,8 @@ export type TakenReport = {
   blames: BlameCounts;
   /** At most 100 of each blame. */
   failures: readonly Blamed[];
+  /** The first test cases of the run that took longer than usual. */
+  slowerTests: readonly SlowerRow[];
   /** Of this upload, where it was added; those of the run are of its other shards as well. */
   warnings: readonly string[];
   /** Undefined: the upload asks for no decision of a gate. */
@@ -103,13 +106,32 @@ export async function storeReports(
     const written = storeIngest(sql, projectId, writes);
     const resolving = builds.flatMap(resolvingRuns);
     if (resolving.length > 0) await written.then(() => trackBugs(sql, projectId, resolving));
+    await readSlowerTests(sql, projectId, reports, answers);
     return { answers, written };
   }
-  for (const { decided } of reports)
-    for (const block of decided.merged.emptied) await deleteBlock(sql, projectId, decided.run, block);
+  for (const { report, decided } of reports) {
+    const { merged, run, attempts } = decided;
+    for (const block of merged.emptied) await deleteBlock(sql, projectId, run, block);
+    if (attempts.length === 1) continue;
+    const replaced = report.resolved.results.map(({ testCase }) => testCase);
+    await deleteSlowerResults(sql, projectId, run.id, replaced);
+  }
   await storeIngest(sql, projectId, writes);
   await storeConsequences(sql, projectId, builds, answers);
+  await readSlowerTests(sql, projectId, reports, answers);
   return { answers, written: Promise.resolve() };
+}
+
+/** After the reports were stored, or have been sent to be. */
+async function readSlowerTests(
+  sql: Tx,
+  projectId: string,
+  reports: readonly StoredReport[],
+  answers: Answers,
+): Promise<void> {
+  for (const { report, decided } of reports)
+    if (decided.slower.length > 0 || decided.attempts.length > 1)
+      answers.get(report.index)!.slowerTests = await selectSlowerTestsOfRun(sql, projectId, decided.run.id, LISTED);
 }
 
 /** Nothing is to be judged: the first results of a run, in which nothing failed, not even before a retry. */
@@ -135,6 +157,7 @@ function toAnswer({ report, decided, status }: StoredReport): TakenReport {
     bugReports: [],
     blames: toCounts({}),
     failures: [],
+    slowerTests: [],
     warnings: attempt.warnings,
     gate: decideQuietGate(report, decided),
   };
@@ -163,7 +186,8 @@ function toWrites(builds: readonly TakenBuild[]): IngestWrites {
       writes.blocks.push(...merged.blocks.map((block) => ({ ...block, runId: id, untrusted: run.untrusted })));
     }
     for (const { report, decided } of reports) {
-      const { run, attempt } = decided;
+      const { run, attempt, slower } = decided;
+      writes.slowerResults.push(...slower.map((result) => ({ ...result, runId: run.id })));
       writes.details.push(...toRunDetails(report.resolved.details, run.id, attempt));
       const origin = { runId: run.id, shard: attempt.shard, attempt: attempt.number };
       writes.references.push(...report.resolved.references.map((reference) => ({ ...reference, ...origin })));
@@ -374,5 +398,6 @@ export async function repeatReport(
   const blames = toCounts(run.failed === 0 ? {} : await countRunFailures(sql, projectId, run.id));
   const failures = run.failed === 0 ? [] : ((await selectFailures(sql, projectId, [run.id])).get(run.id) ?? []);
   const gate = await decideGate(sql, projectId, report, { runId: run.id, attempts });
-  return { run, added: false, bugReports, blames, failures, warnings: [], gate };
+  const slowerTests = await selectSlowerTestsOfRun(sql, projectId, run.id, LISTED);
+  return { run, added: false, bugReports, blames, failures, slowerTests, warnings: [], gate };
 }

@@ -1,15 +1,17 @@
-/** The changes in an execution that passed: fixed, added, missing, flaky and slower tests by name. */
+/** The changes in an execution: what was slower than usual; if it passed, also fixed, added, missing and flaky tests by name. */
 
 import type { Sql } from "../../../database/connect.ts";
 import type { Html, Path } from "../../../http/html.ts";
+import { hasEnded } from "../../../rules/execution.ts";
 import { selectCaseResults } from "../../../store/case_results.ts";
 import { type ComparedRow, selectComparison } from "../../../store/comparisons.ts";
 import type { TimedExecutionRow } from "../../../store/execution_list.ts";
 import { selectRunId } from "../../../store/test_runs.ts";
-import { type SlowerTest, selectSlowerTests } from "../../../store/usual_durations.ts";
+import { selectSlowerTests, type SlowerRow } from "../../../store/slower.ts";
 import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { sumOf } from "../../../wording/execution.ts";
-import { toCount, toDuration } from "../../../wording/numbers.ts";
+import { toCount } from "../../../wording/numbers.ts";
+import { SlowerTests } from "../../components/slower_tests.tsx";
 import { Mark } from "../../components/status.tsx";
 import { Breakable } from "../../components/text.tsx";
 import { executionPath, taskPath, testPath, toAddress } from "../../site/paths.ts";
@@ -23,24 +25,28 @@ type NamedTest = Pick<ComparedRow, "testCaseId" | "taskSlug" | "suite" | "name">
 
 export type Changes = {
   compared: readonly ComparedRow[];
-  slower: readonly SlowerTest[];
+  slower: readonly SlowerRow[];
   flaky: readonly NamedTest[];
   /** The task with the flaky results that are not listed. */
   flakyTask: string | undefined;
 };
 
-/** Returns undefined for an execution that has not passed, whose page shows its failures instead. */
+/** The page of an execution that has not passed shows its failures, and only what was slower. Undefined while it runs. */
 export async function readChanges(
   sql: Sql,
   projectId: string,
   { id, status, tasks, baselineId, untrusted }: TimedExecutionRow,
 ): Promise<Changes | undefined> {
-  if (status !== "passed") return undefined;
+  if (!hasEnded(status)) return undefined;
+  if (status !== "passed") {
+    const slower = await selectSlowerTests(sql, projectId, id, MAX_TESTS_PER_KIND);
+    return { compared: [], slower, flaky: [], flakyTask: undefined };
+  }
   const isSmall = sumOf(tasks, "passed") + sumOf(tasks, "skipped") <= MAX_COMPARED_RESULTS;
   const flakyTask = tasks.find(({ flaky }) => flaky > 0)?.slug;
   const [compared, slower, runId] = await Promise.all([
     baselineId === null || !isSmall ? [] : selectComparison(sql, projectId, id, undefined),
-    selectSlowerTests(sql, projectId, id, MAX_TESTS_PER_KIND + 1),
+    selectSlowerTests(sql, projectId, id, MAX_TESTS_PER_KIND),
     flakyTask === undefined ? undefined : selectRunId(sql, projectId, id, flakyTask),
   ]);
   const flaky =
@@ -106,22 +112,13 @@ const ChangeRow = ({ projectId, row }: { projectId: string; row: Row }): Html =>
   </tr>
 );
 
-const SlowerRow = ({ projectId, tests }: { projectId: string; tests: readonly SlowerTest[] }): Html => (
+const SlowerRow = ({ projectId, tests }: { projectId: string; tests: readonly SlowerRow[] }): Html => (
   <tr>
     <th scope="row" class="change">
-      <Mark status="skipped" word={false} /> Slower
+      <Mark status="skipped" word={false} /> Slower than usual {toCount(tests[0]!.total)}
     </th>
     <td class="long">
-      <ul class="plain">
-        {tests.slice(0, MAX_TESTS_PER_KIND).map((test) => (
-          <li>
-            <TestLink projectId={projectId} test={test} />{" "}
-            <span class="small soft">
-              {toDuration(test.durationMs)}, usually {toDuration(test.usualMs)}
-            </span>
-          </li>
-        ))}
-      </ul>
+      <SlowerTests projectId={projectId} tests={tests} />
     </td>
   </tr>
 );
@@ -130,7 +127,7 @@ type ChangesProperties = { projectId: string; execution: TimedExecutionRow; chan
 
 export function ChangeList({ projectId, execution, changes }: ChangesProperties): Html | null {
   if (!changes) return null;
-  const rows = changesByKind(projectId, execution, changes);
+  const rows = execution.status === "passed" ? changesByKind(projectId, execution, changes) : [];
   if (rows.length === 0 && changes.slower.length === 0) return null;
   return (
     <>

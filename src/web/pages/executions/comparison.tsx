@@ -6,10 +6,12 @@ import type { Html } from "../../../http/html.ts";
 import { absent, fail } from "../../../http/problem.ts";
 import { mayBeEmpty, uuid } from "../../../schema/fields.ts";
 import { type ComparedRow, selectComparison } from "../../../store/comparisons.ts";
+import { selectSlowerTests } from "../../../store/slower.ts";
 import { selectExecution, selectExecutionNames, selectSummaries } from "../../../store/execution_list.ts";
 import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { counted, toCount } from "../../../wording/numbers.ts";
 import { Empty } from "../../components/empty.tsx";
+import { SlowerTests } from "../../components/slower_tests.tsx";
 import { Mark, wordOf } from "../../components/status.tsx";
 import { Ago, Breakable } from "../../components/text.tsx";
 import { type PageContext, type ProjectRef, type View, page } from "../../site/page.ts";
@@ -98,14 +100,15 @@ async function loadComparison({ sql, project: { id: projectId, defaultBranch }, 
   ]);
   const execution = found ?? absent();
   const baselineId = query.baseline ?? execution.baselineId;
-  const [names, rows] = await Promise.all([
+  const [names, rows, slower] = await Promise.all([
     selectExecutionNames(sql, projectId, [baselineId]),
     selectComparison(sql, projectId, executionId, query.baseline),
+    selectSlowerTests(sql, projectId, executionId, MAX_ROWS_PER_KIND),
   ]);
   const baseline = baselineId === null ? undefined : names.get(baselineId);
   if (query.baseline !== undefined && !baseline)
     fail("VALIDATION_ERROR", `There is no execution "${query.baseline}" in this project`);
-  return { execution, baselineId, baseline, choices: choices.slice(0, MAX_CHOICES), rows };
+  return { execution, baselineId, baseline, choices: choices.slice(0, MAX_CHOICES), rows, slower };
 }
 
 type ComparisonData = Awaited<ReturnType<typeof loadComparison>>;
@@ -143,7 +146,7 @@ function comparisonHeadline(kinds: readonly string[], byKind: ReadonlyMap<string
 
 function comparisonView(context: Context, data: ComparisonData): View {
   const { project, now } = context;
-  const { execution, baseline, rows } = data;
+  const { execution, baseline, rows, slower } = data;
   const byKind = Map.groupBy(rows, ({ kind }) => kind as string);
   const kinds = Object.keys(COMPARED).filter((kind) => byKind.has(kind));
   const other = baseline ? shortExecutionName(baseline) : "nothing";
@@ -170,6 +173,16 @@ function comparisonView(context: Context, data: ComparisonData): View {
       </div>
       {baselineChoice(context, data)}
       {kinds.map((kind) => comparedTable(project.id, kind, byKind.get(kind)!))}
+      {slower.length === 0 ? null : (
+        <>
+          <h2 id="slower">
+            Slower than usual <small>{counted(slower[0]!.total, "test")}, whatever the other execution took</small>
+          </h2>
+          <div class="card padded">
+            <SlowerTests projectId={project.id} tests={slower} />
+          </div>
+        </>
+      )}
       {kinds.length === 0 ? <Empty>No differences: same tests, same results.</Empty> : null}
     </>
   );

@@ -68,7 +68,9 @@ export function taskTable(
             </tr>
           </thead>
           <tbody>
-            {shown.map((task) => taskRow(projectId, id, task, { hasRunners, usual: usual.get(task.slug), now }))}
+            {shown.map((task) =>
+              taskRow(projectId, id, task, { hasRunners, usual: task.slower?.usualMs ?? usual.get(task.slug), now }),
+            )}
           </tbody>
         </table>
       </div>
@@ -116,6 +118,7 @@ function taskRow(projectId: string, executionId: string, task: TaskRow, { hasRun
         </a>{" "}
         {shards ? <Tag>{shards}</Tag> : null} {task.attempt > 1 ? <Tag>{`attempt ${task.attempt}`}</Tag> : null}{" "}
         {task.outage ? <Tag kind="failed">outage</Tag> : null}
+        {task.slower ? <Tag>slower than usual</Tag> : null}
         {["queued", "running", "cancelled"].includes(task.status) ? (
           <>
             {" "}

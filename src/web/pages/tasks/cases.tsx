@@ -2,10 +2,12 @@
 
 import type { Html } from "../../../http/html.ts";
 import { machineText } from "../../../rules/ran_on.ts";
+import type { Slower } from "../../../rules/slower.ts";
 import type { RanOn } from "../../../schema/test_runs.ts";
 import type { CaseResultRow } from "../../../store/case_results.ts";
 import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { counted, toDuration } from "../../../wording/numbers.ts";
+import { slowerWords } from "../../../wording/slower.ts";
 import { Attachments, type ShownAttachment } from "../../components/attachments.tsx";
 import { Evidence, FULL, type Measure } from "../../components/failure.tsx";
 import { firstPlainLine } from "../../../wording/first_line.ts";
@@ -29,11 +31,16 @@ type CaseItem = {
   address: TaskAddress;
   row: CaseResultRow;
   files: readonly ShownAttachment[];
+  /** With what its duration is compared, if it was longer than usual. */
+  slower: Slower | undefined;
   isAlone: boolean;
   firstLine: string;
 };
 
-const durationOf = ({ durationMs }: CaseResultRow): string => (durationMs === null ? "–" : toDuration(durationMs));
+function durationOf({ row: { durationMs }, slower }: Pick<CaseItem, "row" | "slower">): string {
+  if (durationMs === null) return "–";
+  return slower ? slowerWords(durationMs, slower) : toDuration(durationMs);
+}
 
 /** The machine of a passing test is not worth a line. */
 const hostOf = (row: CaseResultRow): Html | null =>
@@ -47,16 +54,15 @@ const hostOf = (row: CaseResultRow): Html | null =>
 export function caseItem(
   address: TaskAddress,
   row: CaseResultRow,
-  files: readonly ShownAttachment[],
-  isAlone: boolean,
+  { files, slower, isAlone }: Pick<CaseItem, "files" | "slower" | "isAlone">,
 ): Html {
   const firstLine = firstPlainLine(row.message) || firstPlainLine(row.stack);
   const hasMore = firstLine !== "" || (row.output ?? "") !== "" || files.length > 0;
-  const item: CaseItem = { address, row, files, isAlone, firstLine };
+  const item: CaseItem = { address, row, files, slower, isAlone, firstLine };
   return hasMore || isAlone ? <CaseDetails {...item} /> : <CaseLine {...item} />;
 }
 
-function CaseLine({ address, row }: CaseItem): Html {
+function CaseLine({ address, row, slower }: CaseItem): Html {
   const host = hostOf(row);
   return (
     <div class="failure-line">
@@ -74,7 +80,7 @@ function CaseLine({ address, row }: CaseItem): Html {
           </>
         )}
       </span>
-      <span class="small soft">{durationOf(row)}</span>
+      <span class="small soft">{durationOf({ row, slower })}</span>
     </div>
   );
 }
@@ -93,7 +99,7 @@ const CaseDetails = (item: CaseItem): Html => (
   </details>
 );
 
-const CaseSummary = ({ row, firstLine }: CaseItem): Html => (
+const CaseSummary = ({ row, slower, firstLine }: CaseItem): Html => (
   <summary>
     <span>
       <Mark status={letterOf(row)} />
@@ -115,7 +121,7 @@ const CaseSummary = ({ row, firstLine }: CaseItem): Html => (
       {row.attempt > 1 ? <Tag>{`attempt ${row.attempt}`}</Tag> : null}{" "}
       {row.kind === null || row.kind === "failure" ? null : <Tag kind="failed">{row.kind}</Tag>}
     </span>
-    <span class="small soft">{durationOf(row)}</span>
+    <span class="small soft">{durationOf({ row, slower })}</span>
   </summary>
 );
 

@@ -10,6 +10,7 @@ import { mayBeEmpty, text, uuid } from "../../../schema/fields.ts";
 import { selectRunFiles } from "../../../store/attachments.ts";
 import { type CaseResultRow, selectCaseResults } from "../../../store/case_results.ts";
 import { selectStoredGates } from "../../../store/gate.ts";
+import { selectSlowerResults, selectSlowerTestsOfRun } from "../../../store/slower.ts";
 import { selectTestRun, selectUploadsOfRun } from "../../../store/test_runs.ts";
 import { readLeases } from "./attempts.tsx";
 import { MAX_UPLOADS } from "./reports.tsx";
@@ -18,6 +19,9 @@ const PAGE_SIZE = 50;
 
 /** Maximum number of files of the run as a whole. */
 const MAX_RUN_FILES = 20;
+
+/** Maximum number of tests that are named as slower than usual. */
+const MAX_SLOWER_TESTS = 10;
 
 /** Size of the end of the log below the results, in bytes. */
 const TAIL_BYTES = 8_192;
@@ -40,7 +44,6 @@ export const taskQuery = v.strictObject({
 
 export type TaskQuery = v.InferOutput<typeof taskQuery>;
 
-type RunId = { projectId: string; runId: string | undefined };
 type LoadedRun = { projectId: string; run: { id: string; untrusted: boolean } | undefined };
 
 /** Returns a page of results, or the only result of `case`, and the cursor of the next page. */
@@ -65,13 +68,6 @@ async function loadResults(
   return { results, next: last && `${last.rank}.${last.number}` };
 }
 
-/** Returns a function that returns the files of a result. */
-async function loadCaseFiles(sql: Sql, { projectId, runId }: RunId, results: readonly CaseResultRow[]) {
-  const keyOf = ({ number }: CaseResultRow) => ({ runId: runId ?? "", number });
-  const filesOf = await readCaseFiles(sql, projectId, runId === undefined ? [] : results.map(keyOf));
-  return (row: CaseResultRow) => filesOf(keyOf(row));
-}
-
 export async function loadTask(sql: Sql, key: TaskAddress, query: TaskQuery) {
   const { projectId, executionId, taskSlug } = key;
   const [{ execution, task }, run] = await Promise.all([
@@ -88,9 +84,20 @@ export async function loadTask(sql: Sql, key: TaskAddress, query: TaskQuery) {
     run ? selectStoredGates(sql, projectId, [run.id]) : undefined,
   ]);
   if (query.case !== undefined && results.length === 0) absent();
-  const filesOf = await loadCaseFiles(sql, { projectId, runId }, results);
-  const ofRun = (run && gates?.get(run.id)) ?? [];
-  return { execution, task, run, results, next, filesOf, uploads, log, leases, files, gates: ofRun };
+  const isFirstPage = query.case === undefined && query.cursor === undefined;
+  const keyOf = ({ number }: CaseResultRow) => ({ runId: runId ?? "", number });
+  const keys = runId === undefined ? [] : results.map(keyOf);
+  const [filesOf, slowerOf, slowerTests] = await Promise.all([
+    readCaseFiles(sql, projectId, keys),
+    selectSlowerResults(sql, projectId, keys),
+    runId !== undefined && isFirstPage ? selectSlowerTestsOfRun(sql, projectId, runId, MAX_SLOWER_TESTS) : [],
+  ]);
+  return {
+    ...{ execution, task, run, results, next, uploads, log, leases, files, slowerTests },
+    gates: (run && gates?.get(run.id)) ?? [],
+    filesOf: (row: CaseResultRow) => filesOf(keyOf(row)),
+    slowerOf: (row: CaseResultRow) => slowerOf(keyOf(row)),
+  };
 }
 
 export type TaskData = Awaited<ReturnType<typeof loadTask>>;

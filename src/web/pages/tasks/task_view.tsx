@@ -6,6 +6,8 @@ import type { TaskAddress } from "../../../operations/executions/logs.ts";
 import { stripAnsi } from "../../../rules/ansi.ts";
 import { hasEnded } from "../../../rules/execution.ts";
 import { missingShardsOf, toShardList } from "../../../rules/shards.ts";
+import { counted } from "../../../wording/numbers.ts";
+import { slowerWords } from "../../../wording/slower.ts";
 import { taskHeadline } from "../../../wording/task.ts";
 import { Empty } from "../../components/empty.tsx";
 import { Attachments } from "../../components/attachments.tsx";
@@ -13,6 +15,7 @@ import { Gates } from "../../components/gates.tsx";
 import { FilterBar, FilterSelect, FilterText } from "../../components/filters.tsx";
 import { LogText } from "../../components/log.tsx";
 import { Pager } from "../../components/pager.tsx";
+import { SlowerTests } from "../../components/slower_tests.tsx";
 import { Mark } from "../../components/status.tsx";
 import { Ago, Breakable } from "../../components/text.tsx";
 import type { View } from "../../site/page.ts";
@@ -51,6 +54,7 @@ function factsOf({ address, path, data, now }: TaskParts): Piece[] {
         {task.shards - missingShardsOf(task).length} of {task.shards} shards
       </span>
     ) : null,
+    run?.slower ? <span>slower than usual: {slowerWords(run.durationMs, run.slower)}</span> : null,
     run?.format ? <span>{run.format}</span> : null,
     run && run.exitCode !== null ? <span>exit code {run.exitCode}</span> : null,
     task.runner === null ? null : <span>run by {task.runner}</span>,
@@ -88,6 +92,18 @@ function TaskState(parts: TaskParts): Html {
   );
 }
 
+const SlowerThanUsual = ({ address: { projectId }, data: { slowerTests } }: TaskParts): Html | null =>
+  slowerTests.length === 0 ? null : (
+    <>
+      <h2>
+        Slower than usual <small>{counted(slowerTests[0]!.total, "test")}</small>
+      </h2>
+      <div class="card padded">
+        <SlowerTests projectId={projectId} tests={slowerTests} ofTask />
+      </div>
+    </>
+  );
+
 const ResultFilters = ({ path, query: { q, status } }: TaskParts): Html => (
   <FilterBar path={path} isFiltered={q !== undefined || status !== undefined}>
     {[
@@ -104,7 +120,7 @@ const ResultFilters = ({ path, query: { q, status } }: TaskParts): Html => (
 
 function Results(parts: TaskParts): Html {
   const { address, path, query, data } = parts;
-  const { task, results, next, filesOf } = data;
+  const { task, results, next, filesOf, slowerOf } = data;
   const isSingle = query.case !== undefined;
   const hasResults = task.passed + task.failed + task.skipped > 0;
   const none = hasResults
@@ -124,7 +140,11 @@ function Results(parts: TaskParts): Html {
         <ResultFilters {...parts} />
       ) : null}
       {results.length > 0 ? (
-        <div class="card">{results.map((row) => caseItem(address, row, filesOf(row), isSingle))}</div>
+        <div class="card">
+          {results.map((row) =>
+            caseItem(address, row, { files: filesOf(row), slower: slowerOf(row), isAlone: isSingle }),
+          )}
+        </div>
       ) : (
         <Empty>{none}</Empty>
       )}
@@ -171,6 +191,7 @@ export function taskView(address: TaskAddress, query: TaskQuery, data: TaskData,
   const body = (
     <>
       <TaskState {...parts} />
+      <SlowerThanUsual {...parts} />
       <h2>
         Cases <small>failed first</small>
       </h2>

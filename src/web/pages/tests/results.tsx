@@ -1,12 +1,14 @@
 /** The results of one test: the strip of the last ones, durations, the last failure and the history. */
 
 import type { Href, Html } from "../../../http/html.ts";
+import type { Slower } from "../../../rules/slower.ts";
 import type { BugOfCase } from "../../../store/bug_reports.ts";
 import type { CaseMessage } from "../../../store/case_record.ts";
 import type { ExecutionName } from "../../../store/execution_list.ts";
 import type { HistoryRow, TestCaseRow } from "../../../store/test_cases.ts";
 import { firstLineOf } from "../../../wording/first_line.ts";
 import { counted, toCount, toDuration } from "../../../wording/numbers.ts";
+import { slowerWords } from "../../../wording/slower.ts";
 import { Attachments, type ShownAttachment } from "../../components/attachments.tsx";
 import { Bars } from "../../components/bars.tsx";
 import { executionName } from "../../../wording/execution_name.ts";
@@ -42,16 +44,25 @@ export const tallyOf = (rows: readonly HistoryRow[]): string =>
 /** Returns a relative link, because the page of a test contains very many of them. */
 const near = ({ executionId }: { executionId: string }): Href => `../executions/${executionId}`;
 
-export type TestHistory = { projectId: string; rows: readonly HistoryRow[]; names: ReadonlyMap<string, ExecutionName> };
+export type TestHistory = {
+  projectId: string;
+  rows: readonly HistoryRow[];
+  names: ReadonlyMap<string, ExecutionName>;
+  /** Returns with what the duration of a result is compared, if it was longer than usual. */
+  slowerOf: (row: HistoryRow) => Slower | undefined;
+};
 
 const buildNameOf = ({ executionId }: HistoryRow, names: TestHistory["names"]): string => {
   const name = names.get(executionId);
   return name ? executionName(name) : "";
 };
 
+const durationWords = (ms: number, slower: Slower | undefined): string =>
+  slower ? `slower than usual: ${slowerWords(ms, slower)}` : toDuration(ms);
+
 /** Shows the last results as bars whose height is the duration. */
 export function LastResults({
-  testHistory: { rows, names },
+  testHistory: { rows, names, slowerOf },
   test,
 }: {
   testHistory: TestHistory;
@@ -60,7 +71,7 @@ export function LastResults({
   if (rows.length === 0) return null;
   const bars = rows.toReversed().map((row) => {
     const name = [buildNameOf(row, names), row.branch].filter(Boolean).join(" ");
-    const duration = row.durationMs === null ? [] : [toDuration(row.durationMs)];
+    const duration = row.durationMs === null ? [] : [durationWords(row.durationMs, slowerOf(row))];
     return {
       status: statusOf(row),
       value: row.durationMs,
@@ -162,7 +173,11 @@ export const bugsOfCase = (projectId: string, bugs: readonly BugOfCase[]): Html 
     </>
   );
 
-export function history({ rows, names }: TestHistory, now: Date): Html {
+/** Marks a result that took longer than usual. */
+const UsualDuration = ({ slower }: { slower: Slower | undefined }): Html | null =>
+  slower ? <span class="small soft">slower, usually {toDuration(slower.usualMs)}</span> : null;
+
+export function history({ rows, names, slowerOf }: TestHistory, now: Date): Html {
   return (
     <div class="card">
       <table>
@@ -220,7 +235,10 @@ export function history({ rows, names }: TestHistory, now: Date): Html {
                 ) : null}
               </td>
               <td class="wide long small">{firstLineOf(row.message, MAX_MESSAGE_LENGTH)}</td>
-              <td class="number">{row.durationMs === null ? "–" : toDuration(row.durationMs)}</td>
+              <td class="number">
+                {row.durationMs === null ? "–" : toDuration(row.durationMs)}
+                <UsualDuration slower={slowerOf(row)} />
+              </td>
               <td class="number soft">
                 {row.completedAt === null ? "running" : <Ago at={row.completedAt} now={now} />}
               </td>

@@ -19,6 +19,7 @@ import {
   selectRunCompletedAt,
 } from "../../../store/case_record.ts";
 import { selectExecutionNames } from "../../../store/execution_list.ts";
+import { selectSlowerResults } from "../../../store/slower.ts";
 import { type HistoryRow, type TestCaseRow, selectTestCase } from "../../../store/test_cases.ts";
 import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { counted, toCount } from "../../../wording/numbers.ts";
@@ -116,8 +117,14 @@ async function loadTest({ sql, fast, begin, project, params, query }: Context) {
   const failure = await findLastFailure(sql, projectId, test, last.rows);
   const all = [...last.rows, ...listed, ...(failure ? [failure.row] : [])];
   const executionIds = all.map(({ executionId }) => executionId);
-  const names = await selectExecutionNames(sql, projectId, executionIds);
-  return { test, record, bugs, last: last.rows, listed, next, firstBad, failure, names, ownerSource };
+  const number = numberOfTestCase(test.id);
+  const keyOf = ({ runId }: HistoryRow) => ({ runId, number });
+  const [names, findSlower] = await Promise.all([
+    selectExecutionNames(sql, projectId, executionIds),
+    selectSlowerResults(sql, projectId, all.map(keyOf)),
+  ]);
+  const slowerOf = (row: HistoryRow) => findSlower(keyOf(row));
+  return { test, record, bugs, last: last.rows, listed, next, firstBad, failure, names, slowerOf, ownerSource };
 }
 
 type TestData = Awaited<ReturnType<typeof loadTest>>;
@@ -180,8 +187,8 @@ function HistorySection({ path, query, testHistory, next, now }: HistoryProperti
 
 function testView({ project, query, role, csrf, now }: Context, data: TestData): View {
   const { id: projectId, defaultBranch: branch } = project;
-  const { test, record, bugs, last, listed, next, firstBad, failure, names, ownerSource } = data;
-  const testHistory: TestHistory = { projectId, rows: last, names };
+  const { test, record, bugs, last, listed, next, firstBad, failure, names, slowerOf, ownerSource } = data;
+  const testHistory: TestHistory = { projectId, rows: last, names, slowerOf };
   const trust = trustOf({ test, record, rows: last, firstBad }, branch, now);
   const path: Path = testPath(projectId, test.id);
   const body = (
