@@ -106,6 +106,7 @@ const SHARED: Record<string, string[]> = {
     "owners_file",
     "split_files",
     "split_request",
+    "tags",
     "terminal",
     "usage",
     "why_lines",
@@ -117,6 +118,7 @@ const SHARED: Record<string, string[]> = {
     "descriptors",
     "fair_queue",
     "html",
+    "input",
     "listeners",
     "outbound",
     "problem",
@@ -156,6 +158,7 @@ const SHARED: Record<string, string[]> = {
     "shards",
     "shell",
     "stack",
+    "variants",
   ],
   reports: [
     ...[
@@ -189,6 +192,7 @@ const SHARED: Record<string, string[]> = {
     "page",
     "private_key",
     "pull_requests",
+    "tags",
   ],
   senders: ["github_app", "github_check_run", "sender"],
   store: [
@@ -200,6 +204,7 @@ const SHARED: Record<string, string[]> = {
     "execution_list",
     "executions",
     "failures",
+    "filter_options",
     "health",
     "instance",
     "keys",

@@ -27,6 +27,7 @@ describe("POST /projects/:projectId/executions", () => {
       completedAt: null,
       missingShards: [],
       runner: null,
+      tags: [],
       reason: null,
     };
     expect(status).toBe(201);

@@ -7,7 +7,7 @@ import { type ComparedRow, selectComparison } from "../../../store/comparisons.t
 import type { TimedExecutionRow } from "../../../store/execution_list.ts";
 import { selectRunId } from "../../../store/test_runs.ts";
 import { type SlowerTest, selectSlowerTests } from "../../../store/usual_durations.ts";
-import { shownCaseTitle } from "../../../wording/case_title.ts";
+import { shownTaskTitle } from "../../../wording/case_title.ts";
 import { sumOf } from "../../../wording/execution.ts";
 import { toCount, toDuration } from "../../../wording/numbers.ts";
 import { Mark } from "../../components/status.tsx";
@@ -165,6 +165,6 @@ export function ChangeList({ projectId, execution, changes }: ChangesProperties)
 
 const TestLink = ({ projectId, test }: { projectId: string; test: NamedTest }): Html => (
   <a href={testPath(projectId, test.testCaseId)}>
-    <Breakable text={`${test.taskSlug} › ${shownCaseTitle(test)}`} />
+    <Breakable text={shownTaskTitle(test)} />
   </a>
 );
