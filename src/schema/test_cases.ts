@@ -134,6 +134,8 @@ export const testCaseDetail = v.strictObject({
   ),
 });
 
+export type TestCaseDetail = v.InferOutput<typeof testCaseDetail>;
+
 export const testCaseFilter = v.strictObject({
   ...pageQuery,
   health: described(
