@@ -54,7 +54,7 @@ describe("why_is_it_red", () => {
 
   test("names the variant in which a test fails, and the tags that it fails with", async () => {
     await upload("pp", "branch=main&execution_key=1&tag=browser:chromium");
-    await upload("fp", "branch=main&execution_key=1&tag=browser:webkit&complete=true");
+    await upload("fp", "branch=main&execution_key=1&tag=browser:webkit");
     const { causes, execution } = await call("why_is_it_red", {}, key);
     expect(causes[0].tests).toMatchObject([
       { untrusted: { taskSlug: "unit [browser:webkit]", onlyWith: ["browser:webkit"] } },
