@@ -106,6 +106,7 @@ const SHARED: Record<string, string[]> = {
     "owners_file",
     "split_files",
     "split_request",
+    "tags",
     "terminal",
     "usage",
     "why_lines",
@@ -117,6 +118,7 @@ const SHARED: Record<string, string[]> = {
     "descriptors",
     "fair_queue",
     "html",
+    "input",
     "listeners",
     "outbound",
     "problem",
@@ -156,6 +158,7 @@ const SHARED: Record<string, string[]> = {
     "shards",
     "shell",
     "stack",
+    "variants",
   ],
   reports: [
     ...[
@@ -190,6 +193,7 @@ const SHARED: Record<string, string[]> = {
     "private_key",
     "pull_requests",
     "slower",
+    "tags",
   ],
   senders: ["github_app", "github_check_run", "sender"],
   store: [
@@ -201,6 +205,7 @@ const SHARED: Record<string, string[]> = {
     "execution_list",
     "executions",
     "failures",
+    "filter_options",
     "health",
     "instance",
     "keys",

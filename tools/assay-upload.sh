@@ -1,10 +1,10 @@
 #!/bin/sh
 # Uploads test reports to Assay, after the command that writes them where there is one; all it takes is sh and curl.
-#   assay-upload.sh [--task T] [--shard 2/4] [--execution-key K] [--attach FILE]… [--gate quarantine|new] [--complete] [--strict] FILE… [-- command …]
+#   assay-upload.sh [--task T] [--tag K:V]… [--shard 2/4] [--execution-key K] [--attach FILE]… [--gate quarantine|new] [--complete] [--strict] FILE… [-- command …]
 # ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY say where to; ASSAY_EXECUTION_ID is the execution that has asked for the tests.
 # A FILE may be a pattern. --attach sends a log, a picture, any file (no link) for the run as a whole. Exits with the command's code, else 0; 2: wrong usage; 3: --strict, and nothing was uploaded.
-# --complete is for the only job of a build, or the last one: the build then ends at once. --gate: exits with 0 if the server forgives all failures (docs/gate.md).
-set +x; assay_config='' assay_files='' assay_attached='' assay_task='' assay_key='' assay_shard='' assay_complete='' assay_gate='' assay_lost=0 assay_code=''
+# --complete is for the only job of a build, or the last one: the build then ends at once. --tag browser:webkit is for a job of a matrix (docs/variants.md); ASSAY_TAGS has several, with commas. --gate: exits with 0 if the server forgives all failures (docs/gate.md).
+set +x; assay_config='' assay_files='' assay_attached='' assay_task='' assay_tags='' assay_key='' assay_shard='' assay_complete='' assay_gate='' assay_lost=0 assay_code=''
 # One line without the key (a trace has it, hence set +x), and without commands to terminals and CI systems: ESC, ::x::, ##vso[.
 plain() { assay_line='' assay_rest=$(printf %s "$1" | LC_ALL=C tr '\001-\037\177' ' ' | LC_ALL=C sed "$(printf 's/\302[\200-\237]/ /g')
   s/##\([A-Za-z0-9_]*\[\)/## \1/g; s/^[^A-Za-z0-9]/- &/"); while case $assay_rest in *"${ASSAY_KEY:-$assay_rest-}"*) ;; *) false ;; esac; do
@@ -19,8 +19,8 @@ send() { field exit_code "$1"; field gate "$assay_asked"; option url "${ASSAY_UR
   --retry 5 --retry-connrefused --retry-max-time 120 --connect-timeout 10 --max-time 90 -H Accept:text/plain -H \
   "Idempotency-Key: $(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')" 2>&1); } # The answer may have 128 blocks.
 while [ $# -gt 0 ] && [ "$1" != -- ]; do case $1 in --strict) assay_lost=3 ;; --complete) assay_complete=true ;;
-    --task | --shard | --execution-key | --attach | --gate) [ $# -gt 1 ] || { say "$1 wants a value" && exit 2; }
-      case $1 in --task) assay_task=$2 ;; --shard) assay_shard=$2 ;; --gate) assay_gate=$2; case $2 in quarantine | new) ;; *) say "--gate is quarantine or new" && exit 2 ;; esac ;; --attach) assay_attached=$(printf '%s\n%s' "$assay_attached" "$2") ;; *) assay_key=$2 ;; esac && shift ;;
+    --task | --tag | --shard | --execution-key | --attach | --gate) [ $# -gt 1 ] || { say "$1 wants a value" && exit 2; }
+      case $1 in --task) assay_task=$2 ;; --tag) assay_tags=$assay_tags,$2 ;; --shard) assay_shard=$2 ;; --gate) assay_gate=$2; case $2 in quarantine | new) ;; *) say "--gate is quarantine or new" && exit 2 ;; esac ;; --attach) assay_attached=$(printf '%s\n%s' "$assay_attached" "$2") ;; *) assay_key=$2 ;; esac && shift ;;
     --help) sed -n '2,6s/^# //p' "$0" && exit ;; -*) say "Unknown option $1" && exit 2 ;;
     *) assay_files=$(printf '%s\n%s' "$assay_files" "$1") ;;
   esac && shift; done; [ -n "$assay_files" ] || { say "Name the report: FILE… [-- command …]" && exit 2; }
@@ -82,7 +82,7 @@ elif [ -n "$JENKINS_URL" ]; then key=$BUILD_TAG task=$STAGE_NAME branch=${CHANGE
   commit=${commit:-$GIT_COMMIT} pull=$CHANGE_ID url=$BUILD_URL fork=${CHANGE_FORK%%/*}
 else key='' task='' url='' commit=$(git rev-parse -q --verify HEAD 2>&-) branch=$(git symbolic-ref -q --short HEAD 2>&-); fi
 [ -n "$ASSAY_EXECUTION_ID" ] && field execution_id "$ASSAY_EXECUTION_ID" || field execution_key "${assay_key:-$key}"
-field complete "$assay_complete"; field task_slug "${assay_task:-$task}"; field shard "${assay_shard:-$shard}"; field commit "$commit"; field pull_request "$pull"; field base_branch "$base"; field untrusted "$untrusted"
+field complete "$assay_complete"; field task_slug "${assay_task:-$task}"; field tag "${assay_tags:-$ASSAY_TAGS}"; field shard "${assay_shard:-$shard}"; field commit "$commit"; field pull_request "$pull"; field base_branch "$base"; field untrusted "$untrusted"
 field branch "${fork:+$fork:}${branch#refs/heads/}"; field build_url "$url"; fields=$assay_config status=400; for file in $assay_files; do
   [ -s "$file" ] && [ ! "$assay_work/start" -nt "$file" ] && attach "$file" && reports=1 && continue; assay_asked=''; say "No \"$file\", or none since the command began"; done
 [ -n "$reports$assay_code" ] || lost "there is no report"; bare=$assay_config attached=; for file in $assay_attached; do # A link could lead to a secret.

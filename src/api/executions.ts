@@ -18,7 +18,12 @@ import {
   requireNoOption,
 } from "../operations/executions/executions.ts";
 import { type CaseAttachments, readCaseAttachments } from "../operations/attachments/read.ts";
-import { type CauseFailures as FoundCause, readCauses, readHeadline } from "../operations/executions/failures.ts";
+import {
+  type CauseFailures as FoundCause,
+  type ExplainedFailure,
+  readCauses,
+  readHeadline,
+} from "../operations/executions/failures.ts";
 import { resolveBranch } from "../rules/branch.ts";
 import { isBlame, toCounts, toLists, WORD_OF } from "../rules/blame.ts";
 import { sealVariables } from "../operations/executions/leases.ts";
@@ -28,6 +33,7 @@ import { failureReason } from "../wording/failure_reason.ts";
 import { fingerprint } from "../rules/fingerprint.ts";
 import { executionReason, taskReason } from "../wording/reasons.ts";
 import { missingShardsOf } from "../rules/shards.ts";
+import { readVariant } from "../rules/variants.ts";
 import {
   type Execution,
   execution,
@@ -44,7 +50,6 @@ import { type Cause, executionFailures, executionFailuresQuery } from "../schema
 import { type ComparedRow, selectBaseline, selectComparison } from "../store/comparisons.ts";
 import type { Sql } from "../database/connect.ts";
 import { type ExecutionRow, updateExecution } from "../store/executions.ts";
-import type { CauseMember } from "../store/causes.ts";
 import { countFailures, type FailureEvidence, selectFailureEvidence } from "../store/failures.ts";
 import { LISTED } from "../store/failures.ts";
 import { selectSlowerTests, type SlowerRow } from "../store/slower.ts";
@@ -98,6 +103,7 @@ function toExecution(publicUrl: string, projectId: string, row: TimedExecutionRo
 
 const toTask = (task: ExecutionRow["tasks"][number]): Task => ({
   slug: task.slug,
+  tags: readVariant(task.slug).tags,
   status: task.status,
   attempt: task.attempt,
   missingShards: missingShardsOf(task),
@@ -163,7 +169,7 @@ const toCause = (
 };
 
 const toFailure = (
-  row: CauseMember,
+  row: ExplainedFailure,
   since: FailureEvidence | undefined,
 ): Omit<Cause["failures"][number], "attachments"> => ({
   testCaseId: row.testCaseId,
@@ -180,6 +186,7 @@ const toFailure = (
   since: since?.sinceExecutionId
     ? { executionId: since.sinceExecutionId, commit: since.sinceCommit, at: since.sinceAt }
     : null,
+  onlyWith: row.onlyWith,
   owner: row.owners[0] ?? null,
   owners: row.owners,
   flakeRate: row.flakeRate,

@@ -109,6 +109,7 @@ async function ofLease(
     execution_id: execution_id !== undefined && execution_id !== lease.executionId,
     execution_key: execution_key !== undefined,
     task_slug: task_slug !== undefined && task_slug !== own.task_slug,
+    tag: parameters.tag !== undefined && parameters.tag.length > 0,
     shard: shard !== undefined && (shard.index !== own.shard?.index || shard.of !== own.shard.of),
   };
   for (const [name, isOther] of Object.entries(others))

@@ -3,12 +3,14 @@
 import { absent } from "../http/problem.ts";
 import { catchUp } from "../operations/health/catch_up.ts";
 import { readHistory } from "../operations/health/case_history.ts";
+import { readCaseVariants } from "../operations/health/case_variants.ts";
 import { changeTestCases, requireFuture } from "../operations/projects/catalogue.ts";
 import { toPage, toPagination } from "../request/page.ts";
 import { type Context, route, type Route } from "../request/route.ts";
 import {
   changedTestCases,
   testCase,
+  testCaseDetail,
   testCaseFilter,
   testCasePage,
   testCasePatch,
@@ -48,13 +50,15 @@ export const testCases: Route[] = [
     "GET /projects/:projectId/test-cases/:testCaseId",
     {
       summary: "Get a test case",
-      description: "Its health, rates, durations, owner and quarantine.",
-      answer: testCase,
+      description:
+        "Its health, rates, durations, owner and quarantine, and its results in the other variants of its task.",
+      answer: testCaseDetail,
     },
     async (context) => {
       const { sql, services, params } = context;
       await catchUp(sql, services.begin, params.projectId);
-      return toTestCase(await find(sql, context));
+      const row = await find(sql, context);
+      return { ...toTestCase(row), ...(await readCaseVariants(sql, params.projectId, row)) };
     },
   ),
 

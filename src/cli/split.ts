@@ -3,6 +3,7 @@
 import { parseArgs } from "node:util";
 import * as v from "valibot";
 import { createFileMatch, type ShardPlan, type SplitFile, splitFiles, toFileName } from "../rules/plan.ts";
+import { nameVariant } from "../rules/variants.ts";
 import { type Shard, shard as shardText } from "../schema/fields.ts";
 import { MAX_SPLIT_FILES } from "../schema/plans.ts";
 import { type CiBuild, detectBuild } from "./ci.ts";
@@ -10,6 +11,7 @@ import { ServerAwayError } from "./client.ts";
 import { createSay, toJsonLine } from "./output.ts";
 import { filesOfPlan, parsePlaywrightList, readFiles } from "./split_files.ts";
 import { askBatch, askPlan, SPLIT_PATIENCE_MS, type AskedPlan, planAnswer, readAs } from "./split_request.ts";
+import { readTags, TAG_HELP } from "./tags.ts";
 import { readSeconds, toUsageError, UsageError } from "./usage.ts";
 
 export const SPLIT_USAGE = `  split --shard 2/4 [options] [FILE|GLOB…|-]
@@ -25,6 +27,7 @@ run in no shard. It omits names that are not below the working directory.
   --shard 2/4             this shard and the number of shards (default: ASSAY_SHARD, or the number that the CI system
                           gives to the parallel job; a task of a runner without shards is not split and gets all files)
   --task NAME             the task that the uploads name (default: ASSAY_TASK, or the name of the CI job)
+${TAG_HELP}
   --execution-key KEY     a value that all jobs of the build share (default: the id of the CI build)
   --execution-id ID       an execution of the server (default: ASSAY_EXECUTION_ID)
   --branch, --commit, --base-commit
@@ -53,6 +56,7 @@ type Environment = Record<string, string | undefined>;
 const OPTIONS = {
   shard: { type: "string" },
   task: { type: "string" },
+  tag: { type: "string", multiple: true },
   "execution-key": { type: "string" },
   "execution-id": { type: "string" },
   branch: { type: "string" },
@@ -92,9 +96,12 @@ type Wish = {
   say: (message: string) => void;
 };
 
-type TextOption = {
-  [Name in keyof typeof OPTIONS]: (typeof OPTIONS)[Name]["type"] extends "string" ? Name : never;
-}[keyof typeof OPTIONS];
+type TextOption = Exclude<
+  {
+    [Name in keyof typeof OPTIONS]: (typeof OPTIONS)[Name]["type"] extends "string" ? Name : never;
+  }[keyof typeof OPTIONS],
+  "tag"
+>;
 
 /** Reads options, then variables that a runner sets, then values of the CI system and git. */
 function readWish(args: string[], environment: Environment): Wish {
@@ -113,11 +120,14 @@ function readWish(args: string[], environment: Environment): Wish {
   if (shard === undefined) throw new UsageError("--shard is missing");
   const parsed = v.safeParse(shardText, shard);
   if (!parsed.success) throw new UsageError(`--shard: ${parsed.issues[0].message}, got "${shard}"`);
+  const tags = readTags({ options: values.tag ?? [], environment, isShard: true });
+  const task = given("task") ?? told("ASSAY_TASK") ?? detected.task ?? "default";
   const source = { executionKey: key, branch: given("branch"), commit: given("commit") };
   return {
     shard: parsed.output,
     isWhole,
-    task: given("task") ?? told("ASSAY_TASK") ?? detected.task ?? "default",
+    // A runner's task has the name that the execution gives it.
+    task: told("ASSAY_LEASE_ID") === undefined ? nameVariant(task, tags) : task,
     // An explicit key names another execution than that of the runner's task.
     executionId: id ?? (key === undefined ? told("ASSAY_EXECUTION_ID") : undefined),
     build: { ...detected, ...Object.fromEntries(Object.entries(source).filter(([, value]) => value !== undefined)) },

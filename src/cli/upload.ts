@@ -131,6 +131,7 @@ export async function upload(args: string[], environment: Environment = process.
   const given = readArguments(args);
   const { command, flags } = given;
   const build = detectBuild(environment);
+  const parameters = toParameters(given, environment, build, detectMachine(environment, build.system));
   const source = findAddress(environment, command !== undefined || build.system !== undefined);
   const voice = createVoice(environment, { isWrapped: command !== undefined, json: flags.json === true });
 
@@ -145,7 +146,6 @@ export async function upload(args: string[], environment: Environment = process.
   const found = ended ? keepFresh(there, before.reports, beganAt) : there;
 
   const publicUrl = environment["ASSAY_PUBLIC_URL"]?.trim();
-  const parameters = toParameters(given, environment, build, detectMachine(environment, build.system));
   const sending = { patienceMs: given.patienceMs, signal: stop?.signal, publicUrl };
   const address = await openAddress(source, toPatience(sending), stop?.signal);
   voice.renewMask();

@@ -5,6 +5,7 @@ import { findRepositoryRoot } from "../runner/repository_root.ts";
 import type { CiBuild } from "./ci.ts";
 import type { Machine } from "./machine.ts";
 import type { AttachmentScope } from "../runner/named_attachments.ts";
+import { readTags, TAG_HELP } from "./tags.ts";
 import { GATE_HELP, GATE_HELP_TEXT, type GateOptions, readGateOptions } from "./gate.ts";
 import { readSeconds, toUsageError, UsageError } from "./usage.ts";
 
@@ -21,6 +22,7 @@ keeps its standard streams and receives signals.
   --execution-key KEY     a value that all jobs of the build share (default: the id of the CI build)
   --execution-id ID       an execution of the server (default: ASSAY_EXECUTION_ID)
   --shard 2/4             one of several slices of the task
+${TAG_HELP}
   --branch, --commit, --pull-request, --build-url
                           where the build comes from (default: from the CI system or git)
   --base-commit COMMIT    the commit that the branch began from
@@ -103,6 +105,8 @@ export type UploadArguments = {
   command: string[] | undefined;
   /** By the name of the upload's parameter; none is empty. */
   parameters: Record<string, string>;
+  /** Values of --tag. */
+  tags: string[];
   flags: Partial<Record<(typeof FLAGS)[number], boolean>>;
   attachments: AttachmentArguments;
   gate: GateOptions | undefined;
@@ -130,6 +134,7 @@ export function readArguments(args: string[]): UploadArguments {
     ((values as Record<string, unknown>)[name] as string | undefined)?.trim() ?? "",
   ]);
   const parameters = Object.fromEntries(given.filter(([, value]) => value !== ""));
+  const { tag: tags = [] } = values as { tag?: string[] };
   const attachments = readAttachmentArguments(values as AttachmentValues);
   const gate = readGateOptions((values as { gate?: string }).gate, flags["gate-dry-run"] === true);
   if (positionals.length === 0) throw new UsageError("Missing report after upload: name a file or a glob");
@@ -141,7 +146,7 @@ export function readArguments(args: string[]): UploadArguments {
   if (!/^-?\d{1,10}$/.test(parameters["exit_code"] ?? "0"))
     throw new UsageError(`--exit-code: expected an integer, got "${parameters["exit_code"]}"`);
   const patienceMs = readSeconds("patience", (values as { patience?: string }).patience) ?? PATIENCE_MS;
-  return { reports: positionals, command, parameters, flags, attachments, gate, patienceMs };
+  return { reports: positionals, command, parameters, tags, flags, attachments, gate, patienceMs };
 }
 
 type AttachmentValues = {
@@ -165,6 +170,7 @@ function readAttachmentArguments(values: AttachmentValues): AttachmentArguments 
 function parse(args: string[]) {
   const options = Object.fromEntries([
     ["attach", { type: "string", multiple: true }] as const,
+    ["tag", { type: "string", multiple: true }] as const,
     ...[...Object.keys(PARAMETERS), "patience", "attachments", "attach-root", "gate"].map(
       (name) => [name, { type: "string" }] as const,
     ),
@@ -179,9 +185,9 @@ function parse(args: string[]) {
 
 type Environment = Record<string, string | undefined>;
 
-/** Options, then what an execution of a server was started with, then what CI system and git say. */
+/** Options, then what an execution of a server was started with, then what CI system and git say. Throws UsageError. */
 export function toParameters(
-  { parameters, flags, attachments }: UploadArguments,
+  { parameters, tags, flags, attachments }: UploadArguments,
   environment: Environment,
   build: CiBuild,
   machine: Machine,
@@ -192,6 +198,7 @@ export function toParameters(
   const detected = {
     ...(isNamed ? {} : started !== undefined ? { execution_id: started } : { execution_key: key }),
     task_slug: task,
+    tag: readTags({ options: tags, environment, isShard: (parameters["shard"] ?? shard) !== undefined }).join(","),
     shard,
     branch,
     commit,
@@ -206,6 +213,8 @@ export function toParameters(
     // Else the server keeps those of failed cases only.
     attachments: attachments.scope === "all" ? "all" : undefined,
   };
-  const known = Object.entries({ ...detected, ...parameters }).filter(([, value]) => value !== undefined);
+  const known = Object.entries({ ...detected, ...parameters }).filter(
+    ([, value]) => value !== undefined && value !== "",
+  );
   return Object.fromEntries(known) as Record<string, string>;
 }

@@ -131,8 +131,25 @@ function decode(text: string, plus: boolean): string {
 /** The largest form of ours has some hundred fields. */
 const MAX_PARAMETERS = 1_000;
 
+/**
+ * Adds a parameter to those before. Values of one that may be repeated are joined by commas; any other fails with VALIDATION_ERROR if
+ * it is repeated.
+ */
+export function addParameter(
+  parameters: Record<string, string>,
+  name: string,
+  value: string,
+  mayRepeat: (name: string) => boolean,
+): void {
+  if (!(name in parameters)) parameters[name] = value;
+  else if (mayRepeat(name)) parameters[name] += `,${value}`;
+  else fail("VALIDATION_ERROR", `Cannot read ${nameOf(name)}: given more than once`);
+}
+
+const never = () => false;
+
 /** `a=1&b=2` → an object without prototype; a repeated or badly encoded parameter fails, and so do too many. */
-export function parseQuery(search: string): Record<string, string> {
+export function parseQuery(search: string, mayRepeat: (name: string) => boolean = never): Record<string, string> {
   const query: Record<string, string> = Object.create(null);
   if (search === "") return query;
   let count = 1;
@@ -148,8 +165,7 @@ export function parseQuery(search: string): Record<string, string> {
       // No text of ours may hold it, and what does not look at a text first would meet it in the database.
       if (name.includes("\0") || value.includes("\0"))
         fail("VALIDATION_ERROR", `Cannot read ${nameOf(name)}: expected a text without NUL`);
-      if (name in query) fail("VALIDATION_ERROR", `Cannot read ${nameOf(name)}: given more than once`);
-      query[name] = value;
+      addParameter(query, name, value, mayRepeat);
     } catch (error) {
       if (!(error instanceof URIError)) throw error;
       fail("VALIDATION_ERROR", `Cannot read ${nameOf(name)}: not valid percent-encoded UTF-8`);

@@ -1,5 +1,6 @@
 /** An upload's files and form fields, whether they come as the raw body or as multipart/form-data. */
 
+import { addParameter } from "./input.ts";
 import { fail } from "./problem.ts";
 
 export type Upload = {
@@ -22,11 +23,16 @@ export const isForm = (contentType: string): boolean => /^multipart\//i.test(con
 export const isPacked = (bytes: Uint8Array): boolean =>
   (bytes[0] === 0x1f && bytes[1] === 0x8b) || (bytes[0] === 0x28 && bytes[1] === 0xb5);
 
-/** `attachmentField` is the form field of attachments. */
+export type FormFields = {
+  /** The field of attachments. */
+  attachments?: string;
+  mayRepeat?: (name: string) => boolean;
+};
+
 export async function parseUpload(
   bytes: Uint8Array<ArrayBuffer>,
   contentType: string,
-  attachmentField?: string,
+  { attachments: attachmentField, mayRepeat = () => false }: FormFields = {},
 ): Promise<Upload> {
   const fields: Record<string, string> = Object.create(null);
   const files: Upload["files"] = [];
@@ -39,8 +45,7 @@ export async function parseUpload(
         // There is no name at all where the form gives an empty one.
         files.push({ name: baseName(value.name ?? "") || name, bytes: await value.bytes() });
       } else {
-        if (name in fields) fail("VALIDATION_ERROR", `Cannot read "${name.slice(0, 200)}": given more than once`);
-        fields[name] = value;
+        addParameter(fields, name, value, mayRepeat);
       }
     }
     if (files.length === 0) fail("VALIDATION_ERROR", "Cannot read the body: the form contains no file");

@@ -6,7 +6,7 @@ import type { CaseAttachment } from "../schema/attachments.ts";
 import type { BugReport } from "../schema/bug_reports.ts";
 import type { Execution, Task } from "../schema/executions.ts";
 import type { Cause } from "../schema/failures.ts";
-import type { TestCase } from "../schema/test_cases.ts";
+import type { TestCase, TestCaseDetail } from "../schema/test_cases.ts";
 import { blamePhrase } from "../wording/why.ts";
 import type { Cleaner } from "./untrusted.ts";
 
@@ -108,6 +108,9 @@ const showAttachments = (attachments: readonly CaseAttachment[], cleaner: Cleane
   ...(attachments.length > MAX_ATTACHMENTS ? { furtherAttachments: attachments.length - MAX_ATTACHMENTS } : {}),
 });
 
+/** Null is left out of an answer. */
+const unlessEmpty = <Item>(list: readonly Item[]): readonly Item[] | null => (list.length === 0 ? null : list);
+
 /** The blame and the reason of a test stand with it only where they are not those of the cause. */
 export function showCause(cause: Cause, cleaner: Cleaner) {
   const { bugReport, failures, failed, stack, ...rest } = cause;
@@ -119,8 +122,8 @@ export function showCause(cause: Cause, cleaner: Cleaner) {
     ...(first?.reason ? { reason: first.reason } : {}),
     ...(bugReport ? { bugReport: cleaner.split(bugReport, ["id", "number", "status"]) } : {}),
     ...cleaner.split({ ...rest, stack: shownStack(stack, cleaner) }, []),
-    tests: shown.map(({ since, blame, reason, attachments, ...failure }) => ({
-      ...cleaner.split({ ...failure, sinceCommit: since?.commit ?? null }, [
+    tests: shown.map(({ since, blame, reason, attachments, onlyWith, ...failure }) => ({
+      ...cleaner.split({ ...failure, onlyWith: unlessEmpty(onlyWith), sinceCommit: since?.commit ?? null }, [
         ...(["testCaseId", "attempt", "line", "flakeRate", "lastFlakyAt"] as const),
       ]),
       ...(since ? { since: { executionId: since.executionId, at: since.at } } : {}),
@@ -131,11 +134,17 @@ export function showCause(cause: Cause, cleaner: Cleaner) {
   };
 }
 
-export const showTestCase = (testCase: TestCase, cleaner: Cleaner) =>
-  cleaner.split({ ...testCase, quarantined: testCase.quarantine !== null }, [
+/** With its variants, if it has any and the answer of the API contains them. */
+export const showTestCase = (
+  { tags, variants = [], byTag = [], ...testCase }: TestCase & Partial<TestCaseDetail>,
+  cleaner: Cleaner,
+) => {
+  const ofVariants = { tags: unlessEmpty(tags), variants: unlessEmpty(variants), byTag: unlessEmpty(byTag) };
+  return cleaner.split({ ...testCase, ...ofVariants, quarantined: testCase.quarantine !== null }, [
     ...(["id", "health", "flaky", "lastStatus", "lastRunAt", "lastPassedAt", "lastFailedAt", "runs"] as const),
     ...(["failures", "flakeRate", "averageMs", "p95Ms", "quarantined", "sample"] as const),
   ]);
+};
 
 const ROW_DESCRIPTION_LENGTH = 150;
 

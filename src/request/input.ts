@@ -52,6 +52,14 @@ export type Input = {
   digest: () => string;
 };
 
+/** Whether the schema of the route's query has a list under this name, whose items may be separate parameters. */
+function mayRepeat({ query }: Route, name: string): boolean {
+  const { wrapped } = (query.entries[name] ?? {}) as Partial<v.OptionalSchema<v.GenericSchema, unknown>>;
+  return wrapped !== undefined && v.getMetadata(wrapped)["isRepeatable"] === true;
+}
+
+const parseParameters = (route: Route, search: string) => parseQuery(search, (name) => mayRepeat(route, name));
+
 const digestOf =
   ({ url }: { url: string }, route: Route, search: string, body: string) =>
   () =>
@@ -59,14 +67,14 @@ const digestOf =
 
 /** For a route without a body, or whose body is read elsewhere: nothing to wait for. `body` identifies the latter. */
 export const readQuery = (request: Request, route: Route, search: string, body?: () => string): Input => ({
-  query: check(route.query, parseQuery(search)),
+  query: check(route.query, parseParameters(route, search)),
   body: undefined,
   digest: () => digestOf(request, route, search, body?.() ?? "")(),
 });
 
 /** Reads and checks query and body as the route declares them; not for uploads. `grow` is asked before bytes are kept. */
 export async function readInput(request: Request, route: Route, search: string, grow?: Grow): Promise<Input> {
-  const query = check(route.query, parseQuery(search));
+  const query = check(route.query, parseParameters(route, search));
   const contentType = request.headers.get("content-type") ?? "";
   requireOneType(contentType);
   const bytes = await readBody(request, {
@@ -118,7 +126,7 @@ export async function receiveUpload(
   const contentType = request.headers.get("content-type") ?? "";
   requireOneType(contentType);
   // A mistyped parameter should not cost the upload of the body.
-  const given = parseQuery(search);
+  const given = parseParameters(route, search);
   const query = isForm(contentType) ? undefined : check(route.query, given);
   const body = await receiveBody(request, {
     maxBytes,
@@ -157,9 +165,12 @@ export async function readSmallUpload(sent: SentUpload, route: Route, maxBytes: 
 
 async function toInput(sent: SentUpload, route: Route, bytes: Bytes): Promise<Input> {
   const { search, query, contentType } = sent;
-  const upload = await parseUpload(bytes, contentType, ATTACHMENT_FIELD);
+  const upload = await parseUpload(bytes, contentType, {
+    attachments: ATTACHMENT_FIELD,
+    mayRepeat: (name) => mayRepeat(route, name),
+  });
   sent.facts.parameters = toGiven(Object.entries(upload.fields));
-  const given = query === undefined ? parseQuery(search) : {};
+  const given = query === undefined ? parseParameters(route, search) : {};
   const twice = Object.keys(upload.fields).find((name) => name in given);
   if (twice !== undefined) fail("VALIDATION_ERROR", `Cannot read "${twice}": given in the query and in the form`);
   return {

@@ -1,6 +1,7 @@
 /** Whether an event meets the conditions of an automation, and why. */
 
 import { lineOf } from "./branch.ts";
+import { isTaskAmong } from "./variants.ts";
 import type { Conditions } from "../schema/automations.ts";
 import type { EventData } from "../schema/events.ts";
 
@@ -68,7 +69,7 @@ export function meets(conditions: Conditions, facts: EventFacts): { met: boolean
     held.push(`the environment is ${JSON.stringify(environment)}`);
   }
   if (taskSlugs) {
-    const slug = facts.taskSlugs.find((slug) => taskSlugs.includes(slug));
+    const slug = facts.taskSlugs.find((slug) => isTaskAmong(slug, taskSlugs));
     if (slug === undefined) return no(`It is about none of the tasks ${list(taskSlugs)}`);
     held.push(`it is about the task ${JSON.stringify(slug)}`);
   }

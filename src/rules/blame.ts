@@ -44,7 +44,13 @@ export const toCounts = (counts: Partial<Record<Blame, number>>): BlameCounts =>
   incidentFailures: counts.incident ?? 0,
 });
 
-export type Blamed = CaseRef & { blame: Blame; flakeRate: number | null; lastFlakyAt: string | null };
+export type Blamed = CaseRef & {
+  blame: Blame;
+  flakeRate: number | null;
+  lastFlakyAt: string | null;
+  /** Absent: no tags explain it. */
+  onlyWith?: string[] | undefined;
+};
 
 /** Each failure in its list. */
 export function toLists(failures: readonly Blamed[]): BlamedFailures {

@@ -28,6 +28,7 @@ import {
 import { executionVariables } from "./environments.ts";
 import { dispatch } from "./integrations.ts";
 import { listPage, pageQuery } from "./page.ts";
+import { tagParameter, tags } from "./tags.ts";
 
 const EXECUTION_STATUSES = ["queued", "running", "passed", "failed", "cancelled", "timed_out"] as const;
 const statuses = EXECUTION_STATUSES.map((status) => `"${status}"`).join(", ");
@@ -54,6 +55,7 @@ export type ExecutionTrigger = v.InferOutput<typeof executionTrigger>;
 
 const task = v.strictObject({
   slug,
+  tags,
   status: v.pipe(
     taskStatus,
     v.description(
@@ -363,6 +365,7 @@ export const executionFilter = v.strictObject({
     "true: only untrusted executions, which come from forks; false: only the others",
   ),
   task_slug: described(v.optional(slug), "Only executions with this task", "unit"),
+  tag: tagParameter("Only executions with a task that has all of these tags"),
   created_after: described(v.optional(timestamp), "Only executions created after this time"),
   created_before: described(v.optional(timestamp), "Only executions created before this time"),
 });

@@ -6,6 +6,7 @@ import { caseOwners, caseRef } from "./case_ref.ts";
 import { bugStatus } from "./bug_reports.ts";
 import { commit, count, described, executionId, integerText, text, time, uuid } from "./fields.ts";
 import { pageQuery, pagination } from "./page.ts";
+import { onlyWith } from "./tags.ts";
 
 const BLAMES = ["new", "flaky", "main", "still", "quarantined", "incident"] as const;
 /** As it is stored. */
@@ -16,7 +17,11 @@ export type Blame = (typeof BLAMES)[number];
  */
 export type IncidentSign = "cause" | "machine" | "retries" | "rule";
 
-const refs = (what: string) => v.pipe(v.array(caseRef), v.description(`${what}; the first 100`));
+/** In the answer to an upload, `onlyWith` is as of the variants that have reported so far. */
+export const failedCaseRef = v.strictObject({
+  ...caseRef.entries,
+  onlyWith: described(v.optional(onlyWith), "The tags that explain it; absent: none do", ["browser:webkit"]),
+});
 
 const flakiness = {
   flakeRate: described(
@@ -28,28 +33,34 @@ const flakiness = {
 };
 
 /** Every failed case is in one of these, but for those of an outage, which are in none. */
-export const blamedFailures = {
-  newFailures: refs(
-    "Failed without an explanation: not in the baseline, not on the default branch since then, and not by the " +
-      "history of the test case",
-  ),
-  flakyFailures: v.pipe(
-    v.array(v.strictObject({ ...caseRef.entries, ...flakiness })),
-    v.description(
-      "Failed, and the history of the test case explains it: it is flaky, or it failed briefly on the default branch " +
-        "or on several other branches; the first 100",
+const listsOf = <Ref extends typeof caseRef | typeof failedCaseRef>(ref: Ref) => {
+  const refs = (what: string) => v.pipe(v.array(ref), v.description(`${what}; the first 100`));
+  return {
+    newFailures: refs(
+      "Failed without an explanation: not in the baseline, not on the default branch since then, and not by the " +
+        "history of the test case",
     ),
-  ),
-  alsoFailingOnMain: refs(
-    "Failed, and also failed on the default branch since the baseline, or until shortly before it",
-  ),
-  stillFailing: refs("Failed, and also failed in the baseline"),
-  quarantinedFailures: refs("Failed, but ignored by the verdict because the test case is quarantined"),
-  incidentFailures: refs(
-    "Failed for a cause outside the code: together with many others, such as for an unavailable service, or by an " +
-      "infrastructure rule of the team; no change is blamed",
-  ),
+    flakyFailures: v.pipe(
+      v.array(v.strictObject({ ...ref.entries, ...flakiness })),
+      v.description(
+        "Failed, and the history of the test case explains it: it is flaky, or it failed briefly on the default branch " +
+          "or on several other branches; the first 100",
+      ),
+    ),
+    alsoFailingOnMain: refs(
+      "Failed, and also failed on the default branch since the baseline, or until shortly before it",
+    ),
+    stillFailing: refs("Failed, and also failed in the baseline"),
+    quarantinedFailures: refs("Failed, but ignored by the verdict because the test case is quarantined"),
+    incidentFailures: refs(
+      "Failed for a cause outside the code: together with many others, such as for an unavailable service, or by an " +
+        "infrastructure rule of the team; no change is blamed",
+    ),
+  };
 };
+
+export const blamedFailures = listsOf(caseRef);
+export const uploadedFailures = listsOf(failedCaseRef);
 
 export const blamedCounts = {
   newFailures: described(count, "Failed without an explanation", 3),
@@ -64,7 +75,7 @@ export const blamedCounts = {
   ),
 };
 
-const lists = v.strictObject(blamedFailures);
+const lists = v.strictObject(uploadedFailures);
 export type BlamedFailures = v.InferOutput<typeof lists>;
 export const blameCounts = v.strictObject(blamedCounts);
 export type BlameCounts = v.InferOutput<typeof blameCounts>;
@@ -104,6 +115,7 @@ const failure = v.strictObject({
     v.nullable(v.strictObject({ executionId, commit, at: described(v.nullable(time), "When that run was completed") })),
     v.description("The first of its consecutive failures, on this branch and the default branch, within 100 results"),
   ),
+  onlyWith,
   ...caseOwners,
   ...flakiness,
   attachments: caseAttachments,

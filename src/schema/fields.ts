@@ -167,7 +167,9 @@ export const time = v.pipe(v.string(), v.isoTimestamp(), v.examples(["2026-01-31
 export const createdAt = described(time, "When it was created");
 export const updatedAt = described(time, "When it was last changed");
 
-export const slug = described(text(200), "The task of the execution, such as unit, e2e or lint", "unit");
+export const MAX_SLUG_LENGTH = 200;
+
+export const slug = described(text(MAX_SLUG_LENGTH), "The task of the execution, such as unit, e2e or lint", "unit");
 
 /** As answered. */
 export const taskSlug = described(v.string(), "The task of the execution, such as unit, e2e or lint", "unit");

@@ -15,6 +15,7 @@ import {
   patchOf,
   sample,
   taskSlug,
+  testCaseId,
   text,
   time,
   timestamp,
@@ -22,6 +23,7 @@ import {
 } from "./fields.ts";
 import { caseNames, caseOwners } from "./case_ref.ts";
 import { listPage, pageQuery } from "./page.ts";
+import { tagParameter, tags } from "./tags.ts";
 
 const ms = v.nullable(count);
 
@@ -48,6 +50,7 @@ export const quarantine = v.strictObject({
 export const testCase = v.strictObject({
   id: described(uuid, "The id of the test case", "0199b2c4-8e02-75cc-a1b0-52d7f90c6e13"),
   taskSlug: described(taskSlug, "The task of the test case", "unit"),
+  tags,
   ...caseNames,
   health: v.pipe(
     health,
@@ -103,6 +106,36 @@ export const testCase = v.strictObject({
 export type TestCase = v.InferOutput<typeof testCase>;
 export const testCasePage = listPage(testCase);
 
+const newestResults = {
+  passed: described(count, "How many of the last 50 results passed, without outages", 38),
+  failed: described(count, "How many of them failed", 12),
+};
+
+/** One test case in detail. */
+export const testCaseDetail = v.strictObject({
+  ...testCase.entries,
+  variants: described(
+    v.array(
+      v.strictObject({
+        testCaseId,
+        taskSlug,
+        tags,
+        health: described(health, "As of the test case", "broken"),
+        lastStatus: described(v.nullable(caseStatus), "The result in its last run; null: no run", "failed"),
+        lastRunAt: described(v.nullable(time), "When its last run was completed; null: no run"),
+        ...newestResults,
+      }),
+    ),
+    "The test case in every variant of its task, including this one, ordered by taskSlug; empty: the task has no variants",
+  ),
+  byTag: described(
+    v.array(v.strictObject({ tag: described(v.string(), "The tag", "browser:webkit"), ...newestResults })),
+    "The newest results of all variants by tag, in alphabetical order",
+  ),
+});
+
+export type TestCaseDetail = v.InferOutput<typeof testCaseDetail>;
+
 export const testCaseFilter = v.strictObject({
   ...pageQuery,
   health: described(
@@ -111,6 +144,7 @@ export const testCaseFilter = v.strictObject({
     "flaky,broken",
   ),
   task_slug: described(v.optional(text(200)), "Only test cases of this task", "unit"),
+  tag: tagParameter("Only test cases of variants that have all of these tags"),
   q: described(
     v.optional(text(200)),
     "Only test cases whose suite, name or file contains this text, ignoring case",

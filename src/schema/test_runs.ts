@@ -25,11 +25,12 @@ import {
 import { caseAttachments } from "./attachments.ts";
 import { touchedBug } from "./bug_reports.ts";
 import { caseNames } from "./case_ref.ts";
-import { blameCounts, blamedFailures } from "./failures.ts";
+import { blameCounts, uploadedFailures } from "./failures.ts";
 import { gateParameters, storedGate, uploadGate } from "./gate.ts";
 import { slowerRun, slowerTest } from "./slower.ts";
 import { taskStatus } from "./executions.ts";
 import { listPage, pageQuery } from "./page.ts";
+import { tagParameter, tags } from "./tags.ts";
 
 /** An element of the list: exactly the seven given fields. */
 export const testRun = v.strictObject({
@@ -65,6 +66,7 @@ const slowerTests = described(
 
 const runDetail = {
   ...testRun.entries,
+  tags,
   completedAt: described(
     v.optional(time),
     "When the last report of the run arrived, or the value of completed_at; absent until every announced shard has " +
@@ -160,7 +162,7 @@ export const testRunDetail = v.strictObject({
 export const uploadedRun = v.strictObject({
   ...runDetail,
   counts: described(blameCounts, "The number of failures in each of the following lists, which contain the first 100"),
-  ...blamedFailures,
+  ...uploadedFailures,
   slowerTests,
   gate: described(v.optional(uploadGate), "The decision of the gate; only if the upload asked for one"),
   bugReports: v.pipe(
@@ -190,10 +192,14 @@ export const uploadParameters = v.strictObject({
     "The task of the execution. Default: the name in the report, otherwise default",
     "unit",
   ),
+  tag: tagParameter(
+    "What distinguishes this variant of the task from others in a matrix, up to 8 tags. Each variant is a task of its own, with a " +
+      "name such as e2e [browser:webkit]",
+  ),
   shard: described(
     v.optional(shard),
     "The slice of the task, such as 2/4: the run is complete when all slices have reported. The jobs of a matrix are " +
-      "separate tasks",
+      "not slices: they have tags",
     "2/4",
   ),
   branch: described(

@@ -16,14 +16,14 @@ import { csvTableOf, NEXT_CURSOR } from "../request/csv_reply.ts";
 import { environment, newVariable, variable } from "../schema/environments.ts";
 import { executionGate, forgivenFailure, uploadGate } from "../schema/gate.ts";
 import { execution, plannedTask } from "../schema/executions.ts";
-import { executionFailures } from "../schema/failures.ts";
+import { executionFailures, failedCaseRef } from "../schema/failures.ts";
 import { delivery, dispatch, integration } from "../schema/integrations.ts";
 import { onboarding } from "../schema/onboarding.ts";
 import { pagination } from "../schema/page.ts";
 import { plan } from "../schema/plans.ts";
 import { project } from "../schema/projects.ts";
 import { nativeCase, nativeReport } from "../schema/reports.ts";
-import { testCase, testCaseResult } from "../schema/test_cases.ts";
+import { testCase, testCaseDetail, testCaseResult } from "../schema/test_cases.ts";
 import { caseResult, testRun, uploadedRun } from "../schema/test_runs.ts";
 import { branchState } from "../schema/state.ts";
 import { projectTrends } from "../schema/trends.ts";
@@ -55,6 +55,7 @@ const definitions: Record<string, v.GenericSchema> = {
   BugReport: bugReport,
   BugReportDetail: bugReportDetail,
   CaseRef: caseRef,
+  FailedCaseRef: failedCaseRef,
   CaseResult: caseResult,
   Comparison: comparison,
   Delivery: delivery,
@@ -70,6 +71,7 @@ const definitions: Record<string, v.GenericSchema> = {
   Plan: plan,
   Project: project,
   TestCase: testCase,
+  TestCaseDetail: testCaseDetail,
   TestCaseResult: testCaseResult,
   TestRun: testRun,
   Trends: projectTrends,

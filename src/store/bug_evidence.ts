@@ -17,6 +17,7 @@ export type NewestFailure = {
   testCaseId: string;
   suite: string;
   name: string;
+  file: string | null;
   message: string | null;
   stack: string | null;
   /** The end of what it printed. */
@@ -31,7 +32,7 @@ export const selectNewestFailure = async (
   bugId: string,
 ): Promise<NewestFailure | undefined> => {
   const [row] = await sql<NewestFailure[]>`
-    select o.run_id as "runId", o.test_case as number, r.execution_id as "executionId", r.task_slug as "taskSlug", c.id as "testCaseId", c.suite, c.name,
+    select o.run_id as "runId", o.test_case as number, r.execution_id as "executionId", r.task_slug as "taskSlug", c.id as "testCaseId", c.suite, c.name, c.file,
       coalesce(d.message, o.message) as message, d.stack, d.output, o.seen_at as "seenAt"
     from (
       select * from bug_occurrence where project_id = ${projectId} and bug_report_id = ${bugId}

@@ -7,6 +7,7 @@ import { firstIdAt } from "../database/time_bounds.ts";
 import { isCommit } from "./commits.ts";
 import { machineTimeOfRuns, wallTimeOfRuns } from "./durations.ts";
 import type { ExecutionRow, TaskRow } from "./executions.ts";
+import { selectTasksWithTags } from "./filter_options.ts";
 import { lastRunner, waitsInVain } from "./leases.ts";
 import { flaws, namedShards } from "./shards.ts";
 
@@ -20,6 +21,7 @@ export type ExecutionListFilter = {
   untrusted?: boolean | undefined;
   /** It has a run of this task. */
   task_slug?: string | undefined;
+  tag?: string[] | undefined;
   /** ISO 8601. */
   created_after?: string | undefined;
   /** ISO 8601. */
@@ -39,10 +41,26 @@ const NEWEST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 /** How many executions with one key, or of one commit, are looked through. */
 const MAX_FOUND = 1_000;
 
-/** A statement: the ids of the executions that a filter leaves, newest first, one more than `limit`. */
-function chosenIds(sql: Sql, projectId: string, filter: ExecutionListFilter, limit: number): Fragment {
+/** The tasks that have the tags of a filter; undefined: it has none. */
+const taggedTasks = async (sql: Sql, projectId: string, { tag = [] }: ExecutionListFilter) =>
+  tag.length === 0 ? undefined : await selectTasksWithTags(sql, projectId, tag);
+
+/**
+ * A statement: the ids of the executions that a filter leaves, newest first, one more than `limit`. `tasks`: one of them is among
+ * their tasks.
+ */
+function chosenIds(
+  sql: Sql,
+  projectId: string,
+  filter: ExecutionListFilter,
+  limit: number,
+  tasks: readonly string[] | undefined,
+): Fragment {
   const { status, key, branch, commit, pull_request, environment, task_slug, created_after, created_before } = filter;
   const { q, before, from, buildsOnly, untrusted } = filter;
+  const hasTask = (condition: Fragment) => sql`and exists (
+    select from test_run r
+    where r.project_id = execution.project_id and r.execution_id = execution.id and ${condition})`;
   // Few are of one commit, or have one key: looked up by themselves, because the planner would rather look through all from the
   // newest on.
   const found = (condition: Fragment) => sql`
@@ -51,6 +69,7 @@ function chosenIds(sql: Sql, projectId: string, filter: ExecutionListFilter, lim
   return sql`
     select id from execution
     where project_id = ${projectId}
+      ${tasks?.length === 0 ? sql`and false` : sql``}
       ${status ? sql`and status = ${status}` : sql``}
       ${key ? sql`and key = ${key}` : sql``}
       ${branch ? sql`and branch = ${branch}` : sql``}
@@ -70,14 +89,8 @@ function chosenIds(sql: Sql, projectId: string, filter: ExecutionListFilter, lim
       ${created_before ? sql`and id < ${firstIdAt(Date.parse(created_before))}` : sql``}
       ${from ? sql`and id >= ${from}` : sql``}
       and id < ${before ?? NEWEST_ID}
-      ${
-        task_slug
-          ? sql`and exists (
-              select from test_run r
-              where r.project_id = execution.project_id and r.execution_id = execution.id
-                and r.task_slug = ${task_slug})`
-          : sql``
-      }
+      ${task_slug ? hasTask(sql`r.task_slug = ${task_slug}`) : sql``}
+      ${tasks ? hasTask(sql`r.task_slug = any(${toTextArray(tasks)}::text[])`) : sql``}
     order by id desc limit ${limit + 1}`;
 }
 
@@ -171,12 +184,15 @@ export const selectReruns = async (sql: Sql, projectId: string, buildId: string)
   where project_id = ${projectId} and build_id = ${buildId} order by id desc limit ${RERUNS}`;
 
 /** Newest first, one row more than `limit`. */
-export const selectExecutions = (
+export const selectExecutions = async (
   sql: Sql,
   projectId: string,
   limit: number,
   filter: ExecutionListFilter,
-): Promise<TimedExecutionRow[]> => selectWithTasks(sql, projectId, chosenIds(sql, projectId, filter, limit));
+): Promise<TimedExecutionRow[]> => {
+  const tasks = await taggedTasks(sql, projectId, filter);
+  return await selectWithTasks(sql, projectId, chosenIds(sql, projectId, filter, limit, tasks));
+};
 
 /** An execution as rows of pages show it: its tasks in sums. */
 export type ExecutionSummary = {
@@ -245,5 +261,12 @@ export const summariesOf = (sql: Sql, projectId: string, ids: Fragment) => sql<E
   order by e.id desc`;
 
 /** Newest first, one row more than `limit`. */
-export const selectSummaries = (sql: Sql, projectId: string, limit: number, filter: ExecutionListFilter = {}) =>
-  summariesOf(sql, projectId, chosenIds(sql, projectId, filter, limit));
+export const selectSummaries = async (
+  sql: Sql,
+  projectId: string,
+  limit: number,
+  filter: ExecutionListFilter = {},
+): Promise<ExecutionSummary[]> => {
+  const tasks = await taggedTasks(sql, projectId, filter);
+  return await summariesOf(sql, projectId, chosenIds(sql, projectId, filter, limit, tasks));
+};

@@ -1,6 +1,7 @@
 /** What lists can be filtered by: the names in use. */
 
 import type { Fragment, Sql } from "../database/connect.ts";
+import { readVariant } from "../rules/variants.ts";
 import { indexedTask } from "./task_runs.ts";
 import { isTrustedBuild } from "./predicates.ts";
 
@@ -28,6 +29,18 @@ export const selectTaskSlugs = (sql: Sql, projectId: string, limit: number) =>
       order by ${indexedTask(sql)} limit 1`,
     limit,
   );
+
+/** The maximum number of tasks that are searched for tags. */
+const MAX_SEARCHED_TASKS = 5_000;
+
+/** The names of the tasks that have all of these tags. */
+export async function selectTasksWithTags(sql: Sql, projectId: string, tags: readonly string[]): Promise<string[]> {
+  const slugs = await selectTaskSlugs(sql, projectId, MAX_SEARCHED_TASKS);
+  return slugs.filter((slug) => {
+    const variant = readVariant(slug);
+    return tags.every((tag) => variant.tags.includes(tag));
+  });
+}
 
 /** The owners of test cases. */
 export const selectOwners = (sql: Sql, projectId: string, limit: number) =>

@@ -9,6 +9,8 @@ import { isOwned, isOwnedBy, numbersOfOwner, ownersJson } from "./owners.ts";
 import { healthHint, healthOf, isFlaky } from "./health.ts";
 import { isActiveQuarantine, isInCatalogue } from "./predicates.ts";
 import { isUntrustedCase, toStoredBlock } from "../rules/untrusted.ts";
+import { readVariant } from "../rules/variants.ts";
+import { selectTasksWithTags } from "./filter_options.ts";
 
 export type TestCaseRow = TestCase & {
   number: number;
@@ -22,6 +24,7 @@ export type TestCaseQuery = {
   limit: number;
   health?: string[] | undefined;
   task_slug?: string | undefined;
+  tag?: string[] | undefined;
   q?: string | undefined;
   owner?: string | undefined;
   owned?: boolean | undefined;
@@ -51,7 +54,7 @@ const columns = (sql: Sql) => sql`
   q.reason as "quarantineReason", q.until as "quarantineUntil", q.created_at as "quarantineCreatedAt",
   q.automation as "quarantineAutomation"`;
 
-type FlatRow = Omit<TestCaseRow, "quarantine" | "flaky" | "sample" | "owner"> & {
+type FlatRow = Omit<TestCaseRow, "quarantine" | "flaky" | "sample" | "owner" | "tags"> & {
   sample: boolean;
   isFlaky: boolean;
   flakySince: string | null;
@@ -71,6 +74,7 @@ function toRow(flat: FlatRow): TestCaseRow {
   const { isFlaky, flakySince, flakyAt, flakySigns, ...row } = flakyRow;
   return {
     ...row,
+    tags: readVariant(row.taskSlug).tags,
     owner: row.owners[0] ?? null,
     ...(sample ? { sample } : {}),
     flaky: isFlaky
@@ -107,6 +111,7 @@ export async function selectTestCases(sql: Sql, projectId: string, query: TestCa
       : sort !== undefined && (await hasFew(sql, projectId, owner))
         ? sql`and c.number = any(array(${numbersOfOwner(sql, projectId, owner, FEW + 1)}))`
         : sql`and ${isOwnedBy(sql, projectId, sql`c`, [owner])}`;
+  const tasks = query.tag?.length ? await selectTasksWithTags(sql, projectId, query.tag) : undefined;
   const [key, number] = [after?.[0] ?? "", Number(after?.[1] ?? 0)];
   if (sort === undefined) return await select(null, null, number, limit + 1);
   const keyed = after && key === "" ? [] : await select(sort, after ? key : null, number, limit + 1);
@@ -140,6 +145,7 @@ export async function selectTestCases(sql: Sql, projectId: string, query: TestCa
         ${order && beyond !== null ? sql`and (h.${sql(order.column)}, h.test_case) < (${beyond}::text::${sql.unsafe(order.type)}, ${number})` : sql``}
         ${without ? sql`and (${sql.unsafe(SORT_COLUMNS[without].none)})` : sql``}
         ${query.task_slug === undefined ? sql`` : sql`and c.task_slug = ${query.task_slug}`}
+        ${tasks === undefined ? sql`` : sql`and c.task_slug = any(${toTextArray(tasks)}::text[])`}
         ${owned}
         ${query.owned === undefined ? sql`` : query.owned ? sql`and ${isOwned(sql, sql`c`)}` : sql`and not ${isOwned(sql, sql`c`)}`}
         ${query.quarantined === undefined ? sql`` : query.quarantined ? sql`and q.test_case is not null` : sql`and q.test_case is null`}

@@ -53,6 +53,12 @@ export function ownerWords(owners: readonly string[]): string | null {
   return names.length === 0 ? null : `owner ${names.slice(0, MAX_OWNERS).join(", ")}`;
 }
 
+/** Returns "only with browser:webkit"; `null` if nothing explains all failures, or not all by the same tags. */
+export function onlyWithWords(failures: readonly { onlyWith: readonly string[] }[]): string | null {
+  const [words = "", ...others] = new Set(failures.map(({ onlyWith }) => onlyWith.join(", ")));
+  return words === "" || others.length > 0 ? null : `only with ${words}`;
+}
+
 /** Returns "since 4 Nov"; "since before" if the time of the first failure is unknown. */
 export const sinceWords = (at: string | null): string => `since ${at === null ? "before" : toDay(at)}`;
 
@@ -66,6 +72,7 @@ export function causeFacts({ failed, failures, bugReport }: Cause, executionId: 
   return [
     failed === 1 ? null : counted(failed, "test"),
     blamePhrase(first?.blame ?? null),
+    onlyWithWords(failures),
     ownerWords(failures.flatMap(({ owners }) => owners)),
     since !== null && since.executionId !== executionId ? sinceWords(since.at) : null,
     bugReport === null ? null : bugWords(bugReport.number),

@@ -27,6 +27,7 @@ describe("POST /projects/:projectId/executions", () => {
       completedAt: null,
       missingShards: [],
       runner: null,
+      tags: [],
       reason: null,
       slower: null,
     };

@@ -89,7 +89,13 @@ describe("an execution of mode run", () => {
     const place = await fresh();
     await start(place, { tasks: [{ slug: "unit", shards: 2 }] });
     const [lease] = await take(place);
-    for (const query of ["task_slug=e2e", "shard=2/2", `execution_id=${crypto.randomUUID()}`, "execution_key=x"])
+    for (const query of [
+      "task_slug=e2e",
+      "tag=os:linux",
+      "shard=2/2",
+      `execution_id=${crypto.randomUUID()}`,
+      "execution_key=x",
+    ])
       expect(message(await report(place, lease.id, "p", `&${query}`))).toBe(
         `Cannot read "${query.split("=")[0]}": the lease belongs to another one, omit it`,
       );

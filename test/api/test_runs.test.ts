@@ -26,6 +26,7 @@ describe("POST /projects/:projectId/test-runs", () => {
     expect(body).toEqual({
       executionId: expect.any(String),
       taskSlug: "unit",
+      tags: [],
       completedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       passed: 2,
       failed: 1,

@@ -100,6 +100,17 @@ describe("assay split", () => {
     });
   });
 
+  test("splits a variant by its own durations", async () => {
+    const variant = { "src/a.test.ts": 1, "src/b.test.ts": 9, "src/c.test.ts": 1 };
+    await upload("unit", variant, { tag: "os:linux,browser:webkit", execution_key: "earlier" });
+    const tags = ["--tag", "os:linux", "--tag", "browser:webkit"];
+    const args = ["--execution-key", "tags", "--task", "unit", ...tags, ...Object.keys(variant)];
+    const [one, two] = await Promise.all(["1/2", "2/2"].map((shard) => split(["--shard", shard, ...args])));
+    expect(one).toMatchObject({ code: 0, lines: ["src/b.test.ts"] });
+    expect(one!.errors).toBe('Shard 1/2 of "unit [browser:webkit, os:linux]": 1 of 3 files, 9.0 s of 11 s\n');
+    expect(two).toMatchObject({ code: 0, lines: ["src/a.test.ts", "src/c.test.ts"] });
+  });
+
   test("two builds of two jobs each run every file once, the second by what the first has told", async () => {
     const folder = join(place, "build");
     const names = ["a", "b", "c", "d", "e"].map((name) => `t/${name}.test.ts`);

@@ -173,6 +173,36 @@ describe("reports", () => {
     for (const name of ["host", "system"]) expect(names[1]).not.toContain(name);
   });
 
+  test("of a matrix have tags: from options, else from the environment, there also as GitHub writes a matrix", async () => {
+    const project = await addProject(acme);
+    const folder = createFolder({ "report.xml": junit("p") });
+    const send = async (options: string[], variables: Variables) => {
+      const args = ["report.xml", "--task", "e2e", "--execution-key", "1", ...options];
+      const { code, output, errors } = await upload(project, args, { folder, variables });
+      expect([code, errors]).toEqual([0, ""]);
+      return /^PASSED (.+): 1 passed/.exec(output)?.[1];
+    };
+    const ASSAY_TAGS = "os:linux, browser:webkit";
+    const tags = ["--tag", "browser:firefox", "--tag=os:linux", "--tag", ""];
+    expect(await send(tags, { ASSAY_TAGS })).toBe("e2e [browser:firefox, os:linux]");
+    expect(await send(["--tag", ""], { ASSAY_TAGS })).toBe("e2e [browser:webkit, os:linux]");
+    expect(await send([], { ASSAY_TAGS: JSON.stringify({ browser: "edge", node: 22 }, null, 2) })).toBe(
+      "e2e [browser:edge, node:22]",
+    );
+    expect(await send([], { ASSAY_TAGS: "" })).toBe("e2e");
+    expect((await list(project))[0].tasks).toHaveLength(4);
+  });
+
+  test("with tags that cannot be read are a wrong usage, before any command runs", async () => {
+    const project = await addProject(acme);
+    const folder = createFolder();
+    const args = ["report.xml", "--tag", "browser:", "--", "touch", "ran"];
+    const { code, errors } = await upload(project, args, { folder });
+    expect(code).toBe(2);
+    expect(errors).toContain("--tag: expected a tag such as browser:webkit");
+    expect(existsSync(join(folder, "ran"))).toBe(false);
+  });
+
   test("join the execution that the environment names", async () => {
     const project = await addProject(acme);
     const { body } = await ask(`POST /projects/${project.project}/executions`, { key: project.key, body: {} });

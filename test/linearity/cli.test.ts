@@ -10,6 +10,7 @@ import { toSummary } from "../../src/cli/job_summary.ts";
 import { cleanTexts, createOutputMask, secretsOf, toJsonLine } from "../../src/cli/output.ts";
 import { toPlainLine, toPlainLines, withoutWorkflowCommands } from "../../src/cli/output.ts";
 import { filesOfPlan, parsePlaywrightList } from "../../src/cli/split_files.ts";
+import { readTags } from "../../src/cli/tags.ts";
 import { readArguments } from "../../src/cli/upload_options.ts";
 import { parseOptions, readSeconds, require as requireOption } from "../../src/cli/usage.ts";
 import { whyLines } from "../../src/cli/why_lines.ts";
@@ -142,6 +143,12 @@ testLinearity(
     },
     "upload_attachments.ts": { uploadAttachments: null },
     "upload_request.ts": { sendReports: null },
+    "tags.ts": {
+      readTags: (text) => [
+        attempt(() => readTags({ options: [text, `a:${text}`], environment: {}, isShard: false })),
+        attempt(() => readTags({ options: [], environment: { ASSAY_TAGS: `{"a":"${text}` }, isShard: true })),
+      ],
+    },
     "usage.ts": {
       parseOptions: (text) => attempt(() => parseOptions([text, `--${text}`], ["task"])),
       readSeconds: (text) => attempt(() => readSeconds("a", text)),

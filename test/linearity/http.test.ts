@@ -92,6 +92,8 @@ testLinearity("http", {
     decodeText: (text) => decodeText(bytes(text)),
     parseBody: (text) => ["", "{", '{"a":"', "["].map((before) => parseBody(bytes(before + text))),
     parsePath: (text) => parsePath(v.strictObject({ a: v.string() }), [text]),
+    // Covered by parseQuery.
+    addParameter: null,
     parseQuery: (text) => ["", "a=", "a&", "%"].map((before) => parseQuery(before + text)),
   },
   "metrics.ts": {

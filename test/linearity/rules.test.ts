@@ -52,6 +52,8 @@ import { progressOf } from "../../src/rules/execution.ts";
 import { sourceLinks } from "../../src/rules/source_links.ts";
 import { describeClaims, explainRefusal, isOfRepository, matchesPattern } from "../../src/rules/trust_rule.ts";
 import type { TrustRule } from "../../src/schema/trust_rules.ts";
+import { statusContext } from "../../src/rules/status_context.ts";
+import { isTaskAmong, nameVariant, readVariant } from "../../src/rules/variants.ts";
 import { testLinearity, withFewTexts } from "./growth.ts";
 
 const TRUST_RULE: TrustRule = {
@@ -309,6 +311,7 @@ testLinearity("rules", {
     ownFrames: (text) => ownFrames(`    at ${text}\n${text}\n  File "${text}`),
     readStack: (text) => readStack(`    at ${text}\n${text}\n  File "${text}`),
   },
+  "status_context.ts": { statusContext: (text) => statusContext("assay", text) },
   "cross_branch_flakes.ts": { findCrossBranchFlakes: null },
   "test_case_id.ts": { numberOfTestCase: null, toTestCaseId: null },
   "untrusted.ts": { isUntrustedCase: null, toStoredBlock: null, toUntrustedIdentity: null },
@@ -323,4 +326,11 @@ testLinearity("rules", {
     matchesPattern: (text) => matchesPattern("refs/*a*ab*c", `refs/${text}`),
   },
   "upload_advice.ts": { adviceFor: (text) => adviceFor({ outcome: "refused", statusCode: 400, text }) },
+  "variants.ts": {
+    isTaskAmong: (text) => isTaskAmong(text, [text]),
+    nameVariant: (text) => nameVariant(text, [text, text]),
+    onlyWithTags: null,
+    readVariant: (text) => [text, `${text} [a:b]`, `e2e [a:${text}]`, `e2e [${text}]`].map(readVariant),
+    resultsByTag: null,
+  },
 });

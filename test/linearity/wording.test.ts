@@ -2,7 +2,7 @@
 
 import type { TaskEnd } from "../../src/rules/red_reason.ts";
 import { drawBadge, widthOf } from "../../src/wording/badge.ts";
-import { caseTitle, shownCaseTitle } from "../../src/wording/case_title.ts";
+import { caseTitle, shownCaseTitle, shownTaskTitle } from "../../src/wording/case_title.ts";
 import { executionLine } from "../../src/wording/execution.ts";
 import { executionName, executionNumber, shortExecutionName } from "../../src/wording/execution_name.ts";
 import { gateHeadline, gateLines, gateSummary, taskGateReasons } from "../../src/wording/gate.ts";
@@ -12,7 +12,7 @@ import { quarantineReason } from "../../src/wording/quarantine_reason.ts";
 import { executionReason, taskLine, taskReason } from "../../src/wording/reasons.ts";
 import { toRunLine } from "../../src/wording/run_line.ts";
 import { singleLine } from "../../src/wording/single_line.ts";
-import { blamePhrase, causeTitle, ownerWords } from "../../src/wording/why.ts";
+import { blamePhrase, causeTitle, onlyWithWords, ownerWords } from "../../src/wording/why.ts";
 import { testLinearity } from "./growth.ts";
 
 const caseOf = (text: string) => ({ suite: text, name: text, file: text });
@@ -58,6 +58,7 @@ testLinearity("wording", {
   "case_title.ts": {
     caseTitle: (text) => caseTitle(caseOf(text)),
     shownCaseTitle: (text) => shownCaseTitle(caseOf(text)),
+    shownTaskTitle: (text) => shownTaskTitle({ ...caseOf(text), taskSlug: text }),
   },
   "first_line.ts": { firstLineOf: (text) => firstLineOf(text, 100), firstPlainLine },
   "execution.ts": {
@@ -133,6 +134,7 @@ testLinearity("wording", {
     causeTitle: (text) =>
       causeTitle({ message: text, stack: text, failed: 1, failures: [{ suite: text, name: text }] } as never),
     noExecution: null,
+    onlyWithWords: (text) => onlyWithWords([{ onlyWith: [text, text] }]),
     ownerWords: (text) => ownerWords([text, text]),
     sinceWords: null,
   },

@@ -52,6 +52,27 @@ describe("why_is_it_red", () => {
     });
   });
 
+  test("names the variant in which a test fails, and the tags that it fails with", async () => {
+    await upload("pp", "branch=main&execution_key=1&tag=browser:chromium");
+    await upload("fp", "branch=main&execution_key=1&tag=browser:webkit");
+    const { causes, execution } = await call("why_is_it_red", {}, key);
+    expect(causes[0].tests).toMatchObject([
+      { untrusted: { taskSlug: "unit [browser:webkit]", onlyWith: ["browser:webkit"] } },
+    ]);
+    expect(execution.tasks[0].untrusted).toEqual({ slug: "unit [browser:webkit]" });
+    const { test: shown } = await call("test_history", { testCaseId: causes[0].tests[0].testCaseId }, key);
+    expect(shown.untrusted).toMatchObject({
+      tags: ["browser:webkit"],
+      variants: [
+        { tags: ["browser:chromium"], failed: 0 },
+        { tags: ["browser:webkit"], failed: 1 },
+      ],
+    });
+    await upload("f", "branch=plain");
+    const plain = await call("why_is_it_red", { branch: "plain" }, key);
+    expect(plain.causes[0].tests[0].untrusted).not.toHaveProperty("onlyWith");
+  });
+
   test("says of a branch, a pull request and an execution whether it is red, and what goes on", async () => {
     const { executionId } = await upload("pf", "branch=topic&pull_request=12");
     const { body: running } = await ask(`POST /projects/${project}/executions`, {

@@ -53,6 +53,13 @@ describe("conditions", () => {
   });
 });
 
+test("a condition on a task includes its variants", () => {
+  const facts = { projectId: null, branch: null, environment: null, owners: [], failed: 0, severity: null };
+  const taskSlugs = ["e2e [browser:webkit]"];
+  expect(meets({ taskSlugs: ["e2e"] }, { ...facts, taskSlugs }).met).toBe(true);
+  expect(meets({ taskSlugs: ["e2e [browser:edge]"] }, { ...facts, taskSlugs }).met).toBe(false);
+});
+
 describe("the facts of an event", () => {
   const factsOf = (data: object, defaultBranch: string | null = "main") =>
     toFacts(data as EventData, "p1", defaultBranch);

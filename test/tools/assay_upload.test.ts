@@ -670,10 +670,26 @@ describe.each(EACH)("in %s", (_, shell) => {
     expect(await Bun.file(log).text()).toContain("--retry 5 --retry-connrefused --retry-max-time 120 ");
   });
 
+  test("jobs of a matrix have tags: options, else those of the environment", async () => {
+    const project = await addProject(acme);
+    const args = ["--task", "e2e", "--execution-key", "1", "report.xml"];
+    const variables = { ASSAY_TAGS: "os:linux,browser:webkit" };
+    await run(["--tag", "browser:edge", "--tag", "os:Windows 11", ...args], { shell, project, variables });
+    await run(args, { shell, project, variables });
+    await run(args, { shell, project });
+    const [{ tasks }, ...others] = await listExecutions(project);
+    expect(others).toEqual([]);
+    expect(tasks.map(({ tags }: { tags: string[] }) => tags)).toEqual([
+      ["browser:edge", "os:Windows 11"],
+      ["browser:webkit", "os:linux"],
+      [],
+    ]);
+  });
+
   test("--help tells the usage", async () => {
     const { exit, output, errors } = await run(["--help"], { shell, project: await addProject(acme) });
     expect([exit, errors]).toEqual([0, ""]);
-    expect(output).toContain("  assay-upload.sh [--task T] [--shard 2/4]");
+    expect(output).toContain("  assay-upload.sh [--task T] [--tag K:V]… [--shard 2/4]");
     expect(output).toContain("Exits with the command's code, else 0; 2: wrong usage");
   });
 
@@ -685,6 +701,7 @@ describe.each(EACH)("in %s", (_, shell) => {
       ["report.xml", "--tsk", "unit"],
       ["--", "touch", "ran"],
       ["a.xml", "--shard"],
+      ["a.xml", "--tag"],
     ]) {
       const folder = createFolder();
       expect(await run(words, { shell, project, folder })).toMatchObject({ exit: 2, output: "" });

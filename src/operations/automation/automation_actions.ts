@@ -6,6 +6,7 @@ import { askEngine, endUndispatched, lockEngine } from "./dispatch.ts";
 import { gateContextOf, toGateNotice } from "./gate_status.ts";
 import { findOrInsertExecution, planTasks } from "../executions/executions.ts";
 import { rerunExecution } from "../executions/reruns.ts";
+import { statusContext } from "../../rules/status_context.ts";
 import { resolveBranch } from "../../rules/branch.ts";
 import type { Action, ActionResult, AutomationRun } from "../../schema/automations.ts";
 import { type PlannedTask, toPlannedTask } from "../../schema/executions.ts";
@@ -150,7 +151,7 @@ function contextOf(given: object, { data }: Notification): string {
   const { context, gate } = given as { context?: string; gate?: string };
   const taskSlug = (data["testRun"] as { taskSlug?: string } | undefined)?.taskSlug;
   if (context === undefined && gate !== undefined) return gateContextOf(taskSlug);
-  return context ?? (taskSlug === undefined ? "assay" : `assay/${taskSlug}`).slice(0, 100);
+  return context ?? statusContext("assay", taskSlug);
 }
 
 /** What the notice lacks for this action, in words. */

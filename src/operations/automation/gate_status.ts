@@ -1,6 +1,7 @@
 /** The commit status of a gate: what a protected branch can require. */
 
 import { readGate } from "../executions/gate.ts";
+import { statusContext } from "../../rules/status_context.ts";
 import type { Action } from "../../schema/automations.ts";
 import type { GateMode } from "../../schema/gate.ts";
 import type { Notification } from "../../schema/notifications.ts";
@@ -13,8 +14,7 @@ import { gateSummary } from "../../wording/gate.ts";
 export const isGateStatus = (action: Action): boolean =>
   action.type === "set_commit_status" && action.gate !== undefined;
 
-export const gateContextOf = (taskSlug: string | undefined): string =>
-  (taskSlug === undefined ? "assay/gate" : `assay/gate/${taskSlug}`).slice(0, 100);
+export const gateContextOf = (taskSlug: string | undefined): string => statusContext("assay/gate", taskSlug);
 
 /**
  * The notification with the gate's decision in place of the outcome, or why there is none. A rerun is a part of the build that it

@@ -333,10 +333,10 @@ function toTitle(
   { kind, exceptionType, message: marked }: Fingerprint,
 ): string {
   if (kind === "infrastructure") return marked.slice(0, MAX_TITLE).toWellFormed();
-  const { message, stack } = failure;
+  const { message, stack, suite, name } = failure;
   const line = firstLineOf(message ?? stack);
   const typed = exceptionType && !line.includes(exceptionType) ? `${exceptionType}: ${line}` : line;
-  const told = line === "" ? caseTitle(failure) : typed;
+  const told = line === "" ? caseTitle({ suite, name }) : typed;
   const everything = `Nearly all test cases of "${taskSlug}" failed`;
   const title = kind === "outage" ? everything : outage ? `${everything}: ${told}` : told;
   return title.slice(0, MAX_TITLE).toWellFormed();

@@ -1,5 +1,6 @@
 /** The failures of an execution: its headline, and its failures by blame and by cause. */
 
+import { readOnlyWith } from "./only_with.ts";
 import { BLAME_ORDER, toCounts } from "../../rules/blame.ts";
 import type { Blame } from "../../schema/failures.ts";
 import { type CauseMember, type CauseQuery, type FailurePosition, selectCauses } from "../../store/causes.ts";
@@ -38,8 +39,11 @@ export async function readHeadline(
   );
 }
 
+/** `onlyWith`: the tags that explain why it failed in some variants of the execution only; none: nothing does. */
+export type ExplainedFailure = CauseMember & { onlyWith: string[] };
+
 /** The number of a cause's failures, and the first of them. */
-export type CauseFailures = { failed: number; failures: [CauseMember, ...CauseMember[]] };
+export type CauseFailures = { failed: number; failures: [ExplainedFailure, ...ExplainedFailure[]] };
 
 export type CausePage = {
   /** In the order of their first failures: new ones first. */
@@ -57,7 +61,9 @@ export async function readCauses(
   executionId: string,
   query: CauseQuery,
 ): Promise<CausePage> {
-  const rows = await selectCauses(sql, projectId, executionId, query);
+  const selected = await selectCauses(sql, projectId, executionId, query);
+  const onlyWithOf = await readOnlyWith(sql, projectId, executionId, selected);
+  const rows = selected.map((row) => ({ ...row, onlyWith: onlyWithOf(row) }));
   const found = [...Map.groupBy(rows, ({ place }) => place).values()];
   const causes = found.slice(0, query.limit).map(([first, ...others]): CauseFailures => ({
     failed: first!.failed,

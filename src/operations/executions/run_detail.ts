@@ -2,6 +2,7 @@
 
 import { taskReason } from "../../wording/reasons.ts";
 import { shardsOf, toShardList } from "../../rules/shards.ts";
+import { readVariant } from "../../rules/variants.ts";
 import type { TestRun } from "../../schema/test_runs.ts";
 import type { LocatedRun } from "../../store/test_runs.ts";
 import type { SlowerRow } from "../../store/slower.ts";
@@ -17,6 +18,7 @@ export function toRunDetail(publicUrl: string, projectId: string, run: LocatedRu
   return {
     executionId: run.executionId,
     taskSlug: run.taskSlug,
+    tags: readVariant(run.taskSlug).tags,
     ...(run.completedAt === null ? {} : { completedAt: run.completedAt }),
     passed: run.passed,
     failed: run.failed,

@@ -8,10 +8,12 @@ import { attachmentName, isKeptWith, normalizeAttachmentPath } from "../../rules
 import { identify, type IdentifiedCases } from "../../rules/identity.ts";
 import { exitMessage } from "../../wording/reasons.ts";
 import { resolveBranch } from "../../rules/branch.ts";
+import { nameVariant, readVariant } from "../../rules/variants.ts";
 import { type Result, toLetter } from "../../rules/merge.ts";
 import type { MachineNames } from "../../rules/ran_on.ts";
 import { WHOLE } from "../../rules/run_outcome.ts";
-import { buildUrl, type Shard, toStorable } from "../../schema/fields.ts";
+import { buildUrl, MAX_SLUG_LENGTH, type Shard, toStorable } from "../../schema/fields.ts";
+import { refuse } from "../../schema/refusal.ts";
 import type { UploadParameters } from "../../schema/test_runs.ts";
 import type { AttachmentReference } from "../../store/attachments.ts";
 import type { CaseDetail, RunDetail } from "../../store/case_results.ts";
@@ -64,7 +66,21 @@ const tellsMore = (result: ReportedCase) =>
   result.properties !== null ||
   result.attempts > 1;
 
-/** `failure`: of a runner that has no report. */
+/** The name of the report's run: that of its task, or of the variant of the task that its tags make. */
+function taskOf({ suite }: Report, { task_slug, tag = [] }: UploadParameters): string {
+  const task = task_slug ?? (suite?.slice(0, MAX_SLUG_LENGTH).toWellFormed() || "default");
+  const name = nameVariant(task, tag);
+  const own = readVariant(task).tags;
+  if (tag.length > 0 && own.length > 0)
+    refuse(`Cannot read "tag": the task ${JSON.stringify(task)} already has the tags ${own.join(", ")}`);
+  if (name.length > MAX_SLUG_LENGTH)
+    refuse(
+      `Cannot read "tag": expected a task and tags of at most ${MAX_SLUG_LENGTH} characters together, got ${name.length}`,
+    );
+  return name;
+}
+
+/** `failure`: of a runner that has no report. Refuses tags that are too long. */
 export function prepareReport(
   projectId: string,
   report: Report,
@@ -72,7 +88,7 @@ export function prepareReport(
   uploadDigest: string,
   failure?: RunnerFailure,
 ): PreparedReport {
-  const taskSlug = parameters.task_slug ?? (report.suite?.slice(0, 200).toWellFormed() || "default");
+  const taskSlug = taskOf(report, parameters);
   const exitCode = parameters.exit_code ?? 0;
   const failed = report.countsOnly?.failed ?? report.cases.filter(({ status }) => status === "failed").length;
   const unexplained =

@@ -17,6 +17,7 @@ import {
   storeAdvance,
   toOrigin,
 } from "../executions/executions.ts";
+import { explainByTags } from "../executions/only_with.ts";
 import { isDisturbedRun } from "../health/flaky_evidence.ts";
 import { type Blamed, toCounts } from "../../rules/blame.ts";
 import { hasEnded } from "../../rules/execution.ts";
@@ -264,7 +265,7 @@ async function storeConsequences(
     const answer = answers.get(report.index)!;
     answer.blames = blames.get(decided.run.id) ?? toCounts({});
     answer.bugReports = touched.get(decided.run.id) ?? [];
-    answer.failures = failures.get(decided.run.id) ?? [];
+    answer.failures = await explainByTags(sql, projectId, decided.run.executionId, failures.get(decided.run.id) ?? []);
   }
   // By branch, so that two batches do not wait for each other's red tasks.
   const branchOf = ({ execution }: TakenBuild) => execution.branch ?? "";
@@ -396,7 +397,8 @@ export async function repeatReport(
   const touched = run.failed === 0 ? [] : await selectBugsOfRun(sql, projectId, run.id);
   const bugReports = touched.map((bug): TouchedBug => ({ ...bug, change: "occurred" }));
   const blames = toCounts(run.failed === 0 ? {} : await countRunFailures(sql, projectId, run.id));
-  const failures = run.failed === 0 ? [] : ((await selectFailures(sql, projectId, [run.id])).get(run.id) ?? []);
+  const found = run.failed === 0 ? [] : ((await selectFailures(sql, projectId, [run.id])).get(run.id) ?? []);
+  const failures = await explainByTags(sql, projectId, execution.id, found);
   const gate = await decideGate(sql, projectId, report, { runId: run.id, attempts });
   const slowerTests = await selectSlowerTestsOfRun(sql, projectId, run.id, LISTED);
   return { run, added: false, bugReports, blames, failures, slowerTests, warnings: [], gate };

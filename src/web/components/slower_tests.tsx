@@ -2,7 +2,7 @@
 
 import type { Html } from "../../http/html.ts";
 import type { SlowerRow } from "../../store/slower.ts";
-import { shownCaseTitle } from "../../wording/case_title.ts";
+import { shownCaseTitle, shownTaskTitle } from "../../wording/case_title.ts";
 import { toCount } from "../../wording/numbers.ts";
 import { slowerWords } from "../../wording/slower.ts";
 import { testPath } from "../site/paths.ts";
@@ -20,7 +20,7 @@ export const SlowerTests = ({ projectId, tests, ofTask = false }: SlowerTestsPro
     {tests.map((test) => (
       <li>
         <a href={testPath(projectId, test.testCaseId)}>
-          <Breakable text={ofTask ? shownCaseTitle(test) : `${test.taskSlug} › ${shownCaseTitle(test)}`} />
+          <Breakable text={ofTask ? shownCaseTitle(test) : shownTaskTitle(test)} />
         </a>{" "}
         <span class="small soft">{slowerWords(test.durationMs, test)}</span>
       </li>

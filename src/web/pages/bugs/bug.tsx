@@ -1,6 +1,7 @@
 /** The page of one bug. */
 
 import { readCaseFiles } from "../../../operations/attachments/read.ts";
+import { readOnlyWith } from "../../../operations/executions/only_with.ts";
 import * as v from "valibot";
 import type { Html, Path } from "../../../http/html.ts";
 import type { Role } from "../../../schema/accounts.ts";
@@ -68,7 +69,10 @@ async function loadBug({ sql, fast, project, params, query, now }: Context) {
     selectBugCases(sql, projectId, bug.id, maxCases, Number(from ?? 0)),
     bug.mergedInto === null ? undefined : selectBugState(fast, projectId, bug.mergedInto),
   ]);
-  const filesOf = await readCaseFiles(sql, projectId, newest ? [newest] : []);
+  const [filesOf, onlyWithOf] = await Promise.all([
+    readCaseFiles(sql, projectId, newest ? [newest] : []),
+    newest ? readOnlyWith(sql, projectId, newest.executionId, [newest]) : undefined,
+  ]);
   const shown = occurrences.slice(0, OCCURRENCES);
   const executionIds = [...shown.map((row) => row.executionId), bug.firstExecutionId, bug.lastExecutionId];
   const testIds = shown.map(({ testCaseId }) => testCaseId);
@@ -82,6 +86,7 @@ async function loadBug({ sql, fast, project, params, query, now }: Context) {
     bug,
     newest,
     files: newest ? filesOf(newest) : [],
+    onlyWith: newest ? onlyWithOf!(newest) : [],
     occurrenceDays,
     occurrences: shown,
     next: last && writeCursor([last.runId, String(last.testCase)]),
@@ -151,13 +156,15 @@ function Occurrences({ projectId, data, now }: { projectId: string; data: BugDat
 
 function bugView({ project, query, role, visitor, csrf, now }: Context, data: BugData): View {
   const { id: projectId } = project;
-  const { bug, newest, files, occurrenceDays, next, into, names } = data;
+  const { bug, newest, files, onlyWith, occurrenceDays, next, into, names } = data;
   const path: Path = bugPath(projectId, bug.id);
   const body = (
     <>
       {bugTitle(data, projectId)}
       {role === "viewer" || into ? null : statusForms(path, bug, visitor.name, csrf)}
-      {newest ? <NewestFailureCard projectId={projectId} failure={newest} files={files} now={now} /> : null}
+      {newest ? (
+        <NewestFailureCard projectId={projectId} failure={newest} files={files} onlyWith={onlyWith} now={now} />
+      ) : null}
       {occurrenceDays.length === 0 ? null : <OccurrenceChart days={occurrenceDays} now={now} />}
       <div class="columns">
         {factsOf(projectId, bug, names, now)}

@@ -2,8 +2,9 @@
 
 import type { Html } from "../../../http/html.ts";
 import type { NewestFailure, OccurrenceDay } from "../../../store/bug_evidence.ts";
-import { shownCaseTitle } from "../../../wording/case_title.ts";
+import { shownTaskTitle } from "../../../wording/case_title.ts";
 import { counted } from "../../../wording/numbers.ts";
+import { onlyWithWords } from "../../../wording/why.ts";
 import { Attachments, type ShownAttachment } from "../../components/attachments.tsx";
 import { DayBars } from "../../components/day_bars.tsx";
 import { Evidence, FULL } from "../../components/failure.tsx";
@@ -17,10 +18,12 @@ type NewestProperties = {
   projectId: string;
   failure: NewestFailure;
   files: readonly ShownAttachment[];
+  onlyWith: readonly string[];
   now: Date;
 };
 
-export function NewestFailureCard({ projectId, failure, files, now }: NewestProperties): Html {
+export function NewestFailureCard({ projectId, failure, files, onlyWith, now }: NewestProperties): Html {
+  const variants = onlyWithWords([{ onlyWith }]);
   const { executionId, taskSlug, testCaseId, message, stack, output, seenAt } = failure;
   return (
     <>
@@ -30,12 +33,13 @@ export function NewestFailureCard({ projectId, failure, files, now }: NewestProp
           <a href={executionPath(projectId, executionId)}>
             <Ago at={seenAt} now={now} />
           </a>
+          {variants === null ? null : `, ${variants}`}
         </small>
       </h2>
       <section class="card padded newest">
         <p>
           <a href={testPath(projectId, testCaseId)}>
-            <Breakable text={`${taskSlug} › ${shownCaseTitle(failure)}`} />
+            <Breakable text={shownTaskTitle(failure)} />
           </a>
         </p>
         <div class="evidence">

@@ -6,11 +6,11 @@ import { ownFrames } from "../../../rules/stack.ts";
 import type { Blame } from "../../../schema/failures.ts";
 import type { CaseAttachmentRow } from "../../../store/attachments.ts";
 import type { FailureEvidence } from "../../../store/failures.ts";
-import { shownCaseTitle } from "../../../wording/case_title.ts";
+import { shownCaseTitle, shownTaskTitle } from "../../../wording/case_title.ts";
 import { failureReason } from "../../../wording/failure_reason.ts";
 import { firstPlainLine } from "../../../wording/first_line.ts";
 import { toCount } from "../../../wording/numbers.ts";
-import { bugWords, ownerWords, sinceWords } from "../../../wording/why.ts";
+import { bugWords, onlyWithWords, ownerWords, sinceWords } from "../../../wording/why.ts";
 import { Attachments } from "../../components/attachments.tsx";
 import { BRIEF, Evidence, FULL, History } from "../../components/failure.tsx";
 import { Mark, Tag, wordOf } from "../../components/status.tsx";
@@ -138,6 +138,7 @@ function subtitlesOf({ cause, first, firstLine, owners, onlyHost, isOld, evidenc
         <Breakable text={[own.file, own.function].filter(Boolean).join(" ")} />
       </code>
     ) : null,
+    onlyWithWords(cause.failures),
     ownerWords(owners),
     onlyHost === null ? null : (
       <>
@@ -232,7 +233,7 @@ const FailureItem = ({
 }: CauseProperties & { failure: Failure }): Html => (
   <li>
     <a href={testPath(context.projectId, failure.testCaseId)}>
-      {isSingle(cause) ? "Test history" : <Breakable text={[failure.taskSlug, shownCaseTitle(failure)].join(" › ")} />}
+      {isSingle(cause) ? "Test history" : <Breakable text={shownTaskTitle(failure)} />}
     </a>
     {failure.file === null ? null : (
       <>

@@ -8,7 +8,7 @@ import { type ComparedRow, selectComparison } from "../../../store/comparisons.t
 import type { TimedExecutionRow } from "../../../store/execution_list.ts";
 import { selectRunId } from "../../../store/test_runs.ts";
 import { selectSlowerTests, type SlowerRow } from "../../../store/slower.ts";
-import { shownCaseTitle } from "../../../wording/case_title.ts";
+import { shownTaskTitle } from "../../../wording/case_title.ts";
 import { sumOf } from "../../../wording/execution.ts";
 import { toCount } from "../../../wording/numbers.ts";
 import { SlowerTests } from "../../components/slower_tests.tsx";
@@ -162,6 +162,6 @@ export function ChangeList({ projectId, execution, changes }: ChangesProperties)
 
 const TestLink = ({ projectId, test }: { projectId: string; test: NamedTest }): Html => (
   <a href={testPath(projectId, test.testCaseId)}>
-    <Breakable text={`${test.taskSlug} › ${shownCaseTitle(test)}`} />
+    <Breakable text={shownTaskTitle(test)} />
   </a>
 );

@@ -6,6 +6,7 @@ import { firstIdAt } from "../../../database/time_bounds.ts";
 import type { Html, Path } from "../../../http/html.ts";
 import { executionStatus } from "../../../schema/executions.ts";
 import { branchName, mayBeEmpty, text, uuid } from "../../../schema/fields.ts";
+import { splitTags, tagFilter } from "../../../schema/tags.ts";
 import { selectSummaries } from "../../../store/execution_list.ts";
 import { selectBuildOrigins } from "../../../store/overview.ts";
 import { Empty, FirstReportLink } from "../../components/empty.tsx";
@@ -33,6 +34,7 @@ const listQuery = v.strictObject({
   branch: mayBeEmpty(branchName),
   status: mayBeEmpty(executionStatus),
   environment: mayBeEmpty(text(200)),
+  tag: tagFilter,
   day: mayBeEmpty(day),
   untrusted: mayBeEmpty(v.picklist(["true", "false"], `expected "true" or "false"`)),
   cursor: v.optional(uuid),
@@ -54,7 +56,7 @@ type ListQuery = v.InferOutput<typeof listQuery>;
 type Context = Pick<PageContext, "sql" | "now" | "path"> & { project: ProjectRef; query: ListQuery };
 
 async function loadList({ sql, project, query }: Context) {
-  const { q, branch, status, environment, day, cursor } = query;
+  const { q, branch, status, environment, tag, day, cursor } = query;
   // Days are in UTC. Ids begin with their time.
   const untrusted = query.untrusted === undefined ? undefined : query.untrusted === "true";
   const start = day === undefined ? undefined : Date.parse(day);
@@ -62,7 +64,10 @@ async function loadList({ sql, project, query }: Context) {
   const before = [cursor, end].filter((id) => id !== undefined).toSorted()[0];
   const from = start === undefined ? undefined : firstIdAt(start);
   const [rows, origins] = await Promise.all([
-    selectSummaries(sql, project.id, PAGE_SIZE, { ...{ q, branch, status, environment, before, from }, untrusted }),
+    selectSummaries(sql, project.id, PAGE_SIZE, {
+      ...{ q, branch, status, environment, before, from, untrusted },
+      tag: splitTags(tag ?? ""),
+    }),
     selectBuildOrigins(sql, project.id),
   ]);
   const executions = rows.slice(0, PAGE_SIZE);
@@ -72,11 +77,12 @@ async function loadList({ sql, project, query }: Context) {
 type ListData = Awaited<ReturnType<typeof loadList>>;
 
 /** Returns a title such as "Failed executions of main on 31 January". */
-function titleOf({ status, branch, environment, day }: ListQuery): string {
+function titleOf({ status, branch, environment, tag, day }: ListQuery): string {
   const subject = status ? `${wordOf(status)} executions` : "executions";
   const conditions = [
     branch ? `of ${branch}` : null,
     environment ? `on ${environment}` : null,
+    tag ? `with ${tag}` : null,
     day ? `on ${toDay(day)}` : null,
   ].filter(Boolean);
   return [`${subject[0]!.toUpperCase()}${subject.slice(1)}`, ...conditions].join(" ");
@@ -96,6 +102,7 @@ const Filters = ({ path, query, origins, isFiltered }: FiltersProperties): Html 
         value={query.environment}
         suggestions={origins.environments}
       />,
+      <FilterText label="Tag" name="tag" value={query.tag} max={600} />,
       <FilterSelect label="Forks" name="untrusted" options={UNTRUSTED_OPTIONS} value={query.untrusted} />,
       <FilterText label="Day" name="day" value={query.day} type="date" />,
     ]}

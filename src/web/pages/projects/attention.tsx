@@ -4,7 +4,7 @@ import type { Html } from "../../../http/html.ts";
 import type { RegressedBug } from "../../../store/bug_reports.ts";
 import type { NewsRow } from "../../../store/overview.ts";
 import { selectTestCases } from "../../../store/test_cases.ts";
-import { shownCaseTitle } from "../../../wording/case_title.ts";
+import { shownTaskTitle } from "../../../wording/case_title.ts";
 import { firstLineOf } from "../../../wording/first_line.ts";
 import { counted } from "../../../wording/numbers.ts";
 import { executionNumber, lineName } from "../../../wording/execution_name.ts";
@@ -66,7 +66,7 @@ export function needsAttention(projectId: string, { news, regressed, flaky }: Ne
         </td>
         <td class="long">
           <a href={testPath(projectId, test.id)}>
-            <Breakable text={`${test.taskSlug} › ${shownCaseTitle(test)}`} />
+            <Breakable text={shownTaskTitle(test)} />
           </a>{" "}
           <span class="small soft">flaky, fails {toPercent(test.flakeRate)} of runs</span>
         </td>

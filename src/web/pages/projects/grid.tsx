@@ -4,6 +4,8 @@ import type { Html } from "../../../http/html.ts";
 import type { ExecutionSummary } from "../../../store/execution_list.ts";
 import type { GridRow } from "../../../store/overview.ts";
 import { toDuration, toDay } from "../../../wording/numbers.ts";
+import { readVariant } from "../../../rules/variants.ts";
+import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { executionNumber } from "../../../wording/execution_name.ts";
 import { Breakable } from "../../components/text.tsx";
 import { executionPath, testPath } from "../../site/paths.ts";
@@ -47,9 +49,9 @@ export function grid(projectId: string, rows: readonly GridRow[], builds: readon
                 <th scope="row">
                   <a href={testPath(projectId, row.testCaseId)}>
                     <span class="soft">
-                      <Breakable text={row.suite || row.taskSlug} /> ›{" "}
+                      <Breakable text={row.suite || readVariant(row.taskSlug).task} /> ›{" "}
                     </span>
-                    <Breakable text={row.name} />
+                    <Breakable text={shownCaseTitle({ ...row, suite: "" })} />
                   </a>
                 </th>
                 {columns.map((build) => {

@@ -10,7 +10,7 @@ import type { SharedPlace } from "../../../schema/shares.ts";
 import { type ExecutionSummary, selectExecution } from "../../../store/execution_list.ts";
 import type { ExecutionRow, TaskRow } from "../../../store/executions.ts";
 import { selectBuild } from "../../../store/overview.ts";
-import { shownCaseTitle } from "../../../wording/case_title.ts";
+import { shownCaseTitle, shownTaskTitle } from "../../../wording/case_title.ts";
 import { executionOutcome } from "../../../wording/execution.ts";
 import { counted, toCount, toDuration } from "../../../wording/numbers.ts";
 import { readCauseCursor, writeCauseCursor } from "../../components/causes.ts";
@@ -72,7 +72,7 @@ function causeItem({ failed, failures }: CauseFailures, index: number): Html {
           <ul class="reasons small">
             {failures.map((failure) => (
               <li class="long">
-                <Breakable text={[failure.taskSlug, shownCaseTitle(failure)].join(" › ")} />
+                <Breakable text={shownTaskTitle(failure)} />
                 {failure.file === null ? null : (
                   <>
                     {" "}

@@ -7,6 +7,8 @@ import { catchUp } from "../../../operations/health/catch_up.ts";
 import type { Role } from "../../../schema/accounts.ts";
 import { integerText, mayBeEmpty, text, uuid } from "../../../schema/fields.ts";
 import { refuse } from "../../../schema/refusal.ts";
+import { splitTags, tagFilter } from "../../../schema/tags.ts";
+import { readVariant } from "../../../rules/variants.ts";
 import { type TestCasePatch, type TestCaseSort, health } from "../../../schema/test_cases.ts";
 import { type OwnerTally, selectOwnerTally } from "../../../store/case_record.ts";
 import { selectOwners, selectTaskSlugs } from "../../../store/filter_options.ts";
@@ -65,6 +67,7 @@ const catalogueQuery = v.strictObject({
   q: mayBeEmpty(text(200)),
   health: mayBeEmpty(health),
   task: mayBeEmpty(text(200)),
+  tag: tagFilter,
   owner: mayBeEmpty(text(200)),
   owned: mayBeEmpty(v.picklist(["true", "false"], `expected "true" or "false"`)),
   quarantined: mayBeEmpty(v.picklist(["true", "false"], `expected "true" or "false"`)),
@@ -84,7 +87,7 @@ const KEYS: Record<TestCaseSort, (text: string) => boolean> = {
 };
 
 async function selectCatalogue(sql: Sql, projectId: string, query: CatalogueQuery) {
-  const { q, health, task, owner, owned, quarantined, sort = "flakeRate", cursor } = query;
+  const { q, health, task, tag, owner, owned, quarantined, sort = "flakeRate", cursor } = query;
   const by = sort === "firstSeen" ? undefined : sort;
   const isKey = by === undefined ? PART.none : (text: string) => text === "" || KEYS[by](text);
   const rows = await selectTestCases(sql, projectId, {
@@ -92,6 +95,7 @@ async function selectCatalogue(sql: Sql, projectId: string, query: CatalogueQuer
     q,
     health: health && [health],
     task_slug: task,
+    tag: splitTags(tag ?? ""),
     owner,
     owned: owned && owned === "true",
     quarantined: quarantined && quarantined === "true",
@@ -172,6 +176,9 @@ function CatalogueFacts({ projectId, data }: { projectId: string; data: Catalogu
   );
 }
 
+/** Whether one of the tasks is a variant: without any, there are no tags to filter by. */
+const hasVariants = (tasks: readonly string[]): boolean => tasks.some((task) => readVariant(task).tags.length > 0);
+
 type FiltersProperties = { path: Path; query: CatalogueQuery; tasks: readonly string[]; owners: readonly string[] };
 
 const Filters = ({ path, query, tasks, owners }: FiltersProperties): Html => (
@@ -180,6 +187,9 @@ const Filters = ({ path, query, tasks, owners }: FiltersProperties): Html => (
       <FilterText label="Name or file" name="q" value={query.q} type="search" />,
       <FilterSelect label="Health" name="health" options={HEALTH_OPTIONS} value={query.health} />,
       <FilterName label="Task" name="task" names={tasks} value={query.task} />,
+      hasVariants(tasks) || query.tag !== undefined ? (
+        <FilterText label="Tag" name="tag" value={query.tag} max={600} />
+      ) : null,
       <FilterName label="Owner" name="owner" names={owners} value={query.owner} />,
       <FilterSelect label="Owned" name="owned" options={OWNED_OPTIONS} value={query.owned} />,
       <FilterSelect label="Quarantine" name="quarantined" options={QUARANTINE_OPTIONS} value={query.quarantined} />,

@@ -9,6 +9,7 @@ import type { HistoryRow, TestCaseRow } from "../../../store/test_cases.ts";
 import { firstLineOf } from "../../../wording/first_line.ts";
 import { counted, toCount, toDuration } from "../../../wording/numbers.ts";
 import { slowerWords } from "../../../wording/slower.ts";
+import { onlyWithWords } from "../../../wording/why.ts";
 import { Attachments, type ShownAttachment } from "../../components/attachments.tsx";
 import { Bars } from "../../components/bars.tsx";
 import { executionName } from "../../../wording/execution_name.ts";
@@ -106,9 +107,15 @@ export type LastFailure = {
   row: HistoryRow;
   failure: CaseMessage | undefined;
   files: readonly ShownAttachment[];
+  onlyWith: readonly string[];
 };
 
-export function lastFailure({ projectId, names }: TestHistory, { row, failure, files }: LastFailure, now: Date): Html {
+export function lastFailure(
+  { projectId, names }: TestHistory,
+  { row, failure, files, onlyWith }: LastFailure,
+  now: Date,
+): Html {
+  const variants = onlyWithWords([{ onlyWith }]);
   const { message = null, stack = null } = failure ?? {};
   const holds = message !== null && stack?.startsWith(message);
   return (
@@ -131,6 +138,7 @@ export function lastFailure({ projectId, names }: TestHistory, { row, failure, f
           )}{" "}
           {row.completedAt === null ? null : <Ago at={row.completedAt} now={now} />}
           {row.flaky ? ", and passed on retry" : ""}
+          {variants === null ? "" : `, ${variants}`}
         </small>
       </h2>
       {message === null && stack === null ? <p class="soft">No output.</p> : null}

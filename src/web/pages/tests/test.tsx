@@ -3,8 +3,10 @@
 import * as v from "valibot";
 import type { Sql } from "../../../database/connect.ts";
 import type { Html, Path } from "../../../http/html.ts";
+import { readOnlyWith } from "../../../operations/executions/only_with.ts";
 import { readCaseFiles } from "../../../operations/attachments/read.ts";
 import { readHistory } from "../../../operations/health/case_history.ts";
+import { readCaseVariants } from "../../../operations/health/case_variants.ts";
 import { explainOwners } from "../../../operations/projects/owners.ts";
 import { catchUp } from "../../../operations/health/catch_up.ts";
 import { numberOfTestCase } from "../../../rules/test_case_id.ts";
@@ -48,6 +50,7 @@ import {
 } from "./results.tsx";
 import { Owners, type OwnerSources } from "./owners.tsx";
 import { trustOf, whereItBegan, whyFlaky } from "./verdict.tsx";
+import { Variants } from "./variants.tsx";
 
 const MAX_BUGS = 10;
 
@@ -76,11 +79,12 @@ async function findLastFailure(
   }
   if (!row) return undefined;
   const result = { runId: row.runId, number: numberOfTestCase(test.id) };
-  const [failure, filesOf] = await Promise.all([
+  const [failure, filesOf, onlyWithOf] = await Promise.all([
     selectCaseMessage(sql, projectId, test.id, row.runId, MAX_STACK_LENGTH),
     readCaseFiles(sql, projectId, [result]),
+    readOnlyWith(sql, projectId, row.executionId, [test]),
   ]);
-  return { row, failure, files: filesOf(result) };
+  return { row, failure, files: filesOf(result), onlyWith: onlyWithOf(test) };
 }
 
 type Query = v.InferOutput<typeof historyQuery>;
@@ -102,7 +106,7 @@ async function loadTest({ sql, fast, begin, project, params, query }: Context) {
   const test = (await selectTestCase(fast, projectId, params.testId)) ?? refuseAbsent();
   const { status, branch, cursor } = query;
   const [after] = readCursor(cursor, [PART.id]) ?? [];
-  const [last, record, bugs, filtered, ownerSource] = await Promise.all([
+  const [last, record, bugs, filtered, ownerSource, variants] = await Promise.all([
     readHistory(sql, projectId, test.id, { limit: STRIP_LENGTH }),
     selectCaseRecord(sql, projectId, test.id),
     selectOpenBugsOfCase(sql, projectId, test.id, MAX_BUGS),
@@ -110,6 +114,7 @@ async function loadTest({ sql, fast, begin, project, params, query }: Context) {
       ? undefined
       : readHistory(sql, projectId, test.id, { limit: HISTORY_ROWS, status, branch, after }),
     test.isOwnerSet || test.owners.length === 0 ? undefined : explainOwners(sql, projectId, test),
+    readCaseVariants(sql, projectId, test),
   ]);
   const listed = filtered?.rows ?? last.rows.slice(0, HISTORY_ROWS);
   const next = filtered ? filtered.last : last.rows.length > HISTORY_ROWS ? listed.at(-1)!.runId : undefined;
@@ -124,7 +129,20 @@ async function loadTest({ sql, fast, begin, project, params, query }: Context) {
     selectSlowerResults(sql, projectId, all.map(keyOf)),
   ]);
   const slowerOf = (row: HistoryRow) => findSlower(keyOf(row));
-  return { test, record, bugs, last: last.rows, listed, next, firstBad, failure, names, slowerOf, ownerSource };
+  return {
+    test,
+    record,
+    bugs,
+    last: last.rows,
+    listed,
+    next,
+    firstBad,
+    failure,
+    names,
+    slowerOf,
+    ownerSource,
+    variants,
+  };
 }
 
 type TestData = Awaited<ReturnType<typeof loadTest>>;
@@ -187,7 +205,7 @@ function HistorySection({ path, query, testHistory, next, now }: HistoryProperti
 
 function testView({ project, query, role, csrf, now }: Context, data: TestData): View {
   const { id: projectId, defaultBranch: branch } = project;
-  const { test, record, bugs, last, listed, next, firstBad, failure, names, slowerOf, ownerSource } = data;
+  const { test, record, bugs, last, listed, next, firstBad, failure, names, slowerOf, ownerSource, variants } = data;
   const testHistory: TestHistory = { projectId, rows: last, names, slowerOf };
   const trust = trustOf({ test, record, rows: last, firstBad }, branch, now);
   const path: Path = testPath(projectId, test.id);
@@ -204,6 +222,7 @@ function testView({ project, query, role, csrf, now }: Context, data: TestData):
       {role === "viewer" ? null : careForms(path, test, csrf)}
       {quarantineNotice(test, now)}
       <LastResults testHistory={testHistory} test={test} />
+      <Variants projectId={projectId} test={test} found={variants} now={now} />
       <div class="columns">
         {whereItBegan(projectId, firstBad, branch, now)}
         {whyFlaky(test, record, branch, now)}

@@ -1,0 +1,74 @@
+/** A test in the variants of its task. */
+
+import type { Html } from "../../../http/html.ts";
+import type { CaseVariants } from "../../../operations/health/case_variants.ts";
+import type { TestCaseRow } from "../../../store/test_cases.ts";
+import { toCount } from "../../../wording/numbers.ts";
+import { Mark } from "../../components/status.tsx";
+import { Ago, Breakable } from "../../components/text.tsx";
+import { testPath } from "../../site/paths.ts";
+
+type VariantsProperties = { projectId: string; test: TestCaseRow; found: CaseVariants; now: Date };
+
+/** Shows nothing if the task has no variants. */
+export function Variants({ projectId, test, found: { variants, byTag }, now }: VariantsProperties): Html | null {
+  if (variants.length < 2) return null;
+  return (
+    <>
+      <h2>
+        Variants <small>the last 50 results of each</small>
+      </h2>
+      <div class="card">
+        <table>
+          <caption class="visually-hidden">This test in the variants of its task</caption>
+          <thead>
+            <tr>
+              <th scope="col">
+                <span class="visually-hidden">Health</span>
+              </th>
+              <th scope="col">Tags</th>
+              <th scope="col" class="number">
+                Passed
+              </th>
+              <th scope="col" class="number">
+                Failed
+              </th>
+              <th scope="col" class="number">
+                Last run
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {variants.map(({ testCaseId, tags, health, passed, failed, lastRunAt }) => (
+              <tr>
+                <td class="mark-cell">
+                  <Mark status={health} />
+                </td>
+                <td class="long">
+                  {testCaseId === test.id ? (
+                    <b>{namesOf(tags)}</b>
+                  ) : (
+                    <a href={testPath(projectId, testCaseId)}>{namesOf(tags)}</a>
+                  )}
+                </td>
+                <td class="number">{toCount(passed)}</td>
+                <td class="number">{toCount(failed)}</td>
+                <td class="number">{lastRunAt === null ? null : <Ago at={lastRunAt} now={now} />}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <p class="hint after">
+        By tag:{" "}
+        {byTag.map(({ tag, passed, failed }, index) => [
+          index === 0 ? "" : ", ",
+          <code>{tag}</code>,
+          ` ${toCount(failed)} of ${toCount(passed + failed)} failed`,
+        ])}
+      </p>
+    </>
+  );
+}
+
+const namesOf = (tags: readonly string[]): Html => <Breakable text={tags.join(", ") || "without tags"} />;
