@@ -91,7 +91,9 @@ export async function play(story: Story, ask: Ask, gate?: Gate): Promise<Recordi
     const answer = await ask("POST", path, toReport(upload, story.seed));
     await gate?.record(upload, answer);
     builds.set(answer.executionId, build);
-    const { newFailures, flakyFailures, alsoFailingOnMain, stillFailing } = answer;
+    const { newFailures, alsoFailingOnMain, stillFailing, quarantinedFailures } = answer;
+    // Only flaky tests are in quarantine.
+    const flakyFailures = [...answer.flakyFailures, ...quarantinedFailures];
     // What failed in the baseline already is main's as well.
     const mainFailures = [...alsoFailingOnMain, ...stillFailing];
     if (upload.isLastOfTask) answers.push({ upload, newFailures, flakyFailures, mainFailures });
