@@ -9,7 +9,7 @@ import { UsageError } from "./usage.ts";
 export type GateOptions = { mode: GateMode; isDryRun: boolean };
 
 export const GATE_HELP = `  --gate quarantine|new   exit with 0 if all failed tests are forgiven: those in quarantine, or also known flaky ones and those
-                          that fail on the default branch (see below)
+                          that fail on the default branch, except on the default branch itself (see below)
   --gate-dry-run          with --gate: only print what it would do`;
 
 export const GATE_HELP_TEXT = `With --gate, the exit code is 0 if the tests failed and the server forgives all failures of this upload. In all other cases

@@ -9,10 +9,20 @@ import { hasEnded } from "./execution.ts";
  * The failures that each mode forgives. An incident is forgiven by none: many tests failed for a cause outside the code, so
  * whether they would have passed is unknown, and a change that breaks a service looks the same.
  */
-export const FORGIVEN = {
+const FORGIVEN = {
   quarantine: ["quarantined"],
   new: ["quarantined", "flaky", "still", "main"],
 } as const satisfies Record<GateMode, readonly Blame[]>;
+
+/** The failures that a shared branch is to blame for: other branches are forgiven them, the branch itself is not. */
+const OF_SHARED_BRANCH: readonly Blame[] = ["still", "main"];
+
+/**
+ * The failures that a mode forgives a build. `isOnSharedBranch`: the build is of the default branch or a long-lived branch, which
+ * stays red until its broken tests are fixed.
+ */
+export const forgivenBlames = (mode: GateMode, isOnSharedBranch: boolean): readonly Blame[] =>
+  isOnSharedBranch ? FORGIVEN[mode].filter((blame) => !OF_SHARED_BRANCH.includes(blame)) : FORGIVEN[mode];
 
 /**
  * Exit codes that tools reserve for failed tests: 1 is that of nearly all, 8 of CTest, 100 of cargo-nextest, 101 of cargo test.
@@ -50,6 +60,8 @@ export type GatedTask = {
   slug: string;
   status: TaskStatus;
   verdict: "passed" | "failed" | null;
+  /** The build is of the default branch or a long-lived branch, and of no pull request. */
+  isOnSharedBranch: boolean;
   /** Nearly all tests failed, so no failure was judged. */
   isOutage: boolean;
   /** Numbers of the announced shards that have not reported. */
@@ -71,25 +83,24 @@ export type GateReason =
 
 export type TaskGate = { slug: string; reasons: GateReason[]; forgiven: number };
 
-const isForgiven = (mode: GateMode, blame: Blame): boolean => (FORGIVEN[mode] as readonly Blame[]).includes(blame);
-
 /** Decides about a task that has reported or has ended. */
 export function gateTask(mode: GateMode, task: GatedTask): TaskGate {
   const reasons: GateReason[] = [];
+  const forgiving = forgivenBlames(mode, task.isOnSharedBranch);
   if (task.status === "cancelled" || task.status === "timed_out" || task.status === "incomplete")
     reasons.push({ kind: task.missingShards.length > 0 ? "missing_shards" : "ended" });
   if (task.isReplaced) reasons.push({ kind: "replaced" });
   if (task.isOutage) reasons.push({ kind: "outage" });
   const counts = Object.entries(task.blames) as [Blame, number][];
   for (const [blame, count] of counts)
-    if (count > 0 && !isForgiven(mode, blame)) reasons.push({ kind: "failures", blame, count });
+    if (count > 0 && !forgiving.includes(blame)) reasons.push({ kind: "failures", blame, count });
   if (task.unjudged > 0 && !task.isOutage) reasons.push({ kind: "unjudged", count: task.unjudged });
   if (task.uploads.some(({ isPartial }) => isPartial)) reasons.push({ kind: "partial" });
   if (task.uploads.some(({ isStandIn }) => isStandIn)) reasons.push({ kind: "stand_in" });
   for (const { exitCode, failedCases, isStandIn } of task.uploads)
     if (!isStandIn && exitCode !== null && !isExplainedByFailures(exitCode, failedCases))
       reasons.push({ kind: "exit_code", exitCode });
-  const forgiven = counts.reduce((sum, [blame, count]) => sum + (isForgiven(mode, blame) ? count : 0), 0);
+  const forgiven = counts.reduce((sum, [blame, count]) => sum + (forgiving.includes(blame) ? count : 0), 0);
   // A task can be red in a way that is not known here: that is not forgiven.
   if (task.verdict === "failed" && reasons.length === 0 && forgiven === 0) reasons.push({ kind: "unexplained" });
   return { slug: task.slug, reasons, forgiven };

@@ -243,8 +243,8 @@ const ACTIONS = [
     maxShare: v.pipe(
       v.optional(percent, 1),
       v.description(
-        "The maximum share of the project's live tests that automations quarantine at the same time, in percent. A test " +
-          "is live if it has run in the last 30 days",
+        "The maximum share of the project's tests that automations quarantine at the same time, in percent. The tests on the " +
+          "default branch count: of each task those of the largest of its last 20 runs in 30 days",
       ),
     ),
     days: v.pipe(v.optional(integer(1, 30), 30), v.description("The days after which the quarantine ends")),

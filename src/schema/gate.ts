@@ -11,7 +11,7 @@ export type GateMode = v.InferOutput<typeof gateMode>;
 
 const MODE_MEANING =
   "quarantine: failures of quarantined tests are forgiven; new: also failures of known flaky tests, and of tests that " +
-  "fail on the default branch";
+  "fail on the default branch, unless the build is of the default branch or a long-lived branch itself";
 
 /** Maximum number of forgiven failures that an answer names. */
 export const MAX_FORGIVEN = 100;

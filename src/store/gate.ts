@@ -16,6 +16,7 @@ import {
   type Tx,
 } from "../database/connect.ts";
 import { hasResult } from "./outcome.ts";
+import { isOnDefault, isTrustedBuild } from "./predicates.ts";
 import { flaws, namedShards } from "./shards.ts";
 
 /** A run with its latest uploads and the blame of its failures. */
@@ -24,6 +25,7 @@ export type GatedRun = {
   slug: string;
   status: TaskStatus;
   verdict: "passed" | "failed" | null;
+  isOnSharedBranch: boolean;
   attempt: number;
   outage: boolean;
   failed: number;
@@ -55,9 +57,16 @@ const isTest = (sql: Sql): Fragment => sql`f.test_case <> all(array(
   select a.exit_case from attempt a
   where a.project_id = f.project_id and a.run_id = f.run_id and a.exit_case is not null))`;
 
+/** The run `r` is of the default branch or a long-lived branch. */
+const isOnSharedBranch = (sql: Sql): Fragment => sql`(
+  select ${isOnDefault(sql, sql`e`, sql`p.default_branch`)}
+    or (e.pull_request is null and ${isTrustedBuild(sql, sql`e`)} and is_long_lived(e.branch, p.long_lived_branches))
+  from execution e join project p on p.id = e.project_id
+  where e.project_id = r.project_id and e.id = r.execution_id)`;
+
 /** `runs` is a statement that selects rows of test_run. */
 const gatedRuns = (sql: Sql, runs: Fragment, own?: ShardFailures) => sql<GatedRun[]>`
-  select r.id, r.task_slug as slug, r.status, r.verdict, r.attempt, r.outage, r.failed, r.shards,
+  select r.id, r.task_slug as slug, r.status, r.verdict, ${isOnSharedBranch(sql)} as "isOnSharedBranch", r.attempt, r.outage, r.failed, r.shards,
     ${namedShards(sql, sql`r`)} as "namedShards", r.completed_at as "completedAt", r.reason, ${flaws(sql, sql`r`)} as flaws,
     (select coalesce(json_agg(json_build_object('shard', a.shard, 'exitCode', a.exit_code, 'failedCases', a.failed_cases,
         'isStandIn', a.exit_case is not null, 'isPartial', a.partial, 'counted', a.failed) order by a.shard), '[]')

@@ -2,7 +2,8 @@
 
 import { numberOfTestCase } from "../rules/test_case_id.ts";
 import type { Tx } from "../database/connect.ts";
-import { isBroken, isKnownFlaky, isRemoved } from "./health.ts";
+import { isUsable, onDefaultBranch } from "./baselines.ts";
+import { isBroken, isKnownFlaky } from "./health.ts";
 import { isActiveQuarantine, isInCatalogue } from "./predicates.ts";
 
 /** What decides whether an automation may quarantine a test case, or release it. */
@@ -49,18 +50,28 @@ export const countAutomaticQuarantines = async (sql: Tx, projectId: string): Pro
   return row!.count;
 };
 
-/** Test cases without a result for longer than this are not live. */
-const LIVE_DAYS = 30;
+/** Number of executions of the default branch that are looked through for the runs of tasks. */
+const SUITE_EXECUTIONS = 200;
+/** Number of runs of a task among which the largest one counts. */
+const SUITE_RUNS = 20;
+/** Results that are older say nothing of the suite. */
+const SUITE_DAYS = 30;
 
-/** The number of live test cases of the project, counted up to `limit`: those with a result in the last 30 days. */
-export const countLiveTestCases = async (sql: Tx, projectId: string, limit: number): Promise<number> => {
-  const [row] = await sql<{ count: number }[]>`
-    select count(*)::int as count from (
-      select from case_health h
-      where h.project_id = ${projectId} and h.last_run_at > now() - interval '1 day' * ${LIVE_DAYS}::int
-        and not ${isRemoved(sql)}
-      order by h.last_run_at desc, h.test_case desc limit ${limit}::int) live`;
-  return row!.count;
+/**
+ * The number of test cases of the project on the default branch: of each task that of the largest of its last runs, because a
+ * run may break off. Test cases that only other branches have do not count, and neither do the former names of renamed ones.
+ */
+export const selectSuiteSize = async (sql: Tx, projectId: string): Promise<number> => {
+  const [row] = await sql<{ size: number }[]>`
+    select coalesce(sum(size), 0)::int as size from (
+      select max(size) as size from (
+        select r.task_slug, r.passed + r.failed + r.skipped as size,
+          row_number() over (partition by r.task_slug order by e.id desc) as place
+        from (${onDefaultBranch(sql, projectId, sql`true`, SUITE_EXECUTIONS)}) e cross join lateral (
+          select * from test_run r where r.project_id = ${projectId} and r.execution_id = e.id and ${isUsable(sql)}
+            and r.completed_at > now() - interval '1 day' * ${SUITE_DAYS}::int offset 0) r
+      ) run where place <= ${SUITE_RUNS}::int group by task_slug) task`;
+  return row!.size;
 };
 
 /** Replaces a quarantine that has ended. */

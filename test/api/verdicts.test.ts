@@ -55,6 +55,28 @@ describe("an upload with a gate", () => {
     expect(await get(`${executionId}/test-runs/t`)).toMatchObject({ forgiven: 0, gates: [{ pass: false }] });
   });
 
+  test.each([
+    ["the default branch", "branch=main"],
+    ["no branch, which counts as the default branch", "commit=1a2b3c4d"],
+    ["a long-lived branch", "branch=release/2.0"],
+  ])("of %s does not pass while a test is broken there", async (_, query) => {
+    await upload("fppp", query);
+    const { gate, executionId } = await upload("ffpp", `${query}&gate=new&exit_code=1`);
+    const reasons = ["t: 1 failure that the baseline has too"];
+    const forgiven = [{ name: "case 1", list: "quarantined" }];
+    expect(gate).toMatchObject({ pass: false, reasons, forgivenCount: 1, forgiven });
+    expect(await verdict(executionId)).toMatchObject({ pass: false, reasons, forgivenCount: 1, forgiven });
+    expect((await upload("pfpp", `${query}&gate=new&exit_code=1`)).gate).toMatchObject({ pass: true });
+  });
+
+  test.each([
+    ["a pull request from a fork whose branch has the name of the default branch", "branch=main&pull_request=7"],
+    ["a merge queue", "branch=gh-readonly-queue/main/pr-7-1a2b3c4d5e6f"],
+  ])("of %s passes although a test is broken on the default branch", async (_, query) => {
+    const { gate } = await upload("fppp", `${query}&gate=new&exit_code=1`);
+    expect(gate).toMatchObject({ pass: true, forgiven: [{ name: "case 0", list: "still_failing" }] });
+  });
+
   test("records nothing in a dry run", async () => {
     const { gate, executionId } = await upload("fppp", "branch=x&gate=new&gate_dry_run=true");
     expect(gate).toMatchObject({ pass: true, forgivenCount: 1 });

@@ -101,6 +101,21 @@ describe("why_is_it_red", () => {
     });
   });
 
+  test("says whether the gate forgives the failures of a red execution", async () => {
+    await upload("fp", "branch=main");
+    const { executionId } = await upload("fp", "branch=topic");
+    expect((await call("why_is_it_red", { branch: "topic" }, key)).gate).toEqual({
+      ...{ mode: "new", pass: true, final: true, forgivenCount: 1, untrusted: { reasons: [] } },
+    });
+    await upload("ff", "branch=topic");
+    expect((await call("why_is_it_red", { branch: "topic" }, key)).gate).toEqual({
+      ...{ mode: "new", pass: false, final: true, forgivenCount: 1, untrusted: { reasons: ["unit: 1 new failure"] } },
+    });
+    expect((await call("why_is_it_red", { executionId }, key)).gate.pass).toBe(true);
+    await upload("pp", "branch=topic");
+    expect("gate" in (await call("why_is_it_red", { branch: "topic" }, key))).toBe(false);
+  });
+
   test("names the attachments of a failure, and stays small however many there are", async () => {
     const names = Array.from({ length: 12 }, (_, file) => `${"a".repeat(150)}-${file}.log`);
     const cases = Array.from({ length: 30 }, (_, index) => ({

@@ -173,14 +173,30 @@ describe("quarantine", () => {
     );
   });
 
-  test("at most one percent of the live tests by default", async () => {
+  test("at most one percent of the tests on the default branch by default", async () => {
     const id = await quarantine();
     await flake(`f${"p".repeat(98)}`);
     expect(await resultsOf(id)).toMatchObject([
-      { status: "skipped", reason: "Cap reached: 1 of 99 live tests would be more than 1 %" },
+      { status: "skipped", reason: "Cap reached: 1 of 99 tests on the default branch would be more than 1 %" },
     ]);
     await flake(`pf${"p".repeat(98)}`);
     expect((await resultsOf(id)).map(({ status }: any) => status)).toEqual(["skipped", "done"]);
+    expect(await quarantined()).toEqual(["case 1"]);
+  });
+
+  test("tests of other branches and former names of tests do not count, and a run that breaks off does not shrink the suite", async () => {
+    const id = await quarantine({ maxShare: 2 });
+    const old = "p".repeat(60);
+    await upload(junit(old, "former name"));
+    await upload(junit(`p${"p".repeat(48)}`, "only there"), { branch: "topic", task_slug: "e2e" });
+    for (let run = 0; run < 20; run++) await upload(junit("p".repeat(49)));
+    await flake(`f${"p".repeat(48)}`);
+    expect((await resultsOf(id)).at(-1).reason).toBe(
+      "Cap reached: 1 of 49 tests on the default branch would be more than 2 %",
+    );
+    await upload(junit("p".repeat(50)));
+    await upload(junit("p"));
+    await flake(`pf${"p".repeat(47)}`);
     expect(await quarantined()).toEqual(["case 1"]);
   });
 

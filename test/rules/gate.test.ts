@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import {
-  FORGIVEN,
+  forgivenBlames,
   gateExecution,
   type GatedTask,
   type GatedUpload,
@@ -15,7 +15,7 @@ const upload = (more: Partial<GatedUpload> = {}): GatedUpload => ({
   ...more,
 });
 const task = (more: Partial<GatedTask> = {}): GatedTask => ({
-  ...{ slug: "unit", status: "failed", verdict: "failed", isOutage: false, missingShards: [] },
+  ...{ slug: "unit", status: "failed", verdict: "failed", isOnSharedBranch: false, isOutage: false, missingShards: [] },
   ...{ uploads: [upload()], blames: { quarantined: 2 }, unjudged: 0 },
   ...more,
 });
@@ -23,14 +23,15 @@ const MODES: GateMode[] = ["quarantine", "new"];
 const reasonsOf = (mode: GateMode, more: Partial<GatedTask>) => gateTask(mode, task(more)).reasons;
 
 describe("a failure", () => {
-  test.each(MODES.flatMap((mode) => BLAME_ORDER.map((blame) => [mode, blame] as const)))(
-    "with gate %s and blame %s is forgiven only if the mode says so",
-    (mode, blame) => {
-      const isForgiven = {
-        quarantine: ["quarantined"],
-        new: ["quarantined", "flaky", "main", "still"],
-      }[mode].includes(blame);
-      expect(gateTask(mode, task({ blames: { [blame]: 3 } }))).toEqual({
+  const all = MODES.flatMap((mode) => BLAME_ORDER.map((blame) => [mode, blame] as const));
+  test.each(all.flatMap(([mode, blame]) => [[mode, blame, false] as const, [mode, blame, true] as const]))(
+    "with gate %s and blame %s is forgiven only if the mode says so; on a shared branch: %p",
+    (mode, blame, isOnSharedBranch) => {
+      const ofOthers = isOnSharedBranch ? [] : ["main", "still"];
+      const isForgiven = { quarantine: ["quarantined"], new: ["quarantined", "flaky", ...ofOthers] }[mode].includes(
+        blame,
+      );
+      expect(gateTask(mode, task({ isOnSharedBranch, blames: { [blame]: 3 } }))).toEqual({
         slug: "unit",
         reasons: isForgiven ? [] : [{ kind: "failures", blame, count: 3 }],
         forgiven: isForgiven ? 3 : 0,
@@ -45,7 +46,9 @@ describe("a failure", () => {
   });
 
   test("is forgiven by quarantine in every mode", () => {
-    for (const mode of MODES) expect(FORGIVEN[mode]).toContain("quarantined");
+    for (const mode of MODES)
+      for (const isOnSharedBranch of [false, true])
+        expect(forgivenBlames(mode, isOnSharedBranch)).toContain("quarantined");
   });
 });
 

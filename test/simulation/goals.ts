@@ -123,6 +123,19 @@ const ROWS: Row[] = [
     ...{ show: String, goal: { most: 1 }, never: true },
   },
   { what: "entries too many of moved tests", of: ({ duplicates }) => duplicates, show: String },
+  { what: "green without a gate", of: ({ greenWithoutGate }) => greenWithoutGate, worst: Math.min },
+  { what: "green through the gate", of: ({ green }) => green, worst: Math.min, habits: { gate: least(0.95) } },
+  { what: "green through the gate, last week", of: ({ greenInLastWeek }) => greenInLastWeek, worst: Math.min },
+  {
+    what: "broken and green because of the gate",
+    of: ({ wronglyGreen }) => wronglyGreen,
+    ...{ show: String, never: true, habits: { gate: NONE } },
+  },
+  {
+    what: "quarantined at most, percent",
+    of: ({ quarantined }) => quarantined,
+    ...{ never: true, habits: { gate: { most: 1 } } },
+  },
   { what: "seconds", of: ({ seconds }) => seconds, show: (value) => value.toFixed(0) },
 ];
 

@@ -6,7 +6,7 @@ import { createMonorepo } from "./habits/monorepo.ts";
 import { createNames } from "./habits/names.ts";
 import { createNightly } from "./habits/nightly.ts";
 import { createReleases } from "./habits/releases.ts";
-import type { StoryOptions } from "./story.ts";
+import { createStory, LOADS, type StoryOptions } from "./story.ts";
 
 export const HABITS = {
   monorepo: createMonorepo,
@@ -14,6 +14,8 @@ export const HABITS = {
   names: createNames,
   releases: createReleases,
   machines: createMachines,
+  /** The usual builds; gates decide about them, and flaky tests are quarantined by automations, see gate.ts. */
+  gate: (options) => createStory(LOADS.normal, options),
 } satisfies Record<string, (options: StoryOptions) => Story>;
 
 export type HabitName = keyof typeof HABITS;

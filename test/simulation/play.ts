@@ -1,6 +1,7 @@
 /** Sends a story to an Assay, as its CI system would, and writes down what it answers and when. */
 
 import { type Cause } from "./failures.ts";
+import type { Gate, GatedBuild } from "./gate.ts";
 import { createRandom } from "./random.ts";
 import { type Reported, writeReport } from "./reports.ts";
 import { type Build, fileIn, type Story, type Upload } from "./builds.ts";
@@ -30,6 +31,8 @@ export type Recording = {
   comparisons: { build: Build; first: Asked; again: Asked & { newFailures: Named[] } }[];
   catalogue: (Named & { id: string; health: string })[];
   bugs: Bug[];
+  /** Empty where no gate decides. */
+  gated: GatedBuild[];
   seconds: number;
 };
 
@@ -60,7 +63,7 @@ function toReport({ build, task, attempt, cases, failed }: Upload, seed: number)
 /** Runners of JavaScript call the function of a test anonymous. */
 const toFunction = (name: string) => (/^\w+$/.test(name) ? name : "Object.<anonymous>");
 
-const toQuery = ({ build, task, at, failed, isLastOfBuild }: Upload): string =>
+const toQuery = ({ build, task, at, failed, isLastOfBuild }: Upload, isGated: boolean): string =>
   new URLSearchParams({
     execution_key: build.key,
     task_slug: task.slug,
@@ -72,9 +75,10 @@ const toQuery = ({ build, task, at, failed, isLastOfBuild }: Upload): string =>
     completed_at: new Date(at).toISOString(),
     exit_code: failed.size > 0 ? "1" : "0",
     ...(isLastOfBuild ? { complete: "true" } : {}),
+    ...(isGated ? { gate: "new" } : {}),
   }).toString();
 
-export async function play(story: Story, ask: Ask): Promise<Recording> {
+export async function play(story: Story, ask: Ask, gate?: Gate): Promise<Recording> {
   const began = performance.now();
   const answers: Recording["answers"] = [];
   const snapshots: Snapshot[] = [];
@@ -83,9 +87,13 @@ export async function play(story: Story, ask: Ask): Promise<Recording> {
   const builds = new Map<string, Build>();
   for (const [index, upload] of story.uploads.entries()) {
     const { build } = upload;
-    const answer = await ask("POST", `/test-runs?${toQuery(upload)}`, toReport(upload, story.seed));
+    const path = `/test-runs?${toQuery(upload, gate !== undefined)}`;
+    const answer = await ask("POST", path, toReport(upload, story.seed));
+    await gate?.record(upload, answer);
     builds.set(answer.executionId, build);
-    const { newFailures, flakyFailures, alsoFailingOnMain, stillFailing } = answer;
+    const { newFailures, alsoFailingOnMain, stillFailing, quarantinedFailures } = answer;
+    // Only flaky tests are in quarantine.
+    const flakyFailures = [...answer.flakyFailures, ...quarantinedFailures];
     // What failed in the baseline already is main's as well.
     const mainFailures = [...alsoFailingOnMain, ...stillFailing];
     if (upload.isLastOfTask) answers.push({ upload, newFailures, flakyFailures, mainFailures });
@@ -120,6 +128,7 @@ export async function play(story: Story, ask: Ask): Promise<Recording> {
     comparisons,
     catalogue,
     bugs,
+    gated: gate?.builds ?? [],
     seconds: (performance.now() - began) / 1000,
   };
 }

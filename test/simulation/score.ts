@@ -2,6 +2,7 @@
 
 import { type Build, exists } from "./builds.ts";
 import type { Cause } from "./failures.ts";
+import type { GatedBuild } from "./gate.ts";
 import type { Named, Recording } from "./play.ts";
 import type { TestCase } from "./team.ts";
 
@@ -53,6 +54,14 @@ export type Score = {
   toldInBuild: number;
   /** Catalogue entries beyond one for each test whose file moved. */
   duplicates: number;
+  /** Of the builds that broke nothing, the share whose jobs all passed: without a gate, with it, and with it in the last week. */
+  greenWithoutGate: number;
+  green: number;
+  greenInLastWeek: number;
+  /** Builds that broke something, or show a broken default branch, and passed the gate by their jobs or as a whole. */
+  wronglyGreen: number;
+  /** The largest share of the suite in quarantine at any time, in percent. */
+  quarantined: number;
   seconds: number;
 };
 
@@ -93,6 +102,7 @@ export function score(recording: Recording): Score {
     ...scoreBroken(snapshots, recording, find),
     toldInBuild: Math.max(...story.regressions.map((regression) => buildThatTells(regression, recording, find))),
     duplicates: scoreDuplicates(recording, find),
+    ...scoreGate(recording),
     seconds: recording.seconds,
   };
 }
@@ -279,3 +289,26 @@ function scoreDuplicates({ story, catalogue }: Recording, find: Find): number {
   const entries = catalogue.map(find).filter((testCase) => moved.has(testCase));
   return entries.length - new Set(entries).size;
 }
+
+function scoreGate({ story, gated }: Recording) {
+  const isBroken = ({ build: { own, isDefault, regressions } }: GatedBuild) =>
+    own.length > 0 || (isDefault && regressions.length > 0);
+  const sound = gated.filter((one) => !isBroken(one));
+  const lastWeek = Math.max(...gated.map(({ build }) => build.startsAt)) - WEEK_MS;
+  const shareOf = (builds: readonly GatedBuild[], isGreen: (one: GatedBuild) => boolean) =>
+    share(builds.filter(isGreen).length, builds.length);
+  const sizeAt = (build: Build) => story.team.cases.filter((testCase) => exists(build, testCase)).length;
+  const shares = gated.map(({ build, quarantined }) => (quarantined / sizeAt(build)) * 100);
+  return {
+    greenWithoutGate: shareOf(sound, ({ isGreenWithoutGate }) => isGreenWithoutGate),
+    green: shareOf(sound, ({ isGreen }) => isGreen),
+    greenInLastWeek: shareOf(
+      sound.filter(({ build }) => build.startsAt > lastWeek),
+      ({ isGreen }) => isGreen,
+    ),
+    wronglyGreen: gated.length === 0 ? Number.NaN : gated.filter(isBroken).filter(passes).length,
+    quarantined: gated.length === 0 ? Number.NaN : Math.max(...shares),
+  };
+}
+
+const passes = ({ isGreen, verdict }: GatedBuild): boolean => isGreen || verdict.pass;

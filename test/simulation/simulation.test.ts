@@ -3,12 +3,13 @@
 import { describe, expect, test } from "bun:test";
 import { createHarness } from "../harness.ts";
 import { type HistoryLoad, JUDGES, scoreJudge, scoreTruth } from "./flaky.ts";
-import { missedGoals, toTable } from "./goals.ts";
+import { startGate } from "./gate.ts";
+import { type Column, missedGoals, toTable } from "./goals.ts";
 import { HABITS, type HabitName } from "./habits.ts";
 import { type Ask, type Named, play, type Recording } from "./play.ts";
 import { score } from "./score.ts";
 import type { Story } from "./builds.ts";
-import { createStory, LOADS } from "./story.ts";
+import { createStory, type Load, LOADS } from "./story.ts";
 import type { TestCase } from "./team.ts";
 
 const END = Date.UTC(2026, 0, 30, 18);
@@ -29,6 +30,7 @@ function tellTruth(story: Story): Recording {
     comparisons: [],
     catalogue: [],
     bugs: [],
+    gated: [],
     seconds: 1,
   };
   const bugs = new Map<string, Recording["bugs"][number]>();
@@ -53,6 +55,9 @@ function tellTruth(story: Story): Recording {
           if (testCase.task === task) inARow.set(testCase, failed.has(testCase) ? count + 1 : 0);
     }
     if (!upload.isLastOfBuild) continue;
+    const isBroken = build.own.length > 0 || (isMain && build.regressions.length > 0);
+    const verdict = { pass: !isBroken, reasons: [] };
+    recording.gated.push({ build, isGreenWithoutGate: false, isGreen: !isBroken, verdict, quarantined: 0 });
     const asked = { executionId: String(build.number), baselineId: "1" };
     recording.comparisons.push({ build, first: asked, again: { ...asked, newFailures: [] } });
     const broken = watched.filter((testCase) => inARow.get(testCase)! >= 5);
@@ -67,8 +72,10 @@ function tellTruth(story: Story): Recording {
 }
 
 const createSmall = (seed: number, retries: boolean) => createStory(LOADS.small, { seed, retries, end: END });
-const missed = (recording: Recording) =>
-  missedGoals([{ title: "", retries: false, scores: [score(recording)] }]).map((one) => one.replace(/^: /, ""));
+const missed = (recording: Recording, habit?: HabitName) => {
+  const column = { title: "", retries: false, ...(habit ? { habit } : {}), scores: [score(recording)] };
+  return missedGoals([column]).map((one) => one.replace(/^: /, ""));
+};
 
 describe("a story", () => {
   const tell = (seed: number) =>
@@ -138,6 +145,7 @@ describe("the story of a team with a habit", () => {
     names: ({ team }) => team.cases.some(({ shownAs }) => shownAs) && team.cases.some(({ away }) => away),
     releases: ({ builds }) =>
       builds.some(({ branch, isDefault }) => branch === "develop" && isDefault) && builds.some(({ isOld }) => isOld),
+    gate: ({ flaky, regressions }) => flaky.length === 14 && regressions.length === 2,
     machines: ({ builds }) => builds.every(({ hostOf }) => hostOf) && builds.some(({ trouble }) => trouble),
   };
   test.each(Object.entries(traits))("%s has what distinguishes it", (habit, has) => {
@@ -199,6 +207,19 @@ describe("the score", () => {
     expect(missed(recording)).toEqual(["broken: share right"]);
   });
 
+  test("counts builds that a gate turns green wrongly, and the largest number of quarantined tests", () => {
+    const recording = tellTruth(story);
+    expect(missed(recording, "gate")).toEqual([]);
+    expect(score(recording)).toMatchObject({ green: 1, greenWithoutGate: 0, wronglyGreen: 0, quarantined: 0 });
+    const isOf = (kind: "own" | "regressions") =>
+      recording.gated.find(({ build }) => build[kind].length > 0 && build.isDefault === (kind === "regressions"))!;
+    isOf("own").isGreen = true;
+    isOf("regressions").verdict.pass = true;
+    recording.gated[7]!.quarantined = 1;
+    expect(score(recording)).toMatchObject({ green: 1, wronglyGreen: 2 });
+    expect(missed(recording, "gate")).toEqual(["broken and green because of the gate", "quarantined at most, percent"]);
+  });
+
   test("of a rule for flaky tests is by what it says at the end, and by how often it changes its mind", () => {
     const load: HistoryLoad = { mainBuildsPerDay: 5, retries: false };
     expect(scoreJudge((history) => history.map(() => "healthy"), load, 1)).toMatchObject({ recall: 0, turns: 0 });
@@ -217,22 +238,33 @@ describe("the score", () => {
   });
 });
 
-test("three weeks of a small team reach the goals, with and without retries", async () => {
-  const { ask, addProject, acme } = await createHarness();
-  const run = async (retries: boolean) => {
-    const { project, key } = await addProject(acme);
-    const send: Ask = async (method, path, body) => {
-      const answer = await ask(`${method} /projects/${project}${path}`, {
-        key,
-        ...(body === undefined ? {} : { body }),
-      });
+test("three weeks of a small team reach the goals, with and without retries, and with a gate", async () => {
+  const { ask, addProject, acme, database } = await createHarness();
+  const sendTo =
+    (root: string, key: string): Ask =>
+    async (method, path, body) => {
+      const answer = await ask(`${method} ${root}${path}`, { key, ...(body === undefined ? {} : { body }) });
       if (answer.status >= 400) throw new Error(`${method} ${path}: ${answer.status} ${answer.text}`);
       return answer.body;
     };
+  const askTeam = sendTo(`/teams/${acme.team}`, acme.teamKey);
+  const run = async (title: string, retries: boolean, load: Load, isGated = false): Promise<Column> => {
+    const { project, key } = await addProject(acme);
+    const send = sendTo(`/projects/${project}`, key);
     // A server takes nothing from the future, and forgets what is long past.
-    const story = createStory(LOADS.small, { seed: 1, retries, end: Date.now() - 3_600_000 });
-    return { title: retries ? "with retries" : "without", retries, scores: [score(await play(story, send))] };
+    const story = createStory(load, { seed: 1, retries, end: Date.now() - 3_600_000 });
+    const gate = isGated ? await startGate(database, { project, ask: send, askTeam }) : undefined;
+    const scores = [score(await play(story, send, gate))];
+    return { title, retries, ...(isGated ? { habit: "gate" } : {}), scores };
   };
-  const columns = await Promise.all([run(true), run(false)]);
+  // So many tests that 1 % of them is more than none.
+  const large: Load = { ...LOADS.small, casesPerTask: [105, 110] };
+  const [gated, ...columns] = await Promise.all([
+    run("with a gate", true, large, true),
+    run("with retries", true, LOADS.small),
+    run("without", false, LOADS.small),
+  ]);
   expect(missedGoals(columns), toTable(columns)).toEqual([]);
-}, 60_000);
+  expect(missedGoals([gated]), toTable([gated])).toEqual([]);
+  expect(gated.scores[0]!.quarantined).toBeGreaterThan(0);
+}, 120_000);

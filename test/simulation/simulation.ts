@@ -1,13 +1,14 @@
 /**
  * Three simulated weeks of a team's builds against a real server, and how far its verdicts can be trusted:
  * `bun test/simulation/simulation.ts [--seeds 5] [--first-seed 1] [--load small|normal|strong|all] [--retries on|off|both]
- * [--keys build|branch] [--habit monorepo|nightly|names|releases|machines|all]`.
+ * [--keys build|branch] [--habit monorepo|nightly|names|releases|machines|gate|all]`.
  * With a habit the builds are those of another team, see habits/. Prints a table, what misses a goal in bold, and ends with 1 where one is missed.
  */
 
 import { generateProjectKey } from "../../src/operations/people/keys.ts";
 import { insertProject } from "../../src/store/projects.ts";
 import { startServers } from "../faults/servers.ts";
+import { startGate } from "./gate.ts";
 import { type Column, missedGoals, toTable } from "./goals.ts";
 import type { Story } from "./builds.ts";
 import { type Ask, play } from "./play.ts";
@@ -37,7 +38,7 @@ if (
   !Number.isInteger(firstSeed)
 ) {
   console.error(
-    "Cannot read the arguments: expected --seeds N, --first-seed N, --load small|normal|strong|all, --retries on|off|both, --keys build|branch, --habit monorepo|nightly|names|releases|machines|all",
+    "Cannot read the arguments: expected --seeds N, --first-seed N, --load small|normal|strong|all, --retries on|off|both, --keys build|branch, --habit monorepo|nightly|names|releases|machines|gate|all",
   );
   process.exit(2);
 }
@@ -45,20 +46,26 @@ if (
 const assay = await startServers();
 
 /** A project of its own for each story. */
-async function createAsk(defaultBranch: string): Promise<Ask> {
+async function createProject(defaultBranch: string): Promise<{ project: string; ask: Ask }> {
   const { project, key } = await assay.database.begin(async (sql) => {
     const project = (await insertProject(sql, assay.team, "simulation"))!;
     await sql`update project set default_branch = ${defaultBranch} where id = ${project}`;
     return { project, key: (await generateProjectKey(sql, project))!.key };
   });
-  const root = `${assay.servers[0]!.url}/api/v1/projects/${project}`;
+  return { project, ask: createAsk(`/projects/${project}`, key) };
+}
+
+function createAsk(root: string, key: string): Ask {
   return async (method, path, body) => {
     const headers = { authorization: `Bearer ${key}` };
-    const response = await fetch(`${root}${path}`, { method, headers, ...(body === undefined ? {} : { body }) });
+    const url = `${assay.servers[0]!.url}/api/v1${root}${path}`;
+    const response = await fetch(url, { method, headers, ...(body === undefined ? {} : { body }) });
     if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
     return await response.json();
   };
 }
+
+const askTeam = createAsk(`/teams/${assay.team}`, assay.teamKey);
 
 type Team = { name: string; habit?: HabitName; tell: (options: StoryOptions) => Story };
 const teams: Team[] =
@@ -78,7 +85,9 @@ try {
         // The last build ends an hour ago: a server takes nothing from the future.
         const story = tell({ seed, retries, keys, end: Date.now() - 3_600_000 });
         const defaultBranch = story.builds.find(({ isDefault }) => isDefault)!.branch;
-        const result = score(await play(story, await createAsk(defaultBranch)));
+        const { project, ask } = await createProject(defaultBranch);
+        const gate = habit === "gate" ? await startGate(assay.database, { project, ask, askTeam }) : undefined;
+        const result = score(await play(story, ask, gate));
         column.scores.push(result);
         console.error(`${column.title}, seed ${seed}: ${JSON.stringify(result)}`);
       }

@@ -4,12 +4,13 @@ import * as v from "valibot";
 import { branchName, described, integer, text, uuid } from "../../schema/fields.ts";
 import { refuse } from "../../schema/refusal.ts";
 import type { ExecutionFailures } from "../../schema/failures.ts";
+import type { ExecutionGate } from "../../schema/gate.ts";
 import { blameCountWords } from "../../wording/blame.ts";
 import { counted } from "../../wording/numbers.ts";
 import { branchSentence, noExecution, redElsewhere } from "../../wording/why.ts";
 import type { JsonRecord } from "../json_rpc.ts";
 import { showCause, showExecution } from "../shown.ts";
-import { type Tool, tool } from "../tool.ts";
+import { type ProjectApi, type Tool, tool } from "../tool.ts";
 import type { Cleaner } from "../untrusted.ts";
 import { findWhy, isRed, type Why } from "../why.ts";
 
@@ -44,6 +45,20 @@ function furtherTasks({ state }: Why, executionId: string): string[] {
     .map(([id, slugs]) => `${counted(slugs.length, "more red task")}; call why_is_it_red with executionId ${id}`);
 }
 
+/** Shows whether the gate "new" forgives the failures of an execution; the tests that it forgives are among the causes. */
+async function showGate({ get }: ProjectApi, executionId: string, cleaner: Cleaner): Promise<JsonRecord> {
+  const decision = await get<ExecutionGate>(`/executions/${executionId}/verdict`, { gate: "new" });
+  const { gate, pass, final, forgivenCount, reasons } = decision;
+  return {
+    gate: cleaner.split({ mode: gate, pass, final, forgivenCount, reasons }, [
+      "mode",
+      "pass",
+      "final",
+      "forgivenCount",
+    ]),
+  };
+}
+
 export const whyIsItRedTool: Tool = tool(
   {
     name: "why_is_it_red",
@@ -51,7 +66,7 @@ export const whyIsItRedTool: Tool = tool(
     description:
       "Start here. Explains the last result of a branch (default: the default branch), of a pull request, or of one execution: its " +
       "failures by cause, new ones first, with why each counts as new, known or flaky, since when it fails, its owner and its bug " +
-      "report. An execution is one run of the project's tests in CI.",
+      'report, and whether the gate "new" forgives them all. An execution is one run of the project\'s tests in CI.',
     scope: "read",
     input: v.strictObject({
       branch: described(v.optional(branchName), "The branch; default: the project's default branch"),
@@ -79,6 +94,7 @@ export const whyIsItRedTool: Tool = tool(
         ...showState(why, cleaner),
         ...(running === null ? {} : { newerExecutionStillRunning: running }),
         execution: showExecution(execution, cleaner),
+        ...(execution.verdict === "failed" ? await showGate(api, execution.id, cleaner) : {}),
         causeCount: failures.causeCount,
         causes: failures.causes.map((cause) => showCause(cause, cleaner)),
       },

@@ -8,12 +8,12 @@ import { insertAuditEntry } from "../../store/audit.ts";
 import { lockBugs } from "../../store/bug_reports.ts";
 import {
   countAutomaticQuarantines,
-  countLiveTestCases,
   deleteAutomaticQuarantine,
   deleteBrokenQuarantines,
   insertAutomaticQuarantine,
   lockQuarantineSubject,
   type QuarantineSubject,
+  selectSuiteSize,
 } from "../../store/quarantines.ts";
 import { quarantineReason } from "../../wording/quarantine_reason.ts";
 
@@ -66,10 +66,9 @@ async function findCapReached(sql: Tx, projectId: string, { maxTests, maxShare }
   const held = await countAutomaticQuarantines(sql, projectId);
   if (held >= maxTests)
     return `Cap reached: ${held} tests are quarantined automatically, and at most ${maxTests} may be`;
-  const needed = Math.ceil(((held + 1) * 100) / maxShare);
-  const live = await countLiveTestCases(sql, projectId, needed);
-  if (live >= needed) return undefined;
-  return `Cap reached: ${held + 1} of ${live} live tests would be more than ${maxShare} %`;
+  const size = await selectSuiteSize(sql, projectId);
+  if ((held + 1) * 100 <= maxShare * size) return undefined;
+  return `Cap reached: ${held + 1} of ${size} tests on the default branch would be more than ${maxShare} %`;
 }
 
 export async function releaseRecovered(sql: Tx, occasion: QuarantineOccasion): Promise<Result> {

@@ -1,7 +1,7 @@
 /** Decides whether the failures of an upload or of an execution are forgiven. */
 
 import { WORD_OF } from "../../rules/blame.ts";
-import { FORGIVEN, gateExecution, type GatedTask, gateTask, type TaskGate } from "../../rules/gate.ts";
+import { forgivenBlames, gateExecution, type GatedTask, gateTask, type TaskGate } from "../../rules/gate.ts";
 import { missingShardsOf } from "../../rules/shards.ts";
 import { WHOLE } from "../../rules/run_outcome.ts";
 import type { ExecutionStatus } from "../../schema/executions.ts";
@@ -23,6 +23,7 @@ const toTask = (run: GatedRun): GatedTask => ({
   slug: run.slug,
   status: run.status,
   verdict: run.verdict,
+  isOnSharedBranch: run.isOnSharedBranch,
   isOutage: run.outage,
   missingShards: missingShardsOf(run),
   uploads: run.uploads,
@@ -60,9 +61,14 @@ const forgivenOf = async (
   sql: Sql,
   projectId: string,
   mode: GateMode,
-  { runIds, count, own }: { runIds: readonly string[]; count: number; own?: ShardFailures | undefined },
-): Promise<ForgivenFailure[]> =>
-  count === 0 ? [] : (await selectForgiven(sql, projectId, runIds, FORGIVEN[mode], own)).map(toForgiven);
+  { runs, count, own }: { runs: readonly GatedRun[]; count: number; own?: ShardFailures | undefined },
+): Promise<ForgivenFailure[]> => {
+  if (count === 0) return [];
+  const ids = runs.map(({ id }) => id);
+  // Runs of one build are of one branch.
+  const blames = forgivenBlames(mode, runs[0]!.isOnSharedBranch);
+  return (await selectForgiven(sql, projectId, ids, blames, own)).map(toForgiven);
+};
 
 function toDecision(mode: GateMode, gate: TaskGate, text: GatedTaskText, forgiven: ForgivenFailure[]): GateDecision {
   const reasons = taskGateReasons(gate, text);
@@ -77,7 +83,7 @@ export function gateQuietUpload(
   shards: number,
 ): GateDecision {
   const task: GatedTask = {
-    ...{ slug, status: "passed", verdict: null, isOutage: false, missingShards: [] },
+    ...{ slug, status: "passed", verdict: null, isOnSharedBranch: false, isOutage: false, missingShards: [] },
     ...{ uploads: [upload], blames: {}, unjudged: 0 },
   };
   return toDecision(mode, gateTask(mode, task), { slug, shards, missingShards: [], reason: null }, []);
@@ -98,7 +104,7 @@ export async function gateUpload(
   const own = shard === WHOLE ? undefined : { shard, testCases };
   const run = (await selectGatedRun(sql, projectId, runId, own))!;
   const gate = gateTask(mode, { ...(own ? toShardTask(run, shard) : toTask(run)), isReplaced });
-  const forgiven = await forgivenOf(sql, projectId, mode, { runIds: [runId], count: gate.forgiven, own });
+  const forgiven = await forgivenOf(sql, projectId, mode, { runs: [run], count: gate.forgiven, own });
   return toDecision(mode, gate, toText(run), forgiven);
 }
 
@@ -115,7 +121,7 @@ export async function readGate(
   const runs = await selectGatedRuns(sql, projectId, id, taskSlug);
   const decision = gateExecution(mode, status, runs.map(toTask), { isWhole: taskSlug === undefined });
   const count = decision.tasks.reduce((sum, { forgiven }) => sum + forgiven, 0);
-  const forgiven = await forgivenOf(sql, projectId, mode, { runIds: runs.map((run) => run.id), count });
+  const forgiven = await forgivenOf(sql, projectId, mode, { runs, count });
   return {
     gate: mode,
     pass: decision.pass,
