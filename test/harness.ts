@@ -40,17 +40,35 @@ const error = v.strictObject({
   }),
 });
 
-/** An empty database of its own, dropped at the end of the file. */
-export async function createDatabase(): Promise<{ connection: Record<string, unknown>; database: Database }> {
+type TestDatabase = { connection: Record<string, unknown>; database: Database };
+
+/** A migrated database of its own without rows, dropped at the end of the file. */
+export const createDatabase = (): Promise<TestDatabase> => openTestDatabase("assay_template");
+
+/** A database without tables. It belongs to a user who may do nothing else, as with a PostgreSQL that others operate. */
+export async function createBareDatabase(): Promise<TestDatabase> {
+  const user = { username: `user_${crypto.randomUUID().replaceAll("-", "")}`, password: crypto.randomUUID() };
+  return await openTestDatabase("template0", user);
+}
+
+async function openTestDatabase(
+  template: string,
+  owner?: { username: string; password: string },
+): Promise<TestDatabase> {
   const cluster = await testCluster();
   const name = `test_${crypto.randomUUID().replaceAll("-", "")}`;
   const admin = connect({ ...cluster, database: "postgres" }, 1);
-  await admin.pool.unsafe(`create database ${name} template assay_template strategy file_copy`);
-  const connection = { ...cluster, database: name };
+  await admin.pool.unsafe(`create database ${name} template ${template} strategy file_copy`);
+  if (owner) {
+    await admin.pool.unsafe(`create role ${owner.username} login password '${owner.password}'`);
+    await admin.pool.unsafe(`alter database ${name} owner to ${owner.username}`);
+  }
+  const connection = { ...cluster, ...owner, database: name };
   const database = connect(connection, 4);
   afterAll(async () => {
     await database.close();
     await admin.pool.unsafe(`drop database ${name} with (force)`);
+    if (owner) await admin.pool.unsafe(`drop role ${owner.username}`);
     await admin.close();
   });
   return { connection, database };

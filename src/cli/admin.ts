@@ -2,7 +2,7 @@
 
 import * as v from "valibot";
 import { readConfig } from "../config.ts";
-import { describeConnectionFailure } from "../http/connection_failure.ts";
+import { resume } from "../operations/backup/resume.ts";
 import { generateNamedKey, generateProjectKey, generateTeamKey, revokeKeyById } from "../operations/people/keys.ts";
 import { deleteProject, deleteTeam } from "../operations/projects/deletion.ts";
 import { forgetSecretKey } from "../operations/projects/secret_key.ts";
@@ -27,6 +27,7 @@ import {
 } from "./admin_options.ts";
 import { ACCOUNT_COMMANDS } from "./admin_accounts.ts";
 import { TRUST_COMMANDS } from "./admin_trust.ts";
+import { toDatabaseError } from "./database_failure.ts";
 import { toJsonLine, toPlainLine } from "./output.ts";
 import { parseOptions, require, UsageError } from "./usage.ts";
 
@@ -166,6 +167,18 @@ const COMMANDS: Record<string, Command> = {
       return { forgotten: true };
     },
   },
+  resume: {
+    usage: [
+      {
+        synopsis: "[--discard-pending]",
+        purpose:
+          "end the quiet time after a restore; --discard-pending gives up what waited to be sent when the backup was taken",
+      },
+    ],
+    options: [],
+    flags: ["discard-pending"],
+    run: (values) => (sql) => resume(sql, { discards: values["discard-pending"] !== undefined }),
+  },
 };
 
 /** For people: a table of a list, and `name  value` pairs of one thing. */
@@ -226,12 +239,4 @@ export async function admin([name, ...args]: string[]): Promise<void> {
   } finally {
     await database.close();
   }
-}
-
-/** An error in our words if the database cannot be reached; any other error as it is. */
-function toDatabaseError(error: unknown): unknown {
-  const { syscall, address, port, hostname } = error as Record<string, unknown>;
-  if (syscall !== "connect" && syscall !== "getaddrinfo") return error;
-  const host = address === undefined ? String(hostname) : `${address}${port === undefined ? "" : `:${port}`}`;
-  return new Error(`Cannot connect to the database at ${host}: ${describeConnectionFailure(error)}`);
 }

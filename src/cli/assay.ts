@@ -2,7 +2,9 @@
 
 import packageJson from "../../package.json" with { type: "json" };
 import { ADMIN_USAGE, admin, adminHelp, adminHelpTopic } from "./admin.ts";
+import { backup, BACKUP_HELP, BACKUP_USAGE } from "./backup.ts";
 import { createOutputMask, secretsOf, toPlainLines } from "./output.ts";
+import { restore, RESTORE_HELP, RESTORE_USAGE } from "./restore.ts";
 import { RUNNER_HELP, RUNNER_USAGE, runner } from "./runner.ts";
 import { SPLIT_HELP, SPLIT_USAGE, split } from "./split.ts";
 import { upload } from "./upload.ts";
@@ -16,13 +18,15 @@ ${UPLOAD_USAGE}
 ${SPLIT_USAGE}
 ${RUNNER_USAGE}
 ${WHY_USAGE}
+${BACKUP_USAGE}
+${RESTORE_USAGE}
 
 ${ADMIN_USAGE}
 
   --version
 
-Run "assay COMMAND --help" for the options of a command. Admin commands take the same DATA_DIR or DATABASE_URL as the
-server.`;
+Run "assay COMMAND --help" for the options of a command. Admin commands, backup and restore take the same DATA_DIR or
+DATABASE_URL as the server.`;
 
 /** Help texts of single commands. */
 const HELPS = new Map([
@@ -30,6 +34,8 @@ const HELPS = new Map([
   ["split", SPLIT_HELP],
   ["runner", RUNNER_HELP],
   ["why", WHY_HELP],
+  ["backup", BACKUP_HELP],
+  ["restore", RESTORE_HELP],
 ]);
 
 const HELP_WORDS = ["--help", "-h"];
@@ -61,6 +67,8 @@ async function run(args: string[]): Promise<number | void> {
   if (help) return void (await Bun.write(Bun.stdout, `${helpOf(help)}\n`));
   const [command, ...rest] = args;
   if (command === "admin") return await admin(rest);
+  if (command === "backup") return await backup(rest);
+  if (command === "restore") return await restore(rest);
   if (command === "upload") return await upload(rest);
   if (command === "split") return await split(rest);
   if (command === "runner") return await runner(rest);

@@ -11,19 +11,32 @@ export class UsageError extends Error {
 export const toUsageError = (error: unknown): UsageError =>
   new UsageError((error as Error).message.split(/\n|\. To specify/)[0]!);
 
+type ParsedOptions = { values: Record<string, string>; json: boolean };
+
 /** Options that take a text, by name, and flags, which are "" where given; every command knows --json. Throws UsageError. */
-export function parseOptions(
-  args: string[],
-  names: readonly string[],
-  flags: readonly string[] = [],
-): { values: Record<string, string>; json: boolean } {
+export const parseOptions = (args: string[], names: readonly string[], flags: readonly string[] = []): ParsedOptions =>
+  parse(args, names, flags, false);
+
+/** The same for a command that takes one file. Throws UsageError. */
+export function parseFileOptions(args: string[], flags: readonly string[]): ParsedOptions & { file: string } {
+  const { files, ...parsed } = parse(args, [], flags, true);
+  const [file] = files;
+  if (!file || files.length > 1) throw new UsageError(`Expected one file, got ${files.length}`);
+  return { ...parsed, file };
+}
+
+function parse(args: string[], names: readonly string[], flags: readonly string[], allowPositionals: boolean) {
   try {
     const options = Object.fromEntries(names.map((name) => [name, { type: "string" as const }]));
     const switches = Object.fromEntries([...flags, "json"].map((name) => [name, { type: "boolean" as const }]));
-    const { values } = parseArgs({ args, options: { ...options, ...switches }, allowPositionals: false });
+    const { values, positionals } = parseArgs({ args, options: { ...options, ...switches }, allowPositionals });
     const { json, ...given } = values;
     const texts = Object.entries(given).map(([name, value]) => [name, value === true ? "" : value]);
-    return { values: Object.fromEntries(texts) as Record<string, string>, json: json === true };
+    return {
+      values: Object.fromEntries(texts) as Record<string, string>,
+      json: json === true,
+      files: positionals,
+    };
   } catch (error) {
     throw toUsageError(error);
   }

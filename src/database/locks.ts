@@ -28,6 +28,9 @@ const NUMBERS = {
 /** Any constant: servers that start together on one database meet at this lock. */
 export const MIGRATION_LOCK = 7_265_180_302;
 
+/** A backup holds it exclusively, what a running backup must not lose sight of is removed only with a share of it. Below 2^32. */
+export const BACKUP_LOCK = 2_118_964_730;
+
 /** A lock by its kind and what it is of. */
 export type AdvisoryLock = readonly [what: keyof typeof NUMBERS, id: string];
 

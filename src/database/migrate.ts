@@ -2,7 +2,7 @@
 
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { Database, Sql } from "./connect.ts";
+import type { Database, Sql, Tx } from "./connect.ts";
 import { MIGRATION_LOCK } from "./locks.ts";
 
 const FOLDER = join(import.meta.dir, "../../sql");
@@ -23,27 +23,56 @@ export const schemaVersion = async (): Promise<number> => (await migrationFiles(
 /** Several servers may call this at once. Throws when the database is newer than this server, or older than 15. */
 export async function migrate({ begin }: Pick<Database, "begin">, say: (message: string) => void = () => {}) {
   const files = await migrationFiles();
+  // Without a lock: a backup, which may take an hour, delays migrations, and nothing else.
+  if ((await begin(selectAppliedCount)) === files.length) return;
   while (
     await begin(async (sql) => {
-      await sql`set local lock_timeout = 0`;
-      await sql`set local statement_timeout = 0`;
-      await sql`select pg_advisory_xact_lock(${MIGRATION_LOCK})`;
+      await lockMigrations(sql);
       const done = await prepare(sql);
-      if (done > files.length)
-        throw new Error(
-          `The database has schema ${done}, this version of Assay knows up to ${files.length}: start a newer version`,
-        );
-      const name = files[done];
-      if (name === undefined) return false;
-      await sql.unsafe(await Bun.file(join(FOLDER, name)).text()).simple();
-      await sql`insert into migration (number, name) values (${done + 1}, ${name})`;
-      say(`Migrated the database: ${name}`);
+      requireKnown(done, files);
+      if (done === files.length) return false;
+      await apply(sql, files, done, say);
       return true;
     })
   );
 }
 
-/** How many migrations the database has. */
+/** In a transaction: no other server migrates the database before its end. */
+export async function lockMigrations(sql: Tx): Promise<void> {
+  await sql`set local lock_timeout = 0`;
+  await sql`set local statement_timeout = 0`;
+  await sql`select pg_advisory_xact_lock(${MIGRATION_LOCK})`;
+}
+
+/** In a transaction that has locked migrations: brings the database to schema `version`, at most the newest one. */
+export async function migrateTo(sql: Tx, version: number): Promise<void> {
+  const files = await migrationFiles();
+  for (let done = await prepare(sql); done < version; done++) await apply(sql, files, done, () => {});
+}
+
+async function apply(sql: Tx, files: readonly string[], done: number, say: (message: string) => void): Promise<void> {
+  const name = files[done]!;
+  await sql.unsafe(await Bun.file(join(FOLDER, name)).text()).simple();
+  await sql`insert into migration (number, name) values (${done + 1}, ${name})`;
+  say(`Migrated the database: ${name}`);
+}
+
+function requireKnown(done: number, files: readonly string[]): void {
+  if (done > files.length)
+    throw new Error(
+      `The database has schema ${done}, this version of Assay knows up to ${files.length}: start a newer version`,
+    );
+}
+
+/** Returns how many migrations the database has, 0 for an empty database. */
+export async function selectAppliedCount(sql: Sql): Promise<number> {
+  const [table] = await sql<{ there: boolean }[]>`select to_regclass('migration') is not null as there`;
+  if (!table!.there) return 0;
+  const [applied] = await sql<{ count: number }[]>`select coalesce(max(number), 0) as count from migration`;
+  return applied!.count;
+}
+
+/** Makes the table of migrations; returns how many the database has. */
 async function prepare(sql: Sql): Promise<number> {
   const [server] = await sql<{ version: number }[]>`select current_setting('server_version_num')::int as version`;
   if (server!.version < 150_000)
@@ -51,6 +80,5 @@ async function prepare(sql: Sql): Promise<number> {
   await sql`
     create table if not exists migration (
       number int primary key, name text not null, applied_at timestamptz(3) not null default now())`;
-  const [applied] = await sql<{ count: number }[]>`select coalesce(max(number), 0) as count from migration`;
-  return applied!.count;
+  return await selectAppliedCount(sql);
 }

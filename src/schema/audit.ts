@@ -55,6 +55,7 @@ export const AUDIT_ACTIONS = [
   "sample_data.added",
   "sample_data.removed",
   "team.renamed",
+  "team.restored",
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 

@@ -10,7 +10,7 @@ export async function selectCursorSecret(sql: Sql): Promise<Uint8Array> {
 }
 
 /** Does nothing when the row is there. */
-async function insertInstance(sql: Sql): Promise<void> {
+export async function insertInstance(sql: Sql): Promise<void> {
   const fresh = Buffer.from(crypto.getRandomValues(new Uint8Array(32)));
   await sql`insert into instance (cursor_secret) values (${fresh}) on conflict do nothing`;
 }

@@ -2,6 +2,7 @@
 
 import { type Fragment, type Sql, toTextArray, type Tx } from "../database/connect.ts";
 import { inSeconds } from "../database/time_bounds.ts";
+import { isQuiet } from "./restored.ts";
 import { canRun, isHeld, isPaused } from "./runner_presence.ts";
 
 /** Who was handed a lease says so within this time, or never got it. */
@@ -16,7 +17,8 @@ export type Asker = {
 
 /** A condition: what a runner could not run goes to another one, as long as there is one that can run it. */
 const fits = (sql: Sql, projectId: string, { runner, labels, taskSlugs }: Asker, lease: Fragment) => sql`
-  not exists (select from runner me where me.project_id = ${projectId} and me.name = ${runner} and ${isPaused(sql, sql`me`)})
+  not ${isQuiet(sql)}
+  and not exists (select from runner me where me.project_id = ${projectId} and me.name = ${runner} and ${isPaused(sql, sql`me`)})
   and ${lease}.labels <@ ${toTextArray(labels)}::text[]
   and (${lease}.concurrency_group is null or not exists (
     select from lease held where held.project_id = ${lease}.project_id

@@ -11,6 +11,7 @@ import { noteServing, useAllConnections } from "../store/instance.ts";
 import { notSent } from "../schema/integrations.ts";
 import { selectExecutionSealKeys } from "../store/executions.ts";
 import { failCutOff, selectIntegrationSealKeys } from "../store/integrations.ts";
+import { selectIsQuiet } from "../store/restored.ts";
 import type { OpenDatabase } from "../database/open.ts";
 import { analyzeOutgrown } from "./analyze.ts";
 import { handleEvents, runSchedules } from "./automate.ts";
@@ -59,9 +60,12 @@ export function startLoops(options: LoopsOptions): Loop {
   if (revive) every(SECOND, "keep PostgreSQL running", revive);
   every(MINUTE, "sweep rate limits", async () => options.sweep());
   if (!options.isBackground) return { stop };
-  every(SECOND / 2, "handle events", (goOn) => handleEvents(database, publicUrl, log, goOn));
-  every(SECOND, "run schedules", (goOn) => runSchedules(database, publicUrl, new Date(), log, goOn));
-  every(SECOND / 2, "deliver", () => deliverer.start());
+  // After a restore nothing leaves the server, nothing is started, and nothing is deleted, until somebody resumes it.
+  const everyUnlessQuiet = (ms: number, name: string, work: (goOn: GoOn) => Promise<unknown>) =>
+    every(ms, name, async (goOn) => ((await selectIsQuiet(pool)) ? undefined : await work(goOn)));
+  everyUnlessQuiet(SECOND / 2, "handle events", (goOn) => handleEvents(database, publicUrl, log, goOn));
+  everyUnlessQuiet(SECOND, "run schedules", (goOn) => runSchedules(database, publicUrl, new Date(), log, goOn));
+  everyUnlessQuiet(SECOND / 2, "deliver", () => deliverer.start());
   // What an outage has kept anybody from saying is not held against him.
   const afterNote = async (work: () => Promise<unknown>) => {
     await noteServing(pool);
@@ -72,14 +76,18 @@ export function startLoops(options: LoopsOptions): Loop {
   every(SECOND, "analyse tables", (goOn) => analyzeOutgrown(database, goOn, log));
   every(SECOND, "count runs", (goOn) => countAll(database, goOn, log));
   every(2 * SECOND, "count impacts", (goOn) => countImpacts(pool, new Date(), goOn));
-  every(60 * MINUTE, "retain results", (goOn) => retainResults(database, retentionDays, new Date(), goOn, log));
-  every(60 * MINUTE, "retain attachments", (goOn) =>
+  everyUnlessQuiet(60 * MINUTE, "retain results", (goOn) =>
+    retainResults(database, retentionDays, new Date(), goOn, log),
+  );
+  everyUnlessQuiet(60 * MINUTE, "retain attachments", (goOn) =>
     retainAttachments(database, options.attachmentRetentionDays, new Date(), goOn, log),
   );
-  every(10 * MINUTE, "sweep attachments", (goOn) => sweepAttachments(database, options.attachments, new Date(), goOn));
+  everyUnlessQuiet(10 * MINUTE, "sweep attachments", (goOn) =>
+    sweepAttachments(database, options.attachments, new Date(), goOn),
+  );
   if (options.secretKeyOld) every(MINUTE, "seal anew", (goOn) => sealAnew(database, seal, log, goOn));
-  every(5 * SECOND, "remove what was deleted", (goOn) => purgeDeleted(database, log, goOn));
-  every(60 * MINUTE, "prune", (goOn) => prune(pool, log, goOn));
+  everyUnlessQuiet(5 * SECOND, "remove what was deleted", (goOn) => purgeDeleted(database, log, goOn));
+  everyUnlessQuiet(60 * MINUTE, "prune", (goOn) => prune(pool, log, goOn));
   every(5 * MINUTE, "forget old uploads", () => pruneUploads(pool));
   every(20 * SECOND, "bound deliveries", (goOn) => boundDeliveries(pool, log, goOn));
   every(MINUTE, "end what was cut off", async () => await failCutOff(pool, notSent(new Date(), CUT_OFF)));

@@ -8,6 +8,7 @@ import { deleteOldLeases } from "../store/leases.ts";
 import { deleteOldFileQueues } from "../store/file_queues.ts";
 import { deleteOldPlans } from "../store/plans.ts";
 import { createPartitions, deleteOldResults, dropPartitions } from "../database/partitions.ts";
+import { selectIsBackupRunning } from "../database/snapshot.ts";
 import { selectRetentions } from "../store/projects.ts";
 
 const DAY = 86_400_000;
@@ -20,6 +21,8 @@ export async function retainResults(
   goOn: GoOn = always,
   log: Log = standardLog,
 ): Promise<void> {
+  // Partitions are made and dropped under locks that a backup holds up, and that would hold up uploads meanwhile.
+  if (await selectIsBackupRunning(pool)) return;
   const months = { failing: "Cannot make or drop the months of results", about: () => ({}) };
   await eachOf([now], months, (now) => createPartitions(pool, now), log);
   const projects = (await selectRetentions(pool)).map(({ id, days }) => ({ id, days: days ?? retentionDays }));

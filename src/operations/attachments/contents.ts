@@ -4,6 +4,7 @@ import { StoreAwayError } from "../../attachments/content.ts";
 import type { SpooledFile } from "../../attachments/spool.ts";
 import type { AttachmentServices } from "../../attachments/store.ts";
 import type { Database, Sql } from "../../database/connect.ts";
+import { lockAgainstBackup } from "../../database/snapshot.ts";
 import {
   claimContents,
   deleteContent,
@@ -67,7 +68,8 @@ const QUEUED_PORTION = 5_000;
 
 /**
  * Removes content that no attachment has. An upload of the same content waits for the row of what is being removed, and
- * stores it again; what an upload has claimed within the last hour is left alone. Answers how many were removed.
+ * stores it again; what an upload has claimed within the last hour is left alone, and so is everything while a backup runs. Answers how many were
+ * removed.
  */
 export async function sweepContents(
   { pool, begin }: Pick<Database, "pool" | "begin">,
@@ -94,6 +96,8 @@ async function removeContent(
   store: AttachmentServices["store"],
   content: LooseContent,
 ): Promise<boolean> {
+  // A backup that is running may have to read it.
+  if (!(await lockAgainstBackup(sql))) return false;
   if (!(await lockLooseContent(sql, content))) return false;
   await store.remove(content);
   await deleteContent(sql, content);

@@ -62,6 +62,7 @@ const ACTION_WORDS: Record<AuditAction, string> = {
   "sample_data.added": "added sample data to",
   "sample_data.removed": "removed the sample data of",
   "team.renamed": "renamed the team to",
+  "team.restored": "restored from a backup the team",
 };
 
 type Details = AuditEntry["details"];

@@ -1,0 +1,190 @@
+/** Reads a backup file from its beginning to its end, and checks everything that it says about itself. */
+
+import { createReadStream } from "node:fs";
+import { open } from "node:fs/promises";
+import { createZstdDecompress } from "node:zlib";
+import * as v from "valibot";
+import {
+  BackupError,
+  type BackupHeader,
+  backupHeader,
+  type BackupTotals,
+  contentStart,
+  countRows,
+  fileEnd,
+  FIRST_LINE,
+  sectionEnd,
+  tableStart,
+} from "./format.ts";
+import { decodeFrames, type BackupFrame } from "./frames.ts";
+
+/** Takes the data of a table or of a content. */
+export type SectionSink = {
+  write(chunk: Uint8Array): Promise<void>;
+  /** `isIntact`: whether a content is what its key names; a table always is. */
+  end(isIntact: boolean): Promise<void>;
+  /** The rest of the data does not come. */
+  abort(): Promise<void> | void;
+};
+
+export type BackupVisitor = {
+  header(header: BackupHeader): Promise<void> | void;
+  table(name: string): Promise<SectionSink> | SectionSink;
+  content(key: { projectId: string; sha256: string }): Promise<SectionSink> | SectionSink;
+};
+
+const IGNORED: SectionSink = { write: async () => {}, end: async () => {}, abort: () => {} };
+const IGNORING: BackupVisitor = { header: () => {}, table: () => IGNORED, content: () => IGNORED };
+
+/**
+ * Calls `visitor` with all that a file holds, in its order. What has been visited is known to be whole only when this resolves.
+ * Throws BackupError for a file that is damaged, incomplete or no backup; errors of `visitor` are thrown as they are.
+ */
+export async function readBackup(
+  path: string,
+  visitor: BackupVisitor = IGNORING,
+  signal?: AbortSignal,
+): Promise<{ header: BackupHeader; totals: BackupTotals }> {
+  const frames = openFrames(path, signal);
+  try {
+    const header = await readHeader(path, frames);
+    await visitor.header(header);
+    const totals = await readSections(path, { header, frames, visitor });
+    if ((await frames.next()).done !== true) throw damaged(path);
+    return { header, totals };
+  } finally {
+    await frames.return(undefined);
+  }
+}
+
+/** Throws BackupError. */
+export async function readBackupHeader(path: string): Promise<BackupHeader> {
+  const frames = openFrames(path);
+  try {
+    return await readHeader(path, frames);
+  } finally {
+    await frames.return(undefined);
+  }
+}
+
+const damaged = (path: string, where = "") =>
+  new BackupError(`Cannot read "${path}": the file is damaged${where}, use another backup`);
+const incomplete = (path: string) =>
+  new BackupError(`Cannot read "${path}": the file is incomplete, its end is missing, use another backup`);
+
+async function* openFrames(path: string, signal?: AbortSignal): AsyncGenerator<BackupFrame> {
+  await requireFirstLine(path);
+  const file = createReadStream(path, { start: FIRST_LINE.length });
+  const zstd = createZstdDecompress();
+  file.on("error", (error) => zstd.destroy(error));
+  file.pipe(zstd);
+  try {
+    for await (const frame of decodeFrames(zstd as AsyncIterable<Uint8Array>)) {
+      signal?.throwIfAborted();
+      yield frame;
+    }
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    const { code = "", message } = error as { code?: string; message: string };
+    if (/^E[A-Z]+$/.test(code)) throw new BackupError(`Cannot read "${path}": ${message}`, { cause: error });
+    throw /unexpected end|incomplete/i.test(message) ? incomplete(path) : damaged(path);
+  } finally {
+    file.destroy();
+    zstd.destroy();
+  }
+}
+
+async function requireFirstLine(path: string): Promise<void> {
+  const handle = await open(path, "r").catch((error: Error) => {
+    throw new BackupError(`Cannot read "${path}": ${error.message}`, { cause: error });
+  });
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(FIRST_LINE.length), 0, FIRST_LINE.length, 0);
+    const line = buffer.toString("latin1", 0, bytesRead);
+    if (line === FIRST_LINE) return;
+    if (bytesRead > 0 && FIRST_LINE.startsWith(line)) throw incomplete(path);
+    if (/^ASSAY BACKUP \d+/.test(line))
+      throw new BackupError(`Cannot read "${path}": a newer version of Assay wrote it, use that version`);
+    throw new BackupError(`Cannot read "${path}": expected a backup of Assay, which begins with "ASSAY BACKUP"`);
+  } catch (error) {
+    if (error instanceof BackupError) throw error;
+    throw new BackupError(`Cannot read "${path}": ${(error as Error).message}`, { cause: error });
+  } finally {
+    await handle.close();
+  }
+}
+
+async function next(path: string, frames: AsyncGenerator<BackupFrame>): Promise<BackupFrame> {
+  const { value, done } = await frames.next();
+  if (done) throw incomplete(path);
+  return value;
+}
+
+async function nextJson(path: string, frames: AsyncGenerator<BackupFrame>): Promise<unknown> {
+  const { kind, payload } = await next(path, frames);
+  if (kind !== "json") throw damaged(path);
+  return JSON.parse(Buffer.from(payload).toString("utf8"));
+}
+
+async function readHeader(path: string, frames: AsyncGenerator<BackupFrame>): Promise<BackupHeader> {
+  const parsed = v.safeParse(backupHeader, await nextJson(path, frames));
+  if (!parsed.success) throw damaged(path, " in its header");
+  return parsed.output;
+}
+
+type Reading = { header: BackupHeader; frames: AsyncGenerator<BackupFrame>; visitor: BackupVisitor };
+
+async function readSections(path: string, { header, frames, visitor }: Reading): Promise<BackupTotals> {
+  const tables = header.tables.map(({ name }) => name);
+  const read = { tables: 0, rows: 0, contents: 0 };
+  for (;;) {
+    const start = await nextJson(path, frames);
+    if (v.is(tableStart, start)) {
+      if (tables[read.tables] !== start.table) throw damaged(path);
+      const where = ` in the table "${start.table}"`;
+      read.rows += await readSection(path, frames, await visitor.table(start.table), { where });
+      read.tables++;
+    } else if (v.is(contentStart, start)) {
+      const { sha256 } = start.content;
+      const where = ` in the attachment with SHA-256 ${sha256}`;
+      await readSection(path, frames, await visitor.content(start.content), { where, sha256 });
+      read.contents++;
+    } else if (v.is(fileEnd, start)) {
+      const { end } = start;
+      if (read.tables !== tables.length || !Bun.deepEquals(end, { ...read, lost: end.lost })) throw damaged(path);
+      return end;
+    } else throw damaged(path);
+  }
+}
+
+/** Returns the number of rows. `sha256`: the digest that a content must have to be intact. */
+async function readSection(
+  path: string,
+  frames: AsyncGenerator<BackupFrame>,
+  sink: SectionSink,
+  { where, sha256 }: { where: string; sha256?: string },
+): Promise<number> {
+  try {
+    const hash = new Bun.CryptoHasher("sha256");
+    let [rows, bytes] = [0, 0];
+    for (;;) {
+      const { kind, payload } = await next(path, frames);
+      if (kind === "data") {
+        hash.update(payload);
+        bytes += payload.byteLength;
+        if (sha256 === undefined) rows += countRows(payload);
+        await sink.write(payload);
+        continue;
+      }
+      const end = v.safeParse(sectionEnd, JSON.parse(Buffer.from(payload).toString("utf8")));
+      const digest = hash.digest("hex");
+      const expected = { bytes, ...(sha256 === undefined ? { rows } : {}), sha256: digest };
+      if (!end.success || !Bun.deepEquals(end.output, expected)) throw damaged(path, where);
+      await sink.end(sha256 === undefined || sha256 === digest);
+      return rows;
+    }
+  } catch (error) {
+    await sink.abort();
+    throw error;
+  }
+}

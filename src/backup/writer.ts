@@ -1,0 +1,105 @@
+/** Writes a backup file. It bears its name only when it is complete and on disk. */
+
+import { existsSync } from "node:fs";
+import { open, rename, rm } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+import { createZstdCompress } from "node:zlib";
+import { type BackupHeader, type BackupTotals, countRows, FIRST_LINE } from "./format.ts";
+import { encodeData, encodeJson } from "./frames.ts";
+
+type Chunks = AsyncIterable<Uint8Array>;
+
+export type BackupWriter = {
+  header(header: BackupHeader): Promise<void>;
+  /** Returns the number of rows. */
+  table(name: string, chunks: Chunks): Promise<number>;
+  /** Returns whether the chunks are the content that its key names. */
+  content(key: { projectId: string; sha256: string }, chunks: Chunks): Promise<boolean>;
+  end(totals: BackupTotals): Promise<void>;
+};
+
+/** Throws an Error if there is a file already. Until the end it is named `path` + ".partial", which a killed process leaves. */
+export async function writeBackup<T>(path: string, work: (writer: BackupWriter) => Promise<T>, signal?: AbortSignal) {
+  if (existsSync(path)) throw new Error(`Cannot write "${path}": the file exists already`);
+  const partial = `${path}.partial`;
+  const handle = await open(partial, "w", 0o600);
+  try {
+    const result = await compressTo(handle, work, signal);
+    const { size } = await handle.stat();
+    await handle.sync();
+    await rename(partial, path);
+    await syncDirectory(dirname(resolve(path)));
+    return { result, bytes: size };
+  } finally {
+    await handle.close();
+    await rm(partial, { force: true });
+  }
+}
+
+type Handle = Awaited<ReturnType<typeof open>>;
+
+async function compressTo<T>(
+  handle: Handle,
+  work: (writer: BackupWriter) => Promise<T>,
+  signal: AbortSignal | undefined,
+): Promise<T> {
+  await handle.writeFile(FIRST_LINE);
+  const zstd = createZstdCompress();
+  const written = (async () => {
+    for await (const chunk of zstd as Chunks) await handle.writeFile(chunk);
+  })();
+  written.catch(() => {});
+
+  async function write(parts: Iterable<Uint8Array>): Promise<void> {
+    signal?.throwIfAborted();
+    let hasRoom = true;
+    for (const part of parts) hasRoom = zstd.write(part);
+    if (hasRoom) return;
+    const { promise: drained, resolve } = Promise.withResolvers<void>();
+    zstd.once("drain", resolve);
+    // A full disk ends the reader of the stream: then nothing drains it any more.
+    await Promise.race([drained, written]);
+  }
+
+  try {
+    const result = await work(createSections(write));
+    zstd.end();
+    await written;
+    return result;
+  } finally {
+    zstd.destroy();
+  }
+}
+
+function createSections(write: (parts: Iterable<Uint8Array>) => Promise<void>): BackupWriter {
+  async function section(start: object, chunks: Chunks, isTable: boolean) {
+    await write(encodeJson(start));
+    const hash = new Bun.CryptoHasher("sha256");
+    let [rows, bytes] = [0, 0];
+    for await (const chunk of chunks) {
+      hash.update(chunk);
+      bytes += chunk.byteLength;
+      if (isTable) rows += countRows(chunk);
+      await write(encodeData(chunk));
+    }
+    const sha256 = hash.digest("hex");
+    await write(encodeJson({ bytes, ...(isTable ? { rows } : {}), sha256 }));
+    return { rows, sha256 };
+  }
+
+  return {
+    header: (header) => write(encodeJson(header)),
+    table: async (name, chunks) => (await section({ table: name }, chunks, true)).rows,
+    content: async (key, chunks) => (await section({ content: key }, chunks, false)).sha256 === key.sha256,
+    end: (totals) => write(encodeJson({ end: totals })),
+  };
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  const handle = await open(path, "r");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,70 @@
+/** `assay restore`: restores a backup into an empty database. */
+
+import { join } from "node:path";
+import { openAttachments } from "../attachments/store.ts";
+import { type Config, readConfig } from "../config.ts";
+import { openDatabase } from "../database/open.ts";
+import { requireSessions } from "../database/session.ts";
+import { checkBackup, type Restored, restoreBackup } from "../operations/backup/restore_backup.ts";
+import { readSecretKey } from "../secrets/secret_key.ts";
+import { untilInterrupted } from "./interruption.ts";
+import { createSay, toJsonLine, toPlainLine } from "./output.ts";
+import { parseFileOptions } from "./usage.ts";
+
+export const RESTORE_USAGE = `  restore FILE [--as-of-backup]                        restore a backup into an empty database (restore --help)`;
+
+export const RESTORE_HELP = `Usage: assay restore FILE [--as-of-backup] [--json]
+
+Restores a file of assay backup into the empty database of DATA_DIR or DATABASE_URL, and the attachments into their store.
+No server may run on it meanwhile. The secret key of the lost server is needed: as SECRET_KEY, or as "secret-key" in DATA_DIR.
+
+The server starts quiet: nothing is sent, no schedule and no automation runs, no task is handed to runners, and nothing is
+deleted for its age, until assay admin resume.
+
+  --as-of-backup   make all keys, sessions, invitations and shared links valid again that were valid when the backup was taken;
+                   by default all are revoked, because some may have been revoked since`;
+
+export async function restore(args: string[]): Promise<void> {
+  if (args.includes("--help")) return console.log(RESTORE_HELP);
+  const { file, values, json } = parseFileOptions(args, ["as-of-backup"]);
+  const config = readConfig(process.env);
+  const secretKey = config.secretKey ?? readSecretKey(join(config.dataDir, "secret-key"));
+  await checkBackup(file, { secretKey, secretKeyOld: config.secretKeyOld });
+  const say = createSay(process.env);
+  const database = await openDatabase({ ...config, databasePool: 2 }, say);
+  try {
+    if (config.databaseUrl !== undefined) await requireSessions(database);
+    const { store, directory } = openStore(config);
+    const restored = await untilInterrupted((signal) =>
+      restoreBackup(database, {
+        ...{ path: file, store, signal },
+        spoolDirectory: join(directory, "incoming"),
+        asOfBackup: values["as-of-backup"] !== undefined,
+      }),
+    );
+    if (restored.unknownTables.length > 0)
+      say(`Warning: these tables do not belong to Assay and were left out: ${restored.unknownTables.join(", ")}`);
+    if (json) console.log(toJsonLine({ file, ...restored }));
+    else for (const line of toLines(file, restored)) console.log(toPlainLine(line));
+  } finally {
+    await database.close();
+  }
+}
+
+const openStore = ({ attachments }: Config) => ({
+  ...openAttachments(attachments, { onSpoolError: () => {}, counters: { stored: () => {}, failed: () => {} } }),
+  directory: attachments.directory,
+});
+
+function* toLines(file: string, restored: Restored): Generator<string> {
+  const { takenAt, tables, rows, contents, attachments, revoked } = restored;
+  yield `Restored "${file}" of ${takenAt}: ${tables} tables with ${rows} rows and ${contents} attachments`;
+  if (attachments.content === "s3")
+    yield `The attachments are not in the file: set ATTACHMENTS_S3=${attachments.location} to read them`;
+  if (attachments.content === "omitted") yield "The attachments are not in the file";
+  if (revoked) {
+    const { keys, sessions, invitations, shares } = revoked;
+    yield `Revoked ${keys} keys, ${sessions} sessions, ${invitations} invitations and ${shares} shared links: generate new ones`;
+  } else yield "Keys, sessions, invitations and shared links are valid as they were at that time";
+  yield 'The server will be quiet until "assay admin resume"';
+}

@@ -1,0 +1,71 @@
+/** One consistent view of the whole database for as long as a backup takes, and the lock by which others know of it. */
+
+import { type Database, isTimeout, type Sql, type Tx } from "./connect.ts";
+import { BACKUP_LOCK, MIGRATION_LOCK } from "./locks.ts";
+
+/** Lifts the time limits of a transaction: it takes as long as its data is large. */
+export async function liftTimeLimits(sql: Tx): Promise<void> {
+  await sql`
+    select set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true),
+      set_config('idle_in_transaction_session_timeout', '0', true)`;
+}
+
+/**
+ * Calls `work` in a transaction that sees the database as it was at one moment, and changes nothing. Meanwhile no migration begins,
+ * and no content of attachments is removed. Throws an Error if another backup is running. Needs two connections.
+ */
+export async function withSnapshot<T>({ begin }: Pick<Database, "begin">, work: (sql: Tx) => Promise<T>): Promise<T> {
+  return await begin(async (lock) => {
+    // A lock of the snapshot's own transaction would come too late: the statement that waits for it has its snapshot by then.
+    await takeBackupLock(lock);
+    await liftTimeLimits(lock);
+    await lock`select pg_advisory_xact_lock_shared(${MIGRATION_LOCK})`;
+    const result = await readOnly(begin, work);
+    // It fails if the connection, and the lock with it, was lost meanwhile.
+    await lock`select`;
+    return result;
+  });
+}
+
+async function readOnly<T>(begin: Database["begin"], work: (sql: Tx) => Promise<T>): Promise<T> {
+  let cause: { error: unknown } | undefined;
+  try {
+    return await begin(async (sql) => {
+      await sql`set transaction isolation level repeatable read, read only`;
+      await liftTimeLimits(sql);
+      try {
+        return await work(sql);
+      } catch (error) {
+        cause = { error };
+        throw error;
+      }
+    });
+  } catch (error) {
+    // In the middle of a COPY the rollback fails as well, and says less.
+    throw cause ? cause.error : error;
+  }
+}
+
+async function takeBackupLock(sql: Tx): Promise<void> {
+  try {
+    await sql`select pg_advisory_xact_lock(${BACKUP_LOCK})`;
+  } catch (error) {
+    if (isTimeout(error)) throw new Error("Another backup of this database is running: wait until it ends");
+    throw error;
+  }
+}
+
+/** In a transaction: returns whether no backup is running. None begins reading before the end of the transaction. */
+export const lockAgainstBackup = async (sql: Tx): Promise<boolean> => {
+  const [row] = await sql<{ held: boolean }[]>`select pg_try_advisory_xact_lock_shared(${BACKUP_LOCK}) as held`;
+  return row!.held;
+};
+
+/** Whether a backup is running at this moment. It may begin at any time. */
+export const selectIsBackupRunning = async (sql: Sql): Promise<boolean> =>
+  (
+    await sql`
+      select from pg_locks
+      where locktype = 'advisory' and classid = 0 and objid::bigint = ${BACKUP_LOCK} and objsubid = 1 and granted
+        and mode = 'ExclusiveLock' and database = (select oid from pg_database where datname = current_database())`
+  ).length > 0;

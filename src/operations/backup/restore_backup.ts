@@ -1,0 +1,176 @@
+/** Restores a backup into an empty database: in one transaction, so that a restore that was killed has left nothing there. */
+
+import { createSpool } from "../../attachments/spool.ts";
+import type { ContentKey, ContentStore } from "../../attachments/content.ts";
+import { BackupError, type BackupHeader, type BackupTotals } from "../../backup/format.ts";
+import { readBackup, readBackupHeader, type SectionSink } from "../../backup/reader.ts";
+import type { Database, Tx } from "../../database/connect.ts";
+import { copyIn } from "../../database/copy.ts";
+import { lockMigrations, migrateTo, schemaVersion } from "../../database/migrate.ts";
+import {
+  createPartition,
+  loadTables,
+  selectRelationCount,
+  selectTables,
+  type Table,
+  updateSequence,
+} from "../../database/relations.ts";
+import { liftTimeLimits } from "../../database/snapshot.ts";
+import { COMMAND_LINE } from "../../schema/audit.ts";
+import { createSeal } from "../../secrets/seal.ts";
+import { insertAuditEntry } from "../../store/audit.ts";
+import { selectTeams } from "../../store/projects.ts";
+import { type RevokedCredentials, revokeAllCredentials, updateQuiet } from "../../store/restored.ts";
+
+type RestoreKeys = { secretKey: Uint8Array | undefined; secretKeyOld: Uint8Array | undefined };
+
+/** Throws an Error of one sentence if this version or this secret key cannot use the file. To be called before anything is written. */
+export async function checkBackup(path: string, { secretKey, secretKeyOld }: RestoreKeys): Promise<BackupHeader> {
+  const header = await readBackupHeader(path);
+  const known = await schemaVersion();
+  if (header.schema > known)
+    throw new BackupError(
+      `Cannot restore "${path}": it has schema ${header.schema} of Assay ${header.assay}, and this version knows up to ${known}: ` +
+        "use a newer version",
+    );
+  const { secretKeyDigest: needed } = header;
+  if (needed === null) return header;
+  const wanted = `it needs the secret key with the fingerprint ${toFingerprint(needed)}`;
+  if (secretKey === undefined)
+    throw new BackupError(
+      `Cannot restore "${path}": ${wanted}: set SECRET_KEY, or copy the file "secret-key" of the lost DATA_DIR into this one`,
+    );
+  const { keyDigest, keyDigests } = createSeal(secretKey, secretKeyOld);
+  if (!keyDigests.includes(needed))
+    throw new BackupError(
+      `Cannot restore "${path}": ${wanted}, and SECRET_KEY has the fingerprint ${toFingerprint(keyDigest)}`,
+    );
+  return header;
+}
+
+/** The beginning of a digest, for people to compare. */
+export const toFingerprint = (digest: string): string => digest.slice(0, 16);
+
+export type RestoreOptions = {
+  path: string;
+  store: Pick<ContentStore, "put" | "has">;
+  /** For content that is on its way to the store. */
+  spoolDirectory: string;
+  /** Whether keys, sessions and links are valid again that were valid when the backup was taken. */
+  asOfBackup: boolean;
+  signal?: AbortSignal;
+};
+
+export type Restored = BackupTotals & {
+  takenAt: string;
+  attachments: BackupHeader["attachments"];
+  /** Null: they are as they were. */
+  revoked: RevokedCredentials | null;
+  /** Tables of the file that Assay does not know: they were left out. */
+  unknownTables: string[];
+};
+
+/** Throws an Error if the database is not empty. The server is quiet afterwards (store/restored.ts). */
+export async function restoreBackup({ begin }: Pick<Database, "begin">, options: RestoreOptions): Promise<Restored> {
+  let cause: { error: unknown } | undefined;
+  try {
+    return await begin(async (sql) => {
+      try {
+        return await restore(sql, options);
+      } catch (error) {
+        cause = { error };
+        throw error;
+      }
+    });
+  } catch (error) {
+    // In the middle of a COPY the rollback fails as well, and says less.
+    throw cause ? cause.error : error;
+  }
+}
+
+async function restore(sql: Tx, options: RestoreOptions): Promise<Restored> {
+  await lockMigrations(sql);
+  await liftTimeLimits(sql);
+  const relations = await selectRelationCount(sql);
+  if (relations > 0)
+    throw new Error(
+      `Cannot restore: the database is not empty, it has ${relations} tables, views and sequences: ` +
+        "create an empty database, or set DATA_DIR to an empty directory",
+    );
+  const { path, asOfBackup, signal } = options;
+  const { schema, partitions, tables } = await readBackupHeader(path);
+  await migrateTo(sql, schema);
+  for (const partition of partitions) await createPartition(sql, partition);
+  const known = new Map((await selectTables(sql)).map((table) => [table.name, table]));
+  requireAllTables(path, known, tables);
+
+  const putContent = createContentSink(options);
+  const load = () =>
+    readBackup(
+      path,
+      {
+        header: () => {},
+        table: async (name) => (known.has(name) ? await createTableSink(sql, tables, name) : IGNORED_TABLE),
+        content: putContent,
+      },
+      signal,
+    );
+  let file: Awaited<ReturnType<typeof load>> | undefined;
+  await loadTables(sql, [...known.keys()], async () => void (file = await load()));
+  const { header, totals } = file!;
+  for (const sequence of header.sequences) await updateSequence(sql, sequence);
+  await migrateTo(sql, await schemaVersion());
+  const revoked = asOfBackup ? null : await revokeAllCredentials(sql);
+  await updateQuiet(sql, header.takenAt);
+  await recordRestore(sql, header, revoked);
+  const unknownTables = tables.map(({ name }) => name).filter((name) => !known.has(name));
+  return { ...totals, takenAt: header.takenAt, attachments: header.attachments, revoked, unknownTables };
+}
+
+/** A table of the schema that the file lacks, or has with other columns, would be restored only in part. */
+function requireAllTables(path: string, known: ReadonlyMap<string, Table>, tables: readonly Table[]): void {
+  const inFile = new Map(tables.map((table) => [table.name, table]));
+  const toText = (columns: readonly string[] = []) => [...columns].sort().join(", ");
+  for (const { name, columns } of known.values())
+    if (toText(inFile.get(name)?.columns) !== toText(columns))
+      throw new BackupError(
+        `Cannot restore "${path}": its table "${name}" has the columns "${toText(inFile.get(name)?.columns)}", ` +
+          `expected "${toText(columns)}"`,
+      );
+}
+
+const IGNORED_TABLE: SectionSink = { write: async () => {}, end: async () => {}, abort: () => {} };
+
+async function createTableSink(sql: Tx, tables: readonly Table[], name: string): Promise<SectionSink> {
+  return await copyIn(
+    sql,
+    tables.find((table) => table.name === name)!,
+  );
+}
+
+/** Content that the store has already is not written again. */
+function createContentSink({ store, spoolDirectory }: RestoreOptions) {
+  let failure: unknown;
+  const spool = createSpool(spoolDirectory, (error) => (failure = error));
+  return async (key: ContentKey): Promise<SectionSink> => {
+    const isThere = await store.has(key);
+    const writer = spool.open(Infinity);
+    return {
+      write: async (chunk) => (isThere ? undefined : await writer.write(chunk)),
+      async end(isIntact) {
+        if (isThere || !isIntact) return await writer.discard();
+        const { end, ...rest } = await writer.finish();
+        if (end !== "spooled" || !("spooled" in rest))
+          throw new Error(`Cannot write an attachment: ${String(failure)}`, { cause: failure });
+        await store.put(key, rest.spooled.file);
+      },
+      abort: () => writer.discard(),
+    };
+  };
+}
+
+async function recordRestore(sql: Tx, { takenAt }: BackupHeader, revoked: RevokedCredentials | null): Promise<void> {
+  const details = { backupTakenAt: takenAt, credentials: revoked ? "revoked" : "as of the backup" };
+  for (const { id, name } of await selectTeams(sql))
+    await insertAuditEntry(sql, id, COMMAND_LINE, { action: "team.restored", subject: name, details });
+}

@@ -1,0 +1,81 @@
+/** What a restore does to the data of a backup, and how the quiet time after it ends. */
+
+import { type Fragment, type Sql, toJson, type Tx } from "../database/connect.ts";
+import { selectHasColumn } from "../database/relations.ts";
+import type { DeliveryAttempt } from "../schema/integrations.ts";
+import { insertInstance } from "./instance.ts";
+
+/** A condition: the server is quiet after a restore. */
+export const isQuiet = (sql: Sql): Fragment => sql`exists (select from instance where quiet_since is not null)`;
+
+export const selectIsQuiet = async (sql: Sql): Promise<boolean> => {
+  const [row] = await sql<{ quiet: boolean }[]>`select ${isQuiet(sql)} as quiet`;
+  return row!.quiet;
+};
+
+/** `takenAt`: when the backup was taken. */
+export async function updateQuiet(sql: Tx, takenAt: string): Promise<void> {
+  // No server has used the database of a backup without this row.
+  await insertInstance(sql);
+  await sql`update instance set quiet_since = now(), restored_to = ${takenAt}`;
+}
+
+/** Returns false if the server was not quiet. */
+export const deleteQuiet = async (sql: Tx): Promise<boolean> =>
+  (await sql`update instance set quiet_since = null where quiet_since is not null returning 1`).length === 1;
+
+/** Also of a schema that has no digest yet: null. */
+export async function selectBackupKeyDigest(sql: Sql): Promise<string | null> {
+  if (!(await selectHasColumn(sql, "instance", "secret_key_digest"))) return null;
+  const [row] = await sql<{ digest: string | null }[]>`select secret_key_digest as digest from instance`;
+  return row?.digest ?? null;
+}
+
+/** When the transaction began, which for a snapshot is the moment that it shows, and the major version of PostgreSQL. */
+export async function selectBackupTime(sql: Sql): Promise<{ takenAt: string; postgres: number }> {
+  const [row] = await sql<{ takenAt: string; postgres: number }[]>`
+    select now()::timestamptz(3) as "takenAt", current_setting('server_version_num')::int / 10000 as postgres`;
+  return row!;
+}
+
+/** What grants access without a password. */
+export type RevokedCredentials = { keys: number; sessions: number; invitations: number; shares: number };
+
+/** Revokes all keys, ends all sessions, and removes all links for invitations, shares and the first account. */
+export async function revokeAllCredentials(sql: Tx): Promise<RevokedCredentials> {
+  const keys = await sql`
+    update api_key set revoked_at = now() where revoked_at is null and (expires_at is null or expires_at > now())`;
+  const sessions = await sql`delete from session`;
+  const invitations = await sql`delete from invitation where used_at is null`;
+  const shares = await sql`delete from share`;
+  await sql`delete from setup_token`;
+  return { keys: keys.count, sessions: sessions.count, invitations: invitations.count, shares: shares.count };
+}
+
+/** Gives up everything that waited to be sent or handled when the backup was taken. Returns the numbers. */
+export async function discardPending(
+  sql: Tx,
+  attempt: DeliveryAttempt,
+): Promise<{ deliveries: number; events: number }> {
+  const deliveries = await sql`
+    update delivery d set status = 'failed', due_at = null,
+      attempts = (d.attempts::jsonb || ${toJson(sql, attempt)}::jsonb)::json
+    where d.status = 'pending'`;
+  const events = await sql`update event set due_at = null where due_at is not null`;
+  return { deliveries: deliveries.count, events: events.count };
+}
+
+/** The content that attachments of the snapshot have, in portions. */
+export async function* selectAttachedContents(sql: Tx): AsyncGenerator<{ projectId: string; sha256: string }> {
+  if (!(await selectHasColumn(sql, "attachment", "sha256"))) return;
+  let after: { projectId: string; sha256: string } | undefined;
+  for (;;) {
+    const rows: { projectId: string; sha256: string }[] = await sql`
+      select distinct project_id as "projectId", encode(sha256, 'hex') as sha256 from attachment
+      ${after ? sql`where (project_id, sha256) > (${after.projectId}::uuid, decode(${after.sha256}, 'hex'))` : sql``}
+      order by 1, 2 limit 1000`;
+    yield* rows;
+    after = rows.at(-1);
+    if (!after) return;
+  }
+}

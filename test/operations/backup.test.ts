@@ -1,0 +1,267 @@
+/** A backup and a restore give back every table and every attachment, and the restored server stays quiet until it is resumed. */
+
+import { afterAll, describe, expect, test } from "bun:test";
+import { createHash } from "node:crypto";
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import type { ContentStore } from "../../src/attachments/content.ts";
+import { createDiskStore } from "../../src/attachments/disk_store.ts";
+import { readBackup } from "../../src/backup/reader.ts";
+import type { Database } from "../../src/database/connect.ts";
+import { migrateTo, lockMigrations, schemaVersion } from "../../src/database/migrate.ts";
+import { checkBackup, restoreBackup } from "../../src/operations/backup/restore_backup.ts";
+import { resume } from "../../src/operations/backup/resume.ts";
+import { takeBackup } from "../../src/operations/backup/take_backup.ts";
+import { claimSecretKeyDigest } from "../../src/store/instance.ts";
+import { createSeal } from "../../src/secrets/seal.ts";
+import { createEverything } from "../everything.ts";
+import { createBareDatabase, createDatabase, createHarness, junit, SECRET_KEY } from "../harness.ts";
+import { fillOtherTables } from "../other_tables.ts";
+import { createPlace, removePlace } from "../places.ts";
+
+const place = createPlace("backup");
+afterAll(() => removePlace(place));
+const directory = join(place, "attachments");
+const harness = await createHarness({ outboundAllow: ["127.0.0.0/8"], attachments: { directory } });
+const { database, acme, rival, ask } = harness;
+const store = createDiskStore(directory);
+await createEverything(harness);
+await fillOtherTables(harness);
+await claimSecretKeyDigest(database.pool, createSeal(SECRET_KEY).keyDigest, []);
+
+const take = (name: string, from: Pick<Database, "begin"> = database, content: Pick<ContentStore, "read"> = store) =>
+  takeBackup(from, {
+    path: join(place, name),
+    version: "test",
+    attachments: { content: "included" },
+    store: content,
+  });
+
+async function restore(name: string, asOfBackup = true) {
+  const { database: restored, connection } = await createBareDatabase();
+  const target = join(place, `restored-${crypto.randomUUID()}`);
+  const result = await restoreBackup(restored, {
+    ...{ path: join(place, name), asOfBackup, store: createDiskStore(target) },
+    spoolDirectory: join(target, "incoming"),
+  });
+  return { restored, connection, target, result };
+}
+
+/** The number of rows and a digest of each table, with the columns that a restore changes left out. */
+async function contentsOf({ pool }: Pick<Database, "pool">): Promise<Record<string, string>> {
+  const tables = await pool<{ name: string }[]>`
+    select c.relname as name from pg_class c
+    where c.relkind in ('r', 'p') and not c.relispartition and c.relnamespace = 'public'::regnamespace order by 1`;
+  const contents: Record<string, string> = {};
+  for (const { name } of tables) {
+    const [row] = await pool.unsafe(
+      `select count(*) || ' ' || coalesce(md5(string_agg(r, '|' order by r collate "C")), '') as content
+       from (select (to_jsonb(x) - 'quiet_since' - 'restored_to')::text as r from ${name} x
+         where to_jsonb(x) ->> 'action' is distinct from 'team.restored') x`,
+    );
+    contents[name] = row!["content"];
+  }
+  return contents;
+}
+
+/** Indexes, constraints, triggers, views, partitions and columns. */
+async function schemaOf({ pool }: Pick<Database, "pool">): Promise<string[]> {
+  const rows = await pool<{ line: string }[]>`
+    select 'constraint ' || conrelid::regclass || ' ' || conname || ' ' || pg_get_constraintdef(oid) || convalidated as line
+      from pg_constraint where connamespace = 'public'::regnamespace
+    union all select 'index ' || indexdef from pg_indexes where schemaname = 'public'
+    union all select 'trigger ' || tgrelid::regclass || ' ' || tgname || ' ' || tgenabled::text from pg_trigger where not tgisinternal
+    union all select 'column ' || table_name || ' ' || column_name || ' ' || data_type || coalesce(column_default, '')
+      from information_schema.columns where table_schema = 'public'
+    union all select 'partition ' || relname || ' ' || pg_get_expr(relpartbound, oid) from pg_class
+      where relispartition and relkind = 'r'
+    union all select 'view ' || viewname || ' ' || definition from pg_views where schemaname = 'public'
+    order by 1`;
+  return rows.map(({ line }) => line);
+}
+
+const filesIn = (folder: string) =>
+  Object.fromEntries(
+    (existsSync(folder) ? readdirSync(folder, { recursive: true, withFileTypes: true }) : [])
+      .filter((entry) => entry.isFile())
+      .map((entry) => [entry.name, join(entry.parentPath, entry.name).slice(folder.length)]),
+  );
+
+describe("a backup that is restored", () => {
+  test("has every row of every table, every attachment, and the same schema", async () => {
+    const taken = await take("everything");
+    const before = await contentsOf(database);
+    // A table without a row proves nothing: the fixture needs one of it.
+    expect(Object.keys(before).filter((name) => before[name]!.startsWith("0 "))).toEqual(EMPTY);
+    const { restored, target, result } = await restore("everything");
+    expect(await contentsOf(restored)).toEqual(before);
+    expect(await schemaOf(restored)).toEqual(await schemaOf(database));
+    expect(filesIn(target)).toEqual(filesIn(directory));
+    expect(result).toMatchObject({ tables: taken.tables, rows: taken.rows, contents: taken.contents, lost: 0 });
+    expect(taken.contents).toBeGreaterThan(5);
+    const next = (pool: Database["pool"]) => pool`select nextval('execution_number') as n`.then(([row]) => row!["n"]);
+    expect(await next(restored.pool)).toBe(await next(database.pool));
+    expect(
+      await restored.pool`select action, subject from audit_entry where action = 'team.restored' order by 2`,
+    ).toEqual([expect.objectContaining({ subject: "Acme" }), expect.objectContaining({ subject: "Rival" })] as never);
+  });
+
+  test("is refused by a database that holds something, and nothing is changed there", async () => {
+    const { database: used } = await createDatabase();
+    const before = await contentsOf(used);
+    const target = join(place, "unused");
+    const restoring = restoreBackup(used, {
+      ...{ path: join(place, "everything"), asOfBackup: false, store: createDiskStore(target) },
+      spoolDirectory: join(target, "incoming"),
+    });
+    await expect(restoring).rejects.toThrow(/^Cannot restore: the database is not empty, it has \d+ tables/);
+    expect(await contentsOf(used)).toEqual(before);
+    expect(existsSync(target)).toBe(false);
+  });
+
+  test("revokes every key, session and link unless it is restored as of the backup", async () => {
+    const live = ({ pool }: Database) => pool`
+      select (select count(*)::int from api_key where revoked_at is null) as keys, (select count(*)::int from session) as sessions,
+        (select count(*)::int from invitation where used_at is null) as invitations, (select count(*)::int from share) as shares`;
+    const [before] = await live(database);
+    const { restored, result } = await restore("everything", false);
+    expect([...(await live(restored))]).toEqual([{ keys: 0, sessions: 0, invitations: 0, shares: 0 }]);
+    expect(result.revoked).toEqual({ ...before, keys: expect.any(Number) } as never);
+    expect(result.revoked!.keys).toBeGreaterThan(3);
+  });
+
+  test("needs the key that it was made with", async () => {
+    const check = (secretKey?: Uint8Array, secretKeyOld?: Uint8Array) =>
+      checkBackup(join(place, "everything"), { secretKey, secretKeyOld });
+    const other = new Uint8Array(32).fill(9);
+    const [needed, wrong] = [SECRET_KEY, other].map((key) => createSeal(key).keyDigest.slice(0, 16));
+    await expect(check(other)).rejects.toThrow(
+      `it needs the secret key with the fingerprint ${needed}, and SECRET_KEY has the fingerprint ${wrong}`,
+    );
+    await expect(check()).rejects.toThrow(`it needs the secret key with the fingerprint ${needed}: set SECRET_KEY`);
+    expect((await check(SECRET_KEY)).assay).toBe("test");
+    expect((await check(other, SECRET_KEY)).assay).toBe("test");
+  });
+});
+
+/** Tables without rows in the fixture, each with a reason. */
+const EMPTY: string[] = [];
+
+describe("a backup while the server works", () => {
+  test("shows one moment: with each run its results and its attachments", async () => {
+    let [uploads, isOver] = [0, false];
+    const work = async (index: number) => {
+      while (!isOver) {
+        const form = new FormData();
+        const name = `${index}-${uploads}.log`;
+        form.append("attachment", new Blob([`log ${name} ${crypto.randomUUID()}\n`]), name);
+        form.append("file", new Blob([junit("ppf")]), "report.xml");
+        const { project, key } = index % 2 === 0 ? acme : rival;
+        const { status } = await ask(`POST /projects/${project}/test-runs?task_slug=w${index}&execution_key=${name}`, {
+          key,
+          body: form,
+        });
+        if (status < 300) uploads++;
+      }
+    };
+    const workers = [0, 1, 2, 3].map(work);
+    const before = uploads;
+    for (const name of ["during-1", "during-2"]) await take(name);
+    isOver = true;
+    await Promise.all(workers);
+    expect(uploads).toBeGreaterThan(before);
+    const { restored, target, result } = await restore("during-2");
+    // Each foreign key was checked by the restore; attachments refer to files.
+    const rows = await restored.pool<{ sha256: string }[]>`
+      select distinct encode(sha256, 'hex') as sha256 from attachment`;
+    expect(Object.keys(filesIn(target)).sort()).toEqual(rows.map(({ sha256 }) => sha256).sort());
+    expect(result.lost).toBe(0);
+    const [counts] = await restored.pool`
+      select count(*)::int as runs, count(*) filter (where not exists (
+        select from attempt a where a.project_id = r.project_id and a.run_id = r.id))::int as torn
+      from test_run r where task_slug like 'w%'`;
+    expect(counts).toMatchObject({ torn: 0 });
+  });
+});
+
+describe("a backup of an older schema", () => {
+  test.each([28, 41, 47, 52])("%p is restored and brought to the newest", async (version) => {
+    const { database: old } = await createBareDatabase();
+    await old.begin(async (sql) => {
+      await lockMigrations(sql);
+      await migrateTo(sql, version);
+    });
+    const [team, project] = [Bun.randomUUIDv7(), Bun.randomUUIDv7()];
+    const prefix = version < 47 ? "" : "stored_";
+    await old.pool.unsafe(`insert into ${prefix}team (id, name) values ('${team}', 'Old')`);
+    await old.pool.unsafe(`insert into ${prefix}project (team_id, id, name) values ('${team}', '${project}', 'shop')`);
+    await old.pool`
+      insert into execution (project_id, id, status, trigger, branch, timeout_minutes, created_at)
+      values (${project}, ${Bun.randomUUIDv7()}, 'passed', 'upload', 'main', 30, now())`;
+    await take(`old-${version}`, old);
+    const { header } = await readBackup(join(place, `old-${version}`));
+    expect(header.schema).toBe(version);
+    const { restored } = await restore(`old-${version}`, false);
+    const [state] = await restored.pool`
+      select (select max(number) from migration)::int as schema, (select count(*)::int from execution) as executions,
+        (select name from project) as project, (select quiet_since is not null from instance) as quiet`;
+    expect(state).toEqual({ schema: await schemaVersion(), executions: 1, project: "shop", quiet: true } as never);
+    expect(await schemaOf(restored)).toEqual((await schemaOf(database)).filter((line) => !isMonth(line)));
+  });
+
+  /** The partitions of months are made by a server, and those of the fixture are not in an old backup. */
+  const isMonth = (line: string) => /case_(result|detail)_\d{4}_\d{2}/.test(line);
+
+  test("a newer one is refused", async () => {
+    const { database: newer } = await createDatabase();
+    const known = await schemaVersion();
+    await newer.pool`insert into migration (number, name) values (${known + 1}, 'later')`;
+    await take("newer", newer);
+    await expect(checkBackup(join(place, "newer"), { secretKey: SECRET_KEY, secretKeyOld: undefined })).rejects.toThrow(
+      `it has schema ${known + 1} of Assay test, and this version knows up to ${known}: use a newer version`,
+    );
+  });
+});
+
+describe("attachments that the store has lost", () => {
+  test("are counted, and the rest is restored", async () => {
+    const [lost, changed] = Object.keys(filesIn(directory)).sort();
+    const damagedStore: Pick<ContentStore, "read"> = {
+      async read(key, range) {
+        if (key.sha256 === lost) return undefined;
+        return key.sha256 === changed ? new Blob(["changed"]) : await store.read(key, range);
+      },
+    };
+    expect(await take("damaged", database, damagedStore)).toMatchObject({ lost: 2 });
+    const { target, result } = await restore("damaged");
+    expect(result.lost).toBe(2);
+    const restoredFiles = filesIn(target);
+    const expected = new Set(Object.keys(filesIn(directory)));
+    expect(new Set(Object.keys(restoredFiles))).toEqual(expected.difference(new Set([lost!, changed!])));
+    const [name] = Object.keys(restoredFiles);
+    const content = await Bun.file(join(target, restoredFiles[name!]!)).bytes();
+    expect(createHash("sha256").update(content).digest("hex")).toBe(name!);
+  });
+});
+
+describe("a second backup", () => {
+  test("of the same name is refused", async () => {
+    await expect(take("everything")).rejects.toThrow(/the file exists already$/);
+  });
+});
+
+describe("resume", () => {
+  test("ends the quiet time once, and gives up what was pending if asked to", async () => {
+    const { restored } = await restore("everything");
+    await restored.pool`update event set due_at = now() where id in (select id from event limit 3)`;
+    const resumed = await restored.begin((sql) => resume(sql, { discards: true }));
+    expect(resumed).toEqual({
+      resumed: true,
+      discardedDeliveries: expect.any(Number),
+      discardedEvents: expect.any(Number),
+    });
+    expect(resumed.discardedEvents).toBeGreaterThanOrEqual(3);
+    expect([...(await restored.pool`select from delivery where status = 'pending'`)]).toEqual([]);
+    expect(restored.begin((sql) => resume(sql, { discards: false }))).rejects.toThrow("the server is not quiet");
+  });
+});
