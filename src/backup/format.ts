@@ -2,13 +2,17 @@
  *
  * After a first line in plain text comes one zstd stream of frames (frames.ts): the header, the tables in the order of the header, the
  * content of attachments, the end. A table and a content begin and end with a frame of JSON, and frames of data lie between. The data
- * of a table is the text format of COPY.
+ * of a table is the text format of COPY. A last line in plain text has the SHA-256 of everything before it.
  */
 
 import * as v from "valibot";
 
 /** A later format has another number in the line. */
 export const FIRST_LINE = "ASSAY BACKUP 1\n";
+
+export const toLastLine = (digest: string): string => `\nASSAY END ${digest}\n`;
+export const LAST_LINE = /^\nASSAY END ([0-9a-f]{64})\n$/;
+export const LAST_LINE_BYTES = toLastLine("0".repeat(64)).length;
 
 const name = v.pipe(v.string(), v.regex(/^[a-z_][a-z0-9_]{0,62}$/));
 const count = v.pipe(v.number(), v.integer(), v.minValue(0));

@@ -13,6 +13,8 @@ import {
   countRows,
   fileEnd,
   FIRST_LINE,
+  LAST_LINE,
+  LAST_LINE_BYTES,
   sectionEnd,
   tableStart,
 } from "./format.ts";
@@ -73,8 +75,10 @@ const incomplete = (path: string) =>
   new BackupError(`Cannot read "${path}": the file is incomplete, its end is missing, use another backup`);
 
 async function* openFrames(path: string, signal?: AbortSignal): AsyncGenerator<BackupFrame> {
-  await requireFirstLine(path);
-  const file = createReadStream(path, { start: FIRST_LINE.length });
+  const { end, digest } = await readLastLine(path);
+  const file = createReadStream(path, { start: FIRST_LINE.length, end: end - 1 });
+  const hash = new Bun.CryptoHasher("sha256").update(FIRST_LINE);
+  file.on("data", (chunk) => hash.update(chunk));
   const zstd = createZstdDecompress();
   file.on("error", (error) => zstd.destroy(error));
   file.pipe(zstd);
@@ -83,29 +87,35 @@ async function* openFrames(path: string, signal?: AbortSignal): AsyncGenerator<B
       signal?.throwIfAborted();
       yield frame;
     }
+    if (hash.digest("hex") !== digest) throw damaged(path);
   } catch (error) {
     if (signal?.aborted) throw error;
     const { code = "", message } = error as { code?: string; message: string };
     if (/^E[A-Z]+$/.test(code)) throw new BackupError(`Cannot read "${path}": ${message}`, { cause: error });
-    throw /unexpected end|incomplete/i.test(message) ? incomplete(path) : damaged(path);
+    throw damaged(path);
   } finally {
     file.destroy();
     zstd.destroy();
   }
 }
 
-async function requireFirstLine(path: string): Promise<void> {
+/** Returns where the compressed part ends, and the digest of all before. A file that was cut off has no last line. */
+async function readLastLine(path: string): Promise<{ end: number; digest: string }> {
   const handle = await open(path, "r").catch((error: Error) => {
     throw new BackupError(`Cannot read "${path}": ${error.message}`, { cause: error });
   });
+  const read = async (at: number, length: number) => {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, at);
+    return buffer.toString("latin1", 0, bytesRead);
+  };
   try {
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(FIRST_LINE.length), 0, FIRST_LINE.length, 0);
-    const line = buffer.toString("latin1", 0, bytesRead);
-    if (line === FIRST_LINE) return;
-    if (bytesRead > 0 && FIRST_LINE.startsWith(line)) throw incomplete(path);
-    if (/^ASSAY BACKUP \d+/.test(line))
-      throw new BackupError(`Cannot read "${path}": a newer version of Assay wrote it, use that version`);
-    throw new BackupError(`Cannot read "${path}": expected a backup of Assay, which begins with "ASSAY BACKUP"`);
+    const { size } = await handle.stat();
+    const firstLine = await read(0, FIRST_LINE.length);
+    if (firstLine !== FIRST_LINE) throw refuseFirstLine(path, firstLine);
+    const end = size - LAST_LINE_BYTES;
+    const [, digest] = end > FIRST_LINE.length ? (LAST_LINE.exec(await read(end, LAST_LINE_BYTES)) ?? []) : [];
+    if (digest === undefined) throw incomplete(path);
+    return { end, digest };
   } catch (error) {
     if (error instanceof BackupError) throw error;
     throw new BackupError(`Cannot read "${path}": ${(error as Error).message}`, { cause: error });
@@ -114,9 +124,16 @@ async function requireFirstLine(path: string): Promise<void> {
   }
 }
 
+function refuseFirstLine(path: string, line: string): BackupError {
+  if (line !== "" && FIRST_LINE.startsWith(line)) return incomplete(path);
+  if (/^ASSAY BACKUP \d+/.test(line))
+    return new BackupError(`Cannot read "${path}": a newer version of Assay wrote it, use that version`);
+  return new BackupError(`Cannot read "${path}": expected a backup of Assay, which begins with "ASSAY BACKUP"`);
+}
+
 async function next(path: string, frames: AsyncGenerator<BackupFrame>): Promise<BackupFrame> {
   const { value, done } = await frames.next();
-  if (done) throw incomplete(path);
+  if (done) throw damaged(path);
   return value;
 }
 

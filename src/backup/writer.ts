@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { createZstdCompress } from "node:zlib";
-import { type BackupHeader, type BackupTotals, countRows, FIRST_LINE } from "./format.ts";
+import { type BackupHeader, type BackupTotals, countRows, FIRST_LINE, toLastLine } from "./format.ts";
 import { encodeData, encodeJson } from "./frames.ts";
 
 type Chunks = AsyncIterable<Uint8Array>;
@@ -43,10 +43,14 @@ async function compressTo<T>(
   work: (writer: BackupWriter) => Promise<T>,
   signal: AbortSignal | undefined,
 ): Promise<T> {
+  const digest = new Bun.CryptoHasher("sha256").update(FIRST_LINE);
   await handle.writeFile(FIRST_LINE);
   const zstd = createZstdCompress();
   const written = (async () => {
-    for await (const chunk of zstd as Chunks) await handle.writeFile(chunk);
+    for await (const chunk of zstd as Chunks) {
+      digest.update(chunk);
+      await handle.writeFile(chunk);
+    }
   })();
   written.catch(() => {});
 
@@ -65,6 +69,7 @@ async function compressTo<T>(
     const result = await work(createSections(write));
     zstd.end();
     await written;
+    await handle.writeFile(toLastLine(digest.digest("hex")));
     return result;
   } finally {
     zstd.destroy();
