@@ -47,11 +47,13 @@ async function readOnly<T>(begin: Database["begin"], work: (sql: Tx) => Promise<
 }
 
 async function takeBackupLock(sql: Tx): Promise<void> {
+  const running = new Error("Another backup of this database is running: wait until it ends");
+  if (await selectIsBackupRunning(sql)) throw running;
   try {
+    // Those who remove attachments at this moment are waited for.
     await sql`select pg_advisory_xact_lock(${BACKUP_LOCK})`;
   } catch (error) {
-    if (isTimeout(error)) throw new Error("Another backup of this database is running: wait until it ends");
-    throw error;
+    throw isTimeout(error) ? running : error;
   }
 }
 

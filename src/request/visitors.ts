@@ -14,6 +14,8 @@ export type Visitor = {
   name: string;
   sessionId: string;
   teams: { teamId: string; teamName: string; role: Role }[];
+  /** The server was restored from a backup and is quiet. */
+  isQuiet: boolean;
 };
 
 export type VisitorsOptions = {

@@ -233,6 +233,7 @@ function databaseFamilies(read: Gauges | undefined): MetricFamily[] {
     shared("assay_deliveries_pending", "Deliveries that are not sent yet.", read.deliveries),
     shared("assay_deliveries_due", "Of these, what is due now.", read.deliveriesDue),
     shared("assay_deliveries_due_oldest_seconds", "For how long the first one has been due.", read.deliveryAge ?? 0),
+    shared("assay_quiet", "Whether the server is quiet after a restore.", read.quiet ? 1 : 0),
     shared(
       "assay_database_sessions",
       "Connections of all servers to the database, by state.",

@@ -2,6 +2,7 @@
 
 import type { Database, Sql } from "../database/connect.ts";
 import { hasOwner, isProject } from "./predicates.ts";
+import { isQuiet } from "./restored.ts";
 
 /** Seconds; null: there is none. */
 type Age = number | null;
@@ -24,6 +25,8 @@ export type Gauges = {
   deliveries: number;
   deliveriesDue: number;
   deliveryAge: Age;
+  /** The server was restored from a backup and is quiet. */
+  quiet: boolean;
   /** Connections to the database by state. */
   sessions: Record<string, number>;
 };
@@ -48,6 +51,7 @@ export async function selectGauges(sql: Sql): Promise<Gauges> {
         select array_to_string(labels, ',') as labels, count(*)::int as waiting, ${age(sql`min(queued_at)`)} as age
         from lease where status = 'queued' and ${isProject(sql, sql`lease.project_id`)}
         group by labels order by 2 desc limit 50) q) as queue,
+      ${isQuiet(sql)} as quiet,
       r.*, u.*, e.*, d.*,
       (select coalesce(json_object_agg(state, n), '{}') from (
         select coalesce(state, 'unknown') as state, count(*) as n from pg_stat_activity

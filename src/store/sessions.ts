@@ -2,6 +2,7 @@
 
 import type { Client, Role, Session } from "../schema/accounts.ts";
 import type { Sql, Tx } from "../database/connect.ts";
+import { isQuiet } from "./restored.ts";
 
 /** A session ends so many days after it was last seen, and so many after it began. */
 const IDLE_DAYS = 14;
@@ -17,6 +18,8 @@ export type SessionOwner = {
   teams: { teamId: string; teamName: string; role: Role }[];
   /** When it was seen is to be written. */
   isStale: boolean;
+  /** The server was restored from a backup and is quiet. */
+  isQuiet: boolean;
 };
 
 /** By the digest (hexadecimal) of the token; undefined where the session has ended. Teams by name. */
@@ -24,6 +27,7 @@ export const selectSessionOwner = async (sql: Sql, digest: string): Promise<Sess
   const [owner] = await sql<SessionOwner[]>`
     select a.id as "accountId", a.email, a.name, s.id as "sessionId",
       s.last_seen_at < now() - ${SEEN_EVERY_MINUTES}::int * interval '1 minute' as "isStale",
+      ${isQuiet(sql)} as "isQuiet",
       coalesce((
         select json_agg(json_build_object('teamId', t.id, 'teamName', t.name, 'role', m.role) order by t.name, t.id)
         from membership m join team t on t.id = m.team_id where m.account_id = a.id), '[]') as teams

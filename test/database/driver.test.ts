@@ -2,7 +2,7 @@
 
 import { afterAll, describe, expect, test } from "bun:test";
 import postgres from "postgres";
-import { createDatabase } from "../harness.ts";
+import { createDatabase, until } from "../harness.ts";
 import { createTunnel } from "../tunnel.ts";
 
 const { connection, database } = await createDatabase();
@@ -178,4 +178,18 @@ describe("a pool", () => {
     await promise;
     expect(new Set(await Promise.all([pidOf(sql), pidOf(sql)])).size).toBe(2);
   });
+});
+
+test("a transaction goes on after a COPY that was read more slowly than it arrived", async () => {
+  const { sql } = createPool();
+  const rows = await sql.begin(async (tx) => {
+    const stream = await tx`copy (select repeat('x', 1000) from generate_series(1, 2000)) to stdout`.readable();
+    let count = 0;
+    for await (const _ of stream) {
+      // The socket is paused as soon as more has arrived than the stream holds.
+      if (count++ === 0) await until(() => stream.readableLength > stream.readableHighWaterMark);
+    }
+    return { count, after: await tx`select 1 as one` };
+  });
+  expect(rows).toMatchObject({ count: 2000, after: [{ one: 1 }] });
 });

@@ -213,7 +213,7 @@ testLinearity(
             project: { name: text } as never,
             team: { id: "t", name: text },
             role: "owner",
-            visitor: { name: text },
+            visitor: { name: text, isQuiet: true },
           },
         ),
     },

@@ -62,6 +62,7 @@ describe("the first account", () => {
       accountId: session.accountId,
       email: "ada@acme.example",
       name: "Ada",
+      isQuiet: false,
       sessionId: session.sessionId,
       teams: [
         { teamId: first.teamId, teamName: "My team", role: "owner" },

@@ -8,16 +8,29 @@ import type { ContentStore } from "../../src/attachments/content.ts";
 import { createDiskStore } from "../../src/attachments/disk_store.ts";
 import { readBackup } from "../../src/backup/reader.ts";
 import type { Database } from "../../src/database/connect.ts";
-import { migrateTo, lockMigrations, schemaVersion } from "../../src/database/migrate.ts";
+import { lockMigrations, migrate, migrateTo, schemaVersion } from "../../src/database/migrate.ts";
 import { postponeRetry } from "../../src/database/retry_backoff.ts";
+import { selectIsBackupRunning, withSnapshot } from "../../src/database/snapshot.ts";
+import { sweepContents } from "../../src/operations/attachments/contents.ts";
 import { checkBackup, restoreBackup } from "../../src/operations/backup/restore_backup.ts";
 import { resume } from "../../src/operations/backup/resume.ts";
 import { takeBackup } from "../../src/operations/backup/take_backup.ts";
 import { claimSecretKeyDigest } from "../../src/store/instance.ts";
+import { createToken } from "../../src/secrets/tokens.ts";
+import { insertSession } from "../../src/store/sessions.ts";
 import { createSeal } from "../../src/secrets/seal.ts";
 import { createEverything } from "../everything.ts";
-import { createBareDatabase, createDatabase, createHarness, junit, SECRET_KEY, until } from "../harness.ts";
+import {
+  createBareDatabase,
+  createDatabase,
+  createHarness,
+  createServer,
+  junit,
+  SECRET_KEY,
+  until,
+} from "../harness.ts";
 import { fillOtherTables } from "../other_tables.ts";
+import { CLIENT } from "../people.ts";
 import { createPlace, removePlace } from "../places.ts";
 
 const place = createPlace("backup");
@@ -40,6 +53,8 @@ const take = (name: string, from: Pick<Database, "begin"> = database, content: P
     attachments: { content: "included" },
     store: content,
   });
+
+const taken = await take("everything");
 
 async function restore(name: string, asOfBackup = true) {
   const { database: restored, connection } = await createBareDatabase();
@@ -93,7 +108,6 @@ const filesIn = (folder: string) =>
 
 describe("a backup that is restored", () => {
   test("has every row of every table, every attachment, and the same schema", async () => {
-    const taken = await take("everything");
     const before = await contentsOf(database);
     // A table without a row proves nothing: the fixture needs one of it.
     expect(Object.keys(before).filter((name) => before[name]!.startsWith("0 "))).toEqual([]);
@@ -249,6 +263,59 @@ describe("attachments that the store has lost", () => {
 describe("a second backup", () => {
   test("of the same name is refused", async () => {
     await expect(take("everything")).rejects.toThrow(/the file exists already$/);
+  });
+});
+
+describe("a quiet server", () => {
+  test("hands out no task and says so on its pages until it is resumed", async () => {
+    const { restored } = await restore("everything");
+    const server = await createServer(restored);
+    const lease = async () => {
+      const body = { runner: "build-9/1", labels: ["linux"], free: 1 };
+      return (await server.ask(`POST /projects/${acme.project}/leases`, { key: acme.key, body })).body.leases;
+    };
+    const page = async () => {
+      const [{ account }] = await restored.pool<[{ account: string }]>`
+        select account_id as account from membership where team_id = ${acme.team} limit 1`;
+      const { token, digest } = createToken();
+      await restored.begin((sql) => insertSession(sql, account, digest, CLIENT));
+      const headers = { cookie: `assay_session=${token}` };
+      return await (await fetch(`${server.url}/projects/${acme.project}`, { headers })).text();
+    };
+    expect(await lease()).toEqual([]);
+    expect(await page()).toContain("This server was restored from a backup and is quiet");
+    await restored.begin((sql) => resume(sql, { discards: false }));
+    expect(await lease()).toEqual([expect.objectContaining({ taskSlug: expect.any(String) })]);
+    const resumedPage = await page();
+    expect(resumedPage).toContain("</main>");
+    expect(resumedPage).not.toContain("restored from a backup");
+  });
+});
+
+describe("while a backup runs", () => {
+  test("no content of attachments is removed, and servers and commands start without waiting for it", async () => {
+    const { database: other } = await createDatabase();
+    const project = Bun.randomUUIDv7();
+    const key = { projectId: project, sha256: "ab".repeat(32) };
+    await other.pool`
+      insert into attachment_content (owner_id, sha256, bytes, is_stored, claimed_at)
+      values (${project}, decode(${key.sha256}, 'hex'), 1, true, now() - interval '1 day')`;
+    await other.pool`
+      insert into attachment_loose_content (owner_id, sha256, since)
+      values (${project}, decode(${key.sha256}, 'hex'), now() - interval '1 day')`;
+    const removed: string[] = [];
+    const remove = async ({ sha256 }: { sha256: string }) => void removed.push(sha256);
+    const sweep = () => sweepContents(other, { store: { ...store, remove } }, () => true);
+    await withSnapshot(other, async () => {
+      expect(await selectIsBackupRunning(other.pool)).toBe(true);
+      expect(await sweep()).toBe(0);
+      await migrate(other);
+      await expect(withSnapshot(other, async () => {})).rejects.toThrow("Another backup of this database is running");
+    });
+    expect(removed).toEqual([]);
+    expect(await selectIsBackupRunning(other.pool)).toBe(false);
+    expect(await sweep()).toBe(1);
+    expect(removed).toEqual([key.sha256]);
   });
 });
 

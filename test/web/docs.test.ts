@@ -17,6 +17,7 @@ const of = (...teamIds: string[]): Visitor => ({
   accountId: crypto.randomUUID(),
   email: "ada@acme.example",
   name: "Ada",
+  isQuiet: false,
   sessionId: crypto.randomUUID(),
   teams: teamIds.map((teamId) => ({ teamId, teamName: "Acme", role: "viewer" })),
 });

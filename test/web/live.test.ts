@@ -12,6 +12,7 @@ const of = (teamId: string): Visitor => ({
   accountId: crypto.randomUUID(),
   email: "ada@acme.example",
   name: "Ada",
+  isQuiet: false,
   sessionId: crypto.randomUUID(),
   teams: [{ teamId, teamName: "Acme", role: "viewer" }],
 });

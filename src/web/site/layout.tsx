@@ -7,8 +7,15 @@ import { SCRIPT, STYLE } from "./assets.ts";
 import type { PageContext, View } from "./page.ts";
 
 type Framed = Pick<PageContext<unknown, unknown, unknown, unknown>, "csrf" | "project" | "team" | "role"> & {
-  visitor: { name: string } | undefined;
+  visitor: { name: string; isQuiet: boolean } | undefined;
 };
+
+const QuietNotice = (): Html => (
+  <p class="message quiet" role="status">
+    This server was restored from a backup and is quiet: notifications, schedules, automations, runners and retention
+    are paused until its operator runs <code>assay admin resume</code>.
+  </p>
+);
 
 const OpenBugs = ({ number }: { number: number }): Html | null =>
   number === 0 ? null : (
@@ -133,6 +140,7 @@ export function layout(view: View, framed: Framed): Html {
             bar(view, framed)
           )}
           <main id="main" class={view.isNarrow ? "narrow" : undefined} data-live={view.live ? view.live : undefined}>
+            {framed.visitor?.isQuiet && !view.isShared ? <QuietNotice /> : null}
             {view.body}
           </main>
         </body>
