@@ -46,6 +46,8 @@ function blocksOf(document: string): Block[] {
 /** Blocks that are not run, by a line of theirs, each with the reason. */
 const NOT_RUN: Record<string, string> = {
   "bun install && bun start": "starts the server: test/start.test.ts does",
+  "assay restore before-upgrade.assay": "needs an empty database: test/cli/backup.test.ts restores and starts a server",
+  "admin resume": "needs a server that was restored: test/cli/backup.test.ts resumes one",
   "bun run ok": "runs the tests, of which this is one",
   "bun build --compile --outfile /usr/local/bin/assay": "installs a service of systemd as root",
   "bun build --compile --outfile assay": "compiles for a minute",
