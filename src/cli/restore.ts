@@ -64,7 +64,7 @@ function* toLines(file: string, restored: Restored): Generator<string> {
   if (attachments.content === "omitted") yield "The attachments are not in the file";
   if (revoked) {
     const { keys, sessions, invitations, shares } = revoked;
-    yield `Revoked ${keys} keys, ${sessions} sessions, ${invitations} invitations and ${shares} shared links: generate new ones`;
+    yield `Revoked keys: ${keys}, sessions: ${sessions}, invitations: ${invitations}, shared links: ${shares}`;
   } else yield "Keys, sessions, invitations and shared links are valid as they were at that time";
   yield 'The server will be quiet until "assay admin resume"';
 }

@@ -191,7 +191,7 @@ describe("assay restore", () => {
     const there = { ...inDatabase(bare.connection), ...key, DATA_DIR: join(place, "quiet") };
     const restored = await assay(["restore", join(place, "one.assay")], there);
     expect(restored.output).toContain('The server will be quiet until "assay admin resume"\n');
-    expect(restored.output).toMatch(/Revoked \d+ keys, \d+ sessions, 1 invitations and 3 shared links/);
+    expect(restored.output).toMatch(/^Revoked keys: [1-9]\d*, sessions: [1-9]\d*, invitations: 1, shared links: 3$/m);
     const { pool } = bare.database;
     const schedule = "Every night on staging";
     await pool`update automation set next_run_at = now() where name = ${schedule}`;

@@ -7,8 +7,9 @@ import { join } from "node:path";
 import type { ContentStore } from "../../src/attachments/content.ts";
 import { createDiskStore } from "../../src/attachments/disk_store.ts";
 import { readBackup } from "../../src/backup/reader.ts";
-import type { Database } from "../../src/database/connect.ts";
+import { connect, type Database } from "../../src/database/connect.ts";
 import { lockMigrations, migrate, migrateTo, schemaVersion } from "../../src/database/migrate.ts";
+import { startEmbedded } from "../../src/database/postgres/embedded.ts";
 import { postponeRetry } from "../../src/database/retry_backoff.ts";
 import { selectIsBackupRunning, withSnapshot } from "../../src/database/snapshot.ts";
 import { sweepContents } from "../../src/operations/attachments/contents.ts";
@@ -161,6 +162,31 @@ describe("a backup that is restored", () => {
     expect((await check(other, SECRET_KEY)).assay).toBe("test");
   });
 });
+
+/** Where Debian puts it. */
+const OLDEST = "/usr/lib/postgresql/15/bin";
+
+test.skipIf(!existsSync(OLDEST))(
+  "a backup is restored by an older PostgreSQL, and its backup by a newer one",
+  async () => {
+    const embedded = await startEmbedded({ directory: join(place, "oldest/postgres"), binaries: OLDEST, fsync: false });
+    const oldest = connect(embedded.connection, 2);
+    try {
+      const target = createDiskStore(join(place, "oldest/attachments"));
+      const options = { asOfBackup: true, store: target, spoolDirectory: join(place, "oldest/incoming") };
+      await restoreBackup(oldest, { path: join(place, "everything"), ...options });
+      const before = await contentsOf(database);
+      expect(await contentsOf(oldest)).toEqual(before);
+      await take("of-oldest", oldest, target);
+      expect((await readBackup(join(place, "of-oldest"))).header.postgres).toBe(15);
+      const { restored } = await restore("of-oldest");
+      expect(await contentsOf(restored)).toEqual(before);
+    } finally {
+      await oldest.close();
+      await embedded.stop();
+    }
+  },
+);
 
 describe("a backup while the server works", () => {
   test("shows one moment: with each run its results and its attachments", async () => {

@@ -181,7 +181,7 @@ function checkVersion(cluster: string, { major, directory }: Binaries): void {
   if (made !== String(major)) {
     throw new Error(
       `The database was made by PostgreSQL ${made}, but "${directory}" is PostgreSQL ${major}: ` +
-        `dump it with the Assay that made it and restore it into an empty directory`,
+        `back it up with the Assay that made it (assay backup) and restore it into an empty directory (assay restore)`,
     );
   }
 }
