@@ -8,11 +8,14 @@ import { type Config, readConfig } from "../config.ts";
 import { openExistingDatabase } from "../database/open.ts";
 import { takeBackup } from "../operations/backup/take_backup.ts";
 import { toFingerprint } from "../operations/backup/restore_backup.ts";
+import { toDatabaseError } from "./database_failure.ts";
 import { untilInterrupted } from "./interruption.ts";
 import { createSay, toJsonLine, toPlainLine } from "./output.ts";
 import { parseFileOptions, UsageError } from "./usage.ts";
 
-export const BACKUP_USAGE = `  backup FILE [--without-attachments] | --verify FILE  back up the server's data (backup --help)`;
+export const BACKUP_USAGE = `  backup FILE [--without-attachments]
+  backup --verify FILE
+      back up everything that the server stores while it runs, or verify a backup`;
 
 export const BACKUP_HELP = `Usage: assay backup FILE [--without-attachments] [--json]
        assay backup --verify FILE [--json]
@@ -26,7 +29,6 @@ does not contain the secret key: keep a copy of SECRET_KEY, or of "secret-key" i
 Takes the same DATA_DIR or DATABASE_URL as the server. The file can be restored with assay restore.`;
 
 export async function backup(args: string[]): Promise<void> {
-  if (args.includes("--help")) return console.log(BACKUP_HELP);
   const { file, values, json } = parseFileOptions(args, ["without-attachments", "verify"]);
   if (values["verify"] === undefined) return await write(file, values["without-attachments"] !== undefined, json);
   if (values["without-attachments"] !== undefined)
@@ -55,6 +57,8 @@ async function write(path: string, leavesOut: boolean, json: boolean): Promise<v
     console.log(toPlainLine(`Backed up ${describe(taken)} to "${path}": ${taken.bytes} bytes`));
     if (fingerprint !== null)
       console.log(`To restore it, the secret key with the fingerprint ${fingerprint} is needed`);
+  } catch (error) {
+    throw toDatabaseError(error);
   } finally {
     await database.close();
   }

@@ -7,11 +7,13 @@ import { openDatabase } from "../database/open.ts";
 import { requireSessions } from "../database/session.ts";
 import { checkBackup, type Restored, restoreBackup } from "../operations/backup/restore_backup.ts";
 import { readSecretKey } from "../secrets/secret_key.ts";
+import { toDatabaseError } from "./database_failure.ts";
 import { untilInterrupted } from "./interruption.ts";
 import { createSay, toJsonLine, toPlainLine } from "./output.ts";
 import { parseFileOptions } from "./usage.ts";
 
-export const RESTORE_USAGE = `  restore FILE [--as-of-backup]                        restore a backup into an empty database (restore --help)`;
+export const RESTORE_USAGE = `  restore FILE [--as-of-backup]
+      restore a backup into an empty database`;
 
 export const RESTORE_HELP = `Usage: assay restore FILE [--as-of-backup] [--json]
 
@@ -25,7 +27,6 @@ deleted for its age, until assay admin resume.
                    by default all are revoked, because some may have been revoked since`;
 
 export async function restore(args: string[]): Promise<void> {
-  if (args.includes("--help")) return console.log(RESTORE_HELP);
   const { file, values, json } = parseFileOptions(args, ["as-of-backup"]);
   const config = readConfig(process.env);
   const secretKey = config.secretKey ?? readSecretKey(join(config.dataDir, "secret-key"));
@@ -46,6 +47,8 @@ export async function restore(args: string[]): Promise<void> {
       say(`Warning: these tables do not belong to Assay and were left out: ${restored.unknownTables.join(", ")}`);
     if (json) console.log(toJsonLine({ file, ...restored }));
     else for (const line of toLines(file, restored)) console.log(toPlainLine(line));
+  } catch (error) {
+    throw toDatabaseError(error);
   } finally {
     await database.close();
   }
