@@ -48,6 +48,8 @@ const NOT_RUN: Record<string, string> = {
   "bun install && bun start": "starts the server: test/start.test.ts does",
   "assay restore before-upgrade.assay": "needs an empty database: test/cli/backup.test.ts restores and starts a server",
   "admin resume": "needs a server that was restored: test/cli/backup.test.ts resumes one",
+  "stanza-create": "needs pgBackRest and a PostgreSQL of the system",
+  "--target-action=promote": "needs pgBackRest and a PostgreSQL of the system",
   "bun run ok": "runs the tests, of which this is one",
   "bun build --compile --outfile /usr/local/bin/assay": "installs a service of systemd as root",
   "bun build --compile --outfile assay": "compiles for a minute",

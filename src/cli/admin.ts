@@ -2,7 +2,7 @@
 
 import * as v from "valibot";
 import { readConfig } from "../config.ts";
-import { resume } from "../operations/backup/resume.ts";
+import { becomeQuiet, resume } from "../operations/backup/quiet.ts";
 import { generateNamedKey, generateProjectKey, generateTeamKey, revokeKeyById } from "../operations/people/keys.ts";
 import { deleteProject, deleteTeam } from "../operations/projects/deletion.ts";
 import { forgetSecretKey } from "../operations/projects/secret_key.ts";
@@ -165,6 +165,21 @@ const COMMANDS: Record<string, Command> = {
     run: () => async (sql) => {
       await forgetSecretKey(sql);
       return { forgotten: true };
+    },
+  },
+  quiet: {
+    usage: [
+      {
+        synopsis: "[--revoke-all]",
+        purpose:
+          "after a restore with a tool of PostgreSQL: nothing is sent, started or deleted until admin resume; --revoke-all\n      revokes all keys, sessions, invitations and shared links",
+      },
+    ],
+    options: [],
+    flags: ["revoke-all"],
+    run: (values) => async (sql) => {
+      const options = { restoredTo: new Date().toISOString(), revokes: values["revoke-all"] !== undefined };
+      return { quiet: true, ...(await becomeQuiet(sql, options)) };
     },
   },
   resume: {

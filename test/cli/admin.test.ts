@@ -53,6 +53,7 @@ const COMMANDS = {
   "create-user": ["--email", "a@acme.example", "--team", id, "--password", "correct horse"],
   "add-user": ["--email", "a@acme.example", "--team", id],
   "forget-secret-key": [],
+  quiet: [],
   resume: [],
   "reset-password": ["--email", "a@acme.example", "--password", "correct horse"],
 };

@@ -138,6 +138,32 @@ describe("assay backup", () => {
   );
 });
 
+describe("assay admin quiet", () => {
+  test("makes a server quiet that was restored otherwise, and revokes what it is asked to", async () => {
+    const bare = await createBareDatabase();
+    const there = { ...inDatabase(bare.connection), ...key, DATA_DIR: join(place, "other-tool") };
+    expect((await assay(["restore", join(place, "one.assay"), "--as-of-backup"], there)).code).toBe(0);
+    const run = async (...args: string[]) => JSON.parse((await assay(["admin", ...args, "--json"], there)).output);
+    const isQuiet = async () =>
+      (await bare.database.pool<{ quiet: boolean }[]>`select quiet_since is not null as quiet from instance`)[0]!.quiet;
+    expect(await run("resume", "--discard-pending")).toMatchObject({
+      resumed: true,
+      discardedEvents: expect.any(Number),
+    });
+    expect(await isQuiet()).toBe(false);
+    expect(await run("quiet")).toEqual({ quiet: true });
+    expect(await isQuiet()).toBe(true);
+    expect(await run("quiet", "--revoke-all")).toMatchObject({ quiet: true, shares: 3, invitations: 1 });
+    expect(await run("quiet", "--revoke-all")).toEqual({
+      quiet: true,
+      keys: 0,
+      sessions: 0,
+      shares: 0,
+      invitations: 0,
+    });
+  });
+});
+
 describe("assay restore", () => {
   test("writes nothing without the key of the backup", async () => {
     const bare = await createBareDatabase();

@@ -14,7 +14,7 @@ import { postponeRetry } from "../../src/database/retry_backoff.ts";
 import { selectIsBackupRunning, withSnapshot } from "../../src/database/snapshot.ts";
 import { sweepContents } from "../../src/operations/attachments/contents.ts";
 import { checkBackup, restoreBackup } from "../../src/operations/backup/restore_backup.ts";
-import { resume } from "../../src/operations/backup/resume.ts";
+import { resume } from "../../src/operations/backup/quiet.ts";
 import { takeBackup } from "../../src/operations/backup/take_backup.ts";
 import { claimSecretKeyDigest } from "../../src/store/instance.ts";
 import { createToken } from "../../src/secrets/tokens.ts";

@@ -16,11 +16,9 @@ import {
   updateSequence,
 } from "../../database/relations.ts";
 import { liftTimeLimits } from "../../database/snapshot.ts";
-import { COMMAND_LINE } from "../../schema/audit.ts";
 import { createSeal } from "../../secrets/seal.ts";
-import { insertAuditEntry } from "../../store/audit.ts";
-import { selectTeams } from "../../store/projects.ts";
-import { type RevokedCredentials, revokeAllCredentials, updateQuiet } from "../../store/restored.ts";
+import type { RevokedCredentials } from "../../store/restored.ts";
+import { becomeQuiet } from "./quiet.ts";
 
 type RestoreKeys = { secretKey: Uint8Array | undefined; secretKeyOld: Uint8Array | undefined };
 
@@ -120,9 +118,7 @@ async function restore(sql: Tx, options: RestoreOptions): Promise<Restored> {
   const { header, totals } = file!;
   for (const sequence of header.sequences) await updateSequence(sql, sequence);
   await migrateTo(sql, await schemaVersion());
-  const revoked = asOfBackup ? null : await revokeAllCredentials(sql);
-  await updateQuiet(sql, header.takenAt);
-  await recordRestore(sql, header, revoked);
+  const revoked = await becomeQuiet(sql, { restoredTo: header.takenAt, revokes: !asOfBackup });
   const unknownTables = tables.map(({ name }) => name).filter((name) => !known.has(name));
   return { ...totals, takenAt: header.takenAt, attachments: header.attachments, revoked, unknownTables };
 }
@@ -167,10 +163,4 @@ function createContentSink({ store, spoolDirectory }: RestoreOptions) {
       abort: () => writer.discard(),
     };
   };
-}
-
-async function recordRestore(sql: Tx, { takenAt }: BackupHeader, revoked: RevokedCredentials | null): Promise<void> {
-  const details = { backupTakenAt: takenAt, credentials: revoked ? "revoked" : "as of the backup" };
-  for (const { id, name } of await selectTeams(sql))
-    await insertAuditEntry(sql, id, COMMAND_LINE, { action: "team.restored", subject: name, details });
 }
