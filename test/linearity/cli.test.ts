@@ -12,7 +12,14 @@ import { toPlainLine, toPlainLines, withoutWorkflowCommands } from "../../src/cl
 import { filesOfPlan, parsePlaywrightList } from "../../src/cli/split_files.ts";
 import { readTags } from "../../src/cli/tags.ts";
 import { readArguments } from "../../src/cli/upload_options.ts";
-import { parseOptions, readSeconds, require as requireOption } from "../../src/cli/usage.ts";
+import {
+  parseFileOptions,
+  parseOptions,
+  readSeconds,
+  require as requireOption,
+  toUsageError,
+} from "../../src/cli/usage.ts";
+import { toDatabaseError } from "../../src/cli/database_failure.ts";
 import { whyLines } from "../../src/cli/why_lines.ts";
 import { FEW_TEXTS, testLinearity } from "./growth.ts";
 
@@ -50,8 +57,22 @@ const attempt = (work: () => unknown): void => {
 testLinearity(
   "cli",
   {
-    "admin.ts": { admin: null },
-    "admin_options.ts": { id: null, missing: null, option: null, orMissing: null, readName: null },
+    "admin.ts": { admin: null, adminHelp: null, adminHelpTopic: null },
+    "admin_options.ts": {
+      id: null,
+      missing: null,
+      option: null,
+      orMissing: null,
+      readName: null,
+      requireTeam: null,
+      toUsage: null,
+    },
+    "backup.ts": { backup: null },
+    "database_failure.ts": {
+      toDatabaseError: (text) => toDatabaseError({ syscall: "connect", address: text, code: text }),
+    },
+    "interruption.ts": { untilInterrupted: null },
+    "restore.ts": { restore: null },
     "annotations.ts": {
       toAnnotations: (text) =>
         (["github", "azure", "teamcity"] as const).map((system) =>
@@ -151,8 +172,10 @@ testLinearity(
     },
     "usage.ts": {
       parseOptions: (text) => attempt(() => parseOptions([text, `--${text}`], ["task"])),
+      parseFileOptions: (text) => attempt(() => parseFileOptions([text, `--${text}`], ["task"])),
       readSeconds: (text) => attempt(() => readSeconds("a", text)),
       require: (text) => requireOption({ a: text }, "a"),
+      toUsageError: (text) => toUsageError(new Error(text)),
     },
     "why.ts": { why: null },
     "why_lines.ts": {
