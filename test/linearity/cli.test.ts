@@ -12,7 +12,7 @@ import { toPlainLine, toPlainLines, withoutWorkflowCommands } from "../../src/cl
 import { filesOfPlan, parsePlaywrightList } from "../../src/cli/split_files.ts";
 import { readTags } from "../../src/cli/tags.ts";
 import { readArguments } from "../../src/cli/upload_options.ts";
-import { parseOptions, readSeconds, require as requireOption } from "../../src/cli/usage.ts";
+import { parseOptions, readSeconds, require as requireOption, toUsageError } from "../../src/cli/usage.ts";
 import { whyLines } from "../../src/cli/why_lines.ts";
 import { FEW_TEXTS, testLinearity } from "./growth.ts";
 
@@ -50,8 +50,10 @@ const attempt = (work: () => unknown): void => {
 testLinearity(
   "cli",
   {
-    "admin.ts": { admin: null },
-    "admin_options.ts": { id: null, missing: null, option: null, orMissing: null, readName: null },
+    "admin.ts": { admin: null, adminHelp: null, adminHelpTopic: null },
+    "admin_options.ts": {
+      ...{ id: null, missing: null, option: null, orMissing: null, readName: null, requireTeam: null, toUsage: null },
+    },
     "annotations.ts": {
       toAnnotations: (text) =>
         (["github", "azure", "teamcity"] as const).map((system) =>
@@ -153,6 +155,7 @@ testLinearity(
       parseOptions: (text) => attempt(() => parseOptions([text, `--${text}`], ["task"])),
       readSeconds: (text) => attempt(() => readSeconds("a", text)),
       require: (text) => requireOption({ a: text }, "a"),
+      toUsageError: (text) => toUsageError(new Error(text)),
     },
     "why.ts": { why: null },
     "why_lines.ts": {
