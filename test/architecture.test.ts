@@ -9,7 +9,7 @@ const SOURCE = join(import.meta.dir, "../src");
 /** A part is a folder or a file of `src`. A data file, which imports nothing, is a part of its own wherever it lies. */
 const MAY_IMPORT: Record<string, string[]> = {
   main: ["config", "database", "log", "operations", "server", "store", "workers"],
-  workers: ["config", "database", "http", "log", "secrets", "server", "store", "work"],
+  workers: ["config", "database", "executable", "http", "log", "secrets", "server", "store", "work"],
   server: [
     "api",
     "attachments",
@@ -62,8 +62,10 @@ const MAY_IMPORT: Record<string, string[]> = {
   cli: [
     "config",
     "database",
+    "executable",
     "http",
     "log",
+    "main",
     "mcp",
     "operations",
     "rules",
@@ -72,6 +74,7 @@ const MAY_IMPORT: Record<string, string[]> = {
     "secrets",
     "store",
     "wording",
+    "workers",
   ],
   runner: ["log", "reports", "rules", "schema"],
   senders: ["http", "schema", "wording"],
@@ -85,7 +88,8 @@ const MAY_IMPORT: Record<string, string[]> = {
   attachments: [],
   http: [],
   log: ["secrets"],
-  database: [],
+  database: ["executable"],
+  executable: [],
   schema: [],
 };
 
@@ -100,6 +104,8 @@ const SHARED: Record<string, string[]> = {
     "ci",
     "ci_key",
     "client",
+    "client_commands",
+    "command_line",
     "gate",
     "machine",
     "output",
@@ -232,6 +238,7 @@ const STEPS = ["mcp", "operations", "request", "runner", "server", "web"];
 const GATHERERS = [
   "attachments/store",
   "cli/assay",
+  "cli/client_commands",
   "cli/upload",
   "store/ingest",
   "work/loops",
@@ -360,7 +367,7 @@ test("only the entry points read the environment, and the built-in PostgreSQL it
   const entries = [
     "main.ts",
     "cli/admin.ts",
-    "cli/assay.ts",
+    "cli/command_line.ts",
     "cli/runner.ts",
     "cli/split.ts",
     "cli/upload.ts",

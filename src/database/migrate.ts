@@ -2,15 +2,26 @@
 
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { embeddedFiles } from "../executable.ts";
 import type { Database, Sql } from "./connect.ts";
 import { MIGRATION_LOCK } from "./locks.ts";
 
 const FOLDER = join(import.meta.dir, "../../sql");
 const FILE = /^(\d{4})_[a-z0-9_]+\.sql$/;
 
-async function migrationFiles(): Promise<string[]> {
-  const files = (await readdir(FOLDER)).filter((name) => name.endsWith(".sql")).sort();
-  files.forEach((name, index) => {
+type MigrationFile = { name: string; text: () => Promise<string> };
+
+/** The files of `sql/`; in a single executable, those that are embedded in it. */
+async function readFolder(): Promise<MigrationFile[]> {
+  if (Bun.isStandaloneExecutable)
+    return embeddedFiles(".sql").map(({ name, blob }) => ({ name, text: () => blob.text() }));
+  const names = (await readdir(FOLDER)).filter((name) => name.endsWith(".sql"));
+  return names.map((name) => ({ name, text: () => Bun.file(join(FOLDER, name)).text() }));
+}
+
+async function migrationFiles(): Promise<MigrationFile[]> {
+  const files = (await readFolder()).sort((a, b) => (a.name < b.name ? -1 : 1));
+  files.forEach(({ name }, index) => {
     if (Number(FILE.exec(name)?.[1]) !== index + 1)
       throw new Error(`Cannot migrate: expected ${String(index + 1).padStart(4, "0")}_….sql, found ${name}`);
   });
@@ -23,6 +34,7 @@ export const schemaVersion = async (): Promise<number> => (await migrationFiles(
 /** Several servers may call this at once. Throws when the database is newer than this server, or older than 15. */
 export async function migrate({ begin }: Pick<Database, "begin">, say: (message: string) => void = () => {}) {
   const files = await migrationFiles();
+  let isNew = false;
   while (
     await begin(async (sql) => {
       await sql`set local lock_timeout = 0`;
@@ -33,14 +45,16 @@ export async function migrate({ begin }: Pick<Database, "begin">, say: (message:
         throw new Error(
           `The database has schema ${done}, this version of Assay knows up to ${files.length}: start a newer version`,
         );
-      const name = files[done];
-      if (name === undefined) return false;
-      await sql.unsafe(await Bun.file(join(FOLDER, name)).text()).simple();
-      await sql`insert into migration (number, name) values (${done + 1}, ${name})`;
-      say(`Migrated the database: ${name}`);
+      const file = files[done];
+      if (file === undefined) return false;
+      await sql.unsafe(await file.text()).simple();
+      await sql`insert into migration (number, name) values (${done + 1}, ${file.name})`;
+      isNew ||= done === 0;
+      if (!isNew) say(`Migrated the database: ${file.name}`);
       return true;
     })
   );
+  if (isNew) say(`Created the database schema ${files.length}`);
 }
 
 /** How many migrations the database has. */
