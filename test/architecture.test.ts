@@ -368,6 +368,7 @@ test("only the entry points read the environment, and the built-in PostgreSQL it
     "main.ts",
     "cli/admin.ts",
     "cli/command_line.ts",
+    "cli/health.ts",
     "cli/runner.ts",
     "cli/split.ts",
     "cli/upload.ts",

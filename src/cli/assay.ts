@@ -4,13 +4,15 @@ import { WORKER_COMMAND } from "../executable.ts";
 import { ADMIN_USAGE, admin, adminHelp, adminHelpTopic } from "./admin.ts";
 import { CLIENT_COMMANDS } from "./client_commands.ts";
 import { runCommandLine } from "./command_line.ts";
+import { HEALTH_HELP, HEALTH_USAGE, health } from "./health.ts";
 
 await runCommandLine({
   start: {
-    usage: "  start                                         start the server",
+    usage: "  start\n      start the server",
     // The program of the server ends the process itself.
     run: async () => void (await import("../main.ts")),
   },
+  health: { usage: HEALTH_USAGE, help: () => HEALTH_HELP, run: health },
   ...CLIENT_COMMANDS,
   admin: {
     usage: `\n${ADMIN_USAGE}\n\n  Admin commands take the same DATA_DIR or DATABASE_URL as the server.`,
