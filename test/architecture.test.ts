@@ -9,7 +9,7 @@ const SOURCE = join(import.meta.dir, "../src");
 /** A part is a folder or a file of `src`. A data file, which imports nothing, is a part of its own wherever it lies. */
 const MAY_IMPORT: Record<string, string[]> = {
   main: ["config", "database", "log", "operations", "server", "store", "workers"],
-  workers: ["config", "database", "http", "log", "secrets", "server", "store", "work"],
+  workers: ["config", "database", "executable", "http", "log", "secrets", "server", "store", "work"],
   server: [
     "api",
     "attachments",
@@ -75,8 +75,10 @@ const MAY_IMPORT: Record<string, string[]> = {
     "backup",
     "config",
     "database",
+    "executable",
     "http",
     "log",
+    "main",
     "mcp",
     "operations",
     "rules",
@@ -85,6 +87,7 @@ const MAY_IMPORT: Record<string, string[]> = {
     "secrets",
     "store",
     "wording",
+    "workers",
   ],
   runner: ["log", "reports", "rules", "schema"],
   senders: ["http", "schema", "wording"],
@@ -99,7 +102,8 @@ const MAY_IMPORT: Record<string, string[]> = {
   backup: [],
   http: [],
   log: ["secrets"],
-  database: [],
+  database: ["executable"],
+  executable: [],
   schema: [],
 };
 
@@ -116,6 +120,8 @@ const SHARED: Record<string, string[]> = {
     "ci_key",
     "client",
     "database_failure",
+    "client_commands",
+    "command_line",
     "gate",
     "interruption",
     "machine",
@@ -251,6 +257,7 @@ const STEPS = ["mcp", "operations", "request", "runner", "server", "web"];
 const GATHERERS = [
   "attachments/store",
   "cli/assay",
+  "cli/client_commands",
   "cli/upload",
   "store/ingest",
   "work/loops",
@@ -382,6 +389,8 @@ test("only the entry points read the environment, and the built-in PostgreSQL it
     "cli/assay.ts",
     "cli/backup.ts",
     "cli/restore.ts",
+    "cli/command_line.ts",
+    "cli/health.ts",
     "cli/runner.ts",
     "cli/split.ts",
     "cli/upload.ts",

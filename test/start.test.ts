@@ -387,7 +387,7 @@ test("SIGTERM while the server starts stops it, and PostgreSQL with it, as soon 
   let isTold = false;
   for await (const chunk of child.stdout) {
     output += new TextDecoder().decode(chunk);
-    if (!isTold && output.includes("Migrated the database")) isTold = child.kill("SIGTERM") === undefined;
+    if (!isTold && output.includes("Created the database schema")) isTold = child.kill("SIGTERM") === undefined;
   }
   expect([await child.exited, await new Response(child.stderr).text()]).toEqual([0, ""]);
   children.delete(child);

@@ -14,7 +14,7 @@ import { migrate } from "../database/migrate.ts";
 import { openExistingDatabase } from "../database/open.ts";
 import { insertProject, insertTeam, selectProjects, selectTeams } from "../store/projects.ts";
 import {
-  type Command,
+  type AdminCommand,
   id,
   missing,
   option,
@@ -41,7 +41,7 @@ function generateNamed(project: string, values: Values): AdminWork {
 }
 
 /** Options are read before the database is opened: a wrong command line costs nothing. */
-const COMMANDS: Record<string, Command> = {
+const COMMANDS: Record<string, AdminCommand> = {
   "list-teams": {
     usage: [{ synopsis: "" }],
     options: [],
@@ -220,7 +220,7 @@ const toCell = (value: unknown): string => toPlainLine(String(value ?? "-"));
 
 const FOOTER = "Admin commands take the same DATA_DIR or DATABASE_URL as the server. --json prints one line of JSON.";
 
-const findCommand = (name: string | undefined): Command | undefined =>
+const findCommand = (name: string | undefined): AdminCommand | undefined =>
   name !== undefined && Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
 
 /** The usage of all commands, as lines of the help of `assay`. */

@@ -9,7 +9,7 @@ import { require, UsageError } from "./usage.ts";
 
 export type Values = Record<string, string>;
 export type AdminWork = (sql: Tx) => Promise<unknown>;
-export type Command = {
+export type AdminCommand = {
   /** The ways to call the command: its options, and what it does where the name does not say it. */
   usage: { synopsis: string; purpose?: string }[];
   options: string[];
@@ -18,7 +18,7 @@ export type Command = {
 };
 
 /** The lines of a command for a help text. */
-export const toUsage = (name: string, { usage }: Command): string =>
+export const toUsage = (name: string, { usage }: AdminCommand): string =>
   usage
     .map(({ synopsis, purpose }) => {
       const call = `  admin ${name} ${synopsis}`.trimEnd();

@@ -6,7 +6,7 @@ import { COMMAND_LINE } from "../schema/audit.ts";
 import { DEFAULT_ISSUERS, newTrustRule, type TrustKind } from "../schema/trust_rules.ts";
 import { selectProject } from "../store/projects.ts";
 import { selectProjectOfTrustRule, selectTrustRules } from "../store/trust_rules.ts";
-import { type Command, id, missing, orMissing, type Values, type AdminWork } from "./admin_options.ts";
+import { type AdminCommand, id, missing, orMissing, type Values, type AdminWork } from "./admin_options.ts";
 import { require, UsageError } from "./usage.ts";
 
 const RULE_FIELDS: Record<string, string> = { repositoryId: "repository-id", ownerId: "owner-id" };
@@ -53,7 +53,7 @@ async function trustCi(values: Values): Promise<AdminWork> {
   });
 }
 
-export const TRUST_COMMANDS: Record<string, Command> = {
+export const TRUST_COMMANDS: Record<string, AdminCommand> = {
   "trust-ci": {
     usage: [
       {

@@ -2,15 +2,26 @@
 
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { embeddedFiles } from "../executable.ts";
 import type { Database, Sql, Tx } from "./connect.ts";
 import { MIGRATION_LOCK } from "./locks.ts";
 
 const FOLDER = join(import.meta.dir, "../../sql");
 const FILE = /^(\d{4})_[a-z0-9_]+\.sql$/;
 
-async function migrationFiles(): Promise<string[]> {
-  const files = (await readdir(FOLDER)).filter((name) => name.endsWith(".sql")).sort();
-  files.forEach((name, index) => {
+type MigrationFile = { name: string; text: () => Promise<string> };
+
+/** The files of `sql/`; in a single executable, those that are embedded in it. */
+async function readFolder(): Promise<MigrationFile[]> {
+  if (Bun.isStandaloneExecutable)
+    return embeddedFiles(".sql").map(({ name, blob }) => ({ name, text: () => blob.text() }));
+  const names = (await readdir(FOLDER)).filter((name) => name.endsWith(".sql"));
+  return names.map((name) => ({ name, text: () => Bun.file(join(FOLDER, name)).text() }));
+}
+
+async function migrationFiles(): Promise<MigrationFile[]> {
+  const files = (await readFolder()).sort((a, b) => (a.name < b.name ? -1 : 1));
+  files.forEach(({ name }, index) => {
     if (Number(FILE.exec(name)?.[1]) !== index + 1)
       throw new Error(`Cannot migrate: expected ${String(index + 1).padStart(4, "0")}_….sql, found ${name}`);
   });
@@ -25,16 +36,20 @@ export async function migrate({ begin }: Pick<Database, "begin">, say: (message:
   const files = await migrationFiles();
   // Without a lock: a backup, which may take an hour, delays migrations, and nothing else.
   if ((await begin(selectAppliedCount)) === files.length) return;
+  let isNew = false;
   while (
     await begin(async (sql) => {
       await lockMigrations(sql);
       const done = await prepare(sql);
       requireKnown(done, files);
       if (done === files.length) return false;
-      await apply(sql, files, done, say);
+      const { name } = await apply(sql, files, done);
+      isNew ||= done === 0;
+      if (!isNew) say(`Migrated the database: ${name}`);
       return true;
     })
   );
+  if (isNew) say(`Created the database schema ${files.length}`);
 }
 
 /** In a transaction: no other server migrates the database before its end. */
@@ -47,17 +62,17 @@ export async function lockMigrations(sql: Tx): Promise<void> {
 /** In a transaction that has locked migrations: brings the database to schema `version`, at most the newest one. */
 export async function migrateTo(sql: Tx, version: number): Promise<void> {
   const files = await migrationFiles();
-  for (let done = await prepare(sql); done < version; done++) await apply(sql, files, done, () => {});
+  for (let done = await prepare(sql); done < version; done++) await apply(sql, files, done);
 }
 
-async function apply(sql: Tx, files: readonly string[], done: number, say: (message: string) => void): Promise<void> {
-  const name = files[done]!;
-  await sql.unsafe(await Bun.file(join(FOLDER, name)).text()).simple();
-  await sql`insert into migration (number, name) values (${done + 1}, ${name})`;
-  say(`Migrated the database: ${name}`);
+async function apply(sql: Tx, files: readonly MigrationFile[], done: number): Promise<MigrationFile> {
+  const file = files[done]!;
+  await sql.unsafe(await file.text()).simple();
+  await sql`insert into migration (number, name) values (${done + 1}, ${file.name})`;
+  return file;
 }
 
-function requireKnown(done: number, files: readonly string[]): void {
+function requireKnown(done: number, files: readonly MigrationFile[]): void {
   if (done > files.length)
     throw new Error(
       `The database has schema ${done}, this version of Assay knows up to ${files.length}: start a newer version`,

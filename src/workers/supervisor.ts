@@ -26,6 +26,7 @@
 import { closeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import type { Config } from "../config.ts";
+import { serverProcessCommand } from "../executable.ts";
 import { createSharedRateLimitFile, openSharedRateLimit } from "../http/shared_rate_limit.ts";
 import { createCounter, type Figure, processFamilies, readFigures } from "../http/metrics.ts";
 import { findPort } from "../http/serve.ts";
@@ -184,7 +185,7 @@ export async function startWorkers({ config, log, database, secretKey, cursorSec
       succeedAttempt: attempts.succeed,
       figures: () => figuresFor(worker),
     };
-    const child = Bun.spawn([process.execPath, ...process.execArgv, ENTRY], {
+    const child = Bun.spawn(serverProcessCommand(ENTRY), {
       stdio: ["ignore", "inherit", "inherit", ...(admissions ? [admissions.file] : [])],
       ipc: (message) => channel.receive(message),
     });

@@ -4,6 +4,7 @@ import * as v from "valibot";
 import { clientAddress, createAddressList, isTrusted } from "../../src/http/address.ts";
 import { inflate, join } from "../../src/http/body.ts";
 import { compress } from "../../src/http/compress.ts";
+import { describeConnectionFailure } from "../../src/http/connection_failure.ts";
 import { createCookie } from "../../src/http/cookies.ts";
 import { formatCsv } from "../../src/http/csv.ts";
 import { createCursors } from "../../src/http/cursor.ts";
@@ -41,6 +42,7 @@ testLinearity("http", {
     createAddressList: null,
     isTrusted: (text) => isTrusted(text, trusted),
   },
+  "connection_failure.ts": { describeConnectionFailure: (text) => describeConnectionFailure({ code: text }) },
   "shared_rate_limit.ts": { createSharedRateLimitFile: null, openSharedRateLimit: null },
   "body.ts": {
     inflate: withFewTexts((text) => inflate([Bun.gzipSync(bytes(text))], "gzip", 1e6)),

@@ -163,6 +163,9 @@ testLinearity("reports", {
   "pytest.ts": { createPytestNames: null, exitFaults: null, toLoadMessage: null, toPytestKind: null },
   "pytest_json.ts": { readPytestJson: null },
   "pytest_reportlog.ts": { isPytestReportlog: null, readPytestReportlog: null },
+  // Covered by the call of readReport
+  "merge_reports.ts": { mergeReports: null },
+  "source.ts": { needJson: null, toRefusal: null, toSource: null, toText: null },
   "read.ts": {
     guessCases: (text) => guessCases([{ bytes: bytes(text.repeat(16)) }]),
     // No report at all, or one that only begins.

@@ -132,7 +132,17 @@ testLinearity("rules", {
       for (const before of ["", "A=", "A='", 'A="', "export "]) parseDotenv(before + text);
     },
   },
-  "gate.ts": { gateExecution: null, gateTask: null, isExplainedByFailures: null, mayBeForgiven: null },
+  "gate.ts": {
+    forgivenBlames: null,
+    gateExecution: null,
+    gateTask: null,
+    isExplainedByFailures: null,
+    mayBeForgiven: null,
+  },
+  // Of numbers alone
+  "slower.ts": {
+    ...{ addPass: null, findSlower: null, mayBeSlower: null, slownessOf: null, untrackedHistory: null, usualOf: null },
+  },
   "execution.ts": {
     byResults: null,
     endOfTask: null,

@@ -11,6 +11,7 @@ import { toNotice } from "../../src/wording/notification.ts";
 import { quarantineReason } from "../../src/wording/quarantine_reason.ts";
 import { executionReason, taskLine, taskReason } from "../../src/wording/reasons.ts";
 import { toRunLine } from "../../src/wording/run_line.ts";
+import { toFormMessage, toLabel } from "../../src/wording/field_problem.ts";
 import { singleLine } from "../../src/wording/single_line.ts";
 import { blamePhrase, causeTitle, onlyWithWords, ownerWords } from "../../src/wording/why.ts";
 import { testLinearity } from "./growth.ts";
@@ -126,6 +127,10 @@ testLinearity("wording", {
   },
   "single_line.ts": { singleLine },
   "task.ts": { redTaskWords: null, taskHeadline: null },
+  "field_problem.ts": {
+    toFormMessage: (text) => [toFormMessage(text), toFormMessage(`Cannot read "${text}": x`)],
+    toLabel,
+  },
   "why.ts": {
     blamePhrase,
     branchSentence: null,
@@ -135,6 +140,7 @@ testLinearity("wording", {
       causeTitle({ message: text, stack: text, failed: 1, failures: [{ suite: text, name: text }] } as never),
     noExecution: null,
     onlyWithWords: (text) => onlyWithWords([{ onlyWith: [text, text] }]),
+    redElsewhere: null,
     ownerWords: (text) => ownerWords([text, text]),
     sinceWords: null,
   },

@@ -86,7 +86,7 @@ describe("an invitation", () => {
       {
         action: "invitation.created",
         actor: owner.email,
-        subject: "whoever has the link",
+        subject: "anyone with the link",
         details: { role: "member" },
       },
     ]);

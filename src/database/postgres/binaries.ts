@@ -11,24 +11,45 @@ import {
   symlinkSync,
 } from "node:fs";
 import { dirname, join, relative } from "node:path";
+import { type EmbeddedFile, embeddedFiles } from "../../executable.ts";
 import { type SystemAccount, execute } from "./home.ts";
+
+/** The end of the name of the archive of PostgreSQL in a single executable: `postgresql-VERSION.tar.zst`. */
+export const PACKED = ".tar.zst";
 
 export type Binaries = { directory: string; major: number };
 
 /** `given` is a bin directory to use as it is; `makePlace` returns a directory for a copy that `account` can enter. */
-export function findBinaries(
+export async function findBinaries(
   given: string | undefined,
   account: SystemAccount | undefined,
   makePlace: () => string,
-): Binaries {
+): Promise<Binaries> {
   if (given) return probe(given, account) ?? cannotRun(given, account);
+  const [packed] = embeddedFiles(PACKED);
+  if (packed) return await unpack(packed, account, makePlace());
   const root = packageRoot();
   linkLibraries(root);
   const found = probe(join(root, "native/bin"), account);
   if (found) return found;
   // The account cannot enter the checkout, or the links are missing and node_modules cannot be written.
-  const copied = join(copyPackage(root, makePlace()), "native/bin");
+  const { version }: { version: string } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  const copied = await install(join(makePlace(), `postgresql-${version}`), async (directory) =>
+    cpSync(join(root, "native"), join(directory, "native"), {
+      recursive: true,
+      verbatimSymlinks: true,
+      filter: (path) => !path.endsWith(".a"),
+    }),
+  );
   return probe(copied, account) ?? cannotRun(copied, account);
+}
+
+/** Unpacks the programs that a single executable holds into `place`, once for each of their versions. */
+async function unpack({ name, blob }: EmbeddedFile, account: SystemAccount | undefined, place: string) {
+  const directory = await install(join(place, name.slice(0, -PACKED.length)), async (directory) => {
+    await new Bun.Archive(Bun.zstdDecompressSync(await blob.bytes())).extract(directory);
+  });
+  return probe(directory, account) ?? cannotRun(directory, account);
 }
 
 function packageRoot(): string {
@@ -69,28 +90,24 @@ function cannotRun(directory: string, account: SystemAccount | undefined): never
   throw new Error(`Cannot run the PostgreSQL in "${directory}"${who}: ${reasons.join("; ")}`);
 }
 
-function copyPackage(root: string, place: string): string {
-  const { version }: { version: string } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
-  const copy = join(place, `postgresql-${version}`);
-  if (existsSync(copy)) return copy;
-  const unfinished = mkdtempSync(join(place, "copy-"));
+/** Fills `target` by `fill`, unless it is complete already, and returns its bin directory. */
+async function install(target: string, fill: (directory: string) => Promise<void>): Promise<string> {
+  const programs = join(target, "native/bin");
+  if (existsSync(target)) return programs;
+  const unfinished = mkdtempSync(join(dirname(target), "copy-"));
   try {
-    cpSync(join(root, "native"), join(unfinished, "native"), {
-      recursive: true,
-      verbatimSymlinks: true,
-      filter: (path) => !path.endsWith(".a"),
-    });
+    await fill(unfinished);
     linkLibraries(unfinished);
-    // The checkout may have been made under umask 077.
+    // The files may have been created under umask 077.
     chmodSync(unfinished, 0o755);
     for (const entry of readdirSync(unfinished, { recursive: true, withFileTypes: true })) {
       if (!entry.isSymbolicLink()) chmodSync(join(entry.parentPath, entry.name), 0o755);
     }
-    renameSync(unfinished, copy);
+    renameSync(unfinished, target);
   } catch (error) {
-    // Somebody else may have finished the same copy meanwhile.
+    // Another process may have finished the same copy meanwhile.
     rmSync(unfinished, { recursive: true, force: true });
-    if (!existsSync(copy)) throw error;
+    if (!existsSync(target)) throw error;
   }
-  return copy;
+  return programs;
 }

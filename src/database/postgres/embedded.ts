@@ -93,7 +93,7 @@ async function open(options: EmbeddedOptions): Promise<Embedded> {
   if (server) {
     say(`PostgreSQL already runs (pid ${server.pid})`);
   } else {
-    const found = programs();
+    const found = await programs();
     if (existsSync(cluster)) checkVersion(cluster, found);
     else await create(home, found, fsync, say);
     server = await launch(home, found, { fsync, maxConnections }, say);
@@ -141,7 +141,7 @@ async function open(options: EmbeddedOptions): Promise<Embedded> {
         if (!stopped && stuck?.status === "stopping") await halt(stuck, cluster);
         // Another server on this cluster may have been quicker.
         if (stopped || (await whenReady(cluster, () => false, say))) return;
-        const { pid } = await launch(home, programs(), { fsync, maxConnections }, say);
+        const { pid } = await launch(home, await programs(), { fsync, maxConnections }, say);
         stoppingSince = undefined;
         say(`PostgreSQL had died and runs again (pid ${pid})`);
       });

@@ -99,6 +99,15 @@ export function whyMissing(task: TaskRow): string | null {
 /** Differences of at least a fifth are shown. */
 const isUsual = (ms: number, usual: number) => Math.abs(ms - usual) < usual / 5;
 
+/** Returns the duration of a task in milliseconds; 0 if it is unknown. A runner measures a task whose report has no times. */
+function spanOf({ status, startedAt, completedAt, durationMs, runner }: TaskRow, now: Date): number {
+  const since = startedAt === null ? undefined : Date.parse(startedAt);
+  if (since === undefined) return durationMs;
+  if (status === "running") return now.getTime() - since;
+  const isMeasured = durationMs === 0 && runner !== null && completedAt !== null;
+  return isMeasured ? Date.parse(completedAt) - since : durationMs;
+}
+
 type RowContext = { hasRunners: boolean; usual: number | undefined; now: Date };
 
 function taskRow(projectId: string, executionId: string, task: TaskRow, { hasRunners, usual, now }: RowContext): Html {
@@ -106,7 +115,7 @@ function taskRow(projectId: string, executionId: string, task: TaskRow, { hasRun
   const shards = shardsWord(task);
   const why = whyMissing(task);
   const isRunning = task.status === "running" && task.startedAt !== null;
-  const span = isRunning ? now.getTime() - Date.parse(task.startedAt!) : task.durationMs;
+  const span = spanOf(task, now);
   return (
     <tr>
       <td class="mark-cell">

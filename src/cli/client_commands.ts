@@ -1,0 +1,15 @@
+/** The commands of CI jobs and developers, which talk to a server over HTTP. */
+
+import type { Commands } from "./command_line.ts";
+import { RUNNER_HELP, RUNNER_USAGE, runner } from "./runner.ts";
+import { SPLIT_HELP, SPLIT_USAGE, split } from "./split.ts";
+import { upload } from "./upload.ts";
+import { UPLOAD_HELP, UPLOAD_USAGE } from "./upload_options.ts";
+import { WHY_HELP, WHY_USAGE, why } from "./why.ts";
+
+export const CLIENT_COMMANDS: Commands = {
+  upload: { usage: UPLOAD_USAGE, help: () => UPLOAD_HELP, run: upload },
+  split: { usage: SPLIT_USAGE, help: () => SPLIT_HELP, run: split },
+  runner: { usage: RUNNER_USAGE, help: () => RUNNER_HELP, run: runner },
+  why: { usage: WHY_USAGE, help: () => WHY_HELP, run: why },
+};

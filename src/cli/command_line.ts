@@ -1,0 +1,87 @@
+/** A command line: finds the command, prints its help or its result, and sets the exit code. */
+
+import packageJson from "../../package.json" with { type: "json" };
+import { createOutputMask, secretsOf, toPlainLines } from "./output.ts";
+import { UsageError } from "./usage.ts";
+
+export type Command = {
+  /** The lines of the command in the usage text; undefined: people do not run it. */
+  usage?: string;
+  /** Returns the help text; `words` follow the command. Undefined: the usage text is its help. */
+  help?: (words: readonly string[]) => string;
+  /** Returns the command and its words that have a help text of their own; default: the command. */
+  helpTopic?: (words: readonly string[]) => string;
+  /** Returns the exit code; undefined: 0. */
+  run: (words: string[]) => Promise<number | void>;
+};
+
+/** By name, in the order of the usage text. */
+export type Commands = Readonly<Record<string, Command>>;
+
+const HELP_WORDS = ["--help", "-h"];
+
+/** Returns the words of the command whose help is asked for; undefined: none is. Options after "--" are those of a wrapped command. */
+function findHelpRequest([command, ...rest]: readonly string[], commands: Commands): string[] | undefined {
+  if (command === "help") return rest;
+  if (command !== undefined && HELP_WORDS.includes(command)) return [];
+  const end = rest.indexOf("--");
+  const own = end === -1 ? rest : rest.slice(0, end);
+  const hasTopics = command !== undefined && commands[command]?.helpTopic !== undefined;
+  const isAsked = own.some((word) => HELP_WORDS.includes(word)) || (hasTopics && own[0] === "help");
+  return command !== undefined && isAsked
+    ? [command, ...own.filter((word) => !HELP_WORDS.includes(word) && word !== "help")]
+    : undefined;
+}
+
+function usageOf(commands: Commands): string {
+  const blocks = Object.values(commands).flatMap(({ usage }) => usage ?? []);
+  return `Usage: assay COMMAND [options]
+
+${blocks.join("\n")}
+
+  --version
+
+Run "assay COMMAND --help" for the options of a command.`;
+}
+
+const find = (commands: Commands, name: string): Command | undefined =>
+  Object.hasOwn(commands, name) ? commands[name] : undefined;
+
+const helpOf = ([name = "", ...words]: readonly string[], commands: Commands): string =>
+  find(commands, name)?.help?.(words) ?? usageOf(commands);
+
+/** What to run for the help that belongs to a wrong command line. */
+function helpCommand([name = "", ...words]: readonly string[], commands: Commands): string {
+  const command = find(commands, name);
+  const topic = command?.help ? (command.helpTopic?.(words) ?? name) : "";
+  return ["assay", topic, "--help"].filter((word) => word !== "").join(" ");
+}
+
+async function run(args: readonly string[], commands: Commands): Promise<number | void> {
+  const help = findHelpRequest(args, commands);
+  if (help) return void (await Bun.write(Bun.stdout, `${helpOf(help, commands)}\n`));
+  const [name, ...words] = args;
+  if (name === "--version") return void console.log(packageJson.version);
+  if (name === undefined) throw new UsageError("Missing command");
+  const command = find(commands, name) ?? unknown(name);
+  return await command.run(words);
+}
+
+function unknown(name: string): never {
+  throw new UsageError(`Unknown command: ${name}`);
+}
+
+/** Runs the command of this process and exits: 0, 1 it failed, 2 wrong usage, or the command's own code. */
+export async function runCommandLine(commands: Commands): Promise<never> {
+  const args = process.argv.slice(2);
+  try {
+    process.exit((await run(args, commands)) ?? 0);
+  } catch (error) {
+    const usage = error instanceof UsageError;
+    // It may hold what a server or a report says.
+    const text = toPlainLines(error instanceof Error ? error.message : String(error));
+    console.error(createOutputMask(secretsOf(process.env))(text));
+    if (usage) console.error(`Run "${helpCommand(args, commands)}" for usage`);
+    process.exit(usage ? 2 : 1);
+  }
+}

@@ -1,0 +1,33 @@
+/** `assay health`: asks whether a server is ready, for the health checks of containers. */
+
+import { askUrl, messageOf, ServerAwayError, shown, withoutEndSlashes } from "./client.ts";
+import { toPlainLine } from "./output.ts";
+import { parseOptions } from "./usage.ts";
+
+export const HEALTH_USAGE = `  health [--url URL]
+      ask a server whether it is ready`;
+
+export const HEALTH_HELP = `Usage: assay health [--url URL]
+
+Asks a server whether it can read and write its database.
+
+  --url URL   (default: http://127.0.0.1:PORT, where PORT is 8080 unless the environment sets it)
+
+Exit code: 0 if the server is ready, 1 if it is not or does not answer within 5 seconds, 2 for wrong usage.`;
+
+const TIMEOUT_MS = 5_000;
+
+/** Returns the exit code. Throws UsageError. */
+export async function health(args: string[]): Promise<number> {
+  const { values } = parseOptions(args, ["url"]);
+  const url = withoutEndSlashes(values["url"]?.trim() || `http://127.0.0.1:${process.env["PORT"]?.trim() || "8080"}`);
+  try {
+    const answer = await askUrl(`${url}/readyz`, { timeoutMs: TIMEOUT_MS, shown: shown({ url, project: "" }) });
+    console.log(answer.status === 200 ? "ready" : toPlainLine(messageOf(answer)));
+    return answer.status === 200 ? 0 : 1;
+  } catch (error) {
+    if (!(error instanceof ServerAwayError)) throw error;
+    console.log(toPlainLine(error.message));
+    return 1;
+  }
+}

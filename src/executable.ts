@@ -1,0 +1,16 @@
+/** The single executable: the files that are embedded in it, and how a part of the program is started. */
+
+export type EmbeddedFile = { name: string; blob: Blob };
+
+/** Returns the embedded files whose name ends with `ending`; none when the program runs from its sources. */
+export const embeddedFiles = (ending: string): EmbeddedFile[] =>
+  (Bun.embeddedFiles as readonly (Blob & { name: string })[])
+    .filter(({ name }) => name.endsWith(ending))
+    .map((blob) => ({ name: blob.name, blob }));
+
+/** The command of a single executable that starts one of several server processes. */
+export const WORKER_COMMAND = "server-process";
+
+/** Returns the command that starts a server process, whose program is the file `entry` when it runs from its sources. */
+export const serverProcessCommand = (entry: string): string[] =>
+  Bun.isStandaloneExecutable ? [process.execPath, WORKER_COMMAND] : [process.execPath, ...process.execArgv, entry];

@@ -1,0 +1,53 @@
+/**
+ * Builds a release from the last commit: `bun tools/release.ts [--out FOLDER] [--target linux-x64]…`. The same commit gives the
+ * same bytes. Needs git, GNU tar and the npm registry.
+ */
+
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { buildExecutable, run, TARGETS, toTarget } from "./executable.ts";
+
+/** Returns a folder with the files of the last commit and the packages of all platforms. */
+async function checkOut(repository: string): Promise<string> {
+  if ((await run(["git", "status", "--porcelain"], repository)) !== "")
+    throw new Error("There are uncommitted changes: a release is built from a commit");
+  const folder = mkdtempSync(join(tmpdir(), "assay-release-"));
+  const archive = join(folder, "source.tar");
+  await run(["git", "archive", `--output=${archive}`, "HEAD"], repository);
+  await run(["tar", "-xf", archive, "-C", folder], repository);
+  rmSync(archive);
+  await run(["bun", "install", "--frozen-lockfile", "--production", "--os=*", "--cpu=*"], folder);
+  return folder;
+}
+
+/** Returns the newest section of the changelog. */
+function notesOf(changelog: string): string {
+  const [, section = ""] = changelog.split(/^## /m);
+  return `## ${section.trim()}\n`;
+}
+
+const { values } = parseArgs({
+  options: { out: { type: "string", default: "dist" }, target: { type: "string", multiple: true } },
+});
+const targets = (values.target ?? TARGETS).map(toTarget);
+const out = resolve(values.out);
+const folder = await checkOut(resolve(import.meta.dir, ".."));
+try {
+  mkdirSync(out, { recursive: true });
+  const sums: string[] = [];
+  for (const target of targets)
+    for (const isClient of [false, true]) {
+      const name = `${isClient ? "assay-cli" : "assay"}-${target}`;
+      await buildExecutable(folder, { target, outfile: join(folder, name), isClient });
+      const bytes = Bun.gzipSync(await Bun.file(join(folder, name)).bytes(), { level: 9 });
+      await Bun.write(join(out, `${name}.gz`), bytes);
+      sums.push(`${new Bun.CryptoHasher("sha256").update(bytes).digest("hex")}  ${name}.gz`);
+      console.log(`${name}.gz: ${(bytes.length / 1e6).toFixed(1)} MB`);
+    }
+  await Bun.write(join(out, "SHA256SUMS"), `${sums.join("\n")}\n`);
+  await Bun.write(join(out, "NOTES.md"), notesOf(await Bun.file(join(folder, "CHANGELOG.md")).text()));
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
