@@ -5,7 +5,7 @@ import { ADMIN_USAGE, admin, adminHelp, adminHelpTopic } from "./admin.ts";
 import { backup, BACKUP_HELP, BACKUP_USAGE } from "./backup.ts";
 import { CLIENT_COMMANDS } from "./client_commands.ts";
 import { runCommandLine } from "./command_line.ts";
-import { HEALTH_HELP, HEALTH_USAGE, health } from "./health.ts";
+import { HEALTH_HELP, HEALTH_USAGE, checkHealth } from "./health.ts";
 import { restore, RESTORE_HELP, RESTORE_USAGE } from "./restore.ts";
 
 await runCommandLine({
@@ -14,7 +14,7 @@ await runCommandLine({
     // The program of the server ends the process itself.
     run: async () => void (await import("../main.ts")),
   },
-  health: { usage: HEALTH_USAGE, help: () => HEALTH_HELP, run: health },
+  health: { usage: HEALTH_USAGE, help: () => HEALTH_HELP, run: checkHealth },
   ...CLIENT_COMMANDS,
   backup: { usage: BACKUP_USAGE, help: () => BACKUP_HELP, run: backup },
   restore: { usage: RESTORE_USAGE, help: () => RESTORE_HELP, run: restore },

@@ -18,7 +18,7 @@ Exit code: 0 if the server is ready, 1 if it is not or does not answer within 5 
 const TIMEOUT_MS = 5_000;
 
 /** Returns the exit code. Throws UsageError. */
-export async function health(args: string[]): Promise<number> {
+export async function checkHealth(args: string[]): Promise<number> {
   const { values } = parseOptions(args, ["url"]);
   const url = withoutEndSlashes(values["url"]?.trim() || `http://127.0.0.1:${process.env["PORT"]?.trim() || "8080"}`);
   try {

@@ -73,9 +73,13 @@ export async function selectCaseVariants(
     select c.id as "testCaseId", c.task_slug as "taskSlug", ${healthOf(sql)} as health, h.last_status as "lastStatus",
       h.last_run_at as "lastRunAt", length(translate(coalesce(h.recent, ''), 'fF', '')) as passed,
       length(translate(coalesce(h.recent, ''), 'pP', '')) as failed
-    from test_case c left join case_health h on h.project_id = c.project_id and h.test_case = c.number
-    where c.project_id = ${projectId} and ${isInCatalogue(sql, sql`c`)}
-      and ${isNamed(sql, { suite: sql`${suite}`, name: sql`${name}`, file: sql`${file}::text` })}
+    from (
+      select * from test_case c
+      where c.project_id = ${projectId}
+        and ${isNamed(sql, { suite: sql`${suite}`, name: sql`${name}`, file: sql`${file}::text` })} offset 0
+    ) c left join lateral (
+      select * from case_health where project_id = ${projectId} and test_case = c.number offset 0) h on true
+    where ${isInCatalogue(sql, sql`c`)}
     order by c.task_slug, c.number`;
   const { task } = readVariant(taskSlug);
   return rows.flatMap((row) => {

@@ -65,6 +65,8 @@ testLinearity(
     "database_failure.ts": {
       toDatabaseError: (text) => toDatabaseError({ syscall: "connect", address: text, code: text }),
     },
+    "command_line.ts": { runCommandLine: null },
+    "health.ts": { checkHealth: null },
     "interruption.ts": { untilInterrupted: null },
     "restore.ts": { restore: null },
     "annotations.ts": {
