@@ -6,6 +6,9 @@ import { join } from "node:path";
 
 const SOURCE = join(import.meta.dir, "../../src");
 
+/** The tests measure processor time: a busy machine only lets them wait. */
+export const TIMEOUT_MS = 120_000;
+
 /** Characters that text handling looks for: blanks, line breaks, letters, digits, markup, escapes and quotes. */
 const CHARACTERS = [...' \t\n\ra0<&\\\x1b>"/.#(['];
 const LONGEST = 65_536;
@@ -145,7 +148,11 @@ export function testCalls(calls: Calls, texts = ALL_TEXTS): void {
   for (const [file, functions] of Object.entries(calls))
     for (const [name, call] of Object.entries(functions))
       if (call)
-        test(`${file} ${name}`, async () => {
-          expect(await findSteep(call, call.texts ?? texts)).toEqual([]);
-        });
+        test(
+          `${file} ${name}`,
+          async () => {
+            expect(await findSteep(call, call.texts ?? texts)).toEqual([]);
+          },
+          TIMEOUT_MS,
+        );
 }

@@ -163,6 +163,8 @@ testLinearity(
       Tag: (text) => Tag({ children: text, kind: text }),
       ...{ testStatusOf: null, wordOf, worstFirst: null },
     },
+    // Its texts are those of Breakable.
+    "slower_tests.tsx": { SlowerTests: null },
     "strip.tsx": {
       Strip: (text) => Strip({ items: [{ status: text, href: `/${text}`, label: text }], label: text }),
     },
