@@ -126,7 +126,7 @@ export function readJunit(parts: Iterable<XmlPart>): Report {
     suite: cutter.cutOrNull("suite", suiteName(root) ?? (only && suiteName(only))),
     cases,
     countsOnly: null,
-    partial: false,
+    partial: totals.lacksFailures(),
     durationMs: msFromSeconds(root.attributes.time) ?? msFromSeconds(only?.attributes.time),
     completedAt: toCompletion(root.attributes.timestamp ? endOf(root) : tops.end()),
     context: isPlaywright(first!.attributes) ? {} : toContext(tops.first()),

@@ -101,6 +101,7 @@ export function createTotals() {
   const root: string[] = [];
   const inner: string[] = [];
   let more = 0;
+  let lacksFailures = false;
   // A suite may declare the failure of a test that another suite holds: only the end of the root tells.
   let pending: PlacedFault[] = [];
   const settle = (tally: SuiteTotals, { failed }: Declared): PlacedFault[] => {
@@ -126,11 +127,14 @@ export function createTotals() {
       const settled = isTop(tally) ? settle(tally, declared) : [];
       warn(tally, declared);
       const placed = toFaults(tally, declared).map((fault) => ({ ...fault, ...toPlace() }));
+      lacksFailures ||= isTop(tally) && (declared.failed ?? tally.declaredInside) > tally.shown;
       if (tally.outer) countSuite(tally.outer, tally);
       if (isTop(tally)) return [...settled, ...placed];
       pending.push(...placed.filter(({ name }) => name === FAULT));
       return placed.filter(({ name }) => name !== FAULT);
     },
+    /** Whether a root declares more failures than its test cases and suites show: some are not named. */
+    lacksFailures: (): boolean => lacksFailures,
     warnings: (): string[] => [
       ...root,
       ...inner,

@@ -32,6 +32,10 @@ export type FailureFacts = {
   hadEpisodes: boolean;
   /** The default branch was broken until not long ago. */
   wasFixed: boolean;
+  /** It is a build of a merge queue, so the newest commit of the default branch is in it. */
+  hasNewestDefault: boolean;
+  /** It represents a test tool that failed although no test did. */
+  isStandIn: boolean;
   /** It belonged to a live bug before the execution began. */
   hasOpenBug: boolean;
   /** Share of its results that failed as a flaky test case fails; 0 to 1. */
@@ -71,14 +75,15 @@ function decide(facts: FailureFacts, rate: number | null): Blame {
   const { inARow, isCurrent, isOnDefault } = facts;
   if (facts.isQuarantined) return "quarantined";
   // A flaky test case fails here and there: several times in a row on one branch only as often as its rate allows.
-  if (inARow !== null && (rate ?? 0) ** inARow >= EXCUSE_ODDS) return "flaky";
+  if (!facts.isStandIn && inARow !== null && (rate ?? 0) ** inARow >= EXCUSE_ODDS) return "flaky";
   if (facts.failedInBaseline) return "still";
   if (facts.failedOnDefault) return "main";
   if (!isCurrent) return "new";
   // The baseline does not have the test case, but the default branch fails: its last results do, or it has a live bug.
   const isKnownBug = facts.hasFailedOnDefault && facts.hasOpenBug && !facts.isInBaseline;
   if (facts.isBroken || isKnownBug) return isOnDefault ? "still" : "main";
-  if (facts.hadEpisodes) return "flaky";
-  if (facts.wasFixed) return "main";
+  if (facts.hadEpisodes && !facts.isStandIn) return "flaky";
+  // A branch that began before the fix lacks it; the default branch itself and a merge queue have it.
+  if (facts.wasFixed && !isOnDefault && !facts.hasNewestDefault) return "main";
   return "new";
 }

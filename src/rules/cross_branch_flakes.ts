@@ -38,7 +38,8 @@ export const BROKEN_IN_A_ROW = 2;
  * branch's doing. Else the case is flaky that fails here and there: one other branch is enough where it failed in the same words,
  * and these tell more than what every assertion of the test would say; two changes that break one test break it differently.
  * Cases that fail together for one reason are not flaky: one change is on both branches, as where one branch builds on another,
- * unless the default branch has failed so as well.
+ * unless the default branch has failed so as well. A case that fails in a row on this branch, or that has never passed on another
+ * one, is not flaky either.
  */
 export function findCrossBranchFlakes(record: readonly BranchFailure[], onLongLived: boolean): CrossBranchFlake[] {
   const together = digestsTogether(record);
@@ -53,6 +54,7 @@ export function findCrossBranchFlakes(record: readonly BranchFailure[], onLongLi
     const here = others.filter(({ streak, isLast }) => streak < BROKEN_IN_A_ROW && !(onLongLived && isLast));
     const [last] = here;
     if (!last) return [];
+    if (mine.streak >= BROKEN_IN_A_ROW || last.rate === null || last.rate === 1) return [];
     // What the default branch has shown comes from there.
     if (together.has(fingerprint(mine).digest) && !here.some(({ isDefault }) => isDefault)) return [];
     const branches = new Set(here.map(({ branch }) => branch)).size;

@@ -14,15 +14,25 @@ const FORGIVEN = {
   new: ["quarantined", "flaky", "still", "main"],
 } as const satisfies Record<GateMode, readonly Blame[]>;
 
-/** The failures that a shared branch is to blame for: other branches are forgiven them, the branch itself is not. */
-const OF_SHARED_BRANCH: readonly Blame[] = ["still", "main"];
+/** Where a build comes from, as far as gates decide by it. */
+export type GatedBuild = {
+  /** The build is of the default branch or a long-lived branch, and of no pull request: it stays red until its tests are fixed. */
+  isOnSharedBranch: boolean;
+  /** The baseline is such a build, or there is none. */
+  isBaselineShared: boolean;
+};
 
 /**
- * The failures that a mode forgives a build. `isOnSharedBranch`: the build is of the default branch or a long-lived branch, which
- * stays red until its broken tests are fixed.
+ * The failures that a mode forgives a build. Only what a shared branch has broken is forgiven, and only to other branches: a failure
+ * that an earlier build of the same branch had is not.
  */
-export const forgivenBlames = (mode: GateMode, isOnSharedBranch: boolean): readonly Blame[] =>
-  isOnSharedBranch ? FORGIVEN[mode].filter((blame) => !OF_SHARED_BRANCH.includes(blame)) : FORGIVEN[mode];
+export function forgivenBlames(mode: GateMode, { isOnSharedBranch, isBaselineShared }: GatedBuild): readonly Blame[] {
+  const isOwn: Partial<Record<Blame, boolean>> = {
+    still: isOnSharedBranch || !isBaselineShared,
+    main: isOnSharedBranch,
+  };
+  return FORGIVEN[mode].filter((blame) => !isOwn[blame]);
+}
 
 /**
  * Exit codes that tools reserve for failed tests: 1 is that of nearly all, 8 of CTest, 100 of cargo-nextest, 101 of cargo test.
@@ -56,12 +66,10 @@ export type GatedUpload = {
 };
 
 /** What a gate needs to know about a task. */
-export type GatedTask = {
+export type GatedTask = GatedBuild & {
   slug: string;
   status: TaskStatus;
   verdict: "passed" | "failed" | null;
-  /** The build is of the default branch or a long-lived branch, and of no pull request. */
-  isOnSharedBranch: boolean;
   /** Nearly all tests failed, so no failure was judged. */
   isOutage: boolean;
   /** Numbers of the announced shards that have not reported. */
@@ -86,7 +94,7 @@ export type TaskGate = { slug: string; reasons: GateReason[]; forgiven: number }
 /** Decides about a task that has reported or has ended. */
 export function gateTask(mode: GateMode, task: GatedTask): TaskGate {
   const reasons: GateReason[] = [];
-  const forgiving = forgivenBlames(mode, task.isOnSharedBranch);
+  const forgiving = forgivenBlames(mode, task);
   if (task.status === "cancelled" || task.status === "timed_out" || task.status === "incomplete")
     reasons.push({ kind: task.missingShards.length > 0 ? "missing_shards" : "ended" });
   if (task.isReplaced) reasons.push({ kind: "replaced" });

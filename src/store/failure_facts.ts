@@ -17,7 +17,7 @@ type Parameters<Value> = Record<"project" | "ids" | "executionIds" | "taskSlugs"
 
 /** A table expression: the runs that are judged, with what matters of their executions. */
 const judgedRuns = (sql: Sql, given: Parameters<Fragment>) => sql`
-  select asked.*, e.branch, e.pull_request, e.commit, e.baseline_id, e.rerun_of, e.created_at,
+  select asked.*, e.branch, e.pull_request, e.commit, e.baseline_id, e.rerun_of, e.created_at, e.queue_ref,
     ${isOnDefault(sql, sql`e`, sql`p.default_branch`)} as is_on_default
   from unnest(
     ${given.ids}::uuid[], ${given.executionIds}::uuid[], ${given.taskSlugs}::text[], ${given.times}::timestamptz[],
@@ -89,6 +89,8 @@ const FACTS = compose<keyof Parameters<string>, FailureFacts>((sql, name) => {
       base.number is not null as "failedInBaseline", main.number is not null as "failedOnDefault",
       run.is_on_default as "isOnDefault", h.is_current as "isCurrent", h.is_flaky as "isFlaky",
       h.is_broken as "isBroken", h.has_failed as "hasFailedOnDefault", h.had_episodes as "hadEpisodes",
+      run.queue_ref is not null as "hasNewestDefault", exists (
+        select from attempt a where a.project_id = ${projectId} and a.run_id = f.run_id and a.exit_case = f.number) as "isStandIn",
       h.was_mended as "wasFixed", h.flake_rate::float8 as "flakeRate", h.episode_rate::float8 as "episodeRate",
       case when h.flaky then h.flaky_at else h.episode_at end as "flakyAt", r.number as "inARow",
       h.has_failed and ${hasOpenBug} as "hasOpenBug", h.has_failed and ${isInBaseline} as "isInBaseline"

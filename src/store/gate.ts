@@ -1,6 +1,6 @@
 /** What gates decide by, and the decisions that uploads asked for. */
 
-import type { GatedUpload } from "../rules/gate.ts";
+import type { GatedBuild, GatedUpload } from "../rules/gate.ts";
 import type { Flaws } from "../rules/red_reason.ts";
 import type { CaseRef } from "../schema/case_ref.ts";
 import type { TaskStatus } from "../schema/executions.ts";
@@ -20,12 +20,11 @@ import { isOnDefault, isTrustedBuild } from "./predicates.ts";
 import { flaws, namedShards } from "./shards.ts";
 
 /** A run with its latest uploads and the blame of its failures. */
-export type GatedRun = {
+export type GatedRun = GatedBuild & {
   id: string;
   slug: string;
   status: TaskStatus;
   verdict: "passed" | "failed" | null;
-  isOnSharedBranch: boolean;
   attempt: number;
   outage: boolean;
   failed: number;
@@ -57,16 +56,26 @@ const isTest = (sql: Sql): Fragment => sql`f.test_case <> all(array(
   select a.exit_case from attempt a
   where a.project_id = f.project_id and a.run_id = f.run_id and a.exit_case is not null))`;
 
-/** The run `r` is of the default branch or a long-lived branch. */
+/** A condition: the execution `e` of the project `p` is of the default branch or a long-lived branch. */
+const isShared = (sql: Sql): Fragment => sql`(
+  ${isOnDefault(sql, sql`e`, sql`p.default_branch`)}
+  or (e.pull_request is null and ${isTrustedBuild(sql, sql`e`)} and is_long_lived(e.branch, p.long_lived_branches)))`;
+
+/** The run `r` is of a shared branch. */
 const isOnSharedBranch = (sql: Sql): Fragment => sql`(
-  select ${isOnDefault(sql, sql`e`, sql`p.default_branch`)}
-    or (e.pull_request is null and ${isTrustedBuild(sql, sql`e`)} and is_long_lived(e.branch, p.long_lived_branches))
-  from execution e join project p on p.id = e.project_id
+  select ${isShared(sql)} from execution e join project p on p.id = e.project_id
   where e.project_id = r.project_id and e.id = r.execution_id)`;
+
+/** The baseline of the run `r` is of a shared branch, or there is none. */
+const isBaselineShared = (sql: Sql): Fragment => sql`coalesce((
+  select ${isShared(sql)}
+  from execution own join execution e on e.project_id = own.project_id and e.id = own.baseline_id join project p on p.id = e.project_id
+  where own.project_id = r.project_id and own.id = r.execution_id), true)`;
 
 /** `runs` is a statement that selects rows of test_run. */
 const gatedRuns = (sql: Sql, runs: Fragment, own?: ShardFailures) => sql<GatedRun[]>`
-  select r.id, r.task_slug as slug, r.status, r.verdict, ${isOnSharedBranch(sql)} as "isOnSharedBranch", r.attempt, r.outage, r.failed, r.shards,
+  select r.id, r.task_slug as slug, r.status, r.verdict, ${isOnSharedBranch(sql)} as "isOnSharedBranch",
+    ${isBaselineShared(sql)} as "isBaselineShared", r.attempt, r.outage, r.failed, r.shards,
     ${namedShards(sql, sql`r`)} as "namedShards", r.completed_at as "completedAt", r.reason, ${flaws(sql, sql`r`)} as flaws,
     (select coalesce(json_agg(json_build_object('shard', a.shard, 'exitCode', a.exit_code, 'failedCases', a.failed_cases,
         'isStandIn', a.exit_case is not null, 'isPartial', a.partial, 'counted', a.failed) order by a.shard), '[]')

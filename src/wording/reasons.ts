@@ -38,7 +38,7 @@ function whatEnded(task: Omit<TaskEnd, "slug">): string | null {
     return status === "incomplete" ? "did not finish" : null;
   }
   if (verdict !== "failed" || status !== "failed") return null;
-  if (flaws?.brokeOff) return "report broke off";
+  if (flaws?.brokeOff) return "report is incomplete";
   if (flaws && flaws.standIns > 0 && flaws.standIns >= failed) return whatFailed(flaws);
   return failed === 0 ? "failed without a failing test" : null;
 }

@@ -161,7 +161,9 @@ describe("POST /projects/:projectId/test-runs", () => {
       body: whole.slice(0, whole.indexOf("case 2")),
       headers: { accept: "text/plain" },
     });
-    expect(text).toStartWith("FAILED t: report broke off; 2 passed, 0 failed, 0 skipped, 1 warning, attempt 1 http");
+    expect(text).toStartWith(
+      "FAILED t: report is incomplete; 2 passed, 0 failed, 0 skipped, 1 warning, attempt 1 http",
+    );
   });
 
   test("a report without cases is refused, unless allow_empty says that it is right", async () => {

@@ -17,6 +17,8 @@ const UNKNOWN: FailureFacts = {
   hasFailedOnDefault: false,
   hadEpisodes: false,
   wasFixed: false,
+  hasNewestDefault: false,
+  isStandIn: false,
   hasOpenBug: false,
   flakeRate: null,
   episodeRate: null,
@@ -49,6 +51,9 @@ describe("a failure is", () => {
     ["new, if the test case was broken later only", { isBroken: true, isCurrent: false }, "new"],
     ["flaky after short failures again and again", { hadEpisodes: true }, "flaky"],
     ["the default branch's, if that was fixed not long ago", { wasFixed: true }, "main"],
+    ["new on the default branch, although that was fixed not long ago", { wasFixed: true, isOnDefault: true }, "new"],
+    ["new in a merge queue, which has the fix", { wasFixed: true, hasNewestDefault: true }, "new"],
+    ["new, if it represents a test tool that failed", { ...FLAKY, hadEpisodes: true, isStandIn: true }, "new"],
   ] as const)("%s", (_, facts, blame) => {
     expect(blameOf(facts)).toBe(blame);
   });

@@ -29,6 +29,11 @@ describe("a failure on a branch", () => {
     expect(blames([failure({ message: OTHER })])).toEqual([]);
   });
 
+  test("is the change's where it fails in a row on this branch, or where the test has never passed elsewhere", () => {
+    expect(findCrossBranchFlakes([{ ...mine, streak: 2 }, failure()], false)).toEqual([]);
+    for (const rate of [1, null]) expect(blames([failure({ rate }), failure({ rate, branch: "third" })])).toEqual([]);
+  });
+
   test("is the change's where three tests fail together for one reason, as on a branch that it builds on", () => {
     const together = (more: Partial<BranchFailure>, count: number) =>
       Array.from({ length: count }, (_, at) => [{ ...mine, testCase: at }, failure({ testCase: at, ...more })]).flat();

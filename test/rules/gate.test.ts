@@ -15,7 +15,8 @@ const upload = (more: Partial<GatedUpload> = {}): GatedUpload => ({
   ...more,
 });
 const task = (more: Partial<GatedTask> = {}): GatedTask => ({
-  ...{ slug: "unit", status: "failed", verdict: "failed", isOnSharedBranch: false, isOutage: false, missingShards: [] },
+  ...{ slug: "unit", status: "failed", verdict: "failed", isOutage: false, missingShards: [] },
+  ...{ isOnSharedBranch: false, isBaselineShared: true },
   ...{ uploads: [upload()], blames: { quarantined: 2 }, unjudged: 0 },
   ...more,
 });
@@ -48,7 +49,12 @@ describe("a failure", () => {
   test("is forgiven by quarantine in every mode", () => {
     for (const mode of MODES)
       for (const isOnSharedBranch of [false, true])
-        expect(forgivenBlames(mode, isOnSharedBranch)).toContain("quarantined");
+        expect(forgivenBlames(mode, { isOnSharedBranch, isBaselineShared: true })).toContain("quarantined");
+  });
+
+  test("of the baseline is not forgiven if that is an earlier build of a branch that is not shared", () => {
+    const origin = { isOnSharedBranch: false, isBaselineShared: false };
+    expect(forgivenBlames("new", origin)).toEqual(["quarantined", "flaky", "main"]);
   });
 });
 

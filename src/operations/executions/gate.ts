@@ -24,6 +24,7 @@ const toTask = (run: GatedRun): GatedTask => ({
   status: run.status,
   verdict: run.verdict,
   isOnSharedBranch: run.isOnSharedBranch,
+  isBaselineShared: run.isBaselineShared,
   isOutage: run.outage,
   missingShards: missingShardsOf(run),
   uploads: run.uploads,
@@ -66,7 +67,7 @@ const forgivenOf = async (
   if (count === 0) return [];
   const ids = runs.map(({ id }) => id);
   // Runs of one build are of one branch.
-  const blames = forgivenBlames(mode, runs[0]!.isOnSharedBranch);
+  const blames = forgivenBlames(mode, runs[0]!);
   return (await selectForgiven(sql, projectId, ids, blames, own)).map(toForgiven);
 };
 
@@ -83,7 +84,8 @@ export function gateQuietUpload(
   shards: number,
 ): GateDecision {
   const task: GatedTask = {
-    ...{ slug, status: "passed", verdict: null, isOnSharedBranch: false, isOutage: false, missingShards: [] },
+    ...{ slug, status: "passed", verdict: null, isOutage: false, missingShards: [] },
+    ...{ isOnSharedBranch: false, isBaselineShared: true },
     ...{ uploads: [upload], blames: {}, unjudged: 0 },
   };
   return toDecision(mode, gateTask(mode, task), { slug, shards, missingShards: [], reason: null }, []);

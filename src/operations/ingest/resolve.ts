@@ -14,6 +14,7 @@ import {
   type PlacedCase,
 } from "../../rules/identity.ts";
 import { findRenamed } from "../../rules/rename.ts";
+import { selectDefaultTotal } from "../../store/baselines.ts";
 import type { UploadParameters } from "../../schema/test_runs.ts";
 import { type Database, isTaken, type Sql, type Tx } from "../../database/connect.ts";
 import {
@@ -236,6 +237,12 @@ async function adopt(
   for (const { index, number } of adopted) numbers[index] = number;
 }
 
+/**
+ * A report with much fewer test cases than the task has is of a part of it, as of the tests that a change concerns: files that it
+ * lacks were not renamed. `total`: the number of results in the last run on the default branch; null: unknown.
+ */
+const isWholeTask = (cases: number, total: number | null): boolean => total === null || cases >= 0.9 * total;
+
 /** A look at so many tells whether there are any: a new suite of 100,000 cases has no namesakes. */
 const SAMPLE = 200;
 
@@ -265,11 +272,12 @@ async function adoptRenamed(
   const there = new Set(numbers);
   const known = namesakes.filter((one) => !there.has(one.number) && isFirst(one, one.identity));
   const files = new Set(places.filter((_, index) => numbers[index] !== null).map(({ file }) => file));
+  const total = isWhole && known.length > 0 ? await selectDefaultTotal(sql, projectId, taskSlug) : null;
   const pairs = findRenamed(
     fresh.map((index) => places[index]!),
     known,
     files,
-    isWhole,
+    isWhole && isWholeTask(places.length, total),
   );
   const adopted = pairs.map(([place, at]): AdoptedCase => {
     const { number, file } = known[at]!;
