@@ -41,7 +41,9 @@ function ofMatrix(text: string, isShard: boolean): string {
 export function readTags({ options, environment, isShard }: TagSources): string[] {
   const given = options.join(",");
   const isGiven = given.replaceAll(",", "").trim() !== "";
-  const stated = environment[VARIABLE]?.trim() ?? "";
+  // GitHub writes the matrix of a job without one as null.
+  const value = environment[VARIABLE]?.trim() ?? "";
+  const stated = value === "null" ? "" : value;
   const text = isGiven ? given : stated.startsWith("{") ? ofMatrix(stated, isShard) : stated;
   const { success, output, issues } = v.safeParse(tagsText, text);
   if (!success) throw new UsageError(`${isGiven ? "--tag" : VARIABLE}: ${issues[0].message}, got "${text}"`);

@@ -88,5 +88,5 @@ export function meets(conditions: Conditions, facts: EventFacts): { met: boolean
     held.push(`the severity is ${JSON.stringify(found)}`);
   }
   const all = held.join(", ");
-  return { met: true, reason: all === "" ? "There are no conditions" : `${all[0]!.toUpperCase()}${all.slice(1)}` };
+  return { met: true, reason: all === "" ? "No conditions to match" : `${all[0]!.toUpperCase()}${all.slice(1)}` };
 }

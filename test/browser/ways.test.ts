@@ -113,6 +113,23 @@ describe.skipIf(!hasChromium)("the pages", async () => {
     await becomes("location.pathname.endsWith('/bugs')");
   });
 
+  test("j goes to the first row of a list; after a key that changes a row, its place keeps the focus", async () => {
+    await appear({});
+    await go(execution.replace(/executions.*/, "bugs"));
+    await key("j");
+    const row = () =>
+      evaluate<number>("[...document.querySelectorAll('main tbody tr')].indexOf(document.activeElement.closest('tr'))");
+    expect(await row()).toBe(0);
+    await key("j");
+    expect(await row()).toBe(1);
+    const { complaints } = chromium;
+    complaints.length = 0;
+    await chromium.leaving(() => key("a"));
+    await becomes("location.search.includes('changed=take')");
+    expect(await row()).toBe(1);
+    expect(complaints).toEqual([]);
+  });
+
   test("texts are copied where the browser has no clipboard, as on plain http", async () => {
     await appear({});
     await go(execution.replace(/executions.*/, "onboarding"));

@@ -10,7 +10,7 @@ const FACTS: EventFacts = {
 
 describe("conditions", () => {
   test.each<[object, boolean, string]>([
-    [{}, true, "There are no conditions"],
+    [{}, true, "No conditions to match"],
     [{ projects: ["p1"] }, true, "The project is one of them"],
     [{ projects: ["p2", "p3"] }, false, "It is not about one of the 2 projects"],
     [{ branches: ["release/*"] }, true, 'The branch "release/1" matches "release/*"'],

@@ -110,7 +110,7 @@ describe("handling events", () => {
     await handleAll();
     await handleAll();
     expect(await slugs()).toEqual(["last", "first"]);
-    expect(await runsOf(ids[0]!)).toEqual([["event", "done", "There are no conditions"]]);
+    expect(await runsOf(ids[0]!)).toEqual([["event", "done", "No conditions to match"]]);
     expect(await runsOf(ids[1]!)).toEqual([["event", "failed", INTERNAL]]);
     expect(await runsOf(ids[2]!)).toHaveLength(1);
     expect(await isDone()).toBe(true);

@@ -272,7 +272,7 @@ const QuarantineActionFields = ({ field }: { field: ActionField }): Html => (
       name={field("maxShare").name}
       value={field("maxShare").value ?? "1"}
       kind="for-quarantine"
-      hint="Of the tests that have run in the last 30 days. 0.1 to 100."
+      hint="Of the tests on the default branch, 0.1 to 100. At 1 %, a project with fewer than 100 tests has no automatic quarantine."
     />
 
     <Field

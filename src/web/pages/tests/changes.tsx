@@ -48,7 +48,7 @@ export function quarantineNotice({ quarantine }: TestCaseRow, now: Date): Html |
   );
 }
 
-export function careForms(base: Path, test: TestCaseRow, csrf: string): Html {
+export function careForms(base: Path, test: TestCaseRow, { csrf, now }: { csrf: string; now: Date }): Html {
   const { quarantine } = test;
   const owner = test.isOwnerSet ? test.owner : null;
   return (
@@ -65,7 +65,12 @@ export function careForms(base: Path, test: TestCaseRow, csrf: string): Html {
 
           <label>
             Until the end of the day (UTC); if empty, no end date
-            <input type="date" name="until" value={quarantine?.until?.slice(0, 10) ?? ""} />
+            <input
+              type="date"
+              name="until"
+              min={now.toISOString().slice(0, 10)}
+              value={quarantine?.until?.slice(0, 10) ?? ""}
+            />
           </label>
           <div>
             <button class="main">{quarantine ? "Change" : "Quarantine"}</button>

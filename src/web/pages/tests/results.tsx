@@ -183,7 +183,7 @@ export const bugsOfCase = (projectId: string, bugs: readonly BugOfCase[]): Html 
 
 /** Marks a result that took longer than usual. */
 const UsualDuration = ({ slower }: { slower: Slower | undefined }): Html | null =>
-  slower ? <span class="small soft">slower, usually {toDuration(slower.usualMs)}</span> : null;
+  slower ? <span class="small soft wide">slower, usually {toDuration(slower.usualMs)}</span> : null;
 
 export function history({ rows, names, slowerOf }: TestHistory, now: Date): Html {
   return (

@@ -219,7 +219,7 @@ function testView({ project, query, role, csrf, now }: Context, data: TestData):
         <Mark status={trust.status} word={false} /> {trust.text}
       </p>
       <TestFacts projectId={projectId} test={test} ownerSource={ownerSource} now={now} />
-      {role === "viewer" ? null : careForms(path, test, csrf)}
+      {role === "viewer" ? null : careForms(path, test, { csrf, now })}
       {quarantineNotice(test, now)}
       <LastResults testHistory={testHistory} test={test} />
       <Variants projectId={projectId} test={test} found={variants} now={now} />

@@ -11,6 +11,8 @@ const KEYS = [
   ["?", "keyboard shortcuts"],
 ];
 const SECTIONS = { e: "executions", t: "tests", b: "bugs" };
+// The position of the row whose button was pressed by a key, for the page that is loaded then
+const FOCUSED_ROW = "assay.focused_row";
 const LINK = "td:not(.mark-cell) a, th a";
 // One element per row: the failure's heading, or the first link of a table's row
 const rows = () =>
@@ -71,6 +73,18 @@ document.addEventListener("keydown", (event) => {
       .find(({ row }) => row.contains(document.activeElement))
       ?.target.click();
   } else if (/^[a-z]$/.test(event.key)) {
-    document.activeElement.closest("tr")?.querySelector(`[data-row-key="${event.key}"]`)?.click();
+    const row = document.activeElement.closest("tr");
+    const button = row?.querySelector(`[data-row-key="${event.key}"]`);
+    if (!button) return;
+    sessionStorage.setItem(FOCUSED_ROW, String(rows().findIndex((one) => one.row === row)));
+    button.click();
   }
 });
+
+// The button of a row loads the page again: the row that is now in its place gets the focus
+{
+  const index = sessionStorage.getItem(FOCUSED_ROW);
+  sessionStorage.removeItem(FOCUSED_ROW);
+  const all = rows();
+  if (index !== null) all[Math.min(Number(index), all.length - 1)]?.target.focus();
+}
