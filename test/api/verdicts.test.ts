@@ -49,6 +49,37 @@ describe("an upload with a gate", () => {
     expect((await upload("pfpp", "branch=x&gate=quarantine&exit_code=1")).gate).toMatchObject({ pass: true });
   });
 
+  test("does not pass with what an earlier build of the same branch has broken, although that is the baseline", async () => {
+    await upload("fppf", "branch=x&commit=1111111a&execution_key=1&complete=true");
+    const { gate } = await upload("fppf", "branch=x&commit=2222222b&base_commit=1111111a&gate=new&exit_code=1");
+    expect(gate).toMatchObject({ pass: false, reasons: ["t: 2 failures that the baseline has too"] });
+  });
+
+  test("does not pass with a report that counts more failures than it names", async () => {
+    const body = `<testsuite name="unit" tests="4" failures="3">${'<testcase name="case 1"><failure/></testcase>'}<testcase name="case 2"/></testsuite>`;
+    const path = `POST /projects/${project}/test-runs?task_slug=t&branch=x&gate=new&exit_code=1`;
+    const { gate } = (await ask(path, { key, body })).body;
+    expect(gate).toMatchObject({ pass: false, reasons: [expect.stringContaining("report")] });
+  });
+
+  test("does not pass with a namesake in another file, where the report is of a part of the task", async () => {
+    const one = (file: string, name: string, failed = false) =>
+      `<testcase classname="s" name="${name}" file="test/${file}.ts">${failed ? "<failure/>" : ""}</testcase>`;
+    const send = async (query: string, cases: string) =>
+      (
+        await ask(`POST /projects/${project}/test-runs?task_slug=parts&${query}`, {
+          key,
+          body: `<testsuite name="s">${cases}</testsuite>`,
+        })
+      ).body;
+    await send("branch=main", one("a", "login") + one("a", "logout") + one("b", "pay"));
+    const { data } = (await ask(`GET /projects/${project}/test-cases?task_slug=parts`, { key })).body;
+    const { id } = data.find(({ name }: { name: string }) => name === "login");
+    await ask(`PATCH /projects/${project}/test-cases/${id}`, { key, body: { quarantine: { reason: "unstable" } } });
+    const { gate } = await send("branch=x&gate=quarantine&exit_code=1", one("admin", "login", true));
+    expect(gate).toMatchObject({ pass: false, reasons: ["parts: 1 new failure"] });
+  });
+
   test("does not pass with a new failure, and the run says so", async () => {
     const { gate, executionId } = await upload("ffpf", "branch=x&gate=new&exit_code=1");
     expect(gate).toMatchObject({ pass: false, reasons: ["t: 1 new failure"], forgivenCount: 2 });
