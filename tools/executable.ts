@@ -53,7 +53,13 @@ export async function buildExecutable(
         ];
     const built = await Bun.build({
       entrypoints,
-      compile: { target: `bun-${target}`, outfile: resolve(outfile) },
+      compile: {
+        target: `bun-${target}`,
+        outfile: resolve(outfile),
+        // The folder belongs to somebody's project: its files are not meant for Assay.
+        autoloadDotenv: false,
+        autoloadBunfig: false,
+      },
       naming: { entry: "[name].[ext]", asset: "[name].[ext]" },
       loader: { ".sql": "file", ".zst": "file" },
     });

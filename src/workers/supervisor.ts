@@ -38,7 +38,7 @@ import { MAX_CONNECTIONS, type OpenDatabase, type OpenOptions } from "../databas
 import { type Loop, startLoop } from "../work/loop.ts";
 import { type Channel, createChannel } from "./channel.ts";
 
-const ENTRY = new URL("./worker.ts", import.meta.url).pathname;
+const ENTRY = Bun.fileURLToPath(new URL("./worker.ts", import.meta.url));
 /** The descriptor under which a worker finds the log of admissions. */
 export const ADMISSIONS = 3;
 /** 16 bytes each; a power of two. At 4,000 admissions a second by each of 8 workers they are one minute. */

@@ -1,0 +1,135 @@
+/**
+ * Builds the npm packages of the server and of the client: `bun tools/npm_packages.ts [--out FOLDER]`. Their dependencies are bundled with our
+ * patches, except for Bun and the programs of PostgreSQL. Needs npm.
+ */
+
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, relative, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import packageJson from "../package.json" with { type: "json" };
+import { run } from "./executable.ts";
+
+const ROOT = resolve(import.meta.dir, "..");
+
+type NpmPackage = {
+  name: string;
+  description: string;
+  /** The names of the command. */
+  commands: string[];
+  /** The program, then files of the source that it starts by their path. */
+  entrypoints: [main: string, ...others: string[]];
+  /** What the launcher runs if it has no arguments. */
+  defaultCommand?: string;
+  /** Folders of the source that the program reads. */
+  folders: string[];
+  optionalDependencies?: Record<string, string>;
+};
+
+export const NPM_PACKAGES: NpmPackage[] = [
+  {
+    name: "assay-server",
+    description: "Self-hosted service that stores test results and runs tests, with PostgreSQL included",
+    commands: ["assay-server"],
+    entrypoints: ["src/cli/assay.ts", "src/server/upload_worker.ts", "src/workers/worker.ts"],
+    defaultCommand: "start",
+    folders: ["sql"],
+    optionalDependencies: packageJson.optionalDependencies,
+  },
+  {
+    name: "assay-cli",
+    description: "Uploads test reports to Assay from CI jobs, explains failures, and runs tests",
+    commands: ["assay-cli", "assay"],
+    entrypoints: ["src/cli/assay_cli.ts"],
+    folders: [],
+  },
+];
+
+/** The version of Bun that Assay is tested with. */
+const BUN_VERSION = packageJson.engines.bun.replace(">=", "");
+
+const manifestOf = ({ name, description, commands, optionalDependencies }: NpmPackage) => ({
+  name,
+  version: packageJson.version,
+  description,
+  type: "module",
+  bin: Object.fromEntries(commands.map((command) => [command, `bin/${name}`])),
+  os: ["linux", "darwin"],
+  cpu: ["x64", "arm64"],
+  dependencies: { bun: BUN_VERSION },
+  ...(optionalDependencies ? { optionalDependencies } : {}),
+});
+
+/** Bundles the programs into `folder`, with everything that they import, and returns the names of the bundled npm packages. */
+async function bundle({ entrypoints }: NpmPackage, folder: string): Promise<string[]> {
+  const bundled = new Set<string>();
+  for (const [index, entrypoint] of entrypoints.entries()) {
+    const name = index === 0 ? "main" : nameOf(entrypoint);
+    const { metafile, outputs } = await Bun.build({
+      entrypoints: [join(ROOT, entrypoint)],
+      target: "bun",
+      metafile: true,
+    });
+    await Bun.write(join(folder, `${name}.js`), outputs[0]!);
+    // The main program starts the others by the name of their source.
+    if (index > 0) await Bun.write(join(folder, `${name}.ts`), `import "./${name}.js";\n`);
+    for (const path of Object.keys(metafile!.inputs)) {
+      const found = /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1];
+      if (found !== undefined) bundled.add(found);
+    }
+  }
+  return [...bundled].sort();
+}
+
+const nameOf = (entrypoint: string) => entrypoint.split("/").at(-1)!.replace(/\.ts$/, "");
+
+/** The licences of the bundled packages, which require their text beside each copy. */
+async function licencesOf(names: readonly string[]): Promise<string> {
+  const texts = names.map(async (name) => {
+    const folder = join(ROOT, "node_modules", name);
+    const { version, license }: { version: string; license: string } = await Bun.file(
+      join(folder, "package.json"),
+    ).json();
+    const file = readdirSync(folder).find((entry) => /^(un)?licen[cs]e/i.test(entry));
+    const text = file === undefined ? "" : `\n${(await Bun.file(join(folder, file)).text()).trim()}\n`;
+    return `${name} ${version} (${license})\n${text}`;
+  });
+  return (await Promise.all(texts)).join(`\n${"-".repeat(80)}\n\n`);
+}
+
+/** Writes the files of a package into `folder`. */
+async function writePackage(npmPackage: NpmPackage, folder: string): Promise<void> {
+  const { name, folders, defaultCommand } = npmPackage;
+  const bundled = await bundle(npmPackage, join(folder, "dist/program"));
+  const launcher = await Bun.file(join(ROOT, "tools/npm/launch.sh")).text();
+  const withDefault = defaultCommand === undefined ? "" : `[ $# -gt 0 ] || set -- ${defaultCommand}\n`;
+  await Bun.write(join(folder, "bin", name), launcher.replace(/^(?=package=)/m, withDefault));
+  chmodSync(join(folder, "bin", name), 0o755);
+  await Bun.write(join(folder, "package.json"), `${JSON.stringify(manifestOf(npmPackage), null, 2)}\n`);
+  await Bun.write(join(folder, "THIRD_PARTY_LICENSES.txt"), await licencesOf(bundled));
+  cpSync(join(ROOT, "tools/npm", name, "README.md"), join(folder, "README.md"));
+  for (const source of folders) cpSync(join(ROOT, source), join(folder, source), { recursive: true });
+}
+
+/** Packs both packages into the folder `out`, and returns the paths of their tarballs, by name. */
+export async function packNpmPackages(out: string): Promise<Record<string, string>> {
+  const place = mkdtempSync(join(tmpdir(), "assay-npm-"));
+  try {
+    mkdirSync(out, { recursive: true });
+    const packed = NPM_PACKAGES.map(async (npmPackage) => {
+      const folder = join(place, npmPackage.name);
+      await writePackage(npmPackage, folder);
+      await run(["npm", "pack", "--silent", "--ignore-scripts", "--pack-destination", resolve(out)], folder);
+      return [npmPackage.name, join(resolve(out), `${npmPackage.name}-${packageJson.version}.tgz`)] as const;
+    });
+    return Object.fromEntries(await Promise.all(packed));
+  } finally {
+    rmSync(place, { recursive: true, force: true });
+  }
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({ options: { out: { type: "string", default: "dist" } } });
+  for (const path of Object.values(await packNpmPackages(values.out)))
+    console.log(`${relative(process.cwd(), path)}: ${(Bun.file(path).size / 1e6).toFixed(1)} MB`);
+}
