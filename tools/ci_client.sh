@@ -1,11 +1,12 @@
 #!/bin/sh
-# Builds the client from the sources in the folder of the GitHub action: `ci_client.sh FILE`. Needs npm, or Bun of the version that Assay needs.
+# Builds the client from the sources in the folder of the GitHub action: `ci_client.sh FILE`; the path is absolute. Needs npm, or Bun of the version that Assay needs.
 set -eu
 cd "$(dirname "$0")/.."
 version=$(sed -n 's/.*"bun": ">=\(.*\)".*/\1/p' package.json)
 bun=bun
 if [ "$(bun --version 2>/dev/null)" != "$version" ]; then
-  npm install --loglevel=error --no-audit --no-fund --prefix "$1.bun" "bun@$version"
+  # With --prefix, npm would not read its global configuration.
+  (mkdir -p "$1.bun" && cd "$1.bun" && echo '{}' > package.json && npm install --loglevel=error --no-audit --no-fund "bun@$version")
   # bun.exe is a placeholder that fails if npm did not run the install script of Bun.
   for bun in "$1.bun"/node_modules/bun/bin/bun.exe "$1.bun"/node_modules/@oven/bun-*/bin/bun; do
     ! "$bun" --version >/dev/null 2>&1 || break

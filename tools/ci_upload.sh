@@ -8,7 +8,9 @@ if [ -z "$assay" ] && [ -n "$ASSAY_INPUT_DOWNLOAD" ]; then
   mkdir -p "$assay_folder" && curl -fsSL --retry 3 -o "$assay.gz" "$ASSAY_INPUT_DOWNLOAD" && gzip -cd "$assay.gz" > "$assay" && chmod 755 "$assay"
 elif [ -z "$assay" ] && [ -n "$ASSAY_INPUT_PACKAGE" ]; then
   assay=$assay_folder/node_modules/.bin/assay-cli
-  npm install --loglevel=error --no-audit --no-fund --prefix "$assay_folder" "$ASSAY_INPUT_PACKAGE" >&2
+  # With --prefix, npm would not read its global configuration.
+  (mkdir -p "$assay_folder" && cd "$assay_folder" && echo '{}' > package.json &&
+    npm install --loglevel=error --no-audit --no-fund "$ASSAY_INPUT_PACKAGE" >&2)
 fi
 set --
 [ -z "$ASSAY_INPUT_COMMAND" ] || set -- sh -e -c "$ASSAY_INPUT_COMMAND"

@@ -1,10 +1,10 @@
 /**
- * The npm packages as a user installs them, on a machine without Bun: `bun test --timeout 180000 ./test/packages/install.ts`. Needs the npm
- * registry; without it the tests are skipped.
+ * The npm packages, and the client of the GitHub action, as they are installed on a machine without Bun:
+ * `bun test --timeout 180000 ./test/packages/install.ts`. Needs the npm registry; without it the tests are skipped.
  */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
 import { packNpmPackages } from "../../tools/npm_packages.ts";
@@ -18,6 +18,7 @@ const place = createPlace("install");
 const bin = join(place, "bin");
 /** The folder of a user: npm packages, and the database of the server. */
 const folder = join(place, "user");
+let tarballs: Record<string, string> = {};
 const servers = new Set<Bun.Subprocess>();
 
 beforeAll(async () => {
@@ -27,7 +28,7 @@ beforeAll(async () => {
   for (const source of ["/usr/local/bin", "/usr/bin", "/bin"].filter(existsSync))
     for (const name of readdirSync(source))
       if (!/^bunx?$/.test(name) && !existsSync(join(bin, name))) symlinkSync(join(source, name), join(bin, name));
-  const tarballs = await packNpmPackages(join(place, "packed"));
+  tarballs = await packNpmPackages(join(place, "packed"));
   expect(await run(["npm", "install", "--no-audit", "--no-fund", ...Object.values(tarballs)])).toMatchObject({
     code: 0,
   });
@@ -144,4 +145,25 @@ test.skipIf(!isReachable)("files of the folder do not change the program or the 
   const command = ["--", "sh", "-c", 'echo "from the file: $FROM_ENV_FILE"'];
   const { code, output } = await client(["upload", "none.xml", "--patience", "0", ...command], { CI: "true" });
   expect({ code, output }).toEqual({ code: 0, output: "from the file: \n" });
+});
+
+test.skipIf(!isReachable)("the GitHub action builds its client from its sources", async () => {
+  const root = join(import.meta.dir, "../..");
+  const action = join(place, "action");
+  for (const name of ["package.json", "bun.lock", "bunfig.toml", "tsconfig.json", "patches", "sql", "src", "tools"])
+    cpSync(join(root, name), join(action, name), { recursive: true });
+  const built = join(place, "temporary/assay");
+  mkdirSync(join(place, "temporary"));
+  expect(await run(["sh", join(action, "tools/ci_client.sh"), built])).toMatchObject({ code: 0 });
+  expect(await run([built, "--version"])).toMatchObject({ code: 0, output: `${packageJson.version}\n` });
+});
+
+test.skipIf(!isReachable)("a step of CI installs the client from its package", async () => {
+  const inputs = ["BIN", "DOWNLOAD", "EXIT_CODE", "TASK", "SHARD", "GATE", "COMPLETE", "ATTACH", "STRICT"];
+  const step = await run(["sh", join(import.meta.dir, "../../tools/ci_upload.sh")], {
+    ...Object.fromEntries(inputs.map((name) => [`ASSAY_INPUT_${name}`, ""])),
+    ...{ CI: "true", RUNNER_TEMP: join(place, "temporary"), ASSAY_INPUT_PACKAGE: tarballs["assay-cli"]! },
+    ...{ ASSAY_INPUT_REPORT: "report.xml", ASSAY_INPUT_COMMAND: "exit 9", ASSAY_INPUT_OPTIONS: "--patience 0" },
+  });
+  expect(step).toMatchObject({ code: 9, errors: expect.stringContaining("Set ASSAY_URL") });
 });

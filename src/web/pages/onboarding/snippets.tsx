@@ -52,7 +52,7 @@ export function lines({ id, defaultBranch }: ProjectRef, publicUrl: string): Htm
       <p class="hint">
         It detects commit, branch, build and shard. A run without a report is a failure. With <code>--complete</code>{" "}
         the execution ends at once; use it for the only or the last job of a build. In a checkout of Assay,{" "}
-        <code>bun build --compile --outfile assay src/cli/assay.ts</code> builds the command as a single file.
+        <code>bun tools/executable.ts --client --outfile assay</code> builds the command as a single file.
       </p>
     </div>
   );
