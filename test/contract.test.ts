@@ -1,6 +1,7 @@
 /** Every endpoint of the route table, present and future, answers as the contract says to those who may not use it. */
 
 import { describe, expect, test } from "bun:test";
+import packageJson from "../package.json" with { type: "json" };
 import { csvTableOf } from "../src/request/csv_reply.ts";
 import { ROUTES } from "../src/server/app.ts";
 import { OPENAPI_FILE } from "../src/server/openapi.ts";
@@ -347,5 +348,6 @@ test("outside the API there are health, readiness and the OpenAPI document", asy
     const response = await fetch(`${url}${path}`);
     expect([path, response.status]).toEqual([path, status]);
     expect(response.headers.get("x-content-type-options")).toBe("nosniff");
+    if (path === "/healthz") expect(await response.json()).toEqual({ status: "ok", version: packageJson.version });
   }
 });

@@ -15,11 +15,13 @@ export type ServersOptions = {
   environment?: Record<string, string>;
   /** What the server is started with, such as `["sh", "-c", "ulimit -n 128; exec \"$@\"", "sh"]`. */
   under?: readonly string[];
+  /** The checkout whose sources are started; default: this one. */
+  source?: string;
 };
 
-async function spawn(dataDir: string, { environment = {}, under = [] }: ServersOptions) {
+async function spawn(dataDir: string, { environment = {}, under = [], source = ROOT }: ServersOptions) {
   const started = performance.now();
-  const child = Bun.spawn([...under, process.execPath, join(ROOT, "src/main.ts")], {
+  const child = Bun.spawn([...under, process.execPath, join(source, "src/main.ts")], {
     env: {
       ...process.env,
       DATABASE_URL: "",
@@ -87,11 +89,11 @@ export async function startServers(options: ServersOptions = {}) {
     async restart(at: number): Promise<void> {
       servers[at] = await spawn(directory, options);
     },
-    /** One more, configured otherwise. */
-    async add(environment: Record<string, string>) {
+    /** One more, configured otherwise, or of another checkout. */
+    async add(environment: Record<string, string>, source = options.source ?? ROOT) {
       // It has no welcome to say, and that it is ready is said at this level.
       const all = { ...options.environment, LOG_LEVEL: "info", ...environment };
-      const server = await spawn(directory, { ...options, environment: all });
+      const server = await spawn(directory, { ...options, environment: all, source });
       servers.push(server);
       return server;
     },

@@ -31,7 +31,7 @@ export function createProbes({ publicUrl, api, isReady, exposition, metricsToken
   };
 
   function answerOf(path: string, authorization: string | null): Probe["answer"] | undefined {
-    if (path === "/healthz") return () => json(200, { status: "ok" });
+    if (path === "/healthz") return () => json(200, { status: "ok", version: openapi.info.version });
     if (path === "/readyz")
       return async () => ((await isReady()) ? json(200, { status: "ready" }) : json(503, { status: "not ready" }));
     if (path === "/metrics")
