@@ -2,6 +2,10 @@
 # Builds the client from the sources in the folder of the GitHub action: `ci_client.sh FILE`; the path is absolute. Needs npm, or Bun of the version that Assay needs.
 set -eu
 cd "$(dirname "$0")/.."
+# The action's own folder may be read-only, or the checkout that is tested.
+mkdir -p "$1.source"
+cp -R package.json bun.lock bunfig.toml tsconfig.json patches src tools "$1.source"
+cd "$1.source"
 version=$(sed -n 's/.*"bun": ">=\(.*\)".*/\1/p' package.json)
 bun=bun
 if [ "$(bun --version 2>/dev/null)" != "$version" ]; then

@@ -150,11 +150,12 @@ test.skipIf(!isReachable)("files of the folder do not change the program or the 
 test.skipIf(!isReachable)("the GitHub action builds its client from its sources", async () => {
   const root = join(import.meta.dir, "../..");
   const action = join(place, "action");
-  for (const name of ["package.json", "bun.lock", "bunfig.toml", "tsconfig.json", "patches", "sql", "src", "tools"])
+  for (const name of ["package.json", "bun.lock", "bunfig.toml", "tsconfig.json", "patches", "src", "tools"])
     cpSync(join(root, name), join(action, name), { recursive: true });
   const built = join(place, "temporary/assay");
   mkdirSync(join(place, "temporary"));
   expect(await run(["sh", join(action, "tools/ci_client.sh"), built])).toMatchObject({ code: 0 });
+  expect(existsSync(join(action, "node_modules"))).toBe(false);
   expect(await run([built, "--version"])).toMatchObject({ code: 0, output: `${packageJson.version}\n` });
 });
 

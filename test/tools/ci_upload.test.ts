@@ -1,7 +1,7 @@
 /** The steps of action.yml and the job of templates/assay.yml, as GitHub and GitLab run them, against a server. */
 
 import { afterAll, describe, expect, test } from "bun:test";
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
@@ -14,6 +14,9 @@ type Project = Awaited<ReturnType<typeof addProject>>;
 const ROOT = join(import.meta.dir, "../..");
 const home = mkdtempSync(join(tmpdir(), "assay-ci-"));
 afterAll(() => rmSync(home, { recursive: true }));
+
+const busybox = Bun.which("busybox");
+if (!busybox) console.warn("The component of GitLab is not tried in busybox: it is not installed");
 
 /** A command `assay` that runs the sources. */
 const installed = join(home, "assay-of-the-image");
@@ -124,7 +127,11 @@ function includeTemplate(inputs: Variables): Record<string, TemplateJob> {
 }
 
 /** Runs the job of the template in a pipeline of GitLab whose project has the variable ASSAY_KEY; a fork has none. */
-async function runTemplate(project: Project, { inputs, variables = {}, files, isFork = false }: Job): Promise<End> {
+async function runTemplate(
+  project: Project,
+  { inputs, variables = {}, files, isFork = false }: Job,
+  shell = ["bash"],
+): Promise<End> {
   const folder = createFolder(files);
   const gitlab: Variables = {
     ...{ CI: "true", GITLAB_CI: "true", CI_PIPELINE_ID: "4711", CI_JOB_NAME: "unit", CI_COMMIT_SHA: "a".repeat(40) },
@@ -142,7 +149,7 @@ async function runTemplate(project: Project, { inputs, variables = {}, files, is
   const { script, variables: own } = includeTemplate(given)["unit"]!;
   // A runner joins the lines of a job in one script that ends at the first error.
   const text = ["set -eo pipefail", ...script].join("\n");
-  const end = await runShell(["bash", "-c", text], folder, { ...gitlab, ...own, ASSAY_KEY: key });
+  const end = await runShell([...shell, "-c", text], folder, { ...gitlab, ...own, ASSAY_KEY: key });
   return { ...end, folder };
 }
 
@@ -303,6 +310,22 @@ describe("the component of GitLab", () => {
     const [text] = includeTemplate({ url: "u", project: "p", report: "r", command: "c" })["test"]!.script;
     expect(text!.trimEnd()).toEndWith(lines);
     expect(template.spec.inputs["package"]!.default).toBe(`assay-cli@${packageJson.version}`);
+  });
+
+  test.skipIf(!busybox)("runs in an image with no shell and tools but those of busybox", async () => {
+    const tools = createFolder();
+    for (const name of ["sh", "cat", "cp", "chmod", "gzip", "mkdir"]) symlinkSync(busybox!, join(tools, name));
+    const project = await addProject(acme);
+    const run = async (inputs: Variables) => {
+      const given = { ...REPORT, task: "unit", options: "--branch=main", ...inputs };
+      const job = { inputs: given, files: FILES, variables: { PATH: tools } };
+      return (await runTemplate(project, job, [busybox!, "sh"])).code;
+    };
+    expect(await run({ command: tests("fp", 4) })).toBe(4);
+    expect(await run({ command: tests("fp", 1), options: "--branch=topic", gate: "new" })).toBe(0);
+    expect(await list(project)).toHaveLength(2);
+    const missing = { "assay-bin": "", package: "./no-such-package.tgz" };
+    expect([await run({ ...missing, command: "exit 6" }), await run({ ...missing, command: "true" })]).toEqual([6, 0]);
   });
 
   test("uses every input, and defines every input that it uses", () => {
