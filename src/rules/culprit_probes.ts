@@ -1,0 +1,110 @@
+/** Which commits to probe next in the search for a culprit: those whose results are expected to say most. */
+
+import { type Belief, chanceOfFailure, type CommitProbe } from "./culprit.ts";
+import { CONFIRMED_FROM, findSuspects, findUntestable, missingConfirmations } from "./culprit_suspects.ts";
+
+/** Maximum probes of one round: the work doubles with each. */
+export const MAX_PROBES_AT_ONCE = 8;
+
+/** How often a probe has a result, and how much less often next to a commit that has none. */
+const HAS_RESULT = 0.95;
+const NEIGHBOUR_HAS_NONE = 0.5;
+
+/**
+ * Returns at most `count` commits to probe at the same time, the same commit possibly more than once. None: no probe says anything, because
+ * no commit usable. Suspects that are probable enough are confirmed first.
+ */
+export function nextProbes(belief: Belief, probes: readonly CommitProbe[], count: number): number[] {
+  const limit = Math.min(count, MAX_PROBES_AT_ONCE);
+  const suspects = findSuspects(belief, probes);
+  const confirming = suspects.chance >= CONFIRMED_FROM ? missingConfirmations(suspects, probes) : [];
+  if (confirming.length > 0) return confirming.slice(0, limit);
+  const usable = resultChances(belief.chances.length - 1, probes);
+  const rates = belief.chances.map((_, first) => ({
+    broken: chanceOfFailure(true, belief.flakeRates[first]!, belief.outages[first]!),
+    sound: chanceOfFailure(false, belief.flakeRates[first]!, belief.outages[first]!),
+  }));
+  // The probabilities of the hypotheses with each combination of results of the probes that are chosen already.
+  let worlds: number[][] = [[...belief.chances]];
+  const chosen: number[] = [];
+  while (chosen.length < limit) {
+    const index = mostInformative(worlds, rates, usable);
+    if (index === undefined) break;
+    chosen.push(index);
+    const failing = rates.map(({ broken, sound }, first) => (index >= first ? broken : sound));
+    worlds = worlds.flatMap((world) => [
+      world.map((mass, first) => mass * failing[first]!),
+      world.map((mass, first) => mass * (1 - failing[first]!)),
+    ]);
+  }
+  return chosen;
+}
+
+type FailureRates = { broken: number; sound: number };
+
+/** Below this, a result says nothing that matters. */
+const MIN_BITS = 1e-9;
+
+/** Returns the commit whose result has the greatest mutual information with the hypothesis, times the chance that there is a result. */
+function mostInformative(
+  worlds: readonly (readonly number[])[],
+  rates: readonly FailureRates[],
+  usable: readonly number[],
+): number | undefined {
+  const bits = new Float64Array(usable.length);
+  for (const world of worlds) {
+    const mass = world.reduce((sum, own) => sum + own, 0);
+    if (mass === 0) continue;
+    // Of the hypotheses that the commit is broken by, and of the others.
+    let [failing, noise] = [0, 0];
+    for (const [first, own] of world.entries()) {
+      failing += own * rates[first]!.sound;
+      noise += own * entropy(rates[first]!.sound);
+    }
+    for (const index of usable.keys()) {
+      const [own, { broken, sound }] = [world[index]!, rates[index]!];
+      failing += own * (broken - sound);
+      noise += own * (entropy(broken) - entropy(sound));
+      bits[index]! += mass * entropy(failing / mass) - noise;
+    }
+  }
+  let best: number | undefined;
+  for (const [index, chance] of usable.entries()) {
+    bits[index]! *= chance;
+    if (bits[index]! > MIN_BITS && (best === undefined || bits[index]! > bits[best]!)) best = index;
+  }
+  return best;
+}
+
+/** The entropy of a result in bits. */
+function entropy(chance: number): number {
+  if (chance <= 0 || chance >= 1) return 0;
+  return -chance * Math.log2(chance) - (1 - chance) * Math.log2(1 - chance);
+}
+
+/**
+ * Returns for the commits 0 to n the chance that a probe has a result. Commits without one are often next to each other: each that was
+ * found halves the chance of its neighbours, and has less effect on those farther away.
+ */
+export function resultChances(commits: number, probes: readonly CommitProbe[]): number[] {
+  const untestable = findUntestable(probes);
+  const usable = new Set(probes.filter(({ result }) => result === "passed" || result === "failed").map(({ index }) => index));
+  const others = Map.groupBy(probes.filter(({ result }) => result === "other_failure"), ({ index }) => index);
+  const chances = Array<number>(commits).fill(HAS_RESULT);
+  const spread = (indexes: readonly number[]): void => {
+    let penalty = 0;
+    for (const index of indexes) {
+      if (usable.has(index)) penalty = 0;
+      else if (untestable.has(index) || others.has(index)) penalty = Math.max(penalty, NEIGHBOUR_HAS_NONE);
+      chances[index]! *= 1 - penalty;
+      penalty /= 2;
+    }
+  };
+  const indexes = [...chances.keys()];
+  spread(indexes);
+  spread(indexes.reverse());
+  return chances.map((chance, index) => {
+    if (untestable.has(index)) return 0;
+    return (usable.has(index) ? 1 : chance) * (1 - NEIGHBOUR_HAS_NONE) ** (others.get(index)?.length ?? 0);
+  });
+}
