@@ -59,7 +59,9 @@ const ASSUMED_RESULTS = 20;
 const MIN_FLAKE_RATE = 0.002;
 const MAX_FLAKE_RATE = 0.9;
 /** Borders of the intervals over which the flake rate is integrated; their middles are the values. */
-const FLAKE_BORDERS = [0, 0.005, 0.01, 0.02, 0.03, 0.045, 0.06, 0.08, 0.1, 0.13, 0.16, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.75, 0.95];
+const FLAKE_BORDERS = [
+  0, 0.005, 0.01, 0.02, 0.03, 0.045, 0.06, 0.08, 0.1, 0.13, 0.16, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.75, 0.95,
+];
 
 /** Returns the distribution of a flake rate that was assumed rather than measured. */
 export function assumeFlakeRate(rate: number): FlakeRate {
@@ -136,9 +138,7 @@ export function believe(range: CulpritRange, probes: readonly CommitProbe[]): Be
 function toRounds(probes: readonly CommitProbe[]): { isProbed: boolean; probes: CommitProbe[] }[] {
   const results = probes.filter(({ result }) => result !== "no_build");
   const rounds = Map.groupBy(results, ({ round }) => round ?? -Infinity);
-  return [...rounds]
-    .sort(([a], [b]) => a - b)
-    .map(([round, own]) => ({ isProbed: round !== -Infinity, probes: own }));
+  return [...rounds].sort(([a], [b]) => a - b).map(([round, own]) => ({ isProbed: round !== -Infinity, probes: own }));
 }
 
 type Explanation = { logLikelihood: number; flakeRate: number; outage: number };

@@ -1,7 +1,14 @@
-/** Which commits to probe next in the search for a culprit: those whose results are expected to say most. */
+/** The next step in the search for a culprit: its end, or the commits whose results are expected to say most. */
 
-import { type Belief, chanceOfFailure, type CommitProbe } from "./culprit.ts";
-import { CONFIRMED_FROM, findSuspects, findUntestable, missingConfirmations } from "./culprit_suspects.ts";
+import { type Belief, believe, chanceOfFailure, type CommitProbe, type CulpritRange } from "./culprit.ts";
+import {
+  concludeCulprit,
+  CONFIRMED_FROM,
+  type CulpritVerdict,
+  findSuspects,
+  findUntestable,
+  missingConfirmations,
+} from "./culprit_suspects.ts";
 
 /** Maximum probes of one round: the work doubles with each. */
 export const MAX_PROBES_AT_ONCE = 8;
@@ -9,6 +16,23 @@ export const MAX_PROBES_AT_ONCE = 8;
 /** How often a probe has a result, and how much less often next to a commit that has none. */
 const HAS_RESULT = 0.95;
 const NEIGHBOUR_HAS_NONE = 0.5;
+
+export type SearchStep = { belief: Belief } & ({ verdict: CulpritVerdict } | { verdict?: undefined; next: number[] });
+
+/** Returns the end of the search or the commits to probe at the same time. `left`: how many more probes are allowed. */
+export function nextStep(
+  range: CulpritRange,
+  probes: readonly CommitProbe[],
+  { atOnce, left }: { atOnce: number; left: number },
+): SearchStep {
+  const belief = believe(range, probes);
+  const verdict = concludeCulprit(belief, probes, left <= 0);
+  if (verdict) return { belief, verdict };
+  const next = nextProbes(belief, probes, Math.min(atOnce, left));
+  // No commit that is left can have a result.
+  if (next.length === 0) return { belief, verdict: concludeCulprit(belief, probes, true)! };
+  return { belief, next };
+}
 
 /**
  * Returns at most `count` commits to probe at the same time, the same commit possibly more than once. None: no probe says anything, because
@@ -88,8 +112,13 @@ function entropy(chance: number): number {
  */
 export function resultChances(commits: number, probes: readonly CommitProbe[]): number[] {
   const untestable = findUntestable(probes);
-  const usable = new Set(probes.filter(({ result }) => result === "passed" || result === "failed").map(({ index }) => index));
-  const others = Map.groupBy(probes.filter(({ result }) => result === "other_failure"), ({ index }) => index);
+  const usable = new Set(
+    probes.filter(({ result }) => result === "passed" || result === "failed").map(({ index }) => index),
+  );
+  const others = Map.groupBy(
+    probes.filter(({ result }) => result === "other_failure"),
+    ({ index }) => index,
+  );
   const chances = Array<number>(commits).fill(HAS_RESULT);
   const spread = (indexes: readonly number[]): void => {
     let penalty = 0;

@@ -1,6 +1,6 @@
 /** What the results of a search for a culprit prove: the suspects, their confirmation, and the end of the search. */
 
-import type { Belief, CommitProbe } from "./culprit.ts";
+import type { Belief, CommitProbe, ProbeResult } from "./culprit.ts";
 
 /** The probability from which a commit is confirmed. */
 export const CONFIRMED_FROM = 0.95;
@@ -60,7 +60,9 @@ export function findSuspects({ chances }: Belief, probes: readonly CommitProbe[]
 export function missingConfirmations({ failing, passing }: Suspects, probes: readonly CommitProbe[]): number[] {
   const missing = (index: number | undefined, result: ProbeResult): number[] => {
     if (index === undefined) return [];
-    const found = probes.filter((probe) => probe.index === index && probe.result === result && probe.round !== undefined);
+    const found = probes.filter(
+      (probe) => probe.index === index && probe.result === result && probe.round !== undefined,
+    );
     return Array<number>(Math.max(0, CONFIRMATIONS - found.length)).fill(index);
   };
   // The pass comes last: it shows that the failures before it were no outage.
@@ -74,11 +76,11 @@ export type CulpritVerdict =
   /** `candidates`: the commits that may be the culprit. `no_result`: no probe can tell them apart. */
   | { kind: "undecided"; reason: "no_result" | "budget"; candidates: number[]; chance: number };
 
-/** Concludes the search, if the probes suffice or no more are allowed; otherwise undefined. */
+/** Concludes the search if the probes suffice, or if there will be no more; otherwise returns undefined. */
 export function concludeCulprit(
   belief: Belief,
   probes: readonly CommitProbe[],
-  isBudgetSpent: boolean,
+  isLast: boolean,
 ): CulpritVerdict | undefined {
   const suspects = findSuspects(belief, probes);
   const { first, last, chance } = suspects;
@@ -87,12 +89,10 @@ export function concludeCulprit(
     if (last === 0) return { kind: "environment", reason: "good_fails", chance };
     if (first === end) return { kind: "environment", reason: "bad_passes", chance };
     if (first === last) return { kind: "culprit", index: first, chance };
-    const candidates = belief.chances.flatMap((_, index) =>
-      index >= Math.max(1, first) && index <= Math.min(last, end - 1) ? [index] : [],
-    );
+    const candidates = [...belief.chances.keys()].slice(Math.max(1, first), Math.min(last + 1, end));
     return { kind: "undecided", reason: "no_result", candidates, chance };
   }
-  if (!isBudgetSpent) return undefined;
+  if (!isLast) return undefined;
   const outage = belief.chances.reduce((sum, own, index) => sum + own * belief.outages[index]!, 0);
   if (outage >= CONFIRMED_FROM) return { kind: "environment", reason: "outage", chance: outage };
   return { kind: "undecided", reason: "budget", ...likelyCommits(belief) };

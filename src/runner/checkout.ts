@@ -31,9 +31,12 @@ export type Tree = {
 /** Maximum files and folders that the preparation may leave besides ignored ones: each is a word of a command. */
 const MAX_MADE = 1_000;
 
-/** The work trees of one repository, in a folder of the runner. */
-export function openCheckout(folder: string, host: Record<string, string | undefined>) {
-  const clone = createGitClone(folder, host);
+/** The work trees of one repository, in a folder of the runner. Default of `clone`: the runner's own, in the same folder. */
+export function openCheckout(
+  folder: string,
+  host: Record<string, string | undefined>,
+  clone: GitClone = createGitClone(folder, host),
+) {
   const trees = createWorkTrees(join(folder, "work"), clone.pruneTrees);
   /** One after the other: they write the same refs and the list of work trees. */
   let last: Promise<unknown> = Promise.resolve();

@@ -24,7 +24,7 @@ export const GIT_OPTIONS = [
 export const GIT_ENVIRONMENT = { GIT_TERMINAL_PROMPT: "0", LC_ALL: "C" };
 
 /** Runs git without the network; its output, or null where it fails. */
-type AskGit = (args: readonly string[], directory?: string) => Promise<string | null>;
+export type AskGit = (args: readonly string[], directory?: string) => Promise<string | null>;
 
 export type GitClone = {
   /** Makes the clone where there is none yet, and sets the address that it fetches from. */
@@ -42,18 +42,7 @@ export type GitClone = {
 export function createGitClone(folder: string, host: Record<string, string | undefined>): GitClone {
   const repository = join(folder, "repository.git");
 
-  const ask: AskGit = async (args, directory = repository) => {
-    const git = Bun.spawn(["git", ...GIT_OPTIONS, ...args], {
-      cwd: directory,
-      env: { PATH: host["PATH"] ?? "", HOME: host["HOME"] ?? "", ...GIT_ENVIRONMENT },
-      stdin: "ignore",
-      stdout: "pipe",
-      stderr: "pipe",
-      timeout: LOCAL_TIMEOUT_MS,
-    });
-    const [output, , exitCode] = await Promise.all([git.stdout.text(), git.stderr.text(), git.exited]);
-    return exitCode === 0 ? output.trim() : null;
-  };
+  const ask = createAskGit(repository, host);
   const find = (revision: string) =>
     ask(["rev-parse", "--verify", "--quiet", "--end-of-options", `${revision}^{commit}`]);
 
@@ -109,17 +98,38 @@ export function createGitClone(folder: string, host: Record<string, string | und
         throw new NoSuchCommitError(`The execution names the branch ${show(branch)}, which is not a valid branch name`);
       return commit === null ? await resolveBranch(branch, run) : await resolveCommit(commit, branch, run);
     },
-    async addTree(path, commit, run) {
-      const args = ["worktree", "add", "--quiet", "--force", "--detach", path, commit];
-      if ((await run(args, repository)) !== 0) fail("git cannot create the work tree");
-    },
     pruneTrees: async () => void (await ask(["worktree", "prune"])),
-    async listUntracked(path) {
-      const output = await ask(["ls-files", "--others", "--exclude-standard", "--directory"], path);
-      return (output ?? "").split("\n").filter(Boolean);
-    },
+    ...createTreeCommands(repository, ask),
   };
 }
+
+/** Runs git in the repository, unless it is called with another directory. */
+export function createAskGit(repository: string, host: Record<string, string | undefined>): AskGit {
+  return async (args, directory = repository) => {
+    const git = Bun.spawn(["git", ...GIT_OPTIONS, ...args], {
+      cwd: directory,
+      env: { PATH: host["PATH"] ?? "", HOME: host["HOME"] ?? "", ...GIT_ENVIRONMENT },
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "pipe",
+      timeout: LOCAL_TIMEOUT_MS,
+    });
+    const [output, , exitCode] = await Promise.all([git.stdout.text(), git.stderr.text(), git.exited]);
+    return exitCode === 0 ? output.trim() : null;
+  };
+}
+
+/** The commands for work trees that every repository has. */
+export const createTreeCommands = (repository: string, ask: AskGit): Pick<GitClone, "addTree" | "listUntracked"> => ({
+  async addTree(path, commit, run) {
+    const args = ["worktree", "add", "--quiet", "--force", "--detach", path, commit];
+    if ((await run(args, repository)) !== 0) fail("git cannot create the work tree");
+  },
+  async listUntracked(path) {
+    const output = await ask(["ls-files", "--others", "--exclude-standard", "--directory"], path);
+    return (output ?? "").split("\n").filter(Boolean);
+  },
+});
 
 const headOf = (branch: string): string => `refs/heads/${branch}`;
 

@@ -115,6 +115,15 @@ testLinearity("rules", {
   "bug_transition.ts": { eventOf: null },
   "commit.ts": { isSameCommit: (text) => isSameCommit(text, `${text}1`) },
   "contradiction.ts": { addContradicted: null, earlierByFar: null, groupRuns: null, toCompare: null },
+  // Of numbers alone
+  "culprit.ts": {
+    ...{ assumeFlakeRate: null, believe: null, chanceOfFailure: null, chanceOfResult: null, flakeRateGrid: null },
+    ...{ measureFlakeRate: null, priorOf: null, weighCommits: null },
+  },
+  "culprit_probes.ts": { nextProbes: null, nextStep: null, resultChances: null },
+  "culprit_suspects.ts": {
+    ...{ concludeCulprit: null, findSuspects: null, findUntestable: null, missingConfirmations: null },
+  },
   "diff.ts": {
     readDiff: (text) => {
       readDiff(text, text);

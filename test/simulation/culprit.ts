@@ -1,17 +1,15 @@
 /**
  * The search for a culprit over ranges whose culprit is known, without a server or a repository, beside bisections that believe every
- * result. `bun test/simulation/culprit.ts [--ranges 300] [--first-seed 1] [--at-once 1] [--budget 60]` prints a table.
+ * result. `bun test/simulation/culprit.ts [--ranges 300] [--first-seed 1] [--at-once 1] [--budget 60] [--uniform]` prints
+ * the shares of right and wrong ends, and the probes.
  */
 
-import {
-  believe,
-  type CommitProbe,
-  measureFlakeRate,
-  weighCommits,
-} from "../../src/rules/culprit.ts";
-import { concludeCulprit, type CulpritVerdict } from "../../src/rules/culprit_suspects.ts";
-import { nextProbes } from "../../src/rules/culprit_probes.ts";
+import { type CommitProbe, measureFlakeRate, weighCommits } from "../../src/rules/culprit.ts";
+import type { CulpritVerdict } from "../../src/rules/culprit_suspects.ts";
+import { nextStep } from "../../src/rules/culprit_probes.ts";
 import { createRange, FLAKE_RATES, provable, type SimulatedRange } from "./culprit_ranges.ts";
+
+export const DEFAULT_BUDGET = 60;
 
 export type SearchOptions = { atOnce: number; budget: number; useOverlaps: boolean };
 
@@ -27,14 +25,10 @@ export function search(range: SimulatedRange, options: SearchOptions): Outcome {
     { index: commits, result: "failed" },
   ];
   for (let round = 0, count = 0; ; round++) {
-    const belief = believe(known, probes);
-    const left = options.budget - count;
-    const verdict = concludeCulprit(belief, probes, left <= 0);
-    const next = verdict ? [] : nextProbes(belief, probes, Math.min(options.atOnce, left));
-    const conclusion = verdict ?? (next.length === 0 ? concludeCulprit(belief, probes, true) : undefined);
-    if (conclusion) return { end: judge(conclusion, range, round - 1), probes: count, rounds: round };
-    for (const index of next) probes.push({ index, round, result: range.probe(index, round) });
-    count += next.length;
+    const step = nextStep(known, probes, { atOnce: options.atOnce, left: options.budget - count });
+    if (step.verdict) return { end: judge(step.verdict, range, round - 1), probes: count, rounds: round };
+    for (const index of step.next) probes.push({ index, round, result: range.probe(index, round) });
+    count += step.next.length;
   }
 }
 
@@ -43,7 +37,8 @@ function judge(verdict: CulpritVerdict, range: SimulatedRange, lastRound: number
   const group = provable(range);
   if (verdict.kind === "culprit") return verdict.index === culprit && group.length === 1 ? "right" : "wrong";
   if (verdict.kind === "environment") {
-    if (verdict.reason === "outage" || range.isOutage(lastRound)) return range.isOutage(lastRound) ? "undecided" : "wrong";
+    if (verdict.reason === "outage" || range.isOutage(lastRound))
+      return range.isOutage(lastRound) ? "undecided" : "wrong";
     return culprit === (verdict.reason === "good_fails" ? 0 : commits + 1) ? "right" : "wrong";
   }
   if (verdict.reason === "budget") return "undecided";
@@ -90,18 +85,22 @@ export function scoreCulprits(flakeRate: number, seeds: readonly number[], optio
 }
 
 if (import.meta.main) {
-  const option = (name: string, value: number) => Number(process.argv[process.argv.indexOf(name) + 1 || Infinity] ?? value);
+  const option = (name: string, value: number) =>
+    Number(process.argv[process.argv.indexOf(name) + 1 || Infinity] ?? value);
   const [ranges, first] = [option("--ranges", 300), option("--first-seed", 1)];
-  const options = { atOnce: option("--at-once", 1), budget: option("--budget", 60), useOverlaps: !process.argv.includes("--uniform") };
+  const useOverlaps = !process.argv.includes("--uniform");
+  const options = { atOnce: option("--at-once", 1), budget: option("--budget", DEFAULT_BUDGET), useOverlaps };
   const seeds = Array.from({ length: ranges }, (_, at) => first + at);
   const percent = (share: number) => `${(100 * share).toFixed(1)} %`.padStart(8);
-  console.log("flake rate   right    wrong   probes  rounds   plain: right    wrong   probes   three runs: right    wrong   probes");
+  const shown = ({ right, wrong, probes, rounds }: CulpritScore) =>
+    `${percent(right)} right ${percent(wrong)} wrong ${probes.toFixed(1).padStart(6)} probes ${rounds.toFixed(1).padStart(5)} rounds`;
   for (const flakeRate of FLAKE_RATES) {
     const { search, plain, thrice } = scoreCulprits(flakeRate, seeds, options);
-    const shown = ({ right, wrong, probes }: CulpritScore) => `${percent(right)} ${percent(wrong)} ${probes.toFixed(1).padStart(8)}`;
+    console.log(`flake rate ${flakeRate}, ${ranges} ranges`);
     console.log(
-      `${percent(flakeRate)} ${shown(search)} ${search.rounds.toFixed(1).padStart(7)}       ${shown(plain)}           ${shown(thrice)}` +
-        `   ratio ${(search.probes / thrice.probes).toFixed(2)}`,
+      `  search                       ${shown(search)}, ${(search.probes / thrice.probes).toFixed(2)} of three runs`,
     );
+    console.log(`  bisection                    ${shown(plain)}`);
+    console.log(`  bisection, three runs each   ${shown(thrice)}`);
   }
 }

@@ -1,0 +1,25 @@
+/** The search for a culprit reaches its goals in a small simulation; `culprit.ts` runs a large one. */
+
+import { expect, test } from "bun:test";
+import { DEFAULT_BUDGET, scoreCulprits } from "./culprit.ts";
+import { FLAKE_RATES } from "./culprit_ranges.ts";
+
+const SEEDS = Array.from({ length: 60 }, (_, at) => 5_000 + at);
+
+test.each(FLAKE_RATES)("a test that fails in %p of its runs", (flakeRate) => {
+  const options = { atOnce: 1, budget: DEFAULT_BUDGET, useOverlaps: true };
+  const { search, plain, thrice } = scoreCulprits(flakeRate, SEEDS, options);
+  expect(search.right).toBeGreaterThanOrEqual(flakeRate > 0.05 ? 0.85 : 0.95);
+  // One range of 60 is more than the goal of 1 % over many.
+  expect(search.wrong).toBeLessThanOrEqual(1 / SEEDS.length);
+  expect(search.right).toBeGreaterThan(Math.max(plain.right, thrice.right));
+  expect(search.probes).toBeLessThan(thrice.probes * (flakeRate > 0.05 ? 1.2 : 0.7));
+});
+
+test("several probes at once need fewer rounds", () => {
+  const [one, four] = [1, 4].map((atOnce) =>
+    scoreCulprits(0.05, SEEDS, { atOnce, budget: DEFAULT_BUDGET, useOverlaps: true }),
+  );
+  expect(four!.search.right).toBeGreaterThanOrEqual(0.95);
+  expect(four!.search.rounds).toBeLessThan(one!.search.rounds / 1.8);
+});
