@@ -1,5 +1,7 @@
-/** The commands of CI jobs and developers, which talk to a server over HTTP. */
+/** The commands of CI jobs and developers, most of which talk to a server over HTTP. */
 
+import { bisect } from "./bisect.ts";
+import { BISECT_HELP, BISECT_USAGE } from "./bisect_options.ts";
 import type { Commands } from "./command_line.ts";
 import { RUNNER_HELP, RUNNER_USAGE, runner } from "./runner.ts";
 import { SPLIT_HELP, SPLIT_USAGE, split } from "./split.ts";
@@ -12,4 +14,5 @@ export const CLIENT_COMMANDS: Commands = {
   split: { usage: SPLIT_USAGE, help: () => SPLIT_HELP, run: split },
   runner: { usage: RUNNER_USAGE, help: () => RUNNER_HELP, run: runner },
   why: { usage: WHY_USAGE, help: () => WHY_HELP, run: why },
+  bisect: { usage: BISECT_USAGE, help: () => BISECT_HELP, run: bisect },
 };

@@ -1,10 +1,15 @@
+/** Which commit of a range broke a test: the probability of each commit, from results that may be flaky (docs/bisect.md). */
+
 /**
- * Which commit of a range broke a test: the probability of each commit, from results that may be flaky.
- *
  * Index 0 is the last good commit, 1 to n are the commits after it, and n is the first bad commit. Hypothesis i says that the test fails
  * from commit i on. Hypothesis 0 says that the good commit fails as well, and hypothesis n + 1 that no commit fails any more.
- * docs/bisect.md explains the model.
  */
+export type CommitProbe = {
+  index: number;
+  result: ProbeResult;
+  /** Probes of one round ran at the same time, and a greater round ran later. Undefined: an earlier result, which was no outage. */
+  round?: number;
+};
 
 export type ProbeResult =
   /** The failure that is searched for. */
@@ -14,13 +19,6 @@ export type ProbeResult =
   | "other_failure"
   /** The commit cannot be built or tested. */
   | "no_build";
-
-export type CommitProbe = {
-  index: number;
-  result: ProbeResult;
-  /** Probes of one round ran at the same time, and a greater round ran later. Undefined: an earlier result, which was no outage. */
-  round?: number;
-};
 
 export type CulpritRange = {
   /** Prior weights of the commits 1 to n, relative to each other and greater than zero. */

@@ -95,11 +95,11 @@ export function concludeCulprit(
   if (!isLast) return undefined;
   const outage = belief.chances.reduce((sum, own, index) => sum + own * belief.outages[index]!, 0);
   if (outage >= CONFIRMED_FROM) return { kind: "environment", reason: "outage", chance: outage };
-  return { kind: "undecided", reason: "budget", ...likelyCommits(belief) };
+  return { kind: "undecided", reason: "budget", ...findLikely(belief) };
 }
 
 /** Returns the fewest commits whose probabilities sum to 0.95, or all. */
-function likelyCommits({ chances }: Belief): { candidates: number[]; chance: number } {
+export function findLikely({ chances }: Belief): { candidates: number[]; chance: number } {
   const commits = [...chances.keys()].slice(1, -1).sort((a, b) => chances[b]! - chances[a]!);
   let chance = 0;
   const candidates: number[] = [];

@@ -122,7 +122,13 @@ testLinearity("rules", {
   },
   "culprit_probes.ts": { nextProbes: null, nextStep: null, resultChances: null },
   "culprit_suspects.ts": {
-    ...{ concludeCulprit: null, findSuspects: null, findUntestable: null, missingConfirmations: null },
+    ...{
+      concludeCulprit: null,
+      findLikely: null,
+      findSuspects: null,
+      findUntestable: null,
+      missingConfirmations: null,
+    },
   },
   "diff.ts": {
     readDiff: (text) => {

@@ -1,0 +1,106 @@
+/** The options of `assay bisect`. */
+
+import { parseArgs } from "node:util";
+import { MAX_PROBES_AT_ONCE } from "../rules/culprit_probes.ts";
+import { toUsageError, UsageError } from "./usage.ts";
+
+export const BISECT_USAGE = `  bisect [--good REF] [options] -- COMMAND…
+      find the commit that broke a test, also if the test is flaky`;
+
+const DEFAULT_BUDGET = 60;
+const MAX_BUDGET = 10_000;
+const DEFAULT_FLAKE_RATE = 0.05;
+const MAX_FLAKE_RATE = 0.9;
+
+/** The number of commits that are searched if no good commit is given. */
+export const DEFAULT_REACH = 256;
+
+export const BISECT_HELP = `Usage: assay bisect [--good REF] [--bad REF] [options] -- COMMAND…
+
+Finds the commit that broke a test. Runs COMMAND in work trees of commits between a good and a bad one, in a temporary
+directory, and never believes a single result: it chooses the commits that are expected to say most, and names a commit
+only after it failed twice and its parent passed twice. Needs no server. See docs/bisect.md.
+
+  --good REF              a commit in which COMMAND passes (default: unknown, the last ${DEFAULT_REACH} commits are searched, recent ones first)
+  --bad REF               a commit in which COMMAND fails (default: HEAD)
+  --flake-rate RATE       how often COMMAND fails although the code is right, from 0 to ${MAX_FLAKE_RATE} (default: ${DEFAULT_FLAKE_RATE})
+  --prepare CMD           a shell command that builds a commit before COMMAND runs in it; if it fails, the commit has no result
+  --match TEXT            only failures whose output contains TEXT are the failure that is searched for
+  --budget N              the maximum number of probes (default: ${DEFAULT_BUDGET})
+  --concurrency N         the number of probes at the same time, up to ${MAX_PROBES_AT_ONCE} (default: 1)
+  --verbose               print the output of git, CMD and COMMAND
+  --json                  print the result as one line of JSON
+
+COMMAND passes with exit code 0. With 125, 126 or 127 the commit has no result. With any other code, or a signal, it fails.
+
+Exit code: 0 if the commit was found and confirmed, 1 for an error, 2 for wrong usage, 3 if the cause is the environment and
+not the code, 4 if the commit cannot be told, 128 + n after signal n.`;
+
+const OPTIONS = {
+  good: { type: "string" },
+  bad: { type: "string" },
+  "flake-rate": { type: "string" },
+  prepare: { type: "string" },
+  match: { type: "string" },
+  budget: { type: "string" },
+  concurrency: { type: "string" },
+  verbose: { type: "boolean" },
+  json: { type: "boolean" },
+} as const;
+
+export type BisectOptions = {
+  /** Undefined: no good commit is known. */
+  good: string | undefined;
+  bad: string;
+  flakeRate: number;
+  prepare: string | undefined;
+  match: string | undefined;
+  budget: number;
+  concurrency: number;
+  verbose: boolean;
+  json: boolean;
+  command: string[];
+};
+
+/** Throws UsageError. */
+export function readBisectOptions(args: readonly string[]): BisectOptions {
+  const end = args.indexOf("--");
+  const command = end === -1 ? [] : args.slice(end + 1);
+  const values = parse(end === -1 ? args : args.slice(0, end));
+  if (command.length === 0) throw new UsageError('The command is missing: pass it after "--"');
+  return {
+    good: values.good?.trim() || undefined,
+    bad: values.bad?.trim() || "HEAD",
+    flakeRate: readFlakeRate(values["flake-rate"]),
+    prepare: values.prepare?.trim() || undefined,
+    match: values.match || undefined,
+    budget: readInteger("budget", values.budget, DEFAULT_BUDGET, MAX_BUDGET),
+    concurrency: readInteger("concurrency", values.concurrency, 1, MAX_PROBES_AT_ONCE),
+    verbose: values.verbose === true,
+    json: values.json === true,
+    command,
+  };
+}
+
+function parse(args: readonly string[]) {
+  try {
+    return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: false }).values;
+  } catch (error) {
+    throw toUsageError(error);
+  }
+}
+
+function readFlakeRate(text = String(DEFAULT_FLAKE_RATE)): number {
+  const rate = Number(text);
+  if (text.trim() === "" || !(rate >= 0 && rate <= MAX_FLAKE_RATE))
+    throw new UsageError(`Cannot read --flake-rate: expected a number from 0 to ${MAX_FLAKE_RATE}, got "${text}"`);
+  return rate;
+}
+
+function readInteger(name: string, text: string | undefined, otherwise: number, max: number): number {
+  if (text === undefined) return otherwise;
+  const number = Number(text);
+  if (text.trim() === "" || !Number.isInteger(number) || number < 1 || number > max)
+    throw new UsageError(`Cannot read --${name}: expected an integer from 1 to ${max}, got "${text}"`);
+  return number;
+}

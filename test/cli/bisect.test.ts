@@ -1,0 +1,303 @@
+/** `assay bisect`, as a process of its own, in real repositories. */
+
+import { afterAll, describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createPlace, guardProcess, removePlace } from "../places.ts";
+
+const ASSAY = join(import.meta.dir, "../../src/cli/assay_cli.ts");
+const place = createPlace("bisect");
+afterAll(() => removePlace(place));
+const host = { PATH: process.env["PATH"]!, HOME: place, GIT_CONFIG_GLOBAL: "/dev/null" };
+
+type Files = Record<string, string>;
+type Repository = { path: string; hashes: string[] };
+
+let repositories = 0;
+
+async function git(path: string, args: string[], stdin = ""): Promise<string> {
+  const child = Bun.spawn(["git", ...args], {
+    cwd: path,
+    env: host,
+    stdin: new Blob([stdin]),
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  expect([code, errors]).toEqual([0, expect.anything()]);
+  return output.trim();
+}
+
+/** A repository with `count` commits on main, whose files `filesOf` returns for each number from 1. */
+async function createRepository(count: number, filesOf: (number: number) => Files): Promise<Repository> {
+  const path = join(place, `repository-${repositories++}`);
+  mkdirSync(path);
+  await git(path, ["init", "-q", "-b", "main"]);
+  const data = (text: string) => `data ${Buffer.byteLength(text)}\n${text}\n`;
+  const commits = Array.from({ length: count }, (_, at) => {
+    const files = Object.entries(filesOf(at + 1)).map(([name, text]) => `M 100644 inline ${name}\n${data(text)}`);
+    return `commit refs/heads/main\ncommitter Ada <ada@example.com> ${1_700_000_000 + at} +0000\n${data(`change ${at + 1}`)}deleteall\n${files.join("")}`;
+  });
+  await git(path, ["fast-import", "--quiet"], commits.join("\n"));
+  await git(path, ["reset", "-q", "--hard"]);
+  return { path, hashes: (await git(path, ["rev-list", "--reverse", "main"])).split("\n") };
+}
+
+let homes = 0;
+
+/** Starts the command with a folder of its own for temporary files, which is empty when it has ended. */
+function start({ path }: Repository, args: string[], more: { cwd?: string; environment?: Files } = {}) {
+  const temporary = join(place, `temporary-${homes++}`);
+  mkdirSync(temporary);
+  const child = Bun.spawn([process.execPath, ASSAY, "bisect", ...args], {
+    cwd: join(path, more.cwd ?? "."),
+    env: { ...host, TMPDIR: temporary, ...more.environment },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  guardProcess(child);
+  return { child, temporary };
+}
+
+async function bisect(repository: Repository, args: string[], more?: Parameters<typeof start>[2]) {
+  const { child, temporary } = start(repository, args, more);
+  const [output, errors] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+  const code = await child.exited;
+  await expectNothingLeft(repository, temporary);
+  return { code, output, errors, json: output.startsWith("{") ? JSON.parse(output) : undefined };
+}
+
+async function expectNothingLeft({ path }: Repository, temporary: string): Promise<void> {
+  expect(readdirSync(temporary)).toEqual([]);
+  expect((await git(path, ["worktree", "list"])).split("\n").length).toBe(1);
+}
+
+const stateOf = (culprit: number) => (number: number) => (number >= culprit ? "broken" : "fine");
+
+/** 64 commits: the 41st breaks the test, six do not build, and the test fails now and then without a reason. */
+describe("a repository of 64 commits", async () => {
+  const CULPRIT = 41;
+  const NO_BUILD = [12, 20, 33, 38, 50, 57];
+  const repository = await createRepository(64, (number) => ({
+    state: stateOf(CULPRIT)(number),
+    number: String(number),
+    "build.sh": NO_BUILD.includes(number) ? "exit 1" : 'echo built >> "$BUILDS"; mkdir out',
+    "test.sh": `
+      test -d out || exit 9
+      echo run >> "$RUNS"
+      # One run in four fails.
+      test $(( $(wc -l < "$RUNS") % 4 )) = 2 && { echo "lost connection"; exit 1; }
+      echo "state is $(cat state)"
+      grep -q fine state`,
+    ".gitignore": "out",
+  }));
+  const { path, hashes } = repository;
+  const environment = () => {
+    const [builds, runs] = ["builds", "runs"].map((name) => join(place, `${name}-${homes}`));
+    for (const file of [builds!, runs!]) writeFileSync(file, "");
+    return { BUILDS: builds!, RUNS: runs! };
+  };
+  const good = hashes[0]!;
+  const options = ["--good", good, "--flake-rate", "0.25", "--prepare", "sh build.sh"];
+
+  test("names the culprit although the test is flaky and commits do not build", async () => {
+    writeFileSync(join(path, "state"), "work in progress");
+    writeFileSync(join(path, "new"), "not added");
+    writeFileSync(join(path, ".git/hooks/post-checkout"), `#!/bin/sh\ntouch ${join(place, "hook")}\n`, { mode: 0o755 });
+    const variables = environment();
+    const { code, json, errors } = await bisect(repository, [...options, "--json", "--", "sh", "test.sh"], {
+      environment: variables,
+    });
+    expect([code, json.verdict, json.culprit.hash]).toEqual([0, "culprit", hashes[CULPRIT - 1]]);
+    expect(json).toMatchObject({
+      culprit: { author: "Ada", subject: "change 41", files: ["number", "state"], date: "2023-11-14T22:14:00+00:00" },
+      parent: { hash: hashes[CULPRIT - 2] },
+      ...{ commitCount: 63, candidates: [], reason: null },
+    });
+    expect(json.chance).toBeGreaterThanOrEqual(0.99);
+    const results = (hash: string) =>
+      json.probes
+        .filter(({ commit }: { commit: string }) => commit === hash)
+        .map(({ result }: { result: string }) => result);
+    expect(results(hashes[CULPRIT - 1]!).filter((result: string) => result === "failed").length).toBeGreaterThanOrEqual(
+      2,
+    );
+    expect(results(hashes[CULPRIT - 2]!).filter((result: string) => result === "passed").length).toBeGreaterThanOrEqual(
+      2,
+    );
+    // Flaky failures of sound commits were among the results.
+    const sound = json.probes.filter(({ commit }: { commit: string }) => hashes.indexOf(commit) < CULPRIT - 1);
+    expect(sound.some(({ result }: { result: string }) => result === "failed")).toBe(true);
+    expect(errors).toContain("Searching 63 commits after");
+    expect(errors).toContain("Probe 1: ");
+
+    // Each commit was built once, and the user's own work tree is as it was.
+    const tested = json.probes.filter(({ result }: { result: string }) => result !== "no_result");
+    const commits = new Set(tested.map(({ commit }: { commit: string }) => commit));
+    expect(readFileSync(variables.BUILDS, "utf8").split("\n").length - 1).toBe(commits.size);
+    expect(await git(path, ["status", "--short"])).toBe("M state\n?? new");
+    expect(await git(path, ["symbolic-ref", "HEAD"])).toBe("refs/heads/main");
+    expect(existsSync(join(place, "hook"))).toBe(false);
+  });
+
+  test("with several probes at once, and only failures with a text", async () => {
+    const args = [...options, "--concurrency", "3", "--match", "state is broken", "--", "sh", "test.sh"];
+    const { code, output } = await bisect(repository, args, { environment: environment() });
+    const [first, ...lines] = output.trimEnd().split("\n");
+    expect(code).toBe(0);
+    expect(first).toMatch(
+      new RegExp(
+        `^${hashes[CULPRIT - 1]!.slice(0, 10)} by Ada broke it: it failed there [2-9] of [2-9] times, ` +
+          `on its parent ${hashes[CULPRIT - 2]!.slice(0, 10)} it passed [2-9] of [2-9] times$`,
+      ),
+    );
+    expect(lines.slice(0, 2)).toEqual(["  change 41", "  2023-11-14T22:14:00+00:00"]);
+    expect(lines.slice(-2)).toEqual(["The end of its output:", "  state is broken"]);
+  });
+
+  test("says that it cannot tell if the budget is too small", async () => {
+    const args = [...options, "--budget", "3", "--json", "--", "sh", "test.sh"];
+    const { code, json } = await bisect(repository, args, { environment: environment() });
+    expect([code, json.verdict, json.reason, json.probes.length]).toEqual([4, "undecided", "budget", 3]);
+    expect(json.candidates.map(({ hash }: { hash: string }) => hash)).toContain(hashes[CULPRIT - 1]);
+  });
+});
+
+describe("assay bisect", () => {
+  const COMMAND = ["--", "grep", "-q", "fine", "state"];
+  const simple = (count: number, culprit: number) =>
+    createRepository(count, (number) => ({ state: stateOf(culprit)(number), number: String(number) }));
+
+  test("finds the culprit without a good commit", async () => {
+    const repository = await simple(30, 26);
+    const { code, json } = await bisect(repository, ["--json", ...COMMAND]);
+    expect([code, json.culprit.hash]).toEqual([0, repository.hashes[25]]);
+  });
+
+  test("begins with the commits that change a file of the command", async () => {
+    const repository = await createRepository(40, (number) => ({
+      "pkg/cart.test": stateOf(29)(number),
+      number: String(number),
+    }));
+    const args = ["--good", "main~39", "--json", "--", "grep", "fine", "cart.test"];
+    const { json } = await bisect(repository, args, { cwd: "pkg" });
+    expect(json.culprit.hash).toBe(repository.hashes[28]);
+    expect([28, 27]).toContain(repository.hashes.indexOf(json.probes[0].commit));
+    expect(json.probes.length).toBeLessThanOrEqual(6);
+  });
+
+  test("blames the environment if the good commit fails, or the bad one passes", async () => {
+    const repository = await simple(8, 1);
+    const failing = await bisect(repository, ["--good", "main~7", ...COMMAND]);
+    expect(failing.code).toBe(3);
+    expect(failing.output).toMatch(
+      /^Not the code of these commits: the good commit failed \d of \d times: \w+ change 1\n$/,
+    );
+    const passing = await bisect(repository, ["--good", "main~7", "--json", "--", "true"]);
+    expect([passing.code, passing.json.verdict, passing.json.reason]).toEqual([3, "environment", "bad_passes"]);
+    const unknown = await bisect(repository, COMMAND);
+    expect([unknown.code, unknown.output]).toEqual([3, expect.stringContaining("Pass an older one as --good")]);
+  });
+
+  test("names no commit if the one before it does not build, and lists what is left", async () => {
+    const repository = await createRepository(16, (number) => ({
+      state: stateOf(10)(number),
+      code: [8, 9].includes(number) ? "125" : "0",
+    }));
+    const args = ["--good", "main~15", "--", "sh", "-c", "test $(cat code) = 0 || exit 125; grep fine state"];
+    const { code, output } = await bisect(repository, args);
+    expect(code).toBe(4);
+    const expected = [8, 9, 10].map((number) => `  ${repository.hashes[number - 1]!.slice(0, 10)} change ${number}`);
+    expect(output.trimEnd().split("\n")).toEqual([
+      "Cannot tell which of these 3 commits broke it: 2 of them have no result",
+      ...expected,
+    ]);
+  });
+
+  test("has no result if there is no such command or directory", async () => {
+    const repository = await createRepository(6, (number) => ({
+      number: String(number),
+      ...(number >= 4 ? { "pkg/state": "broken" } : {}),
+    }));
+    const missing = await bisect(repository, ["--good", "main~5", "--json", "--", "no-such-command"]);
+    expect([missing.code, missing.json.reason, missing.json.candidates.length]).toEqual([4, "no_result", 5]);
+    const { json } = await bisect(repository, ["--good", "main~5", "--json", "--", "false"], { cwd: "pkg" });
+    expect(json.probes.some(({ exitCode }: { exitCode: number | null }) => exitCode === null)).toBe(true);
+    expect(json.verdict).toBe("undecided");
+  });
+
+  test("follows first parents, so it names the merge that brought a fault", async () => {
+    const repository = await simple(3, 100);
+    const { path } = repository;
+    const identity = ["-c", "user.name=Bob", "-c", "user.email=bob@example.com"];
+    await git(path, ["checkout", "-q", "-b", "topic"]);
+    writeFileSync(join(path, "state"), "broken");
+    await git(path, [...identity, "commit", "-qam", "on the branch"]);
+    await git(path, ["checkout", "-q", "main"]);
+    await git(path, [...identity, "commit", "-q", "--allow-empty", "-m", "on main"]);
+    await git(path, [...identity, "merge", "-q", "--no-ff", "-m", "merge topic", "topic"]);
+    const { json } = await bisect(repository, ["--good", "main~3", "--json", ...COMMAND]);
+    expect(json.culprit).toMatchObject({ subject: "merge topic", author: "Bob", files: ["state"] });
+  });
+
+  test("is not misled by variables of git in a hook", async () => {
+    const repository = await simple(6, 4);
+    const args = ["--good", "main~5", "--json", "--", "sh", "-c", 'test -z "$GIT_DIR" && grep fine state'];
+    const { json } = await bisect(repository, args, { environment: { GIT_DIR: place, GIT_INDEX_FILE: "/nowhere" } });
+    expect(json.culprit.hash).toBe(repository.hashes[3]);
+  });
+
+  test("removes its work trees and ends the command when it is interrupted", async () => {
+    const repository = await simple(6, 4);
+    const started = join(place, "started");
+    const script = `trap 'echo ended > ${join(place, "ended")}; exit 1' TERM; echo $$ > ${started}; while :; do sleep 0.1; done`;
+    await git(place, ["init", "-q", "pipe"]);
+    const { child, temporary } = start(repository, [
+      "--good",
+      "main~5",
+      "--verbose",
+      "--",
+      "sh",
+      "-c",
+      `echo begun; ${script}`,
+    ]);
+    let said = "";
+    for await (const chunk of child.stderr) {
+      said += new TextDecoder().decode(chunk);
+      if (said.includes("begun")) break;
+    }
+    child.kill("SIGINT");
+    expect(await child.exited).toBe(130);
+    await expectNothingLeft(repository, temporary);
+    expect(readFileSync(join(place, "ended"), "utf8")).toBe("ended\n");
+  });
+
+  test("explains what is wrong with the command line or the commits", async () => {
+    const repository = await simple(3, 2);
+    await git(repository.path, ["branch", "other", "main~1"]);
+    const messageOf = async (args: string[]) => {
+      const { code, output, errors } = await bisect(repository, args);
+      expect(output).toBe("");
+      return [code, errors.split("\n")[0]];
+    };
+    const wrong: [string[], number, string][] = [
+      [["--good", "main~1"], 2, 'The command is missing: pass it after "--"'],
+      [["--flake-rate", "5%", ...COMMAND], 2, 'Cannot read --flake-rate: expected a number from 0 to 0.9, got "5%"'],
+      [["--budget", "0", ...COMMAND], 2, 'Cannot read --budget: expected an integer from 1 to 10000, got "0"'],
+      [["--concurrency", "9", ...COMMAND], 2, 'Cannot read --concurrency: expected an integer from 1 to 8, got "9"'],
+      [["--good", "nowhere", ...COMMAND], 1, 'The repository has no commit "nowhere"'],
+      [["--good", "main", ...COMMAND], 1, "There are no commits between the good and the bad one"],
+      [
+        ["--good", "main", "--bad", "other", ...COMMAND],
+        1,
+        'The good commit "main" is not an ancestor of the bad commit "other"',
+      ],
+    ];
+    for (const [args, code, message] of wrong) expect(await messageOf(args)).toEqual([code, message]);
+    const outside = join(place, "outside");
+    mkdirSync(outside);
+    const { code, errors } = await bisect(repository, COMMAND, { cwd: "../outside" });
+    expect([code, errors]).toEqual([1, "This directory is in no work tree of git\n"]);
+  });
+});
