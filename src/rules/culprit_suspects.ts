@@ -11,21 +11,38 @@ const CONFIRMATIONS = 2;
 
 const isUsable = ({ result }: CommitProbe): boolean => result === "passed" || result === "failed";
 
+/** How rarely a commit that can have a result is taken for one that cannot. */
+const WRONGLY_UNTESTABLE = 0.02;
+
 /**
  * Returns the commits that can have no result: they do not build, or they lie in a part of the range that fails in another way. That is no
- * outage if the part failed in two rounds, and other commits had results in one of them or between them.
+ * outage if other commits had results in the meantime, and no flakiness if it happened more often to one of its commits than to those
+ * outside of it.
  */
 export function findUntestable(probes: readonly CommitProbe[]): Set<number> {
   const untestable = new Set(probes.filter(({ result }) => result === "no_build").map(({ index }) => index));
-  const usable = probes.filter(isUsable);
+  const usable = probes.filter(isUsable).sort((a, b) => a.index - b.index);
   const others = probes.filter(({ result }) => result === "other_failure").sort((a, b) => a.index - b.index);
-  for (const [at, one] of others.entries())
-    for (const other of others.slice(at + 1)) {
-      if (usable.some(({ index }) => index >= one.index && index <= other.index)) break;
-      const [from, to] = [one.round ?? 0, other.round ?? 0].sort((a, b) => a - b) as [number, number];
-      if (from === to || !usable.some(({ round = -1 }) => round >= from && round <= to)) continue;
-      for (let index = one.index; index <= other.index; index++) untestable.add(index);
-    }
+  const testable = new Set(usable.map(({ index }) => index));
+  // The commits between two that have results are a part.
+  const parts = Map.groupBy(
+    others.filter(({ index }) => !testable.has(index)),
+    ({ index }) => usable.findLastIndex((probe) => probe.index < index),
+  );
+  for (const part of parts.values()) {
+    const rounds = part.map(({ round = -1 }) => round);
+    const [from, to] = [Math.min(...rounds), Math.max(...rounds)];
+    if (from === to || !usable.some(({ round = -1 }) => round >= from && round <= to)) continue;
+    const outside = others.length - part.length;
+    const rate = (outside + 0.5) / (usable.length + outside + 2);
+    const most = Math.max(
+      ...Map.groupBy(part, ({ index }) => index)
+        .values()
+        .map(({ length }) => length),
+    );
+    if (most < Math.max(2, Math.log(WRONGLY_UNTESTABLE) / Math.log(rate))) continue;
+    for (let index = part[0]!.index; index <= part.at(-1)!.index; index++) untestable.add(index);
+  }
   return untestable;
 }
 

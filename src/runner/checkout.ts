@@ -65,7 +65,7 @@ export function openCheckout(
       const isPrepared = isSame && existsSync(join(path, ".git"));
       const note = { commit, prepared: isPrepared ? prepared : "", made: isPrepared ? tree.made : [] };
       try {
-        await checkOut({ clone, tree, commit, isPrepared, run });
+        await checkOut({ clone, tree, commit, isPrepared, run, inTurn });
         if (submodules) await checkOutSubmodules(path, isPrepared, run);
         if (lfs && (await run(["lfs", "pull"], path)) !== 0) fail("git cannot fetch the LFS files");
       } catch (error) {
@@ -89,20 +89,31 @@ export function openCheckout(
   };
 }
 
-type CheckingOut = { clone: GitClone; tree: WorkTree; commit: string; isPrepared: boolean; run: RunGit };
+type CheckingOut = {
+  clone: GitClone;
+  tree: WorkTree;
+  commit: string;
+  isPrepared: boolean;
+  run: RunGit;
+  inTurn: <T>(action: () => Promise<T>) => Promise<T>;
+};
 
 /** Puts the commit into the tree; a tree that git cannot use any more is made anew. */
-async function checkOut({ clone, tree: { path, made }, commit, isPrepared, run }: CheckingOut): Promise<void> {
+async function checkOut({ clone, tree: { path, made }, commit, isPrepared, run, inTurn }: CheckingOut): Promise<void> {
+  const checkout = ["checkout", "--quiet", "--force", "--detach", commit];
   // Ignored files, such as installed packages, are the work of `prepare` for this commit.
   const options = isPrepared ? ["-ffd", ...made.flatMap((one) => ["-e", one])] : ["-ffdx"];
   const isDone =
     existsSync(join(path, ".git")) &&
-    (await run(["checkout", "--quiet", "--force", "--detach", commit], path)) === 0 &&
+    (await run(checkout, path)) === 0 &&
     (await run(["clean", "--quiet", ...options], path)) === 0;
   if (isDone) return;
   rmSync(path, { recursive: true, force: true });
-  await clone.pruneTrees();
-  await clone.addTree(path, commit, run);
+  await inTurn(async () => {
+    await clone.pruneTrees();
+    await clone.addTree(path, commit, run);
+  });
+  if ((await run(checkout, path)) !== 0) fail("git cannot check out the work tree");
 }
 
 async function checkOutSubmodules(path: string, isPrepared: boolean, run: RunGit): Promise<void> {

@@ -6,14 +6,13 @@ import { type AskGit, createTreeCommands, type GitClone } from "./git_clone.ts";
 /** `directory`: where `ask` runs git. The commits are in the repository already, as full hashes. */
 export function createExistingRepository(directory: string, ask: AskGit): GitClone {
   const { addTree, listUntracked } = createTreeCommands(directory, ask);
-  /** Only trees that are complete: one that git is just adding has no folder yet either. */
   const added = new Set<string>();
   return {
     open: async () => {},
     resolve: async ({ commit }) => commit!,
     async addTree(path, commit, run) {
-      added.delete(path);
-      await addTree(path, commit, run).finally(() => added.add(path));
+      added.add(path);
+      await addTree(path, commit, run);
     },
     // "git worktree prune" would also forget trees of the user's own whose disk is not connected.
     async pruneTrees() {

@@ -31,6 +31,7 @@ export type GitClone = {
   open(address: string): Promise<void>;
   /** Returns the full hash of what is wanted, which is in the clone from then on. Throws NoSuchCommitError. */
   resolve(wanted: Wanted, run: RunGit): Promise<string>;
+  /** Adds a work tree without its files. Git cannot add two trees at the same time. */
   addTree(path: string, commit: string, run: RunGit): Promise<void>;
   /** Call it after the folders of work trees were deleted. */
   pruneTrees(): Promise<void>;
@@ -122,7 +123,7 @@ export function createAskGit(repository: string, host: Record<string, string | u
 /** The commands for work trees that every repository has. */
 export const createTreeCommands = (repository: string, ask: AskGit): Pick<GitClone, "addTree" | "listUntracked"> => ({
   async addTree(path, commit, run) {
-    const args = ["worktree", "add", "--quiet", "--force", "--detach", path, commit];
+    const args = ["worktree", "add", "--quiet", "--force", "--detach", "--no-checkout", path, commit];
     if ((await run(args, repository)) !== 0) fail("git cannot create the work tree");
   },
   async listUntracked(path) {

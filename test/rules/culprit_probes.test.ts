@@ -137,9 +137,17 @@ describe("findUntestable", () => {
     expect([...findUntestable([other(3, 1), { index: 0, round: 2, result: "passed" }])]).toEqual([]);
   });
 
+  test("does not blame a commit for a test that fails in other ways everywhere", () => {
+    const probes = [other(3, 1), other(3, 3), ...[0, 8, 9].map((index) => other(index, 2))];
+    const passed = [0, 1, 8, 9].map((index): CommitProbe => ({ index, round: 2, result: "passed" }));
+    expect([...findUntestable([...probes, ...passed])]).toEqual([]);
+  });
+
   test("finds the part of a range that fails in another way while other commits do not", () => {
-    const probes: CommitProbe[] = [other(3, 1), { index: 0, round: 2, result: "passed" }, other(6, 3)];
+    const passed = (round: number): CommitProbe => ({ index: 0, round, result: "passed" });
+    const probes = [other(3, 1), passed(2), other(6, 3), passed(4), other(6, 5), passed(6), passed(7)];
+    expect([...findUntestable(probes.slice(0, 4))]).toEqual([]);
     expect([...findUntestable(probes)]).toEqual([3, 4, 5, 6]);
-    expect([...findUntestable([...probes, { index: 5, round: 4, result: "failed" }])]).toEqual([]);
+    expect([...findUntestable([...probes, { index: 6, round: 8, result: "failed" }])]).toEqual([]);
   });
 });
