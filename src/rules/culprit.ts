@@ -44,8 +44,11 @@ const BAD_PASSES = 0.03;
 
 /** How often a broken test passes. */
 const MISS_RATE = 0.02;
-/** How often a test fails in another way. That says nothing about the commit, whose fault may hide behind the other one. */
-const OTHER_FAILURE = 0.02;
+/** How often a test fails in another way, and how probable that is. It says nothing about the commit, whose fault may be hidden. */
+const OTHER_RATES = [
+  { rate: 0.02, chance: 0.9 },
+  { rate: 0.3, chance: 0.1 },
+];
 
 /** An outage makes every commit fail, for several rounds. */
 const OUTAGE_BEGINS = 0.02;
@@ -98,12 +101,24 @@ export function priorOf({ weights }: CulpritRange): number[] {
   return [GOOD_FAILS, ...weights.map((weight) => weight * share), BAD_PASSES];
 }
 
+/** How often a test with right code fails in the way that is searched for, and in another way. */
+export type FailureRates = { flakeRate: number; otherRate: number };
+
+/** Values of both rates and their probabilities, which sum to one. */
+export const failureRateGrid = (flakeRate: FlakeRate): (FailureRates & { chance: number })[] =>
+  flakeRateGrid(flakeRate).flatMap((flake) =>
+    OTHER_RATES.map((other) => ({
+      ...{ flakeRate: flake.rate, otherRate: other.rate },
+      chance: flake.chance * other.chance,
+    })),
+  );
+
 /** Returns the probability of a result where there is no outage. */
-export function chanceOfResult(result: ProbeResult, isBroken: boolean, flakeRate: number): number {
+export function chanceOfResult(result: ProbeResult, isBroken: boolean, { flakeRate, otherRate }: FailureRates): number {
   if (result === "no_build") return 1;
-  if (result === "other_failure") return OTHER_FAILURE;
+  if (result === "other_failure") return otherRate;
   const failing = isBroken ? 1 - MISS_RATE : flakeRate;
-  return (1 - OTHER_FAILURE) * (result === "failed" ? failing : 1 - failing);
+  return (1 - otherRate) * (result === "failed" ? failing : 1 - failing);
 }
 
 /** Returns the probability that the next probe fails in the way that is searched for. */
@@ -115,7 +130,7 @@ export function chanceOfFailure(isBroken: boolean, flakeRate: number, outage: nu
 /** Computes the probability of each hypothesis after the probes, in any order. */
 export function believe(range: CulpritRange, probes: readonly CommitProbe[]): Belief {
   const prior = priorOf(range);
-  const grid = flakeRateGrid(range.flakeRate);
+  const grid = failureRateGrid(range.flakeRate);
   const rounds = toRounds(probes);
   // All hypotheses between two probed commits explain the results equally well.
   const probed = new Set(probes.map(({ index }) => index));
@@ -145,12 +160,12 @@ type Explanation = { logLikelihood: number; flakeRate: number; outage: number };
 function explain(
   first: number,
   rounds: ReturnType<typeof toRounds>,
-  grid: readonly { rate: number; chance: number }[],
+  grid: ReturnType<typeof failureRateGrid>,
 ): Explanation {
-  const parts = grid.map(({ rate, chance }) => {
-    let [log, outage, last] = [Math.log(chance), OUTAGE_BEGINS, 0];
+  const parts = grid.map((rates) => {
+    let [log, outage, last] = [Math.log(rates.chance), OUTAGE_BEGINS, 0];
     for (const { isProbed, probes } of rounds) {
-      const normal = probes.reduce((all, { index, result }) => all * chanceOfResult(result, index >= first, rate), 1);
+      const normal = probes.reduce((all, { index, result }) => all * chanceOfResult(result, index >= first, rates), 1);
       if (!isProbed) {
         log += Math.log(normal);
         continue;
@@ -161,11 +176,12 @@ function explain(
       last = (outage * disturbed) / likelihood;
       outage = last * OUTAGE_LASTS + (1 - last) * OUTAGE_BEGINS;
     }
-    return { log, rate, outage: last };
+    return { log, flakeRate: rates.flakeRate, outage: last };
   });
   const most = Math.max(...parts.map(({ log }) => log));
   const shares = parts.map(({ log }) => Math.exp(log - most));
   const sum = shares.reduce((total, share) => total + share, 0);
-  const meanOf = (of: "rate" | "outage") => parts.reduce((total, part, at) => total + part[of] * shares[at]!, 0) / sum;
-  return { logLikelihood: most + Math.log(sum), flakeRate: meanOf("rate"), outage: meanOf("outage") };
+  const meanOf = (of: "flakeRate" | "outage") =>
+    parts.reduce((total, part, at) => total + part[of] * shares[at]!, 0) / sum;
+  return { logLikelihood: most + Math.log(sum), flakeRate: meanOf("flakeRate"), outage: meanOf("outage") };
 }

@@ -124,9 +124,8 @@ export function resultChances(commits: number, probes: readonly CommitProbe[]): 
     let penalty = 0;
     for (const index of indexes) {
       if (usable.has(index)) penalty = 0;
-      else if (untestable.has(index) || others.has(index)) penalty = Math.max(penalty, NEIGHBOUR_HAS_NONE);
       chances[index]! *= 1 - penalty;
-      penalty /= 2;
+      penalty = untestable.has(index) || others.has(index) ? NEIGHBOUR_HAS_NONE : penalty / 2;
     }
   };
   const indexes = [...chances.keys()];

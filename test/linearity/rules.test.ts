@@ -117,7 +117,14 @@ testLinearity("rules", {
   "contradiction.ts": { addContradicted: null, earlierByFar: null, groupRuns: null, toCompare: null },
   // Of numbers alone
   "culprit.ts": {
-    ...{ assumeFlakeRate: null, believe: null, chanceOfFailure: null, chanceOfResult: null, flakeRateGrid: null },
+    ...{
+      assumeFlakeRate: null,
+      believe: null,
+      chanceOfFailure: null,
+      chanceOfResult: null,
+      failureRateGrid: null,
+      flakeRateGrid: null,
+    },
     ...{ measureFlakeRate: null, priorOf: null, weighCommits: null },
   },
   "culprit_probes.ts": { nextProbes: null, nextStep: null, resultChances: null },

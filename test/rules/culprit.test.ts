@@ -7,6 +7,7 @@ import {
   chanceOfResult,
   type CommitProbe,
   type CulpritRange,
+  failureRateGrid,
   flakeRateGrid,
   measureFlakeRate,
   priorOf,
@@ -38,10 +39,10 @@ function enumerate(range: CulpritRange, probes: readonly CommitProbe[]): number[
   const inOutage = { failed: 0.5, other_failure: 0.48, passed: 0.02, no_build: 1 };
   const joint = priorOf(range).map((prior, first) => {
     let sum = 0;
-    for (const { rate, chance } of flakeRateGrid(range.flakeRate))
+    for (const rates of failureRateGrid(range.flakeRate))
       for (let course = 0; course < 2 ** rounds.length; course++) {
         const isOutage = rounds.map((_, at) => (course >> at) % 2 === 1);
-        let likelihood = chance;
+        let likelihood = rates.chance;
         for (const [at, now] of isOutage.entries()) {
           const begins = at > 0 && isOutage[at - 1] ? 0.8 : 0.02;
           likelihood *= now ? begins : 1 - begins;
@@ -50,7 +51,7 @@ function enumerate(range: CulpritRange, probes: readonly CommitProbe[]): number[
           likelihood *=
             round !== undefined && isOutage[rounds.indexOf(round)]
               ? inOutage[result]
-              : chanceOfResult(result, index >= first, rate);
+              : chanceOfResult(result, index >= first, rates);
         sum += likelihood;
       }
     return prior * sum;

@@ -91,7 +91,7 @@ describe("the end of a search", () => {
 
   test("blames the environment if everything fails since some probe", () => {
     let count = 0;
-    const { verdict } = search(20, (index) => (++count > 4 ? "other_failure" : breaksAt(9)(index)), { budget: 12 });
+    const { verdict } = search(20, (index) => (++count > 4 ? "other_failure" : breaksAt(9)(index)), { budget: 24 });
     expect(verdict).toMatchObject({ kind: "environment", reason: "outage" });
   });
 
