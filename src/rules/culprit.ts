@@ -47,7 +47,7 @@ const MISS_RATE = 0.02;
 /** How often a test fails in another way, and how probable that is. It says nothing about the commit, whose fault may be hidden. */
 const OTHER_RATES = [
   { rate: 0.02, chance: 0.9 },
-  { rate: 0.3, chance: 0.1 },
+  { rate: 0.2, chance: 0.1 },
 ];
 
 /** An outage makes every commit fail, for several rounds. */
