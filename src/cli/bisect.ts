@@ -24,7 +24,7 @@ export async function bisect(args: string[]): Promise<number> {
   const range = await readRange(ask, { ...options, directory });
   const { commits } = range;
   say(
-    `Searching ${commits.length - 1} commits after ${commits[0]!.hash.slice(0, 10)}${range.isGoodKnown ? "" : ", of which none is known to be good"}`,
+    `Searching ${commits.length - 1} commits after ${commits[0]!.hash.slice(0, 10)}${range.isGoodKnown ? "" : "; no good commit is known"}`,
   );
   const prober = await createProber({
     ...options,

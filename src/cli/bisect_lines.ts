@@ -41,10 +41,10 @@ export function probeLine(number: number, commit: BisectCommit, probe: BisectPro
 /** One line about what is known after a round. */
 export function progressLine(belief: Belief, commits: readonly BisectCommit[]): string {
   const { candidates, chance } = findLikely(belief);
-  const share = `${Math.floor(100 * chance)} %`;
+  const share = `(${Math.floor(100 * chance)} %)`;
   return candidates.length === 1
-    ? `Suspect, at ${share}: ${describe(commits[candidates[0]!]!)}`
-    : `Suspects, at ${share}: ${plural(candidates.length, "commit")} of ${commits.length - 1}`;
+    ? `Suspect: ${describe(commits[candidates[0]!]!)} ${share}`
+    : `Suspects: ${candidates.length} of ${commits.length - 1} commits ${share}`;
 }
 
 /** The end of a search in sentences. */

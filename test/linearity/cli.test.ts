@@ -1,6 +1,8 @@
 /** What the command line prints of servers, reports and environments takes linear time, whatever these say. */
 
 import { toAnnotations } from "../../src/cli/annotations.ts";
+import { endLines } from "../../src/cli/bisect_lines.ts";
+import { readBisectOptions } from "../../src/cli/bisect_options.ts";
 import { detectBuild } from "../../src/cli/ci.ts";
 import { detectMachine } from "../../src/cli/machine.ts";
 import { readAddressSource } from "../../src/cli/ci_key.ts";
@@ -75,6 +77,21 @@ testLinearity(
           toAnnotations(system, runOf(text), [failureOf(text)] as never, (file) => file),
         ),
     },
+    "bisect.ts": { bisect: null },
+    "bisect_lines.ts": {
+      endLines: (text) => {
+        const commit = { hash: text, author: text, date: text, subject: text };
+        const commits = [commit, commit, commit];
+        const probes = [{ index: 1, result: "failed" as const, round: 0, exitCode: 1, seconds: 1, output: text }];
+        const end = { commits, probes, isGoodKnown: true, files: [text] };
+        endLines({ ...end, verdict: { kind: "culprit", index: 1, chance: 1 } });
+        endLines({ ...end, verdict: { kind: "undecided", reason: "no_result", candidates: [1, 2], chance: 1 } });
+      },
+      ...{ endJson: null, probeLine: null, progressLine: null },
+    },
+    "bisect_options.ts": { readBisectOptions: (text) => attempt(() => readBisectOptions([`--${text}`, "--", text])) },
+    "bisect_probe.ts": { createProber: null },
+    "bisect_range.ts": { listChangedFiles: null, readRange: null },
     "ci.ts": {
       detectBuild: (text) =>
         SYSTEMS.map((system) =>
