@@ -63,7 +63,10 @@ export function endLines({ commits, probes, verdict, isGoodKnown, files }: Bisec
           `on its parent ${shortHash(parent)} it passed ${ran(verdict.index - 1, "passed")}`,
         ...[`  ${commit.subject}`, `  ${commit.date}`],
         ...listOf(files),
-        ...outputLines(probes, verdict.index),
+        ...outputLines(
+          probes.findLast(({ index, result }) => index === verdict.index && result === "failed"),
+          commits,
+        ),
       ];
     }
     case "environment": {
@@ -79,7 +82,8 @@ export function endLines({ commits, probes, verdict, isGoodKnown, files }: Bisec
     }
     case "undecided": {
       const candidates = verdict.candidates.map((index) => describe(commits[index]!));
-      return [undecidedLine(verdict, probes), ...listOf(candidates)];
+      const unresolved = verdict.reason === "no_result" ? probes.filter(({ result }) => result === "no_build") : [];
+      return [undecidedLine(verdict, probes), ...listOf(candidates), ...outputLines(unresolved.at(-1), commits)];
     }
   }
 }
@@ -103,11 +107,10 @@ function listOf(items: readonly string[]): string[] {
   return items.length > MAX_LISTED ? [...lines, `  and ${items.length - MAX_LISTED} more`] : lines;
 }
 
-/** The end of the output of the last failure of a commit. */
-function outputLines(probes: readonly BisectProbe[], index: number): string[] {
-  const output = probes.findLast((probe) => probe.index === index && probe.result === "failed")?.output ?? "";
-  const lines = output.trimEnd().split(/\r?\n/).slice(-MAX_OUTPUT_LINES);
-  return lines.join("") === "" ? [] : ["The end of its output:", ...lines.map((line) => `  ${line}`)];
+function outputLines(probe: BisectProbe | undefined, commits: readonly BisectCommit[]): string[] {
+  const lines = (probe?.output ?? "").trimEnd().split(/\r?\n/).slice(-MAX_OUTPUT_LINES);
+  if (!probe || lines.join("") === "") return [];
+  return [`The end of the output in ${shortHash(commits[probe.index]!)}:`, ...lines.map((line) => `  ${line}`)];
 }
 
 /** The end of a search for programs. */

@@ -137,7 +137,7 @@ export function believe(range: CulpritRange, probes: readonly CommitProbe[]): Be
   const explained: Explanation[] = [];
   for (const index of prior.keys())
     explained.push(index === 0 || probed.has(index - 1) ? explain(index, rounds, grid) : explained[index - 1]!);
-  const most = Math.max(...explained.map(({ logLikelihood }) => logLikelihood));
+  const most = explained.reduce((most, { logLikelihood }) => Math.max(most, logLikelihood), -Infinity);
   const masses = explained.map(({ logLikelihood }, index) => prior[index]! * Math.exp(logLikelihood - most));
   const sum = masses.reduce((total, mass) => total + mass, 0);
   return {

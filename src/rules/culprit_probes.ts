@@ -26,11 +26,10 @@ export function nextStep(
   { atOnce, left }: { atOnce: number; left: number },
 ): SearchStep {
   const belief = believe(range, probes);
-  const verdict = concludeCulprit(belief, probes, left <= 0);
+  const verdict = concludeCulprit(belief, probes, left <= 0 ? "budget" : undefined);
   if (verdict) return { belief, verdict };
   const next = nextProbes(belief, probes, Math.min(atOnce, left));
-  // No commit that is left can have a result.
-  if (next.length === 0) return { belief, verdict: concludeCulprit(belief, probes, true)! };
+  if (next.length === 0) return { belief, verdict: concludeCulprit(belief, probes, "no_result")! };
   return { belief, next };
 }
 

@@ -93,26 +93,31 @@ export type CulpritVerdict =
   /** `candidates`: the commits that may be the culprit. `no_result`: no probe can tell them apart. */
   | { kind: "undecided"; reason: "no_result" | "budget"; candidates: number[]; chance: number };
 
-/** Concludes the search if the probes suffice, or if there will be no more; otherwise returns undefined. */
+/** If none of so many probes had a result, the command or the machine is the cause, and more probes would not have one either. */
+const MAX_WITHOUT_RESULT = 10;
+
+/** Concludes the search if the probes suffice, or for the reason `end` why there are no more; otherwise returns undefined. */
 export function concludeCulprit(
   belief: Belief,
   probes: readonly CommitProbe[],
-  isLast: boolean,
+  end?: "no_result" | "budget",
 ): CulpritVerdict | undefined {
   const suspects = findSuspects(belief, probes);
   const { first, last, chance } = suspects;
-  const end = belief.chances.length - 1;
+  const none = belief.chances.length - 1;
   if (chance >= NAMED_FROM && missingConfirmations(suspects, probes).length === 0) {
     if (last === 0) return { kind: "environment", reason: "good_fails", chance };
-    if (first === end) return { kind: "environment", reason: "bad_passes", chance };
+    if (first === none) return { kind: "environment", reason: "bad_passes", chance };
     if (first === last) return { kind: "culprit", index: first, chance };
-    const candidates = [...belief.chances.keys()].slice(Math.max(1, first), Math.min(last + 1, end));
+    const candidates = [...belief.chances.keys()].slice(Math.max(1, first), Math.min(last + 1, none));
     return { kind: "undecided", reason: "no_result", candidates, chance };
   }
-  if (!isLast) return undefined;
+  const isHopeless = probes.length >= MAX_WITHOUT_RESULT && !probes.some(isUsable);
+  const reason = isHopeless ? "no_result" : end;
+  if (reason === undefined) return undefined;
   const outage = belief.chances.reduce((sum, own, index) => sum + own * belief.outages[index]!, 0);
   if (outage >= CONFIRMED_FROM) return { kind: "environment", reason: "outage", chance: outage };
-  return { kind: "undecided", reason: "budget", ...findLikely(belief) };
+  return { kind: "undecided", reason, ...findLikely(belief) };
 }
 
 /** Returns the fewest commits whose probabilities sum to 0.95, or all. */

@@ -153,7 +153,8 @@ describe("a repository of 64 commits", async () => {
       ),
     );
     expect(lines.slice(0, 2)).toEqual(["  change 41", "  2023-11-14T22:14:00+00:00"]);
-    expect(lines.slice(-2)).toEqual(["The end of its output:", "  state is broken"]);
+    const short = hashes[CULPRIT - 1]!.slice(0, 10);
+    expect(lines.slice(-2)).toEqual([`The end of the output in ${short}:`, "  state is broken"]);
   });
 
   test("says that it cannot tell if the budget is too small", async () => {
@@ -222,6 +223,9 @@ describe("assay bisect", () => {
     }));
     const missing = await bisect(repository, ["--good", "main~5", "--json", "--", "no-such-command"]);
     expect([missing.code, missing.json.reason, missing.json.candidates.length]).toEqual([4, "no_result", 5]);
+    const { output } = await bisect(repository, ["--good", "main~5", "--", "no-such-command"]);
+    expect(output).toMatch(/^Cannot tell which of these 5 commits broke it: 5 of them have no result\n/);
+    expect(output).toMatch(/\nThe end of the output in \w{10}:\n.*no-such-command: not found\n$/);
     const { json } = await bisect(repository, ["--good", "main~5", "--json", "--", "false"], { cwd: "pkg" });
     expect(json.probes.some(({ exitCode }: { exitCode: number | null }) => exitCode === null)).toBe(true);
     expect(json.verdict).toBe("undecided");

@@ -103,6 +103,19 @@ describe("the end of a search", () => {
     const none = search(6, () => "no_build");
     expect(none.verdict).toMatchObject({ kind: "undecided", candidates: [1, 2, 3, 4, 5, 6] });
     expect(none.probes.length).toBe(7);
+    expect(none.verdict).toMatchObject({ reason: "no_result" });
+  });
+
+  test("stops early if no probe has a result", () => {
+    const { verdict, probes } = search(500, () => "no_build");
+    expect(verdict).toMatchObject({ kind: "undecided", reason: "no_result" });
+    expect(probes.length).toBe(10);
+  });
+
+  test("searches long ranges", () => {
+    const { verdict, probes } = search(100_000, breaksAt(54_321), { atOnce: 4 });
+    expect(verdict).toMatchObject({ kind: "culprit", index: 54_321 });
+    expect(probes.length).toBeLessThan(60);
   });
 
   test("names no commit if commits before it fail in another way", () => {
@@ -125,7 +138,7 @@ describe("the end of a search", () => {
     const suspects = findSuspects(believe(rangeOf(2), probes), probes);
     expect(suspects).toMatchObject({ first: 2, last: 2 });
     expect(missingConfirmations(suspects, probes)).toEqual([2, 2, 1, 1]);
-    expect(concludeCulprit(believe(rangeOf(2), probes), probes, false)).toBeUndefined();
+    expect(concludeCulprit(believe(rangeOf(2), probes), probes)).toBeUndefined();
   });
 });
 

@@ -138,6 +138,13 @@ describe("a work tree", () => {
     expect((await take(two, null, { prepare: ["true"] })).isPrepared).toBeFalse();
   });
 
+  test("is complete although others are added at the same time", async () => {
+    const { path, one, two } = await createRepository();
+    const { take } = open(path);
+    const taken = await Promise.all(Array.from({ length: 12 }, (_, at) => take(at % 2 === 0 ? one : two)));
+    expect(taken.map(fileIn)).toEqual(taken.map((_, at) => (at % 2 === 0 ? "one" : "two")));
+  });
+
   test("begins clean: with what is ignored for the same commit, without it for another one", async () => {
     const { path, one, two } = await createRepository();
     const { take } = open(path);
