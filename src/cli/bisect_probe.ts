@@ -56,7 +56,8 @@ export async function createProber(options: ProberOptions): Promise<Prober> {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "assay-bisect-")));
   const own = createExistingRepository(repository, ask);
   const checkout = openCheckout(join(folder, "trees"), host, own);
-  const config = { repository, submodules: false, lfs: false, prepare: [options.prepare ?? ""], keep: KEPT_TREES };
+  const commands = { prepare: [options.prepare ?? ""], build: [] };
+  const config = { repository, submodules: false, lfs: false, ...commands, keep: KEPT_TREES };
   // A hook that starts the search would otherwise make git in the work tree use the repository of the hook.
   const local = ((await ask(["rev-parse", "--local-env-vars"])) ?? "").split("\n");
   const environment = Object.fromEntries(

@@ -34,8 +34,8 @@ export function nextStep(
 }
 
 /**
- * Returns at most `count` commits to probe at the same time, the same commit possibly more than once. None: no probe says anything, because
- * no commit usable. Suspects that are probable enough are confirmed first.
+ * Returns at most `count` commits to probe at the same time, the same commit possibly more than once. None: no commit that says anything can
+ * have a result. Suspects that are probable enough are confirmed first.
  */
 export function nextProbes(belief: Belief, probes: readonly CommitProbe[], count: number): number[] {
   const limit = Math.min(count, MAX_PROBES_AT_ONCE);
@@ -63,7 +63,8 @@ export function nextProbes(belief: Belief, probes: readonly CommitProbe[], count
   return chosen;
 }
 
-type FailureRates = { broken: number; sound: number };
+/** The chances that a commit fails, under one hypothesis. */
+type FailureChances = { broken: number; sound: number };
 
 /** Below this, a result says nothing that matters. */
 const MIN_BITS = 1e-9;
@@ -71,14 +72,14 @@ const MIN_BITS = 1e-9;
 /** Returns the commit whose result has the greatest mutual information with the hypothesis, times the chance that there is a result. */
 function mostInformative(
   worlds: readonly (readonly number[])[],
-  rates: readonly FailureRates[],
+  rates: readonly FailureChances[],
   usable: readonly number[],
 ): number | undefined {
   const bits = new Float64Array(usable.length);
   for (const world of worlds) {
     const mass = world.reduce((sum, own) => sum + own, 0);
     if (mass === 0) continue;
-    // Of the hypotheses that the commit is broken by, and of the others.
+    // How probable a failure of the commit is, and the entropy that its result would have if the culprit were known.
     let [failing, noise] = [0, 0];
     for (const [first, own] of world.entries()) {
       failing += own * rates[first]!.sound;

@@ -12,6 +12,8 @@ export type CheckoutConfig = {
   lfs: boolean;
   /** Commands that run once for each commit, before its first task. */
   prepare: string[];
+  /** Commands that run after those; the commit itself is at fault if one fails. */
+  build: string[];
   /** The number of unused work trees to keep. */
   keep: number;
 };
@@ -20,9 +22,9 @@ export type Tree = {
   directory: string;
   /** The full hash that is checked out. */
   commit: string;
-  /** The commands of `prepare` have run in it, for this commit. */
+  /** The commands of `prepare` and `build` have run in it, for this commit. */
   isPrepared: boolean;
-  /** The commands of `prepare` have run: what they have made is kept for the next task of the commit. */
+  /** These commands have run: what they have made is kept for the next task of the commit. */
   prepared(): Promise<void>;
   /** Nobody uses it any more. */
   release(): void;
@@ -52,8 +54,8 @@ export function openCheckout(
      * machine or the network.
      */
     async take(config: CheckoutConfig, wanted: Wanted, run: RunGit): Promise<Tree> {
-      const { repository: address, submodules, lfs, prepare, keep } = config;
-      const prepared = Bun.SHA256.hash(JSON.stringify([submodules, lfs, prepare]), "hex");
+      const { repository: address, submodules, lfs, prepare, build, keep } = config;
+      const prepared = Bun.SHA256.hash(JSON.stringify([submodules, lfs, prepare, build]), "hex");
       const { commit, tree } = await inTurn(async () => {
         trees.open();
         await clone.open(address);

@@ -117,6 +117,7 @@ const checkout = v.lazy((input) =>
         submodules: v.optional(v.boolean("expected true or false"), false),
         lfs: v.optional(v.boolean("expected true or false"), false),
         prepare: v.optional(oneOrMore(MAX_COMMAND)),
+        build: v.optional(oneOrMore(MAX_COMMAND)),
         keep: v.optional(integer(1, 64), 2),
       })
     : v.picklist(["own", "none"], EXPECTED_CHECKOUT),
@@ -267,12 +268,17 @@ function readTask(
   };
 }
 
-type GivenCheckout = { git: string; submodules: boolean; lfs: boolean; prepare?: string[] | undefined; keep: number };
+type GivenCheckout = Omit<CheckoutConfig, "repository" | "prepare" | "build"> & {
+  git: string;
+  prepare?: string[] | undefined;
+  build?: string[] | undefined;
+};
 
 /** A path begins at the folder of assay.yaml; an address, such as "git@host:shop.git", has a colon in its first part. */
-const toCheckout = ({ git, prepare = [], ...rest }: GivenCheckout, folder: string): CheckoutConfig => ({
+const toCheckout = ({ git, prepare = [], build = [], ...rest }: GivenCheckout, folder: string): CheckoutConfig => ({
   ...rest,
   prepare,
+  build,
   repository: /^[^/]*:/.test(git) ? git : resolve(folder, git),
 });
 

@@ -1,4 +1,4 @@
-/** The first step of a task that has a repository: the commit is checked out and prepared. */
+/** The first step of a task that has a repository: the commit is checked out, prepared and built. */
 
 import { join } from "node:path";
 import { quoted } from "../rules/shell.ts";
@@ -23,7 +23,7 @@ type Entering = { lease: RunnerLease; config: TaskConfig; checkout?: Checkout | 
 /** "failure": what the execution asks for cannot be run by any runner. */
 type Problem = { kind: "failure" | "infrastructure"; message: string; exitCode?: number };
 
-/** Checks the commit out, and prepares it where that has not been done. Answers how the task ends where that fails. */
+/** Checks the commit out, and prepares and builds it where that has not been done. Answers how the task ends where that fails. */
 export async function enterTree(
   { lease, config, checkout, stop }: Entering,
   { run, runGit }: Runs,
@@ -44,11 +44,17 @@ export async function enterTree(
   }
   const { directory, isPrepared } = place.tree;
   place.directory = join(directory, config.workingDirectory);
-  for (const command of isPrepared ? [] : git.prepare) {
+  if (isPrepared) return undefined;
+  for (const command of git.prepare) {
     const exitCode = await run(command, directory, stop);
     const message = `The prepare command ${quote(command)} ended with ${exitCode}`;
     if (exitCode !== 0) return { kind: "infrastructure", message, exitCode };
   }
-  if (!isPrepared) await place.tree.prepared();
+  for (const command of git.build) {
+    const exitCode = await run(command, directory, stop);
+    const message = `The commit does not build: ${quote(command)} ended with ${exitCode}`;
+    if (exitCode !== 0) return { kind: "failure", message, exitCode };
+  }
+  await place.tree.prepared();
   return undefined;
 }

@@ -257,6 +257,32 @@ describe("a task", () => {
     await stopped(runner);
   });
 
+  test("of a commit that does not build fails at once and blames no runner, and builds each commit once", async () => {
+    const project = await fresh();
+    const source = join(place, `source-${folders++}`);
+    const git = `git -c user.name=a -c user.email=a@example.com`;
+    await Bun.$`sh -ec ${`${git} init -q -b main ${source}; cd ${source}; echo exit 2 > make; git add .; ${git} commit -qm broken; echo touch built > make; ${git} commit -qam fixed`}`;
+    const checkout = {
+      ...{ git: source, prepare: `echo prepared >> ${source}.log` },
+      build: `echo "building $(cat make)" >> ${source}.log; sh ./make`,
+    };
+    const unit = { checkout, command: `test -f built; ${report("p")}`, report: "report.xml" };
+    const runner = startRunner({ place: project, tasks: { unit } });
+    const commit = (await Bun.$`git -C ${source} rev-parse main~1`.text()).trim();
+    const broken = await ends(project, await start(project, { commit }));
+    expect([broken.status, broken.tasks[0].status, broken.failed]).toEqual(["failed", "failed", 1]);
+    const [{ message }] = await casesOf(project, broken.id);
+    expect(message).toBe(`The commit does not build: ${JSON.stringify(checkout.build)} ended with 2`);
+    for (let run = 0; run < 2; run++)
+      expect((await ends(project, await start(project, { branch: "main" }))).status).toBe("passed");
+    // A failure of the machine would have been tried again.
+    expect(readText(`${source}.log`).trim().split("\n")).toEqual([
+      ...["prepared", "building exit 2"],
+      ...["prepared", "building touch built"],
+    ]);
+    await stopped(runner);
+  });
+
   test("with {slot} in its folder and its report runs as often at once as the runner has places", async () => {
     const project = await fresh();
     const command = `mkdir -p out; touch ../here-$ASSAY_SHARD_NAME; until [ $(ls .. | grep -c here) = 2 ]; do sleep 0.05; done; ${report("p", "out/report.xml")}`;

@@ -47,7 +47,7 @@ async function createRepository() {
 }
 
 const configOf = (repository: string, more: Partial<CheckoutConfig> = {}): CheckoutConfig => ({
-  ...{ repository, submodules: false, lfs: false, prepare: [], keep: 2 },
+  ...{ repository, submodules: false, lfs: false, prepare: [], build: [], keep: 2 },
   ...more,
 });
 

@@ -101,16 +101,20 @@ tasks:
     const { tasks } = read(`
 tasks:
   unit: { command: a, report: r.xml, workingDirectory: ./packages/web/, checkout: { git: ../shop.git } }
-  e2e: { command: a, report: r.xml, checkout: { git: git@example.com:shop.git, submodules: true, lfs: true, prepare: [npm ci, npm run build], keep: 5 } }
+  e2e: { command: a, report: r.xml, checkout: { git: git@example.com:shop.git, submodules: true, lfs: true, prepare: npm ci, build: [npm run build, make], keep: 5 } }
 `);
     expect([...tasks.values()].map(({ git, workingDirectory }) => [git, workingDirectory])).toEqual([
-      [{ repository: "/srv/shop.git", submodules: false, lfs: false, prepare: [], keep: 2 }, "packages/web/"],
+      [
+        { repository: "/srv/shop.git", submodules: false, lfs: false, prepare: [], build: [], keep: 2 },
+        "packages/web/",
+      ],
       [
         {
           repository: "git@example.com:shop.git",
           submodules: true,
           lfs: true,
-          prepare: ["npm ci", "npm run build"],
+          prepare: ["npm ci"],
+          build: ["npm run build", "make"],
           keep: 5,
         },
         ".",
