@@ -92,14 +92,19 @@ function undecidedLine(
   { reason, candidates, chance }: CulpritVerdict & { kind: "undecided" },
   probes: readonly BisectProbe[],
 ): string {
-  const noResult = new Set(probes.filter(({ result }) => result === "no_build").map(({ index }) => index));
-  const count = candidates.filter((index) => noResult.has(index)).length;
-  if (reason === "no_result")
-    return count > 0
-      ? `Cannot tell which of these ${candidates.length} commits broke it: ${count} of them have no result`
-      : `Cannot tell which of these ${candidates.length} commits broke it: commits among them fail in another way`;
-  const share = `${Math.floor(100 * chance)} %`;
-  return `Cannot tell after ${plural(probes.length, "probe")}: at ${share} it is one of ${plural(candidates.length, "commit")}`;
+  if (reason === "budget")
+    return (
+      `Cannot tell after ${plural(probes.length, "probe")}: ` +
+      `at ${Math.floor(100 * chance)} % it is one of ${plural(candidates.length, "commit")}`
+    );
+  const head = `Cannot tell which of these ${plural(candidates.length, "commit")} broke it`;
+  const unbuilt = new Set(probes.filter(({ result }) => result === "no_build").map(({ index }) => index));
+  const count = candidates.filter((index) => unbuilt.has(index)).length;
+  const isOther = candidates.some((index) =>
+    probes.some((probe) => probe.index === index && probe.result === "other_failure"),
+  );
+  if (!isOther || count === candidates.length) return `${head}: ${count} of them have no result`;
+  return `${head}: only the last fails in the way that is searched for, but the others fail in another way, which may hide it`;
 }
 
 function listOf(items: readonly string[]): string[] {

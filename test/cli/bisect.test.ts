@@ -216,6 +216,29 @@ describe("assay bisect", () => {
     ]);
   });
 
+  test("finds each of two faults by its output, and says if one may hide the other", async () => {
+    const repository = await createRepository(24, (number) => ({
+      number: String(number),
+      fee: stateOf(9)(number),
+      total: stateOf(18)(number),
+    }));
+    const command = ["--", "sh", "-c", "! grep -H broken fee total"];
+    const named = async (text: string) => await bisect(repository, ["--good", "main~23", "--match", text, ...command]);
+    const first = await named("fee:broken");
+    expect([first.code, first.output]).toEqual([0, expect.stringContaining("\n  change 9\n")]);
+    const second = await named("total:broken");
+    const [head, ...lines] = second.output.trimEnd().split("\n");
+    expect([second.code, head]).toEqual([
+      4,
+      "Cannot tell which of these 10 commits broke it: only the last fails in the way that is searched for, " +
+        "but the others fail in another way, which may hide it",
+    ]);
+    expect(lines.at(-1)).toBe(`  ${repository.hashes[17]!.slice(0, 10)} change 18`);
+    // A command that runs only the part of the test that is searched for has no such doubt.
+    const own = await bisect(repository, ["--good", "main~23", "--json", "--", "sh", "-c", "! grep broken total"]);
+    expect(own.json.culprit.hash).toBe(repository.hashes[17]);
+  });
+
   test("has no result if there is no such command or directory", async () => {
     const repository = await createRepository(6, (number) => ({
       number: String(number),
