@@ -13,6 +13,7 @@ import { junit } from "../harness.ts";
 import { createPlace, followOutput, guardProcess, removePlace } from "../places.ts";
 
 const ROOT = join(import.meta.dir, "../..");
+const PROGRAM = "assay";
 const UID = 10_001;
 const CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt";
 const TIME_LIMIT_MS = 20 * 60_000;
@@ -105,7 +106,7 @@ try {
   chownSync(dataDir, UID, UID);
   const container = await buildah(["from", "--pull-never", "assay"]);
   const command = [...Entrypoint, ...Cmd];
-  const [program] = Entrypoint;
+  expectEqual("Entry point", Entrypoint, [PROGRAM]);
   const first = await start(container, command);
   const [key] = /svc_proj_\w+/.exec(first.output())!;
   const [project] = /(?<=Project +)[0-9a-f-]{36}/.exec(first.output())!;
@@ -115,18 +116,17 @@ try {
   expectEqual("Upload", [upload.status, ((await upload.json()) as { failed: number }).failed], [201, 1]);
   const check = ["run", "--isolation", "chroot", "--env", `PORT=${new URL(first.url).port}`, container, "--"];
   expectEqual("Health check", await buildah([...check, ...healthCheck]), "ready");
-  await stop(first.child, program);
+  await stop(first.child);
 
   const second = await start(container, command);
   const list = (await (await fetch(runs(second.url), { headers })).json()) as { data: { taskSlug: string }[] };
   const slugs = list.data.map(({ taskSlug }) => taskSlug);
   expectEqual("Runs after a restart", slugs, ["unit"]);
-  await stop(second.child, program);
+  await stop(second.child);
   console.log("The image works");
 } finally {
   // The processes of a container outlive buildah.
-  for (const child of containers)
-    if (child.exitCode === null) for (const pid of descendants(child.pid)) process.kill(pid, "SIGTERM");
+  for (const child of containers) if (child.exitCode === null) process.kill(findServer(child), "SIGTERM");
   await Promise.all(containers.map((child) => child.exited));
   await run(["buildah", ...storage, "rm", "--all"]).catch(() => {});
   await removePlace(place);
@@ -139,14 +139,14 @@ function descendants(pid: number): number[] {
 }
 
 /** buildah would kill the container at a signal, so the server gets it directly. */
-function findServer(child: Bun.Subprocess, program: string): number {
-  const isServer = (pid: number) => basename(readlinkSync(`/proc/${pid}/exe`)) === program;
+function findServer(child: Bun.Subprocess): number {
+  const isServer = (pid: number) => basename(readlinkSync(`/proc/${pid}/exe`)) === PROGRAM;
   const server = descendants(child.pid).find(isServer);
-  if (server === undefined) throw new Error(`No process of ${program} runs in the container`);
+  if (server === undefined) throw new Error(`No process of ${PROGRAM} runs in the container`);
   return server;
 }
 
-async function stop(child: Bun.Subprocess, program: string): Promise<void> {
-  process.kill(findServer(child, program), "SIGTERM");
+async function stop(child: Bun.Subprocess): Promise<void> {
+  process.kill(findServer(child), "SIGTERM");
   expectEqual("Exit code after SIGTERM", await child.exited, 0);
 }
