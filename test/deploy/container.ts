@@ -6,7 +6,7 @@
  * so that the build works behind a proxy or a mirror.
  */
 
-import { chownSync, existsSync, mkdirSync, readFileSync, readlinkSync } from "node:fs";
+import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, join } from "node:path";
 import { junit } from "../harness.ts";
@@ -132,10 +132,12 @@ try {
   await removePlace(place);
 }
 
-/** Returns the process and all that it started. */
+/** Returns the process and all that its threads have started. */
 function descendants(pid: number): number[] {
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean);
-  return [pid, ...children.flatMap((child) => descendants(Number(child)))];
+  const children = readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
+    readFileSync(`/proc/${pid}/task/${thread}/children`, "utf8").split(" ").filter(Boolean).map(Number),
+  );
+  return [pid, ...children.flatMap(descendants)];
 }
 
 /** buildah would kill the container at a signal, so the server gets it directly. */
