@@ -1,6 +1,6 @@
 /**
  * Builds the image of the Dockerfile without a container engine, starts the server in it, uploads a report, and starts it again on
- * the same volume: `bun test/deploy/container.ts`, as root on Debian with `buildah` and `mmdebstrap`. Takes about 5 minutes.
+ * the same volume: `bun test/deploy/container.ts`, as root on Debian with `buildah` and `mmdebstrap`. Takes about 3 minutes.
  *
  * The base image is made by mmdebstrap from Debian's packages. APT's configuration and the certificates of this machine apply to it,
  * so that the build works behind a proxy or a mirror.
