@@ -114,12 +114,19 @@ describe.skipIf(!canEnter)("in a root directory without Bun, Node and PostgreSQL
     await stop(first.child);
     expect(await run(["/assay", "health", "--url", first.url])).toMatchObject({ code: 1 });
 
+    const copies = () => readdirSync(join(root, "data")).filter((name) => name.startsWith("postgresql-"));
+    const current = copies();
+    expect(current).toHaveLength(1);
+    for (const name of ["postgresql-17.0.0", "postgresql-17.0.0/native", "postgresql-backup"]) {
+      mkdirSync(join(root, "data", name));
+      chownSync(join(root, "data", name), UID, UID);
+    }
     const second = await start({ WORKERS: "2" });
+    expect(copies().sort()).toEqual([...current, "postgresql-backup"]);
     const list = await fetch(runsOf(second.url), { headers });
     const small = { taskSlug: "small", total: 3 };
     expect(await list.json()).toMatchObject({ data: [small, { taskSlug: "large", total: 40_000 }] });
     await stop(second.child);
-    expect(readdirSync(join(root, "data")).filter((name) => name.startsWith("postgresql-"))).toHaveLength(1);
   });
 
   test("both know their version, and the client has no server", async () => {

@@ -60,7 +60,12 @@ export function removeOtherCopies(place: string, { directory }: Binaries): void 
   for (const name of readdirSync(place)) {
     const copy = join(place, name);
     const isCopy = name.startsWith("postgresql-") && existsSync(join(copy, "native"));
-    if (isCopy && !directory.startsWith(`${copy}/`)) rmSync(copy, { recursive: true, force: true });
+    if (!isCopy || directory.startsWith(`${copy}/`)) continue;
+    try {
+      rmSync(copy, { recursive: true, force: true });
+    } catch {
+      // It belongs to another account. It takes space, and does no harm.
+    }
   }
 }
 
