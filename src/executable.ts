@@ -8,6 +8,9 @@ export const embeddedFiles = (ending: string): EmbeddedFile[] =>
     .filter(({ name }) => name.endsWith(ending))
     .map((blob) => ({ name: blob.name, blob }));
 
+/** How the operator of this server starts the command line. */
+export const OPERATOR_COMMAND = Bun.isStandaloneExecutable ? "assay" : "bun run assay";
+
 /** The command of a single executable that starts one of several server processes. */
 export const WORKER_COMMAND = "server-process";
 

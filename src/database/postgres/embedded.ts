@@ -16,7 +16,7 @@ import {
 } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import postgres from "postgres";
-import { type Binaries, findBinaries } from "./binaries.ts";
+import { type Binaries, findBinaries, removeOtherCopies } from "./binaries.ts";
 import { as, give, type Home, makeOpenPlace, openHome, openPlace, removeUnfinished } from "./home.ts";
 import { locked } from "./lock.ts";
 import { endsWithin, findPostmaster, forgetSocketDirectory, halt, launch, serverPort, whenReady } from "./server.ts";
@@ -97,6 +97,8 @@ async function open(options: EmbeddedOptions): Promise<Embedded> {
     if (existsSync(cluster)) checkVersion(cluster, found);
     else await create(home, found, fsync, say);
     server = await launch(home, found, { fsync, maxConnections }, say);
+    // Several servers share the copies that an unprivileged account uses.
+    if (!home.account) removeOtherCopies(dirname(directory), found);
     say(`PostgreSQL ${found.major} runs (pid ${server.pid})`);
   }
   const password = readFileSync(join(home.directory, "password"), "utf8");

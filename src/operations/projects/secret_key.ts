@@ -1,6 +1,7 @@
 /** Finds the key that seals, configured or in a file of our own, and proves that it is the key of the database. */
 
 import { join } from "node:path";
+import { OPERATOR_COMMAND } from "../../executable.ts";
 import { refuse } from "../../schema/refusal.ts";
 import { createSeal } from "../../secrets/seal.ts";
 import { createSecretKey, readSecretKey } from "../../secrets/secret_key.ts";
@@ -49,7 +50,7 @@ export async function loadSecretKey(sql: Sql, options: SecretKeyOptions): Promis
 }
 
 /** Tells what to do when the key is lost and nothing is sealed with it. */
-const LOST = `; if the key is lost, stop all servers and run "bun run assay admin forget-secret-key"`;
+const LOST = `; if the key is lost, stop all servers and run "${OPERATOR_COMMAND} admin forget-secret-key"`;
 
 /** In a transaction: the next server that starts decides for a key. Refuses while the database holds sealed values. */
 export async function forgetSecretKey(sql: Tx): Promise<void> {

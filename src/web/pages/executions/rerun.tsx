@@ -70,7 +70,7 @@ function RepeatSteps({ projectId, publicUrl, execution, red }: Repeating): Html 
     mode === "run"
       ? [
           <>No matching runner has been seen in the last hour. Start one on the machine that should run the tests:</>,
-          "bun run assay runner",
+          "assay runner",
         ]
       : [
           <>

@@ -1,5 +1,6 @@
 /** The forms of signing in and of the first account. */
 
+import { OPERATOR_COMMAND } from "../../../executable.ts";
 import type { Html, Path } from "../../../http/html.ts";
 import { isSetupToken } from "../../../operations/people/accounts.ts";
 import { selectAnyAccount } from "../../../store/accounts.ts";
@@ -49,7 +50,7 @@ export async function logInView(context: Context, { email, next, message }: LogI
       {signIn.policy.passwordLogin ? (
         <p class="hint">
           Forgot your password? An administrator of this server can reset it:{" "}
-          <code>bun run assay admin reset-password</code>
+          <code>{`${OPERATOR_COMMAND} admin reset-password`}</code>
         </p>
       ) : null}
     </>
