@@ -12,6 +12,7 @@ import { quarantineReason } from "../../src/wording/quarantine_reason.ts";
 import { executionReason, taskLine, taskReason } from "../../src/wording/reasons.ts";
 import { toRunLine } from "../../src/wording/run_line.ts";
 import { toFormMessage, toLabel } from "../../src/wording/field_problem.ts";
+import { slowerLine } from "../../src/wording/slower.ts";
 import { singleLine } from "../../src/wording/single_line.ts";
 import { blamePhrase, causeTitle, onlyWithWords, ownerWords } from "../../src/wording/why.ts";
 import { testLinearity } from "./growth.ts";
@@ -127,6 +128,10 @@ testLinearity("wording", {
   },
   "single_line.ts": { singleLine },
   "task.ts": { redTaskWords: null, taskHeadline: null },
+  "slower.ts": {
+    slowerLine: (text) => slowerLine([{ suite: text, name: text, taskSlug: text, usualMs: 1, durationMs: 9 }]),
+    slowerWords: null,
+  },
   "field_problem.ts": {
     toFormMessage: (text) => [toFormMessage(text), toFormMessage(`Cannot read "${text}": x`)],
     toLabel,
