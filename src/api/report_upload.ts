@@ -27,7 +27,7 @@ import type { Sql } from "../database/connect.ts";
 import { selectCasesToRepeat, selectLease } from "../store/leases.ts";
 import { toRunDetail, toSlowerTest, totalResults } from "../operations/executions/run_detail.ts";
 
-/** Who uploads while a very large run is being counted, or a flood of runs, is answered by what is known so far. */
+/** Maximum time for which an upload waits until earlier runs are counted; it is then judged by what is counted so far. */
 const JUDGING_PATIENCE_MS = 500;
 
 /** Maximum number of forgiven failures in the text of an answer. */
@@ -36,7 +36,7 @@ const MAX_FORGIVEN_LINES = 20;
 /** A client's clock may be ahead a little; a run from the far future would stay on top of the list. */
 const MAX_AHEAD_MS = 60 * 60_000;
 
-/** Of the cases in a report, listed or only counted. */
+/** Returns the number of test cases in a report, listed or only counted. */
 const totalOf = ({ cases, countsOnly }: Report): number => cases.length + (countsOnly ? totalResults(countsOnly) : 0);
 
 /** Fails with VALIDATION_ERROR on a report that cannot be read, or that says nothing. */

@@ -1,4 +1,4 @@
-/** What a backup file contains: its header, and how its parts begin and end.
+/** Describes the contents of a backup file: its header, and how its parts begin and end.
  *
  * After a first line in plain text comes one zstd stream of frames (frames.ts): the header, the tables in the order of the header, the
  * content of attachments, the end. A table and a content begin and end with a frame of JSON, and frames of data lie between. The data
@@ -59,7 +59,7 @@ export const contentStart = v.object({ content: v.object({ projectId: v.pipe(v.s
 /** The digest is that of the data in between. */
 export const sectionEnd = v.object({ bytes: count, rows: v.optional(count), sha256 });
 
-/** What a whole file contains. */
+/** The totals of a complete file. */
 export const backupTotals = v.object({
   tables: count,
   rows: count,

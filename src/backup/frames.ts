@@ -6,7 +6,7 @@ export type BackupFrame = { kind: "json" | "data"; payload: Uint8Array };
 
 const KINDS = ["json", "data"] as const;
 const HEAD_BYTES = 9;
-/** Of data; JSON has its own limit because the header lists all tables. */
+/** Maximum size of a frame of data. JSON has its own limit because the header lists all tables. */
 const MAX_DATA_BYTES = 1_048_576;
 const MAX_FRAME_BYTES = 16_777_216;
 

@@ -24,6 +24,7 @@ import {
   type Values,
   type AdminWork,
   toUsage,
+  listOfTeam,
 } from "./admin_options.ts";
 import { ACCOUNT_COMMANDS } from "./admin_accounts.ts";
 import { TRUST_COMMANDS } from "./admin_trust.ts";
@@ -129,17 +130,7 @@ const COMMANDS: Record<string, AdminCommand> = {
       return async (sql) => (await generateTeamKey(sql, team, name, COMMAND_LINE)) ?? missing("team", team);
     },
   },
-  "list-keys": {
-    usage: [{ synopsis: "--team ID" }],
-    options: ["team"],
-    run: (values) => {
-      const team = id(values, "team");
-      return async (sql) => {
-        await requireTeam(sql, team);
-        return { data: await selectKeys(sql, team) };
-      };
-    },
-  },
+  "list-keys": listOfTeam(selectKeys),
   "revoke-key": {
     usage: [{ synopsis: "--id ID" }],
     options: ["id"],

@@ -5,7 +5,7 @@ import { admitUser, createUser, resetPassword } from "../operations/people/accou
 import { email, newPassword, personName, type Role, role } from "../schema/accounts.ts";
 import { createPasswords } from "../secrets/passwords.ts";
 import { selectAccountsOfTeam } from "../store/accounts.ts";
-import { type AdminCommand, id, missing, option, requireTeam, type Values } from "./admin_options.ts";
+import { type AdminCommand, id, missing, option, listOfTeam, type Values } from "./admin_options.ts";
 import { askPassword } from "./terminal.ts";
 import { UsageError } from "./usage.ts";
 
@@ -21,17 +21,7 @@ async function passwordHash(values: Values): Promise<string> {
 }
 
 export const ACCOUNT_COMMANDS: Record<string, AdminCommand> = {
-  "list-users": {
-    usage: [{ synopsis: "--team ID" }],
-    options: ["team"],
-    run: (values) => {
-      const team = id(values, "team");
-      return async (sql) => {
-        await requireTeam(sql, team);
-        return { data: await selectAccountsOfTeam(sql, team) };
-      };
-    },
-  },
+  "list-users": listOfTeam(selectAccountsOfTeam),
   "create-user": {
     usage: [
       {

@@ -60,3 +60,16 @@ export const orMissing = <T>(what: "team" | "project", id: string, work: Promise
 export async function requireTeam(sql: Tx, id: string): Promise<void> {
   if (!(await selectTeamExists(sql, id))) missing("team", id);
 }
+
+/** A command that lists what `select` finds of a team. */
+export const listOfTeam = (select: (sql: Tx, team: string) => PromiseLike<unknown>): AdminCommand => ({
+  usage: [{ synopsis: "--team ID" }],
+  options: ["team"],
+  run: (values) => {
+    const team = id(values, "team");
+    return async (sql) => {
+      await requireTeam(sql, team);
+      return { data: await select(sql, team) };
+    };
+  },
+});

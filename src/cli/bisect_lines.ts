@@ -1,4 +1,4 @@
-/** What `assay bisect` prints: its probes and its result, as lines for people and as JSON. */
+/** Formats the probes and the result of `assay bisect`, as lines for people and as JSON. */
 
 import type { Belief, CommitProbe, ProbeResult } from "../rules/culprit.ts";
 import { type CulpritVerdict, findLikely } from "../rules/culprit_suspects.ts";

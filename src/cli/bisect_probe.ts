@@ -13,7 +13,7 @@ import { GRACE_MS, startGuard } from "../runner/processes.ts";
 
 export type ProbeRun = {
   result: ProbeResult;
-  /** Of the command that decided: the preparation, or the command itself; null: its directory is not in the commit. */
+  /** The exit code of the command that decided: the preparation, or the command itself; null: its directory is not in the commit. */
   exitCode: number | null;
   seconds: number;
   /** The end of the output. */

@@ -10,7 +10,7 @@ export type BisectCommit = { hash: string; author: string; date: string; subject
 export type BisectRange = {
   /** The good commit first, the bad one last; each is the first parent of the next. */
   commits: BisectCommit[];
-  /** Of all commits but the first. */
+  /** The weights of all commits but the first. */
   weights: number[];
   isGoodKnown: boolean;
 };

@@ -50,7 +50,7 @@ const find = (commands: Commands, name: string): Command | undefined =>
 const helpOf = ([name = "", ...words]: readonly string[], commands: Commands): string =>
   find(commands, name)?.help?.(words) ?? usageOf(commands);
 
-/** What to run for the help that belongs to a wrong command line. */
+/** Returns the command that prints the help for a wrong command line. */
 function helpCommand([name = "", ...words]: readonly string[], commands: Commands): string {
   const command = find(commands, name);
   const topic = command?.help ? (command.helpTopic?.(words) ?? name) : "";

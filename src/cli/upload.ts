@@ -195,7 +195,7 @@ export async function upload(args: string[], environment: Environment = process.
   return STRICT_CODES[end.end] || (found.problems.length > 0 && !flags["allow-empty"] ? 1 : 0);
 }
 
-/** What the upload means for the gate. Secrets are masked before names are shortened or escaped. */
+/** Returns the decision of the gate, or why there is none. Secrets are masked before names are shortened or escaped. */
 function gateEndOf(end: End, { problems }: FoundReports, { clean }: Voice): Pick<GateEnd, "problem" | "decision"> {
   if (problems.length > 0) return { problem: `a report is unusable: ${problems[0]}`, decision: undefined };
   if (end.end !== "uploaded") return { problem: `the results were not uploaded: ${end.problem}`, decision: undefined };

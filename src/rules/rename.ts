@@ -106,3 +106,13 @@ export function findRenamed(
   }
   return pairs;
 }
+
+/** A smaller share of the test cases of a task is a part of it. */
+const MIN_SHARE = 0.9;
+
+/**
+ * Whether a report is of the whole task. One that has much fewer test cases is of a part of it, as of the tests that a change
+ * concerns: files that it lacks were not renamed. `total`: the number of results in the last run on the default branch; null: unknown.
+ */
+export const isWholeTask = (cases: number, total: number | null): boolean =>
+  total === null || cases >= MIN_SHARE * total;

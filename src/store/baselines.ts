@@ -116,7 +116,7 @@ export const baselineRuns = (
 /** The number of results in the last run of a task on the default branch; null: there is none among its last builds. */
 export const selectDefaultTotal = async (sql: Sql, projectId: string, taskSlug: string): Promise<number | null> => {
   const [row] = await sql<{ total: number }[]>`
-    select r.total from (${onDefaultBranch(sql, sql`${projectId}`, sql`true`, LOOKED_THROUGH)}) e cross join lateral (
+    select r.total from (${onDefaultBranch(sql, projectId, sql`true`, LOOKED_THROUGH)}) e cross join lateral (
       select passed + failed + skipped as total from test_run r
       where project_id = ${projectId} and execution_id = e.id and task_slug = ${taskSlug} and ${isUsable(sql)} offset 0) r
     order by e.id desc limit 1`;

@@ -61,7 +61,16 @@ testLinearity(
   {
     "admin.ts": { admin: null, adminHelp: null, adminHelpTopic: null },
     "admin_options.ts": {
-      ...{ id: null, missing: null, option: null, orMissing: null, readName: null, requireTeam: null, toUsage: null },
+      ...{
+        id: null,
+        missing: null,
+        option: null,
+        orMissing: null,
+        readName: null,
+        requireTeam: null,
+        toUsage: null,
+        listOfTeam: null,
+      },
     },
     "backup.ts": { backup: null },
     "database_failure.ts": {

@@ -284,6 +284,7 @@ testLinearity("rules", {
   "stream_position.ts": { atEvent: null, atLog: null, before: null, compare: null, readPosition, writePosition: null },
   "randomness.ts": { plainWord },
   "rename.ts": {
+    isWholeTask: null,
     findRenamed: (text) => {
       findRenamed([caseOf(text)], [caseOf(`${text}1`)], new Set(), true);
       findRenamed([{ ...caseOf(text), file: `/${text}` }], [{ ...caseOf(text), file: `a${text}` }], new Set(), true);

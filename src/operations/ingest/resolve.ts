@@ -13,7 +13,7 @@ import {
   mayBeSameFile,
   type PlacedCase,
 } from "../../rules/identity.ts";
-import { findRenamed } from "../../rules/rename.ts";
+import { findRenamed, isWholeTask } from "../../rules/rename.ts";
 import { selectDefaultTotal } from "../../store/baselines.ts";
 import type { UploadParameters } from "../../schema/test_runs.ts";
 import { type Database, isTaken, type Sql, type Tx } from "../../database/connect.ts";
@@ -236,12 +236,6 @@ async function adopt(
   if (others.length > 0) await insertAliases(sql, projectId, others.map(toAlias));
   for (const { index, number } of adopted) numbers[index] = number;
 }
-
-/**
- * A report with much fewer test cases than the task has is of a part of it, as of the tests that a change concerns: files that it
- * lacks were not renamed. `total`: the number of results in the last run on the default branch; null: unknown.
- */
-const isWholeTask = (cases: number, total: number | null): boolean => total === null || cases >= 0.9 * total;
 
 /** A look at so many tells whether there are any: a new suite of 100,000 cases has no namesakes. */
 const SAMPLE = 200;
