@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { readRunnerConfig } from "../src/runner/config.ts";
 import { createHarness, junit } from "./harness.ts";
 
@@ -240,4 +240,35 @@ describe.each(DOCUMENTS)("%s", (document) => {
 test("every reason for which a block is not run is that of a block", () => {
   const shell = DOCUMENTS.flatMap(blocksOf).filter(({ language }) => language === "sh");
   expect(Object.keys(NOT_RUN).filter((part) => !shell.some(({ text }) => text.includes(part)))).toEqual([]);
+});
+
+/** The anchor that GitHub and GitLab generate from a heading. */
+const toAnchor = (heading: string): string =>
+  heading
+    .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1")
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
+    .trim()
+    .replaceAll(" ", "-");
+
+const textOf = (document: string) => readFileSync(join(ROOT, document), "utf8").replaceAll(/```.*?```/gs, "");
+
+test("every relative link has a target, and its anchor is a heading of it", () => {
+  const broken = [...DOCUMENTS, "CONTRIBUTING.md"].flatMap((document) =>
+    [...textOf(document).matchAll(/\]\((?!https?:|mailto:)([^)\s]*)\)/g)].flatMap(([, link]) => {
+      const [path, anchor] = link!.split("#") as [string, string?];
+      const target = path === "" ? document : join(dirname(document), path);
+      if (!existsSync(join(ROOT, target))) return [`${document}: ${link}`];
+      if (anchor === undefined) return [];
+      const anchors = [...textOf(target).matchAll(/^#+ (.*)$/gm)].map(([, heading]) => toAnchor(heading!));
+      return anchors.includes(anchor) ? [] : [`${document}: ${link}`];
+    }),
+  );
+  expect(broken).toEqual([]);
+});
+
+test("the manual's table of contents lists every page", () => {
+  const contents = textOf("docs/README.md");
+  const pages = DOCUMENTS.filter((document) => document.startsWith("docs/") && document !== "docs/README.md");
+  expect(pages.filter((page) => !contents.includes(`](${page.slice("docs/".length)})`))).toEqual([]);
 });
