@@ -17,11 +17,15 @@ type ParsedOptions = { values: Record<string, string>; json: boolean };
 export const parseOptions = (args: string[], names: readonly string[], flags: readonly string[] = []): ParsedOptions =>
   parse(args, names, flags, false);
 
-/** The same for a command that takes one file. Throws UsageError. */
-export function parseFileOptions(args: string[], flags: readonly string[]): ParsedOptions & { file: string } {
-  const { files, ...parsed } = parse(args, [], flags, true);
+/** The same for a command that takes one file, or one folder. Throws UsageError. */
+export function parseFileOptions(
+  args: string[],
+  flags: readonly string[],
+  { names = [], noun = "file" }: { names?: readonly string[]; noun?: "file" | "folder" } = {},
+): ParsedOptions & { file: string } {
+  const { files, ...parsed } = parse(args, names, flags, true);
   const [file] = files;
-  if (!file || files.length > 1) throw new UsageError(`Expected one file, got ${files.length}`);
+  if (!file || files.length > 1) throw new UsageError(`Expected one ${noun}, got ${files.length}`);
   return { ...parsed, file };
 }
 

@@ -48,6 +48,23 @@ export function readReport(
   return reports.length === 1 ? reports[0]![1] : mergeReports(reports);
 }
 
+/**
+ * Returns the name of the format of a file; undefined: the file is not a test report. Throws a ReportError for a file that is empty
+ * or broken.
+ */
+export function findFormat(bytes: Uint8Array, maxInflatedBytes: number): string | undefined {
+  const text = toText(unpack(bytes, maxInflatedBytes));
+  const source = text === null ? { ...NO_TEXT, binary: bytes } : toSource(text);
+  const reader = READERS.find(({ recognise }) => recognise(source));
+  if (reader) return reader.name;
+  const { fault, json, root } = source;
+  // Lines of JSON, such as a log, are not broken.
+  if (fault && toRefusal(source) === fault.message) throw fault;
+  if (text !== null && json === undefined && root === null && text.trimStart().startsWith("<"))
+    throw new ReportError(toRefusal(source));
+  return undefined;
+}
+
 const LOOKS = 16;
 const LOOK_BYTES = 4_096;
 const LARGE_BYTES = 1_000_000;

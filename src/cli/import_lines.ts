@@ -1,0 +1,88 @@
+/** The lines that `assay import` prints. */
+
+import { endOf, type History, type PastBuild } from "../history/build.ts";
+import { toPlainLine } from "./output.ts";
+
+const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? "" : "s"}`;
+
+const MAX_NAME = 80;
+const MAX_OTHERS = 3;
+
+/** Returns a line of a build: date, name, branch, commit. */
+export function buildLine({ branch, commit, uploads, ...build }: PastBuild): string {
+  const name = uploads[0]!.name.slice(0, MAX_NAME);
+  const tasks = uploads.length > 1 ? ` and ${count(uploads.length - 1, "more report")}` : "";
+  const origin = [branch, commit?.slice(0, 10)].filter((one) => one !== undefined && one !== "").join(" ");
+  return `${endOf({ ...build, uploads })
+    .toISOString()
+    .slice(0, 19)}Z  ${name}${tasks}${origin === "" ? "" : `  ${origin}`}`;
+}
+
+/** `leftMs`: how long the rest takes at the pace so far; undefined before the first build. */
+export function progressLine(position: number, total: number, build: PastBuild, leftMs: number | undefined): string {
+  const place = `${String(position).padStart(String(total).length)}/${total}`;
+  const left = leftMs === undefined ? "" : `  (${toWords(leftMs)} left)`;
+  return toPlainLine(`${place}  ${buildLine(build)}${left}`);
+}
+
+function toWords(ms: number): string {
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.round(seconds / 60);
+  return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+/** Returns what the folder contains, in one line and some notes. */
+export function historyLines({ builds, others, notes }: History): string[] {
+  const [first, last] = [builds[0], builds.at(-1)];
+  const span =
+    first && last ? `, ${endOf(first).toISOString().slice(0, 10)} to ${endOf(last).toISOString().slice(0, 10)}` : "";
+  const examples = others.slice(0, MAX_OTHERS).map((path) => `"${path}"`);
+  return [
+    `Found ${count(builds.length, "build")}${span}`,
+    ...(others.length === 0
+      ? []
+      : [
+          `Ignored ${count(others.length, "file")} that ${others.length === 1 ? "is not a test report" : "are not test reports"}, such as ${examples.join(", ")}`,
+        ]),
+    ...notes,
+  ].map(toPlainLine);
+}
+
+export type ImportEnd = {
+  imported: number;
+  existing: number;
+  recent: number;
+  expired: number;
+  problems: History["problems"];
+};
+
+/** Returns the summary of an import; `retentionDays` are those of the project. */
+export function endLines(
+  { imported, existing, recent, expired, problems }: ImportEnd,
+  retentionDays: number,
+): string[] {
+  return [
+    `Imported ${count(imported, "build")}${existing > 0 ? `, ${existing} were already there` : ""}`,
+    ...(expired > 0
+      ? [
+          `${count(expired, "build")} left out: older than the ${retentionDays} days for which the project keeps results. Raise its ` +
+            "retention and start the import again",
+        ]
+      : []),
+    ...(recent > 0
+      ? [
+          `${count(recent, "build")} left out: less than a day old, and the server would send notifications (--include-recent)`,
+        ]
+      : []),
+    ...problemLines(problems),
+  ].map(toPlainLine);
+}
+
+export const problemLines = (problems: History["problems"]): string[] =>
+  problems.length === 0
+    ? []
+    : [
+        `${count(problems.length, "problem")}:`,
+        ...problems.map(({ name, message }) => toPlainLine(`  ${name}: ${message}`)),
+      ];

@@ -1,0 +1,84 @@
+/** What an import asks the server before it uploads: the settings of the project, and which builds are stored already. */
+
+import * as v from "valibot";
+import { isSameCommit } from "../rules/commit.ts";
+import { hasEnded } from "../rules/execution.ts";
+import { endOf, type PastBuild, type PastUpload } from "../history/build.ts";
+import { askPatiently, messageOf, type Patience, type ServerAddress } from "./client.ts";
+
+/** The server refuses what an import needs. */
+export class ImportRefusedError extends Error {
+  override name = "ImportRefusedError";
+}
+
+const projectAnswer = v.object({ defaultBranch: v.string(), retentionDays: v.number() });
+const executionsAnswer = v.object({
+  data: v.array(
+    v.object({
+      key: v.nullable(v.string()),
+      status: v.string(),
+      branch: v.nullable(v.string()),
+      commit: v.nullable(v.string()),
+      tasks: v.array(v.object({ slug: v.string() })),
+    }),
+  ),
+  pagination: v.object({ cursor: v.optional(v.string()) }),
+});
+type StoredExecution = v.InferOutput<typeof executionsAnswer>["data"][number];
+
+async function read<Schema extends v.GenericSchema>(
+  address: ServerAddress,
+  path: string,
+  schema: Schema,
+  patience: Patience,
+): Promise<v.InferOutput<Schema>> {
+  const answer = await askPatiently(address, { path }, patience);
+  if (answer.status !== 200) throw new ImportRefusedError(messageOf(answer));
+  try {
+    return v.parse(schema, JSON.parse(answer.text));
+  } catch {
+    throw new ImportRefusedError(`${address.url} is not an Assay server: check ASSAY_URL`);
+  }
+}
+
+/** Throws ImportRefusedError, or ServerAwayError. */
+export const readProject = (address: ServerAddress, patience: Patience) => read(address, "", projectAnswer, patience);
+
+const DAY_MS = 86_400_000;
+
+/** Returns the executions around the builds by their keys. Throws ImportRefusedError, or ServerAwayError. */
+export async function readExecutions(
+  address: ServerAddress,
+  builds: readonly PastBuild[],
+  patience: () => Patience,
+): Promise<Map<string, StoredExecution[]>> {
+  const found = new Map<string, StoredExecution[]>();
+  const [first, last] = [builds[0], builds.at(-1)];
+  if (!first || !last) return found;
+  // CI may have uploaded a build itself, some time before or after the date that is known here.
+  const query = new URLSearchParams({
+    limit: "100",
+    created_after: new Date(endOf(first).getTime() - 7 * DAY_MS).toISOString(),
+    created_before: new Date(endOf(last).getTime() + 7 * DAY_MS).toISOString(),
+  });
+  for (;;) {
+    const { data, pagination } = await read(address, `/executions?${query}`, executionsAnswer, patience());
+    for (const execution of data)
+      if (execution.key !== null) found.set(execution.key, [...(found.get(execution.key) ?? []), execution]);
+    if (pagination.cursor === undefined) return found;
+    query.set("cursor", pagination.cursor);
+  }
+}
+
+/** Returns the uploads of a build that the server does not have. */
+export function findMissing(build: PastBuild, stored: ReadonlyMap<string, readonly StoredExecution[]>): PastUpload[] {
+  const same = stored.get(build.key)?.find((execution) => isSame(build, execution));
+  // An execution that has not ended may lack any report; the server recognises those that it has.
+  if (!same || !hasEnded(same.status as never)) return build.uploads;
+  const tasks = same.tasks.map(({ slug }) => slug);
+  return build.uploads.filter(({ task }) => (task === undefined ? tasks.length === 0 : !tasks.includes(task)));
+}
+
+const isSame = ({ branch, commit }: PastBuild, execution: StoredExecution): boolean =>
+  (branch === undefined || execution.branch === null || branch === execution.branch) &&
+  (commit === undefined || execution.commit === null || isSameCommit(commit, execution.commit));
