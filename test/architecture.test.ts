@@ -407,6 +407,7 @@ test("only the entry points read the environment, and the built-in PostgreSQL it
     "cli/restore.ts",
     "cli/command_line.ts",
     "cli/health.ts",
+    "cli/import.ts",
     "cli/runner.ts",
     "cli/split.ts",
     "cli/upload.ts",

@@ -1,12 +1,19 @@
 /** `assay import`: uploads the reports of old builds in chronological order. */
 
-import { endOf, type History, type PastBuild, type PastUpload } from "../history/build.ts";
+import { buildEnd, type PastBuilds, type PastBuild, type PastUpload } from "../history/build.ts";
 import { readAllureHistory } from "../history/read_allure_history.ts";
 import { GITHUB_DATES, readGithubArtifacts } from "../history/read_github_artifacts.ts";
 import { readReports } from "../history/read_reports.ts";
 import { isRecent } from "../rules/recency.ts";
 import { readServerAddress, type ServerAddress, ServerAwayError, toPatience } from "./client.ts";
-import { buildLine, endLines, historyLines, type ImportEnd, problemLines, progressLine } from "./import_lines.ts";
+import {
+  buildLine,
+  importEndLines,
+  historyLines,
+  type ImportEnd,
+  problemLines,
+  importProgressLine,
+} from "./import_lines.ts";
 import { type ImportArguments, readImportArguments } from "./import_options.ts";
 import { findMissing, ImportRefusedError, readExecutions, readProject } from "./import_server.ts";
 import { createOutputMask, secretsOf, toJsonLine, toPlainLine } from "./output.ts";
@@ -49,8 +56,8 @@ export async function importHistory(args: string[], environment: Environment = p
     end.problems.push(...history.problems);
     for (const line of historyLines(history)) await say(line);
     const builds = history.builds.filter((build) => {
-      const isExpired = retentionDays > 0 && endOf(build).getTime() < Date.now() - retentionDays * 86_400_000;
-      const isTooRecent = !given.includesRecent && isRecent(endOf(build).getTime());
+      const isExpired = retentionDays > 0 && buildEnd(build).getTime() < Date.now() - retentionDays * 86_400_000;
+      const isTooRecent = !given.includesRecent && isRecent(buildEnd(build).getTime());
       end.expired += isExpired ? 1 : 0;
       end.recent += isTooRecent ? 1 : 0;
       return !isExpired && !isTooRecent;
@@ -65,12 +72,12 @@ export async function importHistory(args: string[], environment: Environment = p
   } catch (error) {
     code = await sayWhyStopped(error, stop.signal, say);
   }
-  for (const line of endLines(end, retentionDays)) await say(line);
+  for (const line of importEndLines(end, retentionDays)) await say(line);
   if (given.isJson) console.log(mask(toJsonLine(end)));
   return code;
 }
 
-function readHistory(given: ImportArguments, defaultBranch: string | undefined): History {
+function readHistory(given: ImportArguments, defaultBranch: string | undefined): PastBuilds {
   const { directory, from } = given;
   if (from === "allure-history") return readAllureHistory(directory, given);
   if (from === "reports") return readReports(directory, { ...given, dates: given.dates ?? USUAL_DATES });
@@ -110,7 +117,7 @@ async function uploadAll(
   const began = performance.now();
   for (const [index, { build, uploads }] of missing.entries()) {
     const leftMs = index === 0 ? undefined : ((performance.now() - began) / index) * (missing.length - index);
-    await say(progressLine(index + 1, missing.length, build, leftMs));
+    await say(importProgressLine(index + 1, missing.length, build, leftMs));
     const problems = await uploadBuild(address, build, uploads, uploading);
     end.problems.push(...problems);
     end.imported += problems.length < uploads.length ? 1 : 0;
@@ -123,8 +130,8 @@ async function uploadBuild(
   build: PastBuild,
   uploads: readonly PastUpload[],
   { patienceMs, signal }: Uploading,
-): Promise<History["problems"]> {
-  const problems: History["problems"] = [];
+): Promise<PastBuilds["problems"]> {
+  const problems: PastBuilds["problems"] = [];
   for (const [index, upload] of uploads.entries()) {
     let reports: ReturnType<PastUpload["read"]>;
     try {

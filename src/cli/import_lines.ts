@@ -1,6 +1,6 @@
 /** The lines that `assay import` prints. */
 
-import { endOf, type History, type PastBuild } from "../history/build.ts";
+import { buildEnd, type PastBuilds, type PastBuild } from "../history/build.ts";
 import { toPlainLine } from "./output.ts";
 
 const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? "" : "s"}`;
@@ -13,13 +13,18 @@ export function buildLine({ branch, commit, uploads, ...build }: PastBuild): str
   const name = uploads[0]!.name.slice(0, MAX_NAME);
   const tasks = uploads.length > 1 ? ` and ${count(uploads.length - 1, "more report")}` : "";
   const origin = [branch, commit?.slice(0, 10)].filter((one) => one !== undefined && one !== "").join(" ");
-  return `${endOf({ ...build, uploads })
+  return `${buildEnd({ ...build, uploads })
     .toISOString()
     .slice(0, 19)}Z  ${name}${tasks}${origin === "" ? "" : `  ${origin}`}`;
 }
 
 /** `leftMs`: how long the rest takes at the pace so far; undefined before the first build. */
-export function progressLine(position: number, total: number, build: PastBuild, leftMs: number | undefined): string {
+export function importProgressLine(
+  position: number,
+  total: number,
+  build: PastBuild,
+  leftMs: number | undefined,
+): string {
   const place = `${String(position).padStart(String(total).length)}/${total}`;
   const left = leftMs === undefined ? "" : `  (${toWords(leftMs)} left)`;
   return toPlainLine(`${place}  ${buildLine(build)}${left}`);
@@ -33,10 +38,12 @@ function toWords(ms: number): string {
 }
 
 /** Returns what the folder contains, in one line and some notes. */
-export function historyLines({ builds, others, notes }: History): string[] {
+export function historyLines({ builds, others, notes }: PastBuilds): string[] {
   const [first, last] = [builds[0], builds.at(-1)];
   const span =
-    first && last ? `, ${endOf(first).toISOString().slice(0, 10)} to ${endOf(last).toISOString().slice(0, 10)}` : "";
+    first && last
+      ? `, ${buildEnd(first).toISOString().slice(0, 10)} to ${buildEnd(last).toISOString().slice(0, 10)}`
+      : "";
   const examples = others.slice(0, MAX_OTHERS).map((path) => `"${path}"`);
   return [
     `Found ${count(builds.length, "build")}${span}`,
@@ -54,11 +61,11 @@ export type ImportEnd = {
   existing: number;
   recent: number;
   expired: number;
-  problems: History["problems"];
+  problems: PastBuilds["problems"];
 };
 
 /** Returns the summary of an import; `retentionDays` are those of the project. */
-export function endLines(
+export function importEndLines(
   { imported, existing, recent, expired, problems }: ImportEnd,
   retentionDays: number,
 ): string[] {
@@ -79,7 +86,7 @@ export function endLines(
   ].map(toPlainLine);
 }
 
-export const problemLines = (problems: History["problems"]): string[] =>
+export const problemLines = (problems: PastBuilds["problems"]): string[] =>
   problems.length === 0
     ? []
     : [

@@ -3,7 +3,7 @@
 import * as v from "valibot";
 import { isSameCommit } from "../rules/commit.ts";
 import { hasEnded } from "../rules/execution.ts";
-import { endOf, type PastBuild, type PastUpload } from "../history/build.ts";
+import { buildEnd, type PastBuild, type PastUpload } from "../history/build.ts";
 import { askPatiently, messageOf, type Patience, type ServerAddress } from "./client.ts";
 
 /** The server refuses what an import needs. */
@@ -58,8 +58,8 @@ export async function readExecutions(
   // CI may have uploaded a build itself, some time before or after the date that is known here.
   const query = new URLSearchParams({
     limit: "100",
-    created_after: new Date(endOf(first).getTime() - 7 * DAY_MS).toISOString(),
-    created_before: new Date(endOf(last).getTime() + 7 * DAY_MS).toISOString(),
+    created_after: new Date(buildEnd(first).getTime() - 7 * DAY_MS).toISOString(),
+    created_before: new Date(buildEnd(last).getTime() + 7 * DAY_MS).toISOString(),
   });
   for (;;) {
     const { data, pagination } = await read(address, `/executions?${query}`, executionsAnswer, patience());

@@ -29,20 +29,20 @@ export type PastBuild = {
 };
 
 /** `name` is the path of a file below the folder. */
-export type Problem = { name: string; message: string };
+export type FileProblem = { name: string; message: string };
 
-export type History = {
+export type PastBuilds = {
   /** In chronological order. */
   builds: PastBuild[];
   /** Files that cannot be imported, with the reasons. */
-  problems: Problem[];
+  problems: FileProblem[];
   /** Paths of files that are not test reports. */
   others: string[];
   /** Sentences about what the files do not say. */
   notes: string[];
 };
 
-export const endOf = ({ uploads }: PastBuild): Date => uploads.at(-1)!.completedAt;
+export const buildEnd = ({ uploads }: PastBuild): Date => uploads.at(-1)!.completedAt;
 
 const MAX_KEY_LENGTH = 200;
 
@@ -64,12 +64,12 @@ export const compareNames = new Intl.Collator("en", { numeric: true }).compare;
 export function toChronological(builds: readonly PastBuild[]): PastBuild[] {
   const sorted = builds.toSorted(
     (one, other) =>
-      endOf(one).getTime() - endOf(other).getTime() || compareNames(one.uploads[0]!.name, other.uploads[0]!.name),
+      buildEnd(one).getTime() - buildEnd(other).getTime() || compareNames(one.uploads[0]!.name, other.uploads[0]!.name),
   );
   let last = Number.NEGATIVE_INFINITY;
   return sorted.map((build) => {
-    const shift = Math.max(0, last + 1 - endOf(build).getTime());
-    last = endOf(build).getTime() + shift;
+    const shift = Math.max(0, last + 1 - buildEnd(build).getTime());
+    last = buildEnd(build).getTime() + shift;
     if (shift === 0) return build;
     const uploads = build.uploads.map((upload) => ({
       ...upload,

@@ -2,7 +2,7 @@
 
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { compareNames, type Problem } from "./build.ts";
+import { compareNames, type FileProblem } from "./build.ts";
 import { readZip, type ZipEntry } from "./zip.ts";
 
 export type HistoryFile = {
@@ -20,9 +20,9 @@ const ARCHIVE = /\.zip$/i;
 const isSkipped = (name: string): boolean => name.startsWith(".") || name === "node_modules";
 
 /** Ordered by path. Throws an Error if the folder itself cannot be read. */
-export function listFiles(folder: string): { files: HistoryFile[]; problems: Problem[] } {
+export function listFiles(folder: string): { files: HistoryFile[]; problems: FileProblem[] } {
   const files: HistoryFile[] = [];
-  const problems: Problem[] = [];
+  const problems: FileProblem[] = [];
   const open = [""];
   for (let parent = open.pop(); parent !== undefined; parent = open.pop()) {
     for (const name of readNames(folder, parent, problems)) {
@@ -37,7 +37,7 @@ export function listFiles(folder: string): { files: HistoryFile[]; problems: Pro
   return { files: files.sort((one, other) => compareNames(one.path, other.path)), problems };
 }
 
-function readNames(folder: string, parent: string, problems: Problem[]): string[] {
+function readNames(folder: string, parent: string, problems: FileProblem[]): string[] {
   try {
     return readdirSync(join(folder, parent)).filter((name) => !isSkipped(name));
   } catch (error) {
@@ -52,7 +52,7 @@ function addArchive(
   folder: string,
   path: string,
   changedAt: Date,
-  { files, problems }: { files: HistoryFile[]; problems: Problem[] },
+  { files, problems }: { files: HistoryFile[]; problems: FileProblem[] },
 ): void {
   const open = (): ZipEntry[] => readZip(new Uint8Array(readFileSync(join(folder, path))));
   try {

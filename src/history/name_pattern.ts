@@ -1,10 +1,10 @@
 /** Reads dates, builds, commits, branches and tasks from the names of folders and files, by a pattern such as "{date}/{branch}". */
 
 const FIELDS = ["date", "build", "commit", "branch", "task"] as const;
-export type NameField = (typeof FIELDS)[number];
+export type PatternField = (typeof FIELDS)[number];
 
 export type NamedPart = {
-  fields: Partial<Record<NameField, string>>;
+  fields: Partial<Record<PatternField, string>>;
   /** The part of the path that the pattern has matched: files with the same part belong together. */
   prefix: string;
 };

@@ -1,9 +1,8 @@
-/**
- * Reads the history of an Allure report: the results of the last builds that "history/history.json" (Allure 2) or a history file of
- * JSON lines (Allure 3) keeps for each test.
+/** Reads the history of an Allure report: the results that it keeps for each test.
  *
- * Allure 2 keeps up to 20 results of a test, each with a status, a time and the message of a failure. It names neither the test
- * nor the build of a result. Names come from the report around the history, and builds from addresses and times.
+ * Allure 2 stores it in "history/history.json", and Allure 3 in a file of JSON lines. Allure 2 keeps up to 20 results of a test,
+ * each with a status, a time and the message of a failure. It names neither the test nor the build of a result. Names come from
+ * the report around the history, and builds from addresses and times.
  */
 
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
@@ -11,7 +10,7 @@ import { basename, dirname, join } from "node:path";
 import { readAllure } from "../reports/allure.ts";
 import { asList, asText, type JsonObject, toFields } from "../reports/fields.ts";
 import type { CaseName } from "../reports/report.ts";
-import { type History, type PastBuild, toChronological, toKey } from "./build.ts";
+import { type PastBuilds, type PastBuild, toChronological, toKey } from "./build.ts";
 
 export type AllureOptions = { branch: string | undefined; task: string | undefined };
 
@@ -44,7 +43,7 @@ function readJson(path: string): unknown {
  * `path` is a report, its folder "history", or a history file of Allure 3. Throws an Error if there is no history, or it cannot be
  * read.
  */
-export function readAllureHistory(path: string, options: AllureOptions): History {
+export function readAllureHistory(path: string, options: AllureOptions): PastBuilds {
   if (statSync(path, { throwIfNoEntry: false })?.isFile()) return readLines(path, options);
   for (const name of ["history.jsonl", "history/history.jsonl"])
     if (existsSync(join(path, name))) return readLines(join(path, name), options);
@@ -56,7 +55,7 @@ export function readAllureHistory(path: string, options: AllureOptions): History
   return readFolder(folder, options);
 }
 
-function readFolder(folder: string, options: AllureOptions): History {
+function readFolder(folder: string, options: AllureOptions): PastBuilds {
   const names = readNames(join(dirname(folder), "data"));
   const results: PastResult[] = [];
   const nameless = new Map<string, number>();
@@ -242,8 +241,8 @@ function compareWithTrend(path: string, groups: readonly PastResult[][]): string
 }
 
 /** Allure 3 writes a line for each build, with the name of each test. */
-function readLines(path: string, options: AllureOptions): History {
-  const problems: History["problems"] = [];
+function readLines(path: string, options: AllureOptions): PastBuilds {
+  const problems: PastBuilds["problems"] = [];
   const builds: PastBuild[] = [];
   for (const [index, line] of readFileSync(path, "utf8").split("\n").entries()) {
     if (line.trim() === "") continue;

@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { History, Problem } from "./build.ts";
+import type { PastBuilds, FileProblem } from "./build.ts";
 import { readPattern } from "./name_pattern.ts";
 import { type DateSource, type FolderOptions, type KnownBuild, readReports } from "./read_reports.ts";
 
@@ -17,7 +17,7 @@ const RUN_FILE = /^(?:[^/]+\/)?runs?\.json$/;
 export function readGithubArtifacts(
   folder: string,
   options: FolderOptions & { defaultBranch: string | undefined },
-): History {
+): PastBuilds {
   const pattern = options.pattern ?? readPattern(ARTIFACT);
   if ("problem" in pattern) throw new Error(pattern.problem);
   const runs = new Map<string, KnownBuild>();
@@ -45,7 +45,7 @@ export function readGithubArtifacts(
 }
 
 /** The pattern is usually not an option that somebody has chosen. */
-const withoutPatternHint = (problems: readonly Problem[]): Problem[] =>
+const withoutPatternHint = (problems: readonly FileProblem[]): FileProblem[] =>
   problems.map(({ name, message }) => ({
     name,
     message: /does not match --pattern$/.test(message) ? 'expected "RUN ID/ARTIFACT NAME/…" (or --pattern)' : message,

@@ -3,7 +3,7 @@
 import { basename } from "node:path";
 import { findFormat, readReport } from "../reports/read.ts";
 import type { Report } from "../reports/report.ts";
-import { type History, type PastBuild, type PastUpload, type Problem, toChronological, toKey } from "./build.ts";
+import { type PastBuilds, type PastBuild, type PastUpload, type FileProblem, toChronological, toKey } from "./build.ts";
 import { type HistoryFile, listFiles } from "./files.ts";
 import { type NamedPart, type NamePattern, readNameDate } from "./name_pattern.ts";
 
@@ -40,7 +40,7 @@ const STRUCTURED = /\.(?:xml|trx|json|subunit)(?:\.(?:gz|zst))?$/i;
 type Group = NamedPart & { files: HistoryFile[] };
 
 /** Throws an Error if the folder cannot be read. */
-export function readReports(folder: string, options: FolderOptions): History {
+export function readReports(folder: string, options: FolderOptions): PastBuilds {
   const { files, problems } = listFiles(folder);
   const accepted = files.filter(({ path }) => options.accepts?.(path) ?? true);
   const others: string[] = [];
@@ -59,7 +59,7 @@ export function readReports(folder: string, options: FolderOptions): History {
 function isReport(
   file: HistoryFile,
   format: string | undefined,
-  { problems, others }: { problems: Problem[]; others: string[] },
+  { problems, others }: { problems: FileProblem[]; others: string[] },
 ): boolean {
   if (!CANDIDATE.test(file.path)) {
     others.push(file.path);
@@ -79,7 +79,7 @@ function isReport(
 const toPart = (path: string, { pattern }: FolderOptions): NamedPart | undefined =>
   pattern ? pattern.match(path) : { fields: {}, prefix: path.split("/")[0]! };
 
-function toGroups(files: readonly HistoryFile[], options: FolderOptions, problems: Problem[]): Group[] {
+function toGroups(files: readonly HistoryFile[], options: FolderOptions, problems: FileProblem[]): Group[] {
   const groups = new Map<string, Group>();
   for (const file of files) {
     const part = toPart(file.path, options);
@@ -95,7 +95,7 @@ function toGroups(files: readonly HistoryFile[], options: FolderOptions, problem
 
 type DatedGroup = { group: Group; upload: PastUpload; known: KnownBuild | undefined; report: Report };
 
-function toUpload(group: Group, options: FolderOptions, problems: Problem[]): DatedGroup | undefined {
+function toUpload(group: Group, options: FolderOptions, problems: FileProblem[]): DatedGroup | undefined {
   const { prefix, files, fields } = group;
   const read = () => files.map((file) => ({ name: basename(file.path), bytes: file.read() }));
   const known = fields.build === undefined ? undefined : options.find?.(fields.build);

@@ -1,0 +1,387 @@
+/** `assay import` as a process of its own, which uploads folders of old reports to a server. */
+
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdirSync, utimesSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { countAll } from "../../src/work/count.ts";
+import { createHarness, createServer, junit, until } from "../harness.ts";
+import { createPlace, guardProcess, removePlace } from "../places.ts";
+import { createReceiver } from "../receiver.ts";
+import { createZip } from "../zip.ts";
+
+setDefaultTimeout(60_000);
+const { ask, acme, addProject, database, url } = await createHarness();
+const home = createPlace("import");
+afterAll(() => removePlace(home));
+
+type Project = Awaited<ReturnType<typeof addProject>>;
+type Files = Record<string, string | Uint8Array>;
+
+let folders = 0;
+/** A folder with these files, by path. */
+function createFolder(files: Files): string {
+  const folder = join(home, String(++folders));
+  for (const [name, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    writeFileSync(join(folder, name), content);
+  }
+  return folder;
+}
+
+function start({ project, key }: Project, args: string[], server = url) {
+  const child = Bun.spawn([process.execPath, join(import.meta.dir, "../../src/cli/assay.ts"), "import", ...args], {
+    cwd: home,
+    env: { PATH: process.env["PATH"]!, HOME: home, ASSAY_URL: server, ASSAY_PROJECT: project, ASSAY_KEY: key },
+    ...{ stdin: "ignore", stdout: "pipe", stderr: "pipe" },
+  });
+  guardProcess(child);
+  const ended = Promise.all([child.exited, new Response(child.stdout).text(), new Response(child.stderr).text()]).then(
+    ([code, output, errors]) => {
+      expect(output + errors).not.toContain(key);
+      return { code, output, errors };
+    },
+  );
+  return { child, ended };
+}
+const run = (project: Project, args: string[], server?: string) => start(project, args, server).ended;
+
+const DAY_MS = 86_400_000;
+const dayBefore = (days: number) => new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10);
+const get = async ({ project, key }: Project, path: string) =>
+  (await ask(`GET /projects/${project}${path}`, { key })).body;
+/** Oldest first. */
+const executions = async (project: Project) => (await get(project, "/executions?limit=100")).data.toReversed();
+const runs = async (project: Project) => (await get(project, "/test-runs?limit=100")).data;
+
+/** With a time as tools write it. */
+const timed = (letters: string, time: string) =>
+  junit(letters).replace("<testsuite ", `<testsuite timestamp="${time}" `);
+
+describe("a folder of reports", () => {
+  test("becomes builds at the times of their reports, in chronological order, whatever their names", async () => {
+    const project = await addProject(acme);
+    const folder = createFolder({
+      "c/report.xml": timed("pp", `${dayBefore(9)}T10:00:00Z`),
+      "a/unit.xml": timed("pf", `${dayBefore(3)}T10:00:00Z`),
+      "a/deep/more.xml": timed("p", `${dayBefore(3)}T11:00:00Z`),
+      "a/screenshot.png": "no report",
+      "b.xml": timed("ppp", `${dayBefore(5)}T10:00:00`),
+    });
+    const { code, output, errors } = await run(project, [
+      folder,
+      "--branch",
+      "main",
+      "--task",
+      "unit",
+      "--utc-offset",
+      "+02:00",
+    ]);
+    expect([code, errors]).toEqual([0, ""]);
+    expect(output).toContain(`Found 3 builds, ${dayBefore(9)} to ${dayBefore(3)}\n`);
+    expect(output).toContain('Ignored 1 file that is not a test report, such as "a/screenshot.png"\n');
+    expect(output).toContain(`1/3  ${dayBefore(9)}T10:00:00Z  c  main\n`);
+    expect(output).toEndWith("Imported 3 builds\n");
+    expect(await executions(project)).toMatchObject([
+      { status: "passed", branch: "main", passed: 2, completedAt: `${dayBefore(9)}T10:00:00.000Z` },
+      { status: "passed", branch: "main", passed: 3, completedAt: `${dayBefore(5)}T08:00:00.000Z` },
+      { status: "failed", branch: "main", passed: 2, failed: 1, completedAt: expect.stringContaining(dayBefore(3)) },
+    ]);
+  });
+
+  test("is described by the names of its folders and files, by a pattern", async () => {
+    const project = await addProject(acme);
+    const compact = dayBefore(4).replaceAll("-", "");
+    const folder = createFolder({
+      [`main/${dayBefore(4)}-10/unit.xml`]: junit("p"),
+      [`main/${dayBefore(4)}-10/e2e.xml`]: junit("f"),
+      [`main/${dayBefore(4)}-9/unit.xml`]: junit("pp"),
+      [`feat/${compact}T040506Z-11/unit.xml`]: junit("ppp"),
+      "feat/notes-12/unit.xml": junit("p"),
+    });
+    const { code, output } = await run(project, [folder, "--pattern", "{branch}/{date}-{build}/{task}"]);
+    expect(code).toBe(1);
+    expect(output).toEndWith("1 problem:\n  feat/notes-12/unit.xml: its path does not match --pattern\n");
+    expect(await executions(project)).toMatchObject([
+      { key: "9", branch: "main", tasks: [{ slug: "unit" }], completedAt: `${dayBefore(4)}T00:00:00.000Z` },
+      // Builds of one day keep the order of their numbers.
+      { key: "10", branch: "main", status: "failed", completedAt: `${dayBefore(4)}T00:00:00.001Z` },
+      { key: "11", branch: "feat", completedAt: `${dayBefore(4)}T04:05:06.000Z` },
+    ]);
+    const [, ten] = await executions(project);
+    expect(ten.tasks.map(({ slug }: { slug: string }) => slug).toSorted()).toEqual(["e2e", "unit"]);
+  });
+
+  test("without a date is refused, until the times of files are asked for", async () => {
+    const project = await addProject(acme);
+    const folder = createFolder({ "a.xml": junit("p") });
+    const at = new Date(`${dayBefore(6)}T12:00:00Z`);
+    utimesSync(join(folder, "a.xml"), at, at);
+    const refused = await run(project, [folder]);
+    expect(refused.code).toBe(1);
+    expect(refused.output).toContain(
+      "a.xml: Cannot find its date: its reports contain no time, its name contains no date",
+    );
+    expect((await run(project, [folder, "--date-from", "report,mtime"])).code).toBe(0);
+    expect(await executions(project)).toMatchObject([{ completedAt: at.toISOString() }]);
+  });
+
+  test("is printed without a request by --dry-run", async () => {
+    const folder = createFolder({ "a.xml": timed("p", `${dayBefore(2)}T10:00:00Z`) });
+    const nobody = { project: acme.project, key: "none" };
+    const { code, output } = await run(nobody, [folder, "--dry-run"], "http://127.0.0.1:1");
+    expect(code).toBe(0);
+    expect(output).toBe(`Found 1 build, ${dayBefore(2)} to ${dayBefore(2)}\n  ${dayBefore(2)}T10:00:00Z  a.xml\n`);
+    const json = JSON.parse((await run(nobody, [folder, "--dry-run", "--json"], "http://127.0.0.1:1")).output);
+    expect(json).toMatchObject({ builds: [{ key: `import a.xml ${dayBefore(2)}T10:00:00.000Z` }], problems: [] });
+  });
+});
+
+describe("a build that cannot be imported", () => {
+  test("is named at the end with its reason, and the others are imported", async () => {
+    const project = await addProject(acme);
+    const good = timed("p", `${dayBefore(2)}T10:00:00Z`);
+    const folder = createFolder({
+      "1/report.xml": good,
+      // Without one of its reports a build would look better than it was.
+      "2/report.xml": good,
+      "2/broken.json": '{"numTotalTests": 3, "testResults": [',
+      "3/empty.xml": "",
+      "4.xml": timed("", `${dayBefore(2)}T10:00:00Z`),
+      "coverage.xml": '<coverage line-rate="1"/>',
+    });
+    const { code, output } = await run(project, [folder]);
+    expect(code).toBe(1);
+    expect(output).toContain("Imported 1 build\n4 problems:\n");
+    expect(output).toMatch(/2\/broken.json: malformed JSON/);
+    expect(output).toContain("  3/empty.xml: it is empty\n");
+    expect(output).toContain("  2: left out, because one of its files cannot be read\n");
+    expect(output).toContain("  4.xml: The report holds no test case");
+    expect(await executions(project)).toHaveLength(1);
+  });
+
+  test("because of its age is counted, and so is one that is less than a day old", async () => {
+    const project = await addProject(acme);
+    const folder = createFolder({
+      "old.xml": timed("p", `${dayBefore(400)}T10:00:00Z`),
+      "new.xml": timed("p", new Date(Date.now() - 60_000).toISOString()),
+      "fine.xml": timed("p", `${dayBefore(10)}T10:00:00Z`),
+    });
+    const { code, output } = await run(project, [folder]);
+    expect(code).toBe(0);
+    expect(output).toContain("1 build left out: older than the 90 days");
+    expect(output).toContain("1 build left out: less than a day old");
+    expect(await executions(project)).toHaveLength(1);
+    expect((await run(project, [folder, "--include-recent", "--json"])).output).toContain('"imported":1,"existing":1');
+    expect(await executions(project)).toHaveLength(2);
+  });
+});
+
+describe("a second start", () => {
+  const many = () =>
+    createFolder(
+      Object.fromEntries(
+        Array.from({ length: 12 }, (_, index) => [
+          `${index}.xml`,
+          timed("pf", `${dayBefore(20)}T10:00:${10 + index}Z`),
+        ]),
+      ),
+    );
+
+  test("uploads nothing that is there", async () => {
+    const project = await addProject(acme);
+    const folder = many();
+    await run(project, [folder]);
+    const before = [await executions(project), await runs(project)];
+    const { code, output } = await run(project, [folder]);
+    expect([code, output]).toEqual([0, expect.stringContaining("Imported 0 builds, 12 were already there\n")]);
+    expect([await executions(project), await runs(project)]).toEqual(before);
+  });
+
+  test("continues after an interruption, and each build is there once", async () => {
+    const project = await addProject(acme);
+    const folder = many();
+    const first = start(project, [folder]);
+    await until(async () => (await executions(project)).length >= 2);
+    first.child.kill("SIGINT");
+    const { code, output } = await first.ended;
+    if (code !== 0) expect([code, output]).toEqual([130, expect.stringContaining("Stopped: Interrupted")]);
+    expect((await run(project, [folder])).code).toBe(0);
+    const all = await executions(project);
+    expect(all).toHaveLength(12);
+    expect(all.every(({ tasks }: { tasks: { attempt: number }[] }) => tasks[0]!.attempt === 1)).toBe(true);
+  });
+
+  test("after a task was missing adds it to its build", async () => {
+    const project = await addProject(acme);
+    const pattern = ["--pattern", "{date}-{build}/{task}"];
+    const files: Files = { [`${dayBefore(8)}-1/unit.xml`]: junit("p") };
+    await run(project, [createFolder(files), ...pattern]);
+    await run(project, [createFolder({ ...files, [`${dayBefore(8)}-1/e2e.xml`]: junit("p") }), ...pattern]);
+    const [execution, ...others] = await executions(project);
+    expect([others, execution.tasks.length]).toEqual([[], 2]);
+  });
+});
+
+describe("old builds", () => {
+  test("cause no events, and do not become the state after newer ones", async () => {
+    const project = await addProject(acme);
+    const post = (letters: string) =>
+      ask(`POST /projects/${project.project}/test-runs?task_slug=unit&branch=main`, {
+        key: project.key,
+        body: junit(letters),
+      });
+    await post("pp");
+    const state = async () =>
+      (await get(project, "/state?branch=main")).data ?? (await get(project, "/state?branch=main"));
+    const before = await state();
+    const [{ count: eventsBefore }] = await database.pool<
+      [{ count: number }]
+    >`select count(*)::int as count from event where project_id = ${project.project}`;
+    const folder = createFolder(
+      Object.fromEntries(
+        Array.from({ length: 8 }, (_, index) => [
+          `${dayBefore(30 - index)}/unit.xml`,
+          junit(index % 2 === 0 ? "pf" : "fp"),
+        ]),
+      ),
+    );
+    const options = ["--pattern", "{date}/{task}", "--branch", "main"];
+    expect((await run(project, [folder, ...options])).code).toBe(0);
+    await countAll(database);
+    const [{ count: eventsAfter }] = await database.pool<
+      [{ count: number }]
+    >`select count(*)::int as count from event where project_id = ${project.project}`;
+    expect(eventsAfter).toBe(eventsBefore);
+    expect(await state()).toEqual(before);
+    const { data } = await get(project, "/test-cases?limit=100");
+    expect(data).toHaveLength(2);
+    for (const testCase of data) expect(testCase).toMatchObject({ lastStatus: "passed", runs: 9, failures: 4 });
+  });
+});
+
+describe("a server", () => {
+  test("that limits its rate is waited for", async () => {
+    const project = await addProject(acme);
+    // The project, the list of executions, and one build more than the limit allows in its first window.
+    const limited = await createServer(database, { rateLimitPerMinute: 3 });
+    const folder = createFolder({
+      "1.xml": timed("p", `${dayBefore(4)}T10:00:00Z`),
+      "2.xml": timed("p", `${dayBefore(3)}T10:00:00Z`),
+    });
+    const { code, output } = await run(project, [folder, "--patience", "0"], limited.url);
+    expect([code, output]).toEqual([3, expect.stringContaining("Start the same command again to continue")]);
+    expect(await executions(project)).toHaveLength(1);
+  });
+
+  test("that answers 429 with Retry-After gets the same report again", async () => {
+    const limited = {
+      ...{ status: 429, headers: { "Retry-After": "0" } },
+      body: { error: { code: "RATE_LIMITED", message: "Slow down" } },
+    };
+    const refused = { status: 400, body: { error: { code: "VALIDATION_ERROR", message: "No such task" } } };
+    const receiver = createReceiver(
+      { status: 200, body: { defaultBranch: "main", retentionDays: 0 } },
+      { status: 200, body: { data: [], pagination: { hasMore: false } } },
+      ...[limited, limited, refused],
+    );
+    const folder = createFolder({ "1.xml": timed("p", `${dayBefore(4)}T10:00:00Z`) });
+    const { code, output } = await run({ project: acme.project, key: "svc_proj_x" }, [folder], receiver.url);
+    expect([code, output]).toEqual([1, expect.stringContaining("1.xml: No such task")]);
+    const posts = receiver.requests.filter(({ method }) => method === "POST");
+    expect(posts).toHaveLength(3);
+    expect(new Set(posts.map(({ headers }) => headers["idempotency-key"])).size).toBe(1);
+  });
+
+  test("that refuses the key, or is not there, ends the import at once", async () => {
+    const folder = createFolder({ "1.xml": timed("p", `${dayBefore(4)}T10:00:00Z`) });
+    const refused = await run({ project: acme.project, key: "svc_proj_wrong" }, [folder]);
+    expect([refused.code, refused.output]).toEqual([1, expect.stringContaining("Stopped: Invalid API key")]);
+    const away = await run(acme, [folder, "--patience", "0"], "http://127.0.0.1:1");
+    expect([away.code, away.output]).toEqual([3, expect.stringContaining("Stopped: Cannot reach http://127.0.0.1:1")]);
+  });
+});
+
+describe("artifacts of GitHub Actions", () => {
+  const runsOfGithub = (days: number) => [
+    {
+      databaseId: 101,
+      headSha: "a".repeat(40),
+      headBranch: "main",
+      event: "push",
+      attempt: 2,
+      createdAt: `${dayBefore(days)}T10:00:00Z`,
+      url: "https://github.com/acme/web/actions/runs/101",
+    },
+    {
+      databaseId: 102,
+      headSha: "b".repeat(40),
+      headBranch: "main",
+      event: "pull_request",
+      attempt: 1,
+      createdAt: `${dayBefore(days - 1)}T10:00:00Z`,
+      url: "https://github.com/acme/web/actions/runs/102",
+    },
+  ];
+
+  test("become builds with branch, commit, date and link; archives count as folders", async () => {
+    const project = await addProject(acme);
+    const folder = createFolder({
+      "run.json": JSON.stringify(runsOfGithub(7)),
+      "101/unit-results/junit.xml": junit("pp"),
+      "101/unit-results/log.txt": "building",
+      "101/e2e.zip": createZip({ "out/": "", "out/junit.xml": junit("f"), "out/trace.bin": "x" }),
+      "102/unit-results.zip": createZip({ "junit.xml": junit("p") }),
+      "103/unit-results/junit.xml": timed("p", `${dayBefore(3)}T10:00:00Z`),
+    });
+    const { code, output } = await run(project, [folder, "--from", "github-artifacts"]);
+    expect([code, output]).toEqual([
+      0,
+      expect.stringContaining("run.json does not name run 103: branch and commit are unknown"),
+    ]);
+    expect(await executions(project)).toMatchObject([
+      {
+        ...{ key: "101", branch: "main", commit: "a".repeat(40), status: "failed" },
+        ...{ buildUrl: "https://github.com/acme/web/actions/runs/101", completedAt: `${dayBefore(7)}T10:00:00.000Z` },
+        tasks: expect.arrayContaining([
+          expect.objectContaining({ slug: "e2e" }),
+          expect.objectContaining({ slug: "unit-results" }),
+        ]),
+      },
+      // A pull request from a branch with the name of the default branch is one of a fork.
+      { key: "102", branch: "fork:main", untrusted: true },
+      { key: "103", branch: null, commit: null },
+    ]);
+  });
+
+  test("that CI has uploaded itself are there already", async () => {
+    const project = await addProject(acme);
+    const query = `execution_key=101&branch=main&commit=${"a".repeat(40)}&task_slug=unit&complete=true&completed_at=${dayBefore(7)}T11:00:00Z`;
+    await ask(`POST /projects/${project.project}/test-runs?${query}`, { key: project.key, body: junit("pp") });
+    const folder = createFolder({
+      "run.json": JSON.stringify(runsOfGithub(7)[0]),
+      "101/results-unit/junit.xml": junit("pp"),
+    });
+    const { output } = await run(project, [
+      folder,
+      "--from",
+      "github-artifacts",
+      "--pattern",
+      "{build}/results-{task}",
+    ]);
+    expect(output).toContain("Imported 0 builds, 1 were already there");
+  });
+
+  test("in a damaged archive are named", async () => {
+    const project = await addProject(acme);
+    const whole = createZip({ "junit.xml": junit("p") });
+    const folder = createFolder({
+      "run.json": JSON.stringify(runsOfGithub(7)),
+      "101/unit.zip": whole.slice(0, whole.length - 30),
+      "102/unit.zip": Uint8Array.from(whole, (byte, at) => (at === 45 ? byte ^ 0xff : byte)),
+    });
+    const { code, output } = await run(project, [folder, "--from", "github-artifacts"]);
+    expect(code).toBe(1);
+    expect(output).toContain("101/unit.zip: it is not a ZIP archive, or it breaks off\n");
+    expect(output).toContain("102/unit/junit.xml: its archive is damaged\n");
+  });
+});
