@@ -70,7 +70,7 @@ export function importEndLines(
   retentionDays: number,
 ): string[] {
   return [
-    `Imported ${count(imported, "build")}${existing > 0 ? `, ${existing} were already there` : ""}`,
+    `Imported ${count(imported, "build")}${existing > 0 ? `, ${existing} already there` : ""}`,
     ...(expired > 0
       ? [
           `${count(expired, "build")} left out: older than the ${retentionDays} days for which the project keeps results. Raise its ` +

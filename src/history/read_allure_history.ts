@@ -90,6 +90,9 @@ type Names = {
   details: Map<string, { stack: string | undefined }>;
 };
 
+/** A parameter that does not belong to the name of a test. Results of Allure mark it as excluded, and reports do not. */
+const RETRY = "Retry";
+
 /** Reads the names of tests from the data of the report, in the form in which reports of Allure results name them. */
 function readNames(data: string): Names {
   const names: Names = { byHistoryId: new Map(), byUid: new Map(), details: new Map() };
@@ -97,7 +100,8 @@ function readNames(data: string): Names {
   const files = existsSync(cases) ? readdirSync(cases).filter((name) => name.endsWith(".json")) : [];
   for (const file of files) {
     const json = toFields(readJson(join(cases, file)));
-    const [{ result } = { result: undefined }] = readAllure({ ...json, uuid: json["uid"] });
+    const parameters = asList(json["parameters"]).filter((one) => toFields(one)["name"] !== RETRY);
+    const [{ result } = { result: undefined }] = readAllure({ ...json, uuid: json["uid"], parameters });
     if (!result || result.name === "") continue;
     const named = { suite: result.suite, name: result.name, file: result.file };
     const historyId = toText(json["historyId"]);
@@ -224,9 +228,8 @@ function toBuild(group: readonly PastResult[], { branch, task }: AllureOptions):
 function namelessNotes(nameless: ReadonlyMap<string, number>): string[] {
   if (nameless.size === 0) return [];
   const results = [...nameless.values()].reduce((sum, count) => sum + count, 0);
-  return [
-    `${nameless.size} tests are not in the newest report, so their names are unknown: ${results} results are left out`,
-  ];
+  const tests = nameless.size === 1 ? "1 test is" : `${nameless.size} tests are`;
+  return [`${tests} not in the newest report, so the names are unknown: ${results} results are left out`];
 }
 
 /** Allure 2 counts the results of each build, tests without a name included. */

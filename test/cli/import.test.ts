@@ -193,7 +193,7 @@ describe("a second start", () => {
     await run(project, [folder]);
     const before = [await executions(project), await runs(project)];
     const { code, output } = await run(project, [folder]);
-    expect([code, output]).toEqual([0, expect.stringContaining("Imported 0 builds, 12 were already there\n")]);
+    expect([code, output]).toEqual([0, expect.stringContaining("Imported 0 builds, 12 already there\n")]);
     expect([await executions(project), await runs(project)]).toEqual(before);
   });
 
@@ -231,8 +231,7 @@ describe("old builds", () => {
         body: junit(letters),
       });
     await post("pp");
-    const state = async () =>
-      (await get(project, "/state?branch=main")).data ?? (await get(project, "/state?branch=main"));
+    const state = () => get(project, "/state?branch=main");
     const before = await state();
     const [{ count: eventsBefore }] = await database.pool<
       [{ count: number }]
@@ -368,7 +367,7 @@ describe("artifacts of GitHub Actions", () => {
       "--pattern",
       "{build}/results-{task}",
     ]);
-    expect(output).toContain("Imported 0 builds, 1 were already there");
+    expect(output).toContain("Imported 0 builds, 1 already there");
   });
 
   test("in a damaged archive are named", async () => {
@@ -383,5 +382,37 @@ describe("artifacts of GitHub Actions", () => {
     expect(code).toBe(1);
     expect(output).toContain("101/unit.zip: it is not a ZIP archive, or it breaks off\n");
     expect(output).toContain("102/unit/junit.xml: its archive is damaged\n");
+  });
+});
+
+describe("the history of an Allure report", () => {
+  const fixture = (name: string) => join(import.meta.dir, "../fixtures/allure_history", name);
+
+  test("becomes builds with the results of its tests", async () => {
+    const project = await addProject(acme);
+    // The builds of the fixture get older than other projects keep results.
+    await ask(`PATCH /projects/${project.project}`, { key: project.key, body: { retentionDays: 0 } });
+    const options = ["--from", "allure-history", "--branch", "main", "--task", "e2e"];
+    const { code, output } = await run(project, [fixture("addresses"), ...options]);
+    expect(code).toBe(0);
+    expect(output).toContain("1 test is not in the newest report, so the names are unknown: 3 results are left out");
+    const all = await executions(project);
+    expect(all).toMatchObject([
+      { buildUrl: "https://ci.example/job/web/10/allure", passed: 2, failed: 2, skipped: 2 },
+      { buildUrl: "https://ci.example/job/web/11/allure", passed: 0, failed: 4, skipped: 2 },
+      { buildUrl: "https://ci.example/job/web/12/allure", passed: 2, failed: 2, skipped: 2 },
+      { buildUrl: "https://ci.example/job/web/13/allure", completedAt: "2026-10-15T05:10:02.586Z", passed: 2 },
+    ]);
+    expect((await run(project, [fixture("addresses"), ...options])).output).toContain("4 already there");
+  });
+
+  test("without names, or that is none, is refused", async () => {
+    const empty = createFolder({
+      "history/history.json": '{"a":{"items":[{"uid":"1","status":"passed","time":{"start":1792041002553}}]}}',
+    });
+    const nameless = await run(acme, [empty, "--from", "allure-history", "--dry-run"]);
+    expect([nameless.code, nameless.errors]).toEqual([1, expect.stringContaining("does not name its tests")]);
+    const none = await run(acme, [home, "--from", "allure-history", "--dry-run"]);
+    expect([none.code, none.errors]).toEqual([1, expect.stringContaining("No Allure history in")]);
   });
 });

@@ -12,6 +12,7 @@ import { toSummary } from "../../src/cli/job_summary.ts";
 import { cleanTexts, createOutputMask, secretsOf, toJsonLine } from "../../src/cli/output.ts";
 import { toPlainLine, toPlainLines, withoutWorkflowCommands } from "../../src/cli/output.ts";
 import { filesOfPlan, parsePlaywrightList } from "../../src/cli/split_files.ts";
+import { readImportArguments } from "../../src/cli/import_options.ts";
 import { readTags } from "../../src/cli/tags.ts";
 import { readArguments } from "../../src/cli/upload_options.ts";
 import {
@@ -78,6 +79,21 @@ testLinearity(
     },
     "command_line.ts": { runCommandLine: null },
     "health.ts": { checkHealth: null },
+    "import.ts": { importHistory: null },
+    "import_lines.ts": {
+      buildLine: null,
+      importEndLines: null,
+      importProgressLine: null,
+      historyLines: null,
+      problemLines: null,
+    },
+    "import_options.ts": {
+      readImportArguments: (text) =>
+        ["--pattern", "--date-from", "--utc-offset", "--from"].map((name) =>
+          attempt(() => readImportArguments([text, `${name}=${text}`])),
+        ),
+    },
+    "import_server.ts": { findMissing: null, readExecutions: null, readProject: null },
     "interruption.ts": { untilInterrupted: null },
     "restore.ts": { restore: null },
     "annotations.ts": {
