@@ -64,6 +64,8 @@ const NOT_RUN: Record<string, string> = {
   "vendor/bin/phpunit": "needs PHPUnit; test/cli/upload_gate.test.ts runs commands with other exit codes",
   "npx jest": "needs Jest from the network; test/cli/split.test.ts runs its commands",
   "--timings bun": "needs a later version of Bun than the tests",
+  "gh run download": "needs GitHub; test/cli/import.test.ts imports such a folder",
+  "--from allure-history": "needs a report of Allure; test/cli/import.test.ts imports one",
   "npx playwright test": "needs Playwright from the network; test/cli/split.test.ts runs its commands",
   "assay upload 'reports/**/*.xml' -- npm test": "two ways of one line: test/cli/upload.test.ts runs each",
 };

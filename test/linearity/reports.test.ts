@@ -171,6 +171,8 @@ testLinearity("reports", {
   "merge_reports.ts": { mergeReports: null },
   "source.ts": { needJson: null, toRefusal: null, toSource: null, toText: null },
   "read.ts": {
+    // It reads no further than recognition, which readReport begins with.
+    findFormat: null,
     guessCases: (text) => guessCases([{ bytes: bytes(text.repeat(16)) }]),
     // No report at all, or one that only begins.
     readReport: withFewTexts((text) => {
