@@ -77,6 +77,7 @@ const MAY_IMPORT: Record<string, string[]> = {
     "backup",
     "config",
     "database",
+    "doctor",
     "executable",
     "history",
     "http",
@@ -92,6 +93,7 @@ const MAY_IMPORT: Record<string, string[]> = {
     "wording",
     "workers",
   ],
+  doctor: ["attachments", "config", "database", "executable", "http", "secrets", "store", "wording", "workers"],
   history: ["reports"],
   runner: ["log", "reports", "rules", "schema"],
   senders: ["http", "schema", "wording"],
@@ -266,7 +268,7 @@ const SHARED: Record<string, string[]> = {
   workers: ["channel", "supervisor"],
 };
 /** Folders in which one step leads to the next. */
-const STEPS = ["mcp", "operations", "request", "runner", "server", "web"];
+const STEPS = ["doctor", "mcp", "operations", "request", "runner", "server", "web"];
 /** Files that put their neighbours together. */
 const GATHERERS = [
   "attachments/store",
@@ -404,6 +406,7 @@ test("only the entry points read the environment, and the built-in PostgreSQL it
     "cli/assay.ts",
     "cli/backup.ts",
     "cli/bisect.ts",
+    "cli/doctor.ts",
     "cli/restore.ts",
     "cli/command_line.ts",
     "cli/health.ts",

@@ -47,6 +47,8 @@ function blocksOf(document: string): Block[] {
 const NOT_RUN: Record<string, string> = {
   "bun install && bun start": "starts the server: test/start.test.ts does",
   "assay restore before-upgrade.assay": "needs an empty database: test/cli/backup.test.ts restores and starts a server",
+  "assay doctor":
+    "fails for the PostgreSQL of the tests, which does not wait for the disk; see test/cli/doctor.test.ts",
   "admin resume": "needs a server that was restored: test/cli/backup.test.ts resumes one",
   "stanza-create": "needs pgBackRest and a PostgreSQL of the system",
   "--target-action=promote": "needs pgBackRest and a PostgreSQL of the system",

@@ -5,6 +5,7 @@ import { ADMIN_USAGE, admin, adminHelp, adminHelpTopic } from "./admin.ts";
 import { backup, BACKUP_HELP, BACKUP_USAGE } from "./backup.ts";
 import { CLIENT_COMMANDS } from "./client_commands.ts";
 import { runCommandLine } from "./command_line.ts";
+import { doctor, DOCTOR_HELP, DOCTOR_USAGE } from "./doctor.ts";
 import { HEALTH_HELP, HEALTH_USAGE, checkHealth } from "./health.ts";
 import { restore, RESTORE_HELP, RESTORE_USAGE } from "./restore.ts";
 
@@ -15,11 +16,12 @@ await runCommandLine({
     run: async () => void (await import("../main.ts")),
   },
   health: { usage: HEALTH_USAGE, help: () => HEALTH_HELP, run: checkHealth },
+  doctor: { usage: DOCTOR_USAGE, help: () => DOCTOR_HELP, run: doctor },
   ...CLIENT_COMMANDS,
   backup: { usage: BACKUP_USAGE, help: () => BACKUP_HELP, run: backup },
   restore: { usage: RESTORE_USAGE, help: () => RESTORE_HELP, run: restore },
   admin: {
-    usage: `\n${ADMIN_USAGE}\n\n  Admin commands, backup and restore take the same DATA_DIR or DATABASE_URL as the server.`,
+    usage: `\n${ADMIN_USAGE}\n\n  Admin commands, doctor, backup and restore take the same DATA_DIR or DATABASE_URL as the server.`,
     help: ([name]) => adminHelp(name),
     helpTopic: ([name]) => adminHelpTopic(name),
     run: admin,

@@ -1,9 +1,8 @@
 /** The lines that `assay import` prints. */
 
 import { buildEnd, type PastBuilds, type PastBuild } from "../history/build.ts";
+import { counted } from "../wording/numbers.ts";
 import { toPlainLine } from "./output.ts";
-
-const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? "" : "s"}`;
 
 const MAX_NAME = 80;
 const MAX_OTHERS = 3;
@@ -11,7 +10,7 @@ const MAX_OTHERS = 3;
 /** Returns a line of a build: date, name, branch, commit. */
 export function buildLine({ branch, commit, uploads, ...build }: PastBuild): string {
   const name = uploads[0]!.name.slice(0, MAX_NAME);
-  const tasks = uploads.length > 1 ? ` and ${count(uploads.length - 1, "more report")}` : "";
+  const tasks = uploads.length > 1 ? ` and ${counted(uploads.length - 1, "more report")}` : "";
   const origin = [branch, commit?.slice(0, 10)].filter((one) => one !== undefined && one !== "").join(" ");
   return `${buildEnd({ ...build, uploads })
     .toISOString()
@@ -46,11 +45,11 @@ export function historyLines({ builds, others, notes }: PastBuilds): string[] {
       : "";
   const examples = others.slice(0, MAX_OTHERS).map((path) => `"${path}"`);
   return [
-    `Found ${count(builds.length, "build")}${span}`,
+    `Found ${counted(builds.length, "build")}${span}`,
     ...(others.length === 0
       ? []
       : [
-          `Ignored ${count(others.length, "file")} that ${others.length === 1 ? "is not a test report" : "are not test reports"}, such as ${examples.join(", ")}`,
+          `Ignored ${counted(others.length, "file")} that ${others.length === 1 ? "is not a test report" : "are not test reports"}, such as ${examples.join(", ")}`,
         ]),
     ...notes,
   ].map(toPlainLine);
@@ -70,16 +69,16 @@ export function importEndLines(
   retentionDays: number,
 ): string[] {
   return [
-    `Imported ${count(imported, "build")}${existing > 0 ? `, ${existing} already there` : ""}`,
+    `Imported ${counted(imported, "build")}${existing > 0 ? `, ${existing} already there` : ""}`,
     ...(expired > 0
       ? [
-          `${count(expired, "build")} left out: older than the ${retentionDays} days for which the project keeps results. Raise its ` +
+          `${counted(expired, "build")} left out: older than the ${retentionDays} days for which the project keeps results. Raise its ` +
             "retention and start the import again",
         ]
       : []),
     ...(recent > 0
       ? [
-          `${count(recent, "build")} left out: less than a day old, and the server would send notifications (--include-recent)`,
+          `${counted(recent, "build")} left out: less than a day old, and the server would send notifications (--include-recent)`,
         ]
       : []),
     ...problemLines(problems),
@@ -90,6 +89,6 @@ export const problemLines = (problems: PastBuilds["problems"]): string[] =>
   problems.length === 0
     ? []
     : [
-        `${count(problems.length, "problem")}:`,
+        `${counted(problems.length, "problem")}:`,
         ...problems.map(({ name, message }) => toPlainLine(`  ${name}: ${message}`)),
       ];

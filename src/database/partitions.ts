@@ -5,18 +5,32 @@ import { firstIdAt } from "./time_bounds.ts";
 
 const TABLES = ["case_result", "case_detail"] as const;
 
+type Month = { name: string; lower: string; upper: string };
+
+/** The partition of `table` for the month that begins `ahead` months after that of `now`. */
+function monthOf(table: string, now: Date, ahead: number): Month {
+  const from = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + ahead));
+  const to = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + ahead + 1));
+  const name = `${table}_${from.toISOString().slice(0, 7).replace("-", "_")}`;
+  return { name, lower: firstIdAt(from.getTime()), upper: firstIdAt(to.getTime()) };
+}
+
+/** `early`: rows of the month have come before the partition. */
+async function selectMonthState(sql: Sql, table: string, { name, lower, upper }: Month) {
+  const [state] = await sql<{ there: boolean; early: boolean }[]>`
+    select to_regclass(${name}) is not null as there,
+      exists (select from ${sql(`${table}_default`)} where run_id >= ${lower}::uuid and run_id < ${upper}::uuid) as early`;
+  return state!;
+}
+
 /** Makes the partitions of this month and the next one; where rows of a month have come before it, it stays as it is. */
 export async function createPartitions(sql: Sql, now: Date): Promise<void> {
   for (const table of TABLES) {
     for (const ahead of [0, 1]) {
-      const from = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + ahead));
-      const to = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + ahead + 1));
-      const [lower, upper] = [firstIdAt(from.getTime()), firstIdAt(to.getTime())];
-      const name = `${table}_${from.toISOString().slice(0, 7).replace("-", "_")}`;
-      const [state] = await sql<{ there: boolean; early: boolean }[]>`
-        select to_regclass(${name}) is not null as there,
-          exists (select from ${sql(`${table}_default`)} where run_id >= ${lower}::uuid and run_id < ${upper}::uuid) as early`;
-      if (state!.there || state!.early) continue;
+      const month = monthOf(table, now, ahead);
+      const { there, early } = await selectMonthState(sql, table, month);
+      if (there || early) continue;
+      const { name, lower, upper } = month;
       // Names and bounds are ours; a statement of this kind takes no parameters. Several servers may be here at once.
       await sql
         .unsafe(`create table if not exists ${name} partition of ${table} for values from ('${lower}') to ('${upper}')`)
@@ -25,6 +39,18 @@ export async function createPartitions(sql: Sql, now: Date): Promise<void> {
         });
     }
   }
+}
+
+/** Returns the names of the partitions that `createPartitions` would make. */
+export async function selectMissingPartitions(sql: Sql, now: Date): Promise<string[]> {
+  const missing: string[] = [];
+  for (const table of TABLES)
+    for (const ahead of [0, 1]) {
+      const month = monthOf(table, now, ahead);
+      const { there, early } = await selectMonthState(sql, table, month);
+      if (!there && !early) missing.push(month.name);
+    }
+  return missing;
 }
 
 /** Drops the months whose runs are all older than `floor`, a UUID; answers how many. */

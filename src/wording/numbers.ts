@@ -6,13 +6,15 @@ export const toCount = (value: number): string => value.toLocaleString("en-US");
 /** Returns "1 failure" or "3 failures". */
 export const counted = (value: number, name: string): string => `${toCount(value)} ${name}${value === 1 ? "" : "s"}`;
 
-/** Returns "812 bytes", "1.4 kB" or "48.2 MB". */
+/** Returns "812 bytes", "1.4 kB", "48.2 MB" or "1.5 GB". */
 export const toSize = (bytes: number): string =>
   bytes < 1_000
     ? counted(bytes, "byte")
     : bytes < 1_000_000
       ? `${(bytes / 1_000).toFixed(1)} kB`
-      : `${(bytes / 1_000_000).toFixed(1)} MB`;
+      : bytes < 1_000_000_000
+        ? `${(bytes / 1_000_000).toFixed(1)} MB`
+        : `${(bytes / 1_000_000_000).toFixed(1)} GB`;
 
 /** Returns "4:12" for a minute or more, "8.3 s" for a second or more, "830 ms" below. */
 export function toDuration(ms: number): string {

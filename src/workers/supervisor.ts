@@ -93,7 +93,8 @@ export type WorkersOptions = {
   cursorSecret: Uint8Array;
 };
 
-const connectionsOf = ({ workers, databasePool }: Pick<Config, "workers" | "databasePool">): number =>
+/** Returns how many connections to the database a server opens at most. */
+export const connectionsOf = ({ workers, databasePool }: Pick<Config, "workers" | "databasePool">): number =>
   workers * (2 * databasePool + OTHER_CONNECTIONS) + SPARE_CONNECTIONS;
 
 /** How the parent opens the database: with little for itself, and enough for all where it is ours to start. */

@@ -78,6 +78,7 @@ testLinearity(
       toDatabaseError: (text) => toDatabaseError({ syscall: "connect", address: text, code: text }),
     },
     "command_line.ts": { runCommandLine: null },
+    "doctor.ts": { doctor: null },
     "health.ts": { checkHealth: null },
     "import.ts": { importHistory: null },
     "import_lines.ts": {

@@ -1,0 +1,112 @@
+/** Runs all checks of an installation, one after the other; a check that fails to run is a finding. */
+
+import { realpathSync, statfsSync } from "node:fs";
+import { join } from "node:path";
+import { openAttachments } from "../attachments/store.ts";
+import type { Config } from "../config.ts";
+import { selectClockMs } from "../database/diagnosis.ts";
+import { openExistingDatabase } from "../database/open.ts";
+import { requireSessions } from "../database/session.ts";
+import { connectionsOf } from "../workers/supervisor.ts";
+import { checkConfiguration, checkDataDirectory, checkSecretKey } from "./check_configuration.ts";
+import {
+  checkClock,
+  checkGrowth,
+  checkRole,
+  checkSchema,
+  checkServer,
+  checkTables,
+  checkTransactions,
+} from "./check_database.ts";
+import { checkAttachments, checkOutbound, checkRunningServer } from "./check_outbound.ts";
+import { checkKeyOfDatabase, checkQueues, checkRunners } from "./check_service.ts";
+import { type Finding, findingsOf } from "./finding.ts";
+
+export type DiagnoseOptions = {
+  config: Config;
+  /** SECRET_KEY_FILE. */
+  keyFile: string | undefined;
+  /** Of this program. */
+  version: string;
+  /** Puts an error into words. */
+  describe: (error: unknown) => string;
+};
+
+/** Yields findings as they are found. */
+export async function* diagnose({ config, keyFile, version, describe }: DiagnoseOptions): AsyncGenerator<Finding> {
+  const attempt = async (area: string, check: () => Finding[] | Promise<Finding[]>): Promise<Finding[]> => {
+    try {
+      return await check();
+    } catch (error) {
+      return [
+        findingsOf(area).fail(`This cannot be checked: ${describe(error)}`, "Fix the cause and repeat the check"),
+      ];
+    }
+  };
+  yield* checkConfiguration(config);
+  const { findings, key } = checkSecretKey(config, keyFile);
+  yield* findings;
+  yield* await attempt("disk", () => checkDataDirectory(config));
+  yield* await attempt("server", () => checkRunningServer(config, version));
+  yield* diagnoseDatabase(config, key, version, attempt, describe);
+  yield* await attempt("outbound", () => checkOutbound(config));
+  const counters = { stored: () => {}, failed: () => {} };
+  yield* await attempt("attachments", () =>
+    checkAttachments(config.attachments, openAttachments(config.attachments, { onSpoolError: () => {}, counters })),
+  );
+}
+
+type Attempt = (area: string, check: () => Promise<Finding[]>) => Promise<Finding[]>;
+
+async function* diagnoseDatabase(
+  config: Config,
+  key: Uint8Array | undefined,
+  version: string,
+  attempt: Attempt,
+  describe: (error: unknown) => string,
+): AsyncGenerator<Finding> {
+  const isBuiltIn = config.databaseUrl === undefined;
+  const now = new Date();
+  let database: Awaited<ReturnType<typeof openExistingDatabase>> | undefined;
+  try {
+    database = await openExistingDatabase({ ...config, databasePool: 1 });
+    // A pooler that shares sessions breaks every other check.
+    await (isBuiltIn ? selectClockMs(database.pool) : requireSessions(database));
+  } catch (error) {
+    const remedy = isBuiltIn
+      ? "The log of PostgreSQL is the file server.log beside the database"
+      : "Start PostgreSQL, or fix DATABASE_URL (docs/operations.md); the other checks of the database are left out";
+    yield findingsOf("database").fail(describe(error).replace(/\.$/, ""), remedy);
+    await database?.close();
+    return;
+  }
+  const { pool } = database;
+  try {
+    const neededConnections = connectionsOf(config);
+    yield* await attempt("database", () => checkServer(pool, { isBuiltIn, neededConnections }));
+    let isCurrent = false;
+    yield* await attempt("database", async () => {
+      const schema = await checkSchema(pool);
+      ({ isCurrent } = schema);
+      return schema.findings;
+    });
+    yield* await attempt("permissions", () => checkRole(pool, isBuiltIn));
+    yield* await attempt("database", () => checkTransactions(pool));
+    yield* await attempt("clock", () => checkClock(pool));
+    // Another schema has other tables.
+    if (!isCurrent) return;
+    yield* await attempt("tables", () => checkTables(pool, now));
+    const free = isBuiltIn ? freeBytesOf(join(config.dataDir, "postgres")) : undefined;
+    yield* await attempt("disk", () => checkGrowth(pool, free, now));
+    yield* await attempt("secret key", () => checkKeyOfDatabase(pool, key));
+    yield* await attempt("server", () => checkQueues(pool));
+    yield* await attempt("runners", () => checkRunners(pool, version));
+  } finally {
+    await database.close();
+  }
+}
+
+function freeBytesOf(path: string): number {
+  const { bavail, bsize } = statfsSync(realpathSync(path));
+  return bavail * bsize;
+}
