@@ -1,7 +1,7 @@
 /** The lines that `assay import` prints. */
 
 import { buildEnd, type PastBuilds, type PastBuild } from "../history/build.ts";
-import { counted } from "../wording/numbers.ts";
+import { counted, toCount } from "../wording/numbers.ts";
 import { toPlainLine } from "./output.ts";
 
 const MAX_NAME = 80;
@@ -69,7 +69,7 @@ export function importEndLines(
   retentionDays: number,
 ): string[] {
   return [
-    `Imported ${counted(imported, "build")}${existing > 0 ? `, ${existing} already there` : ""}`,
+    `Imported ${counted(imported, "build")}${existing > 0 ? `, ${toCount(existing)} already there` : ""}`,
     ...(expired > 0
       ? [
           `${counted(expired, "build")} left out: older than the ${retentionDays} days for which the project keeps results. Raise its ` +

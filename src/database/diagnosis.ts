@@ -61,16 +61,16 @@ export const selectRolePrivileges = async (sql: Sql): Promise<RolePrivileges> =>
   return row!;
 };
 
-/** Dead rows of which autovacuum should have removed most. */
-const [MANY_DEAD_ROWS, DEAD_PART] = [10_000, 0.3];
+/** Dead rows of which autovacuum should have removed most. In a smaller table they take no space that matters. */
+const [MANY_DEAD_ROWS, DEAD_PART, LARGE_TABLE_BYTES] = [10_000, 0.3, 64 * 2 ** 20];
 
 export type BloatedTable = { name: string; live: number; dead: number };
 
 /** Returns tables with many rows that were updated or deleted and take space, the worst first. */
-export const selectBloatedTables = (sql: Sql) => sql<BloatedTable[]>`
+export const selectBloatedTables = (sql: Sql, minBytes = LARGE_TABLE_BYTES) => sql<BloatedTable[]>`
   select relname as name, n_live_tup::float as live, n_dead_tup::float as dead from pg_stat_user_tables
   where schemaname = current_schema() and n_dead_tup > ${MANY_DEAD_ROWS}::int
-    and n_dead_tup > ${DEAD_PART}::float * (n_live_tup + n_dead_tup)
+    and n_dead_tup > ${DEAD_PART}::float * (n_live_tup + n_dead_tup) and pg_table_size(relid) >= ${minBytes}::bigint
   order by n_dead_tup desc limit 10`;
 
 /** Returns the names of indexes that PostgreSQL does not use, because their creation has failed. */

@@ -126,6 +126,15 @@ describe("the configuration and the disk", () => {
     expect(output).not.toContain("geheim");
   });
 
+  test("warn about a proxy that is not trusted, and about keys that are sent unencrypted", async () => {
+    const untrusted = "warn configuration: TRUST_PROXY is not set, although PUBLIC_URL is the address of a proxy";
+    expect(await findFaults({ PUBLIC_URL: "https://localhost" })).toEqual([expect.stringContaining(untrusted)]);
+    expect(await findFaults({ PUBLIC_URL: "https://localhost", TRUST_PROXY: "127.0.0.1" })).toEqual([]);
+    expect(await findFaults({ PUBLIC_URL: "http://192.0.2.1" })).toEqual([
+      "warn configuration: PUBLIC_URL is an http address, so keys and passwords are sent unencrypted",
+    ]);
+  });
+
   test("warn about what others may read", async () => {
     const open = join(place, "open");
     mkdirSync(open);
@@ -201,9 +210,9 @@ describe("the database", () => {
   });
 
   test("has an invalid index, outdated statistics, dead rows, and lacks a partition", async () => {
-    await pool`create table doctor_probe (a int)`;
-    await pool`alter table doctor_probe set (autovacuum_enabled = false)`;
-    await pool`insert into doctor_probe select 1 from generate_series(1, 20000)`;
+    // With rows of two kilobytes it is as large as the tables that matter.
+    await pool`create table doctor_probe (a int, filling text default repeat('x', 2000)) with (autovacuum_enabled = false)`;
+    await pool`insert into doctor_probe (a) select 1 from generate_series(1, 20000)`;
     await pool`create unique index concurrently doctor_index on doctor_probe (a)`.catch(() => {});
     await pool`update doctor_probe set a = 2`;
     const next = new Date(Date.UTC(new Date().getUTCFullYear(), new Date().getUTCMonth() + 1))
