@@ -22,9 +22,11 @@ async function checkOut(repository: string): Promise<string> {
   return folder;
 }
 
-/** Returns the newest section of the changelog. */
-function notesOf(changelog: string): string {
-  const [, section = ""] = changelog.split(/^## /m);
+/** Returns the section of the version in the changelog. */
+function notesOf(changelog: string, version: string): string {
+  const section = changelog.split(/^## /m).find((text) => text.startsWith(`${version}\n`));
+  if (section === undefined)
+    throw new Error(`CHANGELOG.md has no section "${version}", which is the version of package.json`);
   return `## ${section.trim()}\n`;
 }
 
@@ -35,6 +37,8 @@ const targets = (values.target ?? TARGETS).map(toTarget);
 const out = resolve(values.out);
 const folder = await checkOut(resolve(import.meta.dir, ".."));
 try {
+  const { version } = await Bun.file(join(folder, "package.json")).json();
+  const notes = notesOf(await Bun.file(join(folder, "CHANGELOG.md")).text(), version);
   mkdirSync(out, { recursive: true });
   const sums: string[] = [];
   for (const target of targets)
@@ -48,7 +52,7 @@ try {
       console.log(`${name}.gz: ${(bytes.length / 1e6).toFixed(1)} MB`);
     }
   await Bun.write(join(out, "SHA256SUMS"), `${sums.join("\n")}\n`);
-  await Bun.write(join(out, "NOTES.md"), notesOf(await Bun.file(join(folder, "CHANGELOG.md")).text()));
+  await Bun.write(join(out, "NOTES.md"), notes);
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

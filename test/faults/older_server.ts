@@ -108,7 +108,8 @@ async function runOlderClient(source: string, { url, project, key }: Target): Pr
     guardProcess(child);
     const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
     if ((await child.exited) !== 0) return `${args[0]} ended with ${child.exitCode}: ${errors}`;
-    if (args[0] === "upload" && !output.startsWith("PASSED older-client: 2 passed")) return output + errors;
+    const printed = output + errors;
+    if (args[0] === "upload" && !printed.includes("PASSED older-client: 2 passed")) return printed;
   }
   const ended = await fetch(`${executions}/${id}`, { headers });
   const { status } = (await ended.json()) as { status: string };
