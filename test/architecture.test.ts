@@ -116,7 +116,7 @@ const MAY_IMPORT: Record<string, string[]> = {
 /** Files that their neighbours in the folder may import; elsewhere neighbours are strangers. */
 const SHARED: Record<string, string[]> = {
   attachments: ["content", "media_type", "spool"],
-  backup: ["format", "frames"],
+  backup: ["complete_file", "format", "frames"],
   cli: [
     "admin_accounts",
     "admin_options",
@@ -131,6 +131,8 @@ const SHARED: Record<string, string[]> = {
     "client",
     "database_failure",
     "client_commands",
+    "export_attachments",
+    "export_lines",
     "command_line",
     "gate",
     "import_lines",

@@ -1,9 +1,8 @@
-/** Writes a backup file. It bears its name only when it is complete and on disk. */
+/** Writes a backup file. */
 
-import { existsSync } from "node:fs";
-import { open, rename, rm } from "node:fs/promises";
-import { dirname, resolve } from "node:path";
+import type { FileHandle } from "node:fs/promises";
 import { createZstdCompress } from "node:zlib";
+import { writeCompleteFile } from "./complete_file.ts";
 import { type BackupHeader, type BackupTotals, countRows, FIRST_LINE, toLastLine } from "./format.ts";
 import { encodeData, encodeJson } from "./frames.ts";
 
@@ -18,28 +17,12 @@ export type BackupWriter = {
   end(totals: BackupTotals): Promise<void>;
 };
 
-/** Throws an Error if there is a file already. Until the end it is named `path` + ".partial", which a killed process leaves. */
-export async function writeBackup<T>(path: string, work: (writer: BackupWriter) => Promise<T>, signal?: AbortSignal) {
-  if (existsSync(path)) throw new Error(`Cannot write "${path}": the file exists already`);
-  const partial = `${path}.partial`;
-  const handle = await open(partial, "w", 0o600);
-  try {
-    const result = await compressTo(handle, work, signal);
-    const { size } = await handle.stat();
-    await handle.sync();
-    await rename(partial, path);
-    await syncDirectory(dirname(resolve(path)));
-    return { result, bytes: size };
-  } finally {
-    await handle.close();
-    await rm(partial, { force: true });
-  }
-}
-
-type Handle = Awaited<ReturnType<typeof open>>;
+/** Throws an Error if there is a file already. */
+export const writeBackup = <T>(path: string, work: (writer: BackupWriter) => Promise<T>, signal?: AbortSignal) =>
+  writeCompleteFile(path, (handle) => compressTo(handle, work, signal));
 
 async function compressTo<T>(
-  handle: Handle,
+  handle: FileHandle,
   work: (writer: BackupWriter) => Promise<T>,
   signal: AbortSignal | undefined,
 ): Promise<T> {
@@ -98,13 +81,4 @@ function createSections(write: (parts: Iterable<Uint8Array>) => Promise<void>): 
     content: async (key, chunks) => (await section({ content: key }, chunks, false)).sha256 === key.sha256,
     end: (totals) => write(encodeJson({ end: totals })),
   };
-}
-
-async function syncDirectory(path: string): Promise<void> {
-  const handle = await open(path, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }

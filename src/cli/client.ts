@@ -122,6 +122,55 @@ export async function askUrl(url: string, asking: UrlRequest): Promise<ServerAns
   }
 }
 
+/** An answer whose body the caller reads if the status is 200; `text` is that of a refusal. */
+export type StreamedAnswer = ServerAnswer & { body: AsyncIterable<Uint8Array> };
+
+/**
+ * A GET whose answer has any length. Fails with ServerAwayError if nothing arrives for `idleMs`, also while the body is read. A
+ * redirect leads to the store of attachments, which gets no key.
+ */
+export async function askStream(
+  address: ServerAddress,
+  { path, idleMs, signal }: { path: string; idleMs: number; signal: AbortSignal },
+): Promise<StreamedAnswer> {
+  const silence = new AbortController();
+  const options = { redirect: "manual", signal: AbortSignal.any([signal, silence.signal]) } as const;
+
+  async function arrival<T>(next: Promise<T>): Promise<T> {
+    const timer = setTimeout(() => silence.abort(), idleMs);
+    try {
+      return await next;
+    } catch (error) {
+      signal.throwIfAborted();
+      const why = silence.signal.aborted ? `nothing arrived for ${idleMs / 1000} s` : describeConnectionFailure(error);
+      throw new ServerAwayError(`Cannot reach ${shown(address)}: ${why}`);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async function* read({ body }: Response): AsyncGenerator<Uint8Array, void> {
+    const reader = body!.getReader();
+    try {
+      for (;;) {
+        const { done, value } = await arrival(reader.read());
+        if (done) return;
+        yield value;
+      }
+    } finally {
+      reader.cancel().catch(() => {});
+    }
+  }
+
+  const url = `${address.url}/api/v1/projects/${encodeURIComponent(address.project)}${path}`;
+  let response = await arrival(fetch(url, { ...options, headers: { Authorization: `Bearer ${address.key}` } }));
+  const elsewhere = response.status === 307 ? response.headers.get("location") : null;
+  if (elsewhere !== null) response = await arrival(fetch(new URL(elsewhere, url).href, options));
+  const { status, headers } = response;
+  const text = status === 200 ? "" : await arrival(readText(response, MAX_ANSWER_BYTES));
+  return { status, headers, text, body: read(response) };
+}
+
 /** Asks the runner of this task, by its socket. */
 export async function askSocket(socket: string, body: unknown): Promise<ServerAnswer> {
   const headers = { "Content-Type": "application/json" };
@@ -188,13 +237,13 @@ export const askPatiently = (
 ): Promise<ServerAnswer> => tryPatiently(() => ask(address, asking), patience);
 
 /** The same for any request. */
-export async function tryPatiently(
-  tryOnce: () => Promise<ServerAnswer>,
+export async function tryPatiently<Answer extends ServerAnswer>(
+  tryOnce: () => Promise<Answer>,
   { waitsMs, withinMs, sleep = Bun.sleep }: Patience,
-): Promise<ServerAnswer> {
+): Promise<Answer> {
   const until = performance.now() + withinMs;
   for (let count = 0; ;) {
-    let answer: ServerAnswer | undefined;
+    let answer: Answer | undefined;
     let failure: unknown;
     try {
       answer = await tryOnce();

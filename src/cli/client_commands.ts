@@ -3,6 +3,7 @@
 import { bisect } from "./bisect.ts";
 import { BISECT_HELP, BISECT_USAGE } from "./bisect_options.ts";
 import type { Commands } from "./command_line.ts";
+import { EXPORT_HELP, EXPORT_USAGE, exportProject } from "./export.ts";
 import { importHistory } from "./import.ts";
 import { IMPORT_HELP, IMPORT_USAGE } from "./import_options.ts";
 import { RUNNER_HELP, RUNNER_USAGE, runner } from "./runner.ts";
@@ -18,4 +19,5 @@ export const CLIENT_COMMANDS: Commands = {
   runner: { usage: RUNNER_USAGE, help: () => RUNNER_HELP, run: runner },
   why: { usage: WHY_USAGE, help: () => WHY_HELP, run: why },
   bisect: { usage: BISECT_USAGE, help: () => BISECT_HELP, run: bisect },
+  export: { usage: EXPORT_USAGE, help: () => EXPORT_HELP, run: exportProject },
 };

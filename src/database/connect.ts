@@ -35,6 +35,8 @@ export type Database = {
   pages: Sql;
   /** For LISTEN: a connection of its own, to be ended by who opens it. */
   openListener: OpenListener;
+  /** Opens a connection outside of the pools for one long transaction that reads; to be ended by the caller. */
+  openReader(): Sql;
   /** How busy its pools are, by their names; what is not known of one is left out. */
   load(): Record<string, PoolLoad>;
   /** What it was opened with: another thread opens connections of its own. */
@@ -149,6 +151,9 @@ export const SESSION_SETTINGS = { lock_timeout: "15s", idle_in_transaction_sessi
 /** The limit of a statement in all pools except those for short reads. */
 export const STATEMENT_TIMEOUT = "60s";
 
+/** The limit of a long transaction that reads: between two statements its client takes what was read. */
+const READER_IDLE_TIMEOUT = "5min";
+
 /** After so long without a word the system asks whether the other end is there, every second or so. */
 const KEEP_ALIVE_SECONDS = 10;
 /** PostgreSQL does the same, and so ends the sessions of a client whose machine is gone. Unix sockets ignore it. */
@@ -232,6 +237,11 @@ export function connect(
     pages: pages.sql,
     openListener: ({ onNotify, onClose }) =>
       openWatched({ max: 1, max_lifetime: null, onnotify: onNotify, onclose: onClose } as never, {}),
+    openReader: () =>
+      openWatched(
+        { max: 1, ...pipeline(4) },
+        { statement_timeout: STATEMENT_TIMEOUT, idle_in_transaction_session_timeout: READER_IDLE_TIMEOUT },
+      ),
     load: () => ({
       statements: { size: poolSize, waitMs: pool.waitMs() },
       transactions: { size: poolSize, waitMs: transactions.waitMs(), ...transactions.load() },

@@ -23,6 +23,8 @@ const NUMBERS = {
   days: 7,
   /** Of an execution: files are attached to its runs. */
   attachments: 8,
+  /** A slot of a running export. */
+  export: 9,
 } as const;
 
 /** Any constant: servers that start together on one database meet at this lock. */

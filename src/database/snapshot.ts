@@ -71,3 +71,29 @@ export const selectIsBackupRunning = async (sql: Sql): Promise<boolean> =>
       where locktype = 'advisory' and classid = 0 and objid::bigint = ${BACKUP_LOCK} and objsubid = 1 and granted
         and mode = 'ExclusiveLock' and database = (select oid from pg_database where datname = current_database())`
   ).length > 0;
+
+/**
+ * Yields what `read` yields in a transaction that sees the database as it was at one moment, on a connection of its own. The
+ * transaction ends with the generator.
+ */
+export async function* readSnapshot<T>(
+  { openReader }: Pick<Database, "openReader">,
+  read: (sql: Tx) => AsyncGenerator<T, void>,
+): AsyncGenerator<T, void> {
+  const connection = openReader();
+  const begun = Promise.withResolvers<Tx>();
+  const over = Promise.withResolvers<void>();
+  const transaction = connection.begin("isolation level repeatable read read only", async (sql) => {
+    begun.resolve(sql as unknown as Tx);
+    await over.promise;
+  });
+  transaction.catch(begun.reject);
+  try {
+    yield* read(await begun.promise);
+  } finally {
+    over.resolve();
+    // Nothing was written: a transaction that fails at its end has lost nothing.
+    await transaction.catch(() => {});
+    await connection.end({ timeout: 1 });
+  }
+}

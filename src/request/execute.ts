@@ -47,7 +47,9 @@ export type Progress = {
   upload?: UploadFacts;
 };
 
-export type ExecuteOptions = Omit<Services, "begin"> & Pick<Context, "publicUrl"> & Pick<PageRequest, "cursors">;
+export type ExecuteOptions = Omit<Services, "begin" | "openReader"> &
+  Pick<Context, "publicUrl"> &
+  Pick<PageRequest, "cursors">;
 
 /** A request in its handler. `began` is of `performance.now()`; `once` is there with an Idempotency-Key. */
 type Running = {
@@ -66,7 +68,7 @@ const MAX_TRIES = 4;
 const WHOLE_FILE: RangeHeaders = { range: null, ifRange: null };
 
 export function createExecute(database: Database, { publicUrl, cursors, ...given }: ExecuteOptions) {
-  const services: Services = { ...given, begin: database.begin };
+  const services: Services = { ...given, begin: database.begin, openReader: database.openReader };
   const join = createBatcher(database);
 
   /** For the handler of an upload: its work shares a transaction with that of other uploads. */

@@ -28,6 +28,7 @@ import type { TakenUpload } from "./upload_log.ts";
 export type Services = {
   /** A transaction that proves nothing of the caller: for what is done beside his request. */
   begin: Database["begin"];
+  openReader: Database["openReader"];
   /** For what goes wrong in ourselves where the answer is no error. */
   log: Log;
   maxInflatedBytes: number;
@@ -167,6 +168,8 @@ export type Specification<Q, B, A, S, R> = {
   stream?: S;
   /** The answer is the content of a file; what it is, for the documentation. */
   file?: string;
+  /** The answer is a stream of lines of JSON; what they are, for the documentation. */
+  lines?: string;
   /** Default 200; 204 when there is no answer. */
   status?: number;
   /** Another status with the same answer. */
@@ -194,6 +197,7 @@ export type Route = {
   answer: v.GenericSchema | null;
   stream: string | undefined;
   file: string | undefined;
+  lines: string | undefined;
   status: number;
   otherStatus: number | undefined;
   deadlineSeconds: number;
@@ -238,7 +242,7 @@ export function route<
 ): Route {
   const [method, path] = pattern.split(" ") as [Method, string];
   const names = path.split("/").flatMap((segment) => (segment.startsWith(":") ? [segment.slice(1)] : []));
-  const { summary, description, example, text, query, body, answer, stream, file } = specification;
+  const { summary, description, example, text, query, body, answer, stream, file, lines } = specification;
   const { status, otherStatus, deadlineSeconds, isSecret, record } = specification;
   const scope = specification.scope ?? (method === "GET" ? "read" : undefined);
   return {
@@ -261,7 +265,8 @@ export function route<
     answer,
     stream,
     file,
-    status: status ?? (answer === null && stream === undefined && file === undefined ? 204 : 200),
+    lines,
+    status: status ?? (answer === null && [stream, file, lines].every((one) => one === undefined) ? 204 : 200),
     otherStatus,
     deadlineSeconds: deadlineSeconds ?? 30,
     handle: handle as Route["handle"],

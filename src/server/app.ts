@@ -7,6 +7,7 @@ import { bugReports } from "../api/bug_reports.ts";
 import { environments } from "../api/environments.ts";
 import { events } from "../api/events.ts";
 import { executions } from "../api/executions.ts";
+import { createExports } from "../api/exports.ts";
 import { keys } from "../api/keys.ts";
 import { leases } from "../api/leases.ts";
 import { runners } from "../api/runners.ts";
@@ -25,6 +26,7 @@ import { uploads } from "../api/uploads.ts";
 import { verdicts } from "../api/verdicts.ts";
 import { createRateLimit, type RateLimit } from "../http/rate_limit.ts";
 import type { Connection } from "../http/serve.ts";
+import { exportReply } from "../request/project_export.ts";
 import type { Route } from "../request/route.ts";
 import { type ApiOptions, createApi } from "./api_requests.ts";
 import { CI_AUTH, createCiAuth } from "./ci_auth.ts";
@@ -36,8 +38,8 @@ import { createPageRequests, type PagesOptions } from "./page_requests.ts";
 import { createRequestLog } from "./request_log.ts";
 import { createUploadRecord } from "./upload_record.ts";
 
-/** Every endpoint under /api/v1, a family a line. */
-export const ROUTES: readonly Route[] = [
+/** A family a line. */
+const FAMILIES: readonly Route[] = [
   ...projects,
   ...keys,
   ...testRuns,
@@ -62,8 +64,11 @@ export const ROUTES: readonly Route[] = [
   ...infrastructureRules,
 ];
 
+/** Every endpoint under /api/v1. */
+export const ROUTES: readonly Route[] = [...FAMILIES, ...createExports(FAMILIES)];
+
 export type AppOptions = Omit<ApiOptions, "rateLimit"> &
-  PagesOptions & {
+  Omit<PagesOptions, "exportProject"> & {
     rateLimitPerMinute: number;
     /** Undefined: one of its own, which no other process knows of. */
     rateLimit?: RateLimit | undefined;
@@ -81,7 +86,13 @@ export function createApp(options: AppOptions) {
   const api = createApi(ROUTES, { ...options, rateLimit }, { readAddress, recordRequest, uploads });
   const respondToAssistant = createMcpRequests(options, { readAddress, recordRequest, api });
   const respondToCi = createCiAuth({ ...options, rateLimit }, { readAddress, recordRequest });
-  const respondWithPage = createPageRequests(options, { readAddress, recordRequest, exposition: metrics.exposition });
+  const { begin, pool: sql, openReader } = database;
+  const exportProject: PagesOptions["exportProject"] = (request) =>
+    exportReply(FAMILIES, { ...options, begin, sql, openReader }, request);
+  const respondWithPage = createPageRequests(
+    { ...options, exportProject },
+    { readAddress, recordRequest, exposition: metrics.exposition },
+  );
 
   return {
     /** Answers every request; never throws. */

@@ -112,7 +112,7 @@ const TAGS: Record<string, string> = {
   "infrastructure-rules":
     "Texts of failures that are not the fault of a test, such as an unavailable registry. They belong to the team.",
 };
-const FAMILIES: Record<string, string> = { leases: "runners", undefined: "projects" };
+const FAMILIES: Record<string, string> = { leases: "runners", export: "projects", undefined: "projects" };
 
 /** By the first part of the path below the project or team; what is below a test run is of test runs, or of those who run it. */
 function tagOf(path: string): string {
@@ -406,13 +406,17 @@ function operation(route: Route): Json {
     route.file === undefined
       ? undefined
       : { content: content({ type: "string", format: "binary", description: route.file }, "*/*") };
+  const lines =
+    route.lines === undefined
+      ? undefined
+      : { content: content({ type: "string", description: route.lines }, "application/x-ndjson") };
   const success = (status: number) => ({
     [status]: {
       ...{
         description: statusText(route, status),
         headers: csvTableOf(route) ? { ...rateHeaders, ...cursorHeader } : rateHeaders,
       },
-      ...(stream ? status !== 204 && stream : (file ?? answer)),
+      ...(stream ? status !== 204 && stream : (file ?? lines ?? answer)),
     },
   });
   return {

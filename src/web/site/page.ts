@@ -12,6 +12,7 @@ import type { Method, PathParameters } from "../../http/router.ts";
 import type { Log } from "../../log.ts";
 import type { SignIn } from "../../operations/people/accounts.ts";
 import type { OidcPolicy } from "../../operations/people/oidc_accounts.ts";
+import type { ExportRequest } from "../../request/project_export.ts";
 import type { Reply } from "../../request/reply.ts";
 import { slug, uuid } from "../../schema/fields.ts";
 import type { Visitor, Visitors as Sessions } from "../../request/visitors.ts";
@@ -60,6 +61,8 @@ export type PageServices = Pick<Database, "begin"> & {
   publicUrl: string;
   attachments: Pick<AttachmentServices, "store">;
   retentionDays: number;
+  /** Answers with the data of a project as a stream. Fails where too many exports run already. */
+  exportProject: (request: ExportRequest) => Promise<Reply>;
 };
 
 export type PageContext<

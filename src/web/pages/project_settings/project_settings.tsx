@@ -2,6 +2,7 @@
 
 import type { Page } from "../../site/page.ts";
 import { deletionForm, deletionPage } from "./deletion.tsx";
+import { exportPage } from "./export.ts";
 import { keyForm, keyPage } from "./key.tsx";
 import { ownersPage } from "./owners.tsx";
 import { changeForm, settingsPage } from "./settings.tsx";
@@ -12,6 +13,7 @@ export const projectSettings: Page[] = [
   keyPage,
   keyForm,
   ownersPage,
+  exportPage,
   deletionPage,
   deletionForm,
 ];

@@ -222,6 +222,19 @@ function settings(
           </dd>
         </dl>
       </div>
+      <h2>Data</h2>
+      <div class="card padded">
+        <p class="actions">
+          <a class="button" href={`/projects/${project.id}/export`}>
+            Export as NDJSON
+          </a>
+        </p>
+        <p class="hint">
+          Downloads test cases, executions, results and bug reports as one file, without the content of attachments. The
+          last line says that the file is complete. <code>assay export</code> verifies this, and also downloads
+          attachments.
+        </p>
+      </div>
       {role === "owner" ? <DangerZone what="project" path={`/projects/${project.id}/settings/delete`} /> : null}
     </>
   );
