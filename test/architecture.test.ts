@@ -408,6 +408,7 @@ test("only the entry points read the environment, and the built-in PostgreSQL it
     "cli/assay.ts",
     "cli/backup.ts",
     "cli/bisect.ts",
+    "cli/export.ts",
     "cli/doctor.ts",
     "cli/restore.ts",
     "cli/command_line.ts",

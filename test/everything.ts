@@ -389,5 +389,6 @@ export async function createEverything(
 /** Pages that are looked at, beside those that stream, or lead elsewhere. */
 export const LOOKED_AT = PAGES.filter(
   ({ method, path }) =>
-    method === "GET" && !/\/live$|\/text$|\/:attachmentId$|^\/login\/|^\/badge\/|^\/account\/link$/.test(path),
+    method === "GET" &&
+    !/\/live$|\/text$|\/export$|\/:attachmentId$|^\/login\/|^\/badge\/|^\/account\/link$/.test(path),
 );

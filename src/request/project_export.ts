@@ -20,7 +20,7 @@ import {
   selectSnapshotTime,
   takeExportSlot,
 } from "../store/exports.ts";
-import { createReader, type Reader } from "./read_routes.ts";
+import { createRouteReader, type RouteReader } from "./read_routes.ts";
 import { StreamReply } from "./reply.ts";
 import type { Route, Services } from "./route.ts";
 
@@ -58,7 +58,7 @@ const PROJECT = "GET /projects/:projectId";
 const RUN = `${PROJECT}/executions/:executionId/test-runs/:taskSlug`;
 
 /** Reads one statement's rows at a time, whatever the project holds. */
-async function* linesOf(sql: Tx, reader: Reader, { projectId, query }: ExportRequest): Lines {
+async function* linesOf(sql: Tx, reader: RouteReader, { projectId, query }: ExportRequest): Lines {
   const wants = (...types: ExportType[]) =>
     query.types === undefined || types.some((type) => query.types!.includes(type));
   if (wants("project")) yield ["project", await reader.one(PROJECT, { projectId })];
@@ -81,7 +81,7 @@ type Wants = (...types: ExportType[]) => boolean;
 
 /** A task has a run, and results, from its first report on. */
 async function* linesOfTask(
-  reader: Reader,
+  reader: RouteReader,
   wants: Wants,
   run: { projectId: string; executionId: string; taskSlug: string },
   hasReported: boolean,
@@ -94,7 +94,7 @@ async function* linesOfTask(
     for await (const file of reader.all(`${RUN}/attachments`, run)) yield ["attachment", { ...of, ...file }];
 }
 
-async function* linesOfBugs(sql: Tx, reader: Reader, wants: Wants, projectId: string): Lines {
+async function* linesOfBugs(sql: Tx, reader: RouteReader, wants: Wants, projectId: string): Lines {
   let after = "00000000-0000-0000-0000-000000000000";
   for (;;) {
     const ids = await selectBugReportIds(sql, projectId, { after, limit: BUG_REPORTS_PER_STATEMENT });
@@ -134,7 +134,7 @@ async function* readExport(
     ...{ createdAfter: query.created_after ?? null, createdBefore: query.created_before ?? null },
   } satisfies ExportHeader);
   const counts: Partial<Record<ExportType, number>> = {};
-  for await (const [type, value] of linesOf(sql, createReader(routes, { ...services, sql, services }), request)) {
+  for await (const [type, value] of linesOf(sql, createRouteReader(routes, { ...services, sql, services }), request)) {
     counts[type] = (counts[type] ?? 0) + 1;
     yield toLine({ type, ...value });
   }
@@ -196,7 +196,7 @@ export async function exportReply(
   if (reason !== undefined)
     fail("RATE_LIMITED", `${reason}: try again later`, { "Retry-After": String(BUSY_RETRY_SECONDS) });
   // Health that is pending is counted before the snapshot is taken, as for every list of test cases.
-  await createReader(routes, { ...services, sql: services.sql, services })
+  await createRouteReader(routes, { ...services, sql: services.sql, services })
     .all(`${PROJECT}/test-cases`, { projectId })
     .next();
   return new StreamReply(200, "application/x-ndjson", { "X-Accel-Buffering": "no", ...headers }, (hurry) =>

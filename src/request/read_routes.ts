@@ -23,7 +23,7 @@ export type ReadOptions = Pick<Context, "publicUrl"> & {
 type Page = { data: object[]; pagination: { cursor?: string } };
 
 /** `routes` are all routes of the API. Only lists and objects can be read, not texts, files or streams. */
-export function createReader(routes: readonly Route[], { sql, ...options }: ReadOptions) {
+export function createRouteReader(routes: readonly Route[], { sql, ...options }: ReadOptions) {
   async function call(
     pattern: string,
     params: Record<string, string>,
@@ -61,4 +61,4 @@ export function createReader(routes: readonly Route[], { sql, ...options }: Read
   };
 }
 
-export type Reader = ReturnType<typeof createReader>;
+export type RouteReader = ReturnType<typeof createRouteReader>;

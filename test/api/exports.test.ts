@@ -7,7 +7,7 @@ import { type ExportRequest, exportReply } from "../../src/request/project_expor
 import { ROUTES } from "../../src/server/app.ts";
 import { takeExportSlot } from "../../src/store/exports.ts";
 import { createEverything } from "../everything.ts";
-import { createHarness, junit } from "../harness.ts";
+import { createHarness, junit, until } from "../harness.ts";
 
 const harness = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
 const { ask, acme, rival, database, bugs, url } = await createEverything(harness);
@@ -76,10 +76,6 @@ const waitingSessions = async (): Promise<number[]> =>
       select pid from pg_stat_activity
       where datname = current_database() and state = 'idle in transaction' order by pid`
   ).map(({ pid }) => pid);
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  while (!(await condition()));
-}
 
 describe("GET /projects/:projectId/export", () => {
   test("has everything that the API answers, with the same fields", async () => {
@@ -197,6 +193,20 @@ describe("a running export", () => {
     expect(chunk).not.toContain('"type":"end"');
     await until(async () => (await waitingSessions()).length === 1);
     await reader.cancel();
+    await until(async () => (await waitingSessions()).length === 0);
+  });
+
+  test("over HTTP waits for a client that takes nothing, and ends with its connection", async () => {
+    const { project, key } = await harness.addProject(acme);
+    const cases = Array.from({ length: 30_000 }, (_, index) => `<testcase classname="wide" name="case ${index}"/>`);
+    const upload = `POST /projects/${project}/test-runs?execution_key=wide&complete=true`;
+    expect((await ask(upload, { key, body: `<testsuite name="wide">${cases.join("")}</testsuite>` })).status).toBe(201);
+    const abort = new AbortController();
+    const headers = { authorization: `Bearer ${key}` };
+    const response = await fetch(`${url}/api/v1/projects/${project}/export`, { headers, signal: abort.signal });
+    expect(response.status).toBe(200);
+    await until(async () => (await waitingSessions()).length === 1);
+    abort.abort();
     await until(async () => (await waitingSessions()).length === 0);
   });
 

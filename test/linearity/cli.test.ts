@@ -6,6 +6,7 @@ import { readBisectOptions } from "../../src/cli/bisect_options.ts";
 import { detectBuild } from "../../src/cli/ci.ts";
 import { detectMachine } from "../../src/cli/machine.ts";
 import { readAddressSource } from "../../src/cli/ci_key.ts";
+import { createExportLines } from "../../src/cli/export_lines.ts";
 import { endGate, readGateOptions, withoutUnknownGate } from "../../src/cli/gate.ts";
 import { messageOf, readServerAddress, shown } from "../../src/cli/client.ts";
 import { toSummary } from "../../src/cli/job_summary.ts";
@@ -136,7 +137,15 @@ testLinearity(
       toServerAddress: null,
     },
     "client.ts": {
-      ...{ ask: null, toPatience: null, askPatiently: null, askSocket: null, askUrl: null, readKeylessAddress: null },
+      ...{
+        ask: null,
+        askStream: null,
+        toPatience: null,
+        askPatiently: null,
+        askSocket: null,
+        askUrl: null,
+        readKeylessAddress: null,
+      },
       ...{ tryPatiently: null, withoutEndSlashes: null },
       shown: (text) => shown({ url: `http://${text}`, project: text }),
       messageOf: (text) =>
@@ -145,6 +154,12 @@ testLinearity(
         ),
       readServerAddress: (text) =>
         attempt(() => readServerAddress({ ASSAY_URL: `http://a${text}`, ASSAY_PROJECT: text, ASSAY_KEY: text })),
+    },
+    "export.ts": { exportProject: null },
+    "export_attachments.ts": { downloadAttachments: null },
+    "export_lines.ts": {
+      createExportLines: (text) =>
+        attempt(() => createExportLines().take(Buffer.from(`{"type":"header","format":"${text}"}\n${text}\n`))),
     },
     "gate.ts": {
       endGate: (text) =>

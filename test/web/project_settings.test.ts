@@ -11,6 +11,22 @@ const { acme, rival, ask, visit, send, owner, member, viewer, stranger, addProje
 const page = `/projects/${acme.project}/settings`;
 const KEY = /svc_proj_[0-9A-Za-z]{44}/;
 
+describe("the export", () => {
+  test("is a file for everybody who may see the project, with what the API exports", async () => {
+    const { project, key } = await addProject(acme);
+    await ask(`POST /projects/${project}/test-runs?task_slug=unit`, { key, body: junit("pf") });
+    const to = `/projects/${project}/export`;
+    expect((await visit(viewer, `/projects/${project}/settings`)).html).toContain(`href="${to}"`);
+    const { status, headers, html } = await visit(viewer, to);
+    expect([status, headers.get("content-type")]).toEqual([200, "application/x-ndjson"]);
+    expect(headers.get("content-disposition")).toMatch(/^attachment; filename="assay-export-\d{4}-\d\d-\d\d\.ndjson"$/);
+    const { text } = await ask(`GET ${to}`, { key });
+    const withoutTime = (lines: string) => lines.replace(/"takenAt":"[^"]*"/, "");
+    expect(withoutTime(html)).toBe(withoutTime(text));
+    expect((await visit(stranger, to)).status).toBe(404);
+  });
+});
+
 describe("the ownership file", () => {
   test("is shown with where it came from, its mistakes, and the tests that it leaves without an owner", async () => {
     const { project, key } = await addProject(acme);
