@@ -276,3 +276,44 @@ test("the manual's table of contents lists every page", () => {
   const pages = DOCUMENTS.filter((document) => document.startsWith("docs/") && document !== "docs/README.md");
   expect(pages.filter((page) => !contents.includes(`](${page.slice("docs/".length)})`))).toEqual([]);
 });
+
+/** `test/api/keys.test.ts`: "is shown once", "has expired", as security.md and promises.md name tests. */
+function namedTests(document: string): { file: string; title: string }[] {
+  const text = textOf(document).replace(/\s+/g, " ");
+  return [...text.matchAll(/`(test\/[\w./]+)`((?:[:,] "[^"]+")*)/g)].flatMap(([, file, titles]) => {
+    const named = [...titles!.matchAll(/"([^"]+)"/g)].map(([, title]) => ({ file: file!, title: title! }));
+    return named.length > 0 ? named : [{ file: file!, title: "" }];
+  });
+}
+
+describe.each(["docs/security.md", "docs/promises.md"])("the tests that %s names", (document) => {
+  const named = namedTests(document);
+
+  test("are there", () => {
+    expect(named.length).toBeGreaterThan(30);
+    const missing = named.filter(({ file, title }) => {
+      return (
+        title === "" ||
+        !existsSync(join(ROOT, file)) ||
+        !textOf(file)
+          .replace(/\(\s+"/g, '("')
+          .includes(`("${title}"`)
+      );
+    });
+    expect(missing).toEqual([]);
+  });
+
+  test("are in every row of a table of statements", () => {
+    let isOfStatements = false;
+    const rows = textOf(document)
+      .split("\n")
+      .filter((line) => {
+        if (!line.startsWith("|")) isOfStatements = false;
+        else if (/^\| (?:statement|promise) +\| test +\|$/.test(line)) isOfStatements = true;
+        else return isOfStatements && !/^\| -+ \|/.test(line);
+        return false;
+      });
+    expect(rows.length).toBeGreaterThan(30);
+    expect(rows.filter((row) => !/`test\/[\w./]+`: "/.test(row))).toEqual([]);
+  });
+});

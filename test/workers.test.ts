@@ -261,7 +261,7 @@ describe("a start is refused", () => {
     const cluster = await startEmbedded({ directory: join(place, "postgres"), fsync: false });
     const server = await start({ WORKERS: "8" });
     expect(await server.errors()).toContain(
-      "PostgreSQL takes 57 connections, WORKERS=8 with DATABASE_POOL=2 may need 138: raise its max_connections, or lower",
+      "PostgreSQL takes 61 connections, WORKERS=8 with DATABASE_POOL=2 may need 142: raise its max_connections, or lower",
     );
     expect(await server.stop("SIGTERM")).toBe(1);
     await cluster.stop();

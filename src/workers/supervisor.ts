@@ -49,8 +49,8 @@ const MAX_ADMISSIONS = 2 ** 21;
  * and one that each of the two opens when another has fallen silent.
  */
 const OTHER_CONNECTIONS = 12;
-/** The parent's own three and the one that holds PostgreSQL, and some for commands. */
-const SPARE_CONNECTIONS = 10;
+/** The parent's own three and the one that holds PostgreSQL, four for exports, and some for commands. */
+const SPARE_CONNECTIONS = 14;
 /** Who has lived for so long starts anew with a clean record. */
 const SOUND_MS = 60_000;
 const [SHORTEST_WAIT_MS, LONGEST_WAIT_MS] = [250, 30_000];

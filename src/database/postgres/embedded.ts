@@ -49,7 +49,7 @@ export type EmbeddedOptions = {
 const STOPPING_GRACE_MS = 10_000;
 
 /** Enough for two servers of one process each, and for commands beside them. */
-export const MAX_CONNECTIONS = 60;
+export const MAX_CONNECTIONS = 64;
 
 /** The name under which a handle's own connection is seen in pg_stat_activity. */
 export const holderName = "assay holder";

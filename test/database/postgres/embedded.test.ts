@@ -109,6 +109,18 @@ test("starts on an empty directory, answers, and tells nobody the password", asy
   await cluster.stop();
 });
 
+test("writes commits to the disk", async () => {
+  const cluster = await startEmbedded({ directory: madePlace(), ...(binaries && { binaries }) });
+  const settings = await query(
+    cluster,
+    "select name, setting from pg_settings where name in ('fsync', 'full_page_writes', 'synchronous_commit') order by name",
+  );
+  expect(settings).toEqual(
+    ["fsync", "full_page_writes", "synchronous_commit"].map((name) => ({ name, setting: "on" })),
+  );
+  await cluster.stop();
+});
+
 test("refuses a wrong password", async () => {
   const cluster = await start(seed);
   const wrong = { ...cluster, connection: { ...cluster.connection, password: "wrong" } };
