@@ -383,6 +383,7 @@ const TOLD_CSV =
 
 const statusText = (route: Route, status: number) => {
   if (route.stream !== undefined) return status === 204 ? "The stream has ended" : route.stream;
+  if (route.lines !== undefined) return route.lines;
   if (status === 204) return "Done, without content";
   const isEither = route.otherStatus !== undefined;
   return status === 201 ? "Created" : isEither ? "It existed already" : "The answer";
@@ -409,7 +410,7 @@ function operation(route: Route): Json {
   const lines =
     route.lines === undefined
       ? undefined
-      : { content: content({ type: "string", description: route.lines }, "application/x-ndjson") };
+      : { content: content({ type: "string", description: "NDJSON" }, "application/x-ndjson") };
   const success = (status: number) => ({
     [status]: {
       ...{
