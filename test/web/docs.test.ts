@@ -202,8 +202,9 @@ async function run(line: string, variables: Record<string, string>): Promise<{ s
   const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
   expect([line, code, err]).toEqual([line, 0, ""]);
   const at = out.lastIndexOf("\n");
-  // An export has an object on each of its lines, and other answers have one line.
-  const [body = ""] = out.slice(0, at).split("\n");
+  const whole = out.slice(0, at);
+  // An export has an object on each of its lines.
+  const body = whole.startsWith('{"type":"header"') ? whole.split("\n")[0]! : whole;
   return { status: Number(out.slice(at + 1)), body: body === "" ? undefined : JSON.parse(body) };
 }
 
