@@ -110,7 +110,7 @@ async function write(address: ServerAddress, { file, path, signal }: Request): P
   if (file === "-") {
     const writer = Bun.stdout.writer();
     return await receive(address, { path, signal }, async (chunk) => {
-      writer.write(chunk);
+      await writer.write(chunk);
       await writer.flush();
     });
   }
