@@ -456,6 +456,8 @@ function wrongWith(method: string, path: string, response: Response, text: strin
   const route = found && "route" in found ? found.route : undefined;
   if (status < 300) succeeded.add(`${route?.method} ${route?.path}`);
   if (status === 204) return text === "" && route?.answer === null ? undefined : "a body where there is none";
+  if (route?.lines !== undefined && status === 200)
+    return JSON.parse(text.trimEnd().split("\n").at(-1)!).type === "end" ? undefined : "an export that is not complete";
   const isText = headers.get("content-type")!.startsWith("text/plain");
   const answer = isText && status < 400 ? text : JSON.parse(text);
   if (status >= 400) {
