@@ -178,6 +178,9 @@ export function connect(
       onnotice: () => {},
       connect_timeout: 10,
       keep_alive: KEEP_ALIVE_SECONDS,
+      // What leads to PostgreSQL may lead to a standby, such as a leader that was replaced. Its reads are out of date: a key that was
+      // revoked may be valid there.
+      target_session_attrs: "primary",
       // The driver's own wait doubles with every connection that fails, up to 20 s: long after the database is back.
       backoff: (() => 0.2 + 0.2 * Math.random()) as never,
       types: {

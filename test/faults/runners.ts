@@ -41,7 +41,10 @@ export function startFront(target: () => string) {
 export type RunnerOptions = { url: string; config: string; args?: readonly string[] };
 
 /** A runner of the first project. */
-export function startRunner({ project, key }: Servers, { url, config, args = [] }: RunnerOptions) {
+export function startRunner(
+  { project, key }: Pick<Servers, "project" | "key">,
+  { url, config, args = [] }: RunnerOptions,
+) {
   const child = Bun.spawn([process.execPath, "src/cli/assay.ts", "runner", "--config", config, ...args], {
     cwd: ROOT,
     env: { ...process.env, ASSAY_URL: url, ASSAY_PROJECT: project, ASSAY_KEY: key },
