@@ -1,7 +1,7 @@
 /** Poolers between a server and PostgreSQL: PgBouncer, where it is installed, and a small one that shares one session. */
 
 import { afterAll } from "bun:test";
-import { chmodSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer as createTcpServer, type AddressInfo, type Socket } from "node:net";
 import { join } from "node:path";
 import postgres from "postgres";
@@ -14,6 +14,12 @@ type Connection = Record<string, unknown>;
 const program = Bun.which("pgbouncer", { PATH: `${process.env.PATH}:/usr/sbin` });
 export const hasPgBouncer = program !== null;
 if (!hasPgBouncer) console.warn("PgBouncer is not installed: what needs it is skipped");
+
+/** What docs/operations.md says that PgBouncer needs, beside the mode. */
+const DOCS = readFileSync(join(import.meta.dir, "../docs/operations.md"), "utf8");
+export const IGNORED_PARAMETERS = {
+  ignore_startup_parameters: /^ignore_startup_parameters = (.+)$/m.exec(DOCS)![1]!,
+};
 
 const freePort = async (): Promise<number> => {
   const server = createTcpServer();

@@ -106,6 +106,13 @@ export async function startDatabase(parent: string, logs: string) {
       }
       return "no answer";
     },
+    /** Makes the synchronous standby the leader, as `patronictl switchover` does. */
+    async switchOver(leader: Machine): Promise<void> {
+      const candidate = await find("sync_standby");
+      const body = JSON.stringify({ leader: leader.name, candidate: candidate?.name });
+      const answer = await fetch(`http://${leader.address}:8008/switchover`, { method: "POST", body });
+      if (!answer.ok) throw new Error(`switchover: ${answer.status} ${await answer.text()}`);
+    },
     /** Leaves no byte of the disk with the data directory. */
     fillDisk(machine: Machine): void {
       const file = openSync(join(diskOf(machine), "filler"), "w");

@@ -77,8 +77,11 @@ export function nginxConfig(listen: string, servers: readonly string[]): string 
     ["    ssl_certificate     /etc/ssl/assay.pem;\n", ""],
     ["    ssl_certificate_key /etc/ssl/assay.key;\n", ""],
     [
-      "    server 10.0.0.11:8080;\n    server 10.0.0.12:8080;\n",
-      servers.map((address) => `    server ${address};\n`).join(""),
+      "    server 10.0.0.12:8080 fail_timeout=1s;\n",
+      servers
+        .slice(1)
+        .map((address) => `    server ${address} fail_timeout=1s;\n`)
+        .join(""),
     ],
   ]);
   const folders = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((name) => `${name}_temp_path ${name};`);

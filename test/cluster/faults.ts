@@ -19,6 +19,8 @@ export type Fault = {
 };
 
 const ETCD_PORT = 2379;
+/** Patroni does not leave a leader that only refuses writes. */
+const FULL_DISK_MS = 10_000;
 const DATABASE_PROGRAMS = ["postgres", "patroni"];
 
 /** Processes of the machine die. If `hasPower` is false, it also falls silent before: its connections are not closed. */
@@ -91,10 +93,13 @@ export const FAULTS: Record<string, Fault> = {
     },
   },
   disk: {
-    name: "the leader's disk is full",
+    name: `the leader's disk is full, and after ${FULL_DISK_MS / 1_000} s the operator switches over`,
     affects: "leader",
-    async strike({ database }, leader) {
+    async strike({ database, application }, leader) {
       database.fillDisk(leader);
+      await Bun.sleep(FULL_DISK_MS);
+      if (await application.isReady()) throw new Error("The servers are ready although the disk is full");
+      await database.switchOver(leader);
       return async () => database.emptyDisk(leader);
     },
   },
@@ -102,10 +107,7 @@ export const FAULTS: Record<string, Fault> = {
     name: "a planned switchover",
     affects: "leader",
     async strike({ database }, leader) {
-      const candidate = await database.find("sync_standby");
-      const body = JSON.stringify({ leader: leader.name, candidate: candidate?.name });
-      const answer = await fetch(`http://${leader.address}:8008/switchover`, { method: "POST", body });
-      if (!answer.ok) throw new Error(`switchover: ${answer.status} ${await answer.text()}`);
+      await database.switchOver(leader);
       return async () => {};
     },
   },

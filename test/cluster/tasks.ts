@@ -29,22 +29,28 @@ export function startTasks({ url, projects, database }: Application, folder: str
   const executions: string[] = [];
   let isOver = false;
   let isStuck = false;
+  let refused: string | undefined;
 
   async function ask(path: string, init: RequestInit = {}): Promise<Record<string, string> | undefined> {
     const headers = { authorization: `Bearer ${key}`, ...(init.headers as Record<string, string>) };
     try {
       const response = await fetch(`${url}/api/v1/projects/${project}/executions${path}`, { ...init, headers });
-      return response.ok ? ((await response.json()) as Record<string, string>) : undefined;
+      if (response.ok) return (await response.json()) as Record<string, string>;
+      if (response.status < 500) refused ??= `${response.status} ${await response.text()}`;
     } catch {
-      return undefined;
+      // It is repeated.
     }
+    return undefined;
   }
 
   async function runOne(): Promise<void> {
     const body = JSON.stringify({ mode: "run", tasks: slugs, timeoutMinutes: 60 });
-    const headers = { "idempotency-key": `execution ${executions.length}` };
+    const headers = { "content-type": "application/json", "idempotency-key": `execution-${executions.length}` };
     let created: Record<string, string> | undefined;
-    while (!(created = await ask("", { method: "POST", headers, body }))) await Bun.sleep(RETRY_MS);
+    while (!(created = await ask("", { method: "POST", headers, body }))) {
+      if (refused !== undefined) throw new Error(`The execution is refused: ${refused}`);
+      await Bun.sleep(RETRY_MS);
+    }
     const id = created["id"]!;
     executions.push(id);
     for (const began = performance.now(); ; await Bun.sleep(POLL_MS)) {

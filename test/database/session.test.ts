@@ -1,12 +1,10 @@
 /** What stands between Assay and PostgreSQL must give each connection a session of its own, or the start says so. */
 
 import { describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { connect } from "../../src/database/connect.ts";
 import { requireSessions } from "../../src/database/session.ts";
 import { createDatabase } from "../harness.ts";
-import { hasPgBouncer, startPgBouncer, startSharingPooler } from "../pgbouncer.ts";
+import { hasPgBouncer, IGNORED_PARAMETERS, startPgBouncer, startSharingPooler } from "../pgbouncer.ts";
 
 const { connection, database } = await createDatabase();
 
@@ -29,9 +27,6 @@ const SHARED = expect.stringMatching(
 const WITHOUT_SETTINGS = expect.stringMatching(
   /^DATABASE_URL leads through a pooler that does not pass on the settings of a session .* docs\/operations.md/,
 );
-/** As docs/operations.md says. */
-const DOCS = readFileSync(join(import.meta.dir, "../../docs/operations.md"), "utf8");
-const IGNORED = { ignore_startup_parameters: /^ignore_startup_parameters = (.+)$/m.exec(DOCS)![1]! };
 const SETTINGS = { lock_timeout: "15s", idle_in_transaction_session_timeout: "60s", statement_timeout: "60s" };
 
 test("PostgreSQL itself is taken", async () => {
@@ -46,7 +41,7 @@ describe.if(hasPgBouncer)("PgBouncer", () => {
   for (const pool_mode of ["transaction", "statement"])
     for (const server_round_robin of ["0", "1"])
       test(`in ${pool_mode} mode is refused (server_round_robin ${server_round_robin})`, async () => {
-        const url = await startPgBouncer(connection, { pool_mode, server_round_robin, ...IGNORED });
+        const url = await startPgBouncer(connection, { pool_mode, server_round_robin, ...IGNORED_PARAMETERS });
         expect(await refusalOf(url)).toEqual(SHARED);
         // While others use it as well.
         const others = connect({ url }, 2);
@@ -58,12 +53,12 @@ describe.if(hasPgBouncer)("PgBouncer", () => {
 
   test("in session mode is refused where it does not know the settings, and where it drops them", async () => {
     expect(await refusalOf(await startPgBouncer(connection, { pool_mode: "session" }))).toEqual(WITHOUT_SETTINGS);
-    const url = await startPgBouncer(connection, { pool_mode: "session", ...IGNORED });
+    const url = await startPgBouncer(connection, { pool_mode: "session", ...IGNORED_PARAMETERS });
     expect(await refusalOf(url)).toEqual(WITHOUT_SETTINGS);
   });
 
   test("in session mode is taken where the database has the settings", async () => {
-    const url = await startPgBouncer(connection, { pool_mode: "session", ...IGNORED });
+    const url = await startPgBouncer(connection, { pool_mode: "session", ...IGNORED_PARAMETERS });
     const name = String(connection["database"]);
     for (const [setting, value] of Object.entries(SETTINGS))
       await database.pool.unsafe(`alter database ${name} set ${setting} = '${value}'`);
