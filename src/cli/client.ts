@@ -224,11 +224,15 @@ export function toPatience({ patienceMs, signal }: { patienceMs: number; signal?
 
 /** Adds jitter, so that clients that were refused at the same moment do not retry at the same moment. */
 const SPREAD_MS = 1_000;
+/** A server that is not available asks for a short wait, and may be unavailable for longer, as during a fail-over of its database. */
+const MIN_ASKED_MS = 250;
+const ASKED_GROWTH = 1.5;
 
 /**
- * Tries again where that may help: no answer, 429, 5xx; waits as `Retry-After` asks, if that is within the time. A 429 costs none of the
- * tries: the next window of the rate limit is waited for. The same Idempotency-Key must be in all tries of a POST. Answers the last
- * answer; throws ServerAwayError where there was none.
+ * Tries again where that may help: no answer, 429, 5xx. A failure with `Retry-After` is waited for as it asks, then for longer each time,
+ * until the waits are as long as those of `patience` together. After a 429 the next window of the rate limit is waited for, as long as
+ * there is time. The same Idempotency-Key must be in all tries of a POST. Answers the last answer; throws ServerAwayError where there was
+ * none.
  */
 export const askPatiently = (
   address: ServerAddress,
@@ -242,7 +246,8 @@ export async function tryPatiently<Answer extends ServerAnswer>(
   { waitsMs, withinMs, sleep = Bun.sleep }: Patience,
 ): Promise<Answer> {
   const until = performance.now() + withinMs;
-  for (let count = 0; ;) {
+  const waits = createWaits(waitsMs);
+  for (;;) {
     let answer: Answer | undefined;
     let failure: unknown;
     try {
@@ -252,14 +257,31 @@ export async function tryPatiently<Answer extends ServerAnswer>(
       if (!(error instanceof ServerAwayError)) throw error;
       failure = error;
     }
-    const asked = Number(answer?.headers.get("retry-after") ?? Number.NaN) * 1000;
-    const isLimited = answer?.status === 429 && asked >= 0;
-    const wait = asked >= 0 ? asked : (waitsMs[count] ?? 0) * (0.75 + Math.random() / 2);
-    if ((!isLimited && count >= waitsMs.length) || performance.now() + wait > until) {
+    const wait = waits.next(answer);
+    if (wait === undefined || performance.now() + wait.ms > until) {
       if (answer) return answer;
       throw failure;
     }
-    if (!isLimited) count++;
-    await sleep(isLimited ? wait + Math.random() * SPREAD_MS : wait);
+    await sleep(wait.ms + wait.spreadMs);
   }
+}
+
+/** The waits between tries; undefined: there is no further try. */
+function createWaits(waitsMs: readonly number[]) {
+  const allowedMs = waitsMs.reduce((sum, ms) => sum + ms, 0);
+  let [count, asked, waitedMs] = [0, 0, 0];
+  return {
+    next(answer: ServerAnswer | undefined): { ms: number; spreadMs: number } | undefined {
+      const askedMs = Number(answer?.headers.get("retry-after") ?? Number.NaN) * 1000;
+      if (answer?.status === 429 && askedMs >= 0) return { ms: askedMs, spreadMs: Math.random() * SPREAD_MS };
+      if (askedMs >= 0) {
+        const leastMs = Math.max(askedMs, MIN_ASKED_MS);
+        const ms = Math.min(leastMs * ASKED_GROWTH ** asked++, Math.max(leastMs, allowedMs - waitedMs));
+        waitedMs += ms;
+        return waitedMs > allowedMs ? undefined : { ms, spreadMs: (Math.random() * ms) / 4 };
+      }
+      const ms = waitsMs[count++];
+      return ms === undefined ? undefined : { ms: ms * (0.75 + Math.random() / 2), spreadMs: 0 };
+    },
+  };
 }

@@ -39,7 +39,7 @@ ${TAG_HELP}
   --no-owners             do not send the CODEOWNERS file of the repository (default: send it from the default branch)
   --untrusted             the reports come from a fork: show them, but do not use them for anything else (default: set in a
                           workflow_run job of GitHub whose workflow belongs to a fork)
-  --patience SECONDS      time limit for three attempts if the server is unavailable, and for waiting if the rate limit is
+  --patience SECONDS      time limit for further attempts if the server is unavailable, and for waiting if the rate limit is
                           exceeded (default: 120; 0: one attempt)
   --attach FILE|GLOB      send a file for the run as a whole, such as the log of a server; may be repeated
   --attachments all       also send files that reports name for test cases that passed (default: failed)

@@ -200,6 +200,18 @@ export async function weigh({ database }: Place): Promise<{ all: number; alone: 
   return { all: row!.all / row!.results, alone: row!.alone / row!.results };
 }
 
+/** The largest tables, with their partitions: bytes per result of the rows, and of their indexes. */
+export async function weighTables({ database }: Place): Promise<{ name: string; rows: number; indexes: number }[]> {
+  return await database.pool<{ name: string; rows: number; indexes: number }[]>`
+    with results as (select sum(passed + failed + skipped)::float8 as count from test_run)
+    select coalesce(i.inhparent, c.oid)::regclass::text as name,
+      (sum(pg_table_size(c.oid)) / max(results.count))::float8 as rows,
+      (sum(pg_indexes_size(c.oid)) / max(results.count))::float8 as indexes
+    from results, pg_class c left join pg_inherits i on i.inhrelid = c.oid
+    where c.relkind = 'r' and c.relnamespace = 'public'::regnamespace
+    group by 1 order by sum(pg_total_relation_size(c.oid)) desc limit 8`;
+}
+
 /** Milliseconds until the first whole month is gone: at once as nobody keeps it, or row by row as another project does. */
 export async function retain({ database, project }: Place, now: Date, how: "dropped" | "deleted"): Promise<number> {
   const midnight = Math.floor(now.getTime() / DAY_MS) * DAY_MS;
@@ -231,6 +243,7 @@ export async function benchGrowth(): Promise<string[][]> {
       console.error(`${named(results)} results are there after ${Math.round((performance.now() - started) / 1000)} s`);
     }
     const bytes = await Promise.all(places.map(weigh));
+    const largest = await Promise.all(places.map(weighTables));
     const uploads = await measure(places, UPLOADS);
     // What is left to be counted would be counted by the first who asks for it.
     await Promise.all(places.map(untilCounted));
@@ -249,6 +262,13 @@ export async function benchGrowth(): Promise<string[][]> {
     }
     rows.push(["bytes per result, all in all", ...bytes.map(({ all }) => all.toFixed(0)), "", ""]);
     rows.push(["bytes per result, the results alone", ...bytes.map(({ alone }) => alone.toFixed(1)), "", ""]);
+    for (const { name } of largest.at(-1)!) {
+      const cells = largest.map((tables) => {
+        const table = tables.find((table) => table.name === name);
+        return table ? `${table.rows.toFixed(2)} + ${table.indexes.toFixed(2)}` : "";
+      });
+      rows.push([`bytes per result of ${name}, rows + indexes`, ...cells, "", ""]);
+    }
     const head = places.map(
       ({ size }) =>
         `${named(size.results)} results: ${size.builds.toLocaleString("en")} executions of 2 tasks, ${(size.tasks * CASES_PER_TASK).toLocaleString("en")} cases, ${size.bugs.toLocaleString("en")} bugs`,

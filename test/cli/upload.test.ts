@@ -367,6 +367,24 @@ describe("an upload that fails breaks no build, unless it is to", () => {
     expect(broken.requests).toHaveLength(4);
   });
 
+  test("a server that asks for two seconds is asked again for as long as the fail-over of a database takes", async () => {
+    const sleep = spyOn(Bun, "sleep").mockResolvedValue(undefined);
+    const random = spyOn(Math, "random").mockReturnValue(0);
+    const away = createReceiver({ status: 500, headers: { "Retry-After": "2" } });
+    try {
+      const sent = await sendReports({ ...project, url: away.url }, [], {}, { patienceMs: 120_000 });
+      expect(sent.end).toBe("away");
+      const waits = sleep.mock.calls.map(([ms]) => ms as number);
+      expect(waits.slice(0, 4)).toEqual([2_000, 3_000, 4_500, 6_750]);
+      // As long as without Retry-After: 16 s and 40 s.
+      expect(waits.reduce((sum, ms) => sum + ms, 0)).toBeCloseTo(56_000, 3);
+      expect(away.requests).toHaveLength(waits.length + 1);
+    } finally {
+      sleep.mockRestore();
+      random.mockRestore();
+    }
+  });
+
   test("a server that is started again has some seconds for it, and then some more", async () => {
     const sleep = spyOn(Bun, "sleep").mockResolvedValue(undefined);
     const random = spyOn(Math, "random").mockReturnValue(0.5);

@@ -3,10 +3,10 @@
 import { describe, expect, test } from "bun:test";
 import { connect } from "../../src/database/connect.ts";
 import { requireSessions } from "../../src/database/session.ts";
-import { createDatabase } from "../harness.ts";
+import { createHarness, createServer, junit } from "../harness.ts";
 import { hasPgBouncer, IGNORED_PARAMETERS, startPgBouncer, startSharingPooler } from "../pgbouncer.ts";
 
-const { connection, database } = await createDatabase();
+const { acme, connection, database, regenerate } = await createHarness();
 
 /** What the start says of the database at the URL; undefined: nothing. */
 async function refusalOf(url: string): Promise<string | undefined> {
@@ -57,11 +57,23 @@ describe.if(hasPgBouncer)("PgBouncer", () => {
     expect(await refusalOf(url)).toEqual(WITHOUT_SETTINGS);
   });
 
-  test("in session mode is taken where the database has the settings", async () => {
+  test("in session mode is taken where the database has the settings, and a server works through it", async () => {
     const url = await startPgBouncer(connection, { pool_mode: "session", ...IGNORED_PARAMETERS });
     const name = String(connection["database"]);
     for (const [setting, value] of Object.entries(SETTINGS))
       await database.pool.unsafe(`alter database ${name} set ${setting} = '${value}'`);
     expect(await refusalOf(url)).toBeUndefined();
+
+    const pooled = connect({ url }, 2);
+    const { ask } = await createServer(pooled);
+    const { project, key } = acme;
+    const upload = (number: number) =>
+      ask(`POST /projects/${project}/test-runs?task_slug=unit-${number}`, { key, body: junit("pf") });
+    const uploads = await Promise.all(Array.from({ length: 20 }, (_, number) => upload(number)));
+    expect(uploads.map(({ status }) => status)).toEqual(uploads.map(() => 201));
+    expect((await ask(`GET /projects/${project}/test-runs?limit=100`, { key })).body.data).toHaveLength(20);
+    await regenerate(acme);
+    expect((await upload(20)).status).toBe(401);
+    await pooled.close();
   });
 });

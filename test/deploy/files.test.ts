@@ -87,3 +87,40 @@ test.skipIf(analyzer === null).each(["deploy/assay.service", "docs/assay-runner.
     expect({ code: child.exitCode, errors: child.stderr.toString() }).toEqual({ code: 0, errors: "" });
   },
 );
+
+test("the examples of a database cluster name the same machines, and HAProxy leaves a leader before another is promoted", () => {
+  const { etcd3, bootstrap, restapi, postgresql } = Bun.YAML.parse(read("deploy/cluster/patroni.yaml")) as {
+    etcd3: { hosts: string };
+    bootstrap: { dcs: { ttl: number; loop_wait: number; retry_timeout: number; synchronous_mode: boolean } };
+    restapi: { connect_address: string };
+    postgresql: { connect_address: string };
+  };
+  const haproxy = read("deploy/cluster/haproxy.cfg");
+  const servers = Array.from(haproxy.matchAll(/^ +server (\w+) ([\d.]+):5432$/gm), ([, name, address]) => ({
+    name: name!,
+    address: address!,
+  }));
+  expect(servers).toHaveLength(3);
+  expect(etcd3.hosts).toBe(servers.map(({ address }) => `${address}:2379`).join());
+  expect(read("deploy/cluster/etcd.env")).toContain(
+    `\nETCD_INITIAL_CLUSTER=${servers.map(({ name, address }) => `${name}=http://${address}:2380`).join()}\n`,
+  );
+  expect(restapi.connect_address).toBe(`${servers[0]!.address}:8008`);
+  expect(postgresql.connect_address).toBe(`${servers[0]!.address}:5432`);
+
+  const { ttl, loop_wait, retry_timeout, synchronous_mode } = bootstrap.dcs;
+  expect(synchronous_mode).toBe(true);
+  expect(ttl).toBeGreaterThanOrEqual(loop_wait + 2 * retry_timeout);
+  const [, interval, fall] = /inter (\d+)s fall (\d+)/.exec(haproxy)!.map(Number);
+  const [, timeout] = /timeout check (\d+)s/.exec(haproxy)!.map(Number);
+  expect(haproxy).toContain("on-marked-down shutdown-sessions");
+  // The lock of a leader is up to loop_wait old when the leader dies.
+  expect(fall! * (interval! + timeout!)).toBeLessThan(ttl - loop_wait);
+});
+
+const balancer = Bun.which("haproxy", { PATH: `${process.env["PATH"]}:/usr/sbin` });
+if (balancer === null) console.warn("haproxy is not installed: its example is not tested");
+test.skipIf(balancer === null)("HAProxy accepts its example", () => {
+  const child = Bun.spawnSync([balancer!, "-c", "-f", join(ROOT, "deploy/cluster/haproxy.cfg")], { stderr: "pipe" });
+  expect({ code: child.exitCode, errors: child.stderr.toString() }).toEqual({ code: 0, errors: "" });
+});
