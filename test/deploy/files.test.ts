@@ -89,8 +89,8 @@ test.skipIf(analyzer === null).each(["deploy/assay.service", "docs/assay-runner.
 );
 
 test("the examples of a database cluster name the same machines, and HAProxy leaves a leader before another is promoted", () => {
-  const { etcd3, bootstrap, restapi, postgresql } = Bun.YAML.parse(read("deploy/cluster/patroni.yaml")) as {
-    etcd3: { hosts: string };
+  const { etcd, bootstrap, restapi, postgresql } = Bun.YAML.parse(read("deploy/cluster/patroni.yaml")) as {
+    etcd: { hosts: string };
     bootstrap: { dcs: { ttl: number; loop_wait: number; retry_timeout: number; synchronous_mode: boolean } };
     restapi: { connect_address: string };
     postgresql: { connect_address: string };
@@ -101,7 +101,7 @@ test("the examples of a database cluster name the same machines, and HAProxy lea
     address: address!,
   }));
   expect(servers).toHaveLength(3);
-  expect(etcd3.hosts).toBe(servers.map(({ address }) => `${address}:2379`).join());
+  expect(etcd.hosts).toBe(servers.map(({ address }) => `${address}:2379`).join());
   expect(read("deploy/cluster/etcd.env")).toContain(
     `\nETCD_INITIAL_CLUSTER=${servers.map(({ name, address }) => `${name}=http://${address}:2380`).join()}\n`,
   );
