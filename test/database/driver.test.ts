@@ -1,6 +1,7 @@
 /** What the patch of postgres.js mends: sessions that end under those who use them. Without it these tests hang. */
 
 import { afterAll, describe, expect, test } from "bun:test";
+import { createServer, type AddressInfo } from "node:net";
 import postgres from "postgres";
 import { createDatabase, until } from "../harness.ts";
 import { createTunnel } from "../tunnel.ts";
@@ -26,6 +27,24 @@ function createPool() {
 
 const codeOf = (error: unknown) => (error as { code?: string }).code;
 const pidOf = async (sql: postgres.Sql) => (await sql<{ pid: number }[]>`select pg_backend_pid() as pid`)[0]!.pid;
+
+test("a connection that is closed before it is ready is an error, and is not opened again at once", async () => {
+  let count = 0;
+  // As a proxy that has no server to pass a connection to.
+  const closing = createServer((socket) => {
+    count++;
+    socket.on("error", () => {});
+    socket.end();
+  });
+  await new Promise<void>((resolve) => closing.listen(0, "127.0.0.1", resolve));
+  const { port } = closing.address() as AddressInfo;
+  const sql = postgres({ host: "127.0.0.1", port, max: 1, fetch_types: false });
+  expect(codeOf(await sql`select 1`.catch((error: unknown) => error))).toBe("CONNECTION_CLOSED");
+  expect(codeOf(await sql.begin((tx) => tx`select 1`).catch((error: unknown) => error))).toBe("CONNECTION_CLOSED");
+  expect(count).toBe(2);
+  await sql.end({ timeout: 0 });
+  closing.close();
+});
 
 describe("a session that ends", () => {
   test("under a transaction fails all that the transaction still asks, and the next transactions go on", async () => {
