@@ -41,12 +41,11 @@ if (unknown.length > 0) throw new Error(`Unknown: ${unknown.join(", ")}; expecte
 
 /** The namespaces of mounts, processes and network end with their first process: nothing outlives it. */
 async function runInNamespaces(): Promise<void> {
-  const missing = PROGRAMS.filter((program) => !Bun.which(program, { PATH: `${process.env["PATH"]}:/usr/sbin:/sbin` }));
+  const path = `${process.env["PATH"]}:/usr/sbin:/sbin`;
+  const missing = PROGRAMS.filter((program) => !Bun.which(program, { PATH: path }));
   if (findPostgres() === undefined) missing.push("postgresql");
-  if (process.getuid?.() !== 0 || missing.length > 0) {
-    console.log(`Skipped: needs root, and ${missing.join(", ") || "nothing else"}`);
-    return;
-  }
+  if (process.getuid?.() !== 0) missing.push("root");
+  if (missing.length > 0) return console.log(`Skipped: needs ${missing.join(", ")}`);
   const place = createPlace("cluster");
   await Bun.$`chmod 755 ${place}`;
   // A shell is the first process because it waits for processes whose parent has ended, which Patroni relies on.
@@ -172,7 +171,7 @@ async function run(place: string): Promise<void> {
   await uploads.stop();
   const all = await uploads.findDamaged();
   console.log(["| fault | times | median | longest |", "| --- | --- | --- | --- |", ...figures].join("\n"));
-  console.log(`leases: ${ran.statuses.join(", ")}`);
+  console.log([`leases: ${ran.statuses.join(", ")}`, ...ran.messages].join("\n"));
   judge(
     ...claims,
     [

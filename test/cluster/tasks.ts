@@ -1,6 +1,6 @@
 /** Executions whose tasks run on real runners. Every task writes to a ledger when it begins: a lease must begin once. */
 
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type RunnerProcess, startRunner } from "../faults/runners.ts";
 import type { Application } from "./application.ts";
@@ -16,16 +16,19 @@ export function startTasks({ url, projects, database }: Application, folder: str
   const { project, key } = projects.at(-1)!;
   const ledger = join(folder, "ledger");
   writeFileSync(ledger, "");
-  const config = join(folder, "assay.yaml");
   const command = `
-    echo "$ASSAY_LEASE_ID" >> ledger; sleep 0.$(( $$ % 9 + 1))
+    echo "$ASSAY_LEASE_ID" >> ${ledger}; sleep 0.$(( $$ % 9 + 1))
     printf '<testsuite name="%s"><testcase name="a"/><testcase name="b"/></testsuite>' "$ASSAY_TASK" > "$ASSAY_TASK.xml"`;
   const slugs = Array.from({ length: TASKS }, (_, at) => `task-${at}`);
   const tasks = Object.fromEntries(slugs.map((slug) => [slug, { command, report: `${slug}.xml` }]));
-  writeFileSync(config, JSON.stringify({ tasks }));
-  const runners: RunnerProcess[] = Array.from({ length: RUNNERS }, (_, at) =>
-    startRunner({ project, key }, { url, config, args: ["--concurrency", "2", "--name", `runner ${at}`] }),
-  );
+  // Each runner has a machine of its own: here at least a directory.
+  const runners: RunnerProcess[] = Array.from({ length: RUNNERS }, (_, at) => {
+    const directory = join(folder, `runner ${at}`);
+    mkdirSync(directory);
+    const config = join(directory, "assay.yaml");
+    writeFileSync(config, JSON.stringify({ tasks }));
+    return startRunner({ project, key }, { url, config, args: ["--concurrency", "2", "--name", `runner ${at}`] });
+  });
   const executions: string[] = [];
   let isOver = false;
   let isStuck = false;
@@ -74,8 +77,8 @@ export function startTasks({ url, projects, database }: Application, folder: str
       const begun = new Map<string, number>();
       for (const lease of readFileSync(ledger, "utf8").trim().split("\n"))
         begun.set(lease, (begun.get(lease) ?? 0) + 1);
-      const leases = await database.pool<{ id: string; task: string; status: string }[]>`
-        select id, execution_id || ' ' || task_slug as task, status from lease where project_id = ${project}`;
+      const leases = await database.pool<{ id: string; task: string; status: string; message: string | null }[]>`
+        select id, execution_id || ' ' || task_slug as task, status, message from lease where project_id = ${project}`;
       const unsuccessful = await database.pool`
         select id from execution where project_id = ${project} and status <> 'passed'`;
       const runs = await database.pool<{ count: number }[]>`
@@ -98,6 +101,7 @@ export function startTasks({ url, projects, database }: Application, folder: str
         /** Whether every task has one result. */
         results: runs[0]!.count,
         expected: executions.length * TASKS,
+        messages: leases.flatMap(({ status, message }) => (status === "reported" ? [] : [`${status}: ${message}`])),
         statuses: Object.entries(Object.groupBy(leases, ({ status }) => status)).map(
           ([status, those]) => `${those!.length} ${status}`,
         ),
