@@ -10,6 +10,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { findOwnCgroup, openGroup, type TaskCgroup } from "../../src/runner/cgroups.ts";
 import { createPlace, guardProcess, removePlace } from "../places.ts";
 import { judge } from "../faults/servers.ts";
 import { startApplication } from "./application.ts";
@@ -51,16 +52,25 @@ async function runInNamespaces(): Promise<void> {
   // A shell is the first process because it waits for processes whose parent has ended, which Patroni relies on.
   const command = ["sh", "-c", '"$@"; exit $?', "sh", process.execPath, import.meta.path, "--inside", place];
   const logs = values.logs === undefined ? [] : ["--logs", values.logs];
-  const child = Bun.spawn(
-    ["unshare", "-m", "-n", "-p", "--fork", "--kill-child", "--mount-proc", ...command, ...logs, ...positionals],
-    {
-      env: { ...process.env, PATH: `${process.env["PATH"]}:/usr/sbin:/sbin` },
-      stdio: ["ignore", "inherit", "inherit"],
-    },
-  );
+  const namespaces = ["unshare", "-m", "-n", "-p", "--fork", "--kill-child", "--mount-proc", ...command, ...logs];
+  // In a group of their own: a runner outside would take those of the runners inside for left over, because it does not see their processes.
+  const group = createGroup();
+  const child = Bun.spawn([...(group?.wrap(namespaces) ?? namespaces), ...positionals], {
+    env: { ...process.env, PATH: path },
+    stdio: ["ignore", "inherit", "inherit"],
+  });
   guardProcess(child);
   process.exitCode = await child.exited;
   await removePlace(place);
+  await group?.remove();
+}
+
+function createGroup(): TaskCgroup | undefined {
+  const own = findOwnCgroup();
+  if (own === undefined) return undefined;
+  const path = join(own, `assay-cluster-${process.pid}`);
+  mkdirSync(path);
+  return openGroup(path);
 }
 
 function seconds(ms: number): string {
