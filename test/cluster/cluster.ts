@@ -3,7 +3,7 @@
  * uploads, tasks and revocations: leaders are killed, frozen and cut off, a disk fills up, servers die. No acknowledged upload may be lost, no
  * lease run twice, no revoked key accepted, and writes must work again within the time of a fail-over.
  *
- * `bun test/cluster/cluster.ts [--logs FOLDER] [FAULT…]`, all faults take about 25 minutes. Needs root, and the packages patroni, etcd-server,
+ * `bun test/cluster/cluster.ts [--logs FOLDER] [FAULT…]`, all faults take about 15 minutes. Needs root, and the packages patroni, etcd-server,
  * haproxy, nginx, postgresql, iproute2 and nftables of Debian. The machines are network namespaces: nothing is reached outside.
  */
 
