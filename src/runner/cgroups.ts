@@ -1,11 +1,14 @@
 /** Control groups of Linux (cgroups v2), one for each task: what runs in it can give up its parent, but not its group. */
 
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmdirSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { readProcess } from "./process_state.ts";
 
-/** Groups are named after the runner's process and when it began, so that the next runner knows which were left behind. */
-const PREFIX = "assay-task";
+/**
+ * Groups are named after the runner's PID namespace, its process and when it began, so that the next runner knows which were left behind.
+ * A runner in another namespace, such as that of a container, cannot see whether the process is alive.
+ */
+const PREFIX = `assay-task-${findPidNamespace()}`;
 /** A process that has been killed is gone some milliseconds later. */
 const REMOVE_TRIES = 50;
 const REMOVE_INTERVAL_MS = 20;
@@ -53,6 +56,15 @@ export async function openCgroups(parent: string | undefined = findOwnCgroup()):
   });
   await probe.remove();
   return joined.exitCode === 0 ? { create } : undefined;
+}
+
+/** The number of the PID namespace of this process; 0 where the system has none. */
+export function findPidNamespace(): string {
+  try {
+    return /\d+/.exec(readlinkSync("/proc/self/ns/pid"))?.[0] ?? "0";
+  } catch {
+    return "0";
+  }
 }
 
 /** The directory of this process's group. The arguments are for tests. */

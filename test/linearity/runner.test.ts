@@ -51,6 +51,7 @@ testLinearity("runner", {
   "enter_tree.ts": { enterTree: null },
   "cgroups.ts": {
     findOwnCgroup: (text) => findOwnCgroup(`0::/${text}`, `${text} - cgroup2 ${text}`),
+    findPidNamespace: null,
     openCgroups: null,
     openGroup: null,
   },

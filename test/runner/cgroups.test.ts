@@ -3,7 +3,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
-import { findOwnCgroup, openCgroups, openGroup } from "../../src/runner/cgroups.ts";
+import { findOwnCgroup, findPidNamespace, openCgroups, openGroup } from "../../src/runner/cgroups.ts";
 import { endProcesses } from "../../src/runner/processes.ts";
 import { createPlace, guardProcess, removePlace } from "../places.ts";
 import { readProcess } from "../../src/runner/process_state.ts";
@@ -80,12 +80,13 @@ afterAll(() => {
 });
 
 test.skipIf(!isWritable)(
-  "the groups of a runner that was killed are ended, and those of another one are not (skipped where cgroups v2 cannot be written)",
+  "the groups of a runner that was killed are ended, and those of another one or of another PID namespace are not (skipped where cgroups v2 cannot be written)",
   async () => {
     const { started } = readProcess(process.pid)!;
     const names = {
-      gone: `assay-task-${process.pid}-1-0`,
-      ours: `assay-task-${process.pid}-${started}-77`,
+      gone: `assay-task-${findPidNamespace()}-${process.pid}-1-0`,
+      ours: `assay-task-${findPidNamespace()}-${process.pid}-${started}-77`,
+      foreign: `assay-task-1-${process.pid}-1-0`,
       else: "other",
     };
     const children = Object.values(names).map((name) => {
@@ -102,9 +103,9 @@ test.skipIf(!isWritable)(
       readdirSync(parent!)
         .filter((name) => Object.values(names).includes(name))
         .sort(),
-    ).toEqual([names.ours, names.else].sort());
-    expect(children.map(({ exitCode, signalCode }) => signalCode ?? exitCode)).toEqual(["SIGKILL", null, null]);
-    for (const name of [names.ours, names.else]) {
+    ).toEqual([names.ours, names.foreign, names.else].sort());
+    expect(children.map(({ exitCode, signalCode }) => signalCode ?? exitCode)).toEqual(["SIGKILL", null, null, null]);
+    for (const name of [names.ours, names.foreign, names.else]) {
       const group = openGroup(join(parent!, name));
       group.kill();
       await group.remove();
