@@ -259,6 +259,7 @@ const SHARED: Record<string, string[]> = {
     "packing",
     "plans",
     "predicates",
+    "probes",
     "restored",
     "runner_presence",
     "shards",

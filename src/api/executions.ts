@@ -96,7 +96,8 @@ function toExecution(publicUrl: string, projectId: string, row: TimedExecutionRo
     startedAt: row.startedAt,
     completedAt: row.completedAt,
     url: executionUrl(publicUrl, projectId, row.id),
-    untrusted: row.untrusted,
+    untrusted: row.untrusted && !row.probe,
+    probe: row.probeOf,
     ...(row.sample ? { sample: true } : {}),
   };
 }

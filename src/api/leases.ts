@@ -33,6 +33,7 @@ import { lockExecution } from "../store/executions.ts";
 import { appendLogs, selectLeasesOfRun, selectLogLease, selectHasShard, selectLogParts } from "../store/lease_logs.ts";
 import { selectHasNews } from "../store/lease_offers.ts";
 import { type HeldLease, lockLease, selectLease } from "../store/leases.ts";
+import { updateProbeWithoutBuild } from "../store/probes.ts";
 import { countRunners } from "../store/runners.ts";
 import { selectRunId } from "../store/test_runs.ts";
 
@@ -67,10 +68,10 @@ export const leases: Route[] = [
     },
     async ({ sql, params, body, caller, transact, services, budget }) => {
       const { projectId } = params;
-      const { runner, labels, taskSlugs, free, held, waitSeconds } = body;
+      const { runner, labels, taskSlugs, probeSlugs, free, held, waitSeconds } = body;
       if (caller.scope === "runner" && runner !== caller.name)
         fail("VALIDATION_ERROR", `Cannot read "runner": this is the key of the runner ${JSON.stringify(caller.name)}`);
-      const asker = { runner, labels, taskSlugs };
+      const asker = { runner, labels, taskSlugs, probeSlugs };
       const sync = async (what: Sync): Promise<Synced> => {
         for (let looks = 1; ; looks++) {
           const synced = await transact((sql) => syncRunner(sql, services.seal, projectId, asker, what));
@@ -166,6 +167,7 @@ export const leases: Route[] = [
         lease_id: leaseId,
         allow_empty: true,
         complete: false,
+        ...(known.probe ? { untrusted: true } : {}),
       };
       // Once it is to be ended it stays so: then it is no failure, whose name would stand among the test cases.
       const isFailed = !isStopped(known) && !body.infrastructure;
@@ -183,6 +185,8 @@ export const leases: Route[] = [
           return { id: leaseId, executionId, taskSlug, status: isAgain ? "queued" : "incomplete" };
         }
         const isFailure = isFailed && !isStopped(lease);
+        if (isFailure && lease.probe && body.reason === "no_build")
+          await updateProbeWithoutBuild(sql, projectId, executionId);
         if (isFailure)
           await takeReports(sql, projectId, [{ prepared, parameters, numbers, failure }], { mayWait: true });
         else await endStopped(sql, projectId, { execution, lease }, message);

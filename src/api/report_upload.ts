@@ -17,14 +17,15 @@ import { gateLines } from "../wording/gate.ts";
 import { toRunLine } from "../wording/run_line.ts";
 import { slowerLine } from "../wording/slower.ts";
 import { withRelativePaths } from "../rules/repository_root.ts";
-import { repeatOnly } from "../rules/repeat.ts";
+import { probeOnly, repeatOnly } from "../rules/repeat.ts";
 import type { Caller } from "../request/callers.ts";
 import { plainText, json } from "../request/reply.ts";
 import { type Context, route, type Route } from "../request/route.ts";
 import type { BatchWork } from "../request/batcher.ts";
 import { uploadedRun, type UploadParameters, uploadParameters } from "../schema/test_runs.ts";
 import type { Sql } from "../database/connect.ts";
-import { selectCasesToRepeat, selectLease } from "../store/leases.ts";
+import { selectLease } from "../store/leases.ts";
+import { selectOnly } from "../store/probes.ts";
 import { toRunDetail, toSlowerTest, totalResults } from "../operations/executions/run_detail.ts";
 
 /** Maximum time for which an upload waits until earlier runs are counted; it is then judged by what is counted so far. */
@@ -78,7 +79,7 @@ function completionOf(parameters: UploadParameters, { format, completedAt }: Rep
 
 /**
  * The lease says which execution, task and shard it is; who says so as well says the same. `only`: of a rerun of what failed,
- * the test cases that it was asked for. `testedCommit`: what its runner has found checked out.
+ * or of a probe, the test cases that it was asked for. `testedCommit`: what its runner has found checked out.
  */
 async function ofLease(
   sql: Sql,
@@ -88,6 +89,7 @@ async function ofLease(
 ): Promise<{
   parameters: UploadParameters;
   only?: readonly CaseName[] | undefined;
+  isProbe?: boolean;
   testedCommit?: string | undefined;
 }> {
   const { lease_id, execution_id, execution_key, task_slug, shard } = parameters;
@@ -123,13 +125,15 @@ async function ofLease(
       ...{ format, exit_code, allow_empty, complete, attachments, host, system, image, repository_root },
       ...{ gate: parameters.gate, gate_dry_run: parameters.gate_dry_run },
       ...{ lease_id, ...own, execution_id: lease.executionId },
+      ...(lease.probe ? { untrusted: true } : {}),
     },
-    only: lease.repeats === null ? undefined : await selectCasesToRepeat(sql, projectId, lease.repeats, lease.taskSlug),
+    only: await selectOnly(sql, projectId, lease),
+    isProbe: lease.probe,
   };
 }
 
-const repeat = (report: Report, only: readonly CaseName[] | undefined): Report =>
-  only ? repeatOnly(report, only) : report;
+const repeat = (report: Report, only: readonly CaseName[] | undefined, isProbe: boolean): Report =>
+  !only ? report : isProbe ? probeOnly(report, only) : repeatOnly(report, only);
 
 /** Stores the content of the files that have come with a report. */
 const storeReceived = (
@@ -192,7 +196,7 @@ export const reportUploads: Route[] = [
       const count = guessCases(context.body.files);
       const coming = count > 0 ? await requestDictionary(services.begin, params.projectId, count) : undefined;
       const written = withRelativePaths(read(context, context.query), context.query.repository_root);
-      const report = repeat(written, given.only);
+      const report = repeat(written, given.only, given.isProbe === true);
       const parameters = { ...given.parameters, completed_at: completionOf(given.parameters, report) };
       const stored = await storeReceived(context, report, parameters);
       report.warnings.push(...stored.warnings);

@@ -1,4 +1,4 @@
-/** What the report of a rerun says of the test cases that it was asked for, and only of them. */
+/** What the report of a rerun or a probe says of the test cases that it was asked for, and only of them. */
 
 import { type CaseName, erroredCase, type Report, type ReportedCase } from "../reports/report.ts";
 import { mayBeSameFile, normalizeFile } from "./identity.ts";
@@ -35,6 +35,21 @@ function createSearch(cases: readonly ReportedCase[]): (one: CaseName) => boolea
         .some((other) => mayBeSameFile(file, other))
     );
   };
+}
+
+/**
+ * Leaves out skipped tests. The only result that is of the wanted test gets the names that it is stored with, which the report may
+ * spell otherwise; a test that did not run has no result.
+ */
+export function probeOnly(report: Report, [wanted]: readonly CaseName[]): Report {
+  if (report.countsOnly || !wanted) return report;
+  const cases = report.cases.filter(({ status }) => status !== "skipped");
+  const title = titleOf(wanted);
+  const isWanted = (one: ReportedCase) => titleOf(one) === title && createSearch([one])(wanted);
+  const [found, ...others] = cases.filter(isWanted);
+  if (!found || others.length > 0) return { ...report, cases };
+  const { suite, name, file } = wanted;
+  return { ...report, cases: cases.map((one) => (one === found ? { ...one, suite, name, file } : one)) };
 }
 
 const NOT_RUN = "It had failed and was to run again, but the report does not have it, or has it as skipped";

@@ -20,6 +20,8 @@ const MAX_MESSAGE = 60_000;
 
 export type ReportDelivery = {
   leaseId: string;
+  /** The lease is of a probe: it may end for a reason that only servers with probes know. */
+  isProbe: boolean;
   config: TaskConfig;
   mask: Mask;
   end: TaskOutcome;
@@ -98,7 +100,12 @@ export async function deliver(
 
   async function fail(message: string, exitCode: number | undefined, infrastructure: boolean): Promise<Delivered> {
     const log = delivery.tail();
-    const optional = { ...delivery.machine, ...(infrastructure ? { infrastructure } : {}) };
+    const reason = delivery.isProbe && end.kind === "failure" ? end.reason : undefined;
+    const optional = {
+      ...delivery.machine,
+      ...(infrastructure ? { infrastructure } : {}),
+      ...(reason ? { reason } : {}),
+    };
     const answer = await asUnderstood(optional, (fields, keySuffix) => ({
       method: "POST",
       path: `/leases/${delivery.leaseId}/fail`,

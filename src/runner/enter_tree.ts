@@ -21,7 +21,9 @@ export type Runs = { run: Run; runGit: Run };
 
 type Entering = { lease: RunnerLease; config: TaskConfig; checkout?: Checkout | undefined; stop: AbortSignal };
 /** "failure": what the execution asks for cannot be run by any runner. */
-type Problem = { kind: "failure" | "infrastructure"; message: string; exitCode?: number };
+type Problem =
+  | { kind: "failure"; message: string; exitCode?: number; reason: "no_build" }
+  | { kind: "infrastructure"; message: string; exitCode?: number };
 
 /** Checks the commit out, and prepares and builds it where that has not been done. Answers how the task ends where that fails. */
 export async function enterTree(
@@ -40,7 +42,9 @@ export async function enterTree(
     );
   } catch (error) {
     const message = `Cannot check out: ${(error as Error).message}`;
-    return { kind: error instanceof NoSuchCommitError ? "failure" : "infrastructure", message };
+    return error instanceof NoSuchCommitError
+      ? { kind: "failure", message, reason: "no_build" }
+      : { kind: "infrastructure", message };
   }
   const { directory, isPrepared } = place.tree;
   place.directory = join(directory, config.workingDirectory);
@@ -53,7 +57,7 @@ export async function enterTree(
   for (const command of git.build) {
     const exitCode = await run(command, directory, stop);
     const message = `The commit does not build: ${quote(command)} ended with ${exitCode}`;
-    if (exitCode !== 0) return { kind: "failure", message, exitCode };
+    if (exitCode !== 0) return { kind: "failure", message, exitCode, reason: "no_build" };
   }
   await place.tree.prepared();
   return undefined;

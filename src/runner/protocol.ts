@@ -12,6 +12,8 @@ const lease = v.object({
   attempt: v.number(),
   shard: v.optional(v.object({ index: v.number(), total: v.number() })),
   only: v.optional(v.array(v.object({ suite: v.string(), name: v.string(), file: text }))),
+  /** It runs one test case at one commit. */
+  probe: v.optional(v.boolean(), false),
   variables: v.record(v.string(), v.string()),
   secretNames: v.array(v.string()),
   /** The names of `variables` that the execution has set, not its environment. */
@@ -38,6 +40,8 @@ export type SyncBody = {
   runner: string;
   labels: readonly string[];
   taskSlugs: readonly string[];
+  /** Undefined for a server that knows no probes. */
+  probeSlugs: readonly string[] | undefined;
   free: number;
   held: { id: string; log?: TaskLogPart }[];
   returned: string[];

@@ -114,7 +114,7 @@ async function deliverEnd(held: RunningLease, end: TaskOutcome, shared: LeaseRun
   const late = setTimeout(lifecycle.wake, DELIVERY_MS);
   try {
     return await deliver(line, server, {
-      ...{ leaseId: lease.id, config, mask, end, machine },
+      ...{ leaseId: lease.id, isProbe: lease.probe, config, mask, end, machine },
       tail: () => fitLogPart(log.tail, MAX_LOG_JSON_BYTES),
       isGone: () => held.isGone,
     });

@@ -75,7 +75,14 @@ export type TaskOutcome =
     }
   /** There was no file for this shard to run, and so there is no report. */
   | { kind: "nothing"; exitCode: 0 }
-  | { kind: "failure"; message: string; exitCode?: number; artifacts?: Artifacts }
+  | {
+      kind: "failure";
+      message: string;
+      exitCode?: number;
+      artifacts?: Artifacts;
+      /** The commit cannot be checked out or built. */
+      reason?: "no_build";
+    }
   /** The machine could not run the task, which says nothing about its tests. */
   | { kind: "infrastructure"; message: string; exitCode?: number };
 
@@ -211,7 +218,8 @@ async function runAll(
     if (mismatch !== null) return { kind: "infrastructure", message: mismatch };
     const look = watchReports(config.report, config.workingDirectory);
     const lookForArtifacts = watchReports(config.artifacts, config.workingDirectory);
-    const { command, environment } = commandOf({ ...options, config }, listPath);
+    const { command, environment, unselectable } = commandOf({ ...options, config }, listPath);
+    if (unselectable !== undefined) return { kind: "failure", message: unselectable };
     const exitCode = await run(command, place.directory, either, environment);
     const end = stopped();
     const { fresh, stale } = look();
@@ -291,8 +299,15 @@ function readFreeBytes(path: string): number {
   }
 }
 
+type TaskCommand = {
+  command: string;
+  environment: Record<string, string>;
+  /** Why a probe cannot run: it never runs the whole task. */
+  unselectable?: string;
+};
+
 /** Returns the command for the whole task, or for its failed tests if they were requested and the tool can select them. */
-function commandOf({ lease, config, onNote, onOutput }: TaskOptions, listPath: string) {
+function commandOf({ lease, config, onNote, onOutput }: TaskOptions, listPath: string): TaskCommand {
   const whole = { command: config.command, environment: {} };
   if (lease.only === undefined) return whole;
   const note = (text: string) => {
@@ -305,14 +320,14 @@ function commandOf({ lease, config, onNote, onOutput }: TaskOptions, listPath: s
     return whole;
   }
   const again = toRerunCommand({ rerun, command, only: lease.only, directory, exists: existsSync });
+  if (again.whole && lease.probe) return { ...whole, unselectable: `Cannot run the test case alone: ${again.reason}` };
   if (again.whole) {
     note(`The whole task runs again: ${again.reason}`);
     return whole;
   }
-  const count = lease.only.length === 1 ? "The test case" : `The ${lease.only.length} test cases`;
-  note(
-    `${count} that failed ${lease.only.length === 1 ? "runs" : "run"} again${again.note === null ? "" : `. ${again.note}`}`,
-  );
+  const count = lease.only.length;
+  const failed = count === 1 ? "The test case that failed runs again" : `The ${count} test cases that failed run again`;
+  note(`${lease.probe ? "The test case runs alone" : failed}${again.note === null ? "" : `. ${again.note}`}`);
   if (again.list !== null) writeFileSync(listPath, again.list);
   return { command: again.command, environment: again.list === null ? {} : { [LIST_VARIABLE]: listPath } };
 }

@@ -25,6 +25,7 @@ import {
   verdict,
   booleanText,
 } from "./fields.ts";
+import { caseRef } from "./case_ref.ts";
 import { executionVariables } from "./environments.ts";
 import { dispatch } from "./integrations.ts";
 import { listPage, pageQuery } from "./page.ts";
@@ -50,7 +51,7 @@ export const executionMode = v.pipe(
 );
 export type ExecutionMode = v.InferOutput<typeof executionMode>;
 
-const executionTrigger = v.picklist(["api", "upload", "rerun", "automation", "schedule"]);
+const executionTrigger = v.picklist(["api", "upload", "rerun", "automation", "schedule", "probe"]);
 export type ExecutionTrigger = v.InferOutput<typeof executionTrigger>;
 
 const task = v.strictObject({
@@ -100,6 +101,22 @@ const environment = described(v.nullable(v.string()), "The environment of the te
 /** Where an execution comes from, as runners are told it. */
 export const executionOrigin = { key: buildKey, branch, commit, pullRequest, environment };
 
+export const probeResult = described(
+  v.nullable(v.picklist(["passed", "failed", "no_build", "no_result"])),
+  "The result of the test case; no_build: the commit cannot be checked out or built; no_result: the test case did not " +
+    "run, or the runner or its machine failed; null: not yet",
+  "passed",
+);
+export type ProbeOutcome = NonNullable<v.InferOutput<typeof probeResult>>;
+
+const executionProbe = v.strictObject({
+  testCase: described(v.nullable(caseRef), "The test case; null: the probe lists commits"),
+  result: probeResult,
+  verificationId: described(v.nullable(uuid), "The verification that it belongs to; null: none"),
+  culpritSearchId: described(v.nullable(uuid), "The search for a culprit that it belongs to; null: none"),
+});
+export type ExecutionProbe = v.InferOutput<typeof executionProbe>;
+
 export const execution = v.strictObject({
   id: described(uuid, "The id of the execution"),
   key: buildKey,
@@ -129,7 +146,7 @@ export const execution = v.strictObject({
     executionTrigger,
     v.description(
       "api: created by a request; upload: by the first report that named it; rerun: by a rerun; automation and " +
-        "schedule: by an automation",
+        "schedule: by an automation; probe: by a verification or the search for a culprit",
     ),
   ),
   rerunOf: v.pipe(v.nullable(uuid), v.description("The execution that this one repeats")),
@@ -172,6 +189,11 @@ export const execution = v.strictObject({
     v.boolean(),
     "Whether the execution comes from a fork: its results are shown and compared, but not used for anything else",
     false,
+  ),
+  probe: described(
+    v.nullable(executionProbe),
+    "Set for a probe: an execution that runs one test case at one commit. It is shown, but not used for anything else " +
+      "than what it belongs to. null: it is no probe",
   ),
   createdAt,
   startedAt: described(v.nullable(time), "When the first report arrived or a runner began; null: not yet"),
@@ -364,6 +386,7 @@ export const executionFilter = v.strictObject({
     v.optional(booleanText),
     "true: only untrusted executions, which come from forks; false: only the others",
   ),
+  probe: described(v.optional(booleanText), "true: only probes, which are left out otherwise"),
   task_slug: described(v.optional(slug), "Only executions with this task", "unit"),
   tag: tagParameter("Only executions with a task that has all of these tags"),
   created_after: described(v.optional(timestamp), "Only executions created after this time"),

@@ -62,6 +62,19 @@ export const leaseSync = v.strictObject({
     v.description("The tasks that the runner can run. Default: every task"),
     v.examples([["unit"]]),
   ),
+  probeSlugs: described(
+    v.optional(
+      listOf(slug, {
+        max: 2_000,
+        expected: "expected a list of task slugs",
+        tooMany: "expected at most 2,000 task slugs",
+      }),
+      [],
+    ),
+    "The tasks of which the runner can run one test case at any commit, because its configuration has checkout and " +
+      "rerun for them. It gets probes only of these",
+    ["unit"],
+  ),
   free: v.pipe(v.optional(integer(0, MAX_FREE), 1), v.description("The number of tasks that it can begin now")),
   held: v.pipe(
     v.optional(
@@ -126,7 +139,14 @@ const lease = v.strictObject({
   shard: described(v.optional(v.strictObject(shardPlace)), "The slice of the task; absent: the whole task"),
   only: v.pipe(
     v.optional(v.array(v.strictObject(caseNames))),
-    v.description("For a rerun: the test cases that failed; absent: the whole task"),
+    v.description(
+      "For a rerun: the test cases that failed; for a probe: the only test case that it is about; absent: the whole task",
+    ),
+  ),
+  probe: described(
+    v.optional(v.literal(true)),
+    "Present for a probe: only the test case in only is run, and the end of a commit that cannot be checked out or " +
+      "built is reported with the reason no_build",
   ),
   variables: v.pipe(
     v.record(v.string(), v.string()),
@@ -202,6 +222,11 @@ export const leaseFailure = v.strictObject({
     "The runner could not run the task for reasons outside the tests: another runner gets it, at most twice, and no " +
       "test is blamed",
     false,
+  ),
+  reason: described(
+    v.optional(v.picklist(["no_build"], 'expected "no_build"')),
+    "For a probe: no_build if the commit cannot be checked out, or its build command failed",
+    "no_build",
   ),
   log: described(v.optional(logPart), "The remaining output of the task; its end is stored with the failure"),
   ...machineNames,

@@ -4,7 +4,7 @@ import type { Reply } from "../request/reply.ts";
 import { toProblem } from "../request/failure.ts";
 import { toResponse } from "../request/response.ts";
 import type { Database } from "../database/connect.ts";
-import { createProbes, type ProbesOptions } from "../web/site/probes.ts";
+import { createHealthProbes, type ProbesOptions } from "../web/site/probes.ts";
 import { createSite, type SiteOptions } from "../web/site/site.ts";
 import type { ReadClientAddress } from "./client_address.ts";
 import {
@@ -28,7 +28,7 @@ type PageRecords = {
 
 export function createPageRequests(options: PagesOptions, { readAddress, recordRequest, exposition }: PageRecords) {
   const { pool: sql, pages: fast, begin } = options.database;
-  const findProbe = createProbes({ ...options, api: API, exposition });
+  const findProbe = createHealthProbes({ ...options, api: API, exposition });
   const findPage = createSite({ ...options, sql, fast, begin, api: API });
 
   /** Never throws. */

@@ -1,7 +1,7 @@
 /** Executions as lists and pages read them: one filter, and what is told of those that it chooses. */
 
 import type { TaskEnd } from "../rules/red_reason.ts";
-import type { ExecutionStatus, TaskStatus } from "../schema/executions.ts";
+import type { ExecutionProbe, ExecutionStatus, TaskStatus } from "../schema/executions.ts";
 import { type Fragment, type Sql, toTextArray } from "../database/connect.ts";
 import { firstIdAt } from "../database/time_bounds.ts";
 import { isCommit } from "./commits.ts";
@@ -9,6 +9,7 @@ import { machineTimeOfRuns, wallTimeOfRuns } from "./durations.ts";
 import type { ExecutionRow, TaskRow } from "./executions.ts";
 import { selectTasksWithTags } from "./filter_options.ts";
 import { lastRunner, waitsInVain } from "./leases.ts";
+import { probeOf } from "./probes.ts";
 import { flaws, namedShards } from "./shards.ts";
 
 export type ExecutionListFilter = {
@@ -19,6 +20,8 @@ export type ExecutionListFilter = {
   pull_request?: string | undefined;
   environment?: string | undefined;
   untrusted?: boolean | undefined;
+  /** True: only probes; otherwise there are none. */
+  probe?: boolean | undefined;
   /** It has a run of this task. */
   task_slug?: string | undefined;
   tag?: string[] | undefined;
@@ -57,7 +60,7 @@ function chosenIds(
   tasks: readonly string[] | undefined,
 ): Fragment {
   const { status, key, branch, commit, pull_request, environment, task_slug, created_after, created_before } = filter;
-  const { q, before, from, buildsOnly, untrusted } = filter;
+  const { q, before, from, buildsOnly, untrusted, probe } = filter;
   const hasTask = (condition: Fragment) => sql`and exists (
     select from test_run r
     where r.project_id = execution.project_id and r.execution_id = execution.id and ${condition})`;
@@ -76,7 +79,8 @@ function chosenIds(
       ${commit ? sql`and id = any(array(${found(isCommit(sql, commit))}))` : sql``}
       ${pull_request ? sql`and pull_request = ${pull_request}` : sql``}
       ${environment ? sql`and environment = ${environment}` : sql``}
-      ${untrusted === undefined ? sql`` : sql`and untrusted = ${untrusted}`}
+      and ${probe ? sql`probe` : sql`not probe`}
+      ${untrusted === undefined || probe ? sql`` : sql`and untrusted = ${untrusted}`}
       ${
         q === undefined
           ? sql``
@@ -95,7 +99,13 @@ function chosenIds(
 }
 
 /** With the wall time of all its tasks, and the sum over tasks, shards and attempts. */
-export type TimedExecutionRow = ExecutionRow & { number: number; durationMs: number; machineTimeMs: number };
+export type TimedExecutionRow = ExecutionRow & {
+  number: number;
+  durationMs: number;
+  machineTimeMs: number;
+  /** What a probe is about; null for any other execution. */
+  probeOf: ExecutionProbe | null;
+};
 
 type Joined = Omit<TimedExecutionRow, "tasks"> & { [K in keyof TaskRow as `task_${K}`]: TaskRow[K] | null };
 
@@ -108,7 +118,8 @@ async function selectWithTasks(sql: Sql, projectId: string, ids: Fragment): Prom
         select * from execution where project_id = ${projectId} and id = chosen.id offset 0) e)
     select e.id, e.key, e.number, e.status, e.mode, e.trigger, e.branch, e.commit, e.pull_request as "pullRequest",
       e.base_branch as "baseBranch", e.queue_ref as "queueRef", e.build_url as "buildUrl", e.environment, e.created_at as "createdAt", e.started_at as "startedAt",
-      e.completed_at as "completedAt", e.sample, e.untrusted, e.rerun_of as "rerunOf", e.build_id as "buildId",
+      e.completed_at as "completedAt", e.sample, e.untrusted, e.probe, case when e.probe then ${probeOf(sql, sql`e`)} end as "probeOf",
+      e.rerun_of as "rerunOf", e.build_id as "buildId",
       e.repeated_status as "repeatedStatus", e.baseline_id as "baselineId",
       coalesce(${wallTimeOfRuns(sql, ofExecution)}, 0) as "durationMs",
       coalesce(${machineTimeOfRuns(sql, ofExecution)}, 0) as "machineTimeMs",
@@ -231,8 +242,9 @@ export type ExecutionSummary = {
   /** It repeats another one, and is no build of its own. */
   isRerun: boolean;
   sample: boolean;
-  /** It comes from a fork: it is shown, and counted nowhere. */
+  /** It comes from a fork or is a probe: it is shown, and counted nowhere. */
   untrusted: boolean;
+  probe: boolean;
 };
 
 /** `ids` is a statement that selects ids of executions; newest first. */
@@ -244,7 +256,7 @@ export const summariesOf = (sql: Sql, projectId: string, ids: Fragment) => sql<E
     coalesce(r.statuses, '[]'::json) as "taskStatuses",
     coalesce(r.fresh, 0)::int as "newFailures", coalesce(r.outage_failures, 0)::int as "outageFailures",
     coalesce(r.red, '[]'::json) as "redTasks", coalesce(r.ms, 0)::bigint as "durationMs", e.created_at as "createdAt", e.started_at as "startedAt",
-    e.completed_at as "completedAt", e.repeated_status as "repeatedStatus", e.rerun_of is not null as "isRerun", e.sample, e.untrusted
+    e.completed_at as "completedAt", e.repeated_status as "repeatedStatus", e.rerun_of is not null as "isRerun", e.sample, e.untrusted, e.probe
   from (${ids}) chosen join execution e on e.project_id = ${projectId} and e.id = chosen.id
   left join lateral (
     select sum(r.passed) as passed, json_agg(r.status order by r.id) as statuses, sum(r.failed) as failed, sum(r.skipped) as skipped, sum(r.flaky) as flaky,

@@ -66,8 +66,10 @@ export type ExecutionRow = {
   environment: string | null;
   createdAt: string;
   sample: boolean;
-  /** It comes from a fork: it is shown, and counted nowhere. */
+  /** It comes from a fork or is a probe: it is shown, and counted nowhere. */
   untrusted: boolean;
+  /** It runs one test case at one commit: see store/probes.ts. */
+  probe: boolean;
   rerunOf: string | null;
   /** In a rerun: the execution that was repeated first. */
   buildId: string | null;
@@ -82,7 +84,7 @@ export type ExecutionRow = {
 const executionColumns = (sql: Sql) => sql`
   id, key, status, mode, trigger, branch, commit, pull_request as "pullRequest", base_branch as "baseBranch",
   queue_ref as "queueRef", build_url as "buildUrl", environment,
-  created_at as "createdAt", started_at as "startedAt", completed_at as "completedAt", sample, untrusted, rerun_of as "rerunOf",
+  created_at as "createdAt", started_at as "startedAt", completed_at as "completedAt", sample, untrusted, probe, rerun_of as "rerunOf",
   build_id as "buildId", repeated_status as "repeatedStatus", baseline_id as "baselineId", depth, reruns, fail_fast as "failFast", (select default_branch from project p where p.id = execution.project_id) as "defaultBranch"`;
 
 /** An execution as a writer needs it, its row locked until the end of the transaction. */
@@ -396,6 +398,8 @@ export type InsertExecution = ExecutionOrigin & {
   timeoutMinutes: number | null;
   depth?: number;
   untrusted?: boolean | undefined;
+  /** Then it is untrusted as well. */
+  probe?: boolean;
   /** Names what it is compared with. */
   baseCommit?: string | undefined;
   failFast?: number | null | undefined;
@@ -430,6 +434,7 @@ export const insertExecution = async (
     timeoutMinutes,
     depth,
     untrusted = false,
+    probe = false,
     baseCommit,
     failFast,
     variables,
@@ -441,12 +446,12 @@ export const insertExecution = async (
   const id = Bun.randomUUIDv7("hex", now.getTime());
   const [execution] = await sql<InsertedExecution[]>`
     insert into execution (project_id, id, key, status, trigger, branch, commit, pull_request, base_branch, queue_ref, build_url,
-      environment, timeout_minutes, expires_at, created_at, mode, depth, untrusted, fail_fast, failed_only, variables, rerun_of, build_id, reruns,
+      environment, timeout_minutes, expires_at, created_at, mode, depth, untrusted, probe, fail_fast, failed_only, variables, rerun_of, build_id, reruns,
       baseline_id)
     select ${projectId}, ${id}, ${key}, ${status}, ${trigger}, ${origin.branch ?? null},
       ${origin.commit ?? null}, ${origin.pullRequest ?? null}, ${baseOf(sql, projectId, { baseBranch: origin.baseBranch ?? null, queueRef: origin.queueRef ?? null })},
       ${origin.queueRef ?? null}, ${origin.buildUrl ?? null}, ${origin.environment ?? null},
-      minutes, now() + minutes * interval '1 minute', ${now.toISOString()}, ${mode ?? "report"}, ${depth ?? 0}, ${untrusted},
+      minutes, now() + minutes * interval '1 minute', ${now.toISOString()}, ${mode ?? "report"}, ${depth ?? 0}, ${untrusted}, ${probe},
       ${failFast ?? null}, ${rerunOf?.failedOnly ?? false}, ${
         rerunOf
           ? sql`(select variables from execution where project_id = ${projectId} and id = ${rerunOf.id})`
@@ -468,7 +473,7 @@ export const insertExecution = async (
 /** An execution that an upload begins, as the upload leaves it. */
 export type UploadedExecution = Omit<
   ExecutionRow,
-  "tasks" | "completedAt" | "mode" | "sample" | "rerunOf" | "buildId" | "repeatedStatus"
+  "tasks" | "completedAt" | "mode" | "sample" | "probe" | "rerunOf" | "buildId" | "repeatedStatus"
 > & {
   timeoutMinutes: number;
   /** Of its run, where that is complete: the execution, if it is over, ends no sooner. */

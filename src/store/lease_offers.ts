@@ -13,13 +13,16 @@ export type Asker = {
   labels: readonly string[];
   /** Undefined: all. */
   taskSlugs: readonly string[] | undefined;
+  /** The tasks of which it takes probes. */
+  probeSlugs: readonly string[];
 };
 
 /** A condition: what a runner could not run goes to another one, as long as there is one that can run it. */
-const fits = (sql: Sql, projectId: string, { runner, labels, taskSlugs }: Asker, lease: Fragment) => sql`
+const fits = (sql: Sql, projectId: string, { runner, labels, taskSlugs, probeSlugs }: Asker, lease: Fragment) => sql`
   not ${isQuiet(sql)}
   and not exists (select from runner me where me.project_id = ${projectId} and me.name = ${runner} and ${isPaused(sql, sql`me`)})
   and ${lease}.labels <@ ${toTextArray(labels)}::text[]
+  and (not ${lease}.probe or ${lease}.task_slug = any(${toTextArray(probeSlugs)}::text[]))
   and (${lease}.concurrency_group is null or not exists (
     select from lease held where held.project_id = ${lease}.project_id
       and held.concurrency_group = ${lease}.concurrency_group and ${isHeld(sql, sql`held`)}))
@@ -50,6 +53,7 @@ export type OfferedLease = {
   ownVariables: Buffer | null;
   /** Of a rerun of what failed, which is one lease a task: the execution that it repeats. */
   repeats: string | null;
+  probe: boolean;
 };
 
 /**
@@ -83,7 +87,7 @@ export const takeLeases = (sql: Tx, projectId: string, asker: Asker, free: numbe
   select o.id, o.expires_at as "expiresAt", o.timeout_seconds as "timeoutSeconds", o.task_slug as "taskSlug", o.attempt, o.shard,
     o.shards, e.id as "executionId", e.key, coalesce(e.queue_ref, e.branch) as branch, e.commit, e.pull_request as "pullRequest", e.environment,
     v.base_url as "baseUrl", p.team_id as "teamId", v.id as "environmentId", e.variables as "ownVariables",
-    case when e.failed_only and o.shards = 1 then e.rerun_of end as repeats
+    case when e.failed_only and o.shards = 1 then e.rerun_of end as repeats, o.probe
   from offered o
   join execution e on e.project_id = o.project_id and e.id = o.execution_id
   join project p on p.id = o.project_id

@@ -44,10 +44,10 @@ export const insertLeases = (
   );
   return sql`
     insert into lease (project_id, id, execution_id, run_id, task_slug, shard, shards, labels, status, timeout_seconds, queued_at,
-      priority, concurrency_group)
+      priority, concurrency_group, probe)
     select r.project_id, l.id, r.execution_id, r.id, r.task_slug, l.shard, l.shards,
       array(select json_array_elements_text(l.labels::json)), 'queued', coalesce(l.seconds, e.timeout_minutes * 60),
-      ${now.toISOString()}, l.priority, l.concurrency_group
+      ${now.toISOString()}, l.priority, l.concurrency_group, e.probe
     from unnest(
       ${toTextArray(leases.map(() => Bun.randomUUIDv7("hex", now.getTime())))}::uuid[],
       ${toTextArray(leases.map(({ slug }) => slug))}::text[], ${toNumberArray(leases.map(({ shard }) => shard))}::smallint[],
@@ -90,7 +90,7 @@ export const selectSupersededIds = async (
   (
     await sql<{ id: string }[]>`
       select id from execution
-      where project_id = ${projectId} and mode = 'run' and status in ('queued', 'running') and id < ${id}
+      where project_id = ${projectId} and mode = 'run' and status in ('queued', 'running') and id < ${id} and not probe
         and branch is not distinct from ${branch} and pull_request is not distinct from ${pullRequest}
       order by id`
   ).map(({ id }) => id);
@@ -181,11 +181,13 @@ export type HeldLease = {
   repeats: string | null;
   /** The runners that could not run this work, one entry for each time. */
   avoid: string[];
+  /** It is of a probe. */
+  probe: boolean;
 };
 
 const columns = (sql: Sql) => sql`
   id, execution_id as "executionId", run_id as "runId", task_slug as "taskSlug", shard, shards, status, attempt, runner,
-  stop_reason as "stopReason", overtime, started_at is not null as "hasStarted", to_json(avoid) as avoid, (
+  stop_reason as "stopReason", overtime, probe, started_at is not null as "hasStarted", to_json(avoid) as avoid, (
     select rerun_of from execution e
     where e.project_id = lease.project_id and e.id = lease.execution_id and e.failed_only and lease.shards = 1) as repeats`;
 
@@ -234,9 +236,9 @@ export const selectSuccessor = async (
 
 /** The same work once more, in its old place in the queue. */
 export const requeueLease = (sql: Tx, projectId: string, id: string, { costs }: { costs: 0 | 1 }) => sql`
-  insert into lease (project_id, id, execution_id, run_id, task_slug, shard, shards, labels, attempt, status, timeout_seconds, queued_at, priority, concurrency_group, avoid)
+  insert into lease (project_id, id, execution_id, run_id, task_slug, shard, shards, labels, attempt, status, timeout_seconds, queued_at, priority, concurrency_group, probe, avoid)
   select project_id, ${Bun.randomUUIDv7()}, execution_id, run_id, task_slug, shard, shards, labels, attempt + ${costs}::int,
-    'queued', timeout_seconds, queued_at, priority, concurrency_group, case when status = 'infrastructure' then avoid || runner else avoid end
+    'queued', timeout_seconds, queued_at, priority, concurrency_group, probe, case when status = 'infrastructure' then avoid || runner else avoid end
   from lease where project_id = ${projectId} and id = ${id}`;
 
 /**

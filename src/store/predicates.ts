@@ -21,8 +21,8 @@ export const isLiveBug = (sql: Sql, b: Fragment): Fragment =>
 export const isActiveQuarantine = (sql: Sql, q: Fragment): Fragment => sql`(${q}.until is null or ${q}.until > now())`;
 
 /**
- * The execution or the run `e`, an alias or a table, counts. One that is untrusted comes from a fork: it is shown, but no figure
- * and no decision may depend on it. Every statement about several executions or runs asks this; the results of test cases and the
+ * The execution or the run `e`, an alias or a table, counts. One that is untrusted comes from a fork or is a probe: it is shown,
+ * but no figure and no decision may depend on it. Every statement about several executions or runs asks this; the results of test cases and the
  * test cases themselves are stored apart (rules/untrusted.ts).
  */
 export const isTrustedBuild = (sql: Sql, e: Fragment): Fragment => sql`(not ${e}.untrusted)`;

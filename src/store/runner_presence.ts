@@ -35,6 +35,7 @@ export const isPresent = (sql: Sql, runner: Fragment): Fragment => sql`
 /** Whether a runner has asked lately, and has what a lease wants. */
 export const canRun = (sql: Sql, runner: Fragment, lease: Fragment): Fragment => sql`
   ${isPresent(sql, runner)} and ${lease}.labels <@ ${runner}.labels
+  and (not ${lease}.probe or ${lease}.task_slug = any(${runner}.probe_slugs))
   and (${runner}.task_slugs is null or ${lease}.task_slug = any(${runner}.task_slugs) or exists (
     -- It does not ask for a task while it has one that would write the same report.
     select from lease other where other.project_id = ${lease}.project_id and other.runner = ${runner}.name

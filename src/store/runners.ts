@@ -30,15 +30,16 @@ export const countRunners = async (sql: Sql, projectId: string): Promise<number>
 export const upsertRunner = async (
   sql: Tx,
   projectId: string,
-  { runner, labels, taskSlugs }: Asker,
+  { runner, labels, taskSlugs, probeSlugs }: Asker,
   { free, held }: { free: number; held: number },
 ): Promise<number> => {
   const [row] = await sql<{ seen: number }[]>`
     with asked as (
-      insert into runner (project_id, name, labels, task_slugs, free, held, seen_at)
+      insert into runner (project_id, name, labels, task_slugs, probe_slugs, free, held, seen_at)
       values (${projectId}, ${runner}, ${toTextArray(labels)}::text[],
-        ${taskSlugs === undefined ? null : toTextArray(taskSlugs)}::text[], ${free}, ${held}, now())
+        ${taskSlugs === undefined ? null : toTextArray(taskSlugs)}::text[], ${toTextArray(probeSlugs)}::text[], ${free}, ${held}, now())
       on conflict (project_id, name) do update set labels = excluded.labels, task_slugs = excluded.task_slugs,
+        probe_slugs = excluded.probe_slugs,
         free = excluded.free, held = excluded.held, seen_at = excluded.seen_at)
     select count(*)::int as seen from runner
     where project_id = ${projectId} and seen_at > now() - ${SEEN_SECONDS}::int * interval '1 second'`;

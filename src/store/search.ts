@@ -21,7 +21,7 @@ const isHash = (q: string): boolean => /^[0-9a-f]{4,64}$/i.test(q);
 /** Newest first, one row more than `limit`. */
 export async function searchBuilds(sql: Sql, projectId: string, q: string, limit: number): Promise<ExecutionSummary[]> {
   const first = (condition: Fragment) => sql`
-    (select id from execution where ${condition} order by id desc limit ${limit + 1})`;
+    (select id from execution where ${condition} and not probe order by id desc limit ${limit + 1})`;
   const hash = q.toLowerCase();
   const ways = [
     first(keyed(projectId, q, sql)),
@@ -34,7 +34,7 @@ export async function searchBuilds(sql: Sql, projectId: string, q: string, limit
     ),
     sql`(
       select id from (
-        select id, key, branch from execution where project_id = ${projectId} order by id desc limit ${LOOKED_THROUGH}) newest
+        select id, key, branch from execution where project_id = ${projectId} and not probe order by id desc limit ${LOOKED_THROUGH}) newest
       where position(lower(${q}) in lower(concat_ws(' ', key, branch))) > 0 order by id desc limit ${limit + 1})`,
   ];
   const all = ways.reduce((before, way) => sql`${before} union ${way}`);

@@ -40,7 +40,7 @@ import {
 import { readPosition } from "../../src/rules/stream_position.ts";
 import { plainWord } from "../../src/rules/randomness.ts";
 import { emptyReport, erroredCase } from "../../src/reports/report.ts";
-import { repeatOnly } from "../../src/rules/repeat.ts";
+import { probeOnly, repeatOnly } from "../../src/rules/repeat.ts";
 import { rootOf, withRelativePaths } from "../../src/rules/repository_root.ts";
 import { findRenamed } from "../../src/rules/rename.ts";
 import { locateFile, toContainedPath, toPathWord, withoutTrailingSlashes } from "../../src/rules/report_path.ts";
@@ -291,6 +291,11 @@ testLinearity("rules", {
     },
   },
   "repeat.ts": {
+    probeOnly: (text) =>
+      probeOnly(
+        { ...emptyReport("junit"), cases: [erroredCase(caseOf(text), "m"), erroredCase(caseOf(`${text}1`), "m")] },
+        [caseOf(text)],
+      ),
     repeatOnly: (text) =>
       repeatOnly({ ...emptyReport("junit"), cases: [erroredCase(caseOf(text), "m")] }, [
         caseOf(text),

@@ -240,7 +240,7 @@ testLinearity(
       ...{ clientOf: null, personOf: null, read: null, refusalOf: null, requirePasswords: null },
       ...{ storesOf: null, tokenOf: null },
     },
-    "probes.ts": { createProbes: null },
+    "probes.ts": { createHealthProbes: null },
     "site.ts": { createSite: null },
     "write.ts": { write: null },
   },

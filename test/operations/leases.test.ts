@@ -93,7 +93,7 @@ test("a server that still has the key from before a rotation leaves what it cann
   expect(first.leases.map((lease: any) => lease.execution.id)).toEqual([open.id]);
   expect((await see(place, id)).tasks[0]).toMatchObject({ status: "queued" });
   expect(lines.join()).toContain("SECRET_KEY of this server is not that of the database");
-  const asker = { runner: "r2", labels: [], taskSlugs: undefined };
+  const asker = { runner: "r2", labels: [], taskSlugs: undefined, probeSlugs: [] };
   const synced = await begin((sql) =>
     syncRunner(sql, fresh, place.project, asker, { free: 5, held: [], returned: [], waitSeconds: 0 }),
   );

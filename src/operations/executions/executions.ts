@@ -50,6 +50,7 @@ import {
   selectWaitingLabels,
   stopLeases,
 } from "../../store/leases.ts";
+import { updateEndedProbe } from "../../store/probes.ts";
 import { selectBranchState } from "../../store/state.ts";
 import { releaseForCounting } from "../../store/test_runs.ts";
 import { notifyExecutionEnded, notifyLeases } from "../../database/signals.ts";
@@ -170,6 +171,7 @@ export async function storeAdvance(
   if (unreported.length > 0) writes.push(updateOpenTasks(sql, projectId, id, unreported));
   const ends = endsNow(advanced);
   if (ends && !untrusted && tasks.some(mayBeOutage)) writes.push(releaseForCounting(sql, projectId, id));
+  if (ends && execution.probe) writes.push(updateEndedProbe(sql, projectId, id));
   if (ends && !advanced.isNew) {
     if (mode === "run" && (await stopLeases(sql, projectId, id, reason))) await notifyLeases(sql, projectId);
     await notifyExecutionEnded(sql, id);

@@ -27,12 +27,12 @@ import {
   renewLeases,
   requeueLease,
   selectSuccessor,
-  selectCasesToRepeat,
   selectExecutionsOf,
   startTasks,
   stopOvertime,
   updateEndedLease,
 } from "../../store/leases.ts";
+import { selectOnly } from "../../store/probes.ts";
 import { noteInfrastructureFailure, upsertRunner } from "../../store/runners.ts";
 import { notifyLeases } from "../../database/signals.ts";
 
@@ -248,7 +248,7 @@ async function toLease(
     ? JSON.parse(open(seal, executionVariablesPlace(projectId), lease.ownVariables, "the variables of the execution"))
     : {};
   Object.assign(variables, own);
-  const only = lease.repeats === null ? undefined : await selectCasesToRepeat(sql, projectId, lease.repeats, taskSlug);
+  const only = await selectOnly(sql, projectId, { ...lease, executionId });
   return {
     id,
     expiresAt,
@@ -258,6 +258,7 @@ async function toLease(
     attempt,
     ...(shard === 0 ? {} : { shard: { index: shard, total: shards } }),
     ...(only ? { only } : {}),
+    ...(lease.probe ? { probe: true } : {}),
     variables,
     secretNames: given.flatMap(({ name, secret }) => (secret ? [name] : [])),
     executionNames: Object.keys(own),
@@ -327,12 +328,9 @@ export async function endByInfrastructure(
   // Told twice, it stays as it was.
   if (lease.status === "infrastructure") return (await selectSuccessor(sql, projectId, lease.id)) !== undefined;
   if (!isHeld(lease)) refuse(`Cannot accept the failure: the lease has ended, it is "${lease.status}"`);
-  await noteInfrastructureFailure(
-    sql,
-    projectId,
-    lease.id,
-    message.split("\n")[0]!.slice(0, MAX_PAUSE_REASON).toWellFormed(),
-  );
+  const firstLine = message.split("\n")[0]!.slice(0, MAX_PAUSE_REASON).toWellFormed();
+  // What an old commit needs may be gone: that says nothing about the runner.
+  if (!lease.probe) await noteInfrastructureFailure(sql, projectId, lease.id, firstLine);
   if (lease.avoid.length < MAX_INFRASTRUCTURE_RETRIES) {
     const said = `The runner ${lease.runner} could not run it: ${message}`;
     await giveAgain(sql, projectId, execution, lease, { status: "infrastructure", message: said, exitCode });

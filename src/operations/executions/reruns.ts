@@ -32,6 +32,7 @@ export async function rerunExecution(
   { failedOnly, trigger, depth, now, ...asking }: RerunRequest,
 ): Promise<{ id: string } | { reason: string }> {
   if (!hasEnded(execution.status)) return { reason: `it has not ended: it is "${execution.status}"` };
+  if (execution.probe) return { reason: "it is a probe" };
   if (execution.untrusted) return { reason: "it is untrusted" };
   const tasks = (await selectTasks(sql, projectId, execution.id)).filter(
     ({ verdict, status }) => !failedOnly || verdict !== "passed" || status === "timed_out",

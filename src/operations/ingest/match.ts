@@ -120,6 +120,7 @@ const beginAt = (
   completedAt: null,
   sample: false,
   untrusted,
+  probe: false,
   rerunOf: null,
   buildId: null,
   repeatedStatus: null,

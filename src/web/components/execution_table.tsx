@@ -54,7 +54,7 @@ const ExecutionRow = ({ projectId, execution, now }: RowProperties): Html => (
         </span>
       )}{" "}
       {execution.isRerun ? <Tag>rerun</Tag> : null} {execution.sample ? <Tag>sample</Tag> : null}{" "}
-      {execution.untrusted ? <Tag>untrusted (fork)</Tag> : null}
+      {execution.probe ? <Tag>probe</Tag> : execution.untrusted ? <Tag>untrusted (fork)</Tag> : null}
     </td>
     <td class={OPEN.includes(execution.status) ? "running" : undefined}>
       {outcomeText(execution)} <TaskDots statuses={execution.taskStatuses} />

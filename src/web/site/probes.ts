@@ -20,7 +20,7 @@ export type ProbesOptions = {
 /** `route` is the pattern of the path, for metrics. */
 export type Probe = { route: string; answer: () => Reply | Promise<Reply> };
 
-export function createProbes({ publicUrl, api, isReady, exposition, metricsToken }: ProbesOptions) {
+export function createHealthProbes({ publicUrl, api, isReady, exposition, metricsToken }: ProbesOptions) {
   const mayReadMetrics = createTokenCheck(metricsToken);
 
   /** Returns undefined if the path is not a probe. */

@@ -69,7 +69,10 @@ export function actionsOf({ base, csrf, role, execution, share, ...more }: Actio
         loss={`Its ${counted(sumOf(tasks, "passed") + sumOf(tasks, "failed") + sumOf(tasks, "skipped"), "result")}, messages and logs are deleted. This cannot be undone.`}
       />
     ) : null;
-  const hint = isOver && tasks.length > 0 && !more.isRerunnable ? howToRepeat({ execution, red, ...more }) : null;
+  const hint =
+    isOver && tasks.length > 0 && !execution.probe && !more.isRerunnable
+      ? howToRepeat({ execution, red, ...more })
+      : null;
   return (
     <div class="actions">
       {forms}

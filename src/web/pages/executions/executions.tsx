@@ -26,6 +26,7 @@ import { LiveLogEnd, readLiveLog } from "./live_log.tsx";
 import { readGates, TaskGates } from "./gates.tsx";
 import { type ExecutionView, findFlakyTest, flakyWord, metaOf, toHtml } from "./meta.tsx";
 import { ExecutionProgress } from "./progress.tsx";
+import { ProbeNotice } from "./probe.tsx";
 import { readFailures } from "./read_failures.ts";
 import { rerunsOf, waitingRerun } from "./rerun.tsx";
 import { MAX_TASKS, taskTable } from "./task_table.tsx";
@@ -55,7 +56,7 @@ async function loadExecution({ sql, project, params: { executionId }, query, rol
     selectUsualDurations(sql, projectId, executionId, shownTasks),
     selectExecutionNames(sql, projectId, [execution.baselineId, execution.rerunOf]),
     isOver && execution.buildId === null ? selectReruns(sql, projectId, executionId) : [],
-    isOver && role !== "viewer" && isAnswered(sql, projectId, execution),
+    isOver && !execution.probe && role !== "viewer" && isAnswered(sql, projectId, execution),
     findFlakyTest(sql, projectId, execution),
     readGates(sql, projectId, execution),
   ]);
@@ -129,6 +130,7 @@ function executionView(context: Context, data: ExecutionData): View {
   const causeContext = { projectId, executionId, defaultBranch, isLive, now };
   const body = (
     <>
+      <ProbeNotice projectId={projectId} probe={execution.probeOf} />
       <ExecutionState context={context} data={data} view={view} headline={headline} />
       {waitingRerun({ projectId, publicUrl, execution })}
       <div data-region="failures">{failureSections(failures, view, causeContext, query)}</div>

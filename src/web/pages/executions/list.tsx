@@ -37,6 +37,7 @@ const listQuery = v.strictObject({
   tag: tagFilter,
   day: mayBeEmpty(day),
   untrusted: mayBeEmpty(v.picklist(["true", "false"], `expected "true" or "false"`)),
+  probe: mayBeEmpty(v.literal("true", `expected "true"`)),
   cursor: v.optional(uuid),
 });
 
@@ -65,7 +66,7 @@ async function loadList({ sql, project, query }: Context) {
   const from = start === undefined ? undefined : firstIdAt(start);
   const [rows, origins] = await Promise.all([
     selectSummaries(sql, project.id, PAGE_SIZE, {
-      ...{ q, branch, status, environment, before, from, untrusted },
+      ...{ q, branch, status, environment, before, from, untrusted, probe: query.probe === "true" },
       tag: splitTags(tag ?? ""),
     }),
     selectBuildOrigins(sql, project.id),
@@ -77,8 +78,8 @@ async function loadList({ sql, project, query }: Context) {
 type ListData = Awaited<ReturnType<typeof loadList>>;
 
 /** Returns a title such as "Failed executions of main on 31 January". */
-function titleOf({ status, branch, environment, tag, day }: ListQuery): string {
-  const subject = status ? `${wordOf(status)} executions` : "executions";
+function titleOf({ status, branch, environment, tag, day, probe }: ListQuery): string {
+  const subject = `${status ? `${wordOf(status)} ` : ""}${probe ? "probes" : "executions"}`;
   const conditions = [
     branch ? `of ${branch}` : null,
     environment ? `on ${environment}` : null,

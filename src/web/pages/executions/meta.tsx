@@ -93,7 +93,7 @@ export function metaOf(
       {execution.untrusted ? (
         <>
           {" "}
-          <Tag>untrusted (fork)</Tag>
+          <Tag>{execution.probe ? "probe" : "untrusted (fork)"}</Tag>
         </>
       ) : null}
     </span>,

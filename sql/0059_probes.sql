@@ -1,0 +1,28 @@
+-- Probes: executions that run one test case at one commit. They are stored as untrusted executions are, and so counted nowhere.
+alter table execution add column probe boolean not null default false; -- then untrusted as well
+-- Lists of executions leave probes out, however many there are.
+create index execution_newest on execution (project_id, id desc) where not probe;
+
+alter table lease add column probe boolean not null default false;
+alter table runner add column probe_slugs text[] not null default '{}'; -- tasks that it can run for one test case at any commit
+
+create table probe (
+  project_id uuid not null references stored_project (id) on delete cascade,
+  execution_id uuid not null,
+  kind text not null default 'test' check (kind in ('test', 'commits')),
+  test_case int, -- test_case.number; null for kind 'commits'
+  task_slug text not null,
+  commit text, -- null for kind 'commits'
+  result text check (result in ('passed', 'failed', 'no_build', 'no_result')), -- null until ended_at, except for no_build
+  flaky boolean not null default false, -- it passed, after it had failed in the same run
+  fingerprint uuid, -- of the failure, as case_detail.cause
+  verification_id uuid,
+  culprit_search_id uuid,
+  created_at timestamptz(3) not null,
+  ended_at timestamptz(3), -- set in the transaction that ends the execution
+  primary key (project_id, execution_id),
+  foreign key (project_id, execution_id) references execution on delete cascade
+);
+
+create index probe_of_verification on probe (project_id, verification_id, execution_id) where verification_id is not null;
+create index probe_of_culprit_search on probe (project_id, culprit_search_id, execution_id) where culprit_search_id is not null;

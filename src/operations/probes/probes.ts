@@ -1,0 +1,89 @@
+/** Probes: executions that run one test case at one commit, for a verification or the search of a culprit. */
+
+import { hasEnded } from "../../rules/execution.ts";
+import { refuse } from "../../schema/refusal.ts";
+import type { Sql, Tx } from "../../database/connect.ts";
+import { insertExecution, lockExecution } from "../../store/executions.ts";
+import {
+  countFreeSlots,
+  insertProbe,
+  type ProbeOwner,
+  type ProbePlan,
+  selectHasProbeRunner,
+  selectOpenProbeIds,
+  selectProbePlan,
+} from "../../store/probes.ts";
+import { advanceExecution, planTasks } from "../executions/executions.ts";
+
+/** Any other task goes first. */
+const PROBE_PRIORITY = -100;
+
+/** The plan for a task that no runner has run yet. */
+const NO_PLAN: ProbePlan = {
+  labels: [],
+  timeoutSeconds: null,
+  concurrencyGroup: null,
+  environment: null,
+  variables: null,
+};
+
+const planOf = async (sql: Sql, projectId: string, taskSlug: string): Promise<ProbePlan> =>
+  (await selectProbePlan(sql, projectId, taskSlug)) ?? NO_PLAN;
+
+export type NewProbes = {
+  testCaseId: string;
+  taskSlug: string;
+  /** A probe for each, in this order. */
+  commits: readonly string[];
+  owner: ProbeOwner;
+  now: Date;
+};
+
+/** In a transaction. Returns the ids of the executions, in the order of the commits. */
+export async function createProbes(sql: Tx, projectId: string, probes: NewProbes): Promise<string[]> {
+  const { testCaseId, taskSlug, commits, owner, now } = probes;
+  const { labels, timeoutSeconds, concurrencyGroup, environment, variables } = await planOf(sql, projectId, taskSlug);
+  const task = {
+    ...{ slug: taskSlug, shards: 1, labels, priority: PROBE_PRIORITY },
+    ...(timeoutSeconds === null ? {} : { timeoutSeconds }),
+    ...(concurrencyGroup === null ? {} : { concurrencyGroup }),
+  };
+  const ids: string[] = [];
+  for (const commit of commits) {
+    const execution = await insertExecution(sql, projectId, {
+      ...{ key: null, status: "queued", mode: "run", trigger: "probe", timeoutMinutes: null },
+      ...{ commit, environment, untrusted: true, probe: true, now },
+      ...(variables === null ? {} : { variables }),
+    });
+    await insertProbe(sql, projectId, { executionId: execution.id, testCaseId, taskSlug, commit, owner, now });
+    await planTasks(sql, projectId, execution, [task], now);
+    ids.push(execution.id);
+  }
+  return ids;
+}
+
+/** In a transaction: cancels the probes that are queued or running. */
+export async function cancelProbes(sql: Tx, projectId: string, owner: ProbeOwner, reason: string): Promise<void> {
+  for (const id of await selectOpenProbeIds(sql, projectId, owner)) {
+    const execution = await lockExecution(sql, projectId, id);
+    if (execution && !hasEnded(execution.status))
+      await advanceExecution(sql, projectId, execution, "cancelled", { arrived: false, now: new Date(), reason });
+  }
+}
+
+/** The number of probes of the task that runners could begin now. */
+export async function countFreeRunners(sql: Sql, projectId: string, taskSlug: string): Promise<number> {
+  const { labels } = await planOf(sql, projectId, taskSlug);
+  return await countFreeSlots(sql, projectId, { taskSlug, labels });
+}
+
+/** Refuses a task that no runner of the last hour can run for one test case at any commit. */
+export async function refuseUnlessProbeable(sql: Sql, projectId: string, taskSlug: string): Promise<void> {
+  const { labels } = await planOf(sql, projectId, taskSlug);
+  if (await selectHasProbeRunner(sql, projectId, { taskSlug, labels })) return;
+  const having = labels.length === 0 ? "" : ` with the labels ${labels.join(", ")}`;
+  refuse(
+    `Cannot run the test case alone: no runner${having} that was seen within the last hour has "checkout" with "git", and ` +
+      `"rerun", for the task ${JSON.stringify(taskSlug)} in its assay.yaml`,
+  );
+}

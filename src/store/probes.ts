@@ -1,0 +1,172 @@
+/** Probes: executions that run one test case at one commit. They are stored as untrusted executions are. */
+
+import { toStoredBlock } from "../rules/untrusted.ts";
+import { numberOfTestCase } from "../rules/test_case_id.ts";
+import type { ProbeOutcome } from "../schema/executions.ts";
+import { type Fragment, type Sql, toTextArray, type Tx } from "../database/connect.ts";
+import { type HeldLease, selectCasesToRepeat } from "./leases.ts";
+import { blockOfCase } from "./packing.ts";
+import { isTrustedBuild } from "./predicates.ts";
+import { isHeld, isPresent } from "./runner_presence.ts";
+import { indexedTask } from "./task_runs.ts";
+
+/** What a probe belongs to. */
+export type ProbeOwner = { verificationId: string } | { culpritSearchId: string };
+
+const isOf = (sql: Sql, owner: ProbeOwner): Fragment =>
+  "verificationId" in owner
+    ? sql`verification_id = ${owner.verificationId}`
+    : sql`culprit_search_id = ${owner.culpritSearchId}`;
+
+export type ProbeRow = {
+  executionId: string;
+  commit: string | null;
+  /** Null until it has ended. */
+  result: ProbeOutcome | null;
+  /** It passed, after it had failed in the same run. */
+  flaky: boolean;
+  /** Of its failure, as `case_detail.cause`. */
+  fingerprint: string | null;
+  createdAt: string;
+  endedAt: string | null;
+};
+
+/** In the order of their creation. */
+export const selectProbes = (sql: Sql, projectId: string, owner: ProbeOwner) => sql<ProbeRow[]>`
+  select execution_id as "executionId", commit, case when ended_at is not null then result end as result, flaky, fingerprint,
+    created_at as "createdAt", ended_at as "endedAt"
+  from probe where project_id = ${projectId} and ${isOf(sql, owner)} order by execution_id`;
+
+/** Probes that are queued or running, in the order in which executions are locked. */
+export const selectOpenProbeIds = async (sql: Sql, projectId: string, owner: ProbeOwner): Promise<string[]> => {
+  const rows = await sql<{ id: string }[]>`
+    select execution_id as id from probe
+    where project_id = ${projectId} and ${isOf(sql, owner)} and ended_at is null order by execution_id`;
+  return rows.map(({ id }) => id);
+};
+
+/** How the task runs when it is not probed: a probe needs the same machine, environment and time. */
+export type ProbePlan = {
+  labels: string[];
+  timeoutSeconds: number | null;
+  concurrencyGroup: string | null;
+  /** Null if it has none, or if it was deleted since. */
+  environment: string | null;
+  /** Sealed. */
+  variables: Buffer | null;
+};
+
+/** How many runs of a task are looked through for one that a runner ran. */
+const MAX_RUNS = 50;
+
+/** The plan of the newest run that a runner ran; undefined: there is none. */
+export const selectProbePlan = async (
+  sql: Sql,
+  projectId: string,
+  taskSlug: string,
+): Promise<ProbePlan | undefined> => {
+  const [plan] = await sql<ProbePlan[]>`
+    select to_json(l.labels) as labels, l.timeout_seconds as "timeoutSeconds", l.concurrency_group as "concurrencyGroup",
+      v.slug as environment, e.variables
+    from (
+      select id, execution_id, completed_at from test_run r
+      where project_id = ${projectId} and ${indexedTask(sql)} = ${taskSlug} and ${isTrustedBuild(sql, sql`r`)}
+      order by completed_at desc, id desc limit ${MAX_RUNS}) r
+    cross join lateral (
+      select * from lease l where l.project_id = ${projectId} and l.run_id = r.id order by l.id desc limit 1) l
+    join execution e on e.project_id = ${projectId} and e.id = r.execution_id
+    join project p on p.id = e.project_id
+    left join environment v on v.team_id = p.team_id and v.slug = e.environment
+    order by r.completed_at desc, r.id desc limit 1`;
+  return plan;
+};
+
+export const insertProbe = (
+  sql: Tx,
+  projectId: string,
+  probe: { executionId: string; testCaseId: string; taskSlug: string; commit: string; owner: ProbeOwner; now: Date },
+) => {
+  const { executionId, testCaseId, taskSlug, commit, owner, now } = probe;
+  const ids = { verificationId: null, culpritSearchId: null, ...owner };
+  return sql`
+    insert into probe (project_id, execution_id, test_case, task_slug, commit, verification_id, culprit_search_id, created_at)
+    values (${projectId}, ${executionId}, ${numberOfTestCase(testCaseId)}, ${taskSlug}, ${commit}, ${ids.verificationId},
+      ${ids.culpritSearchId}, ${now.toISOString()})`;
+};
+
+/** Of a probe whose execution is about to end: the commit cannot be checked out or built. */
+export const updateProbeWithoutBuild = (sql: Tx, projectId: string, executionId: string) => sql`
+  update probe set result = 'no_build'
+  where project_id = ${projectId} and execution_id = ${executionId} and ended_at is null`;
+
+/** In the transaction that ends the execution, after its results were stored. */
+export const updateEndedProbe = (sql: Tx, projectId: string, executionId: string) => sql`
+  update probe set ended_at = now(), flaky = coalesce(found.letter = 'P', false), fingerprint = found.cause,
+    result = coalesce(result, case upper(found.letter) when 'P' then 'passed' when 'F' then 'failed' end, 'no_result')
+  from (select) one left join lateral (
+    select substr(b.statuses, array_position(b.test_cases, asked.test_case), 1) as letter, (
+      select cause from case_detail d
+      where d.project_id = ${projectId} and d.run_id = r.id and d.test_case = asked.test_case and d.cause is not null
+      order by d.attempt desc limit 1) as cause
+    from probe asked
+    join test_run r on r.project_id = ${projectId} and r.execution_id = ${executionId}
+    join case_result b on b.project_id = ${projectId} and b.run_id = r.id
+      and b.block = ${blockOfCase(sql, sql`asked.test_case`)} + ${toStoredBlock(0, true)}::int
+    where asked.project_id = ${projectId} and asked.execution_id = ${executionId} limit 1) found on true
+  where project_id = ${projectId} and execution_id = ${executionId} and ended_at is null`;
+
+/** An expression: what the execution `e`, an alias, is about if it is a probe, as JSON. */
+export const probeOf = (sql: Sql, e: Fragment): Fragment => sql`(
+  select json_build_object('testCase', (
+      select json_build_object('testCaseId', c.id, 'taskSlug', c.task_slug, 'suite', c.suite, 'name', c.name, 'file', c.file)
+      from test_case c where c.project_id = p.project_id and c.number = p.test_case),
+    'result', case when p.ended_at is not null then p.result end, 'verificationId', p.verification_id,
+    'culpritSearchId', p.culprit_search_id)
+  from probe p where p.project_id = ${e}.project_id and p.execution_id = ${e}.id)`;
+
+/** The test cases that a lease is limited to: those to repeat, or that of a probe; undefined: the whole task. */
+export const selectOnly = async (
+  sql: Sql,
+  projectId: string,
+  { probe, repeats, executionId, taskSlug }: Pick<HeldLease, "probe" | "repeats" | "executionId" | "taskSlug">,
+): Promise<{ suite: string; name: string; file: string | null }[] | undefined> => {
+  if (probe) {
+    const cases = await sql<{ suite: string; name: string; file: string | null }[]>`
+      select c.suite, c.name, c.file from probe p
+      join test_case c on c.project_id = p.project_id and c.number = p.test_case
+      where p.project_id = ${projectId} and p.execution_id = ${executionId}`;
+    return cases.length === 0 ? undefined : [...cases];
+  }
+  return repeats === null ? undefined : await selectCasesToRepeat(sql, projectId, repeats, taskSlug);
+};
+
+type ProbedTask = { taskSlug: string; labels: readonly string[] };
+
+/** A condition: the runner `r`, an alias, can probe the task. */
+const canProbe = (sql: Sql, { taskSlug, labels }: ProbedTask): Fragment => sql`
+  (${taskSlug} = any(r.probe_slugs) and ${toTextArray(labels)}::text[] <@ r.labels)`;
+
+/** Whether a runner that can probe the task was seen within the last hour. */
+export const selectHasProbeRunner = async (sql: Sql, projectId: string, task: ProbedTask): Promise<boolean> =>
+  (
+    await sql`
+      select from runner r
+      where r.project_id = ${projectId} and r.seen_at > now() - interval '1 hour' and ${canProbe(sql, task)} limit 1`
+  ).length === 1;
+
+/**
+ * The number of tasks that runners could begin now, less those that wait. What a runner has been handed since its last request
+ * is subtracted from the number that it asked for.
+ */
+export const countFreeSlots = async (sql: Sql, projectId: string, task: ProbedTask): Promise<number> => {
+  const [row] = await sql<{ free: number }[]>`
+    select greatest(0, coalesce(sum(greatest(0, free)), 0) - (
+      select count(*) from lease where project_id = ${projectId} and status = 'queued'))::int as free
+    from (
+      select r.free - greatest(0, (
+        select count(*) from lease l
+        where l.project_id = r.project_id and l.runner = r.name and ${isHeld(sql, sql`l`)}) - r.held) as free
+      from runner r
+      where r.project_id = ${projectId} and ${isPresent(sql, sql`r`)} and ${canProbe(sql, task)}) r`;
+  return row!.free;
+};

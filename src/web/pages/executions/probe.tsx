@@ -1,0 +1,25 @@
+/** What a probe is, above the page of its execution. */
+
+import type { Html } from "../../../http/html.ts";
+import type { ExecutionProbe } from "../../../schema/executions.ts";
+import { testPath } from "../../site/paths.ts";
+
+const RESULT_WORDS = {
+  passed: "It passed.",
+  failed: "It failed.",
+  no_build: "The commit cannot be checked out or built.",
+  no_result: "There is no result: the test did not run, or its runner or machine failed.",
+} as const;
+
+/** Shows nothing for an execution that is no probe. */
+export function ProbeNotice({ projectId, probe }: { projectId: string; probe: ExecutionProbe | null }): Html | null {
+  if (probe === null) return null;
+  const { testCase, result } = probe;
+  return (
+    <p class="message" data-region="probe">
+      <b>Probe</b>: this execution runs{" "}
+      {testCase === null ? "no test" : <a href={testPath(projectId, testCase.testCaseId)}>{testCase.name}</a>} alone, at
+      one commit. {result === null ? "" : `${RESULT_WORDS[result]} `}Its results count nowhere else.
+    </p>
+  );
+}
