@@ -26,3 +26,30 @@ create table probe (
 
 create index probe_of_verification on probe (project_id, verification_id, execution_id) where verification_id is not null;
 create index probe_of_culprit_search on probe (project_id, culprit_search_id, execution_id) where culprit_search_id is not null;
+
+-- Runs of one test case at one commit, until it is certain how often it fails.
+create table verification (
+  project_id uuid not null references stored_project (id) on delete cascade,
+  id uuid not null,
+  test_case int not null, -- test_case.number
+  commit text not null,
+  runs int not null, -- as many as were asked for
+  release boolean not null, -- a quarantine ends if it passes
+  status text not null default 'running'
+    check (status in ('running', 'passed', 'flaky', 'failed', 'inconclusive', 'cancelled')),
+  passed int not null default 0,
+  failed int not null default 0,
+  no_result int not null default 0,
+  no_build int not null default 0, -- among no_result
+  released boolean not null default false, -- it has ended a quarantine
+  account_id uuid, -- of the member that has begun it
+  requested_by text not null,
+  created_at timestamptz(3) not null,
+  ended_at timestamptz(3),
+  next_check_at timestamptz(3), -- null once it has ended
+  primary key (project_id, id)
+);
+
+create index verification_of_case on verification (project_id, test_case, id desc);
+create index verification_due on verification (next_check_at) where next_check_at is not null;
+create index verification_running on verification (project_id) where next_check_at is not null;

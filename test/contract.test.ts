@@ -38,7 +38,12 @@ async function createEverything(): Promise<Record<string, string>> {
   await post(`/projects/${project}/executions`, { mode: "run", tasks: ["there"] }, key);
   const { leases } = await post(`/projects/${project}/leases`, { runner: "there" }, key);
   const named = await post(`/projects/${project}/keys`, { name: "there", scope: "read" }, key);
+  const testCaseId = cases.body.data[0].id;
+  await post(`/projects/${project}/leases`, { runner: "there", free: 0, probeSlugs: ["unit"] }, key);
+  const verify = `/projects/${project}/test-cases/${testCaseId}/verify`;
+  const verification = await post(verify, { commit: "9f8e7d6c" }, key);
   return {
+    verificationId: verification.id,
     keyId: named.id,
     projectId: project,
     teamId: team,
@@ -47,7 +52,7 @@ async function createEverything(): Promise<Record<string, string>> {
     taskSlug: "unit",
     attachmentId: file.attachment.id,
     bugReportId: run.bugReports[0].id,
-    testCaseId: cases.body.data[0].id,
+    testCaseId,
     environmentId: environment.id,
     infrastructureRuleId: rule.id,
     integrationId: integration.id,
@@ -91,6 +96,7 @@ const OPENED: Record<string, string[]> = {
   run: [
     ...UPLOAD,
     ...["cancel", "rerun"].map((what) => `POST ${P}/executions/:executionId/${what}`),
+    ...["test-cases/:testCaseId/verify", "verifications/:verificationId/cancel"].map((what) => `POST ${P}/${what}`),
     ...["runners", "runners/pause", "leases", "leases/:leaseId/fail"].map((what) => `POST ${P}/${what}`),
   ],
   triage: [

@@ -321,6 +321,12 @@ export async function createEverything(
     owner: naming("search-team"),
   });
 
+  const verified = cases.find(({ name }: { name: string }) => name.includes("voucher")) ?? cases[0];
+  await call(`POST /projects/${project}/leases`, { ...sync, free: 0, probeSlugs: [verified.taskSlug] });
+  const verification = await call(`POST /projects/${project}/test-cases/${verified.id}/verify`, {
+    ...{ commit: "9f8e7d6c5b4a39281706f5e4d3c2b1a098765432", runs: 200, release: true },
+  });
+
   const place = { teamId: team, id: project, name: naming("shop") };
   const share = await createShare(database, owner, place, { kind: "execution", executionId: run.executionId });
   const projectShare = await createShare(database, owner, place, { kind: "project" });
@@ -352,7 +358,8 @@ export async function createEverything(
     taskSlug: "unit",
     attachmentId: attachments[0].id,
     tag: "test-runs",
-    testId: cases.find(({ name }: { name: string }) => name.includes("voucher"))?.id ?? cases[0].id,
+    testId: verified.id,
+    verificationId: verification.id,
     bugId: bugs[0].id,
     environmentId: environment.id,
     infrastructureRuleId: rule.id,

@@ -4,7 +4,16 @@ import type { Fragment, Sql } from "./connect.ts";
 
 /** Whose items they are. */
 export type LoopName =
-  "event" | "schedule" | "integration" | "delivery" | "expiry" | "counting" | "sealing" | "lease" | "deletion";
+  | "event"
+  | "schedule"
+  | "integration"
+  | "delivery"
+  | "expiry"
+  | "counting"
+  | "sealing"
+  | "lease"
+  | "deletion"
+  | "verification";
 
 /**
  * A condition: the item may be taken now. `item` is an expression of type text. Looked up for each row on its way, in the

@@ -48,6 +48,8 @@ export const AUDIT_ACTIONS = [
   "bug.merged",
   "test_case.changed",
   "owners.changed",
+  "verification.begun",
+  "verification.cancelled",
   "execution.rerun",
   "execution.completed",
   "execution.cancelled",

@@ -16,6 +16,7 @@ export const EVENT_TYPES = [
   "bug_report.resolved",
   "test_case.became_flaky",
   "test_case.recovered",
+  "test_case.verified",
   "task.missed",
   "integration.disabled",
 ] as const;
@@ -66,6 +67,19 @@ export type BugReportData = {
   externalUrl: string | null;
 };
 
+export type VerificationData = {
+  id: string;
+  commit: string;
+  /** "passed": no run failed. */
+  status: "passed" | "flaky" | "failed" | "inconclusive";
+  passed: number;
+  failed: number;
+  /** The result in words. */
+  statement: string;
+  /** It has ended a quarantine. */
+  released: boolean;
+};
+
 export type TestCaseData = {
   id: string;
   taskSlug: string;
@@ -100,6 +114,7 @@ export type EventData = {
     };
   bugReport?: BugReportData;
   testCase?: TestCaseData;
+  verification?: VerificationData;
   taskSlug?: string;
   /** Why it did not report. */
   reason?: string;

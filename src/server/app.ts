@@ -23,6 +23,7 @@ import { testRuns } from "../api/test_runs.ts";
 import { state } from "../api/state.ts";
 import { trends } from "../api/trends.ts";
 import { uploads } from "../api/uploads.ts";
+import { verifications } from "../api/verifications.ts";
 import { verdicts } from "../api/verdicts.ts";
 import { createRateLimit, type RateLimit } from "../http/rate_limit.ts";
 import type { Connection } from "../http/serve.ts";
@@ -52,6 +53,7 @@ const FAMILIES: readonly Route[] = [
   ...plans,
   ...events,
   ...testCases,
+  ...verifications,
   ...owners,
   ...trends,
   ...state,

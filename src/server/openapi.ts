@@ -91,6 +91,7 @@ const TAGS: Record<string, string> = {
     "have arrived.",
   verdicts: "Whether the failures of an execution are forgiven, so that a build may pass although tests failed.",
   "test-cases": "Every test case that has been reported: its health, history, owner and quarantine.",
+  verifications: "A test case that is run many times at one commit, until it is certain how often it fails.",
   "bug-reports":
     "Failures with one cause. Failures of the default branch open bug reports automatically; bug reports are " +
     "triaged, merged, resolved, and reopened if the bug returns.",
@@ -140,6 +141,7 @@ const PATH_PARAMETERS: Record<string, string> = {
   testCaseId: "The test case",
   bugReportId: "The bug report",
   environmentId: "The environment",
+  verificationId: "The verification",
   infrastructureRuleId: "The infrastructure rule",
   variableName: "The name of the variable: letters, digits and _, at most 128, not beginning with a digit",
   integrationId: "The integration",

@@ -1,6 +1,6 @@
 /** Events, written in the transaction that caused them, and read once by the automations. */
 
-import type { EventData, EventType, NewEvent, TurnedCase } from "../schema/events.ts";
+import type { EventData, EventType, NewEvent, TurnedCase, VerificationData } from "../schema/events.ts";
 import type { Given } from "../database/compose.ts";
 import {
   type Fragment,
@@ -12,6 +12,7 @@ import {
   toRows,
   toTextArray,
 } from "../database/connect.ts";
+import { numberOfTestCase } from "../rules/test_case_id.ts";
 import { firstOwnerOf, ownersJson, ownersOfBug } from "./owners.ts";
 import { isDue } from "../database/retry_backoff.ts";
 import { hasOwner, waitsForEvent } from "./predicates.ts";
@@ -109,6 +110,18 @@ export async function insertTurns(
     where p.id = ${projectId} and not c.sample and not e.sample
     order by t.number`;
 }
+
+/** A verification has ended. */
+export const insertVerified = (sql: Tx, projectId: string, testCaseId: string, verification: VerificationData) => sql`
+  insert into event (team_id, id, project_id, type, depth, due_at, data)
+  select p.team_id, ${Bun.randomUUIDv7()}, p.id, 'test_case.verified', 0, ${due(sql, sql`p.team_id`, sql`'test_case.verified'`)},
+    json_build_object('testCase', json_build_object('id', c.id, 'taskSlug', c.task_slug, 'suite', c.suite, 'name', c.name,
+      'file', c.file, 'owner', ${firstOwnerOf(sql, sql`c`)}, 'owners', ${ownersJson(sql, sql`c`)},
+      'flakeRate', coalesce(round(h.flake_rate::numeric, 4), 0)),
+      'verification', ${toJson(sql, verification)})
+  from project p join test_case c on c.project_id = p.id and c.number = ${numberOfTestCase(testCaseId)}
+  left join case_health h on h.project_id = c.project_id and h.test_case = c.number
+  where p.id = ${projectId}`;
 
 export type EventRow = {
   teamId: string;

@@ -17,6 +17,8 @@ const LOOK_UPS: Record<string, (sql: Sql, params: Params) => Promise<{ length: n
   testCaseId: (sql, { projectId, testCaseId }) => sql`
     select from test_case
     where project_id = ${projectId!} and number = ${numberOfTestCase(testCaseId!)} and id = ${testCaseId!}`,
+  verificationId: (sql, { projectId, verificationId }) => sql`
+    select from verification where project_id = ${projectId!} and id = ${verificationId!}`,
   bugReportId: (sql, { projectId, bugReportId }) => sql`
     select from bug_report where project_id = ${projectId!} and id = ${bugReportId!}`,
   environmentId: (sql, { teamId, environmentId }) => sql`

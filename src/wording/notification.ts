@@ -174,6 +174,26 @@ function ofBugReport(told: EventContext, bug: About<"bugReport">, url: string): 
   };
 }
 
+const VERIFIED_WORDS: Record<About<"verification">["status"], string> = {
+  passed: "Verified",
+  flaky: "Still flaky",
+  failed: "Still failing",
+  inconclusive: "Cannot verify",
+};
+
+function ofVerification(told: EventContext, verification: About<"verification">): Partial<Words> {
+  const { testCase } = told.data;
+  const { status, statement, released, commit } = verification;
+  const subject = `${VERIFIED_WORDS[status]}: ${testCase ? caseTitle(testCase) : ""}`;
+  return {
+    tone: status === "passed" ? "good" : "bad",
+    title: `${projectName(told)}: ${subject[0]!.toLowerCase()}${subject.slice(1)}`,
+    subject,
+    text: `${statement}${released ? ". Its quarantine has ended" : ""}`,
+    commit,
+  };
+}
+
 function ofTestCase(told: EventContext, testCase: About<"testCase">, url: string): Words {
   const isFlaky = told.type === "test_case.became_flaky";
   const name = caseTitle(testCase);
@@ -186,6 +206,7 @@ function ofTestCase(told: EventContext, testCase: About<"testCase">, url: string
     facts: factsOf({ Task: taskSlug, File: file, Owner: owners.join(", "), ...originFacts(told.data) }),
     url,
     topic: `${told.project?.id} test ${testCase.id}`,
+    ...(told.data.verification ? ofVerification(told, told.data.verification) : {}),
   };
 }
 

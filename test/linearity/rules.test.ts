@@ -364,6 +364,8 @@ testLinearity("rules", {
     matchesPattern: (text) => matchesPattern("refs/*a*ab*c", `refs/${text}`),
   },
   "upload_advice.ts": { adviceFor: (text) => adviceFor({ outcome: "refused", statusCode: 400, text }) },
+  "failure_rate.ts": { failureInterval: null },
+  "verification.ts": { countWantedProbes: null, decideVerification: null },
   "variants.ts": {
     isTaskAmong: (text) => isTaskAmong(text, [text]),
     nameVariant: (text) => nameVariant(text, [text, text]),

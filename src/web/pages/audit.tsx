@@ -55,6 +55,8 @@ const ACTION_WORDS: Record<AuditAction, string> = {
   "bug.merged": "merged",
   "test_case.changed": "changed the test",
   "owners.changed": "changed the ownership file",
+  "verification.begun": "began a verification of",
+  "verification.cancelled": "cancelled a verification of",
   "execution.rerun": "reran the execution",
   "execution.completed": "completed the execution",
   "execution.cancelled": "cancelled the execution",

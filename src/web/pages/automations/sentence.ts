@@ -23,6 +23,7 @@ export const EVENT_WORDS: Record<EventType, string> = {
   "bug_report.resolved": "a bug is resolved",
   "test_case.became_flaky": "a test becomes flaky",
   "test_case.recovered": "a flaky test has recovered",
+  "test_case.verified": "a verification of a test has ended",
   "task.missed": "a task has not reported in time",
   "integration.disabled": "an integration is disabled",
 };

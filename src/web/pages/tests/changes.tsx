@@ -48,7 +48,9 @@ export function quarantineNotice({ quarantine }: TestCaseRow, now: Date): Html |
   );
 }
 
-export function careForms(base: Path, test: TestCaseRow, { csrf, now }: { csrf: string; now: Date }): Html {
+type CareContext = { csrf: string; now: Date; verifyForm: Html };
+
+export function careForms(base: Path, test: TestCaseRow, { csrf, now, verifyForm }: CareContext): Html {
   const { quarantine } = test;
   const owner = test.isOwnerSet ? test.owner : null;
   return (
@@ -92,6 +94,7 @@ export function careForms(base: Path, test: TestCaseRow, { csrf, now }: { csrf: 
           </div>
         </form>
       </details>
+      {verifyForm}
     </div>
   );
 }

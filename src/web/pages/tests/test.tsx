@@ -23,6 +23,7 @@ import {
 import { selectExecutionNames } from "../../../store/execution_list.ts";
 import { selectSlowerResults } from "../../../store/slower.ts";
 import { type HistoryRow, type TestCaseRow, selectTestCase } from "../../../store/test_cases.ts";
+import { selectVerifications } from "../../../store/verifications.ts";
 import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { counted, toCount } from "../../../wording/numbers.ts";
 import { Empty } from "../../components/empty.tsx";
@@ -49,6 +50,7 @@ import {
   LastResults,
 } from "./results.tsx";
 import { Owners, type OwnerSources } from "./owners.tsx";
+import { SHOWN_VERIFICATIONS, Verifications, VerifyForm } from "./verifications.tsx";
 import { trustOf, whereItBegan, whyFlaky } from "./verdict.tsx";
 import { Variants } from "./variants.tsx";
 
@@ -106,7 +108,7 @@ async function loadTest({ sql, fast, begin, project, params, query }: Context) {
   const test = (await selectTestCase(fast, projectId, params.testId)) ?? refuseAbsent();
   const { status, branch, cursor } = query;
   const [after] = readCursor(cursor, [PART.id]) ?? [];
-  const [last, record, bugs, filtered, ownerSource, variants] = await Promise.all([
+  const [last, record, bugs, filtered, ownerSource, variants, verifications] = await Promise.all([
     readHistory(sql, projectId, test.id, { limit: STRIP_LENGTH }),
     selectCaseRecord(sql, projectId, test.id),
     selectOpenBugsOfCase(sql, projectId, test.id, MAX_BUGS),
@@ -115,6 +117,7 @@ async function loadTest({ sql, fast, begin, project, params, query }: Context) {
       : readHistory(sql, projectId, test.id, { limit: HISTORY_ROWS, status, branch, after }),
     test.isOwnerSet || test.owners.length === 0 ? undefined : explainOwners(sql, projectId, test),
     readCaseVariants(sql, projectId, test),
+    selectVerifications(sql, projectId, test.id, { limit: SHOWN_VERIFICATIONS }),
   ]);
   const listed = filtered?.rows ?? last.rows.slice(0, HISTORY_ROWS);
   const next = filtered ? filtered.last : last.rows.length > HISTORY_ROWS ? listed.at(-1)!.runId : undefined;
@@ -142,6 +145,7 @@ async function loadTest({ sql, fast, begin, project, params, query }: Context) {
     slowerOf,
     ownerSource,
     variants,
+    verifications,
   };
 }
 
@@ -203,9 +207,14 @@ function HistorySection({ path, query, testHistory, next, now }: HistoryProperti
   );
 }
 
+/** Returns the newest tested commit of the default branch. */
+const lastCommitOf = (rows: readonly HistoryRow[], defaultBranch: string): string | null =>
+  rows.find(({ branch, commit }) => branch === defaultBranch && commit !== null)?.commit ?? null;
+
 function testView({ project, query, role, csrf, now }: Context, data: TestData): View {
   const { id: projectId, defaultBranch: branch } = project;
   const { test, record, bugs, last, listed, next, firstBad, failure, names, slowerOf, ownerSource, variants } = data;
+  const { verifications } = data;
   const testHistory: TestHistory = { projectId, rows: last, names, slowerOf };
   const trust = trustOf({ test, record, rows: last, firstBad }, branch, now);
   const path: Path = testPath(projectId, test.id);
@@ -219,7 +228,12 @@ function testView({ project, query, role, csrf, now }: Context, data: TestData):
         <Mark status={trust.status} word={false} /> {trust.text}
       </p>
       <TestFacts projectId={projectId} test={test} ownerSource={ownerSource} now={now} />
-      {role === "viewer" ? null : careForms(path, test, { csrf, now })}
+      {role === "viewer"
+        ? null
+        : careForms(path, test, {
+            ...{ csrf, now },
+            verifyForm: <VerifyForm base={path} test={test} csrf={csrf} commit={lastCommitOf(last, branch)} />,
+          })}
       {quarantineNotice(test, now)}
       <LastResults testHistory={testHistory} test={test} />
       <Variants projectId={projectId} test={test} found={variants} now={now} />
@@ -227,6 +241,13 @@ function testView({ project, query, role, csrf, now }: Context, data: TestData):
         {whereItBegan(projectId, firstBad, branch, now)}
         {whyFlaky(test, record, branch, now)}
       </div>
+      <Verifications
+        projectId={projectId}
+        base={path}
+        verifications={verifications}
+        csrf={role === "viewer" ? undefined : csrf}
+        now={now}
+      />
       {bugsOfCase(projectId, bugs)}
       {role === "viewer" ? null : (
         <p class="hint after">

@@ -1,0 +1,197 @@
+/** The verifications of a test: the form that begins one, their states, and the form that cancels one. */
+
+import * as v from "valibot";
+import type { Html, Path } from "../../../http/html.ts";
+import { beginVerification, cancelVerification } from "../../../operations/probes/verifications.ts";
+import { commitHash, MAX_VERIFICATION_RUNS, type VerificationStatus } from "../../../schema/verifications.ts";
+import { refuseAbsent } from "../../../schema/refusal.ts";
+import { integerText } from "../../../schema/fields.ts";
+import { selectTestCase, type TestCaseRow } from "../../../store/test_cases.ts";
+import { selectVerification, type VerificationRow } from "../../../store/verifications.ts";
+import { toCount } from "../../../wording/numbers.ts";
+import { verificationWords } from "../../../wording/verification.ts";
+import { ActionForm, Csrf } from "../../components/form.tsx";
+import { Mark } from "../../components/status.tsx";
+import { Ago, Commit } from "../../components/text.tsx";
+import { form, SeeOther } from "../../site/page.ts";
+import { executionPath, testPath } from "../../site/paths.ts";
+import { write } from "../../site/write.ts";
+import { onePath } from "./changes.tsx";
+
+/** Number of verifications on the page of a test. */
+export const SHOWN_VERIFICATIONS = 5;
+
+const DEFAULT_RUNS = 100;
+
+type FormProperties = { base: Path; test: TestCaseRow; csrf: string; commit: string | null };
+
+export const VerifyForm = ({ base, test, csrf, commit }: FormProperties): Html => (
+  <details class="panel">
+    <summary class="button">Verify</summary>
+    <form class="fields card padded" method="post" action={`${base}/verify`}>
+      <Csrf token={csrf} />
+      <p class="hint">
+        Runners run only this test, many times at one commit, and the result says how often it may still fail. The runs
+        are counted nowhere.
+      </p>
+      <label>
+        Commit
+        <input
+          class="mono"
+          name="commit"
+          required
+          minlength={7}
+          maxlength={64}
+          spellcheck="false"
+          value={commit ?? ""}
+        />
+      </label>
+      <label>
+        Runs
+        <input name="runs" required inputmode="numeric" pattern="[0-9]*" maxlength={4} value={DEFAULT_RUNS} />
+      </label>
+      {test.quarantine ? (
+        <label class="check">
+          <input type="checkbox" name="release" value="true" /> End the quarantine if no run fails
+        </label>
+      ) : null}
+      <div>
+        <button class="main">Verify</button>
+      </div>
+    </form>
+  </details>
+);
+
+const STATUS_WORDS: Record<VerificationStatus, string> = {
+  running: "running",
+  passed: "passed",
+  flaky: "flaky",
+  failed: "failed",
+  inconclusive: "inconclusive",
+  cancelled: "cancelled",
+};
+
+/** The status whose mark is shown. */
+const MARK_OF: Record<VerificationStatus, string> = { ...STATUS_WORDS, inconclusive: "incomplete" };
+
+const FailedProbes = ({ projectId, ids }: { projectId: string; ids: readonly string[] }): Html | null =>
+  ids.length === 0 ? null : (
+    <span>
+      failed:{" "}
+      {ids.map((id, index) => (
+        <>
+          {index === 0 ? "" : ", "}
+          <a href={executionPath(projectId, id)}>probe {index + 1}</a>
+        </>
+      ))}
+    </span>
+  );
+
+type ListProperties = {
+  projectId: string;
+  base: Path;
+  verifications: readonly VerificationRow[];
+  /** Undefined for a visitor who may not cancel. */
+  csrf: string | undefined;
+  now: Date;
+};
+
+/** Shows nothing if the test has no verifications. */
+export function Verifications({ projectId, base, verifications, csrf, now }: ListProperties): Html | null {
+  if (verifications.length === 0) return null;
+  return (
+    <>
+      <h2 id="verifications">Verifications</h2>
+      <div class="card">
+        <table>
+          <caption class="visually-hidden">Verifications of this test</caption>
+          <thead>
+            <tr>
+              <th scope="col">Status</th>
+              <th scope="col">Result</th>
+              <th scope="col">Commit</th>
+              <th scope="col" class="number">
+                Begun
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {verifications.slice(0, SHOWN_VERIFICATIONS).map((one) => (
+              <tr>
+                <td>
+                  <Mark status={MARK_OF[one.status]} word={false} /> {STATUS_WORDS[one.status]}
+                  {one.status === "running" && csrf !== undefined ? (
+                    <ActionForm action={`${base}/verifications/${one.id}/cancel`} csrf={csrf} label="Cancel" />
+                  ) : null}
+                </td>
+                <td class="long">
+                  {verificationWords(one)}
+                  {one.status === "running" ? ` (${toCount(one.passed + one.failed)} of ${toCount(one.runs)})` : ""}
+                  {one.released ? ". The quarantine has ended" : ""}{" "}
+                  <FailedProbes projectId={projectId} ids={one.failedExecutionIds} />
+                </td>
+                <td>
+                  <Commit hash={one.commit} />
+                </td>
+                <td class="number">
+                  <Ago at={one.createdAt} now={now} />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </>
+  );
+}
+
+const verifyFields = v.strictObject({
+  commit: commitHash,
+  runs: integerText(1, MAX_VERIFICATION_RUNS),
+  release: v.optional(v.literal("true")),
+});
+
+export const verifyForm = form(`${onePath}/verify`, { access: "member", fields: verifyFields }, async (context) => {
+  const { project, params, fields } = context;
+  const { commit, runs } = fields;
+  const release = fields.release === "true";
+  await write(
+    context,
+    "member",
+    async (sql, actor) => {
+      const { id, taskSlug } = (await selectTestCase(sql, project.id, params.testId)) ?? refuseAbsent();
+      const asked = { commit, runs, release, actor, testCase: { id, taskSlug }, now: new Date() };
+      return await beginVerification(sql, project.id, asked);
+    },
+    (verificationId) => ({
+      action: "verification.begun",
+      subject: params.testId,
+      details: { projectId: project.id, testCaseIds: [params.testId], verificationId, commit, runs, release },
+    }),
+  );
+  return new SeeOther(`${testPath(project.id, params.testId)}#verifications`);
+});
+
+export const cancelVerificationForm = form(
+  `${onePath}/verifications/:verificationId/cancel`,
+  { access: "member" },
+  async (context) => {
+    const { project, params } = context;
+    const { testId, verificationId } = params;
+    await write(
+      context,
+      "member",
+      async (sql) => {
+        const found = await selectVerification(sql, project.id, verificationId);
+        if (found?.testCase.testCaseId !== testId) refuseAbsent();
+        await cancelVerification(sql, project.id, verificationId);
+      },
+      () => ({
+        action: "verification.cancelled",
+        subject: testId,
+        details: { projectId: project.id, testCaseIds: [testId], verificationId },
+      }),
+    );
+    return new SeeOther(`${testPath(project.id, testId)}#verifications`);
+  },
+);

@@ -1,0 +1,28 @@
+/** Advances verifications: begins their next runs, and ends those that have their answer. */
+
+import type { Log } from "../log.ts";
+import { advanceDueVerification } from "../operations/probes/verifications.ts";
+import type { Database } from "../database/connect.ts";
+import { always, type GoOn, standardLog, takeAll } from "./loop.ts";
+
+/** How many verifications were looked at, each in a transaction of its own; any number of servers may do this at once. */
+export async function advanceVerifications(
+  { pool, begin }: Pick<Database, "pool" | "begin">,
+  goOn: GoOn = always,
+  log: Log = standardLog,
+): Promise<number> {
+  return await takeAll(
+    pool,
+    {
+      failing: "Cannot advance a verification",
+      next: (take) =>
+        begin((sql) =>
+          advanceDueVerification(sql, ({ id, projectId }) =>
+            take({ loop: "verification", id, about: { verificationId: id, projectId } }),
+          ),
+        ),
+    },
+    log,
+    goOn,
+  );
+}
