@@ -42,6 +42,7 @@ create table verification (
   no_result int not null default 0,
   no_build int not null default 0, -- among no_result
   released boolean not null default false, -- it has ended a quarantine
+  new_in_execution_id uuid, -- the execution that has added the test; null: somebody has begun it
   account_id uuid, -- of the member that has begun it
   requested_by text not null,
   created_at timestamptz(3) not null,
@@ -53,3 +54,18 @@ create table verification (
 create index verification_of_case on verification (project_id, test_case, id desc);
 create index verification_due on verification (next_check_at) where next_check_at is not null;
 create index verification_running on verification (project_id) where next_check_at is not null;
+
+-- Tasks whose new tests are to be run several times more, after their execution has ended.
+create table new_test_check (
+  project_id uuid not null,
+  run_id uuid not null,
+  execution_id uuid not null,
+  runs int not null, -- of each test
+  is_done boolean not null default false, -- their verifications have begun
+  primary key (project_id, run_id),
+  foreign key (project_id, run_id) references test_run on delete cascade
+);
+
+create index new_test_check_open on new_test_check (project_id, execution_id) where not is_done;
+
+create index verification_of_new_tests on verification (project_id, new_in_execution_id, id) where new_in_execution_id is not null;

@@ -236,6 +236,7 @@ const SHARED: Record<string, string[]> = {
     "pull_requests",
     "slower",
     "tags",
+    "verifications",
   ],
   senders: ["github_app", "github_check_run", "sender"],
   store: [
@@ -265,6 +266,7 @@ const SHARED: Record<string, string[]> = {
     "shards",
     "state",
     "task_runs",
+    "verifications",
   ],
   wording: ["blame", "case_title", "execution_name", "first_line", "numbers", "reasons", "single_line", "task"],
   work: ["loop"],

@@ -26,6 +26,8 @@ export async function fillOtherTables({ acme, ask, database: { pool } }: Harness
     insert into file_queue (project_id, execution_id, task_slug, shards, runs, files, durations, places, batches, holders,
       acknowledged)
     values (${project}, ${execution}, 'unit', 1, 0, '{a}', '{1}', '{0}', '{0}', '{""}', '{0}')`;
+  await pool`
+    insert into new_test_check (project_id, run_id, execution_id, runs) values (${project}, ${run}, ${execution}, 10)`;
   await pool`insert into names_version (project_id) values (${project})`;
   await pool`insert into onboarding (project_id) values (${project})`;
   await pool`

@@ -31,6 +31,7 @@ import { executionVerdict, hasEnded } from "../rules/execution.ts";
 import { executionLine } from "../wording/execution.ts";
 import { failureReason } from "../wording/failure_reason.ts";
 import { fingerprint } from "../rules/fingerprint.ts";
+import { newTestWords } from "../wording/verification.ts";
 import { executionReason, taskReason } from "../wording/reasons.ts";
 import { missingShardsOf } from "../rules/shards.ts";
 import { readVariant } from "../rules/variants.ts";
@@ -98,6 +99,7 @@ function toExecution(publicUrl: string, projectId: string, row: TimedExecutionRo
     url: executionUrl(publicUrl, projectId, row.id),
     untrusted: row.untrusted && !row.probe,
     probe: row.probeOf,
+    newTests: row.newTests.map(({ runs, ...test }) => ({ ...test, statement: newTestWords({ ...test, runs }) })),
     ...(row.sample ? { sample: true } : {}),
   };
 }
@@ -222,6 +224,7 @@ function requireRunnable({
     supersede: supersede !== undefined,
     "tasks.labels": tasks.some(({ labels }) => labels.length > 0),
     "tasks.concurrencyGroup": tasks.some(({ concurrencyGroup }) => concurrencyGroup !== undefined),
+    "tasks.newTests": tasks.some(({ newTests }) => newTests !== undefined),
     "tasks.timeoutSeconds": tasks.some(({ timeoutSeconds }) => timeoutSeconds !== undefined),
   };
   const names = Object.entries(given).flatMap(([name, isGiven]) => (isGiven ? [`"${name}"`] : []));

@@ -13,7 +13,8 @@ export type LoopName =
   | "sealing"
   | "lease"
   | "deletion"
-  | "verification";
+  | "verification"
+  | "new_tests";
 
 /**
  * A condition: the item may be taken now. `item` is an expression of type text. Looked up for each row on its way, in the

@@ -52,7 +52,7 @@ export const trigger = v.pipe(
     event: described(
       v.optional(v.picklist(EVENT_TYPES, `expected one of ${names}`)),
       "The event that triggers the automation; set either this or schedule. execution.recovered: the first passed " +
-        "execution of a branch after a failed one; execution.changed: a report has arrived after its end; task.missed: a scheduled task did not report; integration.disabled: " +
+        "execution of a branch after a failed one; execution.changed: a report has arrived after its end, or new tests were run again; task.missed: a scheduled task did not report; integration.disabled: " +
         "Assay has disabled an integration",
       "execution.failed",
     ),

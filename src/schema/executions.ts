@@ -29,6 +29,7 @@ import { caseRef } from "./case_ref.ts";
 import { executionVariables } from "./environments.ts";
 import { dispatch } from "./integrations.ts";
 import { listPage, pageQuery } from "./page.ts";
+import { verificationStatus } from "./verifications.ts";
 import { tagParameter, tags } from "./tags.ts";
 
 const EXECUTION_STATUSES = ["queued", "running", "passed", "failed", "cancelled", "timed_out"] as const;
@@ -117,6 +118,15 @@ const executionProbe = v.strictObject({
 });
 export type ExecutionProbe = v.InferOutput<typeof executionProbe>;
 
+const newTest = v.strictObject({
+  testCase: described(caseRef, "The test case"),
+  verificationId: described(uuid, "The verification that runs it again"),
+  status: verificationStatus,
+  passed: described(count, "The number of further runs that passed", 8),
+  failed: described(count, "The number of further runs that failed", 2),
+  statement: described(v.string(), "The result in words", "New test, failed 2 of 10 more runs: flaky from the start"),
+});
+
 export const execution = v.strictObject({
   id: described(uuid, "The id of the execution"),
   key: buildKey,
@@ -194,6 +204,11 @@ export const execution = v.strictObject({
     v.nullable(executionProbe),
     "Set for a probe: an execution that runs one test case at one commit. It is shown, but not used for anything else " +
       "than what it belongs to. null: it is no probe",
+  ),
+  newTests: described(
+    v.array(newTest),
+    "The tests that the execution has added and that are run again because newTests of their task asks for it",
+    [],
   ),
   createdAt,
   startedAt: described(v.nullable(time), "When the first report arrived or a runner began; null: not yet"),
@@ -276,6 +291,17 @@ export const plannedTask = v.strictObject({
   timeoutSeconds: v.pipe(
     v.optional(integer(1, 604_800)),
     v.description("The time limit of the task; the runner then ends it. Default: timeoutMinutes"),
+  ),
+  newTests: described(
+    v.optional(
+      v.strictObject({
+        runs: described(integer(1, 100), "The number of further runs of each new test, 1 to 100", 10),
+      }),
+    ),
+    "For mode run, outside the default branch: after the execution has ended, each test that passed and that no " +
+      "execution of the default branch has ever run is run so many times more, alone, by runners with checkout and " +
+      "rerun. At most 20 tests. The result is in newTests of the execution",
+    { runs: 10 },
   ),
   concurrencyGroup: described(
     v.optional(text(200)),

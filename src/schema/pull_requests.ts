@@ -40,6 +40,8 @@ export type PullRequestState = {
   flaky: SomeOf<NamedTest>;
   fixed: SomeOf<NamedTest>;
   slower: SomeOf<NamedTest & { durationMs: number; usualMs: number }>;
+  /** New tests that failed in further runs, with what these say. */
+  unreliableNewTests: SomeOf<NamedTest & { statement: string }>;
 };
 
 /** A failure at its line, as GitHub shows it beside the code. */

@@ -66,6 +66,9 @@ export function renderComment(state: PullRequestState, projectId: string): strin
   const title = `${code(shorten(projectName, MAX_TITLE))}: ${code(shorten(headline, 500))}${rerun === null ? "" : `, ${rerun}`}`;
   const details = [
     ...section("New failures", state.newFailures, failureLine),
+    ...section("New tests that are not reliable", state.unreliableNewTests, ({ statement, ...test }) => {
+      return `${link(test)} ${statement}`;
+    }),
     ...taskTable(state.tasks),
     ...section("Flaky", state.flaky, link),
     ...section("Fixed", state.fixed, link),

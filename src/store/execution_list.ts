@@ -10,6 +10,7 @@ import type { ExecutionRow, TaskRow } from "./executions.ts";
 import { selectTasksWithTags } from "./filter_options.ts";
 import { lastRunner, waitsInVain } from "./leases.ts";
 import { probeOf } from "./probes.ts";
+import { type NewTestRow, newTestsOf } from "./verifications.ts";
 import { flaws, namedShards } from "./shards.ts";
 
 export type ExecutionListFilter = {
@@ -105,6 +106,8 @@ export type TimedExecutionRow = ExecutionRow & {
   machineTimeMs: number;
   /** What a probe is about; null for any other execution. */
   probeOf: ExecutionProbe | null;
+  /** The tests that it has added and that are run again, in the order of their verifications. */
+  newTests: NewTestRow[];
 };
 
 type Joined = Omit<TimedExecutionRow, "tasks"> & { [K in keyof TaskRow as `task_${K}`]: TaskRow[K] | null };
@@ -119,6 +122,7 @@ async function selectWithTasks(sql: Sql, projectId: string, ids: Fragment): Prom
     select e.id, e.key, e.number, e.status, e.mode, e.trigger, e.branch, e.commit, e.pull_request as "pullRequest",
       e.base_branch as "baseBranch", e.queue_ref as "queueRef", e.build_url as "buildUrl", e.environment, e.created_at as "createdAt", e.started_at as "startedAt",
       e.completed_at as "completedAt", e.sample, e.untrusted, e.probe, case when e.probe then ${probeOf(sql, sql`e`)} end as "probeOf",
+      ${newTestsOf(sql, sql`e`)} as "newTests",
       e.rerun_of as "rerunOf", e.build_id as "buildId",
       e.repeated_status as "repeatedStatus", e.baseline_id as "baselineId",
       coalesce(${wallTimeOfRuns(sql, ofExecution)}, 0) as "durationMs",

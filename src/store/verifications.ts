@@ -4,7 +4,7 @@ import type { VerificationTally } from "../rules/verification.ts";
 import { numberOfTestCase } from "../rules/test_case_id.ts";
 import type { VerificationStatus } from "../schema/verifications.ts";
 import type { CaseRef } from "../schema/case_ref.ts";
-import type { Sql, Tx } from "../database/connect.ts";
+import type { Fragment, Sql, Tx } from "../database/connect.ts";
 import { isDue } from "../database/retry_backoff.ts";
 import { isProject } from "./predicates.ts";
 
@@ -28,10 +28,13 @@ export type VerificationRow = {
 
 const MAX_FAILED_PROBES = 20;
 
+const caseOf = (sql: Sql, c: Fragment): Fragment => sql`
+  json_build_object('testCaseId', ${c}.id, 'taskSlug', ${c}.task_slug, 'suite', ${c}.suite, 'name', ${c}.name, 'file', ${c}.file)`;
+
 const columns = (sql: Sql) => sql`
   v.id, v.commit, v.status, v.runs, v.passed, v.failed, v.no_result as "noResult", v.no_build as "noBuild", v.release, v.released,
   v.requested_by as "requestedBy", v.created_at as "createdAt", v.ended_at as "endedAt",
-  json_build_object('testCaseId', c.id, 'taskSlug', c.task_slug, 'suite', c.suite, 'name', c.name, 'file', c.file) as "testCase", (
+  ${caseOf(sql, sql`c`)} as "testCase", (
     select coalesce(json_agg(f.execution_id order by f.execution_id), '[]') from (
       select execution_id from probe
       where project_id = v.project_id and verification_id = v.id and ended_at is not null and (result = 'failed' or flaky)
@@ -62,12 +65,24 @@ export const selectVerifications = (
     ${after === undefined ? sql`` : sql`and v.id < ${after}`}
   order by v.id desc limit ${limit + 1}`;
 
+/** A test that an execution has added, and what its verification says. */
+export type NewTestRow = Pick<VerificationRow, "testCase" | "status" | "passed" | "failed" | "runs"> & {
+  verificationId: string;
+};
+
+/** An expression: the verified tests that the execution `e`, an alias, has added, as JSON. */
+export const newTestsOf = (sql: Sql, e: Fragment): Fragment => sql`(
+  select coalesce(json_agg(json_build_object('verificationId', v.id, 'status', v.status, 'passed', v.passed,
+    'failed', v.failed, 'runs', v.runs, 'testCase', ${caseOf(sql, sql`c`)}) order by v.id), '[]')
+  from verification v join test_case c on c.project_id = v.project_id and c.number = v.test_case
+  where v.project_id = ${e}.project_id and v.new_in_execution_id = ${e}.id)`;
+
 /** In a transaction: takes turns with others that begin a verification in the project, and counts those that run. */
 export const countRunningVerifications = async (sql: Tx, projectId: string): Promise<number> => {
   const [row] = await sql<{ count: number }[]>`
     with turn as materialized (
       select pg_advisory_xact_lock(hashtextextended(${`verifications of ${projectId}`}, 0)))
-    select (select count(*) from verification where project_id = ${projectId} and next_check_at is not null)::int as count
+    select (select count(*) from verification where project_id = ${projectId} and next_check_at is not null and new_in_execution_id is null)::int as count
     from turn`;
   return row!.count;
 };
@@ -78,13 +93,15 @@ export const insertVerification = (
   verification: Pick<VerificationRow, "id" | "commit" | "runs" | "release" | "requestedBy"> & {
     testCaseId: string;
     accountId: string | null;
+    /** The execution that has added the test; null: somebody has begun the verification. */
+    newIn: string | null;
     now: Date;
   },
 ) => {
-  const { id, testCaseId, commit, runs, release, accountId, requestedBy, now } = verification;
+  const { id, testCaseId, commit, runs, release, accountId, requestedBy, newIn, now } = verification;
   return sql`
-    insert into verification (project_id, id, test_case, commit, runs, release, account_id, requested_by, created_at, next_check_at)
-    values (${projectId}, ${id}, ${numberOfTestCase(testCaseId)}, ${commit}, ${runs}, ${release}, ${accountId}, ${requestedBy},
+    insert into verification (project_id, id, test_case, commit, runs, release, account_id, requested_by, new_in_execution_id, created_at, next_check_at)
+    values (${projectId}, ${id}, ${numberOfTestCase(testCaseId)}, ${commit}, ${runs}, ${release}, ${accountId}, ${requestedBy}, ${newIn},
       ${now.toISOString()}, now())`;
 };
 
@@ -95,12 +112,14 @@ export type LockedVerification = Pick<
   projectId: string;
   teamId: string;
   accountId: string | null;
+  /** The execution that has added the test; null: somebody has begun the verification. */
+  newIn: string | null;
   testCaseId: string;
   taskSlug: string;
 };
 
 const lockedColumns = (sql: Sql) => sql`
-  v.project_id as "projectId", p.team_id as "teamId", v.id, v.commit, v.status, v.runs, v.release, v.account_id as "accountId",
+  v.project_id as "projectId", p.team_id as "teamId", v.id, v.commit, v.status, v.runs, v.release, v.account_id as "accountId", v.new_in_execution_id as "newIn",
   v.requested_by as "requestedBy", c.id as "testCaseId", c.task_slug as "taskSlug"`;
 
 export const lockVerification = async (
@@ -158,3 +177,11 @@ export const updateVerification = (
     no_result = ${noResult}, no_build = ${noBuild}, ended_at = case when ${status} <> 'running' then now() end,
     next_check_at = case when ${status} = 'running' then now() + interval '1 second' end
   where project_id = ${projectId} and id = ${id}`;
+
+/** Whether a verification of a test that the execution has added is still running. */
+export const selectHasRunningNewTests = async (sql: Tx, projectId: string, executionId: string): Promise<boolean> =>
+  (
+    await sql`
+      select from verification
+      where project_id = ${projectId} and new_in_execution_id = ${executionId} and status = 'running' limit 1`
+  ).length === 1;

@@ -27,6 +27,19 @@ export function failureRateWords(failed: number, runs: number): string {
   return `${toCount(failed)} of ${counted(runs, "run")} failed: ${CERTAINTY} it fails in ${range} of its runs`;
 }
 
+type NewTest = Pick<Found, "status" | "passed" | "failed"> & { runs: number };
+
+/** Returns "New test, failed 2 of 10 more runs: flaky from the start". */
+export function newTestWords({ status, passed, failed, runs }: NewTest): string {
+  const done = passed + failed;
+  if (status === "passed") return `New test, passed ${counted(passed, "more run")}`;
+  if (status === "flaky") return `New test, failed ${failed} of ${counted(done, "more run")}: flaky from the start`;
+  if (status === "failed") return `New test, failed ${failed} of ${counted(done, "more run")}, in which it ran alone`;
+  if (status === "running")
+    return `New test, ${done} of ${counted(runs, "more run")} done${failed > 0 ? `, ${failed} failed` : ""}`;
+  return `New test, ${status === "cancelled" ? "more runs were cancelled" : "more runs had no result"}`;
+}
+
 export function verificationWords({ status, passed, failed, noBuild, noResult }: Found): string {
   const runs = passed + failed;
   const rate = runs === 0 ? null : failureRateWords(failed, runs);

@@ -26,7 +26,7 @@ import { reclaimLeases } from "./reclaim.ts";
 import { reseal } from "./reseal.ts";
 import { retainAttachments, sweepAttachments } from "./retain_attachments.ts";
 import { retainResults } from "./retain.ts";
-import { advanceVerifications } from "./verify.ts";
+import { advanceVerifications, verifyNewTests } from "./verify.ts";
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -66,6 +66,7 @@ export function startLoops(options: LoopsOptions): Loop {
     every(ms, name, async (goOn) => ((await selectIsQuiet(pool)) ? undefined : await work(goOn)));
   everyUnlessQuiet(SECOND / 2, "handle events", (goOn) => handleEvents(database, publicUrl, log, goOn));
   everyUnlessQuiet(SECOND, "run schedules", (goOn) => runSchedules(database, publicUrl, new Date(), log, goOn));
+  everyUnlessQuiet(2 * SECOND, "verify new tests", (goOn) => verifyNewTests(database, goOn, log));
   everyUnlessQuiet(SECOND, "advance verifications", (goOn) => advanceVerifications(database, goOn, log));
   everyUnlessQuiet(SECOND / 2, "deliver", () => deliverer.start());
   // What an outage has kept anybody from saying is not held against him.

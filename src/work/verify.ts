@@ -1,6 +1,7 @@
-/** Advances verifications: begins their next runs, and ends those that have their answer. */
+/** Begins the verifications of new tests, and advances verifications: begins their next runs, ends those that have their answer. */
 
 import type { Log } from "../log.ts";
+import { checkNewTests } from "../operations/probes/new_tests.ts";
 import { advanceDueVerification } from "../operations/probes/verifications.ts";
 import type { Database } from "../database/connect.ts";
 import { always, type GoOn, standardLog, takeAll } from "./loop.ts";
@@ -20,6 +21,26 @@ export async function advanceVerifications(
           advanceDueVerification(sql, ({ id, projectId }) =>
             take({ loop: "verification", id, about: { verificationId: id, projectId } }),
           ),
+        ),
+    },
+    log,
+    goOn,
+  );
+}
+
+/** How many tasks with new tests were looked at, each in a transaction of its own. */
+export async function verifyNewTests(
+  database: Pick<Database, "pool" | "begin">,
+  goOn: GoOn = always,
+  log: Log = standardLog,
+): Promise<number> {
+  return await takeAll(
+    database.pool,
+    {
+      failing: "Cannot run new tests again",
+      next: (take) =>
+        checkNewTests(database, ({ projectId, executionId, runId }) =>
+          take({ loop: "new_tests", id: runId, about: { executionId, projectId } }),
         ),
     },
     log,

@@ -370,6 +370,22 @@ describe("a task", () => {
     await stopped(runner);
   });
 
+  test("of a server that knows no probes is taken all the same", async () => {
+    const project = await fresh();
+    const runner = startRunner({ place: project, tasks: { unit: task(report("p"), { checkout: "own" }) } });
+    runner.front.answerOnce(({ path }) =>
+      path.endsWith("/leases")
+        ? Response.json({ error: { code: "VALIDATION_ERROR", message: 'Unknown field "probeSlugs"' } }, { status: 400 })
+        : undefined,
+    );
+    const id = await start(project);
+    expect((await ends(project, id)).status).toBe("passed");
+    expect(runner.syncs().map(({ probeSlugs }) => probeSlugs)[0]).toEqual([]);
+    for (const { probeSlugs } of runner.syncs().slice(1)) expect(probeSlugs).toBeUndefined();
+    await stopped(runner);
+    expect(runner.errors()).toBe("");
+  });
+
   test("that leaves an old report, an unreadable one, or a good one with a bad exit code is not green", async () => {
     const project = await fresh();
     const ids = await Promise.all(["old", "broken", "red"].map((slug) => start(project, { tasks: [slug] })));

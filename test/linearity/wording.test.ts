@@ -126,7 +126,7 @@ testLinearity("wording", {
       } as never),
     runState: null,
   },
-  "verification.ts": { failureRateWords: null, verificationWords: null },
+  "verification.ts": { failureRateWords: null, newTestWords: null, verificationWords: null },
   "single_line.ts": { singleLine },
   "task.ts": { redTaskWords: null, taskHeadline: null },
   "slower.ts": {

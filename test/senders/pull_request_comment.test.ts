@@ -14,7 +14,7 @@ const GOOD: PullRequestState = {
   ...{ url: at("e/1"), buildUrl: "https://ci.test/7", commit: "0123456789abcdef", durationMs: 252_000 },
   baseline: { title: "main #412", url: at("e/0") },
   tasks: { first: [{ title: "unit", url: at("t/unit"), outcome: "1,210 passed", ...DURATION }], total: 1 },
-  ...{ newFailures: none, flaky: none, fixed: none, slower: none },
+  ...{ newFailures: none, flaky: none, fixed: none, slower: none, unreliableNewTests: none },
 };
 const failure: FailedTest = {
   ...{ title: "Cart › adds", url: at("c/1"), owners: ["@acme/cart"], location: "test/cart.test.ts:42" },
@@ -26,6 +26,12 @@ const BAD: PullRequestState = {
   flaky: { first: [{ title: "Search › suggests", url: at("c/2") }], total: 1 },
   fixed: { first: [{ title: "Cart › removes", url: at("c/3") }], total: 1 },
   slower: { first: [{ title: "Cart › sums", url: at("c/4"), durationMs: 4_000, usualMs: 900 }], total: 1 },
+  unreliableNewTests: {
+    first: [
+      { title: "Cart › pays", url: at("c/5"), statement: "New test, failed 3 of 9 more runs: flaky from the start" },
+    ],
+    total: 1,
+  },
 };
 
 const TABLE = [
@@ -58,6 +64,8 @@ describe("a comment", () => {
         "**New failures (12)**",
         "- [`Cart › adds`](<https://assay.test/c/1>) `test/cart.test.ts:42` `@acme/cart`\n  `expected 2, got 1`\n" +
           "- [`Cart › adds`](<https://assay.test/c/1>)\n- and 10 more",
+        "**New tests that are not reliable (1)**",
+        "- [`Cart › pays`](<https://assay.test/c/5>) New test, failed 3 of 9 more runs: flaky from the start",
         TABLE,
         "**Flaky (1)**",
         "- [`Search › suggests`](<https://assay.test/c/2>)",

@@ -187,6 +187,37 @@ describe("one test", () => {
   });
 });
 
+describe("a verification", () => {
+  test("is begun and cancelled on the page of its test, which links to its failed runs", async () => {
+    const { key, project } = acme;
+    const path = `${base}/${await idOf("case 1")}`;
+    const fields = { commit: commitOf(10), runs: "50" };
+    const refused = await fill("member", `${path}/verify`, fields);
+    expect([refused.status, refused.words]).toEqual([400, expect.stringContaining("Cannot run the test case alone")]);
+    const sync = (more: object) =>
+      ask(`POST /projects/${project}/leases`, { key, body: { runner: "r", probeSlugs: ["unit"], ...more } });
+    await sync({ free: 0 });
+    expect((await look("member", path)).html).toContain(`name="commit" required minlength="7" maxlength="64"`);
+    const begun = await fill("member", `${path}/verify`, fields);
+    expect([begun.status, begun.location]).toEqual([303, `${path}#verifications`]);
+    const { leases } = (await sync({ free: 1 })).body;
+    const body = `<testsuite name="unit"><testcase classname="unit" name="case 1"><failure message="late"/></testcase></testsuite>`;
+    await ask(`POST /projects/${project}/test-runs?lease_id=${leases[0].id}`, { key, body });
+    const probe = `/projects/${project}/executions/${leases[0].execution.id}`;
+    const page = await look("member", path);
+    expect(page.words).toContain("running");
+    expect(page.html).toContain(`<a href="${probe}">probe 1</a>`);
+    expect((await look("viewer", probe)).words).toContain(
+      "Probe: this execution runs case 1 alone, at one commit, for a verification. It failed.",
+    );
+    expect((await look("viewer", `/projects/${project}/executions`)).html).not.toContain(probe);
+    expect((await look("viewer", `/projects/${project}/executions?probe=true`)).html).toContain(probe);
+    const [, cancel] = /action="([^"]*\/verifications\/[^"]*\/cancel)"/.exec(page.html)!;
+    await fill("member", cancel!);
+    expect((await look("viewer", path)).words).toContain("cancelled");
+  });
+});
+
 test("what others have written is text, also where it would be markup", async () => {
   for (const path of [base, `${base}/${await idOf(HOSTILE)}`, `${base}?q=${encodeURIComponent('"><img src=x>')}`]) {
     const { html, words, status } = await look("member", path);

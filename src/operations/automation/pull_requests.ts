@@ -18,6 +18,7 @@ import { executionHeadline, sumOf } from "../../wording/execution.ts";
 import { firstLineOf } from "../../wording/first_line.ts";
 import { toCount } from "../../wording/numbers.ts";
 import { taskHeadline } from "../../wording/task.ts";
+import { newTestWords } from "../../wording/verification.ts";
 import { readCauses } from "../executions/failures.ts";
 
 /** Maximum number of new failures that a comment names. */
@@ -102,6 +103,7 @@ export async function readPullRequestState(
   const baseline = baselineId === null ? undefined : names.get(baselineId);
   const slower = isOver ? await selectSlowerTests(sql, projectId, id, MAX_NAMED) : [];
   const none = { first: [], total: 0 };
+  const unreliable = execution.newTests.filter(({ failed }) => failed > 0);
   const changes = isOver ? await selectChanges(sql, site, execution) : { fixed: none, flaky: none };
   const headline = executionHeadline({
     ...{ execution, counts, defaultBranch: project?.defaultBranch ?? "the default branch" },
@@ -112,7 +114,7 @@ export async function readPullRequestState(
     projectName: project?.name ?? "",
     headline: headline.map((word) => (typeof word === "string" ? word : word.text)).join(""),
     isOver,
-    isGood: (repeatedStatus ?? status) === "passed",
+    isGood: (repeatedStatus ?? status) === "passed" && unreliable.length === 0,
     rerun: repeatedStatus === null ? null : `${repeatedStatus.replace("_", " ")} in a rerun`,
     url: executionUrl(publicUrl, projectId, id),
     buildUrl: execution.buildUrl,
@@ -143,6 +145,12 @@ export async function readPullRequestState(
         .slice(0, MAX_NAMED)
         .map(({ durationMs, usualMs, ...test }) => ({ ...toNamed(site, test), durationMs, usualMs })),
       total: slower[0]?.total ?? 0,
+    },
+    unreliableNewTests: {
+      first: unreliable
+        .slice(0, MAX_NAMED)
+        .map((test) => ({ ...toNamed(site, test.testCase), statement: newTestWords(test) })),
+      total: unreliable.length,
     },
   };
 }

@@ -50,6 +50,7 @@ import {
   selectWaitingLabels,
   stopLeases,
 } from "../../store/leases.ts";
+import { insertNewTestChecks } from "../../store/new_tests.ts";
 import { updateEndedProbe } from "../../store/probes.ts";
 import { selectBranchState } from "../../store/state.ts";
 import { releaseForCounting } from "../../store/test_runs.ts";
@@ -239,6 +240,7 @@ export async function planTasks(
   if (tasks.length === 0) return;
   const { id, mode, environment } = execution;
   await insertDeclaredTasks(sql, projectId, execution, tasks);
+  if (tasks.some(({ newTests }) => newTests)) await insertNewTestChecks(sql, projectId, id, tasks);
   if (mode !== "run") return;
   requireNoOption(execution);
   // Without its variables the tests would fail for reasons that are nobody's.
@@ -327,6 +329,13 @@ async function toChangedEvents(
 ): Promise<NewEvent[]> {
   const blames = sum(tasks, "failed") > 0 ? await countBlames(sql, projectId, origin.id) : {};
   return [{ type: "execution.changed", depth, data: { execution: toEndData({ origin, tasks, blames }) } }];
+}
+
+/** Of a locked execution that has ended: something is known of it that was not known at its end. */
+export async function announceChange(sql: Tx, projectId: string, execution: LockedExecution): Promise<void> {
+  const tasks = await selectTasks(sql, projectId, execution.id);
+  const events = await toChangedEvents(sql, projectId, execution, { origin: toOrigin(execution), tasks });
+  await insertEvents(sql, projectId, events);
 }
 
 type Outcome = Ending & { blames: Partial<BlameCounts> };

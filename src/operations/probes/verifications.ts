@@ -5,6 +5,7 @@ import type { Actor } from "../../schema/audit.ts";
 import { refuse, refuseAbsent } from "../../schema/refusal.ts";
 import type { VerificationStatus } from "../../schema/verifications.ts";
 import type { Tx } from "../../database/connect.ts";
+import { lockExecution } from "../../store/executions.ts";
 import { insertAuditEntry } from "../../store/audit.ts";
 import { lockBugs } from "../../store/bug_reports.ts";
 import { insertVerified } from "../../store/events.ts";
@@ -15,10 +16,12 @@ import {
   type LockedVerification,
   lockDueVerification,
   lockVerification,
+  selectHasRunningNewTests,
   tallyProbes,
   updateVerification,
 } from "../../store/verifications.ts";
 import { verificationWords } from "../../wording/verification.ts";
+import { announceChange } from "../executions/executions.ts";
 import { cancelProbes, countFreeRunners, createProbes, refuseUnlessProbeable } from "./probes.ts";
 
 /** Of a project, at the same time. */
@@ -33,19 +36,30 @@ export type NewVerification = {
   now: Date;
 };
 
-/** In a transaction. Returns the id. Refuses a test case that no runner can run alone. */
-export async function beginVerification(
+/** In a transaction: begins the verification of a test that the execution `newIn` has added. */
+export const beginNewTestVerification = (
   sql: Tx,
   projectId: string,
-  { testCase, commit, runs, release, actor, now }: NewVerification,
-): Promise<string> {
-  await refuseUnlessProbeable(sql, projectId, testCase.taskSlug);
+  verification: NewVerification & { newIn: string },
+): Promise<string> => insertAndAdvance(sql, projectId, verification);
+
+/** In a transaction. Returns the id. Refuses a test case that no runner can run alone. */
+export async function beginVerification(sql: Tx, projectId: string, verification: NewVerification): Promise<string> {
+  await refuseUnlessProbeable(sql, projectId, verification.testCase.taskSlug);
   if ((await countRunningVerifications(sql, projectId)) >= MAX_RUNNING)
     refuse(`Cannot verify the test case: ${MAX_RUNNING} verifications of the project are running`);
+  return await insertAndAdvance(sql, projectId, { ...verification, newIn: null });
+}
+
+async function insertAndAdvance(
+  sql: Tx,
+  projectId: string,
+  { testCase, commit, runs, release, actor, newIn, now }: NewVerification & { newIn: string | null },
+): Promise<string> {
   const id = Bun.randomUUIDv7("hex", now.getTime());
   const { accountId, name: requestedBy } = actor;
   await insertVerification(sql, projectId, {
-    ...{ id, testCaseId: testCase.id, commit, runs, release, accountId, requestedBy, now },
+    ...{ id, testCaseId: testCase.id, commit, runs, release, accountId, requestedBy, newIn, now },
   });
   await advance(sql, (await lockVerification(sql, projectId, id))!);
   return id;
@@ -83,14 +97,23 @@ async function end(
   tally: VerificationTally,
   status: Exclude<VerificationStatus, "running">,
 ): Promise<void> {
-  const { projectId, id, testCaseId, commit } = verification;
+  const { projectId, id, testCaseId, commit, newIn } = verification;
   await cancelProbes(sql, projectId, { verificationId: id }, "The verification has its answer");
   const statement = verificationWords({ ...tally, status });
   const released = status === "passed" && verification.release && (await release(sql, verification, statement));
   await updateVerification(sql, verification, { ...tally, status, released });
+  if (newIn !== null) return await announceNewTests(sql, projectId, newIn);
   if (status === "cancelled") return;
   const { passed, failed } = tally;
   await insertVerified(sql, projectId, testCaseId, { id, commit, status, passed, failed, statement, released });
+}
+
+/** The last of the verifications of an execution announces that there is something new about it. */
+async function announceNewTests(sql: Tx, projectId: string, executionId: string): Promise<void> {
+  // Two that end at once take turns: the second one sees that the first one has ended.
+  const execution = await lockExecution(sql, projectId, executionId);
+  if (execution && !(await selectHasRunningNewTests(sql, projectId, executionId)))
+    await announceChange(sql, projectId, execution);
 }
 
 /** Ends the quarantine of the test case, on behalf of who began the verification. False: there is none. */

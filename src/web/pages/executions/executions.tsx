@@ -25,6 +25,7 @@ import { listPage } from "./list.tsx";
 import { LiveLogEnd, readLiveLog } from "./live_log.tsx";
 import { readGates, TaskGates } from "./gates.tsx";
 import { type ExecutionView, findFlakyTest, flakyWord, metaOf, toHtml } from "./meta.tsx";
+import { NewTests } from "./new_tests.tsx";
 import { ExecutionProgress } from "./progress.tsx";
 import { ProbeNotice } from "./probe.tsx";
 import { readFailures } from "./read_failures.ts";
@@ -136,6 +137,7 @@ function executionView(context: Context, data: ExecutionData): View {
       <div data-region="failures">{failureSections(failures, view, causeContext, query)}</div>
       {isLive ? <LiveLogEnd projectId={projectId} executionId={executionId} log={liveLog} /> : null}
       <div data-region="tasks">{taskTable(projectId, execution, { usual, showsAll: query.tasks === "all", now })}</div>
+      <NewTests projectId={projectId} execution={execution} />
       <ChangeList projectId={projectId} execution={execution} changes={changes} />
       {execution.tasks.length === 0 ? <NoTasks isLive={isLive} /> : null}
     </>

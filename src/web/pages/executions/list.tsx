@@ -47,6 +47,11 @@ const UNTRUSTED_OPTIONS: readonly Choice[] = [
   ["true", "untrusted (fork)"],
 ];
 
+const PROBE_OPTIONS: readonly Choice[] = [
+  ["", "without"],
+  ["true", "only probes"],
+];
+
 const STATUS_OPTIONS: readonly Choice[] = [
   ["", "any"],
   ...["running", "queued", "failed", "passed", "timed_out", "cancelled"].map((one): Choice => [one, wordOf(one)]),
@@ -105,6 +110,7 @@ const Filters = ({ path, query, origins, isFiltered }: FiltersProperties): Html 
       />,
       <FilterText label="Tag" name="tag" value={query.tag} max={600} />,
       <FilterSelect label="Forks" name="untrusted" options={UNTRUSTED_OPTIONS} value={query.untrusted} />,
+      <FilterSelect label="Probes" name="probe" options={PROBE_OPTIONS} value={query.probe} />,
       <FilterText label="Day" name="day" value={query.day} type="date" />,
     ]}
   </FilterBar>

@@ -14,12 +14,18 @@ const RESULT_WORDS = {
 /** Shows nothing for an execution that is no probe. */
 export function ProbeNotice({ projectId, probe }: { projectId: string; probe: ExecutionProbe | null }): Html | null {
   if (probe === null) return null;
-  const { testCase, result } = probe;
+  const { testCase, result, verificationId } = probe;
+  const path = testCase === null ? undefined : testPath(projectId, testCase.testCaseId);
   return (
     <p class="message" data-region="probe">
-      <b>Probe</b>: this execution runs{" "}
-      {testCase === null ? "no test" : <a href={testPath(projectId, testCase.testCaseId)}>{testCase.name}</a>} alone, at
-      one commit. {result === null ? "" : `${RESULT_WORDS[result]} `}Its results count nowhere else.
+      <b>Probe</b>: this execution runs {testCase === null ? "no test" : <a href={path}>{testCase.name}</a>} alone, at
+      one commit
+      {path === undefined || verificationId === null ? null : (
+        <>
+          , for <a href={`${path}#verifications`}>a verification</a>
+        </>
+      )}
+      . {result === null ? "" : `${RESULT_WORDS[result]} `}Its results count nowhere else.
     </p>
   );
 }
