@@ -41,6 +41,8 @@ describe("POST /projects/:projectId/executions", () => {
       baseBranch: null,
       queueRef: null,
       untrusted: false,
+      probe: null,
+      newTests: [],
       trigger: "api",
       rerunOf: null,
       repeatedStatus: null,
