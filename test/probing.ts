@@ -70,7 +70,7 @@ type ProbeRunner = {
   args?: string[];
 };
 
-/** Starts `assay runner`; `stop` ends it and returns its exit code, `kill` kills it. */
+/** Starts `assay runner`; `stop` ends it and returns its exit code, `kill` kills it and returns when it has ended. */
 export async function startProbeRunner({ url, project: { project, key }, tasks, args = [] }: ProbeRunner) {
   const directory = createPlace("probe-runner");
   afterAll(() => removePlace(directory));
@@ -89,6 +89,9 @@ export async function startProbeRunner({ url, project: { project, key }, tasks, 
       child.kill("SIGTERM");
       return await child.exited;
     },
-    kill: () => child.kill("SIGKILL"),
+    async kill() {
+      child.kill("SIGKILL");
+      await child.exited;
+    },
   };
 }

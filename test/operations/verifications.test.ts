@@ -3,6 +3,8 @@
 import { describe, expect, test } from "bun:test";
 import { createHarness, until } from "../harness.ts";
 import { createProbedRepository, startProbeRunner } from "../probing.ts";
+import { createPlace, removePlace } from "../places.ts";
+import { reclaimLeases } from "../../src/work/reclaim.ts";
 import { advanceVerifications } from "../../src/work/verify.ts";
 
 const { url, ask, acme, database, addProject } = await createHarness();
@@ -118,6 +120,29 @@ describe("a verification", () => {
     const rest = await call(project, `GET /test-cases/${testCaseId}/verifications?limit=2&cursor=${cursor}`);
     expect(rest.body.data.map(({ id }: { id: string }) => id)).toEqual([first.id]);
     await runner.stop();
+  }, 90_000);
+
+  test("loses no run when a runner is killed: the run goes to another runner", async () => {
+    const project = await addProject(acme);
+    const gate = createPlace("gate");
+    const repository = await createProbedRepository([{ test: `while [ ! -e ${gate}/open ]; do sleep 0.02; done` }]);
+    const [commit] = repository.commits as [string];
+    const testCaseId = await report(project, commit);
+    const tasks = { unit: repository.task };
+    const killed = await startProbeRunner({ url, project, tasks, args: ["--name", "killed"] });
+    const id = await begin(project, testCaseId, { commit, runs: 4 });
+    const isRunning = () =>
+      pool`select from lease where project_id = ${project.project} and runner = 'killed' and status = 'running'`;
+    await until(async () => (await isRunning()).length === 1, 20);
+    await killed.kill();
+    await Bun.write(`${gate}/open`, "");
+    // As if the time of the lease were over.
+    await pool`update lease set expires_at = now() - interval '1 second' where project_id = ${project.project} and runner = 'killed'`;
+    expect(await reclaimLeases(database)).toBe(1);
+    const other = await startProbeRunner({ url, project, tasks, args: ["--name", "other"] });
+    expect(await ends(project, id)).toMatchObject({ status: "passed", passed: 4, failed: 0, noResult: 0 });
+    await other.stop();
+    await removePlace(gate);
   }, 90_000);
 
   test("can be cancelled with its probes, and needs a runner that can run the test case alone", async () => {

@@ -16,6 +16,7 @@ import type { Choice } from "../../components/form.tsx";
 import { Pager } from "../../components/pager.tsx";
 import { wordOf } from "../../components/status.tsx";
 import { type PageContext, type ProjectRef, type View, page } from "../../site/page.ts";
+import { toAddress } from "../../site/paths.ts";
 
 const PAGE_SIZE = 30;
 
@@ -45,11 +46,6 @@ const UNTRUSTED_OPTIONS: readonly Choice[] = [
   ["", "any"],
   ["false", "without forks"],
   ["true", "untrusted (fork)"],
-];
-
-const PROBE_OPTIONS: readonly Choice[] = [
-  ["", "without"],
-  ["true", "only probes"],
 ];
 
 const STATUS_OPTIONS: readonly Choice[] = [
@@ -110,7 +106,6 @@ const Filters = ({ path, query, origins, isFiltered }: FiltersProperties): Html 
       />,
       <FilterText label="Tag" name="tag" value={query.tag} max={600} />,
       <FilterSelect label="Forks" name="untrusted" options={UNTRUSTED_OPTIONS} value={query.untrusted} />,
-      <FilterSelect label="Probes" name="probe" options={PROBE_OPTIONS} value={query.probe} />,
       <FilterText label="Day" name="day" value={query.day} type="date" />,
     ]}
   </FilterBar>
@@ -143,6 +138,11 @@ function listView({ project, query, path, now }: Context, { executions, next, or
         none
       )}
       <Pager path={path} query={query} cursor={next} />
+      {query.probe ? null : (
+        <p class="hint after">
+          <a href={toAddress(path, { probe: "true" })}>Probes</a>, which run one test alone, are listed separately.
+        </p>
+      )}
     </>
   );
   return { title, body, section: "executions" };
