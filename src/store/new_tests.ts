@@ -23,6 +23,9 @@ export const insertNewTestChecks = (
 
 export type NewTestCheck = { projectId: string; executionId: string; runId: string; runs: number };
 
+/** While so many verifications of a project run, no others of new tests begin. */
+const MAX_RUNNING_VERIFICATIONS = 40;
+
 /** Of an execution that has ended. */
 export const selectNewTestCheck = async (sql: Sql): Promise<NewTestCheck | undefined> => {
   const [row] = await sql<NewTestCheck[]>`
@@ -30,6 +33,9 @@ export const selectNewTestCheck = async (sql: Sql): Promise<NewTestCheck | undef
     from new_test_check n join execution e on e.project_id = n.project_id and e.id = n.execution_id
     where not n.is_done and e.status not in ('queued', 'running') and ${isProject(sql, sql`n.project_id`)}
       and ${isDue(sql, "new_tests", sql`n.run_id::text`)}
+      and (
+        select count(*) from verification v
+        where v.project_id = n.project_id and v.next_check_at is not null) < ${MAX_RUNNING_VERIFICATIONS}
     limit 1`;
   return row;
 };

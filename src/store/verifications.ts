@@ -160,6 +160,10 @@ export const tallyProbes = async (sql: Sql, projectId: string, verificationId: s
   return row!;
 };
 
+/** How soon it is looked at again, in seconds: while nothing runs, only a free runner changes anything. */
+const BUSY_SECONDS = 1;
+const IDLE_SECONDS = 3;
+
 /** Stores what is known of it, and when it is looked at next: not again if it has ended. */
 export const updateVerification = (
   sql: Tx,
@@ -171,11 +175,12 @@ export const updateVerification = (
     failed,
     noResult,
     noBuild,
+    running,
   }: VerificationTally & { status: VerificationStatus; released: boolean },
 ) => sql`
   update verification set status = ${status}, released = ${released}, passed = ${passed}, failed = ${failed},
     no_result = ${noResult}, no_build = ${noBuild}, ended_at = case when ${status} <> 'running' then now() end,
-    next_check_at = case when ${status} = 'running' then now() + interval '1 second' end
+    next_check_at = case when ${status} = 'running' then now() + ${running > 0 ? BUSY_SECONDS : IDLE_SECONDS}::int * interval '1 second' end
   where project_id = ${projectId} and id = ${id}`;
 
 /** Whether a verification of a test that the execution has added is still running. */
