@@ -3,7 +3,7 @@
 import { joinAttempts, toStepKind, toStepMessage } from "./cucumber_steps.ts";
 import { asList, asText, type JsonObject, toCase, toFault, toFields, toTexts } from "./fields.ts";
 import { type CaseStatus, type Report, type ReportedCase, ReportError } from "./report.ts";
-import { createCutter, type Cutter, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
+import { createCutter, type Cutter, firstLine, MAX_CASES, parseCount, toMs, tooManyCases } from "./text.ts";
 import { createUnknownResults, type UnknownResults } from "./unknown_results.ts";
 
 /** Its features have a result, and no address. */
@@ -16,18 +16,18 @@ export function isBehave(json: unknown): boolean {
 /** Throws a ReportError when it is no list, or there are too many scenarios. */
 export function readBehave(json: unknown): Report {
   if (!Array.isArray(json)) throw new ReportError("it is not a list of features");
-  const cutter = createCutter();
-  const unknown = createUnknownResults();
+  const reading: Reading = { cutter: createCutter(), unknown: createUnknownResults() };
+  const { cutter, unknown } = reading;
   const cases: ReportedCase[] = [];
   for (const feature of json.map(toFields)) {
-    const own = readFeature(feature, cutter, unknown);
+    const own = readFeature(feature, reading);
     for (const one of own) cases.push(one);
     if (cases.length > MAX_CASES) throw tooManyCases();
     const status = toStatus(feature.status);
     if (own.some((one) => one.status === "failed") || status === "passed" || status === "skipped") continue;
     const message = `The feature is ${JSON.stringify(asText(feature.status))}, but none of its scenarios failed`;
     cases.push(
-      toFault(cutter, { ...toPlace(feature), name: "(feature failed)", message, suite: asText(feature.name) }),
+      toFault(cutter, { ...toPlace(feature, ""), name: "(feature failed)", message, suite: asText(feature.name) }),
     );
   }
   if (cases.length > MAX_CASES) throw tooManyCases();
@@ -44,17 +44,23 @@ export function readBehave(json: unknown): Report {
   };
 }
 
-function readFeature(feature: JsonObject, cutter: Cutter, unknown: UnknownResults): ReportedCase[] {
+type Reading = { cutter: Cutter; unknown: UnknownResults };
+type Feature = { name: string; file: string; tags: string[] };
+
+function readFeature(fields: JsonObject, reading: Reading): ReportedCase[] {
+  const feature = { name: asText(fields.name).trim(), file: toPlace(fields, "").file, tags: toTexts(fields.tags) };
   const cases = new Map<string, ReportedCase>();
   // Rules hold scenarios as features do, and nest as deep as a client likes.
-  const open = asList(feature.elements).map(toFields).reverse();
+  const open = asList(fields.elements).map(toFields).reverse();
   for (let element = open.pop(); element; element = open.pop()) {
     if (Array.isArray(element.elements)) for (const one of element.elements.toReversed()) open.push(toFields(one));
     // Every scenario has the steps of the background among its own.
     if (element.type === "background" || element.type === "rule") continue;
-    const result = readScenario(feature, element, cutter, unknown);
-    const key = asText(element.location) ? `${asText(element.location)}\0${asText(element.name)}` : `${cases.size}`;
-    const earlier = cases.get(key);
+    const result = readScenario(feature, element, reading);
+    let key = asText(element.location) || `\0${cases.size}`;
+    let earlier = cases.get(key);
+    // The scenarios of an outline may share a location; a key with the name for all of them would take a tenth of the time.
+    if (earlier && earlier.name !== result.name) earlier = cases.get((key += `\0${result.name}`));
     cases.set(key, earlier ? joinAttempts(earlier, result) : result);
     if (cases.size > MAX_CASES) throw tooManyCases();
   }
@@ -79,44 +85,59 @@ function toStatus(word: unknown): CaseStatus | null {
 
 const wordOf = (step: JsonObject): string => asText(toFields(step.result).status).toLowerCase();
 
-function readScenario(feature: JsonObject, element: JsonObject, cutter: Cutter, unknown: UnknownResults): ReportedCase {
-  const steps = asList(element.steps).map(toFields);
-  const statuses = steps.map((step) => toStatus(wordOf(step)));
-  const broken = steps.find((_, index) => statuses[index] !== "passed" && statuses[index] !== "skipped");
+type Steps = { broken: JsonObject | null; allPassed: boolean; durationMs: number | null };
+
+/** `broken` is the first step that failed or has an unknown result. One loop without lists: scenarios have many steps. */
+function readSteps(steps: readonly unknown[]): Steps {
+  let broken: JsonObject | null = null;
+  let passed = 0;
+  let seconds: number | null = null;
+  for (const one of steps) {
+    const step = toFields(one);
+    const { status, duration } = toFields(step.result);
+    const own = toStatus(status);
+    if (own === "passed") passed++;
+    else if (own !== "skipped") broken ??= step;
+    if (typeof duration === "number") seconds = (seconds ?? 0) + duration;
+  }
+  const allPassed = passed > 0 && passed === steps.length;
+  return { broken, allPassed, durationMs: seconds === null ? null : toMs(seconds * 1000) };
+}
+
+function readScenario(feature: Feature, element: JsonObject, { cutter, unknown }: Reading): ReportedCase {
+  const { broken, allPassed, durationMs } = readSteps(asList(element.steps));
   const whole = toStatus(element.status);
   const odd =
     broken && toStatus(wordOf(broken)) === null ? wordOf(broken) : whole === null ? asText(element.status) : null;
   if (odd !== null) unknown.count(odd);
-  const ran = steps.length > 0 && statuses.every((status) => status === "passed");
-  const isFailed = broken !== undefined || whole === "failed" || whole === null;
+  const isFailed = broken !== null || whole === "failed" || whole === null;
   // Earlier versions write no result of a scenario.
-  const isPassed = ran && (whole === "passed" || asText(element.status) === "");
-  const stack = broken
-    ? toTexts(toFields(broken.result).error_message).join("\n")
-    : toTexts(element.error_message).join("\n");
+  const isPassed = allPassed && (whole === "passed" || asText(element.status) === "");
+  const stack = toTexts(broken ? toFields(broken.result).error_message : element.error_message).join("\n");
   const text = broken && `${asText(broken.keyword).trim()} ${asText(broken.name)}`.trim();
-  const { file, line } = toPlace(element);
-  let seconds: number | null = null;
-  for (const { result } of steps) {
-    const { duration } = toFields(result);
-    if (typeof duration === "number") seconds = (seconds ?? 0) + duration;
-  }
+  const { file, line } = toPlace(element, feature.file);
   return toCase(cutter, {
-    suite: asText(feature.name).trim(),
+    suite: feature.name,
     name: asText(element.name),
     file,
     line,
     status: isFailed ? "failed" : isPassed ? "passed" : "skipped",
     kind: broken ? toKind(wordOf(broken), stack) : "error",
-    durationMs: seconds === null ? null : toMs(seconds * 1000),
+    durationMs,
     message: broken
       ? toMessage(stack) || toStepMessage(false, wordOf(broken), text!)
       : isFailed
         ? toMessage(stack) || `The scenario is ${JSON.stringify(asText(element.status))}, but none of its steps failed`
         : null,
     stack,
-    properties: [...toTexts(feature.tags), ...toTexts(element.tags)].map((tag): [string, string] => ["tag", `@${tag}`]),
+    properties: toProperties(feature.tags, toTexts(element.tags)),
   });
+}
+
+function toProperties(...lists: string[][]): [string, string][] {
+  const pairs: [string, string][] = [];
+  for (const tags of lists) for (const tag of tags) pairs.push(["tag", `@${tag}`]);
+  return pairs;
 }
 
 /** What a step raised is its error in Python's own words, and an assertion a failure. */
@@ -132,9 +153,11 @@ function toMessage(stack: string): string {
   return last.slice(last.lastIndexOf("\n") + 1).trim();
 }
 
-/** "features/shop.feature:6" */
-function toPlace({ location }: JsonObject): { file: string; line: string | null } {
+/** "features/shop.feature:6"; a file that is `known` is not copied out of each location. */
+function toPlace({ location }: JsonObject, known: string): { file: string; line: number | null } {
   const text = asText(location);
   const at = text.lastIndexOf(":");
-  return at === -1 ? { file: text, line: null } : { file: text.slice(0, at), line: text.slice(at + 1) };
+  if (at === -1) return { file: text, line: null };
+  const file = at === known.length && text.startsWith(known) ? known : text.slice(0, at);
+  return { file, line: parseCount(text, at + 1) };
 }

@@ -37,7 +37,14 @@ export function asText(value: unknown): string {
 
 /** A text or a list of texts as a list, without those that are empty. */
 export function toTexts(value: unknown): string[] {
-  return Array.isArray(value) ? value.map(asText).filter((text) => text !== "") : asText(value) ? [asText(value)] : [];
+  const texts: string[] = [];
+  const add = (one: unknown) => {
+    const text = asText(one);
+    if (text !== "") texts.push(text);
+  };
+  if (Array.isArray(value)) for (const one of value) add(one);
+  else add(value);
+  return texts;
 }
 
 /** Attachments as Playwright and CTRF list them. */

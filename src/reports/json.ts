@@ -10,7 +10,7 @@ const WEIGHT = { object: 72, list: 32, string: 64, value: 16 };
 
 /** Throws a ReportError with the line, or when the values would take too much memory; nesting costs no stack. */
 export function parseJson(text: string): unknown {
-  if (text.length * MOST_BYTES > MAX_BYTES && weigh(text) > MAX_BYTES)
+  if (weigh(text) > MAX_BYTES)
     throw new ReportError("it holds too many values: reading them would take more than 512 MiB");
   try {
     return JSON.parse(text);
@@ -20,14 +20,14 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** Per character, of `{},`. */
-const MOST_BYTES = 44;
+/** No JSON weighs more per character: "[[[[" does, and "{}," weighs 88 for three. */
+const MAX_BYTES_PER_CHARACTER = 32;
 const [QUOTE, BACKSLASH, COLON, COMMA, BRACE, BRACKET] = [0x22, 0x5c, 0x3a, 0x2c, 0x7b, 0x5b];
 
-/** About how many bytes the values take beside their characters; stops where it is too much. */
+/** About how many bytes the values take beside their characters; stops where it is too much, or cannot become too much. */
 function weigh(text: string): number {
   let bytes = 0;
-  for (let at = 0; at < text.length && bytes <= MAX_BYTES; at++) {
+  for (let at = 0; bytes <= MAX_BYTES && bytes + (text.length - at) * MAX_BYTES_PER_CHARACTER > MAX_BYTES; at++) {
     const code = text.charCodeAt(at);
     if (code === BRACE) bytes += WEIGHT.object;
     else if (code === BRACKET) bytes += WEIGHT.list;

@@ -205,9 +205,10 @@ export function toMs(ms: unknown): number | null {
   return typeof ms === "number" && ms >= 0 && ms <= MAX_MS ? Math.round(ms) : null;
 }
 
-/** From seconds as producers write them: "1,234.567", "22.2s", "0,05", "4.5e-05"; else `null`, never 0 for unknown. */
-export function msFromSeconds(text: string | undefined): number | null {
-  if (text === undefined || text.length > 40 || text.trim() === "") return null;
+/** From a number of seconds or its text: "1,234.567", "22.2s", "0,05", "4.5e-05"; else `null`, never 0 for unknown. */
+export function msFromSeconds(text: unknown): number | null {
+  if (typeof text === "number") return toMs(text * 1000);
+  if (typeof text !== "string" || text.length > 40 || text.trim() === "") return null;
   const number = Number(text);
   if (number >= 0) return toMs(number * 1000);
   const match = /^\s*(\d[\d.,]*)(e[+-]?\d{1,3})?\s*(?:s|sec|seconds)?\s*$/i.exec(text);
@@ -221,14 +222,24 @@ export function msFromSeconds(text: string | undefined): number | null {
 
 /** A whole number from 1, as lines are counted. */
 export function toLine(line: unknown): number | null {
-  const number = typeof line === "string" && /^\d{1,9}$/.test(line) ? Number(line) : line;
+  const number = typeof line === "string" ? parseCount(line) : line;
   return typeof number === "number" && Number.isInteger(number) && number > 0 && number <= MAX_MS ? number : null;
 }
 
-/** A whole number as reports count their test cases, of at most nine digits; else null. */
-export function parseCount(text: string | undefined): number | null {
-  return text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : null;
+/** A whole number as reports count their test cases, of at most nine digits, which begin at `from`; else null. */
+export function parseCount(text: string | undefined, from = 0): number | null {
+  if (text === undefined || text.length <= from || text.length > from + 9) return null;
+  let count = 0;
+  // Half the time of a regular expression and Number(): most test cases have a line.
+  for (let at = from; at < text.length; at++) {
+    const digit = text.charCodeAt(at) - ZERO;
+    if (digit < 0 || digit > 9) return null;
+    count = count * 10 + digit;
+  }
+  return count;
 }
+
+const ZERO = 0x30;
 
 /** The name of an XML element without its namespace prefix. */
 export function localName(name: string): string {
