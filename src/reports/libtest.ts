@@ -63,7 +63,7 @@ export function readLibtest(text: string): Report {
   const totals = all.flatMap((one) => toDisagreement(one.suite, one.cases));
   const faults = all.flatMap(({ suite, cases: own }) => toFaults(suite, own, cutter));
   if (cases.length + faults.length > MAX_CASES) throw tooManyCases();
-  const times = suites.map(({ end }) => msFromSeconds(asText(end?.exec_time)));
+  const times = suites.map(({ end }) => msFromSeconds(end?.exec_time));
   return {
     format: "libtest",
     suite: null,
@@ -129,7 +129,7 @@ function readEnd(suite: Suite, { name, end, isSlow, attempts }: Test, cutter: Cu
     kind: isTimeout ? "timeout" : end === null ? "error" : "failure",
     flaky: attempts > 1,
     attempts,
-    durationMs: msFromSeconds(asText(end?.exec_time)),
+    durationMs: msFromSeconds(end?.exec_time),
     message: told || (end === null ? "The test did not finish" : status === "failed" ? toMessage(output) : null),
     stack: status === "failed" ? output : null,
     output: status === "failed" ? null : output,

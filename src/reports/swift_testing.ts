@@ -8,7 +8,9 @@ import { createUnknownResults, type UnknownResults } from "./unknown_results.ts"
 
 /** One start of a test; `end` is the symbol of its end. */
 type Attempt = { issues: string[]; began: number | null; ended: number | null; end: string | null };
-type Test = { id: string; record: JsonObject; attempts: Attempt[]; skipped: string | null };
+type Test = { id: string; about: About; attempts: Attempt[]; skipped: string | null };
+/** What the record of a test says; the record itself, as all garbage between what is kept, would make each look-up slower. */
+type About = { name: string; file: string; line: unknown; properties: [string, string][] | undefined };
 type Run = {
   tests: Map<string, Test>;
   suites: Set<string>;
@@ -36,9 +38,10 @@ export function readSwiftTesting(text: string): Report {
       runs.push({ tests: new Map(), suites: new Set(), strays: [], end: null, began: null });
     const run = runs.at(-1)!;
     if (kind === "test" && fields.kind === "suite") run.suites.add(asText(fields.id));
-    else if (kind === "test") enter(run, asText(fields.id)).record = fields;
-    else readEvent(run, fields);
-    ended = Math.max(ended, toTime(fields) ?? 0);
+    else if (kind === "test") enter(run, asText(fields.id)).about = readRecord(fields);
+    const time = toTime(fields);
+    if (kind === "event") readEvent(run, fields, time);
+    if (time !== null && time > ended) ended = time;
     if (kind === "test" || fields.kind === "testStarted" || fields.kind === "runEnded") count++;
     if (count > 2 * MAX_CASES) throw tooManyCases();
   });
@@ -62,10 +65,18 @@ export function readSwiftTesting(text: string): Report {
   };
 }
 
+const NOTHING: About = { name: "", file: "", line: null, properties: undefined };
+
+function readRecord(record: JsonObject): About {
+  const { filePath, _filePath, fileID, line } = toFields(record.sourceLocation);
+  const file = asText(filePath) || asText(_filePath) || asText(fileID);
+  return { name: asText(record.name), file, line, properties: toProperties(record) };
+}
+
 function enter({ tests }: Run, id: string): Test {
   const known = tests.get(id);
   if (known) return known;
-  const test = { id, record: {}, attempts: [], skipped: null };
+  const test = { id, about: NOTHING, attempts: [], skipped: null };
   tests.set(id, test);
   return test;
 }
@@ -78,10 +89,10 @@ function toTime({ instant }: JsonObject): number | null {
 const toMessages = ({ messages }: JsonObject): JsonObject[] => asList(messages).map(toFields);
 const toMessageText = (event: JsonObject): string => toTexts(toMessages(event).map(({ text }) => text)).join("\n");
 
-function readEvent(run: Run, event: JsonObject): void {
+function readEvent(run: Run, event: JsonObject, time: number | null): void {
   const { kind } = event;
   const id = asText(event.testID);
-  if (kind === "runStarted") run.began = toTime(event);
+  if (kind === "runStarted") run.began = time;
   if (kind === "runEnded") run.end = event;
   if (kind === "issueRecorded" && isFailure(toFields(event.issue))) {
     const issue = toIssue(event);
@@ -91,11 +102,13 @@ function readEvent(run: Run, event: JsonObject): void {
   }
   if (id === "" || run.suites.has(id)) return;
   if (kind === "testStarted")
-    enter(run, id).attempts.push({ issues: [], began: toTime(event), ended: null, end: null });
+    enter(run, id).attempts.push({ issues: [], began: time, ended: null, end: null });
   if (kind === "testSkipped" || kind === "testCancelled") enter(run, id).skipped = toMessageText(event) || "Skipped";
   if (kind !== "testEnded") return;
   const attempt = enter(run, id).attempts.at(-1);
-  if (attempt) [attempt.ended, attempt.end] = [toTime(event), asText(toMessages(event)[0]?.symbol)];
+  if (!attempt) return;
+  attempt.ended = time;
+  attempt.end = asText(toFields(asList(event.messages)[0]).symbol);
 }
 
 /** Known issues and warnings fail no test. */
@@ -127,7 +140,7 @@ function toCases({ tests, strays, end }: Run, cutter: Cutter, unknown: UnknownRe
 
 const GOOD_ENDS = new Set(["pass", "passWithKnownIssue", "passWithWarnings", "warning", "default", "skip", ""]);
 
-function readTest({ id, record, attempts, skipped }: Test, cutter: Cutter, unknown: UnknownResults): ReportedCase {
+function readTest({ id, about, attempts, skipped }: Test, cutter: Cutter, unknown: UnknownResults): ReportedCase {
   const results = attempts.map(({ issues, end }): CaseStatus => {
     if (end !== null && end !== "fail" && !GOOD_ENDS.has(end)) unknown.count(end);
     return issues.length > 0 || end === null || !GOOD_ENDS.has(end) ? "failed" : "passed";
@@ -139,15 +152,14 @@ function readTest({ id, record, attempts, skipped }: Test, cutter: Cutter, unkno
   const last = attempts.at(-1);
   const shown = flaky ? attempts[results.lastIndexOf("failed")] : last;
   const texts = isSkipped ? [] : (shown?.issues ?? []);
-  const { filePath, _filePath, fileID, line } = toFields(record.sourceLocation);
   const isTimeout = /^Time limit was exceeded/.test(texts[0] ?? "");
   const isCut = status === "failed" && last!.end === null;
-  const { suite, name } = toNames(id, asText(record.name));
+  const { suite, name } = toNames(id, about.name);
   return toCase(cutter, {
     suite,
     name,
-    file: asText(filePath) || asText(_filePath) || asText(fileID),
-    line,
+    file: about.file,
+    line: about.line,
     status,
     kind: isTimeout ? "timeout" : isCut && texts.length === 0 ? "error" : "failure",
     flaky,
@@ -155,11 +167,12 @@ function readTest({ id, record, attempts, skipped }: Test, cutter: Cutter, unkno
     durationMs: last && last.began !== null && last.ended !== null ? toMs(last.ended - last.began) : null,
     message: isSkipped ? skipped : firstLine(texts[0] ?? "") || (isCut ? "The test did not finish" : null),
     stack: texts.join("\n\n"),
-    properties: toProperties(record),
+    properties: about.properties,
   });
 }
 
-function toProperties({ displayName, tags }: JsonObject): [string, string][] {
+function toProperties({ displayName, tags }: JsonObject): [string, string][] | undefined {
+  if (displayName === undefined && tags === undefined) return undefined;
   const properties = toTexts(tags).map((tag): [string, string] => ["tag", tag.replace(/^\.?/, "")]);
   if (asText(displayName)) properties.unshift(["title", asText(displayName)]);
   return properties;
