@@ -7,13 +7,17 @@ import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES } from ".
 import { msFromSeconds, toMs, tooManyCases } from "./text.ts";
 import { createUnknownResults, type UnknownResults } from "./unknown_results.ts";
 
+/** `attempts`: how often it began, or as nextest counts them. */
 type Test = { name: string; end: JsonObject | null; isSlow: boolean; attempts: number };
 
 /** One test binary. */
 type Suite = {
   /** The name of the binary, "" where nothing tells it. */
   name: string;
-  tests: Map<string, Test>;
+  /** In the order of their first events. */
+  tests: Test[];
+  /** Those that began and have not ended, by name. */
+  running: Map<string, Test>;
   declared: number | null;
   end: JsonObject | null;
 };
@@ -27,24 +31,29 @@ export function readLibtest(text: string): Report {
   const open = new Map<string, Suite>();
   let [binary, count] = ["", 0];
   const read = (event: JsonObject) => {
+    const { type } = event;
+    if (type === "suite" || event.event === "started") count++;
+    if (count > MAX_CASES) throw tooManyCases();
+    if (type === "test" || type === "bench") {
+      const written = asText(event.name);
+      // With nextest the events of several suites may be mixed; its names begin with that of the suite.
+      const at = written.indexOf("$");
+      const suite = (at === -1 ? undefined : open.get(written.slice(0, at))) ?? suites.at(-1);
+      if (suite) readTest(suite, written, event);
+      return;
+    }
+    if (type !== "suite") return;
     const { crate, test_binary } = toFields(event.nextest);
     const name = crate === undefined ? binary : `${asText(crate)}::${asText(test_binary)}`;
-    if (event.type === "suite" && event.event === "started") {
-      const suite = { name, tests: new Map(), declared: toCount(event.test_count), end: null };
+    if (event.event === "started") {
+      const suite = { name, tests: [], running: new Map(), declared: toCount(event.test_count), end: null };
       suites.push(suite);
       open.set(name, suite);
       binary = "";
-    } else if (event.type === "suite") {
+    } else {
       const suite = crate === undefined ? suites.at(-1) : open.get(name);
       if (suite) suite.end ??= event;
-    } else if (event.type === "test" || event.type === "bench") {
-      // With nextest the events of several suites may be mixed; its names begin with that of the suite.
-      const written = typeof event.name === "string" ? event.name : "";
-      const suite = open.get(written.slice(0, Math.max(written.indexOf("$"), 0))) ?? suites.at(-1);
-      if (suite) readTest(suite, event);
     }
-    if (event.type === "suite" || event.event === "started") count++;
-    if (count > MAX_CASES) throw tooManyCases();
   };
   const { warnings, isCut } = readJsonLines(text, read, (line) => {
     const running = RUNNING.exec(line);
@@ -54,12 +63,12 @@ export function readLibtest(text: string): Report {
     const event = at > 0 ? parseLine(line.slice(at)) : null;
     if (isObject(event)) read(event);
   });
-  if (binary !== "") suites.push({ name: binary, tests: new Map(), declared: null, end: null });
+  if (binary !== "") suites.push({ name: binary, tests: [], running: new Map(), declared: null, end: null });
   if (suites.length === 0) throw new ReportError("none of its lines begins a suite of libtest");
   const cutter = createCutter();
   const unknown = createUnknownResults();
   const all = suites.map((suite) => ({ suite, cases: toCases(suite, cutter, unknown) }));
-  const cases = all.flatMap((one) => one.cases);
+  const cases = all.length === 1 ? all[0]!.cases : all.flatMap((one) => one.cases);
   const totals = all.flatMap((one) => toDisagreement(one.suite, one.cases));
   const faults = all.flatMap(({ suite, cases: own }) => toFaults(suite, own, cutter));
   if (cases.length + faults.length > MAX_CASES) throw tooManyCases();
@@ -84,38 +93,64 @@ const RUNNING =
 const toCount = (count: unknown): number | null =>
   typeof count === "number" && count >= 0 && count < 1e9 ? count : null;
 
-function readTest({ tests }: Suite, event: JsonObject): void {
-  const written = asText(event.name);
+function readTest({ tests, running }: Suite, written: string, event: JsonObject): void {
+  const isStart = event.event === "started";
   // nextest appends the number of attempts to the end of a test that was retried.
-  const retried = event.event !== "started" && written.includes("$") ? /^(.*)#(\d{1,3})$/s.exec(written) : null;
-  const name = retried && tests.has(retried[1]!) ? retried[1]! : written;
-  const known = tests.get(name);
-  const test = known ?? { name, end: null, isSlow: false, attempts: 1 };
-  if (!known) tests.set(name, test);
-  // It ran, and runs once more.
-  if (event.event === "started" && test.end !== null) test.attempts++;
-  if (retried && name !== written) test.attempts = Math.max(1, Number(retried[2]));
-  if (event.event === "timeout") test.isSlow = true;
-  else if (event.event !== "started") test.end = event.type === "bench" ? { event: "ok" } : event;
+  const retried = !isStart && written.includes("$") ? /^(.*)#(\d{1,3})$/s.exec(written) : null;
+  const name = retried && running.has(retried[1]!) ? retried[1]! : written;
+  let test = running.get(name);
+  if (!test) {
+    test = { name, end: null, isSlow: false, attempts: isStart ? 1 : 0 };
+    tests.push(test);
+    running.set(name, test);
+  }
+  if (isStart) return;
+  if (event.event === "timeout") {
+    test.isSlow = true;
+    return;
+  }
+  if (name !== written) test.attempts = Number(retried![2]);
+  test.end = event.type === "bench" ? { event: "ok" } : event;
+  running.delete(name);
 }
 
-const toCases = (suite: Suite, cutter: Cutter, unknown: UnknownResults): ReportedCase[] =>
-  [...suite.tests.values()].map((test) => readEnd(suite, test, cutter, unknown));
+function toCases(suite: Suite, cutter: Cutter, unknown: UnknownResults): ReportedCase[] {
+  const cases: ReportedCase[] = [];
+  for (const test of joinRuns(suite)) cases.push(readEnd(suite, test, cutter, unknown));
+  return cases;
+}
 
-const STATUSES: Record<string, CaseStatus> = {
-  ok: "passed",
-  failed: "failed",
-  ignored: "skipped",
-  allowed_failure: "skipped",
-};
+/** A test that ran several times is one test. */
+function joinRuns({ tests, declared }: Suite): Test[] {
+  // Each test of a suite ran once, unless there are more of them than the suite has.
+  if (tests.length === declared) return tests;
+  const joined = new Map<string, Test>();
+  for (const test of tests) {
+    const earlier = joined.get(test.name);
+    if (!earlier) joined.set(test.name, test);
+    else {
+      earlier.end = test.end ?? earlier.end;
+      earlier.isSlow ||= test.isSlow;
+      earlier.attempts += test.attempts;
+    }
+  }
+  return [...joined.values()];
+}
+
+const STATUSES: ReadonlyMap<unknown, CaseStatus> = new Map([
+  ["ok", "passed"],
+  ["failed", "failed"],
+  ["ignored", "skipped"],
+  ["allowed_failure", "skipped"],
+] as const);
 
 const DOCTEST = /^([^\s]{1,500}) - (.{0,500}?) ?\(line (\d{1,9})\)(.*)$/s;
 
 function readEnd(suite: Suite, { name, end, isSlow, attempts }: Test, cutter: Cutter, unknown: UnknownResults) {
-  const word = asText(end?.event);
-  const isKnown = end !== null && Object.hasOwn(STATUSES, word);
-  if (end !== null && !isKnown) unknown.count(word);
-  const status = isKnown ? STATUSES[word]! : "failed";
+  const word = end?.event;
+  const known = STATUSES.get(word);
+  if (end !== null && known === undefined) unknown.count(asText(word));
+  const status = known ?? "failed";
   const output = asText(end?.stdout).trim();
   const told = asText(end?.message) || (end?.reason === undefined ? "" : `Failed: ${asText(end.reason)}`);
   const isTimeout = end?.reason === "time limit exceeded" || (end === null && isSlow);
@@ -128,7 +163,7 @@ function readEnd(suite: Suite, { name, end, isSlow, attempts }: Test, cutter: Cu
     status,
     kind: isTimeout ? "timeout" : end === null ? "error" : "failure",
     flaky: attempts > 1,
-    attempts,
+    attempts: Math.max(1, attempts),
     durationMs: msFromSeconds(end?.exec_time),
     message: told || (end === null ? "The test did not finish" : status === "failed" ? toMessage(output) : null),
     stack: status === "failed" ? output : null,

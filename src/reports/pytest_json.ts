@@ -38,7 +38,7 @@ export function readPytestJson(json: unknown): Report {
     cases: isSummary ? [] : [...all, ...exitFaults(cutter, exitcode, all)],
     countsOnly: isSummary ? toCounts(declared, exitcode) : null,
     partial: false,
-    durationMs: msFromSeconds(asText(duration)),
+    durationMs: msFromSeconds(duration),
     completedAt: ended === null ? null : new Date(ended),
     context: {},
     warnings: [
@@ -76,9 +76,17 @@ type Reading = { toNames: ReturnType<typeof createPytestNames>; cutter: Cutter; 
 function readTest(test: JsonObject, { toNames, cutter, unknown }: Reading): ReportedCase {
   const stages = [toFields(test.setup), toFields(test.call), toFields(test.teardown)];
   const outcome = asText(test.outcome);
-  const odd = isKnown(outcome) ? stages.find((stage) => !isKnown(stage.outcome ?? "passed"))?.outcome : outcome;
-  if (odd !== undefined) unknown.count(asText(odd));
-  const failed = stages.some(isFailed) ? stages.filter(isFailed) : NONE;
+  let failed = NONE;
+  let odd = isKnown(outcome) ? undefined : outcome;
+  let seconds: number | null = null;
+  let output = "";
+  for (const stage of stages) {
+    if (stage.outcome === "failed") failed = [...failed, stage];
+    else if (!isKnown(stage.outcome ?? "passed")) odd ??= asText(stage.outcome);
+    if (typeof stage.duration === "number") seconds = (seconds ?? 0) + stage.duration;
+    output += toOutput(stage);
+  }
+  if (odd !== undefined) unknown.count(odd);
   const status = failed.length > 0 || odd !== undefined ? "failed" : STATUSES[outcome]!;
   const shown = status === "skipped" ? stages.filter((stage) => stage.outcome === "skipped") : failed;
   const text = shown.length === 0 ? "" : shown.map((stage) => asText(stage.longrepr)).join("\n\n");
@@ -92,27 +100,20 @@ function readTest(test: JsonObject, { toNames, cutter, unknown }: Reading): Repo
     // pytest counts lines from 0.
     line: typeof test.lineno === "number" ? test.lineno + 1 : null,
     status,
-    kind: toPytestKind(stages[1]!.outcome === "failed", message || text),
+    kind: status === "failed" ? toPytestKind(stages[1]!.outcome === "failed", message || text) : null,
     // How often it ran again is not written.
     flaky: isRerun,
     attempts: isRerun ? 2 : 1,
-    durationMs: sumOf(stages),
+    durationMs: seconds === null ? null : toMs(seconds * 1000),
     message: message || (status === "skipped" ? toReason(text) : firstLine(text)),
     stack: status === "failed" ? text : null,
-    output: toOutput(stages[0]!) + toOutput(stages[1]!) + toOutput(stages[2]!),
+    output,
     properties: toProperties(test),
   });
 }
 
-const NONE: JsonObject[] = [];
+const NONE: readonly JsonObject[] = [];
 const isKnown = (outcome: unknown): boolean => typeof outcome === "string" && Object.hasOwn(STATUSES, outcome);
-const isFailed = (stage: JsonObject): boolean => stage.outcome === "failed";
-
-function sumOf(stages: JsonObject[]): number | null {
-  let seconds: number | null = null;
-  for (const { duration } of stages) if (typeof duration === "number") seconds = (seconds ?? 0) + duration;
-  return seconds === null ? null : toMs(seconds * 1000);
-}
 
 /** "('/home/dev/test_cart.py', 18, 'Skipped: not yet')" */
 const toReason = (text: string): string => {
@@ -122,6 +123,7 @@ const toReason = (text: string): string => {
 
 function toOutput({ stdout, stderr, log }: JsonObject): string {
   let output = asText(stdout) + asText(stderr);
+  if (log === undefined) return output;
   for (const { levelname, msg } of asList(log).map(toFields)) output += `${asText(levelname)} ${asText(msg)}\n`;
   return output;
 }

@@ -101,8 +101,7 @@ function readEvent(run: Run, event: JsonObject, time: number | null): void {
     else run.strays.push(issue);
   }
   if (id === "" || run.suites.has(id)) return;
-  if (kind === "testStarted")
-    enter(run, id).attempts.push({ issues: [], began: time, ended: null, end: null });
+  if (kind === "testStarted") enter(run, id).attempts.push({ issues: [], began: time, ended: null, end: null });
   if (kind === "testSkipped" || kind === "testCancelled") enter(run, id).skipped = toMessageText(event) || "Skipped";
   if (kind !== "testEnded") return;
   const attempt = enter(run, id).attempts.at(-1);

@@ -5,9 +5,8 @@
 
 import { crc32 } from "node:zlib";
 import { readReport } from "../../src/reports/read.ts";
-import { JSON_DOCUMENTS, JSON_LINES } from "./json_formats.ts";
+import { CASES, JSON_DOCUMENTS, JSON_LINES } from "./json_formats.ts";
 
-const CASES = 100_000;
 const ROUNDS = 5;
 
 const repeat = (toText: (n: number) => string, count = CASES): string =>

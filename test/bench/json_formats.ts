@@ -1,5 +1,6 @@
 /** Reports in JSON, documents and lines, of many test cases of which one in twenty failed. */
 
+export const CASES = 100_000;
 const trace = "com.acme.SoldOut: no more\n\tat com.acme.Cart.add(Cart.java:12)\n\tat com.acme.Shop.run(Shop.java:99)";
 const python = [">   assert cart.total == 7", "E   AssertionError: assert 6 == 7", "test_cart.py:12: AssertionError"];
 const failsAt = (n: number): boolean => n % 20 === 0;
@@ -125,7 +126,7 @@ export const JSON_LINES: Record<string, [begin: object, test: (n: number) => obj
     { testRunFinished: { success: false, timestamp: time } },
   ],
   libtest: [
-    { type: "suite", event: "started", test_count: 1 },
+    { type: "suite", event: "started", test_count: CASES },
     (n) => [
       { type: "test", event: "started", name: `cart::tests::adds_${n}` },
       {
@@ -133,7 +134,7 @@ export const JSON_LINES: Record<string, [begin: object, test: (n: number) => obj
         ...(failsAt(n) ? { stdout: `thread 'a' panicked at src/a.rs:1:1:\n${trace}` } : {}),
       },
     ],
-    { type: "suite", event: "failed", passed: 1, failed: 1, ignored: 0, measured: 0 },
+    { type: "suite", event: "failed", passed: CASES * 0.95, failed: CASES / 20, ignored: 0, measured: 0 },
   ],
   pytest_reportlog: [
     { pytest_version: "9.0.3", $report_type: "SessionStart" },
