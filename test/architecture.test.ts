@@ -281,6 +281,7 @@ const GATHERERS = [
   "cli/client_commands",
   "cli/import",
   "cli/upload",
+  "cli/upload_output",
   "store/ingest",
   "work/loops",
   "reports/read",

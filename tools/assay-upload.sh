@@ -10,7 +10,7 @@ plain() { assay_line='' assay_rest=$(printf %s "$1" | LC_ALL=C tr '\001-\037\177
   s/##\([A-Za-z0-9_]*\[\)/## \1/g; s/^[^A-Za-z0-9]/- &/"); while case $assay_rest in *"${ASSAY_KEY:-$assay_rest-}"*) ;; *) false ;; esac; do
     assay_line="$assay_line${assay_rest%%"$ASSAY_KEY"*}***" assay_rest=${assay_rest#*"$ASSAY_KEY"}
   done; printf '%.4000s\n' "$assay_line$assay_rest"; }
-say() { plain "assay-upload: $1" >&2; }; lost() { say "Warning: the results are not uploaded: $1" && exit "$assay_lost"; }
+say() { plain "assay-upload: $1" >&2; }; lost() { say "Warning: the results are not uploaded: $1"; [ -z "${GITHUB_ACTIONS-}" ] || echo '::warning title=Assay::Results were not uploaded: the log of this step says why' >&2; exit "$assay_lost"; }
 quote() { printf %s "$1" | tr '\n\r' '  ' | LC_ALL=C sed 's/[\\"]/\\&/g'; }
 option() { assay_config=$(printf '%s\n%s = "%s"' "$assay_config" "$1" "$(quote "$2")"); }
 field() { [ -z "$2" ] || option form-string "$1=$2"; }; attach() { option form "report=@\"$(quote "$1")\""; }

@@ -26,6 +26,7 @@ if [ -n "$assay" ] && "$assay" --version >/dev/null; then
 fi
 # Only the tests may fail the build: they run without the client, and a gate forgives nothing.
 echo "assay: Warning: the results are not uploaded: the client cannot be installed or started" >&2
+[ -z "${GITHUB_ACTIONS-}" ] || echo '::warning title=Assay::Results were not uploaded: the client cannot be installed or started' >&2
 assay_code=0
 if [ $# -gt 0 ]; then "$@" || assay_code=$?; elif [ -n "$ASSAY_INPUT_GATE" ]; then assay_code=${ASSAY_INPUT_EXIT_CODE:-1}; fi
 [ "$assay_code" != 0 ] || [ "$ASSAY_INPUT_STRICT" != true ] || assay_code=3

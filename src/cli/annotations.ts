@@ -72,3 +72,11 @@ export function toAnnotations(
     return run.verdict === "failed" ? [`##vso[task.logissue type=error]${toAzure(`${runState(run)} ${told}`)}`] : [];
   return [];
 }
+
+/** Returns the lines that make the CI system show a warning; empty for a system that has nothing of the kind. */
+export function toWarning(system: CiSystemName | undefined, message: string): string[] {
+  if (system === "github") return [`::warning title=Assay::${toData(message)}`];
+  if (system === "teamcity") return [`##teamcity[message text='${toTeamcity(`Assay: ${message}`)}' status='WARNING']`];
+  if (system === "azure") return [`##vso[task.logissue type=warning]${toAzure(`Assay: ${message}`)}`];
+  return [];
+}

@@ -77,3 +77,9 @@ export function toSummary(run: SummarizedRun, failures: readonly AnnotatedFailur
   }
   return head + entries.join("") + rest(all - entries.length);
 }
+
+/** The summary of a job that uploaded nothing; empty where it has no room. */
+export function toProblemSummary(message: string, maxBytes: number): string {
+  const text = `### Assay\n\n⚠️ ${toText(message)}\n\n`;
+  return Buffer.byteLength(text) > maxBytes ? "" : text;
+}

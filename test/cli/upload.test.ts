@@ -412,7 +412,7 @@ describe("an upload that fails breaks no build, unless it is to", () => {
   });
 
   test("a fork's build has no key", async () => {
-    const variables = { ASSAY_KEY: "", GITHUB_ACTIONS: "true" };
+    const variables = { ASSAY_KEY: "", GITLAB_CI: "true" };
     const { codes, errors } = await both(["r.xml"], { variables });
     expect([codes, errors]).toEqual([[0, 3], expect.stringContaining("Set ASSAY_KEY (the pull request of a fork")]);
   });
@@ -792,6 +792,34 @@ describe("what CI systems are told", () => {
       "annotate --style error --context assay--jest-unit-tests\n",
     );
     expect(readFileSync(join(folder, "text"), "utf8")).toStartWith("### FAILED &#58;jest&#58; unit tests\n");
+  });
+
+  test("a warning if nothing was uploaded: the job is green, and its log unread", async () => {
+    const old = await addProject(acme);
+    await regenerate({ ...acme, project: old.project });
+    const tools = createFolder({ "buildkite-agent": "" });
+    const agent = join(tools, "buildkite-agent");
+    writeFileSync(agent, `#!/bin/sh\necho "$@" > ${tools}/args; cat > ${tools}/text`);
+    chmodSync(agent, 0o755);
+    const folder = createFolder({ "r.xml": report() });
+    const fail = async (system: Variables, args = ["r.xml"]) => {
+      const { code, output } = await upload(old, args, { folder, variables: system });
+      expect(code).toBe(0);
+      return output;
+    };
+    const summary = join(folder, "summary.md");
+    const github = { GITHUB_ACTIONS: "true", GITHUB_STEP_SUMMARY: summary };
+    expect(await fail(github)).toMatch(/^::warning title=Assay::Results were not uploaded: [^\n]* \(ASSAY_KEY\)\n$/);
+    expect(readFileSync(summary, "utf8")).toMatch(/^### Assay\n\n⚠️ Results were not uploaded&#58; .*ASSAY&#95;KEY/);
+    expect(await fail(github, ["no.xml"])).toBe("::warning title=Assay::Results were not uploaded: No report found\n");
+    expect(await fail({ TEAMCITY_VERSION: "2025.03" })).toMatch(
+      /^##teamcity\[message text='Assay: .*' status='WARNING'\]\n$/,
+    );
+    expect(await fail({ TF_BUILD: "True" })).toMatch(/^##vso\[task.logissue type=warning\]Assay: Results were not/);
+    expect(await fail({ GITLAB_CI: "true" })).toBe("");
+    await fail({ BUILDKITE: "true", PATH: `${tools}:${process.env["PATH"]}` });
+    expect(readFileSync(join(tools, "args"), "utf8")).toBe("annotate --style warning --context assay-upload\n");
+    expect(readFileSync(join(tools, "text"), "utf8")).toStartWith("### Assay\n\n⚠️ Results were not uploaded&#58; ");
   });
 
   test("everybody: the warnings of the run", async () => {

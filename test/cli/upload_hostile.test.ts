@@ -147,6 +147,8 @@ describe("the key", () => {
     const { code, output, errors } = await upload(project, ["r.xml", "--json"], { variables: { ASSAY_URL: echo.url } });
     expect([code, JSON.parse(output)]).toEqual([0, { error: { message: "No: Bearer *** ***" } }]);
     expect(errors).toBe("assay: Results were not uploaded: No: Bearer *** ***\n");
+    const github = await upload(project, ["r.xml"], { variables: { ASSAY_URL: echo.url, GITHUB_ACTIONS: "true" } });
+    expect(github.output).toBe("::warning title=Assay::Results were not uploaded: No: Bearer *** ***\n");
   });
 
   test("does not follow a redirect, nor go to where an answer leads", async () => {

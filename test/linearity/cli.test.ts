@@ -1,6 +1,6 @@
 /** What the command line prints of servers, reports and environments takes linear time, whatever these say. */
 
-import { toAnnotations } from "../../src/cli/annotations.ts";
+import { toAnnotations, toWarning } from "../../src/cli/annotations.ts";
 import { endLines } from "../../src/cli/bisect_lines.ts";
 import { readBisectOptions } from "../../src/cli/bisect_options.ts";
 import { detectBuild } from "../../src/cli/ci.ts";
@@ -9,7 +9,7 @@ import { readAddressSource } from "../../src/cli/ci_key.ts";
 import { createExportLines } from "../../src/cli/export_lines.ts";
 import { endGate, readGateOptions, withoutUnknownGate } from "../../src/cli/gate.ts";
 import { messageOf, readServerAddress, shown } from "../../src/cli/client.ts";
-import { toSummary } from "../../src/cli/job_summary.ts";
+import { toProblemSummary, toSummary } from "../../src/cli/job_summary.ts";
 import { cleanTexts, createOutputMask, secretsOf, toJsonLine } from "../../src/cli/output.ts";
 import { toPlainLine, toPlainLines, withoutWorkflowCommands } from "../../src/cli/output.ts";
 import { filesOfPlan, parsePlaywrightList } from "../../src/cli/split_files.ts";
@@ -103,6 +103,7 @@ testLinearity(
         (["github", "azure", "teamcity"] as const).map((system) =>
           toAnnotations(system, runOf(text), [failureOf(text)] as never, (file) => file),
         ),
+      toWarning: (text) => (["github", "azure", "teamcity"] as const).map((system) => toWarning(system, text)),
     },
     "bisect.ts": { bisect: null },
     "bisect_lines.ts": {
@@ -178,7 +179,10 @@ testLinearity(
       toGateParameters: null,
       withoutUnknownGate: (text) => withoutUnknownGate({ gate: "new" }, text),
     },
-    "job_summary.ts": { toSummary: (text) => toSummary(runOf(text), [failureOf(text)] as never, 1_000_000) },
+    "job_summary.ts": {
+      toProblemSummary: (text) => toProblemSummary(text, 1_000_000),
+      toSummary: (text) => toSummary(runOf(text), [failureOf(text)] as never, 1_000_000),
+    },
     "machine.ts": {
       detectMachine: (text) =>
         detectMachine({ CI_RUNNER_DESCRIPTION: text, CI_JOB_IMAGE: text }, "gitlab", { host: text, system: text }),
@@ -212,6 +216,7 @@ testLinearity(
     "terminal.ts": { askPassword: null },
     "upload.ts": { upload: null },
     "upload_address.ts": { findAddress: null, openAddress: null },
+    "upload_output.ts": { createVoice: null, tellProblem: null, tellRun: null },
     "upload_options.ts": {
       readArguments: (text) => attempt(() => readArguments([text, "--task", text, `--${text}`])),
       toParameters: null,
