@@ -235,6 +235,7 @@ describe.each(SYSTEMS)("%s", (name, run) => {
         expect(output).toContain(
           "assay: Warning: the results are not uploaded: the client cannot be installed or started",
         );
+        expect(output.includes("::warning title=Assay::Results were not uploaded: ")).toBe(name.endsWith("GitHub"));
         return code;
       };
       expect(await end({ command: tests("pp") })).toBe(0);

@@ -72,7 +72,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
     const reason = error instanceof Error ? error.message : String(error);
     throw new Error(
       `Cannot start the built-in PostgreSQL in "${directory}": ${reason}\n` +
-        "Mend that, or set DATABASE_URL to use a PostgreSQL of your own",
+        "Fix this, or set DATABASE_URL to use a PostgreSQL of your own",
       { cause: error },
     );
   }

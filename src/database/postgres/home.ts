@@ -25,6 +25,9 @@ export type Home = { directory: string; account: SystemAccount | undefined };
 /** For what an unprivileged account must reach although the checkout and DATA_DIR are closed to it. */
 export const openPlace = "/var/lib/assay-postgresql";
 
+/** The file in a directory below `openPlace` that contains the path of the link to it. */
+const LINK_RECORD = "link";
+
 /** How to spawn a program of PostgreSQL: as the account, with none of our environment, which holds secrets. */
 export const as = (account: SystemAccount | undefined) => ({
   // Bun drops the supplementary groups together with the uid.
@@ -70,8 +73,30 @@ export function openHome(requested: string, say: (message: string) => void): Hom
     if (statSync(dirname(requested)).uid === account.uid) give(account, requested);
     else letPass(requested);
   }
+  checkLink(requested);
   if (!canEnter(account, realpathSync(requested))) moveHome(requested, account, say);
   return { directory: realpathSync(requested), account };
+}
+
+/**
+ * Refuses the link of a copied DATA_DIR, which leads to the database of the original. A DATA_DIR that was moved is not a copy:
+ * its former path no longer leads here, and the new one is recorded.
+ */
+function checkLink(requested: string): void {
+  const link = lstatSync(requested);
+  if (!link.isSymbolicLink()) return;
+  const record = join(realpathSync(requested), LINK_RECORD);
+  if (!existsSync(record)) return;
+  const recorded = readFileSync(record, "utf8");
+  const other = lstatSync(recorded, { throwIfNoEntry: false });
+  const leadsHere = other !== undefined && existsSync(recorded) && realpathSync(recorded) === realpathSync(requested);
+  if (leadsHere && (other.ino !== link.ino || other.dev !== link.dev)) {
+    throw new Error(
+      `"${requested}" is a copy of the link "${recorded}" and leads to the same database: a copied DATA_DIR contains no database. ` +
+        `Delete the copied link, then restore a backup (assay restore) or start with an empty database`,
+    );
+  }
+  if (!leadsHere) writeFileSync(record, requested);
 }
 
 // The new name is random and only the link knows it, so deleting DATA_DIR really starts afresh.
@@ -88,7 +113,7 @@ function moveHome(requested: string, account: SystemAccount, say: (message: stri
     throw new Error(`The account ${account.name} can enter neither "${requested}" nor "${openPlace}"`);
   }
   sayForgotten(requested, say);
-  writeFileSync(join(directory, "link"), requested);
+  writeFileSync(join(directory, LINK_RECORD), requested);
   rmdirSync(requested);
   symlinkSync(directory, requested);
   say(
@@ -99,7 +124,7 @@ function moveHome(requested: string, account: SystemAccount, say: (message: stri
 
 function sayForgotten(requested: string, say: (message: string) => void): void {
   for (const name of readdirSync(openPlace)) {
-    const link = join(openPlace, name, "link");
+    const link = join(openPlace, name, LINK_RECORD);
     if (existsSync(link) && readFileSync(link, "utf8") === requested) {
       say(`"${dirname(link)}" holds an earlier database of "${requested}": delete it when nobody needs it any more`);
     }

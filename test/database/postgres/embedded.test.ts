@@ -1,6 +1,16 @@
 /** The built-in PostgreSQL with real server processes; every test has its own directory. */
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { chmodSync, existsSync, readdirSync, readFileSync, realpathSync, rmSync, statSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from "node:fs";
 import { join } from "node:path";
 import postgres from "postgres";
 import { type Embedded, startEmbedded } from "../../../src/database/postgres/embedded.ts";
@@ -271,6 +281,37 @@ test.if(isRoot)("works in a directory that only root may enter, and starts afres
   expect(existsSync(join(fresh, "cluster"))).toBe(false);
   expect(said.join("\n")).toContain(`"${home}" holds an earlier database`);
   rmSync(home, { recursive: true });
+});
+
+test.if(isRoot)("follows the link of a directory that was moved, and refuses that of a copy", async () => {
+  const directory = emptyPlace();
+  const dataDir = join(directory, "..");
+  chmodSync(dataDir, 0o700);
+  const home = openHome(directory, () => {}).directory;
+  const [moved, copied, alias] = ["moved", "copied", "alias"].map((name) => `${dataDir}-${name}`) as [
+    string,
+    string,
+    string,
+  ];
+  const open = (path: string) => openHome(join(path, "postgres"), () => {}).directory;
+  const copy = (from: string, to: string) => expect(Bun.spawnSync(["cp", "-a", from, to]).exitCode).toBe(0);
+  try {
+    copy(dataDir, copied);
+    await expect(start(join(copied, "postgres"))).rejects.toThrow(`is a copy of the link "${directory}"`);
+    expect(open(dataDir)).toBe(home);
+    symlinkSync(dataDir, alias);
+    expect(open(alias)).toBe(home);
+    rmSync(copied, { recursive: true });
+    renameSync(dataDir, moved);
+    expect(open(moved)).toBe(home);
+    copy(moved, copied);
+    expect(() => open(copied)).toThrow(`is a copy of the link "${join(moved, "postgres")}"`);
+    copy(moved, dataDir);
+    expect(() => open(dataDir)).toThrow("copied DATA_DIR");
+    expect(open(moved)).toBe(home);
+  } finally {
+    for (const path of [alias, moved, copied, home]) rmSync(path, { recursive: true, force: true });
+  }
 });
 
 test.if(isRoot)("does not replace a database that is missing from where the link points", async () => {
