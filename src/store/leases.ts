@@ -8,7 +8,7 @@ import { failedResultsOf } from "./packing.ts";
 import { isDue } from "../database/retry_backoff.ts";
 import { inSeconds } from "../database/time_bounds.ts";
 import { isProject } from "./predicates.ts";
-import { canRun, isBlocked, isHeld, isOpen } from "./runner_presence.ts";
+import { canRun, isBlocked, isHeld, isOpen, isPresent, isSeen, offersTask } from "./runner_presence.ts";
 
 /** How long a lease lasts without its runner being heard of: longer than a full window of the rate limit. */
 export const LEASE_SECONDS = 90;
@@ -21,15 +21,30 @@ export const lastRunner = (sql: Sql, run: Fragment): Fragment => sql`(
   select l.runner from lease l
   where l.project_id = ${run}.project_id and l.run_id = ${run}.id and l.runner is not null order by l.id desc limit 1)`;
 
-/** An expression: a task waits for a runner that there is not. `run` is a test_run that is queued. */
-export const waitsInVain = (sql: Sql, run: Fragment): Fragment => sql`(
-  select 'No matching runner has been online in the last 2 minutes'
-    || case when l.labels = '{}' then '' else ', with the labels ' || array_to_string(l.labels, ', ') end
-  from lease l where l.project_id = ${run}.project_id and l.run_id = ${run}.id and l.status = 'queued' and not exists (
-    select from runner r
-    where r.project_id = l.project_id and (${canRun(sql, sql`r`, sql`l`)} or ${isBlocked(sql, sql`r`)}
-      and l.labels <@ r.labels))
-  limit 1)`;
+/**
+ * An expression: why no runner will come to a task, or null if one will: no runner is online, none has the task, none of those that
+ * have it has its labels, or none can run single test cases, as a probe requires. `run` is a test_run that is queued.
+ */
+export const waitsInVain = (sql: Sql, run: Fragment): Fragment => {
+  const runner = (condition: Fragment) => sql`exists (
+    select from runner r where r.project_id = l.project_id and ${condition})`;
+  const mayTake = sql`(${offersTask(sql, sql`r`, sql`l`)} or ${isBlocked(sql, sql`r`)})`;
+  return sql`(
+    select case
+        when not ${runner(isPresent(sql, sql`r`))} then
+          case when ${runner(isSeen(sql, sql`r`))} then 'All runners that are online are paused'
+            else 'No runner has been online in the last 2 minutes' end
+        when not ${runner(sql`${isPresent(sql, sql`r`)} and ${mayTake}`)} then
+          'No runner that is online has the task "' || l.task_slug || '"'
+        when not ${runner(sql`${isPresent(sql, sql`r`)} and ${mayTake} and l.labels <@ r.labels`)} then
+          'No runner that is online and has the task "' || l.task_slug || '" has the '
+            || case cardinality(l.labels) when 1 then 'label ' else 'labels ' end || array_to_string(l.labels, ', ')
+        else 'No runner that is online can run single test cases of the task "' || l.task_slug
+          || '": it needs git and rerun in assay.yaml' end
+    from lease l where l.project_id = ${run}.project_id and l.run_id = ${run}.id and l.status = 'queued'
+      and not ${runner(sql`(${canRun(sql, sql`r`, sql`l`)} or ${isBlocked(sql, sql`r`)} and l.labels <@ r.labels)`)}
+    limit 1)`;
+};
 
 /** For each task a lease, or one for each of its shards; in the order of the tasks. */
 export const insertLeases = (

@@ -28,15 +28,22 @@ export const pauseOf = (sql: Sql, runner: Fragment): Fragment => sql`
   case when ${isPaused(sql, runner)} then json_build_object(
     'reason', ${runner}.pause_reason, 'until', ${toJsonTime(sql, sql`${runner}.paused_until`)}) end`;
 
+/** A condition: the runner has asked lately. */
+export const isSeen = (sql: Sql, runner: Fragment): Fragment =>
+  sql`${runner}.seen_at > now() - ${SEEN_SECONDS}::int * interval '1 second'`;
+
 /** A condition: the runner has asked lately, or holds a lease; and it is not paused. */
 export const isPresent = (sql: Sql, runner: Fragment): Fragment => sql`
-  not ${isPaused(sql, runner)} and (${runner}.seen_at > now() - ${SEEN_SECONDS}::int * interval '1 second' or ${isBusy(sql, runner)})`;
+  not ${isPaused(sql, runner)} and (${isSeen(sql, runner)} or ${isBusy(sql, runner)})`;
+
+/** A condition: the runner asks for the task of a lease. */
+export const offersTask = (sql: Sql, runner: Fragment, lease: Fragment): Fragment => sql`
+  (${runner}.task_slugs is null or ${lease}.task_slug = any(${runner}.task_slugs) or exists (
+    -- It does not ask for a task while it has one that would write the same report.
+    select from lease other where other.project_id = ${lease}.project_id and other.runner = ${runner}.name
+      and other.task_slug = ${lease}.task_slug and ${isHeld(sql, sql`other`)}))`;
 
 /** Whether a runner has asked lately, and has what a lease wants. */
 export const canRun = (sql: Sql, runner: Fragment, lease: Fragment): Fragment => sql`
   ${isPresent(sql, runner)} and ${lease}.labels <@ ${runner}.labels
-  and (not ${lease}.probe or ${lease}.task_slug = any(${runner}.probe_slugs))
-  and (${runner}.task_slugs is null or ${lease}.task_slug = any(${runner}.task_slugs) or exists (
-    -- It does not ask for a task while it has one that would write the same report.
-    select from lease other where other.project_id = ${lease}.project_id and other.runner = ${runner}.name
-      and other.task_slug = ${lease}.task_slug and ${isHeld(sql, sql`other`)}))`;
+  and (not ${lease}.probe or ${lease}.task_slug = any(${runner}.probe_slugs)) and ${offersTask(sql, runner, lease)}`;

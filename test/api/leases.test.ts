@@ -161,12 +161,23 @@ describe("an execution of mode run", () => {
 
   test("says of a task that waits for a runner which there is not", async () => {
     const place = await fresh();
-    const { id } = await start(place, { tasks: [{ slug: "unit", labels: ["gpu"] }, "plain"] });
-    await sync(place, { free: 0 });
-    expect((await see(place, id)).tasks.map(({ reason }: any) => reason)).toEqual([
-      "No matching runner has been online in the last 2 minutes, with the labels gpu",
-      null,
-    ]);
+    const tasks = [{ slug: "unit", labels: ["gpu"] }, "plain", "tpyo", { slug: "e2e", labels: ["arm", "gpu"] }];
+    const { id } = await start(place, { tasks });
+    const reasons = async () => {
+      const found = (await see(place, id)).tasks as { slug: string; reason: string | null }[];
+      return Object.fromEntries(found.map(({ slug, reason }) => [slug, reason]));
+    };
+    const nobody = "No runner has been online in the last 2 minutes";
+    expect(await reasons()).toEqual({ unit: nobody, plain: nobody, tpyo: nobody, e2e: nobody });
+    await sync(place, { free: 0, taskSlugs: ["unit", "plain", "e2e"] });
+    expect(await reasons()).toEqual({
+      unit: 'No runner that is online and has the task "unit" has the label gpu',
+      plain: null,
+      tpyo: 'No runner that is online has the task "tpyo"',
+      e2e: 'No runner that is online and has the task "e2e" has the labels arm, gpu',
+    });
+    await database.pool`update runner set paused_at = now() where project_id = ${place.project}`;
+    expect((await reasons())["plain"]).toBe("All runners that are online are paused");
   });
 
   test("does not say so of a task that its runner will ask for once its hands are free", async () => {
