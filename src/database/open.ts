@@ -1,6 +1,6 @@
 /** Opens the database that the configuration means: any PostgreSQL by its URL, else the built-in one. */
 
-import { mkdir } from "node:fs/promises";
+import { chmod, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { connect, type Database } from "./connect.ts";
 import { holdsCluster, MAX_CONNECTIONS, startEmbedded } from "./postgres/embedded.ts";
@@ -34,7 +34,7 @@ export async function openDatabase(
   say: (message: string) => void,
 ): Promise<OpenDatabase> {
   if (databaseUrl !== undefined) return connect({ url: databaseUrl }, databasePool);
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  await createDataDir(dataDir);
   const embedded = await startEmbedded({ directory: join(dataDir, "postgres"), maxConnections, say });
   const database = connect(embedded.connection, databasePool);
   return {
@@ -45,4 +45,15 @@ export async function openDatabase(
       await embedded.stop();
     },
   };
+}
+
+/**
+ * Creates the directory if it does not exist. Other accounts cannot enter it, except if we are root: PostgreSQL then runs under
+ * another account, which has to reach its files below the directory, and cannot list it.
+ */
+async function createDataDir(dataDir: string): Promise<void> {
+  const mode = process.getuid?.() === 0 ? 0o711 : 0o700;
+  const created = await mkdir(dataDir, { recursive: true, mode });
+  // The umask may have removed a part of the mode.
+  if (created !== undefined) await chmod(dataDir, mode);
 }

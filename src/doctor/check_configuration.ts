@@ -116,14 +116,25 @@ export function checkDataDirectory({ dataDir, databaseUrl }: Config): Finding[] 
       ),
     );
   }
-  if ((stats.mode & OTHERS_MAY_READ) !== 0)
+  const needed = isPassedByPostgres(dataDir, stats) ? 0o711 : 0o700;
+  if ((stats.mode & OTHERS_MAY_READ & ~needed) !== 0)
     findings.push(
       warn(
-        `DATA_DIR "${dataDir}" has mode ${toMode(stats)}, so other accounts can enter it`,
-        `Run: chmod 700 "${dataDir}"`,
+        `DATA_DIR "${dataDir}" has mode ${toMode(stats)}, so other accounts can ${needed === 0o700 ? "enter" : "list"} it`,
+        `Run: chmod ${needed.toString(8)} "${dataDir}"`,
       ),
     );
   return [...findings, ...disksOf(dataDir).map((path) => checkSpace(path, ok, warn, fail))];
+}
+
+/** The built-in PostgreSQL of a server that runs as root has another account, which reaches its files through the directory. */
+function isPassedByPostgres(dataDir: string, { uid }: Stats): boolean {
+  try {
+    const cluster = statOf(join(dataDir, "postgres/cluster"));
+    return uid === 0 && cluster !== undefined && cluster.uid !== 0;
+  } catch {
+    return false;
+  }
 }
 
 /** The database may be on another disk than the directory, through a link. */

@@ -74,6 +74,7 @@ export function openHome(requested: string, say: (message: string) => void): Hom
     else letPass(requested);
   }
   checkLink(requested);
+  if (!existsSync(join(requested, "cluster"))) sayForgotten(requested, say);
   if (!canEnter(account, realpathSync(requested))) moveHome(requested, account, say);
   return { directory: realpathSync(requested), account };
 }
@@ -112,7 +113,6 @@ function moveHome(requested: string, account: SystemAccount, say: (message: stri
     rmdirSync(directory);
     throw new Error(`The account ${account.name} can enter neither "${requested}" nor "${openPlace}"`);
   }
-  sayForgotten(requested, say);
   writeFileSync(join(directory, LINK_RECORD), requested);
   rmdirSync(requested);
   symlinkSync(directory, requested);
@@ -123,9 +123,10 @@ function moveHome(requested: string, account: SystemAccount, say: (message: stri
 }
 
 function sayForgotten(requested: string, say: (message: string) => void): void {
-  for (const name of readdirSync(openPlace)) {
+  for (const name of existsSync(openPlace) ? readdirSync(openPlace) : []) {
     const link = join(openPlace, name, LINK_RECORD);
-    if (existsSync(link) && readFileSync(link, "utf8") === requested) {
+    const isInUse = dirname(link) === realpathSync(requested);
+    if (!isInUse && existsSync(link) && readFileSync(link, "utf8") === requested) {
       say(`"${dirname(link)}" holds an earlier database of "${requested}": delete it when nobody needs it any more`);
     }
   }

@@ -1,15 +1,19 @@
 /** A lock between the processes of one machine that ends with its holder, however that ends. */
 import { Database } from "bun:sqlite";
-import { lchownSync, statSync } from "node:fs";
+import { chmodSync, lchownSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 
 /** Undefined when somebody else holds it. SQLite's lock on an empty file is one that the kernel drops by itself. */
 export function tryLock(path: string): { release(): void } | undefined {
   const file = openLockFile(path);
   try {
-    // Root may look in with a command; the owner must still be able to lock.
-    const { uid, gid } = statSync(dirname(path));
-    if (process.getuid?.() === 0 && uid !== 0) lchownSync(path, uid, gid);
+    if (process.getuid?.() === 0) {
+      // Root may look in with a command; the owner must still be able to lock.
+      const { uid, gid } = statSync(dirname(path));
+      if (uid !== 0) lchownSync(path, uid, gid);
+      // Accounts that can enter the directory could hold the lock. Nobody but root can put a link in its directory.
+      else chmodSync(path, 0o600);
+    }
     file.run("pragma journal_mode = memory; begin exclusive");
     return { release: () => file.close() };
   } catch (error) {
