@@ -11,6 +11,9 @@ export const embeddedFiles = (ending: string): EmbeddedFile[] =>
 /** How the operator of this server starts the command line. */
 export const OPERATOR_COMMAND = Bun.isStandaloneExecutable ? "assay" : "bun run assay";
 
+/** How the operator starts the server. */
+export const START_COMMAND = Bun.isStandaloneExecutable ? "assay start" : "bun start";
+
 /** The command of a single executable that starts one of several server processes. */
 export const WORKER_COMMAND = "server-process";
 

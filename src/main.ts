@@ -1,5 +1,6 @@
 /** Starts Assay: configuration, database, migrations, what serves, first start; and ends it in the reverse order. */
 
+import { toDatabaseError } from "./database/database_failure.ts";
 import { type Config, readConfig } from "./config.ts";
 import { createLog, type Log } from "./log.ts";
 import { createSetupToken } from "./operations/people/accounts.ts";
@@ -94,7 +95,8 @@ function stopSignal(): Promise<void> {
 try {
   await main();
   process.exit(0);
-} catch (error) {
+} catch (caught) {
+  const error = toDatabaseError(caught);
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
   process.exit(1);
 }

@@ -108,7 +108,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   backup: [],
   http: [],
   log: ["secrets"],
-  database: ["executable"],
+  database: ["executable", "http"],
   executable: [],
   schema: [],
 };
@@ -129,7 +129,6 @@ const SHARED: Record<string, string[]> = {
     "ci",
     "ci_key",
     "client",
-    "database_failure",
     "client_commands",
     "export_attachments",
     "export_lines",

@@ -86,5 +86,6 @@ if (import.meta.main) {
   const outfile = resolve(values.outfile);
   const source = resolve(import.meta.dir, "..");
   process.chdir(source);
+  console.log(`Building ${outfile}${values.client ? "" : ": compressing PostgreSQL takes a minute or two"}`);
   await buildExecutable(source, { target: toTarget(values.target), outfile, isClient: values.client });
 }

@@ -28,7 +28,7 @@ import {
 } from "./admin_options.ts";
 import { ACCOUNT_COMMANDS } from "./admin_accounts.ts";
 import { TRUST_COMMANDS } from "./admin_trust.ts";
-import { toDatabaseError } from "./database_failure.ts";
+import { toDatabaseError } from "../database/database_failure.ts";
 import { toJsonLine, toPlainLine } from "./output.ts";
 import { parseOptions, require, UsageError } from "./usage.ts";
 

@@ -7,13 +7,18 @@ import { CLIENT_COMMANDS } from "./client_commands.ts";
 import { runCommandLine } from "./command_line.ts";
 import { doctor, DOCTOR_HELP, DOCTOR_USAGE } from "./doctor.ts";
 import { HEALTH_HELP, HEALTH_USAGE, checkHealth } from "./health.ts";
+import { UsageError } from "./usage.ts";
 import { restore, RESTORE_HELP, RESTORE_USAGE } from "./restore.ts";
 
 await runCommandLine({
   start: {
     usage: "  start\n      start the server",
     // The program of the server ends the process itself.
-    run: async () => void (await import("../main.ts")),
+    run: async (words) => {
+      if (words.length > 0)
+        throw new UsageError(`Unknown option: ${words[0]}. start takes none: set variables, such as PORT and DATA_DIR`);
+      await import("../main.ts");
+    },
   },
   health: { usage: HEALTH_USAGE, help: () => HEALTH_HELP, run: checkHealth },
   doctor: { usage: DOCTOR_USAGE, help: () => DOCTOR_HELP, run: doctor },

@@ -5,7 +5,7 @@ import { type Config, readConfig } from "../config.ts";
 import { diagnose } from "../doctor/diagnose.ts";
 import type { Finding } from "../doctor/finding.ts";
 import { counted } from "../wording/numbers.ts";
-import { toDatabaseError } from "./database_failure.ts";
+import { toDatabaseError } from "../database/database_failure.ts";
 import { createOutputMask, secretsOf, toJsonLine, toPlainLine } from "./output.ts";
 import { parseOptions } from "./usage.ts";
 

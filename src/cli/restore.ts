@@ -7,7 +7,7 @@ import { openDatabase } from "../database/open.ts";
 import { requireSessions } from "../database/session.ts";
 import { checkBackup, type Restored, restoreBackup } from "../operations/backup/restore_backup.ts";
 import { readSecretKey } from "../secrets/secret_key.ts";
-import { toDatabaseError } from "./database_failure.ts";
+import { toDatabaseError } from "../database/database_failure.ts";
 import { untilInterrupted } from "./interruption.ts";
 import { createSay, toJsonLine, toPlainLine } from "./output.ts";
 import { parseFileOptions } from "./usage.ts";

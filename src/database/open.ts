@@ -2,6 +2,7 @@
 
 import { chmod, mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { START_COMMAND } from "../executable.ts";
 import { connect, type Database } from "./connect.ts";
 import { holdsCluster, MAX_CONNECTIONS, startEmbedded } from "./postgres/embedded.ts";
 
@@ -23,7 +24,7 @@ export async function openExistingDatabase(options: OpenOptions): Promise<OpenDa
   const { databaseUrl, dataDir } = options;
   if (databaseUrl === undefined && !holdsCluster(join(dataDir, "postgres")))
     throw new Error(
-      `No database in "${dataDir}": set DATA_DIR or DATABASE_URL to the value that the server uses, or create a database with "bun start"`,
+      `No database in "${dataDir}": set DATA_DIR or DATABASE_URL to the value that the server uses, or create a database with "${START_COMMAND}"`,
     );
   return await openDatabase(options, () => {});
 }
@@ -53,7 +54,10 @@ export async function openDatabase(
  */
 async function createDataDir(dataDir: string): Promise<void> {
   const mode = process.getuid?.() === 0 ? 0o711 : 0o700;
-  const created = await mkdir(dataDir, { recursive: true, mode });
+  const created = await mkdir(dataDir, { recursive: true, mode }).catch((error: NodeJS.ErrnoException) => {
+    const reason = error.code === "EEXIST" ? "it exists and is not a directory" : error.message;
+    throw new Error(`Cannot create DATA_DIR "${dataDir}": ${reason}`, { cause: error });
+  });
   // The umask may have removed a part of the mode.
   if (created !== undefined) await chmod(dataDir, mode);
 }

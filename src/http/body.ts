@@ -42,8 +42,8 @@ const sizeOf = (bytes: number) =>
 const timeOf = (seconds: number) => (seconds > 120 ? `${Math.round(seconds / 60)} minutes` : `${seconds} seconds`);
 
 /** The rest of a body that is a little too large is drained: who is cut off while sending sees no answer. */
-function tooLarge(max: number, close: boolean): never {
-  fail("VALIDATION_ERROR", `Body too large: at most ${sizeOf(max)}`, close ? CLOSE : {});
+function tooLarge(max: number, close: boolean, what = ""): never {
+  fail("VALIDATION_ERROR", `Body too large: at most ${sizeOf(max)}${what}`, close ? CLOSE : {});
 }
 
 /** Fails with VALIDATION_ERROR on a body that is too large, breaks off, or is not encoded as it says. */
@@ -257,7 +257,7 @@ export function join(blocks: readonly Bytes[]): Bytes {
 
 /** Fails with VALIDATION_ERROR on what is not whole and valid, or larger than `max`. */
 export async function inflate(blocks: readonly Bytes[], encoding: Encoding, max: number): Promise<Bytes> {
-  return (await inflateSmall(blocks, encoding, max)) ?? tooLarge(max, true);
+  return (await inflateSmall(blocks, encoding, max)) ?? tooLarge(max, true, " after decompression");
 }
 
 /** The same; undefined where it is larger than `max`. */

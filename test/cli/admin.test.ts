@@ -405,7 +405,7 @@ test("an unavailable database is named by its address, without the password", as
   server.stop(true);
   const DATABASE_URL = `postgres://operator:${PASSWORD.replaceAll(" ", "-")}@127.0.0.1:${port}/assay`;
   const { code, errors } = await assay(["admin", "list-teams"], { DATABASE_URL });
-  const message = `Cannot connect to the database at 127.0.0.1:${port}: the connection was refused\n`;
+  const message = `Cannot connect to the database of DATABASE_URL at 127.0.0.1:${port}: the connection was refused\n`;
   expect([code, errors]).toEqual([1, message]);
 });
 

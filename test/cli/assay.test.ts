@@ -16,3 +16,10 @@ test("--version prints the version of package.json, also from a compiled file el
     expect([exitCode, stdout.toString(), stderr.toString()]).toEqual([0, `${packageJson.version}\n`, ""]);
   }
 });
+
+test("start refuses options and arguments, which it would ignore", () => {
+  for (const words of [["--port", "9"], ["extra"]]) {
+    const { exitCode, stderr } = Bun.spawnSync([process.execPath, SOURCE, "start", ...words], { env: {} });
+    expect([exitCode, stderr.toString()]).toEqual([2, expect.stringContaining(`Unknown option: ${words[0]}.`)]);
+  }
+});

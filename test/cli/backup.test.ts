@@ -99,7 +99,7 @@ describe("assay backup", () => {
     [["backup"], 2, "Expected one file, got 0"],
     [["backup", "a", "b"], 2, "Expected one file, got 2"],
     [["backup", "--verify", "--without-attachments", "a"], 2, "backup takes either --verify or --without-attachments"],
-    [["backup", join(place, "missing/file")], 1, "ENOENT"],
+    [["backup", join(place, "missing/file")], 1, `missing/file": its directory does not exist`],
     [["backup", place], 1, `Cannot write "${place}": the file exists already`],
     [["backup", "--verify", join(ROOT, "package.json")], 1, "expected a backup of Assay"],
   ])("%p is refused", async (args, code, error) => {

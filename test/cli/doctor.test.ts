@@ -168,7 +168,7 @@ describe("the database", () => {
     const { code, output } = await run({ ...sound, DATABASE_URL: "postgres://a:geheim@127.0.0.1:1/x" });
     expect(code).toBe(1);
     expect(output).toContain(
-      "fail  database       Cannot connect to the database at 127.0.0.1:1: the connection was refused.",
+      "fail  database       Cannot connect to the database of DATABASE_URL at 127.0.0.1:1: the connection was refused.",
     );
     expect(output).toContain('ok    outbound       The name "localhost" of PUBLIC_URL can be resolved\n');
     expect(output).not.toContain("geheim");

@@ -1,8 +1,9 @@
 /** The directory of a server without DATABASE_URL: where the database is, and what other accounts can reach. */
 
 import { expect, test } from "bun:test";
-import { chmodSync, lstatSync } from "node:fs";
+import { chmodSync, lstatSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { toDatabaseError } from "../../src/database/database_failure.ts";
 import { openDatabase } from "../../src/database/open.ts";
 import { createSecretKey } from "../../src/secrets/secret_key.ts";
 import { quickDirectory } from "../cluster.ts";
@@ -34,3 +35,24 @@ test.skipIf(binaries !== undefined)(
   },
   30_000,
 );
+
+test("a DATA_DIR that is a file is named", async () => {
+  const place = createPlace("open");
+  const dataDir = join(place, "file");
+  writeFileSync(dataDir, "");
+  try {
+    const opening = openDatabase({ databaseUrl: undefined, dataDir, databasePool: 1 }, () => {});
+    await expect(opening).rejects.toThrow(`Cannot create DATA_DIR "${dataDir}": it exists and is not a directory`);
+  } finally {
+    await removePlace(place);
+  }
+});
+
+test("a role without permissions is told to own the database, and an address that cannot be reached names its variable", () => {
+  const denied = { code: "42501", message: "permission denied for schema public" };
+  expect(String(toDatabaseError(denied))).toContain("must be the owner of the database: permission denied for schema");
+  const refused = { syscall: "connect", address: "127.0.0.1", port: 1, code: "ECONNREFUSED" };
+  expect(String(toDatabaseError(refused))).toContain(
+    "database of DATABASE_URL at 127.0.0.1:1: the connection was refused",
+  );
+});

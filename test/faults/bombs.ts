@@ -106,7 +106,7 @@ try {
   const idle = (await server.memory()).now;
   const zeros = new Uint8Array(900 * MIB);
   const bombs = { zstd: new Uint8Array(Bun.zstdCompressSync(zeros)), gzip: Bun.gzipSync(zeros) };
-  const tooLarge = { status: 400, message: "Body too large: at most 128 MiB" };
+  const tooLarge = { status: 400, message: "Body too large: at most 128 MiB after decompression" };
   const toEncoding = (encoding: string) => ({ "content-encoding": encoding });
   const before = await countRuns();
   await round("twenty zstd bombs", 20, tooLarge, () => post(bombs.zstd, "", toEncoding("zstd")));

@@ -23,7 +23,6 @@ import {
   require as requireOption,
   toUsageError,
 } from "../../src/cli/usage.ts";
-import { toDatabaseError } from "../../src/cli/database_failure.ts";
 import { whyLines } from "../../src/cli/why_lines.ts";
 import { FEW_TEXTS, testLinearity } from "./growth.ts";
 
@@ -75,9 +74,6 @@ testLinearity(
       },
     },
     "backup.ts": { backup: null },
-    "database_failure.ts": {
-      toDatabaseError: (text) => toDatabaseError({ syscall: "connect", address: text, code: text }),
-    },
     "command_line.ts": { runCommandLine: null },
     "doctor.ts": { doctor: null },
     "health.ts": { checkHealth: null },

@@ -90,7 +90,9 @@ describe("uploads side by side", () => {
       }),
     );
     for (const { status, headers, body } of answers) {
-      expect(body).toEqual({ error: { code: "VALIDATION_ERROR", message: "Body too large: at most 8 MiB" } });
+      expect(body).toEqual({
+        error: { code: "VALIDATION_ERROR", message: "Body too large: at most 8 MiB after decompression" },
+      });
       expect([status, headers.get("connection")]).toEqual([400, "close"]);
     }
     expect(await countRuns(project)).toBe(0);

@@ -1,6 +1,6 @@
 /** A lock between the processes of one machine that ends with its holder, however that ends. */
 import { Database } from "bun:sqlite";
-import { chmodSync, lchownSync, statSync } from "node:fs";
+import { accessSync, chmodSync, constants, lchownSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 
 /** Undefined when somebody else holds it. SQLite's lock on an empty file is one that the kernel drops by itself. */
@@ -38,8 +38,19 @@ function openLockFile(path: string): Database {
   try {
     return new Database(path);
   } catch (error) {
-    throw new Error(`Cannot open "${path}": its directory does not exist or belongs to another account`, {
-      cause: error,
-    });
+    throw new Error(`Cannot open "${path}": ${reasonOf(path)}`, { cause: error });
+  }
+}
+
+/** SQLite does not say why it cannot open a file. */
+function reasonOf(path: string): string {
+  try {
+    accessSync(dirname(path), constants.W_OK | constants.X_OK);
+    return "it cannot be created or belongs to another account";
+  } catch (error) {
+    const { code } = error as { code?: string };
+    if (code === "ENOENT") return "its directory does not exist";
+    if (code === "EROFS") return "its file system is read-only";
+    return "its directory belongs to another account";
   }
 }
