@@ -176,6 +176,10 @@ describe("an execution of mode run", () => {
       tpyo: 'No runner that is online has the task "tpyo"',
       e2e: 'No runner that is online and has the task "e2e" has the labels arm, gpu',
     });
+    await database.pool`update lease set probe = true where project_id = ${place.project} and task_slug = 'plain'`;
+    expect((await reasons())["plain"]).toStartWith(
+      'No runner that is online can run single test cases of the task "plain"',
+    );
     await database.pool`update runner set paused_at = now() where project_id = ${place.project}`;
     expect((await reasons())["plain"]).toBe("All runners that are online are paused");
   });
