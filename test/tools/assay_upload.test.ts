@@ -638,6 +638,13 @@ describe.each(EACH)("in %s", (_, shell) => {
     ];
     for (const [words, options, exit] of tries)
       expect(await run(words, { shell, ...options })).toEqual({ exit, output: "", errors: warns });
+    const github = await run(["report.xml"], { shell, project: refused, variables: { GITHUB_ACTIONS: "true" } });
+    expect(github).toEqual({
+      ...{ exit: 0, output: "" },
+      errors: expect.stringMatching(
+        /\n::warning title=Assay::Results were not uploaded: the log of this step says why\n$/,
+      ),
+    });
     expect(await listExecutions(project)).toEqual([]);
   });
 
