@@ -811,6 +811,15 @@ describe("what CI systems are told", () => {
     const github = { GITHUB_ACTIONS: "true", GITHUB_STEP_SUMMARY: summary };
     expect(await fail(github)).toMatch(/^::warning title=Assay::Results were not uploaded: [^\n]* \(ASSAY_KEY\)\n$/);
     expect(readFileSync(summary, "utf8")).toMatch(/^### Assay\n\n⚠️ Results were not uploaded&#58; .*ASSAY&#95;KEY/);
+    const event = join(folder, "event.json");
+    const repository = (name: string) => ({ full_name: name, owner: { login: name.split("/")[0] } });
+    const head = { sha: "0".repeat(40), ref: "fix", repo: repository("alice/shop") };
+    writeFileSync(
+      event,
+      JSON.stringify({ pull_request: { number: 7, head, base: { repo: repository("acme/shop") } } }),
+    );
+    // A fork has no secrets: nobody is to be warned of that.
+    expect(await fail({ ...github, GITHUB_EVENT_PATH: event, ASSAY_KEY: "" })).toBe("");
     expect(await fail(github, ["no.xml"])).toBe("::warning title=Assay::Results were not uploaded: No report found\n");
     expect(await fail({ TEAMCITY_VERSION: "2025.03" })).toMatch(
       /^##teamcity\[message text='Assay: .*' status='WARNING'\]\n$/,
