@@ -71,15 +71,16 @@ async function* searchNotifications(
   const selectState = () => selectSearchState(fast, projectId, bugId);
   try {
     yield `retry: ${RETRY_MS}\n${toKeepAlive()}`;
-    let [sent, sentAt] = [await selectState(), performance.now()];
-    while (!signal.aborted) {
-      await waitFor(SEARCH_CHECK_MS, signal);
-      if (signal.aborted || !(await mayStay())) return;
+    // The first state is news as well: the page may be older.
+    let [sent, sentAt]: [string | undefined, number] = [undefined, performance.now()];
+    while (!signal.aborted && (await mayStay())) {
       const state = await selectState();
       const isNews = state !== sent;
-      if (!isNews && performance.now() - sentAt < KEEP_ALIVE_MS) continue;
-      yield isNews ? toEventText({ event: "news", data: {} }) : toKeepAlive();
-      [sent, sentAt] = [state, performance.now()];
+      if (isNews || performance.now() - sentAt >= KEEP_ALIVE_MS) {
+        yield isNews ? toEventText({ event: "news", data: {} }) : toKeepAlive();
+        [sent, sentAt] = [state, performance.now()];
+      }
+      await waitFor(SEARCH_CHECK_MS, signal);
     }
   } catch (error) {
     log.warn("A page is not told of a search any more", { error });
