@@ -240,6 +240,7 @@ const SHARED: Record<string, string[]> = {
     "slower",
     "tags",
     "verifications",
+    "verifications",
   ],
   senders: ["github_app", "github_check_run", "sender"],
   store: [

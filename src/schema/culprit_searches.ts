@@ -2,6 +2,7 @@
 
 import * as v from "valibot";
 import { createdAt, described, executionId, integer, slug, testCaseId, time, uuid } from "./fields.ts";
+import { commitHash } from "./verifications.ts";
 
 const DEFAULT_PROBES = 30;
 const DEFAULT_MINUTES = 60;
@@ -14,22 +15,15 @@ export const searchBudget = {
   ),
 };
 
-const EXPECTED_HASH = "expected a commit hash of 7 to 64 hexadecimal digits";
-const givenHash = v.pipe(
-  v.string(EXPECTED_HASH),
-  v.regex(/^[0-9a-f]{7,64}$/i, EXPECTED_HASH),
-  v.transform((commit) => commit.toLowerCase()),
-);
-
 export const newCulpritSearch = v.strictObject({
   ...searchBudget,
   goodCommit: described(
-    v.optional(givenHash),
+    v.optional(commitHash),
     "A commit in which the test passes. Default: the last good build of the default branch",
     "0a1b2c3d4e5f60718293a4b5c6d7e8f901234567",
   ),
   badCommit: described(
-    v.optional(givenHash),
+    v.optional(commitHash),
     "A commit in which the test fails because of the bug. Default: the first bad build of the default branch",
     "c4d5e6f0127a8b9c0d1e2f3a4b5c6d7e8f901234",
   ),
