@@ -97,16 +97,19 @@ const OPENED: Record<string, string[]> = {
     ...UPLOAD,
     ...["cancel", "rerun"].map((what) => `POST ${P}/executions/:executionId/${what}`),
     ...["test-cases/:testCaseId/verify", "verifications/:verificationId/cancel"].map((what) => `POST ${P}/${what}`),
-    ...["runners", "runners/pause", "leases", "leases/:leaseId/fail"].map((what) => `POST ${P}/${what}`),
+    ...["runners", "runners/pause", "leases", "leases/:leaseId/fail", "leases/:leaseId/commits"].map(
+      (what) => `POST ${P}/${what}`,
+    ),
   ],
   triage: [
     ...["test-cases", "test-cases/:testCaseId", "bug-reports/:bugReportId"].map((what) => `PATCH ${P}/${what}`),
     ...["bug-reports", "bug-reports/:bugReportId/merge", "executions/:executionId/rerun"].map(
       (what) => `POST ${P}/${what}`,
     ),
+    ...["culprit", "culprit/cancel"].map((what) => `POST ${P}/bug-reports/:bugReportId/${what}`),
   ],
   runner: [
-    ...["test-runs", "leases", "leases/:leaseId/fail"].map((what) => `POST ${P}/${what}`),
+    ...["test-runs", "leases", "leases/:leaseId/fail", "leases/:leaseId/commits"].map((what) => `POST ${P}/${what}`),
     ...[`GET ${RUN}/plan`, `POST ${RUN}/batches`, `PUT ${RUN}/attachments`, `POST ${RUN}/attachments`],
   ],
 };

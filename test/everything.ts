@@ -13,6 +13,7 @@ import { createSeal } from "../src/secrets/seal.ts";
 import { insertAccount, insertMembership } from "../src/store/accounts.ts";
 import { createDeliverer } from "../src/work/deliver.ts";
 import { type createHarness, SECRET_KEY } from "./harness.ts";
+import { insertFoundSearch } from "./culprit_searches.ts";
 import { CLIENT, PASSWORD } from "./people.ts";
 import { drawPage } from "./png.ts";
 import { createReceiver, outboundToReceivers } from "./receiver.ts";
@@ -349,6 +350,8 @@ export async function createEverything(
 
   const visual = `/projects/${project}/executions/${run.executionId}/test-runs/visual/attachments`;
   const { data: attachments } = await call(`GET ${visual}?limit=1`, undefined);
+
+  await insertFoundSearch(database, { project, bugReportId: bugs[0].id, naming });
 
   /** One of each parameter of a path. */
   const there: Record<string, string> = {

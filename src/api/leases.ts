@@ -19,6 +19,7 @@ import { route, type Route } from "../request/route.ts";
 import { joinLog } from "../rules/log_parts.ts";
 import { pollIntervalSeconds } from "../rules/poll_interval.ts";
 import {
+  commitListing,
   leaseAnswer,
   leaseEnd,
   leaseFailure,
@@ -33,7 +34,8 @@ import { lockExecution } from "../store/executions.ts";
 import { appendLogs, selectLeasesOfRun, selectLogLease, selectHasShard, selectLogParts } from "../store/lease_logs.ts";
 import { selectHasNews } from "../store/lease_offers.ts";
 import { type HeldLease, lockLease, selectLease } from "../store/leases.ts";
-import { updateProbeWithoutBuild } from "../store/probes.ts";
+import { lockListedSearch, selectListedRange, updateRange } from "../store/culprit_searches.ts";
+import { updateListedProbe, updateProbeWithoutBuild } from "../store/probes.ts";
 import { countRunners } from "../store/runners.ts";
 import { selectRunId } from "../store/test_runs.ts";
 
@@ -191,6 +193,60 @@ export const leases: Route[] = [
           await takeReports(sql, projectId, [{ prepared, parameters, numbers, failure }], { mayWait: true });
         else await endStopped(sql, projectId, { execution, lease }, message);
         return { id: leaseId, executionId, taskSlug, status: isFailure ? "failed" : "cancelled" };
+      });
+    },
+  ),
+
+  route(
+    "POST /projects/:projectId/leases/:leaseId/commits",
+    {
+      scope: "run",
+      isForRunners: true,
+      summary: "Send the commits of a range",
+      description:
+        "Ends a lease that has commits: the runner has listed them, and the search that waits for them goes on.",
+      example: {
+        body: {
+          commits: [
+            {
+              hash: "0a1b2c3d4e5f60718293a4b5c6d7e8f901234567",
+              author: "Ada",
+              date: "",
+              subject: "Add a cart",
+              files: [],
+            },
+            {
+              hash: "c4d5e6f0127a8b9c0d1e2f3a4b5c6d7e8f901234",
+              author: "Ada",
+              date: "",
+              subject: "Round prices",
+              files: ["cart.ts"],
+            },
+          ],
+        },
+      },
+      body: commitListing,
+      answer: leaseEnd,
+    },
+    async ({ sql, params: { projectId, leaseId }, body: { commits }, caller, conclude }) => {
+      const known = (await selectLease(sql, projectId, leaseId)) ?? absent();
+      if (caller.scope === "runner" && known.runner !== caller.name) absent();
+      const { executionId, taskSlug } = known;
+      if (!(await selectListedRange(sql, projectId, executionId)))
+        fail("VALIDATION_ERROR", "Cannot accept the commits: the lease asks for none");
+      const parameters = {
+        ...{ execution_id: executionId, task_slug: taskSlug, lease_id: leaseId },
+        ...{ allow_empty: true, complete: false, untrusted: true },
+      };
+      const prepared = prepareReport(projectId, emptyReport("runner"), parameters, `lease ${leaseId}`);
+      return await conclude(async (sql) => {
+        // Before its execution: the loop that advances the search locks in this order.
+        const searchId = await lockListedSearch(sql, projectId, executionId);
+        if (searchId !== undefined) await updateRange(sql, projectId, searchId, commits);
+        if (!(await lockExecution(sql, projectId, executionId))) absent();
+        await updateListedProbe(sql, projectId, executionId);
+        await takeReports(sql, projectId, [{ prepared, parameters, numbers: [] }], { mayWait: true });
+        return { id: leaseId, executionId, taskSlug, status: "passed" as const };
       });
     },
   ),

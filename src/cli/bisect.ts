@@ -1,14 +1,19 @@
-/** `assay bisect`: finds the commit that broke a test by running it on this machine, without a server. */
+/** `assay bisect`: finds the commit that broke a test by running it on this machine, or on the runners of a server. */
 
 import { constants } from "node:os";
 import { assumeFlakeRate } from "../rules/culprit.ts";
 import { nextStep } from "../rules/culprit_probes.ts";
 import type { CulpritVerdict } from "../rules/culprit_suspects.ts";
+import { listChangedFiles } from "../runner/commit_range.ts";
 import { createAskGit } from "../runner/git_clone.ts";
-import { type BisectEnd, type BisectProbe, endJson, endLines, probeLine, progressLine } from "./bisect_lines.ts";
-import { type BisectOptions, readBisectOptions } from "./bisect_options.ts";
+import { suspectLine } from "../wording/culprit.ts";
+import { type BisectEnd, type BisectProbe, endJson, endLines, probeLine } from "./bisect_lines.ts";
+import { readKnownCase } from "./bisect_case.ts";
+import { type BisectOptions, DEFAULT_BUDGET, DEFAULT_FLAKE_RATE, readBisectOptions } from "./bisect_options.ts";
 import { createProber, type Prober } from "./bisect_probe.ts";
-import { type BisectRange, listChangedFiles, readRange } from "./bisect_range.ts";
+import { type BisectRange, readRange } from "./bisect_range.ts";
+import { searchLines, searchOnServer } from "./bisect_server.ts";
+import { readServerAddress } from "./client.ts";
 import { createOutputMask, createSay, secretsOf, toJsonLine, toPlainLine } from "./output.ts";
 
 const EXIT_CODES: Record<CulpritVerdict["kind"], number> = { culprit: 0, environment: 3, undecided: 4 };
@@ -17,8 +22,22 @@ const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 /** Returns the exit code. Throws UsageError. */
 export async function bisect(args: string[]): Promise<number> {
   const options = readBisectOptions(args);
-  const signals = listenForSignals();
   const say = createSay(process.env);
+  return options.command.length === 0 ? await bisectOnServer(options, say) : await bisectHere(options, say);
+}
+
+type Say = (message: string) => void;
+
+async function bisectOnServer({ test, good, bad, budget, json }: BisectOptions, say: Say): Promise<number> {
+  const found = await searchOnServer({ test: test!, good, bad, budget }, process.env, say);
+  const mask = createOutputMask(secretsOf(process.env));
+  console.log(mask(json ? toJsonLine(found) : searchLines(found).map(toPlainLine).join("\n")));
+  return found.verdict === null ? 1 : EXIT_CODES[found.verdict];
+}
+
+async function bisectHere(given: BisectOptions, say: Say): Promise<number> {
+  const options = await complete(given);
+  const signals = listenForSignals();
   const { repository, directory } = await findRepository();
   const ask = createAskGit(repository, process.env);
   const range = await readRange(ask, { ...options, directory });
@@ -46,18 +65,33 @@ export async function bisect(args: string[]): Promise<number> {
   }
 }
 
+type CompleteOptions = BisectOptions & { bad: string; flakeRate: number; budget: number; file: string | null };
+
+/** Adds what the server knows of the test case to what was not given, and then the defaults. */
+async function complete(given: BisectOptions): Promise<CompleteOptions> {
+  const known = given.test && (await readKnownCase(given.test, readServerAddress(process.env)));
+  return {
+    ...given,
+    good: given.good ?? known?.good,
+    bad: given.bad ?? known?.bad ?? "HEAD",
+    flakeRate: given.flakeRate ?? known?.flakeRate ?? DEFAULT_FLAKE_RATE,
+    budget: given.budget ?? DEFAULT_BUDGET,
+    file: known?.file ?? null,
+  };
+}
+
 /** Probes commits until the result is certain or the budget is spent. */
 async function search(
   { commits, weights }: BisectRange,
-  { flakeRate, budget, concurrency }: BisectOptions,
+  { flakeRate, budget, concurrency }: CompleteOptions,
   prober: Prober,
-  say: (message: string) => void,
+  say: Say,
 ): Promise<{ probes: BisectProbe[]; verdict: CulpritVerdict }> {
   const range = { weights, flakeRate: assumeFlakeRate(flakeRate) };
   const probes: BisectProbe[] = [];
   for (let round = 0; ; round++) {
     const step = nextStep(range, probes, { atOnce: concurrency, left: budget - probes.length });
-    if (probes.length > 0) say(progressLine(step.belief, commits));
+    if (probes.length > 0) say(suspectLine(step.belief, commits));
     if (step.verdict) return { probes, verdict: step.verdict };
     const runs = await Promise.allSettled(
       step.next.map(async (index) => {

@@ -1,24 +1,20 @@
 /** Formats the probes and the result of `assay bisect`, as lines for people and as JSON. */
 
-import type { Belief, CommitProbe, ProbeResult } from "../rules/culprit.ts";
-import { type CulpritVerdict, findLikely } from "../rules/culprit_suspects.ts";
-import type { BisectCommit } from "./bisect_range.ts";
+import type { CommitProbe, ProbeResult } from "../rules/culprit.ts";
+import type { SearchedCommit } from "../rules/culprit_range.ts";
+import { culpritSentence, describeCommit, type SearchEnd, shortHash } from "../wording/culprit.ts";
 
 /** A probe that has ended. */
 export type BisectProbe = CommitProbe & { exitCode: number | null; seconds: number; output: string };
 
-export type BisectEnd = {
-  commits: readonly BisectCommit[];
+export type BisectEnd = Omit<SearchEnd, "probes"> & {
   probes: readonly BisectProbe[];
-  verdict: CulpritVerdict;
-  isGoodKnown: boolean;
   /** The files that the culprit changes; empty if there is none. */
   files: readonly string[];
 };
 
 const MAX_LISTED = 20;
 const MAX_OUTPUT_LINES = 20;
-const HASH_LENGTH = 10;
 
 const RESULTS: Record<ProbeResult, string> = {
   passed: "passed",
@@ -27,92 +23,42 @@ const RESULTS: Record<ProbeResult, string> = {
   no_build: "no result",
 };
 
-const shortHash = ({ hash }: BisectCommit): string => hash.slice(0, HASH_LENGTH);
-const describe = (commit: BisectCommit): string => `${shortHash(commit)} ${commit.subject}`;
-const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
-
 /** One line about a probe; `number` counts from 1. */
-export function probeLine(number: number, commit: BisectCommit, probe: BisectProbe): string {
+export function probeLine(number: number, commit: SearchedCommit, probe: BisectProbe): string {
   const exit = probe.exitCode === null ? "the directory is not in this commit" : `exit code ${probe.exitCode}`;
   const detail = probe.result === "passed" ? "" : ` (${exit})`;
-  return `Probe ${number}: ${RESULTS[probe.result]}${detail} in ${probe.seconds.toFixed(1)} s: ${describe(commit)}`;
+  return `Probe ${number}: ${RESULTS[probe.result]}${detail} in ${probe.seconds.toFixed(1)} s: ${describeCommit(commit)}`;
 }
 
-/** One line about what is known after a round. */
-export function progressLine(belief: Belief, commits: readonly BisectCommit[]): string {
-  const { candidates, chance } = findLikely(belief);
-  const share = `(${Math.floor(100 * chance)} %)`;
-  return candidates.length === 1
-    ? `Suspect: ${describe(commits[candidates[0]!]!)} ${share}`
-    : `Suspects: ${candidates.length} of ${commits.length - 1} commits ${share}`;
-}
-
-/** The end of a search in sentences. */
-export function endLines({ commits, probes, verdict, isGoodKnown, files }: BisectEnd): string[] {
-  const ran = (index: number, result: ProbeResult) => {
-    const own = probes.filter((probe) => probe.index === index && probe.result !== "no_build");
-    const count = own.filter((probe) => probe.result === result).length;
-    return `${count} of ${plural(own.length, "time")}`;
-  };
-  const first = describe(commits[0]!);
-  switch (verdict.kind) {
-    case "culprit": {
-      const [commit, parent] = [commits[verdict.index]!, commits[verdict.index - 1]!];
-      return [
-        `${shortHash(commit)} by ${commit.author} broke it: it failed there ${ran(verdict.index, "failed")}, ` +
-          `on its parent ${shortHash(parent)} it passed ${ran(verdict.index - 1, "passed")}`,
-        ...[`  ${commit.subject}`, `  ${commit.date}`],
-        ...listOf(files),
-        ...outputLines(
-          probes.findLast(({ index, result }) => index === verdict.index && result === "failed"),
-          commits,
-        ),
-      ];
-    }
-    case "environment": {
-      const last = commits.length - 1;
-      const reasons = {
-        good_fails: isGoodKnown
-          ? `Not the code of these commits: the good commit failed ${ran(0, "failed")}: ${first}`
-          : `Not the code of these commits: the oldest of them failed ${ran(0, "failed")}: ${first}. Pass an older one as --good`,
-        bad_passes: `Not the code: the bad commit passed ${ran(last, "passed")}: ${describe(commits[last]!)}`,
-        outage: "Not the code: commits that passed before fail since some probe. Run the search again later",
-      };
-      return [reasons[verdict.reason]];
-    }
-    case "undecided": {
-      const candidates = verdict.candidates.map((index) => describe(commits[index]!));
-      const unresolved = verdict.reason === "no_result" ? probes.filter(({ result }) => result === "no_build") : [];
-      return [undecidedLine(verdict, probes), ...listOf(candidates), ...outputLines(unresolved.at(-1), commits)];
-    }
+/** The end of a search: its result as a sentence, and what belongs to it. */
+export function endLines(end: BisectEnd): string[] {
+  const { commits, probes, verdict, files } = end;
+  const sentence = culpritSentence(end);
+  if (verdict.kind === "environment") return [sentence];
+  if (verdict.kind === "culprit") {
+    const { index } = verdict;
+    const failure = probes.findLast((probe) => probe.index === index && probe.result === "failed");
+    return [sentence, ...culpritLines(commits[index]!, files), ...outputLines(failure, commits)];
   }
+  const candidates = verdict.candidates.map((index) => describeCommit(commits[index]!));
+  const unresolved = verdict.reason === "no_result" ? probes.filter(({ result }) => result === "no_build") : [];
+  return [sentence, ...itemLines(candidates), ...outputLines(unresolved.at(-1), commits)];
 }
 
-function undecidedLine(
-  { reason, candidates, chance }: CulpritVerdict & { kind: "undecided" },
-  probes: readonly BisectProbe[],
-): string {
-  if (reason === "budget")
-    return (
-      `Cannot tell after ${plural(probes.length, "probe")}: ` +
-      `at ${Math.floor(100 * chance)} % it is one of ${plural(candidates.length, "commit")}`
-    );
-  const head = `Cannot tell which of these ${plural(candidates.length, "commit")} broke it`;
-  const unbuilt = new Set(probes.filter(({ result }) => result === "no_build").map(({ index }) => index));
-  const count = candidates.filter((index) => unbuilt.has(index)).length;
-  const isOther = candidates.some((index) =>
-    probes.some((probe) => probe.index === index && probe.result === "other_failure"),
-  );
-  if (!isOther || count === candidates.length) return `${head}: ${count} of them have no result`;
-  return `${head}: only the last fails in the way that is searched for, but the others fail in another way, which may hide it`;
-}
+/** The lines below the sentence that names a commit. */
+export const culpritLines = ({ subject, date }: SearchedCommit, files: readonly string[]): string[] => [
+  `  ${subject}`,
+  `  ${date}`,
+  ...itemLines(files),
+];
 
-function listOf(items: readonly string[]): string[] {
+/** One line for each item, indented; long lists are shortened. */
+export function itemLines(items: readonly string[]): string[] {
   const lines = items.slice(0, MAX_LISTED).map((item) => `  ${item}`);
   return items.length > MAX_LISTED ? [...lines, `  and ${items.length - MAX_LISTED} more`] : lines;
 }
 
-function outputLines(probe: BisectProbe | undefined, commits: readonly BisectCommit[]): string[] {
+function outputLines(probe: BisectProbe | undefined, commits: readonly SearchedCommit[]): string[] {
   const lines = (probe?.output ?? "").trimEnd().split(/\r?\n/).slice(-MAX_OUTPUT_LINES);
   if (!probe || lines.join("") === "") return [];
   return [`The end of the output in ${shortHash(commits[probe.index]!)}:`, ...lines.map((line) => `  ${line}`)];

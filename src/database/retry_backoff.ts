@@ -14,7 +14,8 @@ export type LoopName =
   | "lease"
   | "deletion"
   | "verification"
-  | "new_tests";
+  | "new_tests"
+  | "culprit";
 
 /**
  * A condition: the item may be taken now. `item` is an expression of type text. Looked up for each row on its way, in the

@@ -2,6 +2,7 @@
 
 import type { Tool } from "./tool.ts";
 import { bugReportsTool } from "./tools/bugs.ts";
+import { culpritTool } from "./tools/culprit.ts";
 import { compareTool, getLogTool, listExecutionsTool } from "./tools/executions.ts";
 import { getFailuresTool, whyIsItRedTool } from "./tools/red.ts";
 import { flakyTestsTool, testHistoryTool } from "./tools/tests.ts";
@@ -15,6 +16,7 @@ export const TOOLS: readonly Tool[] = [
   testHistoryTool,
   flakyTestsTool,
   bugReportsTool,
+  culpritTool,
   getLogTool,
   compareTool,
   quarantineTool,

@@ -76,12 +76,15 @@ export const measureFlakeRate = (failures: number, runs: number): FlakeRate => (
   passes: runs - failures + 4.5,
 });
 
-/** How much more probable a commit is as the culprit if it changes what the test uses. */
-const OVERLAP_WEIGHT = 8;
+/** test: a commit changes the file of the test, or one that its failure or its command names; owner: only files of its owner. */
+export type Overlap = "test" | "owner" | "none";
 
-/** Returns prior weights; `overlaps` says for each commit whether it changes what the test uses. */
-export const weighCommits = (overlaps: readonly boolean[]): number[] =>
-  overlaps.map((isOverlap) => (isOverlap ? OVERLAP_WEIGHT : 1));
+/** How much more probable a commit is as the culprit. */
+const OVERLAP_WEIGHTS: Record<Overlap, number> = { test: 8, owner: 2, none: 1 };
+
+/** Returns prior weights; `overlaps` says for each commit what it has in common with the test. */
+export const weighCommits = (overlaps: readonly Overlap[]): number[] =>
+  overlaps.map((overlap) => OVERLAP_WEIGHTS[overlap]);
 
 /** Values of the flake rate and their probabilities, which sum to one. */
 export function flakeRateGrid({ failures, passes }: FlakeRate): { rate: number; chance: number }[] {

@@ -2,6 +2,7 @@
 
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { listRange } from "./commit_range.ts";
 import { createGitClone, type GitClone, type RunGit, type Wanted } from "./git_clone.ts";
 import { createWorkTrees, type WorkTree } from "./work_trees.ts";
 
@@ -86,6 +87,13 @@ export function openCheckout(
         release: () => void inTurn(() => trees.release(path, keep, { ...note, usedAt: Date.now() })).catch(() => {}),
       };
     },
+    /** The commits of a range, with the files that they change. Throws NoSuchCommitError and NoSuchRangeError. */
+    listRange: ({ repository }: CheckoutConfig, { good, bad }: { good: string; bad: string }, run: RunGit) =>
+      inTurn(async () => {
+        await clone.open(repository);
+        const resolve = (commit: string) => clone.resolve({ commit, branch: null }, run);
+        return await listRange(clone.ask, { good: await resolve(good), bad: await resolve(bad) });
+      }),
     /** When all that was released is put away. */
     settled: () => inTurn(async () => {}),
   };

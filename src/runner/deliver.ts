@@ -63,6 +63,18 @@ export async function deliver(
   };
   if (end.kind === "failure" || end.kind === "infrastructure")
     return await fail(end.message, end.exitCode, end.kind === "infrastructure");
+  if (end.kind === "commits") {
+    const answer = await patiently({
+      method: "POST",
+      path: `/leases/${delivery.leaseId}/commits`,
+      headers: { "Content-Type": "application/json", "Idempotency-Key": `${delivery.leaseId}-commits` },
+      body: JSON.stringify({ commits: end.commits }, (name, value: unknown) =>
+        typeof value === "string" && name !== "hash" ? mask.text(value) : value,
+      ),
+    });
+    if (!answer) return { refused: "no answer" };
+    return answer.status < 300 ? { result: "passed" } : await fail(messageOf(answer), undefined, false);
+  }
   let report;
   const { paths, directory } = end.kind === "report" ? end : { paths: [], directory: config.workingDirectory };
   try {

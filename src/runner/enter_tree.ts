@@ -2,9 +2,9 @@
 
 import { join } from "node:path";
 import { quoted } from "../rules/shell.ts";
-import type { Checkout, Tree } from "./checkout.ts";
+import type { Checkout, CheckoutConfig, Tree } from "./checkout.ts";
 import type { TaskConfig } from "./config.ts";
-import { GIT_ENVIRONMENT, GIT_OPTIONS, NoSuchCommitError } from "./git_clone.ts";
+import { GIT_ENVIRONMENT, GIT_OPTIONS, NoSuchCommitError, type RunGit } from "./git_clone.ts";
 import type { RunnerLease } from "./protocol.ts";
 
 export type Run = (
@@ -25,6 +25,12 @@ type Problem =
   | { kind: "failure"; message: string; exitCode?: number; reason: "no_build" }
   | { kind: "infrastructure"; message: string; exitCode?: number };
 
+/** Runs git with the settings of a checkout; its commands are logged and ended with the task. */
+export const toRunGit = (runGit: Run, { lfs }: CheckoutConfig, stop: AbortSignal): RunGit => {
+  const settings = { ...GIT_ENVIRONMENT, ...(lfs ? {} : { GIT_LFS_SKIP_SMUDGE: "1" }) };
+  return (args, directory) => runGit(["git", ...GIT_OPTIONS, ...args].map(quoted).join(" "), directory, stop, settings);
+};
+
 /** Checks the commit out, and prepares and builds it where that has not been done. Answers how the task ends where that fails. */
 export async function enterTree(
   { lease, config, checkout, stop }: Entering,
@@ -34,12 +40,8 @@ export async function enterTree(
 ): Promise<Problem | undefined> {
   const { git } = config;
   if (!git || !checkout) return undefined;
-  const settings = { ...GIT_ENVIRONMENT, ...(git.lfs ? {} : { GIT_LFS_SKIP_SMUDGE: "1" }) };
-  const toCommand = (args: readonly string[]) => ["git", ...GIT_OPTIONS, ...args].map(quoted).join(" ");
   try {
-    place.tree = await checkout.take(git, lease.execution, (args, directory) =>
-      runGit(toCommand(args), directory, stop, settings),
-    );
+    place.tree = await checkout.take(git, lease.execution, toRunGit(runGit, git, stop));
   } catch (error) {
     const message = `Cannot check out: ${(error as Error).message}`;
     return error instanceof NoSuchCommitError

@@ -21,6 +21,7 @@ export function createExistingRepository(directory: string, ask: AskGit): GitClo
         await ask(["worktree", "remove", "--force", "--", path]);
       }
     },
+    ask,
     listUntracked,
   };
 }

@@ -35,6 +35,8 @@ export type GitClone = {
   addTree(path: string, commit: string, run: RunGit): Promise<void>;
   /** Call it after the folders of work trees were deleted. */
   pruneTrees(): Promise<void>;
+  /** Runs git in the clone. */
+  ask: AskGit;
   /** Files and folders in a work tree that are neither in the commit nor ignored. */
   listUntracked(path: string): Promise<string[]>;
 };
@@ -100,6 +102,7 @@ export function createGitClone(folder: string, host: Record<string, string | und
       return commit === null ? await resolveBranch(branch, run) : await resolveCommit(commit, branch, run);
     },
     pruneTrees: async () => void (await ask(["worktree", "prune"])),
+    ask,
     ...createTreeCommands(repository, ask),
   };
 }

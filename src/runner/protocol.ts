@@ -14,6 +14,8 @@ const lease = v.object({
   only: v.optional(v.array(v.object({ suite: v.string(), name: v.string(), file: text }))),
   /** It runs one test case at one commit. */
   probe: v.optional(v.boolean(), false),
+  /** It lists the commits of this range, and runs no command. */
+  commits: v.optional(v.object({ good: v.string(), bad: v.string() })),
   variables: v.record(v.string(), v.string()),
   secretNames: v.array(v.string()),
   /** The names of `variables` that the execution has set, not its environment. */

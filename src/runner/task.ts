@@ -12,6 +12,7 @@ import type { TaskConfig } from "./config.ts";
 import { environmentOf, LEASE_VARIABLE } from "./environment.ts";
 import { type AskBatch, QUEUE_VARIABLE, serveFileQueue } from "./file_queue.ts";
 import { startGuard } from "./processes.ts";
+import { listLeaseRange, type ListingOutcome } from "./list_range.ts";
 import type { Mask } from "./mask.ts";
 import type { RunnerLease } from "./protocol.ts";
 import { listPaths, watchReports } from "./report_files.ts";
@@ -63,6 +64,7 @@ type Artifacts = { directory: string; paths: string[] };
 
 /** How a task ended, its processes being gone. */
 export type TaskOutcome =
+  | Extract<ListingOutcome, { kind: "commits" }>
   | {
       kind: "report";
       paths: string[];
@@ -146,7 +148,7 @@ async function runIn(folder: string, options: TaskOptions): Promise<TaskOutcome>
     .catch((error) => cannotRun(error, lease.taskSlug))
     .finally(() => queue?.stop());
   const late = AbortSignal.timeout(AFTER_SECONDS * 1000);
-  for (const command of config.after) await run(command, place.directory, late).catch(() => {});
+  for (const command of lease.commits ? [] : config.after) await run(command, place.directory, late).catch(() => {});
   if (place.tree) options.onTree?.(place.tree.release);
   await cgroup?.remove();
   guard.release();
@@ -199,6 +201,10 @@ async function runAll(
     return undefined;
   };
   try {
+    if (lease.commits) {
+      const listed = await listLeaseRange({ ...options, stop: either }, runs);
+      return stopped() ?? listed;
+    }
     const isOut = await enterTree({ ...options, stop: either }, runs, place, quote);
     if (isOut) return stopped() ?? isOut;
     config = { ...config, workingDirectory: place.directory };
@@ -309,7 +315,10 @@ type TaskCommand = {
 /** Returns the command for the whole task, or for its failed tests if they were requested and the tool can select them. */
 function commandOf({ lease, config, onNote, onOutput }: TaskOptions, listPath: string): TaskCommand {
   const whole = { command: config.command, environment: {} };
-  if (lease.only === undefined) return whole;
+  if (lease.only === undefined)
+    return lease.probe
+      ? { ...whole, unselectable: "Cannot run the test case alone: it does not exist any more" }
+      : whole;
   const note = (text: string) => {
     onNote(text);
     onOutput(new TextEncoder().encode(`[assay] ${text}\n`));

@@ -46,6 +46,8 @@ export const AUDIT_ACTIONS = [
   "bug.created",
   "bug.changed",
   "bug.merged",
+  "culprit_search.started",
+  "culprit_search.cancelled",
   "test_case.changed",
   "owners.changed",
   "verification.begun",

@@ -20,6 +20,7 @@ import {
 } from "./fields.ts";
 import { gateMode } from "./gate.ts";
 import { executionMode, fewShards, givenTask } from "./executions.ts";
+import { searchBudget } from "./culprit_searches.ts";
 import { dispatch, pipeline } from "./integrations.ts";
 import { listPage, pageQuery } from "./page.ts";
 
@@ -52,7 +53,7 @@ export const trigger = v.pipe(
     event: described(
       v.optional(v.picklist(EVENT_TYPES, `expected one of ${names}`)),
       "The event that triggers the automation; set either this or schedule. execution.recovered: the first passed " +
-        "execution of a branch after a failed one; execution.changed: a report has arrived after its end, or new tests were run again; task.missed: a scheduled task did not report; integration.disabled: " +
+        "execution of a branch after a failed one; bug_report.culprit_found: a search has proven which commit broke the test of a bug; execution.changed: a report has arrived after its end, or new tests were run again; task.missed: a scheduled task did not report; integration.disabled: " +
         "Assay has disabled an integration",
       "execution.failed",
     ),
@@ -206,6 +207,14 @@ const ACTIONS = [
     ),
   }),
   v.strictObject({
+    type: type(
+      "find_culprit",
+      "Searches for the commit that broke the test of the bug, by running the test on runners. A bug of a flaky test, an outage, and a bug " +
+        "without a range of commits are left out",
+    ),
+    ...searchBudget,
+  }),
+  v.strictObject({
     type: type("start_execution", "Starts an execution of these tasks"),
     projectId: v.pipe(v.optional(uuid), v.description("Default: the project of the event")),
     mode: v.pipe(v.optional(executionMode), v.description("Default: report")),
@@ -282,6 +291,7 @@ export const CONDITIONS_OF: Record<EventType | "schedule", readonly (keyof Condi
   "bug_report.opened": ["projects", "branches", "taskSlugs", "owners", "severity"],
   "bug_report.regressed": ["projects", "branches", "taskSlugs", "owners", "severity"],
   "bug_report.resolved": ["projects", "branches", "taskSlugs", "owners", "severity"],
+  "bug_report.culprit_found": ["projects", "branches", "taskSlugs", "owners", "severity"],
   "test_case.became_flaky": ["projects", "branches", "environments", "taskSlugs", "owners"],
   "test_case.recovered": ["projects", "branches", "environments", "taskSlugs", "owners"],
   "test_case.verified": ["projects", "taskSlugs", "owners"],
@@ -300,9 +310,10 @@ export const ACTIONS_OF: Record<EventType | "schedule", readonly ActionType[]> =
   "execution.recovered": [...ANY, "set_commit_status"],
   "execution.changed": [...ANY, "set_commit_status"],
   "test_run.completed": [...ISSUES, "set_commit_status", "open_bug_report"],
-  "bug_report.opened": ISSUES,
-  "bug_report.regressed": ISSUES,
+  "bug_report.opened": [...ISSUES, "find_culprit"],
+  "bug_report.regressed": [...ISSUES, "find_culprit"],
   "bug_report.resolved": ANY,
+  "bug_report.culprit_found": ISSUES,
   "test_case.became_flaky": [...ISSUES, "open_bug_report", "quarantine"],
   "test_case.recovered": [...ANY, "release"],
   "test_case.verified": ANY,

@@ -2,6 +2,7 @@
 
 import * as v from "valibot";
 import { listOf } from "./bounded.ts";
+import { culpritSummary } from "./culprit_searches.ts";
 import {
   branch,
   commit,
@@ -123,6 +124,10 @@ export const bugReportPage = listPage(bugReport);
 /** A bug report with the reasons for its grouping and the changes of its status. */
 export const bugReportDetail = v.strictObject({
   ...bugReport.entries,
+  culprit: described(
+    v.nullable(culpritSummary),
+    "The newest search for the commit that broke its test; null: there was none. GET …/culprit has its probes",
+  ),
   mergedInto: described(v.nullable(uuid), "The bug report that received its fingerprints and occurrences; null: none"),
   grouping: v.pipe(
     v.array(
@@ -191,6 +196,7 @@ export const bugReportFilter = v.strictObject({
   ),
   source: described(v.optional(bugSource), "Only automatic or only manual bug reports", "automatic"),
   task_slug: described(v.optional(text(200)), "Only bug reports that occur in this task", "unit"),
+  test_case_id: described(v.optional(uuid), "Only bug reports of this test case"),
   assignee: described(v.optional(text(200)), "Only bug reports of this assignee", "ada"),
   owner: described(v.optional(text(200)), "Only bug reports with a test case of this owner", "@acme/cart"),
   q: described(

@@ -14,6 +14,7 @@ export const EVENT_TYPES = [
   "bug_report.opened",
   "bug_report.regressed",
   "bug_report.resolved",
+  "bug_report.culprit_found",
   "test_case.became_flaky",
   "test_case.recovered",
   "test_case.verified",
@@ -67,6 +68,19 @@ export type BugReportData = {
   externalUrl: string | null;
 };
 
+/** The commit that broke the test of a bug, which was confirmed. */
+export type CulpritData = {
+  searchId: string;
+  /** What proves it, as one sentence. */
+  summary: string;
+  commit: string;
+  author: string;
+  date: string;
+  subject: string;
+  /** The first files that it changes. */
+  files: string[];
+};
+
 export type VerificationData = {
   id: string;
   commit: string;
@@ -113,6 +127,7 @@ export type EventData = {
       reason?: string;
     };
   bugReport?: BugReportData;
+  culprit?: CulpritData;
   testCase?: TestCaseData;
   verification?: VerificationData;
   taskSlug?: string;

@@ -4,7 +4,20 @@ import * as v from "valibot";
 import { listOf } from "./bounded.ts";
 import { executionOrigin, taskLabel } from "./executions.ts";
 import { caseNames } from "./case_ref.ts";
-import { count, described, distinct, executionId, integer, machineNames, slug, text, time, uuid } from "./fields.ts";
+import { MAX_COMMIT_FILES, MAX_RANGE_COMMITS } from "./culprit_searches.ts";
+import {
+  count,
+  described,
+  distinct,
+  executionId,
+  integer,
+  machineNames,
+  slug,
+  text,
+  time,
+  toStorable,
+  uuid,
+} from "./fields.ts";
 import { listPage, pageQuery } from "./page.ts";
 
 /** Of a log, in one call; in UTF-16 units, which no text has more of than bytes. */
@@ -148,6 +161,16 @@ const lease = v.strictObject({
     "Present for a probe: only the test case in only is run, and the end of a commit that cannot be checked out or " +
       "built is reported with the reason no_build",
   ),
+  commits: described(
+    v.optional(
+      v.strictObject({
+        good: described(v.string(), "The commit before the range", "0a1b2c3d4e5f60718293a4b5c6d7e8f901234567"),
+        bad: described(v.string(), "The last commit of the range", "c4d5e6f0127a8b9c0d1e2f3a4b5c6d7e8f901234"),
+      }),
+    ),
+    "Present for a probe that runs no command: the runner lists the commits of this range and sends them to POST " +
+      "…/leases/{leaseId}/commits",
+  ),
   variables: v.pipe(
     v.record(v.string(), v.string()),
     v.description("The variables of the environment, overridden by those of the execution"),
@@ -232,6 +255,47 @@ export const leaseFailure = v.strictObject({
   ...machineNames,
 });
 
+const HASH = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
+const EXPECTED_HASH = "expected a full commit hash in lower case";
+const storedText = (max: number) => {
+  const expected = `expected a text of at most ${max} characters`;
+  return v.pipe(v.string(expected), v.maxLength(max, expected), v.transform(toStorable));
+};
+
+const rangeCommit = v.strictObject({
+  hash: described(
+    v.pipe(v.string(EXPECTED_HASH), v.regex(HASH, EXPECTED_HASH)),
+    "The full hash",
+    "c4d5e6f0127a8b9c0d1e2f3a4b5c6d7e8f901234",
+  ),
+  author: described(storedText(200), "The name of the author, at most 200 characters", "Ada"),
+  date: described(storedText(40), "The time of the commit, ISO 8601", "2026-01-31T10:00:00+01:00"),
+  subject: described(storedText(500), "The first line of the message, at most 500 characters", "Round prices"),
+  files: described(
+    listOf(storedText(1_000), {
+      max: MAX_COMMIT_FILES,
+      expected: "expected a list of paths",
+      tooMany: `expected at most ${MAX_COMMIT_FILES} paths`,
+    }),
+    "The first files that it changes, compared with its first parent, at most 200",
+    ["src/cart.ts"],
+  ),
+});
+
+export const commitListing = v.strictObject({
+  commits: described(
+    v.pipe(
+      listOf(rangeCommit, {
+        max: MAX_RANGE_COMMITS + 1,
+        expected: "expected a list of commits",
+        tooMany: `expected at most ${MAX_RANGE_COMMITS + 1} commits`,
+      }),
+      v.minLength(2, "expected at least two commits"),
+    ),
+    "The good commit, and after it the commits of the range along first parents, the oldest first; at most 1,025",
+  ),
+});
+
 const EXPECTED_SHARD = `expected the number of a shard, such as "2", or "2/4"`;
 
 export const logQuery = v.strictObject({
@@ -309,9 +373,9 @@ export const leaseEnd = v.strictObject({
   executionId,
   taskSlug: slug,
   status: v.pipe(
-    v.picklist(["failed", "cancelled", "queued", "incomplete"]),
+    v.picklist(["failed", "cancelled", "queued", "incomplete", "passed"]),
     v.description(
-      "cancelled: the task had to be ended, nothing failed. For an infrastructure failure: queued: another runner gets " +
+      "passed: the commits were accepted; cancelled: the task had to be ended, nothing failed. For an infrastructure failure: queued: another runner gets " +
         "the task; incomplete: no runner could run it",
     ),
   ),

@@ -4,6 +4,7 @@ import type { BlockList } from "node:net";
 import { attachments } from "../api/attachments.ts";
 import { automations } from "../api/automations.ts";
 import { bugReports } from "../api/bug_reports.ts";
+import { culpritSearches } from "../api/culprit_searches.ts";
 import { environments } from "../api/environments.ts";
 import { events } from "../api/events.ts";
 import { executions } from "../api/executions.ts";
@@ -59,6 +60,7 @@ const FAMILIES: readonly Route[] = [
   ...state,
   ...verdicts,
   ...bugReports,
+  ...culpritSearches,
   ...onboardings,
   ...environments,
   ...integrations,

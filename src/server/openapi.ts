@@ -10,6 +10,7 @@ import { emptyBody, type Route } from "../request/route.ts";
 import { attachment, caseAttachment } from "../schema/attachments.ts";
 import { automationAction, automation, automationRun, conditions, trigger } from "../schema/automations.ts";
 import { bugReport, bugReportDetail } from "../schema/bug_reports.ts";
+import { culpritSearch } from "../schema/culprit_searches.ts";
 import { caseRef } from "../schema/case_ref.ts";
 import { comparison } from "../schema/comparisons.ts";
 import { csvTableOf, NEXT_CURSOR } from "../request/csv_reply.ts";
@@ -55,6 +56,7 @@ const definitions: Record<string, v.GenericSchema> = {
   BugReport: bugReport,
   BugReportDetail: bugReportDetail,
   CaseRef: caseRef,
+  CulpritSearch: culpritSearch,
   FailedCaseRef: failedCaseRef,
   CaseResult: caseResult,
   Comparison: comparison,

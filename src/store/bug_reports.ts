@@ -14,6 +14,7 @@ import type {
 import { toStorable } from "../schema/fields.ts";
 import { compose } from "../database/compose.ts";
 import { type Fragment, type Sql, type Tx, toJsonTime, toNumberArray, toTextArray } from "../database/connect.ts";
+import { newestSearchOf } from "./culprit_searches.ts";
 import { defaultBranchOf, isOvertaken } from "./default_branch.ts";
 import { healthOf, isFlaky } from "./health.ts";
 import { lockOf, takeLock } from "../database/locks.ts";
@@ -62,6 +63,7 @@ export type BugReportQuery = {
   severity?: Severity | undefined;
   source?: string | undefined;
   task_slug?: string | undefined;
+  test_case_id?: string | undefined;
   assignee?: string | undefined;
   owner?: string | undefined;
   q?: string | undefined;
@@ -116,6 +118,14 @@ export async function selectBugReports(sql: Sql, projectId: string, query: BugRe
               where k.project_id = b.project_id and k.bug_report_id = b.id and c.task_slug = ${query.task_slug})`
       }
       ${
+        query.test_case_id === undefined
+          ? sql``
+          : sql`and exists (
+              select from bug_case k
+              where k.project_id = b.project_id and k.bug_report_id = b.id
+                and k.test_case = ${numberOfTestCase(query.test_case_id)})`
+      }
+      ${
         query.owner === undefined
           ? sql``
           : sql`and exists (
@@ -153,7 +163,7 @@ export const selectRegressedBugs = (sql: Sql, projectId: string, limit: number) 
 
 export async function selectBugReport(sql: Sql, projectId: string, id: string): Promise<BugReportDetail | undefined> {
   const [row] = await sql<Flat<BugReportDetail>[]>`
-    select ${columns(sql)}, b.merged_into as "mergedInto",
+    select ${columns(sql)}, b.merged_into as "mergedInto", ${newestSearchOf(sql, sql`b`)} as culprit,
       (select coalesce(json_agg(json_build_object('fingerprint', ${fingerprintText(sql)}, 'version', f.version,
         'kind', f.kind, 'exceptionType', f.exception_type, 'message', f.message, 'frames', f.frames, 'test', f.test)
         order by ${telling(sql)}), '[]')

@@ -1,6 +1,6 @@
 /** Events, written in the transaction that caused them, and read once by the automations. */
 
-import type { EventData, EventType, NewEvent, TurnedCase, VerificationData } from "../schema/events.ts";
+import type { CulpritData, EventData, EventType, NewEvent, TurnedCase, VerificationData } from "../schema/events.ts";
 import type { Given } from "../database/compose.ts";
 import {
   type Fragment,
@@ -47,10 +47,10 @@ export const insertTeamEvent = (sql: Tx, teamId: string, type: EventType, data: 
   values (${teamId}, ${Bun.randomUUIDv7()}, ${type}, ${toJson(sql, data)},
     ${due(sql, sql`${teamId}`, sql`${type}::text`)})`;
 
-export type BugEvent = {
-  type: "bug_report.opened" | "bug_report.regressed" | "bug_report.resolved";
-  bugReportId: string;
-};
+export type BugEvent = { bugReportId: string } & (
+  | { type: "bug_report.opened" | "bug_report.regressed" | "bug_report.resolved"; culprit?: undefined }
+  | { type: "bug_report.culprit_found"; culprit: CulpritData }
+);
 
 /** What the bugs are by now; where they last were on the default branch, since what others fail with is not their news. */
 export async function insertBugEvents(
@@ -62,18 +62,22 @@ export async function insertBugEvents(
   if (events.length === 0) return;
   await sql`
     insert into event (team_id, id, project_id, type, depth, due_at, execution_id, data)
-    select p.team_id, e.id, p.id, e.type, ${depth}, ${due(sql, sql`p.team_id`, sql`e.type`)}, b.home_execution_id, json_build_object('bugReport', json_build_object(
+    select p.team_id, e.id, p.id, e.type, ${depth}, ${due(sql, sql`p.team_id`, sql`e.type`)}, b.home_execution_id, case
+      when e.culprit is null then json_build_object('bugReport', d.data)
+      else json_build_object('bugReport', d.data, 'culprit', e.culprit::json) end
+    from project p, unnest(
+      ${toTextArray(events.map(() => Bun.randomUUIDv7()))}::uuid[], ${toTextArray(events.map(({ type }) => type))}::text[],
+      ${toTextArray(events.map(({ bugReportId }) => bugReportId))}::uuid[],
+      ${toTextArray(events.map(({ culprit }) => (culprit ? JSON.stringify(culprit) : null)))}::text[]) as e (id, type, bug, culprit)
+    join bug_report b on b.project_id = ${projectId} and b.id = e.bug
+    cross join lateral (select json_build_object(
       'id', b.id, 'number', b.number, 'title', b.title, 'status', b.status, 'severity', b.severity, 'source', b.source,
       'occurrences', b.occurrences,
       'taskSlugs', (select coalesce(json_agg(distinct c.task_slug), '[]') from bug_case k
         join test_case c on c.project_id = k.project_id and c.number = k.test_case
         where k.project_id = b.project_id and k.bug_report_id = b.id),
       'branch', b.home_branch, 'commit', b.home_commit, 'lastExecutionId', b.home_execution_id, 'assignee', b.assignee, 'owners', ${ownersOfBug(sql, sql`b`)},
-      'labels', to_json(b.labels), 'externalUrl', b.external_url))
-    from project p, unnest(
-      ${toTextArray(events.map(() => Bun.randomUUIDv7()))}::uuid[], ${toTextArray(events.map(({ type }) => type))}::text[],
-      ${toTextArray(events.map(({ bugReportId }) => bugReportId))}::uuid[]) as e (id, type, bug)
-    join bug_report b on b.project_id = ${projectId} and b.id = e.bug
+      'labels', to_json(b.labels), 'externalUrl', b.external_url) as data) d
     where p.id = ${projectId}`;
 }
 

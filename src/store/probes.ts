@@ -20,6 +20,8 @@ const isOf = (sql: Sql, owner: ProbeOwner): Fragment =>
 
 export type ProbeRow = {
   executionId: string;
+  /** commits: it lists the commits of a range, and runs no test. */
+  kind: "test" | "commits";
   commit: string | null;
   /** Null until it has ended. */
   result: ProbeOutcome | null;
@@ -33,7 +35,7 @@ export type ProbeRow = {
 
 /** In the order of their creation. */
 export const selectProbes = (sql: Sql, projectId: string, owner: ProbeOwner) => sql<ProbeRow[]>`
-  select execution_id as "executionId", commit, case when ended_at is not null then result end as result, flaky, fingerprint,
+  select execution_id as "executionId", kind, commit, case when ended_at is not null then result end as result, flaky, fingerprint,
     created_at as "createdAt", ended_at as "endedAt"
   from probe where project_id = ${projectId} and ${isOf(sql, owner)} order by execution_id`;
 
@@ -84,15 +86,27 @@ export const selectProbePlan = async (
 export const insertProbe = (
   sql: Tx,
   projectId: string,
-  probe: { executionId: string; testCaseId: string; taskSlug: string; commit: string; owner: ProbeOwner; now: Date },
+  probe: {
+    executionId: string;
+    taskSlug: string;
+    /** null: it lists the commits of a range. */
+    test: { testCaseId: string; commit: string } | null;
+    owner: ProbeOwner;
+    now: Date;
+  },
 ) => {
-  const { executionId, testCaseId, taskSlug, commit, owner, now } = probe;
+  const { executionId, taskSlug, test, owner, now } = probe;
   const ids = { verificationId: null, culpritSearchId: null, ...owner };
   return sql`
-    insert into probe (project_id, execution_id, test_case, task_slug, commit, verification_id, culprit_search_id, created_at)
-    values (${projectId}, ${executionId}, ${numberOfTestCase(testCaseId)}, ${taskSlug}, ${commit}, ${ids.verificationId},
+    insert into probe (project_id, execution_id, kind, test_case, task_slug, commit, verification_id, culprit_search_id, created_at)
+    values (${projectId}, ${executionId}, ${test ? "test" : "commits"}, ${test && numberOfTestCase(test.testCaseId)}, ${taskSlug}, ${test && test.commit}, ${ids.verificationId},
       ${ids.culpritSearchId}, ${now.toISOString()})`;
 };
+
+/** Of a probe whose execution is about to end: it has listed the commits of its range. */
+export const updateListedProbe = (sql: Tx, projectId: string, executionId: string) => sql`
+  update probe set result = 'passed'
+  where project_id = ${projectId} and execution_id = ${executionId} and kind = 'commits' and ended_at is null`;
 
 /** Of a probe whose execution is about to end: the commit cannot be checked out or built. */
 export const updateProbeWithoutBuild = (sql: Tx, projectId: string, executionId: string) => sql`

@@ -153,7 +153,30 @@ function ofTestRun(told: EventContext, testRun: About<"testRun">): Words {
 
 const HAPPENED: Record<string, string> = { "bug_report.opened": "opened", "bug_report.regressed": "is back" };
 
+function ofCulprit(told: EventContext, culprit: About<"culprit">, url: string): Words {
+  const { bugReport } = told.data;
+  const { commit, author, subject, files, summary } = culprit;
+  const named = `${commit.slice(0, 10)} by ${author} broke it`;
+  return {
+    tone: "bad",
+    title: `${projectName(told)}: ${named}: bug #${bugReport?.number}: ${bugReport?.title}`,
+    subject: `${named}: ${bugReport?.title}`,
+    text: `${subject}. ${summary}`,
+    facts: factsOf({
+      Commit: commit.slice(0, 12),
+      Author: author,
+      Files: files.slice(0, 5).join(", "),
+      Tasks: bugReport?.taskSlugs.slice(0, 5).join(", "),
+      Owners: bugReport?.owners?.join(", "),
+    }),
+    url,
+    commit,
+    topic: `${told.project?.id} bug ${bugReport?.number}`,
+  };
+}
+
 function ofBugReport(told: EventContext, bug: About<"bugReport">, url: string): Words {
+  if (told.data.culprit) return ofCulprit(told, told.data.culprit, url);
   const happened = HAPPENED[told.type] ?? "resolved";
   return {
     tone: happened === "resolved" ? "good" : "bad",

@@ -16,6 +16,7 @@ import type { OpenDatabase } from "../database/open.ts";
 import { analyzeOutgrown } from "./analyze.ts";
 import { handleEvents, runSchedules } from "./automate.ts";
 import { countAll } from "./count.ts";
+import { advanceSearches } from "./culprits.ts";
 import type { Deliverer } from "./deliver.ts";
 import { expireExecutions } from "./expire.ts";
 import { countImpacts } from "./impact.ts";
@@ -76,6 +77,7 @@ export function startLoops(options: LoopsOptions): Loop {
   };
   every(5 * SECOND, "expire executions", (goOn) => afterNote(() => expireExecutions(database, goOn, log)));
   every(2 * SECOND, "reclaim leases", (goOn) => afterNote(() => reclaimLeases(database, goOn, log)));
+  everyUnlessQuiet(SECOND / 2, "search for culprits", (goOn) => advanceSearches(database, undefined, goOn, log));
   every(SECOND, "analyse tables", (goOn) => analyzeOutgrown(database, goOn, log));
   every(SECOND, "count runs", (goOn) => countAll(database, goOn, log));
   every(2 * SECOND, "count impacts", (goOn) => countImpacts(pool, new Date(), goOn));

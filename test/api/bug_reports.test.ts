@@ -81,6 +81,7 @@ describe("automatic bug reports", () => {
       createdAt: expect.any(String),
       updatedAt: expect.any(String),
       resolvedAt: null,
+      culprit: null,
       mergedInto: null,
       grouping: [
         {

@@ -193,7 +193,7 @@ describe("assay bisect", () => {
     const failing = await bisect(repository, ["--good", "main~7", ...COMMAND]);
     expect(failing.code).toBe(3);
     expect(failing.output).toMatch(
-      /^Not the code of these commits: the good commit failed \d of \d times: \w+ change 1\n$/,
+      /^Not the code of these commits: the good commit fails today as well, \d of \d times: \w+ change 1\n$/,
     );
     const passing = await bisect(repository, ["--good", "main~7", "--json", "--", "true"]);
     expect([passing.code, passing.json.verdict, passing.json.reason]).toEqual([3, "environment", "bad_passes"]);

@@ -1,6 +1,7 @@
 /** What the command line prints of servers, reports and environments takes linear time, whatever these say. */
 
 import { toAnnotations, toWarning } from "../../src/cli/annotations.ts";
+import { readCase } from "../../src/cli/bisect_case.ts";
 import { endLines } from "../../src/cli/bisect_lines.ts";
 import { readBisectOptions } from "../../src/cli/bisect_options.ts";
 import { detectBuild } from "../../src/cli/ci.ts";
@@ -102,6 +103,10 @@ testLinearity(
       toWarning: (text) => (["github", "azure", "teamcity"] as const).map((system) => toWarning(system, text)),
     },
     "bisect.ts": { bisect: null },
+    "bisect_case.ts": {
+      readCase,
+      ...{ askServer: null, findBugId: null, readKnownCase: null },
+    },
     "bisect_lines.ts": {
       endLines: (text) => {
         const commit = { hash: text, author: text, date: text, subject: text };
@@ -111,11 +116,12 @@ testLinearity(
         endLines({ ...end, verdict: { kind: "culprit", index: 1, chance: 1 } });
         endLines({ ...end, verdict: { kind: "undecided", reason: "no_result", candidates: [1, 2], chance: 1 } });
       },
-      ...{ endJson: null, probeLine: null, progressLine: null },
+      ...{ culpritLines: null, endJson: null, itemLines: null, probeLine: null },
     },
     "bisect_options.ts": { readBisectOptions: (text) => attempt(() => readBisectOptions([`--${text}`, "--", text])) },
     "bisect_probe.ts": { createProber: null },
-    "bisect_range.ts": { listChangedFiles: null, readRange: null },
+    "bisect_range.ts": { readRange: null },
+    "bisect_server.ts": { searchLines: null, searchOnServer: null },
     "ci.ts": {
       detectBuild: (text) =>
         SYSTEMS.map((system) =>

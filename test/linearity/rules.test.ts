@@ -4,6 +4,7 @@ import { MAX_NAME } from "../../src/reports/text.ts";
 import { meets } from "../../src/rules/automation.ts";
 import { readAnsiLines, stripAnsi } from "../../src/rules/ansi.ts";
 import { isBlame } from "../../src/rules/blame.ts";
+import { findOverlaps } from "../../src/rules/culprit_evidence.ts";
 import { isSameCommit } from "../../src/rules/commit.ts";
 import { readDiff } from "../../src/rules/diff.ts";
 import { parseDotenv } from "../../src/rules/dotenv.ts";
@@ -127,6 +128,11 @@ testLinearity("rules", {
     },
     ...{ measureFlakeRate: null, priorOf: null, weighCommits: null },
   },
+  "culprit_evidence.ts": {
+    ...{ flakeRateOf: null, toEvidence: null },
+    findOverlaps: (text) => findOverlaps([{ files: [text] }], { named: [text, `/${text}`], isOwned: () => false }),
+  },
+  "culprit_range.ts": { findSearchRange: null },
   "culprit_probes.ts": { nextProbes: null, nextStep: null, resultChances: null },
   "culprit_suspects.ts": {
     ...{

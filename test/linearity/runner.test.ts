@@ -48,7 +48,7 @@ testLinearity("runner", {
     ...{ createCheckouts: null, openCheckout: null },
     passwordsOf: (text) => passwordsOf({ repository: text } as never),
   },
-  "enter_tree.ts": { enterTree: null },
+  "enter_tree.ts": { enterTree: null, toRunGit: null },
   "cgroups.ts": {
     findOwnCgroup: (text) => findOwnCgroup(`0::/${text}`, `${text} - cgroup2 ${text}`),
     findPidNamespace: null,
@@ -86,6 +86,10 @@ testLinearity("runner", {
   },
   "file_queue.ts": { serveFileQueue: null },
   "existing_repository.ts": { createExistingRepository: null },
+  "commit_range.ts": {
+    ...{ listChangedFiles: null, listCommits: null, listRange: null, listSince: null, requireAncestor: null },
+  },
+  "list_range.ts": { listLeaseRange: null },
   "git_clone.ts": { createAskGit: null, createGitClone: null, createTreeCommands: null },
   "held_leases.ts": { createHeldLeases: null, logFieldsOf: null },
   "lease_loop.ts": { askForLeases: null },

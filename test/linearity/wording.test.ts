@@ -3,6 +3,7 @@
 import type { TaskEnd } from "../../src/rules/red_reason.ts";
 import { drawBadge, widthOf } from "../../src/wording/badge.ts";
 import { caseTitle, shownCaseTitle, shownTaskTitle } from "../../src/wording/case_title.ts";
+import { culpritSentence } from "../../src/wording/culprit.ts";
 import { executionLine } from "../../src/wording/execution.ts";
 import { executionName, executionNumber, shortExecutionName } from "../../src/wording/execution_name.ts";
 import { gateHeadline, gateLines, gateSummary, taskGateReasons } from "../../src/wording/gate.ts";
@@ -61,6 +62,15 @@ testLinearity("wording", {
     caseTitle: (text) => caseTitle(caseOf(text)),
     shownCaseTitle: (text) => shownCaseTitle(caseOf(text)),
     shownTaskTitle: (text) => shownTaskTitle({ ...caseOf(text), taskSlug: text }),
+  },
+  "culprit.ts": {
+    culpritSentence: (text) => {
+      const commit = { hash: text, author: text, date: text, subject: text };
+      const end = { commits: [commit, commit, commit], probes: [], isGoodKnown: true };
+      culpritSentence({ ...end, verdict: { kind: "culprit", index: 1, chance: 1 } });
+      culpritSentence({ ...end, verdict: { kind: "environment", reason: "good_fails", chance: 1 } });
+    },
+    ...{ describeCommit: null, shortHash: null, suspectLine: null, unfinishedSentence: null },
   },
   "first_line.ts": { firstLineOf: (text) => firstLineOf(text, 100), firstPlainLine },
   "execution.ts": {

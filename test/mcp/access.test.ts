@@ -137,6 +137,7 @@ describe("somebody else's project", () => {
         ["get_failures", { executionId: ids.executionId }],
         ["test_history", { testCaseId: ids.testCaseId }],
         ["bug_reports", { bugReportId: ids.bugReportId }],
+        ["culprit", { bugReportId: ids.bugReportId }],
         ["get_log", { executionId: ids.executionId, task: "unit" }],
         ["compare", { executionId: ids.executionId }],
         ["quarantine", { testCaseIds: [ids.testCaseId], reason: "x" }],

@@ -5,9 +5,10 @@ import { Client as StatelessClient, StreamableHTTPClientTransport } from "@model
 import { Client as HandshakeClient } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as HandshakeTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { TOOLS } from "../../src/mcp/tools.ts";
+import { insertFoundSearch } from "../culprit_searches.ts";
 import { createHarness, junit } from "../harness.ts";
 
-const { ask, acme, url } = await createHarness();
+const { ask, acme, database, url } = await createHarness();
 const { project, key } = acme;
 
 let ids: { executionId: string; baselineId: string; testCaseId: string; bugReportId: string };
@@ -30,6 +31,7 @@ beforeAll(async () => {
     testCaseId: failures.body.causes[0].failures[0].testCaseId,
     bugReportId: second.bugReports[0].id,
   };
+  await insertFoundSearch(database, { project, bugReportId: ids.bugReportId });
 });
 
 /** A call of each tool, and a field that its answer has. */
@@ -40,6 +42,7 @@ const calls = (): Record<string, [args: Record<string, unknown>, field: string]>
   test_history: [{ testCaseId: ids.testCaseId }, "results"],
   flaky_tests: [{}, "tests"],
   bug_reports: [{ status: "open" }, "bugReports"],
+  culprit: [{ bugReportId: ids.bugReportId }, "culprit"],
   get_log: [{ executionId: ids.executionId, task: "unit" }, "untrusted"],
   compare: [{ executionId: ids.executionId, baselineId: ids.baselineId }, "newFailures"],
   quarantine: [{ testCaseIds: [ids.testCaseId], reason: "#12" }, "changed"],

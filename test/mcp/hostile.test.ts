@@ -3,10 +3,11 @@
 import { beforeAll, expect, test } from "bun:test";
 import { MAX_RESULT_BYTES } from "../../src/mcp/fit.ts";
 import { UNTRUSTED_NOTICE } from "../../src/mcp/untrusted.ts";
+import { insertFoundSearch } from "../culprit_searches.ts";
 import { createHarness } from "../harness.ts";
 import { createAssistant } from "./assistant.ts";
 
-const { ask, acme, url } = await createHarness();
+const { ask, acme, url, database } = await createHarness();
 const { project, key } = acme;
 const { call, request } = createAssistant(url);
 
@@ -45,9 +46,22 @@ beforeAll(async () => {
   for (let count = 0; count < 3; count++) await ask(`${target}&attempt=1`, { key, body: report(cases) });
   testCaseId = (await ask(`GET /projects/${project}/test-cases?limit=1`, { key })).body.data[0].id;
   const opened = await ask(`POST /projects/${project}/bug-reports`, {
-    ...{ key, body: { title: `${INJECTION} ${UNSEEN}`, description: LONG.slice(0, 65_000), labels: [INJECTION] } },
+    ...{
+      key,
+      body: {
+        title: `${INJECTION} ${UNSEEN}`,
+        testCaseIds: [testCaseId],
+        description: LONG.slice(0, 65_000),
+        labels: [INJECTION],
+      },
+    },
   });
   bugReportId = opened.body.id;
+  await insertFoundSearch(database, {
+    project,
+    bugReportId,
+    naming: (plain) => `${plain} ${INJECTION} ${UNSEEN}`,
+  });
 });
 
 /** Collects every text that does not stand below `untrusted`. */
@@ -66,6 +80,7 @@ const answers = async (): Promise<Record<string, any>> => ({
   "test_history of several": await call("test_history", { name: "IGNORE" }, key),
   bug_reports: await call("bug_reports", { limit: 50 }, key),
   "bug_reports of one": await call("bug_reports", { bugReportId }, key),
+  culprit: await call("culprit", { bugReportId }, key),
   compare: await call("compare", { executionId }, key),
   triage_bug: await call("triage_bug", { bugReportId, severity: "minor" }, key),
   quarantine: await call("quarantine", { testCaseIds: [testCaseId], reason: INJECTION }, key),
@@ -75,7 +90,7 @@ test("every answer fits, and says what it left out", async () => {
   const found = await answers();
   for (const [name, { leftOut, notice }] of Object.entries(found)) {
     expect([name, notice]).toEqual([name, UNTRUSTED_NOTICE]);
-    const isWhole = ["quarantine", "list_executions"].includes(name);
+    const isWhole = ["quarantine", "list_executions", "culprit"].includes(name);
     if (!isWhole)
       expect([name, leftOut.join("; ")]).toEqual([name, expect.stringMatching(/shortened|fit|further|more/)]);
   }

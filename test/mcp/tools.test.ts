@@ -1,11 +1,12 @@
 /** What the tools answer where the official clients do not look closely. */
 
 import { beforeEach, describe, expect, test } from "bun:test";
+import { insertFoundSearch } from "../culprit_searches.ts";
 import { createHarness, junit } from "../harness.ts";
 import { createAssistant } from "./assistant.ts";
 
-const { ask, acme, addProject, url } = await createHarness();
-const { call } = createAssistant(url);
+const { ask, acme, addProject, database, url } = await createHarness();
+const { call, request } = createAssistant(url);
 
 let project: string;
 let key: string;
@@ -214,6 +215,26 @@ describe("get_log", () => {
     const { executionId } = await upload("p");
     const found = await call("get_log", { executionId, task: "unit" }, key);
     expect(found.leftOut).toEqual(["no log: no runner of this server ran the task, or it printed nothing"]);
+  });
+});
+
+describe("culprit", () => {
+  test("answers the proven commit with its files, and the suspects", async () => {
+    const { bugReports } = await upload("pf");
+    const bugReportId = bugReports[0].id;
+    expect(
+      (await request("tools/call", { name: "culprit", arguments: { bugReportId } }, key)).body.result.isError,
+    ).toBe(true);
+    await insertFoundSearch(database, { project, bugReportId });
+    expect(await call("culprit", { bugReportId }, key)).toMatchObject({
+      search: { bugReportId, status: "completed", verdict: "culprit", commitCount: 5, maxProbes: 30 },
+      culprit: {
+        untrusted: { author: "Ada", subject: "Round prices to cents", files: ["src/cart/3.ts", "package.json"] },
+      },
+      parent: { untrusted: { subject: "Update the packages" } },
+      suspects: [{ chance: 0.997, untrusted: { author: "Ada" } }],
+      probes: [{ result: "passed" }, { result: "no_build" }, {}, {}, { result: "passed" }],
+    });
   });
 });
 

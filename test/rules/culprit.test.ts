@@ -150,7 +150,7 @@ describe("flake rates", () => {
 });
 
 test("a commit that changes what the test uses is more probable, and no commit is impossible", () => {
-  const prior = priorOf({ weights: weighCommits([false, true, false]), flakeRate: assumeFlakeRate(0) });
+  const prior = priorOf({ weights: weighCommits(["none", "test", "none"]), flakeRate: assumeFlakeRate(0) });
   expect(prior[2]).toBeCloseTo(8 * prior[1]!, 9);
   expect(prior.every((chance) => chance > 0)).toBe(true);
 });

@@ -18,7 +18,9 @@ export type Outcome = { end: "right" | "wrong" | "undecided"; probes: number; ro
 
 export function search(range: SimulatedRange, options: SearchOptions): Outcome {
   const { commits, overlaps, earlier } = range;
-  const weights = options.useOverlaps ? weighCommits(overlaps) : Array<number>(commits).fill(1);
+  const weights = options.useOverlaps
+    ? weighCommits(overlaps.map((isOverlap) => (isOverlap ? "test" : "none")))
+    : Array<number>(commits).fill(1);
   const known = { weights, flakeRate: measureFlakeRate(earlier.failures, earlier.runs) };
   const probes: CommitProbe[] = [
     { index: 0, result: "passed" },

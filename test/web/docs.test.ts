@@ -6,11 +6,12 @@ import * as v from "valibot";
 import { ROUTES } from "../../src/server/app.ts";
 import type { Visitor } from "../../src/request/visitors.ts";
 import { exampleOf, OPERATIONS, type Operation, TAGS, toCurl } from "../../src/web/pages/docs/reference.ts";
+import { advanceSearches } from "../../src/work/culprits.ts";
 import { createHarness, junit } from "../harness.ts";
 import { createPlace, removePlace } from "../places.ts";
 
 let visitor: Visitor | undefined;
-const { url, ask, acme, rival, addProject } = await createHarness({
+const { url, ask, acme, rival, addProject, database } = await createHarness({
   visitors: { find: async () => visitor, csrf: () => ({ token: "" }), isOwnForm: () => false },
 });
 const of = (...teamIds: string[]): Visitor => ({
@@ -232,11 +233,25 @@ const THINGS: Record<string, (operation: Operation) => Promise<string>> = {
   },
   TEST_CASE_ID: async () => {
     await post(`/projects/${acme.project}/test-runs?task_slug=unit`, junit("pf"));
-    return (await ask(`GET /projects/${acme.project}/test-cases`, { key: acme.key })).body.data[0].id;
+    await syncProbing(0);
+    return (await ask(`GET /projects/${acme.project}/test-cases?task_slug=unit`, { key: acme.key })).body.data[0].id;
   },
-  BUG_REPORT_ID: async () => (await post(`/projects/${acme.project}/bug-reports`, { title: "one" })).id,
+  BUG_REPORT_ID: async ({ anchor }) =>
+    anchor.includes("culprit")
+      ? await createSearchable({ isStarted: !anchor.endsWith("-culprit") || anchor.startsWith("get-") })
+      : (await post(`/projects/${acme.project}/bug-reports`, { title: "one" })).id,
   INTO: async () => (await post(`/projects/${acme.project}/bug-reports`, { title: "another" })).id,
-  LEASE_ID: async () => {
+  VERIFICATION_ID: async (operation) => {
+    const testCase = await THINGS["TEST_CASE_ID"]!(operation);
+    return (await post(`/projects/${acme.project}/test-cases/${testCase}/verify`, { commit: "1111111" })).id;
+  },
+  LEASE_ID: async ({ anchor }) => {
+    if (anchor.endsWith("-commits")) {
+      await createSearchable({ isStarted: true });
+      await advanceSearches(database);
+      const leases = await syncProbing(8);
+      return leases.find(({ commits }) => commits)!.id;
+    }
     await post(`/projects/${acme.project}/executions`, { mode: "run", tasks: ["leased"] });
     const { leases } = await post(`/projects/${acme.project}/leases`, { runner: "one", taskSlugs: ["leased"] });
     return leases[0].id;
@@ -265,6 +280,24 @@ const THINGS: Record<string, (operation: Operation) => Promise<string>> = {
 
 const post = async (path: string, body: unknown): Promise<any> =>
   (await ask(`POST ${path}`, { key: path.startsWith("/teams") ? acme.teamKey : acme.key, body })).body;
+
+/** A runner that can probe asks for so many tasks. */
+const syncProbing = async (free: number): Promise<{ id: string; commits?: object }[]> => {
+  const body = { runner: "prober", taskSlugs: ["unit"], probeSlugs: ["unit"], free };
+  return (await post(`/projects/${acme.project}/leases`, body)).leases;
+};
+
+/** A bug with a range of commits, whose search may have been started. */
+async function createSearchable({ isStarted }: { isStarted: boolean }): Promise<string> {
+  const build = (letter: string, commit: string) =>
+    post(`/projects/${acme.project}/test-runs?task_slug=unit&branch=main&commit=${commit}`, junit(letter, suite));
+  const suite = `suite ${crypto.randomUUID()}`;
+  await build("p", "1111111");
+  const { bugReports } = await build("f", "2222222");
+  await syncProbing(0);
+  if (isStarted) await post(`/projects/${acme.project}/bug-reports/${bugReports[0].id}/culprit`, {});
+  return bugReports[0].id;
+}
 
 async function createThings(line: string, operation: Operation): Promise<Record<string, string>> {
   const names = Object.keys(THINGS).filter((name) => line.includes(`$${name}`));
@@ -300,7 +333,9 @@ describe("the line for the shell works as it stands", () => {
     for (const { name } of TAGS) {
       const { text } = await open(`/docs/${name}?project=${acme.project}`);
       for (const [anchor, line] of linesIn(text)) {
-        if (!anchor.startsWith("get-") || ELSEWHERE.includes(anchor) || anchor.endsWith("-plan")) continue;
+        // What the newest object of the path may not have, or has no page.
+        const isAbsent = /-(?:plan|culprit|verificationId)$/.test(anchor);
+        if (!anchor.startsWith("get-") || ELSEWHERE.includes(anchor) || isAbsent) continue;
         const { status } = await run(line, { ASSAY_KEY: acme.key, ASSAY_TEAM_KEY: acme.teamKey });
         expect([line, status]).toEqual([line, 200]);
         count++;

@@ -80,9 +80,10 @@ async function readForms(): Promise<Map<string, Sent>> {
   return shown;
 }
 
-/** Shown only where there is something to repeat, and where there is sample data. */
+/** Shown only where there is something to repeat, where there is sample data, and while a search runs. */
 const NOT_SHOWN = [
   "/projects/:projectId/executions/:executionId/rerun",
+  "/projects/:projectId/bugs/:bugId/culprit/cancel",
   "/projects/:projectId/onboarding/sample-data/delete",
 ];
 

@@ -68,3 +68,27 @@ test.each([
     ...{ tone, title: `Web: bug #4 ${happened}: Cart is empty`, text: "major, 1 occurrence", topic: "p1 bug 4" },
   });
 });
+
+test("bug_report.culprit_found names the commit, what proves it, and its files", () => {
+  const bugReport = {
+    ...{ id: "b1", number: 4, title: "Cart is empty", severity: "major", occurrences: 1, taskSlugs: ["unit"] },
+    ...{ branch: "main", commit: null, assignee: null, owners: ["@cart"] },
+  };
+  const commit = "c4d5e6f0127a8b9c0d1e2f3a4b5c6d7e8f901234";
+  const culprit = {
+    ...{ searchId: "s1", summary: "c4d5e6f012 by Ada broke it: it failed there 2 of 2 times", commit, author: "Ada" },
+    ...{ date: "2026-01-31T10:00:00Z", subject: "Round prices", files: ["price.ts", "cart.ts"] },
+  };
+  expect(notice("bug_report.culprit_found", { bugReport, culprit })).toMatchObject({
+    ...{ tone: "bad", title: "Web: c4d5e6f012 by Ada broke it: bug #4: Cart is empty", commit, topic: "p1 bug 4" },
+    ...{ subject: "c4d5e6f012 by Ada broke it: Cart is empty", text: `Round prices. ${culprit.summary}` },
+    facts: [
+      { name: "Commit", value: "c4d5e6f0127a" },
+      { name: "Author", value: "Ada" },
+      { name: "Files", value: "price.ts, cart.ts" },
+      { name: "Tasks", value: "unit" },
+      { name: "Owners", value: "@cart" },
+    ],
+    data: { culprit: { commit, files: ["price.ts", "cart.ts"] } },
+  });
+});

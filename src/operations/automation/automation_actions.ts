@@ -2,6 +2,7 @@
 
 import { quarantineFlaky, releaseRecovered } from "./automatic_quarantine.ts";
 import { MAX_TITLE, openBug, reopenBug } from "../bugs/bug_reports.ts";
+import { findSearchStart, startSearch } from "../bugs/culprit_searches.ts";
 import { askEngine, endUndispatched, lockEngine } from "./dispatch.ts";
 import { gateContextOf, toGateNotice } from "./gate_status.ts";
 import { findOrInsertExecution, planTasks } from "../executions/executions.ts";
@@ -77,6 +78,8 @@ async function begin(sql: Tx, services: AutomationServices, action: Action, occa
       return await openBugReport(sql, services, action, occasion);
     case "rerun_failed":
       return await rerunFailed(sql, services, action, occasion);
+    case "find_culprit":
+      return await findCulprit(sql, services, action, occasion);
     case "start_execution":
       return await startExecution(sql, services, action, occasion);
     case "quarantine":
@@ -237,6 +240,21 @@ async function rerunFailed(
   const created = await rerunExecution(sql, project!.id, execution, rerun);
   if ("reason" in created) return skipped(`Nothing to rerun: ${created.reason}`);
   return { status: "done", reason: "Reran the failed tasks", executionId: created.id };
+}
+
+async function findCulprit(
+  sql: Tx,
+  { dryRun, now }: AutomationServices,
+  { maxProbes, maxMinutes }: Extract<Action, { type: "find_culprit" }>,
+  { event, project, depth }: Occasion,
+): Promise<Result> {
+  const bugReportId = event?.data.bugReport?.id;
+  if (bugReportId === undefined || !project) return skipped("It is not about a bug");
+  const start = await findSearchStart(sql, project.id, bugReportId);
+  if ("obstacle" in start) return { ...skipped(`No search for the commit: ${start.obstacle}`), bugReportId };
+  if (dryRun) return { status: "planned", reason: "Would search for the commit that broke it", bugReportId };
+  await startSearch(sql, project.id, bugReportId, { maxProbes, maxMinutes, depth: depth + 1, now });
+  return { status: "done", reason: "Searches for the commit that broke it", bugReportId };
 }
 
 async function startExecution(

@@ -32,6 +32,7 @@ import {
   stopOvertime,
   updateEndedLease,
 } from "../../store/leases.ts";
+import { selectListedRange } from "../../store/culprit_searches.ts";
 import { selectOnly } from "../../store/probes.ts";
 import { noteInfrastructureFailure, upsertRunner } from "../../store/runners.ts";
 import { notifyLeases } from "../../database/signals.ts";
@@ -249,6 +250,7 @@ async function toLease(
     : {};
   Object.assign(variables, own);
   const only = await selectOnly(sql, projectId, { ...lease, executionId });
+  const commits = lease.probe && !only ? await selectListedRange(sql, projectId, executionId) : undefined;
   return {
     id,
     expiresAt,
@@ -259,6 +261,7 @@ async function toLease(
     ...(shard === 0 ? {} : { shard: { index: shard, total: shards } }),
     ...(only ? { only } : {}),
     ...(lease.probe ? { probe: true } : {}),
+    ...(commits ? { commits } : {}),
     variables,
     secretNames: given.flatMap(({ name, secret }) => (secret ? [name] : [])),
     executionNames: Object.keys(own),

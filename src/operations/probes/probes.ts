@@ -42,24 +42,42 @@ export type NewProbes = {
 /** In a transaction. Returns the ids of the executions, in the order of the commits. */
 export async function createProbes(sql: Tx, projectId: string, probes: NewProbes): Promise<string[]> {
   const { testCaseId, taskSlug, commits, owner, now } = probes;
-  const { labels, timeoutSeconds, concurrencyGroup, environment, variables } = await planOf(sql, projectId, taskSlug);
+  const plan = await planOf(sql, projectId, taskSlug);
+  const ids: string[] = [];
+  for (const commit of commits)
+    ids.push(await createProbe(sql, projectId, plan, { taskSlug, test: { testCaseId, commit }, owner, now }));
+  return ids;
+}
+
+/** In a transaction: a runner lists the commits of the range that the search of a culprit has. Returns the id of the execution. */
+export async function createListing(
+  sql: Tx,
+  projectId: string,
+  listing: { taskSlug: string; culpritSearchId: string; now: Date },
+): Promise<string> {
+  const { taskSlug, culpritSearchId, now } = listing;
+  const plan = await planOf(sql, projectId, taskSlug);
+  return await createProbe(sql, projectId, plan, { taskSlug, test: null, owner: { culpritSearchId }, now });
+}
+
+type NewProbe = Omit<Parameters<typeof insertProbe>[2], "executionId">;
+
+async function createProbe(sql: Tx, projectId: string, plan: ProbePlan, probe: NewProbe): Promise<string> {
+  const { taskSlug, test, now } = probe;
+  const { labels, timeoutSeconds, concurrencyGroup, environment, variables } = plan;
   const task = {
     ...{ slug: taskSlug, shards: 1, labels, priority: PROBE_PRIORITY },
     ...(timeoutSeconds === null ? {} : { timeoutSeconds }),
     ...(concurrencyGroup === null ? {} : { concurrencyGroup }),
   };
-  const ids: string[] = [];
-  for (const commit of commits) {
-    const execution = await insertExecution(sql, projectId, {
-      ...{ key: null, status: "queued", mode: "run", trigger: "probe", timeoutMinutes: null },
-      ...{ commit, environment, untrusted: true, probe: true, now },
-      ...(variables === null ? {} : { variables }),
-    });
-    await insertProbe(sql, projectId, { executionId: execution.id, testCaseId, taskSlug, commit, owner, now });
-    await planTasks(sql, projectId, execution, [task], now);
-    ids.push(execution.id);
-  }
-  return ids;
+  const execution = await insertExecution(sql, projectId, {
+    ...{ key: null, status: "queued", mode: "run", trigger: "probe", timeoutMinutes: null },
+    ...{ commit: test?.commit, environment, untrusted: true, probe: true, now },
+    ...(variables === null ? {} : { variables }),
+  });
+  await insertProbe(sql, projectId, { ...probe, executionId: execution.id });
+  await planTasks(sql, projectId, execution, [task], now);
+  return execution.id;
 }
 
 /** In a transaction: cancels the probes that are queued or running. */

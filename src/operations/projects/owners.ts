@@ -186,6 +186,14 @@ async function follow(
   await deleteUnusedOwnerLists(sql, projectId);
 }
 
+/** Returns a function that answers the owners of a file of the repository; undefined: the project has no ownership file. */
+export async function readOwnership(sql: Sql, projectId: string): Promise<((file: string) => string[]) | undefined> {
+  const file = await selectOwnersFile(sql, projectId);
+  if (!file) return undefined;
+  const { ownersOf } = readFile(file);
+  return (path) => ownersOf({ suite: "", file: path }).owners;
+}
+
 /** The stored file, what could not be read of it, and how many test cases it leaves without an owner. */
 export async function readOwners(sql: Sql, projectId: string): Promise<OwnersFile> {
   const [file, counts] = await Promise.all([selectOwnersFile(sql, projectId), countOwned(sql, projectId)]);

@@ -53,6 +53,8 @@ const ACTION_WORDS: Record<AuditAction, string> = {
   "bug.created": "opened",
   "bug.changed": "changed",
   "bug.merged": "merged",
+  "culprit_search.started": "searches for the commit of",
+  "culprit_search.cancelled": "cancelled the search for the commit of",
   "test_case.changed": "changed the test",
   "owners.changed": "changed the ownership file",
   "verification.begun": "began a verification of",

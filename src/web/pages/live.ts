@@ -1,10 +1,12 @@
-/** Notifies the page of a project or an execution of changes, so that it reloads itself. */
+/** Notifies the page of a project, an execution or a bug of changes, so that it reloads itself. */
 
-import { type StreamControl, toEventText, toKeepAlive } from "../../http/events.ts";
+import { type StreamControl, toEventText, toKeepAlive, type Writer } from "../../http/events.ts";
 import { Reply, StreamReply } from "../../request/reply.ts";
 import type { Visitor } from "../../request/visitors.ts";
 import { refuseAbsent } from "../../schema/refusal.ts";
 import { addressBlock } from "../../secrets/attempts.ts";
+import { selectBugState } from "../../store/bug_reports.ts";
+import { selectSearchState } from "../../store/culprit_searches.ts";
 import { selectExecutionStatus } from "../../store/executions.ts";
 import { type Page, type PageContext, page } from "../site/page.ts";
 
@@ -57,26 +59,70 @@ async function* notifications(
   }
 }
 
-function stream(
-  context: StreamContext &
-    Pick<PageContext<never, never, never, never>, "eventStreams" | "address"> & { visitor: Visitor },
-  projectId: string,
-  executionId?: string,
-): Reply {
-  const { eventStreams, visitor, address } = context;
+/** How often a search is looked at while its page is open, in milliseconds. */
+const SEARCH_CHECK_MS = 2_000;
+
+/** Notifies of each change of the search of a bug, until it has ended. */
+async function* searchNotifications(
+  { fast, mayStay, log }: Pick<PageContext<never, never, never, never>, "fast" | "mayStay" | "log">,
+  { projectId, bugId }: { projectId: string; bugId: string },
+  { signal }: StreamControl,
+): AsyncGenerator<string, void> {
+  const selectState = () => selectSearchState(fast, projectId, bugId);
+  try {
+    yield `retry: ${RETRY_MS}\n${toKeepAlive()}`;
+    // The first state is news as well: the page may be older.
+    let [sent, sentAt]: [string | undefined, number] = [undefined, performance.now()];
+    while (!signal.aborted && (await mayStay())) {
+      const state = await selectState();
+      const isNews = state !== sent;
+      if (isNews || performance.now() - sentAt >= KEEP_ALIVE_MS) {
+        yield isNews ? toEventText({ event: "news", data: {} }) : toKeepAlive();
+        [sent, sentAt] = [state, performance.now()];
+      }
+      await waitFor(SEARCH_CHECK_MS, signal);
+    }
+  } catch (error) {
+    log.warn("A page is not told of a search any more", { error });
+  }
+}
+
+/** Resolves after the time, or as soon as the stream ends. */
+const waitFor = (ms: number, signal: AbortSignal) =>
+  new Promise<void>((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener("abort", end);
+  });
+
+type StreamServices = Pick<PageContext<never, never, never, never>, "eventStreams" | "address"> & { visitor: Visitor };
+
+function stream({ eventStreams, visitor, address }: StreamServices, projectId: string, writer: Writer): Reply {
   const owner = { session: visitor.sessionId, address: addressBlock(address()), project: projectId };
   // The page then polls every few seconds, and tries to connect again.
   if (eventStreams.refusal(owner) !== undefined) return new Reply(204, null, null);
   return new StreamReply(200, "text/event-stream", { "X-Accel-Buffering": "no" }, (hurry) =>
-    eventStreams.open(owner, (control) => notifications(context, projectId, executionId, control), hurry),
+    eventStreams.open(owner, writer, hurry),
   );
 }
 
 export const lives: Page[] = [
-  page("/projects/:projectId/live", { access: "viewer" }, async (context) => stream(context, context.params.projectId)),
+  page("/projects/:projectId/live", { access: "viewer" }, async (context) => {
+    const { projectId } = context.params;
+    return stream(context, projectId, (control) => notifications(context, projectId, undefined, control));
+  }),
   page("/projects/:projectId/executions/:executionId/live", { access: "viewer" }, async (context) => {
     const { projectId, executionId } = context.params;
     if ((await selectExecutionStatus(context.fast, projectId, executionId)) === undefined) refuseAbsent();
-    return stream(context, projectId, executionId);
+    return stream(context, projectId, (control) => notifications(context, projectId, executionId, control));
+  }),
+  page("/projects/:projectId/bugs/:bugId/live", { access: "viewer" }, async (context) => {
+    const { projectId, bugId } = context.params;
+    if ((await selectBugState(context.fast, projectId, bugId)) === undefined) refuseAbsent();
+    return stream(context, projectId, (control) => searchNotifications(context, { projectId, bugId }, control));
   }),
 ];

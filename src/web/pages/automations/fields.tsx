@@ -47,6 +47,8 @@ export const automationFields = {
         "key",
         "environment",
         "gate",
+        "maxProbes",
+        "maxMinutes",
         "maxTests",
         "maxShare",
         "days",
@@ -111,8 +113,9 @@ function toAction(valueOf: (name: string) => string): Record<string, unknown> {
       ...(valueOf("title") === "" ? {} : { title: valueOf("title") }),
     };
   if (type === "rerun_failed") return { type, maximum: toNumber(valueOf("maximum") || "1") };
-  if (type === "quarantine") {
-    const limits = ["maxTests", "maxShare", "days"].filter((name) => valueOf(name) !== "");
+  if (type === "quarantine" || type === "find_culprit") {
+    const names = type === "quarantine" ? ["maxTests", "maxShare", "days"] : ["maxProbes", "maxMinutes"];
+    const limits = names.filter((name) => valueOf(name) !== "");
     return { type, ...Object.fromEntries(limits.map((name) => [name, toNumber(valueOf(name))])) };
   }
   if (type === "start_execution") {

@@ -213,6 +213,7 @@ function ActionFields(properties: FieldsProperties & { index: number; integratio
         hint="1 to 5."
       />
       <StartActionFields field={field} />
+      <SearchActionFields field={field} />
       <QuarantineActionFields field={field} />
     </fieldset>
   );
@@ -253,6 +254,28 @@ const StartActionFields = ({ field }: { field: ActionField }): Html => (
     />
 
     <Field label="Environment" {...field("environment")} max={200} isCode kind="for-start" placeholder="staging" />
+  </>
+);
+
+const SearchActionFields = ({ field }: { field: ActionField }): Html => (
+  <>
+    <Field
+      label="Maximum number of probes"
+      name={field("maxProbes").name}
+      value={field("maxProbes").value ?? "30"}
+      type="number"
+      kind="for-search"
+      hint="Each probe runs the test once on one commit. 1 to 200."
+    />
+
+    <Field
+      label="Maximum time in minutes"
+      name={field("maxMinutes").name}
+      value={field("maxMinutes").value ?? "60"}
+      type="number"
+      kind="for-search"
+      hint="1 to 1,440."
+    />
   </>
 );
 

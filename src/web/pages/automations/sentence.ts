@@ -21,6 +21,7 @@ export const EVENT_WORDS: Record<EventType, string> = {
   "bug_report.opened": "a bug is opened",
   "bug_report.regressed": "a bug comes back",
   "bug_report.resolved": "a bug is resolved",
+  "bug_report.culprit_found": "the commit that broke a test is found",
   "test_case.became_flaky": "a test becomes flaky",
   "test_case.recovered": "a flaky test has recovered",
   "test_case.verified": "a verification of a test has ended",
@@ -35,6 +36,7 @@ export const ACTION_WORDS: Record<ActionType, string> = {
   dispatch: "start a pipeline",
   open_bug_report: "open a bug",
   rerun_failed: "rerun failed tests",
+  find_culprit: "search for the commit that broke the test",
   start_execution: "start an execution",
   quarantine: "quarantine the test",
   release: "end the automatic quarantine of the test",
@@ -71,6 +73,8 @@ export function sentenceOf(
     if ("integrationId" in action)
       return `${ACTION_WORDS[action.type]} ${action.type === "notify" ? "to" : "in"} ${nameOf(integrations, action.integrationId)}`;
     if (action.type === "start_execution") return `${ACTION_WORDS[action.type]} of ${quoted(action.tasks.map(slugOf))}`;
+    if (action.type === "find_culprit")
+      return `${ACTION_WORDS.find_culprit} with at most ${counted(action.maxProbes, "probe")} and ${counted(action.maxMinutes, "minute")}`;
     if (action.type === "quarantine")
       return `${ACTION_WORDS.quarantine} for ${counted(action.days, "day")}, at most ${counted(action.maxTests, "test")} and ${action.maxShare} % of all`;
     return ACTION_WORDS[action.type];

@@ -17,6 +17,7 @@ import { Mark, Tag, wordOf } from "../../components/status.tsx";
 import { PART, readCursor, writeCursor } from "../../site/cursor.ts";
 import { type PageContext, type ProjectRef, type View, page } from "../../site/page.ts";
 import { bugPath } from "../../site/paths.ts";
+import { CulpritSection, loadBugSearch } from "./culprit.tsx";
 import { statusForms } from "./edit.tsx";
 import { DAYS, NewestFailureCard, OccurrenceChart } from "./evidence.tsx";
 import { factsOf } from "./facts.tsx";
@@ -62,12 +63,13 @@ async function loadBug({ sql, fast, project, params, query, now }: Context) {
   const [from] = readCursor(query.cases, [PART.number]) ?? [];
   const maxCases = from === undefined ? CASES : ALL_CASES;
   const isFirstPage = query.cursor === undefined;
-  const [newest, occurrenceDays, occurrences, cases, into] = await Promise.all([
+  const [newest, occurrenceDays, occurrences, cases, into, found] = await Promise.all([
     isFirstPage ? selectNewestFailure(sql, projectId, bug.id) : undefined,
     isFirstPage ? selectOccurrenceDays(sql, projectId, [bug.id], { now, days: DAYS }) : [],
     selectOccurrences(sql, projectId, bug.id, OCCURRENCES, after),
     selectBugCases(sql, projectId, bug.id, maxCases, Number(from ?? 0)),
     bug.mergedInto === null ? undefined : selectBugState(fast, projectId, bug.mergedInto),
+    isFirstPage && bug.culprit !== null ? loadBugSearch(sql, projectId, bug.id) : undefined,
   ]);
   const [filesOf, onlyWithOf] = await Promise.all([
     readCaseFiles(sql, projectId, newest ? [newest] : []),
@@ -94,6 +96,8 @@ async function loadBug({ sql, fast, project, params, query, now }: Context) {
     /** The first link starts again with a longer list. */
     nextCases: cases.length > maxCases ? String(from === undefined ? 0 : shownCases.at(-1)!.number) : undefined,
     into,
+    found,
+    isFirstPage,
     names: { builds, tests: new Map(testNames.map((test) => [test.number, test])) },
   };
 }
@@ -156,12 +160,21 @@ function Occurrences({ projectId, data, now }: { projectId: string; data: BugDat
 
 function bugView({ project, query, role, visitor, csrf, now }: Context, data: BugData): View {
   const { id: projectId } = project;
-  const { bug, newest, files, onlyWith, occurrenceDays, next, into, names } = data;
+  const { bug, newest, files, onlyWith, occurrenceDays, next, into, found, isFirstPage, names } = data;
   const path: Path = bugPath(projectId, bug.id);
   const body = (
     <>
       {bugTitle(data, projectId)}
       {role === "viewer" || into ? null : statusForms(path, bug, visitor.name, csrf)}
+      {isFirstPage ? (
+        <CulpritSection
+          projectId={projectId}
+          bug={bug}
+          found={found}
+          csrf={role === "viewer" ? undefined : csrf}
+          now={now}
+        />
+      ) : null}
       {newest ? (
         <NewestFailureCard projectId={projectId} failure={newest} files={files} onlyWith={onlyWith} now={now} />
       ) : null}
@@ -182,7 +195,11 @@ function bugView({ project, query, role, visitor, csrf, now }: Context, data: Bu
       {groupingOf(bug)}
     </>
   );
-  return { title: `Bug ${bug.number}: ${bug.title}`, body, section: "bugs" };
+  const isRunning = found?.search.status === "running";
+  return {
+    ...{ title: `Bug ${bug.number}: ${bug.title}`, body, section: "bugs" },
+    ...(isRunning ? { live: `${path}/live` } : {}),
+  };
 }
 
 export const bugPage = page(onePath, { access: "viewer", query: bugQuery }, async (context) =>

@@ -2,6 +2,7 @@
 
 import type { Page } from "../../site/page.ts";
 import { bugPage } from "./bug.tsx";
+import { cancelSearchForm, searchForm } from "./culprit.tsx";
 import { editBugForm, newBugForm, newBugPage, statusForm, takeForm } from "./edit.tsx";
 import { bugListPage, triageForm } from "./list.tsx";
 import { mergeForm, mergePage } from "./merge.tsx";
@@ -17,4 +18,6 @@ export const bugs: Page[] = [
   takeForm,
   mergePage,
   mergeForm,
+  searchForm,
+  cancelSearchForm,
 ];

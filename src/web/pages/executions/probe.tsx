@@ -15,12 +15,17 @@ const RESULT_WORDS = {
 export function ProbeNotice({ projectId, probe }: { projectId: string; probe: ExecutionProbe | null }): Html | null {
   if (probe === null) return null;
   const { testCase, result, verificationId } = probe;
-  const path = testCase === null ? undefined : testPath(projectId, testCase.testCaseId);
+  if (testCase === null)
+    return (
+      <p class="message" data-region="probe">
+        <b>Probe</b>: this execution lists the commits of a range, and runs no test.
+      </p>
+    );
+  const path = testPath(projectId, testCase.testCaseId);
   return (
     <p class="message" data-region="probe">
-      <b>Probe</b>: this execution runs {testCase === null ? "no test" : <a href={path}>{testCase.name}</a>} alone, at
-      one commit
-      {path === undefined || verificationId === null ? null : (
+      <b>Probe</b>: this execution runs <a href={path}>{testCase.name}</a> alone, at one commit
+      {verificationId === null ? null : (
         <>
           , for <a href={`${path}#verifications`}>a verification</a>
         </>

@@ -1,0 +1,158 @@
+/** The steps of a search for a culprit: listing its commits, starting probes, and its end. */
+
+import type { RangeCommit } from "../../rules/culprit_range.ts";
+import type { Belief } from "../../rules/culprit.ts";
+import { nextStep } from "../../rules/culprit_probes.ts";
+import { concludeCulprit, type CulpritVerdict, findLikely } from "../../rules/culprit_suspects.ts";
+import type { SearchReason } from "../../schema/culprit_searches.ts";
+import type { Tx } from "../../database/connect.ts";
+import {
+  type CulpritSearchRow,
+  lockDueSearch,
+  selectKnownRange,
+  selectListingFailure,
+  updateEndedSearch,
+  updateProgress,
+  updateRange,
+} from "../../store/culprit_searches.ts";
+import { insertBugEvents } from "../../store/events.ts";
+import { selectProbes } from "../../store/probes.ts";
+import { culpritSentence, suspectLine, type Unfinished, unfinishedSentence } from "../../wording/culprit.ts";
+import { cancelProbes, countFreeRunners, createListing, createProbes } from "../probes/probes.ts";
+import { loadEvidence, type SearchEvidence } from "./culprit_evidence.ts";
+
+/** Suspects that are stored of a step. */
+const MAX_SUSPECTS = 20;
+/** Files of the culprit that its event names. */
+const MAX_EVENT_FILES = 20;
+/** How often the commits of a range are listed before the search ends without them. */
+const MAX_LISTINGS = 3;
+
+/**
+ * In a transaction: makes one step of a search that can go on. `onSearch` gets the search first, because a step may fail. Returns
+ * false if no search is due.
+ */
+export async function advanceSearch(
+  sql: Tx,
+  now: Date,
+  onSearch: (search: { projectId: string; id: string }) => void,
+): Promise<boolean> {
+  const due = await lockDueSearch(sql);
+  if (!due) return false;
+  const { projectId, ...search } = due;
+  onSearch({ projectId, id: search.id });
+  const isLate = now.getTime() >= Date.parse(search.createdAt) + search.maxMinutes * 60_000;
+  const step = { projectId, search, now };
+  if (isLate) await endLate(sql, step);
+  else if (search.commits === null) await list(sql, step);
+  else await probe(sql, step, search.commits);
+  return true;
+}
+
+type Step = { projectId: string; search: CulpritSearchRow; now: Date };
+
+/** Takes the commits from another search of the same range, or lets a runner list them. */
+async function list(sql: Tx, step: Step): Promise<void> {
+  const { projectId, search, now } = step;
+  const { id, taskSlug } = search;
+  const known = await selectKnownRange(sql, projectId, search);
+  if (known) return void (await updateRange(sql, projectId, id, known));
+  const failure = await selectListingFailure(sql, projectId, id);
+  if (failure !== undefined) return await endUnfinished(sql, step, { reason: "no_commits", failure });
+  const listings = (await selectProbes(sql, projectId, { culpritSearchId: id })).length;
+  if (listings >= MAX_LISTINGS) return await endUnfinished(sql, step, { reason: "no_commits" });
+  await createListing(sql, projectId, { taskSlug, culpritSearchId: id, now });
+}
+
+async function probe(sql: Tx, step: Step, commits: RangeCommit[]): Promise<void> {
+  const { projectId, search, now } = step;
+  const { id, testCaseId, taskSlug, maxProbes } = search;
+  const loaded = await loadEvidence(sql, projectId, search, commits);
+  const { range, evidence, probes } = loaded;
+  const free = await countFreeRunners(sql, projectId, taskSlug);
+  const next = nextStep(range, evidence, { atOnce: Math.max(1, free), left: maxProbes - probes.length });
+  if (next.verdict) return await endWith(sql, step, { commits, loaded, belief: next.belief, verdict: next.verdict });
+  await createProbes(sql, projectId, {
+    ...{ testCaseId, taskSlug, owner: { culpritSearchId: id }, now },
+    commits: next.next.map((index) => commits[index]!.hash),
+  });
+  const known = {
+    summary: suspectLine(next.belief, commits),
+    suspects: toSuspects(next.belief, findLikely(next.belief).candidates),
+  };
+  await updateProgress(sql, projectId, id, known);
+}
+
+/** The most probable of the candidates, in the order of the range. */
+const toSuspects = ({ chances }: Belief, candidates: readonly number[]): CulpritSearchRow["suspects"] =>
+  candidates
+    .toSorted((a, b) => chances[b]! - chances[a]!)
+    .slice(0, MAX_SUSPECTS)
+    .sort((a, b) => a - b)
+    .map((index) => ({ index, chance: Number(chances[index]!.toFixed(4)) }));
+
+type Ending = { commits: RangeCommit[]; loaded: SearchEvidence; belief: Belief; verdict: CulpritVerdict };
+
+async function endWith(sql: Tx, step: Step, { commits, loaded, belief, verdict }: Ending): Promise<void> {
+  const { projectId, search } = step;
+  const { id, bugReportId, depth } = search;
+  // Only the probes of the search itself prove anything: earlier results have found the suspects sooner.
+  const probes = loaded.evidence.filter(({ round }) => round !== undefined);
+  const summary = culpritSentence({ commits, probes, verdict, isGoodKnown: true });
+  const culprit = verdict.kind === "culprit" ? verdict.index : null;
+  const candidates = culprit !== null ? [culprit] : verdict.kind === "undecided" ? verdict.candidates : [];
+  await end(sql, step, {
+    ...{ verdict: verdict.kind, reason: verdict.kind === "culprit" ? null : verdict.reason, summary, culprit },
+    suspects: toSuspects(belief, candidates),
+  });
+  if (culprit === null) return;
+  const { hash: commit, author, date, subject, files } = commits[culprit]!;
+  await insertBugEvents(
+    sql,
+    projectId,
+    [
+      {
+        type: "bug_report.culprit_found",
+        bugReportId,
+        culprit: { searchId: id, summary, commit, author, date, subject, files: files.slice(0, MAX_EVENT_FILES) },
+      },
+    ],
+    depth,
+  );
+}
+
+/** Its time is over: what the probes say up to now may be the end, too. */
+async function endLate(sql: Tx, step: Step): Promise<void> {
+  const { projectId, search } = step;
+  const { commits } = search;
+  if (commits === null) return await endUnfinished(sql, step, { reason: "no_runner" });
+  const loaded = await loadEvidence(sql, projectId, search, commits);
+  const { belief } = nextStep(loaded.range, loaded.evidence, { atOnce: 1, left: 1 });
+  const verdict = concludeCulprit(belief, loaded.evidence, "budget")!;
+  if (verdict.kind !== "undecided" || verdict.reason !== "budget")
+    return await endWith(sql, step, { commits, loaded, belief, verdict });
+  const hasEnded = loaded.probes.some(({ result }) => result !== null);
+  await endUnfinished(sql, step, { reason: hasEnded ? "time" : "no_runner" }, { belief, probes: loaded.probes.length });
+}
+
+async function endUnfinished(
+  sql: Tx,
+  step: Step,
+  ending: Omit<Unfinished, "maxMinutes">,
+  known?: { belief: Belief; probes: number },
+): Promise<void> {
+  const { maxMinutes } = step.search;
+  const likely = known && findLikely(known.belief);
+  const summary = unfinishedSentence({ ...ending, maxMinutes }, known?.probes ?? 0, likely);
+  const suspects = known && likely ? toSuspects(known.belief, likely.candidates) : [];
+  await end(sql, step, { verdict: "undecided", reason: ending.reason, summary, suspects, culprit: null });
+}
+
+type StoredEnd = Pick<CulpritSearchRow, "verdict" | "summary" | "suspects" | "culprit"> & {
+  reason: SearchReason | null;
+};
+
+async function end(sql: Tx, { projectId, search: { id }, now }: Step, ended: StoredEnd): Promise<void> {
+  await cancelProbes(sql, projectId, { culpritSearchId: id }, "The search for the commit has ended");
+  await updateEndedSearch(sql, projectId, id, { ...ended, status: "completed", now: now.toISOString() });
+}

@@ -1,0 +1,87 @@
+/** Turns stored results of a test case into the evidence of a search, and changed files into prior weights. */
+
+import { isSameCommit } from "./commit.ts";
+import { type CommitProbe, type FlakeRate, measureFlakeRate, type Overlap, type ProbeResult } from "./culprit.ts";
+
+/** A probe as it is stored. */
+export type StoredProbe = {
+  commit: string;
+  /** `no_result`: the runner was lost, or the test did not run; null: it has not ended. */
+  result: "passed" | "failed" | "no_build" | "no_result" | null;
+  /** A failure is the one that is searched for, and not another one. */
+  isWanted: boolean;
+  /** Probes of one round have the same time; ISO 8601. */
+  createdAt: string;
+};
+
+/** A result of another execution that tested one of the commits. */
+export type EarlierResult = Pick<StoredProbe, "commit" | "isWanted"> & { result: "passed" | "failed" };
+
+/** So many probes of a commit without a result, and it has none: the first one may have lost its runner. */
+const PROBES_WITHOUT_RESULT = 2;
+
+/**
+ * Returns the evidence of a search. `commits`: the hashes, the good commit first. The results that the good and the bad commit
+ * were chosen by are left out: the prior contains them, and what has changed since then is not the code.
+ */
+export function toEvidence(
+  commits: readonly string[],
+  probes: readonly StoredProbe[],
+  earlier: readonly EarlierResult[],
+): CommitProbe[] {
+  const indexOf = (commit: string) => commits.findIndex((hash) => isSameCommit(hash, commit));
+  const evidence: CommitProbe[] = earlier.flatMap(({ commit, result, isWanted }) => {
+    const index = indexOf(commit);
+    return index <= 0 || index === commits.length - 1 ? [] : [{ index, result: toResult(result, isWanted) }];
+  });
+  const rounds = [...new Set(probes.map(({ createdAt }) => createdAt))].sort();
+  const withoutResult = new Map<number, number>();
+  for (const { commit, result, isWanted, createdAt } of probes) {
+    const index = indexOf(commit);
+    if (index === -1 || result === null) continue;
+    const count = (withoutResult.get(index) ?? 0) + (result === "no_result" ? 1 : 0);
+    withoutResult.set(index, count);
+    if (result === "no_result" && count < PROBES_WITHOUT_RESULT) continue;
+    evidence.push({ index, result: toResult(result, isWanted), round: rounds.indexOf(createdAt) });
+  }
+  return evidence;
+}
+
+function toResult(result: NonNullable<StoredProbe["result"]>, isWanted: boolean): ProbeResult {
+  if (result === "no_result") return "no_build";
+  return result === "failed" && !isWanted ? "other_failure" : result;
+}
+
+/**
+ * Returns the flake rate of a test case by the recent results of its health, the newest last, where capitals are evidence of
+ * flakiness. The failures since it is broken say nothing about right code.
+ */
+export function flakeRateOf(recent: string): FlakeRate {
+  const results = [...recent];
+  const sound = results.slice(0, results.findLastIndex((letter) => letter !== "f") + 1);
+  return measureFlakeRate(sound.filter((letter) => letter === "P" || letter === "F").length, sound.length);
+}
+
+export type TestFiles = {
+  /** The file of the test and those of the frames in the stack; each may be only the end of a path. */
+  named: readonly string[];
+  /** Whether a file of the repository belongs to an owner of the test. */
+  isOwned: (file: string) => boolean;
+};
+
+/** Returns for each commit what the files that it changes have in common with the test. */
+export function findOverlaps(
+  commits: readonly { files: readonly string[] }[],
+  { named, isOwned }: TestFiles,
+): Overlap[] {
+  const ends = named.map(toPath).filter((path) => path !== "");
+  return commits.map(({ files }) => {
+    const paths = files.map(toPath);
+    if (paths.some((path) => ends.some((end) => isEndOf(end, path) || isEndOf(path, end)))) return "test";
+    return paths.some(isOwned) ? "owner" : "none";
+  });
+}
+
+const toPath = (file: string): string => file.replaceAll("\\", "/").replace(/^(?:\.?\/)+/, "");
+
+const isEndOf = (end: string, path: string): boolean => path === end || path.endsWith(`/${end}`);

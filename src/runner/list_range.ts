@@ -1,0 +1,60 @@
+/** The work of a lease that lists the commits of a range: it runs git, and no command of the task. */
+
+import type { RangeCommit } from "../rules/culprit_range.ts";
+import type { Checkout } from "./checkout.ts";
+import { NoSuchRangeError } from "./commit_range.ts";
+import type { TaskConfig } from "./config.ts";
+import { type Runs, toRunGit } from "./enter_tree.ts";
+import { NoSuchCommitError } from "./git_clone.ts";
+import type { RunnerLease } from "./protocol.ts";
+
+/** The maximum size of the commits as JSON: the server reads all of them at each step of the search. */
+const MAX_LISTING_BYTES = 1_000_000;
+/** So many files of each commit are sent, the fewer the larger the list is. */
+const FILES_SENT = [200, 50, 10, 0];
+const MAX_AUTHOR_LENGTH = 200;
+const MAX_SUBJECT_LENGTH = 500;
+const MAX_PATH_LENGTH = 1_000;
+
+type Listing = {
+  lease: RunnerLease;
+  config: TaskConfig;
+  checkout?: Checkout | undefined;
+  stop: AbortSignal;
+};
+
+/** "failure": no runner could list them; "infrastructure": another one may. */
+export type ListingOutcome =
+  | { kind: "commits"; commits: RangeCommit[] }
+  | { kind: "failure"; message: string }
+  | { kind: "infrastructure"; message: string };
+
+export async function listLeaseRange(
+  { lease, config, checkout, stop }: Listing,
+  { runGit }: Runs,
+): Promise<ListingOutcome> {
+  const { git } = config;
+  if (!git || !checkout) return { kind: "failure", message: "Cannot list the commits: the task has no checkout" };
+  try {
+    const commits = await checkout.listRange(git, lease.commits!, toRunGit(runGit, git, stop));
+    return { kind: "commits", commits: fitCommits(commits) };
+  } catch (error) {
+    const message = `Cannot list the commits: ${(error as Error).message}`;
+    const isFinal = error instanceof NoSuchCommitError || error instanceof NoSuchRangeError;
+    return { kind: isFinal ? "failure" : "infrastructure", message };
+  }
+}
+
+/** Shortens texts, and leaves out files until the list is small enough. */
+function fitCommits(commits: readonly RangeCommit[]): RangeCommit[] {
+  const cut = (text: string, max: number) => text.slice(0, max).toWellFormed();
+  const toSent = (files: number) =>
+    commits.map((commit) => ({
+      ...commit,
+      author: cut(commit.author, MAX_AUTHOR_LENGTH),
+      subject: cut(commit.subject, MAX_SUBJECT_LENGTH),
+      files: commit.files.slice(0, files).map((file) => cut(file, MAX_PATH_LENGTH)),
+    }));
+  const fitting = FILES_SENT.map(toSent).find((sent) => Buffer.byteLength(JSON.stringify(sent)) <= MAX_LISTING_BYTES);
+  return fitting ?? toSent(0);
+}

@@ -1,0 +1,208 @@
+/** Searches for culprits as they are stored. */
+
+import type { RangeCommit } from "../rules/culprit_range.ts";
+import { numberOfTestCase } from "../rules/test_case_id.ts";
+import type { SearchReason, SearchStatus } from "../schema/culprit_searches.ts";
+import { type Fragment, type Sql, toJson, toJsonTime, type Tx } from "../database/connect.ts";
+import { isDue } from "../database/retry_backoff.ts";
+import { isProject } from "./predicates.ts";
+
+export type CulpritSearchRow = {
+  id: string;
+  bugReportId: string;
+  testCaseId: string;
+  /** test_case.number */
+  testCase: number;
+  taskSlug: string;
+  /** An execution in which the test failed because of the bug; null: none is stored. */
+  badExecutionId: string | null;
+  goodCommit: string;
+  badCommit: string;
+  /** The good commit first; null: not listed yet. */
+  commits: RangeCommit[] | null;
+  maxProbes: number;
+  maxMinutes: number;
+  status: SearchStatus;
+  verdict: "culprit" | "environment" | "undecided" | null;
+  reason: SearchReason | null;
+  summary: string;
+  suspects: { index: number; chance: number }[];
+  /** The index of the culprit in `commits`. */
+  culprit: number | null;
+  depth: number;
+  createdAt: string;
+  endedAt: string | null;
+};
+
+const columns = (sql: Sql): Fragment => sql`
+  s.id, s.bug_report_id as "bugReportId", c.id as "testCaseId", s.test_case as "testCase", s.task_slug as "taskSlug",
+  s.bad_execution_id as "badExecutionId", s.good_commit as "goodCommit",
+  s.bad_commit as "badCommit", s.commits, s.max_probes as "maxProbes", s.max_minutes as "maxMinutes", s.status, s.verdict,
+  s.reason, s.summary, s.suspects, s.culprit, s.depth, s.created_at as "createdAt", s.ended_at as "endedAt"`;
+
+const searches = (sql: Sql): Fragment => sql`
+  culprit_search s cross join lateral (
+    select id from test_case where project_id = s.project_id and number = s.test_case offset 0) c`;
+
+export type InsertCulpritSearch = Pick<
+  CulpritSearchRow,
+  | "id"
+  | "bugReportId"
+  | "testCaseId"
+  | "taskSlug"
+  | "badExecutionId"
+  | "goodCommit"
+  | "badCommit"
+  | "maxProbes"
+  | "maxMinutes"
+  | "summary"
+  | "depth"
+>;
+
+export const insertCulpritSearch = (sql: Tx, projectId: string, search: InsertCulpritSearch, now: string) => sql`
+  insert into culprit_search (project_id, id, bug_report_id, test_case, task_slug, bad_execution_id,
+    good_commit, bad_commit, max_probes, max_minutes, summary, depth, created_at, due_at)
+  values (${projectId}, ${search.id}, ${search.bugReportId}, ${numberOfTestCase(search.testCaseId)}, ${search.taskSlug},
+    ${search.badExecutionId}, ${search.goodCommit}, ${search.badCommit}, ${search.maxProbes},
+    ${search.maxMinutes}, ${search.summary}, ${search.depth}, ${now}, now())`;
+
+/** The newest search of a bug. */
+export const selectNewestSearch = async (
+  sql: Sql,
+  projectId: string,
+  bugReportId: string,
+): Promise<CulpritSearchRow | undefined> => {
+  const [row] = await sql<CulpritSearchRow[]>`
+    select ${columns(sql)} from ${searches(sql)}
+    where s.project_id = ${projectId} and s.bug_report_id = ${bugReportId} order by s.id desc limit 1`;
+  return row;
+};
+
+/** An expression: what the newest search of the bug report `b`, an alias, has found, as JSON; null: there is none. */
+export const newestSearchOf = (sql: Sql, b: Fragment): Fragment => sql`(
+  select json_build_object('searchId', s.id, 'status', s.status, 'verdict', s.verdict, 'reason', s.reason,
+    'summary', s.summary, 'commit', s.commits -> s.culprit ->> 'hash', 'author', s.commits -> s.culprit ->> 'author',
+    'createdAt', ${toJsonTime(sql, sql`s.created_at`)}, 'endedAt', ${toJsonTime(sql, sql`s.ended_at`)})
+  from culprit_search s where s.project_id = ${b}.project_id and s.bug_report_id = ${b}.id order by s.id desc limit 1)`;
+
+/** A text that is different after each change of the newest search of a bug; undefined: there is none. */
+export const selectSearchState = async (
+  sql: Sql,
+  projectId: string,
+  bugReportId: string,
+): Promise<string | undefined> => {
+  const [row] = await sql<{ state: string }[]>`
+    select concat_ws(' ', s.id, s.status, s.commits is not null, count(p), count(p.ended_at)) as state
+    from (
+      select * from culprit_search where project_id = ${projectId} and bug_report_id = ${bugReportId}
+      order by id desc limit 1) s
+    left join probe p on p.project_id = ${projectId} and p.culprit_search_id = s.id
+    group by s.id, s.status, s.commits is not null`;
+  return row?.state;
+};
+
+/** The id of the search of a bug that is running, locked until the commit. */
+export const lockRunningSearch = async (
+  sql: Tx,
+  projectId: string,
+  bugReportId: string,
+): Promise<CulpritSearchRow | undefined> => {
+  const [row] = await sql<CulpritSearchRow[]>`
+    select ${columns(sql)} from ${searches(sql)}
+    where s.project_id = ${projectId} and s.bug_report_id = ${bugReportId} and s.status = 'running' for update of s`;
+  return row;
+};
+
+/**
+ * In a transaction: a running search that can go on, locked: its probes have ended, or its time is over. Searches that another
+ * server has locked are skipped.
+ */
+export const lockDueSearch = async (sql: Tx): Promise<(CulpritSearchRow & { projectId: string }) | undefined> => {
+  const [row] = await sql<(CulpritSearchRow & { projectId: string })[]>`
+    select s.project_id as "projectId", ${columns(sql)} from ${searches(sql)}
+    where s.due_at <= now() and ${isProject(sql, sql`s.project_id`)} and ${isDue(sql, "culprit", sql`s.id::text`)}
+      and (s.created_at + s.max_minutes * interval '1 minute' <= now() or not exists (
+        select from probe p where p.project_id = s.project_id and p.culprit_search_id = s.id and p.ended_at is null))
+    order by s.due_at limit 1 for update of s skip locked`;
+  return row;
+};
+
+/** Of a locked search: stores what is known after a step. */
+export const updateProgress = (
+  sql: Tx,
+  projectId: string,
+  id: string,
+  { summary, suspects }: Pick<CulpritSearchRow, "summary" | "suspects">,
+) => sql`
+  update culprit_search set summary = ${summary}, suspects = ${toJson(sql, suspects)}, due_at = now()
+  where project_id = ${projectId} and id = ${id}`;
+
+export const updateRange = (sql: Tx, projectId: string, id: string, commits: readonly RangeCommit[]) => sql`
+  update culprit_search set commits = ${toJson(sql, commits)}, due_at = now()
+  where project_id = ${projectId} and id = ${id}`;
+
+/** Of a locked search. */
+export const updateEndedSearch = (
+  sql: Tx,
+  projectId: string,
+  id: string,
+  end: Pick<CulpritSearchRow, "status" | "verdict" | "reason" | "summary" | "suspects" | "culprit"> & { now: string },
+) => sql`
+  update culprit_search set status = ${end.status}, verdict = ${end.verdict}, reason = ${end.reason},
+    summary = ${end.summary}, suspects = ${toJson(sql, end.suspects)}, culprit = ${end.culprit}, ended_at = ${end.now},
+    due_at = null
+  where project_id = ${projectId} and id = ${id}`;
+
+/** The range whose commits the probe of an execution lists; undefined: it lists none. */
+export const selectListedRange = async (
+  sql: Sql,
+  projectId: string,
+  executionId: string,
+): Promise<{ good: string; bad: string } | undefined> => {
+  const [row] = await sql<{ good: string; bad: string }[]>`
+    select s.good_commit as good, s.bad_commit as bad from probe p
+    join culprit_search s on s.project_id = p.project_id and s.id = p.culprit_search_id
+    where p.project_id = ${projectId} and p.execution_id = ${executionId} and p.kind = 'commits'`;
+  return row;
+};
+
+/** The search that waits for the commits which the probe of an execution lists, locked; undefined: none does. */
+export const lockListedSearch = async (
+  sql: Tx,
+  projectId: string,
+  executionId: string,
+): Promise<string | undefined> => {
+  const [row] = await sql<{ id: string }[]>`
+    select s.id from probe p join culprit_search s on s.project_id = p.project_id and s.id = p.culprit_search_id
+    where p.project_id = ${projectId} and p.execution_id = ${executionId} and p.kind = 'commits'
+      and s.status = 'running' and s.commits is null
+    for update of s`;
+  return row?.id;
+};
+
+/** Why the last listing of the commits of a search failed for every runner; undefined: another one may list them. */
+export const selectListingFailure = async (
+  sql: Sql,
+  projectId: string,
+  searchId: string,
+): Promise<string | undefined> => {
+  const [row] = await sql<{ status: string; message: string | null }[]>`
+    select l.status, l.message from probe p
+    join lease l on l.project_id = p.project_id and l.execution_id = p.execution_id
+    where p.project_id = ${projectId} and p.culprit_search_id = ${searchId} and p.kind = 'commits'
+    order by l.id desc limit 1`;
+  return row?.status === "failed" ? (row.message ?? undefined) : undefined;
+};
+
+/** The commits of the same range, if another search of the project has them; undefined: none has. */
+export const selectKnownRange = async (
+  sql: Sql,
+  projectId: string,
+  { goodCommit, badCommit }: Pick<CulpritSearchRow, "goodCommit" | "badCommit">,
+): Promise<RangeCommit[] | undefined> => {
+  const [row] = await sql<{ commits: RangeCommit[] }[]>`
+    select commits from culprit_search
+    where project_id = ${projectId} and good_commit = ${goodCommit} and bad_commit = ${badCommit} and commits is not null
+    order by id desc limit 1`;
+  return row?.commits;
+};

@@ -1,0 +1,350 @@
+/** Searches for culprits over the API, with a runner that this test plays. */
+
+import { beforeEach, describe, expect, test } from "bun:test";
+import { createLog } from "../../src/log.ts";
+import { advanceSearches } from "../../src/work/culprits.ts";
+import { createHarness } from "../harness.ts";
+
+const { ask, acme, rival, addProject, database } = await createHarness();
+const { pool } = database;
+const log = createLog("debug", () => {}, false);
+
+type Project = { project: string; key: string };
+let place: Project;
+beforeEach(async () => {
+  place = await addProject(acme);
+});
+
+const request = (target: string, body?: object) => {
+  const [method, path] = target.split(" ") as [string, string];
+  return ask(`${method} /projects/${place.project}${path}`, { key: place.key, ...(body ? { body } : {}) });
+};
+const get = async (path: string) => (await request(`GET ${path}`)).body;
+const advance = () => advanceSearches(database, undefined, undefined, log);
+
+const hash = (at: number) => at.toString(16).padStart(40, "c");
+const range = (commits: number) =>
+  Array.from({ length: commits }, (_, at) => ({
+    ...{ hash: hash(at), author: at % 2 === 0 ? "Ada" : "Grace", date: "2026-01-31T10:00:00+01:00" },
+    ...{ subject: `change ${at}`, files: [`file-${at}.ts`] },
+  }));
+
+const report = (message: string | null) =>
+  `<testsuite name="cart"><testcase classname="cart" name="adds">${message === null ? "" : `<failure message="${message}"/>`}</testcase></testsuite>`;
+const build = async (at: number, message: string | null, more = "") => {
+  const path = `/test-runs?task_slug=unit&branch=main&commit=${hash(at)}&complete=true${more}`;
+  const { status, body } = await ask(`POST /projects/${place.project}${path}`, {
+    key: place.key,
+    body: report(message),
+  });
+  expect(status).toBe(201);
+  return body;
+};
+
+const FAULT = "expected the cart to be full";
+
+/** Builds that break between two commits; returns the id of the bug that they open. */
+async function openBug(bad: number): Promise<string> {
+  await build(0, null);
+  const { bugReports } = await build(bad, FAULT);
+  return bugReports[0].id;
+}
+
+/** A runner that can probe calls the server; returns its new leases. */
+const sync = async (free = 1, runner = "r") => {
+  const body = { runner, taskSlugs: ["unit"], probeSlugs: ["unit"], free };
+  const { leases } = (await request("POST /leases", body)).body;
+  const held = leases.map(({ id }: { id: string }) => ({ id }));
+  if (held.length > 0) await request("POST /leases", { ...body, free: 0, held });
+  return leases;
+};
+
+/** What a commit does in a probe: a message of its failure, null for a pass, or that it does not build. */
+type Outcome = string | null | "no_build";
+
+/** Works until the search has ended, or for so many leases. Returns the numbers of the probed commits. */
+async function work(
+  commits: number,
+  outcomeOf: (at: number) => Outcome,
+  { free = 1, leases = 200 } = {},
+): Promise<number[]> {
+  const probed: number[] = [];
+  for (let count = 0; count < leases;) {
+    await advance();
+    const taken = await sync(free);
+    if (taken.length === 0) return probed;
+    for (const { id, commits: listed, execution } of taken) {
+      count++;
+      if (listed) {
+        expect((await request(`POST /leases/${id}/commits`, { commits: range(commits) })).status).toBe(200);
+        continue;
+      }
+      const at = Number.parseInt(execution.commit.replace(/^c+/, "") || "0", 16);
+      probed.push(at);
+      const outcome = outcomeOf(at);
+      if (outcome === "no_build") await request(`POST /leases/${id}/fail`, { message: "broken", reason: "no_build" });
+      else {
+        const path = `POST /projects/${place.project}/test-runs?lease_id=${id}&exit_code=${outcome === null ? 0 : 1}`;
+        expect((await ask(path, { key: place.key, body: report(outcome) })).status).toBe(201);
+      }
+    }
+  }
+  return probed;
+}
+
+const start = async (bug: string, body: object = {}) => {
+  const { status, body: answer } = await request(`POST /bug-reports/${bug}/culprit`, body);
+  return status === 201 ? answer : answer.error.message;
+};
+
+describe("a search", () => {
+  test("names the commit that it has proven, in its answer, the bug report and an event", async () => {
+    const bug = await openBug(9);
+    await sync();
+    expect((await get(`/bug-reports/${bug}`)).culprit).toBeNull();
+    expect((await request(`GET /bug-reports/${bug}/culprit`)).status).toBe(404);
+    expect(await start(bug, { maxProbes: 40 })).toMatchObject({
+      ...{ status: "running", verdict: null, reason: null, commitCount: null, culprit: null, suspects: [], probes: [] },
+      ...{ bugReportId: bug, taskSlug: "unit", goodCommit: hash(0), badCommit: hash(9), maxProbes: 40, maxMinutes: 60 },
+      summary: "Listing the commits after cccccccccc up to cccccccccc",
+    });
+    await work(10, (at) => (at >= 4 ? FAULT : null));
+    const found = await get(`/bug-reports/${bug}/culprit`);
+    const summary = expect.stringMatching(
+      /^c{10} by Ada broke it: it failed there \d of \d times, on its parent c{10} it passed \d of \d times$/,
+    );
+    expect(found).toMatchObject({
+      ...{ status: "completed", verdict: "culprit", reason: null, commitCount: 9, summary },
+      culprit: { commit: hash(4), author: "Ada", subject: "change 4", files: ["file-4.ts"] },
+      parent: { commit: hash(3), author: "Grace" },
+      suspects: [{ commit: hash(4), chance: expect.any(Number) }],
+    });
+    expect(found.probes.length).toBeLessThan(12);
+    expect((await get(`/bug-reports/${bug}`)).culprit).toMatchObject({
+      ...{ searchId: found.id, status: "completed", verdict: "culprit", summary, commit: hash(4), author: "Ada" },
+    });
+    const [event] =
+      await pool`select data from event where project_id = ${place.project} and type = 'bug_report.culprit_found'`;
+    expect(event!["data"]).toMatchObject({
+      bugReport: { id: bug, number: 1 },
+      culprit: { searchId: found.id, commit: hash(4), author: "Ada", subject: "change 4", files: ["file-4.ts"] },
+    });
+  });
+
+  test("of a range of one commit confirms it", async () => {
+    const bug = await openBug(1);
+    await sync();
+    await start(bug);
+    const probed = await work(2, (at) => (at === 1 ? FAULT : null));
+    expect(probed.toSorted()).toEqual([0, 0, 1, 1]);
+    expect(await get(`/bug-reports/${bug}/culprit`)).toMatchObject({
+      verdict: "culprit",
+      culprit: { commit: hash(1) },
+    });
+  });
+
+  test("blames the environment if the good commit fails as well", async () => {
+    const bug = await openBug(6);
+    await sync();
+    await start(bug);
+    await work(7, () => FAULT);
+    expect(await get(`/bug-reports/${bug}/culprit`)).toMatchObject({
+      ...{ status: "completed", verdict: "environment", reason: "good_fails", culprit: null },
+      summary: expect.stringMatching(
+        /^Not the code of these commits: the good commit fails today as well, \d of \d times: c{10} change 0$/,
+      ),
+    });
+    const events =
+      await pool`select from event where project_id = ${place.project} and type = 'bug_report.culprit_found'`;
+    expect(events).toHaveLength(0);
+  });
+
+  test("cannot tell which of the commits that do not build it was, and says which are left", async () => {
+    const bug = await openBug(8);
+    await sync();
+    await start(bug);
+    await work(9, (at) => (at === 3 || at === 4 ? "no_build" : at >= 5 ? FAULT : null));
+    expect(await get(`/bug-reports/${bug}/culprit`)).toMatchObject({
+      ...{ verdict: "undecided", reason: "no_result", culprit: null },
+      summary: "Cannot tell which of these 3 commits broke it: 2 of them have no result",
+      suspects: [{ commit: hash(3) }, { commit: hash(4) }, { commit: hash(5) }],
+    });
+  });
+
+  test("a failure with another message is another failure", async () => {
+    const bug = await openBug(6);
+    await sync();
+    await start(bug);
+    await work(7, (at) => (at >= 3 ? FAULT : at === 1 ? "TypeError: the shop is closed" : null));
+    const found = await get(`/bug-reports/${bug}/culprit`);
+    expect(found).toMatchObject({ verdict: "culprit", culprit: { commit: hash(3) } });
+    const others = found.probes.filter(({ commit }: { commit: string }) => commit === hash(1));
+    for (const { result } of others) expect(result).toBe("other_failure");
+  });
+
+  test("ends when its probes or its time are used up", async () => {
+    const bug = await openBug(100);
+    await sync();
+    await start(bug, { maxProbes: 2 });
+    await work(101, (at) => (at >= 40 ? FAULT : null));
+    expect(await get(`/bug-reports/${bug}/culprit`)).toMatchObject({
+      ...{ verdict: "undecided", reason: "budget" },
+      summary: expect.stringMatching(/^Cannot tell after 2 probes: at \d+ % it is one of \d+ commits$/),
+    });
+    const { id } = await start(bug);
+    await work(101, (at) => (at >= 40 ? FAULT : null), { leases: 2 });
+    await advance();
+    await pool`update culprit_search set created_at = created_at - interval '1 hour' where id = ${id}`;
+    await advance();
+    const found = await get(`/bug-reports/${bug}/culprit`);
+    expect(found).toMatchObject({
+      ...{ verdict: "undecided", reason: "time", commitCount: 100 },
+      summary: expect.stringMatching(/^Cannot tell after \d probes in 60 minutes: at \d+ % it is one of \d+ commits$/),
+    });
+    // The probe that nobody had taken yet is cancelled.
+    expect(found.probes.at(-1)).toMatchObject({ result: "no_result", endedAt: expect.any(String) });
+  });
+
+  test("says that no runner took a probe, or why the commits cannot be listed", async () => {
+    const bug = await openBug(9);
+    await sync();
+    const { id } = await start(bug);
+    await advance();
+    await pool`update culprit_search set created_at = created_at - interval '1 hour' where id = ${id}`;
+    await advance();
+    expect(await get(`/bug-reports/${bug}/culprit`)).toMatchObject({
+      ...{
+        verdict: "undecided",
+        reason: "no_runner",
+        summary: "Cannot tell: no runner took a probe within 60 minutes",
+      },
+    });
+    await start(bug);
+    await advance();
+    const [listing] = await sync();
+    expect(listing).toMatchObject({ probe: true, commits: { good: hash(0), bad: hash(9) } });
+    await request(`POST /leases/${listing.id}/fail`, { message: "Cannot list the commits: there are too many" });
+    await advance();
+    expect(await get(`/bug-reports/${bug}/culprit`)).toMatchObject({
+      ...{
+        verdict: "undecided",
+        reason: "no_commits",
+        summary: "Cannot tell: cannot list the commits: there are too many",
+      },
+    });
+  });
+
+  test("uses what other searches and builds have found, and the commits that they have listed", async () => {
+    const bug = await openBug(40);
+    await sync();
+    await start(bug, { maxProbes: 4 });
+    await work(41, (at) => (at >= 30 ? FAULT : null));
+    await start(bug);
+    const probed = await work(41, (at) => (at >= 30 ? FAULT : null));
+    expect(await get(`/bug-reports/${bug}/culprit`)).toMatchObject({
+      verdict: "culprit",
+      culprit: { commit: hash(30) },
+    });
+    expect(probed.length).toBeLessThan(9);
+    const listings = await pool`select from probe where project_id = ${place.project} and kind = 'commits'`;
+    expect(listings).toHaveLength(1);
+  });
+
+  test("runs as many probes at once as runners are free, and several servers advance it once", async () => {
+    const bug = await openBug(60);
+    await sync(4);
+    await start(bug);
+    await work(61, () => null, { free: 4, leases: 1 });
+    await sync(4);
+    await Promise.all([advance(), advance(), advance()]);
+    const { probes } = await get(`/bug-reports/${bug}/culprit`);
+    expect(probes).toHaveLength(4);
+    expect(new Set(probes.map(({ createdAt }: { createdAt: string }) => createdAt)).size).toBe(1);
+  });
+
+  test("can be cancelled: its probes are, too, and another one can start", async () => {
+    const bug = await openBug(9);
+    await sync();
+    const { id } = await start(bug);
+    await work(10, () => null, { leases: 1 });
+    await advance();
+    const { status, body } = await request(`POST /bug-reports/${bug}/culprit/cancel`, {});
+    expect([status, body.id, body.status, body.verdict, body.summary]).toEqual([
+      200,
+      id,
+      "cancelled",
+      null,
+      "Cancelled",
+    ]);
+    expect(body.probes).toMatchObject([{ result: "no_result" }]);
+    await advance();
+    expect((await request(`POST /bug-reports/${bug}/culprit/cancel`, {})).body.error.message).toBe(
+      "Cannot cancel the search: no search of this bug is running",
+    );
+    expect((await start(bug)).status).toBe("running");
+  });
+});
+
+describe("POST …/culprit refuses", () => {
+  const REFUSED = "Cannot search for the commit that broke it";
+
+  test("while a search runs, and if no runner can probe", async () => {
+    const bug = await openBug(9);
+    expect(await start(bug)).toStartWith(
+      "Cannot run the test case alone: no runner that was seen within the last hour",
+    );
+    await sync();
+    await start(bug);
+    expect(await start(bug)).toBe(`${REFUSED}: a search is running already`);
+  });
+
+  test("without a range of commits", async () => {
+    const { bugReports } = await build(3, FAULT);
+    await sync();
+    expect(await start(bugReports[0].id)).toBe(`${REFUSED}: no stored result of the default branch passed before it`);
+    const { id } = (await request("POST /bug-reports", { title: "By hand" })).body;
+    expect(await start(id)).toBe(`${REFUSED}: it has no test cases`);
+  });
+
+  test("for a flaky test, and commits that are none", async () => {
+    await build(0, null);
+    await build(0, FAULT, "&execution_key=again");
+    await build(0, null, "&execution_key=once-more");
+    const { bugReports } = await build(5, FAULT);
+    await sync();
+    expect(await start(bugReports[0].id)).toBe(`${REFUSED}: its test is flaky: it fails without a change of the code`);
+    expect(await start(bugReports[0].id, { goodCommit: "main" })).toBe(
+      'Cannot read "goodCommit": expected a commit hash of 7 to 64 hexadecimal digits, got "main"',
+    );
+  });
+
+  test("what is of another project", async () => {
+    const bug = await openBug(9);
+    const path = `/projects/${rival.project}/bug-reports/${bug}/culprit`;
+    for (const target of [`GET ${path}`, `POST ${path}`, `POST ${path}/cancel`])
+      expect((await ask(target, { key: rival.key, ...(target.startsWith("POST") ? { body: {} } : {}) })).status).toBe(
+        404,
+      );
+  });
+});
+
+describe("POST …/leases/:leaseId/commits", () => {
+  test("takes the commits once, and only for a lease that asks for them", async () => {
+    const bug = await openBug(3);
+    await sync();
+    await start(bug);
+    await advance();
+    const [listing] = await sync();
+    const wrong = await request(`POST /leases/${listing.id}/commits`, { commits: range(1) });
+    expect(wrong.body.error.message).toBe('Cannot read "commits": expected at least two commits, got an array of 1');
+    const answer = await request(`POST /leases/${listing.id}/commits`, { commits: range(4) });
+    expect([answer.status, answer.body.status]).toEqual([200, "passed"]);
+    expect((await get(`/bug-reports/${bug}/culprit`)).commitCount).toBe(3);
+    await advance();
+    const [probe] = await sync();
+    expect(probe.only).toEqual([{ suite: "cart", name: "adds", file: null }]);
+    expect((await request(`POST /leases/${probe.id}/commits`, { commits: range(4) })).body.error.message).toBe(
+      "Cannot accept the commits: the lease asks for none",
+    );
+  });
+});

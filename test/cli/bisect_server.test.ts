@@ -1,0 +1,134 @@
+/** `assay bisect` with a server: a search on its runners, and what it knows of a test for a search on this machine. */
+
+import { afterAll, expect, test } from "bun:test";
+import { join } from "node:path";
+import { createLog } from "../../src/log.ts";
+import { advanceSearches } from "../../src/work/culprits.ts";
+import { createHarness, until } from "../harness.ts";
+import { createPlace, guardProcess, removePlace } from "../places.ts";
+import { createProbedRepository, startProbeRunner } from "../probing.ts";
+
+const { ask, acme, addProject, database, url } = await createHarness();
+const ASSAY = join(import.meta.dir, "../../src/cli/assay_cli.ts");
+const log = createLog("debug", () => {}, false);
+const place = createPlace("bisect-server");
+afterAll(() => removePlace(place));
+
+type Project = { project: string; key: string };
+
+/** Starts the command in a directory; the server of the project is in its environment. */
+function start(args: string[], { project, key }: Project, cwd = place) {
+  const child = Bun.spawn([process.execPath, ASSAY, "bisect", ...args], {
+    cwd,
+    env: { PATH: process.env["PATH"]!, HOME: place, ASSAY_URL: url, ASSAY_PROJECT: project, ASSAY_KEY: key },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  guardProcess(child);
+  const ended = (async () => {
+    const [output, errors] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+    return { code: await child.exited, output, errors };
+  })();
+  return { child, ended };
+}
+
+const BREAKS = 5;
+const repository = await createProbedRepository(
+  Array.from({ length: 8 }, (_, at) => ({ test: at >= BREAKS ? "echo too little; exit 1" : "exit 0" })),
+);
+const { commits } = repository as { commits: string[] };
+
+/** Builds of the first and the last commit, as CI reports them. */
+async function report({ project, key }: Project) {
+  const build = async (commit: string, inner: string) => {
+    const body = `<testsuite name="cart"><testcase classname="cart" name="adds" file="adds.sh">${inner}</testcase></testsuite>`;
+    const path = `/test-runs?task_slug=unit&branch=main&commit=${commit}&complete=true`;
+    return (await ask(`POST /projects/${project}${path}`, { key, body })).body;
+  };
+  await build(commits[0]!, "");
+  const { bugReports } = await build(commits.at(-1)!, `<failure message="too little"/>`);
+  const { data } = (await ask(`GET /projects/${project}/test-cases`, { key })).body;
+  return { bug: bugReports[0].id as string, testCase: data[0].id as string };
+}
+
+test("runs the search on the runners of the server, and ends as a search on this machine", async () => {
+  const project = await addProject(acme);
+  const { bug, testCase } = await report(project);
+  const runner = await startProbeRunner({ url, project, tasks: { unit: repository.task } });
+  await until(async () => (await ask(`GET /projects/${project.project}/runners`, project)).body.data.length === 1, 30);
+  const { child, ended } = start([`${url}/projects/${project.project}/tests/${testCase}`], project);
+  await until(async () => {
+    await advanceSearches(database, undefined, undefined, log);
+    return child.exitCode !== null;
+  }, 60);
+  const { code, output, errors } = await ended;
+  expect([code, output]).toEqual([
+    0,
+    expect.stringMatching(
+      new RegExp(
+        `^${commits[BREAKS]!.slice(0, 10)} by Ada broke it: it failed there \\d of \\d times, on its parent ${commits[BREAKS - 1]!.slice(0, 10)} it passed \\d of \\d times\n  change ${BREAKS}\n  \\S+\n  adds.sh\n  number\n$`,
+      ),
+    ),
+  ]);
+  expect(errors).toMatch(/^Listing the commits after \w{10} up to \w{10}\n/);
+  expect(errors).toMatch(/^Probe 1: (passed|failed): \w{10}$/m);
+  expect(errors).toContain("Suspect");
+  // The bug has been searched for: the same again, with its id and its probes as JSON.
+  const again = start([bug, "--bad", commits.at(-1)!, "--good", "0000000", "--json"], project, repository.path);
+  await until(async () => {
+    await advanceSearches(database, undefined, undefined, log);
+    return again.child.exitCode !== null;
+  }, 60);
+  const json = await again.ended;
+  expect([json.code, JSON.parse(json.output)]).toMatchObject([
+    4,
+    { verdict: "undecided", reason: "no_commits", goodCommit: "0000000", badCommit: commits.at(-1) },
+  ]);
+  await runner.stop();
+}, 120_000);
+
+test("takes the range, the flake rate and the file of a test case for a search on this machine", async () => {
+  const project = await addProject(acme);
+  const { testCase } = await report(project);
+  const { ended } = start([testCase, "--", "sh", "adds.sh"], project, repository.path);
+  const { code, output, errors } = await ended;
+  expect(errors).toStartWith(`Searching 7 commits after ${commits[0]!.slice(0, 10)}\n`);
+  expect([code, output.split("\n")[0]]).toEqual([
+    0,
+    expect.stringContaining(`${commits[BREAKS]!.slice(0, 10)} by Ada broke it`),
+  ]);
+}, 60_000);
+
+test("explains what is wrong with the case or the options", async () => {
+  const project = await addProject(acme);
+  const { bug, testCase } = await report(project);
+  const nothing = "0199b2c4-7c1e-7a54-9f0d-3b1c5a7e8d21";
+  const fails = async (args: string[], more: Partial<Project> = {}) => {
+    const { code, output, errors } = await start(args, { ...project, ...more }).ended;
+    expect(output).toBe("");
+    return [code, errors.split("\n")[0]];
+  };
+  expect(await fails([])).toEqual([2, 'The command is missing: pass it after "--"']);
+  expect(await fails(["cart"])).toEqual([
+    2,
+    'Cannot read CASE: expected the id or the address of a test case or a bug report, got "cart". Pass a command after "--"',
+  ]);
+  expect(await fails([bug, "--match", "x"])).toEqual([
+    2,
+    "--match needs a command: the runners of the server run the test as their assay.yaml says",
+  ]);
+  expect(await fails([bug, "--good", "main"])).toEqual([
+    2,
+    'Cannot read --good: this directory is in no repository with the commit "main"',
+  ]);
+  expect(await fails([nothing])).toEqual([1, `The server has no test case or bug report ${nothing}`]);
+  expect(await fails([testCase])).toEqual([
+    1,
+    expect.stringMatching(
+      /^Cannot run the test case alone: no runner that was seen within the last hour has "checkout"/,
+    ),
+  ]);
+  expect(await fails([nothing, "--", "true"])).toEqual([1, `The server has no test case ${nothing}`]);
+  expect(await fails([bug], { key: "" })).toEqual([2, "Set ASSAY_KEY"]);
+}, 60_000);
