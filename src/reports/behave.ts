@@ -159,5 +159,5 @@ function toPlace({ location }: JsonObject, known: string): { file: string; line:
   const at = text.lastIndexOf(":");
   if (at === -1) return { file: text, line: null };
   const file = at === known.length && text.startsWith(known) ? known : text.slice(0, at);
-  return { file, line: parseCount(text, at + 1) };
+  return { file, line: parseCount(text.slice(at + 1)) };
 }

@@ -179,7 +179,7 @@ function readEvent(one: Package, event: JsonObject): number {
   } else if (action === "output") addOutput(test, output);
   else if (action === "attr") test.attributes.push([asText(event.Key), asText(event.Value)]);
   else if (end !== null) {
-    finish(test, end, msFromSeconds(asText(event.Elapsed)));
+    finish(test, end, msFromSeconds(event.Elapsed));
     one.running.delete(test);
   }
   return known ? 0 : 1;

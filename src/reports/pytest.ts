@@ -8,13 +8,18 @@ import { type Cutter, cut, firstLine } from "./text.ts";
 /** The names of tests by their ids, such as "tests/test_cart.py::TestCart::test_adds[1]". Keeps those of modules and classes. */
 export function createPytestNames(): (nodeId: string) => { suite: string; name: string; file: string } {
   const known = new Map<string, { suite: string; file: string }>();
+  let [last, place] = ["", toPlace("")];
   return (nodeId) => {
     // Parameters may hold anything.
     const open = nodeId.indexOf("[");
     const at = nodeId.lastIndexOf("::", open === -1 ? nodeId.length : open);
-    const address = at === -1 ? nodeId : nodeId.slice(0, at);
-    let place = known.get(address);
-    if (place === undefined) known.set(address, (place = toPlace(address)));
+    const end = at === -1 ? nodeId.length : at;
+    // The tests of a class follow each other.
+    if (end !== last.length || !nodeId.startsWith(last)) {
+      last = nodeId.slice(0, end);
+      place = known.get(last) ?? toPlace(last);
+      if (!known.has(last)) known.set(last, place);
+    }
     return { suite: place.suite, name: at === -1 ? "" : nodeId.slice(at + 2), file: place.file };
   };
 }

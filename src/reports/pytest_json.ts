@@ -122,6 +122,7 @@ const toReason = (text: string): string => {
 };
 
 function toOutput({ stdout, stderr, log }: JsonObject): string {
+  if (stdout === undefined && stderr === undefined && log === undefined) return "";
   let output = asText(stdout) + asText(stderr);
   if (log === undefined) return output;
   for (const { levelname, msg } of asList(log).map(toFields)) output += `${asText(levelname)} ${asText(msg)}\n`;

@@ -2,7 +2,7 @@
 
 import { elementsOf, named, refuseForeign, textBelow, toCase, toFault } from "./fields.ts";
 import { type ReportedCase, type CaseStatus, type FailureKind, type Report } from "./report.ts";
-import { createCutter, type Cutter, firstLine, localName, MAX_CASES, msFromSeconds, tooManyCases } from "./text.ts";
+import { createCutter, type Cutter, firstLine, localName, MAX_CASES, toMs, tooManyCases } from "./text.ts";
 import { createUnknownResults, type UnknownResults } from "./unknown_results.ts";
 
 type Node = Bun.XML.Node;
@@ -60,7 +60,7 @@ function readTest(test: Node, file: string, unknown: UnknownResults, cutter: Cut
     file,
     status: outcome?.status ?? "passed",
     kind: outcome?.kind,
-    durationMs: /^\d{1,12}$/.test(duration ?? "") ? msFromSeconds(String(Number(duration) / 1000)) : null,
+    durationMs: /^\d{1,12}$/.test(duration ?? "") ? toMs(Number(duration)) : null,
     // Reporters that have no message write the name of the exception, or repeat that of the test case.
     message: outcome && (isMessage(message, name) ? message : firstLine(stack) || message),
     stack: outcome ? stack : null,

@@ -11,16 +11,7 @@ import {
   type ToldCounts,
 } from "./fields.ts";
 import type { CaseStatus, FailureKind, Report } from "./report.ts";
-import {
-  clean,
-  createCutter,
-  disagreement,
-  localName,
-  MAX_CASES,
-  msFromSeconds,
-  parseCount,
-  tooManyCases,
-} from "./text.ts";
+import { clean, createCutter, disagreement, localName, MAX_CASES, toMs, parseCount, tooManyCases } from "./text.ts";
 import { createUnknownResults, type UnknownResults } from "./unknown_results.ts";
 
 type Node = Bun.XML.Node;
@@ -86,7 +77,7 @@ const STATUSES: Record<string, CaseStatus> = {
 };
 
 const toMsOf = ({ "duration-ms": ms }: Record<string, string>): number | null =>
-  msFromSeconds(ms && /^\d{1,12}$/.test(ms) ? String(Number(ms) / 1000) : undefined);
+  toMs(ms && /^\d{1,12}$/.test(ms) ? Number(ms) : undefined);
 
 function readMethod(method: Node, suite: string, declaresRetries: boolean, unknown: UnknownResults): Invocation {
   const { name = "", status: word = "", signature = "", description } = method.attributes;
