@@ -73,7 +73,7 @@ const PASSING =
 
 /** What later versions have added, where it says nothing: the recorded digests are older. */
 const LATER =
-  /,"(?:queue_ref|base_branch|queueRef|baseBranch)":null|,"untrusted":false|,"slower":null|,"failed_cases":(?:\d+|null)|,"gate":null|,"forgiven":0|,"infrastructure":0,"infrastructure_retries":null|,"rule_id":null,"rule_name":null,"rule_url":null|,"impact":\d+,"impact_due_at":(?:"[^"]*"|null)/g;
+  /,"(?:queue_ref|base_branch|queueRef|baseBranch)":null|,"untrusted":false|,"probe":false|,"slower":null|,"failed_cases":(?:\d+|null)|,"gate":null|,"forgiven":0|,"infrastructure":0,"infrastructure_retries":null|,"rule_id":null,"rule_name":null,"rule_url":null|,"impact":\d+,"impact_due_at":(?:"[^"]*"|null)/g;
 
 /** What of a table is not of untrusted executions. */
 const TRUSTED: Record<string, string> = {
