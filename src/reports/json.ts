@@ -20,11 +20,11 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** No JSON weighs more per character: "[[[[" does, and "{}," weighs 88 for three. */
+/** The most that JSON can weigh per character, which is the weight of "["; "{}," weighs 88 for three characters. */
 const MAX_BYTES_PER_CHARACTER = 32;
 const [QUOTE, BACKSLASH, COLON, COMMA, BRACE, BRACKET] = [0x22, 0x5c, 0x3a, 0x2c, 0x7b, 0x5b];
 
-/** About how many bytes the values take beside their characters; stops where it is too much, or cannot become too much. */
+/** About how many bytes the values take beside their characters; stops when they exceed MAX_BYTES or no longer can. */
 function weigh(text: string): number {
   let bytes = 0;
   for (let at = 0; bytes <= MAX_BYTES && bytes + (text.length - at) * MAX_BYTES_PER_CHARACTER > MAX_BYTES; at++) {

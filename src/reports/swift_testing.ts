@@ -8,9 +8,9 @@ import { createUnknownResults, type UnknownResults } from "./unknown_results.ts"
 
 /** One start of a test; `end` is the symbol of its end. */
 type Attempt = { issues: string[]; began: number | null; ended: number | null; end: string | null };
-type Test = { id: string; about: About; attempts: Attempt[]; skipped: string | null };
-/** What the record of a test says; the record itself, as all garbage between what is kept, would make each look-up slower. */
-type About = { name: string; file: string; line: unknown; properties: [string, string][] | undefined };
+type Test = { id: string; record: TestRecord; attempts: Attempt[]; skipped: string | null };
+/** The fields of a test's record that are kept; keeping the whole record took a quarter of the time. */
+type TestRecord = { name: string; file: string; line: unknown; properties: [string, string][] | undefined };
 type Run = {
   tests: Map<string, Test>;
   suites: Set<string>;
@@ -38,7 +38,7 @@ export function readSwiftTesting(text: string): Report {
       runs.push({ tests: new Map(), suites: new Set(), strays: [], end: null, began: null });
     const run = runs.at(-1)!;
     if (kind === "test" && fields.kind === "suite") run.suites.add(asText(fields.id));
-    else if (kind === "test") enter(run, asText(fields.id)).about = readRecord(fields);
+    else if (kind === "test") enter(run, asText(fields.id)).record = readRecord(fields);
     const time = toTime(fields);
     if (kind === "event") readEvent(run, fields, time);
     if (time !== null && time > ended) ended = time;
@@ -65,9 +65,9 @@ export function readSwiftTesting(text: string): Report {
   };
 }
 
-const NOTHING: About = { name: "", file: "", line: null, properties: undefined };
+const NO_RECORD: TestRecord = { name: "", file: "", line: null, properties: undefined };
 
-function readRecord(record: JsonObject): About {
+function readRecord(record: JsonObject): TestRecord {
   const { filePath, _filePath, fileID, line } = toFields(record.sourceLocation);
   const file = asText(filePath) || asText(_filePath) || asText(fileID);
   return { name: asText(record.name), file, line, properties: toProperties(record) };
@@ -76,7 +76,7 @@ function readRecord(record: JsonObject): About {
 function enter({ tests }: Run, id: string): Test {
   const known = tests.get(id);
   if (known) return known;
-  const test = { id, about: NOTHING, attempts: [], skipped: null };
+  const test = { id, record: NO_RECORD, attempts: [], skipped: null };
   tests.set(id, test);
   return test;
 }
@@ -139,7 +139,7 @@ function toCases({ tests, strays, end }: Run, cutter: Cutter, unknown: UnknownRe
 
 const GOOD_ENDS = new Set(["pass", "passWithKnownIssue", "passWithWarnings", "warning", "default", "skip", ""]);
 
-function readTest({ id, about, attempts, skipped }: Test, cutter: Cutter, unknown: UnknownResults): ReportedCase {
+function readTest({ id, record, attempts, skipped }: Test, cutter: Cutter, unknown: UnknownResults): ReportedCase {
   const results = attempts.map(({ issues, end }): CaseStatus => {
     if (end !== null && end !== "fail" && !GOOD_ENDS.has(end)) unknown.count(end);
     return issues.length > 0 || end === null || !GOOD_ENDS.has(end) ? "failed" : "passed";
@@ -153,12 +153,12 @@ function readTest({ id, about, attempts, skipped }: Test, cutter: Cutter, unknow
   const texts = isSkipped ? [] : (shown?.issues ?? []);
   const isTimeout = /^Time limit was exceeded/.test(texts[0] ?? "");
   const isCut = status === "failed" && last!.end === null;
-  const { suite, name } = toNames(id, about.name);
+  const { suite, name } = toNames(id, record.name);
   return toCase(cutter, {
     suite,
     name,
-    file: about.file,
-    line: about.line,
+    file: record.file,
+    line: record.line,
     status,
     kind: isTimeout ? "timeout" : isCut && texts.length === 0 ? "error" : "failure",
     flaky,
@@ -166,7 +166,7 @@ function readTest({ id, about, attempts, skipped }: Test, cutter: Cutter, unknow
     durationMs: last && last.began !== null && last.ended !== null ? toMs(last.ended - last.began) : null,
     message: isSkipped ? skipped : firstLine(texts[0] ?? "") || (isCut ? "The test did not finish" : null),
     stack: texts.join("\n\n"),
-    properties: about.properties,
+    properties: record.properties,
   });
 }
 
