@@ -134,6 +134,15 @@ test("a test that runs again is one flaky test", () => {
   expect(inShort(report)).toEqual(["passed flaky, 2 attempts: m > a"]);
 });
 
+test("a test that runs again is one flaky test, also where another test is lost", () => {
+  const runs = ["started", "failed", "started", "ok"].map((event) => ({ type: "test", event, name: "m::a" }));
+  const report = read([begin(2), ...runs, end({ passed: 2 })].map((one) => JSON.stringify(one)).join("\n"));
+  expect(inShort(report)).toEqual(["passed flaky, 2 attempts: m > a"]);
+  expect(report.warnings).toEqual([
+    "The report declares 2 tests, 2 passed, 0 failed, 0 skipped, but its test cases are 1 test, 1 passed, 0 failed, 0 skipped",
+  ]);
+});
+
 test("totals that disagree are a warning, and a suite that failed is not green", () => {
   expect(one({ event: "ok" }, end({ passed: 3 })).warnings).toEqual([
     "The report declares 1 test, 3 passed, 0 failed, 0 skipped, but its test cases are 1 test, 1 passed, 0 failed, 0 skipped",
