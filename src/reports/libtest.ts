@@ -95,9 +95,8 @@ const toCount = (count: unknown): number | null =>
 
 function readTest({ tests, running }: Suite, written: string, event: JsonObject): void {
   const isStart = event.event === "started";
-  // nextest appends the number of attempts to the end of a test that was retried.
-  const retried = !isStart && written.includes("$") ? /^(.*)#(\d{1,3})$/s.exec(written) : null;
-  const name = retried && running.has(retried[1]!) ? retried[1]! : written;
+  const retry = isStart ? null : toRetry(written);
+  const name = retry && running.has(retry.name) ? retry.name : written;
   let test = running.get(name);
   if (!test) {
     test = { name, end: null, isSlow: false, attempts: isStart ? 1 : 0 };
@@ -109,9 +108,15 @@ function readTest({ tests, running }: Suite, written: string, event: JsonObject)
     test.isSlow = true;
     return;
   }
-  if (name !== written) test.attempts = Number(retried![2]);
+  if (retry && name !== written) test.attempts = retry.attempts;
   test.end = event.type === "bench" ? { event: "ok" } : event;
   running.delete(name);
+}
+
+/** nextest appends the number of attempts to the end of a test that was retried. */
+function toRetry(written: string): { name: string; attempts: number } | null {
+  const match = written.includes("$") ? /^(.*)#(\d{1,3})$/s.exec(written) : null;
+  return match && { name: match[1]!, attempts: Number(match[2]) };
 }
 
 function toCases(suite: Suite, cutter: Cutter, unknown: UnknownResults): ReportedCase[] {
@@ -127,7 +132,10 @@ function toCases(suite: Suite, cutter: Cutter, unknown: UnknownResults): Reporte
 function hasOneRunPerTest({ tests, declared, end }: Suite): boolean {
   if (end === null || tests.length !== declared) return false;
   const counts = { passed: 0, failed: 0, skipped: 0 };
-  for (const test of tests) counts[STATUSES.get(test.end?.event) ?? "failed"]++;
+  for (const test of tests) {
+    if (test.end === null) return false;
+    counts[STATUSES.get(test.end.event) ?? "failed"]++;
+  }
   return counts.passed === end.passed && counts.failed === end.failed && counts.skipped === end.ignored;
 }
 
@@ -137,12 +145,14 @@ function joinRuns(suite: Suite): Test[] {
   if (hasOneRunPerTest(suite)) return tests;
   const joined = new Map<string, Test>();
   for (const test of tests) {
-    const earlier = joined.get(test.name);
+    const retry = test.attempts === 0 ? toRetry(test.name) : null;
+    const retried = retry && joined.get(retry.name);
+    const earlier = retried ?? joined.get(test.name);
     if (!earlier) joined.set(test.name, test);
     else {
       earlier.end = test.end ?? earlier.end;
       earlier.isSlow ||= test.isSlow;
-      earlier.attempts += test.attempts;
+      earlier.attempts = retried ? retry!.attempts : earlier.attempts + test.attempts;
     }
   }
   return [...joined.values()];

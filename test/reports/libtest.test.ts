@@ -134,6 +134,12 @@ test("a test that runs again is one flaky test", () => {
   expect(inShort(report)).toEqual(["passed flaky, 2 attempts: m > a"]);
 });
 
+test("an end with a number of attempts joins the test that ended before", () => {
+  const event = (event: string, name: string) => ({ type: "test", event, name });
+  const report = read(suite(event("started", "b$a"), event("failed", "b$a"), event("ok", "b$a#2"), end()));
+  expect(inShort(report)).toEqual(["passed flaky, 2 attempts: b$a"]);
+});
+
 test("a test that runs again is one flaky test, also where another test is lost", () => {
   const runs = ["started", "failed", "started", "ok"].map((event) => ({ type: "test", event, name: "m::a" }));
   const report = read([begin(2), ...runs, end({ passed: 2 })].map((one) => JSON.stringify(one)).join("\n"));
