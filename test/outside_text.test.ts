@@ -79,10 +79,13 @@ describe("NUL", () => {
     for (const { method, path, query, body } of ROUTES)
       if (body !== undefined && body !== "text") walk(body === "upload" ? query : body, `${method} ${path}`);
     for (const [kind, config] of Object.entries(CONFIGS)) walk(config, kind);
-    // What a task has printed is stored as bytes, and why it failed with U+FFFD for what cannot be stored.
+    // What a task has printed is stored as bytes; why it failed, and what git says of commits, with U+FFFD for what cannot be stored.
     const leases = "POST /projects/:projectId/leases";
     const failure = `${leases}/:leaseId/fail`;
-    expect([...open]).toEqual([`${leases}.held.log.text`, `${failure}.message`, `${failure}.log.text`]);
+    const commits = ["author", "date", "subject", "files"].map(
+      (field) => `${leases}/:leaseId/commits.commits.${field}`,
+    );
+    expect([...open]).toEqual([`${leases}.held.log.text`, `${failure}.message`, `${failure}.log.text`, ...commits]);
   });
 });
 
