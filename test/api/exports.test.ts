@@ -70,12 +70,12 @@ async function openReader(request: Partial<ExportRequest> = {}, eventStreams = c
   return { next, rest, cancel: () => reader.cancel(), logged };
 }
 
-/** The process ids of sessions whose transaction waits for its client. */
+/** Process ids of the sessions of exports that wait for their clients: between statements, only a transaction with a snapshot of its own has an xmin. */
 const waitingSessions = async (): Promise<number[]> =>
   (
     await database.pool<{ pid: number }[]>`
       select pid from pg_stat_activity
-      where datname = current_database() and state = 'idle in transaction' order by pid`
+      where datname = current_database() and state = 'idle in transaction' and backend_xmin is not null order by pid`
   ).map(({ pid }) => pid);
 
 describe("GET /projects/:projectId/export", () => {
