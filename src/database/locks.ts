@@ -1,7 +1,7 @@
 /** Advisory locks, held until the end of the transaction; each kind has a number of its own.
  *
  * A transaction that takes several takes them in this order, rows among them, so that no two wait for each other: key,
- * sample, naming, execution, rows of executions, rows of leases, counting, bugs, days, attachments.
+ * sample, naming, verifications, execution, rows of executions, rows of leases, counting, bugs, days, attachments.
  */
 
 import type { Fragment, Sql, Tx } from "./connect.ts";
@@ -25,6 +25,8 @@ const NUMBERS = {
   attachments: 8,
   /** A slot of a running export. */
   export: 9,
+  /** Of a project: verifications are begun. */
+  verifications: 10,
 } as const;
 
 /** Any constant: servers that start together on one database meet at this lock. */

@@ -5,6 +5,7 @@ import { numberOfTestCase } from "../rules/test_case_id.ts";
 import type { VerificationStatus } from "../schema/verifications.ts";
 import type { CaseRef } from "../schema/case_ref.ts";
 import type { Fragment, Sql, Tx } from "../database/connect.ts";
+import { takeLock } from "../database/locks.ts";
 import { isDue } from "../database/retry_backoff.ts";
 import { isProject } from "./predicates.ts";
 
@@ -77,13 +78,13 @@ export const newTestsOf = (sql: Sql, e: Fragment): Fragment => sql`(
   from verification v join test_case c on c.project_id = v.project_id and c.number = v.test_case
   where v.project_id = ${e}.project_id and v.new_in_execution_id = ${e}.id)`;
 
-/** In a transaction: takes turns with others that begin a verification in the project, and counts those that run. */
+/** In a transaction: others that begin a verification in the project wait until the commit. Returns the number of those that run. */
 export const countRunningVerifications = async (sql: Tx, projectId: string): Promise<number> => {
+  // In a statement of its own: the one that counts sees what was committed before it began.
+  await takeLock(sql, ["verifications", projectId]);
   const [row] = await sql<{ count: number }[]>`
-    with turn as materialized (
-      select pg_advisory_xact_lock(hashtextextended(${`verifications of ${projectId}`}, 0)))
-    select (select count(*) from verification where project_id = ${projectId} and next_check_at is not null and new_in_execution_id is null)::int as count
-    from turn`;
+    select count(*)::int as count from verification
+    where project_id = ${projectId} and next_check_at is not null and new_in_execution_id is null`;
   return row!.count;
 };
 

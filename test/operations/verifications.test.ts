@@ -145,6 +145,19 @@ describe("a verification", () => {
     await removePlace(gate);
   }, 90_000);
 
+  test("is refused while 20 of the project run, also if several are begun at the same time", async () => {
+    const project = await addProject(acme);
+    const testCaseId = await report(project, "abcdef1");
+    await call(project, "POST /leases", { runner: "r", probeSlugs: ["unit"], free: 0 });
+    const verify = () => call(project, `POST /test-cases/${testCaseId}/verify`, { commit: "abcdef1", runs: 3 });
+    for (let count = 0; count < 18; count++) expect((await verify()).status).toBe(201);
+    const answers = await Promise.all(Array.from({ length: 8 }, verify));
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, 201, 400, 400, 400, 400, 400, 400]);
+    expect(answers.find(({ status }) => status === 400)!.body.error.message).toBe(
+      "Cannot verify the test case: 20 verifications of the project are running",
+    );
+  });
+
   test("can be cancelled with its probes, and needs a runner that can run the test case alone", async () => {
     const project = await addProject(acme);
     const testCaseId = await report(project, "abcdef1");
