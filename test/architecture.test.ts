@@ -245,6 +245,7 @@ const SHARED: Record<string, string[]> = {
   store: [
     "baselines",
     "case_index_version",
+    "case_ref",
     "commits",
     "culprit_searches",
     "default_branch",

@@ -1,4 +1,4 @@
-/** What a server knows of the test that `assay bisect` is about: its bug, its flake rate, its file and its range. */
+/** Asks the server about the test that `assay bisect` searches for: its bug, flake rate, file and range. */
 
 import { findSearchRange } from "../rules/culprit_range.ts";
 import type { BugReport } from "../schema/bug_reports.ts";

@@ -1,4 +1,4 @@
-/** What an import asks the server before it uploads: the settings of the project, and which builds are stored already. */
+/** Reads from the server, before an import uploads anything, the settings of the project and the builds that are stored already. */
 
 import * as v from "valibot";
 import { isSameCommit } from "../rules/commit.ts";

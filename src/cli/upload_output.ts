@@ -1,4 +1,4 @@
-/** What `assay upload` writes: to the terminal, into the log of the CI system, and into the summary of its job. */
+/** Writes the result of `assay upload` to the terminal, into the log of the CI system and into the summary of its job. */
 
 import { appendFileSync, existsSync, statSync } from "node:fs";
 import { relative, resolve } from "node:path";

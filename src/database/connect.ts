@@ -178,7 +178,7 @@ export function connect(
       onnotice: () => {},
       connect_timeout: 10,
       keep_alive: KEEP_ALIVE_SECONDS,
-      // What leads to PostgreSQL may lead to a standby, such as a leader that was replaced. Its reads are out of date: a key that was
+      // An address or a proxy may lead to a standby, such as a leader that was replaced. Its reads are out of date: a key that was
       // revoked may be valid there.
       target_session_attrs: "primary",
       // The driver's own wait doubles with every connection that fails, up to 20 s: long after the database is back.

@@ -79,6 +79,9 @@ function requireKnown(done: number, files: readonly MigrationFile[]): void {
     );
 }
 
+/** As `server_version_num` has it. */
+export const MIN_POSTGRES_VERSION = 150_000;
+
 /** Returns how many migrations the database has, 0 for an empty database. */
 export async function selectAppliedCount(sql: Sql): Promise<number> {
   const [table] = await sql<{ there: boolean }[]>`select to_regclass('migration') is not null as there`;
@@ -90,7 +93,7 @@ export async function selectAppliedCount(sql: Sql): Promise<number> {
 /** Makes the table of migrations; returns how many the database has. */
 async function prepare(sql: Sql): Promise<number> {
   const [server] = await sql<{ version: number }[]>`select current_setting('server_version_num')::int as version`;
-  if (server!.version < 150_000)
+  if (server!.version < MIN_POSTGRES_VERSION)
     throw new Error(`PostgreSQL 15 or newer is required, this is ${Math.floor(server!.version / 10_000)}`);
   await sql`
     create table if not exists migration (

@@ -13,7 +13,7 @@ import {
   selectUnusedSlots,
   type ServerSettings,
 } from "../database/diagnosis.ts";
-import { schemaVersion, selectAppliedCount } from "../database/migrate.ts";
+import { MIN_POSTGRES_VERSION, schemaVersion, selectAppliedCount } from "../database/migrate.ts";
 import { selectMissingPartitions } from "../database/partitions.ts";
 import { selectOutgrownTables } from "../database/statistics.ts";
 import { type Finding, findingsOf, toRoughTime } from "./finding.ts";
@@ -21,13 +21,12 @@ import { toSize } from "../wording/numbers.ts";
 
 const { ok, warn, fail } = findingsOf("database");
 
-const MIN_VERSION = 150_000;
 const MIN_SHARED_BUFFERS_BYTES = 128 * 2 ** 20;
 
 type ServerOptions = {
   /** The server starts PostgreSQL itself. */
   isBuiltIn: boolean;
-  /** What this server needs at most. */
+  /** The maximum number of connections that this server opens. */
   neededConnections: number;
 };
 
@@ -36,7 +35,7 @@ export async function checkServer(sql: Sql, { isBuiltIn, neededConnections }: Se
   const { version, versionText, databaseBytes, encoding, maxConnections, connections } = settings;
   const size = `the database takes ${toSize(databaseBytes)}`;
   return [
-    version < MIN_VERSION
+    version < MIN_POSTGRES_VERSION
       ? fail(`PostgreSQL ${versionText} is too old`, "Use PostgreSQL 15 or newer")
       : ok(`PostgreSQL ${versionText}; ${size}`),
     ...(encoding === "UTF8"
@@ -137,7 +136,7 @@ export async function checkRole(sql: Sql, isBuiltIn: boolean): Promise<Finding[]
   return findings.length > 0 ? findings : [privileges.ok(`The role "${role}" can create tables and owns all tables`)];
 }
 
-/** What changes in a smaller table makes no plan worse that anybody notices. */
+/** Outdated statistics of a smaller table make no plan noticeably worse. */
 const SMALL_TABLE_ROWS = 1_000;
 
 /** Checks statistics, dead rows, indexes, partitions and transactions. */

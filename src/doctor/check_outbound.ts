@@ -116,7 +116,7 @@ export async function checkAttachments({ s3 }: Config["attachments"], { store }:
   if (!s3) return [];
   const key = {
     projectId: `doctor-${crypto.randomUUID()}`,
-    sha256: new Bun.CryptoHasher("sha256").update(PROBE).digest("hex"),
+    sha256: Bun.SHA256.hash(PROBE, "hex"),
   };
   const directory = mkdtempSync(join(tmpdir(), "assay-doctor-"));
   const file = join(directory, "probe");

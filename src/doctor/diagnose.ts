@@ -26,7 +26,7 @@ export type DiagnoseOptions = {
   config: Config;
   /** SECRET_KEY_FILE. */
   keyFile: string | undefined;
-  /** Of this program. */
+  /** The version of this program. */
   version: string;
   /** Puts an error into words. */
   describe: (error: unknown) => string;

@@ -1,14 +1,14 @@
-/** What a check of an installation finds. */
+/** Describes the result of one check of an installation. */
 
 import { counted } from "../wording/numbers.ts";
 
 export type Finding = {
   level: "ok" | "warn" | "fail";
-  /** What was checked: "disk". */
+  /** The part of the installation that was checked, such as "disk". */
   area: string;
   /** One sentence without a period. */
   message: string;
-  /** What to do about it; only for "warn" and "fail". */
+  /** The action that removes the cause; only for "warn" and "fail". */
   remedy?: string;
 };
 

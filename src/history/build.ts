@@ -50,7 +50,7 @@ const MAX_KEY_LENGTH = 200;
 export function toKey(text: string): string {
   const key = text.toWellFormed();
   if (key.length <= MAX_KEY_LENGTH) return key;
-  const digest = new Bun.CryptoHasher("sha256").update(key).digest("hex").slice(0, 16);
+  const digest = Bun.SHA256.hash(key, "hex").slice(0, 16);
   return `${key.slice(0, MAX_KEY_LENGTH - 17).toWellFormed()}-${digest}`;
 }
 

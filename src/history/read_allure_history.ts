@@ -86,7 +86,7 @@ function readFolder(folder: string, options: AllureOptions): PastBuilds {
 type Names = {
   byHistoryId: Map<string, CaseName>;
   byUid: Map<string, CaseName>;
-  /** Of results of the newest build, by uid. */
+  /** Stacks of results of the newest build, by uid. */
   details: Map<string, { stack: string | undefined }>;
 };
 

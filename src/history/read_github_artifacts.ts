@@ -6,7 +6,7 @@ import type { PastBuilds, FileProblem } from "./build.ts";
 import { readPattern } from "./name_pattern.ts";
 import { type DateSource, type FolderOptions, type KnownBuild, readReports } from "./read_reports.ts";
 
-/** What an artifact is called is the best name for its task, unless the options say more. */
+/** The task has the name of its artifact, unless the options name it. */
 const ARTIFACT = "{build}/{task}";
 
 export const GITHUB_DATES: readonly DateSource[] = ["run", "report"];

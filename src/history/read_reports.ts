@@ -10,7 +10,7 @@ import { type NamedPart, type NamePattern, readNameDate } from "./name_pattern.t
 /** Where the date of a build may come from. `run`: what the CI system says of the run. */
 export type DateSource = "run" | "report" | "name" | "mtime";
 
-/** What is known of a build beside its reports. */
+/** Facts about a build that its reports do not contain. */
 export type KnownBuild = Pick<PastBuild, "branch" | "commit" | "buildUrl" | "untrusted"> & { at?: Date | undefined };
 
 export type FolderOptions = {
@@ -18,7 +18,7 @@ export type FolderOptions = {
   pattern: NamePattern | undefined;
   /** In order of preference. */
   dates: readonly DateSource[];
-  /** Of times without an offset: minutes ahead of UTC. */
+  /** The offset of times that state none, in minutes ahead of UTC. */
   offsetMinutes: number;
   branch: string | undefined;
   task: string | undefined;

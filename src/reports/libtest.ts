@@ -16,7 +16,7 @@ type Suite = {
   name: string;
   /** In the order of their first events. */
   tests: Test[];
-  /** Those that began and have not ended, by name. */
+  /** The tests that began and have not ended, by name. */
   running: Map<string, Test>;
   declared: number | null;
   end: JsonObject | null;

@@ -34,7 +34,7 @@ export function readReport(
     // As a text it is there once more, and the tree of a large one takes several times as much.
     file.bytes = NOTHING;
     if (text !== null && text.length > LARGE_TEXT) Bun.gc(true);
-    const source = naming(() => (text === null ? { ...NO_TEXT, binary: plain } : toSource(text)));
+    const source = naming(() => sourceOf(text, plain));
     const reader = forced ?? naming(() => recognise(source));
     const { read } = reader;
     if (typeof read === "function") reports.push([name, naming(() => readOne(reader, read, source))]);
@@ -53,9 +53,10 @@ export function readReport(
  * or broken.
  */
 export function findFormat(bytes: Uint8Array, maxInflatedBytes: number): string | undefined {
-  const text = toText(unpack(bytes, maxInflatedBytes));
-  const source = text === null ? { ...NO_TEXT, binary: bytes } : toSource(text);
-  const reader = READERS.find(({ recognise }) => recognise(source));
+  const plain = unpack(bytes, maxInflatedBytes);
+  const text = toText(plain);
+  const source = sourceOf(text, plain);
+  const reader = findReaderOf(source);
   if (reader) return reader.name;
   const { fault, json, root } = source;
   // Lines of JSON, such as a log, are not broken.
@@ -128,8 +129,14 @@ function readOne({ recognise, isEmpty, title }: Reader, read: (source: Source) =
   return report;
 }
 
+/** `text`: see `toText`. */
+const sourceOf = (text: string | null, plain: Uint8Array): Source =>
+  text === null ? { ...NO_TEXT, binary: plain } : toSource(text);
+
+const findReaderOf = (source: Source): Reader | undefined => READERS.find(({ recognise }) => recognise(source));
+
 function recognise(source: Source): Reader {
-  const reader = READERS.find(({ recognise }) => recognise(source));
+  const reader = findReaderOf(source);
   if (reader) return reader;
   throw new ReportError(toRefusal(source));
 }

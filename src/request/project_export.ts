@@ -117,6 +117,9 @@ const busy = (what: "project" | "server"): string =>
 
 const toLine = (value: ExportHeader | ExportEnd | ExportError | object): string => `${JSON.stringify(value)}\n`;
 
+const readerOf = (sql: Sql, routes: readonly Route[], services: ExportServices): RouteReader =>
+  createRouteReader(routes, { publicUrl: services.publicUrl, sql, services });
+
 async function* readExport(
   sql: Tx,
   routes: readonly Route[],
@@ -134,7 +137,7 @@ async function* readExport(
     ...{ createdAfter: query.created_after ?? null, createdBefore: query.created_before ?? null },
   } satisfies ExportHeader);
   const counts: Partial<Record<ExportType, number>> = {};
-  for await (const [type, value] of linesOf(sql, createRouteReader(routes, { ...services, sql, services }), request)) {
+  for await (const [type, value] of linesOf(sql, readerOf(sql, routes, services), request)) {
     counts[type] = (counts[type] ?? 0) + 1;
     yield toLine({ type, ...value });
   }
@@ -196,9 +199,7 @@ export async function exportReply(
   if (reason !== undefined)
     fail("RATE_LIMITED", `${reason}: try again later`, { "Retry-After": String(BUSY_RETRY_SECONDS) });
   // Health that is pending is counted before the snapshot is taken, as for every list of test cases.
-  await createRouteReader(routes, { ...services, sql: services.sql, services })
-    .all(`${PROJECT}/test-cases`, { projectId })
-    .next();
+  await readerOf(services.sql, routes, services).all(`${PROJECT}/test-cases`, { projectId }).next();
   return new StreamReply(200, "application/x-ndjson", { "X-Accel-Buffering": "no", ...headers }, (hurry) =>
     eventStreams.open(owner, (control) => writeExport(routes, services, request, control), hurry),
   );

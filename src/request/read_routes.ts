@@ -24,13 +24,15 @@ type Page = { data: object[]; pagination: { cursor?: string } };
 
 /** `routes` are all routes of the API. Only lists and objects can be read, not texts, files or streams. */
 export function createRouteReader(routes: readonly Route[], { sql, ...options }: ReadOptions) {
+  const known = new Map(routes.map((route) => [`${route.method} ${route.path}`, route]));
+
   async function call(
     pattern: string,
     params: Record<string, string>,
     query: object,
     after?: string[],
   ): Promise<object> {
-    const route = routes.find(({ method, path }) => `${method} ${path}` === pattern);
+    const route = known.get(pattern);
     if (!route) throw new Error(`There is no route ${pattern}`);
     const checked = check(route.query, query) as object;
     const context = {
@@ -42,7 +44,7 @@ export function createRouteReader(routes: readonly Route[], { sql, ...options }:
   }
 
   return {
-    /** What the route answers. */
+    /** Returns the answer of the route. */
     one: (pattern: string, params: Record<string, string>): Promise<object> => call(pattern, params, {}),
 
     /** All elements of a list. */

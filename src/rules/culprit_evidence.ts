@@ -17,7 +17,7 @@ export type StoredProbe = {
 /** A result of another execution that tested one of the commits. */
 export type EarlierResult = Pick<StoredProbe, "commit" | "isWanted"> & { result: "passed" | "failed" };
 
-/** So many probes of a commit without a result, and it has none: the first one may have lost its runner. */
+/** After this number of probes without a result a commit counts as untestable: the first one may have lost its runner. */
 const PROBES_WITHOUT_RESULT = 2;
 
 /**

@@ -1,4 +1,4 @@
-/** What the report of a rerun or a probe says of the test cases that it was asked for, and only of them. */
+/** Reduces the report of a rerun or a probe to the test cases that were asked for. */
 
 import { type CaseName, erroredCase, type Report, type ReportedCase } from "../reports/report.ts";
 import { mayBeSameFile, normalizeFile } from "./identity.ts";

@@ -1,6 +1,12 @@
 /** The work of a lease that lists the commits of a range: it runs git, and no command of the task. */
 
 import type { RangeCommit } from "../rules/culprit_range.ts";
+import {
+  MAX_COMMIT_AUTHOR,
+  MAX_COMMIT_FILES,
+  MAX_COMMIT_PATH,
+  MAX_COMMIT_SUBJECT,
+} from "../schema/culprit_searches.ts";
 import type { Checkout } from "./checkout.ts";
 import { NoSuchRangeError } from "./commit_range.ts";
 import type { TaskConfig } from "./config.ts";
@@ -10,11 +16,8 @@ import type { RunnerLease } from "./protocol.ts";
 
 /** The maximum size of the commits as JSON: the server reads all of them at each step of the search. */
 const MAX_LISTING_BYTES = 1_000_000;
-/** So many files of each commit are sent, the fewer the larger the list is. */
-const FILES_SENT = [200, 50, 10, 0];
-const MAX_AUTHOR_LENGTH = 200;
-const MAX_SUBJECT_LENGTH = 500;
-const MAX_PATH_LENGTH = 1_000;
+/** The maximum number of files that are sent of each commit: less if the list is larger. */
+const FILES_SENT = [MAX_COMMIT_FILES, 50, 10, 0];
 
 type Listing = {
   lease: RunnerLease;
@@ -51,9 +54,9 @@ function fitCommits(commits: readonly RangeCommit[]): RangeCommit[] {
   const toSent = (files: number) =>
     commits.map((commit) => ({
       ...commit,
-      author: cut(commit.author, MAX_AUTHOR_LENGTH),
-      subject: cut(commit.subject, MAX_SUBJECT_LENGTH),
-      files: commit.files.slice(0, files).map((file) => cut(file, MAX_PATH_LENGTH)),
+      author: cut(commit.author, MAX_COMMIT_AUTHOR),
+      subject: cut(commit.subject, MAX_COMMIT_SUBJECT),
+      files: commit.files.slice(0, files).map((file) => cut(file, MAX_COMMIT_PATH)),
     }));
   const fitting = FILES_SENT.map(toSent).find((sent) => Buffer.byteLength(JSON.stringify(sent)) <= MAX_LISTING_BYTES);
   return fitting ?? toSent(0);

@@ -127,7 +127,7 @@ export const culpritSearch = v.strictObject({
 });
 export type CulpritSearch = v.InferOutput<typeof culpritSearch>;
 
-/** What a bug report says of its newest search. */
+/** The newest search as a field of a bug report. */
 export const culpritSummary = v.strictObject({
   searchId: described(uuid, "The id of the search"),
   ...{ status, verdict, reason, summary },
@@ -141,3 +141,7 @@ export type CulpritSummary = v.InferOutput<typeof culpritSummary>;
 /** Maximum number of commits in a range, and of files of each that are kept. */
 export const MAX_RANGE_COMMITS = 1_024;
 export const MAX_COMMIT_FILES = 200;
+/** Maximum lengths of the texts of a commit, in characters. */
+export const MAX_COMMIT_AUTHOR = 200;
+export const MAX_COMMIT_SUBJECT = 500;
+export const MAX_COMMIT_PATH = 1_000;

@@ -71,7 +71,7 @@ export type BugReportData = {
 /** The commit that broke the test of a bug, which was confirmed. */
 export type CulpritData = {
   searchId: string;
-  /** What proves it, as one sentence. */
+  /** One sentence that states the proof. */
   summary: string;
   commit: string;
   author: string;

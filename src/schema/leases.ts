@@ -4,7 +4,13 @@ import * as v from "valibot";
 import { listOf } from "./bounded.ts";
 import { executionOrigin, taskLabel } from "./executions.ts";
 import { caseNames } from "./case_ref.ts";
-import { MAX_COMMIT_FILES, MAX_RANGE_COMMITS } from "./culprit_searches.ts";
+import {
+  MAX_COMMIT_AUTHOR,
+  MAX_COMMIT_FILES,
+  MAX_COMMIT_PATH,
+  MAX_COMMIT_SUBJECT,
+  MAX_RANGE_COMMITS,
+} from "./culprit_searches.ts";
 import {
   count,
   described,
@@ -268,11 +274,15 @@ const rangeCommit = v.strictObject({
     "The full hash",
     "c4d5e6f0127a8b9c0d1e2f3a4b5c6d7e8f901234",
   ),
-  author: described(storedText(200), "The name of the author, at most 200 characters", "Ada"),
+  author: described(storedText(MAX_COMMIT_AUTHOR), "The name of the author, at most 200 characters", "Ada"),
   date: described(storedText(40), "The time of the commit, ISO 8601", "2026-01-31T10:00:00+01:00"),
-  subject: described(storedText(500), "The first line of the message, at most 500 characters", "Round prices"),
+  subject: described(
+    storedText(MAX_COMMIT_SUBJECT),
+    "The first line of the message, at most 500 characters",
+    "Round prices",
+  ),
   files: described(
-    listOf(storedText(1_000), {
+    listOf(storedText(MAX_COMMIT_PATH), {
       max: MAX_COMMIT_FILES,
       expected: "expected a list of paths",
       tooMany: `expected at most ${MAX_COMMIT_FILES} paths`,

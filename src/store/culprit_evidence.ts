@@ -1,4 +1,4 @@
-/** What stored results say about the bug that a culprit is searched for. */
+/** Reads the stored results that a search for a culprit uses as evidence. */
 
 import type { Failure } from "../rules/fingerprint.ts";
 import { blockOf } from "../rules/merge.ts";
@@ -105,7 +105,7 @@ export const selectBugDigests = async (sql: Sql, projectId: string, bugId: strin
 
 export type CaseFailure = Failure & { executionId: string; testCase: number };
 
-/** What a test case said when it failed in these executions; of several attempts the last that says anything. */
+/** Returns the failures of a test case in these executions; of several attempts the last one with a message or a stack. */
 export const selectCaseFailures = (
   sql: Sql,
   projectId: string,

@@ -127,7 +127,7 @@ export const lockDueSearch = async (sql: Tx): Promise<(CulpritSearchRow & { proj
   return row;
 };
 
-/** Of a locked search: stores what is known after a step. */
+/** Stores the suspects of a locked search after a step. */
 export const updateProgress = (
   sql: Tx,
   projectId: string,
@@ -141,7 +141,7 @@ export const updateRange = (sql: Tx, projectId: string, id: string, commits: rea
   update culprit_search set commits = ${toJson(sql, commits)}, due_at = now()
   where project_id = ${projectId} and id = ${id}`;
 
-/** Of a locked search. */
+/** Ends a locked search. */
 export const updateEndedSearch = (
   sql: Tx,
   projectId: string,

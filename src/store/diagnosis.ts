@@ -2,7 +2,7 @@
 
 import type { Sql } from "../database/connect.ts";
 import { isProject } from "./predicates.ts";
-import { SEEN_SECONDS } from "./runner_presence.ts";
+import { isSeen } from "./runner_presence.ts";
 
 export type RunnerVersion = { version: string | null; runners: number; examples: string[] };
 
@@ -10,7 +10,7 @@ export type RunnerVersion = { version: string | null; runners: number; examples:
 export const selectRunnerVersions = (sql: Sql) => sql<RunnerVersion[]>`
   select r.version, count(*)::int as runners, to_json((array_agg(r.name order by r.name))[1:3]) as examples
   from runner r
-  where r.seen_at > now() - ${SEEN_SECONDS}::int * interval '1 second' and ${isProject(sql, sql`r.project_id`)}
+  where ${isSeen(sql, sql`r`)} and ${isProject(sql, sql`r.project_id`)}
   group by r.version order by r.version`;
 
 export type FailingIntegration = { name: string; kind: string; seconds: number; error: string | null };

@@ -84,6 +84,11 @@ export async function insertBugEvents(
 /** More cases than these turn in one run when something else is wrong; the catalogue shows them all. */
 const MAX_TURNED = 100;
 
+/** An expression: the test case `c`, an alias, as events have it. */
+const caseDataOf = (sql: Sql, c: Fragment, flakeRate: Fragment): Fragment => sql`
+  json_build_object('id', ${c}.id, 'taskSlug', ${c}.task_slug, 'suite', ${c}.suite, 'name', ${c}.name, 'file', ${c}.file,
+    'owner', ${firstOwnerOf(sql, c)}, 'owners', ${ownersJson(sql, c)}, 'flakeRate', round((${flakeRate})::numeric, 4))`;
+
 /** Of cases that have become flaky, or recovered, in a run; at most 100. */
 export async function insertTurns(
   sql: Tx,
@@ -97,8 +102,7 @@ export async function insertTurns(
     insert into event (team_id, id, project_id, type, depth, due_at, execution_id, data)
     select p.team_id, t.id, p.id, y.type, e.depth, ${due(sql, sql`p.team_id`, sql`y.type`)}, e.id,
       json_build_object(
-        'testCase', json_build_object('id', c.id, 'taskSlug', c.task_slug, 'suite', c.suite, 'name', c.name,
-          'file', c.file, 'owner', ${firstOwnerOf(sql, sql`c`)}, 'owners', ${ownersJson(sql, sql`c`)}, 'flakeRate', round(t.flake_rate::numeric, 4)),
+        'testCase', ${caseDataOf(sql, sql`c`, sql`t.flake_rate`)},
         'execution', json_build_object('id', e.id, 'key', e.key, 'status', e.status, 'branch', e.branch,
           'commit', e.commit, 'pullRequest', e.pull_request, 'baseBranch', e.base_branch,
           'queueRef', e.queue_ref, 'buildUrl', e.build_url, 'environment', e.environment))
@@ -119,10 +123,7 @@ export async function insertTurns(
 export const insertVerified = (sql: Tx, projectId: string, testCaseId: string, verification: VerificationData) => sql`
   insert into event (team_id, id, project_id, type, depth, due_at, data)
   select p.team_id, ${Bun.randomUUIDv7()}, p.id, 'test_case.verified', 0, ${due(sql, sql`p.team_id`, sql`'test_case.verified'`)},
-    json_build_object('testCase', json_build_object('id', c.id, 'taskSlug', c.task_slug, 'suite', c.suite, 'name', c.name,
-      'file', c.file, 'owner', ${firstOwnerOf(sql, sql`c`)}, 'owners', ${ownersJson(sql, sql`c`)},
-      'flakeRate', coalesce(round(h.flake_rate::numeric, 4), 0)),
-      'verification', ${toJson(sql, verification)})
+    json_build_object('testCase', ${caseDataOf(sql, sql`c`, sql`coalesce(h.flake_rate, 0)`)}, 'verification', ${toJson(sql, verification)})
   from project p join test_case c on c.project_id = p.id and c.number = ${numberOfTestCase(testCaseId)}
   left join case_health h on h.project_id = c.project_id and h.test_case = c.number
   where p.id = ${projectId}`;

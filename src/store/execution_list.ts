@@ -104,7 +104,7 @@ export type TimedExecutionRow = ExecutionRow & {
   number: number;
   durationMs: number;
   machineTimeMs: number;
-  /** What a probe is about; null for any other execution. */
+  /** The test case and the result of a probe; null for any other execution. */
   probeOf: ExecutionProbe | null;
   /** The tests that it has added and that are run again, in the order of their verifications. */
   newTests: NewTestRow[];

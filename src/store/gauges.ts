@@ -3,6 +3,7 @@
 import type { Database, Sql } from "../database/connect.ts";
 import { hasOwner, isProject } from "./predicates.ts";
 import { isQuiet } from "./restored.ts";
+import { isSeen } from "./runner_presence.ts";
 
 /** Seconds; null: there is none. */
 type Age = number | null;
@@ -58,7 +59,7 @@ export async function selectGauges(sql: Sql): Promise<Gauges> {
         where datname = current_database() and application_name = 'assay' group by 1) s) as sessions
     from
       (select count(*)::int as runners, coalesce(sum(free), 0)::int as free, coalesce(sum(held), 0)::int as held
-        from runner where seen_at > now() - interval '2 minutes' and ${isProject(sql, sql`runner.project_id`)}) r,
+        from runner where ${isSeen(sql, sql`runner`)} and ${isProject(sql, sql`runner.project_id`)}) r,
       -- When a run was completed is the client's word. Where very many wait, the age is that of some of them.
       (select (select count(*)::int from ${uncounted}) as uncounted, ${age(sql`min(a.received_at)`)} as "uncountedAge"
         from (select project_id, id from ${uncounted} limit 1000) t

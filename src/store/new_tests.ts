@@ -6,7 +6,7 @@ import { isDue } from "../database/retry_backoff.ts";
 import { resultsOf } from "./packing.ts";
 import { isProject } from "./predicates.ts";
 
-/** Of an execution that has just begun, for those of its tasks that ask for it. */
+/** Plans the checks of an execution that has just begun, for those of its tasks that ask for them. */
 export const insertNewTestChecks = (
   sql: Tx,
   projectId: string,
@@ -26,7 +26,7 @@ export type NewTestCheck = { projectId: string; executionId: string; runId: stri
 /** While so many verifications of a project run, no others of new tests begin. */
 const MAX_RUNNING_VERIFICATIONS = 40;
 
-/** Of an execution that has ended. */
+/** Selects a check whose execution has ended. */
 export const selectNewTestCheck = async (sql: Sql): Promise<NewTestCheck | undefined> => {
   const [row] = await sql<NewTestCheck[]>`
     select n.project_id as "projectId", n.execution_id as "executionId", n.run_id as "runId", n.runs

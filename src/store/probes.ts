@@ -4,13 +4,14 @@ import { toStoredBlock } from "../rules/untrusted.ts";
 import { numberOfTestCase } from "../rules/test_case_id.ts";
 import type { ProbeOutcome } from "../schema/executions.ts";
 import { type Fragment, type Sql, toTextArray, type Tx } from "../database/connect.ts";
+import { caseRefOf } from "./case_ref.ts";
 import { type HeldLease, selectCasesToRepeat } from "./leases.ts";
 import { blockOfCase } from "./packing.ts";
 import { isTrustedBuild } from "./predicates.ts";
-import { isHeld, isPresent } from "./runner_presence.ts";
+import { isHeld, isPresent, isSeenWithinHour } from "./runner_presence.ts";
 import { indexedTask } from "./task_runs.ts";
 
-/** What a probe belongs to. */
+/** The verification or the search that a probe belongs to. */
 export type ProbeOwner = { verificationId: string } | { culpritSearchId: string };
 
 const isOf = (sql: Sql, owner: ProbeOwner): Fragment =>
@@ -27,7 +28,7 @@ export type ProbeRow = {
   result: ProbeOutcome | null;
   /** It passed, after it had failed in the same run. */
   flaky: boolean;
-  /** Of its failure, as `case_detail.cause`. */
+  /** The fingerprint of its failure, as `case_detail.cause`. */
   fingerprint: string | null;
   createdAt: string;
   endedAt: string | null;
@@ -103,17 +104,17 @@ export const insertProbe = (
       ${ids.culpritSearchId}, ${now.toISOString()})`;
 };
 
-/** Of a probe whose execution is about to end: it has listed the commits of its range. */
+/** Notes that a probe has listed the commits of its range. Its execution is about to end. */
 export const updateListedProbe = (sql: Tx, projectId: string, executionId: string) => sql`
   update probe set result = 'passed'
   where project_id = ${projectId} and execution_id = ${executionId} and kind = 'commits' and ended_at is null`;
 
-/** Of a probe whose execution is about to end: the commit cannot be checked out or built. */
+/** Notes that the commit of a probe cannot be checked out or built. Its execution is about to end. */
 export const updateProbeWithoutBuild = (sql: Tx, projectId: string, executionId: string) => sql`
   update probe set result = 'no_build'
   where project_id = ${projectId} and execution_id = ${executionId} and ended_at is null`;
 
-/** In the transaction that ends the execution, after its results were stored. */
+/** Stores the result of a probe, in the transaction that ends its execution and after its results were stored. */
 export const updateEndedProbe = (sql: Tx, projectId: string, executionId: string) => sql`
   update probe set ended_at = now(), flaky = coalesce(found.letter = 'P', false), fingerprint = found.cause,
     result = coalesce(result, case upper(found.letter) when 'P' then 'passed' when 'F' then 'failed' end, 'no_result')
@@ -132,7 +133,7 @@ export const updateEndedProbe = (sql: Tx, projectId: string, executionId: string
 /** An expression: what the execution `e`, an alias, is about if it is a probe, as JSON. */
 export const probeOf = (sql: Sql, e: Fragment): Fragment => sql`(
   select json_build_object('testCase', (
-      select json_build_object('testCaseId', c.id, 'taskSlug', c.task_slug, 'suite', c.suite, 'name', c.name, 'file', c.file)
+      select ${caseRefOf(sql, sql`c`)}
       from test_case c where c.project_id = p.project_id and c.number = p.test_case),
     'result', case when p.ended_at is not null then p.result end, 'verificationId', p.verification_id,
     'culpritSearchId', p.culprit_search_id)
@@ -165,7 +166,7 @@ export const selectHasProbeRunner = async (sql: Sql, projectId: string, task: Pr
   (
     await sql`
       select from runner r
-      where r.project_id = ${projectId} and r.seen_at > now() - interval '1 hour' and ${canProbe(sql, task)} limit 1`
+      where r.project_id = ${projectId} and ${isSeenWithinHour(sql, sql`r`)} and ${canProbe(sql, task)} limit 1`
   ).length === 1;
 
 /**

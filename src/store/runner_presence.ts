@@ -3,7 +3,7 @@
 import { type Fragment, type Sql, toJsonTime } from "../database/connect.ts";
 
 /** A runner that has not asked for so long is not there. */
-export const SEEN_SECONDS = 120;
+const SEEN_SECONDS = 120;
 
 export const isOpen = (sql: Sql, lease: Fragment) => sql`${lease}.status in ('queued', 'offered', 'running')`;
 
@@ -31,6 +31,10 @@ export const pauseOf = (sql: Sql, runner: Fragment): Fragment => sql`
 /** A condition: the runner has asked lately. */
 export const isSeen = (sql: Sql, runner: Fragment): Fragment =>
   sql`${runner}.seen_at > now() - ${SEEN_SECONDS}::int * interval '1 second'`;
+
+/** A condition: the runner has asked within the last hour, so that it is likely to come back. */
+export const isSeenWithinHour = (sql: Sql, runner: Fragment): Fragment =>
+  sql`${runner}.seen_at > now() - interval '1 hour'`;
 
 /** A condition: the runner has asked lately, or holds a lease; and it is not paused. */
 export const isPresent = (sql: Sql, runner: Fragment): Fragment => sql`

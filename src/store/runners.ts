@@ -3,14 +3,14 @@
 import type { Runner } from "../schema/leases.ts";
 import { type Sql, toJsonTime, toTextArray, type Tx } from "../database/connect.ts";
 import { type Asker } from "./lease_offers.ts";
-import { SEEN_SECONDS, isBlocked, isHeld, isPaused, isPresent, pauseOf } from "./runner_presence.ts";
+import { isBlocked, isHeld, isPaused, isPresent, isSeenWithinHour, isSeen, pauseOf } from "./runner_presence.ts";
 
 /** Whether each task of an execution has a runner that takes it and was seen within the last hour. */
 export const selectHasRunners = async (sql: Sql, projectId: string, executionId: string): Promise<boolean> => {
   const [row] = await sql<{ isSo: boolean }[]>`
     select count(*) > 0 and bool_and(exists (
       select from runner r
-      where r.project_id = ${projectId} and r.seen_at > now() - interval '1 hour' and l.labels <@ r.labels
+      where r.project_id = ${projectId} and ${isSeenWithinHour(sql, sql`r`)} and l.labels <@ r.labels
         and (r.task_slugs is null or l.task_slug = any(r.task_slugs) or ${isBlocked(sql, sql`r`)}))) as "isSo"
     from (
       select distinct on (task_slug) task_slug, labels from lease
@@ -22,7 +22,7 @@ export const selectHasRunners = async (sql: Sql, projectId: string, executionId:
 export const countRunners = async (sql: Sql, projectId: string): Promise<number> => {
   const [row] = await sql<{ seen: number }[]>`
     select count(*)::int as seen from runner
-    where project_id = ${projectId} and seen_at > now() - ${SEEN_SECONDS}::int * interval '1 second'`;
+    where project_id = ${projectId} and ${isSeen(sql, sql`runner`)}`;
   return row!.seen;
 };
 
@@ -42,7 +42,7 @@ export const upsertRunner = async (
         probe_slugs = excluded.probe_slugs,
         free = excluded.free, held = excluded.held, seen_at = excluded.seen_at)
     select count(*)::int as seen from runner
-    where project_id = ${projectId} and seen_at > now() - ${SEEN_SECONDS}::int * interval '1 second'`;
+    where project_id = ${projectId} and ${isSeen(sql, sql`runner`)}`;
   return row!.seen;
 };
 
@@ -119,7 +119,7 @@ export const selectTeamRunners = (
 ) => sql<TeamRunner[]>`
   select p.id as "projectId", p.name as "projectName", r.name, to_json(r.labels) as labels,
     to_json(r.task_slugs) as "taskSlugs", r.free, r.seen_at as "seenAt", r.version, ${pauseOf(sql, sql`r`)} as paused,
-    r.seen_at > now() - ${SEEN_SECONDS}::int * interval '1 second' as "isThere", (
+    ${isSeen(sql, sql`r`)} as "isThere", (
       select coalesce(json_agg(json_build_object(
         'id', l.id, 'executionId', l.execution_id, 'taskSlug', l.task_slug,
         'shard', case when l.shard > 0 then json_build_object('index', l.shard, 'total', l.shards) end,

@@ -7,6 +7,7 @@ import type { CaseRef } from "../schema/case_ref.ts";
 import type { Fragment, Sql, Tx } from "../database/connect.ts";
 import { takeLock } from "../database/locks.ts";
 import { isDue } from "../database/retry_backoff.ts";
+import { caseRefOf } from "./case_ref.ts";
 import { isProject } from "./predicates.ts";
 
 export type VerificationRow = {
@@ -29,13 +30,14 @@ export type VerificationRow = {
 
 const MAX_FAILED_PROBES = 20;
 
-const caseOf = (sql: Sql, c: Fragment): Fragment => sql`
-  json_build_object('testCaseId', ${c}.id, 'taskSlug', ${c}.task_slug, 'suite', ${c}.suite, 'name', ${c}.name, 'file', ${c}.file)`;
+/** The table `v`, with the test case `c` of each. */
+const verificationsWithCases = (sql: Sql): Fragment => sql`
+  verification v join test_case c on c.project_id = v.project_id and c.number = v.test_case`;
 
 const columns = (sql: Sql) => sql`
   v.id, v.commit, v.status, v.runs, v.passed, v.failed, v.no_result as "noResult", v.no_build as "noBuild", v.release, v.released,
   v.requested_by as "requestedBy", v.created_at as "createdAt", v.ended_at as "endedAt",
-  ${caseOf(sql, sql`c`)} as "testCase", (
+  ${caseRefOf(sql, sql`c`)} as "testCase", (
     select coalesce(json_agg(f.execution_id order by f.execution_id), '[]') from (
       select execution_id from probe
       where project_id = v.project_id and verification_id = v.id and ended_at is not null and (result = 'failed' or flaky)
@@ -47,8 +49,7 @@ export const selectVerification = async (
   id: string,
 ): Promise<VerificationRow | undefined> => {
   const [row] = await sql<VerificationRow[]>`
-    select ${columns(sql)} from verification v
-    join test_case c on c.project_id = v.project_id and c.number = v.test_case
+    select ${columns(sql)} from ${verificationsWithCases(sql)}
     where v.project_id = ${projectId} and v.id = ${id}`;
   return row;
 };
@@ -60,8 +61,7 @@ export const selectVerifications = (
   testCaseId: string,
   { limit, after }: { limit: number; after?: string | undefined },
 ) => sql<VerificationRow[]>`
-  select ${columns(sql)} from verification v
-  join test_case c on c.project_id = v.project_id and c.number = v.test_case
+  select ${columns(sql)} from ${verificationsWithCases(sql)}
   where v.project_id = ${projectId} and v.test_case = ${numberOfTestCase(testCaseId)} and c.id = ${testCaseId}
     ${after === undefined ? sql`` : sql`and v.id < ${after}`}
   order by v.id desc limit ${limit + 1}`;
@@ -74,8 +74,8 @@ export type NewTestRow = Pick<VerificationRow, "testCase" | "status" | "passed" 
 /** An expression: the verified tests that the execution `e`, an alias, has added, as JSON. */
 export const newTestsOf = (sql: Sql, e: Fragment): Fragment => sql`(
   select coalesce(json_agg(json_build_object('verificationId', v.id, 'status', v.status, 'passed', v.passed,
-    'failed', v.failed, 'runs', v.runs, 'testCase', ${caseOf(sql, sql`c`)}) order by v.id), '[]')
-  from verification v join test_case c on c.project_id = v.project_id and c.number = v.test_case
+    'failed', v.failed, 'runs', v.runs, 'testCase', ${caseRefOf(sql, sql`c`)}) order by v.id), '[]')
+  from ${verificationsWithCases(sql)}
   where v.project_id = ${e}.project_id and v.new_in_execution_id = ${e}.id)`;
 
 /** In a transaction: others that begin a verification in the project wait until the commit. Returns the number of those that run. */
@@ -129,9 +129,7 @@ export const lockVerification = async (
   id: string,
 ): Promise<LockedVerification | undefined> => {
   const [row] = await sql<LockedVerification[]>`
-    select ${lockedColumns(sql)} from verification v
-    join project p on p.id = v.project_id
-    join test_case c on c.project_id = v.project_id and c.number = v.test_case
+    select ${lockedColumns(sql)} from ${verificationsWithCases(sql)} join project p on p.id = v.project_id
     where v.project_id = ${projectId} and v.id = ${id} for update of v`;
   return row;
 };
@@ -139,9 +137,7 @@ export const lockVerification = async (
 /** The one that is to be looked at next, locked; what another server has is left to it. */
 export const lockDueVerification = async (sql: Tx): Promise<LockedVerification | undefined> => {
   const [row] = await sql<LockedVerification[]>`
-    select ${lockedColumns(sql)} from verification v
-    join project p on p.id = v.project_id
-    join test_case c on c.project_id = v.project_id and c.number = v.test_case
+    select ${lockedColumns(sql)} from ${verificationsWithCases(sql)} join project p on p.id = v.project_id
     where v.next_check_at <= now() and ${isProject(sql, sql`v.project_id`)} and ${isDue(sql, "verification", sql`v.id::text`)}
     order by v.next_check_at limit 1 for update of v skip locked`;
   return row;

@@ -1,4 +1,4 @@
-/** What a verification has found, in words. */
+/** Puts the result of a verification into words. */
 
 import { CONFIDENCE, failureInterval } from "../rules/failure_rate.ts";
 import type { VerificationStatus } from "../schema/verifications.ts";

@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
 import { describe, expect, test } from "bun:test";
-import { readReport } from "../../src/reports/read.ts";
+import { findFormat, readReport } from "../../src/reports/read.ts";
 import { fixtureBytes, inShort, silentGreens } from "./reading.ts";
 
 const readBytes = (bytes: Uint8Array, format?: string) =>
@@ -62,6 +62,12 @@ const traceback = (last: string, name = "m.Cart.test_adds") =>
     mime: "text/x-traceback;charset=utf8",
     file: ["traceback", Buffer.from(`Traceback\n${last}\n`)],
   });
+
+test("a compressed stream is recognised without being read whole", () => {
+  const stream = fixtureBytes("subunit.bin");
+  for (const bytes of [stream, Bun.gzipSync(new Uint8Array(stream))])
+    expect(findFormat(bytes, 2 ** 20)).toBe("subunit");
+});
 
 test("what python-subunit 1.4 writes is read whole", () => {
   const report = readBytes(fixtureBytes("subunit.bin"));

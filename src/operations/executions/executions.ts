@@ -331,7 +331,7 @@ async function toChangedEvents(
   return [{ type: "execution.changed", depth, data: { execution: toEndData({ origin, tasks, blames }) } }];
 }
 
-/** Of a locked execution that has ended: something is known of it that was not known at its end. */
+/** Announces a change of a locked execution that has ended, such as the results of its new tests. */
 export async function announceChange(sql: Tx, projectId: string, execution: LockedExecution): Promise<void> {
   const tasks = await selectTasks(sql, projectId, execution.id);
   const events = await toChangedEvents(sql, projectId, execution, { origin: toOrigin(execution), tasks });

@@ -332,7 +332,7 @@ export async function endByInfrastructure(
   if (lease.status === "infrastructure") return (await selectSuccessor(sql, projectId, lease.id)) !== undefined;
   if (!isHeld(lease)) refuse(`Cannot accept the failure: the lease has ended, it is "${lease.status}"`);
   const firstLine = message.split("\n")[0]!.slice(0, MAX_PAUSE_REASON).toWellFormed();
-  // What an old commit needs may be gone: that says nothing about the runner.
+  // Dependencies of an old commit may no longer exist, which is not the runner's fault.
   if (!lease.probe) await noteInfrastructureFailure(sql, projectId, lease.id, firstLine);
   if (lease.avoid.length < MAX_INFRASTRUCTURE_RETRIES) {
     const said = `The runner ${lease.runner} could not run it: ${message}`;

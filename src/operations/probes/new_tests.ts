@@ -9,7 +9,7 @@ import { isOnDefaultBranch } from "../executions/executions.ts";
 import { catchUp } from "../health/catch_up.ts";
 import { beginNewTestVerification } from "./verifications.ts";
 
-/** Of a task in one execution; the others are not run again. */
+/** The maximum number of new tests of a task in one execution that are run again. */
 const MAX_NEW_TESTS = 20;
 
 /**
@@ -45,14 +45,7 @@ async function beginVerifications(
   if (status !== "passed" && status !== "failed") return;
   for (const testCase of await selectNewTests(sql, projectId, runId, MAX_NEW_TESTS))
     await beginNewTestVerification(sql, projectId, {
-      ...{
-        testCase,
-        commit,
-        runs,
-        release: false,
-        actor: SERVER,
-        newIn: executionId,
-        now: new Date(),
-      },
+      ...{ testCase, commit, runs, release: false, actor: SERVER },
+      ...{ newIn: executionId, now: new Date() },
     });
 }

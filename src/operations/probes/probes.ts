@@ -15,7 +15,7 @@ import {
 } from "../../store/probes.ts";
 import { advanceExecution, planTasks } from "../executions/executions.ts";
 
-/** Any other task goes first. */
+/** Every other task takes precedence. */
 const PROBE_PRIORITY = -100;
 
 /** The plan for a task that no runner has run yet. */

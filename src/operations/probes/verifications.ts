@@ -24,7 +24,7 @@ import { verificationWords } from "../../wording/verification.ts";
 import { announceChange } from "../executions/executions.ts";
 import { cancelProbes, countFreeRunners, createProbes, refuseUnlessProbeable } from "./probes.ts";
 
-/** Of a project, at the same time. */
+/** The maximum number of verifications of a project that run at the same time. */
 const MAX_RUNNING = 20;
 
 export type NewVerification = {

@@ -1,5 +1,6 @@
 /** Notifies the page of a project, an execution or a bug of changes, so that it reloads itself. */
 
+import { setTimeout } from "node:timers/promises";
 import { type StreamControl, toEventText, toKeepAlive, type Writer } from "../../http/events.ts";
 import { Reply, StreamReply } from "../../request/reply.ts";
 import type { Visitor } from "../../request/visitors.ts";
@@ -80,24 +81,13 @@ async function* searchNotifications(
         yield isNews ? toEventText({ event: "news", data: {} }) : toKeepAlive();
         [sent, sentAt] = [state, performance.now()];
       }
-      await waitFor(SEARCH_CHECK_MS, signal);
+      // It rejects when the stream ends.
+      await setTimeout(SEARCH_CHECK_MS, undefined, { signal }).catch(() => {});
     }
   } catch (error) {
     log.warn("A page is not told of a search any more", { error });
   }
 }
-
-/** Resolves after the time, or as soon as the stream ends. */
-const waitFor = (ms: number, signal: AbortSignal) =>
-  new Promise<void>((resolve) => {
-    const end = () => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", end);
-      resolve();
-    };
-    const timer = setTimeout(end, ms);
-    signal.addEventListener("abort", end);
-  });
 
 type StreamServices = Pick<PageContext<never, never, never, never>, "eventStreams" | "address"> & { visitor: Visitor };
 

@@ -166,7 +166,10 @@ export const automationForm = (fields: AutomationFields, { projects, integration
 );
 
 /** The value of a field of an action, and its name in the form. */
-type ActionField = (part: string) => { name: string; value: string | undefined };
+type FieldValue = { name: string; value: string | undefined };
+type ActionField = (part: string) => FieldValue;
+
+const withDefault = ({ name, value }: FieldValue, fallback: string) => ({ name, value: value ?? fallback });
 
 function ActionFields(properties: FieldsProperties & { index: number; integrations: Choices["integrations"] }): Html {
   const { index, fields, integrations } = properties;
@@ -231,9 +234,8 @@ const BugActionFields = ({ field }: { field: ActionField }): Html => (
 
     <Select
       label="Severity of the bug"
-      name={field("severity").name}
+      {...withDefault(field("severity"), "major")}
       options={SEVERITIES.map((one) => [one, one] as const)}
-      value={field("severity").value ?? "major"}
       kind="for-bug"
     />
   </>
@@ -261,8 +263,7 @@ const SearchActionFields = ({ field }: { field: ActionField }): Html => (
   <>
     <Field
       label="Maximum number of probes"
-      name={field("maxProbes").name}
-      value={field("maxProbes").value ?? "30"}
+      {...withDefault(field("maxProbes"), "30")}
       type="number"
       kind="for-search"
       hint="Each probe runs the test once on one commit. 1 to 200."
@@ -270,8 +271,7 @@ const SearchActionFields = ({ field }: { field: ActionField }): Html => (
 
     <Field
       label="Maximum time in minutes"
-      name={field("maxMinutes").name}
-      value={field("maxMinutes").value ?? "60"}
+      {...withDefault(field("maxMinutes"), "60")}
       type="number"
       kind="for-search"
       hint="1 to 1,440."
@@ -283,8 +283,7 @@ const QuarantineActionFields = ({ field }: { field: ActionField }): Html => (
   <>
     <Field
       label="Maximum number of tests"
-      name={field("maxTests").name}
-      value={field("maxTests").value ?? "20"}
+      {...withDefault(field("maxTests"), "20")}
       type="number"
       kind="for-quarantine"
       hint="How many tests of a project automations quarantine at the same time. 1 to 1,000."
@@ -292,16 +291,14 @@ const QuarantineActionFields = ({ field }: { field: ActionField }): Html => (
 
     <Field
       label="Maximum share of all tests, in percent"
-      name={field("maxShare").name}
-      value={field("maxShare").value ?? "1"}
+      {...withDefault(field("maxShare"), "1")}
       kind="for-quarantine"
       hint="Of the tests on the default branch, 0.1 to 100. At 1 %, a project with fewer than 100 tests has no automatic quarantine."
     />
 
     <Field
       label="Days"
-      name={field("days").name}
-      value={field("days").value ?? "30"}
+      {...withDefault(field("days"), "30")}
       type="number"
       kind="for-quarantine"
       hint="The quarantine ends after these days, or when the test breaks on the default branch. 1 to 30."

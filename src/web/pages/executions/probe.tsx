@@ -1,4 +1,4 @@
-/** What a probe is, above the page of its execution. */
+/** Describes a probe at the top of the page of its execution. */
 
 import type { Html } from "../../../http/html.ts";
 import type { ExecutionProbe } from "../../../schema/executions.ts";
