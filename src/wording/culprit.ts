@@ -34,6 +34,21 @@ export function suspectLine(belief: Belief, commits: readonly SearchedCommit[]):
     : `Suspects: ${candidates.length} of ${commits.length - 1} commits (${toPercent(chance)})`;
 }
 
+/** Returns "2 of 3 times": how many probes of a commit had a result. */
+function countWords(probes: readonly CommitProbe[], index: number, result: ProbeResult): string {
+  const own = probes.filter((probe) => probe.index === index && probe.result !== "no_build");
+  return `${own.filter((probe) => probe.result === result).length} of ${counted(own.length, "time")}`;
+}
+
+/** Returns what proves that a commit is the culprit. `commits`: the good commit first. */
+export const proofWords = (
+  commits: readonly SearchedCommit[],
+  probes: readonly CommitProbe[],
+  culprit: number,
+): string =>
+  `it failed there ${countWords(probes, culprit, "failed")}, ` +
+  `on its parent ${shortHash(commits[culprit - 1]!)} it passed ${countWords(probes, culprit - 1, "passed")}`;
+
 export type SearchEnd = {
   /** The good commit first. */
   commits: readonly SearchedCommit[];
@@ -44,19 +59,12 @@ export type SearchEnd = {
 
 /** Returns the result of a search as one sentence. Only a commit that was confirmed is named as the culprit. */
 export function culpritSentence({ commits, probes, verdict, isGoodKnown }: SearchEnd): string {
-  const ran = (index: number, result: ProbeResult) => {
-    const own = probes.filter((probe) => probe.index === index && probe.result !== "no_build");
-    const count = own.filter((probe) => probe.result === result).length;
-    return `${count} of ${counted(own.length, "time")}`;
-  };
   if (verdict.kind === "undecided") return undecidedSentence(verdict, probes);
   if (verdict.kind === "culprit") {
-    const [commit, parent] = [commits[verdict.index]!, commits[verdict.index - 1]!];
-    return (
-      `${shortHash(commit)} by ${commit.author} broke it: it failed there ${ran(verdict.index, "failed")}, ` +
-      `on its parent ${shortHash(parent)} it passed ${ran(verdict.index - 1, "passed")}`
-    );
+    const commit = commits[verdict.index]!;
+    return `${shortHash(commit)} by ${commit.author} broke it: ${proofWords(commits, probes, verdict.index)}`;
   }
+  const ran = (index: number, result: ProbeResult) => countWords(probes, index, result);
   const first = describeCommit(commits[0]!);
   const last = commits.length - 1;
   const sentences = {
