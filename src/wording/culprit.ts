@@ -2,10 +2,10 @@
 
 import type { Belief, CommitProbe, ProbeResult } from "../rules/culprit.ts";
 import { type CulpritVerdict, findLikely } from "../rules/culprit_suspects.ts";
-import type { SearchProbe } from "../schema/culprit_searches.ts";
+import type { OpenProbes, SearchProbe } from "../schema/culprit_searches.ts";
 import type { SearchedCommit } from "../rules/culprit_range.ts";
 import { firstLineOf } from "./first_line.ts";
-import { counted } from "./numbers.ts";
+import { counted, toCount } from "./numbers.ts";
 
 const HASH_LENGTH = 10;
 
@@ -77,6 +77,23 @@ export function culpritSentence({ commits, probes, verdict, isGoodKnown }: Searc
   return sentences[verdict.reason];
 }
 
+const withinSentence = (sentence: string): string => `${sentence.charAt(0).toLowerCase()}${sentence.slice(1)}`;
+
+/** Returns "2 probes run, 3 wait for a free runner". Null: the search waits for nobody. */
+export function waitingWords(open: OpenProbes | null): string | null {
+  if (open === null) return null;
+  const { kind, running, queued, reason } = open;
+  const runner = reason === null ? "a free runner" : `a runner: ${withinSentence(reason)}`;
+  const waits = queued === 1 ? "waits" : "wait";
+  if (kind === "commits")
+    return running > 0 ? "A runner lists the commits" : `The list of the commits waits for ${runner}`;
+  const ran = `${counted(running, "probe")} ${running === 1 ? "runs" : "run"}`;
+  if (queued === 0) return ran;
+  return running === 0
+    ? `${counted(queued, "probe")} ${waits} for ${runner}`
+    : `${ran}, ${toCount(queued)} ${waits} for ${runner}`;
+}
+
 /** Why a search on runners has ended before its probes were done. */
 export type Unfinished = {
   reason: "time" | "no_runner" | "no_commits";
@@ -93,8 +110,7 @@ export function unfinishedSentence(
 ): string {
   const minutes = counted(maxMinutes, "minute");
   if (reason === "no_commits") {
-    const why = firstLineOf(failure ?? "No runner could list the commits of the range");
-    return `Cannot tell: ${why.charAt(0).toLowerCase()}${why.slice(1)}`;
+    return `Cannot tell: ${withinSentence(firstLineOf(failure ?? "No runner could list the commits of the range"))}`;
   }
   if (reason === "no_runner" || !likely) return `Cannot tell: no runner took a probe within ${minutes}`;
   return (

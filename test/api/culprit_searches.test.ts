@@ -135,6 +135,33 @@ describe("a search", () => {
     });
   });
 
+  test("says what it waits for", async () => {
+    const bug = await openBug(9);
+    await sync(0);
+    await start(bug);
+    await advance();
+    const waitingFor = async () => (await get(`/bug-reports/${bug}/culprit`)).waitingFor;
+    expect(await waitingFor()).toBe("The list of the commits waits for a free runner");
+    await pool`update runner set seen_at = now() - interval '10 minutes' where project_id = ${place.project}`;
+    expect(await waitingFor()).toBe(
+      "The list of the commits waits for a runner: no runner has been online in the last 2 minutes",
+    );
+    const [listing] = await sync();
+    expect(await waitingFor()).toBe("A runner lists the commits");
+    await request(`POST /leases/${listing.id}/commits`, { commits: range(10) });
+    expect(await waitingFor()).toBeNull();
+    // A runner that has room for three.
+    await sync(3);
+    await advance();
+    expect(await waitingFor()).toBe("3 probes wait for a free runner");
+    await sync(1);
+    expect(await waitingFor()).toBe("1 probe runs, 2 wait for a free runner");
+    await sync(2);
+    expect(await waitingFor()).toBe("3 probes run");
+    await request(`POST /bug-reports/${bug}/culprit/cancel`);
+    expect(await waitingFor()).toBeNull();
+  });
+
   test("of a range of one commit confirms it", async () => {
     const bug = await openBug(1);
     await sync();
