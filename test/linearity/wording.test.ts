@@ -143,7 +143,7 @@ testLinearity("wording", {
       } as never),
     runState: null,
   },
-  "verification.ts": { failureRateWords: null, newTestWords: null, verificationWords: null },
+  "verification.ts": { failureRateWords: null, newTestWords: null, stopWords: null, verificationWords: null },
   "single_line.ts": { singleLine },
   "task.ts": { redTaskWords: null, taskHeadline: null },
   "slower.ts": {
