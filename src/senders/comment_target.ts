@@ -24,10 +24,10 @@ export async function findTarget(
   if (!Array.isArray(merged)) return { outcome: merged };
   // A commit of a branch that was merged into another branch first is in both, and the first one brought it.
   const [first] = merged
-    .flatMap(({ number, mergedAt }) =>
-      typeof number === "number" && mergedAt !== undefined ? [{ number: String(number), since: mergedAt }] : [],
-    )
-    .sort((a, b) => Date.parse(a.since) - Date.parse(b.since));
+    .map(({ number, mergedAt }) => ({ number: Number(number), mergedMs: Date.parse(mergedAt ?? "") }))
+    .filter(({ number, mergedMs }) => Number.isSafeInteger(number) && number > 0 && Number.isFinite(mergedMs))
+    .sort((a, b) => a.mergedMs - b.mergedMs);
+  if (first) return { number: String(first.number), since: new Date(first.mergedMs).toISOString() };
   const error = `${NOTHING_TO_SEND}no merged pull request contains the commit ${commit.slice(0, 12)}`;
-  return first ?? { outcome: { status: "inapplicable", error } };
+  return { outcome: { status: "inapplicable", error } };
 }

@@ -216,7 +216,7 @@ describe("the comment on the pull request that brought a commit", () => {
   };
   const list = {
     method: "GET",
-    path: "/repos/acme/web/issues/128/comments?since=2026-01-30T10:00:00Z&per_page=100",
+    path: "/repos/acme/web/issues/128/comments?since=2026-01-30T10:00:00.000Z&per_page=100",
     headers: READING,
     body: null,
   };
