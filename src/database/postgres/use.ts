@@ -72,8 +72,15 @@ export async function refuseUsedElsewhere(home: Home): Promise<void> {
     );
   }
   // Our own processes may use a cluster whose PostgreSQL has died.
-  const isElsewhere = use !== undefined && use.pidNamespace !== pidNamespace() && isHeld(home);
-  if (isElsewhere || (!isClosed && (await isAnswering(home)))) throw inUse(use);
+  const isElsewhere = () => use !== undefined && use.pidNamespace !== pidNamespace() && isHeld(home);
+  // A process that was killed just now keeps its locks and sockets for a moment.
+  for (
+    const deadline = Date.now() + 1000;
+    isElsewhere() || (!isClosed && (await isAnswering(home)));
+    await Bun.sleep(10)
+  ) {
+    if (Date.now() > deadline) throw inUse(use);
+  }
 }
 
 /** Refuses the server that a process in use of it started where this one cannot reach its socket. */
