@@ -243,6 +243,9 @@ describe("assay restore", () => {
       const resumed = await assay(["admin", "resume"], there);
       expect([resumed.code, resumed.output]).toEqual([0, "resumed true\n"]);
       await until(async () => (await state()).ran && (await state()).due === 0, 20);
+      await until(async () => server.output().includes("Resumed by assay admin resume"), 20);
+      expect((await assay(["admin", "quiet"], there)).code).toBe(0);
+      await until(async () => server.output().split("Restored from a backup and quiet").length === 3, 20);
     } finally {
       await server.stop();
     }
