@@ -13,9 +13,7 @@ import { selectCursorSecret } from "./store/instance.ts";
 import { migrate } from "./database/migrate.ts";
 import { type OpenDatabase, openDatabase } from "./database/open.ts";
 import { requireSessions } from "./database/session.ts";
-import { selectIsQuiet } from "./store/restored.ts";
 import { selectAnyTeam } from "./store/projects.ts";
-import { logQuiet } from "./work/quiet.ts";
 import { hasEnoughConnections, parentPool, startWorkers } from "./workers/supervisor.ts";
 
 async function main(): Promise<void> {
@@ -39,7 +37,6 @@ async function main(): Promise<void> {
     try {
       await announce(config, database, log, publicUrl);
       announceStore(config, log);
-      if (await selectIsQuiet(database.pool)) logQuiet(log);
       log.info("Assay is ready", { url: publicUrl });
       await ("failed" in server ? Promise.race([stopping, server.failed]) : stopping);
       log.info("Stopping: waiting for running requests");

@@ -8,15 +8,13 @@ const QUIET =
   "Restored from a backup and quiet: nothing is sent, scheduled, handed to runners or deleted until assay admin resume";
 const RESUMED = "Resumed by assay admin resume: what waited is sent, scheduled, handed to runners and deleted";
 
-export const logQuiet = (log: Log): void => log.warn(QUIET);
-
-/** Returns the round of a loop, which logs what has changed since the round before. */
+/** Returns the round of a loop, which logs what has changed since the round before; the first round logs a quiet time. */
 export function watchQuiet(sql: Sql, log: Log): () => Promise<void> {
-  let isQuiet: boolean | undefined;
+  let isQuiet = false;
   return async () => {
     const was = isQuiet;
     isQuiet = await selectIsQuiet(sql);
-    if (was === false && isQuiet) logQuiet(log);
-    if (was === true && !isQuiet) log.info(RESUMED);
+    if (isQuiet && !was) log.warn(QUIET);
+    if (was && !isQuiet) log.info(RESUMED);
   };
 }

@@ -233,7 +233,7 @@ describe("assay restore", () => {
     expect(before).toMatchObject({ due: 5, ran: false });
     const server = await startServer(there);
     try {
-      expect(server.output()).toContain("Restored from a backup and quiet");
+      await until(async () => server.output().includes("Restored from a backup and quiet"), 20);
       // Each is noted by a loop that goes on: meanwhile the others have had ten rounds.
       for (let last = before.served, notes = 0; notes < 2; notes++) {
         await until(async () => (await state()).served !== last, 20);
