@@ -90,7 +90,7 @@ export function refuseUnreachable(home: Home, { socket }: Postmaster): void {
 
 const inUse = (use: Use | undefined) =>
   new Error(
-    `It is in use by ${use ? describe(use) : "a server"} in another container or on another machine: ` +
+    `It is in use by ${use ? describe(use) : "a server"}, which cannot be reached from here: ` +
       "run commands there, and stop that server before you start one here",
   );
 
@@ -113,14 +113,19 @@ function readUse(home: Home): Use | undefined {
 // Without the device: its number may change with a restart, or when the disk is mounted again.
 function identify(home: Home): Identity {
   const { ino, birthtimeNs, ctimeNs } = statSync(home.directory, { bigint: true });
-  // Where the file system does not know when a file was created, the time of its last change may stand there.
-  return { inode: String(ino), created: birthtimeNs === ctimeNs ? null : String(birthtimeNs) };
+  // Where the file system does not know when a file was created, there is 0 or the time of its last change.
+  const isKnown = birthtimeNs > 0n && birthtimeNs !== ctimeNs;
+  return { inode: String(ino), created: isKnown ? String(birthtimeNs) : null };
 }
 
 const isCopy = (one: Identity, other: Identity) =>
   one.inode !== other.inode || (one.created !== other.created && one.created !== null && other.created !== null);
 
 function pidNamespace(): string {
-  if (process.platform !== "linux") return hostname();
-  return `${readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()} ${readlinkSync("/proc/self/ns/pid")}`;
+  if (process.platform !== "linux") return process.platform;
+  try {
+    return `${readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()} ${readlinkSync("/proc/self/ns/pid")}`;
+  } catch {
+    return hostname(); // A sandbox that lacks these files.
+  }
 }

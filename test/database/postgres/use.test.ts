@@ -44,7 +44,9 @@ function postmasterOutside(path: string): number {
 }
 
 const inUse = (path: string) =>
-  new RegExp(`in use by process \\d+ on "${hostname()}", as "${path}" since 20[^ ]+ in another container`);
+  new RegExp(
+    `in use by process \\d+ on "${hostname()}", as "${path}" since 20[^ ]+Z, which cannot be reached from here: run commands there`,
+  );
 
 const copy = (from: string, to: string) => expect(Bun.spawnSync(["cp", "-a", from, to]).exitCode).toBe(0);
 
