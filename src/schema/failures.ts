@@ -3,8 +3,8 @@
 import * as v from "valibot";
 import { caseAttachments } from "./attachments.ts";
 import { caseOwners, caseRef } from "./case_ref.ts";
-import { bugStatus } from "./bug_reports.ts";
 import { commit, count, described, executionId, integerText, text, time, uuid } from "./fields.ts";
+import { joinedBug } from "./known_bugs.ts";
 import { pageQuery, pagination } from "./page.ts";
 import { onlyWith } from "./tags.ts";
 
@@ -133,17 +133,7 @@ const cause = v.strictObject({
     "The type of the exception, if the failure names it",
     "AssertionError",
   ),
-  bugReport: described(
-    v.nullable(
-      v.strictObject({
-        id: described(uuid, "The id of the bug report"),
-        number: described(count, "Its number in the project", 17),
-        title: described(v.string(), "Its title", "expected # items, got #"),
-        status: bugStatus,
-      }),
-    ),
-    "The bug report that these failures have joined; null: none",
-  ),
+  bugReport: described(v.nullable(joinedBug), "The bug report that these failures have joined; null: none"),
   failed: described(count, "The number of test cases that failed for this cause", 2500),
   failures: described(
     v.array(failure),
@@ -192,4 +182,6 @@ export type FailureSummary = {
   owners: string[];
   /** Null: the run is an outage. */
   blame: Blame | null;
+  /** The number of the known bug that it belongs to, if the notification names it. */
+  knownBug: number | null;
 };

@@ -1,0 +1,30 @@
+/** The bug report that failures of an execution have joined, as causes, comments and messages mention it. */
+
+import * as v from "valibot";
+import { bugStatus } from "./bug_reports.ts";
+import { culpritSummary } from "./culprit_searches.ts";
+import { count, described, uuid } from "./fields.ts";
+
+export const joinedBug = v.strictObject({
+  id: described(uuid, "The id of the bug report"),
+  number: described(count, "Its number in the project", 17),
+  title: described(v.string(), "Its title", "expected # items, got #"),
+  status: bugStatus,
+  known: described(v.boolean(), "Whether it is open or in progress, and was not opened by this execution", true),
+  culprit: described(
+    v.nullable(
+      v.strictObject({
+        searchId: culpritSummary.entries.searchId,
+        commit: described(v.string(), "The hash of the commit", "c4d5e6f0127a"),
+        author: described(v.string(), "Its author", "Ada"),
+        summary: culpritSummary.entries.summary,
+      }),
+    ),
+    "The commit that broke its test, if the newest search has proven one",
+  ),
+});
+/** `known`: it is open or in progress, and this execution has neither opened nor reopened it. */
+export type JoinedBug = v.InferOutput<typeof joinedBug>;
+
+/** A known bug, with the number of its failures in the execution. */
+export type KnownBug = JoinedBug & { failed: number };
