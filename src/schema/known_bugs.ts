@@ -26,5 +26,5 @@ export const joinedBug = v.strictObject({
 /** `known`: it is open or in progress, and this execution has neither opened nor reopened it. */
 export type JoinedBug = v.InferOutput<typeof joinedBug>;
 
-/** A known bug, with the number of its failures in the execution. */
-export type KnownBug = JoinedBug & { failed: number };
+/** A bug that failures have joined, with the number of its failures in the execution. */
+export type CountedBug = JoinedBug & { failed: number };

@@ -2,7 +2,7 @@
 
 import { type Sql, toTextArray } from "../database/connect.ts";
 import type { CulpritSummary } from "../schema/culprit_searches.ts";
-import type { JoinedBug, KnownBug } from "../schema/known_bugs.ts";
+import type { JoinedBug, CountedBug } from "../schema/known_bugs.ts";
 import { newestSearchOf } from "./culprit_searches.ts";
 import { isOwnedBy } from "./owners.ts";
 import { isLiveBug } from "./predicates.ts";
@@ -18,7 +18,7 @@ export type JoinedBugQuery = {
   owners?: readonly string[] | undefined;
 };
 
-type Row = Omit<KnownBug, "culprit"> & { search: CulpritSummary | null; total: number };
+type Row = Omit<CountedBug, "culprit"> & { search: CulpritSummary | null; total: number };
 
 const toCulprit = (search: CulpritSummary | null): JoinedBug["culprit"] => {
   if (search?.verdict !== "culprit" || search.commit === null) return null;
@@ -35,7 +35,7 @@ export async function selectJoinedBugs(
   projectId: string,
   executionId: string,
   { limit, ids, taskSlug = null, owners }: JoinedBugQuery,
-): Promise<{ bugs: KnownBug[]; total: number }> {
+): Promise<{ bugs: CountedBug[]; total: number }> {
   const isWanted = sql`(
     ${taskSlug === null ? sql`true` : sql`r.task_slug = ${taskSlug}`}
     ${
