@@ -124,10 +124,10 @@ const failure = v.strictObject({
 const cause = v.strictObject({
   message: v.pipe(
     v.nullable(v.string()),
-    v.description("The message of the first failure; the stack is that of the same failure"),
+    v.description("The message of the first failure"),
     v.examples(["expected 2 items, got 1"]),
   ),
-  stack: described(v.nullable(v.string()), "The stack of the failure", "at cart.test.ts:42:5"),
+  stack: described(v.nullable(v.string()), "The stack of the same failure", "at cart.test.ts:42:5"),
   exceptionType: described(
     v.nullable(v.string()),
     "The type of the exception, if the failure names it",
@@ -135,10 +135,7 @@ const cause = v.strictObject({
   ),
   bugReport: described(v.nullable(joinedBug), "The bug report that these failures have joined; null: none"),
   failed: described(count, "The number of test cases that failed for this cause", 2500),
-  failures: described(
-    v.array(failure),
-    "The first test cases that failed for this cause; a page lists up to 500 failures, at least one of each cause",
-  ),
+  failures: described(v.array(failure), "The first test cases that failed for this cause"),
 });
 export type Cause = v.InferOutput<typeof cause>;
 

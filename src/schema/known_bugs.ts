@@ -9,18 +9,22 @@ export const joinedBug = v.strictObject({
   id: described(uuid, "The id of the bug report"),
   number: described(count, "Its number in the project", 17),
   title: described(v.string(), "Its title", "expected # items, got #"),
-  status: bugStatus,
-  known: described(v.boolean(), "Whether it is open or in progress, and was not opened by this execution", true),
+  status: described(bugStatus, "Its status", "open"),
+  known: described(v.boolean(), "It is open, and this execution has not opened it", true),
   culprit: described(
     v.nullable(
       v.strictObject({
         searchId: culpritSummary.entries.searchId,
-        commit: described(v.string(), "The hash of the commit", "c4d5e6f0127a"),
-        author: described(v.string(), "Its author", "Ada"),
-        summary: culpritSummary.entries.summary,
+        commit: described(v.string(), "The hash", "c4d5e6f0127a"),
+        author: described(v.string(), "The author", "Ada"),
+        summary: described(
+          v.string(),
+          "The proof in one sentence",
+          "c4d5e6f012 by Ada broke it: it failed there 2 of 2 times",
+        ),
       }),
     ),
-    "The commit that broke its test, if the newest search has proven one",
+    "The commit that is proven to have broken its test; null: none",
   ),
 });
 /** `known`: it is open or in progress, and this execution has neither opened nor reopened it. */
