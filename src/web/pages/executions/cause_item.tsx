@@ -10,7 +10,7 @@ import type { FailureEvidence } from "../../../store/failures.ts";
 import { shownCaseTitle, shownTaskTitle } from "../../../wording/case_title.ts";
 import { failureReason } from "../../../wording/failure_reason.ts";
 import { firstPlainLine } from "../../../wording/first_line.ts";
-import { joinedBugTitle } from "../../../wording/known_bug.ts";
+import { joinedBugTitle, knownBugMention } from "../../../wording/known_bug.ts";
 import { toCount } from "../../../wording/numbers.ts";
 import { bugWords, onlyWithWords, ownerWords, sinceWords } from "../../../wording/why.ts";
 import { Attachments } from "../../components/attachments.tsx";
@@ -148,7 +148,7 @@ function subtitlesOf({ cause, first, firstLine, owners, onlyHost, isOld, evidenc
       </>
     ),
     isOld ? sinceWords(evidence!.sinceAt) : null,
-    cause.bug === null ? null : bugWords(cause.bug.number),
+    cause.bug === null ? null : cause.bug.known ? knownBugMention(cause.bug.number) : bugWords(cause.bug.number),
   ].filter((piece) => piece !== null);
 }
 
