@@ -127,6 +127,28 @@ export const lockDueSearch = async (sql: Tx): Promise<(CulpritSearchRow & { proj
   return row;
 };
 
+/** How many searches may join the probes of one. */
+const MAX_OTHERS = 8;
+
+/** A search whose commits are known. */
+export type ListedSearch = CulpritSearchRow & { commits: RangeCommit[] };
+
+/**
+ * In a transaction: other running searches of the same task, locked, those of the same range first. Searches that another server
+ * has locked are skipped.
+ */
+export const lockOtherSearches = async (
+  sql: Tx,
+  projectId: string,
+  { id, taskSlug, goodCommit, badCommit }: CulpritSearchRow,
+): Promise<ListedSearch[]> => sql<ListedSearch[]>`
+  select ${columns(sql)} from ${searches(sql)}
+  where s.project_id = ${projectId} and s.status = 'running' and s.id <> ${id} and s.task_slug = ${taskSlug}
+    and s.commits is not null and s.created_at + s.max_minutes * interval '1 minute' > now()
+    and ${isDue(sql, "culprit", sql`s.id::text`)}
+  order by (s.good_commit = ${goodCommit} and s.bad_commit = ${badCommit}) desc, s.id limit ${MAX_OTHERS}
+  for update of s skip locked`;
+
 /** Stores the suspects of a locked search after a step. */
 export const updateProgress = (
   sql: Tx,
@@ -166,18 +188,14 @@ export const selectListedRange = async (
   return row;
 };
 
-/** The search that waits for the commits which the probe of an execution lists, locked; undefined: none does. */
-export const lockListedSearch = async (
-  sql: Tx,
-  projectId: string,
-  executionId: string,
-): Promise<string | undefined> => {
-  const [row] = await sql<{ id: string }[]>`
+/** The searches that wait for the commits which the probe of an execution lists, locked. */
+export const lockListedSearches = async (sql: Tx, projectId: string, executionId: string): Promise<string[]> => {
+  const rows = await sql<{ id: string }[]>`
     select s.id from probe p join culprit_search s on s.project_id = p.project_id and s.id = p.culprit_search_id
     where p.project_id = ${projectId} and p.execution_id = ${executionId} and p.kind = 'commits'
       and s.status = 'running' and s.commits is null
-    for update of s`;
-  return row?.id;
+    order by s.id for update of s`;
+  return rows.map(({ id }) => id);
 };
 
 /** Why the last listing of the commits of a search failed for every runner; undefined: another one may list them. */
