@@ -4,6 +4,7 @@ import type { RangeCommit } from "../rules/culprit_range.ts";
 import { numberOfTestCase } from "../rules/test_case_id.ts";
 import type { SearchReason, SearchStatus } from "../schema/culprit_searches.ts";
 import { type Fragment, type Sql, toJson, toJsonTime, type Tx } from "../database/connect.ts";
+import { tryLock } from "../database/locks.ts";
 import { isDue } from "../database/retry_backoff.ts";
 import { isProject } from "./predicates.ts";
 
@@ -113,18 +114,42 @@ export const lockRunningSearch = async (
   return row;
 };
 
+/** A condition: the search `s` can go on: its probes have ended, its time is over, or its bug was merged into another one. */
+const canGoOn = (sql: Sql): Fragment => sql`
+  s.due_at <= now() and ${isProject(sql, sql`s.project_id`)} and ${isDue(sql, "culprit", sql`s.id::text`)}
+  and (s.created_at + s.max_minutes * interval '1 minute' <= now() or exists (
+      select from bug_report b where b.project_id = s.project_id and b.id = s.bug_report_id and b.merged_into is not null)
+    or not exists (
+      select from probe p where p.project_id = s.project_id and p.culprit_search_id = s.id and p.ended_at is null))`;
+
+export type DueSearch = CulpritSearchRow & {
+  projectId: string;
+  /** The number of the bug report into which its own was merged; null: it was not. */
+  mergedInto: number | null;
+};
+
+/** Maximum number of projects that are tried. */
+const MAX_PROJECTS = 20;
+
 /**
- * In a transaction: a running search that can go on, locked: its probes have ended, or its time is over. Searches that another
- * server has locked are skipped.
+ * In a transaction: a running search that can go on, locked. The searches of a project, which may share probes, make their steps one
+ * after the other: projects in which another server makes one are skipped.
  */
-export const lockDueSearch = async (sql: Tx): Promise<(CulpritSearchRow & { projectId: string }) | undefined> => {
-  const [row] = await sql<(CulpritSearchRow & { projectId: string })[]>`
-    select s.project_id as "projectId", ${columns(sql)} from ${searches(sql)}
-    where s.due_at <= now() and ${isProject(sql, sql`s.project_id`)} and ${isDue(sql, "culprit", sql`s.id::text`)}
-      and (s.created_at + s.max_minutes * interval '1 minute' <= now() or not exists (
-        select from probe p where p.project_id = s.project_id and p.culprit_search_id = s.id and p.ended_at is null))
-    order by s.due_at limit 1 for update of s skip locked`;
-  return row;
+export const lockDueSearch = async (sql: Tx): Promise<DueSearch | undefined> => {
+  const projects = await sql<{ id: string }[]>`
+    select s.project_id as id from culprit_search s where ${canGoOn(sql)}
+    group by s.project_id order by min(s.due_at) limit ${MAX_PROJECTS}`;
+  for (const { id } of projects) {
+    if (!(await tryLock(sql, ["searches", id]))) continue;
+    const [row] = await sql<DueSearch[]>`
+      select s.project_id as "projectId", ${columns(sql)}, (
+        select i.number from bug_report b join bug_report i on i.project_id = b.project_id and i.id = b.merged_into
+        where b.project_id = s.project_id and b.id = s.bug_report_id) as "mergedInto"
+      from ${searches(sql)}
+      where s.project_id = ${id} and ${canGoOn(sql)} order by s.due_at limit 1 for update of s skip locked`;
+    if (row) return row;
+  }
+  return undefined;
 };
 
 /** How many searches may join the probes of one. */
@@ -134,8 +159,8 @@ const MAX_OTHERS = 8;
 export type ListedSearch = CulpritSearchRow & { commits: RangeCommit[] };
 
 /**
- * In a transaction: other running searches of the same task, locked, those of the same range first. Searches that another server
- * has locked are skipped.
+ * In a transaction: other running searches of the same task, locked, those of the same range first. Searches that someone cancels
+ * are skipped.
  */
 export const lockOtherSearches = async (
   sql: Tx,

@@ -43,17 +43,26 @@ export async function advanceSearch(
 ): Promise<boolean> {
   const due = await lockDueSearch(sql);
   if (!due) return false;
-  const { projectId, ...search } = due;
+  const { projectId, mergedInto, ...search } = due;
   onSearch({ projectId, id: search.id });
   const isLate = now.getTime() >= Date.parse(search.createdAt) + search.maxMinutes * 60_000;
   const step = { projectId, search, now };
-  if (isLate) await endLate(sql, step);
+  if (mergedInto !== null) await cancelMerged(sql, step, mergedInto);
+  else if (isLate) await endLate(sql, step);
   else if (search.commits === null) await list(sql, step);
   else await probe(sql, step, search.commits);
   return true;
 }
 
 type Step = { projectId: string; search: CulpritSearchRow; now: Date };
+
+/** A bug that is part of another one is not searched for any more. */
+async function cancelMerged(sql: Tx, { projectId, search: { id, suspects }, now }: Step, into: number): Promise<void> {
+  const summary = `Cancelled: the bug report was merged into number ${into}`;
+  await cancelProbes(sql, projectId, { culpritSearchId: id }, "The bug report was merged into another one");
+  const end = { verdict: null, reason: null, summary, suspects, culprit: null, now: now.toISOString() };
+  await updateEndedSearch(sql, projectId, id, { ...end, status: "cancelled" });
+}
 
 /** Takes the commits from another search of the same range, or lets a runner list them. */
 async function list(sql: Tx, step: Step): Promise<void> {
@@ -74,8 +83,6 @@ async function probe(sql: Tx, step: Step, commits: RangeCommit[]): Promise<void>
   const atOnce = Math.max(1, await countFreeRunners(sql, projectId, taskSlug));
   const own = await plan(sql, projectId, { ...search, commits }, atOnce);
   const { loaded, next } = own;
-  // Another server has made this step in the meantime.
-  if (!own.isDue) return;
   if (next.verdict) return await endWith(sql, step, { commits, loaded, belief: next.belief, verdict: next.verdict });
   const plans = [own, ...(own.mayShare ? await planOthers(sql, step, atOnce) : [])];
   const probes = shareProbes(plans.map(toWish), atOnce);
