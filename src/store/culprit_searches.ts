@@ -146,7 +146,8 @@ export const lockDueSearch = async (sql: Tx): Promise<DueSearch | undefined> => 
         select i.number from bug_report b join bug_report i on i.project_id = b.project_id and i.id = b.merged_into
         where b.project_id = s.project_id and b.id = s.bug_report_id) as "mergedInto"
       from ${searches(sql)}
-      where s.project_id = ${id} and ${canGoOn(sql)} order by s.due_at limit 1 for update of s skip locked`;
+      where s.project_id = ${id} and ${canGoOn(sql)} order by s.due_at, s.id limit 1
+      for update of s skip locked`;
     if (row) return row;
   }
   return undefined;
@@ -249,3 +250,39 @@ export const selectKnownRange = async (
     order by id desc limit 1`;
   return row?.commits;
 };
+
+/** The commits that searches of the same range have proven to have broken other test cases. */
+export const selectProvenCulprits = async (
+  sql: Sql,
+  projectId: string,
+  { testCase, goodCommit, badCommit }: Pick<CulpritSearchRow, "testCase" | "goodCommit" | "badCommit">,
+): Promise<string[]> => {
+  const rows = await sql<{ hash: string }[]>`
+    select distinct commits -> culprit ->> 'hash' as hash from culprit_search
+    where project_id = ${projectId} and good_commit = ${goodCommit} and bad_commit = ${badCommit}
+      and culprit is not null and test_case <> ${testCase}`;
+  return rows.map(({ hash }) => hash);
+};
+
+/** Whether another search of the bug has proven the same commit. */
+export const selectIsProven = async (
+  sql: Sql,
+  projectId: string,
+  { id, bugReportId }: Pick<CulpritSearchRow, "id" | "bugReportId">,
+  hash: string,
+): Promise<boolean> =>
+  (
+    await sql`
+      select from culprit_search
+      where project_id = ${projectId} and bug_report_id = ${bugReportId} and id <> ${id} and culprit is not null
+        and commits -> culprit ->> 'hash' = ${hash} limit 1`
+  ).length === 1;
+
+/**
+ * In a transaction that merges bugs: what was found about one of them belongs to the other, unless that one was searched for itself.
+ * A search that is running stays, and is cancelled.
+ */
+export const moveSearches = (sql: Tx, projectId: string, { from, into }: { from: string; into: string }) => sql`
+  update culprit_search set bug_report_id = ${into}
+  where project_id = ${projectId} and bug_report_id = ${from} and status = 'completed' and not exists (
+    select from culprit_search own where own.project_id = ${projectId} and own.bug_report_id = ${into})`;

@@ -13,6 +13,7 @@ import {
   lockDueSearch,
   lockOtherSearches,
   type ListedSearch,
+  selectIsProven,
   selectKnownRange,
   selectListingFailure,
   updateEndedSearch,
@@ -160,6 +161,7 @@ async function endWith(sql: Tx, step: Step, { commits, loaded, belief, verdict }
     suspects: toSuspects(belief, candidates),
   });
   if (culprit === null) return;
+  if (await selectIsProven(sql, projectId, search, commits[culprit]!.hash)) return;
   const { hash: commit, author, date, subject, files } = commits[culprit]!;
   await insertBugEvents(
     sql,

@@ -1,4 +1,4 @@
-/** Searches of the same range share probes, with a runner that this test plays. */
+/** Several searches for culprits: of the same range, of the same bug, and of bugs that are merged; with a runner that this test plays. */
 
 import { beforeEach, describe, expect, test } from "bun:test";
 import { createLog } from "../../src/log.ts";
@@ -68,6 +68,10 @@ async function startSearches(commits: number, breaks: Breaks, names = Object.key
   return bugs;
 }
 
+const foundEvents = () => pool<{ bug: string }[]>`
+  select data -> 'bugReport' ->> 'id' as bug from event
+  where project_id = ${place.project} and type = 'bug_report.culprit_found'`;
+
 type Lease = { id: string; execution: { commit: string }; only?: { name: Name }[]; commits?: object };
 type Work = {
   commits: number;
@@ -108,11 +112,11 @@ const culpritOf = async (bug: string | undefined) => (await get(`/bug-reports/${
 
 describe("searches of the same range", () => {
   test("run each probe once if one commit broke all tests, and list its commits once", async () => {
-    const breaks = { adds: 23, prints: 23, sorts: 23 };
-    const bugs = await startSearches(40, breaks);
-    await work({ commits: 40, breaks });
+    const breaks = { adds: 13, prints: 13, sorts: 13 };
+    const bugs = await startSearches(20, breaks);
+    await work({ commits: 20, breaks });
     for (const bug of Object.values(bugs)) {
-      expect(await culpritOf(bug)).toBe(hash(23));
+      expect(await culpritOf(bug)).toBe(hash(13));
       expect((await get(`/bug-reports/${bug}/culprit`)).summary).toMatch(
         /it failed there \d of \d times, on its parent/,
       );
@@ -123,24 +127,21 @@ describe("searches of the same range", () => {
   });
 
   test("need fewer executions than separate ones if several commits broke the tests", async () => {
-    const breaks = { adds: 11, prints: 50 };
+    const breaks = { adds: 5, prints: 20 };
     const separate = { executions: 0 };
     for (const name of ["adds", "prints"] as const) {
       place = await addProject(acme);
-      const bugs = await startSearches(60, breaks, [name]);
-      await work({ commits: 60, breaks });
+      const bugs = await startSearches(24, breaks, [name]);
+      await work({ commits: 24, breaks });
       expect(await culpritOf(bugs[name])).toBe(hash(breaks[name]));
       separate.executions += (await count()).executions;
     }
     place = await addProject(acme);
-    const bugs = await startSearches(60, breaks);
-    await work({ commits: 60, breaks, free: 2 });
-    expect(await Promise.all([culpritOf(bugs.adds), culpritOf(bugs.prints)])).toEqual([hash(11), hash(50)]);
+    const bugs = await startSearches(24, breaks);
+    await work({ commits: 24, breaks, free: 2 });
+    expect(await Promise.all([culpritOf(bugs.adds), culpritOf(bugs.prints)])).toEqual([hash(5), hash(20)]);
     expect((await count()).executions).toBeLessThan(separate.executions);
-    const found = await pool`
-      select data -> 'bugReport' ->> 'id' as bug from event
-      where project_id = ${place.project} and type = 'bug_report.culprit_found'`;
-    expect(found.map(({ bug }) => bug).toSorted()).toEqual(Object.values(bugs).toSorted());
+    expect((await foundEvents()).map(({ bug }) => bug).toSorted()).toEqual(Object.values(bugs).toSorted());
   });
 
   test("keep a shared probe that one of them no longer wants, until the last one cancels it", async () => {
@@ -187,12 +188,71 @@ describe("searches of the same range", () => {
   });
 
   test("run their tests alone once one had no result beside another one", async () => {
-    const breaks = { adds: 12, prints: 30 };
-    const bugs = await startSearches(40, breaks);
+    const breaks = { adds: 5, prints: 13 };
+    const bugs = await startSearches(20, breaks);
     // The first test ends the process.
-    await work({ commits: 40, breaks, reported: (names) => (names.length > 1 ? [] : names) });
-    expect(await Promise.all([culpritOf(bugs.adds), culpritOf(bugs.prints)])).toEqual([hash(12), hash(30)]);
+    await work({ commits: 20, breaks, reported: (names) => (names.length > 1 ? [] : names) });
+    expect(await Promise.all([culpritOf(bugs.adds), culpritOf(bugs.prints)])).toEqual([hash(5), hash(13)]);
     const shared = await pool`select from probe where project_id = ${place.project} and kind = 'test' and number > 1`;
     expect(shared).toHaveLength(1);
+  });
+});
+
+test("a commit that broke another test of the range is more probable", async () => {
+  const breaks = { adds: 23, prints: 23 };
+  const bugs = await startSearches(40, breaks, ["adds"]);
+  await work({ commits: 40, breaks });
+  const first = (await get(`/bug-reports/${bugs.adds}/culprit`)).probes.length;
+  const { prints } = await startSearches(40, breaks, ["prints"]);
+  await work({ commits: 40, breaks });
+  const { culprit, probes } = await get(`/bug-reports/${prints}/culprit`);
+  expect(culprit.commit).toBe(hash(23));
+  expect(probes.length).toBeLessThan(first);
+});
+
+test("a repeated search that finds the same commit again is no event", async () => {
+  const breaks = { adds: 3 };
+  const { adds } = await startSearches(9, breaks);
+  await work({ commits: 9, breaks });
+  expect(await foundEvents()).toHaveLength(1);
+  await request(`POST /bug-reports/${adds}/culprit`, {});
+  await work({ commits: 9, breaks });
+  expect(await get(`/bug-reports/${adds}/culprit`)).toMatchObject({ verdict: "culprit", culprit: { commit: hash(3) } });
+  expect(await pool`select from culprit_search where project_id = ${place.project}`).toHaveLength(2);
+  expect(await foundEvents()).toHaveLength(1);
+});
+
+describe("when a bug is merged into another one", () => {
+  test("its running search is cancelled with its probes", async () => {
+    const breaks = { adds: 3, prints: 7 };
+    const { adds, prints } = await startSearches(9, breaks, ["adds"]).then(async ({ adds }) => {
+      const [{ id }] = (await get("/test-cases?q=prints")).data;
+      return { adds, prints: (await get(`/bug-reports?test_case_id=${id}`)).data[0] };
+    });
+    await advance();
+    expect((await request(`POST /bug-reports/${adds}/merge`, { into: prints.id })).status).toBe(200);
+    await advance();
+    expect(await get(`/bug-reports/${adds}/culprit`)).toMatchObject({
+      ...{ status: "cancelled", verdict: null },
+      summary: `Cancelled: the bug report was merged into number ${prints.number}`,
+    });
+    expect(await sync()).toEqual([]);
+    expect((await request(`GET /bug-reports/${prints.id}/culprit`)).status).toBe(404);
+  });
+
+  test("its proven commit is that of the other one, unless that one was searched for itself", async () => {
+    const breaks = { adds: 3, prints: 7, sorts: 5 };
+    const bugs = await startSearches(9, breaks, ["adds", "sorts"]);
+    await work({ commits: 9, breaks });
+    const [{ id }] = (await get("/test-cases?q=prints")).data;
+    const prints = (await get(`/bug-reports?test_case_id=${id}`)).data[0].id;
+    await request(`POST /bug-reports/${bugs.adds}/merge`, { into: prints });
+    const moved = await get(`/bug-reports/${prints}/culprit`);
+    expect(moved).toMatchObject({ bugReportId: prints, culprit: { commit: hash(3) } });
+    expect(moved.probes.filter(({ result }: { result: string }) => result === "failed").length).toBeGreaterThan(1);
+    expect((await request(`GET /bug-reports/${bugs.adds}/culprit`)).status).toBe(404);
+    await request(`POST /bug-reports/${bugs.sorts}/merge`, { into: prints });
+    expect(await culpritOf(prints)).toBe(hash(3));
+    expect(await culpritOf(bugs.sorts)).toBe(hash(5));
   });
 });
