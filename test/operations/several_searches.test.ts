@@ -124,7 +124,7 @@ describe("searches of the same range", () => {
     const { executions, probes } = await count();
     expect(probes).toBe(3 * executions);
     expect(await count("commits")).toEqual({ executions: 1, probes: 3 });
-  });
+  }, 60_000);
 
   test("need fewer executions than separate ones if several commits broke the tests", async () => {
     const breaks = { adds: 5, prints: 20 };
@@ -142,7 +142,7 @@ describe("searches of the same range", () => {
     expect(await Promise.all([culpritOf(bugs.adds), culpritOf(bugs.prints)])).toEqual([hash(5), hash(20)]);
     expect((await count()).executions).toBeLessThan(separate.executions);
     expect((await foundEvents()).map(({ bug }) => bug).toSorted()).toEqual(Object.values(bugs).toSorted());
-  });
+  }, 60_000);
 
   test("keep a shared probe that one of them no longer wants, until the last one cancels it", async () => {
     const breaks = { adds: 5, prints: 5 };
@@ -208,7 +208,7 @@ test("a commit that broke another test of the range is more probable", async () 
   const { culprit, probes } = await get(`/bug-reports/${prints}/culprit`);
   expect(culprit.commit).toBe(hash(23));
   expect(probes.length).toBeLessThan(first);
-});
+}, 60_000);
 
 test("a repeated search that finds the same commit again is no event", async () => {
   const breaks = { adds: 3 };

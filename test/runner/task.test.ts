@@ -667,7 +667,7 @@ describe("a probe of several test cases", () => {
     const config = { rerun: "echo {files}" };
     const one = begin("echo whole", { config, lease, files: { "b.test.ts": "" } });
     await one.ended;
-    expect(one.output()).toBe("[assay] The test case runs alone\n./b.test.ts\n");
+    expect(one.output()).toBe("[assay] The test case runs alone\nb.test.ts\n");
     const none = begin("echo whole", { config, lease });
     expect(await none.ended).toMatchObject({
       kind: "failure",

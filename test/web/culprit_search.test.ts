@@ -61,6 +61,26 @@ test("names a commit with its files and its probes, each with a link to its log"
   for (const { id } of probes) expect(html).toContain(`/projects/${acme.project}/executions/${id}/tasks/unit"`);
 });
 
+test("the page of a probe that searches share has the result of each test case", async () => {
+  const bug = await bugOf("fee");
+  const id = await insertFoundSearch(database, { project: acme.project, bugReportId: bug });
+  const [probe] = await pool<[{ id: string }]>`
+    select execution_id as id from probe
+    where project_id = ${acme.project} and culprit_search_id = ${id} and result = 'failed' limit 1`;
+  const path = `/projects/${acme.project}/executions/${probe.id}`;
+  expect((await look("viewer", path)).words).toContain("this execution runs fee alone, at one commit. It failed.");
+  await bugOf("rate");
+  await pool`
+    insert into probe (project_id, execution_id, number, test_case, task_slug, commit, result, culprit_search_id, created_at, ended_at)
+    select p.project_id, p.execution_id, 2, c.number, p.task_slug, p.commit, 'passed', ${crypto.randomUUID()}, p.created_at, p.ended_at
+    from probe p join test_case c on c.project_id = p.project_id and c.name = 'rate'
+    where p.project_id = ${acme.project} and p.execution_id = ${probe.id}`;
+  const { words, html } = await look("viewer", path);
+  expect(words).toContain("this execution runs 2 test cases at one commit");
+  expect(words).toMatch(/fee: It failed\. ?rate: It passed\./);
+  expect(html).toContain('data-region="probe"');
+});
+
 test("is told of each change of a search, and only of that", async () => {
   const bug = await bugOf("tax");
   const id = await insertFoundSearch(database, { project: acme.project, bugReportId: bug });
