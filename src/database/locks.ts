@@ -49,7 +49,7 @@ export const takeLock = (sql: Tx, [what, id]: AdvisoryLock) =>
   sql`select pg_advisory_xact_lock(${lockOf(sql, what, id)})`;
 
 /** Whether nobody else has the lock at this moment; then it is held. */
-export const tryLock = async (sql: Tx, [what, id]: AdvisoryLock): Promise<boolean> => {
+export const takeLockIfFree = async (sql: Tx, [what, id]: AdvisoryLock): Promise<boolean> => {
   const [row] = await sql<
     [{ isHeld: boolean }]
   >`select pg_try_advisory_xact_lock(${lockOf(sql, what, id)}) as "isHeld"`;

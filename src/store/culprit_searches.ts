@@ -4,7 +4,7 @@ import type { RangeCommit } from "../rules/culprit_range.ts";
 import { numberOfTestCase } from "../rules/test_case_id.ts";
 import type { SearchReason, SearchStatus } from "../schema/culprit_searches.ts";
 import { type Fragment, type Sql, toJson, toJsonTime, type Tx } from "../database/connect.ts";
-import { tryLock } from "../database/locks.ts";
+import { takeLockIfFree } from "../database/locks.ts";
 import { isDue } from "../database/retry_backoff.ts";
 import { isProject } from "./predicates.ts";
 
@@ -140,7 +140,7 @@ export const lockDueSearch = async (sql: Tx): Promise<DueSearch | undefined> => 
     select s.project_id as id from culprit_search s where ${canGoOn(sql)}
     group by s.project_id order by min(s.due_at) limit ${MAX_PROJECTS}`;
   for (const { id } of projects) {
-    if (!(await tryLock(sql, ["searches", id]))) continue;
+    if (!(await takeLockIfFree(sql, ["searches", id]))) continue;
     const [row] = await sql<DueSearch[]>`
       select s.project_id as "projectId", ${columns(sql)}, (
         select i.number from bug_report b join bug_report i on i.project_id = b.project_id and i.id = b.merged_into

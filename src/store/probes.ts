@@ -1,7 +1,4 @@
-/**
- * Probes: executions that run one test case at one commit, or the test cases of several searches for culprits. There is a row for
- * each search, with the result of its test case. They are stored as untrusted executions are.
- */
+/** Probes: executions that run a test case at a commit, or those of several searches for culprits; each search has a row with its result. */
 
 import { toStoredBlock } from "../rules/untrusted.ts";
 import { numberOfTestCase } from "../rules/test_case_id.ts";
