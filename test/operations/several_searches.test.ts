@@ -2,6 +2,7 @@
 
 import { beforeEach, describe, expect, test } from "bun:test";
 import { createLog } from "../../src/log.ts";
+import { selectEarlierProbes } from "../../src/store/culprit_evidence.ts";
 import { advanceSearches } from "../../src/work/culprits.ts";
 import { createHarness } from "../harness.ts";
 
@@ -174,6 +175,30 @@ describe("searches of the same range", () => {
     const [next] = (await get(`/bug-reports/${bugs.prints}/culprit`)).probes.slice(-1);
     await request(`POST /bug-reports/${bugs.prints}/culprit/cancel`, {});
     expect((await get(`/executions/${next.executionId}`)).status).toBe("cancelled");
+  });
+
+  test("count a shared result of one test case once", async () => {
+    const breaks = { adds: 5, prints: 5 };
+    const bugs = await startSearches(9, breaks);
+    // The listing and the first probe.
+    for (let step = 0; step < 2; step++) {
+      await advance();
+      const [lease] = await sync();
+      await finish(lease, { commits: 9, breaks });
+    }
+    const searches = await Promise.all(
+      [bugs.adds, bugs.prints].map(async (bug) => (await get(`/bug-reports/${bug}/culprit`)).id),
+    );
+    // As if both bugs were of the first test.
+    await pool`
+      update probe set test_case = (select min(test_case) from probe where project_id = ${place.project})
+      where project_id = ${place.project} and kind = 'test'`;
+    const [{ testCase }] = await pool<[{ testCase: number }]>`
+      select min(test_case) as "testCase" from probe where project_id = ${place.project}`;
+    const earlierOf = (searchId: string) =>
+      selectEarlierProbes(pool, place.project, { testCase, searchId, commits: range(10).map(({ hash }) => hash) });
+    for (const id of searches) expect(await earlierOf(id)).toHaveLength(0);
+    expect(await earlierOf(crypto.randomUUID())).toHaveLength(1);
   });
 
   test("that are cancelled at the same moment leave no shared probe behind", async () => {

@@ -115,8 +115,9 @@ type Plan = {
 async function plan(sql: Tx, projectId: string, search: ListedSearch, atOnce: number): Promise<Plan> {
   const loaded = await loadEvidence(sql, projectId, search, search.commits);
   const left = search.maxProbes - loaded.probes.length;
-  const next = nextStep(loaded.range, loaded.evidence, { atOnce, left });
   const isDue = loaded.probes.every(({ result }) => result !== null);
+  // One that waits for its own probes only joins those of others, and choosing several takes long.
+  const next = nextStep(loaded.range, loaded.evidence, { atOnce: isDue ? atOnce : 1, left });
   return { search, loaded, next, left, mayShare: mayShare(loaded.probes), isDue };
 }
 
