@@ -241,7 +241,7 @@ const SHARED: Record<string, string[]> = {
     "verifications",
     "verifications",
   ],
-  senders: ["github_app", "github_check_run", "sender"],
+  senders: ["comment_target", "github_app", "github_check_run", "sender"],
   store: [
     "baselines",
     "case_index_version",

@@ -16,7 +16,7 @@ import {
 import type { Sql } from "../database/connect.ts";
 import { selectTestCase } from "../store/test_cases.ts";
 import { selectVerification, selectVerifications, type VerificationRow } from "../store/verifications.ts";
-import { verificationWords } from "../wording/verification.ts";
+import { stopWords, verificationWords } from "../wording/verification.ts";
 
 function toVerification({ noBuild, ...row }: VerificationRow): Verification {
   const { passed, failed } = row;
@@ -25,6 +25,7 @@ function toVerification({ noBuild, ...row }: VerificationRow): Verification {
     ...row,
     failureRate: total === 0 ? null : { ...failureInterval(failed, total), confidence: CONFIDENCE },
     statement: verificationWords({ ...row, noBuild }),
+    stopReason: stopWords({ ...row, noBuild }),
   };
 }
 

@@ -76,6 +76,16 @@ const summary = described(
 const PROBE_RESULTS = ["passed", "failed", "other_failure", "no_build", "no_result"] as const;
 export type SearchProbeResult = (typeof PROBE_RESULTS)[number];
 
+/** The probes of a search that have not ended. */
+export type OpenProbes = {
+  /** commits: a probe lists the commits of the range. */
+  kind: "test" | "commits";
+  running: number;
+  queued: number;
+  /** Why no runner will take those that are queued; null: one will. */
+  reason: string | null;
+};
+
 const searchProbe = v.strictObject({
   executionId,
   commit: hash("The commit that it ran on"),
@@ -99,6 +109,11 @@ export const culpritSearch = v.strictObject({
   verdict,
   reason,
   summary,
+  waitingFor: described(
+    v.nullable(v.string()),
+    "What a running search waits for, as one sentence; null: it has ended, or the server is about to begin the next probes",
+    "3 probes wait for a runner: no runner has been online in the last 2 minutes",
+  ),
   goodCommit: hash("The last good commit on the default branch"),
   badCommit: hash("The first bad commit on the default branch"),
   commitCount: described(

@@ -1,6 +1,7 @@
 /** Events: what happens in a project or a team that automations, webhooks and pages may want to know. */
 
 import type { Severity } from "./bug_reports.ts";
+import type { CaseRef } from "./case_ref.ts";
 import type { ExecutionStatus, TaskStatus } from "./executions.ts";
 import type { BlameCounts } from "./failures.ts";
 import type { Verdict } from "./fields.ts";
@@ -71,8 +72,11 @@ export type BugReportData = {
 /** The commit that broke the test of a bug, which was confirmed. */
 export type CulpritData = {
   searchId: string;
-  /** One sentence that states the proof. */
+  /** One sentence that names the commit and states the proof. */
   summary: string;
+  /** The second half of `summary`: "it failed there 2 of 2 times, on its parent 0a1b2c3d4e it passed 2 of 2 times". */
+  proof: string;
+  testCase: CaseRef;
   commit: string;
   author: string;
   date: string;

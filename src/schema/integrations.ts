@@ -355,6 +355,16 @@ export const notSent = (now: Date, error: string): DeliveryAttempt => ({
   error,
 });
 
+/** How the error of an attempt begins if the receiver was asked, and there was nothing to send. */
+export const NOTHING_TO_SEND = "Nothing to send: ";
+
+const inapplicable = described(
+  v.boolean(),
+  "Whether there was nothing to send, which is no failure: for example no pull request contains the commit. The status is then " +
+    "failed, and the last attempt says why",
+  false,
+);
+
 export const delivery = v.strictObject({
   id: v.pipe(uuid, v.description("The webhook-id, the same for every attempt")),
   eventId: v.pipe(v.nullable(uuid), v.description("null: a test, or a schedule")),
@@ -362,6 +372,7 @@ export const delivery = v.strictObject({
   action: described(v.picklist(INTEGRATION_ACTIONS), "The requested action", "notify"),
   title: described(v.string(), "The message in one line", "shop: main is red"),
   status: deliveryStatus,
+  inapplicable,
   attempts: v.pipe(v.array(deliveryAttempt), v.description("The last 20")),
   nextAttemptAt: described(v.nullable(time), "The time of the next attempt; null: no further attempt"),
   createdAt,
@@ -393,7 +404,7 @@ export const integration = v.strictObject({
     v.nullable(
       v.strictObject({
         id: described(uuid, "The id of the delivery"),
-        status: deliveryStatus,
+        ...{ status: deliveryStatus, inapplicable },
         statusCode: described(v.nullable(count), "The HTTP status of the last answer; null: no answer", 200),
         createdAt,
       }),

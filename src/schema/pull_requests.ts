@@ -46,3 +46,13 @@ export type PullRequestState = {
 
 /** A failure at its line, as GitHub shows it beside the code. */
 export type Annotation = { path: string; line: number; title: string; message: string };
+
+/** A commit that was proven to have broken a test, as the comment on its pull request shows it. */
+export type CulpritComment = {
+  projectId: string;
+  test: NamedTest;
+  commit: string;
+  /** "it failed there 2 of 2 times, on its parent 0a1b2c3d4e it passed 2 of 2 times" */
+  proof: string;
+  bugReport: { id: string; number: number; url: string };
+};

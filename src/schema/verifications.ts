@@ -49,6 +49,11 @@ export const verification = v.strictObject({
     "The result in words",
     "0 of 200 runs failed: with 95 % certainty it fails in less than 1.5 % of its runs",
   ),
+  stopReason: described(
+    v.nullable(v.string()),
+    "Why it ended before all its runs, in words; null: it is running, or all runs are done",
+    "Stopped after 5 of 200 runs: 3 failed and 2 passed, so it is flaky",
+  ),
   release: described(v.boolean(), "Whether a quarantine of the test case ends if the verification passes", true),
   released: described(v.boolean(), "Whether the verification has ended a quarantine", true),
   failedExecutionIds: described(v.array(executionId), "The first failed probes, at most 20"),

@@ -2,6 +2,7 @@
 
 import type { Outbound, OutboundAnswer } from "../http/outbound.ts";
 import { type ConfigOf, MAX_INPUTS } from "../schema/integrations.ts";
+import { findTarget } from "./comment_target.ts";
 import { createCheckRun } from "./github_check_run.ts";
 import { forgetToken, requestToken } from "./github_app.ts";
 import {
@@ -12,6 +13,7 @@ import {
   isCommitHash,
   type Job,
   judge as judgeStatus,
+  listAt,
   oneLine,
   type Outcome,
   parse,
@@ -104,11 +106,29 @@ async function findComment(
   return Number(at(marked.find(isOwn), "id")) || null;
 }
 
-async function comment(http: Access, config: Config, { notice, comment, now }: Job): Promise<Outcome> {
-  if (notice.pullRequest === null || !/^\d+$/.test(notice.pullRequest) || !comment)
-    return { status: "refused", error: "There is no pull request to comment on" };
-  const list = `${repositoryOf(config)}/issues/${notice.pullRequest}/comments`;
-  const known = comment.id ?? (comment.since === null ? null : await findComment(http, config, list, comment, now));
+/** Answers nothing for a commit that was never pushed to the repository. */
+async function listMerged(http: Access, config: Config, commit: string, now: Date) {
+  const url = `${repositoryOf(config)}/commits/${commit}/pulls?per_page=100`;
+  const answer = await http.request({ method: "GET", url, headers: http.headers, maxBytes: 8 * 1_048_576 });
+  if (answer.status === 422 && /no commit found/i.test(answer.text)) return [];
+  if (answer.status !== 200) return judge(answer, false, now);
+  // A fork also lists the pull requests of the repository that it comes from.
+  const isOwn = (pull: unknown) =>
+    textAt(pull, "base", "repo", "full_name")?.toLowerCase() === config.repository.toLowerCase();
+  return listAt(parse(answer.text))
+    .filter(isOwn)
+    .map((pull) => ({ number: at(pull, "number"), mergedAt: textAt(pull, "merged_at") }));
+}
+
+async function comment(http: Access, config: Config, job: Job): Promise<Outcome> {
+  const { comment, now } = job;
+  const target = await findTarget(job, (commit) => listMerged(http, config, commit, now));
+  if (!target || !comment) return { status: "refused", error: "There is no pull request to comment on" };
+  if ("outcome" in target) return target.outcome;
+  const { number, since } = target;
+  const list = `${repositoryOf(config)}/issues/${number}/comments`;
+  const known =
+    comment.id ?? (since === null ? null : await findComment(http, config, list, { ...comment, since }, now));
   if (known !== null && typeof known === "object") return known;
   if (known !== null) {
     const url = `${repositoryOf(config)}/issues/comments/${known}`;

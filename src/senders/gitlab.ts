@@ -2,6 +2,7 @@
 
 import type { Outbound, OutboundAnswer, OutboundRequest } from "../http/outbound.ts";
 import type { ConfigOf } from "../schema/integrations.ts";
+import { findTarget } from "./comment_target.ts";
 import {
   at,
   type CommentJob,
@@ -10,6 +11,7 @@ import {
   isCommitHash,
   type Job,
   judge,
+  listAt,
   oneLine,
   type Outcome,
   parse,
@@ -53,11 +55,28 @@ async function findNote(
   return Number(at(own, "id")) || null;
 }
 
-async function comment(http: Outbound, config: Config, { notice, comment, now }: Job): Promise<Outcome> {
-  if (notice.pullRequest === null || !/^\d+$/.test(notice.pullRequest) || !comment)
-    return { status: "refused", error: "There is no merge request to comment on" };
-  const list = `${projectOf(config)}/merge_requests/${notice.pullRequest}/notes`;
-  const known = comment.id ?? (comment.since === null ? null : await findNote(http, config, list, comment, now));
+/** Answers nothing for a commit that was never pushed to the project. */
+async function listMerged(http: Outbound, config: Config, commit: string, now: Date) {
+  const url = `${projectOf(config)}/repository/commits/${commit}/merge_requests?state=merged&per_page=100`;
+  const answer = await http.request({ method: "GET", url, headers: headersOf(config), maxBytes: 8 * 1_048_576 });
+  if (answer.status === 404 && /commit not found/i.test(answer.text)) return [];
+  if (answer.status !== 200) return judge(answer, false, now);
+  return (
+    listAt(parse(answer.text))
+      // Older versions ignore the parameter "state".
+      .filter((request) => textAt(request, "state") === "merged")
+      .map((request) => ({ number: at(request, "iid"), mergedAt: textAt(request, "merged_at") }))
+  );
+}
+
+async function comment(http: Outbound, config: Config, job: Job): Promise<Outcome> {
+  const { comment, now } = job;
+  const target = await findTarget(job, (commit) => listMerged(http, config, commit, now));
+  if (!target || !comment) return { status: "refused", error: "There is no merge request to comment on" };
+  if ("outcome" in target) return target.outcome;
+  const { number, since } = target;
+  const list = `${projectOf(config)}/merge_requests/${number}/notes`;
+  const known = comment.id ?? (since === null ? null : await findNote(http, config, list, comment, now));
   if (known !== null && typeof known === "object") return known;
   const written = { body: comment.body };
   if (known !== null) {

@@ -1,6 +1,6 @@
 /** Writes the comment on a pull request in Markdown, for GitHub and GitLab. */
 
-import type { FailedTest, NamedTest, PullRequestState, SomeOf } from "../schema/pull_requests.ts";
+import type { CulpritComment, FailedTest, NamedTest, PullRequestState, SomeOf } from "../schema/pull_requests.ts";
 import { toCount, toDuration } from "../wording/numbers.ts";
 import { slowerWords } from "../wording/slower.ts";
 import { code, isHttp, oneLine, shorten } from "./sender.ts";
@@ -14,6 +14,10 @@ const MAX_OWNERS = 3;
 
 /** A line that nobody sees: it tells the comment from others of the same author. */
 export const markerOf = (projectId: string): string => `<!-- assay ${projectId} -->`;
+
+/** Tells the comment about a bug on the pull request that brought its culprit from others of the same author. */
+export const culpritMarkerOf = (projectId: string, bugReportId: string): string =>
+  `<!-- assay ${projectId} culprit ${bugReportId} -->`;
 
 const escapeUrl = (url: string) => url.replace(/[<>\s\\]/g, encodeURIComponent);
 const link = ({ title, url }: NamedTest) => `[${code(shorten(title, MAX_TITLE))}](<${escapeUrl(url)}>)`;
@@ -83,6 +87,15 @@ export function renderComment(state: PullRequestState, projectId: string): strin
     ? [`<details><summary>${withoutMentions(summary)}</summary>`, ...details, "</details>"]
     : [`### ${title}`, ...details];
   return shorten([markerOf(projectId), ...parts].join("\n\n"), MAX_LENGTH);
+}
+
+/** The comment on the pull request that broke a test. The code host links the hashes, which stand outside of code. */
+export function renderCulpritComment({ projectId, test, commit, proof, bugReport }: CulpritComment): string {
+  const { id, number, url } = bugReport;
+  return [
+    culpritMarkerOf(projectId, id),
+    `This change broke ${link(test)}. Commit ${commit.slice(0, 10)}: ${proof} · [bug report #${number}](<${escapeUrl(url)}>)`,
+  ].join("\n\n");
 }
 
 /** Names of projects come from people: outside of code, an @ would notify somebody. */

@@ -28,6 +28,8 @@ export type CommentJob = {
   /** How its body begins, and that of no other comment of the author. */
   marker: string;
   body: string;
+  /** The comment belongs to the merged pull request that contains this commit. Undefined: to that of the notification. */
+  mergedCommit?: string;
 };
 
 export type Job = {
@@ -48,7 +50,9 @@ export type Job = {
 export type Outcome =
   | { status: "sent"; link?: string; commentId?: string }
   | { status: "retry"; error: string; afterMs?: number }
-  | { status: "refused" | "gone"; error: string };
+  | { status: "refused" | "gone"; error: string }
+  /** The receiver has answered that there is nothing to do, which is no failure of anybody. */
+  | { status: "inapplicable"; error: string };
 
 export type Sender<K extends Kind> = {
   actions: readonly IntegrationAction[];
@@ -67,9 +71,15 @@ export type Sender<K extends Kind> = {
 export const withLink = (outcome: Outcome, link: string | undefined): Outcome =>
   outcome.status === "sent" && link !== undefined ? { ...outcome, link } : outcome;
 
-/** What of a message to a pull request is superseded by a newer one: there is one comment for each project. */
-export const commentKey = ({ pullRequest, data }: Notification): string =>
-  `comment ${pullRequest} ${textAt(data, "project", "id")}`;
+/** Whether a message becomes a comment on the pull request that brought a commit, and not on that of an execution. */
+export const isAboutCulprit = ({ type }: Pick<Notification, "type">): boolean => type === "bug_report.culprit_found";
+
+/** What of a message to a pull request is superseded by a newer one: there is one comment for each project, or for each bug. */
+export const commentKey = (notice: Notification): string => {
+  const { pullRequest, data } = notice;
+  const subject = isAboutCulprit(notice) ? `culprit ${textAt(data, "bugReport", "id")}` : pullRequest;
+  return `comment ${subject} ${textAt(data, "project", "id")}`;
+};
 
 /** With the id of the comment that was written, to be kept. */
 export function withComment(outcome: Outcome, id: unknown): Outcome {

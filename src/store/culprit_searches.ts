@@ -2,11 +2,13 @@
 
 import type { RangeCommit } from "../rules/culprit_range.ts";
 import { numberOfTestCase } from "../rules/test_case_id.ts";
-import type { SearchReason, SearchStatus } from "../schema/culprit_searches.ts";
+import type { OpenProbes, SearchReason, SearchStatus } from "../schema/culprit_searches.ts";
 import { type Fragment, type Sql, toJson, toJsonTime, type Tx } from "../database/connect.ts";
 import { takeLockIfFree } from "../database/locks.ts";
 import { isDue } from "../database/retry_backoff.ts";
+import { waitsInVain } from "./leases.ts";
 import { isProject } from "./predicates.ts";
+import { isOpen } from "./runner_presence.ts";
 
 export type CulpritSearchRow = {
   id: string;
@@ -34,6 +36,8 @@ export type CulpritSearchRow = {
   createdAt: string;
   endedAt: string | null;
 };
+
+export type NewestSearchRow = CulpritSearchRow & { open: OpenProbes | null };
 
 const columns = (sql: Sql): Fragment => sql`
   s.id, s.bug_report_id as "bugReportId", c.id as "testCaseId", s.test_case as "testCase", s.task_slug as "taskSlug",
@@ -67,14 +71,25 @@ export const insertCulpritSearch = (sql: Tx, projectId: string, search: InsertCu
     ${search.badExecutionId}, ${search.goodCommit}, ${search.badCommit}, ${search.maxProbes},
     ${search.maxMinutes}, ${search.summary}, ${search.depth}, ${now}, now())`;
 
+/** An expression: the open probes of the search `s`, an alias, as JSON; null: there are none. */
+const openProbesOf = (sql: Sql, s: Fragment): Fragment => sql`(
+  select json_build_object('kind', min(p.kind), 'running', count(*) filter (where l.status <> 'queued'),
+    'queued', count(*) filter (where l.status = 'queued'),
+    'reason', min(case when l.status = 'queued' then ${waitsInVain(sql, sql`run`)} end))
+  from probe p
+  join lease l on l.project_id = p.project_id and l.execution_id = p.execution_id and ${isOpen(sql, sql`l`)}
+  join test_run run on run.project_id = l.project_id and run.id = l.run_id
+  where p.project_id = ${s}.project_id and p.culprit_search_id = ${s}.id and p.ended_at is null
+  having count(*) > 0)`;
+
 /** The newest search of a bug. */
 export const selectNewestSearch = async (
   sql: Sql,
   projectId: string,
   bugReportId: string,
-): Promise<CulpritSearchRow | undefined> => {
-  const [row] = await sql<CulpritSearchRow[]>`
-    select ${columns(sql)} from ${searches(sql)}
+): Promise<NewestSearchRow | undefined> => {
+  const [row] = await sql<NewestSearchRow[]>`
+    select ${columns(sql)}, ${openProbesOf(sql, sql`s`)} as open from ${searches(sql)}
     where s.project_id = ${projectId} and s.bug_report_id = ${bugReportId} order by s.id desc limit 1`;
   return row;
 };
@@ -93,12 +108,12 @@ export const selectSearchState = async (
   bugReportId: string,
 ): Promise<string | undefined> => {
   const [row] = await sql<{ state: string }[]>`
-    select concat_ws(' ', s.id, s.status, s.commits is not null, count(p), count(p.ended_at)) as state
+    select concat_ws(' ', s.id, s.status, s.commits is not null, count(p), count(p.ended_at), ${openProbesOf(sql, sql`s`)}) as state
     from (
       select * from culprit_search where project_id = ${projectId} and bug_report_id = ${bugReportId}
       order by id desc limit 1) s
     left join probe p on p.project_id = ${projectId} and p.culprit_search_id = s.id
-    group by s.id, s.status, s.commits is not null`;
+    group by s.project_id, s.id, s.status, s.commits is not null`;
   return row?.state;
 };
 

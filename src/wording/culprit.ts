@@ -2,10 +2,10 @@
 
 import type { Belief, CommitProbe, ProbeResult } from "../rules/culprit.ts";
 import { type CulpritVerdict, findLikely } from "../rules/culprit_suspects.ts";
-import type { SearchProbe } from "../schema/culprit_searches.ts";
+import type { OpenProbes, SearchProbe } from "../schema/culprit_searches.ts";
 import type { SearchedCommit } from "../rules/culprit_range.ts";
 import { firstLineOf } from "./first_line.ts";
-import { counted } from "./numbers.ts";
+import { counted, toCount } from "./numbers.ts";
 
 const HASH_LENGTH = 10;
 
@@ -34,6 +34,21 @@ export function suspectLine(belief: Belief, commits: readonly SearchedCommit[]):
     : `Suspects: ${candidates.length} of ${commits.length - 1} commits (${toPercent(chance)})`;
 }
 
+/** Returns "2 of 3 times": how many probes of a commit had a result. */
+function countWords(probes: readonly CommitProbe[], index: number, result: ProbeResult): string {
+  const own = probes.filter((probe) => probe.index === index && probe.result !== "no_build");
+  return `${own.filter((probe) => probe.result === result).length} of ${counted(own.length, "time")}`;
+}
+
+/** Returns what proves that a commit is the culprit. `commits`: the good commit first. */
+export const proofWords = (
+  commits: readonly SearchedCommit[],
+  probes: readonly CommitProbe[],
+  culprit: number,
+): string =>
+  `it failed there ${countWords(probes, culprit, "failed")}, ` +
+  `on its parent ${shortHash(commits[culprit - 1]!)} it passed ${countWords(probes, culprit - 1, "passed")}`;
+
 export type SearchEnd = {
   /** The good commit first. */
   commits: readonly SearchedCommit[];
@@ -44,19 +59,12 @@ export type SearchEnd = {
 
 /** Returns the result of a search as one sentence. Only a commit that was confirmed is named as the culprit. */
 export function culpritSentence({ commits, probes, verdict, isGoodKnown }: SearchEnd): string {
-  const ran = (index: number, result: ProbeResult) => {
-    const own = probes.filter((probe) => probe.index === index && probe.result !== "no_build");
-    const count = own.filter((probe) => probe.result === result).length;
-    return `${count} of ${counted(own.length, "time")}`;
-  };
   if (verdict.kind === "undecided") return undecidedSentence(verdict, probes);
   if (verdict.kind === "culprit") {
-    const [commit, parent] = [commits[verdict.index]!, commits[verdict.index - 1]!];
-    return (
-      `${shortHash(commit)} by ${commit.author} broke it: it failed there ${ran(verdict.index, "failed")}, ` +
-      `on its parent ${shortHash(parent)} it passed ${ran(verdict.index - 1, "passed")}`
-    );
+    const commit = commits[verdict.index]!;
+    return `${shortHash(commit)} by ${commit.author} broke it: ${proofWords(commits, probes, verdict.index)}`;
   }
+  const ran = (index: number, result: ProbeResult) => countWords(probes, index, result);
   const first = describeCommit(commits[0]!);
   const last = commits.length - 1;
   const sentences = {
@@ -67,6 +75,23 @@ export function culpritSentence({ commits, probes, verdict, isGoodKnown }: Searc
     outage: "Not the code: commits that passed before fail since some probe. Run the search again later",
   };
   return sentences[verdict.reason];
+}
+
+const withinSentence = (sentence: string): string => `${sentence.charAt(0).toLowerCase()}${sentence.slice(1)}`;
+
+/** Returns "2 probes run, 3 wait for a free runner". Null: the search waits for nobody. */
+export function waitingWords(open: OpenProbes | null): string | null {
+  if (open === null) return null;
+  const { kind, running, queued, reason } = open;
+  const runner = reason === null ? "a free runner" : `a runner: ${withinSentence(reason)}`;
+  const waits = queued === 1 ? "waits" : "wait";
+  if (kind === "commits")
+    return running > 0 ? "A runner lists the commits" : `The list of the commits waits for ${runner}`;
+  const ran = `${counted(running, "probe")} ${running === 1 ? "runs" : "run"}`;
+  if (queued === 0) return ran;
+  return running === 0
+    ? `${counted(queued, "probe")} ${waits} for ${runner}`
+    : `${ran}, ${toCount(queued)} ${waits} for ${runner}`;
 }
 
 /** Why a search on runners has ended before its probes were done. */
@@ -85,8 +110,7 @@ export function unfinishedSentence(
 ): string {
   const minutes = counted(maxMinutes, "minute");
   if (reason === "no_commits") {
-    const why = firstLineOf(failure ?? "No runner could list the commits of the range");
-    return `Cannot tell: ${why.charAt(0).toLowerCase()}${why.slice(1)}`;
+    return `Cannot tell: ${withinSentence(firstLineOf(failure ?? "No runner could list the commits of the range"))}`;
   }
   if (reason === "no_runner" || !likely) return `Cannot tell: no runner took a probe within ${minutes}`;
   return (

@@ -50,3 +50,25 @@ export function verificationWords({ status, passed, failed, noBuild, noResult }:
       .join("; ");
   return rate;
 }
+
+/** Returns why a verification ended before all its runs: "Stopped after 5 of 200 runs: 3 failed and 2 passed, so it is flaky". */
+export function stopWords({
+  status,
+  runs,
+  passed,
+  failed,
+  noBuild,
+  noResult,
+}: Found & { runs: number }): string | null {
+  const done = passed + failed;
+  if (status === "running" || status === "passed" || (status !== "cancelled" && done >= runs)) return null;
+  const after = `after ${toCount(done)} of ${counted(runs, "run")}`;
+  if (status === "cancelled") return `Cancelled ${after}`;
+  if (status === "flaky") return `Stopped ${after}: ${failed} failed and ${toCount(passed)} passed, so it is flaky`;
+  if (status === "failed") return `Stopped ${after}: all failed, so it is broken and not flaky`;
+  const lacking =
+    done === 0 && noBuild > 0
+      ? `the commit could not be checked out or built ${counted(noBuild, "time")}`
+      : `${counted(noResult, "other run")} had no result`;
+  return `Stopped ${after}: ${lacking}`;
+}

@@ -2,10 +2,14 @@
 
 import { beforeEach, describe, expect, test } from "bun:test";
 import { createLog } from "../../src/log.ts";
+import { createSeal } from "../../src/secrets/seal.ts";
+import { handleEvents } from "../../src/work/automate.ts";
 import { advanceSearches } from "../../src/work/culprits.ts";
-import { createHarness } from "../harness.ts";
+import { createDeliverer } from "../../src/work/deliver.ts";
+import { createHarness, SECRET_KEY } from "../harness.ts";
+import { createReceiver, outboundToReceivers, type Recorded } from "../receiver.ts";
 
-const { ask, acme, rival, addProject, database } = await createHarness();
+const { ask, acme, rival, addProject, database } = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
 const { pool } = database;
 const log = createLog("debug", () => {}, false);
 
@@ -129,6 +133,33 @@ describe("a search", () => {
       bugReport: { id: bug, number: 1 },
       culprit: { searchId: found.id, commit: hash(4), author: "Ada", subject: "change 4", files: ["file-4.ts"] },
     });
+  });
+
+  test("says what it waits for", async () => {
+    const bug = await openBug(9);
+    await sync(0);
+    await start(bug);
+    await advance();
+    const waitingFor = async () => (await get(`/bug-reports/${bug}/culprit`)).waitingFor;
+    expect(await waitingFor()).toBe("The list of the commits waits for a free runner");
+    await pool`update runner set seen_at = now() - interval '10 minutes' where project_id = ${place.project}`;
+    expect(await waitingFor()).toBe(
+      "The list of the commits waits for a runner: no runner has been online in the last 2 minutes",
+    );
+    const [listing] = await sync();
+    expect(await waitingFor()).toBe("A runner lists the commits");
+    await request(`POST /leases/${listing.id}/commits`, { commits: range(10) });
+    expect(await waitingFor()).toBeNull();
+    // A runner that has room for three.
+    await sync(3);
+    await advance();
+    expect(await waitingFor()).toBe("3 probes wait for a free runner");
+    await sync(1);
+    expect(await waitingFor()).toBe("1 probe runs, 2 wait for a free runner");
+    await sync(2);
+    expect(await waitingFor()).toBe("3 probes run");
+    await request(`POST /bug-reports/${bug}/culprit/cancel`);
+    expect(await waitingFor()).toBeNull();
   });
 
   test("of a range of one commit confirms it", async () => {
@@ -346,5 +377,112 @@ describe("POST …/leases/:leaseId/commits", () => {
     expect((await request(`POST /leases/${probe.id}/commits`, { commits: range(4) })).body.error.message).toBe(
       "Cannot accept the commits: the lease asks for none",
     );
+  });
+});
+
+describe("the pull request that brought the culprit", () => {
+  const { team, teamKey: key } = acme;
+  const list = "/repos/acme/web/issues/128/comments";
+
+  /** A code host on which pull request 128 brought the commits of `merged`. */
+  function createHost(merged: readonly number[]) {
+    const comments = new Map<number, string>();
+    const pull = { number: 128, merged_at: "2026-01-30T10:00:00Z", base: { repo: { full_name: "acme/web" } } };
+    const receiver = createReceiver(({ method, path, body }: Recorded) => {
+      if (path.endsWith("/user")) return { status: 200, body: { id: 7 } };
+      if (path.includes("/commits/"))
+        return { status: 200, body: merged.some((at) => path.includes(hash(at))) ? [pull] : [] };
+      if (method === "GET")
+        return { status: 200, body: [...comments].map(([id, body]) => ({ id, body, user: { id: 7 } })) };
+      const id = method === "POST" ? 100 + comments.size : Number(path.split("/").at(-1));
+      comments.set(id, body.body);
+      return { status: method === "POST" ? 201 : 200, body: { id } };
+    });
+    return { ...receiver, comments };
+  }
+
+  async function automate(baseUrl: string): Promise<string> {
+    const config = { baseUrl, repository: "acme/web", token: "S3CRET-token" };
+    const { body } = await ask(`POST /teams/${team}/integrations`, { key, body: { kind: "github", config } });
+    const { status } = await ask(`POST /teams/${team}/automations`, {
+      key,
+      body: {
+        ...{ name: "tell the author", trigger: { event: "bug_report.culprit_found" } },
+        ...{ conditions: { projects: [place.project] }, actions: [{ type: "notify", integrationId: body.id }] },
+      },
+    });
+    expect(status).toBe(201);
+    return body.id;
+  }
+
+  async function deliver(): Promise<void> {
+    await handleEvents(database, "https://assay.test", log);
+    const outbound = outboundToReceivers();
+    const deliverer = createDeliverer(database, { outbound, seal: createSeal(SECRET_KEY) }, log);
+    while ((await deliverer.start()) > 0) await deliverer.ended();
+  }
+
+  const deliveriesOf = async (integration: string) =>
+    (await ask(`GET /teams/${team}/integrations/${integration}/deliveries`, { key })).body.data;
+
+  /** A search that proves commit 4. */
+  async function search(bug: string): Promise<void> {
+    await sync();
+    await start(bug);
+    await work(10, (at) => (at >= 4 ? FAULT : null));
+    await deliver();
+  }
+
+  test("gets one comment, whatever is repeated", async () => {
+    const host = createHost([4]);
+    const integration = await automate(host.url);
+    const bug = await openBug(9);
+    await search(bug);
+    const { testCaseId, culprit } = await get(`/bug-reports/${bug}/culprit`);
+    const base = `https://assay.test/projects/${place.project}`;
+    const text = expect.stringMatching(
+      new RegExp(
+        `^<!-- assay ${place.project} culprit ${bug} -->\n\nThis change broke \\[\`cart › adds\`\\]\\(<${base}/tests/${testCaseId}>\\)\\. ` +
+          `Commit ${culprit.commit.slice(0, 10)}: it failed there \\d of \\d times, on its parent c{10} it passed \\d of \\d times · ` +
+          `\\[bug report #1\\]\\(<${base}/bugs/${bug}>\\)$`,
+      ),
+    );
+    expect([...host.comments.values()]).toEqual([text]);
+    const [delivery] = await deliveriesOf(integration);
+    expect(delivery).toMatchObject({ status: "sent", inapplicable: false });
+    const again = `POST /teams/${team}/integrations/${integration}/deliveries/${delivery.id}/redeliver`;
+    expect((await ask(again, { key })).status).toBe(200);
+    await deliver();
+    await search(bug);
+    expect([...host.comments.values()]).toEqual([text]);
+    expect(
+      host.requests.filter(({ method }) => method !== "GET").map(({ method, path }) => `${method} ${path}`),
+    ).toEqual([
+      `POST ${list}`,
+      "PATCH /repos/acme/web/issues/comments/100",
+      "PATCH /repos/acme/web/issues/comments/100",
+    ]);
+  });
+
+  test("that does not exist is no failure of the delivery or the integration", async () => {
+    const host = createHost([]);
+    const integration = await automate(host.url);
+    await search(await openBug(9));
+    expect(await deliveriesOf(integration)).toMatchObject([
+      {
+        ...{ status: "failed", inapplicable: true, nextAttemptAt: null },
+        attempts: [
+          {
+            statusCode: 200,
+            error: `Nothing to send: no merged pull request contains the commit ${hash(4).slice(0, 12)}`,
+          },
+        ],
+      },
+    ]);
+    const { body } = await ask(`GET /teams/${team}/integrations/${integration}`, { key });
+    expect(body.lastDelivery).toMatchObject({ status: "failed", inapplicable: true });
+    expect(await pool`select failures, failing_since from integration where id = ${integration}`).toEqual([
+      { failures: 0, failing_since: null },
+    ] as never);
   });
 });

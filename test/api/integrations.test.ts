@@ -340,6 +340,7 @@ describe("POST …/test", () => {
         action: "notify",
         title: "Assay can reach webhook",
         status: "sent",
+        inapplicable: false,
         attempts: [
           {
             attemptedAt: expect.any(String),

@@ -102,8 +102,8 @@ export async function openChromium(url: string, { width = 1280 }: { width?: numb
     return seen.find((one) => called(one) === wanted) ?? seen.find((one) => called(one).includes(wanted));
   })()`;
 
-  /** Presses a button, a link or a summary with the mouse, where it is. */
-  async function press(text: string, within = "body"): Promise<void> {
+  /** Presses a button, a link or a summary with the mouse, where it is. `meanwhile` is done before the mouse is released. */
+  async function press(text: string, within = "body", meanwhile = async () => {}): Promise<void> {
     const found = find(text, within);
     await becomes(found);
     await evaluate(`${found}.scrollIntoView({ block: "center", behavior: "instant" })`);
@@ -111,8 +111,10 @@ export async function openChromium(url: string, { width = 1280 }: { width?: numb
       const { left, top, width, height } = ${found}.getClientRects()[0];
       return { x: left + Math.min(width / 2, 100), y: top + height / 2 };
     })()`);
-    for (const type of ["mousePressed", "mouseReleased"])
-      await input("Input.dispatchMouseEvent", { type, ...at, button: "left", clickCount: 1 });
+    const move = (type: string) => input("Input.dispatchMouseEvent", { type, ...at, button: "left", clickCount: 1 });
+    await move("mousePressed");
+    await meanwhile();
+    await move("mouseReleased");
   }
 
   const labelled = (label: string) => `(() => {

@@ -48,3 +48,69 @@ describe.skipIf(!hasChromium)("a page without an event stream", async () => {
     await until(() => eventStreams.refusal(mine) !== undefined, 10);
   }, 60_000);
 });
+
+describe.skipIf(!hasChromium)("a live page", async () => {
+  if (!hasChromium) return;
+  const { url, ask, acme, database } = await createHarness();
+  const owner = await createPerson(database, { team: acme.team, role: "owner" });
+  const { key, project } = acme;
+  const chromium = await openChromium(url);
+  const { evaluate, becomes, press } = chromium;
+  // Counts how often the page was fetched again: regions are replaced right after its answer was parsed, in the same task. And keeps
+  // the stream, for news about nothing.
+  await chromium.cdp("Page.addScriptToEvaluateOnNewDocument", {
+    source: `window.renewals = 0;
+      const parse = DOMParser.prototype.parseFromString;
+      DOMParser.prototype.parseFromString = function (...given) { window.renewals++; return parse.apply(this, given); };
+      window.EventSource = class extends EventSource { constructor(url) { super(url); window.stream = this; } };`,
+  });
+
+  /** Opens the page of a new execution, and waits for its stream. */
+  async function open() {
+    const { body } = await ask(`POST /projects/${project}/executions`, { key, body: { tasks: ["unit", "last"] } });
+    // Windows share their cookies.
+    await chromium.signIn(owner);
+    await chromium.go(`/projects/${project}/executions/${body.id}`);
+    await becomes("window.stream?.readyState === EventSource.OPEN");
+    const path = `/projects/${project}/test-runs?execution_id=${body.id}&task_slug=unit`;
+    return { id: body.id as string, report: () => ask(`POST ${path}`, { key, body: junit("ppppppp") }) };
+  }
+
+  const region = `document.querySelector("[data-region=state]")`;
+
+  test("keeps what has not changed, though each answer has another CSRF token", async () => {
+    const { report } = await open();
+    expect(await evaluate<number>(`${region}.querySelectorAll("input[name=csrf]").length`)).toBeGreaterThan(0);
+    const isOld = `${region}.firstElementChild.isOld`;
+    await evaluate(`void (${isOld} = true, window.renewals = 0, window.stream.dispatchEvent(new Event("news")))`);
+    await becomes("window.renewals > 0");
+    expect(await evaluate<boolean>(isOld)).toBe(true);
+    await report();
+    await becomes(`!${isOld}`);
+  }, 60_000);
+
+  test("loses no click on a button that is due to be replaced", async () => {
+    const { id, report } = await open();
+    await press("End early", "[data-region=state]");
+    const meanwhile = async () => {
+      await evaluate("void (window.renewals = 0)");
+      await report();
+      await becomes("window.renewals > 0");
+    };
+    await chromium.leaving(() => press("Cancel", "[data-region=state]", meanwhile));
+    expect((await ask(`GET /projects/${project}/executions/${id}`, { key })).body.status).toBe("cancelled");
+  }, 60_000);
+
+  test("is brought up to date after a press that is no click", async () => {
+    const { report } = await open();
+    const isOld = `${region}.firstElementChild.isOld`;
+    await press("End early", "[data-region=state]", async () => {
+      await evaluate(`void (${isOld} = true, window.renewals = 0)`);
+      await report();
+      await becomes("window.renewals > 0");
+      expect(await evaluate<boolean>(isOld)).toBe(true);
+    });
+    await becomes(`!${isOld}`);
+    await becomes(`document.querySelector("#end-early").open`);
+  }, 60_000);
+});

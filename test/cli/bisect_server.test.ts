@@ -26,11 +26,17 @@ function start(args: string[], { project, key }: Project, cwd = place) {
     stderr: "pipe",
   });
   guardProcess(child);
+  const said = { text: "" };
+  const listen = async () => {
+    const decoder = new TextDecoder();
+    for await (const chunk of child.stderr) said.text += decoder.decode(chunk, { stream: true });
+    return said.text;
+  };
   const ended = (async () => {
-    const [output, errors] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+    const [output, errors] = await Promise.all([child.stdout.text(), listen()]);
     return { code: await child.exited, output, errors };
   })();
-  return { child, ended };
+  return { child, said, ended };
 }
 
 const BREAKS = 5;
@@ -87,6 +93,23 @@ test("runs the search on the runners of the server, and ends as a search on this
   ]);
   await runner.stop();
 }, 120_000);
+
+test("says what a search on the server waits for", async () => {
+  const project = await addProject(acme);
+  const { bug } = await report(project);
+  const body = { runner: "r", taskSlugs: ["unit"], probeSlugs: ["unit"], free: 0 };
+  await ask(`POST /projects/${project.project}/leases`, { key: project.key, body });
+  await database.pool`update runner set seen_at = now() - interval '10 minutes' where project_id = ${project.project}`;
+  const { said, ended } = start([bug], project);
+  const waits = "The list of the commits waits for a runner: no runner has been online in the last 2 minutes";
+  await until(async () => {
+    await advanceSearches(database, undefined, undefined, log);
+    return said.text.includes(waits);
+  }, 30);
+  await ask(`POST /projects/${project.project}/bug-reports/${bug}/culprit/cancel`, { key: project.key });
+  const { errors } = await ended;
+  expect(errors.split(waits)).toHaveLength(2);
+}, 60_000);
 
 test("takes the range, the flake rate and the file of a test case for a search on this machine", async () => {
   const project = await addProject(acme);

@@ -75,21 +75,24 @@ async function timeOf(work: Work): Promise<number> {
 }
 
 /**
- * Whether the work on a whole, which is `factor` times its part, takes longer than that explains, at best of many rounds: the
- * garbage collector only adds time.
+ * Whether the work on a whole, which is `factor` times its part, takes longer than that explains: in all of many rounds at best, because
+ * the garbage collector only adds time, and then by the medians, because on a busy machine the best time of a part may be a lucky one.
  */
 export async function isSteep(onPart: Work, onWhole: Work, factor = 2): Promise<boolean> {
   const maxRatio = factor ** MAX_EXPONENT;
-  let [part, whole] = [Infinity, Infinity];
+  const [parts, wholes]: [number[], number[]] = [[], []];
   for (let round = 0; round < 24; round++) {
-    whole = Math.min(whole, await timeOf(onWhole));
+    wholes.push(await timeOf(onWhole));
+    const whole = Math.min(...wholes);
     if (whole < NEGLIGIBLE_MS) return false;
     if (whole > 2 * MAX_MS) return true;
-    for (let again = 0; again < 3; again++) part = Math.min(part, await timeOf(onPart));
-    if (whole <= maxRatio * part && whole <= MAX_MS) return false;
+    for (let again = 0; again < 3; again++) parts.push(await timeOf(onPart));
+    if (whole <= maxRatio * Math.min(...parts) && whole <= MAX_MS) return false;
   }
-  return true;
+  return medianOf(wholes) > Math.min(maxRatio * medianOf(parts), MAX_MS);
 }
+
+const medianOf = (times: readonly number[]): number => times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)]!;
 
 /** The names of the texts for which `call` takes superlinear time. Short texts come first, so that a cubic one ends. */
 export async function findSteep(

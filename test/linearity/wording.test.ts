@@ -70,7 +70,14 @@ testLinearity("wording", {
       culpritSentence({ ...end, verdict: { kind: "culprit", index: 1, chance: 1 } });
       culpritSentence({ ...end, verdict: { kind: "environment", reason: "good_fails", chance: 1 } });
     },
-    ...{ describeCommit: null, shortHash: null, suspectLine: null, unfinishedSentence: null },
+    ...{
+      describeCommit: null,
+      proofWords: null,
+      shortHash: null,
+      suspectLine: null,
+      unfinishedSentence: null,
+      waitingWords: null,
+    },
   },
   "first_line.ts": { firstLineOf: (text) => firstLineOf(text, 100), firstPlainLine },
   "execution.ts": {
@@ -136,7 +143,7 @@ testLinearity("wording", {
       } as never),
     runState: null,
   },
-  "verification.ts": { failureRateWords: null, newTestWords: null, verificationWords: null },
+  "verification.ts": { failureRateWords: null, newTestWords: null, stopWords: null, verificationWords: null },
   "single_line.ts": { singleLine },
   "task.ts": { redTaskWords: null, taskHeadline: null },
   "slower.ts": {

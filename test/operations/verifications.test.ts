@@ -103,6 +103,9 @@ describe("a verification", () => {
     expect(first).toMatchObject({ status: "flaky", runs: 500, failed: 3, released: false });
     expect(first.passed).toBeLessThan(10);
     expect(first.failedExecutionIds).toHaveLength(3);
+    expect(first.stopReason).toBe(
+      `Stopped after ${first.passed + 3} of 500 runs: 3 failed and ${first.passed} passed, so it is flaky`,
+    );
     const second = await ends(project, await begin(project, testCaseId, { commit: two, runs: 500, release: true }));
     expect(second).toMatchObject({
       ...{ status: "failed", failed: 5, passed: 0 },
@@ -112,6 +115,7 @@ describe("a verification", () => {
     expect(third).toMatchObject({
       ...{ status: "inconclusive", passed: 0, failed: 0, noResult: 2, failureRate: null },
       statement: "The commit cannot be checked out or built",
+      stopReason: "Stopped after 0 of 500 runs: the commit could not be checked out or built 2 times",
     });
     expect((await call(project, `GET /test-cases/${testCaseId}`)).body.quarantine).toMatchObject({ reason: "#12" });
     const listed = await call(project, `GET /test-cases/${testCaseId}/verifications?limit=2`);

@@ -200,6 +200,87 @@ describe("notify", () => {
   });
 });
 
+describe("the comment on the pull request that brought a commit", () => {
+  const action = "notify" as const;
+  const commit = "c4d5e6f0127a8b9c0d1e2f3a4b5c6d7e8f901234";
+  const comment = { ...COMMENT, mergedCommit: commit };
+  const deliver = (...scripts: Script[]) =>
+    sender.deliver({ action, comment, notice: { ...BAD, pullRequest: null }, scripts });
+  const base = { repo: { full_name: "Acme/Web" } };
+  const pull = { number: 128, merged_at: "2026-01-30T10:00:00Z", base };
+  const find = {
+    method: "GET",
+    path: `/repos/acme/web/commits/${commit}/pulls?per_page=100`,
+    headers: READING,
+    body: null,
+  };
+  const list = {
+    method: "GET",
+    path: "/repos/acme/web/issues/128/comments?since=2026-01-30T10:00:00.000Z&per_page=100",
+    headers: READING,
+    body: null,
+  };
+  const nothing = {
+    status: "inapplicable",
+    error: "Nothing to send: no merged pull request contains the commit c4d5e6f0127a",
+  };
+
+  test("is written to the first one that was merged into this repository", async () => {
+    const others = [
+      { number: 1, merged_at: null, base },
+      { number: 2, merged_at: "2026-01-29T10:00:00Z", base: { repo: { full_name: "upstream/web" } } },
+      { number: 130, merged_at: "2026-01-31T10:00:00Z", base },
+    ];
+    const { outcome, requests } = await deliver(
+      { status: 200, body: [...others, pull] },
+      { status: 200, body: [] },
+      { status: 201, body: { id: 99 } },
+    );
+    expect(outcome).toEqual({ status: "sent", commentId: "99" });
+    expect(shown(requests)).toEqual([
+      find,
+      list,
+      {
+        method: "POST",
+        path: "/repos/acme/web/issues/128/comments",
+        headers: HEADERS,
+        body: { body: COMMENT.body },
+      },
+    ]);
+  });
+
+  test("is changed, and not repeated, if it is there already", async () => {
+    const { outcome, requests } = await deliver(
+      { status: 200, body: [pull] },
+      { status: 200, body: [{ id: 99, body: COMMENT.body, user: { id: 7 } }] },
+      { status: 200, body: { id: 7 } },
+      { status: 200, body: { id: 99 } },
+    );
+    expect(outcome).toEqual({ status: "sent", commentId: "99" });
+    expect(requests.map(({ method, path }) => `${method} ${path}`)).toEqual([
+      ...[`GET ${find.path}`, `GET ${list.path}`, "GET /user"],
+      "PATCH /repos/acme/web/issues/comments/99",
+    ]);
+  });
+
+  test.each([
+    ["there is none", { status: 200, body: [] }],
+    ["it is not merged", { status: 200, body: [{ ...pull, merged_at: null }] }],
+    ["the commit is unknown", { status: 422, body: { message: `No commit found for SHA: ${commit}` } }],
+  ])("is not written if %s, which is no failure", async (_, script) => {
+    const { outcome, attempt, requests } = await deliver(script);
+    expect(outcome).toEqual(nothing as never);
+    expect(attempt.error).toBe(nothing.error);
+    expect(shown(requests)).toEqual([find]);
+  });
+
+  test("waits for a code host that is away, and needs access", async () => {
+    expect((await deliver({ status: 503 })).outcome).toEqual({ status: "retry", error: "Answered 503" });
+    const hidden = { status: 404, body: { message: "Not Found" } };
+    expect((await deliver(hidden)).outcome).toEqual({ status: "refused", error: "Answered 404: Not Found" });
+  });
+});
+
 test("dispatch starts a workflow", async () => {
   const action = "dispatch" as const;
   const options = { ref: "release", inputs: { reason: "red" } };

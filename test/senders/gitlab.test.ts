@@ -111,6 +111,79 @@ describe("notify", () => {
   });
 });
 
+describe("the note on the merge request that brought a commit", () => {
+  const commit = "c4d5e6f0127a8b9c0d1e2f3a4b5c6d7e8f901234";
+  const { "content-type": _, ...READING } = HEADERS;
+  const project = "/api/v4/projects/acme%2Fweb";
+  const reads = (path: string) => ({ method: "GET", path: `${project}${path}`, headers: READING, body: null });
+  const find = reads(`/repository/commits/${commit}/merge_requests?state=merged&per_page=100`);
+  const deliver = (...scripts: Script[]) =>
+    sender.deliver({
+      action: "notify",
+      comment: { ...COMMENT, mergedCommit: commit },
+      notice: { ...BAD, pullRequest: null },
+      scripts,
+    });
+  const merged = { iid: 128, state: "merged", merged_at: "2026-01-30T10:00:00Z" };
+
+  test("is written to the first one that was merged", async () => {
+    const others = [
+      { iid: 1, state: "closed", merged_at: null },
+      { ...merged, iid: 130, merged_at: "2026-01-31T10:00:00Z" },
+    ];
+    const { outcome, requests } = await deliver(
+      { status: 200, body: [...others, merged] },
+      { status: 200, body: [] },
+      { status: 201, body: { id: 5 } },
+    );
+    expect(outcome).toEqual({ status: "sent", commentId: "5" });
+    expect(shown(requests)).toEqual([
+      find,
+      reads("/merge_requests/128/notes?order_by=created_at&sort=desc&per_page=100"),
+      {
+        method: "POST",
+        path: `${project}/merge_requests/128/notes`,
+        headers: HEADERS,
+        body: { body: COMMENT.body },
+      },
+    ]);
+  });
+
+  test("is changed, and not repeated, if it is there already", async () => {
+    const { requests } = await deliver(
+      { status: 200, body: [merged] },
+      { status: 200, body: [{ id: 5, body: COMMENT.body, author: { id: 7 } }] },
+      { status: 200, body: { id: 7 } },
+      { status: 200, body: { id: 5 } },
+    );
+    expect(requests.slice(2).map(({ method, path }) => `${method} ${path}`)).toEqual([
+      "GET /api/v4/user",
+      `PUT ${project}/merge_requests/128/notes/5`,
+    ]);
+  });
+
+  test.each([
+    ["there is none", { status: 200, body: [] }],
+    ["it is not merged", { status: 200, body: [{ ...merged, state: "opened", merged_at: null }] }],
+    ["the commit is unknown", { status: 404, body: { message: "404 Commit Not Found" } }],
+  ])("is not written if %s, which is no failure", async (_, script) => {
+    const { outcome, requests } = await deliver(script);
+    expect(outcome).toEqual({
+      status: "inapplicable",
+      error: "Nothing to send: no merged pull request contains the commit c4d5e6f0127a",
+    });
+    expect(shown(requests)).toEqual([find]);
+  });
+
+  test("needs access to the project", async () => {
+    const hidden = { status: 404, body: { message: "404 Project Not Found" } };
+    expect((await deliver(hidden)).outcome).toEqual({
+      status: "refused",
+      error: "Answered 404: 404 Project Not Found",
+    });
+  });
+});
+
 test("no name is a command, a mention or a link: all of it is quoted", async () => {
   const { requests } = await sender.deliver({ action: "create_issue", notice: hostile(), scripts: [created] });
   const text = requests[0]!.body.description as string;

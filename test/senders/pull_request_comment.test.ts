@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import type { FailedTest, PullRequestState } from "../../src/schema/pull_requests.ts";
-import { renderComment } from "../../src/senders/pull_request_comment.ts";
+import { renderComment, renderCulpritComment } from "../../src/senders/pull_request_comment.ts";
 import { HOSTILE } from "./sending.ts";
 
 const PROJECT = "0197f000-0000-7000-8000-0000000000aa";
@@ -127,5 +127,29 @@ describe("a comment", () => {
     const text = renderComment({ ...BAD, newFailures: { first, total: 60 } }, PROJECT);
     expect(text.length).toBeLessThanOrEqual(65_535);
     expect(text).toStartWith(`<!-- assay ${PROJECT} -->`);
+  });
+});
+
+describe("the comment on the pull request that broke a test", () => {
+  const proof = "it failed there 2 of 2 times, on its parent 0a1b2c3d4e it passed 2 of 2 times";
+  const about = {
+    ...{ projectId: PROJECT, test: { title: "Cart › adds", url: at("c/1") }, proof },
+    ...{ commit: "c4d5e6f0127a8b9c0d1e2f3a4b5c6d7e8f901234", bugReport: { id: "b", number: 12, url: at("b/12") } },
+  };
+
+  test("names the test, the proof and the bug report", () => {
+    expect(renderCulpritComment(about)).toBe(
+      [
+        `<!-- assay ${PROJECT} culprit b -->`,
+        `This change broke [\`Cart › adds\`](<https://assay.test/c/1>). Commit c4d5e6f012: ${proof} · ` +
+          "[bug report #12](<https://assay.test/b/12>)",
+      ].join("\n\n"),
+    );
+  });
+
+  test("quotes the name of the test", () => {
+    const text = renderCulpritComment({ ...about, test: { ...about.test, title: HOSTILE } });
+    expect(text.replace(/`[^`\n]*`/g, "")).not.toMatch(/@everyone|javascript:|<script|<!channel/);
+    expect(text).not.toContain("\u001b");
   });
 });

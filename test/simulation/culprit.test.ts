@@ -2,6 +2,7 @@
 
 import { expect, test } from "bun:test";
 import { DEFAULT_BUDGET, scoreCulprits } from "./culprit.ts";
+import { leastProbes, meanProbes } from "./culprit_optimum.ts";
 import { FLAKE_RATES } from "./culprit_ranges.ts";
 
 const SEEDS = Array.from({ length: 60 }, (_, at) => 5_000 + at);
@@ -32,3 +33,20 @@ test("several probes at once need fewer rounds", () => {
   expect(four!.search.right).toBeGreaterThanOrEqual(0.95);
   expect(four!.search.rounds).toBeLessThan(one!.search.rounds / 1.8);
 });
+
+test("the fewest probes of small ranges", () => {
+  expect(leastProbes(1, 0)).toBe(4);
+  // Only the passes of the good commit may have to be repeated.
+  expect(leastProbes(1, 0.3)).toBeCloseTo(2 + 2 / 0.7);
+  // Whichever of two commits is the culprit, the probe that decides is one of the four that prove it.
+  expect(leastProbes(2, 0)).toBe(4);
+});
+
+test.each(FLAKE_RATES)(
+  "a test that fails in %p of its runs: the probes of the search are close to the fewest",
+  (flakeRate) => {
+    const ratio = meanProbes(5, flakeRate, SEEDS) / leastProbes(5, flakeRate);
+    expect(ratio).toBeGreaterThan(0.9);
+    expect(ratio).toBeLessThan(1.25);
+  },
+);

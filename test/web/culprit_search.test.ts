@@ -1,6 +1,8 @@
 /** The page of a bug while a search for its commit runs, and what is shown of its end. */
 
 import { expect, test } from "bun:test";
+import { createLog } from "../../src/log.ts";
+import { advanceSearches } from "../../src/work/culprits.ts";
 import { insertFoundSearch } from "../culprit_searches.ts";
 import { until } from "../harness.ts";
 import { createRoles } from "./browser.ts";
@@ -32,9 +34,16 @@ test("offers a search to members, and says why it cannot begin", async () => {
   const runner = { runner: "r", taskSlugs: ["unit"], probeSlugs: ["unit"], free: 0 };
   await ask(`POST /projects/${acme.project}/leases`, { key: acme.key, body: runner });
   expect((await fill("member", `${pageOf(bug)}/culprit`, {})).status).toBe(303);
+  await advanceSearches(
+    database,
+    undefined,
+    undefined,
+    createLog("debug", () => {}, false),
+  );
   const running = await look("member", pageOf(bug));
   expect(running.words).toContain("searching, 0 of at most 30 probes");
   expect(running.words).toContain("Listing the commits after 1111111 up to 2222222");
+  expect(running.words).toContain("The list of the commits waits for a free runner");
   expect(running.html).toContain(`data-live="${pageOf(bug)}/live"`);
   expect((await fill("member", `${pageOf(bug)}/culprit/cancel`, {})).status).toBe(303);
   const cancelled = await look("member", pageOf(bug));

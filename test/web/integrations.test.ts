@@ -6,7 +6,7 @@ import { createReceiver } from "../receiver.ts";
 import { createVisits, formsOf, type Shown, valueOf } from "./browser.ts";
 
 const lines: string[] = [];
-const { acme, ask, visit, send, owner, member, viewer, stranger } = await createVisits({
+const { acme, ask, visit, send, owner, member, viewer, stranger, database } = await createVisits({
   outboundAllow: ["127.0.0.0/8"],
   log: (line) => void lines.push(line),
 });
@@ -164,6 +164,21 @@ describe("an integration", () => {
     expect([refused.status, refused.words]).toEqual([400, expect.stringContaining("the integration is disabled")]);
     await send(owner, `${path}/state`, { enabled: "true" });
     expect((await find(path)).enabled).toBe(true);
+  });
+
+  test("shows a delivery with nothing to send as neither sent nor failed", async () => {
+    const receiver = createReceiver({ status: 200 });
+    const path = await create("webhook", { "config.url": receiver.url });
+    await send(owner, `${path}/test`);
+    const error = "Nothing to send: no merged pull request contains the commit c4d5e6f0127a";
+    await database.pool`
+      update delivery set status = 'failed', attempts = jsonb_set(attempts::jsonb, '{-1,error}', to_jsonb(${error}::text))::json
+      where integration_id = ${path.split("/").at(-1)!}`;
+    const { words } = await visit(viewer, path);
+    expect(words).toContain(error);
+    expect(words).toMatch(/test nothing to send · 200/);
+    expect(words).not.toMatch(/✕/);
+    expect((await visit(viewer, base)).words).toContain("nothing to send the last time");
   });
 
   test("is deleted with its deliveries", async () => {

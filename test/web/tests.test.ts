@@ -214,7 +214,7 @@ describe("a verification", () => {
     expect((await look("viewer", `/projects/${project}/executions?probe=true`)).html).toContain(probe);
     const [, cancel] = /action="([^"]*\/verifications\/[^"]*\/cancel)"/.exec(page.html)!;
     await fill("member", cancel!);
-    expect((await look("viewer", path)).words).toContain("cancelled");
+    expect((await look("viewer", path)).words).toContain("Cancelled after 1 of 50 runs");
   });
 });
 

@@ -1,7 +1,7 @@
 /** The sentences about a verification. */
 
 import { expect, test } from "bun:test";
-import { failureRateWords, verificationWords } from "../../src/wording/verification.ts";
+import { failureRateWords, stopWords, verificationWords } from "../../src/wording/verification.ts";
 
 test.each([
   [0, 200, "0 of 200 runs failed: with 95 % certainty it fails in less than 1.5 % of its runs"],
@@ -24,4 +24,21 @@ test("a verification without results says why", () => {
   expect(verificationWords({ ...none, status: "inconclusive", passed: 2, noResult: 5 })).toBe(
     "5 runs had no result; 0 of 2 runs failed: with 95 % certainty it fails in less than 78 % of its runs",
   );
+});
+
+test.each([
+  [{ status: "running", passed: 1, failed: 1 }, null],
+  [{ status: "passed", passed: 200 }, null],
+  [{ status: "flaky", passed: 198, failed: 2 }, null],
+  [{ status: "failed", failed: 200 }, null],
+  [{ status: "flaky", passed: 2, failed: 3 }, "Stopped after 5 of 200 runs: 3 failed and 2 passed, so it is flaky"],
+  [{ status: "failed", failed: 5 }, "Stopped after 5 of 200 runs: all failed, so it is broken and not flaky"],
+  [
+    { status: "inconclusive", noBuild: 2, noResult: 2 },
+    "Stopped after 0 of 200 runs: the commit could not be checked out or built 2 times",
+  ],
+  [{ status: "inconclusive", passed: 2, noResult: 5 }, "Stopped after 2 of 200 runs: 5 other runs had no result"],
+  [{ status: "cancelled", passed: 40 }, "Cancelled after 40 of 200 runs"],
+] as const)("a verification that ended early says why: %j", (found, words) => {
+  expect(stopWords({ runs: 200, passed: 0, failed: 0, noBuild: 0, noResult: 0, ...found })).toBe(words);
 });

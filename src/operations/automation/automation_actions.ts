@@ -14,7 +14,7 @@ import { type PlannedTask, toPlannedTask } from "../../schema/executions.ts";
 import { Refusal } from "../../schema/refusal.ts";
 import { MAX_WAITING, notSent } from "../../schema/integrations.ts";
 import { actionsOf, stateOf } from "../../senders/send.ts";
-import { type ActionOptions, isCommitHash } from "../../senders/sender.ts";
+import { type ActionOptions, isAboutCulprit, isCommitHash } from "../../senders/sender.ts";
 import { type AutomationRow, selectTeamProjects, type TeamProject } from "../../store/automations.ts";
 import { lockBugs, selectBugsByFingerprint } from "../../store/bug_reports.ts";
 import { savepoint, type Tx } from "../../database/connect.ts";
@@ -162,12 +162,16 @@ function whatIsMissing(type: Delivered["type"], kind: string, notice: Notificati
   if (type === "set_commit_status" && notice.commit === null) return "The commit is unknown";
   if (type === "set_commit_status" && !isCommitHash(notice.commit))
     return `${JSON.stringify(notice.commit)} is no commit`;
-  if (type === "notify" && (kind === "github" || kind === "gitlab") && notice.pullRequest === null)
+  if (type === "notify" && (kind === "github" || kind === "gitlab") && !hasPullRequest(notice))
     return "There is no pull request to comment on";
   const { externalUrl } = (notice.data["bugReport"] ?? {}) as { externalUrl?: string | null };
   if (type === "create_issue" && externalUrl) return `The bug report is followed up at ${externalUrl} already`;
   return undefined;
 }
+
+/** The pull request that brought the culprit of a bug is found when the message is sent. */
+const hasPullRequest = (notice: Notification): boolean =>
+  isAboutCulprit(notice) ? isCommitHash(notice.commit) : notice.pullRequest !== null;
 
 /** One bug report per automation and branch: it is opened again rather than twice. */
 async function openBugReport(

@@ -178,9 +178,9 @@ async function judgeIntegration(
   onBug: DeliveryOptions["onBug"],
 ): Promise<boolean> {
   const { teamId, id } = claim;
-  if (outcome.status === "sent") {
+  if (outcome.status === "sent" || outcome.status === "inapplicable") {
     await markIntegrationSound(sql, teamId, id);
-    const { link } = outcome;
+    const link = outcome.status === "sent" ? outcome.link : undefined;
     if (link === undefined) return true;
     // The issue is there whether or not it can be linked: forgetting that it was sent would open another one.
     await savepoint(sql, (sql) => linkBugReport(sql, delivery, link)).catch((error: unknown) => {

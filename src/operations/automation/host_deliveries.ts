@@ -1,14 +1,19 @@
 /** Prepares what is sent to a code host, and keeps the id of the comment that comes of it. */
 
 import type { Annotation } from "../../schema/pull_requests.ts";
-import { markerOf, renderComment } from "../../senders/pull_request_comment.ts";
-import { type CommentJob, type Outcome, textAt } from "../../senders/sender.ts";
+import type { EventData } from "../../schema/events.ts";
+import type { Notification } from "../../schema/notifications.ts";
+import { bugReportUrl, testCaseUrl } from "../../schema/urls.ts";
+import { culpritMarkerOf, markerOf, renderComment, renderCulpritComment } from "../../senders/pull_request_comment.ts";
+import { type CommentJob, isAboutCulprit, type Outcome, textAt } from "../../senders/sender.ts";
 import { beginComment, type CommentPlace, storeComment } from "../../store/pull_request_comments.ts";
 import type { DueDelivery } from "../../store/integrations.ts";
 import type { Tx } from "../../database/connect.ts";
+import { shownCaseTitle } from "../../wording/case_title.ts";
 import { findBuild, readPullRequestState, selectAnnotations, type Site } from "./pull_requests.ts";
 
-export type PreparedComment = { place: CommentPlace; revision: number; job: CommentJob };
+/** `stored`: where the id of the comment is stored. Undefined: its marker alone finds it again. */
+export type PreparedComment = { job: CommentJob; stored?: { place: CommentPlace; revision: number } };
 /** `against`: why nothing is sent. */
 export type PreparedDelivery = { comment?: PreparedComment; annotations?: Annotation[] } | { against: string };
 
@@ -29,13 +34,15 @@ export async function prepareForHost(
 ): Promise<PreparedDelivery> {
   const { kind, action, notice, config } = delivery;
   const site = siteOf(delivery);
+  const isComment = action === "notify" && (kind === "github" || kind === "gitlab");
+  if (site && isComment && isAboutCulprit(notice)) return { comment: { job: culpritComment(site, notice.data) } };
   const executionId = textAt(notice.data, "execution", "id");
   if (!site || executionId === undefined) return {};
   if (action === "set_commit_status" && kind === "github" && typeof config["appId"] === "string") {
     const taskSlug = textAt(notice.data, "testRun", "taskSlug");
     return { annotations: await selectAnnotations(sql, site.projectId, executionId, taskSlug) };
   }
-  if (action !== "notify" || (kind !== "github" && kind !== "gitlab") || notice.pullRequest === null) return {};
+  if (!isComment || notice.pullRequest === null) return {};
   const execution = await findBuild(sql, site.projectId, executionId);
   if (!execution) return { against: "Not sent: the execution was deleted" };
   const place = { teamId, integrationId, projectId: site.projectId, pullRequest: notice.pullRequest };
@@ -43,14 +50,27 @@ export async function prepareForHost(
   if (!begun) return { against: "Not sent: the comment shows a later execution" };
   const body = renderComment(await readPullRequestState(sql, site, execution), site.projectId);
   const job = { id: begun.commentId, since: begun.since, marker: markerOf(site.projectId), body };
-  return { comment: { place, revision: begun.revision, job } };
+  return { comment: { stored: { place, revision: begun.revision }, job } };
+}
+
+/** One comment for each pull request and bug, also if the bug is searched for again. */
+function culpritComment({ projectId, publicUrl }: Site, data: Notification["data"]): CommentJob {
+  const { bugReport, culprit } = data as Required<Pick<EventData, "bugReport" | "culprit">>;
+  const { commit, proof, testCase } = culprit;
+  const { id, number } = bugReport;
+  const test = { title: shownCaseTitle(testCase), url: testCaseUrl(publicUrl, projectId, testCase.testCaseId) };
+  const body = renderCulpritComment({
+    ...{ projectId, test, commit, proof },
+    bugReport: { id, number, url: bugReportUrl(publicUrl, projectId, id) },
+  });
+  return { id: null, since: null, marker: culpritMarkerOf(projectId, id), body, mergedCommit: commit };
 }
 
 /** In a transaction. Where another server has begun to write the comment meanwhile, it is written again, as it is by then. */
-export async function keepComment(sql: Tx, { place, revision }: PreparedComment, outcome: Outcome): Promise<Outcome> {
-  if (outcome.status !== "sent" || outcome.commentId === undefined) return outcome;
-  const current = await storeComment(sql, place, outcome.commentId);
-  return current === undefined || current === revision
+export async function keepComment(sql: Tx, { stored }: PreparedComment, outcome: Outcome): Promise<Outcome> {
+  if (!stored || outcome.status !== "sent" || outcome.commentId === undefined) return outcome;
+  const current = await storeComment(sql, stored.place, outcome.commentId);
+  return current === undefined || current === stored.revision
     ? outcome
     : { status: "retry", error: "Another server has changed the comment meanwhile" };
 }

@@ -12,12 +12,13 @@ import {
   selectRangeResults,
 } from "../../store/culprit_evidence.ts";
 import {
-  type CulpritSearchRow,
   insertCulpritSearch,
   lockRunningSearch,
+  type NewestSearchRow,
   selectNewestSearch,
   updateEndedSearch,
 } from "../../store/culprit_searches.ts";
+import { waitingWords } from "../../wording/culprit.ts";
 import { cancelProbes, refuseUnlessProbeable } from "../probes/probes.ts";
 import { readSearchProbes } from "./culprit_evidence.ts";
 
@@ -109,12 +110,13 @@ export async function readNewestSearch(sql: Sql, projectId: string, bugId: strin
   return search && toSearch(search, await readSearchProbes(sql, projectId, search));
 }
 
-function toSearch(search: CulpritSearchRow, probes: CulpritSearch["probes"]): CulpritSearch {
+function toSearch(search: NewestSearchRow, probes: CulpritSearch["probes"]): CulpritSearch {
   const { id, bugReportId, testCaseId, taskSlug, status, verdict, reason, summary, commits, suspects, culprit } =
     search;
   const named = culprit === null ? undefined : commits?.[culprit];
   return {
     ...{ id, bugReportId, testCaseId, taskSlug, status, verdict, reason, summary },
+    waitingFor: waitingWords(search.open),
     ...{ goodCommit: search.goodCommit, badCommit: search.badCommit },
     commitCount: commits && commits.length - 1,
     ...{ maxProbes: search.maxProbes, maxMinutes: search.maxMinutes },

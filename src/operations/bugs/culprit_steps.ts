@@ -22,7 +22,14 @@ import {
 } from "../../store/culprit_searches.ts";
 import { insertBugEvents } from "../../store/events.ts";
 import { selectProbes } from "../../store/probes.ts";
-import { culpritSentence, suspectLine, type Unfinished, unfinishedSentence } from "../../wording/culprit.ts";
+import { selectTestCase } from "../../store/test_cases.ts";
+import {
+  culpritSentence,
+  proofWords,
+  suspectLine,
+  type Unfinished,
+  unfinishedSentence,
+} from "../../wording/culprit.ts";
 import { cancelProbes, countFreeRunners, createListing, createSharedProbes } from "../probes/probes.ts";
 import { loadEvidence, type SearchEvidence } from "./culprit_evidence.ts";
 
@@ -151,7 +158,7 @@ type Ending = { commits: RangeCommit[]; loaded: SearchEvidence; belief: Belief; 
 
 async function endWith(sql: Tx, step: Step, { commits, loaded, belief, verdict }: Ending): Promise<void> {
   const { projectId, search } = step;
-  const { id, bugReportId, depth } = search;
+  const { id, bugReportId, testCaseId, depth } = search;
   // Only the probes of the search itself prove anything: earlier results have found the suspects sooner.
   const probes = loaded.evidence.filter(({ round }) => round !== undefined);
   const summary = culpritSentence({ commits, probes, verdict, isGoodKnown: true });
@@ -164,6 +171,7 @@ async function endWith(sql: Tx, step: Step, { commits, loaded, belief, verdict }
   if (culprit === null) return;
   if (await selectIsProven(sql, projectId, search, commits[culprit]!.hash)) return;
   const { hash: commit, author, date, subject, files } = commits[culprit]!;
+  const { taskSlug, suite, name, file } = (await selectTestCase(sql, projectId, testCaseId))!;
   await insertBugEvents(
     sql,
     projectId,
@@ -171,7 +179,10 @@ async function endWith(sql: Tx, step: Step, { commits, loaded, belief, verdict }
       {
         type: "bug_report.culprit_found",
         bugReportId,
-        culprit: { searchId: id, summary, commit, author, date, subject, files: files.slice(0, MAX_EVENT_FILES) },
+        culprit: {
+          ...{ searchId: id, summary, proof: proofWords(commits, probes, culprit), commit, author, date, subject },
+          ...{ files: files.slice(0, MAX_EVENT_FILES), testCase: { testCaseId, taskSlug, suite, name, file } },
+        },
       },
     ],
     depth,

@@ -32,8 +32,9 @@ const style = [
   docs,
   TERMINAL_STYLE,
 ].join("\n");
-// All parts are bundled into one module, because they share functions.
-const script = [time, copy, keys, log, comparison, live].join("\n");
+// All parts are bundled into one module, because they share functions. The live updates come first: they compare the page as the
+// server has sent it, and the other parts change it.
+const script = [live, time, copy, keys, log, comparison].join("\n");
 
 const nameOf = (kind: string, text: string): Path => `/assets/${Bun.SHA256.hash(text, "hex").slice(0, 12)}.${kind}`;
 export const STYLE = nameOf("css", style);

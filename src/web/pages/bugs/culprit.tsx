@@ -9,8 +9,8 @@ import type { Html, Path } from "../../../http/html.ts";
 import { isSameCommit } from "../../../rules/commit.ts";
 import type { BugReportDetail } from "../../../schema/bug_reports.ts";
 import { type SearchProbe, searchLimits } from "../../../schema/culprit_searches.ts";
-import { type CulpritSearchRow, selectNewestSearch } from "../../../store/culprit_searches.ts";
-import { PROBE_WORDS } from "../../../wording/culprit.ts";
+import { type NewestSearchRow, selectNewestSearch } from "../../../store/culprit_searches.ts";
+import { PROBE_WORDS, waitingWords } from "../../../wording/culprit.ts";
 import { counted } from "../../../wording/numbers.ts";
 import { ActionForm } from "../../components/form.tsx";
 import { Mark } from "../../components/status.tsx";
@@ -20,7 +20,7 @@ import { bugPath, taskPath } from "../../site/paths.ts";
 import { write } from "../../site/write.ts";
 import { onePath, STILL_OPEN } from "./shared.tsx";
 
-export type BugSearch = { search: CulpritSearchRow; probes: SearchProbe[] };
+export type BugSearch = { search: NewestSearchRow; probes: SearchProbe[] };
 
 export async function loadBugSearch(sql: Sql, projectId: string, bugId: string): Promise<BugSearch | undefined> {
   const search = await selectNewestSearch(sql, projectId, bugId);
@@ -101,6 +101,7 @@ function Found({ projectId, search, probes }: BugSearch & { projectId: string })
       <p>
         {status === "running" ? <Mark status="running" /> : null} {named ? <b>{summary}</b> : summary}
       </p>
+      {search.open === null ? null : <p class="hint">{waitingWords(search.open)}</p>}
       {named ? <Culprit commit={named} /> : null}
       <CommitTable projectId={projectId} search={search} probes={probes} />
     </div>

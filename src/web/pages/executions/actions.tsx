@@ -50,7 +50,7 @@ export function actionsOf({ base, csrf, role, execution, share, ...more }: Actio
         more.isRerunnable ? <ActionForm action={`${base}/rerun`} csrf={csrf} label="Rerun all" /> : null,
       ]
     : [
-        <details class="menu">
+        <details class="menu" id="end-early">
           <summary class="button">End early</summary>
           <div>
             <ActionForm action={`${base}/complete`} csrf={csrf} label="Complete" />

@@ -35,9 +35,10 @@ export function deliveryDetails(
   integration: Integration,
   delivery: Delivery,
 ): Html {
-  const { id, status, action: what, title, eventType, attempts, nextAttemptAt, createdAt } = delivery;
+  const { id, status, inapplicable, action: what, title, eventType, attempts, nextAttemptAt, createdAt } = delivery;
   const last = attempts.at(-1);
-  const shape = status === "sent" ? "passed" : status === "pending" ? "running" : "failed";
+  const shape = status === "sent" ? "passed" : status === "pending" ? "running" : inapplicable ? "skipped" : "failed";
+  const word = status === "pending" ? "waiting" : inapplicable ? "nothing to send" : status;
   const shown = attempts.slice(-MAX_SHOWN_ATTEMPTS).toReversed();
   const path: Path = `/teams/${team.id}/integrations/${integration.id}/deliveries/${id}/redeliver`;
   return (
@@ -45,7 +46,7 @@ export function deliveryDetails(
       <summary>
         <span>
           <Mark status={shape} word={false} />
-          <span class="visually-hidden">{status}</span>
+          <span class="visually-hidden">{word}</span>
         </span>
         <span class="long">
           {title}{" "}
@@ -54,7 +55,7 @@ export function deliveryDetails(
           </span>
         </span>
         <span class="soft nowrap">
-          {status === "pending" ? "waiting" : status}
+          {word}
           {last?.statusCode == null ? "" : ` · ${last.statusCode}`}
           {last ? ` · ${toDuration(last.latencyMs)}` : ""}
         </span>

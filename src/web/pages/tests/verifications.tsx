@@ -9,7 +9,7 @@ import { integerText } from "../../../schema/fields.ts";
 import { selectTestCase, type TestCaseRow } from "../../../store/test_cases.ts";
 import { selectVerification, type VerificationRow } from "../../../store/verifications.ts";
 import { toCount } from "../../../wording/numbers.ts";
-import { verificationWords } from "../../../wording/verification.ts";
+import { stopWords, verificationWords } from "../../../wording/verification.ts";
 import { ActionForm, Csrf } from "../../components/form.tsx";
 import { Mark } from "../../components/status.tsx";
 import { Ago, Commit } from "../../components/text.tsx";
@@ -87,6 +87,11 @@ const FailedProbes = ({ projectId, ids }: { projectId: string; ids: readonly str
     </span>
   );
 
+const StopReason = ({ verification }: { verification: VerificationRow }): Html | null => {
+  const reason = stopWords(verification);
+  return reason === null ? null : <span class="small soft">{reason}</span>;
+};
+
 type ListProperties = {
   projectId: string;
   base: Path;
@@ -129,6 +134,7 @@ export function Verifications({ projectId, base, verifications, csrf, now }: Lis
                   {one.status === "running" ? ` (${toCount(one.passed + one.failed)} of ${toCount(one.runs)})` : ""}
                   {one.released ? ". The quarantine has ended" : ""}{" "}
                   <FailedProbes projectId={projectId} ids={one.failedExecutionIds} />
+                  <StopReason verification={one} />
                 </td>
                 <td>
                   <Commit hash={one.commit} />

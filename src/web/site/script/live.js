@@ -8,6 +8,12 @@ if (main && window.EventSource) {
   let events;
   let isOver = false;
   let stale = false;
+  // While the main button or the space bar is pressed, nothing is replaced: the click would be lost with the element under it.
+  let isPressed = false;
+  // Each answer has another CSRF token, which is no change of the region.
+  const contentOf = (region) => region.innerHTML.replaceAll(/ name="csrf" value="[^"]*"/g, "");
+  const shown = new WeakMap();
+  for (const region of main.querySelectorAll("[data-region]")) shown.set(region, contentOf(region));
   async function renew() {
     waiting = undefined;
     if (document.hidden) return void (stale = true);
@@ -17,16 +23,17 @@ if (main && window.EventSource) {
     if (response?.redirected) return end();
     if (!response?.ok) return;
     const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
+    if (isPressed) return void (stale = true);
     for (const region of main.querySelectorAll("[data-region]")) {
       const next = fresh.querySelector(`[data-region="${CSS.escape(region.dataset.region)}"]`);
-      if (!next || next.innerHTML === region.dataset.shown) continue;
+      if (!next || contentOf(next) === shown.get(region)) continue;
       // Regions that the reader is using are not replaced.
       if (region.contains(document.activeElement) && document.activeElement.matches("input, textarea, select"))
         continue;
       const open = [...region.querySelectorAll("details[open][id]")].map(({ id }) => id);
       const focused = document.activeElement?.id;
       const showSameLines = holdLogs(region);
-      region.dataset.shown = next.innerHTML;
+      shown.set(region, contentOf(next));
       region.replaceChildren(...next.childNodes);
       for (const id of open) region.querySelector(`#${CSS.escape(id)}`)?.setAttribute("open", "");
       if (focused) document.getElementById(focused)?.focus();
@@ -59,5 +66,13 @@ if (main && window.EventSource) {
     });
   }
   listen();
-  document.addEventListener("visibilitychange", () => stale && !document.hidden && news());
+  const renewIfStale = () => stale && !document.hidden && !isPressed && news();
+  document.addEventListener("visibilitychange", renewIfStale);
+  const hold = ({ type, key, button }) => (isPressed ||= type === "keydown" ? key === " " : button === 0);
+  const release = () => {
+    isPressed = false;
+    renewIfStale();
+  };
+  for (const type of ["pointerdown", "keydown"]) addEventListener(type, hold, true);
+  for (const type of ["pointerup", "pointercancel", "keyup", "blur"]) addEventListener(type, release);
 }
