@@ -129,21 +129,6 @@ export const insertProbe = (sql: Tx, projectId: string, probe: NewProbe) => {
       ${taskSlug}, ${test && test.commit}, ${ids.verificationId}, ${ids.culpritSearchId}, ${now.toISOString()})`;
 };
 
-/** The execution that lists the commits of the same range for another search; undefined: there is none. */
-export const selectOpenListing = async (
-  sql: Tx,
-  projectId: string,
-  { id, taskSlug, goodCommit, badCommit }: { id: string; taskSlug: string; goodCommit: string; badCommit: string },
-): Promise<string | undefined> => {
-  const [row] = await sql<{ id: string }[]>`
-    select p.execution_id as id from culprit_search s
-    join probe p on p.project_id = s.project_id and p.culprit_search_id = s.id and p.kind = 'commits' and p.ended_at is null
-    where s.project_id = ${projectId} and s.status = 'running' and s.id <> ${id} and s.task_slug = ${taskSlug}
-      and s.good_commit = ${goodCommit} and s.bad_commit = ${badCommit}
-    order by p.execution_id limit 1`;
-  return row?.id;
-};
-
 /** The number of the next row of a probe whose execution is locked. */
 export const selectNextNumber = async (sql: Tx, projectId: string, executionId: string): Promise<number> => {
   const [row] = await sql<[{ number: number }]>`

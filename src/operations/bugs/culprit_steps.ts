@@ -8,6 +8,7 @@ import { type ProbeWish, shareProbes } from "../../rules/culprit_sharing.ts";
 import { concludeCulprit, type CulpritVerdict, findLikely } from "../../rules/culprit_suspects.ts";
 import type { SearchReason } from "../../schema/culprit_searches.ts";
 import type { Tx } from "../../database/connect.ts";
+import { selectListingFailure } from "../../store/culprit_listings.ts";
 import {
   type CulpritSearchRow,
   lockDueSearch,
@@ -15,7 +16,6 @@ import {
   type ListedSearch,
   selectIsProven,
   selectKnownRange,
-  selectListingFailure,
   updateEndedSearch,
   updateProgress,
   updateRange,

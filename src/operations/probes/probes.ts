@@ -3,6 +3,7 @@
 import { hasEnded } from "../../rules/execution.ts";
 import { refuse } from "../../schema/refusal.ts";
 import type { Sql, Tx } from "../../database/connect.ts";
+import { selectOpenListing } from "../../store/culprit_listings.ts";
 import { insertExecution, lockExecution } from "../../store/executions.ts";
 import {
   countFreeSlots,
@@ -13,7 +14,6 @@ import {
   selectHasProbeRunner,
   selectIsWantedByOthers,
   selectNextNumber,
-  selectOpenListing,
   selectOpenProbeIds,
   selectProbePlan,
   updateLeftProbe,
