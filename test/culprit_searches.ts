@@ -57,6 +57,13 @@ export async function insertFoundSearch(
             select digest from bug_fingerprint where project_id = ${project} and bug_report_id = ${bugReportId} limit 1) end
           where project_id = ${project} and execution_id = ${ids[at]!}`;
     }
+    // The search of another bug has shared a failed probe, if its task has another test case.
+    await sql`
+      insert into probe (project_id, execution_id, number, test_case, task_slug, commit, result, culprit_search_id, created_at, ended_at)
+      select p.project_id, p.execution_id, 2, c.number, p.task_slug, p.commit, 'passed', ${Bun.randomUUIDv7()}, p.created_at, p.ended_at
+      from probe p join test_case c on c.project_id = p.project_id and c.task_slug = p.task_slug and c.number <> p.test_case
+      where p.project_id = ${project} and p.culprit_search_id = ${id} and p.result = 'failed'
+      order by p.execution_id, c.number limit 1`;
   });
   return id;
 }

@@ -34,7 +34,8 @@ import { lockExecution } from "../store/executions.ts";
 import { appendLogs, selectLeasesOfRun, selectLogLease, selectHasShard, selectLogParts } from "../store/lease_logs.ts";
 import { selectHasNews } from "../store/lease_offers.ts";
 import { type HeldLease, lockLease, selectLease } from "../store/leases.ts";
-import { lockListedSearch, selectListedRange, updateRange } from "../store/culprit_searches.ts";
+import { lockListedSearches, selectListedRange } from "../store/culprit_listings.ts";
+import { updateRange } from "../store/culprit_searches.ts";
 import { updateListedProbe, updateProbeWithoutBuild } from "../store/probes.ts";
 import { countRunners } from "../store/runners.ts";
 import { selectRunId } from "../store/test_runs.ts";
@@ -241,8 +242,8 @@ export const leases: Route[] = [
       const prepared = prepareReport(projectId, emptyReport("runner"), parameters, `lease ${leaseId}`);
       return await conclude(async (sql) => {
         // Before its execution: the loop that advances the search locks in this order.
-        const searchId = await lockListedSearch(sql, projectId, executionId);
-        if (searchId !== undefined) await updateRange(sql, projectId, searchId, commits);
+        for (const searchId of await lockListedSearches(sql, projectId, executionId))
+          await updateRange(sql, projectId, searchId, commits);
         if (!(await lockExecution(sql, projectId, executionId))) absent();
         await updateListedProbe(sql, projectId, executionId);
         await takeReports(sql, projectId, [{ prepared, parameters, numbers: [] }], { mayWait: true });

@@ -1,7 +1,8 @@
 /** Advisory locks, held until the end of the transaction; each kind has a number of its own.
  *
  * A transaction that takes several takes them in this order, rows among them, so that no two wait for each other: key,
- * sample, naming, verifications, execution, rows of executions, rows of leases, counting, bugs, days, attachments.
+ * sample, naming, verifications, searches, rows of searches, execution, rows of executions, rows of leases, counting, bugs, days,
+ * attachments.
  */
 
 import type { Fragment, Sql, Tx } from "./connect.ts";
@@ -27,6 +28,8 @@ const NUMBERS = {
   export: 9,
   /** Of a project: verifications are begun. */
   verifications: 10,
+  /** Of a project: searches for culprits make a step, in which they share probes. */
+  searches: 11,
 } as const;
 
 /** Any constant: servers that start together on one database meet at this lock. */
@@ -44,6 +47,14 @@ export const lockOf = (sql: Sql, what: keyof typeof NUMBERS, id: string | Fragme
 
 export const takeLock = (sql: Tx, [what, id]: AdvisoryLock) =>
   sql`select pg_advisory_xact_lock(${lockOf(sql, what, id)})`;
+
+/** Whether nobody else has the lock at this moment; then it is held. */
+export const takeLockIfFree = async (sql: Tx, [what, id]: AdvisoryLock): Promise<boolean> => {
+  const [row] = await sql<
+    [{ isHeld: boolean }]
+  >`select pg_try_advisory_xact_lock(${lockOf(sql, what, id)}) as "isHeld"`;
+  return row.isHeld;
+};
 
 export const numberOf = ([what]: AdvisoryLock): number => NUMBERS[what];
 

@@ -82,9 +82,15 @@ export type Overlap = "test" | "owner" | "none";
 /** How much more probable a commit is as the culprit. */
 const OVERLAP_WEIGHTS: Record<Overlap, number> = { test: 8, owner: 2, none: 1 };
 
-/** Returns prior weights; `overlaps` says for each commit what it has in common with the test. */
-export const weighCommits = (overlaps: readonly Overlap[]): number[] =>
-  overlaps.map((overlap) => OVERLAP_WEIGHTS[overlap]);
+/** How much more probable a commit is that broke another test in the same range. */
+const PROVEN_WEIGHT = 8;
+
+/**
+ * Returns prior weights; `overlaps` says for each commit what it has in common with the test, and `proven` has the indexes of
+ * those that were proven to have broken other tests in the same range.
+ */
+export const weighCommits = (overlaps: readonly Overlap[], proven: ReadonlySet<number> = new Set()): number[] =>
+  overlaps.map((overlap, at) => OVERLAP_WEIGHTS[overlap] * (proven.has(at) ? PROVEN_WEIGHT : 1));
 
 /** Values of the flake rate and their probabilities, which sum to one. */
 export function flakeRateGrid({ failures, passes }: FlakeRate): { rate: number; chance: number }[] {

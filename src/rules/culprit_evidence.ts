@@ -10,6 +10,8 @@ export type StoredProbe = {
   result: "passed" | "failed" | "no_build" | "no_result" | null;
   /** A failure is the one that is searched for, and not another one. */
   isWanted: boolean;
+  /** It ran together with the test cases of other searches. */
+  isShared: boolean;
   /** Probes of one round have the same time; ISO 8601. */
   createdAt: string;
 };
@@ -36,9 +38,10 @@ export function toEvidence(
   });
   const rounds = [...new Set(probes.map(({ createdAt }) => createdAt))].sort();
   const withoutResult = new Map<number, number>();
-  for (const { commit, result, isWanted, createdAt } of probes) {
+  for (const { commit, result, isWanted, isShared, createdAt } of probes) {
     const index = indexOf(commit);
-    if (index === -1 || result === null) continue;
+    // Another test case may have ended the process before this one ran: alone it may have a result.
+    if (index === -1 || result === null || (result === "no_result" && isShared)) continue;
     const count = (withoutResult.get(index) ?? 0) + (result === "no_result" ? 1 : 0);
     withoutResult.set(index, count);
     if (result === "no_result" && count < PROBES_WITHOUT_RESULT) continue;
@@ -46,6 +49,10 @@ export function toEvidence(
   }
   return evidence;
 }
+
+/** Whether a search may share probes: a test case that had no result together with others is run alone from then on. */
+export const mayShare = (probes: readonly Pick<StoredProbe, "result" | "isShared">[]): boolean =>
+  !probes.some(({ result, isShared }) => isShared && result === "no_result");
 
 function toResult(result: NonNullable<StoredProbe["result"]>, isWanted: boolean): ProbeResult {
   if (result === "no_result") return "no_build";

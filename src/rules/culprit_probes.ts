@@ -43,15 +43,12 @@ export function nextProbes(belief: Belief, probes: readonly CommitProbe[], count
   const confirming = suspects.chance >= CONFIRMED_FROM ? missingConfirmations(suspects, probes) : [];
   if (confirming.length > 0) return confirming.slice(0, limit);
   const usable = resultChances(belief.chances.length - 1, probes);
-  const rates = belief.chances.map((_, first) => ({
-    broken: chanceOfFailure(true, belief.flakeRates[first]!, belief.outages[first]!),
-    sound: chanceOfFailure(false, belief.flakeRates[first]!, belief.outages[first]!),
-  }));
+  const rates = failureChances(belief);
   // The probabilities of the hypotheses with each combination of results of the probes that are chosen already.
   let worlds: number[][] = [[...belief.chances]];
   const chosen: number[] = [];
   while (chosen.length < limit) {
-    const index = mostInformative(worlds, rates, usable);
+    const index = mostInformative(informationOf(worlds, rates, usable));
     if (index === undefined) break;
     chosen.push(index);
     const failing = rates.map(({ broken, sound }, first) => (index >= first ? broken : sound));
@@ -69,12 +66,22 @@ type FailureChances = { broken: number; sound: number };
 /** Below this, a result says nothing that matters. */
 const MIN_BITS = 1e-9;
 
-/** Returns the commit whose result has the greatest mutual information with the hypothesis, times the chance that there is a result. */
-function mostInformative(
+const failureChances = ({ chances, flakeRates, outages }: Belief): FailureChances[] =>
+  chances.map((_, first) => ({
+    broken: chanceOfFailure(true, flakeRates[first]!, outages[first]!),
+    sound: chanceOfFailure(false, flakeRates[first]!, outages[first]!),
+  }));
+
+/** Returns for each commit how much one more probe of it is expected to tell about the culprit, in bits. */
+export const expectedBits = (belief: Belief, probes: readonly CommitProbe[]): Float64Array =>
+  informationOf([belief.chances], failureChances(belief), resultChances(belief.chances.length - 1, probes));
+
+/** Returns for each commit the mutual information of its result with the hypothesis, times the chance that there is a result. */
+function informationOf(
   worlds: readonly (readonly number[])[],
   rates: readonly FailureChances[],
   usable: readonly number[],
-): number | undefined {
+): Float64Array {
   const bits = new Float64Array(usable.length);
   for (const world of worlds) {
     const mass = world.reduce((sum, own) => sum + own, 0);
@@ -92,11 +99,14 @@ function mostInformative(
       bits[index]! += mass * entropy(failing / mass) - noise;
     }
   }
+  return bits.map((own, index) => own * usable[index]!);
+}
+
+/** Returns the commit whose result says most; undefined: none says anything. */
+function mostInformative(bits: Float64Array): number | undefined {
   let best: number | undefined;
-  for (const [index, chance] of usable.entries()) {
-    bits[index]! *= chance;
-    if (bits[index]! > MIN_BITS && (best === undefined || bits[index]! > bits[best]!)) best = index;
-  }
+  for (const [index, own] of bits.entries())
+    if (own > MIN_BITS && (best === undefined || own > bits[best]!)) best = index;
   return best;
 }
 

@@ -38,18 +38,27 @@ function createSearch(cases: readonly ReportedCase[]): (one: CaseName) => boolea
 }
 
 /**
- * Leaves out skipped tests. The only result that is of the wanted test gets the names that it is stored with, which the report may
- * spell otherwise; a test that did not run has no result.
+ * Leaves out skipped tests. A result that is the only one of a wanted test, and of no other wanted test, gets the names that the
+ * test is stored with, which the report may spell otherwise; a test that did not run has no result.
  */
-export function probeOnly(report: Report, [wanted]: readonly CaseName[]): Report {
-  if (report.countsOnly || !wanted) return report;
+export function probeOnly(report: Report, only: readonly CaseName[]): Report {
+  if (report.countsOnly || only.length === 0) return report;
   const cases = report.cases.filter(({ status }) => status !== "skipped");
-  const title = titleOf(wanted);
-  const isWanted = (one: ReportedCase) => titleOf(one) === title && createSearch([one])(wanted);
-  const [found, ...others] = cases.filter(isWanted);
-  if (!found || others.length > 0) return { ...report, cases };
-  const { suite, name, file } = wanted;
-  return { ...report, cases: cases.map((one) => (one === found ? { ...one, suite, name, file } : one)) };
+  const byTitle = Map.groupBy(cases, titleOf);
+  const wantedOf = new Map<ReportedCase, CaseName[]>();
+  for (const wanted of only) {
+    const found = (byTitle.get(titleOf(wanted)) ?? []).filter((one) => createSearch([one])(wanted));
+    for (const one of found) wantedOf.set(one, [...(wantedOf.get(one) ?? []), ...(found.length === 1 ? [wanted] : [])]);
+  }
+  return {
+    ...report,
+    cases: cases.map((one) => {
+      const [wanted, ...others] = wantedOf.get(one) ?? [];
+      if (!wanted || others.length > 0) return one;
+      const { suite, name, file } = wanted;
+      return { ...one, suite, name, file };
+    }),
+  };
 }
 
 const NOT_RUN = "It had failed and was to run again, but the report does not have it, or has it as skipped";

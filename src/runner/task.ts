@@ -1,9 +1,8 @@
 /** One lease at work: its commands, one after the other, and how it ended. */
 
-import { existsSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
-import { LIST_VARIABLE, toRerunCommand } from "../rules/rerun_command.ts";
 import type { Cgroups } from "./cgroups.ts";
 import type { Checkout } from "./checkout.ts";
 import { enterTree, type Place, type Run, type Runs } from "./enter_tree.ts";
@@ -16,6 +15,7 @@ import { listLeaseRange, type ListingOutcome } from "./list_range.ts";
 import type { Mask } from "./mask.ts";
 import type { RunnerLease } from "./protocol.ts";
 import { listPaths, watchReports } from "./report_files.ts";
+import { commandOf } from "./task_command.ts";
 import { mismatchOf, readHead } from "./tested_commit.ts";
 
 /** Names the file with the plan of the shard, for `assay split`. */
@@ -303,40 +303,4 @@ function readFreeBytes(path: string): number {
   } catch {
     return Infinity;
   }
-}
-
-type TaskCommand = {
-  command: string;
-  environment: Record<string, string>;
-  /** Why a probe cannot run: it never runs the whole task. */
-  unselectable?: string;
-};
-
-/** Returns the command for the whole task, or for its failed tests if they were requested and the tool can select them. */
-function commandOf({ lease, config, onNote, onOutput }: TaskOptions, listPath: string): TaskCommand {
-  const whole = { command: config.command, environment: {} };
-  if (lease.only === undefined)
-    return lease.probe
-      ? { ...whole, unselectable: "Cannot run the test case alone: it does not exist any more" }
-      : whole;
-  const note = (text: string) => {
-    onNote(text);
-    onOutput(new TextEncoder().encode(`[assay] ${text}\n`));
-  };
-  const { rerun, command, workingDirectory: directory } = config;
-  if (rerun === undefined) {
-    note(`The whole task runs again: assay.yaml has no "rerun" for it`);
-    return whole;
-  }
-  const again = toRerunCommand({ rerun, command, only: lease.only, directory, exists: existsSync });
-  if (again.whole && lease.probe) return { ...whole, unselectable: `Cannot run the test case alone: ${again.reason}` };
-  if (again.whole) {
-    note(`The whole task runs again: ${again.reason}`);
-    return whole;
-  }
-  const count = lease.only.length;
-  const failed = count === 1 ? "The test case that failed runs again" : `The ${count} test cases that failed run again`;
-  note(`${lease.probe ? "The test case runs alone" : failed}${again.note === null ? "" : `. ${again.note}`}`);
-  if (again.list !== null) writeFileSync(listPath, again.list);
-  return { command: again.command, environment: again.list === null ? {} : { [LIST_VARIABLE]: listPath } };
 }

@@ -111,10 +111,23 @@ export const probeResult = described(
 export type ProbeOutcome = NonNullable<v.InferOutput<typeof probeResult>>;
 
 const executionProbe = v.strictObject({
-  testCase: described(v.nullable(caseRef), "The test case; null: the probe lists commits"),
+  testCase: described(
+    v.nullable(caseRef),
+    "The test case, the first if it runs several; null: the probe lists commits",
+  ),
   result: probeResult,
   verificationId: described(v.nullable(uuid), "The verification that it belongs to; null: none"),
-  culpritSearchId: described(v.nullable(uuid), "The search for a culprit that it belongs to; null: none"),
+  culpritSearchId: described(v.nullable(uuid), "The search for a culprit for which it was created; null: none"),
+  tests: described(
+    v.array(
+      v.strictObject({
+        testCase: described(caseRef, "The test case"),
+        result: probeResult,
+        culpritSearchId: described(v.nullable(uuid), "The search for a culprit that gets the result; null: none"),
+      }),
+    ),
+    "What it runs: one test case, or one for each search for a culprit that shares the probe. Empty: it lists commits",
+  ),
 });
 export type ExecutionProbe = v.InferOutput<typeof executionProbe>;
 
@@ -202,7 +215,7 @@ export const execution = v.strictObject({
   ),
   probe: described(
     v.nullable(executionProbe),
-    "Set for a probe: an execution that runs one test case at one commit. It is shown, but not used for anything else " +
+    "Set for a probe: an execution that runs one test case, or those of several searches, at one commit. It is shown, but not used for anything else " +
       "than what it belongs to. null: it is no probe",
   ),
   newTests: described(

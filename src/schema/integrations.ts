@@ -328,10 +328,11 @@ export const integrationPatch = patchOf({
 /** So many deliveries wait for an integration at most: the oldest messages are given up for newer ones. */
 export const MAX_WAITING = 1_000;
 
-const DELIVERY_STATUSES = ["pending", "sent", "failed"] as const;
+const DELIVERY_STATUSES = ["pending", "sent", "inapplicable", "failed"] as const;
 export const deliveryStatus = described(
-  v.picklist(DELIVERY_STATUSES, `expected "pending", "sent" or "failed"`),
-  "pending: it is still being tried; sent: the receiver accepted it; failed: it was given up",
+  v.picklist(DELIVERY_STATUSES, `expected "pending", "sent", "inapplicable" or "failed"`),
+  "pending: it is still being tried; sent: the receiver accepted it; inapplicable: there was nothing to send, for example because no pull " +
+    "request contains the commit; failed: it was given up",
   "sent",
 );
 export type DeliveryStatus = v.InferOutput<typeof deliveryStatus>;
@@ -355,16 +356,6 @@ export const notSent = (now: Date, error: string): DeliveryAttempt => ({
   error,
 });
 
-/** How the error of an attempt begins if the receiver was asked, and there was nothing to send. */
-export const NOTHING_TO_SEND = "Nothing to send: ";
-
-const inapplicable = described(
-  v.boolean(),
-  "Whether there was nothing to send, which is no failure: for example no pull request contains the commit. The status is then " +
-    "failed, and the last attempt says why",
-  false,
-);
-
 export const delivery = v.strictObject({
   id: v.pipe(uuid, v.description("The webhook-id, the same for every attempt")),
   eventId: v.pipe(v.nullable(uuid), v.description("null: a test, or a schedule")),
@@ -372,7 +363,6 @@ export const delivery = v.strictObject({
   action: described(v.picklist(INTEGRATION_ACTIONS), "The requested action", "notify"),
   title: described(v.string(), "The message in one line", "shop: main is red"),
   status: deliveryStatus,
-  inapplicable,
   attempts: v.pipe(v.array(deliveryAttempt), v.description("The last 20")),
   nextAttemptAt: described(v.nullable(time), "The time of the next attempt; null: no further attempt"),
   createdAt,
@@ -381,7 +371,7 @@ export type Delivery = v.InferOutput<typeof delivery>;
 export const deliveryPage = listPage(delivery);
 export const deliveryFilter = v.strictObject({
   ...pageQuery,
-  status: described(v.optional(deliveryStatus), "Only deliveries with this status: pending, sent or failed", "failed"),
+  status: described(v.optional(deliveryStatus), "Only deliveries with this status", "failed"),
 });
 
 export const integration = v.strictObject({
@@ -404,7 +394,7 @@ export const integration = v.strictObject({
     v.nullable(
       v.strictObject({
         id: described(uuid, "The id of the delivery"),
-        ...{ status: deliveryStatus, inapplicable },
+        status: deliveryStatus,
         statusCode: described(v.nullable(count), "The HTTP status of the last answer; null: no answer", 200),
         createdAt,
       }),

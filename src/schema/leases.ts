@@ -159,12 +159,13 @@ const lease = v.strictObject({
   only: v.pipe(
     v.optional(v.array(v.strictObject(caseNames))),
     v.description(
-      "For a rerun: the test cases that failed; for a probe: the only test case that it is about; absent: the whole task",
+      "For a rerun: the test cases that failed; for a probe: the test case that it is about, or those of the searches that share " +
+        "it; absent: the whole task",
     ),
   ),
   probe: described(
     v.optional(v.literal(true)),
-    "Present for a probe: only the test case in only is run, and the end of a commit that cannot be checked out or " +
+    "Present for a probe: only the test cases in only are run, and the end of a commit that cannot be checked out or " +
       "built is reported with the reason no_build",
   ),
   commits: described(

@@ -1,6 +1,5 @@
 /** Finds the pull request that a message becomes a comment on: that of an execution, or the one that brought a commit. */
 
-import { NOTHING_TO_SEND } from "../schema/integrations.ts";
 import type { Job, Outcome } from "./sender.ts";
 
 /** A pull request; `since`: a comment that an earlier try has made is not older, null: there can be none. ISO 8601. */
@@ -28,6 +27,6 @@ export async function findTarget(
     .filter(({ number, mergedMs }) => Number.isSafeInteger(number) && number > 0 && Number.isFinite(mergedMs))
     .sort((a, b) => a.mergedMs - b.mergedMs);
   if (first) return { number: String(first.number), since: new Date(first.mergedMs).toISOString() };
-  const error = `${NOTHING_TO_SEND}no merged pull request contains the commit ${commit.slice(0, 12)}`;
+  const error = `Nothing to send: no merged pull request contains the commit ${commit.slice(0, 12)}`;
   return { outcome: { status: "inapplicable", error } };
 }

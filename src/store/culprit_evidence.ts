@@ -149,14 +149,16 @@ export const selectEarlierResults = (
       and ${isFromOutsideCode(sql, sql`f`)})
   order by r.id desc limit ${MAX_EARLIER}`;
 
-/** The results of other probes of the test case on these commits. */
+/** The results of other probes of the test case on these commits, except those that the search shares. */
 export const selectEarlierProbes = (
   sql: Sql,
   projectId: string,
   { testCase, searchId, commits }: { testCase: number; searchId: string; commits: readonly string[] },
 ) => sql<EarlierRow[]>`
-  select execution_id as "executionId", commit, result from probe
+  select distinct on (execution_id) execution_id as "executionId", commit, result from probe
   where project_id = ${projectId} and kind = 'test' and test_case = ${testCase} and result in ('passed', 'failed') and ended_at is not null
-    and culprit_search_id is distinct from ${searchId}
+    and culprit_search_id is distinct from ${searchId} and not exists (
+      select from probe own
+      where own.project_id = ${projectId} and own.execution_id = probe.execution_id and own.culprit_search_id = ${searchId})
     and lower(commit) = any(${toTextArray(commits.map((commit) => commit.toLowerCase()))}::text[])
   order by execution_id desc limit ${MAX_EARLIER}`;

@@ -4,6 +4,7 @@ import type { RangeCommit } from "../rules/culprit_range.ts";
 import { numberOfTestCase } from "../rules/test_case_id.ts";
 import type { OpenProbes, SearchReason, SearchStatus } from "../schema/culprit_searches.ts";
 import { type Fragment, type Sql, toJson, toJsonTime, type Tx } from "../database/connect.ts";
+import { takeLockIfFree } from "../database/locks.ts";
 import { isDue } from "../database/retry_backoff.ts";
 import { waitsInVain } from "./leases.ts";
 import { isProject } from "./predicates.ts";
@@ -128,19 +129,66 @@ export const lockRunningSearch = async (
   return row;
 };
 
-/**
- * In a transaction: a running search that can go on, locked: its probes have ended, or its time is over. Searches that another
- * server has locked are skipped.
- */
-export const lockDueSearch = async (sql: Tx): Promise<(CulpritSearchRow & { projectId: string }) | undefined> => {
-  const [row] = await sql<(CulpritSearchRow & { projectId: string })[]>`
-    select s.project_id as "projectId", ${columns(sql)} from ${searches(sql)}
-    where s.due_at <= now() and ${isProject(sql, sql`s.project_id`)} and ${isDue(sql, "culprit", sql`s.id::text`)}
-      and (s.created_at + s.max_minutes * interval '1 minute' <= now() or not exists (
-        select from probe p where p.project_id = s.project_id and p.culprit_search_id = s.id and p.ended_at is null))
-    order by s.due_at limit 1 for update of s skip locked`;
-  return row;
+/** A condition: the search `s` can go on: its probes have ended, its time is over, or its bug was merged into another one. */
+const canGoOn = (sql: Sql): Fragment => sql`
+  s.due_at <= now() and ${isProject(sql, sql`s.project_id`)} and ${isDue(sql, "culprit", sql`s.id::text`)}
+  and (s.created_at + s.max_minutes * interval '1 minute' <= now() or exists (
+      select from bug_report b where b.project_id = s.project_id and b.id = s.bug_report_id and b.merged_into is not null)
+    or not exists (
+      select from probe p where p.project_id = s.project_id and p.culprit_search_id = s.id and p.ended_at is null))`;
+
+export type DueSearch = CulpritSearchRow & {
+  projectId: string;
+  /** The number of the bug report into which its own was merged; null: it was not. */
+  mergedInto: number | null;
 };
+
+/** Maximum number of projects that are tried. */
+const MAX_PROJECTS = 20;
+
+/**
+ * In a transaction: a running search that can go on, locked. The searches of a project, which may share probes, make their steps one
+ * after the other: projects in which another server makes one are skipped.
+ */
+export const lockDueSearch = async (sql: Tx): Promise<DueSearch | undefined> => {
+  const projects = await sql<{ id: string }[]>`
+    select s.project_id as id from culprit_search s where ${canGoOn(sql)}
+    group by s.project_id order by min(s.due_at) limit ${MAX_PROJECTS}`;
+  for (const { id } of projects) {
+    if (!(await takeLockIfFree(sql, ["searches", id]))) continue;
+    const [row] = await sql<DueSearch[]>`
+      select s.project_id as "projectId", ${columns(sql)}, (
+        select i.number from bug_report b join bug_report i on i.project_id = b.project_id and i.id = b.merged_into
+        where b.project_id = s.project_id and b.id = s.bug_report_id) as "mergedInto"
+      from ${searches(sql)}
+      where s.project_id = ${id} and ${canGoOn(sql)} order by s.due_at, s.id limit 1
+      for update of s skip locked`;
+    if (row) return row;
+  }
+  return undefined;
+};
+
+/** How many searches may join the probes of one. */
+const MAX_OTHERS = 8;
+
+/** A search whose commits are known. */
+export type ListedSearch = CulpritSearchRow & { commits: RangeCommit[] };
+
+/**
+ * In a transaction: other running searches of the same task, locked, those of the same range first. Searches that someone cancels
+ * are skipped.
+ */
+export const lockOtherSearches = async (
+  sql: Tx,
+  projectId: string,
+  { id, taskSlug, goodCommit, badCommit }: CulpritSearchRow,
+): Promise<ListedSearch[]> => sql<ListedSearch[]>`
+  select ${columns(sql)} from ${searches(sql)}
+  where s.project_id = ${projectId} and s.status = 'running' and s.id <> ${id} and s.task_slug = ${taskSlug}
+    and s.commits is not null and s.created_at + s.max_minutes * interval '1 minute' > now()
+    and ${isDue(sql, "culprit", sql`s.id::text`)}
+  order by (s.good_commit = ${goodCommit} and s.bad_commit = ${badCommit}) desc, s.id limit ${MAX_OTHERS}
+  for update of s skip locked`;
 
 /** Stores the suspects of a locked search after a step. */
 export const updateProgress = (
@@ -168,47 +216,6 @@ export const updateEndedSearch = (
     due_at = null
   where project_id = ${projectId} and id = ${id}`;
 
-/** The range whose commits the probe of an execution lists; undefined: it lists none. */
-export const selectListedRange = async (
-  sql: Sql,
-  projectId: string,
-  executionId: string,
-): Promise<{ good: string; bad: string } | undefined> => {
-  const [row] = await sql<{ good: string; bad: string }[]>`
-    select s.good_commit as good, s.bad_commit as bad from probe p
-    join culprit_search s on s.project_id = p.project_id and s.id = p.culprit_search_id
-    where p.project_id = ${projectId} and p.execution_id = ${executionId} and p.kind = 'commits'`;
-  return row;
-};
-
-/** The search that waits for the commits which the probe of an execution lists, locked; undefined: none does. */
-export const lockListedSearch = async (
-  sql: Tx,
-  projectId: string,
-  executionId: string,
-): Promise<string | undefined> => {
-  const [row] = await sql<{ id: string }[]>`
-    select s.id from probe p join culprit_search s on s.project_id = p.project_id and s.id = p.culprit_search_id
-    where p.project_id = ${projectId} and p.execution_id = ${executionId} and p.kind = 'commits'
-      and s.status = 'running' and s.commits is null
-    for update of s`;
-  return row?.id;
-};
-
-/** Why the last listing of the commits of a search failed for every runner; undefined: another one may list them. */
-export const selectListingFailure = async (
-  sql: Sql,
-  projectId: string,
-  searchId: string,
-): Promise<string | undefined> => {
-  const [row] = await sql<{ status: string; message: string | null }[]>`
-    select l.status, l.message from probe p
-    join lease l on l.project_id = p.project_id and l.execution_id = p.execution_id
-    where p.project_id = ${projectId} and p.culprit_search_id = ${searchId} and p.kind = 'commits'
-    order by l.id desc limit 1`;
-  return row?.status === "failed" ? (row.message ?? undefined) : undefined;
-};
-
 /** The commits of the same range, if another search of the project has them; undefined: none has. */
 export const selectKnownRange = async (
   sql: Sql,
@@ -221,3 +228,39 @@ export const selectKnownRange = async (
     order by id desc limit 1`;
   return row?.commits;
 };
+
+/** The commits that searches of the same range have proven to have broken other test cases. */
+export const selectProvenCulprits = async (
+  sql: Sql,
+  projectId: string,
+  { testCase, goodCommit, badCommit }: Pick<CulpritSearchRow, "testCase" | "goodCommit" | "badCommit">,
+): Promise<string[]> => {
+  const rows = await sql<{ hash: string }[]>`
+    select distinct commits -> culprit ->> 'hash' as hash from culprit_search
+    where project_id = ${projectId} and good_commit = ${goodCommit} and bad_commit = ${badCommit}
+      and culprit is not null and test_case <> ${testCase}`;
+  return rows.map(({ hash }) => hash);
+};
+
+/** Whether another search of the bug has proven the same commit. */
+export const selectIsProven = async (
+  sql: Sql,
+  projectId: string,
+  { id, bugReportId }: Pick<CulpritSearchRow, "id" | "bugReportId">,
+  hash: string,
+): Promise<boolean> =>
+  (
+    await sql`
+      select from culprit_search
+      where project_id = ${projectId} and bug_report_id = ${bugReportId} and id <> ${id} and culprit is not null
+        and commits -> culprit ->> 'hash' = ${hash} limit 1`
+  ).length === 1;
+
+/**
+ * In a transaction that merges bugs: what was found about one of them belongs to the other, unless that one was searched for itself.
+ * A search that is running stays, and is cancelled.
+ */
+export const moveSearches = (sql: Tx, projectId: string, { from, into }: { from: string; into: string }) => sql`
+  update culprit_search set bug_report_id = ${into}
+  where project_id = ${projectId} and bug_report_id = ${from} and status = 'completed' and not exists (
+    select from culprit_search own where own.project_id = ${projectId} and own.bug_report_id = ${into})`;

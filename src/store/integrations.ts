@@ -8,7 +8,6 @@ import {
   type Integration,
   type IntegrationAction,
   type Kind,
-  NOTHING_TO_SEND,
   notSent,
 } from "../schema/integrations.ts";
 import { type Sql, type Tx, thisMoment, toJson, toJsonTime } from "../database/connect.ts";
@@ -24,14 +23,9 @@ export type IntegrationRow = Omit<Integration, "actions" | "config" | "givenUp">
   sealed: Buffer;
 };
 
-/** A condition: there was nothing to send. `d` is a delivery. */
-const isInapplicable = (sql: Sql) => sql`
-  (d.status = 'failed' and starts_with(coalesce(d.attempts -> -1 ->> 'error', ''), ${NOTHING_TO_SEND}))`;
-
 const columns = (sql: Sql) => sql`
   i.id, i.kind, i.name, i.enabled, i.disabled_reason as "disabledReason", i.config, i.sealed,
   (select json_build_object('id', d.id, 'status', d.status, 'statusCode', d.attempts -> -1 -> 'statusCode',
-      'inapplicable', ${isInapplicable(sql)},
       'createdAt', ${toJsonTime(sql, sql`d.created_at`)})
     from delivery d where d.team_id = i.team_id and d.integration_id = i.id order by d.id desc limit 1) as "lastDelivery",
   (select count(*)::int from delivery d
@@ -99,8 +93,7 @@ export const deleteIntegration = async (sql: Sql, teamId: string, id: string): P
   (await sql`delete from integration where team_id = ${teamId} and id = ${id} returning id`).length === 1;
 
 const deliveryColumns = (sql: Sql) => sql`
-  d.id, d.event_id as "eventId", d.event_type as "eventType", d.action, d.notice ->> 'title' as title, d.status,
-  ${isInapplicable(sql)} as inapplicable, d.attempts, d.due_at as "nextAttemptAt", d.created_at as "createdAt"`;
+  d.id, d.event_id as "eventId", d.event_type as "eventType", d.action, d.notice ->> 'title' as title, d.status, d.attempts, d.due_at as "nextAttemptAt", d.created_at as "createdAt"`;
 
 /** Newest first; one row more than `limit`. */
 export const selectDeliveries = (

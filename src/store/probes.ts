@@ -1,4 +1,4 @@
-/** Probes: executions that run one test case at one commit. They are stored as untrusted executions are. */
+/** Probes: executions that run a test case at a commit, or those of several searches for culprits; each search has a row with its result. */
 
 import { toStoredBlock } from "../rules/untrusted.ts";
 import { numberOfTestCase } from "../rules/test_case_id.ts";
@@ -30,6 +30,8 @@ export type ProbeRow = {
   flaky: boolean;
   /** The fingerprint of its failure, as `case_detail.cause`. */
   fingerprint: string | null;
+  /** Its execution ran the test cases of other searches as well. */
+  isShared: boolean;
   createdAt: string;
   endedAt: string | null;
 };
@@ -37,6 +39,9 @@ export type ProbeRow = {
 /** In the order of their creation. */
 export const selectProbes = (sql: Sql, projectId: string, owner: ProbeOwner) => sql<ProbeRow[]>`
   select execution_id as "executionId", kind, commit, case when ended_at is not null then result end as result, flaky, fingerprint,
+    number > 1 or exists (
+      select from probe other
+      where other.project_id = probe.project_id and other.execution_id = probe.execution_id and other.number > 1) as "isShared",
     created_at as "createdAt", ended_at as "endedAt"
   from probe where project_id = ${projectId} and ${isOf(sql, owner)} order by execution_id`;
 
@@ -47,6 +52,25 @@ export const selectOpenProbeIds = async (sql: Sql, projectId: string, owner: Pro
     where project_id = ${projectId} and ${isOf(sql, owner)} and ended_at is null order by execution_id`;
   return rows.map(({ id }) => id);
 };
+
+/** Whether a probe whose execution is locked also runs for others, which have not ended it. */
+export const selectIsWantedByOthers = async (
+  sql: Tx,
+  projectId: string,
+  executionId: string,
+  owner: ProbeOwner,
+): Promise<boolean> =>
+  (
+    await sql`
+      select from probe
+      where project_id = ${projectId} and execution_id = ${executionId} and ended_at is null and (${isOf(sql, owner)}) is not true
+      limit 1`
+  ).length === 1;
+
+/** Ends what one owner wants of a locked probe that goes on for others. */
+export const updateLeftProbe = (sql: Tx, projectId: string, executionId: string, owner: ProbeOwner) => sql`
+  update probe set ended_at = now(), result = 'no_result'
+  where project_id = ${projectId} and execution_id = ${executionId} and ${isOf(sql, owner)} and ended_at is null`;
 
 /** How the task runs when it is not probed: a probe needs the same machine, environment and time. */
 export type ProbePlan = {
@@ -84,24 +108,32 @@ export const selectProbePlan = async (
   return plan;
 };
 
-export const insertProbe = (
-  sql: Tx,
-  projectId: string,
-  probe: {
-    executionId: string;
-    taskSlug: string;
-    /** null: it lists the commits of a range. */
-    test: { testCaseId: string; commit: string } | null;
-    owner: ProbeOwner;
-    now: Date;
-  },
-) => {
-  const { executionId, taskSlug, test, owner, now } = probe;
+export type NewProbe = {
+  executionId: string;
+  /** The number of the row: 1, and more for each further search that shares the probe. */
+  number: number;
+  taskSlug: string;
+  /** null: it lists the commits of a range. */
+  test: { testCaseId: string; commit: string } | null;
+  owner: ProbeOwner;
+  now: Date;
+};
+
+export const insertProbe = (sql: Tx, projectId: string, probe: NewProbe) => {
+  const { executionId, number, taskSlug, test, owner, now } = probe;
   const ids = { verificationId: null, culpritSearchId: null, ...owner };
   return sql`
-    insert into probe (project_id, execution_id, kind, test_case, task_slug, commit, verification_id, culprit_search_id, created_at)
-    values (${projectId}, ${executionId}, ${test ? "test" : "commits"}, ${test && numberOfTestCase(test.testCaseId)}, ${taskSlug}, ${test && test.commit}, ${ids.verificationId},
-      ${ids.culpritSearchId}, ${now.toISOString()})`;
+    insert into probe (project_id, execution_id, number, kind, test_case, task_slug, commit, verification_id, culprit_search_id,
+      created_at)
+    values (${projectId}, ${executionId}, ${number}, ${test ? "test" : "commits"}, ${test && numberOfTestCase(test.testCaseId)},
+      ${taskSlug}, ${test && test.commit}, ${ids.verificationId}, ${ids.culpritSearchId}, ${now.toISOString()})`;
+};
+
+/** The number of the next row of a probe whose execution is locked. */
+export const selectNextNumber = async (sql: Tx, projectId: string, executionId: string): Promise<number> => {
+  const [row] = await sql<[{ number: number }]>`
+    select max(number) + 1 as number from probe where project_id = ${projectId} and execution_id = ${executionId}`;
+  return row.number;
 };
 
 /** Notes that a probe has listed the commits of its range. Its execution is about to end. */
@@ -114,32 +146,36 @@ export const updateProbeWithoutBuild = (sql: Tx, projectId: string, executionId:
   update probe set result = 'no_build'
   where project_id = ${projectId} and execution_id = ${executionId} and ended_at is null`;
 
-/** Stores the result of a probe, in the transaction that ends its execution and after its results were stored. */
+/** Stores the results of a probe, in the transaction that ends its execution and after its results were stored. */
 export const updateEndedProbe = (sql: Tx, projectId: string, executionId: string) => sql`
   update probe set ended_at = now(), flaky = coalesce(found.letter = 'P', false), fingerprint = found.cause,
-    result = coalesce(result, case upper(found.letter) when 'P' then 'passed' when 'F' then 'failed' end, 'no_result')
-  from (select) one left join lateral (
+    result = coalesce(probe.result, case upper(found.letter) when 'P' then 'passed' when 'F' then 'failed' end, 'no_result')
+  from probe asked left join lateral (
     select substr(b.statuses, array_position(b.test_cases, asked.test_case), 1) as letter, (
       select cause from case_detail d
       where d.project_id = ${projectId} and d.run_id = r.id and d.test_case = asked.test_case and d.cause is not null
       order by d.attempt desc limit 1) as cause
-    from probe asked
-    join test_run r on r.project_id = ${projectId} and r.execution_id = ${executionId}
+    from test_run r
     join case_result b on b.project_id = ${projectId} and b.run_id = r.id
       and b.block = ${blockOfCase(sql, sql`asked.test_case`)} + ${toStoredBlock(0, true)}::int
-    where asked.project_id = ${projectId} and asked.execution_id = ${executionId} limit 1) found on true
-  where project_id = ${projectId} and execution_id = ${executionId} and ended_at is null`;
+    where r.project_id = ${projectId} and r.execution_id = ${executionId} limit 1) found on true
+  where asked.project_id = ${projectId} and asked.execution_id = ${executionId}
+    and probe.project_id = asked.project_id and probe.execution_id = asked.execution_id and probe.number = asked.number
+    and probe.ended_at is null`;
 
 /** An expression: what the execution `e`, an alias, is about if it is a probe, as JSON. */
 export const probeOf = (sql: Sql, e: Fragment): Fragment => sql`(
-  select json_build_object('testCase', (
-      select ${caseRefOf(sql, sql`c`)}
-      from test_case c where c.project_id = p.project_id and c.number = p.test_case),
-    'result', case when p.ended_at is not null then p.result end, 'verificationId', p.verification_id,
-    'culpritSearchId', p.culprit_search_id)
-  from probe p where p.project_id = ${e}.project_id and p.execution_id = ${e}.id)`;
+  select json_build_object('testCase', p.tests -> 0 -> 'testCase', 'result', p.tests -> 0 -> 'result',
+    'verificationId', p.verification_id, 'culpritSearchId', p.tests -> 0 -> 'culpritSearchId',
+    'tests', case when p.kind = 'test' then p.tests else '[]' end)
+  from (
+    select min(p.kind) as kind, min(p.verification_id::text) as verification_id, json_agg(json_build_object('testCase', (
+        select ${caseRefOf(sql, sql`c`)}
+        from test_case c where c.project_id = p.project_id and c.number = p.test_case),
+      'result', case when p.ended_at is not null then p.result end, 'culpritSearchId', p.culprit_search_id) order by p.number) as tests
+    from probe p where p.project_id = ${e}.project_id and p.execution_id = ${e}.id) p)`;
 
-/** The test cases that a lease is limited to: those to repeat, or that of a probe; undefined: the whole task. */
+/** The test cases that a lease is limited to: those to repeat, or those of a probe; undefined: the whole task. */
 export const selectOnly = async (
   sql: Sql,
   projectId: string,
@@ -147,9 +183,11 @@ export const selectOnly = async (
 ): Promise<{ suite: string; name: string; file: string | null }[] | undefined> => {
   if (probe) {
     const cases = await sql<{ suite: string; name: string; file: string | null }[]>`
-      select c.suite, c.name, c.file from probe p
-      join test_case c on c.project_id = p.project_id and c.number = p.test_case
-      where p.project_id = ${projectId} and p.execution_id = ${executionId}`;
+      select c.suite, c.name, c.file from (
+        select test_case, min(number) as number from probe
+        where project_id = ${projectId} and execution_id = ${executionId} group by test_case) p
+      join test_case c on c.project_id = ${projectId} and c.number = p.test_case
+      order by p.number`;
     return cases.length === 0 ? undefined : [...cases];
   }
   return repeats === null ? undefined : await selectCasesToRepeat(sql, projectId, repeats, taskSlug);

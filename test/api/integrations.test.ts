@@ -340,7 +340,6 @@ describe("POST …/test", () => {
         action: "notify",
         title: "Assay can reach webhook",
         status: "sent",
-        inapplicable: false,
         attempts: [
           {
             attemptedAt: expect.any(String),

@@ -28,9 +28,8 @@ async function openPictures({ evaluate, becomes }: Chromium): Promise<void> {
 }
 
 test("a picture of every page", async () => {
-  const everything = await createEverything(await createHarness({ outboundAllow: ["127.0.0.0/8"] }), (plain) => plain, {
-    days: 26,
-  });
+  const harness = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
+  const everything = await createEverything(harness, (plain) => plain, { days: 26 });
   const { people, fill, there, running, cases, bug, acme, addProject } = everything;
   const empty = await addProject(acme);
   const { database } = await createDatabase();
@@ -43,8 +42,11 @@ test("a picture of every page", async () => {
   );
   const base = `/projects/${acme.project}`;
   const flaky = cases.find(({ health }: { health: string }) => health === "flaky")!;
+  const [shared] = await harness.database.pool<{ id: string }[]>`
+    select execution_id as id from probe where number > 1 limit 1`;
   const more = [
     ["projects-executions-running", `${base}/executions/${running.id}`],
+    ["projects-executions-probe", `${base}/executions/${shared!.id}`],
     ["projects-executions-tasks-attachments", `${base}/executions/${there["executionId"]}/tasks/visual`],
     ["projects-executions-tasks-running-log", `${base}/executions/${running.id}/tasks/e2e/log?shard=1`],
     ["projects-tests-flaky", `${base}/tests/${flaky.id}`],

@@ -108,3 +108,32 @@ test("0052 makes stored builds of merge queues what an upload would make of them
   });
   expect([...stored]).toEqual(expected);
 });
+
+test("0061 keeps the probes that are there, and lets others share their executions", async () => {
+  const [project, shared] = [Bun.randomUUIDv7(), Bun.randomUUIDv7()];
+  const rows = await database.begin(async (sql) => {
+    await sql`create schema before_sharing`;
+    await sql`set local search_path = before_sharing`;
+    const migrate = async (from: number, to: number) => {
+      for (const name of files.slice(from, to)) await sql.unsafe(await Bun.file(join(FOLDER, name)).text()).simple();
+    };
+    await migrate(0, 60);
+    await sql`insert into stored_team (id, name) values (${project}, 'team')`;
+    await sql`insert into stored_project (team_id, id, name) values (${project}, ${project}, 'project')`;
+    await sql`
+      insert into execution (project_id, id, status, trigger, timeout_minutes, created_at, probe, untrusted)
+      values (${project}, ${shared}, 'queued', 'probe', 30, now(), true, true)`;
+    await sql`
+      insert into probe (project_id, execution_id, test_case, task_slug, commit, created_at)
+      values (${project}, ${shared}, 1, 'unit', 'abcdef1', now())`;
+    await migrate(60, 61);
+    await sql`
+      insert into probe (project_id, execution_id, number, test_case, task_slug, commit, created_at)
+      values (${project}, ${shared}, 2, 2, 'unit', 'abcdef1', now())`;
+    return await sql`select number, test_case as "testCase" from probe order by number`;
+  });
+  expect([...rows]).toEqual([
+    { number: 1, testCase: 1 },
+    { number: 2, testCase: 2 },
+  ]);
+});

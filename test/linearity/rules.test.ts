@@ -129,11 +129,12 @@ testLinearity("rules", {
     ...{ measureFlakeRate: null, priorOf: null, weighCommits: null },
   },
   "culprit_evidence.ts": {
-    ...{ flakeRateOf: null, toEvidence: null },
+    ...{ flakeRateOf: null, mayShare: null, toEvidence: null },
     findOverlaps: (text) => findOverlaps([{ files: [text] }], { named: [text, `/${text}`], isOwned: () => false }),
   },
   "culprit_range.ts": { findSearchRange: null },
-  "culprit_probes.ts": { nextProbes: null, nextStep: null, resultChances: null },
+  "culprit_sharing.ts": { shareProbes: null },
+  "culprit_probes.ts": { expectedBits: null, nextProbes: null, nextStep: null, resultChances: null },
   "culprit_suspects.ts": {
     ...{
       concludeCulprit: null,

@@ -132,6 +132,7 @@ testLinearity("runner", {
   "shield.ts": { shield: null },
   "own_key.ts": { askWithOwnKey: null },
   "task.ts": { runTask: null },
+  "task_command.ts": { commandOf: null },
   "tested_commit.ts": { readHead: null, mismatchOf: (text) => mismatchOf(text, text) },
   "task_log.ts": {
     createTaskLog: withFewTexts((text) => {

@@ -192,6 +192,10 @@ test("two runners, one of which is killed, find the two commits that broke two t
       probes.filter(({ commit, result }: any) => commit === culprit.commit && result === "failed").length,
     ).toBeGreaterThanOrEqual(2);
   }
+  // Both tests ran together on the first commits, and the commits were listed once.
+  const shared = await pool`select from probe where project_id = ${project} and kind = 'test' and number > 1`;
+  expect(shared.length).toBeGreaterThan(0);
+  expect(await pool`select distinct execution_id from probe where kind = 'commits'`).toHaveLength(1);
   expect(await others()).toEqual(before);
   const events = await pool`
     select data -> 'culprit' ->> 'commit' as commit, data -> 'bugReport' ->> 'id' as bug from event

@@ -5,7 +5,7 @@ import { findOverlaps, flakeRateOf, type StoredProbe, toEvidence } from "../../s
 
 const hashes = Array.from({ length: 6 }, (_, at) => String(at).repeat(40));
 const probe = (at: number, result: StoredProbe["result"], round: number, isWanted = true): StoredProbe => ({
-  ...{ commit: hashes[at]!, result, isWanted },
+  ...{ commit: hashes[at]!, result, isWanted, isShared: false },
   createdAt: `2026-01-31T12:00:0${round}.000Z`,
 });
 

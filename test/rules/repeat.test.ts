@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { emptyReport, type Report, type ReportedCase } from "../../src/reports/report.ts";
-import { repeatOnly } from "../../src/rules/repeat.ts";
+import { probeOnly, repeatOnly } from "../../src/rules/repeat.ts";
 import { readFixture } from "../reports/reading.ts";
 
 const named = (name: string, more: Partial<ReportedCase> = {}): ReportedCase => ({
@@ -61,4 +61,29 @@ test.each([
       ).cases,
     ).toEqual(ran);
   }
+});
+
+test("each of the tests that a probe runs gets the names that it is stored with", () => {
+  const report = reportOf(
+    named("t", { suite: "s > u", file: "/home/ci/shop/a.ts" }),
+    named("v", { suite: "s > u", status: "failed" }),
+    named("w", { status: "skipped" }),
+    named("x"),
+  );
+  expect(probeOnly(report, [at("t", "s u"), at("v", "s u"), at("w")]).cases).toEqual([
+    named("t", { suite: "s u" }),
+    named("v", { suite: "s u", status: "failed" }),
+    named("x"),
+  ]);
+});
+
+test("a result that may be of two tests of a probe keeps its name, and so do two results of one test", () => {
+  const twice = reportOf(named("t", { file: null }));
+  expect(probeOnly(twice, [at("t", "", "a.ts"), at("t", "", "b.ts")]).cases).toEqual(twice.cases);
+  const both = reportOf(named("t", { file: "a.ts" }), named("t", { file: "b.ts" }));
+  expect(probeOnly(both, [at("t", "", null)]).cases).toEqual(both.cases);
+  expect(probeOnly(both, [at("t", "", "x/b.ts"), at("t", "", "x/a.ts")]).cases).toEqual([
+    named("t", { file: "x/a.ts" }),
+    named("t", { file: "x/b.ts" }),
+  ]);
 });

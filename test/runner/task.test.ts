@@ -1,7 +1,7 @@
 /** Tasks as they run: their processes, environment, output and reports. */
 
 import { afterAll, describe, expect, spyOn, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, utimesSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Cgroups, findOwnCgroup, openCgroups } from "../../src/runner/cgroups.ts";
 import type { TaskConfig } from "../../src/runner/config.ts";
@@ -31,12 +31,15 @@ type More = {
   graceMs?: number;
   cgroups?: Cgroups | undefined;
   freeBytes?: (path: string) => number;
+  /** The content of files in the directory. */
+  files?: Record<string, string>;
 };
 
 /** Begins a task in a directory of its own. */
 function begin(command: string, more: More = {}) {
   const directory = join(place, `task-${places++}`);
   mkdirSync(directory);
+  for (const [name, text] of Object.entries(more.files ?? {})) writeFileSync(join(directory, name), text);
   const config: TaskConfig = {
     command,
     report: ["report.xml"],
@@ -644,6 +647,32 @@ describe("a rerun of what failed", () => {
       `[assay] ${outside.notes[0]}\nwhole\n`,
       [expect.stringMatching(/^The whole task runs again: /)],
     ]);
+  });
+});
+
+describe("a probe of several test cases", () => {
+  const [known, other] = [
+    { suite: "unit", name: "adds", file: "a.test.ts" },
+    { suite: "unit", name: "prints", file: "b.test.ts" },
+  ];
+  const lease = { probe: true, only: [known, other] };
+
+  test("runs all of them together", async () => {
+    const task = begin("echo whole", { config: { rerun: "echo {names}" }, lease });
+    await task.ended;
+    expect(task.output()).toBe("[assay] The 2 test cases of the probe run alone\nadds prints\n");
+  });
+
+  test("runs those that its commit has, and none if it has none", async () => {
+    const config = { rerun: "echo {files}" };
+    const one = begin("echo whole", { config, lease, files: { "b.test.ts": "" } });
+    await one.ended;
+    expect(one.output()).toBe("[assay] The test case runs alone\nb.test.ts\n");
+    const none = begin("echo whole", { config, lease });
+    expect(await none.ended).toMatchObject({
+      kind: "failure",
+      message: expect.stringContaining('Cannot run the test case alone: there is no file "a.test.ts"'),
+    });
   });
 });
 

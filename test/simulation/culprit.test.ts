@@ -17,6 +17,15 @@ test.each(FLAKE_RATES)("a test that fails in %p of its runs", (flakeRate) => {
   expect(search.probes).toBeLessThan(thrice.probes * (flakeRate > 0.05 ? 1.2 : 0.7));
 });
 
+test("a commit that broke another test makes a search no less right if it did not break this one", () => {
+  const [alone, misled, led] = [undefined, 0, 1].map((provenRight) =>
+    scoreCulprits(0.15, SEEDS, { atOnce: 1, budget: DEFAULT_BUDGET, useOverlaps: true, provenRight }),
+  );
+  expect(misled!.search.right).toBeGreaterThanOrEqual(0.95);
+  expect(misled!.search.wrong).toBeLessThanOrEqual(1 / SEEDS.length);
+  expect(led!.search.probes).toBeLessThan(alone!.search.probes);
+});
+
 test("several probes at once need fewer rounds", () => {
   const [one, four] = [1, 4].map((atOnce) =>
     scoreCulprits(0.05, SEEDS, { atOnce, budget: DEFAULT_BUDGET, useOverlaps: true }),

@@ -1,7 +1,7 @@
 /**
  * The search for a culprit over ranges whose culprit is known, without a server or a repository, beside bisections that believe every
- * result. `bun test/simulation/culprit.ts [--ranges 300] [--first-seed 1] [--at-once 1] [--budget 60] [--uniform]` prints
- * the shares of right and wrong ends, and the probes.
+ * result. `bun test/simulation/culprit.ts [--ranges 300] [--first-seed 1] [--at-once 1] [--budget 60] [--uniform]
+ * [--proven-right 0.5]` prints the shares of right and wrong ends, and the probes.
  */
 
 import { type CommitProbe, measureFlakeRate, weighCommits } from "../../src/rules/culprit.ts";
@@ -11,16 +11,24 @@ import { createRange, FLAKE_RATES, provable, type SimulatedRange } from "./culpr
 
 export const DEFAULT_BUDGET = 60;
 
-export type SearchOptions = { atOnce: number; budget: number; useOverlaps: boolean };
+export type SearchOptions = {
+  atOnce: number;
+  budget: number;
+  useOverlaps: boolean;
+  /** How often the commit that another search has proven is the culprit of this one; undefined: there is no other search. */
+  provenRight?: number | undefined;
+};
 
 /** `undecided`: the search did not claim to know. */
 export type Outcome = { end: "right" | "wrong" | "undecided"; probes: number; rounds: number };
 
 export function search(range: SimulatedRange, options: SearchOptions): Outcome {
   const { commits, overlaps, earlier } = range;
-  const weights = options.useOverlaps
-    ? weighCommits(overlaps.map((isOverlap) => (isOverlap ? "test" : "none")))
-    : Array<number>(commits).fill(1);
+  const { provenRight, useOverlaps } = options;
+  const weights = weighCommits(
+    overlaps.map((isOverlap) => (isOverlap && useOverlaps ? "test" : "none")),
+    provenRight === undefined ? undefined : new Set([range.other(provenRight) - 1]),
+  );
   const known = { weights, flakeRate: measureFlakeRate(earlier.failures, earlier.runs) };
   const probes: CommitProbe[] = [
     { index: 0, result: "passed" },
@@ -91,7 +99,13 @@ if (import.meta.main) {
     Number(process.argv[process.argv.indexOf(name) + 1 || Infinity] ?? value);
   const [ranges, first] = [option("--ranges", 300), option("--first-seed", 1)];
   const useOverlaps = !process.argv.includes("--uniform");
-  const options = { atOnce: option("--at-once", 1), budget: option("--budget", DEFAULT_BUDGET), useOverlaps };
+  const provenRight = process.argv.includes("--proven-right") ? option("--proven-right", 0.5) : undefined;
+  const options = {
+    provenRight,
+    atOnce: option("--at-once", 1),
+    budget: option("--budget", DEFAULT_BUDGET),
+    useOverlaps,
+  };
   const seeds = Array.from({ length: ranges }, (_, at) => first + at);
   const percent = (share: number) => `${(100 * share).toFixed(1)} %`.padStart(8);
   const shown = ({ right, wrong, probes, rounds }: CulpritScore) =>

@@ -83,6 +83,7 @@ function createSimpleRange(commits: number, flakeRate: number, seed: number): Si
     doesBuild: Array<boolean>(commits + 1).fill(true),
     overlaps: Array<boolean>(commits).fill(false),
     earlier: { failures: Math.round(flakeRate * EARLIER_RESULTS), runs: EARLIER_RESULTS },
+    other: () => culprit,
     isOutage: () => false,
     isTestable: () => true,
     probe: (index) => (index >= culprit || random.chance(flakeRate) ? "failed" : "passed"),

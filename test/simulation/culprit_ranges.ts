@@ -33,6 +33,8 @@ export type SimulatedRange = {
   /** For the commits 1 to `commits`: whether they change what the test uses. */
   overlaps: readonly boolean[];
   earlier: { failures: number; runs: number };
+  /** A commit that broke another test: the culprit with this probability, if a commit is. */
+  other: (rightness: number) => number;
   /** Whether every commit fails in this round. */
   isOutage: (round: number) => boolean;
   /** Whether the commit builds and no second fault hides the first one. */
@@ -55,6 +57,11 @@ export function createRange(seed: number, flakeRate: number): SimulatedRange {
       random.chance(at + 1 === culprit ? OVERLAP.culprit : OVERLAP.other),
     ),
     earlier: { failures, runs: EARLIER_RESULTS },
+    other(rightness) {
+      const random = createRandom(seed, `other ${flakeRate}`);
+      const isRight = random.chance(rightness) && culprit >= 1 && culprit <= commits;
+      return isRight ? culprit : random.integer(1, commits);
+    },
     isOutage: outage.isOn,
     isTestable: (index) => doesBuild[index]! && (index >= culprit || index < second || culprit > commits),
     probe(index, round) {

@@ -70,6 +70,22 @@ test("names a commit with its files and its probes, each with a link to its log"
   for (const { id } of probes) expect(html).toContain(`/projects/${acme.project}/executions/${id}/tasks/unit"`);
 });
 
+test("the page of a probe has the result of its test case, or of those of all searches that share it", async () => {
+  const bug = await bugOf("fee");
+  const id = await insertFoundSearch(database, { project: acme.project, bugReportId: bug });
+  const probes = await pool<{ id: string; isShared: boolean; other: string }[]>`
+    select execution_id as id, count(*) > 1 as "isShared", max(c.name) filter (where p.number = 2) as other
+    from probe p join test_case c on c.project_id = p.project_id and c.number = p.test_case
+    where execution_id in (select execution_id from probe where culprit_search_id = ${id} and result = 'failed')
+    group by execution_id order by execution_id`;
+  expect(probes.map(({ isShared }) => isShared)).toEqual([true, false]);
+  const pageOf = (id: string) => look("viewer", `/projects/${acme.project}/executions/${id}`);
+  expect((await pageOf(probes[1]!.id)).words).toContain("this execution runs fee alone, at one commit. It failed.");
+  const { words } = await pageOf(probes[0]!.id);
+  expect(words).toContain("this execution runs 2 test cases at one commit");
+  expect(words).toMatch(new RegExp(`fee: It failed\\. ?${probes[0]!.other}: It passed\\.`));
+});
+
 test("is told of each change of a search, and only of that", async () => {
   const bug = await bugOf("tax");
   const id = await insertFoundSearch(database, { project: acme.project, bugReportId: bug });

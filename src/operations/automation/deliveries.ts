@@ -162,7 +162,7 @@ async function sendTo(
 }
 
 function judge(outcome: Outcome, tries: number): { status: DeliveryStatus; nextMs: number | null } {
-  if (outcome.status === "sent") return { status: "sent", nextMs: null };
+  if (outcome.status === "sent" || outcome.status === "inapplicable") return { status: outcome.status, nextMs: null };
   const wait = RETRIES[tries];
   if (outcome.status !== "retry" || wait === undefined) return { status: "failed", nextMs: null };
   // Deliveries that failed together should not all come back at the same moment.

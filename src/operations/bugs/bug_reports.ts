@@ -36,6 +36,7 @@ import {
   updateBugReport,
   updateStatus,
 } from "../../store/bug_reports.ts";
+import { moveSearches } from "../../store/culprit_searches.ts";
 import { selectBugsOfRemoved } from "../../store/removed_cases.ts";
 import type { Tx } from "../../database/connect.ts";
 import { type BugEvent, insertBugEvents } from "../../store/events.ts";
@@ -317,6 +318,7 @@ async function merge(
   { from, into, now }: { from: BugState; into: BugState; now: string },
 ): Promise<void> {
   await moveBug(sql, projectId, { from, into, now });
+  await moveSearches(sql, projectId, { from: from.id, into: into.id });
   const events: BugEvent[] = [];
   const change = async ({ id, status }: BugState, to: BugState["status"]) =>
     void events.push(...(await changeStatus(sql, projectId, { id, from: status, to, cause: "merge", now })));

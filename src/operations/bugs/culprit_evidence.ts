@@ -15,7 +15,7 @@ import {
   selectEarlierResults,
   selectSearchedCase,
 } from "../../store/culprit_evidence.ts";
-import type { CulpritSearchRow } from "../../store/culprit_searches.ts";
+import { type CulpritSearchRow, selectProvenCulprits } from "../../store/culprit_searches.ts";
 import { selectProbes } from "../../store/probes.ts";
 import { readOwnership } from "../projects/owners.ts";
 
@@ -78,7 +78,7 @@ export async function loadEvidence(
   const mark = <One extends Failed>(one: One) => ({ ...one, isWanted: isWanted(one) });
   const probes = stored.map(mark);
   return {
-    range: await loadRange(sql, projectId, { testCase, commits, badFailure }),
+    range: await loadRange(sql, projectId, { search, commits, badFailure }),
     evidence: toEvidence(hashes, probes, earlier.map(mark)),
     probes,
   };
@@ -87,17 +87,19 @@ export async function loadEvidence(
 async function loadRange(
   sql: Sql,
   projectId: string,
-  about: { testCase: number; commits: readonly RangeCommit[]; badFailure: CaseFailure | undefined },
+  about: { search: CulpritSearchRow; commits: readonly RangeCommit[]; badFailure: CaseFailure | undefined },
 ): Promise<CulpritRange> {
-  const { testCase, commits, badFailure } = about;
-  const test = await selectSearchedCase(sql, projectId, testCase);
+  const { search, commits, badFailure } = about;
+  const test = await selectSearchedCase(sql, projectId, search.testCase);
+  const hashes = new Set(await selectProvenCulprits(sql, projectId, search));
   const frames = ownFrames(badFailure?.stack ?? "").slice(0, MAX_FRAMES);
   const ownersOf = test && test.owners.length > 0 ? await readOwnership(sql, projectId) : undefined;
   const overlaps = findOverlaps(commits.slice(1), {
     named: [test?.file ?? "", ...frames.map(({ file }) => file)],
     isOwned: (file) => ownersOf?.(file).some((owner) => test!.owners.includes(owner)) ?? false,
   });
-  return { weights: weighCommits(overlaps), flakeRate: flakeRateOf(test?.recent ?? "") };
+  const proven = new Set(overlaps.keys().filter((at) => hashes.has(commits[at + 1]!.hash)));
+  return { weights: weighCommits(overlaps, proven), flakeRate: flakeRateOf(test?.recent ?? "") };
 }
 
 /** Without the listing of the commits, which is a probe of no test case. */

@@ -2,15 +2,20 @@
 
 import type { RangeCommit } from "../../rules/culprit_range.ts";
 import type { Belief } from "../../rules/culprit.ts";
-import { nextStep } from "../../rules/culprit_probes.ts";
+import { mayShare } from "../../rules/culprit_evidence.ts";
+import { expectedBits, nextStep, type SearchStep } from "../../rules/culprit_probes.ts";
+import { type ProbeWish, shareProbes } from "../../rules/culprit_sharing.ts";
 import { concludeCulprit, type CulpritVerdict, findLikely } from "../../rules/culprit_suspects.ts";
 import type { SearchReason } from "../../schema/culprit_searches.ts";
 import type { Tx } from "../../database/connect.ts";
+import { selectListingFailure } from "../../store/culprit_listings.ts";
 import {
   type CulpritSearchRow,
   lockDueSearch,
+  lockOtherSearches,
+  type ListedSearch,
+  selectIsProven,
   selectKnownRange,
-  selectListingFailure,
   updateEndedSearch,
   updateProgress,
   updateRange,
@@ -25,7 +30,7 @@ import {
   type Unfinished,
   unfinishedSentence,
 } from "../../wording/culprit.ts";
-import { cancelProbes, countFreeRunners, createListing, createProbes } from "../probes/probes.ts";
+import { cancelProbes, countFreeRunners, createListing, createSharedProbes } from "../probes/probes.ts";
 import { loadEvidence, type SearchEvidence } from "./culprit_evidence.ts";
 
 /** Suspects that are stored of a step. */
@@ -46,11 +51,12 @@ export async function advanceSearch(
 ): Promise<boolean> {
   const due = await lockDueSearch(sql);
   if (!due) return false;
-  const { projectId, ...search } = due;
+  const { projectId, mergedInto, ...search } = due;
   onSearch({ projectId, id: search.id });
   const isLate = now.getTime() >= Date.parse(search.createdAt) + search.maxMinutes * 60_000;
   const step = { projectId, search, now };
-  if (isLate) await endLate(sql, step);
+  if (mergedInto !== null) await cancelMerged(sql, step, mergedInto);
+  else if (isLate) await endLate(sql, step);
   else if (search.commits === null) await list(sql, step);
   else await probe(sql, step, search.commits);
   return true;
@@ -58,36 +64,86 @@ export async function advanceSearch(
 
 type Step = { projectId: string; search: CulpritSearchRow; now: Date };
 
+/** A bug that is part of another one is not searched for any more. */
+async function cancelMerged(sql: Tx, { projectId, search: { id, suspects }, now }: Step, into: number): Promise<void> {
+  const summary = `Cancelled: the bug report was merged into number ${into}`;
+  await cancelProbes(sql, projectId, { culpritSearchId: id }, "The bug report was merged into another one");
+  const end = { verdict: null, reason: null, summary, suspects, culprit: null, now: now.toISOString() };
+  await updateEndedSearch(sql, projectId, id, { ...end, status: "cancelled" });
+}
+
 /** Takes the commits from another search of the same range, or lets a runner list them. */
 async function list(sql: Tx, step: Step): Promise<void> {
   const { projectId, search, now } = step;
-  const { id, taskSlug } = search;
+  const { id } = search;
   const known = await selectKnownRange(sql, projectId, search);
   if (known) return void (await updateRange(sql, projectId, id, known));
   const failure = await selectListingFailure(sql, projectId, id);
   if (failure !== undefined) return await endUnfinished(sql, step, { reason: "no_commits", failure });
   const listings = (await selectProbes(sql, projectId, { culpritSearchId: id })).length;
   if (listings >= MAX_LISTINGS) return await endUnfinished(sql, step, { reason: "no_commits" });
-  await createListing(sql, projectId, { taskSlug, culpritSearchId: id, now });
+  await createListing(sql, projectId, search, now);
 }
 
 async function probe(sql: Tx, step: Step, commits: RangeCommit[]): Promise<void> {
   const { projectId, search, now } = step;
-  const { id, testCaseId, taskSlug, maxProbes } = search;
-  const loaded = await loadEvidence(sql, projectId, search, commits);
-  const { range, evidence, probes } = loaded;
-  const free = await countFreeRunners(sql, projectId, taskSlug);
-  const next = nextStep(range, evidence, { atOnce: Math.max(1, free), left: maxProbes - probes.length });
+  const { taskSlug } = search;
+  const atOnce = Math.max(1, await countFreeRunners(sql, projectId, taskSlug));
+  const own = await plan(sql, projectId, { ...search, commits }, atOnce);
+  const { loaded, next } = own;
   if (next.verdict) return await endWith(sql, step, { commits, loaded, belief: next.belief, verdict: next.verdict });
-  await createProbes(sql, projectId, {
-    ...{ testCaseId, taskSlug, owner: { culpritSearchId: id }, now },
-    commits: next.next.map((index) => commits[index]!.hash),
+  const plans = [own, ...(own.mayShare ? await planOthers(sql, step, atOnce) : [])];
+  const probes = shareProbes(plans.map(toWish), atOnce);
+  const testOf = new Map(plans.map(({ search: { id, testCaseId } }) => [id, testCaseId]));
+  await createSharedProbes(sql, projectId, {
+    ...{ taskSlug, now },
+    probes: probes.map(({ hash, searchIds }) => ({
+      commit: hash,
+      tests: searchIds.map((id) => ({ testCaseId: testOf.get(id)!, owner: { culpritSearchId: id } })),
+    })),
   });
-  const known = {
-    summary: suspectLine(next.belief, commits),
-    suspects: toSuspects(next.belief, findLikely(next.belief).candidates),
+  for (const { search, next } of plans)
+    await updateProgress(sql, projectId, search.id, {
+      summary: suspectLine(next.belief, search.commits),
+      suspects: toSuspects(next.belief, findLikely(next.belief).candidates),
+    });
+}
+
+type Plan = {
+  search: ListedSearch;
+  loaded: SearchEvidence;
+  next: SearchStep;
+  left: number;
+  mayShare: boolean;
+  /** All its probes have ended. */
+  isDue: boolean;
+};
+
+async function plan(sql: Tx, projectId: string, search: ListedSearch, atOnce: number): Promise<Plan> {
+  const loaded = await loadEvidence(sql, projectId, search, search.commits);
+  const left = search.maxProbes - loaded.probes.length;
+  const isDue = loaded.probes.every(({ result }) => result !== null);
+  // One that waits for its own probes only joins those of others, and choosing several takes long.
+  const next = nextStep(loaded.range, loaded.evidence, { atOnce: isDue ? atOnce : 1, left });
+  return { search, loaded, next, left, mayShare: mayShare(loaded.probes), isDue };
+}
+
+/** Other searches that may share the probes of a step. One that ends now does so in a step of its own. */
+async function planOthers(sql: Tx, { projectId, search }: Step, atOnce: number): Promise<Plan[]> {
+  const plans: Plan[] = [];
+  for (const other of await lockOtherSearches(sql, projectId, search))
+    plans.push(await plan(sql, projectId, other, atOnce));
+  return plans.filter(({ next, mayShare }) => mayShare && !next.verdict);
+}
+
+function toWish({ search: { id, commits }, loaded, next, left, isDue }: Plan): ProbeWish {
+  const bits = expectedBits(next.belief, loaded.evidence);
+  const indexes = new Map(commits.map(({ hash }, index) => [hash, index]));
+  const wanted = isDue && !next.verdict ? next.next : [];
+  return {
+    ...{ searchId: id, left, next: wanted.map((index) => commits[index]!.hash) },
+    bitsOf: (hash) => bits[indexes.get(hash) ?? -1] ?? 0,
   };
-  await updateProgress(sql, projectId, id, known);
 }
 
 /** The most probable of the candidates, in the order of the range. */
@@ -113,6 +169,7 @@ async function endWith(sql: Tx, step: Step, { commits, loaded, belief, verdict }
     suspects: toSuspects(belief, candidates),
   });
   if (culprit === null) return;
+  if (await selectIsProven(sql, projectId, search, commits[culprit]!.hash)) return;
   const { hash: commit, author, date, subject, files } = commits[culprit]!;
   const { taskSlug, suite, name, file } = (await selectTestCase(sql, projectId, testCaseId))!;
   await insertBugEvents(

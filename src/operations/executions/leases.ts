@@ -32,7 +32,7 @@ import {
   stopOvertime,
   updateEndedLease,
 } from "../../store/leases.ts";
-import { selectListedRange } from "../../store/culprit_searches.ts";
+import { selectListedRange } from "../../store/culprit_listings.ts";
 import { selectOnly } from "../../store/probes.ts";
 import { noteInfrastructureFailure, upsertRunner } from "../../store/runners.ts";
 import { notifyLeases } from "../../database/signals.ts";

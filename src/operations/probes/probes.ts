@@ -1,17 +1,22 @@
-/** Probes: executions that run one test case at one commit, for a verification or the search of a culprit. */
+/** Probes: executions that run one test case at one commit, for a verification or for searches of culprits. */
 
 import { hasEnded } from "../../rules/execution.ts";
 import { refuse } from "../../schema/refusal.ts";
 import type { Sql, Tx } from "../../database/connect.ts";
+import { selectOpenListing } from "../../store/culprit_listings.ts";
 import { insertExecution, lockExecution } from "../../store/executions.ts";
 import {
   countFreeSlots,
   insertProbe,
+  type NewProbe,
   type ProbeOwner,
   type ProbePlan,
   selectHasProbeRunner,
+  selectIsWantedByOthers,
+  selectNextNumber,
   selectOpenProbeIds,
   selectProbePlan,
+  updateLeftProbe,
 } from "../../store/probes.ts";
 import { advanceExecution, planTasks } from "../executions/executions.ts";
 
@@ -40,30 +45,53 @@ export type NewProbes = {
 };
 
 /** In a transaction. Returns the ids of the executions, in the order of the commits. */
-export async function createProbes(sql: Tx, projectId: string, probes: NewProbes): Promise<string[]> {
+export const createProbes = (sql: Tx, projectId: string, probes: NewProbes): Promise<string[]> => {
   const { testCaseId, taskSlug, commits, owner, now } = probes;
+  const tests = [{ testCaseId, owner }];
+  return createSharedProbes(sql, projectId, { taskSlug, probes: commits.map((commit) => ({ commit, tests })), now });
+};
+
+/** A probe that runs the test cases of several searches together. */
+export type SharedProbe = { commit: string; tests: readonly { testCaseId: string; owner: ProbeOwner }[] };
+
+/** In a transaction. Returns the ids of the executions. */
+export async function createSharedProbes(
+  sql: Tx,
+  projectId: string,
+  { taskSlug, probes, now }: { taskSlug: string; probes: readonly SharedProbe[]; now: Date },
+): Promise<string[]> {
   const plan = await planOf(sql, projectId, taskSlug);
   const ids: string[] = [];
-  for (const commit of commits)
-    ids.push(await createProbe(sql, projectId, plan, { taskSlug, test: { testCaseId, commit }, owner, now }));
+  for (const { commit, tests } of probes) {
+    const rows = tests.map(({ testCaseId, owner }) => ({ test: { testCaseId, commit }, owner }));
+    ids.push(await createProbe(sql, projectId, plan, { taskSlug, commit, rows, now }));
+  }
   return ids;
 }
 
-/** In a transaction: a runner lists the commits of the range that the search of a culprit has. Returns the id of the execution. */
+/** In a transaction: a runner lists the commits of the range that a search has, together with those that wait for the same. */
 export async function createListing(
   sql: Tx,
   projectId: string,
-  listing: { taskSlug: string; culpritSearchId: string; now: Date },
-): Promise<string> {
-  const { taskSlug, culpritSearchId, now } = listing;
+  search: { id: string; taskSlug: string; goodCommit: string; badCommit: string },
+  now: Date,
+): Promise<void> {
+  const { id, taskSlug } = search;
+  const row = { test: null, owner: { culpritSearchId: id } };
+  const open = await selectOpenListing(sql, projectId, search);
+  const execution = open === undefined ? undefined : await lockExecution(sql, projectId, open);
+  if (execution && !hasEnded(execution.status)) {
+    const number = await selectNextNumber(sql, projectId, execution.id);
+    return void (await insertProbe(sql, projectId, { ...row, executionId: execution.id, number, taskSlug, now }));
+  }
   const plan = await planOf(sql, projectId, taskSlug);
-  return await createProbe(sql, projectId, plan, { taskSlug, test: null, owner: { culpritSearchId }, now });
+  await createProbe(sql, projectId, plan, { taskSlug, rows: [row], now });
 }
 
-type NewProbe = Omit<Parameters<typeof insertProbe>[2], "executionId">;
+type Creation = { taskSlug: string; commit?: string; rows: readonly Pick<NewProbe, "test" | "owner">[]; now: Date };
 
-async function createProbe(sql: Tx, projectId: string, plan: ProbePlan, probe: NewProbe): Promise<string> {
-  const { taskSlug, test, now } = probe;
+async function createProbe(sql: Tx, projectId: string, plan: ProbePlan, probe: Creation): Promise<string> {
+  const { taskSlug, commit, rows, now } = probe;
   const { labels, timeoutSeconds, concurrencyGroup, environment, variables } = plan;
   const task = {
     ...{ slug: taskSlug, shards: 1, labels, priority: PROBE_PRIORITY },
@@ -72,20 +100,23 @@ async function createProbe(sql: Tx, projectId: string, plan: ProbePlan, probe: N
   };
   const execution = await insertExecution(sql, projectId, {
     ...{ key: null, status: "queued", mode: "run", trigger: "probe", timeoutMinutes: null },
-    ...{ commit: test?.commit, environment, untrusted: true, probe: true, now },
+    ...{ commit, environment, untrusted: true, probe: true, now },
     ...(variables === null ? {} : { variables }),
   });
-  await insertProbe(sql, projectId, { ...probe, executionId: execution.id });
+  for (const [at, row] of rows.entries())
+    await insertProbe(sql, projectId, { ...row, executionId: execution.id, number: at + 1, taskSlug, now });
   await planTasks(sql, projectId, execution, [task], now);
   return execution.id;
 }
 
-/** In a transaction: cancels the probes that are queued or running. */
+/** In a transaction: cancels the probes that are queued or running. One that others want as well goes on for them. */
 export async function cancelProbes(sql: Tx, projectId: string, owner: ProbeOwner, reason: string): Promise<void> {
   for (const id of await selectOpenProbeIds(sql, projectId, owner)) {
     const execution = await lockExecution(sql, projectId, id);
-    if (execution && !hasEnded(execution.status))
-      await advanceExecution(sql, projectId, execution, "cancelled", { arrived: false, now: new Date(), reason });
+    if (!execution || hasEnded(execution.status)) continue;
+    // Two that cancel one probe at once take turns: the second one sees that the first one has left it.
+    if (await selectIsWantedByOthers(sql, projectId, id, owner)) await updateLeftProbe(sql, projectId, id, owner);
+    else await advanceExecution(sql, projectId, execution, "cancelled", { arrived: false, now: new Date(), reason });
   }
 }
 

@@ -17,6 +17,13 @@ export const ACTION_WORDS: Record<Delivery["action"], string> = {
   dispatch: "pipeline",
 };
 
+const STATES: Record<Delivery["status"], { shape: string; word: string }> = {
+  pending: { shape: "running", word: "waiting" },
+  sent: { shape: "passed", word: "sent" },
+  inapplicable: { shape: "skipped", word: "nothing to send" },
+  failed: { shape: "failed", word: "failed" },
+};
+
 function attemptRow({ attemptedAt, statusCode, latencyMs, error }: DeliveryAttempt, now: Date): Html {
   return (
     <tr>
@@ -35,10 +42,9 @@ export function deliveryDetails(
   integration: Integration,
   delivery: Delivery,
 ): Html {
-  const { id, status, inapplicable, action: what, title, eventType, attempts, nextAttemptAt, createdAt } = delivery;
+  const { id, status, action: what, title, eventType, attempts, nextAttemptAt, createdAt } = delivery;
   const last = attempts.at(-1);
-  const shape = status === "sent" ? "passed" : status === "pending" ? "running" : inapplicable ? "skipped" : "failed";
-  const word = status === "pending" ? "waiting" : inapplicable ? "nothing to send" : status;
+  const { shape, word } = STATES[status];
   const shown = attempts.slice(-MAX_SHOWN_ATTEMPTS).toReversed();
   const path: Path = `/teams/${team.id}/integrations/${integration.id}/deliveries/${id}/redeliver`;
   return (

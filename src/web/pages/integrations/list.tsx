@@ -47,8 +47,8 @@ export function stateOf({ enabled, disabledReason, lastDelivery, givenUp }: Inte
     return { status: "cancelled", text: disabledReason === null ? "disabled" : `disabled: ${disabledReason}` };
   const lost = givenUp ? `; ${counted(givenUp, "message")} not delivered` : "";
   if (lastDelivery === null) return { status: "queued", text: `no deliveries yet${lost}` };
-  const { status, inapplicable, statusCode } = lastDelivery;
-  if (inapplicable) return { status: "skipped", text: `nothing to send the last time${lost}` };
+  const { status, statusCode } = lastDelivery;
+  if (status === "inapplicable") return { status: "skipped", text: `nothing to send the last time${lost}` };
   if (status === "sent") return { status: "passed", text: `last delivery succeeded${lost}` };
   const answer = statusCode === null ? "" : `, status ${statusCode}`;
   return status === "failed"
