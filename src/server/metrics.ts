@@ -109,6 +109,7 @@ export function createMetrics({ database, gauges, peers }: MetricsOptions) {
     sent: attempts.at({ outcome: "sent" }),
     pending: attempts.at({ outcome: "retry" }),
     failed: attempts.at({ outcome: "failed" }),
+    inapplicable: attempts.at({ outcome: "inapplicable" }),
   };
 
   const perPool = (read: (load: PoolLoad) => number | undefined) => () =>

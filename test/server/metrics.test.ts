@@ -238,6 +238,7 @@ describe("/metrics", () => {
       '{outcome="sent"}': 1,
       '{outcome="retry"}': 1,
       '{outcome="failed"}': 1,
+      '{outcome="inapplicable"}': 0,
     });
     const after = await fresh();
     expect([valueOf(after, "assay_deliveries_pending"), valueOf(after, "assay_deliveries_due")]).toEqual([1, 0]);

@@ -172,7 +172,7 @@ describe("an integration", () => {
     await send(owner, `${path}/test`);
     const error = "Nothing to send: no merged pull request contains the commit c4d5e6f0127a";
     await database.pool`
-      update delivery set status = 'failed', attempts = jsonb_set(attempts::jsonb, '{-1,error}', to_jsonb(${error}::text))::json
+      update delivery set status = 'inapplicable', attempts = jsonb_set(attempts::jsonb, '{-1,error}', to_jsonb(${error}::text))::json
       where integration_id = ${path.split("/").at(-1)!}`;
     const { words } = await visit(viewer, path);
     expect(words).toContain(error);

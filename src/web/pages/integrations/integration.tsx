@@ -35,6 +35,7 @@ const STATUS_OPTIONS: readonly Choice[] = [
   ["sent", "sent"],
   ["failed", "failed"],
   ["pending", "waiting"],
+  ["inapplicable", "nothing to send"],
 ];
 
 type OneQuery = {
