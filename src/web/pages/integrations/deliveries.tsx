@@ -17,7 +17,7 @@ export const ACTION_WORDS: Record<Delivery["action"], string> = {
   dispatch: "pipeline",
 };
 
-const STATES: Record<Delivery["status"], { shape: string; word: string }> = {
+export const DELIVERY_STATES: Record<Delivery["status"], { shape: string; word: string }> = {
   pending: { shape: "running", word: "waiting" },
   sent: { shape: "passed", word: "sent" },
   inapplicable: { shape: "skipped", word: "nothing to send" },
@@ -44,7 +44,7 @@ export function deliveryDetails(
 ): Html {
   const { id, status, action: what, title, eventType, attempts, nextAttemptAt, createdAt } = delivery;
   const last = attempts.at(-1);
-  const { shape, word } = STATES[status];
+  const { shape, word } = DELIVERY_STATES[status];
   const shown = attempts.slice(-MAX_SHOWN_ATTEMPTS).toReversed();
   const path: Path = `/teams/${team.id}/integrations/${integration.id}/deliveries/${id}/redeliver`;
   return (

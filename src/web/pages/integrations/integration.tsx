@@ -24,7 +24,7 @@ import { tryForm } from "../../site/form_input.ts";
 import { SeeOther, type View, form, page } from "../../site/page.ts";
 import { write } from "../../site/write.ts";
 import { type FormValues, toFormValues } from "./create.tsx";
-import { ACTION_WORDS, deliveryDetails } from "./deliveries.tsx";
+import { ACTION_WORDS, DELIVERY_STATES, deliveryDetails } from "./deliveries.tsx";
 import { KIND_NAMES, configFields, configForm, toConfig, toConfigFields } from "./fields.tsx";
 import { NOTICES, type ViewContext, cursor, pathOf, stateOf, notice } from "./list.tsx";
 
@@ -32,10 +32,10 @@ const MAX_DELIVERIES = 20;
 
 const STATUS_OPTIONS: readonly Choice[] = [
   ["", "all"],
-  ["sent", "sent"],
-  ["failed", "failed"],
-  ["pending", "waiting"],
-  ["inapplicable", "nothing to send"],
+  ...(["sent", "failed", "pending", "inapplicable"] as const).map((status): Choice => [
+    status,
+    DELIVERY_STATES[status].word,
+  ]),
 ];
 
 type OneQuery = {
