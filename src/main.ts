@@ -13,7 +13,6 @@ import { selectCursorSecret } from "./store/instance.ts";
 import { migrate } from "./database/migrate.ts";
 import { type OpenDatabase, openDatabase } from "./database/open.ts";
 import { requireSessions } from "./database/session.ts";
-import { selectIsQuiet } from "./store/restored.ts";
 import { selectAnyTeam } from "./store/projects.ts";
 import { hasEnoughConnections, parentPool, startWorkers } from "./workers/supervisor.ts";
 
@@ -38,7 +37,6 @@ async function main(): Promise<void> {
     try {
       await announce(config, database, log, publicUrl);
       announceStore(config, log);
-      if (await selectIsQuiet(database.pool)) log.warn(QUIET);
       log.info("Assay is ready", { url: publicUrl });
       await ("failed" in server ? Promise.race([stopping, server.failed]) : stopping);
       log.info("Stopping: waiting for running requests");
@@ -50,9 +48,6 @@ async function main(): Promise<void> {
   }
   log.info("Stopped");
 }
-
-const QUIET =
-  "Restored from a backup and quiet: nothing is sent, scheduled, handed to runners or deleted until assay admin resume";
 
 /** A built-in PostgreSQL that a server before has left running may have too few connections: it is started anew then. */
 async function openForAll(config: Config, say: (message: string) => void): Promise<OpenDatabase> {

@@ -25,8 +25,7 @@ while [ $# -gt 0 ] && [ "$1" != -- ]; do case $1 in --strict) assay_lost=3 ;; --
     *) assay_files=$(printf '%s\n%s' "$assay_files" "$1") ;;
   esac && shift; done; [ -n "$assay_files" ] || { say "Name the report: FILE… [-- command …]" && exit 2; }
 assay_work=$(mktemp -d) || assay_work=/dev/null/none; trap 'rm -rf "$assay_work"' EXIT; trap : HUP INT TERM # It waits.
-[ $# -lt 2 ] || { shift; touch "$assay_work/start"; "$@"; assay_code=$?; exec >&2; [ $assay_code = 0 ] || assay_lost=$assay_code; }
-assay_asked=$assay_gate; [ -z "$assay_gate" ] || [ "$assay_code$assay_lost" != 0 ] || assay_lost=1; [ -n "$ASSAY_URL" ] && [ -n "$ASSAY_PROJECT" ] && [ -n "$ASSAY_KEY" ] || lost "set ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY"
+[ $# -lt 2 ] || { shift; touch "$assay_work/start"; "$@"; assay_code=$?; exec >&2; [ $assay_code = 0 ] || assay_lost=$assay_code; }; assay_asked=$assay_gate; [ -z "$assay_gate" ] || [ "$assay_code$assay_lost" != 0 ] || assay_lost=1
 # Reads GitHub's event file. Strings come one to a line, and so does the punctuation between them; at is the path of keys.
 event() { at='' key='' last='' tokens=$(tr '\n\r\t' '   ' < "$GITHUB_EVENT_PATH" 2>/dev/null | LC_ALL=C sed 's/\\\\/ /g; s|\\/|/|g; s/\\./ /g; s/"[^"]*"/\
 &\
@@ -81,6 +80,7 @@ elif [ -n "$JENKINS_URL" ]; then key=$BUILD_TAG task=$STAGE_NAME branch=${CHANGE
   [ -z "$CHANGE_ID" ] || commit=$(git rev-parse -q --verify "origin/$BRANCH_NAME" 2>/dev/null) # The head of what it merges.
   commit=${commit:-$GIT_COMMIT} pull=$CHANGE_ID url=$BUILD_URL fork=${CHANGE_FORK%%/*}
 else key='' task='' url='' commit=$(git rev-parse -q --verify HEAD 2>&-) branch=$(git symbolic-ref -q --short HEAD 2>&-); fi
+[ -n "$ASSAY_URL" ] && [ -n "$ASSAY_PROJECT" ] && [ -n "$ASSAY_KEY" ] || { [ -z "$fork" ] || GITHUB_ACTIONS=''; lost "set ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY${fork:+ (the pull request of a fork has no secrets)}"; }
 [ -n "$ASSAY_EXECUTION_ID" ] && field execution_id "$ASSAY_EXECUTION_ID" || field execution_key "${assay_key:-$key}"
 field complete "$assay_complete"; field task_slug "${assay_task:-$task}"; field tag "${assay_tags:-$ASSAY_TAGS}"; field shard "${assay_shard:-$shard}"; field commit "$commit"; field pull_request "$pull"; field base_branch "$base"; field untrusted "$untrusted"
 field branch "${fork:+$fork:}${branch#refs/heads/}"; field build_url "$url"; fields=$assay_config status=400; for file in $assay_files; do

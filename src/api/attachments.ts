@@ -1,7 +1,7 @@
 /** Attachments of test runs: the upload of one, the list, and their content. */
 
 import { StoreAwayError } from "../attachments/content.ts";
-import { summarize, toMebibytes, tooLarge, unkept, withoutPath } from "../attachments/refusals.ts";
+import { summarize, toMaxSize, tooLarge, unkept, withoutPath } from "../attachments/refusals.ts";
 import type { SpooledFile } from "../attachments/spool.ts";
 import { absent, fail } from "../http/problem.ts";
 import { attachFiles } from "../operations/attachments/attach.ts";
@@ -184,7 +184,7 @@ export const attachments: Route[] = [
             context,
             runId,
             tooLarge(path, maxBytes),
-            `Attachment too large: at most ${toMebibytes(maxBytes)}`,
+            `Attachment too large: at most ${toMaxSize(maxBytes)}`,
           ] as const),
         );
       return await putFile(context, runId, path, toName(query.name ?? attachmentName(path)), body.file);

@@ -152,17 +152,17 @@ const keyOf = ({ runId, number }: { runId: string; number: number }) => `${runId
 type Evidence = ReadonlyMap<string, FailureEvidence>;
 
 const toCause = (
-  { failed, failures }: FoundCause,
+  { failed, failures, bug }: FoundCause,
   evidence: Evidence,
   filesOf: CaseAttachments<CaseAttachment>,
 ): Cause => {
   const [first] = failures;
-  const { message, stack, bugId, bugNumber, bugTitle, bugStatus } = first;
+  const { message, stack } = first;
   return {
     message,
     stack,
     exceptionType: fingerprint(first).exceptionType,
-    bugReport: bugId === null ? null : { id: bugId, number: bugNumber!, title: bugTitle!, status: bugStatus! },
+    bugReport: bug,
     failed,
     failures: failures.map((failure) => ({
       ...toFailure(failure, evidence.get(keyOf(failure))),

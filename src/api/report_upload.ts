@@ -50,7 +50,8 @@ function read(
   let report: Report;
   try {
     const format = parameters.format === undefined ? {} : { format: parameters.format };
-    report = readReport(body.files, { ...format, maxInflatedBytes: services.maxInflatedBytes, mayBeEmpty });
+    const limit = { maxInflatedBytes: services.maxInflatedBytes, variable: "MAX_INFLATED_MB" };
+    report = readReport(body.files, { ...format, ...limit, mayBeEmpty });
   } catch (error) {
     if (!(error instanceof ReportError)) throw error;
     fail("VALIDATION_ERROR", error.message);

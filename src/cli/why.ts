@@ -13,7 +13,8 @@ export const WHY_USAGE = `  why [--branch NAME|--pull-request NUMBER|--execution
 export const WHY_HELP = `Usage: assay why [--branch NAME|--pull-request NUMBER|--execution ID]
 
 Explains why the last result of a branch, a pull request or an execution is red. Prints at most 40 lines: the failures by
-cause, new failures first, each with its verdict and the reason, the time since when it fails, its owner and its bug.
+cause, new failures first, each with its verdict and the reason, the time since when it fails, its owner, its bug, and the
+commit that broke its test, if one is proven.
 
   --branch NAME           a branch (default: the default branch of the project)
   --pull-request NUMBER   a pull or merge request, in place of a branch

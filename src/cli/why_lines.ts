@@ -6,7 +6,7 @@ import { isRed, type Why } from "../mcp/why.ts";
 import { caseTitle } from "../wording/case_title.ts";
 import { lineName } from "../wording/execution_name.ts";
 import { counted } from "../wording/numbers.ts";
-import { branchSentence, causeFacts, causeTitle, noExecution, redElsewhere } from "../wording/why.ts";
+import { branchSentence, bugLines, causeFacts, causeTitle, noExecution, redElsewhere } from "../wording/why.ts";
 import { toPlainLine } from "./output.ts";
 
 export const MAX_LINES = 40;
@@ -50,6 +50,7 @@ export function whyLines(why: Why, { hasColours, columns }: Layout): string[] {
     "",
     line(0, `${index + 1}. ${causeTitle(cause)}`, "bold"),
     line(3, causeFacts(cause, execution.id).join(" · ")),
+    ...bugLines(cause).map((text) => line(3, text)),
     ...testLines(cause).map((text) => line(3, text, "dim")),
     ...attachmentsOf(cause).flatMap(({ name, path, contentType, url }) => [
       line(3, `${name === path ? name : `${name}: ${path}`} (${contentType})`, "dim"),

@@ -103,7 +103,7 @@ export function checkDataDirectory({ dataDir, databaseUrl }: Config): Finding[] 
             "Set DATA_DIR to the value that the server uses, or start it once",
           ),
         ]
-      : [warn(`DATA_DIR "${dataDir}" does not exist`, "The server creates it for attachments when it starts")];
+      : [ok(`DATA_DIR "${dataDir}" does not exist yet: the server creates it for the first attachment`)];
   if (!stats.isDirectory()) return [fail(`DATA_DIR "${dataDir}" is not a directory`, "Set DATA_DIR to a directory")];
   const findings: Finding[] = [];
   try {

@@ -1,9 +1,11 @@
 /** Checks the server as its database shows it: the secret key, what waits, integrations and runners. */
 
+import { existsSync } from "node:fs";
+import type { Config } from "../config.ts";
 import type { Sql } from "../database/connect.ts";
 import { OPERATOR_COMMAND } from "../executable.ts";
 import { createSeal } from "../secrets/seal.ts";
-import { selectFailingIntegrations, selectRunnerVersions } from "../store/diagnosis.ts";
+import { selectFailingIntegrations, selectHasStoredContent, selectRunnerVersions } from "../store/diagnosis.ts";
 import { selectGauges } from "../store/gauges.ts";
 import { selectSecretKeyDigest } from "../store/instance.ts";
 import { type Finding, findingsOf, toRoughTime } from "./finding.ts";
@@ -62,6 +64,17 @@ export async function checkQueues(sql: Sql): Promise<Finding[]> {
             "Fix its settings, and repeat the deliveries on its page",
           ),
         )),
+  ];
+}
+
+/** Checks that the directory exists that has the attachments of the database. */
+export async function checkStoredContent(sql: Sql, { s3, directory }: Config["attachments"]): Promise<Finding[]> {
+  if (s3 || existsSync(directory) || !(await selectHasStoredContent(sql))) return [];
+  return [
+    findingsOf("attachments").fail(
+      `"${directory}" does not exist, and the database lists stored attachments`,
+      "Set DATA_DIR or ATTACHMENTS_S3 to the value that the servers use, or restore the directory",
+    ),
   ];
 }
 

@@ -19,7 +19,7 @@ import {
   checkTransactions,
 } from "./check_database.ts";
 import { checkAttachments, checkOutbound, checkRunningServer } from "./check_outbound.ts";
-import { checkKeyOfDatabase, checkQueues, checkRunners } from "./check_service.ts";
+import { checkKeyOfDatabase, checkQueues, checkRunners, checkStoredContent } from "./check_service.ts";
 import { type Finding, findingsOf } from "./finding.ts";
 
 export type DiagnoseOptions = {
@@ -100,6 +100,7 @@ async function* diagnoseDatabase(
     yield* await attempt("disk", () => checkGrowth(pool, free, now));
     yield* await attempt("secret key", () => checkKeyOfDatabase(pool, key));
     yield* await attempt("server", () => checkQueues(pool));
+    yield* await attempt("attachments", () => checkStoredContent(pool, config.attachments));
     yield* await attempt("runners", () => checkRunners(pool, version));
   } finally {
     await database.close();

@@ -14,6 +14,8 @@ const FIRST_GRADUAL = 2_048;
 /** Limits of receiving one body. */
 export type ReceiveLimits = {
   maxBytes: number;
+  /** The variable that the operator sets `maxBytes` with. */
+  variable?: string;
   /** Seconds from the first look at the body to its end; default: ten minutes. */
   maxSeconds?: number;
   /** Asked before bytes are kept. */
@@ -30,6 +32,8 @@ export type BodyFilter = {
   end(): Promise<Bytes[]>;
   /** Bytes that it may take out of a body, besides the `maxBytes` that are kept. */
   maxTakenBytes: number;
+  /** The variable that the operator sets `maxTakenBytes` with. */
+  variable: string;
 };
 export type BodyLimits = ReceiveLimits & { maxInflatedBytes: number };
 export type Encoding = "gzip" | "zstd";
@@ -42,8 +46,10 @@ const sizeOf = (bytes: number) =>
 const timeOf = (seconds: number) => (seconds > 120 ? `${Math.round(seconds / 60)} minutes` : `${seconds} seconds`);
 
 /** The rest of a body that is a little too large is drained: who is cut off while sending sees no answer. */
-function tooLarge(max: number, close: boolean, what = ""): never {
-  fail("VALIDATION_ERROR", `Body too large: at most ${sizeOf(max)}${what}`, close ? CLOSE : {});
+function tooLarge(max: number, close: boolean, variables: (string | undefined)[], what = ""): never {
+  const names = variables.filter((name) => name !== undefined).join(" and ");
+  const source = names && ` (${names} of the server)`;
+  fail("VALIDATION_ERROR", `Body too large: at most ${sizeOf(max)}${what}${source}`, close ? CLOSE : {});
 }
 
 /** Fails with VALIDATION_ERROR on a body that is too large, breaks off, or is not encoded as it says. */
@@ -58,7 +64,7 @@ export async function readBody(request: Request, limits: BodyLimits): Promise<By
  */
 export async function receiveBody(
   request: Request,
-  { maxBytes: max, maxSeconds = MAX_SECONDS, grow = () => undefined, signal, filter: given }: ReceiveLimits,
+  { maxBytes: max, variable, maxSeconds = MAX_SECONDS, grow = () => undefined, signal, filter: given }: ReceiveLimits,
 ): Promise<{ blocks: Bytes[]; encoding: Encoding | null }> {
   const length = request.headers.get("content-length") ?? "0";
   if (length.includes(",")) fail("VALIDATION_ERROR", `Cannot read the header "Content-Length": given more than once`);
@@ -66,7 +72,7 @@ export async function receiveBody(
   const name = (request.headers.get("content-encoding") ?? "identity").trim().toLowerCase();
   const filter = name === "identity" || name === "" ? given : undefined;
   const maxDeclared = max + (filter?.maxTakenBytes ?? 0);
-  if (declared > maxDeclared) tooLarge(maxDeclared, declared > 4 * maxDeclared);
+  if (declared > maxDeclared) tooLarge(maxDeclared, declared > 4 * maxDeclared, [variable, filter?.variable]);
   // A body that may have to be given up is read as a stream, which can be cancelled.
   const isSmall = declared > 0 && declared <= FIRST && !signal;
   // To ask for the stream of a small body would make one.
@@ -75,7 +81,7 @@ export async function receiveBody(
 
   const received = isSmall
     ? receiveAtOnce(request, declared, grow, maxSeconds).then((blocks) => (filter ? filterAll(filter, blocks) : blocks))
-    : collect(request.body!, { max, maxSeconds, grow, signal, declared, filter });
+    : collect(request.body!, { max, variable, maxSeconds, grow, signal, declared, filter });
   const blocks = await received.catch((error) => {
     if (error instanceof Problem) throw error;
     signal?.throwIfAborted();
@@ -121,31 +127,38 @@ async function filterAll(filter: BodyFilter, blocks: readonly Bytes[]): Promise<
   return [new Uint8Array(Buffer.concat(kept))];
 }
 
-type Collecting = Required<Omit<ReceiveLimits, "maxBytes" | "signal" | "filter">> & {
+type Collecting = Required<Omit<ReceiveLimits, "maxBytes" | "variable" | "signal" | "filter">> & {
   max: number;
+  variable: string | undefined;
   signal: AbortSignal | undefined;
   filter: BodyFilter | undefined;
   declared: number;
 };
 
 /** What a filter keeps of the chunks of a body. */
-async function* keptOf(chunks: AsyncIterable<Bytes>, filter: BodyFilter, max: number): AsyncGenerator<Bytes, void> {
+async function* keptOf(
+  chunks: AsyncIterable<Bytes>,
+  filter: BodyFilter,
+  { max, variable }: Collecting,
+): AsyncGenerator<Bytes, void> {
+  const maxSize = max + filter.maxTakenBytes;
   let size = 0;
   for await (const chunk of chunks) {
     size += chunk.byteLength;
-    if (size > max + filter.maxTakenBytes) tooLarge(max + filter.maxTakenBytes, true);
+    if (size > maxSize) tooLarge(maxSize, true, [variable, filter.variable]);
     yield* await filter.push(chunk);
   }
   yield* await filter.end();
 }
 
 /**
- * Passes the chunks of a body of at most `maxBytes`, decompressed, to `write`, which is waited for. Fails with
- * VALIDATION_ERROR on a body that is larger, takes too long, breaks off, or has an encoding that we do not know.
+ * Passes the chunks of a body, decompressed, to `write`, which is waited for. Fails with VALIDATION_ERROR on a body that is more than
+ * twice as large as `maxBytes`, takes too long, breaks off, or has an encoding that we do not know. A little more than `maxBytes` is
+ * passed as well: who is cut off while sending sees no answer.
  */
 export async function streamBody(
   request: Request,
-  { maxBytes, maxSeconds = MAX_SECONDS }: Pick<ReceiveLimits, "maxBytes" | "maxSeconds">,
+  { maxBytes, variable, maxSeconds = MAX_SECONDS }: Pick<ReceiveLimits, "maxBytes" | "variable" | "maxSeconds">,
   write: (chunk: Bytes) => Promise<void>,
 ): Promise<void> {
   const name = (request.headers.get("content-encoding") ?? "identity").trim().toLowerCase();
@@ -157,7 +170,7 @@ export async function streamBody(
   try {
     for await (const chunk of chunksOf(decoded as ReadableStream<Bytes>, { maxSeconds, signal: undefined })) {
       size += chunk.byteLength;
-      if (size > maxBytes) tooLarge(maxBytes, true);
+      if (size > 2 * maxBytes) tooLarge(maxBytes, true, [variable]);
       await write(chunk);
     }
   } catch (error) {
@@ -210,9 +223,9 @@ async function collect(stream: ReadableStream<Bytes>, limits: Collecting): Promi
   let used = 0;
   let unbroken = 0;
   const chunks = chunksOf(stream, limits);
-  for await (const chunk of filter ? keptOf(chunks, filter, max) : chunks) {
+  for await (const chunk of filter ? keptOf(chunks, filter, limits) : chunks) {
     size += chunk.byteLength;
-    if (size > max) tooLarge(max, true);
+    if (size > max) tooLarge(max, true, [limits.variable]);
     const room = grow(chunk.byteLength);
     if (room) await room;
     // What has come already would be read in one turn: others would wait for that, with large bodies a tenth of a second.
@@ -255,9 +268,14 @@ export function join(blocks: readonly Bytes[]): Bytes {
   return whole;
 }
 
-/** Fails with VALIDATION_ERROR on what is not whole and valid, or larger than `max`. */
-export async function inflate(blocks: readonly Bytes[], encoding: Encoding, max: number): Promise<Bytes> {
-  return (await inflateSmall(blocks, encoding, max)) ?? tooLarge(max, true, " after decompression");
+/** Fails with VALIDATION_ERROR on what is not whole and valid, or larger than `max`, which the operator sets with `variable`. */
+export async function inflate(
+  blocks: readonly Bytes[],
+  encoding: Encoding,
+  max: number,
+  variable?: string,
+): Promise<Bytes> {
+  return (await inflateSmall(blocks, encoding, max)) ?? tooLarge(max, true, [variable], " after decompression");
 }
 
 /** The same; undefined where it is larger than `max`. */

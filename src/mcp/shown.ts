@@ -120,7 +120,7 @@ export function showCause(cause: Cause, cleaner: Cleaner) {
     failed,
     ...(first?.blame ? { blame: first.blame, blameMeans: blamePhrase(first.blame) } : {}),
     ...(first?.reason ? { reason: first.reason } : {}),
-    ...(bugReport ? { bugReport: cleaner.split(bugReport, ["id", "number", "status"]) } : {}),
+    ...(bugReport ? { bugReport: cleaner.split(bugReport, ["id", "number", "status", "known"]) } : {}),
     ...cleaner.split({ ...rest, stack: shownStack(stack, cleaner) }, []),
     tests: shown.map(({ since, blame, reason, attachments, onlyWith, ...failure }) => ({
       ...cleaner.split({ ...failure, onlyWith: unlessEmpty(onlyWith), sinceCommit: since?.commit ?? null }, [

@@ -9,12 +9,12 @@ import { unpack } from "./unpack.ts";
 
 /**
  * Several files become one report. `format` names one of READERS and overrides recognition; `maxInflatedBytes` bounds
- * all files together; `mayBeEmpty`: a file that holds nothing is a report without test cases. The bytes of `files` are given back while they are read. Throws a ReportError that says which
+ * all files together, and is set with `variable`; `mayBeEmpty`: a file that holds nothing is a report without test cases. The bytes of `files` are given back while they are read. Throws a ReportError that says which
  * file, where in it, and why.
  */
 export function readReport(
   files: { name: string; bytes: Uint8Array }[],
-  options: { format?: string; maxInflatedBytes: number; mayBeEmpty?: boolean },
+  options: { format?: string; maxInflatedBytes: number; variable?: string; mayBeEmpty?: boolean },
 ): Report {
   if (files.length === 0) throw new ReportError("Cannot read the report: there is no file");
   const forced = options.format === undefined ? null : findReader(options.format);
@@ -24,7 +24,7 @@ export function readReport(
   for (const file of files) {
     const { name } = file;
     const naming = <T>(read: () => T): T => withName(name, files.length > 1, read);
-    const plain = naming(() => unpack(file.bytes, room));
+    const plain = naming(() => unpack(file.bytes, room, options.variable));
     room -= plain.length;
     if (options.mayBeEmpty && isBlank(plain)) {
       reports.push([name, EMPTY]);

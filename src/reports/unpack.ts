@@ -8,16 +8,16 @@ const startsWith = (bytes: Uint8Array, ...magic: number[]) => magic.every((byte,
 const isGzip = (bytes: Uint8Array) => startsWith(bytes, 0x1f, 0x8b);
 const isZstd = (bytes: Uint8Array) => startsWith(bytes, 0x28, 0xb5, 0x2f, 0xfd);
 
-/** `max` bounds the answer; one layer is undone, a second one is an attack or a mistake. */
-export function unpack(bytes: Uint8Array, max: number): Uint8Array {
+/** `max` bounds the answer, and a refusal names the `variable` that sets it; one layer is undone, a second one is an attack or a mistake. */
+export function unpack(bytes: Uint8Array, max: number, variable?: string): Uint8Array {
   const packing = isGzip(bytes) ? "gzip" : isZstd(bytes) ? "zstd" : null;
-  const plain = packing ? inflate(bytes, packing, max) : bytes;
-  if (plain.length > max) throw tooLarge(max);
+  const plain = packing ? inflate(bytes, packing, max, variable) : bytes;
+  if (plain.length > max) throw tooLarge(max, variable);
   if (packing && (isGzip(plain) || isZstd(plain))) throw new ReportError("it is compressed twice");
   return plain;
 }
 
-function inflate(bytes: Uint8Array, packing: "gzip" | "zstd", max: number): Uint8Array {
+function inflate(bytes: Uint8Array, packing: "gzip" | "zstd", max: number, variable: string | undefined): Uint8Array {
   // Bun answers what it has of a zstd stream that breaks off, instead of failing.
   if (packing === "zstd" && !isWholeZstd(bytes)) throw new ReportError("its zstd data breaks off");
   try {
@@ -26,13 +26,14 @@ function inflate(bytes: Uint8Array, packing: "gzip" | "zstd", max: number): Uint
     return packing === "gzip" ? gunzipSync(bytes, options) : zstdDecompressSync(bytes, options);
   } catch (error) {
     const { code, message } = error as Error & { code?: string };
-    if (code === "ERR_BUFFER_TOO_LARGE") throw tooLarge(max);
+    if (code === "ERR_BUFFER_TOO_LARGE") throw tooLarge(max, variable);
     throw new ReportError(`its ${packing} data is broken: ${message}`);
   }
 }
 
-function tooLarge(max: number): ReportError {
-  return new ReportError(`it is larger than ${max >= 2 ** 20 ? `${Math.floor(max / 2 ** 20)} MiB` : `${max} bytes`}`);
+function tooLarge(max: number, variable?: string): ReportError {
+  const size = max >= 2 ** 20 ? `${Math.floor(max / 2 ** 20)} MiB` : `${max} bytes`;
+  return new ReportError(`it is larger than ${size}${variable ? ` (${variable} of the server)` : ""}`);
 }
 
 /** Follows the block sizes of RFC 8878, section 3.1, without looking into the blocks. */

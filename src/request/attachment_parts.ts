@@ -1,6 +1,6 @@
 /** Receives the attachments of an upload: from parts of its form, written to disk while they arrive, or from a body of its own. */
 
-import { storeAway, tooLarge, tooManyFiles } from "../attachments/refusals.ts";
+import { storeAway, tooLarge, tooManyBytes, tooManyFiles } from "../attachments/refusals.ts";
 import { type ReceivedFile, removeSpooled, type SpooledFile, type SpoolEnd } from "../attachments/spool.ts";
 import type { AttachmentServices } from "../attachments/store.ts";
 import { type BodyFilter, receiveBody, streamBody } from "../http/body.ts";
@@ -50,7 +50,8 @@ export function createAttachmentParts(
   function take(path: string, end: SpoolEnd): void {
     if (end.end === "failed") received.hasFailed = true;
     if (end.end === "spooled") received.files.push({ ...end.spooled, path });
-    else warn(end.end === "failed" ? storeAway(path) : tooLarge(path, Math.min(limits.maxBytes, left)));
+    else if (end.end === "failed") warn(storeAway(path));
+    else warn(left < limits.maxBytes ? tooManyBytes(path, limits.maxExecutionBytes) : tooLarge(path, limits.maxBytes));
   }
 
   /** Content beyond the limits is read and not written: the report may come behind it. */
@@ -78,7 +79,9 @@ export function createAttachmentParts(
   const filter = boundary && separateParts(boundary, ATTACHMENT_FIELD, ({ filename }) => openPart(filename));
   return {
     received,
-    filter: filter ? { ...filter, maxTakenBytes: limits.maxExecutionBytes } : undefined,
+    filter: filter
+      ? { ...filter, maxTakenBytes: limits.maxExecutionBytes, variable: "MAX_EXECUTION_ATTACHMENTS_MB" }
+      : undefined,
     async discard() {
       await Promise.all([...open].map((writer) => writer.discard()));
       await removeSpooled(received.files);
@@ -109,8 +112,7 @@ export async function receiveFile(request: Request, { spool, limits }: Attachmen
     return { file: undefined, problem: "too large" };
   const writer = spool.open(limits.maxBytes);
   try {
-    // A little more is drained: who is cut off while sending sees no answer.
-    await streamBody(request, { maxBytes: 2 * limits.maxBytes }, writer.write);
+    await streamBody(request, { maxBytes: limits.maxBytes, variable: "MAX_ATTACHMENT_MB" }, writer.write);
     const end = await writer.finish();
     return end.end === "spooled" ? { file: end.spooled, problem: undefined } : { file: undefined, problem: end.end };
   } catch (error) {

@@ -130,6 +130,7 @@ export async function receiveUpload(
   const query = isForm(contentType) ? undefined : check(route.query, given);
   const body = await receiveBody(request, {
     maxBytes,
+    variable: "MAX_BODY_MB",
     filter,
     grow(bytes) {
       facts.bytes += bytes;
@@ -143,7 +144,7 @@ export async function receiveUpload(
 /** Form fields count as query parameters. Fails with VALIDATION_ERROR, also above `maxInflatedBytes`. */
 export async function readUpload(sent: SentUpload, route: Route, maxInflatedBytes: number): Promise<Input> {
   const { blocks, encoding } = sent;
-  const bytes = encoding ? await inflate(blocks, encoding, maxInflatedBytes) : join(blocks);
+  const bytes = encoding ? await inflate(blocks, encoding, maxInflatedBytes, "MAX_INFLATED_MB") : join(blocks);
   sent.blocks = [];
   return await toInput(sent, route, bytes);
 }

@@ -73,7 +73,7 @@ export const uploadedAttachments = v.strictObject({
   warnings: described(
     v.array(v.string()),
     "Why files were not stored: they exceed a limit, or only passed test cases name them",
-    ['"trace.zip" is not stored: larger than 50 MiB'],
+    ['Attachment "trace.zip" was not stored: larger than 50 MiB (MAX_ATTACHMENT_MB of the server)'],
   ),
 });
 

@@ -3,8 +3,8 @@
 import * as v from "valibot";
 import { caseAttachments } from "./attachments.ts";
 import { caseOwners, caseRef } from "./case_ref.ts";
-import { bugStatus } from "./bug_reports.ts";
 import { commit, count, described, executionId, integerText, text, time, uuid } from "./fields.ts";
+import { joinedBug } from "./known_bugs.ts";
 import { pageQuery, pagination } from "./page.ts";
 import { onlyWith } from "./tags.ts";
 
@@ -124,31 +124,18 @@ const failure = v.strictObject({
 const cause = v.strictObject({
   message: v.pipe(
     v.nullable(v.string()),
-    v.description("The message of the first failure; the stack is that of the same failure"),
+    v.description("The message of the first failure"),
     v.examples(["expected 2 items, got 1"]),
   ),
-  stack: described(v.nullable(v.string()), "The stack of the failure", "at cart.test.ts:42:5"),
+  stack: described(v.nullable(v.string()), "The stack of the same failure", "at cart.test.ts:42:5"),
   exceptionType: described(
     v.nullable(v.string()),
     "The type of the exception, if the failure names it",
     "AssertionError",
   ),
-  bugReport: described(
-    v.nullable(
-      v.strictObject({
-        id: described(uuid, "The id of the bug report"),
-        number: described(count, "Its number in the project", 17),
-        title: described(v.string(), "Its title", "expected # items, got #"),
-        status: bugStatus,
-      }),
-    ),
-    "The bug report that these failures have joined; null: none",
-  ),
+  bugReport: described(v.nullable(joinedBug), "The bug report that these failures have joined; null: none"),
   failed: described(count, "The number of test cases that failed for this cause", 2500),
-  failures: described(
-    v.array(failure),
-    "The first test cases that failed for this cause; a page lists up to 500 failures, at least one of each cause",
-  ),
+  failures: described(v.array(failure), "The first test cases that failed for this cause"),
 });
 export type Cause = v.InferOutput<typeof cause>;
 
@@ -192,4 +179,6 @@ export type FailureSummary = {
   owners: string[];
   /** Null: the run is an outage. */
   blame: Blame | null;
+  /** The number of the known bug that it belongs to, if the notification names it. */
+  knownBug: number | null;
 };

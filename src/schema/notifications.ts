@@ -2,6 +2,9 @@
 
 import type { EventType } from "./events.ts";
 
+/** `text`: the title, and the sentence that proves which commit broke its test; `url`: the page of the bug report. */
+export type LinkedBug = { number: number; text: string; url: string };
+
 /** Something that has happened, for people and for programs; every sender makes its own request of it. */
 export type Notification = {
   type: EventType | "schedule" | "dispatch" | "test";
@@ -15,6 +18,8 @@ export type Notification = {
   facts: { name: string; value: string }[];
   /** A line each: failed tests. */
   lines: string[];
+  /** Known bugs that its failures belong to, one line each. Notifications without one have no list. */
+  knownBugs?: readonly LinkedBug[];
   /** Its dashboard page. */
   url: string | null;
   buildUrl: string | null;

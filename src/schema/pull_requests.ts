@@ -1,5 +1,6 @@
 /** What code hosts show of an execution at its pull request: a comment, and annotations at the lines that failed. */
 
+/** A test, or another object that has a page. */
 export type NamedTest = {
   title: string;
   /** Its page. */
@@ -7,6 +8,8 @@ export type NamedTest = {
 };
 
 export type FailedTest = NamedTest & {
+  /** The known bug that it belongs to; null: none. */
+  bug: NamedTest | null;
   owners: readonly string[];
   /** `test/cart.test.ts:42`; null: the report names no file. */
   location: string | null;
@@ -37,6 +40,8 @@ export type PullRequestState = {
   baseline: NamedTest | null;
   tasks: SomeOf<NamedTest & { outcome: string; durationMs: number; slower: { usualMs: number } | null }>;
   newFailures: SomeOf<FailedTest>;
+  /** With the commit that broke their tests, as far as one is proven, and the address of the search. */
+  knownBugs: SomeOf<NamedTest & { failed: number; culprit: NamedTest | null }>;
   flaky: SomeOf<NamedTest>;
   fixed: SomeOf<NamedTest>;
   slower: SomeOf<NamedTest & { durationMs: number; usualMs: number }>;

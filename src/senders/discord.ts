@@ -1,16 +1,26 @@
 /** Messages to Discord, through a channel's webhook. */
 
-import { shorten, isHttp, judge, oneLine, postJson, type Sender } from "./sender.ts";
+import { MAX_BUG_LINE, shorten, isHttp, judge, oneLine, postJson, type Sender } from "./sender.ts";
 import type { Notification } from "../schema/notifications.ts";
 
 const COLORS = { bad: 0xd1242f, good: 0x1a7f37, neutral: 0x6e7781 };
 
+/** Maximum number of characters of the lines of all known bugs. */
+const MAX_BUG_LINES = 2_000;
+
 /** Markdown would make a link of what a test is called. Cut before, because every character may become two. */
 const escape = (text: string, max: number) => shorten(oneLine(text), max / 2).replace(/[\\*_~`|[\]<]/g, "\\$&");
 
-export function toDiscordMessage({ tone, title, text, facts, lines, url, buildUrl, occurredAt }: Notification) {
+export function toDiscordMessage(notice: Notification) {
+  const { tone, title, text, facts, lines, knownBugs = [], url, buildUrl, occurredAt } = notice;
   // Of all its texts together an embed holds 6,000 characters.
-  const list = shorten(lines.map((line) => `- ${escape(line, 250)}`).join("\n"), 3_000).replace(/\\…$/, "…");
+  let room = MAX_BUG_LINES;
+  const bugs = knownBugs
+    .map(({ text, url }) => `\n- [${escape(text, 2 * MAX_BUG_LINE)}](${url})`)
+    .filter((line) => (room -= line.length) >= 0)
+    .join("");
+  const names = lines.map((line) => `- ${escape(line, 250)}`).join("\n");
+  const list = `${shorten(names, 3_000 - bugs.length).replace(/\\…$/, "…")}${bugs}`.trimStart();
   const build = buildUrl && isHttp(buildUrl) ? [{ name: "Build", value: shorten(buildUrl, 1_024) }] : [];
   return {
     content: escape(title, 2_000),

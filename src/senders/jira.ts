@@ -6,6 +6,7 @@ import {
   judge,
   linksOf,
   listAt,
+  MAX_BUG_LINE,
   oneLine,
   parse,
   postJson,
@@ -21,7 +22,7 @@ const link = (text: string, href: string) => ({ type: "text", text, marks: [{ ty
 
 /** The Atlassian Document Format, which the Cloud demands. */
 function toDocument(notice: Notification) {
-  const { text, facts, lines } = notice;
+  const { text, facts, lines, knownBugs = [] } = notice;
   const items = facts.map(({ name, value }) => ({
     type: "listItem",
     content: [paragraph([plain(`${name}: ${shorten(value, 1_000)}`)])],
@@ -40,6 +41,7 @@ function toDocument(notice: Notification) {
             },
           ]
         : []),
+      ...knownBugs.map(({ text, url }) => paragraph([link(shorten(oneLine(text), MAX_BUG_LINE), url)])),
       ...linksOf(notice).map(({ name, url }) => paragraph([link(name, url)])),
     ],
   };
@@ -47,11 +49,15 @@ function toDocument(notice: Notification) {
 
 /** Wiki markup; what stands in {noformat} is not read as such. */
 function toIssueText(notice: Notification): string {
-  const { text, facts, lines } = notice;
-  const quoted = [text, ...facts.map(({ name, value }) => `${name}: ${value}`), ...lines]
+  const { text, facts, lines, knownBugs = [] } = notice;
+  const named = knownBugs.map(({ text }) => shorten(text, MAX_BUG_LINE));
+  const quoted = [text, ...facts.map(({ name, value }) => `${name}: ${value}`), ...lines, ...named]
     .map((line) => oneLine(line).replaceAll("{noformat}", "{ noformat }"))
     .join("\n");
-  const links = linksOf(notice).map(({ name, url }) => `${name}: ${url}`);
+  const links = [
+    ...knownBugs.map(({ number, url }) => `Bug #${number}: ${url}`),
+    ...linksOf(notice).map(({ name, url }) => `${name}: ${url}`),
+  ];
   return [`{noformat}\n${shorten(quoted, 20_000)}\n{noformat}`, ...links].join("\n");
 }
 

@@ -1,6 +1,6 @@
 /** Alerts in PagerDuty: bad news triggers, good news resolves what the bad news has triggered, the rest is information. */
 
-import { shorten, judge, linksOf, listAt, oneLine, postJson, type Sender, textAt } from "./sender.ts";
+import { shorten, judge, linksOf, listAt, MAX_BUG_LINE, oneLine, postJson, type Sender, textAt } from "./sender.ts";
 
 const says = (body: unknown): string | undefined => {
   return [textAt(body, "message"), ...listAt(body, "errors").map(String)].filter(Boolean).join(": ") || undefined;
@@ -16,8 +16,11 @@ export const pagerduty: Sender<"pagerduty"> = {
   stateOf: ({ notice }) => toDedupKey(notice.topic),
 
   async send(http, { baseUrl, routingKey, severity }, { notice, now }) {
-    const { tone, title, text, facts, lines, url, buildUrl, topic, occurredAt } = notice;
-    const links = linksOf({ url, buildUrl }).map(({ name, url }) => ({ href: url, text: name }));
+    const { tone, title, text, facts, lines, knownBugs = [], url, buildUrl, topic, occurredAt } = notice;
+    const links = [
+      ...linksOf({ url, buildUrl }).map(({ name, url }) => ({ href: url, text: name })),
+      ...knownBugs.map(({ text, url }) => ({ href: url, text: shorten(oneLine(text), MAX_BUG_LINE) })),
+    ];
     const payload = {
       summary: shorten(`${oneLine(title)}: ${oneLine(text)}`, 1_024),
       source: "Assay",

@@ -1,7 +1,7 @@
 /** Writes the comment on a pull request in Markdown, for GitHub and GitLab. */
 
 import type { CulpritComment, FailedTest, NamedTest, PullRequestState, SomeOf } from "../schema/pull_requests.ts";
-import { toCount, toDuration } from "../wording/numbers.ts";
+import { counted, toCount, toDuration } from "../wording/numbers.ts";
 import { slowerWords } from "../wording/slower.ts";
 import { code, isHttp, oneLine, shorten } from "./sender.ts";
 
@@ -9,6 +9,7 @@ import { code, isHttp, oneLine, shorten } from "./sender.ts";
 const MAX_LENGTH = 65_535;
 const MAX_TITLE = 200;
 const MAX_MESSAGE = 300;
+const MAX_PROOF = 400;
 /** Maximum number of owners that are named of one test. */
 const MAX_OWNERS = 3;
 
@@ -20,7 +21,7 @@ export const culpritMarkerOf = (projectId: string, bugReportId: string): string 
   `<!-- assay ${projectId} culprit ${bugReportId} -->`;
 
 const escapeUrl = (url: string) => url.replace(/[<>\s\\]/g, encodeURIComponent);
-const link = ({ title, url }: NamedTest) => `[${code(shorten(title, MAX_TITLE))}](<${escapeUrl(url)}>)`;
+const link = ({ title, url }: NamedTest, max = MAX_TITLE) => `[${code(shorten(title, max))}](<${escapeUrl(url)}>)`;
 
 /** A cell of a table ends at a bar, even within code. */
 const cell = (text: string) => text.replaceAll("|", "\\|");
@@ -31,10 +32,16 @@ function section<Item>(title: string, { first, total }: SomeOf<Item>, toLine: (i
   return [`**${title} (${toCount(total)})**`, [...first.map((item) => `- ${toLine(item)}`), ...more].join("\n")];
 }
 
-function failureLine({ owners, location, message, ...test }: FailedTest): string {
+function failureLine({ owners, location, message, bug, ...test }: FailedTest): string {
   const owned = owners.slice(0, MAX_OWNERS).map(code).join(" ");
-  const head = [link(test), location === null ? "" : code(location), owned].filter(Boolean).join(" ");
+  const parts = [link(test), location === null ? "" : code(location), owned, bug === null ? "" : link(bug)];
+  const head = parts.filter(Boolean).join(" ");
   return message === "" ? head : `${head}\n  ${code(shorten(oneLine(message), MAX_MESSAGE))}`;
+}
+
+function knownBugLine({ failed, culprit, ...bug }: PullRequestState["knownBugs"]["first"][number]): string {
+  const head = `${link(bug)} ${counted(failed, "failure")}`;
+  return culprit === null ? head : `${head}\n  ${link(culprit, MAX_PROOF)}`;
 }
 
 function taskDuration(durationMs: number, slower: { usualMs: number } | null): string {
@@ -70,6 +77,7 @@ export function renderComment(state: PullRequestState, projectId: string): strin
   const title = `${code(shorten(projectName, MAX_TITLE))}: ${code(shorten(headline, 500))}${rerun === null ? "" : `, ${rerun}`}`;
   const details = [
     ...section("New failures", state.newFailures, failureLine),
+    ...section("Known bugs", state.knownBugs, knownBugLine),
     ...section("New tests that are not reliable", state.unreliableNewTests, ({ statement, ...test }) => {
       return `${link(test)} ${statement}`;
     }),

@@ -1,6 +1,6 @@
 /** Messages to Slack, through an incoming webhook. */
 
-import { shorten, judge, linksOf, oneLine, postJson, type Sender } from "./sender.ts";
+import { MAX_BUG_LINE, shorten, judge, linksOf, oneLine, postJson, type Sender } from "./sender.ts";
 import type { Notification } from "../schema/notifications.ts";
 
 /** Otherwise a test named <!channel> would page everybody. Cut before, so that no entity is cut in two. */
@@ -16,7 +16,7 @@ const MARKS = { bad: "🔴", good: "🟢", neutral: "⚪" };
 
 const button = (label: string, url: string) => ({ type: "button", text: { type: "plain_text", text: label }, url });
 
-export function toSlackMessage({ tone, title, text, facts, lines, url, buildUrl }: Notification) {
+export function toSlackMessage({ tone, title, text, facts, lines, knownBugs = [], url, buildUrl }: Notification) {
   const heading = `${MARKS[tone]} ${oneLine(title)}`;
   const list = lines.map((line) => `• ${shorten(oneLine(line), 250)}`).join("\n");
   const buttons = linksOf({ url, buildUrl }).map(({ open, url }) => button(open, shorten(url, 3_000)));
@@ -32,6 +32,10 @@ export function toSlackMessage({ tone, title, text, facts, lines, url, buildUrl 
         type: "section",
         text: { type: "mrkdwn", text: escape(list === "" ? oneLine(text) : `${oneLine(text)}\n${list}`, 3_000) },
       },
+      ...knownBugs.map(({ text, url }) => ({
+        type: "section",
+        text: { type: "mrkdwn", text: `• <${url}|${escape(oneLine(text), MAX_BUG_LINE)}>` },
+      })),
       ...(context.length > 0 ? [{ type: "context", elements: context }] : []),
       ...(buttons.length > 0 ? [{ type: "actions", elements: buttons }] : []),
     ],

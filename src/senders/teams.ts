@@ -1,6 +1,6 @@
 /** Messages to Microsoft Teams, as Adaptive Cards through a Workflows webhook. */
 
-import { shorten, judge, linksOf, oneLine, postJson, type Sender } from "./sender.ts";
+import { MAX_BUG_LINE, shorten, judge, linksOf, oneLine, postJson, type Sender } from "./sender.ts";
 import type { Notification } from "../schema/notifications.ts";
 
 const COLORS = { bad: "Attention", good: "Good", neutral: "Default" };
@@ -21,7 +21,7 @@ export function toTeamsMessage(notice: Notification) {
   }
 }
 
-function toCard({ tone, title, text, facts, lines, url, buildUrl }: Notification) {
+function toCard({ tone, title, text, facts, lines, knownBugs = [], url, buildUrl }: Notification) {
   const actions = linksOf({ url, buildUrl }).map(({ open, url }) => ({ type: "Action.OpenUrl", title: open, url }));
   const content = {
     $schema: "http://adaptivecards.io/schemas/adaptive-card.json",
@@ -41,6 +41,7 @@ function toCard({ tone, title, text, facts, lines, url, buildUrl }: Notification
             },
           ]),
       ...lines.map((line) => block(`- ${escape(line, 250)}`, { spacing: "None" })),
+      ...knownBugs.map(({ text, url }) => block(`- [${escape(text, MAX_BUG_LINE)}](${url})`, { spacing: "None" })),
     ],
     ...(actions.length > 0 ? { actions } : {}),
   };

@@ -11,8 +11,9 @@ import type {
 } from "../schema/automations.ts";
 import type { EventType } from "../schema/events.ts";
 import type { FailureSummary } from "../schema/failures.ts";
+import type { CountedBug } from "../schema/known_bugs.ts";
 import type { ProjectSummary } from "../schema/integrations.ts";
-import { type Sql, type Tx, toJson, toJsonTime, toTextArray } from "../database/connect.ts";
+import { type Sql, type Tx, toJson, toJsonTime, toNumberArray, toTextArray } from "../database/connect.ts";
 import { isDue } from "../database/retry_backoff.ts";
 import { isFlaky } from "./health.ts";
 import { isOwnedBy, ownersJson } from "./owners.ts";
@@ -176,18 +177,32 @@ export const selectTeamProjects = async (
   return [...rows];
 };
 
+export type FailedCasesQuery = {
+  taskSlug: string | null;
+  owners?: readonly string[] | undefined;
+  /** The bugs that failures are marked with. */
+  bugs: readonly Pick<CountedBug, "id" | "number">[];
+  limit: number;
+};
+
 /** The first failed cases of an execution, or of one of its runs, new ones before others; of these owners, if they are given. */
 export const selectFailedCases = async (
   sql: Sql,
   projectId: string,
   executionId: string,
-  { taskSlug, owners, limit }: { taskSlug: string | null; owners?: readonly string[] | undefined; limit: number },
+  { taskSlug, owners, bugs, limit }: FailedCasesQuery,
 ): Promise<FailureSummary[]> => {
   const runs = sql`
     select id from test_run where project_id = ${projectId} and execution_id = ${executionId}
       ${taskSlug === null ? sql`` : sql`and task_slug = ${taskSlug}`}`;
   const rows = await sql<FailureSummary[]>`
-    select c.suite, c.name, c.file, left(d.message, 300) as message, ${ownersJson(sql, sql`c`)} as owners, f.blame
+    select c.suite, c.name, c.file, left(d.message, 300) as message, ${ownersJson(sql, sql`c`)} as owners, f.blame,
+      (select b.number
+        from unnest(${toTextArray(bugs.map(({ id }) => id))}::uuid[], ${toNumberArray(bugs.map(({ number }) => number))}::int[])
+          as b (id, number)
+        join bug_occurrence o on o.project_id = ${projectId} and o.bug_report_id = b.id and o.run_id = f.id
+          and o.test_case = f.number
+        limit 1) as "knownBug"
     from (
       select f.run_id as id, f.number, f.attempt, j.blame
       from ${failedResultsOf(sql, projectId, runs)} f

@@ -118,7 +118,7 @@ export const selectCauses = (
     f.incident, f.in_a_row as "inARow", f.rule_id as "ruleId", f.rule_name as "ruleName", f.rule_url as "ruleUrl",
     round(f.flake_rate::numeric, 4)::float8 as "flakeRate", f.flaky_at as "lastFlakyAt", d.line, f.attempt, a.host, d.kind,
     case when f.member = 1 then d.message end as message, case when f.member = 1 then left(d.stack, 20000) end as stack,
-    b.id as "bugId", b.number as "bugNumber", b.title as "bugTitle", b.status as "bugStatus",
+    f.cause_bug as "bugId",
     (select json_object_agg(head_rank, causes) from (
       select head_rank, count(*) as causes from grouped where member = 1 group by 1) r) as causes
   from shown f
@@ -130,6 +130,4 @@ export const selectCauses = (
     select host from attempt
     where project_id = ${projectId} and run_id = f.run_id and shard = coalesce(d.shard, 0) and number = f.attempt offset 0) a
     on true
-  left join lateral (
-    select * from bug_report where project_id = ${projectId} and id = f.cause_bug::uuid offset 0) b on true
   order by f.place, f.member`;

@@ -30,3 +30,9 @@ export const selectServedSecondsAgo = async (sql: Sql): Promise<number | null> =
     select extract(epoch from now() - serving_at)::float as seconds from instance`;
   return row?.seconds ?? null;
 };
+
+/** Returns whether the store of attachments has content. */
+export const selectHasStoredContent = async (sql: Sql): Promise<boolean> => {
+  const [row] = await sql<{ has: boolean }[]>`select exists (select from attachment_content where is_stored) as has`;
+  return row!.has;
+};

@@ -4,7 +4,6 @@ import { type Blamed, BLAME_ORDER } from "../rules/blame.ts";
 import type { BlamedFailure } from "../rules/assign_blame.ts";
 import type { Blame, IncidentSign } from "../schema/failures.ts";
 import type { CaseRef } from "../schema/case_ref.ts";
-import type { BugStatus } from "../schema/bug_reports.ts";
 import type { Given } from "../database/compose.ts";
 import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
 import { blockOfCase, ROWS_LOOKED_AT } from "./packing.ts";
@@ -127,9 +126,6 @@ export type FailureRow = CaseRef & {
   message: string | null;
   stack: string | null;
   bugId: string | null;
-  bugNumber: number | null;
-  bugTitle: string | null;
-  bugStatus: BugStatus | null;
 };
 
 /** What a build has to answer for comes first; of `failure f`. */

@@ -4,11 +4,13 @@ import { lineName } from "./execution_name.ts";
 import { WORD_OF } from "../rules/blame.ts";
 import type { EventData, EventType, ExecutionData } from "../schema/events.ts";
 import type { BlameCounts, FailureSummary } from "../schema/failures.ts";
+import type { CountedBug } from "../schema/known_bugs.ts";
 import type { ProjectSummary } from "../schema/integrations.ts";
 import { bugReportUrl, executionUrl, projectUrl, teamSettingsUrl, testCaseUrl } from "../schema/urls.ts";
 import { BLAME_PHRASES, blameCountWords } from "./blame.ts";
 import { caseTitle } from "./case_title.ts";
 import { firstLineOf } from "./first_line.ts";
+import { joinedBugLine, knownBugMention } from "./known_bug.ts";
 import type { Notification } from "../schema/notifications.ts";
 
 /** An event, and the project and the failures that its notification mentions. */
@@ -20,6 +22,8 @@ export type EventContext = {
   occurredAt: string;
   /** The first failed test cases of the execution. */
   failures: readonly FailureSummary[];
+  /** The first known bugs that they belong to. */
+  knownBugs: readonly CountedBug[];
 };
 
 type Counts = {
@@ -59,11 +63,15 @@ const plural = (count: number, one: string): string => `${count} ${one}${count =
 const MAX_OWNERS = 3;
 
 const lineOf = (failure: FailureSummary): string => {
-  const { message, blame, owners } = failure;
+  const { message, blame, owners, knownBug } = failure;
   const reason = firstLineOf(message).slice(0, 200);
   const title = caseTitle(failure);
   // A new failure needs no explanation.
-  const about = [...(blame === null || blame === "new" ? [] : [BLAME_PHRASES[blame]]), ...owners.slice(0, MAX_OWNERS)];
+  const about = [
+    ...(blame === null || blame === "new" ? [] : [BLAME_PHRASES[blame]]),
+    ...(knownBug === null ? [] : [knownBugMention(knownBug)]),
+    ...owners.slice(0, MAX_OWNERS),
+  ];
   const told = about.length === 0 ? title : `${title} (${about.join(", ")})`;
   return reason === "" ? told : `${told}: ${reason}`;
 };
@@ -85,6 +93,9 @@ type Words = Pick<Notification, "tone" | "title" | "text"> & Partial<Notificatio
 export function toNotice(told: EventContext, publicUrl: string): Notification {
   const { type, project, data, occurredAt, failures } = told;
   const { execution } = data;
+  const knownBugs = project
+    ? told.knownBugs.map((bug) => ({ ...bug, url: bugReportUrl(publicUrl, project.id, bug.id) }))
+    : [];
   const words = toWords(told, publicUrl);
   const branch = execution?.branch ?? data.bugReport?.branch ?? null;
   const onProject = project && { id: project.id, name: project.name, url: projectUrl(publicUrl, project.id) };
@@ -94,6 +105,9 @@ export function toNotice(told: EventContext, publicUrl: string): Notification {
     subject: words.title,
     facts: factsOf(originFacts(data)),
     lines: [],
+    ...(knownBugs.length > 0
+      ? { knownBugs: knownBugs.map((bug) => ({ number: bug.number, text: joinedBugLine(bug), url: bug.url })) }
+      : {}),
     url: execution && project ? executionUrl(publicUrl, project.id, execution.id) : null,
     buildUrl: execution?.buildUrl ?? null,
     branch,
@@ -116,6 +130,7 @@ export function toNotice(told: EventContext, publicUrl: string): Notification {
       ...(failures.length > 0
         ? { failures: failures.map((failure) => ({ ...failure, blame: failure.blame && WORD_OF[failure.blame] })) }
         : {}),
+      ...(knownBugs.length > 0 ? { knownBugs: knownBugs.map(({ known: _, ...bug }) => bug) } : {}),
     },
     ...words,
   };

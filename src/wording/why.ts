@@ -6,6 +6,7 @@ import type { Blame, Cause } from "../schema/failures.ts";
 import { BLAME_PHRASES } from "./blame.ts";
 import { caseTitle } from "./case_title.ts";
 import { firstPlainLine } from "./first_line.ts";
+import { joinedBugTitle } from "./known_bug.ts";
 import { counted, toDay } from "./numbers.ts";
 import { redTaskWords } from "./task.ts";
 
@@ -65,7 +66,9 @@ export const sinceWords = (at: string | null): string => `since ${at === null ? 
 /** Returns "bug 17". */
 export const bugWords = (number: number): string => `bug ${number}`;
 
-/** Returns what is known of a cause: "3 tests", "new", "owner ada", "since 4 Nov", "bug 17". */
+/**
+ * Returns what is known of a cause: "3 tests", "new", "owner ada", "since 4 Nov", "bug 17". A known bug is named by `bugLines`.
+ */
 export function causeFacts({ failed, failures, bugReport }: Cause, executionId: string): string[] {
   const [first] = failures;
   const since = first?.since ?? null;
@@ -75,6 +78,12 @@ export function causeFacts({ failed, failures, bugReport }: Cause, executionId: 
     onlyWithWords(failures),
     ownerWords(failures.flatMap(({ owners }) => owners)),
     since !== null && since.executionId !== executionId ? sinceWords(since.at) : null,
-    bugReport === null ? null : bugWords(bugReport.number),
+    bugReport === null || bugReport.known ? null : bugWords(bugReport.number),
   ].filter((fact) => fact !== null);
 }
+
+/** Returns the known bug of a cause, and the sentence that proves which commit broke its test. */
+export const bugLines = ({ bugReport }: Cause): string[] => [
+  ...(bugReport?.known ? [joinedBugTitle(bugReport)] : []),
+  ...(bugReport?.culprit ? [bugReport.culprit.summary] : []),
+];

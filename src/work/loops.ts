@@ -23,6 +23,7 @@ import { countImpacts } from "./impact.ts";
 import { type GoOn, type Loop, startLoop } from "./loop.ts";
 import { purgeDeleted } from "./purge.ts";
 import { boundDeliveries, prune, pruneUploads } from "./prune.ts";
+import { watchQuiet } from "./quiet.ts";
 import { reclaimLeases } from "./reclaim.ts";
 import { reseal } from "./reseal.ts";
 import { retainAttachments, sweepAttachments } from "./retain_attachments.ts";
@@ -62,6 +63,7 @@ export function startLoops(options: LoopsOptions): Loop {
   if (revive) every(SECOND, "keep PostgreSQL running", revive);
   every(MINUTE, "sweep rate limits", async () => options.sweep());
   if (!options.isBackground) return { stop };
+  every(SECOND, "watch the quiet time", watchQuiet(pool, log));
   // After a restore nothing leaves the server, nothing is started, and nothing is deleted, until somebody resumes it.
   const everyUnlessQuiet = (ms: number, name: string, work: (goOn: GoOn) => Promise<unknown>) =>
     every(ms, name, async (goOn) => ((await selectIsQuiet(pool)) ? undefined : await work(goOn)));

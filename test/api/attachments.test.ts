@@ -153,9 +153,9 @@ describe("POST /projects/:projectId/test-runs with attachments", () => {
     );
     expect([status, body.failed]).toEqual([201, 1]);
     expect(body.warnings).toEqual([
-      'Attachment "big.bin" was not stored: larger than 1 MiB',
-      'Attachment "5.txt" was not stored: the run has 5 attachments, and more are not stored',
-      'Attachment "6.txt" was not stored: the run has 5 attachments, and more are not stored',
+      'Attachment "big.bin" was not stored: larger than 1 MiB (MAX_ATTACHMENT_MB of the server)',
+      'Attachment "5.txt" was not stored: the run has 5 attachments, and more are not stored (MAX_RUN_ATTACHMENTS of the server)',
+      'Attachment "6.txt" was not stored: the run has 5 attachments, and more are not stored (MAX_RUN_ATTACHMENTS of the server)',
     ]);
     expect(await warningsOf(body.executionId)).toEqual(body.warnings);
     expect(await list(body.executionId)).toHaveLength(5);
@@ -172,7 +172,9 @@ describe("POST /projects/:projectId/test-runs with attachments", () => {
       });
     expect((await send("e2e", ["a", "b"])).body.warnings).toEqual([]);
     const { body } = await send("unit", ["c", "d"]);
-    expect(body.warnings).toEqual(['Attachment "d" was not stored: the attachments of one execution may take 3 MiB']);
+    expect(body.warnings).toEqual([
+      'Attachment "d" was not stored: the attachments of one execution may take 3 MiB (MAX_EXECUTION_ATTACHMENTS_MB of the server)',
+    ]);
     const { body: run } = await ask(`GET /projects/${project}/executions/${body.executionId}/test-runs/unit`, { key });
     expect(run.warnings).toEqual(body.warnings);
   });
@@ -285,7 +287,7 @@ describe("POST …/attachments", () => {
       {
         attachments: [],
         warnings: [
-          'Attachment "big.bin" was not stored: larger than 1 MiB',
+          'Attachment "big.bin" was not stored: larger than 1 MiB (MAX_ATTACHMENT_MB of the server)',
           'Attachment "passed.png" was not stored: only test cases that passed refer to it (upload the report with attachments=all to keep such files)',
         ],
       },
@@ -460,13 +462,16 @@ describe("PUT …/attachments", () => {
   test("what is too large or too much is a 400 and a warning on the run", async () => {
     const { body: run } = await upload("", toReport([FAILED]));
     const large = await put(run.executionId, "big.bin", new Uint8Array(MIB + 1));
-    expect([large.status, large.body.error.message]).toEqual([400, "Attachment too large: at most 1 MiB"]);
+    expect([large.status, large.body.error.message]).toEqual([
+      400,
+      "Attachment too large: at most 1 MiB (MAX_ATTACHMENT_MB of the server)",
+    ]);
     for (let index = 0; index < 5; index++)
       expect((await put(run.executionId, `${index}`, `${index}`)).status).toBe(201);
     expect((await put(run.executionId, "more", "more")).status).toBe(400);
     expect(await warningsOf(run.executionId)).toEqual([
-      'Attachment "big.bin" was not stored: larger than 1 MiB',
-      'Attachment "more" was not stored: the run has 5 attachments, and more are not stored',
+      'Attachment "big.bin" was not stored: larger than 1 MiB (MAX_ATTACHMENT_MB of the server)',
+      'Attachment "more" was not stored: the run has 5 attachments, and more are not stored (MAX_RUN_ATTACHMENTS of the server)',
     ]);
   });
 

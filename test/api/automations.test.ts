@@ -187,7 +187,7 @@ describe("events", () => {
     const texts = receiver.requests
       .map(({ body }) => body.blocks[1].text.text)
       .filter((text) => text.startsWith("2 failed"));
-    expect(texts).toEqual(Array(2).fill(`${told}• unit &gt; case 0 (still failing): case 0 failed`));
+    expect(texts).toEqual(Array(2).fill(`${told}• unit &gt; case 0 (still failing, known bug #1): case 0 failed`));
   });
 
   test("a message about an outage says so, and blames nobody", async () => {
@@ -388,6 +388,30 @@ describe("events", () => {
       expect(receiver.requests.map(({ body }) => body.data.failures)).toEqual([
         [expect.objectContaining({ name: "cart", owners: ["@cart"] })],
       ]);
+    });
+
+    test("a message names the known bugs of its owners' failures, and none that the execution has opened", async () => {
+      const receiver = createReceiver();
+      const integrationId = await integrate("webhook", { url: receiver.url });
+      await automate({
+        trigger: { event: "execution.failed" },
+        conditions: { projects: [project.project] },
+        actions: [{ type: "notify", integrationId, owners: ["@cart"] }],
+      });
+      const told = () => receiver.requests.at(-1)!.body.data;
+      await send({ execution_key: "1" }, "cart");
+      expect(told()).not.toHaveProperty("knownBugs");
+      expect(told().failures).toMatchObject([{ name: "cart", knownBug: null }]);
+      await send({ execution_key: "2" }, "cart", "pay");
+      const { body } = await ask(`GET /projects/${project.project}/bug-reports`, { key: project.key });
+      const [bug] = body.data.toReversed();
+      expect(told().knownBugs).toEqual([
+        {
+          ...{ id: bug.id, number: 1, title: bug.title, status: "open", failed: 1, culprit: null },
+          url: expect.stringMatching(new RegExp(`/projects/${project.project}/bugs/${bug.id}$`)),
+        },
+      ]);
+      expect(told().failures).toMatchObject([{ name: "cart", knownBug: 1 }]);
     });
 
     test("each message goes to the owners that it is for, and is not sent where there is nothing of theirs", async () => {

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from "bun:test";
+import { insertFoundSearch } from "../culprit_searches.ts";
 import { createHarness, junit } from "../harness.ts";
 import { lockHealth } from "../../src/store/case_health.ts";
 import { retainResults } from "../../src/work/retain.ts";
@@ -503,6 +504,45 @@ describe("GET …/executions/{executionId}/failures", () => {
     expect((await ask(`GET /projects/${project}/executions/${crypto.randomUUID()}/failures`, { key })).status).toBe(
       404,
     );
+  });
+
+  test("says whether its bug was known, and which commit is proven to have broken its test", async () => {
+    const upload = (query: string, message?: string) =>
+      send(`execution_key=${query}&complete=true`, testcase("a", message));
+    const bugIn = async ({ executionId }: any) => (await get(`${executionId}/failures`)).causes[0].bugReport;
+    await upload("1&branch=main");
+    const first = await upload("2&branch=main", refused);
+    const bug = { id: first.bugReports[0].id, number: 1, title: expect.any(String), status: "open" };
+    const branch = await upload("3&branch=x", refused);
+    expect(await bugIn(first)).toEqual({ ...bug, known: false, culprit: null });
+    expect(await bugIn(branch)).toEqual({ ...bug, known: true, culprit: null });
+
+    const searchId = await insertFoundSearch(database, { project, bugReportId: bug.id });
+    const { culprit } = (await ask(`GET /projects/${project}/bug-reports/${bug.id}/culprit`, { key })).body;
+    const summary = expect.stringMatching(/^\w{10} by Ada broke it: it failed there 2 of 2 times, on its parent/);
+    const proven = { searchId, commit: culprit.commit, author: "Ada", summary };
+    expect(await bugIn(first)).toEqual({ ...bug, known: false, culprit: proven });
+    expect(await bugIn(branch)).toEqual({ ...bug, known: true, culprit: proven });
+    await database.pool`update culprit_search set verdict = 'undecided', culprit = null where id = ${searchId}`;
+    expect((await bugIn(branch)).culprit).toBeNull();
+
+    const setStatus = (status: string) =>
+      ask(`PATCH /projects/${project}/bug-reports/${bug.id}`, { key, body: { status } });
+    for (const [status, known] of Object.entries({ in_progress: true, ignored: false, resolved: false })) {
+      await setStatus(status);
+      expect(await bugIn(branch)).toMatchObject({ status, known });
+    }
+    const back = await upload("4&branch=main", refused);
+    expect(back.bugReports).toMatchObject([{ id: bug.id, change: "regressed" }]);
+    expect(await bugIn(back)).toMatchObject({ status: "open", known: false });
+    expect(await bugIn(await upload("5&branch=main", refused))).toMatchObject({ status: "open", known: true });
+    // Another task of the execution that opened it.
+    const path = `POST /projects/${project}/test-runs?task_slug=other&execution_id=${back.executionId}`;
+    expect((await ask(path, { key, body: `<testsuite>${testcase("a", refused)}</testsuite>` })).status).toBe(201);
+    expect(await bugIn(back)).toMatchObject({ known: false });
+
+    ({ project, key } = await addProject(acme));
+    expect(await bugIn(await upload("1&branch=x", refused))).toBeNull();
   });
 
   describe("of many failures", () => {

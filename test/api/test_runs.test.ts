@@ -261,7 +261,7 @@ describe("POST /projects/:projectId/test-runs", () => {
     const post = (body: Uint8Array | string, headers = {}) => small.ask(path, { key: small.acme.key, body, headers });
     const padded = (length: number) => junit("p").padEnd(length, " ");
     expect((await post(padded(1000))).status).toBe(201);
-    expect((await post(padded(1001))).body.error.message).toContain("Body too large");
+    expect((await post(padded(1001))).body.error.message).toContain("(MAX_BODY_MB of the server)");
     const bomb = Bun.gzipSync("a".repeat(900_000));
     const refused = await post(bomb, { "content-encoding": "gzip" });
     expect([refused.status, refused.body.error.message]).toEqual([400, expect.stringContaining("Body too large")]);

@@ -148,6 +148,20 @@ describe("the configuration and the disk", () => {
     ]);
   });
 
+  test("say nothing of a DATA_DIR that is not needed yet, and miss one that has attachments", async () => {
+    const none = join(place, "none");
+    expect((await run({ ...sound, DATA_DIR: none })).output).toContain(
+      `ok    disk           DATA_DIR "${none}" does not exist yet`,
+    );
+    expect(await findFaults({ DATA_DIR: none })).toEqual([]);
+    const content = pool`owner_id = ${acme.project} and sha256 = 'doctor'`;
+    await pool`insert into attachment_content (owner_id, sha256, bytes, is_stored) values (${acme.project}, 'doctor', 1, true)`;
+    expect(await findFaults({ DATA_DIR: none })).toEqual([
+      `fail attachments: "${join(none, "attachments")}" does not exist, and the database lists stored attachments`,
+    ]);
+    await pool`delete from attachment_content where ${content}`;
+  });
+
   test("fail for a key that is not that of the database, or is missing", async () => {
     const other = Buffer.alloc(32, 9).toString("base64");
     expect(await findFaults({ SECRET_KEY: other })).toEqual([

@@ -4,12 +4,13 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { MAX_LINES, whyLines } from "../../src/cli/why_lines.ts";
 import { findWhy } from "../../src/mcp/why.ts";
+import { insertFoundSearch } from "../culprit_searches.ts";
 import { createHarness, junit } from "../harness.ts";
 import { createAssistant } from "../mcp/assistant.ts";
 import { createBrowser } from "../web/browser.ts";
 
 const harness = await createHarness();
-const { ask, acme, addProject, rival, url } = harness;
+const { ask, acme, addProject, database, rival, url } = harness;
 const ASSAY = join(import.meta.dir, "../../src/cli/assay.ts");
 const member = await createBrowser(harness, { team: acme.team, role: "member" });
 const { call } = createAssistant(url);
@@ -75,6 +76,29 @@ describe("assay why", () => {
       "   new · bug 2",
       "   It did not fail in the baseline or on the default branch since then, and is not known to be flaky",
     ]);
+  });
+
+  test("names a bug that was open before, and the commit that is proven to have broken its test", async () => {
+    const own = await addProject(acme);
+    await upload(own, "task_slug=unit&branch=main&execution_key=1", junit("p"));
+    const { bugReports } = await upload(own, "task_slug=unit&branch=main&execution_key=2", junit("f"));
+    await upload(own, "task_slug=unit&branch=topic&execution_key=3", junit("f"));
+    const hostile = (plain: string) => (plain === "Ada" ? "Ada\x1b[31m\r\n::error::" : plain);
+    await insertFoundSearch(database, { project: own.project, bugReportId: bugReports[0].id, naming: hostile });
+    const proof =
+      /^ {3}\w{10} by Ada \[31m ::error:: broke it: it failed there 2 of 2 times, on its parent \w{10} it passed 2 of 2 times$/;
+    const { lines } = await why(["--branch", "topic"], own);
+    expect(lines.slice(4)).toEqual([
+      "",
+      "1. unit > case 0",
+      expect.stringMatching(/^ {3}still failing · since \d+ \w+$/),
+      '   Known bug #1 "case 0 failed"',
+      expect.stringMatching(proof),
+      "   It failed in the baseline",
+    ]);
+    // The execution that opened the bug.
+    const opening = await why([], own);
+    expect(opening.lines.slice(5, 8)).toEqual(["1. unit > case 0", "   new · bug 1", expect.stringMatching(proof)]);
   });
 
   test("names the first attachments of a failure, with addresses that are not cut", async () => {

@@ -27,7 +27,8 @@ test.skipIf(binaries !== undefined)(
       expect(lstatSync(join(dataDir, "postgres")).isDirectory()).toBe(true);
       expect(["", "postgres"].map(modeOf)).toEqual(isRoot ? ["711", "711"] : ["700", "700"]);
       expect(["postgres/cluster", "postgres/password", "secret-key"].map(modeOf)).toEqual(["700", "600", "600"]);
-      if (isRoot) expect(modeOf("postgres.lock")).toBe("600");
+      const locks = ["postgres.lock", "postgres/start.lock", "postgres/use.lock", "postgres/used-by.json"];
+      expect(locks.map(modeOf)).toEqual(["600", "600", "600", "600"]);
     } finally {
       process.umask(umask);
       await removePlace(place);

@@ -74,7 +74,7 @@ test("the parts of kubernetes.yaml fit each other and the image", () => {
 
 const analyzer = Bun.which("systemd-analyze");
 if (analyzer === null) console.warn("systemd-analyze is not installed: it does not check the units");
-test.skipIf(analyzer === null).each(["deploy/assay.service", "docs/assay-runner.service"])(
+test.skipIf(analyzer === null).each(["deploy/assay.service", "deploy/assay-runner.service"])(
   "systemd-analyze accepts %s",
   async (path) => {
     const place = createPlace("unit");

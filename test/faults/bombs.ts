@@ -106,7 +106,10 @@ try {
   const idle = (await server.memory()).now;
   const zeros = new Uint8Array(900 * MIB);
   const bombs = { zstd: new Uint8Array(Bun.zstdCompressSync(zeros)), gzip: Bun.gzipSync(zeros) };
-  const tooLarge = { status: 400, message: "Body too large: at most 128 MiB after decompression" };
+  const tooLarge = {
+    status: 400,
+    message: "Body too large: at most 128 MiB after decompression (MAX_INFLATED_MB of the server)",
+  };
   const toEncoding = (encoding: string) => ({ "content-encoding": encoding });
   const before = await countRuns();
   await round("twenty zstd bombs", 20, tooLarge, () => post(bombs.zstd, "", toEncoding("zstd")));

@@ -8,6 +8,7 @@ import { executionLine } from "../../src/wording/execution.ts";
 import { executionName, executionNumber, shortExecutionName } from "../../src/wording/execution_name.ts";
 import { gateHeadline, gateLines, gateSummary, taskGateReasons } from "../../src/wording/gate.ts";
 import { firstLineOf, firstPlainLine } from "../../src/wording/first_line.ts";
+import { joinedBugLine, joinedBugTitle } from "../../src/wording/known_bug.ts";
 import { toNotice } from "../../src/wording/notification.ts";
 import { quarantineReason } from "../../src/wording/quarantine_reason.ts";
 import { executionReason, taskLine, taskReason } from "../../src/wording/reasons.ts";
@@ -15,10 +16,15 @@ import { toRunLine } from "../../src/wording/run_line.ts";
 import { toFormMessage, toLabel } from "../../src/wording/field_problem.ts";
 import { slowerLine } from "../../src/wording/slower.ts";
 import { singleLine } from "../../src/wording/single_line.ts";
-import { blamePhrase, causeTitle, onlyWithWords, ownerWords } from "../../src/wording/why.ts";
+import { blamePhrase, bugLines, causeTitle, onlyWithWords, ownerWords } from "../../src/wording/why.ts";
 import { testLinearity } from "./growth.ts";
 
 const caseOf = (text: string) => ({ suite: text, name: text, file: text });
+
+const bugOf = (text: string) => ({
+  ...{ id: "b", number: 1, title: text, status: "open" as const, known: true, failed: 1 },
+  culprit: { searchId: "s", commit: text, author: text, summary: text },
+});
 
 const LOST_TASK: TaskEnd = {
   ...{ slug: "e2e", status: "timed_out", attempt: 0, shards: 1, namedShards: [], completedAt: null, failed: 0 },
@@ -52,7 +58,8 @@ const tellOf = (text: string) =>
       },
     },
     occurredAt: "2026-01-31T00:00:00.000Z",
-    failures: [{ ...caseOf(text), message: text, blame: "new" }],
+    failures: [{ ...caseOf(text), message: text, blame: "new", owners: [text], knownBug: 1 }],
+    knownBugs: [bugOf(text)],
   }) as never;
 
 testLinearity("wording", {
@@ -108,6 +115,11 @@ testLinearity("wording", {
         { slug: text, shards: 1, missingShards: [], reason: text },
       ),
   },
+  "known_bug.ts": {
+    joinedBugLine: (text) => joinedBugLine(bugOf(text)),
+    joinedBugTitle: (text) => joinedBugTitle(bugOf(text)),
+    knownBugMention: null,
+  },
   "notification.ts": {
     toDispatchNotice: null,
     toNotice: (text) => toNotice(tellOf(text), "https://assay.example"),
@@ -157,6 +169,7 @@ testLinearity("wording", {
   "why.ts": {
     blamePhrase,
     branchSentence: null,
+    bugLines: (text) => bugLines({ bugReport: bugOf(text) } as never),
     bugWords: null,
     causeFacts: null,
     causeTitle: (text) =>

@@ -38,7 +38,7 @@ describe("why_is_it_red", () => {
           failed: 1,
           blame: "new",
           reason: "It did not fail in the baseline or on the default branch since then, and is not known to be flaky",
-          bugReport: { id: run.bugReports[0].id, number: 1, status: "open" },
+          bugReport: { id: run.bugReports[0].id, number: 1, status: "open", known: false },
           untrusted: { message: "case 0 failed" },
           tests: [
             {
@@ -50,6 +50,18 @@ describe("why_is_it_red", () => {
         },
       ],
       leftOut: [],
+    });
+  });
+
+  test("names a known bug, and the commit that broke its test as text that is not trusted", async () => {
+    await upload("p", "branch=main&execution_key=1");
+    const { bugReports } = await upload("f", "branch=main&execution_key=2");
+    await upload("f", "branch=topic&execution_key=3");
+    const searchId = await insertFoundSearch(database, { project, bugReportId: bugReports[0].id });
+    const { causes } = await call("why_is_it_red", { branch: "topic" }, key);
+    expect(causes[0].bugReport).toMatchObject({
+      ...{ id: bugReports[0].id, number: 1, status: "open", known: true },
+      untrusted: { culprit: { searchId, author: "Ada", summary: expect.stringContaining("by Ada broke it") } },
     });
   });
 

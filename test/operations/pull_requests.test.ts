@@ -6,6 +6,7 @@ import { createLog } from "../../src/log.ts";
 import { createSeal } from "../../src/secrets/seal.ts";
 import { handleEvents } from "../../src/work/automate.ts";
 import { createDeliverer } from "../../src/work/deliver.ts";
+import { insertFoundSearch } from "../culprit_searches.ts";
 import { createHarness, SECRET_KEY, until } from "../harness.ts";
 import { createReceiver, outboundToReceivers, type Recorded } from "../receiver.ts";
 
@@ -157,6 +158,40 @@ describe("the comment", () => {
     expect(text).toMatch(/compared with \[`main #main1`\]\(<\S+\/executions\/\S+>\)/);
   });
 
+  test("names the known bugs of the project that its failures belong to, and the commits that broke their tests", async () => {
+    const host = createHost();
+    await commentTo(host.url);
+    const main = { branch: "main", pull_request: "", complete: "true" };
+    // The same failure is a bug of another project as well.
+    await upload({ ...main, execution_key: "main1" }, { name: "adds", fails: true });
+    const others = await upload({ ...main, execution_key: "main2" }, { name: "adds", fails: true });
+    project = await addProject(acme);
+    await upload({ ...main, execution_key: "main1" }, { name: "adds" }, { name: "sums" });
+    await upload({ execution_key: "1", complete: "true" }, { name: "adds", fails: true });
+    await happen();
+    expect(host.comments.get(100)).toContain("**New failures (1)**");
+    expect(host.comments.get(100)).not.toMatch(/bug/i);
+
+    const broken = await upload({ ...main, execution_key: "main2" }, { name: "adds" }, { name: "sums", fails: true });
+    const [{ id }] = broken.bugReports;
+    const [{ id: otherId }] = others.bugReports;
+    await insertFoundSearch(database, { project: project.project, bugReportId: id });
+    const { summary } = (await ask(`GET /projects/${project.project}/bug-reports/${id}/culprit`, { key: project.key }))
+      .body;
+    await upload({ execution_key: "2", complete: "true" }, { name: "adds" }, { name: "sums", fails: true });
+    await happen();
+    const [comment] = [...host.comments.values()];
+    const bugUrl = `${PUBLIC}/projects/${project.project}/bugs/${id}`;
+    expect(comment!.split("\n\n").slice(1, 3)).toEqual([
+      "### `other`: `Nothing new since main #main2: 1 still failing`",
+      `**Known bugs (1)**`,
+    ]);
+    expect(comment).toContain(
+      `- [\`Known bug #1 "sums broke"\`](<${bugUrl}>) 1 failure\n  [\`${summary}\`](<${bugUrl}#culprit>)\n`,
+    );
+    expect(comment).not.toContain(otherId);
+  });
+
   test("does not go back: an older delivery that comes later shows what is known by then", async () => {
     const host = createHost();
     await commentTo(host.url);
@@ -272,7 +307,7 @@ describe("the comment", () => {
   });
 });
 
-test("a GitHub App makes a check run with annotations at the lines that failed", async () => {
+test("a GitHub App makes a check run with annotations at the lines that failed, and with the known bugs", async () => {
   const pem = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey.export({ type: "pkcs8", format: "pem" });
   const receiver = createReceiver(
     { status: 200, body: { id: 31 } },
@@ -285,6 +320,10 @@ test("a GitHub App makes a check run with annotations at the lines that failed",
   await automate("test_run.completed", id, "set_commit_status");
   await ask(`PUT /projects/${project.project}/owners`, { key: project.key, body: "*.ts @acme/cart\n" });
   const commit = "0123456789abcdef0123456789abcdef01234567";
+  const { bugReports } = await upload(
+    { branch: "main", pull_request: "", execution_key: "main1", complete: "true" },
+    { name: "adds", fails: true },
+  );
   await upload(
     { execution_key: "1", commit },
     { name: "adds", fails: true, file: "/home/runner/work/web/web/src/a.test.ts", line: 7 },
@@ -302,9 +341,11 @@ test("a GitHub App makes a check run with annotations at the lines that failed",
   expect(body.output.annotations).toEqual([
     {
       ...{ path: "src/a.test.ts", start_line: 7, end_line: 7, annotation_level: "failure" },
-      ...{ title: "Cart › adds (@acme/cart)", message: "adds broke" },
+      ...{ title: "Cart › adds (known bug #1, @acme/cart)", message: "adds broke" },
     },
   ]);
+  const bugUrl = `${PUBLIC}/projects/${project.project}/bugs/${bugReports[0].id}`;
+  expect(body.output.summary).toContain(`\n\n- [\`Known bug #1 "adds broke"\`](<${bugUrl}>)\n\n[Assay]`);
 });
 
 test("a GitHub App needs both its id and its key, which is nobody's to read", async () => {

@@ -91,7 +91,10 @@ describe("uploads side by side", () => {
     );
     for (const { status, headers, body } of answers) {
       expect(body).toEqual({
-        error: { code: "VALIDATION_ERROR", message: "Body too large: at most 8 MiB after decompression" },
+        error: {
+          code: "VALIDATION_ERROR",
+          message: "Body too large: at most 8 MiB after decompression (MAX_INFLATED_MB of the server)",
+        },
       });
       expect([status, headers.get("connection")]).toEqual([400, "close"]);
     }
@@ -125,7 +128,10 @@ describe("uploads side by side", () => {
     const form = new FormData();
     form.append("file", new File([Bun.gzipSync(new Uint8Array(20 * MIB))], "report.xml.gz"));
     const { status, body } = await upload(project, key, form);
-    expect([status, body.error.message]).toEqual([400, `Cannot read "report.xml.gz": it is larger than 8 MiB`]);
+    expect([status, body.error.message]).toEqual([
+      400,
+      `Cannot read "report.xml.gz": it is larger than 8 MiB (MAX_INFLATED_MB of the server)`,
+    ]);
   });
 });
 

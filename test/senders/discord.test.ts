@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { toDiscordMessage } from "../../src/senders/discord.ts";
-import { BAD, GOOD, HEADERS, hostile, sendTo, shown, testFailures } from "./sending.ts";
+import { BAD, BUG_LINE, BUG_URL, GOOD, HEADERS, hostile, KNOWN, sendTo, shown, testFailures } from "./sending.ts";
 
 const sender = sendTo("discord", (url) => ({ url: `${url}/api/webhooks/1/S3CRET-token` }), "notify");
 
@@ -39,12 +39,33 @@ describe("notify", () => {
     expect(good.requests[0]!.body.embeds[0].color).toBe(0x1a7f37);
   });
 
+  test("links the known bugs below the failures", () => {
+    const before = toDiscordMessage({ ...KNOWN, knownBugs: [] });
+    const [embed] = before.embeds;
+    expect(toDiscordMessage(KNOWN)).toEqual({
+      ...before,
+      embeds: [{ ...embed!, description: `${embed!.description}\n- [${BUG_LINE}](${BUG_URL})` }],
+    });
+    const [alone] = toDiscordMessage({ ...KNOWN, lines: [] }).embeds;
+    expect(alone!.description).toBe(`- [${BUG_LINE}](${BUG_URL})`);
+    const [risky] = toDiscordMessage(hostile()).embeds;
+    // The only link is that of the known bug.
+    expect(risky!.description!.match(/(?<!\\)[[\]]/g)).toEqual(["[", "]"]);
+  });
+
   test("mentions nobody, and keeps to Discord's limits", () => {
     const long = "x".repeat(9_000);
     const lines = Array.from({ length: 500 }, () => long);
     for (const notice of [
       hostile(),
       { ...BAD, title: long, text: long, lines, facts: [{ name: long, value: long }] },
+      {
+        ...BAD,
+        title: long,
+        text: long,
+        lines,
+        knownBugs: Array(5).fill({ number: 1, text: "*".repeat(900), url: BUG_URL }),
+      },
     ]) {
       const { content, embeds, allowed_mentions } = toDiscordMessage(notice);
       const [embed] = embeds as any[];
@@ -79,7 +100,7 @@ test("a thread's webhook keeps its thread", async () => {
 });
 
 test("a test's name becomes no link", () => {
-  const { content, embeds } = toDiscordMessage({ ...hostile(), title: "[log in](https://phish.test)" });
+  const { content, embeds } = toDiscordMessage({ ...hostile(), title: "[log in](https://phish.test)", knownBugs: [] });
   expect([content, embeds[0]!.description]).not.toContainEqual(expect.stringMatching(/(^|[^\\])\[/));
 });
 

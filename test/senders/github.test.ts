@@ -6,12 +6,15 @@ import { decodeProtectedHeader, jwtVerify } from "jose";
 import { createReceiver, type Script } from "../receiver.ts";
 import {
   BAD,
+  BUG_LINE,
+  BUG_URL,
   COMMENT,
   DELIVERY_ID,
   GOOD,
   HEADERS as COMMON,
   HOSTILE,
   hostile,
+  KNOWN,
   MARKDOWN,
   sendTo,
   NOW,
@@ -453,6 +456,18 @@ describe("a GitHub App", () => {
           },
         },
       },
+    ]);
+  });
+
+  test("links the known bugs in the summary", async () => {
+    const known = { ...KNOWN, commit: COMMIT };
+    const { requests } = await app.deliver({ notice: known, scripts: [INSTALLED, TOKEN, RUN] });
+    expect(requests.at(-1)!.body.output.summary.split("\n\n")).toEqual([
+      "`1 failed, 9 passed`",
+      "- Branch: `main`\n- Commit: `0123456789ab`",
+      "```\nunit > adds (known bug #12): expected 1, got 2\n```",
+      `- [\`${BUG_LINE}\`](<${BUG_URL}>)`,
+      `[Assay](<${BAD.url}>) · [Build](<${BAD.buildUrl}>)`,
     ]);
   });
 

@@ -1,7 +1,7 @@
 /** Jira: issues in the Cloud and in a Data Center. */
 
 import { describe, expect, test } from "bun:test";
-import { BAD, HEADERS, hostile, HOSTILE, sendTo, shown, testFailures } from "./sending.ts";
+import { BAD, BUG_LINE, BUG_URL, HEADERS, hostile, HOSTILE, KNOWN, sendTo, shown, testFailures } from "./sending.ts";
 
 const common = { token: "S3CRET-token", projectKey: "WEB", labels: ["assay", "flaky test"] };
 const cloud = sendTo("jira", (url) => ({ ...common, baseUrl: `${url}/`, email: "bot@example.com" }), "create_issue");
@@ -47,6 +47,24 @@ test("the Cloud gets a document, and knows its user by e-mail and token", async 
         },
       },
     },
+  ]);
+});
+
+test("both link the known bugs", async () => {
+  const descriptionOf = async ({ deliver }: typeof cloud, notice: typeof KNOWN) =>
+    (await deliver({ notice, scripts: [created] })).requests[0]!.body.fields.description;
+  const before = await descriptionOf(cloud, { ...KNOWN, knownBugs: [] });
+  const marks = [{ type: "link", attrs: { href: BUG_URL } }];
+  expect(await descriptionOf(cloud, KNOWN)).toEqual({
+    ...before,
+    content: before.content.toSpliced(3, 0, { type: "paragraph", content: [{ type: "text", text: BUG_LINE, marks }] }),
+  });
+  const lines: string[] = (await descriptionOf(dataCenter, { ...KNOWN, knownBugs: [] })).split("\n");
+  const end = lines.lastIndexOf("{noformat}");
+  expect((await descriptionOf(dataCenter, KNOWN)).split("\n")).toEqual([
+    ...lines.slice(0, end),
+    ...[BUG_LINE, "{noformat}", `Bug #12: ${BUG_URL}`],
+    ...lines.slice(end + 1),
   ]);
 });
 

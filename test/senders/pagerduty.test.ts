@@ -1,7 +1,7 @@
 /** PagerDuty: alerts that a green run resolves. */
 
 import { expect, test } from "bun:test";
-import { BAD, GOOD, HEADERS, hostile, sendTo, shown, testFailures } from "./sending.ts";
+import { BAD, BUG_LINE, BUG_URL, GOOD, HEADERS, hostile, KNOWN, sendTo, shown, testFailures } from "./sending.ts";
 
 const sender = sendTo("pagerduty", (url) => ({ baseUrl: url, routingKey: "S3CRET-routing-key" }), "notify");
 const accepted = { status: 202, body: { status: "success" } };
@@ -45,6 +45,15 @@ test("bad news triggers an alert, good news resolves that one", async () => {
       headers: HEADERS,
       body: { routing_key: "S3CRET-routing-key", dedup_key: BAD.topic, event_action: "resolve" },
     },
+  ]);
+});
+
+test("an alert links the known bugs", async () => {
+  const { requests } = await sender.deliver({ notice: KNOWN, scripts: [accepted] });
+  expect(requests[0]!.body.links).toEqual([
+    { href: BAD.url, text: "Assay" },
+    { href: BAD.buildUrl, text: "Build" },
+    { href: BUG_URL, text: BUG_LINE },
   ]);
 });
 

@@ -14,12 +14,15 @@ const GOOD: PullRequestState = {
   ...{ url: at("e/1"), buildUrl: "https://ci.test/7", commit: "0123456789abcdef", durationMs: 252_000 },
   baseline: { title: "main #412", url: at("e/0") },
   tasks: { first: [{ title: "unit", url: at("t/unit"), outcome: "1,210 passed", ...DURATION }], total: 1 },
-  ...{ newFailures: none, flaky: none, fixed: none, slower: none, unreliableNewTests: none },
+  ...{ newFailures: none, knownBugs: none, flaky: none, fixed: none, slower: none, unreliableNewTests: none },
 };
 const failure: FailedTest = {
   ...{ title: "Cart › adds", url: at("c/1"), owners: ["@acme/cart"], location: "test/cart.test.ts:42" },
   message: "expected 2, got 1",
+  bug: null,
 };
+const bug = { title: 'Known bug #12 "expected #, got #"', url: at("b/12"), failed: 3 };
+const culprit = { title: "c4d5e6f012 by Ada broke it: it failed there 2 of 2 times", url: at("b/12#culprit") };
 const BAD: PullRequestState = {
   ...{ ...GOOD, isGood: false, headline: "12 new failures since main #412" },
   newFailures: { first: [failure, { ...failure, owners: [], location: null, message: "" }], total: 12 },
@@ -78,6 +81,36 @@ describe("a comment", () => {
     );
   });
 
+  test("names the known bugs of its failures, and the commits that are proven to have broken their tests", () => {
+    const state: PullRequestState = {
+      ...BAD,
+      newFailures: { first: [{ ...failure, bug: { title: "known bug #12", url: at("b/12") } }], total: 1 },
+      knownBugs: {
+        first: [
+          { ...bug, culprit },
+          { ...bug, url: at("b/13"), failed: 1, culprit: null },
+        ],
+        total: 7,
+      },
+      ...{ flaky: none, fixed: none, slower: none, unreliableNewTests: none },
+    };
+    expect(renderComment(state, PROJECT)).toBe(
+      [
+        `<!-- assay ${PROJECT} -->`,
+        "### `shop`: `12 new failures since main #412`",
+        "**New failures (1)**",
+        "- [`Cart › adds`](<https://assay.test/c/1>) `test/cart.test.ts:42` `@acme/cart` " +
+          "[`known bug #12`](<https://assay.test/b/12>)\n  `expected 2, got 1`",
+        "**Known bugs (7)**",
+        '- [`Known bug #12 "expected #, got #"`](<https://assay.test/b/12>) 3 failures\n' +
+          "  [`c4d5e6f012 by Ada broke it: it failed there 2 of 2 times`](<https://assay.test/b/12#culprit>)\n" +
+          '- [`Known bug #12 "expected #, got #"`](<https://assay.test/b/13>) 1 failure\n- and 5 more',
+        TABLE,
+        ORIGIN,
+      ].join("\n\n"),
+    );
+  });
+
   test("says how long a task that was slower usually takes", () => {
     const [unit] = GOOD.tasks.first;
     const tasks = { first: [{ ...unit!, slower: { usualMs: 40_000 } }], total: 1 };
@@ -98,7 +131,11 @@ describe("a comment", () => {
     const named = { first: [{ title, url: at("c/1"), durationMs: 1, usualMs: 1 }], total: 1 };
     const tasks = { first: [{ title, url: at("t"), outcome: title, durationMs: 0, slower: null }], total: 1 };
     const failures = { first: [{ ...failure, title, owners: [title], location: title, message: title }], total: 1 };
-    const state = { projectName: title, headline: title, commit: title, queue: title, tasks, newFailures: failures };
+    const known = { first: [{ ...bug, title, culprit: { ...culprit, title } }], total: 1 };
+    const state = {
+      ...{ projectName: title, headline: title, commit: title, queue: title, tasks, newFailures: failures },
+      knownBugs: known,
+    };
     const texts = [BAD, GOOD].map((base) =>
       renderComment(
         { ...base, ...state, flaky: named, fixed: named, slower: named, buildUrl: "javascript:alert(1)" },

@@ -44,6 +44,19 @@ export const BAD: Notification = {
   data: { project: { id: PROJECT, name: "Web" }, execution: { status: "failed" } },
 };
 
+/** What a known bug says in one line. */
+export const BUG_LINE =
+  'Known bug #12 "expected # items". c4d5e6f012 by Ada broke it: it failed there 2 of 2 times, on its parent ' +
+  "0a1b2c3d4e it passed 2 of 2 times";
+export const BUG_URL = `https://assay.test/projects/${PROJECT}/bugs/12`;
+
+/** An execution that failed for a known bug. */
+export const KNOWN: Notification = {
+  ...BAD,
+  lines: ["unit > adds (known bug #12): expected 1, got 2"],
+  knownBugs: [{ number: 12, text: BUG_LINE, url: BUG_URL }],
+};
+
 export const GOOD: Notification = {
   ...BAD,
   type: "execution.recovered",
@@ -62,6 +75,7 @@ export const hostile = (notice: Notification = BAD): Notification => ({
   text: HOSTILE,
   facts: [{ name: "Branch", value: HOSTILE }],
   lines: [HOSTILE, "/close", HOSTILE],
+  knownBugs: [{ number: 12, text: `${HOSTILE} ](https://evil.test) | > <https://evil.test|x>\n# b`, url: BUG_URL }],
 });
 
 const BY_THE_CLIENT = new Set(["host", "content-length", "accept-encoding", "connection"]);

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { toSlackMessage } from "../../src/senders/slack.ts";
-import { BAD, GOOD, HEADERS, hostile, sendTo, shown, testFailures } from "./sending.ts";
+import { BAD, BUG_LINE, BUG_URL, GOOD, HEADERS, hostile, KNOWN, sendTo, shown, testFailures } from "./sending.ts";
 
 const sender = sendTo("slack", (url) => ({ url: `${url}/services/T/B/S3CRET-path` }), "notify");
 const ok = { status: 200, body: "ok" };
@@ -46,9 +46,28 @@ describe("notify", () => {
     expect(good.requests[0]!.body.text).toBe("🟢 Web: main is green again: 10 passed");
   });
 
+  test("links the known bugs between the failures and where it happened", () => {
+    const before = toSlackMessage({ ...KNOWN, knownBugs: [] });
+    expect(toSlackMessage(KNOWN)).toEqual({
+      text: before.text,
+      blocks: [
+        ...before.blocks.slice(0, 2),
+        { type: "section", text: { type: "mrkdwn", text: `• <${BUG_URL}|${BUG_LINE}>` } },
+        ...before.blocks.slice(2),
+      ],
+    });
+    expect(before.blocks[1]).toEqual({
+      type: "section",
+      text: { type: "mrkdwn", text: "1 failed, 9 passed\n• unit &gt; adds (known bug #12): expected 1, got 2" },
+    });
+  });
+
   test("a test's name pages nobody, and no build address becomes a link that is none", () => {
     const message = JSON.stringify(toSlackMessage({ ...hostile(), buildUrl: "javascript:alert(1)" }));
-    expect(message).not.toMatch(/<|\\u001b/);
+    // The only link is that of the known bug.
+    expect(message.split("<")).toHaveLength(2);
+    expect(message).toContain(`<${BUG_URL}|&lt;!channel&gt;`);
+    expect(message).not.toContain("\\u001b");
     expect(message).toContain("&lt;!channel&gt;");
     expect(message).not.toContain('"url":"javascript');
   });

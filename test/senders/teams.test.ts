@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import * as v from "valibot";
 import { CONFIGS } from "../../src/schema/integrations.ts";
 import { toTeamsMessage } from "../../src/senders/teams.ts";
-import { BAD, GOOD, HEADERS, hostile, sendTo, shown, testFailures } from "./sending.ts";
+import { BAD, BUG_LINE, BUG_URL, GOOD, HEADERS, hostile, KNOWN, sendTo, shown, testFailures } from "./sending.ts";
 
 const sender = sendTo("teams", (url) => ({ url: `${url}/workflows/1?sig=S3CRET-sig` }), "notify");
 
@@ -59,8 +59,17 @@ describe("notify", () => {
     ]);
   });
 
+  test("links the known bugs below the failures", () => {
+    const bodyOf = (notice: typeof KNOWN): object[] => toTeamsMessage(notice).attachments[0]!.content.body;
+    expect(bodyOf(KNOWN)).toEqual([
+      ...bodyOf({ ...KNOWN, knownBugs: [] }),
+      { type: "TextBlock", text: `- [${BUG_LINE}](${BUG_URL})`, wrap: true, spacing: "None" },
+    ]);
+  });
+
   test("a test's name becomes no link, and a card stays below 28 kB", () => {
-    expect(JSON.stringify(toTeamsMessage(hostile()))).not.toContain("[x](javascript");
+    const risky = JSON.stringify(toTeamsMessage(hostile()));
+    expect(risky).not.toMatch(/\[x\]\(javascript|[^\\]\]\(https:\/\/evil/);
     const long = "ü".repeat(5_000);
     const lines = Array.from({ length: 500 }, () => long);
     const facts = Array.from({ length: 30 }, () => ({ name: "Branch", value: long }));

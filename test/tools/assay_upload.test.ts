@@ -648,6 +648,28 @@ describe.each(EACH)("in %s", (_, shell) => {
     expect(await listExecutions(project)).toEqual([]);
   });
 
+  test("a pull request of a fork has no key, which is no warning for people; a build of the repository without one is", async () => {
+    const project = { ...(await addProject(acme)), key: "" };
+    const missing = "assay-upload: Warning: the results are not uploaded: set ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY";
+    const fork = { full_name: "eve/web", owner: { login: "eve" } };
+    const event = (repo: object) => ({ pull_request: { ...pullRequest, head: { ...pullRequest.head, repo } } });
+    for (const [repo, errors] of [
+      [fork, `${missing} (the pull request of a fork has no secrets)\n`],
+      [
+        pullRequest.head.repo,
+        `${missing}\n::warning title=Assay::Results were not uploaded: the log of this step says why\n`,
+      ],
+    ] as const) {
+      const folder = createFolder({ "report.xml": junit("p"), "event.json": JSON.stringify(event(repo)) });
+      const variables = { GITHUB_ACTIONS: "true", GITHUB_EVENT_PATH: join(folder, "event.json") };
+      for (const [words, exit] of [
+        [["report.xml"], 0],
+        [["--strict", "report.xml"], 3],
+      ] as const)
+        expect(await run([...words], { shell, project, folder, variables })).toEqual({ exit, output: "", errors });
+    }
+  });
+
   test("a report without test cases, or none at all, is no success of a command: it is red with its code or -1", async () => {
     for (const [text, end, told] of [
       ["<testsuite/>", 0, -1],

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { countAll } from "../../src/work/count.ts";
+import { insertFoundSearch } from "../culprit_searches.ts";
 import { junit } from "../harness.ts";
 import { createRoles, type Shown as Page, type Who } from "./browser.ts";
 
@@ -259,7 +260,18 @@ describe("failures by cause", () => {
     const { body } = await ask(`GET /projects/${mine.project}/executions/${id}/failures`, mine);
     const { since } = body.causes.at(-1).failures[0];
     expect(page.text).toContain(`Failing since <a href="${pathOf(mine, since.executionId)}">`);
-    expect(page.words).toMatch(/Bug \d+: .*open/);
+    expect(page.words).toContain('Known bug #1 "boom here now" open');
+    expect(page.words).not.toContain("broke it");
+    await insertFoundSearch(database, {
+      ...{ project: mine.project, bugReportId: body.causes.at(-1).bugReport.id },
+      naming: (plain) => `<i>${plain}</i>`,
+    });
+    const bugPath = `/projects/${mine.project}/bugs/${body.causes.at(-1).bugReport.id}`;
+    expect((await visit(pathOf(mine, id))).text).toMatch(
+      new RegExp(
+        `<a href="${bugPath}#culprit">\\w{10} by &lt;i&gt;Ada&lt;/i&gt; broke it: it failed there 2 of 2 times`,
+      ),
+    );
     expect(page.words.indexOf("New failures")).toBeLessThan(page.words.indexOf("Still failing 1"));
   });
 

@@ -95,8 +95,11 @@ describe("an execution that is red beside 54 passed tests", () => {
     const [event] = await database.pool<{ data: any }[]>`
       select data from event where project_id = ${own.project} and type = 'execution.failed'`;
     const project = { id: own.project, name: "Shop", defaultBranch: "main" };
-    const about = { teamId: acme.team, project, data: event!.data, occurredAt: "2026-01-31T10:00:00Z", failures: [] };
-    expect(toNotice({ type: "execution.failed", ...about }, "https://assay.test").text).toStartWith(`${reason}; `);
+    const about = { teamId: acme.team, project, data: event!.data, occurredAt: "2026-01-31T10:00:00Z" };
+    const none = { failures: [], knownBugs: [] };
+    expect(toNotice({ type: "execution.failed", ...about, ...none }, "https://assay.test").text).toStartWith(
+      `${reason}; `,
+    );
   });
 
   test("and whose only failures are quarantined leads with the reason", async () => {

@@ -6,15 +6,15 @@ const EXECUTION = {
   ...{ id: "e1", key: "k", branch: "feat", commit: "0123456789abcdef", pullRequest: "7", environment: null },
   ...{ buildUrl: "https://ci.test/1", status: "failed", passed: 1, failed: 1, tasks: [] },
 };
-const notice = (type: string, data: object, failures: object[] = []) =>
+const notice = (type: string, data: object, failures: object[] = [], knownBugs: object[] = []) =>
   toNotice(
     {
-      ...{ type, teamId: "t1", occurredAt: "2026-01-01T00:00:00.000Z", data, failures },
+      ...{ type, teamId: "t1", occurredAt: "2026-01-01T00:00:00.000Z", data, failures, knownBugs },
       project: { id: "p1", name: "Web", defaultBranch: "main" },
     } as unknown as EventContext,
     "https://assay.test",
   );
-const failure = { suite: "cart", name: "adds", message: "first\nsecond", blame: "new", owners: [] };
+const failure = { suite: "cart", name: "adds", message: "first\nsecond", blame: "new", owners: [], knownBug: null };
 
 describe("an execution", () => {
   test("that failed is bad, and its facts, state and addresses are its own", () => {
@@ -44,9 +44,36 @@ describe("an execution", () => {
     [{ ...failure, owners: ["@cart", "@pay"] }, "cart > adds (@cart, @pay): first"],
     [{ ...failure, blame: "still", owners: ["@cart"] }, "cart > adds (still failing, @cart): first"],
     [{ ...failure, suite: "", message: null }, "adds"],
+    [{ ...failure, knownBug: 12 }, "cart > adds (known bug #12): first"],
+    [
+      { ...failure, blame: "still", knownBug: 12, owners: ["@cart"] },
+      "cart > adds (still failing, known bug #12, @cart): first",
+    ],
   ])("has a line for a failure: %j", (one, line) => {
     expect(notice("execution.failed", { execution: EXECUTION }, [one]).lines).toEqual([line]);
   });
+});
+
+test.each(["execution.failed", "test_run.completed"])("%s names the known bugs of its failures", (type) => {
+  const culprit = {
+    searchId: "s1",
+    commit: "c4d5e6f0127a",
+    author: "Ada",
+    summary: "c4d5e6f012 by Ada broke it: proof",
+  };
+  const bugs = [
+    { id: "b12", number: 12, title: "Cart is empty\nsecond", status: "open", failed: 3, known: true, culprit },
+    { id: "b13", number: 13, title: "Slow", status: "in_progress", failed: 1, known: true, culprit: null },
+  ];
+  const testRun = type === "test_run.completed" ? { testRun: { taskSlug: "unit", verdict: "failed" } } : {};
+  const { knownBugs, data } = notice(type, { execution: EXECUTION, ...testRun }, [failure], bugs);
+  const urlOf = (id: string) => `https://assay.test/projects/p1/bugs/${id}`;
+  expect(knownBugs).toEqual([
+    { number: 12, text: 'Known bug #12 "Cart is empty". c4d5e6f012 by Ada broke it: proof', url: urlOf("b12") },
+    { number: 13, text: 'Known bug #13 "Slow"', url: urlOf("b13") },
+  ]);
+  expect(data["knownBugs"]).toEqual(bugs.map(({ known: _, ...bug }) => ({ ...bug, url: urlOf(bug.id) })));
+  expect(notice(type, { execution: EXECUTION, ...testRun }, [failure])).not.toHaveProperty("knownBugs");
 });
 
 test("the most particular thing of an event gives the words", () => {

@@ -20,6 +20,7 @@ import { type Binaries, findBinaries, removeOtherCopies } from "./binaries.ts";
 import { as, give, type Home, makeOpenPlace, openHome, openPlace, removeUnfinished } from "./home.ts";
 import { locked } from "./lock.ts";
 import { endsWithin, findPostmaster, forgetSocketDirectory, halt, launch, serverPort, whenReady } from "./server.ts";
+import { holdUse, recordUse, refuseUnreachable, refuseUsedElsewhere } from "./use.ts";
 
 export type Embedded = {
   /** Options for postgres.js: socket directory as host, port, username, password, database. */
@@ -67,7 +68,11 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
   const directory = resolve(options.directory);
   try {
     mkdirSync(dirname(directory), { recursive: true, mode: 0o700 });
-    return await locked(`${directory}.lock`, () => open({ ...options, directory }));
+    // Beside the directory is also where versions up to 1.0 lock; the lock inside is the same by every path to the directory.
+    return await locked(`${directory}.lock`, async () => {
+      const home = openHome(directory, options.say ?? (() => {}));
+      return await locked(startLock(home), () => open({ ...options, directory }, home));
+    });
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new Error(
@@ -78,9 +83,10 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
   }
 }
 
-async function open(options: EmbeddedOptions): Promise<Embedded> {
+const startLock = (home: Home) => join(home.directory, "start.lock");
+
+async function open(options: EmbeddedOptions, home: Home): Promise<Embedded> {
   const { directory, binaries, fsync = true, maxConnections = MAX_CONNECTIONS, say = () => {} } = options;
-  const home = openHome(directory, say);
   const cluster = join(home.directory, "cluster");
   const running = await whenReady(cluster, () => false, say);
   const programs = () =>
@@ -89,14 +95,20 @@ async function open(options: EmbeddedOptions): Promise<Embedded> {
       makeOpenPlace();
       return openPlace;
     });
+  const launchHere = async (found: Binaries) => {
+    recordUse(home, directory);
+    return await launch(home, found, { fsync, maxConnections }, say);
+  };
   let server = running;
   if (server) {
+    refuseUnreachable(home, server);
     say(`PostgreSQL already runs (pid ${server.pid})`);
   } else {
+    await refuseUsedElsewhere(home);
     const found = await programs();
     if (existsSync(cluster)) checkVersion(cluster, found);
     else await create(home, found, fsync, say);
-    server = await launch(home, found, { fsync, maxConnections }, say);
+    server = await launchHere(found);
     // Several servers share the copies that an unprivileged account uses.
     if (!home.account) removeOtherCopies(dirname(directory), found);
     say(`PostgreSQL ${found.major} runs (pid ${server.pid})`);
@@ -120,15 +132,17 @@ async function open(options: EmbeddedOptions): Promise<Embedded> {
   } catch (error) {
     await holder.end({ timeout: 0 });
     // One that is just being killed looks alive for a moment.
-    if (running && (await endsWithin(1000, running, cluster))) return open(options);
+    if (running && (await endsWithin(1000, running, cluster))) return open(options, home);
     throw new Error(
       `PostgreSQL runs (pid ${server.pid}) but does not let us in: ${error}. ` +
         `Stop it with "kill -INT ${server.pid}" and start again; its log is "${join(home.directory, "server.log")}"`,
     );
   }
+  const use = holdUse(home);
   let stopped: Promise<void> | undefined;
   let stoppingSince: number | undefined;
-  const lock = `${directory}.lock`;
+  const locks = [`${directory}.lock`, startLock(home)] as const;
+  const exclusively = (action: () => Promise<void>) => locked(locks[0], () => locked(locks[1], action));
   return {
     connection,
     async revive(graceMs = STOPPING_GRACE_MS) {
@@ -138,19 +152,23 @@ async function open(options: EmbeddedOptions): Promise<Embedded> {
       const isStuck = stoppingSince !== undefined && performance.now() - stoppingSince >= graceMs;
       if (stopped || (found && !isStuck)) return;
       if (!existsSync(cluster)) throw new Error(`The database in "${cluster}" is gone: restore it from a backup`);
-      await locked(lock, async () => {
+      await exclusively(async () => {
         const stuck = findPostmaster(cluster);
         if (!stopped && stuck?.status === "stopping") await halt(stuck, cluster);
         // Another server on this cluster may have been quicker.
         if (stopped || (await whenReady(cluster, () => false, say))) return;
-        const { pid } = await launch(home, await programs(), { fsync, maxConnections }, say);
+        await refuseUsedElsewhere(home);
+        const { pid } = await launchHere(await programs());
         stoppingSince = undefined;
         say(`PostgreSQL had died and runs again (pid ${pid})`);
       });
       await holder`select`;
     },
-    // Without the lock when somebody has deleted DATA_DIR under us.
-    stop: () => (stopped ??= existsSync(lock) ? locked(lock, () => stop(cluster, holder)) : stop(cluster, holder)),
+    stop() {
+      const end = () => stop(cluster, holder).finally(use.release);
+      // Without the locks when somebody has deleted DATA_DIR under us.
+      return (stopped ??= locks.every((lock) => existsSync(lock)) ? exclusively(end) : end());
+    },
   };
 }
 

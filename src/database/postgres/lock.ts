@@ -1,20 +1,21 @@
 /** A lock between the processes of one machine that ends with its holder, however that ends. */
 import { Database } from "bun:sqlite";
-import { accessSync, chmodSync, constants, lchownSync, statSync } from "node:fs";
+import { accessSync, closeSync, constants, fchownSync, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 
-/** Undefined when somebody else holds it. SQLite's lock on an empty file is one that the kernel drops by itself. */
-export function tryLock(path: string): { release(): void } | undefined {
+export type Lock = { release(): void };
+
+const BEGIN = { exclusive: "begin exclusive", shared: "begin; select count(*) from sqlite_schema" };
+
+/**
+ * Takes SQLite's lock on an empty file, which the kernel drops by itself and which is the same by every path to the file and in every
+ * container of the machine. A shared lock excludes only exclusive ones. Undefined if the lock of another handle excludes this one.
+ */
+export function tryLock(path: string, mode: keyof typeof BEGIN = "exclusive"): Lock | undefined {
+  createLockFile(path);
   const file = openLockFile(path);
   try {
-    if (process.getuid?.() === 0) {
-      // Root may look in with a command; the owner must still be able to lock.
-      const { uid, gid } = statSync(dirname(path));
-      if (uid !== 0) lchownSync(path, uid, gid);
-      // Accounts that can enter the directory could hold the lock. Nobody but root can put a link in its directory.
-      else chmodSync(path, 0o600);
-    }
-    file.run("pragma journal_mode = memory; begin exclusive");
+    file.run(`pragma journal_mode = memory; ${BEGIN[mode]}`);
     return { release: () => file.close() };
   } catch (error) {
     file.close();
@@ -32,6 +33,21 @@ export async function locked<Result>(path: string, action: () => Promise<Result>
     if (Date.now() > deadline) throw new Error(`Another process has held "${path}" for two minutes: end it`);
     await Bun.sleep(10);
   }
+}
+
+/** Creates the file for its directory's owner alone: anybody who can read it could hold the lock. */
+function createLockFile(path: string): void {
+  let file: number;
+  try {
+    // Only a new file is opened: closing a descriptor drops all locks that this process has on the file.
+    file = openSync(path, "wx", 0o600);
+  } catch {
+    return; // It exists, or openLockFile says why it cannot be created.
+  }
+  const { uid, gid } = statSync(dirname(path));
+  // Root may run a command on the directory of another account, which must still be able to lock.
+  if (process.getuid?.() === 0) fchownSync(file, uid, gid);
+  closeSync(file);
 }
 
 function openLockFile(path: string): Database {

@@ -14,7 +14,7 @@ import {
   statSync,
   symlinkSync,
 } from "node:fs";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import type { Binaries } from "./binaries.ts";
 import { as, give, type Home } from "./home.ts";
 
@@ -53,17 +53,27 @@ export function findPostmaster(cluster: string): Postmaster | undefined {
   try {
     const lines = readFileSync(join(cluster, "postmaster.pid"), "utf8").split("\n");
     const pid = Number(lines[0]);
-    return isPostmaster(pid, cluster) ? { pid, socket: lines[4] ?? "", status: lines[7]?.trim() ?? "" } : undefined;
+    if (!isPostmaster(pid, cluster)) return undefined;
+    return { pid, socket: localSocket(cluster, lines[4] ?? ""), status: lines[7]?.trim() ?? "" };
   } catch (error) {
     if ((error as { code?: string }).code === "ENOENT") return undefined;
     throw error;
   }
 }
 
-// After a reboot, or in a new container, the pid may be anybody's; a postmaster works in its data directory.
+/** The server names its socket directory by the path that it was started with; here another path may lead there. */
+function localSocket(cluster: string, named: string): string {
+  const home = dirname(cluster);
+  return basename(named).startsWith(prefix) && fitsInside(home) ? join(home, basename(named)) : named;
+}
+
+// After a reboot, or in a new container, the pid may be anybody's; a postmaster works in its data directory. Another path, or another
+// mount namespace, may lead to the same directory, so paths are not compared.
 function isPostmaster(pid: number, cluster: string): boolean {
   try {
-    return readlinkSync(`/proc/${pid}/cwd`) === cluster;
+    const works = statSync(`/proc/${pid}/cwd`, { bigint: true });
+    const { ino, dev } = statSync(cluster, { bigint: true });
+    return works.ino === ino && works.dev === dev;
   } catch (error) {
     return (process.platform !== "linux" || (error as { code?: string }).code === "EACCES") && isAlive(pid);
   }
@@ -134,26 +144,47 @@ function removeForeignPid(cluster: string): void {
   if (isAlive(Number.parseInt(readFileSync(path, "utf8"), 10))) rmSync(path);
 }
 
+/** Whether a server listens on the socket of this cluster, also if it runs in another container and its pid is unknown here. */
+export async function isAnswering(home: Home): Promise<boolean> {
+  const known = findSocketDirectory(home);
+  if (!known) return false;
+  try {
+    (await Bun.connect({ unix: join(known, socketName), socket: { data() {} } })).end();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** The one this cluster has always had, so that those who knew a server that died find the one started after it. */
 function socketDirectory(home: Home): string {
-  // 103 bytes is all that macOS allows (Linux: 107); a comma would separate hosts.
-  const fits = home.directory.length <= 70 && /^[\w/.-]+$/.test(home.directory);
-  const outside = `/tmp/assay-socket-${Bun.hash(home.directory).toString(36)}-`;
-  const known = fits ? findInside(home) : findLinked(home, outside);
+  const known = findSocketDirectory(home);
   if (known) {
     // Left by a server that was killed; PostgreSQL takes any living process with its pid for that server.
     for (const name of [socketName, `${socketName}.lock`]) rmSync(join(known, name), { force: true });
     return known;
   }
-  const made = mkdtempSync(fits ? join(home.directory, prefix) : outside);
+  const isInside = fitsInside(home.directory);
+  if (!isInside) rmSync(join(home.directory, link), { force: true });
+  const made = mkdtempSync(isInside ? join(home.directory, prefix) : outsidePrefix(home));
   give(home.account, made);
-  if (!fits) symlinkSync(made, join(home.directory, link));
+  if (!isInside) symlinkSync(made, join(home.directory, link));
   return made;
 }
 
-const socketName = `.s.PGSQL.${serverPort}`;
+/** The name of the socket in its directory. */
+export const socketName = `.s.PGSQL.${serverPort}`;
 const prefix = "socket-";
 const link = "socket";
+
+// 103 bytes is all that macOS allows (Linux: 107); a comma would separate hosts.
+const fitsInside = (home: string) => home.length <= 70 && /^[\w/.-]+$/.test(home);
+
+/** The same by every path to the home, and another for a copy of it. */
+const outsidePrefix = (home: Home) =>
+  `/tmp/assay-socket-${Bun.hash(String(statSync(home.directory, { bigint: true }).ino)).toString(36)}-`;
+
+const findSocketDirectory = (home: Home) => (fitsInside(home.directory) ? findInside(home) : findLinked(home));
 
 function findInside(home: Home): string | undefined {
   const name = readdirSync(home.directory).find((name) => name.startsWith(prefix));
@@ -162,15 +193,13 @@ function findInside(home: Home): string | undefined {
 
 // In a place where anybody may put something: only what is still the account's own directory will do.
 // Nor that of the cluster of which this one is a copy.
-function findLinked(home: Home, outside: string): string | undefined {
+function findLinked(home: Home): string | undefined {
   const path = join(home.directory, link);
-  if (!lstatSync(path, { throwIfNoEntry: false })) return undefined;
+  if (!lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) return undefined;
   const linked = readlinkSync(path);
   const found = lstatSync(linked, { throwIfNoEntry: false });
-  const isOurs = linked.startsWith(outside) && found?.uid === (home.account?.uid ?? process.getuid?.());
-  if (found?.isDirectory() && isOurs) return linked;
-  rmSync(path);
-  return undefined;
+  const isOurs = linked.startsWith(outsidePrefix(home)) && found?.uid === (home.account?.uid ?? process.getuid?.());
+  return found?.isDirectory() && isOurs ? linked : undefined;
 }
 
 /** For a new cluster: a server of a cluster that was deleted may still run, and takes its socket away when it ends. */

@@ -2,6 +2,7 @@
 
 import { type AutomationServices, type Occasion, perform } from "./automation_actions.ts";
 import type { FailureSummary } from "../../schema/failures.ts";
+import type { CountedBug } from "../../schema/known_bugs.ts";
 import { isGateStatus } from "./gate_status.ts";
 import { type EventFacts, meets, toFacts } from "../../rules/automation.ts";
 import { toNotice, toSummaryNotice } from "../../wording/notification.ts";
@@ -16,8 +17,11 @@ import {
 } from "../../store/automations.ts";
 import { isUnavailable, savepoint, type Tx } from "../../database/connect.ts";
 import type { EventRow } from "../../store/events.ts";
+import { selectJoinedBugs } from "../../store/known_bugs.ts";
 
 const MAX_FAILURES = 20;
+/** Maximum number of known bugs that a notification names. */
+const MAX_KNOWN_BUGS = 5;
 const DAY = 86_400_000;
 
 /** What conditions ask of an event. Throws where it makes no sense: then it does so for every automation. */
@@ -65,8 +69,8 @@ async function actForEvent(
       projectId === null
         ? null
         : { id: projectId, name: event.projectName ?? "", defaultBranch: event.defaultBranch ?? "" };
-    const occasionOf = ({ failures }: EventPart): Occasion => {
-      const context = { ...event, project, failures };
+    const occasionOf = ({ failures, knownBugs }: EventPart): Occasion => {
+      const context = { ...event, project, failures, knownBugs };
       const notice = toNotice(context, services.publicUrl);
       return { teamId, automation, event, project, notice, depth, cause };
     };
@@ -90,17 +94,18 @@ const actionsFor = ({ trigger, actions }: AutomationRow, type: EventRow["type"])
     : actions;
 
 /** What an event is about, as far as it concerns some owners, or all of it: its failures, and who looks after it. */
-type EventPart = { failures: FailureSummary[]; owners: string[] };
+type EventPart = { failures: FailureSummary[]; knownBugs: CountedBug[]; owners: string[] };
 
 /** The failures are looked up, because an event does not hold them; a bug and a test case bring their owners. */
 async function selectPart(sql: Tx, event: EventRow, owners: readonly string[] | undefined): Promise<EventPart> {
   const { data, projectId } = event;
   const { testRun, execution } = data;
   if ((testRun?.failed ?? execution?.failed ?? 0) === 0 || projectId === null || !execution)
-    return { failures: [], owners: factsOf(event).owners };
-  const wanted = { taskSlug: testRun?.taskSlug ?? null, owners, limit: MAX_FAILURES };
-  const failures = await selectFailedCases(sql, projectId, execution.id, wanted);
-  return { failures, owners: [...new Set(failures.flatMap((failure) => failure.owners))] };
+    return { failures: [], knownBugs: [], owners: factsOf(event).owners };
+  const wanted = { taskSlug: testRun?.taskSlug ?? null, owners };
+  const { bugs } = await selectJoinedBugs(sql, projectId, execution.id, { ...wanted, limit: MAX_KNOWN_BUGS });
+  const failures = await selectFailedCases(sql, projectId, execution.id, { ...wanted, bugs, limit: MAX_FAILURES });
+  return { failures, knownBugs: bugs, owners: [...new Set(failures.flatMap((failure) => failure.owners))] };
 }
 
 /**

@@ -2,13 +2,15 @@
 
 import { hasEnded } from "../../rules/execution.ts";
 import { normalizeFile } from "../../rules/identity.ts";
+import type { JoinedBug, CountedBug } from "../../schema/known_bugs.ts";
 import type { Annotation, FailedTest, NamedTest, PullRequestState } from "../../schema/pull_requests.ts";
-import { executionUrl, taskUrl, testCaseUrl } from "../../schema/urls.ts";
+import { bugReportUrl, executionUrl, taskUrl, testCaseUrl } from "../../schema/urls.ts";
 import { selectCaseResults } from "../../store/case_results.ts";
 import type { CauseMember } from "../../store/causes.ts";
 import { type ComparedRow, selectComparison } from "../../store/comparisons.ts";
 import { selectExecution, selectExecutionNames, type TimedExecutionRow } from "../../store/execution_list.ts";
 import { countFailures } from "../../store/failures.ts";
+import { selectJoinedBugs } from "../../store/known_bugs.ts";
 import { selectProject } from "../../store/projects.ts";
 import { selectRunId } from "../../store/test_runs.ts";
 import { selectSlowerTests } from "../../store/slower.ts";
@@ -16,6 +18,7 @@ import type { Tx } from "../../database/connect.ts";
 import { shownCaseTitle } from "../../wording/case_title.ts";
 import { executionHeadline, sumOf } from "../../wording/execution.ts";
 import { firstLineOf } from "../../wording/first_line.ts";
+import { joinedBugTitle, knownBugMention } from "../../wording/known_bug.ts";
 import { toCount } from "../../wording/numbers.ts";
 import { taskHeadline } from "../../wording/task.ts";
 import { newTestWords } from "../../wording/verification.ts";
@@ -32,6 +35,8 @@ const MOST_RESULTS = 20_000;
 const MAX_ANNOTATIONS = 200;
 
 export type Site = { publicUrl: string; projectId: string };
+const toBugUrl = ({ publicUrl, projectId }: Site, { id }: JoinedBug): string => bugReportUrl(publicUrl, projectId, id);
+
 type Case = { testCaseId: string; suite: string; name: string };
 
 const toNamed = ({ publicUrl, projectId }: Site, one: Case): NamedTest => ({
@@ -39,20 +44,26 @@ const toNamed = ({ publicUrl, projectId }: Site, one: Case): NamedTest => ({
   url: testCaseUrl(publicUrl, projectId, one.testCaseId),
 });
 
-const toFailed = (site: Site, failure: CauseMember): FailedTest => {
-  const { file, line, message, owners } = failure;
+const toFailed = (site: Site, failure: Failure): FailedTest => {
+  const { file, line, message, owners, bug } = failure;
   const location = file === null ? null : line === null ? file : `${file}:${line}`;
-  return { ...toNamed(site, failure), owners, location, message: firstLineOf(message) };
+  const known = bug?.known ? { title: knownBugMention(bug.number), url: toBugUrl(site, bug) } : null;
+  return { ...toNamed(site, failure), owners, location, message: firstLineOf(message), bug: known };
 };
 
+const toKnownBug = (site: Site, bug: CountedBug): PullRequestState["knownBugs"]["first"][number] => {
+  const url = toBugUrl(site, bug);
+  const culprit = bug.culprit && { title: bug.culprit.summary, url: `${url}#culprit` };
+  return { title: joinedBugTitle(bug), url, failed: bug.failed, culprit };
+};
+
+type Failure = CauseMember & { bug: JoinedBug | null };
+
 /** The failures of an execution, new ones first; those of one cause share its message. */
-async function selectFailures(sql: Tx, projectId: string, executionId: string, limit: number): Promise<CauseMember[]> {
+async function selectFailures(sql: Tx, projectId: string, executionId: string, limit: number): Promise<Failure[]> {
   const query = { limit: Math.min(limit, 100), members: limit, total: limit };
   const { causes } = await readCauses(sql, projectId, executionId, query);
-  return causes.flatMap(({ failures: [first, ...others] }) => [
-    first,
-    ...others.map((other) => ({ ...other, message: first.message })),
-  ]);
+  return causes.flatMap(({ failures, bug }) => failures.map((one) => ({ ...one, message: failures[0].message, bug })));
 }
 
 /** What was fixed since the baseline, and what was flaky, of an execution that is over. */
@@ -99,6 +110,7 @@ export async function readPullRequestState(
   const project = await selectProject(sql, projectId);
   const counts = await countFailures(sql, projectId, id);
   const failures = sumOf(tasks, "failed") === 0 ? [] : await selectFailures(sql, projectId, id, MAX_FAILURES);
+  const known = await selectJoinedBugs(sql, projectId, id, { limit: MAX_NAMED });
   const names = await selectExecutionNames(sql, projectId, [baselineId]);
   const baseline = baselineId === null ? undefined : names.get(baselineId);
   const slower = isOver ? await selectSlowerTests(sql, projectId, id, MAX_NAMED) : [];
@@ -139,6 +151,7 @@ export async function readPullRequestState(
         .map((one) => toFailed(site, one)),
       total: counts.new ?? 0,
     },
+    knownBugs: { first: known.bugs.map((bug) => toKnownBug(site, bug)), total: known.total },
     ...changes,
     slower: {
       first: slower
@@ -167,8 +180,9 @@ export async function selectAnnotations(
     const path = failure.file === null ? "" : normalizeFile(failure.file);
     const isInRepository = path !== "" && !/^(?:\/|[a-z]:|\.\.(?:\/|$))/i.test(path);
     if (!isInRepository || (taskSlug !== undefined && failure.taskSlug !== taskSlug)) return [];
-    const owners = failure.owners.length === 0 ? "" : ` (${failure.owners.slice(0, 3).join(", ")})`;
-    const title = `${shownCaseTitle(failure)}${owners}`;
+    const bug = failure.bug?.known ? [knownBugMention(failure.bug.number)] : [];
+    const about = [...bug, ...failure.owners.slice(0, 3)].join(", ");
+    const title = `${shownCaseTitle(failure)}${about === "" ? "" : ` (${about})`}`;
     return [{ path, line: Math.max(failure.line ?? 1, 1), title, message: failure.message ?? "It failed" }];
   });
 }

@@ -3,10 +3,12 @@
 import { readOnlyWith } from "./only_with.ts";
 import { BLAME_ORDER, toCounts } from "../../rules/blame.ts";
 import type { Blame } from "../../schema/failures.ts";
+import type { JoinedBug } from "../../schema/known_bugs.ts";
 import { type CauseMember, type CauseQuery, type FailurePosition, selectCauses } from "../../store/causes.ts";
 import type { Sql, Tx } from "../../database/connect.ts";
 import { selectExecutionNames, type TimedExecutionRow } from "../../store/execution_list.ts";
 import { countFailures } from "../../store/failures.ts";
+import { selectJoinedBugs } from "../../store/known_bugs.ts";
 import { selectProject } from "../../store/projects.ts";
 import { executionHeadline, flakyWords, headlineText } from "../../wording/execution.ts";
 import { shortExecutionName } from "../../wording/execution_name.ts";
@@ -42,8 +44,12 @@ export async function readHeadline(
 /** `onlyWith`: the tags that explain why it failed in some variants of the execution only; none: nothing does. */
 export type ExplainedFailure = CauseMember & { onlyWith: string[] };
 
-/** The number of a cause's failures, and the first of them. */
-export type CauseFailures = { failed: number; failures: [ExplainedFailure, ...ExplainedFailure[]] };
+/** The number of a cause's failures, the first of them, and the bug report that they have joined. */
+export type CauseFailures = {
+  failed: number;
+  failures: [ExplainedFailure, ...ExplainedFailure[]];
+  bug: JoinedBug | null;
+};
 
 export type CausePage = {
   /** In the order of their first failures: new ones first. */
@@ -62,12 +68,18 @@ export async function readCauses(
   query: CauseQuery,
 ): Promise<CausePage> {
   const selected = await selectCauses(sql, projectId, executionId, query);
-  const onlyWithOf = await readOnlyWith(sql, projectId, executionId, selected);
+  const ids = [...new Set(selected.flatMap(({ bugId }) => bugId ?? []))];
+  const [onlyWithOf, { bugs }] = await Promise.all([
+    readOnlyWith(sql, projectId, executionId, selected),
+    ids.length === 0 ? { bugs: [] } : selectJoinedBugs(sql, projectId, executionId, { ids, limit: ids.length }),
+  ]);
   const rows = selected.map((row) => ({ ...row, onlyWith: onlyWithOf(row) }));
+  const bugOf = new Map<string | null, JoinedBug>(bugs.map(({ failed: _, ...bug }) => [bug.id, bug]));
   const found = [...Map.groupBy(rows, ({ place }) => place).values()];
   const causes = found.slice(0, query.limit).map(([first, ...others]): CauseFailures => ({
     failed: first!.failed,
     failures: [first!, ...others],
+    bug: bugOf.get(first!.bugId) ?? null,
   }));
   const ranks = Object.entries(rows[0]?.causes ?? {});
   const totals = Object.fromEntries(ranks.map(([rank, number]) => [BLAME_ORDER[Number(rank) - 1] ?? "none", number]));

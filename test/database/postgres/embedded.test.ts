@@ -1,5 +1,5 @@
 /** The built-in PostgreSQL with real server processes; every test has its own directory. */
-import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import {
   chmodSync,
   existsSync,
@@ -12,82 +12,12 @@ import {
   symlinkSync,
 } from "node:fs";
 import { join } from "node:path";
-import postgres from "postgres";
-import { type Embedded, startEmbedded } from "../../../src/database/postgres/embedded.ts";
 import { openHome } from "../../../src/database/postgres/home.ts";
-import { findPostmaster } from "../../../src/database/postgres/server.ts";
-import { quickDirectory } from "../../cluster.ts";
-import { createPlace, guardProcess, removePlace } from "../../places.ts";
+import { postmaster, query, useClusters } from "./clusters.ts";
 
 setDefaultTimeout(30_000);
 const isRoot = process.getuid?.() === 0;
-const binaries = process.env.ASSAY_TEST_POSTGRES;
-const used: string[] = [];
-let seed: string;
-
-const start = (directory: string, fsync = false) => startEmbedded({ directory, fsync, ...(binaries && { binaries }) });
-
-/** A directory that the account PostgreSQL runs under as root can enter. */
-function emptyPlace(): string {
-  const place = createPlace("embedded", quickDirectory());
-  chmodSync(place, 0o711);
-  used.push(join(place, "postgres"));
-  return join(place, "postgres");
-}
-
-/** A stopped cluster: a copy costs a tenth of initdb. */
-function madePlace(): string {
-  const directory = emptyPlace();
-  expect(Bun.spawnSync(["cp", "-a", seed, directory]).exitCode).toBe(0);
-  return directory;
-}
-
-const postmaster = (directory: string) => findPostmaster(join(realpathSync(directory), "cluster"));
-
-async function query<Row>({ connection }: Embedded, text: string): Promise<Row[]> {
-  const sql = postgres({ ...connection, max: 1 });
-  return [...(await sql.unsafe(text).finally(() => sql.end()))] as Row[];
-}
-
-/** Starts in a process of its own, in its own process group, which stops the cluster when told to. */
-function startElsewhere(directory: string) {
-  const script = `
-    const { startEmbedded } = await import(${JSON.stringify(join(import.meta.dir, "../../../src/database/postgres/embedded.ts"))});
-    const cluster = await startEmbedded(${JSON.stringify({ directory, fsync: false, ...(binaries && { binaries }) })});
-    console.log("started");
-    for await (const _ of console) break;
-    await cluster.stop();`;
-  const child = Bun.spawn([process.execPath, "-e", script], { stdin: "pipe", stdout: "pipe", detached: true });
-  guardProcess(child);
-  return {
-    pid: child.pid,
-    async started() {
-      const { value } = await child.stdout.getReader().read();
-      expect(new TextDecoder().decode(value)).toBe("started\n");
-    },
-    async stop() {
-      child.stdin.write("\n");
-      await child.stdin.end();
-      expect(await child.exited).toBe(0);
-    },
-    async kill() {
-      process.kill(-child.pid, "SIGKILL");
-      await child.exited;
-    },
-  };
-}
-
-const remove = (directory: string) => removePlace(join(directory, ".."));
-
-beforeAll(async () => {
-  seed = emptyPlace();
-  used.pop();
-  await (await start(seed)).stop();
-});
-
-afterEach(() => Promise.all(used.splice(0).map(remove)));
-
-afterAll(() => remove(seed));
+const { start, emptyPlace, madePlace, seed, startElsewhere } = useClusters();
 
 test("starts on an empty directory, answers, and tells nobody the password", async () => {
   const directory = emptyPlace();
@@ -120,7 +50,7 @@ test("starts on an empty directory, answers, and tells nobody the password", asy
 });
 
 test("writes commits to the disk", async () => {
-  const cluster = await startEmbedded({ directory: madePlace(), ...(binaries && { binaries }) });
+  const cluster = await start(madePlace(), true);
   const settings = await query(
     cluster,
     "select name, setting from pg_settings where name in ('fsync', 'full_page_writes', 'synchronous_commit') order by name",
@@ -132,7 +62,7 @@ test("writes commits to the disk", async () => {
 });
 
 test("refuses a wrong password", async () => {
-  const cluster = await start(seed);
+  const cluster = await start(seed());
   const wrong = { ...cluster, connection: { ...cluster.connection, password: "wrong" } };
   await expect(query(wrong, "select 1")).rejects.toThrow("password authentication failed");
   await cluster.stop();
@@ -148,7 +78,15 @@ test("keeps its data over stop and start", async () => {
   expect(await query(second, "table kept")).toEqual([{ answer: 42 }]);
   await second.stop();
   const socket = expect.stringMatching(/^socket-/);
-  expect(readdirSync(directory).sort()).toEqual(["cluster", "password", "server.log", socket]);
+  expect(readdirSync(directory).sort()).toEqual([
+    "cluster",
+    "password",
+    "server.log",
+    socket,
+    "start.lock",
+    "use.lock",
+    "used-by.json",
+  ]);
 });
 
 test("started twice it adopts the running server, and only the last stop stops it", async () => {
@@ -256,14 +194,14 @@ test("names both versions when the database is of another PostgreSQL", async () 
 
 test("shows the end of the server's log when it does not start", async () => {
   const directory = emptyPlace();
-  await Bun.write(join(directory, "cluster/PG_VERSION"), readFileSync(join(seed, "cluster/PG_VERSION")));
+  await Bun.write(join(directory, "cluster/PG_VERSION"), readFileSync(join(seed(), "cluster/PG_VERSION")));
   await expect(start(directory)).rejects.toThrow(/server\.log" ends with:\n[^]*cluster[^]*DATABASE_URL/);
 });
 
 test("takes a pid that now belongs to another process for none", async () => {
-  await Bun.write(join(seed, "cluster/postmaster.pid"), `${process.pid}\n`);
-  await (await start(seed)).stop();
-  expect(postmaster(seed)).toBeUndefined();
+  await Bun.write(join(seed(), "cluster/postmaster.pid"), `${process.pid}\n`);
+  await (await start(seed())).stop();
+  expect(postmaster(seed())).toBeUndefined();
 });
 
 test.if(isRoot)("works in a directory that only root may enter, and starts afresh when that was deleted", async () => {

@@ -4,11 +4,13 @@ import type { Html, Piece } from "../../../http/html.ts";
 import type { CauseFailures } from "../../../operations/executions/failures.ts";
 import { ownFrames } from "../../../rules/stack.ts";
 import type { Blame } from "../../../schema/failures.ts";
+import type { JoinedBug } from "../../../schema/known_bugs.ts";
 import type { CaseAttachmentRow } from "../../../store/attachments.ts";
 import type { FailureEvidence } from "../../../store/failures.ts";
 import { shownCaseTitle, shownTaskTitle } from "../../../wording/case_title.ts";
 import { failureReason } from "../../../wording/failure_reason.ts";
 import { firstPlainLine } from "../../../wording/first_line.ts";
+import { joinedBugTitle, knownBugMention } from "../../../wording/known_bug.ts";
 import { toCount } from "../../../wording/numbers.ts";
 import { bugWords, onlyWithWords, ownerWords, sinceWords } from "../../../wording/why.ts";
 import { Attachments } from "../../components/attachments.tsx";
@@ -146,7 +148,7 @@ function subtitlesOf({ cause, first, firstLine, owners, onlyHost, isOld, evidenc
       </>
     ),
     isOld ? sinceWords(evidence!.sinceAt) : null,
-    first.bugNumber === null ? null : bugWords(first.bugNumber),
+    cause.bug === null ? null : cause.bug.known ? knownBugMention(cause.bug.number) : bugWords(cause.bug.number),
   ].filter((piece) => piece !== null);
 }
 
@@ -210,17 +212,22 @@ function CauseFacts(properties: CauseProperties): Html {
           )}
         </p>
       ) : null}{" "}
-      {first.bugId === null ? null : (
-        <p class="small">
-          <a href={bugPath(projectId, first.bugId)}>
-            Bug {first.bugNumber}: {first.bugTitle}
-          </a>{" "}
-          <Tag>{wordOf(first.bugStatus!)}</Tag>
-        </p>
-      )}
+      {cause.bug === null ? null : <JoinedBugFacts projectId={projectId} bug={cause.bug} />}
     </>
   );
 }
+
+const JoinedBugFacts = ({ projectId, bug }: { projectId: string; bug: JoinedBug }): Html => (
+  <p class="small">
+    <a href={bugPath(projectId, bug.id)}>{joinedBugTitle(bug)}</a> <Tag>{wordOf(bug.status)}</Tag>
+    {bug.culprit === null ? null : (
+      <>
+        <br />
+        <a href={`${bugPath(projectId, bug.id)}#culprit`}>{bug.culprit.summary}</a>
+      </>
+    )}
+  </p>
+);
 
 /** A test that failed. It says what differs from the other failures of the cause. */
 const FailureItem = ({
