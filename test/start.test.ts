@@ -78,7 +78,7 @@ test("the first start prints lines that work as they are, the second no key, and
   const { data } = await shell(list!);
   expect(data).toEqual([expect.objectContaining({ taskSlug: "hello", total: 2 })]);
   expect(statSync(dataDir).mode & 0o777).toBe(process.getuid?.() === 0 ? 0o711 : 0o700);
-  expect(first.output().match(/svc_proj_\w+/g)).toHaveLength(3);
+  expect(first.output().match(/svc_proj_\w+/g)).toHaveLength(4);
   expect(await first.stop("SIGTERM")).toBe(0);
 
   const second = await start(dataDir);
@@ -433,7 +433,7 @@ test("a port in use is refused, and the keys of a first start are not lost by it
   expect(await refused.stop("SIGTERM")).toBe(1);
   await other.stop(true);
   const first = await start(dataDir);
-  expect(first.output().match(/svc_proj_\w+/g)).toHaveLength(3);
+  expect(first.output().match(/svc_proj_\w+/g)).toHaveLength(4);
   const second = await start(createDirectory(), { PORT: new URL(first.url).port });
   expect(await second.errors()).toContain("Cannot listen");
   expect(await second.stop("SIGTERM")).toBe(1);

@@ -10,9 +10,23 @@ import { HEALTH_HELP, HEALTH_USAGE, checkHealth } from "./health.ts";
 import { UsageError } from "./usage.ts";
 import { restore, RESTORE_HELP, RESTORE_USAGE } from "./restore.ts";
 
+const START_HELP = `Usage: assay start
+
+Starts the server. It takes no options. These environment variables are set most often:
+
+  PORT, HOST         the address that it listens on (default: 8080, 127.0.0.1)
+  DATA_DIR           the directory of the built-in PostgreSQL and of attachments (default: ./data)
+  DATABASE_URL       a PostgreSQL of your own, in place of the built-in one
+  PUBLIC_URL         the address under which others reach the server
+  SECRET_KEY         the key that encrypts secrets (default: generated in DATA_DIR)
+  LOG_LEVEL          debug, info, warn or error (default: info)
+
+All variables: docs/configuration.md. Checks of a configuration: assay doctor.`;
+
 await runCommandLine({
   start: {
     usage: "  start\n      start the server",
+    help: () => START_HELP,
     // The program of the server ends the process itself.
     run: async (words) => {
       if (words.length > 0)

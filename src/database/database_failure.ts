@@ -3,7 +3,7 @@
 import { describeConnectionFailure } from "../http/connection_failure.ts";
 
 /** The SQLSTATE of PostgreSQL. */
-const INSUFFICIENT_PRIVILEGE = "42501";
+export const INSUFFICIENT_PRIVILEGE = "42501";
 
 /** An error in our words if the database cannot be reached; any other error as it is. */
 export function toDatabaseError(error: unknown): unknown {

@@ -3,7 +3,8 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { embeddedFiles } from "../executable.ts";
-import type { Database, Sql, Tx } from "./connect.ts";
+import { type Database, isUnavailable, type Sql, type Tx } from "./connect.ts";
+import { INSUFFICIENT_PRIVILEGE } from "./database_failure.ts";
 import { MIGRATION_LOCK } from "./locks.ts";
 
 const FOLDER = join(import.meta.dir, "../../sql");
@@ -67,7 +68,17 @@ export async function migrateTo(sql: Tx, version: number): Promise<void> {
 
 async function apply(sql: Tx, files: readonly MigrationFile[], done: number): Promise<MigrationFile> {
   const file = files[done]!;
-  await sql.unsafe(await file.text()).simple();
+  const text = await file.text();
+  try {
+    await sql.unsafe(text).simple();
+  } catch (error) {
+    if (isUnavailable(error) || (error as { code?: string }).code === INSUFFICIENT_PRIVILEGE) throw error;
+    throw new Error(
+      `Cannot migrate the database from schema ${done} (${file.name}): ${String((error as Error).message)}. ` +
+        `The database remains at schema ${done}`,
+      { cause: error },
+    );
+  }
   await sql`insert into migration (number, name) values (${done + 1}, ${file.name})`;
   return file;
 }

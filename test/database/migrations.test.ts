@@ -4,6 +4,7 @@ import { expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { createDatabase } from "../harness.ts";
+import { migrate } from "../../src/database/migrate.ts";
 import { type Line, resolveBranch } from "../../src/rules/branch.ts";
 
 const FOLDER = join(import.meta.dir, "../../sql");
@@ -136,4 +137,15 @@ test("0061 keeps the probes that are there, and lets others share their executio
     { number: 1, testCase: 1 },
     { number: 2, testCase: 2 },
   ]);
+});
+
+test("a migration that fails is named, and the schema remains", async () => {
+  const { database: broken } = await createDatabase();
+  await broken.pool`delete from migration where number = 62`;
+  await broken.pool`alter table delivery drop constraint delivery_status_check`;
+  await expect(migrate(broken)).rejects.toThrow(
+    /^Cannot migrate the database from schema 61 \(0062_inapplicable_deliveries\.sql\): .*delivery_status_check.*\. The database remains at schema 61$/,
+  );
+  const [row] = await broken.pool<{ number: number }[]>`select max(number) as number from migration`;
+  expect(row).toEqual({ number: 61 });
 });

@@ -24,8 +24,8 @@ export async function createFirstProject({ begin }: Pick<Database, "begin">): Pr
 export const setupUrl = (url: string, token: string): string => `${url}/setup?token=${token}`;
 
 /**
- * For people: ids, keys, two lines to paste, and the link that makes the first account. It is printed once, because the
- * keys are stored nowhere.
+ * For people: ids, keys, lines to paste, and the link that makes the first account. It is printed once, because the keys are
+ * stored nowhere. The example names a branch: on the default branch its failure would stay the state of the project.
  */
 export function welcome(
   url: string,
@@ -45,9 +45,13 @@ Assay is set up. Save these keys: they are not shown again.
   Project  ${projectId}
            ${projectKey.key}
 ${setup === undefined ? "" : `\nOpen this link to create the first account. It works once:\n\n${setup}\n`}
-Upload a report. For your own, replace -d … with --data-binary @report.xml:
+Set these variables for the commands of the documentation:
 
-curl ${authorization} -d '${report}' "${runs}"
+export ASSAY_URL=${url} ASSAY_PROJECT=${projectId} ASSAY_KEY=${projectKey.key}
+
+Upload a report of the branch "hello". For your own, replace -d … with --data-binary @report.xml:
+
+curl ${authorization} -d '${report}' "${runs}?branch=hello"
 
 List the runs:
 
