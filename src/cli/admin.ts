@@ -2,6 +2,7 @@
 
 import * as v from "valibot";
 import { readConfig } from "../config.ts";
+import { OPERATOR_COMMAND } from "../executable.ts";
 import { becomeQuiet, resume } from "../operations/backup/quiet.ts";
 import { generateNamedKey, generateProjectKey, generateTeamKey, revokeKeyById } from "../operations/people/keys.ts";
 import { deleteProject, deleteTeam } from "../operations/projects/deletion.ts";
@@ -62,6 +63,7 @@ const COMMANDS: Record<string, AdminCommand> = {
   "create-team": {
     usage: [{ synopsis: "--name NAME" }],
     options: ["name"],
+    next: ({ id }) => `Create a project: ${OPERATOR_COMMAND} admin create-project --team ${String(id)} --name NAME`,
     run: (values) => {
       const name = readName(values);
       return async (sql) => ({ id: await insertTeam(sql, name) });
@@ -70,6 +72,7 @@ const COMMANDS: Record<string, AdminCommand> = {
   "create-project": {
     usage: [{ synopsis: "--team ID --name NAME" }],
     options: ["team", "name"],
+    next: ({ id }) => `Create its key: ${OPERATOR_COMMAND} admin generate-key --project ${String(id)}`,
     run: (values) => {
       const [team, name] = [id(values, "team"), readName(values)];
       return async (sql) => {
@@ -193,7 +196,7 @@ function toText(result: unknown): string {
   if (data) return toTable(data);
   return Object.entries(result as object)
     .filter(([, field]) => field !== null)
-    .map(([name, field]) => `${name} ${toCell(field)}`)
+    .map(([name, field]) => (field === true ? name : `${name} ${toCell(field)}`))
     .join("  ");
 }
 
@@ -240,6 +243,7 @@ export async function admin([name, ...args]: string[]): Promise<void> {
     await migrate(database);
     const result = await database.begin(work);
     console.log(json ? toJsonLine(result) : toText(result));
+    if (command.next && !json) console.error(command.next(result as Record<string, unknown>));
   } catch (error) {
     throw toDatabaseError(error);
   } finally {

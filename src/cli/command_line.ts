@@ -71,12 +71,22 @@ function unknown(name: string): never {
   throw new UsageError(`Unknown command: ${name}`);
 }
 
+/** The exit code of a program that SIGPIPE ends. */
+const BROKEN_PIPE_CODE = 141;
+
+/** Whether the reader of our output has ended, such as `head`. */
+const isClosedPipe = (error: unknown): boolean => {
+  const { code, syscall } = error as { code?: string; syscall?: string };
+  return code === "EPIPE" && syscall === "write";
+};
+
 /** Runs the command of this process and exits: 0, 1 it failed, 2 wrong usage, or the command's own code. */
 export async function runCommandLine(commands: Commands): Promise<never> {
   const args = process.argv.slice(2);
   try {
     process.exit((await run(args, commands)) ?? 0);
   } catch (error) {
+    if (isClosedPipe(error)) process.exit(BROKEN_PIPE_CODE);
     const usage = error instanceof UsageError;
     // It may hold what a server or a report says.
     const text = toPlainLines(error instanceof Error ? error.message : String(error));

@@ -19,6 +19,7 @@ stopped, because builds that the server has already are skipped.
                            allure-history: DIR is an Allure report, its folder "history", or a history file of Allure 3
   --pattern PATTERN        what the names below DIR mean, with {date}, {build}, {commit}, {branch} and {task}; * matches any
                            text in a name. Example: '{branch}/{date}-{build}/{task}.xml'
+  --daily-builds           {build} is unique only within its {date}, because the numbers of builds begin anew every day
   --date-from SOURCES      where the dates of builds come from, in order of preference: run, report, name, mtime
                            (default: report,name; for github-artifacts run,report)
   --utc-offset +HH:MM      the offset of times that state none (default: UTC)
@@ -55,12 +56,13 @@ const TEXTS = [
   "project",
   "patience",
 ] as const;
-const FLAGS = ["include-recent", "dry-run"];
+const FLAGS = ["daily-builds", "include-recent", "dry-run"];
 
 export type ImportArguments = {
   directory: string;
   from: ImportSource;
   pattern: NamePattern | undefined;
+  areBuildsDaily: boolean;
   /** Undefined: the usual ones of the source. */
   dates: readonly DateSource[] | undefined;
   offsetMinutes: number;
@@ -86,6 +88,7 @@ export function readImportArguments(args: string[]): ImportArguments {
   return {
     ...{ directory, from: from as ImportSource },
     pattern: toPattern(text("pattern"), from),
+    areBuildsDaily: values["daily-builds"] !== undefined,
     dates: toDates(text("date-from"), from),
     offsetMinutes: toOffset(text("utc-offset")),
     ...{ branch: text("branch"), task: text("task"), format: text("format"), project: text("project") },

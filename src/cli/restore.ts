@@ -29,8 +29,10 @@ deleted for its age, until assay admin resume.
 export async function restore(args: string[]): Promise<void> {
   const { file, values, json } = parseFileOptions(args, ["as-of-backup"]);
   const config = readConfig(process.env);
-  const secretKey = config.secretKey ?? readSecretKey(join(config.dataDir, "secret-key"));
-  await checkBackup(file, { secretKey, secretKeyOld: config.secretKeyOld });
+  const keyFile = join(config.dataDir, "secret-key");
+  const secretKey = config.secretKey ?? readSecretKey(keyFile);
+  const keySource = config.secretKey === undefined ? `"${keyFile}"` : "SECRET_KEY";
+  await checkBackup(file, { secretKey, secretKeyOld: config.secretKeyOld, keySource });
   const say = createSay(process.env);
   const database = await openDatabase({ ...config, databasePool: 2 }, say);
   try {
@@ -46,7 +48,7 @@ export async function restore(args: string[]): Promise<void> {
     if (restored.unknownTables.length > 0)
       say(`Warning: these tables do not belong to Assay and were left out: ${restored.unknownTables.join(", ")}`);
     if (json) console.log(toJsonLine({ file, ...restored }));
-    else for (const line of toLines(file, restored)) console.log(toPlainLine(line));
+    else for (const line of toLines(file, restored, config.secretKey !== undefined)) console.log(toPlainLine(line));
   } catch (error) {
     throw toDatabaseError(error);
   } finally {
@@ -59,7 +61,8 @@ const openStore = ({ attachments }: Config) => ({
   directory: attachments.directory,
 });
 
-function* toLines(file: string, restored: Restored): Generator<string> {
+/** `isKeyGiven`: the secret key comes from a variable, which the server needs as well. */
+function* toLines(file: string, restored: Restored, isKeyGiven: boolean): Generator<string> {
   const { takenAt, tables, rows, contents, attachments, revoked } = restored;
   yield `Restored "${file}" of ${takenAt}: ${tables} tables with ${rows} rows and ${contents} attachments`;
   if (attachments.content === "s3")
@@ -69,5 +72,6 @@ function* toLines(file: string, restored: Restored): Generator<string> {
     const { keys, sessions, invitations, shares } = revoked;
     yield `Revoked keys: ${keys}, sessions: ${sessions}, invitations: ${invitations}, shared links: ${shares}`;
   } else yield "Keys, sessions, invitations and shared links are valid as they were at that time";
+  if (isKeyGiven) yield "Start the server with the same SECRET_KEY or SECRET_KEY_FILE";
   yield 'The server will be quiet until "assay admin resume"';
 }

@@ -16,6 +16,8 @@ export type KnownBuild = Pick<PastBuild, "branch" | "commit" | "buildUrl" | "unt
 export type FolderOptions = {
   /** Undefined: every folder and every file directly in the folder is a build. */
   pattern: NamePattern | undefined;
+  /** Whether the same build on another date is another build. */
+  areBuildsDaily: boolean;
   /** In order of preference. */
   dates: readonly DateSource[];
   /** The offset of times that state none, in minutes ahead of UTC. */
@@ -53,7 +55,8 @@ export function readReports(folder: string, options: FolderOptions): PastBuilds 
     problems.push({ name: group.prefix, message: "left out, because one of its files cannot be read" });
     return [];
   });
-  return { builds: toChronological(toBuilds(uploads, options)), problems, others, notes: [] };
+  const clear = options.areBuildsDaily ? uploads : leaveOutAmbiguous(uploads, problems);
+  return { builds: toChronological(toBuilds(clear, options)), problems, others, notes: [] };
 }
 
 function isReport(
@@ -150,10 +153,41 @@ function latestLocalTime(files: readonly HistoryFile[], offsetMinutes: number): 
   return known.length === 0 ? undefined : new Date(Math.max(...known));
 }
 
+/** A build that runs for longer than this from the first to the last date of its names is probably several. */
+const MAX_BUILD_DAYS = 2;
+const DAY_MS = 86_400_000;
+
+/** Leaves out the uploads of builds whose names have dates of different days: a numbering that begins anew every day would mix them. */
+function leaveOutAmbiguous(uploads: DatedGroup[], problems: FileProblem[]): DatedGroup[] {
+  const dayOf = ({ group: { fields } }: DatedGroup): number =>
+    fields.date === undefined
+      ? Number.NaN
+      : Math.floor((readNameDate(fields.date, 0)?.getTime() ?? Number.NaN) / DAY_MS);
+  const sameBuild = Map.groupBy(uploads, ({ group: { fields } }) =>
+    JSON.stringify([fields.build, fields.branch, fields.commit]),
+  );
+  return [...sameBuild.values()].flatMap((same) => {
+    const days = same.map(dayOf).filter((day) => !Number.isNaN(day));
+    const { build } = same[0]!.group.fields;
+    if (build === undefined || Math.max(...days) - Math.min(...days) < MAX_BUILD_DAYS) return same;
+    problems.push({
+      name: same[0]!.group.prefix,
+      message:
+        `left out, like all ${same.length} reports of build "${build}": their dates are days apart. ` +
+        "--daily-builds makes a build of each date",
+    });
+    return [];
+  });
+}
+
 /** Uploads that name the same build, branch and commit belong to one build. */
-function toBuilds(uploads: readonly DatedGroup[], { branch: branchOption }: FolderOptions): PastBuild[] {
+function toBuilds(
+  uploads: readonly DatedGroup[],
+  { branch: branchOption, areBuildsDaily }: FolderOptions,
+): PastBuild[] {
   const keyOf = ({ group: { prefix, fields }, upload }: DatedGroup): string => {
-    if (fields.build !== undefined) return fields.build;
+    if (fields.build !== undefined)
+      return areBuildsDaily && fields.date !== undefined ? `${fields.date} ${fields.build}` : fields.build;
     // A build with several tasks has the same name without the task.
     if (fields.task !== undefined && fields.date !== undefined)
       return `import ${[fields.date, fields.branch, fields.commit].filter(Boolean).join(" ")}`;

@@ -111,6 +111,36 @@ describe("a folder of reports", () => {
     expect(ten.tasks.map(({ slug }: { slug: string }) => slug).toSorted()).toEqual(["e2e", "unit"]);
   });
 
+  test("with numbers that begin anew every day are builds of each day, if one says so", async () => {
+    const names = [9, 5].flatMap((days) => [`${dayBefore(days)}-a`, `${dayBefore(days)}-b`]);
+    const folder = createFolder(Object.fromEntries(names.map((name) => [`${name}/report.xml`, junit("p")])));
+    const project = await addProject(acme);
+    const args = [folder, "--pattern", "{date}-{build}", "--branch", "main", "--task", "unit"];
+    const mixed = await run(project, args);
+    expect([mixed.code, mixed.errors]).toEqual([1, ""]);
+    expect(mixed.output).toContain(
+      `${dayBefore(9)}-a: left out, like all 2 reports of build "a": their dates are days apart`,
+    );
+    expect(await executions(project)).toEqual([]);
+    const daily = await run(project, [...args, "--daily-builds"]);
+    expect([daily.code, daily.output]).toEqual([0, expect.stringContaining("Imported 4 builds")]);
+    const again = await run(project, [...args, "--daily-builds"]);
+    expect(again.output).toContain("Imported 0 builds, 4 already there");
+  });
+
+  test("is listed to a reader that ends before the list", async () => {
+    const days = Array.from(
+      { length: 300 },
+      (_, at) => `${new Date(Date.UTC(2026, 0, at + 1)).toISOString().slice(0, 10)}`,
+    );
+    const folder = createFolder(
+      Object.fromEntries(days.map((day) => [`${day}/${"long ".repeat(40)}.xml`, junit("p")])),
+    );
+    const program = [process.execPath, join(import.meta.dir, "../../src/cli/assay.ts")];
+    const { stdout, stderr } = await Bun.$`${program} import ${folder} --pattern {date} --dry-run | head -n 1`.quiet();
+    expect([stdout.toString(), stderr.toString()]).toEqual([expect.stringContaining("Found 300 builds"), ""]);
+  });
+
   test("without a date is refused, until the times of files are asked for", async () => {
     const project = await addProject(acme);
     const folder = createFolder({ "a.xml": junit("p") });

@@ -151,7 +151,7 @@ describe("a backup that is restored", () => {
 
   test("needs the key that it was made with", async () => {
     const check = (secretKey?: Uint8Array, secretKeyOld?: Uint8Array) =>
-      checkBackup(join(place, "everything"), { secretKey, secretKeyOld });
+      checkBackup(join(place, "everything"), { secretKey, secretKeyOld, keySource: "SECRET_KEY" });
     const other = new Uint8Array(32).fill(9);
     const [needed, wrong] = [SECRET_KEY, other].map((key) => createSeal(key).keyDigest.slice(0, 16));
     await expect(check(other)).rejects.toThrow(
@@ -259,7 +259,9 @@ describe("a backup of an older schema", () => {
     const known = await schemaVersion();
     await newer.pool`insert into migration (number, name) values (${known + 1}, 'later')`;
     await take("newer", newer);
-    await expect(checkBackup(join(place, "newer"), { secretKey: SECRET_KEY, secretKeyOld: undefined })).rejects.toThrow(
+    await expect(
+      checkBackup(join(place, "newer"), { secretKey: SECRET_KEY, secretKeyOld: undefined, keySource: "SECRET_KEY" }),
+    ).rejects.toThrow(
       `it has schema ${known + 1} of Assay test, and this version knows up to ${known}: use a newer version`,
     );
   });

@@ -20,10 +20,18 @@ import { createSeal } from "../../secrets/seal.ts";
 import type { RevokedCredentials } from "../../store/restored.ts";
 import { becomeQuiet } from "./quiet.ts";
 
-type RestoreKeys = { secretKey: Uint8Array | undefined; secretKeyOld: Uint8Array | undefined };
+type RestoreKeys = {
+  secretKey: Uint8Array | undefined;
+  secretKeyOld: Uint8Array | undefined;
+  /** Where the key comes from, for messages: SECRET_KEY or a file. */
+  keySource: string;
+};
 
 /** Throws an Error of one sentence if this version or this secret key cannot use the file. To be called before anything is written. */
-export async function checkBackup(path: string, { secretKey, secretKeyOld }: RestoreKeys): Promise<BackupHeader> {
+export async function checkBackup(
+  path: string,
+  { secretKey, secretKeyOld, keySource }: RestoreKeys,
+): Promise<BackupHeader> {
   const header = await readBackupHeader(path);
   const known = await schemaVersion();
   if (header.schema > known)
@@ -41,7 +49,7 @@ export async function checkBackup(path: string, { secretKey, secretKeyOld }: Res
   const { keyDigest, keyDigests } = createSeal(secretKey, secretKeyOld);
   if (!keyDigests.includes(needed))
     throw new BackupError(
-      `Cannot restore "${path}": ${wanted}, and SECRET_KEY has the fingerprint ${toFingerprint(keyDigest)}`,
+      `Cannot restore "${path}": ${wanted}, and ${keySource} has the fingerprint ${toFingerprint(keyDigest)}`,
     );
   return header;
 }
