@@ -3,12 +3,13 @@
 import { describeConnectionFailure } from "../http/connection_failure.ts";
 
 /** The SQLSTATE of PostgreSQL. */
-export const INSUFFICIENT_PRIVILEGE = "42501";
+const INSUFFICIENT_PRIVILEGE = "42501";
 
 /** An error in our words if the database cannot be reached; any other error as it is. */
 export function toDatabaseError(error: unknown): unknown {
   const { syscall, address, port, hostname, code, message } = error as Record<string, unknown>;
-  if (code === INSUFFICIENT_PRIVILEGE)
+  const { cause } = error as { cause?: { code?: unknown } };
+  if (code === INSUFFICIENT_PRIVILEGE || cause?.code === INSUFFICIENT_PRIVILEGE)
     return new Error(`The role of DATABASE_URL must be the owner of the database: ${String(message)}`);
   if (syscall !== "connect" && syscall !== "getaddrinfo") return error;
   const host = address === undefined ? String(hostname) : `${address}${port === undefined ? "" : `:${port}`}`;

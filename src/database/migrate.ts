@@ -4,7 +4,6 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { embeddedFiles } from "../executable.ts";
 import { type Database, isUnavailable, type Sql, type Tx } from "./connect.ts";
-import { INSUFFICIENT_PRIVILEGE } from "./database_failure.ts";
 import { MIGRATION_LOCK } from "./locks.ts";
 
 const FOLDER = join(import.meta.dir, "../../sql");
@@ -72,7 +71,7 @@ async function apply(sql: Tx, files: readonly MigrationFile[], done: number): Pr
   try {
     await sql.unsafe(text).simple();
   } catch (error) {
-    if (isUnavailable(error) || (error as { code?: string }).code === INSUFFICIENT_PRIVILEGE) throw error;
+    if (isUnavailable(error)) throw error;
     throw new Error(
       `Cannot migrate the database from schema ${done} (${file.name}): ${String((error as Error).message)}. ` +
         `The database remains at schema ${done}`,
