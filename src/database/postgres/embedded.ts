@@ -111,7 +111,9 @@ async function open(options: EmbeddedOptions, home: Home): Promise<Embedded> {
     server = await launchHere(found);
     // Several servers share the copies that an unprivileged account uses.
     if (!home.account) removeOtherCopies(dirname(directory), found);
-    say(`PostgreSQL ${found.major} runs (pid ${server.pid})`);
+    say(
+      `PostgreSQL ${found.major} runs (pid ${server.pid})${home.account ? ` under the account ${home.account.name}` : ""}`,
+    );
   }
   const password = readFileSync(join(home.directory, "password"), "utf8");
   const connection = { host: server.socket, port: serverPort, username: "assay", password, database: "assay" };
