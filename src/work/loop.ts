@@ -13,17 +13,33 @@ export const always: GoOn = () => true;
 /** Where a round that was given no log tells what has failed: nothing fails unheard. */
 export const standardLog: Log = createLog("warn");
 
-/** The next round begins `everyMs` after the end of the last; a round that fails is logged and not the last. */
+/** How often the log repeats that a loop fails. */
+const REPEATED_MS = 60_000;
+
+/**
+ * The next round begins `everyMs` after the end of the last. A round that fails is not the last. Of failures in a row with the same message
+ * the log has the first one, then one a minute, and their end: loops that fail ten times a second would hide everything else.
+ */
 export function startLoop(name: string, everyMs: number, log: Log, work: (goOn: GoOn) => Promise<unknown>): Loop {
   let stopped = false;
   let timer: Timer;
   let round: Promise<void>;
+  let failures = 0;
+  let logged: { error: string; at: number } | undefined;
 
   async function run(): Promise<void> {
     try {
       await work(() => !stopped);
+      if (failures > 0) log.info(`Loop "${name}" works again`, { failures });
+      failures = 0;
+      logged = undefined;
     } catch (error) {
-      log.warn(`Loop "${name}" failed; it continues`, { error });
+      failures++;
+      const now = performance.now();
+      if (!logged || logged.error !== String(error) || now - logged.at >= REPEATED_MS) {
+        log.warn(`Loop "${name}" failed; it continues`, { failures, error });
+        logged = { error: String(error), at: now };
+      }
     }
     if (!stopped) wait();
   }

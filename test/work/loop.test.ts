@@ -7,14 +7,24 @@ const lines: string[] = [];
 const log = createLog("debug", (line) => lines.push(line), false);
 
 describe("a loop", () => {
-  test("comes again after each round, and a round that fails is told and is not the last", async () => {
+  test("comes again after each round; failures in a row are logged once, and their end", async () => {
     let rounds = 0;
     const loop = startLoop("fails at times", 1, log, async () => {
-      if (++rounds % 2) throw new Error(`round ${rounds}`);
+      rounds++;
+      if (rounds <= 3) throw new Error("the database is unavailable");
+      if (rounds === 4) throw new Error("another reason");
+      if (rounds === 7) throw new Error("the database is unavailable");
     });
-    await until(() => rounds > 4);
+    await until(() => rounds > 8);
     await loop.stop();
-    expect(lines.filter((line) => line.includes(`Loop \\"fails at times\\" failed`)).length).toBeGreaterThan(1);
+    const own = lines.map((line) => JSON.parse(line)).filter(({ message }) => message.includes('"fails at times"'));
+    expect(own.map(({ message, failures, error }) => [message, failures, error?.message])).toEqual([
+      ['Loop "fails at times" failed; it continues', 1, "the database is unavailable"],
+      ['Loop "fails at times" failed; it continues', 4, "another reason"],
+      ['Loop "fails at times" works again', 4, undefined],
+      ['Loop "fails at times" failed; it continues', 1, "the database is unavailable"],
+      ['Loop "fails at times" works again', 1, undefined],
+    ]);
   });
 
   test("has one round at a time, and its stop waits for it, telling it to take up nothing more", async () => {
