@@ -31,11 +31,14 @@ async function main(): Promise<void> {
     const secretKey = await loadSecretKey(database.pool, config);
     const cursorSecret = await selectCursorSecret(database.pool);
     for (const name of ["NO_PROXY", "no_proxy"]) delete process.env[name];
-    const options = { config, log, database, secretKey, cursorSecret };
+    const toPublicUrl = (url: string) => config.publicUrl ?? url;
+    const options = {
+      ...{ config, log, database, secretKey, cursorSecret },
+      announce: (url: string) => announce(config, database, log, toPublicUrl(url)),
+    };
     const server = isAlone ? await serve(options) : await startWorkers(options);
-    const publicUrl = config.publicUrl ?? server.url;
+    const publicUrl = toPublicUrl(server.url);
     try {
-      await announce(config, database, log, publicUrl);
       announceStore(config, log);
       log.info("Assay is ready", { url: publicUrl });
       await ("failed" in server ? Promise.race([stopping, server.failed]) : stopping);

@@ -425,6 +425,30 @@ test("a database of a newer version is refused, and so is one whose values the k
   expect(await old.stop("SIGTERM")).toBe(1);
 });
 
+test("who waits until the server is ready finds the keys of the first start in its output", async () => {
+  const free = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
+  const port = free.port!;
+  await free.stop(true);
+  const dataDir = createDirectory();
+  const output = `${dataDir}.log`;
+  const child = Bun.spawn([process.execPath, "src/main.ts"], {
+    cwd: ROOT,
+    env: environment({ DATA_DIR: dataDir, PORT: String(port) }),
+    ...{ stdout: Bun.file(output), stderr: "inherit" },
+  });
+  children.add(child);
+  guardProcess(child);
+  await until(() =>
+    fetch(`http://127.0.0.1:${port}/readyz`).then(
+      ({ ok }) => ok,
+      () => false,
+    ),
+  );
+  expect(await Bun.file(output).text()).toMatch(/svc_proj_[\s\S]*\/setup\?token=/);
+  child.kill("SIGTERM");
+  expect(await child.exited).toBe(0);
+});
+
 test("a port in use is refused, and the keys of a first start are not lost by it", async () => {
   const dataDir = createDirectory();
   const other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });

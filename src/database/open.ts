@@ -22,11 +22,23 @@ export type OpenDatabase = Database & { revive?(): Promise<void> };
 /** As `openDatabase`, where there is one: throws, and makes nothing, where the directory holds none. */
 export async function openExistingDatabase(options: OpenOptions): Promise<OpenDatabase> {
   const { databaseUrl, dataDir } = options;
-  if (databaseUrl === undefined && !holdsCluster(join(dataDir, "postgres")))
+  if (databaseUrl === undefined && !holdsDatabase(dataDir))
     throw new Error(
       `No database in "${dataDir}": set DATA_DIR or DATABASE_URL to the value that the server uses, or create a database with "${START_COMMAND}"`,
     );
   return await openDatabase(options, () => {});
+}
+
+function holdsDatabase(dataDir: string): boolean {
+  try {
+    return holdsCluster(join(dataDir, "postgres"));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EACCES") throw error;
+    throw new Error(
+      `Cannot enter DATA_DIR "${dataDir}", which belongs to another account: run this command under the account of the server, or as root`,
+      { cause: error },
+    );
+  }
 }
 
 /** `close` also stops the built-in PostgreSQL, unless somebody else is still connected to it. */

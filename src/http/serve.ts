@@ -61,6 +61,12 @@ export type ServerOptions = {
   isShared?: boolean;
 };
 
+/** The address of a server that listens on this host and port, as a browser on the same machine reaches it. */
+export function toServerUrl(host: string, port: number): string {
+  const shown = host === "0.0.0.0" || host === "::" ? "localhost" : host.includes(":") ? `[${host}]` : host;
+  return `http://${shown}:${port}`;
+}
+
 /**
  * A port that nobody listens on: `port`, or any for 0. Processes that share one would share it with strangers as well, so
  * this is to be asked before the first of them listens. Throws when the address cannot be listened on.
@@ -102,8 +108,7 @@ export function startServer(options: ServerOptions) {
 
   const first = listening(host, options.port, () => serve(options.port));
   const port = first.port!;
-  const shownHost = host === "0.0.0.0" || host === "::" ? "localhost" : host.includes(":") ? `[${host}]` : host;
-  const url = `http://${shownHost}:${port}`;
+  const url = toServerUrl(host, port);
   const listeners = createListeners({ first, listen: () => serve(port), maxDescriptors, log });
 
   return {

@@ -56,6 +56,8 @@ export type ServeOptions = {
   cursorSecret: Uint8Array;
   /** Undefined: there is one process only. `isBackground`: whether this one does the work that only one of them does. */
   shared?: SharedState & { isBackground: boolean };
+  /** Runs when the server listens, and before it is ready: programs that wait for `/readyz` read what is printed. */
+  announce?: (url: string) => Promise<void>;
 };
 
 /** `stop` resolves when all that had begun is done. */
@@ -63,8 +65,9 @@ export type Serving = { url: string; figures: () => Figure[]; stop(): Promise<vo
 
 /** Resolves when it listens and answers. */
 export async function serve(options: ServeOptions): Promise<Serving> {
-  const { config, log, database, shared } = options;
+  const { config, log, database, shared, announce } = options;
   const { max: maxDescriptors, isCramped } = readDescriptors(config);
+  let isAnnounced = announce === undefined;
   let draining = false;
 
   const canServe = createReadiness(database, await schemaVersion(), (error) => log.error(DISK_FULL, { error }));
@@ -73,7 +76,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     ...options,
     maxDescriptors,
     streamLimits: maxDescriptors === undefined ? {} : { server: streamsFor(maxDescriptors) },
-    isReady: async () => !draining && (await canServe()),
+    isReady: async () => isAnnounced && !draining && (await canServe()),
   });
   const { app, metrics, outbound, publicUrl, seal, attachments } = server;
   const deliverer = createDeliverer(database, { outbound, seal, onAttempt: metrics.delivery }, log);
@@ -86,7 +89,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     ...{ database, publicUrl, log, seal, deliverer, isCramped, sweep: app.sweep, isBackground },
   });
 
-  return {
+  const serving: Serving = {
     url: server.url,
     figures: metrics.figures,
     async stop() {
@@ -99,4 +102,12 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       await Promise.race([watching.stop(), Bun.sleep(LAST_NOTES_MS)]);
     },
   };
+  try {
+    await announce?.(server.url);
+  } catch (error) {
+    await serving.stop();
+    throw error;
+  }
+  isAnnounced = true;
+  return serving;
 }

@@ -29,7 +29,7 @@ import type { Config } from "../config.ts";
 import { serverProcessCommand } from "../executable.ts";
 import { createSharedRateLimitFile, openSharedRateLimit } from "../http/shared_rate_limit.ts";
 import { createCounter, type Figure, processFamilies, readFigures } from "../http/metrics.ts";
-import { findPort } from "../http/serve.ts";
+import { findPort, toServerUrl } from "../http/serve.ts";
 import type { Log } from "../log.ts";
 import { type SignInAttempt, createAttempts } from "../secrets/attempts.ts";
 import type { ConnectionOptions } from "../database/connect.ts";
@@ -91,6 +91,8 @@ export type WorkersOptions = {
   database: OpenDatabase;
   secretKey: Uint8Array;
   cursorSecret: Uint8Array;
+  /** Runs when the port is known to be free, and before any worker is ready. */
+  announce: (url: string) => Promise<void>;
 };
 
 /** Returns how many connections to the database a server opens at most. */
@@ -145,9 +147,10 @@ type Worker = {
 };
 
 /** Resolves when all listen; rejects when one cannot. `failed` rejects when it does not go on any more. */
-export async function startWorkers({ config, log, database, secretKey, cursorSecret }: WorkersOptions) {
+export async function startWorkers({ config, log, database, secretKey, cursorSecret, announce }: WorkersOptions) {
   await requireConnections(database, config);
   const port = await findPort(config.host, config.port);
+  await announce(toServerUrl(config.host, port));
   const admissions = createAdmissions(config);
   const attempts = createAttempts();
   const restarts = createCounter({

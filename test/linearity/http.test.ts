@@ -121,7 +121,7 @@ testLinearity("http", {
   "rate_limit.ts": { createRateLimit: null },
   "router.ts": { createRouter: (text) => [findRoute("GET", text), findRoute("GET", `/a/${text}`)] },
   "listeners.ts": { createListeners: null },
-  "serve.ts": { findPort: null, startServer: null },
+  "serve.ts": { findPort: null, startServer: null, toServerUrl: null },
   "target.ts": {
     isAsSent: (text) => isAsSent(text, { segment0: text }),
     segmentPatterns: null,

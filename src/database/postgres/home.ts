@@ -118,7 +118,7 @@ function moveHome(requested: string, account: SystemAccount, say: (message: stri
   symlinkSync(directory, requested);
   say(
     `PostgreSQL cannot run as root and the account ${account.name} cannot enter "${dirname(requested)}": ` +
-      `the database is kept in "${directory}", to which "${requested}" is a link; include it in backups`,
+      `the database is kept in "${directory}", to which "${requested}" is a link`,
   );
 }
 
