@@ -63,8 +63,8 @@ export function nextProbes(belief: Belief, probes: readonly CommitProbe[], count
 /** The chances that a commit fails, under one hypothesis. */
 type FailureChances = { broken: number; sound: number };
 
-/** Below this, a result says nothing that matters. */
-const MIN_BITS = 1e-9;
+/** A result that is expected to tell fewer bits is not worth a probe. */
+const NEGLIGIBLE_BITS = 1e-9;
 
 const failureChances = ({ chances, flakeRates, outages }: Belief): FailureChances[] =>
   chances.map((_, first) => ({
@@ -106,7 +106,7 @@ function informationOf(
 function mostInformative(bits: Float64Array): number | undefined {
   let best: number | undefined;
   for (const [index, own] of bits.entries())
-    if (own > MIN_BITS && (best === undefined || own > bits[best]!)) best = index;
+    if (own > NEGLIGIBLE_BITS && (best === undefined || own > bits[best]!)) best = index;
   return best;
 }
 

@@ -8,7 +8,12 @@ const DEFAULT_PROBES = 30;
 const DEFAULT_MINUTES = 60;
 
 export const searchBudget = {
-  maxProbes: v.pipe(v.optional(integer(1, 200), DEFAULT_PROBES), v.description("The maximum number of probes")),
+  maxProbes: v.pipe(
+    v.optional(integer(1, 200), DEFAULT_PROBES),
+    v.description(
+      "The maximum number of probes that are created for the search; probes of other searches that it joins do not count",
+    ),
+  ),
   maxMinutes: v.pipe(
     v.optional(integer(1, 1_440), DEFAULT_MINUTES),
     v.description("The maximum time of the search in minutes"),

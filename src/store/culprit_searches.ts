@@ -143,8 +143,8 @@ export type DueSearch = CulpritSearchRow & {
   mergedInto: number | null;
 };
 
-/** Maximum number of projects that are tried. */
-const MAX_PROJECTS = 20;
+/** Maximum number of projects in which a due search is looked for. */
+const MAX_PROJECTS_TRIED = 20;
 
 /**
  * In a transaction: a running search that can go on, locked. The searches of a project, which may share probes, make their steps one
@@ -153,7 +153,7 @@ const MAX_PROJECTS = 20;
 export const lockDueSearch = async (sql: Tx): Promise<DueSearch | undefined> => {
   const projects = await sql<{ id: string }[]>`
     select s.project_id as id from culprit_search s where ${canGoOn(sql)}
-    group by s.project_id order by min(s.due_at) limit ${MAX_PROJECTS}`;
+    group by s.project_id order by min(s.due_at) limit ${MAX_PROJECTS_TRIED}`;
   for (const { id } of projects) {
     if (!(await takeLockIfFree(sql, ["searches", id]))) continue;
     const [row] = await sql<DueSearch[]>`
@@ -168,15 +168,15 @@ export const lockDueSearch = async (sql: Tx): Promise<DueSearch | undefined> => 
   return undefined;
 };
 
-/** How many searches may join the probes of one. */
-const MAX_OTHERS = 8;
+/** Maximum number of searches that may join the probes of a step. */
+const MAX_JOINING_SEARCHES = 8;
 
 /** A search whose commits are known. */
 export type ListedSearch = CulpritSearchRow & { commits: RangeCommit[] };
 
 /**
- * In a transaction: other running searches of the same task, locked, those of the same range first. Searches that someone cancels
- * are skipped.
+ * In a transaction: other running searches of the same task, locked. Those that wait for no probe, which would create their own, come first,
+ * and then those of the same range. Searches that someone cancels are skipped.
  */
 export const lockOtherSearches = async (
   sql: Tx,
@@ -187,7 +187,9 @@ export const lockOtherSearches = async (
   where s.project_id = ${projectId} and s.status = 'running' and s.id <> ${id} and s.task_slug = ${taskSlug}
     and s.commits is not null and s.created_at + s.max_minutes * interval '1 minute' > now()
     and ${isDue(sql, "culprit", sql`s.id::text`)}
-  order by (s.good_commit = ${goodCommit} and s.bad_commit = ${badCommit}) desc, s.id limit ${MAX_OTHERS}
+  order by exists (
+      select from probe p where p.project_id = s.project_id and p.culprit_search_id = s.id and p.ended_at is null),
+    (s.good_commit = ${goodCommit} and s.bad_commit = ${badCommit}) desc, s.id limit ${MAX_JOINING_SEARCHES}
   for update of s skip locked`;
 
 /** Stores the suspects of a locked search after a step. */

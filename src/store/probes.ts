@@ -30,6 +30,8 @@ export type ProbeRow = {
   flaky: boolean;
   /** The fingerprint of its failure, as `case_detail.cause`. */
   fingerprint: string | null;
+  /** Its execution was created for this owner, and not joined. */
+  isOwn: boolean;
   /** Its execution ran the test cases of other searches as well. */
   isShared: boolean;
   createdAt: string;
@@ -39,7 +41,7 @@ export type ProbeRow = {
 /** In the order of their creation. */
 export const selectProbes = (sql: Sql, projectId: string, owner: ProbeOwner) => sql<ProbeRow[]>`
   select execution_id as "executionId", kind, commit, case when ended_at is not null then result end as result, flaky, fingerprint,
-    number > 1 or exists (
+    number = 1 as "isOwn", number > 1 or exists (
       select from probe other
       where other.project_id = probe.project_id and other.execution_id = probe.execution_id and other.number > 1) as "isShared",
     created_at as "createdAt", ended_at as "endedAt"

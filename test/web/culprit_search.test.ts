@@ -41,7 +41,7 @@ test("offers a search to members, and says why it cannot begin", async () => {
     createLog("debug", () => {}, false),
   );
   const running = await look("member", pageOf(bug));
-  expect(running.words).toContain("searching, 0 of at most 30 probes");
+  expect(running.words).toContain("searching, 0 probes, at most 30 of its own");
   expect(running.words).toContain("Listing the commits after 1111111 up to 2222222");
   expect(running.words).toContain("The list of the commits waits for a free runner");
   expect(running.html).toContain(`data-live="${pageOf(bug)}/live"`);

@@ -16,7 +16,7 @@ import {
   selectSearchedCase,
 } from "../../store/culprit_evidence.ts";
 import { type CulpritSearchRow, selectProvenCulprits } from "../../store/culprit_searches.ts";
-import { selectProbes } from "../../store/probes.ts";
+import { type ProbeRow, selectProbes } from "../../store/probes.ts";
 import { readOwnership } from "../projects/owners.ts";
 
 /** Maximum number of files of a stack that are looked for in the changes of commits. */
@@ -56,7 +56,7 @@ export type SearchEvidence = {
   range: CulpritRange;
   evidence: CommitProbe[];
   /** The probes of the search itself, those that have not ended included. */
-  probes: (StoredProbe & { executionId: string })[];
+  probes: (StoredProbe & Pick<ProbeRow, "executionId" | "isOwn">)[];
 };
 
 /** `commits`: those of the search, the good one first. */

@@ -4,7 +4,7 @@ import type { RangeCommit } from "../../rules/culprit_range.ts";
 import type { Belief } from "../../rules/culprit.ts";
 import { mayShare } from "../../rules/culprit_evidence.ts";
 import { expectedBits, nextStep, type SearchStep } from "../../rules/culprit_probes.ts";
-import { type ProbeWish, shareProbes } from "../../rules/culprit_sharing.ts";
+import { type ProbeRequest, shareProbes } from "../../rules/culprit_sharing.ts";
 import { concludeCulprit, type CulpritVerdict, findLikely } from "../../rules/culprit_suspects.ts";
 import type { SearchReason } from "../../schema/culprit_searches.ts";
 import type { Tx } from "../../database/connect.ts";
@@ -93,7 +93,7 @@ async function probe(sql: Tx, step: Step, commits: RangeCommit[]): Promise<void>
   const { loaded, next } = own;
   if (next.verdict) return await endWith(sql, step, { commits, loaded, belief: next.belief, verdict: next.verdict });
   const plans = [own, ...(own.mayShare ? await planOthers(sql, step, atOnce) : [])];
-  const probes = shareProbes(plans.map(toWish), atOnce);
+  const probes = shareProbes(plans.map(toProbeRequest), atOnce);
   const testOf = new Map(plans.map(({ search: { id, testCaseId } }) => [id, testCaseId]));
   await createSharedProbes(sql, projectId, {
     ...{ taskSlug, now },
@@ -113,7 +113,6 @@ type Plan = {
   search: ListedSearch;
   loaded: SearchEvidence;
   next: SearchStep;
-  left: number;
   mayShare: boolean;
   /** All its probes have ended. */
   isDue: boolean;
@@ -121,11 +120,11 @@ type Plan = {
 
 async function plan(sql: Tx, projectId: string, search: ListedSearch, atOnce: number): Promise<Plan> {
   const loaded = await loadEvidence(sql, projectId, search, search.commits);
-  const left = search.maxProbes - loaded.probes.length;
+  const left = search.maxProbes - loaded.probes.filter(({ isOwn }) => isOwn).length;
   const isDue = loaded.probes.every(({ result }) => result !== null);
   // One that waits for its own probes only joins those of others, and choosing several takes long.
   const next = nextStep(loaded.range, loaded.evidence, { atOnce: isDue ? atOnce : 1, left });
-  return { search, loaded, next, left, mayShare: mayShare(loaded.probes), isDue };
+  return { search, loaded, next, mayShare: mayShare(loaded.probes), isDue };
 }
 
 /** Other searches that may share the probes of a step. One that ends now does so in a step of its own. */
@@ -136,13 +135,15 @@ async function planOthers(sql: Tx, { projectId, search }: Step, atOnce: number):
   return plans.filter(({ next, mayShare }) => mayShare && !next.verdict);
 }
 
-function toWish({ search: { id, commits }, loaded, next, left, isDue }: Plan): ProbeWish {
+function toProbeRequest({ search: { id, commits }, loaded, next, isDue }: Plan): ProbeRequest {
   const bits = expectedBits(next.belief, loaded.evidence);
   const indexes = new Map(commits.map(({ hash }, index) => [hash, index]));
   const wanted = isDue && !next.verdict ? next.next : [];
+  const open = new Set(loaded.probes.filter(({ result }) => result === null).map(({ commit }) => commit));
   return {
-    ...{ searchId: id, left, next: wanted.map((index) => commits[index]!.hash) },
-    bitsOf: (hash) => bits[indexes.get(hash) ?? -1] ?? 0,
+    ...{ searchId: id, next: wanted.map((index) => commits[index]!.hash) },
+    // What a commit tells is known only once the probe of it that the search waits for has ended.
+    bitsOf: (hash) => (open.has(hash) ? 0 : (bits[indexes.get(hash) ?? -1] ?? 0)),
   };
 }
 

@@ -81,13 +81,10 @@ const isSearchable = ({ status, grouping, mergedInto, testCaseIds, sample }: Bug
 function headlineOf({ search, probes }: BugSearch, now: Date): Html {
   const { status, commits, maxProbes, createdAt, endedAt } = search;
   const range = commits === null ? [] : [counted(commits.length - 1, "commit")];
-  const ran =
-    status === "running"
-      ? `${probes.length} of at most ${counted(maxProbes, "probe")}`
-      : counted(probes.length, "probe");
+  const limit = status === "running" ? [`at most ${maxProbes} of its own`] : [];
   return (
     <>
-      {[status === "running" ? "searching" : status, ...range, ran].join(", ")},{" "}
+      {[status === "running" ? "searching" : status, ...range, counted(probes.length, "probe"), ...limit].join(", ")},{" "}
       <Ago at={endedAt ?? createdAt} now={now} />
     </>
   );
