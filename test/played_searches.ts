@@ -2,8 +2,9 @@
 
 import { beforeEach, expect } from "bun:test";
 import { createLog } from "../src/log.ts";
+import type { Sql } from "../src/database/connect.ts";
 import { advanceSearches } from "../src/work/culprits.ts";
-import { createHarness } from "./harness.ts";
+import { createHarness, until } from "./harness.ts";
 
 export const hash = (at: number) => `a${at.toString(16).padStart(39, "0")}`;
 export const range = (commits: number) =>
@@ -86,6 +87,14 @@ export async function createPlayedSearches() {
     return bugs;
   }
 
+  /** Waits until another session waits for a lock of the transaction. */
+  const waitForLock = async (sql: Sql) => {
+    const [row] = await sql<[{ pid: number }]>`select pg_backend_pid() as pid`;
+    await until(
+      async () => (await pool`select from pg_stat_activity where ${row.pid} = any(pg_blocking_pids(pid))`).length > 0,
+    );
+  };
+
   const foundEvents = () => pool<{ bug: string }[]>`
     select data -> 'bugReport' ->> 'id' as bug from event
     where project_id = ${place.project} and type = 'bug_report.culprit_found'`;
@@ -132,5 +141,6 @@ export async function createPlayedSearches() {
     culpritOf,
     project: () => place.project,
     enterProject,
+    waitForLock,
   };
 }

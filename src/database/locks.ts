@@ -1,8 +1,8 @@
 /** Advisory locks, held until the end of the transaction; each kind has a number of its own.
  *
  * A transaction that takes several takes them in this order, rows among them, so that no two wait for each other: key,
- * sample, naming, verifications, searches, rows of searches, execution, rows of executions, rows of leases, counting, bugs, days,
- * attachments.
+ * sample, naming, verifications, searches, rows of running searches, execution, rows of executions, rows of leases, counting, bugs,
+ * rows of bug reports, rows of searches that have ended, days, attachments.
  */
 
 import type { Fragment, Sql, Tx } from "./connect.ts";
@@ -28,7 +28,7 @@ const NUMBERS = {
   export: 9,
   /** Of a project: verifications are begun. */
   verifications: 10,
-  /** Of a project: searches for culprits make a step, in which they share probes. */
+  /** Of a project: a search for a culprit makes a step, in which others may share its probes. */
   searches: 11,
 } as const;
 

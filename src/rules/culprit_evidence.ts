@@ -12,6 +12,8 @@ export type StoredProbe = {
   isWanted: boolean;
   /** It ran together with the test cases of other searches. */
   isShared: boolean;
+  /** Its execution was cancelled. */
+  isCancelled: boolean;
   /** Probes of one round have the same time; ISO 8601. */
   createdAt: string;
 };
@@ -50,9 +52,12 @@ export function toEvidence(
   return evidence;
 }
 
-/** Whether a search may share probes: a test case that had no result together with others is run alone from then on. */
-export const mayShare = (probes: readonly Pick<StoredProbe, "result" | "isShared">[]): boolean =>
-  !probes.some(({ result, isShared }) => isShared && result === "no_result");
+/**
+ * Whether a search may share probes: a test case that had no result together with others is run alone from then on. A cancelled
+ * probe says nothing about the others.
+ */
+export const mayShare = (probes: readonly Pick<StoredProbe, "result" | "isShared" | "isCancelled">[]): boolean =>
+  !probes.some(({ result, isShared, isCancelled }) => isShared && result === "no_result" && !isCancelled);
 
 function toResult(result: NonNullable<StoredProbe["result"]>, isWanted: boolean): ProbeResult {
   if (result === "no_result") return "no_build";

@@ -117,7 +117,15 @@ export const selectSearchState = async (
   return row?.state;
 };
 
-/** The id of the search of a bug that is running, locked until the commit. */
+/** Whether a search of the bug is running. */
+export const selectIsSearched = async (sql: Sql, projectId: string, bugReportId: string): Promise<boolean> =>
+  (
+    await sql`
+      select from culprit_search
+      where project_id = ${projectId} and bug_report_id = ${bugReportId} and status = 'running' limit 1`
+  ).length === 1;
+
+/** The search of a bug that is running, locked until the commit. */
 export const lockRunningSearch = async (
   sql: Tx,
   projectId: string,
@@ -129,12 +137,14 @@ export const lockRunningSearch = async (
   return row;
 };
 
+/** A condition: the bug report of the search `s` was merged into another one. */
+const isMerged = (sql: Sql): Fragment => sql`exists (
+  select from bug_report b where b.project_id = s.project_id and b.id = s.bug_report_id and b.merged_into is not null)`;
+
 /** A condition: the search `s` can go on: its probes have ended, its time is over, or its bug was merged into another one. */
 const canGoOn = (sql: Sql): Fragment => sql`
   s.due_at <= now() and ${isProject(sql, sql`s.project_id`)} and ${isDue(sql, "culprit", sql`s.id::text`)}
-  and (s.created_at + s.max_minutes * interval '1 minute' <= now() or exists (
-      select from bug_report b where b.project_id = s.project_id and b.id = s.bug_report_id and b.merged_into is not null)
-    or not exists (
+  and (s.created_at + s.max_minutes * interval '1 minute' <= now() or ${isMerged(sql)} or not exists (
       select from probe p where p.project_id = s.project_id and p.culprit_search_id = s.id and p.ended_at is null))`;
 
 export type DueSearch = CulpritSearchRow & {
@@ -186,11 +196,22 @@ export const lockOtherSearches = async (
   select ${columns(sql)} from ${searches(sql)}
   where s.project_id = ${projectId} and s.status = 'running' and s.id <> ${id} and s.task_slug = ${taskSlug}
     and s.commits is not null and s.created_at + s.max_minutes * interval '1 minute' > now()
-    and ${isDue(sql, "culprit", sql`s.id::text`)}
+    and not ${isMerged(sql)} and ${isDue(sql, "culprit", sql`s.id::text`)}
   order by exists (
       select from probe p where p.project_id = s.project_id and p.culprit_search_id = s.id and p.ended_at is null),
     (s.good_commit = ${goodCommit} and s.bad_commit = ${badCommit}) desc, s.id limit ${MAX_JOINING_SEARCHES}
   for update of s skip locked`;
+
+/**
+ * Locks the bug report of a search that ends, so that nobody merges it before the commit. Returns the number of the bug report into
+ * which it was merged since the step began; null: it was not.
+ */
+export const lockMergedInto = async (sql: Tx, projectId: string, bugReportId: string): Promise<number | null> => {
+  const [row] = await sql<{ into: number | null }[]>`
+    select (select number from bug_report i where i.project_id = b.project_id and i.id = b.merged_into) as into
+    from bug_report b where b.project_id = ${projectId} and b.id = ${bugReportId} for no key update of b`;
+  return row?.into ?? null;
+};
 
 /** Stores the suspects of a locked search after a step. */
 export const updateProgress = (
@@ -231,17 +252,17 @@ export const selectKnownRange = async (
   return row?.commits;
 };
 
-/** The commits that searches of the same range have proven to have broken other test cases. */
+/** Returns the indexes of the commits that searches of the same range have proven to have broken other test cases. */
 export const selectProvenCulprits = async (
   sql: Sql,
   projectId: string,
   { testCase, goodCommit, badCommit }: Pick<CulpritSearchRow, "testCase" | "goodCommit" | "badCommit">,
-): Promise<string[]> => {
-  const rows = await sql<{ hash: string }[]>`
-    select distinct commits -> culprit ->> 'hash' as hash from culprit_search
+): Promise<number[]> => {
+  const rows = await sql<{ culprit: number }[]>`
+    select distinct culprit from culprit_search
     where project_id = ${projectId} and good_commit = ${goodCommit} and bad_commit = ${badCommit}
       and culprit is not null and test_case <> ${testCase}`;
-  return rows.map(({ hash }) => hash);
+  return rows.map(({ culprit }) => culprit);
 };
 
 /** Whether another search of the bug has proven the same commit. */
@@ -259,10 +280,22 @@ export const selectIsProven = async (
   ).length === 1;
 
 /**
- * In a transaction that merges bugs: what was found about one of them belongs to the other, unless that one was searched for itself.
- * A search that is running stays, and is cancelled.
+ * In a transaction that merges bugs: what was found about one of them belongs to the other if that one was never searched for. If only
+ * the last search of the first one has proven a commit, the searches of both change places, because a bug shows its newest search. One that
+ * is running stays.
  */
-export const moveSearches = (sql: Tx, projectId: string, { from, into }: { from: string; into: string }) => sql`
-  update culprit_search set bug_report_id = ${into}
-  where project_id = ${projectId} and bug_report_id = ${from} and status = 'completed' and not exists (
-    select from culprit_search own where own.project_id = ${projectId} and own.bug_report_id = ${into})`;
+export const moveSearches = async (
+  sql: Tx,
+  projectId: string,
+  { from, into }: { from: string; into: string },
+): Promise<void> => {
+  const lastOf = (bug: string) => sql`(
+    select culprit from culprit_search
+    where project_id = ${projectId} and bug_report_id = ${bug} and status = 'completed' order by id desc limit 1)`;
+  await sql`
+    update culprit_search set bug_report_id = case when bug_report_id = ${from} then ${into} else ${from} end::uuid
+    where project_id = ${projectId} and (bug_report_id = ${from} and status = 'completed'
+        or bug_report_id = ${into} and status <> 'running')
+      and (${lastOf(from)} is not null and ${lastOf(into)} is null or not exists (
+        select from culprit_search own where own.project_id = ${projectId} and own.bug_report_id = ${into}))`;
+};

@@ -34,6 +34,7 @@ export type ProbeRow = {
   isOwn: boolean;
   /** Its execution ran the test cases of other searches as well. */
   isShared: boolean;
+  isCancelled: boolean;
   createdAt: string;
   endedAt: string | null;
 };
@@ -44,10 +45,13 @@ export const selectProbes = (sql: Sql, projectId: string, owner: ProbeOwner) => 
     number = 1 as "isOwn", number > 1 or exists (
       select from probe other
       where other.project_id = probe.project_id and other.execution_id = probe.execution_id and other.number > 1) as "isShared",
+    exists (
+      select from execution e
+      where e.project_id = probe.project_id and e.id = probe.execution_id and e.status = 'cancelled') as "isCancelled",
     created_at as "createdAt", ended_at as "endedAt"
   from probe where project_id = ${projectId} and ${isOf(sql, owner)} order by execution_id`;
 
-/** Probes that are queued or running, in the order in which executions are locked. */
+/** Returns the probes that are queued or running, in the order in which executions are locked. */
 export const selectOpenProbeIds = async (sql: Sql, projectId: string, owner: ProbeOwner): Promise<string[]> => {
   const rows = await sql<{ id: string }[]>`
     select execution_id as id from probe
@@ -55,7 +59,7 @@ export const selectOpenProbeIds = async (sql: Sql, projectId: string, owner: Pro
   return rows.map(({ id }) => id);
 };
 
-/** Whether a probe whose execution is locked also runs for others, which have not ended it. */
+/** Returns whether a probe whose execution is locked also runs for other owners, which still wait for it. */
 export const selectIsWantedByOthers = async (
   sql: Tx,
   projectId: string,
@@ -69,7 +73,7 @@ export const selectIsWantedByOthers = async (
       limit 1`
   ).length === 1;
 
-/** Ends what one owner wants of a locked probe that goes on for others. */
+/** Ends the row of one owner of a locked probe, which goes on for others. */
 export const updateLeftProbe = (sql: Tx, projectId: string, executionId: string, owner: ProbeOwner) => sql`
   update probe set ended_at = now(), result = 'no_result'
   where project_id = ${projectId} and execution_id = ${executionId} and ${isOf(sql, owner)} and ended_at is null`;
@@ -177,20 +181,25 @@ export const probeOf = (sql: Sql, e: Fragment): Fragment => sql`(
       'result', case when p.ended_at is not null then p.result end, 'culpritSearchId', p.culprit_search_id) order by p.number) as tests
     from probe p where p.project_id = ${e}.project_id and p.execution_id = ${e}.id) p)`;
 
-/** The test cases that a lease is limited to: those to repeat, or those of a probe; undefined: the whole task. */
+/**
+ * The test cases that a lease is limited to: those to repeat, or those of a probe that are still wanted; undefined: the whole task.
+ * Nothing of an ended probe is wanted; then it has all of them, because it is never the whole task.
+ */
 export const selectOnly = async (
   sql: Sql,
   projectId: string,
   { probe, repeats, executionId, taskSlug }: Pick<HeldLease, "probe" | "repeats" | "executionId" | "taskSlug">,
 ): Promise<{ suite: string; name: string; file: string | null }[] | undefined> => {
   if (probe) {
-    const cases = await sql<{ suite: string; name: string; file: string | null }[]>`
-      select c.suite, c.name, c.file from (
-        select test_case, min(number) as number from probe
+    const cases = await sql<{ suite: string; name: string; file: string | null; isLeft: boolean }[]>`
+      select c.suite, c.name, c.file, p.is_left as "isLeft" from (
+        select test_case, min(number) as number, bool_and(ended_at is not null) as is_left from probe
         where project_id = ${projectId} and execution_id = ${executionId} group by test_case) p
       join test_case c on c.project_id = ${projectId} and c.number = p.test_case
       order by p.number`;
-    return cases.length === 0 ? undefined : [...cases];
+    const wanted = cases.filter(({ isLeft }) => !isLeft);
+    const only = wanted.length === 0 ? cases : wanted;
+    return only.length === 0 ? undefined : only.map(({ isLeft: _, ...test }) => test);
   }
   return repeats === null ? undefined : await selectCasesToRepeat(sql, projectId, repeats, taskSlug);
 };

@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { selectEarlierProbes } from "../../src/store/culprit_evidence.ts";
+import { updateRange } from "../../src/store/culprit_searches.ts";
 import { createPlayedSearches, hash, type Lease, range } from "../played_searches.ts";
 
 const {
@@ -18,6 +19,7 @@ const {
   culpritOf,
   project,
   enterProject,
+  waitForLock,
 } = await createPlayedSearches();
 const { pool } = database;
 
@@ -145,6 +147,68 @@ describe("searches of the same range", () => {
     expect(await pool`select from probe where project_id = ${project()} and ended_at is null`).toHaveLength(0);
   });
 
+  test("share probes again after one was cancelled", async () => {
+    const breaks = { adds: 5, prints: 5 };
+    const bugs = await startSearches(9, breaks);
+    await advance();
+    await finish((await sync())[0], { commits: 9, breaks });
+    await advance();
+    const [{ executionId }] = (await get(`/bug-reports/${bugs["adds"]}/culprit`)).probes;
+    expect((await request(`POST /executions/${executionId}/cancel`, {})).status).toBe(200);
+    await work({ commits: 9, breaks });
+    const { executions, probes } = await count();
+    expect(probes).toBe(2 * executions);
+    expect(await culpritOf(bugs["prints"])).toBe(hash(5));
+  });
+
+  test("run only the tests that are still wanted", async () => {
+    const breaks = { adds: 5, prints: 5 };
+    const bugs = await startSearches(9, breaks);
+    await advance();
+    await finish((await sync())[0], { commits: 9, breaks });
+    await advance();
+    await request(`POST /bug-reports/${bugs["adds"]}/culprit/cancel`, {});
+    const [lease]: Lease[] = await sync();
+    expect(lease!.only!.map(({ name }) => name)).toEqual(["prints"]);
+  });
+
+  test("make their steps also if another one cannot be loaded", async () => {
+    const breaks = { adds: 5, prints: 5 };
+    const bugs = await startSearches(9, breaks);
+    await advance();
+    await finish((await sync())[0], { commits: 9, breaks });
+    await pool`
+      update culprit_search set due_at = case when bug_report_id = ${bugs["adds"]!} then now() - interval '1 hour' else due_at end,
+        commits = case when bug_report_id = ${bugs["prints"]!} then '[null]'::json else commits end
+      where project_id = ${project()}`;
+    await advance();
+    expect((await get(`/bug-reports/${bugs["adds"]}/culprit`)).probes).toHaveLength(1);
+    expect(await count()).toEqual({ executions: 1, probes: 1 });
+  });
+
+  test("take the commits of a listing that ends while they wait for it", async () => {
+    const breaks = { adds: 5, prints: 7 };
+    const { adds } = await startSearches(9, breaks, ["adds"]);
+    await advance();
+    const [listing] = await pool<
+      { id: string }[]
+    >`select execution_id as id from probe where project_id = ${project()}`;
+    const { prints } = await startSearches(9, breaks, ["prints"]);
+    const { step } = await database.begin(async (sql) => {
+      await sql`select from execution where project_id = ${project()} and id = ${listing!.id} for update`;
+      const step = advance();
+      await waitForLock(sql);
+      await updateRange(sql, project(), (await get(`/bug-reports/${adds}/culprit`)).id, range(10));
+      await sql`
+        update execution set status = 'passed', completed_at = now() where project_id = ${project()} and id = ${listing!.id}`;
+      await sql`update probe set result = 'passed', ended_at = now() where project_id = ${project()}`;
+      return { step };
+    });
+    await step;
+    expect(await count("commits")).toEqual({ executions: 1, probes: 1 });
+    expect((await get(`/bug-reports/${prints}/culprit`)).commitCount).toBe(9);
+  });
+
   test("run their tests alone once one had no result beside another one", async () => {
     const breaks = { adds: 5, prints: 13 };
     const bugs = await startSearches(20, breaks);
@@ -178,39 +242,4 @@ test("a repeated search that finds the same commit again is no event", async () 
   expect(await get(`/bug-reports/${adds}/culprit`)).toMatchObject({ verdict: "culprit", culprit: { commit: hash(3) } });
   expect(await pool`select from culprit_search where project_id = ${project()}`).toHaveLength(2);
   expect(await foundEvents()).toHaveLength(1);
-});
-
-describe("when a bug is merged into another one", () => {
-  test("its running search is cancelled with its probes", async () => {
-    const breaks = { adds: 3, prints: 7 };
-    const { adds, prints } = await startSearches(9, breaks, ["adds"]).then(async ({ adds }) => {
-      const [{ id }] = (await get("/test-cases?q=prints")).data;
-      return { adds, prints: (await get(`/bug-reports?test_case_id=${id}`)).data[0] };
-    });
-    await advance();
-    expect((await request(`POST /bug-reports/${adds}/merge`, { into: prints.id })).status).toBe(200);
-    await advance();
-    expect(await get(`/bug-reports/${adds}/culprit`)).toMatchObject({
-      ...{ status: "cancelled", verdict: null },
-      summary: `Cancelled: the bug report was merged into number ${prints.number}`,
-    });
-    expect(await sync()).toEqual([]);
-    expect((await request(`GET /bug-reports/${prints.id}/culprit`)).status).toBe(404);
-  });
-
-  test("its proven commit is that of the other one, unless that one was searched for itself", async () => {
-    const breaks = { adds: 3, prints: 7, sorts: 5 };
-    const bugs = await startSearches(9, breaks, ["adds", "sorts"]);
-    await work({ commits: 9, breaks });
-    const [{ id }] = (await get("/test-cases?q=prints")).data;
-    const prints = (await get(`/bug-reports?test_case_id=${id}`)).data[0].id;
-    await request(`POST /bug-reports/${bugs["adds"]}/merge`, { into: prints });
-    const moved = await get(`/bug-reports/${prints}/culprit`);
-    expect(moved).toMatchObject({ bugReportId: prints, culprit: { commit: hash(3) } });
-    expect(moved.probes.filter(({ result }: { result: string }) => result === "failed").length).toBeGreaterThan(1);
-    expect((await request(`GET /bug-reports/${bugs["adds"]}/culprit`)).status).toBe(404);
-    await request(`POST /bug-reports/${bugs["sorts"]}/merge`, { into: prints });
-    expect(await culpritOf(prints)).toBe(hash(3));
-    expect(await culpritOf(bugs["sorts"])).toBe(hash(5));
-  });
 });

@@ -1,11 +1,11 @@
 /** What stored results say in a search, and which commits have something in common with the test. */
 
 import { describe, expect, test } from "bun:test";
-import { findOverlaps, flakeRateOf, type StoredProbe, toEvidence } from "../../src/rules/culprit_evidence.ts";
+import { findOverlaps, flakeRateOf, mayShare, type StoredProbe, toEvidence } from "../../src/rules/culprit_evidence.ts";
 
 const hashes = Array.from({ length: 6 }, (_, at) => String(at).repeat(40));
 const probe = (at: number, result: StoredProbe["result"], round: number, isWanted = true): StoredProbe => ({
-  ...{ commit: hashes[at]!, result, isWanted, isShared: false },
+  ...{ commit: hashes[at]!, result, isWanted, isShared: false, isCancelled: false },
   createdAt: `2026-01-31T12:00:0${round}.000Z`,
 });
 
@@ -46,6 +46,13 @@ describe("toEvidence", () => {
   test("a commit that is not in the range says nothing", () => {
     expect(toEvidence(hashes, [{ ...probe(1, "passed", 0), commit: "a".repeat(40) }], [])).toEqual([]);
   });
+});
+
+test("a test that had no result beside others is run alone, unless the probe was cancelled", () => {
+  const shared = { ...probe(1, "no_result", 0), isShared: true };
+  expect(mayShare([probe(1, "no_result", 0), { ...probe(2, "passed", 1), isShared: true }])).toBe(true);
+  expect(mayShare([shared])).toBe(false);
+  expect(mayShare([{ ...shared, isCancelled: true }])).toBe(true);
 });
 
 test("the flake rate is measured by the evidence of flakiness in the recent results", () => {

@@ -91,14 +91,13 @@ async function loadRange(
 ): Promise<CulpritRange> {
   const { search, commits, badFailure } = about;
   const test = await selectSearchedCase(sql, projectId, search.testCase);
-  const hashes = new Set(await selectProvenCulprits(sql, projectId, search));
+  const proven = new Set((await selectProvenCulprits(sql, projectId, search)).map((index) => index - 1));
   const frames = ownFrames(badFailure?.stack ?? "").slice(0, MAX_FRAMES);
   const ownersOf = test && test.owners.length > 0 ? await readOwnership(sql, projectId) : undefined;
   const overlaps = findOverlaps(commits.slice(1), {
     named: [test?.file ?? "", ...frames.map(({ file }) => file)],
     isOwned: (file) => ownersOf?.(file).some((owner) => test!.owners.includes(owner)) ?? false,
   });
-  const proven = new Set(overlaps.keys().filter((at) => hashes.has(commits[at + 1]!.hash)));
   return { weights: weighCommits(overlaps, proven), flakeRate: flakeRateOf(test?.recent ?? "") };
 }
 

@@ -4,6 +4,7 @@ import { findSearchRange, type GivenRange, type RangeCommit, type SearchRange } 
 import type { CulpritSearch, NewCulpritSearch } from "../../schema/culprit_searches.ts";
 import { refuse, refuseAbsent } from "../../schema/refusal.ts";
 import type { Sql, Tx } from "../../database/connect.ts";
+import { selectBugState } from "../../store/bug_reports.ts";
 import {
   lockSearchedBug,
   type SearchedBug,
@@ -15,6 +16,7 @@ import {
   insertCulpritSearch,
   lockRunningSearch,
   type NewestSearchRow,
+  selectIsSearched,
   selectNewestSearch,
   updateEndedSearch,
 } from "../../store/culprit_searches.ts";
@@ -28,8 +30,8 @@ const MAX_CASES = 5;
 type Start = { test: SearchedCase; range: SearchRange; number: number };
 
 /**
- * In a transaction: what a search of the bug would begin with, or why there can be none. Whoever asks next waits until the
- * commit, so that a bug has one search at a time.
+ * In a transaction: what a search of the bug would begin with, or why there can be none. It locks the bug until the commit, so that
+ * a bug has one search at a time.
  */
 export async function findSearchStart(
   sql: Tx,
@@ -40,7 +42,7 @@ export async function findSearchStart(
   const bug = (await lockSearchedBug(sql, projectId, bugId)) ?? refuseAbsent();
   const obstacle = obstacleOf(bug);
   if (obstacle !== undefined) return { obstacle };
-  if (await lockRunningSearch(sql, projectId, bugId)) return { obstacle: "a search is running already" };
+  if (await selectIsSearched(sql, projectId, bugId)) return { obstacle: "a search is running already" };
   let reason = "it has no test cases";
   for (const test of await selectCasesOfBug(sql, projectId, bugId, MAX_CASES)) {
     if (test.isFlaky) {
@@ -91,7 +93,7 @@ export async function cancelSearch(
   bugId: string,
   now: Date,
 ): Promise<{ id: string; number: number }> {
-  const { number } = (await lockSearchedBug(sql, projectId, bugId)) ?? refuseAbsent();
+  const { number } = (await selectBugState(sql, projectId, bugId)) ?? refuseAbsent();
   const search =
     (await lockRunningSearch(sql, projectId, bugId)) ??
     refuse("Cannot cancel the search: no search of this bug is running");

@@ -7,12 +7,13 @@ import { expectedBits, nextStep, type SearchStep } from "../../rules/culprit_pro
 import { type ProbeRequest, shareProbes } from "../../rules/culprit_sharing.ts";
 import { concludeCulprit, type CulpritVerdict, findLikely } from "../../rules/culprit_suspects.ts";
 import type { SearchReason } from "../../schema/culprit_searches.ts";
-import type { Tx } from "../../database/connect.ts";
+import { isUnavailable, savepoint, type Tx } from "../../database/connect.ts";
 import { selectListingFailure } from "../../store/culprit_listings.ts";
 import {
   type CulpritSearchRow,
   lockDueSearch,
   lockOtherSearches,
+  lockMergedInto,
   type ListedSearch,
   selectIsProven,
   selectKnownRange,
@@ -30,7 +31,7 @@ import {
   type Unfinished,
   unfinishedSentence,
 } from "../../wording/culprit.ts";
-import { cancelProbes, countFreeRunners, createListing, createSharedProbes } from "../probes/probes.ts";
+import { cancelProbes, countFreeRunners, createListing, createSharedProbes, joinListing } from "../probes/probes.ts";
 import { loadEvidence, type SearchEvidence } from "./culprit_evidence.ts";
 
 /** Suspects that are stored of a step. */
@@ -82,6 +83,10 @@ async function list(sql: Tx, step: Step): Promise<void> {
   if (failure !== undefined) return await endUnfinished(sql, step, { reason: "no_commits", failure });
   const listings = (await selectProbes(sql, projectId, { culpritSearchId: id })).length;
   if (listings >= MAX_LISTINGS) return await endUnfinished(sql, step, { reason: "no_commits" });
+  if (await joinListing(sql, projectId, search, now)) return;
+  // The listing of another search may have ended while this one waited for it.
+  const listed = await selectKnownRange(sql, projectId, search);
+  if (listed) return void (await updateRange(sql, projectId, id, listed));
   await createListing(sql, projectId, search, now);
 }
 
@@ -131,7 +136,12 @@ async function plan(sql: Tx, projectId: string, search: ListedSearch, atOnce: nu
 async function planOthers(sql: Tx, { projectId, search }: Step, atOnce: number): Promise<Plan[]> {
   const plans: Plan[] = [];
   for (const other of await lockOtherSearches(sql, projectId, search))
-    plans.push(await plan(sql, projectId, other, atOnce));
+    try {
+      plans.push(await savepoint(sql, (sql) => plan(sql, projectId, other, atOnce)));
+    } catch (error) {
+      // What is wrong with the other search is reported by its own step, and does not keep this one from going on.
+      if (isUnavailable(error)) throw error;
+    }
   return plans.filter(({ next, mayShare }) => mayShare && !next.verdict);
 }
 
@@ -165,11 +175,11 @@ async function endWith(sql: Tx, step: Step, { commits, loaded, belief, verdict }
   const summary = culpritSentence({ commits, probes, verdict, isGoodKnown: true });
   const culprit = verdict.kind === "culprit" ? verdict.index : null;
   const candidates = culprit !== null ? [culprit] : verdict.kind === "undecided" ? verdict.candidates : [];
-  await end(sql, step, {
+  const hasEnded = await end(sql, step, {
     ...{ verdict: verdict.kind, reason: verdict.kind === "culprit" ? null : verdict.reason, summary, culprit },
     suspects: toSuspects(belief, candidates),
   });
-  if (culprit === null) return;
+  if (!hasEnded || culprit === null) return;
   if (await selectIsProven(sql, projectId, search, commits[culprit]!.hash)) return;
   const { hash: commit, author, date, subject, files } = commits[culprit]!;
   const { taskSlug, suite, name, file } = (await selectTestCase(sql, projectId, testCaseId))!;
@@ -221,7 +231,16 @@ type StoredEnd = Pick<CulpritSearchRow, "verdict" | "summary" | "suspects" | "cu
   reason: SearchReason | null;
 };
 
-async function end(sql: Tx, { projectId, search: { id }, now }: Step, ended: StoredEnd): Promise<void> {
+/** Returns false if the bug was merged during the step: then the search is cancelled. */
+async function end(sql: Tx, step: Step, ended: StoredEnd): Promise<boolean> {
+  const { projectId, now } = step;
+  const { id, bugReportId } = step.search;
   await cancelProbes(sql, projectId, { culpritSearchId: id }, "The search for the commit has ended");
+  const into = await lockMergedInto(sql, projectId, bugReportId);
+  if (into !== null) {
+    await cancelMerged(sql, step, into);
+    return false;
+  }
   await updateEndedSearch(sql, projectId, id, { ...ended, status: "completed", now: now.toISOString() });
+  return true;
 }

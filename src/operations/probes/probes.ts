@@ -69,21 +69,28 @@ export async function createSharedProbes(
   return ids;
 }
 
-/** In a transaction: a runner lists the commits of the range that a search has, together with those that wait for the same. */
+type ListingSearch = { id: string; taskSlug: string; goodCommit: string; badCommit: string };
+
+/** In a transaction: a search waits for a probe that lists its range for another search. Returns false if there is none. */
+export async function joinListing(sql: Tx, projectId: string, search: ListingSearch, now: Date): Promise<boolean> {
+  const { id, taskSlug } = search;
+  const open = await selectOpenListing(sql, projectId, search);
+  const execution = open === undefined ? undefined : await lockExecution(sql, projectId, open);
+  if (!execution || hasEnded(execution.status)) return false;
+  const number = await selectNextNumber(sql, projectId, execution.id);
+  const row = { test: null, owner: { culpritSearchId: id } };
+  await insertProbe(sql, projectId, { ...row, executionId: execution.id, number, taskSlug, now });
+  return true;
+}
+
+/** In a transaction: a runner lists the commits of the range of a search. */
 export async function createListing(
   sql: Tx,
   projectId: string,
-  search: { id: string; taskSlug: string; goodCommit: string; badCommit: string },
+  { id, taskSlug }: Pick<ListingSearch, "id" | "taskSlug">,
   now: Date,
 ): Promise<void> {
-  const { id, taskSlug } = search;
   const row = { test: null, owner: { culpritSearchId: id } };
-  const open = await selectOpenListing(sql, projectId, search);
-  const execution = open === undefined ? undefined : await lockExecution(sql, projectId, open);
-  if (execution && !hasEnded(execution.status)) {
-    const number = await selectNextNumber(sql, projectId, execution.id);
-    return void (await insertProbe(sql, projectId, { ...row, executionId: execution.id, number, taskSlug, now }));
-  }
   const plan = await planOf(sql, projectId, taskSlug);
   await createProbe(sql, projectId, plan, { taskSlug, rows: [row], now });
 }
