@@ -6,8 +6,8 @@ import type { Mask } from "./mask.ts";
 /** The result of a git command. `output` is masked, and only the end of a long one. */
 export type GitRun = { exitCode: number; output: string };
 
-/** Runs a fetch, and runs it again if it throws a GitFetchError, until `stop` is aborted. Throws the last error. */
-export type RetryFetch = <T>(fetch: () => Promise<T>, stop: AbortSignal) => Promise<T>;
+/** Runs what fetches, and runs it again if it throws a GitFetchError, until `stop` is aborted. Throws the last error. */
+export type RetryFetch = <T>(attempt: () => Promise<T>, stop: AbortSignal) => Promise<T>;
 
 export type FetchRetries = {
   /** The time before each further try. */
@@ -37,11 +37,11 @@ export function createFetchRetry(
   note: (text: string) => void,
   { delaysMs, withinMs }: FetchRetries = FETCH_RETRIES,
 ): RetryFetch {
-  return async (fetch, stop) => {
+  return async (attempt, stop) => {
     const began = performance.now();
     for (const delayMs of delaysMs) {
       try {
-        return await fetch();
+        return await attempt();
       } catch (error) {
         const isTooLate = performance.now() - began > withinMs;
         if (!(error instanceof GitFetchError) || stop.aborted || isTooLate) throw error;
@@ -51,7 +51,7 @@ export function createFetchRetry(
         if (stop.aborted) throw error;
       }
     }
-    return await fetch();
+    return await attempt();
   };
 }
 
@@ -80,8 +80,11 @@ export function gitReasonIn(output: string): string {
   const fatal = lines.findIndex((line) => line.startsWith("fatal:"));
   // What ssh prints is the reason then.
   const isOfSsh = fatal > 0 && lines[fatal]!.startsWith("fatal: Could not read from remote repository");
-  const line = fatal === -1 ? lines.find((line) => line.startsWith("error:")) : lines[isOfSsh ? fatal - 1 : fatal];
-  const text = hideCredentials((line ?? "").replace(/\p{Cc}/gu, " ").trim());
+  const line =
+    (fatal === -1 ? lines.find((line) => line.startsWith("error:")) : lines[isOfSsh ? fatal - 1 : fatal]) ?? "";
+  // "unable to connect to HOST:" is continued in the next line.
+  const whole = fatal !== -1 && line.endsWith(":") ? `${line} ${lines[fatal + 1] ?? ""}` : line;
+  const text = hideCredentials(whole.replace(/\p{Cc}/gu, " ").trim());
   return (text.length > MAX_REASON_LENGTH ? `${text.slice(0, MAX_REASON_LENGTH)}…` : text).toWellFormed();
 }
 

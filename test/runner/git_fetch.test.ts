@@ -133,12 +133,12 @@ describe("a fetch that fails", () => {
   test("is not tried again if it has taken too long, or if the error is another one", async () => {
     const triesOf = async (error: Error, withinMs: number) => {
       let tries = 0;
-      const fetch = async () => {
+      const attempt = async () => {
         tries++;
         throw error;
       };
       const retry = createFetchRetry(() => {}, { delaysMs: [0, 0], withinMs });
-      await expect(retry(fetch, new AbortController().signal)).rejects.toBe(error);
+      await expect(retry(attempt, new AbortController().signal)).rejects.toBe(error);
       return tries;
     };
     const error = new GitFetchError("git cannot fetch", { exitCode: 128, output: "" });
@@ -161,6 +161,10 @@ describe("the reason in a message", () => {
     [
       "Warning: Permanently added 'h' to the list of known hosts.\r\ngit@h: Permission denied (publickey).\r\nfatal: Could not read from remote repository.\n\nPlease make sure\n",
       "git@h: Permission denied (publickey).",
+    ],
+    [
+      "fatal: unable to connect to h.test:\nh.test[0: 192.0.2.1]: errno=Connection refused\n",
+      "fatal: unable to connect to h.test: h.test[0: 192.0.2.1]: errno=Connection refused",
     ],
     ["fatal: Could not read from remote repository.\n", "fatal: Could not read from remote repository."],
     ["warning: x\nerror: cannot lock ref 'refs/a'\nerror: b\n", "error: cannot lock ref 'refs/a'"],
