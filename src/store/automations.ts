@@ -15,9 +15,9 @@ import type { CountedBug } from "../schema/known_bugs.ts";
 import type { ProjectSummary } from "../schema/integrations.ts";
 import { type Sql, type Tx, toJson, toJsonTime, toNumberArray, toTextArray } from "../database/connect.ts";
 import { isDue } from "../database/retry_backoff.ts";
+import { failuresWithBugs, isWanted, type WantedFailures } from "./causes.ts";
 import { isFlaky } from "./health.ts";
-import { isOwnedBy, ownersJson } from "./owners.ts";
-import { failedResultsOf } from "./packing.ts";
+import { ownersJson } from "./owners.ts";
 import { isLiveBug, isTrustedBuild, waitsForEvent } from "./predicates.ts";
 
 export type AutomationRow = Omit<Automation, "trigger" | "conditions" | "actions"> & {
@@ -177,9 +177,7 @@ export const selectTeamProjects = async (
   return [...rows];
 };
 
-export type FailedCasesQuery = {
-  taskSlug: string | null;
-  owners?: readonly string[] | undefined;
+export type FailedCasesQuery = WantedFailures & {
   /** The bugs that failures are marked with. */
   bugs: readonly Pick<CountedBug, "id" | "number">[];
   limit: number;
@@ -192,29 +190,17 @@ export const selectFailedCases = async (
   executionId: string,
   { taskSlug, owners, bugs, limit }: FailedCasesQuery,
 ): Promise<FailureSummary[]> => {
-  const runs = sql`
-    select id from test_run where project_id = ${projectId} and execution_id = ${executionId}
-      ${taskSlug === null ? sql`` : sql`and task_slug = ${taskSlug}`}`;
   const rows = await sql<FailureSummary[]>`
     select c.suite, c.name, c.file, left(d.message, 300) as message, ${ownersJson(sql, sql`c`)} as owners, f.blame,
       (select b.number
         from unnest(${toTextArray(bugs.map(({ id }) => id))}::uuid[], ${toNumberArray(bugs.map(({ number }) => number))}::int[])
           as b (id, number)
-        join bug_occurrence o on o.project_id = ${projectId} and o.bug_report_id = b.id and o.run_id = f.id
-          and o.test_case = f.number
-        limit 1) as "knownBug"
+        where b.id = f.bug_id) as "knownBug"
     from (
-      select f.run_id as id, f.number, f.attempt, j.blame
-      from ${failedResultsOf(sql, projectId, runs)} f
-      left join failure j on j.project_id = ${projectId} and j.run_id = f.run_id and j.test_case = f.number
-      ${
-        owners === undefined
-          ? sql``
-          : sql`where (
-              select ${isOwnedBy(sql, projectId, sql`c`, owners)} from test_case c
-              where c.project_id = ${projectId} and c.number = f.number)`
-      }
-      order by j.blame is distinct from 'new', f.run_id, f.number limit ${limit}
+      select f.run_id as id, f.number, f.attempt, f.blame, f.bug_id
+      from (${failuresWithBugs(sql, projectId, executionId)}) f
+      where ${isWanted(sql, projectId, executionId, { taskSlug, owners })}
+      order by f.blame is distinct from 'new', f.run_id, f.number limit ${limit}
     ) f
     join test_case c on c.project_id = ${projectId} and c.number = f.number
     left join case_detail d on d.project_id = ${projectId} and d.run_id = f.id and d.test_case = f.number

@@ -17,7 +17,7 @@ import {
 } from "../../store/automations.ts";
 import { isUnavailable, savepoint, type Tx } from "../../database/connect.ts";
 import type { EventRow } from "../../store/events.ts";
-import { selectJoinedBugs } from "../../store/known_bugs.ts";
+import { selectKnownBugs } from "../../store/known_bugs.ts";
 
 const MAX_FAILURES = 20;
 /** Maximum number of known bugs that a notification names. */
@@ -103,7 +103,7 @@ async function selectPart(sql: Tx, event: EventRow, owners: readonly string[] | 
   if ((testRun?.failed ?? execution?.failed ?? 0) === 0 || projectId === null || !execution)
     return { failures: [], knownBugs: [], owners: factsOf(event).owners };
   const wanted = { taskSlug: testRun?.taskSlug ?? null, owners };
-  const { bugs } = await selectJoinedBugs(sql, projectId, execution.id, { ...wanted, limit: MAX_KNOWN_BUGS });
+  const { bugs } = await selectKnownBugs(sql, projectId, execution.id, { ...wanted, limit: MAX_KNOWN_BUGS });
   const failures = await selectFailedCases(sql, projectId, execution.id, { ...wanted, bugs, limit: MAX_FAILURES });
   return { failures, knownBugs: bugs, owners: [...new Set(failures.flatMap((failure) => failure.owners))] };
 }

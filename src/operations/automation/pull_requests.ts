@@ -10,7 +10,7 @@ import type { CauseMember } from "../../store/causes.ts";
 import { type ComparedRow, selectComparison } from "../../store/comparisons.ts";
 import { selectExecution, selectExecutionNames, type TimedExecutionRow } from "../../store/execution_list.ts";
 import { countFailures } from "../../store/failures.ts";
-import { selectJoinedBugs } from "../../store/known_bugs.ts";
+import { selectKnownBugs } from "../../store/known_bugs.ts";
 import { selectProject } from "../../store/projects.ts";
 import { selectRunId } from "../../store/test_runs.ts";
 import { selectSlowerTests } from "../../store/slower.ts";
@@ -110,7 +110,7 @@ export async function readPullRequestState(
   const project = await selectProject(sql, projectId);
   const counts = await countFailures(sql, projectId, id);
   const failures = sumOf(tasks, "failed") === 0 ? [] : await selectFailures(sql, projectId, id, MAX_FAILURES);
-  const known = await selectJoinedBugs(sql, projectId, id, { limit: MAX_NAMED });
+  const known = await selectKnownBugs(sql, projectId, id, { limit: MAX_NAMED });
   const names = await selectExecutionNames(sql, projectId, [baselineId]);
   const baseline = baselineId === null ? undefined : names.get(baselineId);
   const slower = isOver ? await selectSlowerTests(sql, projectId, id, MAX_NAMED) : [];

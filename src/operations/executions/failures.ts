@@ -69,12 +69,12 @@ export async function readCauses(
 ): Promise<CausePage> {
   const selected = await selectCauses(sql, projectId, executionId, query);
   const ids = [...new Set(selected.flatMap(({ bugId }) => bugId ?? []))];
-  const [onlyWithOf, { bugs }] = await Promise.all([
+  const [onlyWithOf, bugs] = await Promise.all([
     readOnlyWith(sql, projectId, executionId, selected),
-    ids.length === 0 ? { bugs: [] } : selectJoinedBugs(sql, projectId, executionId, { ids, limit: ids.length }),
+    ids.length === 0 ? [] : selectJoinedBugs(sql, projectId, executionId, ids),
   ]);
   const rows = selected.map((row) => ({ ...row, onlyWith: onlyWithOf(row) }));
-  const bugOf = new Map<string | null, JoinedBug>(bugs.map(({ failed: _, ...bug }) => [bug.id, bug]));
+  const bugOf = new Map<string | null, JoinedBug>(bugs.map((bug) => [bug.id, bug]));
   const found = [...Map.groupBy(rows, ({ place }) => place).values()];
   const causes = found.slice(0, query.limit).map(([first, ...others]): CauseFailures => ({
     failed: first!.failed,
