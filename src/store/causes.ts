@@ -107,16 +107,24 @@ export const isWanted = (
           where c.project_id = ${projectId} and c.number = f.number)`
   })`;
 
+/** The numbers of failures by the ids of the bug reports that they belong to. */
+export type BugCounts = Record<string, number>;
+
+/** An expression: the `BugCounts` of `failures`, a table of failures with bugs. */
+export const bugCountsOf = (sql: Sql, failures: Fragment): Fragment => sql`(
+  select coalesce(json_object_agg(bug_id, failed), '{}') from (
+    select bug_id, count(*) as failed from ${failures} where bug_id is not null group by 1) r)`;
+
 /**
  * Causes in the order of their first failures, new failures first; each cause with its first failures. `causes` are the
- * numbers of causes by the rank of their first failure, of the whole execution. What failures say is read only for the page.
+ * numbers of causes by the rank of their first failure, `bugCounts` are in the first row; both are of the whole execution. What failures say is read only for the page.
  */
 export const selectCauses = (
   sql: Sql,
   projectId: string,
   executionId: string,
   { limit, members, total, owner, after }: CauseQuery,
-) => sql<(CauseMember & { causes: Record<string, number> })[]>`
+) => sql<(CauseMember & { causes: Record<string, number>; bugCounts: BugCounts | null })[]>`
   with keyed as materialized (
     select * from (${failuresWithBugs(sql, projectId, executionId)}) f
     where ${isWanted(sql, projectId, executionId, { owners: owner === undefined ? undefined : [owner] })}
@@ -144,7 +152,8 @@ export const selectCauses = (
     case when f.member = 1 then d.message end as message, case when f.member = 1 then left(d.stack, 20000) end as stack,
     f.bug_id as "bugId",
     (select json_object_agg(head_rank, causes) from (
-      select head_rank, count(*) as causes from grouped where member = 1 group by 1) r) as causes
+      select head_rank, count(*) as causes from grouped where member = 1 group by 1) r) as causes,
+    case when f.place = 1 and f.member = 1 then ${bugCountsOf(sql, sql`keyed`)} end as "bugCounts"
   from shown f
   cross join lateral (select * from test_case where project_id = ${projectId} and number = f.number offset 0) c
   left join lateral (

@@ -1,17 +1,11 @@
 /** The bug reports that failures of an execution have joined, each with the commit that a search has proven. */
 
-import { type Fragment, type Sql, toTextArray } from "../database/connect.ts";
+import { type Fragment, type Sql, toNumberArray, toTextArray } from "../database/connect.ts";
 import type { CulpritSummary } from "../schema/culprit_searches.ts";
 import type { JoinedBug, CountedBug } from "../schema/known_bugs.ts";
-import { failuresWithBugs, isWanted, type WantedFailures } from "./causes.ts";
+import type { BugCounts } from "./causes.ts";
 import { newestSearchOf } from "./culprit_searches.ts";
 import { isLiveBug } from "./predicates.ts";
-
-/** Only bugs with failures that are wanted; only these failures are counted. */
-export type KnownBugQuery = WantedFailures & {
-  /** Maximum number of bugs. */
-  limit: number;
-};
 
 type Row = Omit<CountedBug, "culprit"> & { search: CulpritSummary | null };
 
@@ -21,17 +15,14 @@ const toCulprit = (search: CulpritSummary | null): JoinedBug["culprit"] => {
   return { searchId, commit, author: author ?? "", summary };
 };
 
-const toBug = <T extends { search: CulpritSummary | null }>({ search, ...bug }: T) => ({
-  ...bug,
-  culprit: toCulprit(search),
-});
+const toBug = ({ search, ...bug }: Row): CountedBug => ({ ...bug, culprit: toCulprit(search) });
 
 /**
- * A statement: the bug reports of `counted`, a statement that selects `id` and `failed`, and whether they are known. An
+ * A statement: the bug reports that failures of the execution have joined, and whether they are known. An
  * execution has opened or reopened a bug if the change has the time of one of its occurrences, because both are stored with
  * the same time.
  */
-const judgedBugs = (sql: Sql, projectId: string, executionId: string, counted: Fragment): Fragment => sql`
+const judgedBugs = (sql: Sql, projectId: string, executionId: string, bugCounts: BugCounts): Fragment => sql`
   with seen as materialized (
     select o.bug_report_id as id, array_agg(distinct o.seen_at) as times
     from test_run r cross join lateral (
@@ -43,39 +34,39 @@ const judgedBugs = (sql: Sql, projectId: string, executionId: string, counted: F
     select from bug_change c
     where c.project_id = ${projectId} and c.bug_report_id = b.id and c.cause in ('opened', 'regression')
       and c.changed_at = any(j.times)) as known
-  from (select c.id, c.failed, seen.times from (${counted}) c join seen on seen.id = c.id offset 0) j
+  from (select c.id, c.failed, seen.times from unnest(
+      ${toTextArray(Object.keys(bugCounts))}::uuid[], ${toNumberArray(Object.values(bugCounts))}::int[]
+    ) as c (id, failed) join seen on seen.id = c.id offset 0) j
   cross join lateral (select * from bug_report where project_id = ${projectId} and id = j.id offset 0) b`;
 
 const bugColumns = (sql: Sql) => sql`
   b.id, b.number, b.title, b.status, b.known, b.failed, ${newestSearchOf(sql, sql`b`)} as search`;
 
-/** Returns the bug reports with these ids; failures of the execution have joined them. */
+/** Returns the bug reports with the numbers of their failures. */
 export async function selectJoinedBugs(
   sql: Sql,
   projectId: string,
   executionId: string,
-  ids: readonly string[],
-): Promise<JoinedBug[]> {
-  const counted = sql`select id, null::int as failed from unnest(${toTextArray(ids)}::uuid[]) as wanted (id)`;
+  bugCounts: BugCounts,
+): Promise<CountedBug[]> {
+  if (Object.keys(bugCounts).length === 0) return [];
   const rows = await sql<Row[]>`
-    select ${bugColumns(sql)} from (${judgedBugs(sql, projectId, executionId, counted)}) b`;
-  return rows.map(({ failed: _, ...row }) => toBug(row));
+    select ${bugColumns(sql)} from (${judgedBugs(sql, projectId, executionId, bugCounts)}) b`;
+  return rows.map(toBug);
 }
 
-/** Returns the known bugs of an execution, those with most failures first. `total` is the number of all that match the query. */
+/** Returns those of the bug reports that are known, the ones with most failures first. `total` is the number of all of them. */
 export async function selectKnownBugs(
   sql: Sql,
   projectId: string,
   executionId: string,
-  { limit, ...wanted }: KnownBugQuery,
+  bugCounts: BugCounts,
+  limit: number,
 ): Promise<{ bugs: CountedBug[]; total: number }> {
-  const counted = sql`
-    select f.bug_id as id, count(*)::int as failed from (${failuresWithBugs(sql, projectId, executionId)}) f
-    where f.bug_id is not null and ${isWanted(sql, projectId, executionId, wanted)}
-    group by 1`;
+  if (Object.keys(bugCounts).length === 0) return { bugs: [], total: 0 };
   const rows = await sql<(Row & { total: number })[]>`
     with shown as materialized (
-      select *, count(*) over ()::int as total from (${judgedBugs(sql, projectId, executionId, counted)}) judged
+      select *, count(*) over ()::int as total from (${judgedBugs(sql, projectId, executionId, bugCounts)}) judged
       where known order by failed desc, number limit ${limit}
     )
     select ${bugColumns(sql)}, b.total from shown b order by b.failed desc, b.number`;

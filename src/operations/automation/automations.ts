@@ -103,8 +103,11 @@ async function selectPart(sql: Tx, event: EventRow, owners: readonly string[] | 
   if ((testRun?.failed ?? execution?.failed ?? 0) === 0 || projectId === null || !execution)
     return { failures: [], knownBugs: [], owners: factsOf(event).owners };
   const wanted = { taskSlug: testRun?.taskSlug ?? null, owners };
-  const { bugs } = await selectKnownBugs(sql, projectId, execution.id, { ...wanted, limit: MAX_KNOWN_BUGS });
-  const failures = await selectFailedCases(sql, projectId, execution.id, { ...wanted, bugs, limit: MAX_FAILURES });
+  const { id } = execution;
+  const { failedCases, bugCounts } = await selectFailedCases(sql, projectId, id, wanted, MAX_FAILURES);
+  const { bugs } = await selectKnownBugs(sql, projectId, id, bugCounts, MAX_KNOWN_BUGS);
+  const numbers = new Map<string | null, number>(bugs.map((bug) => [bug.id, bug.number]));
+  const failures = failedCases.map(({ bugId, ...one }) => ({ ...one, knownBug: numbers.get(bugId) ?? null }));
   return { failures, knownBugs: bugs, owners: [...new Set(failures.flatMap((failure) => failure.owners))] };
 }
 
