@@ -22,7 +22,7 @@ import { selectHasEnvironment } from "../../store/environments.ts";
 import type { EventRow } from "../../store/events.ts";
 import { lockExecution } from "../../store/executions.ts";
 import {
-  failDelivery,
+  endUnsent,
   giveUpOldest,
   insertDelivery,
   lockIntegrationForUse,
@@ -138,7 +138,7 @@ async function deliver(
   if (crowd.givenUp.includes(deliveryId)) return { ...failed(waits), ...about, deliveryId };
   // Messages make room for these; where there are none left, it is said here and now.
   if (type !== "notify" && crowd.isFull) {
-    await failDelivery(sql, { teamId, integrationId, id: deliveryId }, notSent(now, `Not sent: ${waits}`));
+    await endUnsent(sql, { teamId, integrationId, id: deliveryId }, "failed", notSent(now, `Not sent: ${waits}`));
     return { ...failed(waits), ...about, deliveryId };
   }
   return { status: "done", reason: `Sends ${what} to "${name}" (${kind})`, ...about, deliveryId };
