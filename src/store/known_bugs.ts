@@ -7,6 +7,9 @@ import type { BugCounts } from "./causes.ts";
 import { newestSearchOf } from "./culprit_searches.ts";
 import { isLiveBug } from "./predicates.ts";
 
+/** Maximum number of known bugs that a message or a comment names. */
+const MAX_KNOWN_BUGS = 5;
+
 type Row = Omit<CountedBug, "culprit"> & { search: CulpritSummary | null };
 
 const toCulprit = (search: CulpritSummary | null): JoinedBug["culprit"] => {
@@ -55,19 +58,18 @@ export async function selectJoinedBugs(
   return rows.map(toBug);
 }
 
-/** Returns those of the bug reports that are known, the ones with most failures first. `total` is the number of all of them. */
+/** Returns the first of the bug reports that are known, the ones with most failures first. `total` is the number of all that are known. */
 export async function selectKnownBugs(
   sql: Sql,
   projectId: string,
   executionId: string,
   bugCounts: BugCounts,
-  limit: number,
 ): Promise<{ bugs: CountedBug[]; total: number }> {
   if (Object.keys(bugCounts).length === 0) return { bugs: [], total: 0 };
   const rows = await sql<(Row & { total: number })[]>`
     with shown as materialized (
       select *, count(*) over ()::int as total from (${judgedBugs(sql, projectId, executionId, bugCounts)}) judged
-      where known order by failed desc, number limit ${limit}
+      where known order by failed desc, number limit ${MAX_KNOWN_BUGS}
     )
     select ${bugColumns(sql)}, b.total from shown b order by b.failed desc, b.number`;
   return { bugs: rows.map(({ total: _, ...row }) => toBug(row)), total: rows[0]?.total ?? 0 };

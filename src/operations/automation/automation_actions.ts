@@ -1,7 +1,7 @@
 /** The actions of automations: each begins what it says, or says what it would begin and why not. */
 
 import { quarantineFlaky, releaseRecovered } from "./automatic_quarantine.ts";
-import { MAX_TITLE, openBug, reopenBug } from "../bugs/bug_reports.ts";
+import { MAX_TITLE_CHARACTERS, openBug, reopenBug } from "../bugs/bug_reports.ts";
 import { findSearchStart, startSearch } from "../bugs/culprit_searches.ts";
 import { askEngine, endUndispatched, lockEngine } from "./dispatch.ts";
 import { gateContextOf, toGateNotice } from "./gate_status.ts";
@@ -196,7 +196,7 @@ async function openBugReport(
     return { status: "done", reason: `Reopened bug report #${known.number}`, bugReportId: known.id };
   }
   const bug = {
-    title: name.slice(0, MAX_TITLE).toWellFormed(),
+    title: name.slice(0, MAX_TITLE_CHARACTERS).toWellFormed(),
     severity,
     source: "automatic" as const,
     labels,

@@ -20,8 +20,6 @@ import type { EventRow } from "../../store/events.ts";
 import { selectKnownBugs } from "../../store/known_bugs.ts";
 
 const MAX_FAILURES = 20;
-/** Maximum number of known bugs that a notification names. */
-const MAX_KNOWN_BUGS = 5;
 const DAY = 86_400_000;
 
 /** What conditions ask of an event. Throws where it makes no sense: then it does so for every automation. */
@@ -105,7 +103,7 @@ async function selectPart(sql: Tx, event: EventRow, owners: readonly string[] | 
   const wanted = { taskSlug: testRun?.taskSlug ?? null, owners };
   const { id } = execution;
   const { failedCases, bugCounts } = await selectFailedCases(sql, projectId, id, wanted, MAX_FAILURES);
-  const { bugs } = await selectKnownBugs(sql, projectId, id, bugCounts, MAX_KNOWN_BUGS);
+  const { bugs } = await selectKnownBugs(sql, projectId, id, bugCounts);
   const numbers = new Map<string | null, number>(bugs.map((bug) => [bug.id, bug.number]));
   const failures = failedCases.map(({ bugId, ...one }) => ({ ...one, knownBug: numbers.get(bugId) ?? null }));
   return { failures, knownBugs: bugs, owners: [...new Set(failures.flatMap((failure) => failure.owners))] };

@@ -116,7 +116,7 @@ export async function readPullRequestState(
     sumOf(tasks, "failed") === 0
       ? { failures: [], bugCounts: {} }
       : await selectFailures(sql, projectId, id, MAX_FAILURES);
-  const known = await selectKnownBugs(sql, projectId, id, bugCounts, MAX_NAMED);
+  const known = await selectKnownBugs(sql, projectId, id, bugCounts);
   const names = await selectExecutionNames(sql, projectId, [baselineId]);
   const baseline = baselineId === null ? undefined : names.get(baselineId);
   const slower = isOver ? await selectSlowerTests(sql, projectId, id, MAX_NAMED) : [];
