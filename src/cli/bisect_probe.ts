@@ -75,7 +75,7 @@ export async function createProber(options: ProberOptions): Promise<Prober> {
       const git = ["git", ...GIT_OPTIONS, ...args];
       const exitCode = await runIn(git, { ...options, directory, environment: ofGit, folder, output });
       said = output.text().trim();
-      return exitCode;
+      return { exitCode, output: said };
     };
     try {
       return await checkout.take(config, { commit, branch: null }, runGit);

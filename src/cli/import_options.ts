@@ -19,7 +19,9 @@ stopped, because builds that the server has already are skipped.
                            allure-history: DIR is an Allure report, its folder "history", or a history file of Allure 3
   --pattern PATTERN        what the names below DIR mean, with {date}, {build}, {commit}, {branch} and {task}; * matches any
                            text in a name. Example: '{branch}/{date}-{build}/{task}.xml'
-  --daily-builds           {build} is unique only within its {date}, because the numbers of builds begin anew every day
+  --daily-builds           the same {build} on another {date} is another build
+  --unique-builds          the same {build} is one build, whatever its dates; without either option, builds with dates that
+                           are days apart are left out and named
   --date-from SOURCES      where the dates of builds come from, in order of preference: run, report, name, mtime
                            (default: report,name; for github-artifacts run,report)
   --utc-offset +HH:MM      the offset of times that state none (default: UTC)
@@ -56,13 +58,14 @@ const TEXTS = [
   "project",
   "patience",
 ] as const;
-const FLAGS = ["daily-builds", "include-recent", "dry-run"];
+const FLAGS = ["daily-builds", "unique-builds", "include-recent", "dry-run"];
 
 export type ImportArguments = {
   directory: string;
   from: ImportSource;
   pattern: NamePattern | undefined;
-  areBuildsDaily: boolean;
+  /** Undefined: unknown. */
+  areBuildsDaily: boolean | undefined;
   /** Undefined: the usual ones of the source. */
   dates: readonly DateSource[] | undefined;
   offsetMinutes: number;
@@ -88,7 +91,7 @@ export function readImportArguments(args: string[]): ImportArguments {
   return {
     ...{ directory, from: from as ImportSource },
     pattern: toPattern(text("pattern"), from),
-    areBuildsDaily: values["daily-builds"] !== undefined,
+    areBuildsDaily: readDaily(values["daily-builds"] !== undefined, values["unique-builds"] !== undefined),
     dates: toDates(text("date-from"), from),
     offsetMinutes: toOffset(text("utc-offset")),
     ...{ branch: text("branch"), task: text("task"), format: text("format"), project: text("project") },
@@ -97,6 +100,11 @@ export function readImportArguments(args: string[]): ImportArguments {
     isJson: json,
     patienceMs: readSeconds("patience", text("patience")) ?? PATIENCE_MS,
   };
+}
+
+function readDaily(isDaily: boolean, isUnique: boolean): boolean | undefined {
+  if (isDaily && isUnique) throw new UsageError("--daily-builds and --unique-builds exclude each other");
+  return isDaily ? true : isUnique ? false : undefined;
 }
 
 function toPattern(text: string | undefined, from: string): NamePattern | undefined {

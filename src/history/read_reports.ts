@@ -16,8 +16,8 @@ export type KnownBuild = Pick<PastBuild, "branch" | "commit" | "buildUrl" | "unt
 export type FolderOptions = {
   /** Undefined: every folder and every file directly in the folder is a build. */
   pattern: NamePattern | undefined;
-  /** Whether the same build on another date is another build. */
-  areBuildsDaily: boolean;
+  /** Whether the same build on another date is another build; undefined: unknown, so builds of several days are left out. */
+  areBuildsDaily: boolean | undefined;
   /** In order of preference. */
   dates: readonly DateSource[];
   /** The offset of times that state none, in minutes ahead of UTC. */
@@ -55,7 +55,7 @@ export function readReports(folder: string, options: FolderOptions): PastBuilds 
     problems.push({ name: group.prefix, message: "left out, because one of its files cannot be read" });
     return [];
   });
-  const clear = options.areBuildsDaily ? uploads : leaveOutAmbiguous(uploads, problems);
+  const clear = options.areBuildsDaily === undefined ? leaveOutAmbiguous(uploads, problems) : uploads;
   return { builds: toChronological(toBuilds(clear, options)), problems, others, notes: [] };
 }
 
@@ -153,31 +153,41 @@ function latestLocalTime(files: readonly HistoryFile[], offsetMinutes: number): 
   return known.length === 0 ? undefined : new Date(Math.max(...known));
 }
 
-/** A build that runs for longer than this from the first to the last date of its names is probably several. */
-const MAX_BUILD_DAYS = 2;
+/** The dates in the names of one build are at most this many days apart, unless the numbers of builds begin anew every day. */
+const MAX_DAYS_APART = 1;
 const DAY_MS = 86_400_000;
 
-/** Leaves out the uploads of builds whose names have dates of different days: a numbering that begins anew every day would mix them. */
-function leaveOutAmbiguous(uploads: DatedGroup[], problems: FileProblem[]): DatedGroup[] {
-  const dayOf = ({ group: { fields } }: DatedGroup): number =>
-    fields.date === undefined
-      ? Number.NaN
-      : Math.floor((readNameDate(fields.date, 0)?.getTime() ?? Number.NaN) / DAY_MS);
-  const sameBuild = Map.groupBy(uploads, ({ group: { fields } }) =>
-    JSON.stringify([fields.build, fields.branch, fields.commit]),
-  );
-  return [...sameBuild.values()].flatMap((same) => {
-    const days = same.map(dayOf).filter((day) => !Number.isNaN(day));
-    const { build } = same[0]!.group.fields;
-    if (build === undefined || Math.max(...days) - Math.min(...days) < MAX_BUILD_DAYS) return same;
+/**
+ * Leaves out builds whose names have dates of several days, if one of them has dates that are days apart: the numbers of builds probably
+ * begin anew every day, and different builds would become one.
+ */
+function leaveOutAmbiguous(uploads: readonly DatedGroup[], problems: FileProblem[]): DatedGroup[] {
+  const builds = [
+    ...Map.groupBy(uploads, ({ group: { fields } }) =>
+      JSON.stringify([fields.build, fields.branch, fields.commit]),
+    ).values(),
+  ].map((same) => ({ same, daysApart: daysApart(same) }));
+  if (builds.every(({ daysApart }) => daysApart <= MAX_DAYS_APART)) return [...uploads];
+  return builds.flatMap(({ same, daysApart }) => {
+    const { prefix, fields } = same[0]!.group;
+    if (daysApart === 0) return same;
     problems.push({
-      name: same[0]!.group.prefix,
+      name: prefix,
       message:
-        `left out, like all ${same.length} reports of build "${build}": their dates are days apart. ` +
-        "--daily-builds makes a build of each date",
+        `left out, like all ${same.length} reports of build "${fields.build}", which have dates of several days: ` +
+        "--daily-builds makes a build of each date, --unique-builds makes one build of them",
     });
     return [];
   });
+}
+
+/** Returns how many days the dates in the names of a build are apart; 0 without `{build}` or `{date}`. */
+function daysApart(same: readonly DatedGroup[]): number {
+  const days = same.flatMap(({ group: { fields } }) => {
+    const date = fields.build === undefined || fields.date === undefined ? undefined : readNameDate(fields.date, 0);
+    return date ? [Math.floor(date.getTime() / DAY_MS)] : [];
+  });
+  return days.length === 0 ? 0 : Math.max(...days) - Math.min(...days);
 }
 
 /** Uploads that name the same build, branch and commit belong to one build. */

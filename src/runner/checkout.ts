@@ -4,6 +4,7 @@ import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { listRange } from "./commit_range.ts";
 import { createGitClone, type GitClone, type RunGit, type Wanted } from "./git_clone.ts";
+import { GitFetchError } from "./git_fetch.ts";
 import { createWorkTrees, type WorkTree } from "./work_trees.ts";
 
 export type CheckoutConfig = {
@@ -51,8 +52,8 @@ export function openCheckout(
 
   return {
     /**
-     * A work tree of the commit, used by nobody else until it is released. Throws NoSuchCommitError; any other error is one of the
-     * machine or the network.
+     * A work tree of the commit, used by nobody else until it is released. Throws NoSuchCommitError, and GitFetchError if another try
+     * may succeed; any other error is one of the machine.
      */
     async take(config: CheckoutConfig, wanted: Wanted, run: RunGit): Promise<Tree> {
       const { repository: address, submodules, lfs, prepare, build, keep } = config;
@@ -70,7 +71,7 @@ export function openCheckout(
       try {
         await checkOut({ clone, tree, commit, isPrepared, run, inTurn });
         if (submodules) await checkOutSubmodules(path, isPrepared, run);
-        if (lfs && (await run(["lfs", "pull"], path)) !== 0) fail("git cannot fetch the LFS files");
+        if (lfs) await fetchWith(run, ["lfs", "pull"], path, "git cannot fetch the LFS files");
       } catch (error) {
         await inTurn(() => trees.release(path, keep));
         throw error;
@@ -87,7 +88,7 @@ export function openCheckout(
         release: () => void inTurn(() => trees.release(path, keep, { ...note, usedAt: Date.now() })).catch(() => {}),
       };
     },
-    /** The commits of a range, with the files that they change. Throws NoSuchCommitError and NoSuchRangeError. */
+    /** The commits of a range, with the files that they change. Throws NoSuchCommitError, NoSuchRangeError and GitFetchError. */
     listRange: ({ repository }: CheckoutConfig, { good, bad }: { good: string; bad: string }, run: RunGit) =>
       inTurn(async () => {
         await clone.open(repository);
@@ -115,23 +116,28 @@ async function checkOut({ clone, tree: { path, made }, commit, isPrepared, run, 
   const options = isPrepared ? ["-ffd", ...made.flatMap((one) => ["-e", one])] : ["-ffdx"];
   const isDone =
     existsSync(join(path, ".git")) &&
-    (await run(checkout, path)) === 0 &&
-    (await run(["clean", "--quiet", ...options], path)) === 0;
+    (await run(checkout, path)).exitCode === 0 &&
+    (await run(["clean", "--quiet", ...options], path)).exitCode === 0;
   if (isDone) return;
   rmSync(path, { recursive: true, force: true });
   await inTurn(async () => {
     await clone.pruneTrees();
     await clone.addTree(path, commit, run);
   });
-  if ((await run(checkout, path)) !== 0) fail("git cannot check out the work tree");
+  if ((await run(checkout, path)).exitCode !== 0) fail("git cannot check out the work tree");
 }
 
 async function checkOutSubmodules(path: string, isPrepared: boolean, run: RunGit): Promise<void> {
   const update = ["submodule", "--quiet", "update", "--init", "--recursive", "--force"];
-  if ((await run(update, path)) !== 0) fail("git cannot fetch the submodules");
+  await fetchWith(run, update, path, "git cannot fetch the submodules");
   const clean = ["git", "clean", isPrepared ? "-ffdq" : "-ffdxq"];
-  if ((await run(["submodule", "--quiet", "foreach", "--recursive", ...clean], path)) !== 0)
+  if ((await run(["submodule", "--quiet", "foreach", "--recursive", ...clean], path)).exitCode !== 0)
     fail("git cannot clean the submodules");
+}
+
+async function fetchWith(run: RunGit, args: readonly string[], path: string, problem: string): Promise<void> {
+  const fetched = await run(args, path);
+  if (fetched.exitCode !== 0) throw new GitFetchError(problem, fetched);
 }
 
 export type Checkout = ReturnType<typeof openCheckout>;

@@ -5,19 +5,20 @@ import { quoted } from "../rules/shell.ts";
 import type { Checkout, CheckoutConfig, Tree } from "./checkout.ts";
 import type { TaskConfig } from "./config.ts";
 import { GIT_ENVIRONMENT, GIT_OPTIONS, NoSuchCommitError, type RunGit } from "./git_clone.ts";
+import type { GitRun, RetryFetch } from "./git_fetch.ts";
 import type { RunnerLease } from "./protocol.ts";
 
-export type Run = (
+export type Run<Result = number> = (
   command: string,
   directory: string,
   stop: AbortSignal,
   more?: Record<string, string>,
-) => Promise<number>;
+) => Promise<Result>;
 
 /** Where the task runs, once that is known. */
 export type Place = { directory: string; tree?: Tree };
 
-export type Runs = { run: Run; runGit: Run };
+export type Runs = { run: Run; runGit: Run<GitRun>; retryFetch: RetryFetch };
 
 type Entering = { lease: RunnerLease; config: TaskConfig; checkout?: Checkout | undefined; stop: AbortSignal };
 /** "failure": what the execution asks for cannot be run by any runner. */
@@ -26,7 +27,7 @@ type Problem =
   | { kind: "infrastructure"; message: string; exitCode?: number };
 
 /** Runs git with the settings of a checkout; its commands are logged and ended with the task. */
-export const toRunGit = (runGit: Run, { lfs }: CheckoutConfig, stop: AbortSignal): RunGit => {
+export const toRunGit = (runGit: Run<GitRun>, { lfs }: CheckoutConfig, stop: AbortSignal): RunGit => {
   const settings = { ...GIT_ENVIRONMENT, ...(lfs ? {} : { GIT_LFS_SKIP_SMUDGE: "1" }) };
   return (args, directory) => runGit(["git", ...GIT_OPTIONS, ...args].map(quoted).join(" "), directory, stop, settings);
 };
@@ -34,14 +35,15 @@ export const toRunGit = (runGit: Run, { lfs }: CheckoutConfig, stop: AbortSignal
 /** Checks the commit out, and prepares and builds it where that has not been done. Answers how the task ends where that fails. */
 export async function enterTree(
   { lease, config, checkout, stop }: Entering,
-  { run, runGit }: Runs,
+  { run, runGit, retryFetch }: Runs,
   place: Place,
   quote: (command: string) => string,
 ): Promise<Problem | undefined> {
   const { git } = config;
   if (!git || !checkout) return undefined;
   try {
-    place.tree = await checkout.take(git, lease.execution, toRunGit(runGit, git, stop));
+    const take = () => checkout.take(git, lease.execution, toRunGit(runGit, git, stop));
+    place.tree = await retryFetch(take, stop);
   } catch (error) {
     const message = `Cannot check out: ${(error as Error).message}`;
     return error instanceof NoSuchCommitError

@@ -2,17 +2,19 @@
 
 import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { GitFetchError, type GitRun } from "./git_fetch.ts";
 
 export type Wanted = { commit: string | null; branch: string | null };
 
-/** Runs git so that it is logged, and ended with the task; answers its exit code. */
-export type RunGit = (args: readonly string[], directory: string) => Promise<number>;
+/** Runs git so that it is logged, and ended with the task. */
+export type RunGit = (args: readonly string[], directory: string) => Promise<GitRun>;
 
 /** The commit or branch is not in the repository: another runner would not find it either. */
 export class NoSuchCommitError extends Error {
   override name = "NoSuchCommitError";
 }
 
+const CANNOT_FETCH = "git cannot fetch from the repository";
 const ALL_BRANCHES = "+refs/heads/*:refs/assay/heads/*";
 /** For what git does without the network. */
 const LOCAL_TIMEOUT_MS = 60_000;
@@ -29,7 +31,7 @@ export type AskGit = (args: readonly string[], directory?: string) => Promise<st
 export type GitClone = {
   /** Makes the clone where there is none yet, and sets the address that it fetches from. */
   open(address: string): Promise<void>;
-  /** Returns the full hash of what is wanted, which is in the clone from then on. Throws NoSuchCommitError. */
+  /** Returns the full hash of what is wanted, which is in the clone from then on. Throws NoSuchCommitError and GitFetchError. */
   resolve(wanted: Wanted, run: RunGit): Promise<string>;
   /** Adds a work tree without its files. Git cannot add two trees at the same time. */
   addTree(path: string, commit: string, run: RunGit): Promise<void>;
@@ -49,19 +51,20 @@ export function createGitClone(folder: string, host: Record<string, string | und
   const find = (revision: string) =>
     ask(["rev-parse", "--verify", "--quiet", "--end-of-options", `${revision}^{commit}`]);
 
-  async function fetchRefs(run: RunGit, refs: readonly string[]): Promise<boolean> {
+  async function fetchRefs(run: RunGit, refs: readonly string[]): Promise<GitRun> {
     const options = ["--no-tags", "--force", "--quiet", ...(refs[0] === ALL_BRANCHES ? ["--prune"] : [])];
-    return (await run(["fetch", ...options, "--end-of-options", "origin", ...refs], repository)) === 0;
+    return await run(["fetch", ...options, "--end-of-options", "origin", ...refs], repository);
   }
 
   /** The newest commit of a branch; null: of the default branch. */
   async function resolveBranch(branch: string | null, run: RunGit): Promise<string> {
     const ref = branch === null ? "HEAD" : headOf(branch);
     const own = refOf(branch);
-    if (await fetchRefs(run, [`+${ref}:${own}`])) return (await find(own)) ?? fail("git fetched no commit");
-    const exitCode = await run(["ls-remote", "--quiet", "--exit-code", "--end-of-options", "origin", ref], repository);
-    if (exitCode === 2) throw new NoSuchCommitError(`The repository has no branch ${show(branch ?? "HEAD")}`);
-    return fail("git cannot fetch from the repository");
+    const fetched = await fetchRefs(run, [`+${ref}:${own}`]);
+    if (fetched.exitCode === 0) return (await find(own)) ?? fail("git fetched no commit");
+    const listed = await run(["ls-remote", "--quiet", "--exit-code", "--end-of-options", "origin", ref], repository);
+    if (listed.exitCode === 2) throw new NoSuchCommitError(`The repository has no branch ${show(branch ?? "HEAD")}`);
+    throw new GitFetchError(CANNOT_FETCH, fetched);
   }
 
   /** Fetches as little as possible: nothing, the commit alone, its branch, or all branches. */
@@ -75,13 +78,13 @@ export function createGitClone(folder: string, host: Record<string, string | und
       ...(branch === null ? [] : [[`+${headOf(branch)}:${refOf(branch)}`]]),
       [ALL_BRANCHES],
     ];
-    let hasFetched = true;
+    let fetched: GitRun | undefined;
     for (const refs of attempts) {
-      if (refs.length > 0) hasFetched = await fetchRefs(run, refs);
+      if (refs.length > 0) fetched = await fetchRefs(run, refs);
       const found = await find(commit);
       if (found !== null) return found;
     }
-    if (!hasFetched) return fail("git cannot fetch from the repository");
+    if (fetched && fetched.exitCode !== 0) throw new GitFetchError(CANNOT_FETCH, fetched);
     throw new NoSuchCommitError(`The repository has no commit ${show(commit)}, or several with this prefix`);
   }
 
@@ -127,7 +130,7 @@ export function createAskGit(repository: string, host: Record<string, string | u
 export const createTreeCommands = (repository: string, ask: AskGit): Pick<GitClone, "addTree" | "listUntracked"> => ({
   async addTree(path, commit, run) {
     const args = ["worktree", "add", "--quiet", "--force", "--detach", "--no-checkout", path, commit];
-    if ((await run(args, repository)) !== 0) fail("git cannot create the work tree");
+    if ((await run(args, repository)).exitCode !== 0) fail("git cannot create the work tree");
   },
   async listUntracked(path) {
     const output = await ask(["ls-files", "--others", "--exclude-standard", "--directory"], path);

@@ -34,13 +34,13 @@ export type ListingOutcome =
 
 export async function listLeaseRange(
   { lease, config, checkout, stop }: Listing,
-  { runGit }: Runs,
+  { runGit, retryFetch }: Runs,
 ): Promise<ListingOutcome> {
   const { git } = config;
   if (!git || !checkout) return { kind: "failure", message: "Cannot list the commits: the task has no checkout" };
   try {
-    const commits = await checkout.listRange(git, lease.commits!, toRunGit(runGit, git, stop));
-    return { kind: "commits", commits: fitCommits(commits) };
+    const list = () => checkout.listRange(git, lease.commits!, toRunGit(runGit, git, stop));
+    return { kind: "commits", commits: fitCommits(await retryFetch(list, stop)) };
   } catch (error) {
     const message = `Cannot list the commits: ${(error as Error).message}`;
     const isFinal = error instanceof NoSuchCommitError || error instanceof NoSuchRangeError;

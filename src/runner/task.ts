@@ -10,6 +10,7 @@ import { requireDirectory, runTaskCommand } from "./command.ts";
 import type { TaskConfig } from "./config.ts";
 import { environmentOf, LEASE_VARIABLE } from "./environment.ts";
 import { type AskBatch, QUEUE_VARIABLE, serveFileQueue } from "./file_queue.ts";
+import { collectOutput, createFetchRetry, type FetchRetries, type GitRun } from "./git_fetch.ts";
 import { startGuard } from "./processes.ts";
 import { listLeaseRange, type ListingOutcome } from "./list_range.ts";
 import type { Mask } from "./mask.ts";
@@ -57,6 +58,8 @@ export type TaskOptions = {
   onTree?: (release: () => void) => void;
   /** How much may still be written where the path is; default: as the file system says. */
   freeBytes?: (path: string) => number;
+  /** How often a failed fetch of the repository is tried again. */
+  fetchRetries?: FetchRetries;
 };
 
 /** Files that a task has left for the run as a whole, by absolute path. */
@@ -140,11 +143,17 @@ async function runIn(folder: string, options: TaskOptions): Promise<TaskOutcome>
     runTaskCommand({ ...shared, directory, environment: { ...environment, ...more }, command, stop });
   // Nothing of the execution: it must not say how git reaches the repository.
   const ofGit = environmentOf({ ...lease, variables: {} }, host, config.pass);
-  const runGit: Run = (command, directory, stop, more) =>
-    runTaskCommand({ ...shared, directory, environment: { ...ofGit, ...more }, command, stop });
+  const runGit: Run<GitRun> = async (command, directory, stop, more) => {
+    const { onOutput, end } = collectOutput(options.mask, shared.onOutput);
+    const environment = { ...ofGit, ...more };
+    const exitCode = await runTaskCommand({ ...shared, onOutput, directory, environment, command, stop });
+    return { exitCode, output: end() };
+  };
+  const note = (text: string) => shared.onOutput(new TextEncoder().encode(`[assay] ${text}\n`));
+  const runs = { run, runGit, retryFetch: createFetchRetry(note, options.fetchRetries) };
   const place: Place = { directory: config.workingDirectory };
   const hasNoFiles = () => queue?.gaveNothing() === true;
-  const end = await runAll(options, { run, runGit }, place, { hasNoFiles, silence }, join(folder, "rerun"))
+  const end = await runAll(options, runs, place, { hasNoFiles, silence }, join(folder, "rerun"))
     .catch((error) => cannotRun(error, lease.taskSlug))
     .finally(() => queue?.stop());
   const late = AbortSignal.timeout(AFTER_SECONDS * 1000);

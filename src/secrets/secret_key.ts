@@ -1,15 +1,29 @@
 /** The file that holds the key of our own that seals variables and the secrets of integrations. */
 
 import { randomBytes } from "node:crypto";
-import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, lchownSync, linkSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 
 /** Undefined when there is none. Throws an Error that says what is wrong with it. */
 export function readSecretKey(file: string): Uint8Array | undefined {
   if (!existsSync(file)) return undefined;
-  const key = Buffer.from(readFileSync(file, "utf8").trim(), "base64");
+  const key = Buffer.from(readText(file).trim(), "base64");
   if (key.length !== 32) throw new Error(`Cannot read "${file}": expected 32 bytes in base64`);
   return key;
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EACCES") throw error;
+    throw new Error(
+      `Cannot read "${file}": it belongs to another account. Give it to the account of the server (chown)`,
+      {
+        cause: error,
+      },
+    );
+  }
 }
 
 /** Another server of this directory may be quicker: then its key is the answer. */
@@ -19,6 +33,9 @@ export function createSecretKey(file: string): Uint8Array {
   try {
     // Whole from the moment it is there: who finds half of it would not start.
     writeFileSync(draft, `${randomBytes(32).toString("base64")}\n`, { mode: 0o600, flag: "wx", flush: true });
+    // A server that root starts once must not keep the owner of the directory from starting it later.
+    const { uid, gid } = statSync(dirname(file));
+    if (process.getuid?.() === 0) lchownSync(draft, uid, gid);
     linkSync(draft, file);
   } catch (error) {
     if ((error as { code?: string }).code !== "EEXIST") throw error;

@@ -112,20 +112,33 @@ describe("a folder of reports", () => {
   });
 
   test("with numbers that begin anew every day are builds of each day, if one says so", async () => {
-    const names = [9, 5].flatMap((days) => [`${dayBefore(days)}-a`, `${dayBefore(days)}-b`]);
+    // Build b is of two consecutive days, and no less ambiguous than a.
+    const names = [
+      `${dayBefore(9)}-a`,
+      `${dayBefore(6)}-b`,
+      `${dayBefore(5)}-a`,
+      `${dayBefore(5)}-b`,
+      `${dayBefore(4)}-c`,
+    ];
     const folder = createFolder(Object.fromEntries(names.map((name) => [`${name}/report.xml`, junit("p")])));
     const project = await addProject(acme);
     const args = [folder, "--pattern", "{date}-{build}", "--branch", "main", "--task", "unit"];
     const mixed = await run(project, args);
     expect([mixed.code, mixed.errors]).toEqual([1, ""]);
-    expect(mixed.output).toContain(
-      `${dayBefore(9)}-a: left out, like all 2 reports of build "a": their dates are days apart`,
-    );
-    expect(await executions(project)).toEqual([]);
-    const daily = await run(project, [...args, "--daily-builds"]);
-    expect([daily.code, daily.output]).toEqual([0, expect.stringContaining("Imported 4 builds")]);
-    const again = await run(project, [...args, "--daily-builds"]);
-    expect(again.output).toContain("Imported 0 builds, 4 already there");
+    for (const [first, build] of [
+      [`${dayBefore(9)}-a`, "a"],
+      [`${dayBefore(6)}-b`, "b"],
+    ])
+      expect(mixed.output).toContain(
+        `${first}: left out, like all 2 reports of build "${build}", which have dates of several days`,
+      );
+    expect(await executions(project)).toMatchObject([{ key: "c" }]);
+    const daily = await run(await addProject(acme), [...args, "--daily-builds"]);
+    expect([daily.code, daily.output]).toEqual([0, expect.stringContaining("Imported 5 builds")]);
+    const unique = await run(await addProject(acme), [...args, "--unique-builds"]);
+    expect([unique.code, unique.output]).toEqual([0, expect.stringContaining("Imported 3 builds")]);
+    const both = await run(project, [...args, "--unique-builds", "--daily-builds"]);
+    expect([both.code, both.errors]).toEqual([2, expect.stringContaining("exclude each other")]);
   });
 
   test("is listed to a reader that ends before the list", async () => {

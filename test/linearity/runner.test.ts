@@ -5,6 +5,7 @@ import { inSlot, readRunnerConfig } from "../../src/runner/config.ts";
 import { checkoutFolder, passwordsOf } from "../../src/runner/checkout.ts";
 import { findOwnCgroup } from "../../src/runner/cgroups.ts";
 import { fitLogPart, jsonBytes } from "../../src/runner/log_part.ts";
+import { gitReasonIn } from "../../src/runner/git_fetch.ts";
 import { createMask } from "../../src/runner/mask.ts";
 import { readSyncAnswer } from "../../src/runner/protocol.ts";
 import { listPaths, mayShareReport } from "../../src/runner/report_files.ts";
@@ -90,6 +91,10 @@ testLinearity("runner", {
     ...{ listChangedFiles: null, listCommits: null, listRange: null, listSince: null, requireAncestor: null },
   },
   "list_range.ts": { listLeaseRange: null },
+  "git_fetch.ts": {
+    ...{ collectOutput: null, createFetchRetry: null },
+    gitReasonIn: (text) => ["", "fatal: ", "fatal: a://"].map((before) => gitReasonIn(before + text)),
+  },
   "git_clone.ts": { createAskGit: null, createGitClone: null, createTreeCommands: null },
   "held_leases.ts": { createHeldLeases: null, logFieldsOf: null },
   "lease_loop.ts": { askForLeases: null },

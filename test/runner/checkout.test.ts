@@ -61,9 +61,9 @@ function open(repository: string) {
       cwd: directory,
       env: { ...host, ...GIT_ENVIRONMENT, GIT_CONFIG_GLOBAL: join(place, "gitconfig") },
       stdout: "ignore",
-      stderr: "ignore",
+      stderr: "pipe",
     });
-    return await git.exited;
+    return { output: await git.stderr.text(), exitCode: await git.exited };
   };
   const take = (commit: string | null, branch: string | null = null, more: Partial<CheckoutConfig> = {}) =>
     checkout.take(configOf(repository, more), { commit, branch }, run);
@@ -175,24 +175,28 @@ describe("a work tree", () => {
     await sh(left.directory, "echo broken > .git; echo changed > file");
     const living = Bun.spawn(["sleep", "60"]);
     const [, number] = /work\/(\d+)$/.exec(left.directory)!;
+    const failed = { output: "", exitCode: 1 };
     const pidFile = join(folder, `work/${number}.pid`);
     for (const nobody of ["", "0", String(process.pid)]) {
       writeFileSync(pidFile, nobody);
       const taken = await openCheckout(folder, host)
-        .take(configOf(path, { keep: 1 }), { commit: one, branch: null }, async () => 1)
+        .take(configOf(path, { keep: 1 }), { commit: one, branch: null }, async () => failed)
         .catch(() => "tried");
       expect(taken).toBe("tried");
       expect(existsSync(pidFile)).toBeFalse();
     }
     writeFileSync(pidFile, "999999999");
     const next = openCheckout(folder, host);
-    const run = async (args: readonly string[], directory: string) =>
-      await Bun.spawn(["git", ...GIT_OPTIONS, ...args], {
+    const run = async (args: readonly string[], directory: string) => {
+      const env = { ...host, ...GIT_ENVIRONMENT };
+      const git = Bun.spawn(["git", ...GIT_OPTIONS, ...args], {
         cwd: directory,
-        env: { ...host, ...GIT_ENVIRONMENT },
+        env,
         stdout: "ignore",
         stderr: "ignore",
-      }).exited;
+      });
+      return { output: "", exitCode: await git.exited };
+    };
     const config = configOf(path, { keep: 1 });
     const tree = await next.take(config, { commit: one, branch: null }, run);
     expect([tree.directory, fileIn(tree)]).toEqual([left.directory, "one"]);
@@ -252,13 +256,15 @@ describe("what cannot be checked out", () => {
   });
 
   test("is the network's or the machine's where git cannot reach the repository", async () => {
-    const { take } = open(join(place, "nowhere"));
+    const nowhere = join(place, "nowhere");
+    const { take } = open(nowhere);
+    const message = `git cannot fetch from the repository: fatal: '${nowhere}' does not appear to be a git repository`;
     for (const [commit, branch] of [
       [null, "main"],
       [null, null],
       ["0".repeat(40), null],
     ] as const)
-      expect(await why(take(commit, branch))).toEqual([false, "git cannot fetch from the repository"]);
+      expect(await why(take(commit, branch))).toEqual([false, message]);
   });
 
   test("runs no hook of the repository", async () => {

@@ -25,8 +25,10 @@ const git = async (args: string[], cwd = repository): Promise<string> => {
   expect(await child.exited).toBe(0);
   return output;
 };
-const run: RunGit = async (args, cwd) =>
-  await Bun.spawn(["git", ...args], { cwd, env: host, stdout: "ignore", stderr: "ignore" }).exited;
+const run: RunGit = async (args, cwd) => {
+  const child = Bun.spawn(["git", ...args], { cwd, env: host, stdout: "ignore", stderr: "ignore" });
+  return { output: "", exitCode: await child.exited };
+};
 
 async function commit(message: string, files: Record<string, string>): Promise<string> {
   for (const [name, text] of Object.entries(files)) await Bun.write(join(repository, name), text);

@@ -1,6 +1,7 @@
 import { afterAll, expect, test } from "bun:test";
-import { readdirSync, statSync } from "node:fs";
+import { chownSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { createSecretKey } from "../../src/secrets/secret_key.ts";
 import { createPlace, removePlace } from "../places.ts";
 
 const place = createPlace("secret-key");
@@ -25,4 +26,13 @@ test("servers that start at once on an empty directory have one key, and none re
   expect(new Set(told).size).toBe(1);
   expect(readdirSync(join(place, "7"))).toEqual(["secret-key"]);
   expect(statSync(join(place, "7/secret-key")).mode & 0o777).toBe(0o600);
+});
+
+test.skipIf(process.getuid?.() !== 0)("a key that root creates belongs to the owner of its directory", () => {
+  const directory = join(place, "of another account");
+  mkdirSync(directory);
+  chownSync(directory, 12_345, 12_346);
+  createSecretKey(join(directory, "secret-key"));
+  const { uid, gid, mode } = statSync(join(directory, "secret-key"));
+  expect([uid, gid, mode & 0o777]).toEqual([12_345, 12_346, 0o600]);
 });

@@ -180,7 +180,7 @@ const link = "socket";
 // 103 bytes is all that macOS allows (Linux: 107); a comma would separate hosts.
 const fitsInside = (home: string) => home.length <= 70 && /^[\w/.-]+$/.test(home);
 
-/** The same by every path to the home, and another for a copy of it. */
+/** Returns a prefix that is the same for every path to the directory, and different for a copy of it. */
 const outsidePrefix = (home: Home) =>
   `/tmp/assay-socket-${Bun.hash(String(statSync(home.directory, { bigint: true }).ino)).toString(36)}-`;
 

@@ -1,4 +1,4 @@
-/** Who uses a cluster. The pid of its server says so only to processes that see it: those in another container do not. */
+/** Records and locks the use of a cluster. The pid of its server tells only processes that see it, and those in another container do not. */
 import {
   closeSync,
   existsSync,
@@ -20,7 +20,7 @@ import { isAnswering, type Postmaster, socketName } from "./server.ts";
 type Use = {
   host: string;
   pid: number;
-  /** The directory as that process was told it. */
+  /** The path by which that process opened the directory. */
   path: string;
   since: string;
   /** Within one of these, all processes see each other. */

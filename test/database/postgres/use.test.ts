@@ -104,11 +104,11 @@ test.if(canUnshare)(
 );
 
 test.if(canUnshare)("a server whose socket is out of reach is not started a second time", async () => {
-  // The path is too long for a socket, which is therefore in /tmp, and the second process has a /tmp of its own.
+  // The path is too long for a socket, which is therefore in a directory of /tmp. The second process has another one in its place.
   const directory = join(emptyPlace(), "a".repeat(60), "postgres");
   mkdirSync(dirname(directory), { recursive: true });
   for (const path of [dirname(directory), dirname(dirname(directory))]) chmodSync(path, 0o711);
-  const second = secondPath(directory, { prepare: "mount -t tmpfs none /tmp" });
+  const second = secondPath(directory, { prepare: `mount -t tmpfs none "$(readlink ${directory}/socket)"` });
   const here = await start(directory);
   const pid = postmaster(directory)!.pid;
   expect(await startElsewhere(second.path, second.through).refused()).toMatch(inUse(directory));
