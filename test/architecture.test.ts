@@ -246,6 +246,7 @@ const SHARED: Record<string, string[]> = {
   ],
   senders: ["comment_target", "github_app", "github_check_run", "sender"],
   store: [
+    "causes",
     "baselines",
     "case_index_version",
     "case_ref",
