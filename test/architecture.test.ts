@@ -246,10 +246,10 @@ const SHARED: Record<string, string[]> = {
   ],
   senders: ["comment_target", "github_app", "github_check_run", "sender"],
   store: [
-    "causes",
     "baselines",
     "case_index_version",
     "case_ref",
+    "causes",
     "commits",
     "culprit_searches",
     "default_branch",
