@@ -249,6 +249,7 @@ const SHARED: Record<string, string[]> = {
     "baselines",
     "case_index_version",
     "case_ref",
+    "causes",
     "commits",
     "culprit_searches",
     "default_branch",

@@ -10,7 +10,7 @@ export const joinedBug = v.strictObject({
   number: described(count, "Its number in the project", 17),
   title: described(v.string(), "Its title", "expected # items, got #"),
   status: described(bugStatus, "Its status", "open"),
-  known: described(v.boolean(), "It is open, and this execution has not opened it", true),
+  known: described(v.boolean(), "It is open or in progress, and this execution neither opened nor reopened it", true),
   culprit: described(
     v.nullable(
       v.strictObject({
@@ -27,7 +27,6 @@ export const joinedBug = v.strictObject({
     "The commit that is proven to have broken its test; null: none",
   ),
 });
-/** `known`: it is open or in progress, and this execution has neither opened nor reopened it. */
 export type JoinedBug = v.InferOutput<typeof joinedBug>;
 
 /** A bug that failures have joined, with the number of its failures in the execution. */

@@ -1,12 +1,12 @@
 /** Messages to Discord, through a channel's webhook. */
 
-import { MAX_BUG_LINE, shorten, isHttp, judge, oneLine, postJson, type Sender } from "./sender.ts";
+import { MAX_BUG_LINE_CHARACTERS, shorten, isHttp, judge, oneLine, postJson, type Sender } from "./sender.ts";
 import type { Notification } from "../schema/notifications.ts";
 
 const COLORS = { bad: 0xd1242f, good: 0x1a7f37, neutral: 0x6e7781 };
 
-/** Maximum number of characters of the lines of all known bugs. */
-const MAX_BUG_LINES = 2_000;
+/** Of the lines of all known bugs together. */
+const MAX_BUG_LIST_CHARACTERS = 2_000;
 
 /** Markdown would make a link of what a test is called. Cut before, because every character may become two. */
 const escape = (text: string, max: number) => shorten(oneLine(text), max / 2).replace(/[\\*_~`|[\]<]/g, "\\$&");
@@ -14,9 +14,9 @@ const escape = (text: string, max: number) => shorten(oneLine(text), max / 2).re
 export function toDiscordMessage(notice: Notification) {
   const { tone, title, text, facts, lines, knownBugs = [], url, buildUrl, occurredAt } = notice;
   // Of all its texts together an embed holds 6,000 characters.
-  let room = MAX_BUG_LINES;
+  let room = MAX_BUG_LIST_CHARACTERS;
   const bugs = knownBugs
-    .map(({ text, url }) => `\n- [${escape(text, 2 * MAX_BUG_LINE)}](${url})`)
+    .map(({ text, url }) => `\n- [${escape(text, 2 * MAX_BUG_LINE_CHARACTERS)}](${url})`)
     .filter((line) => (room -= line.length) >= 0)
     .join("");
   const names = lines.map((line) => `- ${escape(line, 250)}`).join("\n");

@@ -26,7 +26,7 @@ type Access = {
 
 /** GitHub takes no more in one request; further requests add to them. */
 const BATCH = 50;
-const MAX_TITLE = 255;
+const MAX_TITLE_CHARACTERS = 255;
 /** GitHub takes 64 KiB. */
 const MAX_MESSAGE = 4_000;
 
@@ -37,7 +37,7 @@ const toAnnotation = ({ path, line, title, message }: Annotation) => ({
   start_line: line,
   end_line: line,
   annotation_level: "failure",
-  title: shorten(oneLine(title), MAX_TITLE),
+  title: shorten(oneLine(title), MAX_TITLE_CHARACTERS),
   message: shorten(Bun.stripANSI(message), MAX_MESSAGE),
 });
 
@@ -57,7 +57,10 @@ export async function createCheckRun(access: Access, job: Job): Promise<Outcome>
   const { notice, options, annotations = [], now } = job;
   if (notice.state === null || !/^[0-9a-f]{40}$/i.test(notice.commit ?? ""))
     return { status: "refused", error: "A check run needs the whole hash of the commit" };
-  const output = { title: shorten(oneLine(notice.text), MAX_TITLE), summary: shorten(toMarkdown(notice), 60_000) };
+  const output = {
+    title: shorten(oneLine(notice.text), MAX_TITLE_CHARACTERS),
+    summary: shorten(toMarkdown(notice), 60_000),
+  };
   const found = job.isRetry ? await findCheckRun(access, job) : undefined;
   let runId: unknown = found?.runId;
   let sent = found?.count ?? 0;

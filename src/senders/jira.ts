@@ -6,7 +6,7 @@ import {
   judge,
   linksOf,
   listAt,
-  MAX_BUG_LINE,
+  MAX_BUG_LINE_CHARACTERS,
   oneLine,
   parse,
   postJson,
@@ -41,7 +41,7 @@ function toDocument(notice: Notification) {
             },
           ]
         : []),
-      ...knownBugs.map(({ text, url }) => paragraph([link(shorten(oneLine(text), MAX_BUG_LINE), url)])),
+      ...knownBugs.map(({ text, url }) => paragraph([link(shorten(oneLine(text), MAX_BUG_LINE_CHARACTERS), url)])),
       ...linksOf(notice).map(({ name, url }) => paragraph([link(name, url)])),
     ],
   };
@@ -50,7 +50,7 @@ function toDocument(notice: Notification) {
 /** Wiki markup; what stands in {noformat} is not read as such. */
 function toIssueText(notice: Notification): string {
   const { text, facts, lines, knownBugs = [] } = notice;
-  const named = knownBugs.map(({ text }) => shorten(text, MAX_BUG_LINE));
+  const named = knownBugs.map(({ text }) => shorten(text, MAX_BUG_LINE_CHARACTERS));
   const quoted = [text, ...facts.map(({ name, value }) => `${name}: ${value}`), ...lines, ...named]
     .map((line) => oneLine(line).replaceAll("{noformat}", "{ noformat }"))
     .join("\n");

@@ -1,6 +1,16 @@
 /** Alerts in PagerDuty: bad news triggers, good news resolves what the bad news has triggered, the rest is information. */
 
-import { shorten, judge, linksOf, listAt, MAX_BUG_LINE, oneLine, postJson, type Sender, textAt } from "./sender.ts";
+import {
+  shorten,
+  judge,
+  linksOf,
+  listAt,
+  MAX_BUG_LINE_CHARACTERS,
+  oneLine,
+  postJson,
+  type Sender,
+  textAt,
+} from "./sender.ts";
 
 const says = (body: unknown): string | undefined => {
   return [textAt(body, "message"), ...listAt(body, "errors").map(String)].filter(Boolean).join(": ") || undefined;
@@ -19,7 +29,7 @@ export const pagerduty: Sender<"pagerduty"> = {
     const { tone, title, text, facts, lines, knownBugs = [], url, buildUrl, topic, occurredAt } = notice;
     const links = [
       ...linksOf({ url, buildUrl }).map(({ name, url }) => ({ href: url, text: name })),
-      ...knownBugs.map(({ text, url }) => ({ href: url, text: shorten(oneLine(text), MAX_BUG_LINE) })),
+      ...knownBugs.map(({ text, url }) => ({ href: url, text: shorten(oneLine(text), MAX_BUG_LINE_CHARACTERS) })),
     ];
     const payload = {
       summary: shorten(`${oneLine(title)}: ${oneLine(text)}`, 1_024),

@@ -6,10 +6,10 @@ import { slowerWords } from "../wording/slower.ts";
 import { code, isHttp, oneLine, shorten } from "./sender.ts";
 
 /** GitHub takes 65,536 characters. */
-const MAX_LENGTH = 65_535;
-const MAX_TITLE = 200;
-const MAX_MESSAGE = 300;
-const MAX_PROOF = 400;
+const MAX_COMMENT_CHARACTERS = 65_535;
+const MAX_TITLE_CHARACTERS = 200;
+const MAX_MESSAGE_CHARACTERS = 300;
+const MAX_PROOF_CHARACTERS = 400;
 /** Maximum number of owners that are named of one test. */
 const MAX_OWNERS = 3;
 
@@ -21,7 +21,8 @@ export const culpritMarkerOf = (projectId: string, bugReportId: string): string 
   `<!-- assay ${projectId} culprit ${bugReportId} -->`;
 
 const escapeUrl = (url: string) => url.replace(/[<>\s\\]/g, encodeURIComponent);
-const link = ({ title, url }: NamedTest, max = MAX_TITLE) => `[${code(shorten(title, max))}](<${escapeUrl(url)}>)`;
+const link = ({ title, url }: NamedTest, max = MAX_TITLE_CHARACTERS) =>
+  `[${code(shorten(title, max))}](<${escapeUrl(url)}>)`;
 
 /** A cell of a table ends at a bar, even within code. */
 const cell = (text: string) => text.replaceAll("|", "\\|");
@@ -36,12 +37,12 @@ function failureLine({ owners, location, message, bug, ...test }: FailedTest): s
   const owned = owners.slice(0, MAX_OWNERS).map(code).join(" ");
   const parts = [link(test), location === null ? "" : code(location), owned, bug === null ? "" : link(bug)];
   const head = parts.filter(Boolean).join(" ");
-  return message === "" ? head : `${head}\n  ${code(shorten(oneLine(message), MAX_MESSAGE))}`;
+  return message === "" ? head : `${head}\n  ${code(shorten(oneLine(message), MAX_MESSAGE_CHARACTERS))}`;
 }
 
 function knownBugLine({ failed, culprit, ...bug }: PullRequestState["knownBugs"]["first"][number]): string {
   const head = `${link(bug)} ${counted(failed, "failure")}`;
-  return culprit === null ? head : `${head}\n  ${link(culprit, MAX_PROOF)}`;
+  return culprit === null ? head : `${head}\n  ${link(culprit, MAX_PROOF_CHARACTERS)}`;
 }
 
 function taskDuration(durationMs: number, slower: { usualMs: number } | null): string {
@@ -74,7 +75,7 @@ function originLine({ url, buildUrl, commit, queue, durationMs, baseline }: Pull
 /** At most 65,535 characters; folded where all is well, so that it takes one line. */
 export function renderComment(state: PullRequestState, projectId: string): string {
   const { projectName, headline, rerun, isGood } = state;
-  const title = `${code(shorten(projectName, MAX_TITLE))}: ${code(shorten(headline, 500))}${rerun === null ? "" : `, ${rerun}`}`;
+  const title = `${code(shorten(projectName, MAX_TITLE_CHARACTERS))}: ${code(shorten(headline, 500))}${rerun === null ? "" : `, ${rerun}`}`;
   const details = [
     ...section("New failures", state.newFailures, failureLine),
     ...section("Known bugs", state.knownBugs, knownBugLine),
@@ -90,11 +91,11 @@ export function renderComment(state: PullRequestState, projectId: string): strin
     originLine(state),
   ];
   // Markdown is not read in the line of a summary.
-  const summary = Bun.escapeHTML(oneLine(`${shorten(projectName, MAX_TITLE)}: ${headline}`));
+  const summary = Bun.escapeHTML(oneLine(`${shorten(projectName, MAX_TITLE_CHARACTERS)}: ${headline}`));
   const parts = isGood
     ? [`<details><summary>${withoutMentions(summary)}</summary>`, ...details, "</details>"]
     : [`### ${title}`, ...details];
-  return shorten([markerOf(projectId), ...parts].join("\n\n"), MAX_LENGTH);
+  return shorten([markerOf(projectId), ...parts].join("\n\n"), MAX_COMMENT_CHARACTERS);
 }
 
 /** The comment on the pull request that broke a test. The code host links the hashes, which stand outside of code. */

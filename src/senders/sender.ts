@@ -182,15 +182,17 @@ function fence(lines: readonly string[]): string {
 /** A code span: nobody is mentioned in it, and nothing linked. */
 export const code = (text: string): string => `\`${oneLine(text).replaceAll("`", "'")}\``;
 
-/** Maximum number of characters of the line of a known bug. */
-export const MAX_BUG_LINE = 400;
+/** Of the line of a known bug. */
+export const MAX_BUG_LINE_CHARACTERS = 400;
 
 /** GitHub's and GitLab's Markdown, also Linear's. */
 export function toMarkdown({ text, facts, lines, knownBugs = [], url, buildUrl }: Notification): string {
   const parts = [code(text), facts.map(({ name, value }) => `- ${name}: ${code(value)}`).join("\n")];
   if (lines.length > 0) parts.push(fence(lines));
   parts.push(
-    knownBugs.map(({ text, url }) => `- [${code(shorten(text, MAX_BUG_LINE))}](<${escapeLink(url)}>)`).join("\n"),
+    knownBugs
+      .map(({ text, url }) => `- [${code(shorten(text, MAX_BUG_LINE_CHARACTERS))}](<${escapeLink(url)}>)`)
+      .join("\n"),
   );
   const links = [url && `[Assay](<${url}>)`, buildUrl && isHttp(buildUrl) && `[Build](<${escapeLink(buildUrl)}>)`];
   parts.push(links.filter(Boolean).join(" · "));

@@ -1,6 +1,6 @@
 /** Messages to Slack, through an incoming webhook. */
 
-import { MAX_BUG_LINE, shorten, judge, linksOf, oneLine, postJson, type Sender } from "./sender.ts";
+import { MAX_BUG_LINE_CHARACTERS, shorten, judge, linksOf, oneLine, postJson, type Sender } from "./sender.ts";
 import type { Notification } from "../schema/notifications.ts";
 
 /** Otherwise a test named <!channel> would page everybody. Cut before, so that no entity is cut in two. */
@@ -34,7 +34,7 @@ export function toSlackMessage({ tone, title, text, facts, lines, knownBugs = []
       },
       ...knownBugs.map(({ text, url }) => ({
         type: "section",
-        text: { type: "mrkdwn", text: `• <${url}|${escape(oneLine(text), MAX_BUG_LINE)}>` },
+        text: { type: "mrkdwn", text: `• <${url}|${escape(oneLine(text), MAX_BUG_LINE_CHARACTERS)}>` },
       })),
       ...(context.length > 0 ? [{ type: "context", elements: context }] : []),
       ...(buttons.length > 0 ? [{ type: "actions", elements: buttons }] : []),

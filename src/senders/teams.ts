@@ -1,6 +1,6 @@
 /** Messages to Microsoft Teams, as Adaptive Cards through a Workflows webhook. */
 
-import { MAX_BUG_LINE, shorten, judge, linksOf, oneLine, postJson, type Sender } from "./sender.ts";
+import { MAX_BUG_LINE_CHARACTERS, shorten, judge, linksOf, oneLine, postJson, type Sender } from "./sender.ts";
 import type { Notification } from "../schema/notifications.ts";
 
 const COLORS = { bad: "Attention", good: "Good", neutral: "Default" };
@@ -41,7 +41,9 @@ function toCard({ tone, title, text, facts, lines, knownBugs = [], url, buildUrl
             },
           ]),
       ...lines.map((line) => block(`- ${escape(line, 250)}`, { spacing: "None" })),
-      ...knownBugs.map(({ text, url }) => block(`- [${escape(text, MAX_BUG_LINE)}](${url})`, { spacing: "None" })),
+      ...knownBugs.map(({ text, url }) =>
+        block(`- [${escape(text, MAX_BUG_LINE_CHARACTERS)}](${url})`, { spacing: "None" }),
+      ),
     ],
     ...(actions.length > 0 ? { actions } : {}),
   };

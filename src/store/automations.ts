@@ -11,13 +11,12 @@ import type {
 } from "../schema/automations.ts";
 import type { EventType } from "../schema/events.ts";
 import type { FailureSummary } from "../schema/failures.ts";
-import type { CountedBug } from "../schema/known_bugs.ts";
 import type { ProjectSummary } from "../schema/integrations.ts";
-import { type Sql, type Tx, toJson, toJsonTime, toNumberArray, toTextArray } from "../database/connect.ts";
+import { type Sql, type Tx, toJson, toJsonTime, toTextArray } from "../database/connect.ts";
 import { isDue } from "../database/retry_backoff.ts";
+import { type BugCounts, bugCountsOf, failuresWithBugs, isWanted, type WantedFailures } from "./causes.ts";
 import { isFlaky } from "./health.ts";
-import { isOwnedBy, ownersJson } from "./owners.ts";
-import { failedResultsOf } from "./packing.ts";
+import { ownersJson } from "./owners.ts";
 import { isLiveBug, isTrustedBuild, waitsForEvent } from "./predicates.ts";
 
 export type AutomationRow = Omit<Automation, "trigger" | "conditions" | "actions"> & {
@@ -177,51 +176,38 @@ export const selectTeamProjects = async (
   return [...rows];
 };
 
-export type FailedCasesQuery = {
-  taskSlug: string | null;
-  owners?: readonly string[] | undefined;
-  /** The bugs that failures are marked with. */
-  bugs: readonly Pick<CountedBug, "id" | "number">[];
-  limit: number;
-};
+/** A failed case with the id of the bug report that it belongs to. */
+export type FailedCase = Omit<FailureSummary, "knownBug"> & { bugId: string | null };
 
-/** The first failed cases of an execution, or of one of its runs, new ones before others; of these owners, if they are given. */
-export const selectFailedCases = async (
+/** The first failed cases of an execution that are wanted, new ones before others, and the bug reports of all that are wanted. */
+export async function selectFailedCases(
   sql: Sql,
   projectId: string,
   executionId: string,
-  { taskSlug, owners, bugs, limit }: FailedCasesQuery,
-): Promise<FailureSummary[]> => {
-  const runs = sql`
-    select id from test_run where project_id = ${projectId} and execution_id = ${executionId}
-      ${taskSlug === null ? sql`` : sql`and task_slug = ${taskSlug}`}`;
-  const rows = await sql<FailureSummary[]>`
+  wanted: WantedFailures,
+  limit: number,
+): Promise<{ failedCases: FailedCase[]; bugCounts: BugCounts }> {
+  const rows = await sql<(FailedCase & { bugCounts: BugCounts | null })[]>`
+    with wanted as materialized (
+      select f.run_id, f.number, f.attempt, f.blame, f.bug_id
+      from (${failuresWithBugs(sql, projectId, executionId)}) f
+      where ${isWanted(sql, projectId, executionId, wanted)}
+    ), shown as materialized (
+      select *, row_number() over (order by blame is distinct from 'new', run_id, number) as index from wanted
+      order by index limit ${limit}
+    )
     select c.suite, c.name, c.file, left(d.message, 300) as message, ${ownersJson(sql, sql`c`)} as owners, f.blame,
-      (select b.number
-        from unnest(${toTextArray(bugs.map(({ id }) => id))}::uuid[], ${toNumberArray(bugs.map(({ number }) => number))}::int[])
-          as b (id, number)
-        join bug_occurrence o on o.project_id = ${projectId} and o.bug_report_id = b.id and o.run_id = f.id
-          and o.test_case = f.number
-        limit 1) as "knownBug"
-    from (
-      select f.run_id as id, f.number, f.attempt, j.blame
-      from ${failedResultsOf(sql, projectId, runs)} f
-      left join failure j on j.project_id = ${projectId} and j.run_id = f.run_id and j.test_case = f.number
-      ${
-        owners === undefined
-          ? sql``
-          : sql`where (
-              select ${isOwnedBy(sql, projectId, sql`c`, owners)} from test_case c
-              where c.project_id = ${projectId} and c.number = f.number)`
-      }
-      order by j.blame is distinct from 'new', f.run_id, f.number limit ${limit}
-    ) f
+      f.bug_id as "bugId", case when f.index = 1 then ${bugCountsOf(sql, sql`wanted`)} end as "bugCounts"
+    from shown f
     join test_case c on c.project_id = ${projectId} and c.number = f.number
-    left join case_detail d on d.project_id = ${projectId} and d.run_id = f.id and d.test_case = f.number
+    left join case_detail d on d.project_id = ${projectId} and d.run_id = f.run_id and d.test_case = f.number
       and d.attempt = f.attempt
-    order by f.blame is distinct from 'new', f.id, f.number`;
-  return [...rows];
-};
+    order by f.index`;
+  return {
+    failedCases: rows.map(({ bugCounts: _, ...row }) => row),
+    bugCounts: rows[0]?.bugCounts ?? {},
+  };
+}
 
 /** What has happened in a project since then. */
 export const selectSummary = async (sql: Sql, projectId: string, since: string): Promise<ProjectSummary> => {

@@ -253,19 +253,24 @@ export const selectOpenBugsOfCase = (sql: Sql, projectId: string, testCaseId: st
     and ${isLiveBug(sql, sql`b`)}
   order by b.number desc limit ${limit}`;
 
-export type KnownBug = Omit<BugState, "mergedInto"> & { resolvedAt: string | null };
+export type MatchedBug = Omit<BugState, "mergedInto"> & { resolvedAt: string | null };
 
 const knownColumns = (sql: Sql) => sql`b.id, b.number, b.title, b.status, b.resolved_at as "resolvedAt"`;
 
 /** The bugs that have these fingerprints. */
 export const selectBugsByFingerprint = (sql: Sql, projectId: string, digests: readonly string[]) =>
-  sql<(KnownBug & { digest: string })[]>`
+  sql<(MatchedBug & { digest: string })[]>`
   select replace(f.digest::text, '-', '') as digest, ${knownColumns(sql)}
   from bug_fingerprint f
   join bug_report b on b.project_id = f.project_id and b.id = f.bug_report_id
   where f.project_id = ${projectId} and f.digest = any(${toTextArray(digests)}::uuid[])`;
 
-export type OldMark = KnownBug & { testCase: number; exceptionType: string | null; message: string; frames: string[] };
+export type OldMark = MatchedBug & {
+  testCase: number;
+  exceptionType: string | null;
+  message: string;
+  frames: string[];
+};
 
 /** What bugs of these test cases are known by from before the fingerprints were of `version`; the newest bugs first. */
 export const selectOldMarks = (sql: Sql, projectId: string, testCases: readonly number[], version: number) =>
@@ -294,7 +299,7 @@ export const selectFlakyCases = async (
 
 /** Of each test case the newest bug that failures have opened and that is of no other case. */
 export const selectOwnBugs = (sql: Sql, projectId: string, testCases: readonly number[]) =>
-  sql<(KnownBug & { testCase: number })[]>`
+  sql<(MatchedBug & { testCase: number })[]>`
   select distinct on (k.test_case) k.test_case as "testCase", ${knownColumns(sql)}
   from bug_case k
   join bug_report b on b.project_id = k.project_id and b.id = k.bug_report_id

@@ -66,42 +66,74 @@ const failedOf = (sql: Sql, projectId: string, executionId: string): Fragment =>
 };
 
 /**
+ * A statement: every failed result of an execution with its `cause`, and as `bug_id` the bug report that it belongs to.
+ * Not every failure of a large run is matched with bug reports: the others belong to the bug report of the same cause.
+ * All failures are grouped by narrow rows, also where only some of them are wanted: a bug report may have been matched
+ * with others of its cause.
+ */
+export const failuresWithBugs = (sql: Sql, projectId: string, executionId: string): Fragment => sql`
+  with failed as materialized (${failedOf(sql, projectId, executionId)}),
+  marked as materialized (
+    select f.*, ${causeOf(sql)} as cause
+    from failed f left join lateral (
+      select cause, message from case_detail
+      where project_id = ${projectId} and run_id = f.run_id and test_case = f.number and attempt = f.attempt offset 0) d on true
+  )
+  select *, coalesce(bug, case when min(bug) over w = max(bug) over w then min(bug) over w end)::uuid as bug_id
+  from marked window w as (partition by cause)`;
+
+/** Failures of one task, and of test cases of these owners; null and undefined: all. */
+export type WantedFailures = { taskSlug?: string | null | undefined; owners?: readonly string[] | undefined };
+
+/** A condition: the failure `f` of the execution is wanted. */
+export const isWanted = (
+  sql: Sql,
+  projectId: string,
+  executionId: string,
+  { taskSlug = null, owners }: WantedFailures,
+): Fragment => sql`(
+  ${
+    taskSlug === null
+      ? sql`true`
+      : sql`f.run_id = any(array(
+          select id from test_run
+          where project_id = ${projectId} and execution_id = ${executionId} and task_slug = ${taskSlug}))`
+  }
+  ${
+    owners === undefined
+      ? sql``
+      : sql`and (
+          select ${isOwnedBy(sql, projectId, sql`c`, owners)} from test_case c
+          where c.project_id = ${projectId} and c.number = f.number)`
+  })`;
+
+/** The numbers of failures by the ids of the bug reports that they belong to. */
+export type BugCounts = Record<string, number>;
+
+/** An expression: the `BugCounts` of `failures`, a table of failures with bugs. */
+export const bugCountsOf = (sql: Sql, failures: Fragment): Fragment => sql`(
+  select coalesce(json_object_agg(bug_id, failed), '{}') from (
+    select bug_id, count(*) as failed from ${failures} where bug_id is not null group by 1) r)`;
+
+/**
  * Causes in the order of their first failures, new failures first; each cause with its first failures. `causes` are the
- * numbers of causes by the rank of their first failure, of the whole execution. All failures of the execution are grouped,
- * whatever the page is, by narrow rows; what they say is read only for the page.
+ * numbers of causes by the rank of their first failure, `bugCounts` are in the first row; both are of the whole execution. What failures say is read only for the page.
  */
 export const selectCauses = (
   sql: Sql,
   projectId: string,
   executionId: string,
   { limit, members, total, owner, after }: CauseQuery,
-) => sql<(CauseMember & { causes: Record<string, number> })[]>`
-  with failed as materialized (
-    ${failedOf(sql, projectId, executionId)}
-    ${
-      owner === undefined
-        ? sql``
-        : sql`and (
-            select ${isOwnedBy(sql, projectId, sql`c`, [owner])} from test_case c
-            where c.project_id = ${projectId} and c.number = part.number)`
-    }
-  ),
-  marked as materialized (
-    select f.*, ${causeOf(sql)} as cause
-    from failed f left join lateral (
-      select cause, message from case_detail
-      where project_id = ${projectId} and run_id = f.run_id and test_case = f.number and attempt = f.attempt offset 0) d on true
-  ),
-  -- Not every failure of a large run is matched with bug reports: the others belong to the bug report of the same cause.
-  keyed as (
-    select *, coalesce(bug, case when min(bug) over w = max(bug) over w then min(bug) over w end) as cause_bug
-    from marked window w as (partition by cause)
+) => sql<(CauseMember & { causes: Record<string, number>; bugCounts: BugCounts | null })[]>`
+  with keyed as materialized (
+    select * from (${failuresWithBugs(sql, projectId, executionId)}) f
+    where ${isWanted(sql, projectId, executionId, { owners: owner === undefined ? undefined : [owner] })}
   ),
   grouped as materialized (
     select *, first_value(rank) over w as head_rank, first_value(run_id) over w as head_run,
       first_value(number) over w as head_number, row_number() over w as member,
-      count(*) over (partition by coalesce(cause_bug::uuid, cause)) as in_cause
-    from keyed window w as (partition by coalesce(cause_bug::uuid, cause) order by rank, run_id, number)
+      count(*) over (partition by coalesce(bug_id, cause)) as in_cause
+    from keyed window w as (partition by coalesce(bug_id, cause) order by rank, run_id, number)
   ),
   paged as (
     select *, dense_rank() over (order by head_rank, head_run, head_number) as place from grouped
@@ -118,9 +150,10 @@ export const selectCauses = (
     f.incident, f.in_a_row as "inARow", f.rule_id as "ruleId", f.rule_name as "ruleName", f.rule_url as "ruleUrl",
     round(f.flake_rate::numeric, 4)::float8 as "flakeRate", f.flaky_at as "lastFlakyAt", d.line, f.attempt, a.host, d.kind,
     case when f.member = 1 then d.message end as message, case when f.member = 1 then left(d.stack, 20000) end as stack,
-    f.cause_bug as "bugId",
+    f.bug_id as "bugId",
     (select json_object_agg(head_rank, causes) from (
-      select head_rank, count(*) as causes from grouped where member = 1 group by 1) r) as causes
+      select head_rank, count(*) as causes from grouped where member = 1 group by 1) r) as causes,
+    case when f.place = 1 and f.member = 1 then ${bugCountsOf(sql, sql`keyed`)} end as "bugCounts"
   from shown f
   cross join lateral (select * from test_case where project_id = ${projectId} and number = f.number offset 0) c
   left join lateral (

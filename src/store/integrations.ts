@@ -93,7 +93,8 @@ export const deleteIntegration = async (sql: Sql, teamId: string, id: string): P
   (await sql`delete from integration where team_id = ${teamId} and id = ${id} returning id`).length === 1;
 
 const deliveryColumns = (sql: Sql) => sql`
-  d.id, d.event_id as "eventId", d.event_type as "eventType", d.action, d.notice ->> 'title' as title, d.status, d.attempts, d.due_at as "nextAttemptAt", d.created_at as "createdAt"`;
+  d.id, d.event_id as "eventId", d.event_type as "eventType", d.action, d.notice ->> 'title' as title, d.status,
+  d.attempts, d.due_at as "nextAttemptAt", d.created_at as "createdAt"`;
 
 /** Newest first; one row more than `limit`. */
 export const selectDeliveries = (
@@ -247,13 +248,14 @@ export const selectDispatch = async (
   return { integrationId, workflow: workflow ?? undefined, ref: ref ?? undefined, inputs: inputs ?? undefined };
 };
 
-/** It ends before anything was sent. */
-export const failDelivery = (
+/** Ends a pending delivery before anything was sent. */
+export const endUnsent = (
   sql: Sql,
   { teamId, integrationId, id }: IntegrationId & { id: string },
+  status: "failed" | "inapplicable",
   attempt: DeliveryAttempt,
 ) => sql`
-  update delivery d set status = 'failed', due_at = null,
+  update delivery d set status = ${status}, due_at = null,
     attempts = (d.attempts::jsonb || ${toJson(sql, attempt)}::jsonb)::json
   where d.team_id = ${teamId} and d.integration_id = ${integrationId} and d.id = ${id} and d.status = 'pending'`;
 
@@ -370,7 +372,10 @@ export const releaseIntegration = (sql: Sql, { teamId, id, claim }: IntegrationC
   update integration set claim = null, claimed_until = null
   where team_id = ${teamId} and id = ${id} and claim = ${claim}`;
 
-/** `nextMs`: after so long again; null: it is over. What was given up while it was sent stays so, unless it has arrived. */
+/**
+ * `nextMs`: it is tried again after this time; null: it has ended. A delivery that was given up while it was sent stays given
+ * up, unless the receiver has accepted it or there was nothing to send: then nothing was lost.
+ */
 export const updateDelivery = (
   sql: Sql,
   { teamId, integrationId, id }: { teamId: string; integrationId: string; id: string },
@@ -380,7 +385,7 @@ export const updateDelivery = (
     given_up = false,
     due_at = ${nextMs === null ? sql`null` : sql`now() + interval '1 millisecond' * ${nextMs}::float8`}
   where team_id = ${teamId} and integration_id = ${integrationId} and id = ${id}
-    and (status = 'pending' or ${status === "sent"})`;
+    and (status = 'pending' or ${status === "sent" || status === "inapplicable"})`;
 
 /** It has been reached. */
 export const markIntegrationSound = (sql: Tx, teamId: string, id: string) => sql`

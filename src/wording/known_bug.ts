@@ -4,12 +4,11 @@ import type { JoinedBug } from "../schema/known_bugs.ts";
 import { firstLineOf } from "./first_line.ts";
 import { singleLine } from "./single_line.ts";
 
-/** Maximum number of characters of a title. */
-const MAX_TITLE = 120;
+const MAX_TITLE_CHARACTERS = 120;
 
 /** Returns `Known bug #12 "expected # items, got #"`; `Bug #12 "…"` for a bug that this execution opened, or that is not open. */
 export const joinedBugTitle = ({ number, title, known }: Pick<JoinedBug, "number" | "title" | "known">): string =>
-  `${known ? "Known bug" : "Bug"} #${number} "${singleLine(firstLineOf(title, MAX_TITLE))}"`;
+  `${known ? "Known bug" : "Bug"} #${number} "${singleLine(firstLineOf(title, MAX_TITLE_CHARACTERS))}"`;
 
 /** Returns the title, and the sentence that proves the culprit: `Known bug #12 "…". c4d5e6f012 by Ada broke it: …`. */
 export const joinedBugLine = ({ culprit, ...bug }: Pick<JoinedBug, "number" | "title" | "known" | "culprit">): string =>

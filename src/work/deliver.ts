@@ -9,7 +9,7 @@ import {
   claimIntegrations,
   type DueDelivery,
   extendClaim,
-  failDelivery,
+  endUnsent,
   failSuperseded,
   releaseIntegration,
   selectDueDelivery,
@@ -42,7 +42,7 @@ export function createDeliverer(
           async giveUp({ delivery }) {
             if (!delivery) return;
             const place = { teamId: claim.teamId, integrationId: claim.id, id: delivery.id };
-            await failDelivery(pool, place, notSent(new Date(), UNNOTED));
+            await endUnsent(pool, place, "failed", notSent(new Date(), UNNOTED));
           },
         },
         log,

@@ -362,9 +362,10 @@ describe("events", () => {
           (name) => `<testcase classname="S" name="${name}" file="src/${name}.ts"><failure message="no"/></testcase>`,
         )
         .join("")}</testsuite>`;
-    const send = async (parameters: Record<string, string>, ...names: string[]) => {
+    const send = (parameters: Record<string, string>, ...names: string[]) => sendReport(parameters, failing(...names));
+    const sendReport = async (parameters: Record<string, string>, body: string) => {
       const query = new URLSearchParams({ branch: "main", complete: "true", ...parameters });
-      await ask(`POST /projects/${project.project}/test-runs?${query}`, { key: project.key, body: failing(...names) });
+      await ask(`POST /projects/${project.project}/test-runs?${query}`, { key: project.key, body });
       await handleAll();
       await deliverAll();
     };
@@ -412,6 +413,29 @@ describe("events", () => {
         },
       ]);
       expect(told().failures).toMatchObject([{ name: "cart", knownBug: 1 }]);
+    });
+
+    test("the failures of an outage are all counted, although only one of them is matched with the bug", async () => {
+      const receiver = createReceiver();
+      const integrationId = await integrate("webhook", { url: receiver.url });
+      await automate({
+        trigger: { event: "execution.failed" },
+        conditions: { projects: [project.project] },
+        actions: [{ type: "notify", integrationId, owners: ["@cart"] }],
+      });
+      const names = ["pay", "cart"].flatMap((name) => Array.from({ length: 10 }, (_, index) => `${name}${index}`));
+      const failure = `<failure message="no">Error: no\n    at cart (src/cart.ts:42:5)</failure>`;
+      const body = failing(...names).replaceAll(`<failure message="no"/>`, failure);
+      await sendReport({ execution_key: "1" }, body);
+      await sendReport({ execution_key: "2" }, body);
+      const matched = await database.pool`
+        select distinct c.name from bug_occurrence o
+        join test_case c on c.project_id = o.project_id and c.number = o.test_case
+        where o.project_id = ${project.project}`;
+      expect(matched.map(({ name }) => name)).toEqual(["pay0"]);
+      const { knownBugs, failures } = receiver.requests.at(-1)!.body.data;
+      expect(knownBugs).toMatchObject([{ number: 1, failed: 10 }]);
+      expect(failures.map(({ knownBug }: any) => knownBug)).toEqual(Array.from({ length: 10 }, () => 1));
     });
 
     test("each message goes to the owners that it is for, and is not sent where there is nothing of theirs", async () => {

@@ -3,6 +3,8 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { createLog } from "../../src/log.ts";
 import { createSeal } from "../../src/secrets/seal.ts";
+import { attemptDelivery } from "../../src/operations/automation/deliveries.ts";
+import type { DueDelivery } from "../../src/store/integrations.ts";
 import { handleEvents } from "../../src/work/automate.ts";
 import { advanceSearches } from "../../src/work/culprits.ts";
 import { createDeliverer } from "../../src/work/deliver.ts";
@@ -478,6 +480,37 @@ describe("the pull request that brought the culprit", () => {
     ]);
     const { body } = await ask(`GET /teams/${team}/integrations/${integration}`, { key });
     expect(body.lastDelivery).toMatchObject({ status: "inapplicable" });
+    expect(await pool`select failures, failing_since from integration where id = ${integration}`).toEqual([
+      { failures: 0, failing_since: null },
+    ] as never);
+  });
+
+  test("that does not exist means that a delivery given up meanwhile is not lost, and that the integration is reached", async () => {
+    const host = createHost([]);
+    const integration = await automate(host.url);
+    await search(await openBug(9));
+    await pool`update delivery set status = 'failed', given_up = true, attempts = '[]' where integration_id = ${integration}`;
+    await pool`update integration set failures = 3, failing_since = now() where id = ${integration}`;
+    const [delivery] = await pool<DueDelivery[]>`
+      select i.kind, i.name as "integrationName", i.config, i.sealed, d.id, d.action, d.options, d.notice, d.tries, d.attempts
+      from delivery d join integration i on i.team_id = d.team_id and i.id = d.integration_id where i.id = ${integration}`;
+    const statuses: string[] = [];
+    await attemptDelivery(
+      {
+        begin: database.begin,
+        outbound: outboundToReceivers(),
+        seal: createSeal(SECRET_KEY),
+        onBug: (error) => expect(error).toBeUndefined(),
+        onAttempt: (status) => statuses.push(status),
+      },
+      { teamId: team, id: integration },
+      delivery!,
+      "once",
+    );
+    expect(statuses).toEqual(["inapplicable"]);
+    expect(await deliveriesOf(integration)).toMatchObject([{ status: "inapplicable" }]);
+    const { body } = await ask(`GET /teams/${team}/integrations/${integration}`, { key });
+    expect(body).not.toHaveProperty("givenUp");
     expect(await pool`select failures, failing_since from integration where id = ${integration}`).toEqual([
       { failures: 0, failing_since: null },
     ] as never);

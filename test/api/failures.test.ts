@@ -587,6 +587,13 @@ describe("GET …/executions/{executionId}/failures", () => {
           [300, 2],
         ],
       ]);
+      // Also if none of the owner's failures has joined it.
+      await database.pool`update test_case set owner = 'storage' where project_id = ${project} and number % 3 = 0`;
+      const owned = await get(`${executionId}/failures?owner=storage`);
+      expect(owned.causes.map(({ failed, bugReport }: any) => [failed, bugReport?.number])).toEqual([
+        [100, 1],
+        [100, 2],
+      ]);
     });
 
     test("results from before causes were stored are grouped by the beginning of their message", async () => {

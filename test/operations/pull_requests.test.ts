@@ -192,6 +192,28 @@ describe("the comment", () => {
     expect(comment).not.toContain(otherId);
   });
 
+  test("counts all failures of a known bug, although only one of an outage is matched with it", async () => {
+    const host = createHost();
+    await commentTo(host.url);
+    const names = Array.from({ length: 12 }, (_, index) => `adds ${index}`);
+    const cases = names.map(
+      (name) =>
+        `<testcase classname="Cart" name="${name}"><failure message="expected 2 items">Error: expected 2 items\n    at cart (src/cart.ts:42:5)</failure></testcase>`,
+    );
+    const send = (query: string) =>
+      ask(`POST /projects/${project.project}/test-runs?complete=true&task_slug=unit&${query}`, {
+        key: project.key,
+        body: `<testsuite>${cases.join("")}</testsuite>`,
+      });
+    await send("branch=main");
+    const { body } = await send("branch=feature&pull_request=12");
+    await happen();
+    const path = `/projects/${project.project}/executions/${body.executionId}/failures`;
+    const { causes } = (await ask(`GET ${path}`, { key: project.key })).body;
+    expect(causes).toMatchObject([{ failed: 12, bugReport: { number: 1, known: true } }]);
+    expect([...host.comments.values()][0]).toMatch(/Known bug #1 .*\) 12 failures\n/);
+  });
+
   test("does not go back: an older delivery that comes later shows what is known by then", async () => {
     const host = createHost();
     await commentTo(host.url);
@@ -226,10 +248,12 @@ describe("the comment", () => {
     );
     await happen();
     expect([...host.comments.values()]).toEqual([expect.stringContaining("<code>other: 1 passed")]);
-    const { body } = await ask(`GET /teams/${team}/integrations/${integrationId}/deliveries?status=failed`, { key });
+    const { body } = await ask(`GET /teams/${team}/integrations/${integrationId}/deliveries?status=inapplicable`, {
+      key,
+    });
     expect(executionId).toBeString();
     expect(body.data.map(({ attempts }: any) => attempts.at(-1).error)).toContain(
-      "Not sent: the comment shows a later execution",
+      "Nothing to send: the comment shows a later execution",
     );
   });
 

@@ -1,7 +1,7 @@
 /** The actions of automations: each begins what it says, or says what it would begin and why not. */
 
 import { quarantineFlaky, releaseRecovered } from "./automatic_quarantine.ts";
-import { MAX_TITLE, openBug, reopenBug } from "../bugs/bug_reports.ts";
+import { MAX_TITLE_CHARACTERS, openBug, reopenBug } from "../bugs/bug_reports.ts";
 import { findSearchStart, startSearch } from "../bugs/culprit_searches.ts";
 import { askEngine, endUndispatched, lockEngine } from "./dispatch.ts";
 import { gateContextOf, toGateNotice } from "./gate_status.ts";
@@ -22,7 +22,7 @@ import { selectHasEnvironment } from "../../store/environments.ts";
 import type { EventRow } from "../../store/events.ts";
 import { lockExecution } from "../../store/executions.ts";
 import {
-  failDelivery,
+  endUnsent,
   giveUpOldest,
   insertDelivery,
   lockIntegrationForUse,
@@ -138,7 +138,7 @@ async function deliver(
   if (crowd.givenUp.includes(deliveryId)) return { ...failed(waits), ...about, deliveryId };
   // Messages make room for these; where there are none left, it is said here and now.
   if (type !== "notify" && crowd.isFull) {
-    await failDelivery(sql, { teamId, integrationId, id: deliveryId }, notSent(now, `Not sent: ${waits}`));
+    await endUnsent(sql, { teamId, integrationId, id: deliveryId }, "failed", notSent(now, `Not sent: ${waits}`));
     return { ...failed(waits), ...about, deliveryId };
   }
   return { status: "done", reason: `Sends ${what} to "${name}" (${kind})`, ...about, deliveryId };
@@ -196,7 +196,7 @@ async function openBugReport(
     return { status: "done", reason: `Reopened bug report #${known.number}`, bugReportId: known.id };
   }
   const bug = {
-    title: name.slice(0, MAX_TITLE).toWellFormed(),
+    title: name.slice(0, MAX_TITLE_CHARACTERS).toWellFormed(),
     severity,
     source: "automatic" as const,
     labels,

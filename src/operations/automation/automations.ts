@@ -17,11 +17,9 @@ import {
 } from "../../store/automations.ts";
 import { isUnavailable, savepoint, type Tx } from "../../database/connect.ts";
 import type { EventRow } from "../../store/events.ts";
-import { selectJoinedBugs } from "../../store/known_bugs.ts";
+import { selectKnownBugs } from "../../store/known_bugs.ts";
 
 const MAX_FAILURES = 20;
-/** Maximum number of known bugs that a notification names. */
-const MAX_KNOWN_BUGS = 5;
 const DAY = 86_400_000;
 
 /** What conditions ask of an event. Throws where it makes no sense: then it does so for every automation. */
@@ -103,8 +101,11 @@ async function selectPart(sql: Tx, event: EventRow, owners: readonly string[] | 
   if ((testRun?.failed ?? execution?.failed ?? 0) === 0 || projectId === null || !execution)
     return { failures: [], knownBugs: [], owners: factsOf(event).owners };
   const wanted = { taskSlug: testRun?.taskSlug ?? null, owners };
-  const { bugs } = await selectJoinedBugs(sql, projectId, execution.id, { ...wanted, limit: MAX_KNOWN_BUGS });
-  const failures = await selectFailedCases(sql, projectId, execution.id, { ...wanted, bugs, limit: MAX_FAILURES });
+  const { id } = execution;
+  const { failedCases, bugCounts } = await selectFailedCases(sql, projectId, id, wanted, MAX_FAILURES);
+  const { bugs } = await selectKnownBugs(sql, projectId, id, bugCounts);
+  const numbers = new Map<string | null, number>(bugs.map((bug) => [bug.id, bug.number]));
+  const failures = failedCases.map(({ bugId, ...one }) => ({ ...one, knownBug: numbers.get(bugId) ?? null }));
   return { failures, knownBugs: bugs, owners: [...new Set(failures.flatMap((failure) => failure.owners))] };
 }
 

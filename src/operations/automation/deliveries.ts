@@ -15,7 +15,7 @@ import {
   countFailure,
   disableIntegration,
   type DueDelivery,
-  failDelivery,
+  endUnsent,
   markIntegrationSound,
   pauseIntegration,
   updateDelivery,
@@ -95,18 +95,16 @@ export async function attemptDelivery(
   const awaiting = executionOf(delivery);
   const against =
     awaiting && (await begin((sql) => reasonAgainst(sql, awaiting, { isAskedAgain: isAskedAgain(delivery) })));
+  const place = { teamId: claim.teamId, integrationId: claim.id, id };
   if (against !== undefined) {
-    await begin((sql) =>
-      failDelivery(sql, { teamId: claim.teamId, integrationId: claim.id, id }, notSent(now, against)),
-    );
+    await begin((sql) => endUnsent(sql, place, "failed", notSent(now, against)));
     onAttempt?.("failed");
     return true;
   }
-  const place = { teamId: claim.teamId, integrationId: claim.id, id };
   const shown = await begin((sql) => prepareForHost(sql, place, delivery));
   if ("against" in shown) {
-    await begin((sql) => failDelivery(sql, place, notSent(now, shown.against)));
-    onAttempt?.("failed");
+    await begin((sql) => endUnsent(sql, place, "inapplicable", notSent(now, shown.against)));
+    onAttempt?.("inapplicable");
     return true;
   }
   const { comment, annotations } = shown;
@@ -122,10 +120,10 @@ export async function attemptDelivery(
   const attempts = [...delivery.attempts, attempt].slice(-KEPT_ATTEMPTS);
   const judged = judge(outcome, tried === "once" ? RETRIES.length : tries);
   const goesOn = await begin(async (sql) => {
-    await updateDelivery(sql, { teamId: claim.teamId, integrationId: claim.id, id }, { ...judged, attempts });
+    await updateDelivery(sql, place, { ...judged, attempts });
     if (awaiting && judged.status === "failed" && "error" in outcome)
       await endUndispatched(sql, awaiting, outcome.error, now);
-    if (tried === "once" && outcome.status !== "sent") return false;
+    if (tried === "once" && !hasAnswered(outcome)) return false;
     // The receiver has no part in it.
     if (bug !== undefined) return true;
     return await judgeIntegration(sql, claim, delivery, outcome, onBug);
@@ -161,8 +159,12 @@ async function sendTo(
   return await send(outbound, target, job);
 }
 
+/** Whether the receiver has answered as it should: it accepted the message, or there was nothing to send. */
+const hasAnswered = (outcome: Outcome): outcome is Extract<Outcome, { status: "sent" | "inapplicable" }> =>
+  outcome.status === "sent" || outcome.status === "inapplicable";
+
 function judge(outcome: Outcome, tries: number): { status: DeliveryStatus; nextMs: number | null } {
-  if (outcome.status === "sent" || outcome.status === "inapplicable") return { status: outcome.status, nextMs: null };
+  if (hasAnswered(outcome)) return { status: outcome.status, nextMs: null };
   const wait = RETRIES[tries];
   if (outcome.status !== "retry" || wait === undefined) return { status: "failed", nextMs: null };
   // Deliveries that failed together should not all come back at the same moment.
@@ -178,7 +180,7 @@ async function judgeIntegration(
   onBug: DeliveryOptions["onBug"],
 ): Promise<boolean> {
   const { teamId, id } = claim;
-  if (outcome.status === "sent" || outcome.status === "inapplicable") {
+  if (hasAnswered(outcome)) {
     await markIntegrationSound(sql, teamId, id);
     const link = outcome.status === "sent" ? outcome.link : undefined;
     if (link === undefined) return true;

@@ -11,7 +11,7 @@ import { selectTeamProjects, type TeamProject } from "../../store/automations.ts
 import type { Tx } from "../../database/connect.ts";
 import { lockExecution, type LockedExecution, selectExecutionStatus, selectTasks } from "../../store/executions.ts";
 import {
-  failDelivery,
+  endUnsent,
   giveUpOldest,
   insertDelivery,
   type IntegrationRow,
@@ -105,7 +105,7 @@ export async function askEngine(
   const { isFull } = await giveUpOldest(sql, { teamId, integrationId }, MAX_WAITING, { now, how: "among" });
   if (!isFull) return { deliveryId };
   const problem = `${MAX_WAITING} deliveries are waiting for the integration already`;
-  await failDelivery(sql, { teamId, integrationId, id: deliveryId }, notSent(now, `Not sent: ${problem}`));
+  await endUnsent(sql, { teamId, integrationId, id: deliveryId }, "failed", notSent(now, `Not sent: ${problem}`));
   return { deliveryId, problem };
 }
 

@@ -14,7 +14,7 @@ import { findBuild, readPullRequestState, selectAnnotations, type Site } from ".
 
 /** `stored`: where the id of the comment is stored. Undefined: its marker alone finds it again. */
 export type PreparedComment = { job: CommentJob; stored?: { place: CommentPlace; revision: number } };
-/** `against`: why nothing is sent. */
+/** `against`: why there is nothing to send. */
 export type PreparedDelivery = { comment?: PreparedComment; annotations?: Annotation[] } | { against: string };
 
 type Place = { teamId: string; integrationId: string };
@@ -44,10 +44,10 @@ export async function prepareForHost(
   }
   if (!isComment || notice.pullRequest === null) return {};
   const execution = await findBuild(sql, site.projectId, executionId);
-  if (!execution) return { against: "Not sent: the execution was deleted" };
+  if (!execution) return { against: "Nothing to send: the execution was deleted" };
   const place = { teamId, integrationId, projectId: site.projectId, pullRequest: notice.pullRequest };
   const begun = await beginComment(sql, place, execution.id);
-  if (!begun) return { against: "Not sent: the comment shows a later execution" };
+  if (!begun) return { against: "Nothing to send: the comment shows a later execution" };
   const body = renderComment(await readPullRequestState(sql, site, execution), site.projectId);
   const job = { id: begun.commentId, since: begun.since, marker: markerOf(site.projectId), body };
   return { comment: { stored: { place, revision: begun.revision }, job } };

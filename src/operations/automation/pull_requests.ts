@@ -10,7 +10,7 @@ import type { CauseMember } from "../../store/causes.ts";
 import { type ComparedRow, selectComparison } from "../../store/comparisons.ts";
 import { selectExecution, selectExecutionNames, type TimedExecutionRow } from "../../store/execution_list.ts";
 import { countFailures } from "../../store/failures.ts";
-import { selectJoinedBugs } from "../../store/known_bugs.ts";
+import { selectKnownBugs } from "../../store/known_bugs.ts";
 import { selectProject } from "../../store/projects.ts";
 import { selectRunId } from "../../store/test_runs.ts";
 import { selectSlowerTests } from "../../store/slower.ts";
@@ -59,11 +59,14 @@ const toKnownBug = (site: Site, bug: CountedBug): PullRequestState["knownBugs"][
 
 type Failure = CauseMember & { bug: JoinedBug | null };
 
-/** The failures of an execution, new ones first; those of one cause share its message. */
-async function selectFailures(sql: Tx, projectId: string, executionId: string, limit: number): Promise<Failure[]> {
+/** The failures of an execution, new ones first, and the bug reports of all; failures of one cause share its message. */
+async function selectFailures(sql: Tx, projectId: string, executionId: string, limit: number) {
   const query = { limit: Math.min(limit, 100), members: limit, total: limit };
-  const { causes } = await readCauses(sql, projectId, executionId, query);
-  return causes.flatMap(({ failures, bug }) => failures.map((one) => ({ ...one, message: failures[0].message, bug })));
+  const { causes, bugCounts } = await readCauses(sql, projectId, executionId, query);
+  const failures = causes.flatMap(({ failures, bug }) =>
+    failures.map((one): Failure => ({ ...one, message: failures[0].message, bug })),
+  );
+  return { failures, bugCounts };
 }
 
 /** What was fixed since the baseline, and what was flaky, of an execution that is over. */
@@ -109,8 +112,11 @@ export async function readPullRequestState(
   const isOver = hasEnded(status);
   const project = await selectProject(sql, projectId);
   const counts = await countFailures(sql, projectId, id);
-  const failures = sumOf(tasks, "failed") === 0 ? [] : await selectFailures(sql, projectId, id, MAX_FAILURES);
-  const known = await selectJoinedBugs(sql, projectId, id, { limit: MAX_NAMED });
+  const { failures, bugCounts } =
+    sumOf(tasks, "failed") === 0
+      ? { failures: [], bugCounts: {} }
+      : await selectFailures(sql, projectId, id, MAX_FAILURES);
+  const known = await selectKnownBugs(sql, projectId, id, bugCounts);
   const names = await selectExecutionNames(sql, projectId, [baselineId]);
   const baseline = baselineId === null ? undefined : names.get(baselineId);
   const slower = isOver ? await selectSlowerTests(sql, projectId, id, MAX_NAMED) : [];
@@ -175,7 +181,7 @@ export async function selectAnnotations(
   executionId: string,
   taskSlug: string | undefined,
 ): Promise<Annotation[]> {
-  const failures = await selectFailures(sql, projectId, executionId, MAX_ANNOTATIONS);
+  const { failures } = await selectFailures(sql, projectId, executionId, MAX_ANNOTATIONS);
   return failures.flatMap((failure): Annotation[] => {
     const path = failure.file === null ? "" : normalizeFile(failure.file);
     const isInRepository = path !== "" && !/^(?:\/|[a-z]:|\.\.(?:\/|$))/i.test(path);

@@ -15,7 +15,7 @@ import {
 import { FAMILY } from "../../rules/incident.ts";
 import {
   type TrackedFailure,
-  type KnownBug,
+  type MatchedBug,
   type OldMark,
   selectBugsByFingerprint,
   selectFlakyCases,
@@ -27,30 +27,30 @@ import type { Tx } from "../../database/connect.ts";
 /** Failures that are one bug. */
 export type FailureGroup = {
   /** Undefined: it is a new one. */
-  bug: KnownBug | undefined;
+  bug: MatchedBug | undefined;
   failures: TrackedFailure[];
   /** What the bug is to be known by from now on, the most telling first. */
   marks: Fingerprint[];
 };
 
 /** The bugs that failures may belong to: one object for each bug, so that what one failure makes of it is known to the next. */
-export type KnownBugs = {
-  byDigest(digest: string): KnownBug | undefined;
+export type BugsByFingerprint = {
+  byDigest(digest: string): MatchedBug | undefined;
   /** Answers the one object of the bug. */
-  add(bug: KnownBug, marks?: readonly Fingerprint[]): KnownBug;
-  addDigest(bug: KnownBug, digest: string): void;
+  add(bug: MatchedBug, marks?: readonly Fingerprint[]): MatchedBug;
+  addDigest(bug: MatchedBug, digest: string): void;
 };
 
-function createKnownBugs(): KnownBugs {
-  const bugs = new Map<string, KnownBug>();
-  const byDigest = new Map<string, KnownBug>();
-  const addOne = (bug: KnownBug) => {
+function createBugsByFingerprint(): BugsByFingerprint {
+  const bugs = new Map<string, MatchedBug>();
+  const byDigest = new Map<string, MatchedBug>();
+  const addOne = (bug: MatchedBug) => {
     const one = bugs.get(bug.id) ?? bug;
     bugs.set(bug.id, one);
     return one;
   };
   // What is known by a fingerprint already stays with its bug.
-  const addDigest = (bug: KnownBug, digest: string) => {
+  const addDigest = (bug: MatchedBug, digest: string) => {
     if (!byDigest.has(digest)) byDigest.set(digest, addOne(bug));
   };
   return {
@@ -64,18 +64,18 @@ function createKnownBugs(): KnownBugs {
 }
 
 /** In a transaction that holds the lock of the bugs: those that are known by what these failures say or where they happen. */
-export async function findKnownBugs(
+export async function findBugsByFingerprint(
   sql: Tx,
   projectId: string,
   failures: readonly TrackedFailure[],
-): Promise<KnownBugs> {
+): Promise<BugsByFingerprint> {
   const digests = new Set(failures.map(mark).flatMap(({ message, place }) => [message.digest, place.digest]));
-  const known = createKnownBugs();
+  const known = createBugsByFingerprint();
   if (digests.size > 0) await lookUp(sql, projectId, [...digests], known);
   return known;
 }
 
-async function lookUp(sql: Tx, projectId: string, digests: readonly string[], known: KnownBugs): Promise<void> {
+async function lookUp(sql: Tx, projectId: string, digests: readonly string[], known: BugsByFingerprint): Promise<void> {
   for (const { digest, ...bug } of await selectBugsByFingerprint(sql, projectId, digests)) known.addDigest(bug, digest);
 }
 
@@ -84,8 +84,8 @@ type Marked = { failure: TrackedFailure; message: Fingerprint; place: Fingerprin
 export type GroupedRun = { executionId: string; taskSlug: string; onDefaultBranch: boolean };
 
 /** The bug that at least half of them are known to be; where there are several, the one of most. */
-function mostOf(members: readonly Marked[], bugOf: (member: Marked) => KnownBug | undefined): KnownBug | undefined {
-  const votes = new Map<string, { bug: KnownBug; count: number }>();
+function mostOf(members: readonly Marked[], bugOf: (member: Marked) => MatchedBug | undefined): MatchedBug | undefined {
+  const votes = new Map<string, { bug: MatchedBug; count: number }>();
   for (const member of members) {
     const bug = bugOf(member);
     if (!bug) continue;
@@ -111,11 +111,11 @@ export async function groupFailures(
   projectId: string,
   run: GroupedRun,
   failures: readonly TrackedFailure[],
-  known: KnownBugs,
+  known: BugsByFingerprint,
 ): Promise<FailureGroup[]> {
   const marked = failures.map(mark);
   const groups: FailureGroup[] = [];
-  const add = (members: readonly Marked[], bug: KnownBug | undefined, marks: readonly Fingerprint[] = []) => {
+  const add = (members: readonly Marked[], bug: MatchedBug | undefined, marks: readonly Fingerprint[] = []) => {
     const places = members.flatMap(({ place }) => (run.onDefaultBranch && !known.byDigest(place.digest) ? place : []));
     groups.push({ bug, failures: members.map(({ failure }) => failure), marks: [...marks, ...places] });
   };
@@ -153,8 +153,8 @@ async function selectOld(
   sql: Tx,
   projectId: string,
   members: readonly Marked[],
-  known: KnownBugs,
-): Promise<(member: Marked) => KnownBug | undefined> {
+  known: BugsByFingerprint,
+): Promise<(member: Marked) => MatchedBug | undefined> {
   const rows = await selectOldMarks(sql, projectId, casesOf(members), FINGERPRINT_VERSION);
   const byCase = Map.groupBy(rows, ({ testCase }) => testCase);
   const isOf = ({ message }: Marked, old: OldMark) =>
@@ -164,11 +164,11 @@ async function selectOld(
       : saysTheSame(old.message, message.message));
   return (member) => {
     const found = byCase.get(member.failure.testCase)?.find((old) => isOf(member, old));
-    return found && known.add(toKnown(found));
+    return found && known.add(toMatchedBug(found));
   };
 }
 
-const toKnown = ({ id, number, title, status, resolvedAt }: KnownBug): KnownBug => {
+const toMatchedBug = ({ id, number, title, status, resolvedAt }: MatchedBug): MatchedBug => {
   return { id, number, title, status, resolvedAt };
 };
 
@@ -177,13 +177,13 @@ async function selectOwn(
   sql: Tx,
   projectId: string,
   members: readonly Marked[],
-  known: KnownBugs,
-): Promise<(member: Marked) => KnownBug | undefined> {
+  known: BugsByFingerprint,
+): Promise<(member: Marked) => MatchedBug | undefined> {
   if (members.length === 0) return () => undefined;
   const digestOf = ({ failure }: Marked) => flakyFingerprint(failure).digest;
   await lookUp(sql, projectId, members.map(digestOf), known);
   const single = await selectOwnBugs(sql, projectId, casesOf(members));
-  const own = new Map<number, KnownBug>(single.map((bug) => [bug.testCase, known.add(toKnown(bug))]));
+  const own = new Map<number, MatchedBug>(single.map((bug) => [bug.testCase, known.add(toMatchedBug(bug))]));
   return (member) => known.byDigest(digestOf(member)) ?? own.get(member.failure.testCase);
 }
 
@@ -191,7 +191,11 @@ async function selectOwn(
  * Failures of incidents: one bug for each cause that so many tell. It is known by what they say alone, since the same tests fail
  * for other reasons, too. What only happened beside it is no bug.
  */
-export function groupIncidents(run: GroupedRun, failures: readonly TrackedFailure[], known: KnownBugs): FailureGroup[] {
+export function groupIncidents(
+  run: GroupedRun,
+  failures: readonly TrackedFailure[],
+  known: BugsByFingerprint,
+): FailureGroup[] {
   const families = [...Map.groupBy(failures.map(mark), ({ message }) => message.digest)].filter(
     ([, members]) => members.length >= FAMILY.cases,
   );
@@ -208,7 +212,7 @@ export async function groupByRule(
   projectId: string,
   run: GroupedRun,
   failures: readonly TrackedFailure[],
-  known: KnownBugs,
+  known: BugsByFingerprint,
 ): Promise<FailureGroup[]> {
   if (failures.length === 0) return [];
   const byDigest = Map.groupBy(failures, (failure) => ruleMark(failure).digest);
@@ -233,7 +237,7 @@ export async function groupOutage(
   projectId: string,
   run: GroupedRun,
   failures: readonly TrackedFailure[],
-  known: KnownBugs,
+  known: BugsByFingerprint,
 ): Promise<FailureGroup[]> {
   const marked = failures.map(mark);
   const [most = []] = [...Map.groupBy(marked, ({ message }) => message.digest).values()].toSorted(

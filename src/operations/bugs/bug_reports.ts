@@ -2,12 +2,12 @@
 
 import {
   type FailureGroup,
-  findKnownBugs,
+  findBugsByFingerprint,
   groupByRule,
   groupFailures,
   groupIncidents,
   groupOutage,
-  type KnownBugs,
+  type BugsByFingerprint,
 } from "./bug_grouping.ts";
 import { FINGERPRINT_VERSION, type Fingerprint } from "../../rules/fingerprint.ts";
 import { eventOf, type Transition } from "../../rules/bug_transition.ts";
@@ -23,7 +23,7 @@ import {
   insertBugCases,
   insertFingerprints,
   insertOccurrences,
-  type KnownBug,
+  type MatchedBug,
   lockBugs,
   moveBug,
   type Occurrence,
@@ -72,7 +72,7 @@ const MAX_OUTAGE_FAILURES = 200;
 /** More new ones in one run have a common cause that has no name; those that stay open themselves the next time. */
 const MAX_OPENED = 200;
 const MAX_TOUCHED = 100;
-export const MAX_TITLE = 300;
+export const MAX_TITLE_CHARACTERS = 300;
 
 /** In the transaction of their uploads. Answers the bugs that each run has touched, at most 100, by run id. */
 export async function trackBugs(
@@ -93,7 +93,7 @@ export async function trackBugs(
   const concerned = runs.filter(({ id, mayResolve }) => mayResolve || failures.has(id));
   if (concerned.length === 0) return found;
   await lockBugs(sql, projectId);
-  const known = await findKnownBugs(sql, projectId, [...failures.values()].flat());
+  const known = await findBugsByFingerprint(sql, projectId, [...failures.values()].flat());
   // One after the other: a bug that the first one opens or resolves is known to the next one.
   for (const run of concerned) {
     const own = failures.get(run.id) ?? [];
@@ -117,7 +117,7 @@ async function trackFailures(
   projectId: string,
   run: TrackedRun,
   failures: readonly TrackedFailure[],
-  known: KnownBugs,
+  known: BugsByFingerprint,
 ): Promise<{ touched: TouchedBug[]; events: BugEvent[] }> {
   const now = run.seenAt;
   const {
@@ -147,7 +147,7 @@ async function trackFailures(
     events.push(...told);
     if (touched.get(change.id)?.change !== "regressed") touched.set(change.id, change);
     marks.push(...group.marks.map((fingerprint) => ({ bugId: change.id, fingerprint })));
-    known.add(group.bug ?? toKnownBug(change), group.marks);
+    known.add(group.bug ?? toMatchedBug(change), group.marks);
     for (const { testCase, message } of group.failures)
       occurrences.push({ bugId: change.id, testCase, message: message?.slice(0, 1_000).toWellFormed() ?? null });
     // Several groups may be of one bug: the next one finds it as this one has left it.
@@ -158,14 +158,14 @@ async function trackFailures(
   return { touched: [...touched.values()], events };
 }
 
-const toKnownBug = ({ id, number, title, status }: TouchedBug): KnownBug => {
+const toMatchedBug = ({ id, number, title, status }: TouchedBug): MatchedBug => {
   return { id, number, title, status, resolvedAt: null };
 };
 
 /** What has become of a bug, and what there is to tell of it. */
 type Change = [TouchedBug, BugEvent[]];
 
-async function find(sql: Tx, projectId: string, run: TrackedRun, bug: KnownBug, now: string): Promise<Change> {
+async function find(sql: Tx, projectId: string, run: TrackedRun, bug: MatchedBug, now: string): Promise<Change> {
   const { id, number, title } = bug;
   // A branch may not have the fix yet, or break the same place by itself.
   const isBack =
@@ -334,12 +334,12 @@ function toTitle(
   failure: TrackedFailure,
   { kind, exceptionType, message: marked }: Fingerprint,
 ): string {
-  if (kind === "infrastructure") return marked.slice(0, MAX_TITLE).toWellFormed();
+  if (kind === "infrastructure") return marked.slice(0, MAX_TITLE_CHARACTERS).toWellFormed();
   const { message, stack, suite, name } = failure;
   const line = firstLineOf(message ?? stack);
   const typed = exceptionType && !line.includes(exceptionType) ? `${exceptionType}: ${line}` : line;
   const told = line === "" ? caseTitle({ suite, name }) : typed;
   const everything = `Nearly all test cases of "${taskSlug}" failed`;
   const title = kind === "outage" ? everything : outage ? `${everything}: ${told}` : told;
-  return title.slice(0, MAX_TITLE).toWellFormed();
+  return title.slice(0, MAX_TITLE_CHARACTERS).toWellFormed();
 }

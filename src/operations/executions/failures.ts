@@ -4,7 +4,13 @@ import { readOnlyWith } from "./only_with.ts";
 import { BLAME_ORDER, toCounts } from "../../rules/blame.ts";
 import type { Blame } from "../../schema/failures.ts";
 import type { JoinedBug } from "../../schema/known_bugs.ts";
-import { type CauseMember, type CauseQuery, type FailurePosition, selectCauses } from "../../store/causes.ts";
+import {
+  type BugCounts,
+  type CauseMember,
+  type CauseQuery,
+  type FailurePosition,
+  selectCauses,
+} from "../../store/causes.ts";
 import type { Sql, Tx } from "../../database/connect.ts";
 import { selectExecutionNames, type TimedExecutionRow } from "../../store/execution_list.ts";
 import { countFailures } from "../../store/failures.ts";
@@ -58,6 +64,8 @@ export type CausePage = {
   totals: Partial<Record<Blame | "none", number>>;
   /** The first failure of the page's last cause, when there are further causes. */
   last: FailurePosition | undefined;
+  /** The bug reports that failures of the whole execution belong to. */
+  bugCounts: BugCounts;
 };
 
 /** A page of the causes of an execution's failures. All of its failures are grouped, not only those of the page. */
@@ -68,10 +76,12 @@ export async function readCauses(
   query: CauseQuery,
 ): Promise<CausePage> {
   const selected = await selectCauses(sql, projectId, executionId, query);
-  const ids = [...new Set(selected.flatMap(({ bugId }) => bugId ?? []))];
-  const [onlyWithOf, { bugs }] = await Promise.all([
+  const shownCounts = Object.fromEntries(
+    selected.flatMap(({ bugId, failed }) => (bugId === null ? [] : [[bugId, failed]])),
+  );
+  const [onlyWithOf, bugs] = await Promise.all([
     readOnlyWith(sql, projectId, executionId, selected),
-    ids.length === 0 ? { bugs: [] } : selectJoinedBugs(sql, projectId, executionId, { ids, limit: ids.length }),
+    selectJoinedBugs(sql, projectId, executionId, shownCounts),
   ]);
   const rows = selected.map((row) => ({ ...row, onlyWith: onlyWithOf(row) }));
   const bugOf = new Map<string | null, JoinedBug>(bugs.map(({ failed: _, ...bug }) => [bug.id, bug]));
@@ -83,5 +93,6 @@ export async function readCauses(
   }));
   const ranks = Object.entries(rows[0]?.causes ?? {});
   const totals = Object.fromEntries(ranks.map(([rank, number]) => [BLAME_ORDER[Number(rank) - 1] ?? "none", number]));
-  return { causes, totals, last: found.length > query.limit ? causes.at(-1)!.failures[0] : undefined };
+  const last = found.length > query.limit ? causes.at(-1)!.failures[0] : undefined;
+  return { causes, totals, last, bugCounts: selected[0]?.bugCounts ?? {} };
 }
