@@ -104,7 +104,7 @@ test.if(isLinux)(
     const { url } = server;
     key.value = /svc_proj_\w+/.exec(server.output())![0];
     key.project = /projects\/([0-9a-f-]{36})/.exec(server.output())![1]!;
-    expect(server.output().match(/svc_proj_\w+/g)).toHaveLength(3);
+    expect(server.output().match(/svc_proj_\w+/g)).toHaveLength(4);
     expect(server.output().match(/setup\?token=/g)).toHaveLength(1);
     const path = `/api/v1/projects/${key.project}/test-runs`;
     const headers = { authorization: `Bearer ${key.value}` };
