@@ -1,6 +1,6 @@
 /** GitHub: commit statuses, issues, comments on pull requests, workflow runs. */
 
-import { describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { createPublicKey, generateKeyPairSync } from "node:crypto";
 import { decodeProtectedHeader, jwtVerify } from "jose";
 import { createReceiver, type Script } from "../receiver.ts";
@@ -398,7 +398,9 @@ testFailures(sender, ["set_commit_status", "create_issue", "notify", "dispatch"]
 
 describe("a GitHub App", () => {
   const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
-  const pem = privateKey.export({ type: "pkcs1", format: "pem" }) as string;
+  // Tokens are kept by server and key. Each test has a key of its own, because its server may get the port of an earlier one.
+  let pem = privateKey.export({ type: "pkcs1", format: "pem" }) as string;
+  beforeEach(() => void (pem += "\n"));
   const app = sendTo(
     "github",
     (url) => ({ baseUrl: url, repository: "acme/web", appId: "4711", privateKey: pem }),
