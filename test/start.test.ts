@@ -11,7 +11,7 @@ import { startSharingPooler } from "./pgbouncer.ts";
 import { createProxy, createReceiver } from "./receiver.ts";
 import { beginUpload } from "./slow_upload.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(90_000);
 const ROOT = join(import.meta.dir, "..");
 const places: string[] = [];
 const children = new Set<Bun.Subprocess>();

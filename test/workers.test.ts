@@ -9,7 +9,7 @@ import { junit, until } from "./harness.ts";
 import { createPlace, guardProcess, removePlace } from "./places.ts";
 import { beginUpload } from "./slow_upload.ts";
 
-setDefaultTimeout(40_000);
+setDefaultTimeout(90_000);
 const ROOT = join(import.meta.dir, "..");
 const LIMIT = 40;
 const place = createPlace("workers");

@@ -1,6 +1,6 @@
 /** An export has what the API answers, at one moment, and a reader notices when it is cut. */
 
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { connect } from "node:net";
 import { createEventStreams } from "../../src/http/events.ts";
 import { createLog } from "../../src/log.ts";
@@ -9,6 +9,8 @@ import { ROUTES } from "../../src/server/app.ts";
 import { takeExportSlot } from "../../src/store/exports.ts";
 import { createEverything } from "../everything.ts";
 import { createHarness, junit, until } from "../harness.ts";
+
+setDefaultTimeout(60_000);
 
 const harness = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
 const { ask, acme, rival, database, bugs, url } = await createEverything(harness);

@@ -1,11 +1,13 @@
 /** Every page and form takes linear time, whatever names, messages, logs, queries and fields hold. */
 
-import { expect, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { PAGES } from "../../src/web/site/pages.ts";
 import { createShare } from "../../src/operations/people/shares.ts";
 import { createEverything, LOOKED_AT } from "../everything.ts";
 import { createHarness } from "../harness.ts";
 import { FEW_TEXTS, type HostileText, isSteep } from "./growth.ts";
+
+setDefaultTimeout(120_000);
 
 /** A message holds 64 KiB. */
 const HALF = 32_000;

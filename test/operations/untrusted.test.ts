@@ -1,6 +1,6 @@
 /** Untrusted executions change nothing but themselves: a history is the same with and without them. */
 
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createHarness } from "../harness.ts";
 import { BUGS, dump, type GivenReport, historyOf, NOW, START, TABLES } from "./ingest_history.ts";
 import { createRandom } from "../simulation/random.ts";
@@ -25,6 +25,8 @@ import {
 import { selectFileTimings } from "../../src/store/plans.ts";
 import { selectBranch } from "../../src/store/state.ts";
 import { selectUsualDurations } from "../../src/store/usual_durations.ts";
+
+setDefaultTimeout(60_000);
 
 const { ask, database, acme, addProject } = await createHarness();
 const { pool, begin } = database;
