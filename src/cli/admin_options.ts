@@ -14,7 +14,7 @@ export type AdminCommand = {
   usage: { synopsis: string; purpose?: string }[];
   options: string[];
   flags?: string[];
-  /** What most people do with the result; printed on standard error, unless `--json` is given. */
+  /** Returns a line that names the usual next command. It is printed on standard error, unless `--json` is given. */
   next?: (result: Record<string, unknown>) => string;
   run: (values: Values) => AdminWork | Promise<AdminWork>;
 };

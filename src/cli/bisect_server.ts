@@ -60,7 +60,7 @@ async function follow(
       say(`Probe ${++ended}: ${PROBE_WORDS[result ?? "running"]}: ${shortHash({ hash: commit })}`);
     if (search.status !== "running") return search;
     if (search.summary !== shown) say((shown = search.summary));
-    // What it waits for is only of interest while nothing else happens.
+    // The reason for waiting matters only while nothing else happens.
     if (!isNews && search.waitingFor && search.waitingFor !== waitingFor) say((waitingFor = search.waitingFor));
     waitMs = isNews ? POLL_MS.first : Math.min(2 * waitMs, POLL_MS.most);
     await Bun.sleep(waitMs);

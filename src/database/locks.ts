@@ -28,7 +28,7 @@ const NUMBERS = {
   export: 9,
   /** Of a project: verifications are begun. */
   verifications: 10,
-  /** Of a project: a search for a culprit makes a step, in which others may share its probes. */
+  /** Of a project: one of its searches for culprits makes a step, in which others may share the probes. */
   searches: 11,
 } as const;
 

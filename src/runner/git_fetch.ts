@@ -78,7 +78,7 @@ export function collectOutput(mask: Mask, passOn: (bytes: Uint8Array) => void) {
 export function gitReasonIn(output: string): string {
   const lines = output.split(/[\r\n]+/);
   const fatal = lines.findIndex((line) => line.startsWith("fatal:"));
-  // What ssh prints is the reason then.
+  // The reason is then in the line before, which ssh prints.
   const isOfSsh = fatal > 0 && lines[fatal]!.startsWith("fatal: Could not read from remote repository");
   const line =
     (fatal === -1 ? lines.find((line) => line.startsWith("error:")) : lines[isOfSsh ? fatal - 1 : fatal]) ?? "";

@@ -5,7 +5,7 @@ import type { Notification } from "../schema/notifications.ts";
 
 const COLORS = { bad: 0xd1242f, good: 0x1a7f37, neutral: 0x6e7781 };
 
-/** Of the lines of all known bugs together. */
+/** The maximum length of the lines of all known bugs together. */
 const MAX_BUG_LIST_CHARACTERS = 2_000;
 
 /** Markdown would make a link of what a test is called. Cut before, because every character may become two. */

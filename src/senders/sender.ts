@@ -74,7 +74,7 @@ export const withLink = (outcome: Outcome, link: string | undefined): Outcome =>
 /** Whether a message becomes a comment on the pull request that brought a commit, and not on that of an execution. */
 export const isAboutCulprit = ({ type }: Pick<Notification, "type">): boolean => type === "bug_report.culprit_found";
 
-/** What of a message to a pull request is superseded by a newer one: there is one comment for each project, or for each bug. */
+/** Returns the key that messages about one comment share, of which the newest supersedes the others: one for each project, or for each bug. */
 export const commentKey = (notice: Notification): string => {
   const { pullRequest, data } = notice;
   const subject = isAboutCulprit(notice) ? `culprit ${textAt(data, "bugReport", "id")}` : pullRequest;
@@ -182,7 +182,7 @@ function fence(lines: readonly string[]): string {
 /** A code span: nobody is mentioned in it, and nothing linked. */
 export const code = (text: string): string => `\`${oneLine(text).replaceAll("`", "'")}\``;
 
-/** Of the line of a known bug. */
+/** The maximum length of the line of a known bug. */
 export const MAX_BUG_LINE_CHARACTERS = 400;
 
 /** GitHub's and GitLab's Markdown, also Linear's. */

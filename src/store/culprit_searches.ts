@@ -227,16 +227,21 @@ export const updateRange = (sql: Tx, projectId: string, id: string, commits: rea
   update culprit_search set commits = ${toJson(sql, commits)}, due_at = now()
   where project_id = ${projectId} and id = ${id}`;
 
-/** Ends a locked search. */
+/** Ends a locked search with a result. */
 export const updateEndedSearch = (
   sql: Tx,
   projectId: string,
   id: string,
-  end: Pick<CulpritSearchRow, "status" | "verdict" | "reason" | "summary" | "suspects" | "culprit"> & { now: string },
+  end: Pick<CulpritSearchRow, "verdict" | "reason" | "summary" | "suspects" | "culprit"> & { now: string },
 ) => sql`
-  update culprit_search set status = ${end.status}, verdict = ${end.verdict}, reason = ${end.reason},
+  update culprit_search set status = 'completed', verdict = ${end.verdict}, reason = ${end.reason},
     summary = ${end.summary}, suspects = ${toJson(sql, end.suspects)}, culprit = ${end.culprit}, ended_at = ${end.now},
     due_at = null
+  where project_id = ${projectId} and id = ${id}`;
+
+/** Ends a locked search without a result. It keeps the suspects of its last step. */
+export const updateCancelledSearch = (sql: Tx, projectId: string, id: string, summary: string, now: Date) => sql`
+  update culprit_search set status = 'cancelled', summary = ${summary}, ended_at = ${now.toISOString()}, due_at = null
   where project_id = ${projectId} and id = ${id}`;
 
 /** The commits of the same range, if another search of the project has them; undefined: none has. */

@@ -44,7 +44,7 @@ export const BAD: Notification = {
   data: { project: { id: PROJECT, name: "Web" }, execution: { status: "failed" } },
 };
 
-/** What a known bug says in one line. */
+/** The line of a known bug. */
 export const BUG_LINE =
   'Known bug #12 "expected # items". c4d5e6f012 by Ada broke it: it failed there 2 of 2 times, on its parent ' +
   "0a1b2c3d4e it passed 2 of 2 times";

@@ -18,7 +18,7 @@ import {
   type NewestSearchRow,
   selectIsSearched,
   selectNewestSearch,
-  updateEndedSearch,
+  updateCancelledSearch,
 } from "../../store/culprit_searches.ts";
 import { waitingWords } from "../../wording/culprit.ts";
 import { cancelProbes, refuseUnlessProbeable } from "../probes/probes.ts";
@@ -97,10 +97,9 @@ export async function cancelSearch(
   const search =
     (await lockRunningSearch(sql, projectId, bugId)) ??
     refuse("Cannot cancel the search: no search of this bug is running");
-  const { id, suspects } = search;
+  const { id } = search;
   await cancelProbes(sql, projectId, { culpritSearchId: id }, "The search for the commit was cancelled");
-  const end = { verdict: null, reason: null, summary: "Cancelled", suspects, culprit: null, now: now.toISOString() };
-  await updateEndedSearch(sql, projectId, id, { ...end, status: "cancelled" });
+  await updateCancelledSearch(sql, projectId, id, "Cancelled", now);
   return { id, number };
 }
 

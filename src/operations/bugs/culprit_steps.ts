@@ -17,6 +17,7 @@ import {
   type ListedSearch,
   selectIsProven,
   selectKnownRange,
+  updateCancelledSearch,
   updateEndedSearch,
   updateProgress,
   updateRange,
@@ -66,12 +67,12 @@ export async function advanceSearch(
 type Step = { projectId: string; search: CulpritSearchRow; now: Date };
 
 /** A bug that is part of another one is not searched for any more. */
-async function cancelMerged(sql: Tx, { projectId, search: { id, suspects }, now }: Step, into: number): Promise<void> {
-  const summary = `Cancelled: the bug report was merged into number ${into}`;
+async function cancelMerged(sql: Tx, { projectId, search: { id }, now }: Step, into: number): Promise<void> {
   await cancelProbes(sql, projectId, { culpritSearchId: id }, "The bug report was merged into another one");
-  const end = { verdict: null, reason: null, summary, suspects, culprit: null, now: now.toISOString() };
-  await updateEndedSearch(sql, projectId, id, { ...end, status: "cancelled" });
+  await updateCancelledSearch(sql, projectId, id, mergedSummary(into), now);
 }
+
+const mergedSummary = (into: number): string => `Cancelled: the bug report was merged into number ${into}`;
 
 /** Takes the commits from another search of the same range, or lets a runner list them. */
 async function list(sql: Tx, step: Step): Promise<void> {
@@ -139,7 +140,7 @@ async function planOthers(sql: Tx, { projectId, search }: Step, atOnce: number):
     try {
       plans.push(await savepoint(sql, (sql) => plan(sql, projectId, other, atOnce)));
     } catch (error) {
-      // What is wrong with the other search is reported by its own step, and does not keep this one from going on.
+      // The other search reports its error in a step of its own, and does not keep this one from going on.
       if (isUnavailable(error)) throw error;
     }
   return plans.filter(({ next, mayShare }) => mayShare && !next.verdict);
@@ -152,7 +153,7 @@ function toProbeRequest({ search: { id, commits }, loaded, next, isDue }: Plan):
   const open = new Set(loaded.probes.filter(({ result }) => result === null).map(({ commit }) => commit));
   return {
     ...{ searchId: id, next: wanted.map((index) => commits[index]!.hash) },
-    // What a commit tells is known only once the probe of it that the search waits for has ended.
+    // A further probe of a commit is worth nothing until the open one has ended.
     bitsOf: (hash) => (open.has(hash) ? 0 : (bits[indexes.get(hash) ?? -1] ?? 0)),
   };
 }
@@ -238,9 +239,9 @@ async function end(sql: Tx, step: Step, ended: StoredEnd): Promise<boolean> {
   await cancelProbes(sql, projectId, { culpritSearchId: id }, "The search for the commit has ended");
   const into = await lockMergedInto(sql, projectId, bugReportId);
   if (into !== null) {
-    await cancelMerged(sql, step, into);
+    await updateCancelledSearch(sql, projectId, id, mergedSummary(into), now);
     return false;
   }
-  await updateEndedSearch(sql, projectId, id, { ...ended, status: "completed", now: now.toISOString() });
+  await updateEndedSearch(sql, projectId, id, { ...ended, now: now.toISOString() });
   return true;
 }
