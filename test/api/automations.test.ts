@@ -391,7 +391,8 @@ describe("events", () => {
       ]);
     });
 
-    test("a message names the known bugs of its owners' failures, and none that the execution has opened", async () => {
+    /** Sends failed executions to a receiver, as far as they concern @cart. */
+    async function notifyCart() {
       const receiver = createReceiver();
       const integrationId = await integrate("webhook", { url: receiver.url });
       await automate({
@@ -399,6 +400,11 @@ describe("events", () => {
         conditions: { projects: [project.project] },
         actions: [{ type: "notify", integrationId, owners: ["@cart"] }],
       });
+      return receiver;
+    }
+
+    test("a message names the known bugs of its owners' failures, and none that the execution has opened", async () => {
+      const receiver = await notifyCart();
       const told = () => receiver.requests.at(-1)!.body.data;
       await send({ execution_key: "1" }, "cart");
       expect(told()).not.toHaveProperty("knownBugs");
@@ -416,13 +422,7 @@ describe("events", () => {
     });
 
     test("the failures of an outage are all counted, although only one of them is matched with the bug", async () => {
-      const receiver = createReceiver();
-      const integrationId = await integrate("webhook", { url: receiver.url });
-      await automate({
-        trigger: { event: "execution.failed" },
-        conditions: { projects: [project.project] },
-        actions: [{ type: "notify", integrationId, owners: ["@cart"] }],
-      });
+      const receiver = await notifyCart();
       const names = ["pay", "cart"].flatMap((name) => Array.from({ length: 10 }, (_, index) => `${name}${index}`));
       const failure = `<failure message="no">Error: no\n    at cart (src/cart.ts:42:5)</failure>`;
       const body = failing(...names).replaceAll(`<failure message="no"/>`, failure);
