@@ -12,6 +12,7 @@ import { fitLogPart, MAX_LOG_JSON_BYTES, MAX_LOG_PART_BYTES } from "./log_part.t
 import type { Server } from "./protocol.ts";
 import { runTask, type TaskOutcome } from "./task.ts";
 import { sendTaskAttachments } from "./task_attachments.ts";
+import { toLogNote } from "./task_log.ts";
 
 /** While a delivery takes less, no sync is sent: the next one then reports the end of the lease as well. */
 export const DELIVERY_MS = 1_000;
@@ -73,7 +74,7 @@ async function runCommands(held: RunningLease, shared: LeaseRun): Promise<{ end:
   const { line, log, host, graceMs, cgroups, hurry } = shared;
   const onOutput = (bytes: Uint8Array) => held.log.write(bytes);
   const plan = refusal === undefined ? await askShardPlan(held, shared) : undefined;
-  if (!mask.hidesRareForms) onOutput(new TextEncoder().encode(`[assay] ${RARE_FORMS_SHOWN}\n`));
+  if (!mask.hidesRareForms) onOutput(toLogNote(RARE_FORMS_SHOWN));
   let release = () => {};
   if (refusal !== undefined) return { end: { kind: "failure", message: refusal }, release };
   if (plan === "no answer") {

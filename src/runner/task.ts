@@ -17,6 +17,7 @@ import type { Mask } from "./mask.ts";
 import type { RunnerLease } from "./protocol.ts";
 import { listPaths, watchReports } from "./report_files.ts";
 import { commandOf } from "./task_command.ts";
+import { toLogNote } from "./task_log.ts";
 import { mismatchOf, readHead } from "./tested_commit.ts";
 
 /** Names the file with the plan of the shard, for `assay split`. */
@@ -149,7 +150,7 @@ async function runIn(folder: string, options: TaskOptions): Promise<TaskOutcome>
     const exitCode = await runTaskCommand({ ...shared, onOutput, directory, environment, command, stop });
     return { exitCode, output: end() };
   };
-  const note = (text: string) => shared.onOutput(new TextEncoder().encode(`[assay] ${text}\n`));
+  const note = (text: string) => shared.onOutput(toLogNote(text));
   const runs = { run, runGit, retryFetch: createFetchRetry(note, options.fetchRetries) };
   const place: Place = { directory: config.workingDirectory };
   const hasNoFiles = () => queue?.gaveNothing() === true;

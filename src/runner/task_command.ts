@@ -4,6 +4,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { LIST_VARIABLE, toRerunCommand } from "../rules/rerun_command.ts";
 import type { TaskConfig } from "./config.ts";
 import type { RunnerLease } from "./protocol.ts";
+import { toLogNote } from "./task_log.ts";
 
 type CommandOptions = {
   lease: RunnerLease;
@@ -29,7 +30,7 @@ export function commandOf({ lease, config, onNote, onOutput }: CommandOptions, l
       : whole;
   const note = (text: string) => {
     onNote(text);
-    onOutput(new TextEncoder().encode(`[assay] ${text}\n`));
+    onOutput(toLogNote(text));
   };
   const { rerun, command, workingDirectory: directory } = config;
   if (rerun === undefined) {

@@ -2,6 +2,9 @@
 
 import type { Mask } from "./mask.ts";
 
+/** Returns a line of the runner itself for the log of a task. */
+export const toLogNote = (text: string): Uint8Array => new TextEncoder().encode(`[assay] ${text}\n`);
+
 /** As much as the server keeps of a log; what is not sent before it gets this much behind is left out. */
 const KEPT_BYTES = 1_048_576;
 /** Kept although the server has it: what a failure tells of the log. */

@@ -9,7 +9,7 @@ import { gitReasonIn } from "../../src/runner/git_fetch.ts";
 import { createMask } from "../../src/runner/mask.ts";
 import { readSyncAnswer } from "../../src/runner/protocol.ts";
 import { listPaths, mayShareReport } from "../../src/runner/report_files.ts";
-import { createTaskLog } from "../../src/runner/task_log.ts";
+import { createTaskLog, toLogNote } from "../../src/runner/task_log.ts";
 import { mismatchOf } from "../../src/runner/tested_commit.ts";
 import { fitsInForm, mediaTypeOf } from "../../src/runner/attachment_body.ts";
 import { openAttachment } from "../../src/runner/attachment_file.ts";
@@ -145,6 +145,7 @@ testLinearity("runner", {
       log.write(bytes(text));
       log.end();
     }),
+    toLogNote,
   },
   "work_trees.ts": { createWorkTrees: null },
   "upload.ts": { readReportBody: null },
