@@ -12,8 +12,15 @@ export const TIMEOUT_MS = 120_000;
 /** Characters that text handling looks for: blanks, line breaks, letters, digits, markup, escapes and quotes. */
 const CHARACTERS = [...' \t\n\ra0<&\\\x1b>"/.#(['];
 const LONGEST = 65_536;
+const ROUNDS = 24;
+/** Two comparisons need fewer rounds each: what is superlinear takes long. */
+const CONFIRMED_ROUNDS = 6;
 /** A smaller time at 64 KiB holds no quadratic part that matters. */
 const NEGLIGIBLE_MS = 10;
+/** A text so many times as long must confirm what the halves of a text have shown. */
+const CONFIRMING_FACTOR = 4;
+/** What takes the negligible time quadratically takes sixteen times as long then, and a linear function four times. */
+const CONFIRMING_NEGLIGIBLE_MS = 10 * NEGLIGIBLE_MS;
 /** Linear time grows as its text does, and quadratic time with the square of it: the bound lies between them. */
 const MAX_EXPONENT = 1.6;
 /** Even a linear function must not hold up the event loop for longer. Usual times are a thousandth of it. */
@@ -78,13 +85,19 @@ async function timeOf(work: Work): Promise<number> {
  * Whether the work on a whole, which is `factor` times its part, takes longer than that explains: in all of many rounds at best, because
  * the garbage collector only adds time, and then by the medians, because on a busy machine the best time of a part may be a lucky one.
  */
-export async function isSteep(onPart: Work, onWhole: Work, factor = 2): Promise<boolean> {
+export async function isSteep(
+  onPart: Work,
+  onWhole: Work,
+  factor = 2,
+  rounds = ROUNDS,
+  negligibleMs = NEGLIGIBLE_MS,
+): Promise<boolean> {
   const maxRatio = factor ** MAX_EXPONENT;
   const [parts, wholes]: [number[], number[]] = [[], []];
-  for (let round = 0; round < 24; round++) {
+  for (let round = 0; round < rounds; round++) {
     wholes.push(await timeOf(onWhole));
     const whole = Math.min(...wholes);
-    if (whole < NEGLIGIBLE_MS) return false;
+    if (whole < negligibleMs) return false;
     if (whole > 2 * MAX_MS) return true;
     for (let again = 0; again < 3; again++) parts.push(await timeOf(onPart));
     if (whole <= maxRatio * Math.min(...parts) && whole <= MAX_MS) return false;
@@ -93,6 +106,23 @@ export async function isSteep(onPart: Work, onWhole: Work, factor = 2): Promise<
 }
 
 const medianOf = (times: readonly number[]): number => times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)]!;
+
+function growsSteeply(
+  call: Call,
+  text: HostileText,
+  length: number,
+  factor: number,
+  negligibleMs: number,
+): Promise<boolean> {
+  const [part, whole] = [text.of(length / factor), text.of(length)];
+  return isSteep(
+    () => call(part),
+    () => call(whole),
+    factor,
+    CONFIRMED_ROUNDS,
+    negligibleMs,
+  );
+}
 
 /** The names of the texts for which `call` takes superlinear time. Short texts come first, so that a cubic one ends. */
 export async function findSteep(
@@ -104,15 +134,11 @@ export async function findSteep(
     // A few show what is wrong, and each takes long.
     if (steep.length >= 3) break;
     for (const length of [2_048, 16_384, LONGEST]) {
-      const [half, whole] = [text.of(length / 2), text.of(length)];
-      if (
-        !(await isSteep(
-          () => call(half),
-          () => call(whole),
-        ))
-      )
-        continue;
-      steep.push(`${text.name} at ${length}`);
+      const longer = length * CONFIRMING_FACTOR;
+      if (!(await growsSteeply(call, text, length, 2, NEGLIGIBLE_MS))) continue;
+      // A linear function is steep in all rounds where only the whole makes the garbage collector run, or the machine is busy.
+      if (!(await growsSteeply(call, text, longer, CONFIRMING_FACTOR, CONFIRMING_NEGLIGIBLE_MS))) continue;
+      steep.push(`${text.name} at ${length} and ${longer}`);
       break;
     }
   }
