@@ -247,6 +247,8 @@ const SHARED: Record<string, string[]> = {
   senders: ["comment_target", "github_app", "github_check_run", "sender"],
   store: [
     "baselines",
+    "bug_cases",
+    "bug_fingerprints",
     "case_index_version",
     "case_ref",
     "causes",

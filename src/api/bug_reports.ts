@@ -15,7 +15,8 @@ import {
   mergeRequest,
   newBugReport,
 } from "../schema/bug_reports.ts";
-import { selectBugReport, selectBugReports, selectBugState, selectOccurrences } from "../store/bug_reports.ts";
+import { selectBugReport, selectBugReports, selectBugState } from "../store/bug_reports.ts";
+import { selectOccurrences } from "../store/bug_occurrences.ts";
 import type { Sql } from "../database/connect.ts";
 
 type One = Pick<Context<{ projectId: string; bugReportId: string }>, "params">;

@@ -1,9 +1,7 @@
-/** Bug reports, their fingerprints, test cases, occurrences and changes. */
+/** Bug reports, their lists, states and changes. */
 
-import type { Fingerprint } from "../rules/fingerprint.ts";
 import { numberOfTestCase } from "../rules/test_case_id.ts";
 import type {
-  BugOccurrence,
   BugReport,
   BugReportDetail,
   BugReportPatch,
@@ -11,25 +9,16 @@ import type {
   BugStatus,
   Severity,
 } from "../schema/bug_reports.ts";
-import { toStorable } from "../schema/fields.ts";
-import { compose } from "../database/compose.ts";
-import { type Fragment, type Sql, type Tx, toJsonTime, toNumberArray, toTextArray } from "../database/connect.ts";
+import { type Fragment, type Sql, type Tx, toJsonTime, toTextArray } from "../database/connect.ts";
 import { newestSearchOf } from "./culprit_searches.ts";
-import { defaultBranchOf, isOvertaken } from "./default_branch.ts";
-import { healthOf, isFlaky } from "./health.ts";
-import { lockOf, takeLock } from "../database/locks.ts";
-import { blockOfCase, failedResultsOf } from "./packing.ts";
+import { takeLock } from "../database/locks.ts";
 import { isOwnedBy, ownersOfBug } from "./owners.ts";
-import { isLiveBug, isOnDefault } from "./predicates.ts";
+import { isLiveBug } from "./predicates.ts";
+import { fingerprintText, telling } from "./bug_fingerprints.ts";
 
 /** Whoever opens, reopens, resolves or merges bugs of a project takes turns: numbers without gaps, one regression. */
 export const lockBugs = (sql: Tx, projectId: string) => takeLock(sql, ["bugs", projectId]);
 
-const fingerprintText = (sql: Sql) => sql`'v' || f.version || ':' || replace(f.digest::text, '-', '')`;
-
-/** What says most of a bug first: what its failures say, then what they are, then where they happen. */
-const telling = (sql: Sql) => sql`
-  array_position(array['message', 'outage', 'infrastructure', 'flaky', 'automation', 'case'], f.kind), f.created_at, f.digest`;
 /** A bug of many test cases has one for each. */
 const MAX_GROUPING = 100;
 
@@ -84,8 +73,10 @@ const SORT_KEYS = {
   lastSeenAt: { key: "coalesce(b.last_seen_at, '-infinity')", type: "timestamptz" },
   severity: { key: "array_position(array['trivial', 'minor', 'major', 'critical'], b.severity)", type: "int" },
 } as const;
+
 /** Rows that are looked up of each status: a limit that is written out makes a plan that is kept, so there are few of them. */
 const ENOUGH = [21, 101];
+
 const STATUSES: readonly BugStatus[] = ["open", "in_progress", "resolved", "ignored"];
 
 /** One row more than `limit`; equal keys stand newest first. */
@@ -206,113 +197,6 @@ export const countOpenBugs = (sql: Sql, projectId: string) => sql<
   select severity, count(*)::int as open, (count(*) filter (where regressed))::int as regressed from bug_report b
   where project_id = ${projectId} and ${isLiveBug(sql, sql`b`)} group by severity`;
 
-export type BugCaseRow = {
-  number: number;
-  id: string;
-  taskSlug: string;
-  suite: string;
-  name: string;
-  file: string | null;
-  health: string;
-  lastStatus: string | null;
-  /** Passed so often in a row on the default branch since the bug was seen last. */
-  clean: number;
-};
-
-/** The test cases of a bug, in the order in which they were first seen; one row more than `limit`. */
-export const selectBugCases = (sql: Sql, projectId: string, bugId: string, limit: number, after = 0) => sql<
-  BugCaseRow[]
->`
-  select c.number, c.id, c.task_slug as "taskSlug", c.suite, c.name, c.file, ${healthOf(sql)} as health,
-    h.last_status as "lastStatus", k.clean
-  from (
-    select test_case, clean from bug_case
-    where project_id = ${projectId} and bug_report_id = ${bugId} and test_case > ${after}
-    order by test_case limit ${limit + 1}
-  ) k
-  join test_case c on c.project_id = ${projectId} and c.number = k.test_case
-  left join case_health h on h.project_id = ${projectId} and h.test_case = k.test_case
-  order by c.number`;
-
-export type BugOfCase = {
-  id: string;
-  number: number;
-  title: string;
-  status: BugStatus;
-  severity: Severity;
-  regressed: boolean;
-};
-
-/** The open bugs that a test case belongs to, newest first. */
-export const selectOpenBugsOfCase = (sql: Sql, projectId: string, testCaseId: string, limit: number) => sql<
-  BugOfCase[]
->`
-  select b.id, b.number, b.title, b.status, b.severity, b.regressed
-  from bug_case k join bug_report b on b.project_id = k.project_id and b.id = k.bug_report_id
-  where k.project_id = ${projectId} and k.test_case = ${numberOfTestCase(testCaseId)}
-    and ${isLiveBug(sql, sql`b`)}
-  order by b.number desc limit ${limit}`;
-
-export type MatchedBug = Omit<BugState, "mergedInto"> & { resolvedAt: string | null };
-
-const knownColumns = (sql: Sql) => sql`b.id, b.number, b.title, b.status, b.resolved_at as "resolvedAt"`;
-
-/** The bugs that have these fingerprints. */
-export const selectBugsByFingerprint = (sql: Sql, projectId: string, digests: readonly string[]) =>
-  sql<(MatchedBug & { digest: string })[]>`
-  select replace(f.digest::text, '-', '') as digest, ${knownColumns(sql)}
-  from bug_fingerprint f
-  join bug_report b on b.project_id = f.project_id and b.id = f.bug_report_id
-  where f.project_id = ${projectId} and f.digest = any(${toTextArray(digests)}::uuid[])`;
-
-export type OldMark = MatchedBug & {
-  testCase: number;
-  exceptionType: string | null;
-  message: string;
-  frames: string[];
-};
-
-/** What bugs of these test cases are known by from before the fingerprints were of `version`; the newest bugs first. */
-export const selectOldMarks = (sql: Sql, projectId: string, testCases: readonly number[], version: number) =>
-  sql<OldMark[]>`
-  select k.test_case as "testCase", f.exception_type as "exceptionType", f.message, to_json(f.frames) as frames,
-    ${knownColumns(sql)}
-  from bug_case k
-  join bug_fingerprint f on f.project_id = k.project_id and f.bug_report_id = k.bug_report_id
-  join bug_report b on b.project_id = k.project_id and b.id = k.bug_report_id
-  where k.project_id = ${projectId} and k.test_case = any(${toNumberArray(testCases)}::int[])
-    and f.kind = 'message' and f.version < ${version}::int
-  order by b.number desc`;
-
-/** Those of the test cases that are known to be flaky. */
-export const selectFlakyCases = async (
-  sql: Sql,
-  projectId: string,
-  testCases: readonly number[],
-): Promise<Set<number>> => {
-  const rows = await sql<{ testCase: number }[]>`
-    select h.test_case as "testCase" from case_health h
-    where h.project_id = ${projectId} and h.test_case = any(${toNumberArray(testCases)}::int[])
-      and ${isFlaky(sql)}`;
-  return new Set(rows.map(({ testCase }) => testCase));
-};
-
-/** Of each test case the newest bug that failures have opened and that is of no other case. */
-export const selectOwnBugs = (sql: Sql, projectId: string, testCases: readonly number[]) =>
-  sql<(MatchedBug & { testCase: number })[]>`
-  select distinct on (k.test_case) k.test_case as "testCase", ${knownColumns(sql)}
-  from bug_case k
-  join bug_report b on b.project_id = k.project_id and b.id = k.bug_report_id
-  where k.project_id = ${projectId} and k.test_case = any(${toNumberArray(testCases)}::int[])
-    and b.source = 'automatic' and b.merged_into is null
-    and not exists (
-      select from bug_case o
-      where o.project_id = k.project_id and o.bug_report_id = k.bug_report_id and o.test_case <> k.test_case)
-    and not exists (
-      select from bug_fingerprint f
-      where f.project_id = b.project_id and f.bug_report_id = b.id and f.kind in ('outage', 'automation', 'infrastructure'))
-  order by k.test_case, b.number desc`;
-
 export type InsertBug = {
   title: string;
   severity: Severity;
@@ -337,31 +221,6 @@ export async function insertBug(sql: Tx, projectId: string, bug: InsertBug): Pro
     from bug_report where project_id = ${projectId} returning number`;
   await insertChange(sql, projectId, { id, from: null, to: "open", cause: "opened", now: bug.now });
   return { id, number: row!.number };
-}
-
-export type BugMark = { bugId: string; fingerprint: Fingerprint };
-
-/** What is known by one of them already stays with its bug. */
-export async function insertFingerprints(
-  sql: Tx,
-  projectId: string,
-  marks: readonly BugMark[],
-  { version, now }: { version: number; now: string },
-): Promise<void> {
-  if (marks.length === 0) return;
-  const texts = (of: (mark: BugMark) => string | null) => sql`${toTextArray(marks.map(of))}::text[]`;
-  await sql`
-    insert into bug_fingerprint (project_id, digest, bug_report_id, version, kind, exception_type, message, frames, test,
-      created_at)
-    select ${projectId}, m.digest::uuid, m.bug::uuid, ${version}, m.kind, m.exception_type, m.message,
-      array(select json_array_elements_text(m.frames::json)), m.test, ${now}
-    from unnest(${texts(({ fingerprint }) => fingerprint.digest)}, ${texts(({ bugId }) => bugId)},
-      ${texts(({ fingerprint }) => fingerprint.kind)}, ${texts(({ fingerprint }) => fingerprint.exceptionType)},
-      ${texts(({ fingerprint }) => toStorable(fingerprint.message))},
-      ${texts(({ fingerprint }) => JSON.stringify(fingerprint.frames.map(toStorable)))},
-      ${texts(({ fingerprint }) => fingerprint.test && toStorable(fingerprint.test))})
-      as m (digest, bug, kind, exception_type, message, frames, test)
-    on conflict (project_id, digest) do nothing`;
 }
 
 export type ChangeCause = BugReportDetail["history"][number]["cause"];
@@ -394,224 +253,6 @@ export async function updateStatus(sql: Tx, projectId: string, change: StatusCha
   await insertChange(sql, projectId, change);
 }
 
-export type Occurrence = { bugId: string; testCase: number; message: string | null };
-
-/** Of one run: each test case occurs once in a bug. The bugs' sums and last sightings follow. */
-export async function insertOccurrences(
-  sql: Tx,
-  projectId: string,
-  run: {
-    id: string;
-    executionId: string;
-    branch: string | null;
-    commit: string | null;
-    onDefaultBranch: boolean;
-    seenAt: string;
-  },
-  occurrences: readonly Occurrence[],
-): Promise<void> {
-  const bugIds = toTextArray(occurrences.map(({ bugId }) => bugId));
-  const testCases = toNumberArray(occurrences.map(({ testCase }) => testCase));
-  // A run that comes late is not the last one that a bug was seen in.
-  const isOlder = sql`coalesce(b.last_seen_at > ${run.seenAt}::timestamptz, false)`;
-  const occur = sql`
-    with added as (
-      insert into bug_occurrence (project_id, bug_report_id, run_id, test_case, message, seen_at)
-      select ${projectId}, bug, ${run.id}, test_case, message, ${run.seenAt}
-      from unnest(${bugIds}::uuid[], ${testCases}::int[],
-        ${toTextArray(occurrences.map(({ message }) => message))}::text[]) as o (bug, test_case, message)
-      on conflict do nothing returning bug_report_id
-    ), sums as (select bug_report_id, count(*)::int as count from added group by bug_report_id)
-    update bug_report b set
-      occurrences = b.occurrences + sums.count,
-      first_seen_at = least(b.first_seen_at, ${run.seenAt}::timestamptz),
-      last_seen_at = greatest(b.last_seen_at, ${run.seenAt}::timestamptz),
-      first_execution_id = case when b.first_seen_at <= ${run.seenAt}::timestamptz
-        then coalesce(b.first_execution_id, ${run.executionId}) else ${run.executionId} end,
-      last_execution_id = case when ${isOlder} then b.last_execution_id else ${run.executionId} end,
-      branch = case when ${isOlder} then b.branch else ${run.branch} end,
-      commit = case when ${isOlder} then b.commit else ${run.commit} end,
-      ${
-        run.onDefaultBranch
-          ? sql`
-              home_execution_id = case when ${isOlder} and b.home_execution_id is not null then b.home_execution_id else ${run.executionId} end,
-              home_branch = case when ${isOlder} and b.home_execution_id is not null then b.home_branch else ${run.branch} end,
-              home_commit = case when ${isOlder} and b.home_execution_id is not null then b.home_commit else ${run.commit} end,`
-          : sql``
-      }
-      updated_at = greatest(b.updated_at, ${run.seenAt}::timestamptz)
-    from sums where b.project_id = ${projectId} and b.id = sums.bug_report_id`;
-  await Promise.all([occur, insertBugCases(sql, projectId, occurrences, run.seenAt)]);
-}
-
-/**
- * A run says something else of its failures than it did: they are taken out of their bugs, and bugs that it had opened, and
- * nobody has touched since, are gone.
- */
-export async function withdrawOccurrences(
-  sql: Tx,
-  projectId: string,
-  { id, executionId }: { id: string; executionId: string },
-): Promise<void> {
-  const bugs = await sql<{ id: string }[]>`
-    with withdrawn as (
-      delete from bug_occurrence where project_id = ${projectId} and run_id = ${id} returning bug_report_id),
-    sums as (select bug_report_id, count(*)::int as count from withdrawn group by 1)
-    update bug_report b set occurrences = b.occurrences - sums.count from sums
-    where b.project_id = ${projectId} and b.id = sums.bug_report_id returning b.id`;
-  if (bugs.length === 0) return;
-  const ids = toTextArray(bugs.map((bug) => bug.id));
-  await sql`
-    delete from bug_report b
-    where b.project_id = ${projectId} and b.id = any(${ids}::uuid[]) and b.source = 'automatic' and b.status = 'open'
-      and b.first_execution_id = ${executionId} and b.assignee is null and b.external_url is null
-      and not exists (select from bug_occurrence o where o.project_id = b.project_id and o.bug_report_id = b.id)
-      and not exists (
-        select from bug_change c where c.project_id = b.project_id and c.bug_report_id = b.id and c.cause <> 'opened')`;
-  // The bugs that stay were last seen in an earlier run.
-  const last = (home: Fragment) => sql`
-    select o.seen_at, r.execution_id, e.branch, e.commit from bug_occurrence o
-    join test_run r on r.project_id = o.project_id and r.id = o.run_id
-    join execution e on e.project_id = r.project_id and e.id = r.execution_id
-    where o.project_id = b.project_id and o.bug_report_id = b.id ${home}
-    order by o.seen_at desc limit 1`;
-  const atHome = sql`and ${isOnDefault(sql, sql`e`, defaultBranchOf(sql, projectId))}`;
-  await sql`
-    update bug_report b set
-      (last_seen_at, last_execution_id, branch, commit) = (
-        select l.seen_at, l.execution_id, l.branch, l.commit from (select) one left join lateral (${last(sql``)}) l on true),
-      (home_execution_id, home_branch, home_commit) = (
-        select l.execution_id, l.branch, l.commit from (select) one left join lateral (${last(atHome)}) l on true)
-    where b.project_id = ${projectId} and b.id = any(${ids}::uuid[]) and b.last_execution_id = ${executionId}`;
-}
-
-/** A case that fails again begins to count anew, unless its bug has been seen after `seenAt`. */
-export const insertBugCases = (
-  sql: Tx,
-  projectId: string,
-  cases: readonly { bugId: string; testCase: number }[],
-  seenAt: string | null = null,
-) => sql`
-  insert into bug_case (project_id, bug_report_id, test_case)
-  select distinct ${projectId}::uuid, bug, test_case
-  from unnest(${toTextArray(cases.map(({ bugId }) => bugId))}::uuid[],
-    ${toNumberArray(cases.map(({ testCase }) => testCase))}::int[]) as o (bug, test_case)
-  on conflict (project_id, bug_report_id, test_case) do update set clean = case
-    when exists (select from bug_report b where b.project_id = ${projectId} and b.id = bug_case.bug_report_id
-      and b.last_seen_at > ${seenAt}::timestamptz)
-    then bug_case.clean else 0 end`;
-
-/** Whether a run is of a commit that its branch has left behind. */
-export const selectIsOvertaken = async (sql: Sql, projectId: string, runId: string): Promise<boolean> => {
-  const [row] = await sql<{ isSo: boolean }[]>`
-    select ${isOvertaken(sql, projectId, { r: sql`r`, e: sql`e` })} as "isSo"
-    from test_run r join execution e on e.project_id = r.project_id and e.id = r.execution_id
-    where r.project_id = ${projectId} and r.id = ${runId}`;
-  return row!.isSo;
-};
-
-/** The bugs that occurred in a run. */
-export const selectBugsOfRun = (sql: Sql, projectId: string, runId: string) => sql<Omit<BugState, "mergedInto">[]>`
-  select id, number, title, status from bug_report b
-  where project_id = ${projectId} and id in (
-    select bug_report_id from bug_occurrence where project_id = ${projectId} and run_id = ${runId})
-  order by number limit 100`;
-
-const RUNS_TO_RESOLVE = 3;
-/** A run of no more rows of results asks for the bugs of its cases; one of more for its results of the cases of bugs. */
-const FEW_BLOCKS = 16;
-
-/**
- * A run of the default branch, completed at `at`: its passed cases count towards the end of the bugs that have not been
- * seen since. Answers the bugs whose cases have all passed often enough in a row.
- */
-export async function countCleanCases(
-  sql: Tx,
-  projectId: string,
-  runId: string,
-  at: string,
-): Promise<{ id: string; status: BugStatus }[]> {
-  const hasFew = sql`(
-    select count(*) from case_result where project_id = ${projectId} and run_id = ${runId}) <= ${FEW_BLOCKS}::int`;
-  const isCounted = sql`
-    ${isLiveBug(sql, sql`b`)} and (b.last_seen_at is null or b.last_seen_at <= ${at}::timestamptz)`;
-  return await sql<{ id: string; status: BugStatus }[]>`
-    with counted as (
-      update bug_case k set clean = case when n.letter = 'p' then k.clean + 1 else 0 end
-      from (
-        select k.bug_report_id, k.test_case, n.letter
-        from case_result r
-        cross join lateral unnest(r.test_cases, string_to_array(r.statuses, null)) as n (test_case, letter)
-        cross join lateral (
-          select * from bug_case where project_id = ${projectId} and test_case = n.test_case offset 0) k
-        cross join lateral (
-          select from bug_report b where project_id = ${projectId} and id = k.bug_report_id and ${isCounted} offset 0) b
-        where ${hasFew} and r.project_id = ${projectId} and r.run_id = ${runId}
-        union all
-        select k.bug_report_id, k.test_case, substr(r.statuses, array_position(r.test_cases, k.test_case), 1)
-        from bug_report b
-        join bug_case k on k.project_id = b.project_id and k.bug_report_id = b.id
-        join case_result r on r.project_id = k.project_id and r.run_id = ${runId}
-          and r.block = ${blockOfCase(sql, sql`k.test_case`)}
-        where not ${hasFew} and b.project_id = ${projectId} and ${isCounted}
-      ) n
-      where k.project_id = ${projectId} and k.bug_report_id = n.bug_report_id and k.test_case = n.test_case
-        and lower(n.letter) in ('p', 'f')
-      returning k.bug_report_id, k.test_case, k.clean
-    )
-    select b.id, b.status from bug_report b
-    where b.project_id = ${projectId} and ${isLiveBug(sql, sql`b`)}
-      and b.id in (select bug_report_id from counted where clean >= ${RUNS_TO_RESOLVE})
-      and not exists (
-        select from bug_case k left join counted c using (bug_report_id, test_case)
-        where k.project_id = ${projectId} and k.bug_report_id = b.id and coalesce(c.clean, k.clean) < ${RUNS_TO_RESOLVE})
-      -- Three passes say nothing of flaky cases: a bug of theirs alone waits until one of them has recovered.
-      and exists (
-        select from bug_case k
-        left join case_health h on h.project_id = k.project_id and h.test_case = k.test_case
-        where k.project_id = ${projectId} and k.bug_report_id = b.id and not coalesce(${isFlaky(sql)}, false))`;
-}
-
-export type BugsOfCases = {
-  /** By their numbers those whose passes count towards the end of a bug. */
-  testCases: ReadonlySet<number>;
-  /** Whether the transaction has the turn of `lockBugs`, if there are any. */
-  areHeld: boolean;
-};
-
-const BUGS_OF_CASES = compose<"project" | "testCases" | "isNeeded", { testCases: number[] | null; areHeld: boolean }>(
-  (sql, given) => sql`
-    with watched as materialized (
-      select number from unnest(${given("testCases")}::int[]) as asked (number)
-      where exists (
-        select from (
-          select bug_report_id from bug_case where project_id = ${given("project")} and test_case = asked.number offset 0) k
-        cross join lateral (
-          select from bug_report b
-          where project_id = ${given("project")} and id = k.bug_report_id and ${isLiveBug(sql, sql`b`)} offset 0) b))
-    select (select json_agg(number) from watched) as "testCases",
-      case when ${given("isNeeded")}::boolean or exists (select from watched) then pg_try_advisory_xact_lock(${lockOf(sql, "bugs", given("project"))})
-        else true end as "areHeld"`,
-);
-
-/**
- * Those of these test cases, by their numbers, that live bugs have, and the lock of `lockBugs` unless another transaction has
- * it. It is taken if there are such cases, or `isNeeded`.
- */
-export const tryBugsOfCases = async (
-  sql: Tx,
-  projectId: string,
-  testCases: readonly number[],
-  isNeeded: boolean,
-): Promise<BugsOfCases> => {
-  const [row] = await BUGS_OF_CASES(sql, {
-    project: projectId,
-    testCases: toNumberArray(testCases),
-    isNeeded: String(isNeeded),
-  });
-  return { testCases: new Set(row!.testCases), areHeld: row!.areHeld };
-};
-
 /** In a transaction that holds the lock: all but the status. */
 export async function updateBugReport(
   sql: Tx,
@@ -631,10 +272,6 @@ export async function updateBugReport(
       fixed_in_commit = ${or(patch.fixedInCommit, "fixed_in_commit")}, updated_at = ${now}
     where project_id = ${projectId} and id = ${id}`;
 }
-
-/** Clean runs count from now on. */
-export const resetCleanCases = (sql: Tx, projectId: string, id: string) =>
-  sql`update bug_case set clean = 0 where project_id = ${projectId} and bug_report_id = ${id}`;
 
 /** Where it is followed up elsewhere, unless somebody has said so already. */
 export const setExternalUrl = (sql: Sql, projectId: string, id: string, url: string) => sql`
@@ -683,75 +320,3 @@ export async function moveBug(
   await sql`
     update bug_report set merged_into = ${into.id}, occurrences = 0 where project_id = ${projectId} and id = ${from.id}`;
 }
-
-export type OccurrenceRow = BugOccurrence & { runId: string; testCase: number };
-
-/** Newest run first; one row more than `limit`. `after` is the run and the test case of the last one. */
-export const selectOccurrences = (
-  sql: Sql,
-  projectId: string,
-  bugId: string,
-  limit: number,
-  after: [runId: string, testCase: string] | undefined,
-) => sql<OccurrenceRow[]>`
-  select o.run_id as "runId", o.test_case as "testCase", r.execution_id as "executionId", r.task_slug as "taskSlug",
-    c.id as "testCaseId", e.branch, e.commit, o.message, o.seen_at as "seenAt"
-  from (
-    select * from bug_occurrence
-    where project_id = ${projectId} and bug_report_id = ${bugId}
-      ${after ? sql`and (run_id, test_case) < (${after[0]}::uuid, ${Number(after[1])}::int)` : sql``}
-    order by run_id desc, test_case desc limit ${limit + 1}
-  ) o
-  join test_run r on r.project_id = o.project_id and r.id = o.run_id
-  join execution e on e.project_id = r.project_id and e.id = r.execution_id
-  join test_case c on c.project_id = o.project_id and c.number = o.test_case
-  order by o.run_id desc, o.test_case desc`;
-
-/** The numbers of those of the ids that are test cases of the project. */
-export const selectTestCasesById = async (sql: Sql, projectId: string, ids: readonly string[]): Promise<number[]> => {
-  const rows = await sql<{ number: number }[]>`
-    select number from test_case
-    where project_id = ${projectId} and number = any(${toNumberArray(ids.map(numberOfTestCase))}::int[])
-      and id = any(${toTextArray(ids)}::uuid[])`;
-  return rows.map(({ number }) => number);
-};
-
-export type TrackedFailure = {
-  testCase: number;
-  suite: string;
-  name: string;
-  file: string | null;
-  kind: string | null;
-  message: string | null;
-  stack: string | null;
-  /** See rules/incident.ts. */
-  isIncident: boolean;
-  /** The infrastructure rule that it matches. */
-  ruleId: string | null;
-  ruleName: string | null;
-  ruleUrl: string | null;
-};
-
-/** The failed cases of runs with what they tell, by run and test case; of each run at most its `limit`. */
-export const selectRunFailures = (sql: Sql, projectId: string, runs: readonly { id: string; limit: number }[]) => sql<
-  (TrackedFailure & { runId: string })[]
->`
-  select f.run_id as "runId", f.number as "testCase", c.suite, c.name, c.file, d.kind, d.message,
-    left(d.stack, 20000) as stack,
-    coalesce(i.blame = 'incident', false) as "isIncident", i.rule_id as "ruleId", i.rule_name as "ruleName",
-    i.rule_url as "ruleUrl"
-  from (
-    select first.* from unnest(
-      ${toTextArray(runs.map(({ id }) => id))}::uuid[], ${toNumberArray(runs.map(({ limit }) => limit))}::int[]
-    ) as run (id, most), lateral (
-      select r.run_id, r.number, r.attempt from ${failedResultsOf(sql, projectId, sql`select run.id as id`)} r
-      order by r.number limit run.most) first
-  ) f
-  cross join lateral (select * from test_case where project_id = ${projectId} and number = f.number offset 0) c
-  left join lateral (
-    select * from case_detail
-    where project_id = ${projectId} and run_id = f.run_id and test_case = f.number and attempt = f.attempt offset 0) d on true
-  left join lateral (
-    select blame, rule_id, rule_name, rule_url from failure
-    where project_id = ${projectId} and run_id = f.run_id and test_case = f.number offset 0) i on true
-  order by f.run_id, f.number`;

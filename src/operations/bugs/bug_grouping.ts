@@ -13,15 +13,15 @@ import {
   saysTheSame,
 } from "../../rules/fingerprint.ts";
 import { FAMILY } from "../../rules/incident.ts";
+import type { TrackedFailure } from "../../store/bug_occurrences.ts";
 import {
-  type TrackedFailure,
   type MatchedBug,
   type OldMark,
   selectBugsByFingerprint,
-  selectFlakyCases,
   selectOldMarks,
   selectOwnBugs,
-} from "../../store/bug_reports.ts";
+} from "../../store/bug_fingerprints.ts";
+import { selectFlakyCases } from "../../store/bug_cases.ts";
 import type { Tx } from "../../database/connect.ts";
 
 /** Failures that are one bug. */

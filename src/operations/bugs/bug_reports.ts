@@ -13,29 +13,26 @@ import { FINGERPRINT_VERSION, type Fingerprint } from "../../rules/fingerprint.t
 import { eventOf, type Transition } from "../../rules/bug_transition.ts";
 import type { BugReportPatch, NewBugReport, TouchedBug } from "../../schema/bug_reports.ts";
 import { refuse, refuseAbsent } from "../../schema/refusal.ts";
+import { type BugMark, insertFingerprints, type MatchedBug } from "../../store/bug_fingerprints.ts";
 import {
-  type BugMark,
   type BugState,
-  countCleanCases,
-  type TrackedFailure,
   insertBug,
   type InsertBug,
-  insertBugCases,
-  insertFingerprints,
-  insertOccurrences,
-  type MatchedBug,
   lockBugs,
   moveBug,
-  type Occurrence,
-  resetCleanCases,
   selectBugState,
-  selectIsOvertaken,
-  selectRunFailures,
-  selectTestCasesById,
   type StatusChange,
   updateBugReport,
   updateStatus,
 } from "../../store/bug_reports.ts";
+import { countCleanCases, insertBugCases, resetCleanCases, selectTestCasesById } from "../../store/bug_cases.ts";
+import {
+  type TrackedFailure,
+  insertOccurrences,
+  type Occurrence,
+  selectIsOvertaken,
+  selectRunFailures,
+} from "../../store/bug_occurrences.ts";
 import { moveSearches } from "../../store/culprit_searches.ts";
 import { selectBugsOfRemoved } from "../../store/removed_cases.ts";
 import type { Tx } from "../../database/connect.ts";

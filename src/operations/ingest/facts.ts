@@ -12,7 +12,7 @@ import { toStatus } from "../../rules/merge.ts";
 import { refuse } from "../../schema/refusal.ts";
 import type { UploadParameters } from "../../schema/test_runs.ts";
 import type { Tx } from "../../database/connect.ts";
-import { type BugsOfCases, tryBugsOfCases } from "../../store/bug_reports.ts";
+import { type BugsOfCases, tryBugsOfCases } from "../../store/bug_cases.ts";
 import { selectBlocks, selectOtherCounts, selectQuarantined } from "../../store/case_results.ts";
 import type { ExecutionOrigin } from "../../store/executions.ts";
 import { selectHasOpenLease } from "../../store/leases.ts";

@@ -4,7 +4,8 @@ import { trackBugs } from "../bugs/bug_reports.ts";
 import { judgeFailures } from "./judge.ts";
 import { isOutageTogether, mayBeOutage } from "../../rules/run_outcome.ts";
 import type { Tx } from "../../database/connect.ts";
-import { lockBugs, withdrawOccurrences } from "../../store/bug_reports.ts";
+import { lockBugs } from "../../store/bug_reports.ts";
+import { withdrawOccurrences } from "../../store/bug_occurrences.ts";
 import { type RunRow, updateOutage } from "../../store/test_runs.ts";
 import type { TrackedRun } from "../bugs/bug_reports.ts";
 

@@ -33,7 +33,7 @@ import type { BlameCounts } from "../../schema/failures.ts";
 import type { GateDecision } from "../../schema/gate.ts";
 import { refuseAbsent } from "../../schema/refusal.ts";
 import type { Tx } from "../../database/connect.ts";
-import { selectBugsOfRun } from "../../store/bug_reports.ts";
+import { selectBugsOfRun } from "../../store/bug_occurrences.ts";
 import { lockHealth } from "../../store/case_health.ts";
 import { deleteBlock } from "../../store/case_results.ts";
 import { insertTurns } from "../../store/events.ts";

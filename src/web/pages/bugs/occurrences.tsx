@@ -1,7 +1,8 @@
 /** The occurrences and the tests of a bug. */
 
 import type { Html } from "../../../http/html.ts";
-import type { BugCaseRow, OccurrenceRow } from "../../../store/bug_reports.ts";
+import type { BugCaseRow } from "../../../store/bug_cases.ts";
+import type { OccurrenceRow } from "../../../store/bug_occurrences.ts";
 import type { ExecutionName } from "../../../store/execution_list.ts";
 import type { TestCaseName } from "../../../store/test_cases.ts";
 import { shownCaseTitle } from "../../../wording/case_title.ts";

@@ -2,7 +2,7 @@
 
 import type { Href, Html } from "../../../http/html.ts";
 import type { Slower } from "../../../rules/slower.ts";
-import type { BugOfCase } from "../../../store/bug_reports.ts";
+import type { BugOfCase } from "../../../store/bug_cases.ts";
 import type { CaseMessage } from "../../../store/case_record.ts";
 import type { ExecutionName } from "../../../store/execution_list.ts";
 import type { HistoryRow, TestCaseRow } from "../../../store/test_cases.ts";

@@ -13,7 +13,7 @@ import { numberOfTestCase } from "../../../rules/test_case_id.ts";
 import type { Role } from "../../../schema/accounts.ts";
 import { branchName, caseStatus, mayBeEmpty, text } from "../../../schema/fields.ts";
 import { refuseAbsent } from "../../../schema/refusal.ts";
-import { selectOpenBugsOfCase } from "../../../store/bug_reports.ts";
+import { selectOpenBugsOfCase } from "../../../store/bug_cases.ts";
 import {
   selectCaseMessage,
   selectCaseRecord,
