@@ -1,7 +1,8 @@
 /** The command of a task: for the whole task, for the tests that failed, or for those of a probe. */
 
 import { existsSync, writeFileSync } from "node:fs";
-import { LIST_VARIABLE, toRerunCommand } from "../rules/rerun_command.ts";
+import { LIST_VARIABLE } from "../rules/rerun_cases.ts";
+import { toRerunCommand } from "../rules/rerun_command.ts";
 import type { TaskConfig } from "./config.ts";
 import type { RunnerLease } from "./protocol.ts";
 import { toLogNote } from "./task_log.ts";

@@ -45,7 +45,8 @@ import { probeOnly, repeatOnly } from "../../src/rules/repeat.ts";
 import { rootOf, withRelativePaths } from "../../src/rules/repository_root.ts";
 import { findRenamed } from "../../src/rules/rename.ts";
 import { locateFile, toContainedPath, toPathWord, withoutTrailingSlashes } from "../../src/rules/report_path.ts";
-import { mistakeInRerun, PRESETS, toRerunCommand } from "../../src/rules/rerun_command.ts";
+import { mistakeInRerun, toRerunCommand } from "../../src/rules/rerun_command.ts";
+import { PRESETS } from "../../src/rules/rerun_cases.ts";
 import { quoted, scanShell } from "../../src/rules/shell.ts";
 import { isTestFrame, ownFrames, readStack } from "../../src/rules/stack.ts";
 import { adviceFor } from "../../src/rules/upload_advice.ts";
@@ -323,6 +324,8 @@ testLinearity("rules", {
         "/srv/shop",
       ),
   },
+  // Called through toRerunCommand.
+  "rerun_cases.ts": { cannot: null, quote: null, toCases: null, toFileWord: null, toNameWord: null },
   "rerun_command.ts": {
     mistakeInRerun: (text) => mistakeInRerun(`run {files} ${text}`),
     toRerunCommand: withFewTexts((text) => {
@@ -333,6 +336,10 @@ testLinearity("rules", {
           only: [caseOf(text.slice(0, MAX_NAME))],
         });
     }),
+  },
+  "rerun_insertion.ts": { toInsertion: null },
+  "rerun_pattern.ts": {
+    ...{ anchored: null, either: null, escape: null, flatten: null, isCut: null, titlePattern: null, titles: null },
   },
   "ran_on.ts": { machineText: null, refusesMachine: null, toRanOn: null, withoutMachine: null },
   "red_reason.ts": { flawsOf: null },

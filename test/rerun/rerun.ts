@@ -4,7 +4,8 @@ import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { readReport } from "../../src/reports/read.ts";
 import { normalizeFile, type PlacedCase } from "../../src/rules/identity.ts";
-import { LIST_VARIABLE, type RerunCommand, toRerunCommand } from "../../src/rules/rerun_command.ts";
+import { LIST_VARIABLE } from "../../src/rules/rerun_cases.ts";
+import { type RerunCommand, toRerunCommand } from "../../src/rules/rerun_command.ts";
 import { createPlace, removePlace } from "../places.ts";
 import { PROJECTS, type Project } from "./projects.ts";
 

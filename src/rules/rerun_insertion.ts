@@ -1,0 +1,108 @@
+/** Where the words that select tests belong in the command of a task. */
+
+import { scanShell, type Word } from "./shell.ts";
+import { type Preset, cannot } from "./rerun_cases.ts";
+import { type Tool, TEST_TOOLS } from "./rerun_tools.ts";
+
+/** What may come before the name of a tool, as in `npx jest`; whatever else does may read its words anew, as ssh does. */
+const WRAPPERS =
+  /^(?:npx|bunx|pnpx|npm|pnpm|yarn|bun|deno|node|env|time|nice|exec|command|timeout|stdbuf|xvfb-run|cross-env|dotenv|dotenvx|bundle|poetry|uv|uvx|pipenv|pdm|hatch|rye|python[\d.]*|coverage|docker|docker-compose|podman|kubectl)$/;
+
+const KEYWORDS = /^(?:if|then|elif|else|while|until|do|!|\{)$/;
+
+const INSTALLS = /^(?:i|ci|install|add|remove|uninstall|update|upgrade|build|pull|info|view)$/;
+
+/** Options of npm, pnpm and Yarn that run a script in another folder. */
+const ELSEWHERE = /^(?:-w|--workspaces?|--workspace=.*|--prefix(?:=.*)?|-C|--dir|--cwd|--filter|-F|-r|--recursive)$/;
+
+const ASSIGNMENT = /^[A-Za-z_]\w*=/;
+
+const nameOf = (word: Word | undefined) => word?.text?.replace(/^.*\//, "").replace(/\.(?:[cm]?js|cmd|exe)$/, "") ?? "";
+
+/** How the words of a preset come into the command of a task. Fails where they cannot. */
+export function toInsertion(preset: Preset, command: string): (args: string) => string {
+  const tool = TEST_TOOLS[preset];
+  const { commands: all, problem } = scanShell(command);
+  const commands = all.map(withoutPrefix).filter(({ length }) => length > 0);
+  if (problem !== null) cannot(`the command of the task cannot be understood: ${problem}`);
+  if (commands.some(([first]) => /^(?:cd|pushd)$/.test(first?.text ?? "")))
+    cannot('the command of the task goes to another folder, which "workingDirectory" can say instead');
+  const found = commands.flatMap((words) => {
+    const after = findTool(words, tool);
+    return after === undefined ? [] : [{ words, after }];
+  });
+  if (found.length > 1) cannot(`the command of the task runs ${preset} more than once; a template in "rerun" can tell`);
+  const [only] = found;
+  const script = only ? undefined : findScript(commands);
+  if (!only && (!script || tool.strip || preset === "maven"))
+    return cannot(`the command of the task does not run ${preset} itself; a template with {${preset}} in "rerun" can`);
+  const { words, after } = only ?? script!;
+  const conflict = words.slice(after).find(({ text }) => text !== null && tool.conflict.test(text));
+  if (conflict) cannot(`the command of the task has its own ${conflict.text}; a template in "rerun" can do without it`);
+
+  const isScript = only === undefined;
+  const elsewhere = isScript && words.find(({ text }) => ELSEWHERE.test(text ?? ""));
+  if (elsewhere) cannot(`the command of the task runs in another folder by ${elsewhere.text}`);
+  const rest = words.slice(after);
+  const split = rest.findIndex(({ text }) => text === "--" || (preset === "go" && /^--?args$/.test(text ?? "")));
+  // gotestsum hands on what comes after "--", and npm does; everything else takes it for no option.
+  const isHandedOn = nameOf(words[after - 1]) === "gotestsum" || (isScript && nameOf(words[0]) === "npm");
+  const own = isHandedOn ? (split === -1 ? [] : rest.slice(split + 1)) : split === -1 ? rest : rest.slice(0, split);
+  const stripped = tool.strip ? tool.strip(own) : [];
+  const dashes = isHandedOn && split === -1 ? " --" : "";
+  // Before the options of the command, of which the last may want a value; "go -C" wants to be the first.
+  const last = preset === "go" ? own.at(-1) : undefined;
+  const before = last ?? (isHandedOn ? rest[split === -1 ? rest.length - 1 : split] : undefined) ?? words[after - 1]!;
+  return (args) => {
+    const edits = [
+      { start: before.end, end: before.end, text: `${dashes} ${args}` },
+      ...stripped.map(({ start, end }) => ({ start: startOfGap(command, start), end, text: "" })),
+    ];
+    // From the end, so that places stay where they are; what is added comes after a word that goes.
+    let text = command;
+    for (const edit of edits.sort((a, b) => b.end - a.end || b.start - a.start))
+      text = text.slice(0, edit.start) + edit.text + text.slice(edit.end);
+    return text;
+  };
+}
+
+const startOfGap = (text: string, end: number): number => text.slice(0, end).trimEnd().length;
+
+/** Without what may come before any command. */
+function withoutPrefix(words: Word[]): Word[] {
+  const first = words.findIndex(({ text }) => text === null || !(ASSIGNMENT.test(text) || KEYWORDS.test(text)));
+  return first === -1 ? [] : words.slice(first);
+}
+
+/** The index of the first word after the tool and its verb. */
+function findTool(words: Word[], { name, verb, mode }: Tool): number | undefined {
+  for (const [at, word] of words.entries()) {
+    const called = nameOf(word);
+    if (name.test(called)) {
+      if (verb === undefined || called === "gotestsum") return mode?.test(words[at + 1]?.text ?? "") ? at + 2 : at + 1;
+      const next = words.findIndex(({ text }, index) => index > at && !text?.startsWith("-"));
+      if (words[next]?.text === verb) return next + 1;
+    }
+    // npm takes options for its own, unless they come after "--".
+    const isNpm = nameOf(words[0]) === "npm" && !words.slice(0, at + 1).some(({ text }) => text === "--");
+    if (at === 0 ? !WRAPPERS.test(called) : INSTALLS.test(called)) return undefined;
+    if (isNpm && name.test(nameOf(words[at + 1]))) return undefined;
+  }
+  return undefined;
+}
+
+/** A script of package.json: "npm test", "yarn e2e". The one that is called a test, where there are several. */
+function findScript(commands: Word[][]): { words: Word[]; after: number } | undefined {
+  const scripts = commands.flatMap((words) => {
+    const [manager, verb, name] = words.map(({ text }) => text ?? "");
+    if (!/^(?:npm|pnpm|yarn|bun)$/.test(manager ?? "")) return [];
+    const isRun = /^(?:run|run-script)$/.test(verb ?? "");
+    const script = (isRun ? name : verb) ?? "";
+    if (script === "" || script.startsWith("-") || INSTALLS.test(script)) return [];
+    // Only these two take a script without "run".
+    if (!isRun && !(manager === "yarn" || manager === "pnpm" || /^(?:test|t|tst)$/.test(script))) return [];
+    return [{ words, after: isRun ? 3 : 2, script }];
+  });
+  const tests = scripts.length > 1 ? scripts.filter(({ script }) => /test|spec|e2e/i.test(script)) : scripts;
+  return tests.length === 1 ? tests[0] : undefined;
+}

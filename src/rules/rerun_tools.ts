@@ -1,0 +1,303 @@
+/** How each test tool is told which tests to run, and where in its command. */
+
+import { isPlainName } from "./drawn_name.ts";
+import type { PlacedCase } from "./identity.ts";
+import { toPathWord } from "./report_path.ts";
+import { quoted, type Word } from "./shell.ts";
+import { type Preset, LIST_VARIABLE, cannot, quote, type Selection, type Cases, toFileWord } from "./rerun_cases.ts";
+import {
+  escape,
+  type Style,
+  TITLES,
+  VAGUE,
+  ARROWS,
+  ANYTHING,
+  isCut,
+  flatten,
+  titlePattern,
+  titles,
+} from "./rerun_pattern.ts";
+
+const ALL_OF_FILES = "All tests of the files run: the names of those that failed are too long for a command";
+
+/** With files where all are known; the pattern alone finds the tests as well, and loads every file. */
+function* byPattern(
+  cases: Cases,
+  style: Style,
+  withFiles: (files: string[]) => string[],
+  withPattern: (pattern: string) => string[],
+): Generator<Selection> {
+  const files = cases.only.every(({ file }) => file !== null) ? withFiles(cases.files()) : [];
+  // An option of the command that may have a value takes a file for it, and an option not.
+  yield { args: [...withPattern(quoted(titles(cases, style))), ...files] };
+  if (files.length > 0) yield { args: files, note: ALL_OF_FILES };
+}
+
+export type Tool = {
+  /** The word that is the tool, and the one that has to come after it. */
+  name: RegExp;
+  verb?: string;
+  /** A word that may come after it, without which it watches the files. */
+  mode?: RegExp;
+  /** Options of a command that would select something else, or a part of what is selected. */
+  conflict: RegExp;
+  /** Takes what is there already as paths or packages out of the words after the tool; fails where it cannot tell. */
+  strip?: (words: Word[]) => Word[];
+  select: (cases: Cases, command: string) => Iterable<Selection>;
+};
+
+const SHARD = "--shard(?:=.*)?";
+
+const TITLE = "-t(?!s)(?:.+)?|--testNamePattern(?:=.*)?|--test-name-pattern(?:=.*)?";
+
+export const TEST_TOOLS: Record<Preset, Tool> = {
+  jest: {
+    name: /^jest$/,
+    conflict: new RegExp(`^(?:${TITLE}|${SHARD})$`),
+    select: (cases, command) =>
+      byPattern(
+        cases,
+        // Templates of jest-junit put the suites into the names, or other suites than the test's own before them.
+        /\s--json\b/.test(command) ? TITLES : VAGUE,
+        (files) => ["--runTestsByPath", ...files.map(toFileWord)],
+        (pattern) => ["-t", pattern],
+      ),
+  },
+  vitest: {
+    name: /^vitest$/,
+    mode: /^(?:run|watch|dev)$/,
+    conflict: new RegExp(`^(?:${TITLE}|${SHARD})$`),
+    select: (cases) =>
+      byPattern(
+        cases,
+        TITLES,
+        (files) => files.map(toFileWord),
+        (pattern) => ["-t", pattern],
+      ),
+  },
+  bun: {
+    name: /^bun$/,
+    verb: "test",
+    conflict: new RegExp(`^(?:${TITLE}|${SHARD})$`),
+    select: (cases) =>
+      byPattern(
+        cases,
+        TITLES,
+        // Without "./" it is any file with that in its path.
+        (files) => files.map((file) => quoted(`./${file}`)),
+        (pattern) => ["-t", pattern],
+      ),
+  },
+  playwright: {
+    name: /^playwright$/,
+    verb: "test",
+    conflict: new RegExp(`^(?:-g(?:.+)?|--grep(?:=.*)?|--last-failed|--only-changed(?:=.*)?|${SHARD})$`),
+    select: selectPlaywright,
+  },
+  cypress: {
+    name: /^cypress$/,
+    verb: "run",
+    conflict: /^(?:-s|--spec(?:=.*)?)$/,
+    select: (cases) => {
+      const files = cases.files();
+      const odd = files.find((file) => /[,*?[\]{}!()]/.test(file));
+      if (odd !== undefined) cannot(`Cypress takes the file ${quote(odd)} for a pattern`);
+      return [
+        { args: ["--spec", quoted(files.map(toPathWord).join(","))], note: "Cypress runs all tests of the files" },
+      ];
+    },
+  },
+  pytest: {
+    name: /^(?:pytest|py\.test)$/,
+    conflict: /^(?:--lf|--last-failed|--pyargs|--sw|--stepwise)$/,
+    strip: (words) => withoutPositionals(words, PYTEST_OPTIONS),
+    select: selectPytest,
+  },
+  rspec: {
+    name: /^rspec$/,
+    conflict: /^(?:-e|-E|--example(?:=.*)?|--example-matches(?:=.*)?|--only-failures|-n|--next-failure)$/,
+    select: selectRspec,
+  },
+  go: {
+    name: /^(?:go|gotestsum)$/,
+    verb: "test",
+    conflict: /^--?(?:test\.)?(?:run|list|bench)(?:=.*)?$/,
+    strip: (words) => withoutPositionals(words, GO_OPTIONS),
+    select: selectGo,
+  },
+  maven: {
+    name: /^(?:mvn|mvnw|mvnd)$/,
+    conflict: /^-Dtest=/,
+    select: selectMaven,
+  },
+  dotnet: {
+    name: /^dotnet$/,
+    verb: "test",
+    conflict: /^--filter(?:[=:].*)?$/,
+    select: selectDotnet,
+  },
+};
+
+/** Its titles begin with the project and the file, and end with tags: one pattern for everything, and every version. */
+function* selectPlaywright(cases: Cases): Generator<Selection> {
+  const { gap } = ARROWS;
+  const patterns = cases.only.flatMap((one) => {
+    const title = titlePattern(one, ARROWS);
+    if (one.file === null) return [`${ANYTHING}${gap}${title}`];
+    const file = escape(one.file);
+    const [first = "", ...rest] = one.suite.split(" > ");
+    const inProject = titlePattern({ ...one, suite: rest.join(" > ") }, ARROWS);
+    // The first suite is the project where there are several.
+    return [
+      `(?:.*\\s)?${file}${gap}${title}`,
+      ...(first === "" ? [] : [`${flatten(first, ARROWS)}${gap}${file}${gap}${inProject}`]),
+    ];
+  });
+  const pattern = `^(?:${[...new Set(patterns)].join("|")})\\s*(?:@.*)?$`;
+  // Files are patterns as well, and relative to where its settings have the tests.
+  const files = [...new Set(cases.only.map(({ file }) => file))];
+  const words = files.includes(null) ? [] : files.map((file) => quoted(`(?:^|/)${escape(file!)}$`));
+  yield { args: ["--grep", quoted(pattern), ...words] };
+  if (words.length > 0) yield { args: words, note: ALL_OF_FILES };
+}
+
+/** As words where they are few, which every version takes; in a file since pytest 8.2. */
+function* selectPytest(cases: Cases): Generator<Selection> {
+  const nodes = [...new Set(cases.only.map((one) => toNode(one, cases)))];
+  // In a file each line is an argument, and Python knows many ends of lines.
+  const odd = nodes.find((node) => /[\p{Cc}\u2028\u2029]/u.test(node));
+  if (odd !== undefined) cannot(`${quote(odd)} has characters that pytest cannot be given`);
+  yield { args: nodes.map(quoted) };
+  yield { args: [`"@$${LIST_VARIABLE}"`], list: `${nodes.join("\n")}\n` };
+}
+
+/** Each part is looked up as a file. */
+const MAX_MODULE_DEPTH = 50;
+
+/** pytest's JUnit XML has the module and the classes in one dotted name, where there are no classes in the file's name. */
+function toNode({ suite, name, file }: PlacedCase, { locate }: Cases): string {
+  const parts = suite.split(" > ").at(-1)!.split(".");
+  const module = (file ?? "").replace(/\.py$/, "").replaceAll("/", ".");
+  const dotted = parts.join(".");
+  const test = toPytestName(name);
+  // What it does not collect has no module: its file is not a test.
+  if (suite === "") return cannot(`${quote(name)} has failed, which is no test that can be selected`);
+  for (let count = Math.min(parts.length, MAX_MODULE_DEPTH); count > 0; count--) {
+    const found = locate(`${parts.slice(0, count).join("/")}.py`);
+    if (found !== undefined) return [toPathWord(found), ...parts.slice(count), test].join("::");
+  }
+  const found = file === null ? undefined : locate(file);
+  if (found !== undefined && (dotted === module || dotted.startsWith(`${module}.`))) {
+    const classes = dotted.slice(module.length + 1);
+    return [toPathWord(found), ...(classes === "" ? [] : classes.split(".")), test].join("::");
+  }
+  return cannot(`there is no file for the module ${quote(suite)}`);
+}
+
+/** What XML cannot hold is told as "#x1B" and so on: then all parameters of the test are run. */
+function toPytestName(name: string): string {
+  const isWhole = !isCut(name) && !isPlainName(name) && !/#x[0-9A-F]{2,4}|[\n\ufffd]/.test(name);
+  return isWhole ? name : name.replace(/\[[\s\S]*$/, "");
+}
+
+/** An example of a shared group is told with the file of the group, which cannot be run. */
+function* selectRspec(cases: Cases): Generator<Selection> {
+  const isRunnable = cases.only.every(({ file }) => file !== null && file.endsWith("_spec.rb"));
+  const files = isRunnable ? cases.files().map(toFileWord) : [];
+  yield { args: [...files, "-E", quoted(titles(cases, TITLES))] };
+  if (files.length > 0) yield { args: files, note: ALL_OF_FILES };
+}
+
+/** A subtest is run by its whole test: what it is called is not always what it can be selected by. */
+function* selectGo(cases: Cases): Generator<Selection> {
+  const tests = cases.only.map(({ name }) => name.split("/")[0]!);
+  const odd = tests.find((name) => !/^[\p{L}_][\p{L}\p{N}_]*$/u.test(name));
+  if (odd !== undefined) cannot(`${quote(odd)} is not the name of a Go test`);
+  const packages = [...new Set(cases.only.map(({ suite }) => suite))];
+  const strange = packages.find((path) => !/^[\w.~][\w.~/-]*$/.test(path) || path.split("/").includes(".."));
+  if (strange !== undefined) cannot(`${quote(strange)} is not a Go package`);
+  const pattern = quoted(`^(?:${[...new Set(tests)].join("|")})$`);
+  yield { args: ["-run", pattern, ...packages.map(quoted)] };
+  yield { args: packages.map(quoted), note: "All tests of the packages run: there are too many for a command" };
+}
+
+const JAVA_CLASS = /^[\p{L}_$][\p{L}\p{N}_$]*(?:\.[\p{L}_$][\p{L}\p{N}_$]*)*$/u;
+
+const JAVA_METHOD = /^[\p{L}_$][\p{L}\p{N}_$]*/u;
+
+/** A method with parameters is run with all of them, and the class where the name is not that of a method. */
+function* selectMaven(cases: Cases): Generator<Selection> {
+  const classes = new Map<string, Set<string> | null>();
+  for (const { suite, name } of cases.only) {
+    const type = suite.split(" > ").at(-1)!;
+    if (!JAVA_CLASS.test(type)) cannot(`${quote(type)} is not a Java class`);
+    const method = JAVA_METHOD.exec(name)?.[0];
+    const isMethod = method !== undefined && /^(?:[([{].*)?$/s.test(name.slice(method.length));
+    const methods = classes.get(type);
+    if (!isMethod || methods === null) classes.set(type, null);
+    else classes.set(type, (methods ?? new Set<string>()).add(method));
+  }
+  const add = (tests: string[]) => [`-Dtest=${quoted(tests.join(","))}`, "-Dsurefire.failIfNoSpecifiedTests=false"];
+  yield { args: add([...classes].map(([type, methods]) => (methods ? `${type}#${[...methods].join("+")}` : type))) };
+  yield { args: add([...classes.keys()]), note: "All tests of the classes run: there are too many for a command" };
+}
+
+const DOTNET_NAME = /^[\p{L}_@][\p{L}\p{N}_@`+]*(?:\.[\p{L}_@][\p{L}\p{N}_@`+]*)*$/u;
+
+const escapeDotnet = (text: string) => text.replace(/[\\()&|=!~]/g, "\\$&");
+
+/** A test with parameters is run with all of them, and the class where the name is not that of a method. */
+function* selectDotnet(cases: Cases): Generator<Selection> {
+  const filters = new Set<string>();
+  const classes = new Set<string>();
+  for (const { suite, name } of cases.only) {
+    const type = suite.split(" > ").at(-1)!;
+    if (!DOTNET_NAME.test(type)) cannot(`${quote(type)} is not a .NET class`);
+    const plain = name.split(/[([]/, 1)[0]!.trimEnd();
+    const method = plain.startsWith(`${type}.`) ? plain.slice(type.length + 1) : plain;
+    const ofClass = `FullyQualifiedName~${escapeDotnet(`${type}.`)}`;
+    // NUnit has the parameters in the full name, and xUnit has not.
+    const operator = plain === name ? "=" : "~";
+    const ofMethod = `FullyQualifiedName${operator}${escapeDotnet(`${type}.${method}`)}`;
+    filters.add(DOTNET_NAME.test(method) ? ofMethod : ofClass);
+    classes.add(ofClass);
+  }
+  yield { args: ["--filter", quoted([...filters].join("|"))] };
+  yield {
+    args: ["--filter", quoted([...classes].join("|"))],
+    note: "All tests of the classes run: there are too many for a command",
+  };
+}
+
+type Options = { alone: RegExp; withValue: RegExp };
+
+/** What is no option, and no value of one. Fails where an option is not known that a word comes after. */
+function withoutPositionals(words: Word[], { alone, withValue }: Options): Word[] {
+  const positionals: Word[] = [];
+  for (let at = 0; at < words.length; at++) {
+    const text = words[at]!.text;
+    if (text === null) cannot('the command of the task has a variable where paths may be; use a template in "rerun"');
+    if (!text.startsWith("-")) positionals.push(words[at]!);
+    else if (withValue.test(text)) at++;
+    else if (!text.includes("=") && !alone.test(text)) {
+      const next = words[at + 1];
+      if (next && !next.text?.startsWith("-"))
+        cannot(`whether ${next.text} belongs to ${text} is not known; write ${text}=… or use a template in "rerun"`);
+    }
+  }
+  return positionals;
+}
+
+const PYTEST_OPTIONS: Options = {
+  alone:
+    /^(?:-[vqslx]+|--verbose|--quiet|--exitfirst|--showlocals|-h|--no-header|--no-summary|--strict|--strict-markers|--strict-config|--no-cov|--nf|--new-first|--ff|--failed-first|--cache-clear|--disable-warnings|--runxfail|--doctest-modules|--continue-on-collection-errors|-[vqslx]*r[A-Za-z]+|-p\S+|-n\S+|-m\S+|-k\S+|-o\S+|-W\S+)$/,
+  withValue:
+    /^(?:-[kmpncoW]|-r|--junit-?xml|--junit-?prefix|--maxfail|--tb|--rootdir|--confcutdir|--basetemp|--color|--capture|--durations|--durations-min|--verbosity|--ignore|--ignore-glob|--deselect|--import-mode|--log-level|--log-file|--log-cli-level|--override-ini|--numprocesses|--dist|--maxprocesses|--timeout|--timeout-method|--reruns|--reruns-delay|--cov-report|--cov-config|--cov-fail-under|--html|--json-report-file|--alluredir|--ds|--asyncio-mode|--randomly-seed|-p)$/,
+};
+
+const GO_OPTIONS: Options = {
+  alone:
+    /^--?(?:json|v|race|short|cover|failfast|a|n|x|i|c|work|msan|asan|trimpath|modcacherw|linkshared|fullpath|artifacts|test\.\w+)$/,
+  withValue:
+    /^--?(?:timeout|count|cpu|parallel|p|o|exec|tags|mod|modfile|overlay|pgo|vet|covermode|coverpkg|coverprofile|cpuprofile|memprofile|memprofilerate|blockprofile|blockprofilerate|mutexprofile|mutexprofilefraction|trace|outputdir|shuffle|skip|benchtime|fuzz|fuzztime|fuzzminimizetime|ldflags|gcflags|asmflags|gccgoflags|buildmode|buildvcs|compiler|installsuffix|pkgdir|toolexec|C)$/,
+};
