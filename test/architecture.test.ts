@@ -261,6 +261,8 @@ const SHARED: Record<string, string[]> = {
     "default_branch",
     "durations",
     "execution_list",
+    "execution_of_build",
+    "execution_tasks",
     "executions",
     "failures",
     "filter_options",

@@ -2,7 +2,7 @@
 
 import { scanShell, type Word } from "./shell.ts";
 import { type Preset, cannot } from "./rerun_cases.ts";
-import { type Tool, TEST_TOOLS } from "./rerun_tools.ts";
+import { type TestTool, TEST_TOOLS } from "./rerun_tools.ts";
 
 /** What may come before the name of a tool, as in `npx jest`; whatever else does may read its words anew, as ssh does. */
 const WRAPPERS =
@@ -75,7 +75,7 @@ function withoutPrefix(words: Word[]): Word[] {
 }
 
 /** The index of the first word after the tool and its verb. */
-function findTool(words: Word[], { name, verb, mode }: Tool): number | undefined {
+function findTool(words: Word[], { name, verb, mode }: TestTool): number | undefined {
   for (const [at, word] of words.entries()) {
     const called = nameOf(word);
     if (name.test(called)) {

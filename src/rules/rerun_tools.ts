@@ -33,7 +33,7 @@ function* byPattern(
   if (files.length > 0) yield { args: files, note: ALL_OF_FILES };
 }
 
-export type Tool = {
+export type TestTool = {
   /** The word that is the tool, and the one that has to come after it. */
   name: RegExp;
   verb?: string;
@@ -50,7 +50,7 @@ const SHARD = "--shard(?:=.*)?";
 
 const TITLE = "-t(?!s)(?:.+)?|--testNamePattern(?:=.*)?|--test-name-pattern(?:=.*)?";
 
-export const TEST_TOOLS: Record<Preset, Tool> = {
+export const TEST_TOOLS: Record<Preset, TestTool> = {
   jest: {
     name: /^jest$/,
     conflict: new RegExp(`^(?:${TITLE}|${SHARD})$`),

@@ -15,14 +15,8 @@ import {
 import { insertReferences, type RunReference } from "./attachments.ts";
 import { insertSlowerResults, type SlowerResult } from "./slower.ts";
 import { insertEventRows, toEventRows } from "./events.ts";
-import {
-  type ExecutionChange,
-  insertUploadedExecutions,
-  toChangeRows,
-  toExecutionRows,
-  updateExecutions,
-  type UploadedExecution,
-} from "./executions.ts";
+import { type ExecutionChange, toChangeRows, updateExecutions } from "./executions.ts";
+import { insertUploadedExecutions, toExecutionRows, type UploadedExecution } from "./new_executions.ts";
 import {
   type Attempt,
   type ChangedTestRun,

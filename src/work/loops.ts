@@ -9,7 +9,7 @@ import { selectSealKeys } from "../store/environments.ts";
 import { deleteOldAnswers } from "../store/idempotency.ts";
 import { noteServing, useAllConnections } from "../store/instance.ts";
 import { notSent } from "../schema/integrations.ts";
-import { selectExecutionSealKeys } from "../store/executions.ts";
+import { selectExecutionSealKeys } from "../store/sealed_variables.ts";
 import { failCutOff, selectIntegrationSealKeys } from "../store/integrations.ts";
 import { selectIsQuiet } from "../store/restored.ts";
 import type { OpenDatabase } from "../database/open.ts";

@@ -5,7 +5,7 @@ import type { Log } from "../log.ts";
 import type { Seal } from "../secrets/seal.ts";
 import type { Database, Tx } from "../database/connect.ts";
 import { lockSealedOtherwise, updateSealed } from "../store/environments.ts";
-import { lockExecutionsSealedOtherwise, updateExecutionSealed } from "../store/executions.ts";
+import { lockExecutionsSealedOtherwise, updateExecutionSealed } from "../store/sealed_variables.ts";
 import { always, type GoOn, type Item, standardLog, takeAll } from "./loop.ts";
 import { lockIntegrationsSealedOtherwise, updateIntegrationSealed } from "../store/integrations.ts";
 

@@ -9,7 +9,8 @@ import { type Seal, SealError } from "../../secrets/seal.ts";
 import { actionsOf } from "../../senders/send.ts";
 import { selectTeamProjects, type TeamProject } from "../../store/automations.ts";
 import type { Tx } from "../../database/connect.ts";
-import { lockExecution, type LockedExecution, selectExecutionStatus, selectTasks } from "../../store/executions.ts";
+import { lockExecution, type LockedExecution, selectExecutionStatus } from "../../store/executions.ts";
+import { selectTasks } from "../../store/execution_tasks.ts";
 import {
   endUnsent,
   giveUpOldest,

@@ -22,26 +22,25 @@ import { refuse, refuseAbsent } from "../../schema/refusal.ts";
 import { type Fragment, type Tx, writeTogether } from "../../database/connect.ts";
 import { selectHasEnvironment } from "../../store/environments.ts";
 import { insertEvents, updateRedTasks } from "../../store/events.ts";
+import { type BuildName, lockExecutionKey, lockExecutionOfBuild } from "../../store/execution_of_build.ts";
 import {
-  type BuildName,
   countUnquarantined,
-  deleteExecution,
-  type ExecutionChange,
-  type ExecutionOrigin,
   insertDeclaredTasks,
-  insertExecution,
-  type InsertExecution,
-  type LockedExecution,
-  lockExecution,
-  lockExecutionKey,
-  lockExecutionOfBuild,
   selectTasks,
   selectTasksWithReruns,
   type TaskRow,
-  updateExecution,
   updateOpenTasks,
+} from "../../store/execution_tasks.ts";
+import {
+  deleteExecution,
+  type ExecutionChange,
+  type ExecutionOrigin,
+  type LockedExecution,
+  lockExecution,
+  updateExecution,
   updateRepeatedStatus,
 } from "../../store/executions.ts";
+import { insertExecution, type InsertExecution } from "../../store/new_executions.ts";
 import {
   insertLeases,
   lockOpenLeases,

@@ -4,7 +4,7 @@ import type { Sql } from "../../database/connect.ts";
 import { joinLog } from "../../rules/log_parts.ts";
 import { refuseAbsent } from "../../schema/refusal.ts";
 import { selectExecution, type TimedExecutionRow } from "../../store/execution_list.ts";
-import type { TaskRow } from "../../store/executions.ts";
+import type { TaskRow } from "../../store/execution_tasks.ts";
 import { countLogLines, type LogLease, selectLogLease, selectLogTail } from "../../store/lease_logs.ts";
 import { selectRunId } from "../../store/test_runs.ts";
 

@@ -5,14 +5,8 @@ import { isSameCommit } from "../../rules/commit.ts";
 import { refuse, refuseAbsent } from "../../schema/refusal.ts";
 import type { UploadParameters } from "../../schema/test_runs.ts";
 import type { Tx } from "../../database/connect.ts";
-import {
-  type ExecutionMatch,
-  type ExecutionOrigin,
-  type ExecutionQuery,
-  type LockedExecution,
-  matchExecutions,
-  selectOrigin,
-} from "../../store/executions.ts";
+import { type ExecutionMatch, type ExecutionQuery, matchExecutions } from "../../store/execution_of_build.ts";
+import { type ExecutionOrigin, type LockedExecution, selectOrigin } from "../../store/executions.ts";
 
 /** Reports that name one build with the same words: they have one execution. */
 export type ReportedBuild = {

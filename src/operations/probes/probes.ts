@@ -4,7 +4,8 @@ import { hasEnded } from "../../rules/execution.ts";
 import { refuse } from "../../schema/refusal.ts";
 import type { Sql, Tx } from "../../database/connect.ts";
 import { selectOpenListing } from "../../store/culprit_listings.ts";
-import { insertExecution, lockExecution } from "../../store/executions.ts";
+import { insertExecution } from "../../store/new_executions.ts";
+import { lockExecution } from "../../store/executions.ts";
 import {
   countFreeSlots,
   insertProbe,

@@ -8,7 +8,7 @@ import type { ReportedCase, Report } from "../../reports/report.ts";
 import { createCutter } from "../../reports/text.ts";
 import type { UploadParameters } from "../../schema/test_runs.ts";
 import type { Tx } from "../../database/connect.ts";
-import { lockExecutionKey } from "../../store/executions.ts";
+import { lockExecutionKey } from "../../store/execution_of_build.ts";
 import { markSample } from "../../store/onboarding.ts";
 import { lockTestCases } from "../../store/test_case_names.ts";
 

@@ -7,7 +7,7 @@ import { createSeal } from "../../secrets/seal.ts";
 import { createSecretKey, readSecretKey } from "../../secrets/secret_key.ts";
 import type { Sql, Tx } from "../../database/connect.ts";
 import { selectSealKeys } from "../../store/environments.ts";
-import { selectExecutionSealKeys } from "../../store/executions.ts";
+import { selectExecutionSealKeys } from "../../store/sealed_variables.ts";
 import { claimSecretKeyDigest, deleteSecretKeyDigest, selectSecretKeyDigest } from "../../store/instance.ts";
 import { selectIntegrationSealKeys } from "../../store/integrations.ts";
 

@@ -2,7 +2,8 @@
 
 import { type Html, type Piece, safeUrl } from "../../../http/html.ts";
 import { hasEnded } from "../../../rules/execution.ts";
-import type { ExecutionRow, TaskRow } from "../../../store/executions.ts";
+import type { ExecutionRow } from "../../../store/executions.ts";
+import type { TaskRow } from "../../../store/execution_tasks.ts";
 import type { RerunRow } from "../../../store/execution_list.ts";
 import { executionPath } from "../../site/paths.ts";
 import { executionName } from "../../../wording/execution_name.ts";

@@ -3,7 +3,8 @@
 import type { Html, Path, Piece } from "../../../http/html.ts";
 import { hasEnded } from "../../../rules/execution.ts";
 import { missingShardsOf, toShardList } from "../../../rules/shards.ts";
-import type { ExecutionRow, TaskRow } from "../../../store/executions.ts";
+import type { ExecutionRow } from "../../../store/executions.ts";
+import type { TaskRow } from "../../../store/execution_tasks.ts";
 import { counted, toCount, toDuration } from "../../../wording/numbers.ts";
 import { taskLine } from "../../../wording/reasons.ts";
 import { Mark, Tag, wordOf, worstFirst } from "../../components/status.tsx";

@@ -1,0 +1,277 @@
+/** Which execution a build belongs to, by its id or its key, commit and branch. */
+
+import { compose, type Given } from "../database/compose.ts";
+import { type Fragment, keepPlans, type Sql, toTextArray, type Tx } from "../database/connect.ts";
+import { baselineOf } from "./baselines.ts";
+import { takeLock, type AdvisoryLock } from "../database/locks.ts";
+import { caseIndexVersionOf } from "./case_index_version.ts";
+import { isLiveBug, agreesWithBuild } from "./predicates.ts";
+import { type ExecutionRow, executionColumns, type LockedExecution } from "./executions.ts";
+
+/**
+ * A build as its CI names it. Its execution is the one with the key that agrees with commit and branch wherever both sides
+ * know them; of several the one that agrees in most, then the newest.
+ */
+export type BuildName = {
+  key: string;
+  branch?: string | null | undefined;
+  queueRef?: string | null | undefined;
+  commit?: string | null | undefined;
+  /** An untrusted report never belongs to a trusted execution, nor the other way round. */
+  untrusted?: boolean;
+};
+
+/** The key of an execution that ended so long ago is free again. */
+const KEY_DAYS = 7;
+
+/** How many executions of one key are looked through. */
+const NAMESAKES = 200;
+
+type GivenBuild = { key: Given; branch: Given; commit: Given; untrusted: Given; now: Given };
+
+/** Which have the key and are not too old at `now`. */
+const haveKey = (
+  sql: Sql,
+  projectId: Given,
+  { key, untrusted, now }: Pick<GivenBuild, "key" | "untrusted" | "now">,
+) => sql`
+  project_id = ${projectId} and key = ${key} and id in (
+    select id from execution where project_id = ${projectId} and key = ${key} and untrusted = ${untrusted}::boolean
+    order by id desc limit ${NAMESAKES})
+  and (completed_at is null or completed_at > ${now}::timestamptz - ${KEY_DAYS} * interval '1 day')`;
+
+/** The newest execution that has the key, as JSON; null without a key. */
+export const namesakeOf = (
+  sql: Sql,
+  projectId: Given,
+  build: Pick<GivenBuild, "key" | "untrusted" | "now">,
+): Fragment => sql`(
+  select json_build_object('branch', coalesce(queue_ref, branch), 'commit', commit) from execution
+  where ${haveKey(sql, projectId, build)} order by id desc limit 1)`;
+
+/** See `BuildName`; `isUnclear`: the build does not name its commit, and several agree. */
+const ofBuild = (
+  sql: Sql,
+  projectId: Given,
+  { key, branch, commit, untrusted, now }: GivenBuild,
+  columns = executionColumns(sql),
+): Fragment => {
+  const agrees = sql`
+    ${haveKey(sql, projectId, { key, untrusted, now })}
+    and ${agreesWithBuild(sql, sql`execution`, { branch, commit })}`;
+  return sql`
+    select ${columns},
+      ${commit}::text is null and (select count(*) from execution where ${agrees}) > 1 as "isUnclear"
+    from execution where ${agrees}
+    order by
+      (commit is not null and ${commit}::text is not null)::int + (coalesce(queue_ref, branch) is not null and ${branch}::text is not null)::int
+        desc, id desc
+    limit 1`;
+};
+
+const lockOfBuild = (
+  sql: Tx,
+  projectId: string,
+  { key, branch = null, queueRef, commit = null, untrusted = false }: BuildName,
+  now: Date,
+): Fragment =>
+  sql`${ofBuild(sql, projectId, { key, branch: queueRef ?? branch, commit, untrusted: String(untrusted), now: now.toISOString() })} for update`;
+
+/** What an upload says of its execution; neither id nor key: it is one of its own. */
+export type ExecutionQuery = {
+  /** The id that the execution gets if it is new. */
+  freshId: string;
+  id: string | null;
+  key: string | null;
+  branch: string | null;
+  /** See `Line` (rules/branch.ts). */
+  baseBranch: string | null;
+  queueRef: string | null;
+  commit: string | null;
+  untrusted: boolean;
+  now: Date;
+};
+
+/** What an upload belongs to. */
+export type ExecutionMatch = {
+  freshId: string;
+  /** Locked; undefined: it is to be inserted. */
+  execution: LockedExecution | undefined;
+  /** There is an execution, but it could not be locked: another transaction has it, or has deleted it. */
+  isBusy: boolean;
+  /** The upload does not name its commit, and several executions agree with it. */
+  isUnclear: boolean;
+  /** Of what is to be inserted: the newest other build with its key, and what it is to be compared with. */
+  namesake: Pick<ExecutionRow, "branch" | "commit"> | null;
+  baselineId: string | null;
+  /** Of the project. */
+  defaultBranch: string;
+  timeoutMinutes: number;
+  /** Whether a run may resolve a bug. */
+  hasLiveBugs: boolean;
+  /** False: nothing is red on the branch. */
+  mayHaveRedTasks: boolean;
+  /** See `caseIndexVersionOf`. */
+  namesVersion: string;
+};
+
+/** Of a left join. */
+type LockedRow = { [Name in keyof Omit<LockedExecution, "defaultBranch">]: LockedExecution[Name] | null } & Pick<
+  LockedExecution,
+  "defaultBranch"
+>;
+
+type MatchRow = Omit<ExecutionMatch, "execution"> & LockedRow;
+
+type MatchParameters<Value> = Record<
+  | "project"
+  | "freshIds"
+  | "ids"
+  | "keys"
+  | "branches"
+  | "baseBranches"
+  | "areQueued"
+  | "commits"
+  | "areUntrusted"
+  | "times",
+  Value
+>;
+
+/** `mayWait` false: what another transaction has locked is busy. `baseCommit` names what the new ones are compared with. */
+const matchStatement = (
+  sql: Sql,
+  given: MatchParameters<Given>,
+  { mayWait, baseCommit }: { mayWait: boolean; baseCommit?: string | undefined },
+): Fragment => {
+  const asked = {
+    key: sql`asked.key`,
+    branch: sql`asked.branch`,
+    commit: sql`asked.commit`,
+    untrusted: sql`asked.untrusted`,
+    now: sql`asked.now`,
+  };
+  const { project } = given;
+  return sql`
+    select asked.fresh_id as "freshId", locked.*, coalesce(build."isUnclear", false) as "isUnclear",
+      coalesce(asked.id, build.id) is not null and locked.id is null as "isBusy",
+      p.default_branch as "defaultBranch", p.execution_timeout_minutes as "timeoutMinutes",
+      case when locked.id is null
+        then ${baselineOf(sql, project, {
+          id: sql`asked.fresh_id`,
+          branch: sql`case when not asked.is_queued then asked.branch end`,
+          baseBranch: sql`asked.base_branch`,
+          baseCommit,
+        })}
+        else locked."baselineId" end as "baselineId",
+      case when locked.id is null then ${namesakeOf(sql, project, asked)} end as namesake,
+      exists (select from bug_report b where b.project_id = ${project} and ${isLiveBug(sql, sql`b`)})
+        as "hasLiveBugs",
+      red.is_there is not null as "mayHaveRedTasks",
+      ${mayWait ? sql`${keepPlans(sql)} as plans,` : sql``}
+      ${caseIndexVersionOf(sql, project)} as "namesVersion"
+    from project p cross join unnest(
+      ${given.freshIds}::uuid[], ${given.ids}::uuid[], ${given.keys}::text[], ${given.branches}::text[],
+      ${given.baseBranches}::text[], ${given.areQueued}::boolean[], ${given.commits}::text[], ${given.areUntrusted}::boolean[],
+      ${given.times}::timestamptz[]
+    ) as asked (fresh_id, id, key, branch, base_branch, is_queued, commit, untrusted, now)
+    left join lateral (${ofBuild(sql, project, asked, sql`id`)}) build on true
+    left join lateral (
+      select ${executionColumns(sql)} from execution
+      where project_id = ${project} and id = coalesce(asked.id, build.id) for update ${mayWait ? sql`` : sql`skip locked`}
+    ) locked on true
+    left join lateral (
+      -- A look-up for each: what "exists" makes of it may be a hash of all red tasks.
+      select true as is_there from red_task
+      where project_id = ${project} and branch = coalesce(locked.branch, asked.branch, p.default_branch) limit 1
+    ) red on true
+    where p.id = ${project}`;
+};
+
+const composeMatch = (mayWait: boolean) =>
+  compose<keyof MatchParameters<string>, MatchRow>((sql, given) =>
+    matchStatement(
+      sql,
+      {
+        project: given("project"),
+        freshIds: given("freshIds"),
+        ids: given("ids"),
+        keys: given("keys"),
+        branches: given("branches"),
+        baseBranches: given("baseBranches"),
+        areQueued: given("areQueued"),
+        commits: given("commits"),
+        areUntrusted: given("areUntrusted"),
+        times: given("times"),
+      },
+      { mayWait },
+    ),
+  );
+
+const MATCH_AT_ONCE = composeMatch(false);
+
+const MATCH_WAITING = composeMatch(true);
+
+/**
+ * All that reports meet when they arrive, in one round trip: the execution of each with its id or key, see `BuildName`, and what
+ * it takes to insert one. The transaction holds the locks of their keys. The answers are in any order.
+ */
+export async function matchExecutions(
+  sql: Tx,
+  projectId: string,
+  queries: readonly ExecutionQuery[],
+  { mayWait, baseCommit }: { mayWait: boolean; baseCommit?: string | undefined },
+): Promise<ExecutionMatch[]> {
+  const parameters: MatchParameters<string> = {
+    project: projectId,
+    freshIds: toTextArray(queries.map(({ freshId }) => freshId)),
+    ids: toTextArray(queries.map(({ id }) => id)),
+    // An id says all.
+    keys: toTextArray(queries.map(({ id, key }) => (id === null ? key : null))),
+    branches: toTextArray(queries.map(({ branch, queueRef }) => queueRef ?? branch)),
+    baseBranches: toTextArray(queries.map(({ baseBranch }) => baseBranch)),
+    areQueued: toTextArray(queries.map(({ queueRef }) => String(queueRef !== null))),
+    commits: toTextArray(queries.map(({ commit }) => commit)),
+    areUntrusted: toTextArray(queries.map(({ untrusted }) => String(untrusted))),
+    times: toTextArray(queries.map(({ now }) => now.toISOString())),
+  };
+  const rows =
+    baseCommit !== undefined
+      ? await sql<MatchRow[]>`${matchStatement(sql, parameters, { mayWait, baseCommit })}`
+      : await (mayWait ? MATCH_WAITING : MATCH_AT_ONCE)(sql, parameters);
+  return rows.map((row) => {
+    const {
+      freshId,
+      isBusy,
+      isUnclear,
+      namesake,
+      timeoutMinutes,
+      hasLiveBugs,
+      mayHaveRedTasks,
+      namesVersion,
+      ...rest
+    } = row;
+    const { baselineId, defaultBranch } = rest;
+    const execution = rest.id === null ? undefined : (rest as LockedExecution);
+    const ofProject = { defaultBranch, timeoutMinutes, hasLiveBugs, mayHaveRedTasks, namesVersion };
+    return { freshId, execution, isBusy, isUnclear, namesake, baselineId, ...ofProject };
+  });
+}
+
+/** The execution with the key that agrees with commit and branch wherever both sides know them: see `BuildName`. */
+export const lockExecutionOfBuild = async (
+  sql: Tx,
+  projectId: string,
+  build: BuildName,
+  now: Date,
+): Promise<(LockedExecution & { isUnclear: boolean }) | undefined> => {
+  const [execution] = await sql<
+    (LockedExecution & { isUnclear: boolean })[]
+  >`${lockOfBuild(sql, projectId, build, now)}`;
+  return execution;
+};
+
+/** Who holds it is the only one who begins an execution with this key. */
+export const lockOfKey = (projectId: string, key: string): AdvisoryLock => ["execution", `${projectId} ${key}`];
+
+/** Until the end of the transaction nobody else begins an execution with this key. */
+export const lockExecutionKey = (sql: Tx, projectId: string, key: string) => takeLock(sql, lockOfKey(projectId, key));

@@ -1,0 +1,21 @@
+/** Sealed variables of executions, for a change of the key. */
+
+import type { Sql, Tx } from "../database/connect.ts";
+import { isDue } from "../database/retry_backoff.ts";
+
+/** The names of the keys that have sealed variables of executions, hexadecimal, with how much. */
+export const selectExecutionSealKeys = (sql: Sql) => sql<{ name: string; count: number }[]>`
+  select encode(substring(variables from 2 for 4), 'hex') as name, count(*)::int as count from execution
+  where variables is not null group by 1 order by 1`;
+
+export type SealedExecution = { projectId: string; id: string; sealed: Buffer };
+
+/** In a transaction: some whose variables were sealed with another key, locked. */
+export const lockExecutionsSealedOtherwise = (sql: Tx, keyName: string, limit: number) => sql<SealedExecution[]>`
+  select project_id as "projectId", id, variables as sealed from execution
+  where variables is not null and substring(variables from 2 for 4) <> decode(${keyName}, 'hex')
+    and ${isDue(sql, "sealing", sql`concat_ws(' ', project_id, id)`)}
+  limit ${limit} for update skip locked`;
+
+export const updateExecutionSealed = (sql: Tx, { projectId, id, sealed }: SealedExecution) => sql`
+  update execution set variables = ${sealed} where project_id = ${projectId} and id = ${id}`;
