@@ -217,6 +217,8 @@ const SHARED: Record<string, string[]> = {
       "go",
       "js_tools",
       "json_lines",
+      "junit_names",
+      "junit_outcome",
       "pytest",
       "report",
       "subunit_packets",

@@ -17,7 +17,6 @@ export const PRESETS = [
   "maven",
   "dotnet",
 ] as const;
-
 export type Preset = (typeof PRESETS)[number];
 
 /** The variable that holds the path of the list. */

@@ -23,7 +23,6 @@ import { toInsertion } from "./rerun_insertion.ts";
 
 /** In a template, beside the names of presets, which stand for the words that these would add. */
 export const PLACEHOLDERS = ["files", "names", "pattern", "namePattern", "list"] as const;
-
 type Placeholder = (typeof PLACEHOLDERS)[number];
 
 /** What becomes several words, and so cannot be a part of one. */
@@ -40,7 +39,6 @@ export type RerunCommand =
 const MAX_COMMAND = 98_304;
 
 const isPreset = (text: string): text is Preset => (PRESETS as readonly string[]).includes(text);
-
 const isPlaceholder = (text: string): text is Placeholder => (PLACEHOLDERS as readonly string[]).includes(text);
 
 /** Why a text is neither a preset nor a template: "expected …"; null when it is one. */

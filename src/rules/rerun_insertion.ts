@@ -7,14 +7,10 @@ import { type TestTool, TEST_TOOLS } from "./rerun_tools.ts";
 /** What may come before the name of a tool, as in `npx jest`; whatever else does may read its words anew, as ssh does. */
 const WRAPPERS =
   /^(?:npx|bunx|pnpx|npm|pnpm|yarn|bun|deno|node|env|time|nice|exec|command|timeout|stdbuf|xvfb-run|cross-env|dotenv|dotenvx|bundle|poetry|uv|uvx|pipenv|pdm|hatch|rye|python[\d.]*|coverage|docker|docker-compose|podman|kubectl)$/;
-
 const KEYWORDS = /^(?:if|then|elif|else|while|until|do|!|\{)$/;
-
 const INSTALLS = /^(?:i|ci|install|add|remove|uninstall|update|upgrade|build|pull|info|view)$/;
-
 /** Options of npm, pnpm and Yarn that run a script in another folder. */
 const ELSEWHERE = /^(?:-w|--workspaces?|--workspace=.*|--prefix(?:=.*)?|-C|--dir|--cwd|--filter|-F|-r|--recursive)$/;
-
 const ASSIGNMENT = /^[A-Za-z_]\w*=/;
 
 const nameOf = (word: Word | undefined) => word?.text?.replace(/^.*\//, "").replace(/\.(?:[cm]?js|cmd|exe)$/, "") ?? "";

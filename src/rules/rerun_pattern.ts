@@ -7,7 +7,6 @@ import type { Cases } from "./rerun_cases.ts";
 
 /** Stands for a drawn part while a name is made a pattern: no reader leaves such a character in a name. */
 const DRAWN = "\u0000";
-
 export const escape = (text: string): string =>
   text
     .replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")
@@ -22,11 +21,8 @@ export type Style = {
   /** The suite may be no part of the title, or be in the name already. */
   isVague?: boolean;
 };
-
 export const TITLES: Style = { arrows: />+/, gap: "[\\s>]+" };
-
 export const VAGUE: Style = { ...TITLES, isVague: true };
-
 export const ARROWS: Style = { arrows: /[>›]+/, gap: "[\\s>›]+" };
 
 export const ANYTHING = "[\\s\\S]*";

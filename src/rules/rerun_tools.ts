@@ -47,7 +47,6 @@ export type TestTool = {
 };
 
 const SHARD = "--shard(?:=.*)?";
-
 const TITLE = "-t(?!s)(?:.+)?|--testNamePattern(?:=.*)?|--test-name-pattern(?:=.*)?";
 
 export const TEST_TOOLS: Record<Preset, TestTool> = {
@@ -222,7 +221,6 @@ function* selectGo(cases: Cases): Generator<Selection> {
 }
 
 const JAVA_CLASS = /^[\p{L}_$][\p{L}\p{N}_$]*(?:\.[\p{L}_$][\p{L}\p{N}_$]*)*$/u;
-
 const JAVA_METHOD = /^[\p{L}_$][\p{L}\p{N}_$]*/u;
 
 /** A method with parameters is run with all of them, and the class where the name is not that of a method. */
@@ -243,7 +241,6 @@ function* selectMaven(cases: Cases): Generator<Selection> {
 }
 
 const DOTNET_NAME = /^[\p{L}_@][\p{L}\p{N}_@`+]*(?:\.[\p{L}_@][\p{L}\p{N}_@`+]*)*$/u;
-
 const escapeDotnet = (text: string) => text.replace(/[\\()&|=!~]/g, "\\$&");
 
 /** A test with parameters is run with all of them, and the class where the name is not that of a method. */

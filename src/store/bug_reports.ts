@@ -18,7 +18,6 @@ import { fingerprintText, telling } from "./bug_fingerprints.ts";
 
 /** Whoever opens, reopens, resolves or merges bugs of a project takes turns: numbers without gaps, one regression. */
 export const lockBugs = (sql: Tx, projectId: string) => takeLock(sql, ["bugs", projectId]);
-
 /** A bug of many test cases has one for each. */
 const MAX_GROUPING = 100;
 
@@ -73,10 +72,8 @@ const SORT_KEYS = {
   lastSeenAt: { key: "coalesce(b.last_seen_at, '-infinity')", type: "timestamptz" },
   severity: { key: "array_position(array['trivial', 'minor', 'major', 'critical'], b.severity)", type: "int" },
 } as const;
-
 /** Rows that are looked up of each status: a limit that is written out makes a plan that is kept, so there are few of them. */
 const ENOUGH = [21, 101];
-
 const STATUSES: readonly BugStatus[] = ["open", "in_progress", "resolved", "ignored"];
 
 /** One row more than `limit`; equal keys stand newest first. */

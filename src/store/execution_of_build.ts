@@ -23,7 +23,6 @@ export type BuildName = {
 
 /** The key of an execution that ended so long ago is free again. */
 const KEY_DAYS = 7;
-
 /** How many executions of one key are looked through. */
 const NAMESAKES = 200;
 
@@ -122,7 +121,6 @@ type LockedRow = { [Name in keyof Omit<LockedExecution, "defaultBranch">]: Locke
 >;
 
 type MatchRow = Omit<ExecutionMatch, "execution"> & LockedRow;
-
 type MatchParameters<Value> = Record<
   | "project"
   | "freshIds"
@@ -206,9 +204,7 @@ const composeMatch = (mayWait: boolean) =>
       { mayWait },
     ),
   );
-
 const MATCH_AT_ONCE = composeMatch(false);
-
 const MATCH_WAITING = composeMatch(true);
 
 /**

@@ -88,7 +88,6 @@ export const selectExecutionStatus = async (
 };
 
 type OriginField = "branch" | "commit" | "pullRequest" | "baseBranch" | "queueRef" | "buildUrl" | "environment";
-
 export type ExecutionOrigin = { [Field in OriginField]?: string | null | undefined };
 
 /** An expression: the base branch of a build of a merge queue, by default the default branch; null for any other build. */

@@ -157,6 +157,17 @@ testLinearity("reports", {
   },
   "json_lines.ts": { firstJsonLine: null, isJsonLines: null, parseLine: null, readJsonLines: null },
   "junit.ts": { isPlace, isRoot, readJunit: null },
+  "junit_names.ts": { createNamer: null, isFile: null },
+  "junit_outcome.ts": {
+    ...{
+      childrenNamed: null,
+      countFailureElements: null,
+      elements: null,
+      failureMessage: null,
+      markedAttachments: null,
+    },
+    ...{ readInside: null, textInside: null, toOutcome: null },
+  },
   "libtest.ts": { isLibtest: null, readLibtest: null },
   "mocha.ts": { readMocha: null },
   "mochawesome.ts": { readMochawesome: null },

@@ -1,0 +1,206 @@
+/** What stands inside a test case of JUnit XML: its outcome, its failures and its output. */
+
+import type { FailureKind, ReportedCase } from "./report.ts";
+import {
+  type Cutter,
+  firstLine,
+  localName,
+  MAX_ATTACHMENTS,
+  MAX_NAME,
+  MAX_PROPERTIES,
+  textOf,
+  type WrittenAttachment,
+} from "./text.ts";
+
+export type Node = Bun.XML.Node;
+
+export const FAILURES = new Set(["failure", "error"]);
+export const RETRIES = new Set(["flakyFailure", "flakyError", "rerunFailure", "rerunError"]);
+export const SKIPS = new Set(["skipped"]);
+export const OUTPUTS = new Set(["system-out", "system-err"]);
+export const PROPERTIES = new Set(["properties"]);
+const PROPERTY = new Set(["property"]);
+
+export const NONE: never[] = [];
+
+export function elements(node: Node): Node[] {
+  return node.children.filter((child) => typeof child === "object" && "name" in child);
+}
+
+type Outcome = Pick<ReportedCase, "status" | "kind">;
+type Inside = Omit<ReportedCase, "suite" | "name" | "file" | "line" | "durationMs" | keyof Outcome> & {
+  outcome: Outcome | null;
+};
+
+export const NOTHING: Inside = {
+  outcome: null,
+  flaky: false,
+  attempts: 1,
+  message: null,
+  stack: null,
+  output: null,
+  properties: null,
+};
+
+export function readInside(node: Node, cutter: Cutter): Inside {
+  const children = elements(node);
+  const failures = childrenNamed(children, FAILURES).filter((failure) => !isRisky(failure));
+  const retries = childrenNamed(children, RETRIES);
+  const skipped = childrenNamed(children, SKIPS);
+  const told = toProperties(children);
+  const skip = /^\d+$/.test(node.attributes.id ?? "") ? told.find(isSkip) : undefined;
+  const marks = children.flatMap((child) => toMark(child, node));
+  const outcome = skip && failures.length === 0 ? SKIP : toOutcome(node.attributes, failures, skipped[0] ?? null);
+  const output = childrenNamed(children, OUTPUTS).map(textOf).join("\n");
+  const isSkipped = outcome.status === "skipped";
+  const tellers = isSkipped ? skipped : failures.length > 0 ? failures : retries;
+  const texts = tellers.map(textInside).filter((text) => text !== "");
+  const reason = skip && skip[1] !== "true" ? skip[1] : null;
+  const attachments = cutter.attachments(markedAttachments(output));
+  return {
+    outcome,
+    flaky: outcome.status === "passed" && retries.length > 0,
+    attempts: 1 + retries.length,
+    message: cutter.cutOrNull(
+      "message",
+      tellers[0] ? failureMessage(tellers[0], withoutName(texts[0] ?? "", node)) : reason,
+    ),
+    stack: isSkipped ? null : cutter.cutOrNull("stack", texts.join("\n\n")),
+    output: cutter.cutOrNull("output", trimLines(withoutAttachmentLines(output))),
+    properties: cutter.properties([...marks, ...told.filter((one) => one !== skip), ...markedProperties(output)]),
+    ...(attachments ? { attachments } : {}),
+  };
+}
+
+/** node-tap tells only so, of tests that it numbers, that one was skipped or is to be done. */
+const isSkip = ([name, value]: [string, string]) => (name === "skip" || name === "todo") && !/^(?:false)?$/.test(value);
+
+/** What PHPUnit up to 9 writes as an error, and what it ends with 0 in spite of. */
+function isRisky(failure: Node): boolean {
+  return RISKY.test(failure.attributes.type ?? "");
+}
+
+const RISKY =
+  /^PHPUnit[\\_](?:Framework[\\_])?(?:RiskyTest(?:Error)?|OutputError|(?:Unintentionally)?CoveredCode(?:Error|NotExecutedException)|MissingCoversAnnotationException)$/;
+
+/** PHPUnit's warnings, and that a test is risky, are no failures, and are told as properties. */
+function toMark(child: Node, test: Node): [string, string][] {
+  const name = localName(child.name);
+  if (name !== "warning" && !(FAILURES.has(name) && isRisky(child))) return [];
+  return [[name === "warning" ? name : "risky", failureMessage(child, withoutName(textInside(child), test)) ?? ""]];
+}
+
+/** PHPUnit up to 9 has the name of the test, with its data, on the first line of a text. */
+function withoutName(text: string, { attributes }: Node): string {
+  const { name = "", classname = "" } = attributes;
+  const owner = attributes.class ?? classname.replaceAll(".", "\\");
+  const own = owner === "" ? name : `${owner}::${name}`;
+  const end = text.indexOf("\n");
+  const line = end === -1 ? "" : text.slice(0, end).trimEnd();
+  return own !== "" && (line === own || line.startsWith(`${own} (`)) ? text.slice(end + 1) : text;
+}
+
+export function childrenNamed(children: Node[], names: Set<string>): Node[] {
+  return children.filter(({ name }) => names.has(localName(name)));
+}
+
+/** How many failures a case tells of, whatever they made of it; Qt counts what is logged, and tells of it in comments. */
+export function countFailureElements(node: Node): number {
+  let count = 0;
+  for (const child of node.children) {
+    if (typeof child !== "object") continue;
+    if (!("name" in child) || FAILURES.has(localName(child.name)) || RETRIES.has(localName(child.name))) count++;
+  }
+  return count;
+}
+
+function toProperties(children: Node[]): [string, string][] {
+  return childrenNamed(childrenNamed(children, PROPERTIES).flatMap(elements), PROPERTY).map((property) => {
+    const { name = "", value = textOf(property) } = property.attributes;
+    return [name, value];
+  });
+}
+
+const FAILED = /^(?:fail(?:ed|ure)?|error(?:ed)?)$/i;
+const SKIPPED = /^(?:disabled|skip(?:ped)?|notrun|ignored|suppressed|pending|todo)$/i;
+
+const PASSED: Outcome = { status: "passed", kind: null };
+const SKIP: Outcome = { status: "skipped", kind: null };
+
+export function toOutcome(attributes: Node["attributes"], failures: Node[], skipped: Node | null): Outcome {
+  const { status = "", result = "", ignored, incomplete } = attributes;
+  const failed = (kind: FailureKind): Outcome => ({ status: "failed", kind });
+  // node writes the failure of a test that is known to fail beside its todo; everywhere else a failure wins.
+  if (skipped?.attributes.type === "todo" && failures.length > 0) return SKIP;
+  if (failures.some(isTimeout)) return failed("timeout");
+  if (failures.some(({ name }) => localName(name) === "failure")) return failed("failure");
+  if (failures.length > 0) return failed("error");
+  // Eclipse marks tests that it did not run, and those that had not ended when its run was stopped.
+  if (ignored === "true") return SKIP;
+  if (incomplete === "true") return failed("error");
+  if (status === "" && result === "") return skipped ? SKIP : PASSED;
+  if (FAILED.test(status)) return failed(/^error/i.test(status) ? "error" : "failure");
+  if (skipped || SKIPPED.test(status) || SKIPPED.test(result)) return SKIP;
+  return PASSED;
+}
+
+/** By its type (JUnit's TestTimedOutException), or by the words of node, Playwright, Vitest and Jest. */
+function isTimeout({ attributes: { type = "", message = "" } }: Node): boolean {
+  return (
+    /timeout|timedout/i.test(type) || /\b(?:timeout of|timed out (?:in|after)) \d+ ?m?s\b/i.test(message.slice(0, 200))
+  );
+}
+
+/** surefire puts the text of a rerun into a `<stackTrace>`. */
+export function textInside(node: Node): string {
+  const own = textOf(node);
+  const trace = own.trim() ? null : elements(node).find(({ name }) => localName(name) === "stackTrace");
+  return trimLines(trace ? textOf(trace) : own);
+}
+
+/** Without blank lines around it; the first line keeps its indentation. */
+function trimLines(text: string): string {
+  return text.slice(text.lastIndexOf("\n", text.search(/\S/)) + 1).trimEnd();
+}
+
+export function failureMessage(teller: Node, text: string | undefined): string | null {
+  const { type } = teller.attributes;
+  // node writes "true" for a todo or skip that has no reason.
+  const message =
+    teller.attributes.message === "true" && localName(teller.name) === "skipped"
+      ? ""
+      : (teller.attributes.message ?? "");
+  return message.trim() || (text ? firstLine(text) : "") || type?.trim() || null;
+}
+
+/** `[[ATTACHMENT|path]]` and `[[PROPERTY|key=value]]`, as Playwright and GitLab write them into the output. */
+function marksIn(output: string, kind: "ATTACHMENT" | "PROPERTY", max: number): string[] {
+  const opening = `[[${kind}|`;
+  const marks: string[] = [];
+  for (let at = output.indexOf(opening); at !== -1 && marks.length < max; at = output.indexOf(opening, at + 1)) {
+    // Not one pattern for both ends: it would walk on in search of the second one from every first one.
+    const rest = output.slice(at + opening.length, at + 2 * MAX_NAME);
+    const text = rest.slice(0, Math.max(0, rest.indexOf("]]")));
+    if (text.trim() !== "" && !text.includes("\n")) marks.push(text.trim());
+  }
+  return marks;
+}
+
+const markedProperties = (output: string): [string, string][] =>
+  marksIn(output, "PROPERTY", 2 * MAX_PROPERTIES).map((text) => {
+    const [key = "", ...value] = text.split("=");
+    return [key.trim(), value.join("=").trim()];
+  });
+
+/** One more than is kept, so that there is a warning. */
+export const markedAttachments = (output: string): WrittenAttachment[] =>
+  marksIn(output, "ATTACHMENT", MAX_ATTACHMENTS + 1).map((path) => ({ path }));
+
+/** Without the lines that only name attachments, which are shown as files. */
+const withoutAttachmentLines = (output: string): string =>
+  output.includes("[[ATTACHMENT|")
+    ? output
+        .split("\n")
+        .filter((line) => !(line.trimStart().startsWith("[[ATTACHMENT|") && line.trimEnd().endsWith("]]")))
+        .join("\n")
+    : output;
