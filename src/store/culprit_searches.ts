@@ -94,12 +94,18 @@ export const selectNewestSearch = async (
   return row;
 };
 
-/** An expression: what the newest search of the bug report `b`, an alias, has found, as JSON; null: there is none. */
-export const newestSearchOf = (sql: Sql, b: Fragment): Fragment => sql`(
+/** An expression: what a search of the bug report `b`, an alias, has found, as JSON; null: there is none. */
+const searchOf = (sql: Sql, b: Fragment, condition: Fragment): Fragment => sql`(
   select json_build_object('searchId', s.id, 'status', s.status, 'verdict', s.verdict, 'reason', s.reason,
     'summary', s.summary, 'commit', s.commits -> s.culprit ->> 'hash', 'author', s.commits -> s.culprit ->> 'author',
     'createdAt', ${toJsonTime(sql, sql`s.created_at`)}, 'endedAt', ${toJsonTime(sql, sql`s.ended_at`)})
-  from culprit_search s where s.project_id = ${b}.project_id and s.bug_report_id = ${b}.id order by s.id desc limit 1)`;
+  from culprit_search s where s.project_id = ${b}.project_id and s.bug_report_id = ${b}.id and ${condition}
+  order by s.id desc limit 1)`;
+
+export const newestSearchOf = (sql: Sql, b: Fragment): Fragment => searchOf(sql, b, sql`true`);
+
+/** A search that is running or was cancelled does not withdraw the verdict of an earlier one. */
+export const newestVerdictOf = (sql: Sql, b: Fragment): Fragment => searchOf(sql, b, sql`s.verdict is not null`);
 
 /** A text that is different after each change of the newest search of a bug; undefined: there is none. */
 export const selectSearchState = async (

@@ -4,7 +4,7 @@ import { type Fragment, type Sql, toNumberArray, toTextArray } from "../database
 import type { CulpritSummary } from "../schema/culprit_searches.ts";
 import type { JoinedBug, CountedBug } from "../schema/known_bugs.ts";
 import type { BugCounts } from "./causes.ts";
-import { newestSearchOf } from "./culprit_searches.ts";
+import { newestVerdictOf } from "./culprit_searches.ts";
 import { isLiveBug } from "./predicates.ts";
 
 /** Maximum number of known bugs that a message or a comment names. */
@@ -43,7 +43,7 @@ const judgedBugs = (sql: Sql, projectId: string, executionId: string, bugCounts:
   cross join lateral (select * from bug_report where project_id = ${projectId} and id = j.id offset 0) b`;
 
 const bugColumns = (sql: Sql) => sql`
-  b.id, b.number, b.title, b.status, b.known, b.failed, ${newestSearchOf(sql, sql`b`)} as search`;
+  b.id, b.number, b.title, b.status, b.known, b.failed, ${newestVerdictOf(sql, sql`b`)} as search`;
 
 /** Returns the bug reports with the numbers of their failures. */
 export async function selectJoinedBugs(

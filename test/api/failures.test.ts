@@ -523,7 +523,15 @@ describe("GET …/executions/{executionId}/failures", () => {
     const proven = { searchId, commit: culprit.commit, author: "Ada", summary };
     expect(await bugIn(first)).toEqual({ ...bug, known: false, culprit: proven });
     expect(await bugIn(branch)).toEqual({ ...bug, known: true, culprit: proven });
-    await database.pool`update culprit_search set verdict = 'undecided', culprit = null where id = ${searchId}`;
+    // A search that is repeated, or cancelled, leaves the verdict as it is.
+    const again = await insertFoundSearch(database, { project, bugReportId: bug.id });
+    const setSearch = (status: string, verdict: string | null) =>
+      database.pool`update culprit_search set status = ${status}, verdict = ${verdict}, culprit = null where id = ${again}`;
+    for (const status of ["running", "cancelled"]) {
+      await setSearch(status, null);
+      expect((await bugIn(branch)).culprit).toEqual(proven);
+    }
+    await setSearch("completed", "undecided");
     expect((await bugIn(branch)).culprit).toBeNull();
 
     const setStatus = (status: string) =>
