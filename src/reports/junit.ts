@@ -1,6 +1,6 @@
 /** JUnit XML: no standard, but dialects, of some forty producers. */
 
-import { foreignElement, toFault, type XmlPart } from "./fields.ts";
+import { elementsOf, foreignElement, toFault, type XmlPart } from "./fields.ts";
 import { isPlaywright, toolReaderOf } from "./js_tools.ts";
 import { countCase, countComment, countStray, createTally, createTotals, type SuiteTotals } from "./totals.ts";
 import {
@@ -30,7 +30,6 @@ import {
   FAILURES,
   OUTPUTS,
   NONE,
-  elements,
   NOTHING,
   readInside,
   childrenNamed,
@@ -90,7 +89,8 @@ export function readJunit(parts: Iterable<XmlPart>): Report {
       first = { ...root, children: [] };
       readTool = toolReaderOf(root.attributes);
     }
-    if (localName(root.name) === "testsuites") tops.add(childrenNamed(elements(root).slice(depth > 1 ? 1 : 0), PLACES));
+    if (localName(root.name) === "testsuites")
+      tops.add(childrenNamed(elementsOf(root).slice(depth > 1 ? 1 : 0), PLACES));
     else if (depth === 0) tops.add([root]);
     if (depth === 0) {
       go({ children: [root], next: 0, suites: [], file: null, tally: createTally({}, "", null), isOwn: false });
@@ -110,7 +110,7 @@ export function readJunit(parts: Iterable<XmlPart>): Report {
         const one = toCase(node, place, namer, cutter, readTool);
         push(one);
         countCase(place.tally, one.status, countFailureElements(node));
-        const inner = node.children.length === 0 ? NONE : childrenNamed(elements(node), CASES);
+        const inner = node.children.length === 0 ? NONE : childrenNamed(elementsOf(node), CASES);
         if (inner.length > 0) go({ ...place, children: inner, next: 0, isOwn: false });
       } else if (FAILURES.has(kind)) countStray(place.tally, failureMessage(node, textInside(node)), textInside(node));
       else if (OUTPUTS.has(kind)) {
@@ -166,7 +166,7 @@ function reenter(places: Place[], root: Node, depth: number): Place[] {
 /** What is in an element of which the next part holds more. */
 function lastOf(root: Node, depth: number): Set<Node["children"]> {
   const found = new Set<Node["children"]>();
-  for (let node: Node | undefined = root; node && found.size < depth; node = elements(node).at(-1)) {
+  for (let node: Node | undefined = root; node && found.size < depth; node = elementsOf(node).at(-1)) {
     found.add(node.children);
   }
   return found;

@@ -1,4 +1,4 @@
-/** What names a test case in JUnit XML: its suites, its class and its file. */
+/** Names test cases of JUnit XML by their suites, their class and their file. */
 
 const SOURCE = /\.(?:[cm]?[jt]sx?|py|rb|php|bats|go|rs|dart|lua|pl|t|sh|exs?|feature|vue|svelte)$/i;
 
@@ -15,7 +15,7 @@ function pytestFile(suites: string[], classname: string): string | null {
   return /^(?:test_\w*|\w+_test|tests?)$/.test(parts.at(-1) ?? "") ? `${parts.join("/")}.py` : null;
 }
 
-// What a tool calls its whole report says nothing about a test.
+// The name that a tool gives its whole report says nothing about a test.
 const TOOL = /^(?:pytest|mocha tests|cucumber-js|jest tests|vitest tests|bun test|alltests|run \d+ of \d+)$/i;
 const DOTTED = /^[\p{L}_$][\w$]*(?:\.[\p{L}_$][\w$]*)+$/u;
 
@@ -23,7 +23,7 @@ const DOTTED = /^[\p{L}_$][\w$]*(?:\.[\p{L}_$][\w$]*)+$/u;
 const MAX_SAID = 1_000;
 
 /**
- * What names a test beside its own name and file, told once. The suites from the outside in, without those that only
+ * Returns the suite of a test: the suites around it from the outside in, without those that only
  * repeat the file or the tool; then the classname, unless it repeats the suites, the file or the test (node's "test",
  * jest-junit's full title, bun's suites from the inside out). A dotted class of Java or Python is complete by itself,
  * so the suites around it, which change with how the run was cut, are left out.

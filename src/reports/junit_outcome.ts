@@ -1,5 +1,6 @@
-/** What stands inside a test case of JUnit XML: its outcome, its failures and its output. */
+/** Reads the elements inside a test case of JUnit XML: its outcome, its failures and its output. */
 
+import { elementsOf } from "./fields.ts";
 import type { FailureKind, ReportedCase } from "./report.ts";
 import {
   type Cutter,
@@ -23,10 +24,6 @@ const PROPERTY = new Set(["property"]);
 
 export const NONE: never[] = [];
 
-export function elements(node: Node): Node[] {
-  return node.children.filter((child) => typeof child === "object" && "name" in child);
-}
-
 type Outcome = Pick<ReportedCase, "status" | "kind">;
 type Inside = Omit<ReportedCase, "suite" | "name" | "file" | "line" | "durationMs" | keyof Outcome> & {
   outcome: Outcome | null;
@@ -43,7 +40,7 @@ export const NOTHING: Inside = {
 };
 
 export function readInside(node: Node, cutter: Cutter): Inside {
-  const children = elements(node);
+  const children = elementsOf(node);
   const failures = childrenNamed(children, FAILURES).filter((failure) => !isRisky(failure));
   const retries = childrenNamed(children, RETRIES);
   const skipped = childrenNamed(children, SKIPS);
@@ -75,7 +72,7 @@ export function readInside(node: Node, cutter: Cutter): Inside {
 /** node-tap tells only so, of tests that it numbers, that one was skipped or is to be done. */
 const isSkip = ([name, value]: [string, string]) => (name === "skip" || name === "todo") && !/^(?:false)?$/.test(value);
 
-/** What PHPUnit up to 9 writes as an error, and what it ends with 0 in spite of. */
+/** Matches what PHPUnit up to 9 reports as an error although it exits with 0. */
 function isRisky(failure: Node): boolean {
   return RISKY.test(failure.attributes.type ?? "");
 }
@@ -115,7 +112,7 @@ export function countFailureElements(node: Node): number {
 }
 
 function toProperties(children: Node[]): [string, string][] {
-  return childrenNamed(childrenNamed(children, PROPERTIES).flatMap(elements), PROPERTY).map((property) => {
+  return childrenNamed(childrenNamed(children, PROPERTIES).flatMap(elementsOf), PROPERTY).map((property) => {
     const { name = "", value = textOf(property) } = property.attributes;
     return [name, value];
   });
@@ -154,7 +151,7 @@ function isTimeout({ attributes: { type = "", message = "" } }: Node): boolean {
 /** surefire puts the text of a rerun into a `<stackTrace>`. */
 export function textInside(node: Node): string {
   const own = textOf(node);
-  const trace = own.trim() ? null : elements(node).find(({ name }) => localName(name) === "stackTrace");
+  const trace = own.trim() ? null : elementsOf(node).find(({ name }) => localName(name) === "stackTrace");
   return trimLines(trace ? textOf(trace) : own);
 }
 

@@ -1,7 +1,7 @@
 /**
- * Finds functions whose time grows faster than the length of a hostile text. `bun run linearity`, on a quiet machine, measures how it
- * grows. In all other runs each function is called once with each longest text, and only fails if that takes longer than the test may:
- * on a busy machine times say nothing about growth.
+ * Finds functions whose time grows faster than the length of a hostile text. `bun run linearity`, on a quiet machine, compares the time for
+ * a text with the time for a part of it. In all other runs a function only fails above `MAX_MS`, a thousand times the usual time: on a busy
+ * machine shorter times say nothing about growth.
  */
 
 import { expect, test } from "bun:test";
@@ -10,28 +10,32 @@ import { join } from "node:path";
 
 const SOURCE = join(import.meta.dir, "../../src");
 
-/** Whether times are measured. */
+/** Whether times below `MAX_MS` count. */
 export const isMeasured = process.env["ASSAY_LINEARITY"] === "measure";
 
-/** A linear function takes a hundredth of it for all texts together. */
-export const TIMEOUT_MS = isMeasured ? 120_000 : 60_000;
+/** The tests measure processor time: a busy machine only lets them wait. */
+export const TIMEOUT_MS = 120_000;
 
 /** Characters that text handling looks for: blanks, line breaks, letters, digits, markup, escapes and quotes. */
 const CHARACTERS = [...' \t\n\ra0<&\\\x1b>"/.#(['];
 const LONGEST = 65_536;
-const ROUNDS = 24;
-/** Two comparisons need fewer rounds each: what is superlinear takes long. */
-const CONFIRMED_ROUNDS = 6;
-/** A smaller time at 64 KiB holds no quadratic part that matters. */
-const NEGLIGIBLE_MS = 10;
-/** A text so many times as long must confirm what the halves of a text have shown. */
-const CONFIRMING_FACTOR = 4;
-/** What takes the negligible time quadratically takes sixteen times as long then, and a linear function four times. */
-const CONFIRMING_NEGLIGIBLE_MS = 10 * NEGLIGIBLE_MS;
 /** Linear time grows as its text does, and quadratic time with the square of it: the bound lies between them. */
 const MAX_EXPONENT = 1.6;
 /** Even a linear function must not hold up the event loop for longer. Usual times are a thousandth of it. */
 const MAX_MS = 2_000;
+
+/** A whole that is `factor` times its part is compared with it, in up to so many rounds, unless it takes less than `negligibleMs`. */
+type Comparison = { factor: number; rounds: number; negligibleMs: number };
+
+/** A smaller time at 64 KiB holds no quadratic part that matters. */
+const COMPARISON: Comparison = { factor: 2, rounds: 24, negligibleMs: isMeasured ? 10 : MAX_MS };
+/** Two comparisons need fewer rounds each: what is superlinear takes long. */
+const FIRST: Comparison = { ...COMPARISON, rounds: 6 };
+/**
+ * A text four times as long must confirm what the halves of a text have shown. A quadratic function takes sixteen times as long for it, and
+ * a linear one four times.
+ */
+const CONFIRMING: Comparison = { factor: 4, rounds: 6, negligibleMs: isMeasured ? 100 : MAX_MS };
 
 export type HostileText = { name: string; of: (length: number) => string };
 
@@ -92,17 +96,8 @@ async function timeOf(work: Work): Promise<number> {
  * Whether the work on a whole, which is `factor` times its part, takes longer than that explains: in all of many rounds at best, because
  * the garbage collector only adds time, and then by the medians, because on a busy machine the best time of a part may be a lucky one.
  */
-export async function isSteep(
-  onPart: Work,
-  onWhole: Work,
-  factor = 2,
-  rounds = ROUNDS,
-  negligibleMs = NEGLIGIBLE_MS,
-): Promise<boolean> {
-  if (!isMeasured) {
-    await timeOf(onWhole);
-    return false;
-  }
+export async function isSteep(onPart: Work, onWhole: Work, comparison: Partial<Comparison> = {}): Promise<boolean> {
+  const { factor, rounds, negligibleMs } = { ...COMPARISON, ...comparison };
   const maxRatio = factor ** MAX_EXPONENT;
   const [parts, wholes]: [number[], number[]] = [[], []];
   for (let round = 0; round < rounds; round++) {
@@ -118,20 +113,12 @@ export async function isSteep(
 
 const medianOf = (times: readonly number[]): number => times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)]!;
 
-function growsSteeply(
-  call: Call,
-  text: HostileText,
-  length: number,
-  factor: number,
-  negligibleMs: number,
-): Promise<boolean> {
-  const [part, whole] = [text.of(length / factor), text.of(length)];
+function growsSteeply(call: Call, text: HostileText, length: number, comparison: Comparison): Promise<boolean> {
+  const [part, whole] = [text.of(length / comparison.factor), text.of(length)];
   return isSteep(
     () => call(part),
     () => call(whole),
-    factor,
-    CONFIRMED_ROUNDS,
-    negligibleMs,
+    comparison,
   );
 }
 
@@ -144,11 +131,11 @@ export async function findSteep(
   for (const text of texts) {
     // A few show what is wrong, and each takes long.
     if (steep.length >= 3) break;
-    for (const length of isMeasured ? [2_048, 16_384, LONGEST] : [LONGEST]) {
-      const longer = length * CONFIRMING_FACTOR;
-      if (!(await growsSteeply(call, text, length, 2, NEGLIGIBLE_MS))) continue;
+    for (const length of [2_048, 16_384, LONGEST]) {
+      if (!(await growsSteeply(call, text, length, FIRST))) continue;
       // A linear function is steep in all rounds where only the whole makes the garbage collector run, or the machine is busy.
-      if (!(await growsSteeply(call, text, longer, CONFIRMING_FACTOR, CONFIRMING_NEGLIGIBLE_MS))) continue;
+      const longer = length * CONFIRMING.factor;
+      if (!(await growsSteeply(call, text, longer, CONFIRMING))) continue;
       steep.push(`${text.name} at ${length} and ${longer}`);
       break;
     }

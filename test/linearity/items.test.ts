@@ -68,7 +68,7 @@ test.each(Object.entries(WORK))("%s", async (_, work) => {
     await isSteep(
       () => work(7_500),
       () => work(30_000),
-      4,
+      { factor: 4 },
     ),
   ).toBe(false);
 });

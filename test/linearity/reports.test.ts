@@ -159,13 +159,7 @@ testLinearity("reports", {
   "junit.ts": { isPlace, isRoot, readJunit: null },
   "junit_names.ts": { createNamer: null, isFile: null },
   "junit_outcome.ts": {
-    ...{
-      childrenNamed: null,
-      countFailureElements: null,
-      elements: null,
-      failureMessage: null,
-      markedAttachments: null,
-    },
+    ...{ childrenNamed: null, countFailureElements: null, failureMessage: null, markedAttachments: null },
     ...{ readInside: null, textInside: null, toOutcome: null },
   },
   "libtest.ts": { isLibtest: null, readLibtest: null },
