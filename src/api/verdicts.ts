@@ -6,7 +6,7 @@ import { awaitEnd } from "../request/await_end.ts";
 import { plainText } from "../request/reply.ts";
 import { route, type Route } from "../request/route.ts";
 import { executionGate, gateQuery } from "../schema/gate.ts";
-import { selectStatus } from "../store/executions.ts";
+import { selectExecutionStatus } from "../store/executions.ts";
 import { gateLines } from "../wording/gate.ts";
 
 /** Maximum number of forgiven failures in the text of an answer. */
@@ -33,7 +33,7 @@ export const verdicts: Route[] = [
       const { sql, fast, params, query, wantsText } = context;
       const { projectId, executionId } = params;
       const read = async () => {
-        const status = (await selectStatus(fast, projectId, executionId)) ?? absent();
+        const status = (await selectExecutionStatus(fast, projectId, executionId)) ?? absent();
         const decision = await readGate(sql, projectId, query.gate, { id: executionId, status }, query.task_slug);
         return { executionId, status, ...decision };
       };

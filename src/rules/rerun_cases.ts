@@ -22,11 +22,7 @@ export type Preset = (typeof PRESETS)[number];
 /** The variable that holds the path of the list. */
 export const LIST_VARIABLE = "ASSAY_RERUN_LIST";
 
-export type RerunInput = {
-  /** A preset or a template, in which `mistakeInRerun` finds nothing. */
-  rerun: string;
-  /** What the task runs as a whole. */
-  command: string;
+export type RerunCases = {
   /** As they are stored. */
   only: readonly PlacedCase[];
   /** Absolute: where the command runs. */
@@ -57,7 +53,7 @@ export type Cases = {
   locate: (file: string) => string | undefined;
 };
 
-export function toCases({ only, directory, exists }: RerunInput): Cases {
+export function toCases({ only, directory, exists }: RerunCases): Cases {
   // The report chooses the name: a file elsewhere on this machine is no test of the task.
   const locate = (file: string) => locateFile(file, directory, exists);
   const files = () => {

@@ -7,7 +7,7 @@ import {
   PRESETS,
   type Preset,
   LIST_VARIABLE,
-  type RerunInput,
+  type RerunCases,
   CannotSelect,
   cannot,
   quote,
@@ -27,6 +27,13 @@ type Placeholder = (typeof PLACEHOLDERS)[number];
 
 /** What becomes several words, and so cannot be a part of one. */
 const SEVERAL: readonly string[] = ["files", "names", ...PRESETS];
+
+export type RerunInput = RerunCases & {
+  /** A preset or a template, in which `mistakeInRerun` finds nothing. */
+  rerun: string;
+  /** The command of the whole task. */
+  command: string;
+};
 
 /**
  * A command for the shell that runs the cases, and maybe more: `note` says when it is all of their files. A `list` is

@@ -1,10 +1,10 @@
-/** Where the words that select tests belong in the command of a task. */
+/** Inserts the words that select tests into the command of a task. */
 
 import { scanShell, type Word } from "./shell.ts";
 import { type Preset, cannot } from "./rerun_cases.ts";
 import { type TestTool, TEST_TOOLS } from "./rerun_tools.ts";
 
-/** What may come before the name of a tool, as in `npx jest`; whatever else does may read its words anew, as ssh does. */
+/** Programs that may come before the name of a tool, as in `npx jest`. Any other program may parse the words again, as ssh does. */
 const WRAPPERS =
   /^(?:npx|bunx|pnpx|npm|pnpm|yarn|bun|deno|node|env|time|nice|exec|command|timeout|stdbuf|xvfb-run|cross-env|dotenv|dotenvx|bundle|poetry|uv|uvx|pipenv|pdm|hatch|rye|python[\d.]*|coverage|docker|docker-compose|podman|kubectl)$/;
 const KEYWORDS = /^(?:if|then|elif|else|while|until|do|!|\{)$/;

@@ -13,7 +13,7 @@ export const escape = (text: string): string =>
     .replaceAll("\ufffd", ".")
     .replaceAll(DRAWN, ".*");
 
-/** What may be between suites and names: where one tool has a blank, another has " > " or " › ". */
+/** The separators between suites and names: where one tool has a blank, another has " > " or " › ". */
 export type Style = {
   /** The arrows alone: looking for the blanks around them as well would take quadratic time for a run of blanks. */
   arrows: RegExp;
@@ -49,7 +49,7 @@ export const either = (patterns: string[]): string => {
 
 export const anchored = (pattern: string): string => `^\\s*(?:${pattern})\\s*$`;
 
-/** What comes before the name. */
+/** Returns the pattern of the suites, which come before the name. */
 function suitePattern({ suite, file }: Omit<PlacedCase, "name">, style: Style): string {
   if (suite === "" || isNameOf(suite, file)) return "";
   const around = flatten(suite, style) + style.gap;

@@ -179,7 +179,7 @@ function toNode({ suite, name, file }: PlacedCase, { locate }: Cases): string {
   const module = (file ?? "").replace(/\.py$/, "").replaceAll("/", ".");
   const dotted = parts.join(".");
   const test = toPytestName(name);
-  // What it does not collect has no module: its file is not a test.
+  // A file that pytest does not collect has no module: it is not a test.
   if (suite === "") return cannot(`${quote(name)} has failed, which is no test that can be selected`);
   for (let count = Math.min(parts.length, MAX_MODULE_DEPTH); count > 0; count--) {
     const found = locate(`${parts.slice(0, count).join("/")}.py`);

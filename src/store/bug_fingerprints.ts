@@ -1,4 +1,4 @@
-/** What bug reports are recognised by. */
+/** Stores the fingerprints by which bug reports are recognised. */
 
 import type { Fingerprint } from "../rules/fingerprint.ts";
 import type { BugReport } from "../schema/bug_reports.ts";

@@ -94,7 +94,10 @@ export const selectNewestSearch = async (
   return row;
 };
 
-/** An expression: what a search of the bug report `b`, an alias, has found, as JSON; null: there is none. */
+/**
+ * An expression: the result of the newest search `s` of the bug report `b`, an alias, that meets the condition, as JSON; null: there is
+ * none.
+ */
 const searchOf = (sql: Sql, b: Fragment, condition: Fragment): Fragment => sql`(
   select json_build_object('searchId', s.id, 'status', s.status, 'verdict', s.verdict, 'reason', s.reason,
     'summary', s.summary, 'commit', s.commits -> s.culprit ->> 'hash', 'author', s.commits -> s.culprit ->> 'author',

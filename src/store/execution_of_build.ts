@@ -1,4 +1,4 @@
-/** Which execution a build belongs to, by its id or its key, commit and branch. */
+/** Finds the execution that a build belongs to, by its id, or by its key, commit and branch. */
 
 import { compose, type Given } from "../database/compose.ts";
 import { type Fragment, keepPlans, type Sql, toTextArray, type Tx } from "../database/connect.ts";

@@ -1,4 +1,4 @@
-/** The tasks of an execution. */
+/** Stores the tasks of executions. */
 
 import type { Slower } from "../rules/slower.ts";
 import type { TaskState } from "../rules/execution.ts";

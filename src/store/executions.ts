@@ -1,4 +1,4 @@
-/** Executions and, with them, their tasks: the test runs of each. */
+/** Reads, changes and deletes executions. */
 
 import { hasEnded } from "../rules/execution.ts";
 import type { ExecutionMode, ExecutionStatus, ExecutionTrigger } from "../schema/executions.ts";
@@ -98,16 +98,6 @@ export const baseOf = (
 ): Fragment => sql`
   case when ${queueRef}::text is not null
     then coalesce(${baseBranch}::text, (select default_branch from project where id = ${projectId})) end`;
-
-export const selectStatus = async (
-  sql: Sql,
-  projectId: string,
-  executionId: string,
-): Promise<ExecutionStatus | undefined> => {
-  const [row] = await sql<{ status: ExecutionStatus }[]>`
-    select status from execution where project_id = ${projectId} and id = ${executionId}`;
-  return row?.status;
-};
 
 /** The build that an execution belongs to: the one that it repeats, or itself. */
 export const selectBuildStatus = async (

@@ -1,4 +1,4 @@
-/** Executions as they are inserted: those that were asked for, and those that an upload begins. */
+/** Inserts executions: those that were requested, and those that an upload begins. */
 
 import { hasEnded } from "../rules/execution.ts";
 import type { ExecutionMode, ExecutionStatus, ExecutionTrigger } from "../schema/executions.ts";

@@ -1,4 +1,4 @@
-/** Sealed variables of executions, for a change of the key. */
+/** Finds and reseals the sealed variables of executions after a change of the key. */
 
 import type { Sql, Tx } from "../database/connect.ts";
 import { isDue } from "../database/retry_backoff.ts";

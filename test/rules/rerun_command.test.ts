@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { PlacedCase } from "../../src/rules/identity.ts";
-import { LIST_VARIABLE, PRESETS, type RerunInput } from "../../src/rules/rerun_cases.ts";
-import { mistakeInRerun, toRerunCommand } from "../../src/rules/rerun_command.ts";
+import { LIST_VARIABLE, PRESETS } from "../../src/rules/rerun_cases.ts";
+import { mistakeInRerun, type RerunInput, toRerunCommand } from "../../src/rules/rerun_command.ts";
 
 const HOSTILE = [
   `it's "quoted" \`id\` $(id) $HOME \${HOME}`,
