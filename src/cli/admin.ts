@@ -11,7 +11,7 @@ import { COMMAND_LINE } from "../schema/audit.ts";
 import { keyDays, type NamedScope, namedScope } from "../schema/keys.ts";
 import { insertAuditEntry } from "../store/audit.ts";
 import { selectKeys } from "../store/keys.ts";
-import { migrate } from "../database/migrate.ts";
+import { migrate, requireAnySchema, requireCurrentSchema } from "../database/migrate.ts";
 import { openExistingDatabase } from "../database/open.ts";
 import { insertProject, insertTeam, selectProjects, selectTeams } from "../store/projects.ts";
 import {
@@ -171,6 +171,7 @@ const COMMANDS: Record<string, AdminCommand> = {
     ],
     options: [],
     flags: ["revoke-all"],
+    upgrades: true,
     run: (values) => async (sql) => {
       const options = { restoredTo: new Date().toISOString(), revokes: values["revoke-all"] !== undefined };
       return { quiet: true, ...(await becomeQuiet(sql, options)) };
@@ -240,7 +241,9 @@ export async function admin([name, ...args]: string[]): Promise<void> {
   const work = await command.run(values);
   const database = await openExistingDatabase(readConfig(process.env));
   try {
-    await migrate(database);
+    // A server of another version may be running on the database.
+    await (command.upgrades ? database.begin(requireAnySchema) : database.begin(requireCurrentSchema));
+    if (command.upgrades) await migrate(database, (message) => console.error(message));
     const result = await database.begin(work);
     console.log(json ? toJsonLine(result) : toText(result));
     if (command.next && !json) console.error(command.next(result as Record<string, unknown>));

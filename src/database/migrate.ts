@@ -31,6 +31,24 @@ async function migrationFiles(): Promise<MigrationFile[]> {
 /** How many migrations this server knows: `/readyz` compares it with the database. */
 export const schemaVersion = async (): Promise<number> => (await migrationFiles()).length;
 
+/** Throws unless the database has exactly the schema of this version. Changes nothing. */
+export async function requireCurrentSchema(sql: Sql): Promise<void> {
+  const [applied, files] = [await requireAnySchema(sql), await migrationFiles()];
+  await requireKnown(sql, applied, files);
+  if (applied < files.length)
+    throw new Error(
+      `The database has schema ${applied}, and this version of Assay uses ${files.length}: use the version that the server runs, ` +
+        `or start a server of this version, which upgrades the database`,
+    );
+}
+
+/** Returns how many migrations the database has. Throws if it has none. Changes nothing. */
+export async function requireAnySchema(sql: Sql): Promise<number> {
+  const applied = await selectAppliedCount(sql);
+  if (applied === 0) throw new Error("The database has no tables of Assay: start the server first, which creates them");
+  return applied;
+}
+
 /** Several servers may call this at once. Throws when the database is newer than this server, or older than 15. */
 export async function migrate({ begin }: Pick<Database, "begin">, say: (message: string) => void = () => {}) {
   const files = await migrationFiles();
@@ -41,7 +59,7 @@ export async function migrate({ begin }: Pick<Database, "begin">, say: (message:
     await begin(async (sql) => {
       await lockMigrations(sql);
       const done = await prepare(sql);
-      requireKnown(done, files);
+      await requireKnown(sql, done, files);
       if (done === files.length) return false;
       const { name } = await apply(sql, files, done);
       isNew ||= done === 0;
@@ -82,10 +100,16 @@ async function apply(sql: Tx, files: readonly MigrationFile[], done: number): Pr
   return file;
 }
 
-function requireKnown(done: number, files: readonly MigrationFile[]): void {
+async function requireKnown(sql: Sql, done: number, files: readonly MigrationFile[]): Promise<void> {
   if (done > files.length)
     throw new Error(
       `The database has schema ${done}, this version of Assay knows up to ${files.length}: start a newer version`,
+    );
+  const applied = await sql<{ name: string }[]>`select name from migration order by number`;
+  const other = applied.find(({ name }, index) => name !== files[index]?.name);
+  if (other)
+    throw new Error(
+      `The database has the migration ${other.name}, which this version of Assay does not know: it belongs to a version that was never released`,
     );
 }
 

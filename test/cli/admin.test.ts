@@ -3,23 +3,35 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
+import type { Database } from "../../src/database/connect.ts";
+import { lockMigrations, migrateTo, schemaVersion, selectAppliedCount } from "../../src/database/migrate.ts";
 import { logIn } from "../../src/operations/people/accounts.ts";
 import { selectAuditEntries } from "../../src/store/audit.ts";
-import { createHarness } from "../harness.ts";
+import { createBareDatabase, createDatabase, createHarness } from "../harness.ts";
 import { CLIENT, createSignIn, PASSWORD } from "../people.ts";
 import { createPlace, removePlace } from "../places.ts";
 
 const { acme, rival, ask, database, connection, addProject } = await createHarness();
 const ROOT = join(import.meta.dir, "../..");
 
-/** The database of this file: a URL cannot name a socket, the variables of PostgreSQL's own tools can. */
-const here = {
+/** The variables for a database of the tests: a URL cannot name a socket, the variables of PostgreSQL's own tools can. */
+const toVariables = (connection: Record<string, unknown>) => ({
   DATABASE_URL: `postgres:///${connection["database"]}`,
   PGHOST: String(connection["host"]),
   PGPORT: String(connection["port"]),
   PGUSER: String(connection["username"]),
   PGPASSWORD: String(connection["password"]),
-};
+});
+const here = toVariables(connection);
+
+/** An older schema. Later migrations are small. */
+const OLDER = 60;
+
+const older = await createBareDatabase();
+await older.database.begin(async (sql) => {
+  await lockMigrations(sql);
+  await migrateTo(sql, OLDER);
+});
 
 async function assay(args: string[], more: Record<string, string> = here, input = "") {
   const child = Bun.spawn([process.execPath, "src/cli/assay.ts", ...args], {
@@ -91,6 +103,52 @@ describe("where there is no database", () => {
     const { code, errors } = await assay(["admin", "list-teams"], { DATA_DIR: place });
     expect([code, errors]).toEqual([1, expect.stringContaining("is gone: restore")]);
     await removePlace(place);
+  });
+});
+
+describe("a database of another schema", () => {
+  const applied = (database: Database) => database.begin(selectAppliedCount);
+
+  test.each(Object.entries(COMMANDS).filter(([name]) => name !== "quiet"))(
+    "%s refuses an older one and does not upgrade it",
+    async (name, options) => {
+      const { code, output, errors } = await assay(
+        ["admin", name, ...options, "--json"],
+        toVariables(older.connection),
+      );
+      expect([code, output]).toEqual([1, ""]);
+      expect(errors).toBe(
+        `The database has schema ${OLDER}, and this version of Assay uses ${await schemaVersion()}: use the version that the server runs, ` +
+          "or start a server of this version, which upgrades the database\n",
+      );
+      expect(await applied(older.database)).toBe(OLDER);
+    },
+  );
+
+  test("quiet upgrades an older one, which no server of this version has opened yet, and says so", async () => {
+    const { code, errors } = await assay(["admin", "quiet"], toVariables(older.connection));
+    expect([code, errors]).toEqual([0, expect.stringMatching(/^Migrated the database: 0061_\w+\.sql\n/)]);
+    expect(await applied(older.database)).toBe(await schemaVersion());
+  });
+
+  test.each(["list-teams", "create-team", "quiet"] as const)("%s creates nothing in an empty one", async (name) => {
+    const bare = await createBareDatabase();
+    const { code, output, errors } = await assay(["admin", name, ...COMMANDS[name]], toVariables(bare.connection));
+    expect([code, output]).toEqual([1, ""]);
+    expect(errors).toBe("The database has no tables of Assay: start the server first, which creates them\n");
+    const tables = await bare.database.pool`select from pg_tables where schemaname = 'public'`;
+    expect(tables).toHaveLength(0);
+  });
+
+  test("a newer one is refused", async () => {
+    const { connection, database: newer } = await createDatabase();
+    const known = await schemaVersion();
+    await newer.pool`insert into migration (number, name) values (${known + 1}, 'later')`;
+    const { code, errors } = await assay(["admin", "list-teams"], toVariables(connection));
+    expect([code, errors]).toEqual([
+      1,
+      expect.stringContaining(`The database has schema ${known + 1}, this version of Assay knows`),
+    ]);
   });
 });
 

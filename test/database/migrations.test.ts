@@ -3,8 +3,8 @@
 import { expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { createDatabase } from "../harness.ts";
-import { migrate } from "../../src/database/migrate.ts";
+import { createBareDatabase, createDatabase } from "../harness.ts";
+import { lockMigrations, migrate, migrateTo, selectAppliedCount } from "../../src/database/migrate.ts";
 import { type Line, resolveBranch } from "../../src/rules/branch.ts";
 
 const FOLDER = join(import.meta.dir, "../../sql");
@@ -148,4 +148,17 @@ test("a migration that fails is named, and the schema remains", async () => {
   );
   const [row] = await broken.pool<{ number: number }[]>`select max(number) as number from migration`;
   expect(row).toEqual({ number: 61 });
+});
+
+test("a database with a migration of a version that was never released is refused by its name, and stays as it is", async () => {
+  const { database: unreleased } = await createBareDatabase();
+  await unreleased.begin(async (sql) => {
+    await lockMigrations(sql);
+    await migrateTo(sql, 7);
+    await sql`update migration set name = '0007_idempotency.sql' where number = 7`;
+  });
+  await expect(migrate(unreleased)).rejects.toThrow(
+    "The database has the migration 0007_idempotency.sql, which this version of Assay does not know",
+  );
+  expect(await unreleased.begin(selectAppliedCount)).toBe(7);
 });
