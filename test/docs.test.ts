@@ -54,7 +54,7 @@ const NOT_RUN: Record<string, string> = {
   "--target-action=promote": "needs pgBackRest and a PostgreSQL of the system",
   "bun run ok": "runs the tests, of which this is one",
   "bun tools/npm_packages.ts": "packs the npm packages: test/packages/install.ts does",
-  "npx assay-server": "installs the npm packages: test/packages/install.ts does",
+  "npx --no-install assay-server": "installs the npm packages: test/packages/install.ts does",
   "systemctl enable": "installs a service of systemd as root; test/deploy/files.test.ts checks the units",
   "bun tools/executable.ts": "builds executables for minutes; test/executable.test.ts builds and starts them",
   "assay start": "starts the server from /usr/local/bin; test/executable.test.ts does it in an empty root directory",

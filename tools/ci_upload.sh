@@ -25,8 +25,10 @@ if [ -n "$assay" ] && "$assay" --version >/dev/null; then
   exec "$assay" upload $ASSAY_INPUT_REPORT --exit-code "$ASSAY_INPUT_EXIT_CODE" $ASSAY_INPUT_OPTIONS "$@"
 fi
 # Only the tests may fail the build: they run without the client, and a gate forgives nothing.
-echo "assay: Warning: the results are not uploaded: the client cannot be installed or started" >&2
-[ -z "${GITHUB_ACTIONS-}" ] || echo '::warning title=Assay::Results were not uploaded: the client cannot be installed or started' >&2
+assay_reason="the client cannot be installed or started"
+[ -n "$assay" ] || assay_reason="there is no client: none of the inputs assay-bin, download and package is set"
+echo "assay: Warning: the results are not uploaded: $assay_reason" >&2
+[ -z "${GITHUB_ACTIONS-}" ] || echo "::warning title=Assay::Results were not uploaded: $assay_reason" >&2
 assay_code=0
 if [ $# -gt 0 ]; then "$@" || assay_code=$?; elif [ -n "$ASSAY_INPUT_GATE" ]; then assay_code=${ASSAY_INPUT_EXIT_CODE:-1}; fi
 [ "$assay_code" != 0 ] || [ "$ASSAY_INPUT_STRICT" != true ] || assay_code=3

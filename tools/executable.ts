@@ -1,8 +1,9 @@
-/** Builds one executable from the sources of a folder: `bun tools/executable.ts --target linux-x64 --outfile assay [--client]`. */
+/** Builds one executable from the sources of a folder. */
 
 import { readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { runTool } from "./tool.ts";
 
 export const TARGETS = ["linux-x64", "linux-arm64", "darwin-x64", "darwin-arm64"] as const;
 export type Target = (typeof TARGETS)[number];
@@ -75,7 +76,12 @@ export async function buildExecutable(
   if (!built.success) throw new Error(`Cannot build ${outfile}: ${built.logs.join("; ")}`);
 }
 
-if (import.meta.main) {
+const USAGE = `Usage: bun tools/executable.ts [--outfile FILE] [--client] [--target TARGET]
+
+Builds one executable from this checkout into FILE (default: assay). --client builds the commands of CI jobs, developers and runners without
+the server. TARGET (default: this platform) is one of ${TARGETS.join(", ")}.`;
+
+async function buildFromHere(): Promise<void> {
   const { values } = parseArgs({
     options: {
       target: { type: "string", default: `${process.platform}-${process.arch}` },
@@ -83,9 +89,12 @@ if (import.meta.main) {
       client: { type: "boolean", default: false },
     },
   });
+  const target = toTarget(values.target);
   const outfile = resolve(values.outfile);
   const source = resolve(import.meta.dir, "..");
   process.chdir(source);
   console.log(`Building ${outfile}${values.client ? "" : ": compressing PostgreSQL takes a minute or two"}`);
-  await buildExecutable(source, { target: toTarget(values.target), outfile, isClient: values.client });
+  await buildExecutable(source, { target, outfile, isClient: values.client });
 }
+
+if (import.meta.main) await runTool(USAGE, buildFromHere);

@@ -9,6 +9,7 @@ import { join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import packageJson from "../package.json" with { type: "json" };
 import { run } from "./executable.ts";
+import { runTool } from "./tool.ts";
 
 const ROOT = resolve(import.meta.dir, "..");
 
@@ -128,8 +129,12 @@ export async function packNpmPackages(out: string): Promise<Record<string, strin
   }
 }
 
-if (import.meta.main) {
-  const { values } = parseArgs({ options: { out: { type: "string", default: "dist" } } });
-  for (const path of Object.values(await packNpmPackages(values.out)))
-    console.log(`${relative(process.cwd(), path)}: ${(Bun.file(path).size / 1e6).toFixed(1)} MB`);
-}
+if (import.meta.main)
+  await runTool(
+    "Usage: bun tools/npm_packages.ts [--out FOLDER]\n\nPacks assay-server and assay-cli into FOLDER (default: dist). Needs npm.",
+    async () => {
+      const { values } = parseArgs({ options: { out: { type: "string", default: "dist" } } });
+      for (const path of Object.values(await packNpmPackages(values.out)))
+        console.log(`${relative(process.cwd(), path)}: ${(Bun.file(path).size / 1e6).toFixed(1)} MB`);
+    },
+  );

@@ -83,7 +83,8 @@ async function interrupt(child: Bun.Subprocess, output: () => string): Promise<v
   servers.delete(child);
 }
 
-const client = (words: string[], more: Record<string, string>) => run(["npx", "assay-cli", ...words], more);
+const client = (words: string[], more: Record<string, string>) =>
+  run(["npx", "--no-install", "assay-cli", ...words], more);
 
 test.skipIf(!isReachable)("the packages contain all their dependencies but Bun and PostgreSQL", async () => {
   expect(Bun.which("bun", { PATH: bin })).toBeNull();
@@ -96,47 +97,50 @@ test.skipIf(!isReachable)("the packages contain all their dependencies but Bun a
   // The patch adds this function to the database client.
   expect(program).toContain("isEstablished");
   for (const command of ["assay-server", "assay-cli", "assay"])
-    expect(await run(["npx", command, "--version"])).toEqual({
+    expect(await run(["npx", "--no-install", command, "--version"])).toEqual({
       code: 0,
       output: `${packageJson.version}\n`,
       errors: "",
     });
 });
 
-test.skipIf(!isReachable)("npx assay-server starts, assay-cli uploads, and a second start finds the run", async () => {
-  const first = await start(["npx", "assay-server"]);
-  const [, project] = /projects\/([0-9a-f-]{36})/.exec(first.output())!;
-  const [key] = /svc_proj_\w+/.exec(first.output())!;
-  const address = { ASSAY_URL: first.url, ASSAY_PROJECT: project!, ASSAY_KEY: key };
-  writeFileSync(join(folder, "passing.xml"), junit("pp"));
-  const passing = ["upload", "report.xml", "--task", "unit", "--", "cp", "passing.xml", "report.xml"];
-  const passed = await client(passing, address);
-  expect(passed).toMatchObject({ code: 0, errors: expect.stringContaining("PASSED unit: 2 passed") });
-  const failing = ["upload", "report.xml", "--task", "lint", "--", "sh", "-c", "cp passing.xml report.xml; exit 7"];
-  const failed = await client(failing, address);
-  expect(failed).toMatchObject({ code: 7, errors: expect.stringContaining("FAILED lint") });
-  await interrupt(first.child, first.output);
+test.skipIf(!isReachable)(
+  "npx --no-install assay-server starts, assay-cli uploads, and a second start finds the run",
+  async () => {
+    const first = await start(["npx", "--no-install", "assay-server"]);
+    const [, project] = /projects\/([0-9a-f-]{36})/.exec(first.output())!;
+    const [key] = /svc_proj_\w+/.exec(first.output())!;
+    const address = { ASSAY_URL: first.url, ASSAY_PROJECT: project!, ASSAY_KEY: key };
+    writeFileSync(join(folder, "passing.xml"), junit("pp"));
+    const passing = ["upload", "report.xml", "--task", "unit", "--", "cp", "passing.xml", "report.xml"];
+    const passed = await client(passing, address);
+    expect(passed).toMatchObject({ code: 0, errors: expect.stringContaining("PASSED unit: 2 passed") });
+    const failing = ["upload", "report.xml", "--task", "lint", "--", "sh", "-c", "cp passing.xml report.xml; exit 7"];
+    const failed = await client(failing, address);
+    expect(failed).toMatchObject({ code: 7, errors: expect.stringContaining("FAILED lint") });
+    await interrupt(first.child, first.output);
 
-  // Several processes, and the thread for large uploads, have programs of their own.
-  const second = await start(["node_modules/.bin/assay-server"], { WORKERS: "2" });
-  const large = `<testsuite>${Array.from({ length: 30_000 }, (_, at) => `<testcase classname="large" name="case ${at}"/>`).join("")}</testsuite>`;
-  writeFileSync(join(folder, "large.xml"), large);
-  expect(large.length).toBeGreaterThan(1_000_000);
-  const sent = await client(["upload", "large.xml", "--task", "large"], { ...address, ASSAY_URL: second.url });
-  expect(sent).toMatchObject({ code: 0, output: expect.stringContaining("PASSED large: 30000 passed") });
-  const answer = await fetch(`${second.url}/api/v1/projects/${project}/test-runs`, {
-    headers: { authorization: `Bearer ${key}` },
-  });
-  const { data } = (await answer.json()) as { data: { taskSlug: string; total: number }[] };
-  expect(data.map(({ taskSlug, total }) => [taskSlug, total])).toEqual([
-    ["large", 30_000],
-    ["lint", 3],
-    ["unit", 2],
-  ]);
-  second.child.kill("SIGTERM");
-  expect(await second.child.exited).toBe(0);
-  servers.delete(second.child);
-});
+    // Several processes, and the thread for large uploads, have programs of their own.
+    const second = await start(["node_modules/.bin/assay-server"], { WORKERS: "2" });
+    const large = `<testsuite>${Array.from({ length: 30_000 }, (_, at) => `<testcase classname="large" name="case ${at}"/>`).join("")}</testsuite>`;
+    writeFileSync(join(folder, "large.xml"), large);
+    expect(large.length).toBeGreaterThan(1_000_000);
+    const sent = await client(["upload", "large.xml", "--task", "large"], { ...address, ASSAY_URL: second.url });
+    expect(sent).toMatchObject({ code: 0, output: expect.stringContaining("PASSED large: 30000 passed") });
+    const answer = await fetch(`${second.url}/api/v1/projects/${project}/test-runs`, {
+      headers: { authorization: `Bearer ${key}` },
+    });
+    const { data } = (await answer.json()) as { data: { taskSlug: string; total: number }[] };
+    expect(data.map(({ taskSlug, total }) => [taskSlug, total])).toEqual([
+      ["large", 30_000],
+      ["lint", 3],
+      ["unit", 2],
+    ]);
+    second.child.kill("SIGTERM");
+    expect(await second.child.exited).toBe(0);
+    servers.delete(second.child);
+  },
+);
 
 test.skipIf(!isReachable)("files of the folder do not change the program or the environment of the tests", async () => {
   writeFileSync(join(folder, ".env"), "ASSAY_URL=http://127.0.0.1:1\nFROM_ENV_FILE=yes\n");

@@ -4,7 +4,6 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import packageJson from "../../package.json" with { type: "json" };
 import { createHarness, junit } from "../harness.ts";
 import { guardProcess } from "../places.ts";
 
@@ -307,12 +306,24 @@ describe("the action of GitHub", () => {
 });
 
 describe("the component of GitLab", () => {
-  test("contains the script of the action, and the version of the client", () => {
+  test("contains the script of the action", () => {
     const script = readFileSync(join(ROOT, "tools/ci_upload.sh"), "utf8");
     const lines = script.slice(script.indexOf("set +e")).trimEnd();
     const [text] = includeTemplate({ url: "u", project: "p", report: "r", command: "c" })["test"]!.script;
     expect(text!.trimEnd()).toEndWith(lines);
-    expect(template.spec.inputs["package"]!.default).toBe(`assay-cli@${packageJson.version}`);
+  });
+
+  test("runs the tests and installs nothing if no input says where the client is", async () => {
+    const project = await addProject(acme);
+    const inputs = { ...REPORT, "assay-bin": "", command: tests("fp", 4) };
+    const { code, output } = await runTemplate(project, { inputs, files: FILES });
+    expect([code, output]).toEqual([
+      4,
+      expect.stringContaining(
+        "assay: Warning: the results are not uploaded: there is no client: none of the inputs assay-bin, download and package is set",
+      ),
+    ]);
+    expect(await list(project)).toEqual([]);
   });
 
   test.skipIf(!busybox)("runs in an image with no shell and tools but those of busybox", async () => {
