@@ -7,10 +7,11 @@ import { readReports } from "../history/read_reports.ts";
 import { isRecent } from "../rules/recency.ts";
 import { readServerAddress, type ServerAddress, ServerAwayError, toPatience } from "./client.ts";
 import {
-  buildLine,
   importEndLines,
   historyLines,
   type ImportEnd,
+  plannedLine,
+  RETENTION_NOTE,
   problemLines,
   importProgressLine,
 } from "./import_lines.ts";
@@ -57,10 +58,10 @@ export async function importHistory(args: string[], environment: Environment = p
     for (const line of historyLines(history)) await say(line);
     const builds = history.builds.filter((build) => {
       const isExpired = retentionDays > 0 && buildEnd(build).getTime() < Date.now() - retentionDays * 86_400_000;
-      const isTooRecent = !given.includesRecent && isRecent(buildEnd(build).getTime());
+      const isLeftOut = isTooRecent(build, given);
       end.expired += isExpired ? 1 : 0;
-      end.recent += isTooRecent ? 1 : 0;
-      return !isExpired && !isTooRecent;
+      end.recent += isLeftOut ? 1 : 0;
+      return !isExpired && !isLeftOut;
     });
     const stored = await readExecutions(address, builds, patience);
     const missing = builds
@@ -77,6 +78,10 @@ export async function importHistory(args: string[], environment: Environment = p
   return code;
 }
 
+/** Whether the server would send notifications of the build. */
+const isTooRecent = (build: PastBuild, { includesRecent }: ImportArguments): boolean =>
+  !includesRecent && isRecent(buildEnd(build).getTime());
+
 function readHistory(given: ImportArguments, defaultBranch: string | undefined): PastBuilds {
   const { directory, from } = given;
   if (from === "allure-history") return readAllureHistory(directory, given);
@@ -88,14 +93,16 @@ async function printPlan(given: ImportArguments, say: (line: string) => Promise<
   const history = readHistory(given, undefined);
   const lines = [
     ...historyLines(history),
-    ...history.builds.map((build) => toPlainLine(`  ${buildLine(build)}`)),
+    ...history.builds.map((build) => plannedLine(build, isTooRecent(build, given))),
     ...problemLines(history.problems),
+    ...(history.builds.length > 0 ? [RETENTION_NOTE] : []),
   ];
   for (const line of lines) await say(line);
   if (given.isJson) {
-    const builds = history.builds.map(({ uploads, ...build }) => ({
+    const builds = history.builds.map((build) => ({
       ...build,
-      uploads: uploads.map(({ name, task, completedAt }) => ({ name, task, completedAt })),
+      recent: isTooRecent(build, given),
+      uploads: build.uploads.map(({ name, task, completedAt }) => ({ name, task, completedAt })),
     }));
     console.log(toJsonLine({ builds, problems: history.problems }));
   }

@@ -17,6 +17,13 @@ export function buildLine({ branch, commit, uploads, ...build }: PastBuild): str
     .slice(0, 19)}Z  ${name}${tasks}${origin === "" ? "" : `  ${origin}`}`;
 }
 
+/** Returns the line of a build that is not imported yet. */
+export const plannedLine = (build: PastBuild, isTooRecent: boolean): string =>
+  toPlainLine(`  ${buildLine(build)}${isTooRecent ? "  (left out: less than a day old)" : ""}`);
+
+/** `--dry-run` asks no server how long the project keeps results. */
+export const RETENTION_NOTE = "Builds that are older than the project keeps results are left out as well";
+
 /** `leftMs`: how long the rest takes at the pace so far; undefined before the first build. */
 export function importProgressLine(
   position: number,

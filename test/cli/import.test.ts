@@ -173,9 +173,25 @@ describe("a folder of reports", () => {
     const nobody = { project: acme.project, key: "none" };
     const { code, output } = await run(nobody, [folder, "--dry-run"], "http://127.0.0.1:1");
     expect(code).toBe(0);
-    expect(output).toBe(`Found 1 build, ${dayBefore(2)} to ${dayBefore(2)}\n  ${dayBefore(2)}T10:00:00Z  a.xml\n`);
+    expect(output).toBe(
+      `Found 1 build, ${dayBefore(2)} to ${dayBefore(2)}\n  ${dayBefore(2)}T10:00:00Z  a.xml\n` +
+        "Builds that are older than the project keeps results are left out as well\n",
+    );
     const json = JSON.parse((await run(nobody, [folder, "--dry-run", "--json"], "http://127.0.0.1:1")).output);
-    expect(json).toMatchObject({ builds: [{ key: `import a.xml ${dayBefore(2)}T10:00:00.000Z` }], problems: [] });
+    expect(json).toMatchObject({
+      builds: [{ key: `import a.xml ${dayBefore(2)}T10:00:00.000Z`, recent: false }],
+      problems: [],
+    });
+  });
+
+  test("is marked by --dry-run if it is too recent to be imported", async () => {
+    const folder = createFolder({ "a.xml": timed("p", new Date().toISOString()) });
+    const plan = async (...more: string[]) => (await run(acme, [folder, "--dry-run", ...more])).output;
+    expect(await plan()).toContain("a.xml  (left out: less than a day old)\n");
+    expect(await plan("--include-recent")).not.toContain("left out: less");
+    expect(JSON.parse((await run(acme, [folder, "--dry-run", "--json"])).output).builds).toMatchObject([
+      { recent: true },
+    ]);
   });
 });
 
