@@ -28,12 +28,16 @@ export async function checkRunningServer({ host, port }: Config, version: string
       await outbound.request({ method: "GET", url: `${url}/healthz` }),
       await outbound.request({ method: "GET", url: `${url}/readyz` }),
     ];
-    const { version: running } = JSON.parse(health.text) as { version?: unknown };
-    if (typeof running !== "string") throw new Error("not a server");
+    const { status, version: running } = JSON.parse(health.text) as { status?: unknown; version?: unknown };
+    // Servers of version 0.1 do not answer their version.
+    if (status !== "ok") throw new Error("not a server");
     return [
       running === version
-        ? area.ok(`A server of version ${running} answers at ${url}`)
-        : area.warn(`The server at ${url} has version ${running}, and this program ${version}`, "Restart the server"),
+        ? area.ok(`A server of version ${version} answers at ${url}`)
+        : area.warn(
+            `The server at ${url} has ${typeof running === "string" ? `version ${running}` : "an older version"}, and this program ${version}`,
+            "Restart the server with this version",
+          ),
       ...(ready.status === 200 ? [] : [area.fail(`The server at ${url} is not ready`, "Look at its log")]),
     ];
   } catch {

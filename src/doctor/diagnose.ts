@@ -1,6 +1,6 @@
 /** Runs all checks of an installation, one after the other; a check that fails to run is a finding. */
 
-import { realpathSync, statfsSync } from "node:fs";
+import { existsSync, realpathSync, statfsSync } from "node:fs";
 import { join } from "node:path";
 import { openAttachments } from "../attachments/store.ts";
 import type { Config } from "../config.ts";
@@ -73,9 +73,13 @@ async function* diagnoseDatabase(
     // A pooler that shares sessions breaks every other check.
     await (isBuiltIn ? selectClockMs(database.pool) : requireSessions(database));
   } catch (error) {
-    const remedy = isBuiltIn
-      ? "The log of PostgreSQL is the file server.log beside the database"
-      : "Start PostgreSQL, or fix DATABASE_URL (docs/operations.md); the other checks of the database are left out";
+    const log = join(config.dataDir, "postgres", "server.log");
+    const leavesOut = "the other checks of the database are left out";
+    const remedy = !isBuiltIn
+      ? `Start PostgreSQL, or fix DATABASE_URL (docs/operations.md); ${leavesOut}`
+      : existsSync(log)
+        ? `The log of PostgreSQL is "${log}"; ${leavesOut}`
+        : `${leavesOut[0]!.toUpperCase()}${leavesOut.slice(1)}`;
     yield findingsOf("database").fail(describe(error).replace(/\.$/, ""), remedy);
     await database?.close();
     return;

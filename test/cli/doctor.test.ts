@@ -107,6 +107,15 @@ describe("a sound installation", () => {
   });
 });
 
+test("a server of version 0.1, which does not answer its version, is not taken for none", async () => {
+  using older = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => Response.json({ status: "ok" }) });
+  const { output } = await run({ DATA_DIR: join(place, "none"), HOST: "127.0.0.1", PORT: String(older.port) });
+  expect(output).toContain(
+    `warn  server         The server at http://127.0.0.1:${older.port} has an older version, and this program`,
+  );
+  expect(output).not.toContain("server.log");
+});
+
 async function freePort(): Promise<string> {
   const server = Bun.serve({ port: 0, fetch: () => new Response() });
   const { port } = server;
