@@ -3,10 +3,19 @@
 import { existsSync } from "node:fs";
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
+import { isWriteFailure, toFileError } from "../file_failure.ts";
 
-/** Throws an Error if there is a file already. Until the end it is named `path` + ".partial", which a killed process leaves. */
+/** Throws an Error if there is a file already, or it cannot be written. Until the end it is named `path` + ".partial", which a killed process leaves. */
 export async function writeCompleteFile<T>(path: string, work: (handle: FileHandle) => Promise<T>) {
   if (existsSync(path)) throw new Error(`Cannot write "${path}": the file exists already`);
+  try {
+    return await write(path, work);
+  } catch (error) {
+    throw isWriteFailure(error, path) ? toFileError(error, "write", path) : error;
+  }
+}
+
+async function write<T>(path: string, work: (handle: FileHandle) => Promise<T>) {
   const partial = `${path}.partial`;
   const handle = await open(partial, "w", 0o600);
   try {

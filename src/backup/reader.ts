@@ -18,6 +18,7 @@ import {
   sectionEnd,
   tableStart,
 } from "./format.ts";
+import { toFileError } from "../file_failure.ts";
 import { decodeFrames, type BackupFrame } from "./frames.ts";
 
 /** Takes the data of a table or of a content. */
@@ -71,6 +72,8 @@ export async function readBackupHeader(path: string): Promise<BackupHeader> {
 
 const damaged = (path: string, where = "") =>
   new BackupError(`Cannot read "${path}": the file is damaged${where}, use another backup`);
+const toBackupError = (error: unknown, path: string) =>
+  new BackupError(toFileError(error, "read", path).message, { cause: error });
 const incomplete = (path: string) =>
   new BackupError(`Cannot read "${path}": the file is incomplete, its end is missing, use another backup`);
 
@@ -90,8 +93,7 @@ async function* openFrames(path: string, signal?: AbortSignal): AsyncGenerator<B
     if (hash.digest("hex") !== digest) throw damaged(path);
   } catch (error) {
     if (signal?.aborted) throw error;
-    const { code = "", message } = error as { code?: string; message: string };
-    if (/^E[A-Z]+$/.test(code)) throw new BackupError(`Cannot read "${path}": ${message}`, { cause: error });
+    if (/^E[A-Z]+$/.test((error as { code?: string }).code ?? "")) throw toBackupError(error, path);
     throw damaged(path);
   } finally {
     file.destroy();
@@ -102,7 +104,7 @@ async function* openFrames(path: string, signal?: AbortSignal): AsyncGenerator<B
 /** Returns where the compressed part ends, and the digest of all before. A file that was cut off has no last line. */
 async function readLastLine(path: string): Promise<{ end: number; digest: string }> {
   const handle = await open(path, "r").catch((error: Error) => {
-    throw new BackupError(`Cannot read "${path}": ${error.message}`, { cause: error });
+    throw toBackupError(error, path);
   });
   const read = async (at: number, length: number) => {
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, at);
@@ -118,7 +120,7 @@ async function readLastLine(path: string): Promise<{ end: number; digest: string
     return { end, digest };
   } catch (error) {
     if (error instanceof BackupError) throw error;
-    throw new BackupError(`Cannot read "${path}": ${(error as Error).message}`, { cause: error });
+    throw toBackupError(error, path);
   } finally {
     await handle.close();
   }

@@ -58,26 +58,10 @@ async function write(path: string, leavesOut: boolean, json: boolean): Promise<v
     if (fingerprint !== null)
       console.log(`To restore it, the secret key with the fingerprint ${fingerprint} is needed`);
   } catch (error) {
-    throw toDatabaseError(toFileError(error, path));
+    throw toDatabaseError(error);
   } finally {
     await database.close();
   }
-}
-
-const FILE_REASONS: Record<string, string> = {
-  ENOENT: "its directory does not exist",
-  ENOTDIR: "a part of its path is not a directory",
-  EACCES: "this account may not write there",
-  EROFS: "its file system is read-only",
-  ENOSPC: "the disk is full",
-};
-
-/** An error in our words if the file cannot be written; any other error as it is. */
-function toFileError(error: unknown, path: string): unknown {
-  const { code, syscall, path: failed } = error as NodeJS.ErrnoException;
-  const reason = FILE_REASONS[code ?? ""];
-  const isOfFile = failed?.startsWith(path) === true || syscall === "write" || syscall === "fsync";
-  return reason !== undefined && isOfFile ? new Error(`Cannot write "${path}": ${reason}`) : error;
 }
 
 const openStore = ({ attachments }: Config) =>

@@ -1,6 +1,7 @@
 /** `assay export`: writes the data of a project into a file of lines of JSON, or verifies such a file. */
 
 import { writeCompleteFile } from "../backup/complete_file.ts";
+import { toFileError } from "../file_failure.ts";
 import {
   askStream,
   messageOf,
@@ -146,9 +147,13 @@ async function receive(
 async function verify(path: string): Promise<Written> {
   const lines = createExportLines();
   let bytes = 0;
-  for await (const chunk of Bun.file(path).stream()) {
-    bytes += chunk.byteLength;
-    lines.take(chunk);
+  try {
+    for await (const chunk of Bun.file(path).stream()) {
+      bytes += chunk.byteLength;
+      lines.take(chunk);
+    }
+  } catch (error) {
+    throw error instanceof IncompleteExportError ? error : toFileError(error, "read", path);
   }
   return { ...lines.end(), bytes };
 }

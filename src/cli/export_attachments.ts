@@ -2,6 +2,7 @@
 
 import { mkdir, open, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { isWriteFailure, toFileError } from "../file_failure.ts";
 import { askStream, messageOf, type Patience, type ServerAddress, tryPatiently } from "./client.ts";
 import { createExportLines } from "./export_lines.ts";
 
@@ -50,7 +51,9 @@ export async function downloadAttachments(
   address: ServerAddress,
   { file, directory, signal }: { file: string; directory: string; signal: AbortSignal },
 ): Promise<Downloaded> {
-  await mkdir(directory, { recursive: true });
+  await mkdir(directory, { recursive: true }).catch((error) => {
+    throw toFileError(error, "write", directory);
+  });
   const downloaded: Downloaded = { files: 0, kept: 0, bytes: 0, missing: 0 };
   for await (const listed of listedIn(file)) {
     const target = join(directory, listed.sha256);
@@ -81,6 +84,8 @@ async function download(
     if (answer.status !== 200) throw new Error(`Cannot download the attachment ${id}: ${messageOf(answer)}`);
     await rename(partial, target);
     return true;
+  } catch (error) {
+    throw isWriteFailure(error, target) ? toFileError(error, "write", target) : error;
   } finally {
     await rm(partial, { force: true });
   }

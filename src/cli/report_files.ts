@@ -1,6 +1,7 @@
 /** Which report files an upload means: globs expanded, and of a command's reports only those that it has written. */
 
 import { readFileSync, type Stats, statSync } from "node:fs";
+import { toFileError } from "../file_failure.ts";
 import { basename, join, resolve } from "node:path";
 
 export type ReportFile = { path: string; stats: Stats };
@@ -117,7 +118,7 @@ export function readReportFiles(files: readonly ReportFile[]): { name: string; b
     try {
       return { name: basename(path), bytes: new Uint8Array(readFileSync(path)) };
     } catch (error) {
-      throw new Error(`Cannot read "${path}": ${(error as Error).message}`);
+      throw toFileError(error, "read", path);
     }
   });
 }

@@ -2,6 +2,7 @@
 
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { toFileError } from "../file_failure.ts";
 import { compareNames, type FileProblem } from "./build.ts";
 import { readZip, type ZipEntry } from "./zip.ts";
 
@@ -41,7 +42,7 @@ function readNames(folder: string, parent: string, problems: FileProblem[]): str
   try {
     return readdirSync(join(folder, parent)).filter((name) => !isSkipped(name));
   } catch (error) {
-    if (parent === "") throw new Error(`Cannot read "${folder}": ${(error as Error).message}`);
+    if (parent === "") throw toFileError(error, "read", folder);
     problems.push({ name: parent, message: (error as Error).message });
     return [];
   }

@@ -6,6 +6,7 @@
  */
 
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { toFileError } from "../file_failure.ts";
 import { basename, dirname, join } from "node:path";
 import { readAllure } from "../reports/allure.ts";
 import { asList, asText, type JsonObject, toFields } from "../reports/fields.ts";
@@ -35,7 +36,7 @@ function readJson(path: string): unknown {
   try {
     return JSON.parse(readFileSync(path, "utf8"));
   } catch (error) {
-    throw new Error(`Cannot read "${path}": ${(error as Error).message}`);
+    throw toFileError(error, "read", path);
   }
 }
 

@@ -1,6 +1,7 @@
 /** Reads artifacts of GitHub Actions, as "gh run download" and the API give them, and what GitHub says of their runs. */
 
 import { readFileSync } from "node:fs";
+import { toFileError } from "../file_failure.ts";
 import { join } from "node:path";
 import type { PastBuilds, FileProblem } from "./build.ts";
 import { readPattern } from "./name_pattern.ts";
@@ -93,13 +94,13 @@ function addRuns(folder: string, name: string, defaultBranch: string | undefined
     text = readFileSync(join(folder, name), "utf8");
   } catch (error) {
     if ((error as { code?: unknown }).code === "ENOENT" || (error as { code?: unknown }).code === "ENOTDIR") return;
-    throw new Error(`Cannot read "${name}": ${(error as Error).message}`);
+    throw toFileError(error, "read", name);
   }
   let json: unknown;
   try {
     json = JSON.parse(text);
   } catch (error) {
-    throw new Error(`Cannot read "${name}": ${(error as Error).message}`);
+    throw toFileError(error, "read", name);
   }
   const { workflow_runs: listed } = Object(json) as { workflow_runs?: unknown };
   for (const one of [listed ?? json].flat()) {

@@ -42,6 +42,14 @@ describe("assay export", () => {
     expect([again.code, again.errors]).toEqual([1, 'Cannot write "all.ndjson": the file exists already\n']);
   });
 
+  test.each([
+    [["--verify", "none.ndjson"], 'Cannot read "none.ndjson": it does not exist'],
+    [["none/all.ndjson"], 'Cannot write "none/all.ndjson": its directory does not exist'],
+    [["--verify", "."], 'Cannot read ".": it is a directory'],
+  ])("%j is refused in one sentence", async (args, message) => {
+    expect(await assay(args)).toMatchObject({ code: 1, errors: `${message}\n` });
+  });
+
   test("writes to the standard output, and counts as JSON on the other one", async () => {
     const { code, output, errors } = await assay(["-", "--types", "project,testCase", "--json"]);
     expect(code).toBe(0);

@@ -19,7 +19,7 @@ const digestOf = (key: Uint8Array) => createSeal(key).keyDigest;
 const NOT_THE_KEY =
   /^SECRET_KEY is not the key that this database is used with: give all its servers one SECRET_KEY .* as SECRET_KEY_OLD/;
 /** A server that starts a moment later does not even make a key. */
-const REFUSED = /^SECRET_KEY is (not the key that|missing: the database) /;
+const REFUSED = /^(SECRET_KEY is missing: the database |The file "[^"]+\/secret-key" is not the key that )/;
 
 let count = 0;
 const freshDirectory = () => join(place, String(count++));

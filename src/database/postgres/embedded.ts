@@ -16,6 +16,7 @@ import {
 } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import postgres from "postgres";
+import { toDiskReason } from "../../file_failure.ts";
 import { type Binaries, findBinaries, removeOtherCopies } from "./binaries.ts";
 import { as, give, type Home, makeOpenPlace, openHome, openPlace, removeUnfinished } from "./home.ts";
 import { locked } from "./lock.ts";
@@ -74,7 +75,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
       return await locked(startLock(home), () => open({ ...options, directory }, home));
     });
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = toDiskReason(error) ?? (error instanceof Error ? error.message : String(error));
     throw new Error(
       `Cannot start the built-in PostgreSQL in "${directory}": ${reason}\n` +
         "Fix this, or set DATABASE_URL to use a PostgreSQL of your own",

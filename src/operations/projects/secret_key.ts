@@ -33,16 +33,17 @@ export async function loadSecretKey(sql: Sql, options: SecretKeyOptions): Promis
         ? `SECRET_KEY is missing: the database holds ${count(sealed)} sealed with it. Set it, or restore "${file}"`
         : `SECRET_KEY is missing: the database is used with one. Set it, or restore "${file}"${LOST}`,
     );
+  const source = secretKey === undefined ? `The file "${file}"` : "SECRET_KEY";
   const { keyNames, keyDigest, keyDigests } = createSeal(key, secretKeyOld);
   const unknown = sealed.filter(({ name }) => !keyNames.includes(name));
   if (unknown.length > 0)
     throw new Error(
-      `SECRET_KEY is not the key of ${count(unknown)} in the database. ` +
+      `${source} is not the key of ${count(unknown)} in the database. ` +
         "Set the right one; after a change, the one before as SECRET_KEY_OLD",
     );
   if (!(await claimSecretKeyDigest(sql, keyDigest, keyDigests)))
     throw new Error(
-      "SECRET_KEY is not the key that this database is used with: give all its servers one SECRET_KEY (a server that was " +
+      `${source} is not the key that this database is used with: give all its servers one SECRET_KEY (a server that was ` +
         `started without it has made one in the file "secret-key" of its DATA_DIR), and after a change the one before as ` +
         `SECRET_KEY_OLD${sealed.length === 0 ? LOST : ""}`,
     );
