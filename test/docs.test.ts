@@ -59,6 +59,7 @@ const NOT_RUN: Record<string, string> = {
   "bun tools/executable.ts": "builds executables for minutes; test/executable.test.ts builds and starts them",
   "assay start": "starts the server from /usr/local/bin; test/executable.test.ts does it in an empty root directory",
   "docker build": "needs a container engine; test/deploy/container.ts builds and starts the image without one",
+  "docker cp": "needs a container engine; test/deploy/container.ts runs the commands inside the image",
   "docker compose": "needs Docker; test/deploy/files.test.ts checks the files",
   kubectl: "needs a cluster; test/deploy/files.test.ts checks the file",
   "claude mcp add": "needs Claude Code; test/mcp/clients.test.ts connects the official clients",

@@ -1,12 +1,12 @@
 /**
- * Builds the image of the Dockerfile without a container engine, starts the server in it, uploads a report, and starts it again on
- * the same volume: `bun test/deploy/container.ts`, as root on Debian with `buildah` and `mmdebstrap`. Takes about 3 minutes.
+ * Builds the image of the Dockerfile without a container engine, starts the server in it, uploads a report, starts it again on the same
+ * volume, makes a backup, and restores it into another volume with the commands of docs/backup.md: `bun test/deploy/container.ts`, as root on Debian with `buildah` and `mmdebstrap`. Takes about 3 minutes.
  *
  * The base image is made by mmdebstrap from Debian's packages. APT's configuration and the certificates of this machine apply to it,
  * so that the build works behind a proxy or a mirror.
  */
 
-import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { chownSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, join } from "node:path";
 import { junit } from "../harness.ts";
@@ -77,10 +77,10 @@ async function build(): Promise<void> {
 }
 
 /** Starts the entry point of the image on the volume, as an engine does. */
-async function start(container: string, command: string[]) {
+async function start(container: string, command: string[], volume = dataDir) {
   const child = Bun.spawn(
     [
-      ...["buildah", ...storage, "run", "--isolation", "chroot", "--volume", `${dataDir}:/data`],
+      ...["buildah", ...storage, "run", "--isolation", "chroot", "--volume", `${volume}:/data`],
       ...["--env", "HOST=127.0.0.1", "--env", "PORT=0", container, "--", ...command],
     ],
     { stdin: "ignore", stdout: "pipe", stderr: "inherit" },
@@ -122,7 +122,34 @@ try {
   const list = (await (await fetch(runs(second.url), { headers })).json()) as { data: { taskSlug: string }[] };
   const slugs = list.data.map(({ taskSlug }) => taskSlug);
   expectEqual("Runs after a restart", slugs, ["unit"]);
+
+  const inVolume = (volume: string, words: string[], more: string[] = []) =>
+    buildah(["run", "--isolation", "chroot", "--volume", `${volume}:/data`, ...more, container, "--", ...words]);
+  await inVolume(dataDir, [PROGRAM, "backup", "/data/monday.assay"]);
   await stop(second.child);
+  const backup = join(place, "backup");
+  mkdirSync(backup);
+  for (const name of ["monday.assay", "secret-key"]) copyFileSync(join(dataDir, name), join(backup, name));
+  const restored = join(place, "restored");
+  mkdirSync(restored, { mode: 0o700 });
+  chownSync(restored, UID, UID);
+  const [script] = /(?<=-c ')install [^']+/.exec(readFileSync(join(ROOT, "docs/backup.md"), "utf8"))!;
+  await inVolume(restored, ["sh", "-c", script], ["--user", "0", "--volume", `${backup}:/backup:ro`]);
+  const said = await inVolume(restored, [PROGRAM, "restore", "/data/monday.assay"]);
+  expectEqual("Restore", said.includes('Restored "/data/monday.assay"'), true);
+  const third = await start(container, command, restored);
+  await inVolume(restored, [PROGRAM, "admin", "resume"]);
+  const { key: fresh } = JSON.parse(
+    await inVolume(restored, [PROGRAM, "admin", "generate-key", "--project", project, "--json"]),
+  );
+  const after = await fetch(runs(third.url), { headers: { authorization: `Bearer ${fresh}` } });
+  const kept = (await after.json()) as { data: { taskSlug: string }[] };
+  expectEqual(
+    "Runs after the restore",
+    kept.data.map(({ taskSlug }) => taskSlug),
+    ["unit"],
+  );
+  await stop(third.child);
   console.log("The image works");
 } finally {
   // The processes of a container outlive buildah.
