@@ -105,6 +105,8 @@ try {
   mkdirSync(dataDir, { mode: 0o700 });
   chownSync(dataDir, UID, UID);
   const container = await buildah(["from", "--pull-never", "assay"]);
+  // buildah would mount its own volume at this path, over ours.
+  await buildah(["config", "--volume", "/data-", container]);
   const command = [...Entrypoint, ...Cmd];
   expectEqual("Entry point", Entrypoint, [PROGRAM]);
   const first = await start(container, command);
