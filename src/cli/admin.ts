@@ -241,10 +241,15 @@ export async function admin([name, ...args]: string[]): Promise<void> {
   const work = await command.run(values);
   const database = await openExistingDatabase(readConfig(process.env));
   try {
-    // A server of another version may be running on the database.
-    await (command.upgrades ? database.begin(requireAnySchema) : database.begin(requireCurrentSchema));
-    if (command.upgrades) await migrate(database, (message) => console.error(message));
-    const result = await database.begin(work);
+    if (command.upgrades) {
+      await database.begin(requireAnySchema);
+      await migrate(database, (message) => console.error(message));
+    }
+    const result = await database.begin(async (sql) => {
+      // A server of another version may be running on the database.
+      await requireCurrentSchema(sql);
+      return await work(sql);
+    });
     console.log(json ? toJsonLine(result) : toText(result));
     if (command.next && !json) console.error(command.next(result as Record<string, unknown>));
   } catch (error) {

@@ -73,14 +73,7 @@ async function* diagnoseDatabase(
     // A pooler that shares sessions breaks every other check.
     await (isBuiltIn ? selectClockMs(database.pool) : requireSessions(database));
   } catch (error) {
-    const log = join(config.dataDir, "postgres", "server.log");
-    const leavesOut = "the other checks of the database are left out";
-    const remedy = !isBuiltIn
-      ? `Start PostgreSQL, or fix DATABASE_URL (docs/operations.md); ${leavesOut}`
-      : existsSync(log)
-        ? `The log of PostgreSQL is "${log}"; ${leavesOut}`
-        : `${leavesOut[0]!.toUpperCase()}${leavesOut.slice(1)}`;
-    yield findingsOf("database").fail(describe(error).replace(/\.$/, ""), remedy);
+    yield findingsOf("database").fail(describe(error).replace(/\.$/, ""), remedyOf(config));
     await database?.close();
     return;
   }
@@ -109,6 +102,14 @@ async function* diagnoseDatabase(
   } finally {
     await database.close();
   }
+}
+
+/** Returns what to do if the database cannot be used. */
+function remedyOf({ databaseUrl, dataDir }: Config): string {
+  const leftOut = "The other checks of the database are left out";
+  if (databaseUrl !== undefined) return `Start PostgreSQL, or fix DATABASE_URL (docs/operations.md). ${leftOut}`;
+  const log = join(dataDir, "postgres", "server.log");
+  return existsSync(log) ? `The log of PostgreSQL is "${log}". ${leftOut}` : leftOut;
 }
 
 function freeBytesOf(path: string): number {
