@@ -11,12 +11,12 @@ import { rerunEnded } from "../operations/executions/reruns.ts";
 import {
   cancelExecution,
   completeExecution,
-  findOrInsertExecution,
   planTasks,
   supersede,
   removeExecution,
   requireNoOption,
 } from "../operations/executions/executions.ts";
+import { findOrInsertExecution } from "../operations/executions/found_execution.ts";
 import { type CaseAttachments, readCaseAttachments } from "../operations/attachments/read.ts";
 import {
   type CauseFailures as FoundCause,

@@ -2,7 +2,7 @@
 
 import type { Log } from "../log.ts";
 import { reasonOfSilence } from "../operations/automation/dispatch.ts";
-import { advanceExecution } from "../operations/executions/executions.ts";
+import { advanceExecution } from "../operations/executions/advance.ts";
 import type { Database } from "../database/connect.ts";
 import { always, type GoOn, standardLog, takeAll } from "./loop.ts";
 import { lockExecution, lockExpiredExecutions } from "../store/executions.ts";

@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 import { createHarness, junit, until } from "../harness.ts";
-import { findOrInsertExecution } from "../../src/operations/executions/executions.ts";
+import { findOrInsertExecution } from "../../src/operations/executions/found_execution.ts";
 import { prepareReport } from "../../src/operations/ingest/prepare.ts";
 import { resolveReport } from "../../src/operations/ingest/resolve.ts";
 import { addSampleData, removeSampleData } from "../../src/operations/projects/onboarding.ts";

@@ -5,7 +5,8 @@ import { MAX_TITLE_CHARACTERS, openBug, reopenBug } from "../bugs/bug_reports.ts
 import { findSearchStart, startSearch } from "../bugs/culprit_searches.ts";
 import { askEngine, endUndispatched, lockEngine } from "./dispatch.ts";
 import { gateContextOf, toGateNotice } from "./gate_status.ts";
-import { findOrInsertExecution, planTasks } from "../executions/executions.ts";
+import { findOrInsertExecution } from "../executions/found_execution.ts";
+import { planTasks } from "../executions/executions.ts";
 import { rerunExecution } from "../executions/reruns.ts";
 import { statusContext } from "../../rules/status_context.ts";
 import { resolveBranch } from "../../rules/branch.ts";

@@ -20,7 +20,7 @@ import {
   selectIntegration,
   selectWaitingDispatch,
 } from "../../store/integrations.ts";
-import { advanceExecution } from "../executions/executions.ts";
+import { advanceExecution } from "../executions/advance.ts";
 
 /** An integration that can start what it is asked for. */
 export type Engine = Pick<IntegrationRow, "id" | "kind" | "name">;

@@ -1,6 +1,6 @@
 /** Leases: handed out to runners, kept alive by them, ended by their reports, and given to others when they are lost. */
 
-import { advanceExecution } from "./executions.ts";
+import { advanceExecution } from "./advance.ts";
 import { releaseFiles } from "./file_queues.ts";
 import { hasEnded } from "../../rules/execution.ts";
 import type { ExecutionVariables } from "../../schema/environments.ts";

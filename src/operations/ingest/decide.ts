@@ -5,7 +5,7 @@ import { changedByOthers } from "./outages.ts";
 import { durationOf, machineOf, type PreparedReport, type ResolvedReport } from "./prepare.ts";
 import { type ComparedDurations, slowerInRun } from "./slower.ts";
 import { MAX_COUNT } from "../../reports/text.ts";
-import { isOnDefaultBranch, toOrigin } from "../executions/executions.ts";
+import { isOnDefaultBranch, toOrigin } from "../executions/origin.ts";
 import { startOf, timesOf } from "../../rules/duration.ts";
 import { endOfTask, type ExecutionEvent, hasEnded, verdictAtEnd } from "../../rules/execution.ts";
 import { type Counts, countStatuses, type ResultBlock, toStatus } from "../../rules/merge.ts";

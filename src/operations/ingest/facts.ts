@@ -5,7 +5,7 @@ import { type ReportTime, type StoredResults, failedCases, toShard } from "./dec
 import { blocksToMerge } from "./merge.ts";
 import { type ComparedDurations, compareDurations, type ReportDurations } from "./slower.ts";
 import type { ResolvedReport, RunnerFailure } from "./prepare.ts";
-import { isOnDefaultBranch, toOrigin } from "../executions/executions.ts";
+import { isOnDefaultBranch, toOrigin } from "../executions/origin.ts";
 import { findUnrunFiles } from "../executions/file_queues.ts";
 import { endByReport } from "../executions/leases.ts";
 import { toStatus } from "../../rules/merge.ts";

@@ -6,7 +6,7 @@ import { matchBuilds, type ReportedBuild } from "./match.ts";
 import { originOf, type PreparedReport, type RunnerFailure, toResolved } from "./prepare.ts";
 import { repeatReport, storeReports, type TakenBuild, type TakenReport } from "./store.ts";
 import { lookUpNumbers } from "./test_case_cache.ts";
-import { decideNext } from "../executions/executions.ts";
+import { decideNext } from "../executions/advance.ts";
 import { isSameCommit } from "../../rules/commit.ts";
 import { hasEnded } from "../../rules/execution.ts";
 import { Refusal } from "../../schema/refusal.ts";

@@ -1,6 +1,6 @@
 /** Finds the execution that each report belongs to, or what it takes to begin one. */
 
-import { otherBuild, warningsOf } from "../executions/executions.ts";
+import { otherBuild, warningsOf } from "../executions/found_execution.ts";
 import { isSameCommit } from "../../rules/commit.ts";
 import { refuse, refuseAbsent } from "../../schema/refusal.ts";
 import type { UploadParameters } from "../../schema/test_runs.ts";

@@ -9,14 +9,8 @@ import { judgeAgain } from "./outages.ts";
 import { toRunDetails } from "./prepare.ts";
 import { type TrackedRun, trackBugs } from "../bugs/bug_reports.ts";
 import { countChanges } from "../health/case_health.ts";
-import {
-  advanceExecution,
-  type Advanced,
-  type NextState,
-  quietEvents,
-  storeAdvance,
-  toOrigin,
-} from "../executions/executions.ts";
+import { advanceExecution, type Advanced, type NextState, quietEvents, storeAdvance } from "../executions/advance.ts";
+import { toOrigin } from "../executions/origin.ts";
 import { explainByTags } from "../executions/only_with.ts";
 import { isDisturbedRun } from "../health/flaky_evidence.ts";
 import { type Blamed, toCounts } from "../../rules/blame.ts";

@@ -5,7 +5,7 @@ import type { Database, Tx } from "../../database/connect.ts";
 import { type LockedExecution, lockExecution } from "../../store/executions.ts";
 import { lockNewTestCheck, selectNewTestCheck, selectNewTests, updateNewTestCheckDone } from "../../store/new_tests.ts";
 import { SERVER } from "../../schema/audit.ts";
-import { isOnDefaultBranch } from "../executions/executions.ts";
+import { isOnDefaultBranch } from "../executions/origin.ts";
 import { catchUp } from "../health/catch_up.ts";
 import { beginNewTestVerification } from "./verifications.ts";
 

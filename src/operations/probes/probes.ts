@@ -19,7 +19,8 @@ import {
   selectProbePlan,
   updateLeftProbe,
 } from "../../store/probes.ts";
-import { advanceExecution, planTasks } from "../executions/executions.ts";
+import { advanceExecution } from "../executions/advance.ts";
+import { planTasks } from "../executions/executions.ts";
 
 /** Every other task takes precedence. */
 const PROBE_PRIORITY = -100;

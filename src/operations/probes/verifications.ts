@@ -21,7 +21,7 @@ import {
   updateVerification,
 } from "../../store/verifications.ts";
 import { verificationWords } from "../../wording/verification.ts";
-import { announceChange } from "../executions/executions.ts";
+import { announceChange } from "../executions/end_events.ts";
 import { cancelProbes, countFreeRunners, createProbes, refuseUnlessProbeable } from "./probes.ts";
 
 /** The maximum number of verifications of a project that run at the same time. */

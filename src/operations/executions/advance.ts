@@ -1,0 +1,202 @@
+/** Advances executions by what happens to them, and stores what follows from it. */
+
+import { mayBeOutage } from "../../rules/run_outcome.ts";
+import { END_REASONS } from "../../wording/reasons.ts";
+import {
+  byResults,
+  endOfTask,
+  endWithoutLease,
+  type ExecutionEvent,
+  hasEnded,
+  nextStatus,
+  verdictAtEnd,
+} from "../../rules/execution.ts";
+import type { ExecutionData, NewEvent } from "../../schema/events.ts";
+import type { ExecutionStatus } from "../../schema/executions.ts";
+import { type Fragment, type Tx, writeTogether } from "../../database/connect.ts";
+import { insertEvents } from "../../store/events.ts";
+import {
+  countUnquarantined,
+  selectTasks,
+  selectTasksWithReruns,
+  type TaskRow,
+  updateOpenTasks,
+} from "../../store/execution_tasks.ts";
+import {
+  type ExecutionChange,
+  type LockedExecution,
+  updateExecution,
+  updateRepeatedStatus,
+} from "../../store/executions.ts";
+import { selectTasksWithoutLease, selectWaitingLabels, stopLeases } from "../../store/leases.ts";
+import { updateEndedProbe } from "../../store/probes.ts";
+import { releaseForCounting } from "../../store/test_runs.ts";
+import { notifyExecutionEnded, notifyLeases } from "../../database/signals.ts";
+import { toOrigin } from "./origin.ts";
+import { sumTasks, announceEnd, toChangedEvents, toEndEvents } from "./end_events.ts";
+
+/** What has happened to an execution. */
+export type ExecutionAdvance = Omit<ExecutionChange, "status"> & {
+  /** Further events to store. */
+  events?: readonly NewEvent[];
+  /** Its end is announced once more: a task that failed has joined it since. */
+  isAnnouncedAgain?: boolean;
+  /** No event is stored: sample data announces nothing that has happened. */
+  isMuted?: boolean;
+  /** A report has changed its results. */
+  bringsResults?: boolean;
+  /** Why tasks end of which nothing, or not all, has come, where more is known than the event says. */
+  reason?: string | undefined;
+};
+
+/** In a transaction that holds the execution's lock; answers its status by now. */
+export async function advanceExecution(
+  sql: Tx,
+  projectId: string,
+  execution: LockedExecution,
+  event: ExecutionEvent,
+  {
+    events = [],
+    isAnnouncedAgain = false,
+    isMuted = false,
+    bringsResults = false,
+    reason: given,
+    ...change
+  }: ExecutionAdvance,
+): Promise<ExecutionStatus> {
+  if (execution.mode === "run") await settleLeases(sql, projectId, execution);
+  const isUntaken = event === "expired" && execution.mode === "run";
+  const reason = given ?? (isUntaken ? await whyNobodyTookIt(sql, projectId, execution.id) : END_REASONS[event]);
+  const tasks = await selectTasks(sql, projectId, execution.id);
+  const next = decideNext(execution, tasks, event, reason);
+  const origin = toOrigin({ ...execution, status: next.status }, change);
+  const advanced = { ...next, execution, isNew: false, origin, events, isAnnouncedAgain, isMuted, bringsResults };
+  const write = updateExecution(sql, projectId, execution.id, { ...change, status: next.status });
+  await storeAdvance(sql, projectId, advanced, [write]);
+  return next.status;
+}
+
+/** What becomes of an execution and its tasks. */
+export type NextState = {
+  status: ExecutionStatus;
+  /** All of them, as they are by now. */
+  tasks: readonly TaskRow[];
+  /** Those of them that were open, and end with the execution. */
+  unreported: readonly TaskRow[];
+  /** Why these have ended. */
+  reason: string;
+};
+
+/** Decides what an event makes of an execution. */
+export function decideNext(
+  { status: current, rerunOf }: Pick<LockedExecution, "status" | "rerunOf">,
+  tasks: readonly TaskRow[],
+  event: ExecutionEvent,
+  reason: string = END_REASONS[event],
+): NextState {
+  const isRerun = rerunOf !== null;
+  const status = nextStatus(current, tasks, event, isRerun);
+  if (!hasEnded(status)) return { status, tasks, unreported: [], reason };
+  const all = tasks.map((task): TaskRow => {
+    if (hasEnded(task.status)) return task;
+    const end = endOfTask(task, status, isRerun);
+    return { ...task, status: end, reason, verdict: verdictAtEnd(end, task.verdict) };
+  });
+  return { status, tasks: all, unreported: all.filter((task, index) => task !== tasks[index]), reason };
+}
+
+/** A decided change of an execution, with what there is to announce. */
+export type Advanced = NextState & {
+  /** As it was before. */
+  execution: LockedExecution;
+  /** The transaction has begun it: nobody can wait for its end yet. */
+  isNew: boolean;
+  /** Where it comes from by now. */
+  origin: ExecutionData;
+  events: readonly NewEvent[];
+  isAnnouncedAgain: boolean;
+  isMuted: boolean;
+  /** Reports have changed its results. */
+  bringsResults: boolean;
+};
+
+const endsNow = ({ status, execution }: Advanced) => hasEnded(status) && !hasEnded(execution.status);
+
+/**
+ * The events of a change for which nothing is to be read, and nothing else written: the execution goes on, or it is new, ends
+ * green, and nothing was red on its branch. Undefined for others.
+ */
+export function quietEvents(advanced: Advanced, mayHaveRedTasks: boolean): readonly NewEvent[] | undefined {
+  const { status, execution, tasks, unreported, events, isMuted, isAnnouncedAgain, origin } = advanced;
+  if (hasEnded(execution.status) || isAnnouncedAgain || execution.mode === "run") return undefined;
+  if (!hasEnded(status)) return isMuted ? [] : events;
+  const isGreenEnd = status === "passed" && unreported.length === 0 && sumTasks(tasks, "failed") === 0;
+  if (!advanced.isNew || !isGreenEnd || (mayHaveRedTasks && !isMuted)) return undefined;
+  return isMuted ? [] : [...events, ...toEndEvents(execution, { origin, tasks, recovery: null, blames: {} })];
+}
+
+/**
+ * In a transaction: stores what else a change means, beside the execution itself: its open tasks, its leases, its events, and
+ * what it makes of the build that it repeats. `writes` are stored before anything is read.
+ */
+export async function storeAdvance(
+  sql: Tx,
+  projectId: string,
+  advanced: Advanced,
+  writes: Fragment[] = [],
+): Promise<void> {
+  const { execution, status, tasks, unreported, reason, origin, events, isAnnouncedAgain } = advanced;
+  const { id, buildId, mode, untrusted } = execution;
+  const isMuted = advanced.isMuted || untrusted;
+  if (unreported.length > 0) writes.push(updateOpenTasks(sql, projectId, id, unreported));
+  const ends = endsNow(advanced);
+  if (ends && !untrusted && tasks.some(mayBeOutage)) writes.push(releaseForCounting(sql, projectId, id));
+  if (ends && execution.probe) writes.push(updateEndedProbe(sql, projectId, id));
+  if (ends && !advanced.isNew) {
+    if (mode === "run" && (await stopLeases(sql, projectId, id, reason))) await notifyLeases(sql, projectId);
+    await notifyExecutionEnded(sql, id);
+  }
+  if (!isMuted) {
+    const isAnnounced = (ends || isAnnouncedAgain) && status !== "cancelled";
+    const isChanged = advanced.bringsResults && hasEnded(execution.status) && !isAnnounced && status !== "cancelled";
+    const announced = isAnnounced
+      ? await announceEnd(sql, projectId, execution, { origin, tasks, writes })
+      : isChanged
+        ? await toChangedEvents(sql, projectId, execution, { origin, tasks })
+        : [];
+    const all = [...events, ...announced];
+    if (all.length > 0) writes.push(insertEvents(sql, projectId, all));
+  }
+  await writeTogether(sql, writes);
+  // A late report changes what a build and its reruns come to together, as the end of a rerun does.
+  if (hasEnded(status) && (buildId !== null || hasEnded(execution.status)))
+    await updateRepeated(sql, projectId, buildId ?? id);
+}
+
+/** In a transaction that holds the lock of the build or of one of its reruns: what the reruns make of the build's outcome. */
+export async function updateRepeated(sql: Tx, projectId: string, buildId: string): Promise<void> {
+  const tasks = await selectTasksWithReruns(sql, projectId, buildId);
+  const isRepeated = tasks.some((task) => task.isRepeated);
+  await updateRepeatedStatus(sql, projectId, buildId, isRepeated ? byResults(tasks) : null);
+}
+
+/** The reason of a task of mode run whose time is over, while no runner is at it. */
+async function whyNobodyTookIt(sql: Tx, projectId: string, id: string): Promise<string> {
+  const labels = await selectWaitingLabels(sql, projectId, id);
+  return `No runner took the task in time${labels.length === 0 ? "" : `: none with the labels ${labels.join(", ")} was there`}`;
+}
+
+/** Before the tasks of an execution of mode run are looked at: the brake of `failFast`, and what nobody is at any more. */
+async function settleLeases(sql: Tx, projectId: string, { id, status, failFast }: LockedExecution): Promise<void> {
+  if (failFast !== null && !hasEnded(status)) {
+    const failures = await countUnquarantined(sql, projectId, id);
+    const many = failures === 1 ? "1 failure" : `${failures} failures`;
+    const reason = `Stopped early: ${many}, and failFast is ${failFast}`;
+    if (failures >= failFast && (await stopLeases(sql, projectId, id, reason))) await notifyLeases(sql, projectId);
+  }
+  const ended = (await selectTasksWithoutLease(sql, projectId, id)).map((task) => {
+    const end = endWithoutLease(task);
+    return { ...task, status: end, verdict: verdictAtEnd(end, task.verdict) };
+  });
+  if (ended.length > 0) await updateOpenTasks(sql, projectId, id, ended);
+}
