@@ -70,7 +70,7 @@ async function compare(commit: string): Promise<Parameters<typeof judge>> {
     [`${where}: each report is stored once`, stored!.runs === number, `${stored!.runs} runs`],
     [`${where}: both answer`, unanswered.length === 0, unanswered.join(" ") || undefined],
     [`${where}: both are ready`, ready.every((status) => status === 200), ready.join(" ")],
-    [`${where}: neither logs an error`, errors.length === 0, errors[0]?.["message"]],
+    [`${where}: neither logs an error`, errors.length === 0, errors[0] && JSON.stringify(errors[0])],
     [`${where}: the older client and runner work`, clientFailure === undefined, clientFailure],
     [
       `${where}: the older one does not start again`,
