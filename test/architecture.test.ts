@@ -118,6 +118,7 @@ const MAY_IMPORT: Record<string, string[]> = {
 /** Files that their neighbours in the folder may import; elsewhere neighbours are strangers. */
 const SHARED: Record<string, string[]> = {
   attachments: ["content", "media_type", "spool"],
+  api: ["execution_fields", "failure_fields"],
   backup: ["complete_file", "format", "frames"],
   cli: [
     "admin_accounts",

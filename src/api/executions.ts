@@ -17,24 +17,13 @@ import {
   requireNoOption,
 } from "../operations/executions/executions.ts";
 import { findOrInsertExecution } from "../operations/executions/found_execution.ts";
-import { type CaseAttachments, readCaseAttachments } from "../operations/attachments/read.ts";
-import {
-  type CauseFailures as FoundCause,
-  type ExplainedFailure,
-  readCauses,
-  readHeadline,
-} from "../operations/executions/failures.ts";
+import { readCaseAttachments } from "../operations/attachments/read.ts";
+import { readCauses, readHeadline } from "../operations/executions/failures.ts";
 import { resolveBranch } from "../rules/branch.ts";
-import { isBlame, toCounts, toLists, WORD_OF } from "../rules/blame.ts";
+import { isBlame, toCounts, toLists } from "../rules/blame.ts";
 import { sealVariables } from "../operations/executions/leases.ts";
-import { executionVerdict, hasEnded } from "../rules/execution.ts";
+import { hasEnded, sumTasks } from "../rules/execution.ts";
 import { executionLine } from "../wording/execution.ts";
-import { failureReason } from "../wording/failure_reason.ts";
-import { fingerprint } from "../rules/fingerprint.ts";
-import { newTestWords } from "../wording/verification.ts";
-import { executionReason, taskReason } from "../wording/reasons.ts";
-import { missingShardsOf } from "../rules/shards.ts";
-import { readVariant } from "../rules/variants.ts";
 import {
   type Execution,
   execution,
@@ -43,83 +32,20 @@ import {
   executionWait,
   newExecution,
   rerunRequest,
-  type Task,
 } from "../schema/executions.ts";
-import type { CaseAttachment } from "../schema/attachments.ts";
 import { type Comparison, comparison, comparisonQuery } from "../schema/comparisons.ts";
-import { type Cause, executionFailures, executionFailuresQuery } from "../schema/failures.ts";
+import { executionFailures, executionFailuresQuery } from "../schema/failures.ts";
 import { type ComparedRow, selectBaseline, selectComparison } from "../store/comparisons.ts";
 import type { Sql } from "../database/connect.ts";
-import { type ExecutionRow, updateExecution } from "../store/executions.ts";
-import { countFailures, type FailureEvidence, selectFailureEvidence } from "../store/failures.ts";
-import { LISTED } from "../store/failures.ts";
+import { updateExecution } from "../store/executions.ts";
+import { countFailures, selectFailureEvidence, LISTED } from "../store/failures.ts";
 import { selectSlowerTests, type SlowerRow } from "../store/slower.ts";
 import { toSlowerTest } from "../operations/executions/run_detail.ts";
-import { executionUrl } from "../schema/urls.ts";
-import { selectExecution, selectExecutions, type TimedExecutionRow } from "../store/execution_list.ts";
+import { selectExecution, selectExecutions } from "../store/execution_list.ts";
+import { toExecution } from "./execution_fields.ts";
+import { keyOf, toCause } from "./failure_fields.ts";
 
 type One = Context<{ projectId: string; executionId: string }>;
-
-const sum = (tasks: ExecutionRow["tasks"], name: "passed" | "failed" | "skipped" | "flaky") =>
-  tasks.reduce((total, task) => total + task[name], 0);
-
-function toExecution(publicUrl: string, projectId: string, row: TimedExecutionRow): Execution {
-  const counts = {
-    passed: sum(row.tasks, "passed"),
-    failed: sum(row.tasks, "failed"),
-    skipped: sum(row.tasks, "skipped"),
-  };
-  return {
-    id: row.id,
-    key: row.key,
-    status: row.status,
-    mode: row.mode,
-    branch: row.branch,
-    commit: row.commit,
-    pullRequest: row.pullRequest,
-    baseBranch: row.baseBranch,
-    queueRef: row.queueRef,
-    buildUrl: row.buildUrl,
-    environment: row.environment,
-    trigger: row.trigger,
-    rerunOf: row.rerunOf,
-    repeatedStatus: row.repeatedStatus,
-    baselineId: row.baselineId,
-    tasks: row.tasks.map(toTask),
-    ...counts,
-    total: counts.passed + counts.failed + counts.skipped,
-    flaky: sum(row.tasks, "flaky"),
-    verdict: executionVerdict(row.status, row.tasks),
-    durationMs: row.durationMs,
-    machineTimeMs: row.machineTimeMs,
-    reason: executionReason(row.status, row.tasks),
-    createdAt: row.createdAt,
-    startedAt: row.startedAt,
-    completedAt: row.completedAt,
-    url: executionUrl(publicUrl, projectId, row.id),
-    untrusted: row.untrusted && !row.probe,
-    probe: row.probeOf,
-    newTests: row.newTests.map(({ runs, ...test }) => ({ ...test, statement: newTestWords({ ...test, runs }) })),
-    ...(row.sample ? { sample: true } : {}),
-  };
-}
-
-const toTask = (task: ExecutionRow["tasks"][number]): Task => ({
-  slug: task.slug,
-  tags: readVariant(task.slug).tags,
-  status: task.status,
-  attempt: task.attempt,
-  missingShards: missingShardsOf(task),
-  passed: task.passed,
-  failed: task.failed,
-  skipped: task.skipped,
-  total: task.passed + task.failed + task.skipped,
-  startedAt: task.startedAt,
-  completedAt: task.completedAt,
-  runner: task.runner,
-  reason: task.reason ?? taskReason(task),
-  slower: task.slower,
-});
 
 async function find(sql: Sql, { params, publicUrl }: Pick<One, "params" | "publicUrl">): Promise<Execution> {
   const row = (await selectExecution(sql, params.projectId, params.executionId)) ?? absent();
@@ -147,54 +73,6 @@ function toComparison(
 
 /** Maximum number of failures on a page of causes, and of one cause. */
 const MAX_FAILURES = 500;
-
-const keyOf = ({ runId, number }: { runId: string; number: number }) => `${runId} ${number}`;
-type Evidence = ReadonlyMap<string, FailureEvidence>;
-
-const toCause = (
-  { failed, failures, bug }: FoundCause,
-  evidence: Evidence,
-  filesOf: CaseAttachments<CaseAttachment>,
-): Cause => {
-  const [first] = failures;
-  const { message, stack } = first;
-  return {
-    message,
-    stack,
-    exceptionType: fingerprint(first).exceptionType,
-    bugReport: bug,
-    failed,
-    failures: failures.map((failure) => ({
-      ...toFailure(failure, evidence.get(keyOf(failure))),
-      attachments: filesOf(failure),
-    })),
-  };
-};
-
-const toFailure = (
-  row: ExplainedFailure,
-  since: FailureEvidence | undefined,
-): Omit<Cause["failures"][number], "attachments"> => ({
-  testCaseId: row.testCaseId,
-  taskSlug: row.taskSlug,
-  suite: row.suite,
-  name: row.name,
-  file: row.file,
-  line: row.line,
-  attempt: row.attempt,
-  host: row.host,
-  blame: row.blame === null ? null : WORD_OF[row.blame],
-  reason: failureReason(row),
-  infrastructureRule: row.ruleId === null ? null : { id: row.ruleId, name: row.ruleName ?? "", url: row.ruleUrl },
-  since: since?.sinceExecutionId
-    ? { executionId: since.sinceExecutionId, commit: since.sinceCommit, at: since.sinceAt }
-    : null,
-  onlyWith: row.onlyWith,
-  owner: row.owners[0] ?? null,
-  owners: row.owners,
-  flakeRate: row.flakeRate,
-  lastFlakyAt: row.lastFlakyAt,
-});
 
 /** What only runners can heed is refused where there are none. */
 function requireRunnable({
@@ -494,7 +372,7 @@ export const executions: Route[] = [
         executionId,
         headline,
         baselineId: mine.baselineId,
-        failed: sum(mine.tasks, "failed"),
+        failed: sumTasks(mine.tasks, "failed"),
         counts: toCounts(counts),
         causeCount: Object.values(totals).reduce((all, number) => all + number, 0),
         causes: causes.map((cause) => toCause(cause, evidence, filesOf)),

@@ -105,3 +105,7 @@ export function progressOf(
   const atOnce = Math.max(1, open.filter(({ status }) => status === "running").length);
   return { share: total === 0 ? share : 1 - sum / total, remainingMs: Math.max(sum / atOnce, ...left) };
 }
+
+/** Adds up a count of all tasks of an execution. */
+export const sumTasks = <Name extends string>(tasks: readonly Record<Name, number>[], name: Name): number =>
+  tasks.reduce((total, task) => total + task[name], 0);

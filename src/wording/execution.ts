@@ -1,7 +1,7 @@
 /** Says the outcome of an execution in words: in a list, as the headline of its page, and in one line of text. */
 
 import { lineName } from "./execution_name.ts";
-import { hasEnded } from "../rules/execution.ts";
+import { hasEnded, sumTasks } from "../rules/execution.ts";
 import type { TaskEnd } from "../rules/red_reason.ts";
 import { toShardList } from "../rules/shards.ts";
 import type { Execution, ExecutionStatus } from "../schema/executions.ts";
@@ -72,11 +72,8 @@ type Headline = {
   flaky: HeadlineWord;
 };
 
-export const sumOf = (tasks: readonly TaskFigures[], name: "passed" | "failed" | "skipped" | "flaky") =>
-  tasks.reduce((total, task) => total + task[name], 0);
-
 /** Returns "2 flaky": the tests that failed before they passed. */
-export const flakyWords = (tasks: readonly TaskFigures[]): string => `${toCount(sumOf(tasks, "flaky"))} flaky`;
+export const flakyWords = (tasks: readonly TaskFigures[]): string => `${toCount(sumTasks(tasks, "flaky"))} flaky`;
 
 /** Returns the words of a headline without their links. */
 export const headlineText = (words: readonly HeadlineWord[]): string =>
@@ -110,7 +107,7 @@ const namesOf = (tasks: readonly TaskFigures[]): string => {
 export function executionHeadline(headline: Headline): HeadlineWord[] {
   const { execution, counts } = headline;
   const { status, tasks, durationMs } = execution;
-  const [passed, failed, flaky] = [sumOf(tasks, "passed"), sumOf(tasks, "failed"), sumOf(tasks, "flaky")];
+  const [passed, failed, flaky] = [sumTasks(tasks, "passed"), sumTasks(tasks, "failed"), sumTasks(tasks, "flaky")];
   const over = tasks.filter((task) => hasEnded(task.status)).length;
   const broken: HeadlineWord[] = failed === 0 ? [] : [", ", ...failuresOf(headline)];
   if (!hasEnded(status)) {
@@ -135,7 +132,7 @@ export function executionHeadline(headline: Headline): HeadlineWord[] {
   const known = reason === null ? [] : [`; ${reason}`];
   const down = tasks.filter(({ outage }) => outage);
   if (down.length > 0) {
-    const [its, all] = [sumOf(down, "failed"), sumOf(down, "passed") + sumOf(down, "failed")];
+    const [its, all] = [sumTasks(down, "failed"), sumTasks(down, "passed") + sumTasks(down, "failed")];
     const where = down.length === tasks.length ? "" : ` of ${namesOf(down)}`;
     const others: HeadlineWord[] = failed === its ? [] : ["; ", ...failuresOf(headline)];
     return [`An outage${where}: ${toCount(its)} of ${counted(all, "test")} failed`, ...others, ...known];
@@ -145,7 +142,7 @@ export function executionHeadline(headline: Headline): HeadlineWord[] {
   if (reason !== null) return [reason];
   if (failed > 0 && status === "failed") return failuresOf(headline);
   if (status === "failed") return ["Failed without a failing test"];
-  if (passed + failed === 0) return [sumOf(tasks, "skipped") > 0 ? "All tests were skipped" : "Nothing ran"];
+  if (passed + failed === 0) return [sumTasks(tasks, "skipped") > 0 ? "All tests were skipped" : "Nothing ran"];
   return [
     `${toCount(passed)} passed${durationMs > 0 ? ` in ${toDuration(durationMs)}` : ""}`,
     ...(flaky > 0 ? [", ", headline.flaky] : []),

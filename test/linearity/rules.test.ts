@@ -181,6 +181,7 @@ testLinearity("rules", {
     executionVerdict: null,
     hasEnded: null,
     nextStatus: null,
+    sumTasks: null,
     progressOf: (text) =>
       progressOf("running", [{ slug: text, status: "running", startedAt: null }], new Map([[text, 1]]), 0),
   },

@@ -94,7 +94,6 @@ testLinearity("wording", {
     executionOutcome: null,
     flakyWords: null,
     headlineText: null,
-    sumOf: null,
   },
   "execution_name.ts": {
     lineName: null,

@@ -1,6 +1,6 @@
 /** What code hosts are to show of an execution at its pull request, as it is at the moment of sending. */
 
-import { hasEnded } from "../../rules/execution.ts";
+import { hasEnded, sumTasks } from "../../rules/execution.ts";
 import { normalizeFile } from "../../rules/identity.ts";
 import type { JoinedBug, CountedBug } from "../../schema/known_bugs.ts";
 import type { Annotation, FailedTest, NamedTest, PullRequestState } from "../../schema/pull_requests.ts";
@@ -16,7 +16,7 @@ import { selectRunId } from "../../store/test_runs.ts";
 import { selectSlowerTests } from "../../store/slower.ts";
 import type { Tx } from "../../database/connect.ts";
 import { shownCaseTitle } from "../../wording/case_title.ts";
-import { executionHeadline, sumOf } from "../../wording/execution.ts";
+import { executionHeadline } from "../../wording/execution.ts";
 import { firstLineOf } from "../../wording/first_line.ts";
 import { joinedBugTitle, knownBugMention } from "../../wording/known_bug.ts";
 import { toCount } from "../../wording/numbers.ts";
@@ -72,7 +72,7 @@ async function selectFailures(sql: Tx, projectId: string, executionId: string, l
 /** What was fixed since the baseline, and what was flaky, of an execution that is over. */
 async function selectChanges(sql: Tx, site: Site, { id, tasks, baselineId, untrusted }: TimedExecutionRow) {
   const { projectId } = site;
-  const isSmall = sumOf(tasks, "passed") + sumOf(tasks, "failed") + sumOf(tasks, "skipped") <= MOST_RESULTS;
+  const isSmall = sumTasks(tasks, "passed") + sumTasks(tasks, "failed") + sumTasks(tasks, "skipped") <= MOST_RESULTS;
   const compared = baselineId === null || !isSmall ? [] : await selectComparison(sql, projectId, id, undefined);
   const fixed = compared.filter(({ kind }: ComparedRow) => kind === "fixed");
   const flaky: NamedTest[] = [];
@@ -88,7 +88,7 @@ async function selectChanges(sql: Tx, site: Site, { id, tasks, baselineId, untru
   }
   return {
     fixed: { first: fixed.slice(0, MAX_NAMED).map((row) => toNamed(site, row)), total: fixed[0]?.total ?? 0 },
-    flaky: { first: flaky, total: sumOf(tasks, "flaky") },
+    flaky: { first: flaky, total: sumTasks(tasks, "flaky") },
   };
 }
 
@@ -113,7 +113,7 @@ export async function readPullRequestState(
   const project = await selectProject(sql, projectId);
   const counts = await countFailures(sql, projectId, id);
   const { failures, bugCounts } =
-    sumOf(tasks, "failed") === 0
+    sumTasks(tasks, "failed") === 0
       ? { failures: [], bugCounts: {} }
       : await selectFailures(sql, projectId, id, MAX_FAILURES);
   const known = await selectKnownBugs(sql, projectId, id, bugCounts);
@@ -126,7 +126,7 @@ export async function readPullRequestState(
   const headline = executionHeadline({
     ...{ execution, counts, defaultBranch: project?.defaultBranch ?? "the default branch" },
     baseline: baseline ? nameOf(baseline) : null,
-    flaky: `${toCount(sumOf(tasks, "flaky"))} flaky`,
+    flaky: `${toCount(sumTasks(tasks, "flaky"))} flaky`,
   });
   return {
     projectName: project?.name ?? "",

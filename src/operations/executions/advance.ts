@@ -9,6 +9,7 @@ import {
   type ExecutionEvent,
   hasEnded,
   nextStatus,
+  sumTasks,
   verdictAtEnd,
 } from "../../rules/execution.ts";
 import type { ExecutionData, NewEvent } from "../../schema/events.ts";
@@ -33,7 +34,7 @@ import { updateEndedProbe } from "../../store/probes.ts";
 import { releaseForCounting } from "../../store/test_runs.ts";
 import { notifyExecutionEnded, notifyLeases } from "../../database/signals.ts";
 import { toOrigin } from "./origin.ts";
-import { sumTasks, announceEnd, toChangedEvents, toEndEvents } from "./end_events.ts";
+import { announceEnd, toChangedEvents, toEndEvents } from "./end_events.ts";
 
 /** What has happened to an execution. */
 export type ExecutionAdvance = Omit<ExecutionChange, "status"> & {

@@ -2,6 +2,7 @@
 
 import { lineOf } from "../../rules/branch.ts";
 import { isGreen } from "../../rules/branch_state.ts";
+import { sumTasks } from "../../rules/execution.ts";
 import { executionReason } from "../../wording/reasons.ts";
 import type { EventData, ExecutionData, NewEvent } from "../../schema/events.ts";
 import { countBlames } from "./failures.ts";
@@ -15,9 +16,6 @@ import { toOrigin } from "./origin.ts";
 
 /** An execution may have hundreds of tasks; who is told of it wants to read the worst ones. */
 const MAX_TASKS = 20;
-
-export const sumTasks = (tasks: readonly TaskRow[], name: "passed" | "failed" | "skipped" | "flaky") =>
-  tasks.reduce((total, task) => total + task[name], 0);
 
 const isRed = ({ verdict, status }: TaskRow) => verdict === "failed" || status === "timed_out";
 

@@ -1,6 +1,6 @@
 /** The executions of a watched project as last read, with the version of each part: a part is sent only after it has changed. */
 
-import { executionVerdict, hasEnded } from "../../rules/execution.ts";
+import { executionVerdict, hasEnded, sumTasks } from "../../rules/execution.ts";
 import type { LiveExecution, LiveState, LiveTask } from "../../schema/live.ts";
 import type { LiveRow, LiveRows } from "../../store/live.ts";
 
@@ -73,9 +73,8 @@ export function createLiveStates(monotonic: () => number): LiveStates {
 }
 
 function toLive({ running, tasks, ...row }: LiveRow) {
-  const sum = (name: "passed" | "failed" | "skipped" | "flaky") => tasks.reduce((total, task) => total + task[name], 0);
-  const [passed, failed, skipped] = [sum("passed"), sum("failed"), sum("skipped")];
-  const counts = { passed, failed, skipped, total: passed + failed + skipped, flaky: sum("flaky") };
+  const [passed, failed, skipped] = [sumTasks(tasks, "passed"), sumTasks(tasks, "failed"), sumTasks(tasks, "skipped")];
+  const counts = { passed, failed, skipped, total: passed + failed + skipped, flaky: sumTasks(tasks, "flaky") };
   const execution: LiveExecution = { ...row, ...counts, verdict: executionVerdict(row.status, tasks) };
   return {
     execution,

@@ -5,10 +5,9 @@ import type { Html, Path } from "../../../http/html.ts";
 import { absent } from "../../../http/problem.ts";
 import { cancelExecution, completeExecution, removeExecution } from "../../../operations/executions/executions.ts";
 import { rerunEnded } from "../../../operations/executions/reruns.ts";
-import { hasEnded } from "../../../rules/execution.ts";
+import { hasEnded, sumTasks } from "../../../rules/execution.ts";
 import type { AuditAction, NewAuditEntry } from "../../../schema/audit.ts";
 import type { ExecutionRow } from "../../../store/executions.ts";
-import { sumOf } from "../../../wording/execution.ts";
 import { counted, toCount } from "../../../wording/numbers.ts";
 import { ActionForm, Danger } from "../../components/form.tsx";
 import { SeeOther, form } from "../../site/page.ts";
@@ -32,7 +31,7 @@ export function actionsOf({ base, csrf, role, execution, share, ...more }: Actio
   const { status, mode, tasks } = execution;
   if (role === "viewer") return null;
   const red = tasks.filter(({ verdict, status }) => verdict !== "passed" || status === "timed_out");
-  const failed = sumOf(tasks, "failed");
+  const failed = sumTasks(tasks, "failed");
   // Runners rerun failed tests; CI integrations rerun the tasks that contain them.
   const again = mode === "run" && failed > 0 ? `${toCount(failed)} failed` : `${counted(red.length, "failed task")}`;
   const isOver = hasEnded(status);
@@ -66,7 +65,7 @@ export function actionsOf({ base, csrf, role, execution, share, ...more }: Actio
         action={`${base}/delete`}
         csrf={csrf}
         label="Delete execution"
-        loss={`Its ${counted(sumOf(tasks, "passed") + sumOf(tasks, "failed") + sumOf(tasks, "skipped"), "result")}, messages and logs are deleted. This cannot be undone.`}
+        loss={`Its ${counted(sumTasks(tasks, "passed") + sumTasks(tasks, "failed") + sumTasks(tasks, "skipped"), "result")}, messages and logs are deleted. This cannot be undone.`}
       />
     ) : null;
   const hint =

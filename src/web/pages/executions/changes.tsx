@@ -2,14 +2,13 @@
 
 import type { Sql } from "../../../database/connect.ts";
 import type { Html, Path } from "../../../http/html.ts";
-import { hasEnded } from "../../../rules/execution.ts";
+import { hasEnded, sumTasks } from "../../../rules/execution.ts";
 import { selectCaseResults } from "../../../store/case_results.ts";
 import { type ComparedRow, selectComparison } from "../../../store/comparisons.ts";
 import type { TimedExecutionRow } from "../../../store/execution_list.ts";
 import { selectRunId } from "../../../store/test_runs.ts";
 import { selectSlowerTests, type SlowerRow } from "../../../store/slower.ts";
 import { shownTaskTitle } from "../../../wording/case_title.ts";
-import { sumOf } from "../../../wording/execution.ts";
 import { toCount } from "../../../wording/numbers.ts";
 import { SlowerTests } from "../../components/slower_tests.tsx";
 import { Mark } from "../../components/status.tsx";
@@ -42,7 +41,7 @@ export async function readChanges(
     const slower = await selectSlowerTests(sql, projectId, id, MAX_TESTS_PER_KIND);
     return { compared: [], slower, flaky: [], flakyTask: undefined };
   }
-  const isSmall = sumOf(tasks, "passed") + sumOf(tasks, "skipped") <= MAX_COMPARED_RESULTS;
+  const isSmall = sumTasks(tasks, "passed") + sumTasks(tasks, "skipped") <= MAX_COMPARED_RESULTS;
   const flakyTask = tasks.find(({ flaky }) => flaky > 0)?.slug;
   const [compared, slower, runId] = await Promise.all([
     baselineId === null || !isSmall ? [] : selectComparison(sql, projectId, id, undefined),
@@ -82,7 +81,7 @@ function changesByKind(projectId: string, execution: TimedExecutionRow, changes:
       kind: "Flaky",
       mark: "flaky",
       tests: changes.flaky,
-      total: sumOf(execution.tasks, "flaky"),
+      total: sumTasks(execution.tasks, "flaky"),
       more: toAddress(taskPath(projectId, execution.id, changes.flakyTask ?? ""), { status: "flaky" }),
     },
     compared("added", "Added", "new"),

@@ -3,7 +3,7 @@
 import type { Path, Piece } from "../../../http/html.ts";
 import type { CauseFailures } from "../../../operations/executions/failures.ts";
 import type { Blame } from "../../../schema/failures.ts";
-import { sumOf } from "../../../wording/execution.ts";
+import { sumTasks } from "../../../rules/execution.ts";
 import { counted, toCount } from "../../../wording/numbers.ts";
 import { executionPath, toAddress } from "../../site/paths.ts";
 import { type CauseContext, SECTIONS, blameOf, causeItem } from "./cause_item.tsx";
@@ -19,7 +19,7 @@ export function failureSections(
   query: { cause_after?: string | undefined },
 ): Piece[] {
   const { causes, totals, evidence, filesOf, next } = failures;
-  const failed = sumOf(execution.tasks, "failed");
+  const failed = sumTasks(execution.tasks, "failed");
   if (causes.length === 0) return [];
   const sections = causes.reduce<Section[]>((all, cause) => {
     const kind = blameOf(cause.failures[0]);

@@ -4,7 +4,7 @@ import type { Sql } from "../../../database/connect.ts";
 import type { Html } from "../../../http/html.ts";
 import type { ExecutionRow } from "../../../store/executions.ts";
 import { selectGatesOfExecution, type TaskStoredGates } from "../../../store/gate.ts";
-import { sumOf } from "../../../wording/execution.ts";
+import { sumTasks } from "../../../rules/execution.ts";
 import { forgivenWords } from "../../../wording/gate.ts";
 import { counted } from "../../../wording/numbers.ts";
 import { Breakable } from "../../components/text.tsx";
@@ -18,7 +18,7 @@ export const readGates = async (
   projectId: string,
   { id, tasks }: ExecutionRow,
 ): Promise<TaskStoredGates[]> =>
-  sumOf(tasks, "failed") === 0 ? [] : await selectGatesOfExecution(sql, projectId, id, MAX_TASKS);
+  sumTasks(tasks, "failed") === 0 ? [] : await selectGatesOfExecution(sql, projectId, id, MAX_TASKS);
 
 type GatesProperties = { projectId: string; executionId: string; tasks: readonly TaskStoredGates[] };
 

@@ -2,14 +2,14 @@
 
 import type { Sql } from "../../../database/connect.ts";
 import { type Piece, safeUrl } from "../../../http/html.ts";
-import { hasEnded } from "../../../rules/execution.ts";
+import { hasEnded, sumTasks } from "../../../rules/execution.ts";
 import { sourceLinks } from "../../../rules/source_links.ts";
 import type { Blame } from "../../../schema/failures.ts";
 import { selectCaseResults } from "../../../store/case_results.ts";
 import type { ExecutionName, TimedExecutionRow } from "../../../store/execution_list.ts";
 import type { ExecutionRow } from "../../../store/executions.ts";
 import { selectRunId } from "../../../store/test_runs.ts";
-import { flakyWords, type HeadlineWord, sumOf } from "../../../wording/execution.ts";
+import { flakyWords, type HeadlineWord } from "../../../wording/execution.ts";
 import { toCount, toDuration } from "../../../wording/numbers.ts";
 import { executionNumber, shortExecutionName } from "../../../wording/execution_name.ts";
 import { Tag } from "../../components/status.tsx";
@@ -46,7 +46,7 @@ export async function findFlakyTest(
   { id, tasks, untrusted }: ExecutionRow,
 ): Promise<string | undefined> {
   const task = tasks.find(({ flaky }) => flaky > 0);
-  if (!task || sumOf(tasks, "flaky") !== 1) return undefined;
+  if (!task || sumTasks(tasks, "flaky") !== 1) return undefined;
   const runId = await selectRunId(sql, projectId, id, task.slug);
   if (runId === undefined) return undefined;
   const [row] = await selectCaseResults(sql, projectId, { id: runId, untrusted }, { limit: 1, flaky: true });
@@ -69,7 +69,11 @@ export function metaOf(
 ): Piece[] {
   const { execution, counts } = view;
   const { tasks, rerunOf, baselineId, durationMs, machineTimeMs } = execution;
-  const [passed, recovered, skipped] = [sumOf(tasks, "passed"), sumOf(tasks, "flaky"), sumOf(tasks, "skipped")];
+  const [passed, recovered, skipped] = [
+    sumTasks(tasks, "passed"),
+    sumTasks(tasks, "flaky"),
+    sumTasks(tasks, "skipped"),
+  ];
   const { flaky = 0, quarantined = 0, incident = 0 } = counts;
   const link = (id: string) => {
     const name = names.get(id);

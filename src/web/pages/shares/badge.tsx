@@ -3,6 +3,7 @@
 import type { Sql } from "../../../database/connect.ts";
 import { findShared } from "../../../operations/people/shares.ts";
 import { Reply } from "../../../request/reply.ts";
+import { sumTasks } from "../../../rules/execution.ts";
 import type { SharedPlace } from "../../../schema/shares.ts";
 import { selectBranch, selectBranchState } from "../../../store/state.ts";
 import { type Badge, drawBadge } from "../../../wording/badge.ts";
@@ -24,8 +25,7 @@ export async function readBadge(
   );
   const label = shows === "status" ? of : branch === null ? "tests" : `tests on ${branch}`;
   if (state === null) return { label, message: "no results", tone: "none", title: `${of}: no results yet` };
-  const sumOf = (name: "passed" | "failed") => tasks.reduce((sum, task) => sum + task[name], 0);
-  const [passed, failed] = [sumOf("passed"), sumOf("failed")];
+  const [passed, failed] = [sumTasks(tasks, "passed"), sumTasks(tasks, "failed")];
   const tests = failed > 0 ? `${toCount(failed)} failed, ${toCount(passed)} passed` : `${toCount(passed)} passed`;
   const isGood = state === "passed";
   // A red badge that only says "54 passed" would not explain its colour.
