@@ -8,10 +8,9 @@ import packageJson from "../package.json" with { type: "json" };
 const read = (path: string) => readFileSync(join(import.meta.dir, "..", path), "utf8");
 
 test.each([
-  ["docs/ci-github.md", /(?:acme\/assay@v|assay-cli@)(\d+\.\d+\.\d+)/g, 3],
-  ["docs/ci-gitlab.md", /(?:assay\/assay@|assay-cli@|`)(\d+\.\d+\.\d+)/g, 3],
+  ["docs/ci-github.md", /(?:acme\/assay@|`)v(\d+\.\d+\.\d+)/g, 3],
+  ["docs/ci-gitlab.md", /(?:assay\/assay@|assay-cli-|`)(\d+\.\d+\.\d+)/g, 3],
   ["deploy/kubernetes.yaml", /assay:(\d+\.\d+\.\d+)/g, 1],
-  ["templates/assay.yml", /assay-cli@(\d+\.\d+\.\d+)/g, 1],
   ["src/server/openapi.json", /^ {4}"version": "(.*)"/gm, 1],
 ])("%s states the version", (path, pattern, count) => {
   const stated = [...read(path).matchAll(pattern)].map(([, version]) => version!);

@@ -1,11 +1,14 @@
 /** Writes a file that bears its name only when it is complete and on disk. */
 
 import { existsSync } from "node:fs";
-import { type FileHandle, open, rename, rm } from "node:fs/promises";
+import { type FileHandle, lstat, open, rename, rm } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { isWriteFailure, toFileError } from "../file_failure.ts";
 
-/** Throws an Error if there is a file already, or it cannot be written. Until the end it is named `path` + ".partial", which a killed process leaves. */
+/**
+ * Throws an Error if there is a file already, or it cannot be written. Until the end it is named `path` + ".partial": a killed process leaves
+ * this file, and the next one replaces it.
+ */
 export async function writeCompleteFile<T>(path: string, work: (handle: FileHandle) => Promise<T>) {
   if (existsSync(path)) throw new Error(`Cannot write "${path}": the file exists already`);
   try {
@@ -17,17 +20,23 @@ export async function writeCompleteFile<T>(path: string, work: (handle: FileHand
 
 async function write<T>(path: string, work: (handle: FileHandle) => Promise<T>) {
   const partial = `${path}.partial`;
-  const handle = await open(partial, "w", 0o600);
+  await rm(partial, { force: true });
+  // Exclusively: a link of this name would lead to a file of somebody else.
+  const handle = await open(partial, "wx", 0o600);
+  const { ino } = await handle.stat();
+  // Another process may have replaced it meanwhile.
+  const isOurs = async () => (await lstat(partial).catch(() => undefined))?.ino === ino;
   try {
     const result = await work(handle);
     const { size } = await handle.stat();
     await handle.sync();
+    if (!(await isOurs())) throw new Error(`Cannot write "${path}": another process has begun to write it`);
     await rename(partial, path);
     await syncDirectory(dirname(resolve(path)));
     return { result, bytes: size };
   } finally {
     await handle.close();
-    await rm(partial, { force: true });
+    if (await isOurs()) await rm(partial, { force: true });
   }
 }
 

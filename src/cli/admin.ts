@@ -11,7 +11,9 @@ import { COMMAND_LINE } from "../schema/audit.ts";
 import { keyDays, type NamedScope, namedScope } from "../schema/keys.ts";
 import { insertAuditEntry } from "../store/audit.ts";
 import { selectKeys } from "../store/keys.ts";
-import { migrate, requireAnySchema, requireCurrentSchema } from "../database/migrate.ts";
+import type { Database } from "../database/connect.ts";
+import { selectIsShared } from "../database/diagnosis.ts";
+import { migrate, requireAnySchema, requireCurrentSchema, schemaVersion } from "../database/migrate.ts";
 import { openExistingDatabase } from "../database/open.ts";
 import { insertProject, insertTeam, selectProjects, selectTeams } from "../store/projects.ts";
 import {
@@ -156,6 +158,7 @@ const COMMANDS: Record<string, AdminCommand> = {
       },
     ],
     options: [],
+    needsStop: true,
     run: () => async (sql) => {
       await forgetSecretKey(sql);
       return { forgotten: true };
@@ -213,6 +216,9 @@ function toTable(rows: Record<string, unknown>[]): string {
 /** Names are free text: they must not break the line, nor tell the terminal anything. */
 const toCell = (value: unknown): string => toPlainLine(String(value ?? "-"));
 
+const STOP_TRIES = 20;
+const STOP_PAUSE_MS = 100;
+
 const FOOTER = "Admin commands take the same DATA_DIR or DATABASE_URL as the server. --json prints one line of JSON.";
 
 const findCommand = (name: string | undefined): AdminCommand | undefined =>
@@ -233,6 +239,22 @@ export function adminHelp(name: string | undefined): string {
 /** The words that ask for the help of this command: "admin list-keys", or "admin" where there is none of this name. */
 export const adminHelpTopic = (name: string | undefined): string => (findCommand(name) ? `admin ${name}` : "admin");
 
+/** A server of another version that is connected would fail from then on. */
+async function upgrade(database: Database): Promise<void> {
+  const applied = await database.begin(requireAnySchema);
+  if (applied < (await schemaVersion())) await requireStopped(database);
+  await migrate(database, (message) => console.error(message));
+}
+
+/** A server that is stopping is waited for. */
+async function requireStopped({ begin }: Database): Promise<void> {
+  for (let tries = 0; await begin(selectIsShared); tries++) {
+    if (tries === STOP_TRIES)
+      throw new Error("A server or another command of Assay uses the database: stop it, and repeat this command");
+    await Bun.sleep(STOP_PAUSE_MS);
+  }
+}
+
 export async function admin([name, ...args]: string[]): Promise<void> {
   if (name === undefined) throw new UsageError("Missing command after admin");
   const command = findCommand(name);
@@ -241,10 +263,8 @@ export async function admin([name, ...args]: string[]): Promise<void> {
   const work = await command.run(values);
   const database = await openExistingDatabase(readConfig(process.env));
   try {
-    if (command.upgrades) {
-      await database.begin(requireAnySchema);
-      await migrate(database, (message) => console.error(message));
-    }
+    if (command.upgrades) await upgrade(database);
+    if (command.needsStop) await requireStopped(database);
     const result = await database.begin(async (sql) => {
       // A server of another version may be running on the database.
       await requireCurrentSchema(sql);

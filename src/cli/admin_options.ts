@@ -16,6 +16,8 @@ export type AdminCommand = {
   flags?: string[];
   /** It runs before the first server of this version, and upgrades the database. All others refuse a database of another schema. */
   upgrades?: true;
+  /** It is refused while a server is connected to the database. */
+  needsStop?: true;
   /** Returns a line that names the usual next command. It is printed on standard error, unless `--json` is given. */
   next?: (result: Record<string, unknown>) => string;
   run: (values: Values) => AdminWork | Promise<AdminWork>;

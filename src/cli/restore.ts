@@ -32,7 +32,8 @@ export async function restore(args: string[]): Promise<void> {
   const keyFile = join(config.dataDir, "secret-key");
   const secretKey = config.secretKey ?? readSecretKey(keyFile);
   const keySource = config.secretKey === undefined ? `"${keyFile}"` : "SECRET_KEY";
-  await checkBackup(file, { secretKey, secretKeyOld: config.secretKeyOld, keySource });
+  const keys = { secretKey, secretKeyOld: config.secretKeyOld, keySource };
+  await checkBackup(file, keys);
   const say = createSay(process.env);
   const database = await openDatabase({ ...config, databasePool: 2 }, say);
   try {
@@ -40,7 +41,7 @@ export async function restore(args: string[]): Promise<void> {
     const { store, directory } = openStore(config);
     const restored = await untilInterrupted((signal) =>
       restoreBackup(database, {
-        ...{ path: file, store, signal },
+        ...{ path: file, keys, store, signal },
         spoolDirectory: join(directory, "incoming"),
         asOfBackup: values["as-of-backup"] !== undefined,
       }),

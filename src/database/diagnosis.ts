@@ -106,3 +106,12 @@ export const selectMonthSizes = (sql: Sql) => sql<{ month: string; bytes: number
   from pg_inherits i join pg_class c on c.oid = i.inhrelid
   where i.inhparent in (to_regclass('case_result'), to_regclass('case_detail')) and c.relname ~ '_\d{4}_\d{2}$'
   group by 1 order by 1`;
+
+/** Whether another process of Assay, of whatever version, is connected to the database. */
+export async function selectIsShared(sql: Sql): Promise<boolean> {
+  const others = await sql`
+    select from pg_stat_activity
+    where datname = current_database() and application_name = current_setting('application_name') and pid <> pg_backend_pid()
+    limit 1`;
+  return others.length > 0;
+}

@@ -1,8 +1,9 @@
 /** A backup file that was cut off or changed anywhere is refused with a sentence, and never taken for a whole one. */
 
 import { afterAll, describe, expect, test } from "bun:test";
-import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, lstatSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { writeCompleteFile } from "../../src/backup/complete_file.ts";
 import { type BackupHeader, BackupError, FIRST_LINE } from "../../src/backup/format.ts";
 import { readBackup, readBackupHeader } from "../../src/backup/reader.ts";
 import { writeBackup } from "../../src/backup/writer.ts";
@@ -127,12 +128,33 @@ test("a backup that fails leaves no file", async () => {
 
 test("a full disk ends a backup", async () => {
   const path = join(place, "full");
-  // The device takes nothing: every write says that there is no space left.
-  symlinkSync("/dev/full", `${path}.partial`);
   const writing = writeBackup(path, async (writer) => {
     await writer.header({ ...HEADER, tables: HEADER.tables.slice(0, 1) });
-    for (let index = 0; index < 200; index++) await writer.table("execution", chunks(rows(1000)));
+    throw Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC", syscall: "write" });
   });
   await expect(writing).rejects.toThrow(`Cannot write "${path}": the disk is full`);
-  expect(await Bun.file(path).exists()).toBe(false);
+  expect([existsSync(path), existsSync(`${path}.partial`)]).toEqual([false, false]);
+});
+
+test("a link with the name of the unfinished file is replaced, and not followed", async () => {
+  const [path, other] = [join(place, "linked"), join(place, "other")];
+  writeFileSync(other, "somebody's");
+  symlinkSync(other, `${path}.partial`);
+  await writeBackup(path, (writer) => writer.header(HEADER));
+  expect(readFileSync(other, "utf8")).toBe("somebody's");
+  const stats = lstatSync(path);
+  expect([stats.isSymbolicLink(), stats.mode & 0o777]).toEqual([false, 0o600]);
+});
+
+test("of two that write to one name at once, the first is refused and leaves the file of the second alone", async () => {
+  const path = join(place, "twice");
+  const second = Promise.withResolvers<void>();
+  const first = writeCompleteFile(path, async (handle) => {
+    await handle.writeFile("first");
+    await writeCompleteFile(path, (other) => other.writeFile("second"));
+    second.resolve();
+  });
+  await expect(first).rejects.toThrow(`Cannot write "${path}": another process has begun to write it`);
+  await second.promise;
+  expect(readFileSync(path, "utf8")).toBe("second");
 });

@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import type { Database } from "../../src/database/connect.ts";
+import { connect } from "../../src/database/connect.ts";
 import { lockMigrations, migrateTo, schemaVersion, selectAppliedCount } from "../../src/database/migrate.ts";
 import { logIn } from "../../src/operations/people/accounts.ts";
 import { selectAuditEntries } from "../../src/store/audit.ts";
@@ -32,6 +32,8 @@ await older.database.begin(async (sql) => {
   await lockMigrations(sql);
   await migrateTo(sql, OLDER);
 });
+// A connected process counts as a server.
+await older.database.close();
 
 async function assay(args: string[], more: Record<string, string> = here, input = "") {
   const child = Bun.spawn([process.execPath, "src/cli/assay.ts", ...args], {
@@ -107,7 +109,12 @@ describe("where there is no database", () => {
 });
 
 describe("a database of another schema", () => {
-  const applied = (database: Database) => database.begin(selectAppliedCount);
+  const applied = async () => {
+    const database = connect(older.connection, 1);
+    const count = await database.begin(selectAppliedCount);
+    await database.close();
+    return count;
+  };
 
   test.each(Object.entries(COMMANDS).filter(([name]) => name !== "quiet"))(
     "%s refuses an older one and does not upgrade it",
@@ -121,14 +128,26 @@ describe("a database of another schema", () => {
         `The database has schema ${OLDER}, and this version of Assay uses ${await schemaVersion()}: use the version that the server runs, ` +
           "or start a server of this version, which upgrades the database\n",
       );
-      expect(await applied(older.database)).toBe(OLDER);
+      expect(await applied()).toBe(OLDER);
     },
   );
+
+  test("quiet does not upgrade an older one while a server is connected to it", async () => {
+    const server = connect(older.connection, 1);
+    await server.pool`select`;
+    const { code, errors } = await assay(["admin", "quiet"], toVariables(older.connection));
+    await server.close();
+    expect([code, errors]).toEqual([
+      1,
+      "A server or another command of Assay uses the database: stop it, and repeat this command\n",
+    ]);
+    expect(await applied()).toBe(OLDER);
+  });
 
   test("quiet upgrades an older one, which no server of this version has opened yet, and says so", async () => {
     const { code, errors } = await assay(["admin", "quiet"], toVariables(older.connection));
     expect([code, errors]).toEqual([0, expect.stringMatching(/^Migrated the database: 0061_\w+\.sql\n/)]);
-    expect(await applied(older.database)).toBe(await schemaVersion());
+    expect(await applied()).toBe(await schemaVersion());
   });
 
   test.each(["list-teams", "create-team", "quiet"] as const)("%s creates nothing in an empty one", async (name) => {
@@ -150,6 +169,15 @@ describe("a database of another schema", () => {
       expect.stringContaining(`The database has schema ${known + 1}, this version of Assay knows`),
     ]);
   });
+});
+
+test("forget-secret-key is refused while a server is connected, which may encrypt something at any moment", async () => {
+  const { code, output, errors } = await admin("forget-secret-key");
+  expect([code, output, errors]).toEqual([
+    1,
+    "",
+    "A server or another command of Assay uses the database: stop it, and repeat this command\n",
+  ]);
 });
 
 describe("an id that nothing has", () => {

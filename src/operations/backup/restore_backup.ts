@@ -18,9 +18,10 @@ import {
 import { liftTimeLimits } from "../../database/snapshot.ts";
 import { createSeal } from "../../secrets/seal.ts";
 import type { RevokedCredentials } from "../../store/restored.ts";
+import { requireKeyOfSealed } from "../projects/secret_key.ts";
 import { becomeQuiet } from "./quiet.ts";
 
-type RestoreKeys = {
+export type RestoreKeys = {
   secretKey: Uint8Array | undefined;
   secretKeyOld: Uint8Array | undefined;
   /** Where the key comes from, for messages: SECRET_KEY or a file. */
@@ -64,6 +65,7 @@ export type RestoreOptions = {
   spoolDirectory: string;
   /** Whether keys, sessions and links are valid again that were valid when the backup was taken. */
   asOfBackup: boolean;
+  keys: RestoreKeys;
   signal?: AbortSignal;
 };
 
@@ -126,6 +128,9 @@ async function restore(sql: Tx, options: RestoreOptions): Promise<Restored> {
   const { header, totals } = file!;
   for (const sequence of header.sequences) await updateSequence(sql, sequence);
   await migrateTo(sql, await schemaVersion());
+  const { secretKey, secretKeyOld, keySource } = options.keys;
+  // Versions before schema 28 do not say which key they use, but their encrypted values do.
+  if (header.secretKeyDigest === null) await requireKeyOfSealed(sql, { secretKey, secretKeyOld, source: keySource });
   const revoked = await becomeQuiet(sql, { restoredTo: header.takenAt, revokes: !asOfBackup });
   const unknownTables = tables.map(({ name }) => name).filter((name) => !known.has(name));
   return { ...totals, takenAt: header.takenAt, attachments: header.attachments, revoked, unknownTables };

@@ -24,10 +24,9 @@ export type TakenBackup = BackupTotals & { bytes: number; takenAt: string; secre
 
 /** Throws an Error if the file exists, or while another backup is running. An incomplete file never bears the name `path`. */
 export async function takeBackup(database: Pick<Database, "begin">, options: BackupOptions): Promise<TakenBackup> {
-  const { bytes, result } = await writeBackup(
-    options.path,
-    (writer) => withSnapshot(database, (sql) => writeSnapshot(sql, writer, options)),
-    options.signal,
+  // The file is opened under the lock: a second backup to the same file is refused before it touches the first one's.
+  const { bytes, result } = await withSnapshot(database, (sql) =>
+    writeBackup(options.path, (writer) => writeSnapshot(sql, writer, options), options.signal),
   );
   return { ...result, bytes };
 }

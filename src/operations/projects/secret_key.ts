@@ -35,12 +35,7 @@ export async function loadSecretKey(sql: Sql, options: SecretKeyOptions): Promis
     );
   const source = secretKey === undefined ? `The file "${file}"` : "SECRET_KEY";
   const { keyNames, keyDigest, keyDigests } = createSeal(key, secretKeyOld);
-  const unknown = sealed.filter(({ name }) => !keyNames.includes(name));
-  if (unknown.length > 0)
-    throw new Error(
-      `${source} is not the key of ${count(unknown)} in the database. ` +
-        "Set the right one; after a change, the one before as SECRET_KEY_OLD",
-    );
+  requireOpens(sealed, keyNames, source);
   if (!(await claimSecretKeyDigest(sql, keyDigest, keyDigests)))
     throw new Error(
       `${source} is not the key that this database is used with: give all its servers one SECRET_KEY (a server that was ` +
@@ -48,6 +43,26 @@ export async function loadSecretKey(sql: Sql, options: SecretKeyOptions): Promis
         `SECRET_KEY_OLD${sealed.length === 0 ? LOST : ""}`,
     );
   return key;
+}
+
+/** Throws an Error if the database holds values that the keys do not open. `source` says where the key comes from. */
+export async function requireKeyOfSealed(
+  sql: Sql,
+  { secretKey, secretKeyOld, source }: Pick<SecretKeyOptions, "secretKey" | "secretKeyOld"> & { source: string },
+): Promise<void> {
+  const sealed = await selectSealed(sql);
+  if (sealed.length === 0) return;
+  if (!secretKey) throw new Error(`SECRET_KEY is missing: the database holds ${count(sealed)} sealed with it`);
+  requireOpens(sealed, createSeal(secretKey, secretKeyOld).keyNames, source);
+}
+
+function requireOpens(sealed: readonly SealedWith[], keyNames: readonly string[], source: string): void {
+  const unknown = sealed.filter(({ name }) => !keyNames.includes(name));
+  if (unknown.length > 0)
+    throw new Error(
+      `${source} is not the key of ${count(unknown)} in the database. ` +
+        "Set the right one; after a change, the one before as SECRET_KEY_OLD",
+    );
 }
 
 /** Tells what to do when the key is lost and nothing is sealed with it. */
