@@ -5,6 +5,7 @@ import type { BlockList } from "node:net";
 import { resolve } from "node:path";
 import { readAttachmentSettings } from "./attachment_config.ts";
 import type { AttachmentSettings } from "./attachments/store.ts";
+import { toFileReason } from "./file_failure.ts";
 import { createAddressList } from "./http/address.ts";
 import type { LogLevel } from "./log.ts";
 
@@ -199,7 +200,7 @@ function createVariables(environment: Record<string, string | undefined>) {
     try {
       return readFileSync(path, "utf8");
     } catch (error) {
-      addMistake(`Cannot read ${name}: ${(error as Error).message}`);
+      addMistake(`Cannot read ${name}: "${path}": ${toFileReason(error, "read")}`);
       return undefined;
     }
   }

@@ -1,6 +1,8 @@
 /** Puts errors of the file system into words. */
 
-const REASONS: Record<"read" | "write", Record<string, string>> = {
+type Verb = "read" | "write" | "use";
+
+const REASONS: Record<Verb, Record<string, string>> = {
   read: {
     ENOENT: "it does not exist",
     ENOTDIR: "it is not a directory",
@@ -12,6 +14,14 @@ const REASONS: Record<"read" | "write", Record<string, string>> = {
     ENOTDIR: "a part of its path is not a directory",
     EISDIR: "it is a directory",
     EACCES: "this account may not write there",
+    EEXIST: "a file of this name exists",
+  },
+  use: {
+    ENOENT: "it does not exist",
+    ENOTDIR: "a part of its path is not a directory",
+    EISDIR: "it is a directory",
+    EACCES: "this account may not use it",
+    EEXIST: "a file of this name exists",
   },
 };
 
@@ -27,10 +37,19 @@ const codeOf = (error: unknown): string => String((error as NodeJS.ErrnoExceptio
 /** Returns what is wrong with the disk, for an error that does not concern one file; undefined for all other errors. */
 export const toDiskReason = (error: unknown): string | undefined => DISK_REASONS[codeOf(error)];
 
+/** Returns the reason alone, for a sentence that names the file itself. */
+export const toFileReason = (error: unknown, verb: Verb): string =>
+  REASONS[verb][codeOf(error)] ?? toDiskReason(error) ?? (error as Error).message;
+
 /** Returns an Error of one sentence that names the file. */
-export function toFileError(error: unknown, verb: "read" | "write", path: string): Error {
-  const reason = REASONS[verb][codeOf(error)] ?? toDiskReason(error) ?? (error as Error).message;
-  return new Error(`Cannot ${verb} "${path}": ${reason}`, { cause: error });
+export const toFileError = (error: unknown, verb: Verb, path: string): Error =>
+  new Error(`Cannot ${verb} "${path}": ${toFileReason(error, verb)}`, { cause: error });
+
+/** Puts an error of the file system into words where nothing else has; returns all other errors as they are. */
+export function toPlainError(error: unknown): unknown {
+  const { path } = Object(error) as NodeJS.ErrnoException;
+  const isKnown = Object.hasOwn(REASONS.use, codeOf(error)) || toDiskReason(error) !== undefined;
+  return isKnown && path !== undefined ? toFileError(error, "use", path) : error;
 }
 
 /** Whether the error came up while the file `path`, or one whose path begins like that, was written. */

@@ -2,6 +2,7 @@
 
 import { toDatabaseError } from "./database/database_failure.ts";
 import { type Config, readConfig } from "./config.ts";
+import { toPlainError } from "./file_failure.ts";
 import { createLog, type Log } from "./log.ts";
 import { createSetupToken } from "./operations/people/accounts.ts";
 import { createFirstProject, setupUrl, welcome } from "./operations/projects/first_project.ts";
@@ -94,7 +95,7 @@ try {
   await main();
   process.exit(0);
 } catch (caught) {
-  const error = toDatabaseError(caught);
+  const error = toDatabaseError(toPlainError(caught));
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
   process.exit(1);
 }

@@ -8,7 +8,7 @@ const SOURCE = join(import.meta.dir, "../src");
 
 /** A part is a folder or a file of `src`. A data file, which imports nothing, is a part of its own wherever it lies. */
 const MAY_IMPORT: Record<string, string[]> = {
-  main: ["config", "database", "executable", "log", "operations", "server", "store", "workers"],
+  main: ["config", "database", "executable", "file_failure", "log", "operations", "server", "store", "workers"],
   workers: ["config", "database", "executable", "http", "log", "secrets", "server", "store", "work"],
   server: [
     "api",
@@ -94,7 +94,18 @@ const MAY_IMPORT: Record<string, string[]> = {
     "wording",
     "workers",
   ],
-  doctor: ["attachments", "config", "database", "executable", "http", "secrets", "store", "wording", "workers"],
+  doctor: [
+    "attachments",
+    "config",
+    "database",
+    "executable",
+    "file_failure",
+    "http",
+    "secrets",
+    "store",
+    "wording",
+    "workers",
+  ],
   history: ["file_failure", "reports"],
   runner: ["log", "reports", "rules", "schema"],
   senders: ["http", "schema", "wording"],
@@ -103,7 +114,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   rules: ["reports", "schema"],
   reports: ["schema"],
   secrets: ["schema"],
-  config: ["attachment_config", "attachments", "http", "log"],
+  config: ["attachment_config", "attachments", "file_failure", "http", "log"],
   attachment_config: ["attachments"],
   attachments: [],
   backup: ["file_failure"],

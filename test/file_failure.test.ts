@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { isWriteFailure, toDiskReason, toFileError } from "../src/file_failure.ts";
+import { isWriteFailure, toDiskReason, toFileError, toPlainError } from "../src/file_failure.ts";
 
 const failure = (code: string, more: object = {}) => Object.assign(new Error(`${code}: raw`), { code, ...more });
 
@@ -25,4 +25,11 @@ test("a full disk is told apart from the other errors", () => {
   expect(toDiskReason(failure("ENOSPC"))).toBe("the disk is full");
   expect(toDiskReason(failure("ENOENT"))).toBeUndefined();
   expect(toDiskReason("text")).toBeUndefined();
+});
+
+test("a raw error of the file system is put into words, and every other error stays as it is", () => {
+  const raw = failure("EROFS", { path: "/data/postgres", syscall: "mkdir" });
+  expect((toPlainError(raw) as Error).message).toBe('Cannot use "/data/postgres": its file system is read-only');
+  for (const other of [failure("ENOENT"), failure("ECONNREFUSED", { path: "/s" }), new Error("no"), "text", null])
+    expect(toPlainError(other)).toBe(other);
 });

@@ -19,10 +19,10 @@ if [ -n "$assay" ] && "$assay" --version >/dev/null; then
   [ $# = 0 ] || set -- -- "$@"
   [ "$ASSAY_INPUT_COMPLETE" != true ] || set -- --complete "$@"
   [ "$ASSAY_INPUT_STRICT" != true ] || set -- --strict "$@"
-  for assay_file in $ASSAY_INPUT_ATTACH; do set -- --attach "$assay_file" "$@"; done
+  for assay_file in $ASSAY_INPUT_ATTACH; do set -- --attach="$assay_file" "$@"; done
   # The client ignores empty options.
-  set -- --task "$ASSAY_INPUT_TASK" --shard "$ASSAY_INPUT_SHARD" --gate "$ASSAY_INPUT_GATE" "$@"
-  exec "$assay" upload $ASSAY_INPUT_REPORT --exit-code "$ASSAY_INPUT_EXIT_CODE" $ASSAY_INPUT_OPTIONS "$@"
+  set -- --task="$ASSAY_INPUT_TASK" --shard="$ASSAY_INPUT_SHARD" --gate="$ASSAY_INPUT_GATE" "$@"
+  exec "$assay" upload $ASSAY_INPUT_REPORT --exit-code="$ASSAY_INPUT_EXIT_CODE" $ASSAY_INPUT_OPTIONS "$@"
 fi
 # Only the tests may fail the build: they run without the client, and a gate forgives nothing.
 assay_reason="the client cannot be installed or started"

@@ -7,6 +7,7 @@ import { DEFAULT_ISSUERS, newTrustRule, type TrustKind } from "../schema/trust_r
 import { selectProject } from "../store/projects.ts";
 import { selectProjectOfTrustRule, selectTrustRules } from "../store/trust_rules.ts";
 import { type AdminCommand, id, missing, orMissing, type Values, type AdminWork } from "./admin_options.ts";
+import { toFileReason } from "../file_failure.ts";
 import { require, UsageError } from "./usage.ts";
 
 const RULE_FIELDS: Record<string, string> = { repositoryId: "repository-id", ownerId: "owner-id" };
@@ -20,7 +21,7 @@ async function readKeysFile(path: string): Promise<string> {
   try {
     return await Bun.file(path).text();
   } catch (error) {
-    throw new UsageError(`--keys: cannot read "${path}" (${(error as { code?: string }).code})`);
+    throw new UsageError(`--keys: cannot read "${path}": ${toFileReason(error, "read")}`);
   }
 }
 

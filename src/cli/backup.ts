@@ -10,6 +10,7 @@ import { takeBackup } from "../operations/backup/take_backup.ts";
 import { toFingerprint } from "../operations/backup/restore_backup.ts";
 import { toDatabaseError } from "../database/database_failure.ts";
 import { untilInterrupted } from "./interruption.ts";
+import { counted } from "../wording/numbers.ts";
 import { createSay, toJsonLine, toPlainLine } from "./output.ts";
 import { parseFileOptions, UsageError } from "./usage.ts";
 
@@ -73,7 +74,7 @@ function toAttachments({ attachments: { s3 } }: Config, leavesOut: boolean): Bac
 }
 
 const describe = ({ tables, rows, contents }: { tables: number; rows: number; contents: number }): string =>
-  `${tables} tables with ${rows} rows and ${contents} attachments`;
+  `${tables} tables with ${rows} rows and ${counted(contents, "attachment")}`;
 
 async function verify(path: string, json: boolean): Promise<void> {
   const { header, totals } = await untilInterrupted((signal) => readBackup(path, undefined, signal));

@@ -1,6 +1,7 @@
 /** A command line: finds the command, prints its help or its result, and sets the exit code. */
 
 import packageJson from "../../package.json" with { type: "json" };
+import { toPlainError } from "../file_failure.ts";
 import { createOutputMask, secretsOf, toPlainLines } from "./output.ts";
 import { UsageError } from "./usage.ts";
 
@@ -88,8 +89,9 @@ export async function runCommandLine(commands: Commands): Promise<never> {
   } catch (error) {
     if (isClosedPipe(error)) process.exit(BROKEN_PIPE_CODE);
     const usage = error instanceof UsageError;
+    const shown = toPlainError(error);
     // It may hold what a server or a report says.
-    const text = toPlainLines(error instanceof Error ? error.message : String(error));
+    const text = toPlainLines(shown instanceof Error ? shown.message : String(shown));
     console.error(createOutputMask(secretsOf(process.env))(text));
     if (usage) console.error(`Run "${helpCommand(args, commands)}" for usage`);
     process.exit(usage ? 2 : 1);

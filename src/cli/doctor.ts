@@ -6,6 +6,7 @@ import { diagnose } from "../doctor/diagnose.ts";
 import type { Finding } from "../doctor/finding.ts";
 import { counted } from "../wording/numbers.ts";
 import { toDatabaseError } from "../database/database_failure.ts";
+import { toPlainError } from "../file_failure.ts";
 import { createOutputMask, secretsOf, toJsonLine, toPlainLine } from "./output.ts";
 import { parseOptions } from "./usage.ts";
 
@@ -51,7 +52,7 @@ async function* diagnoseEnvironment(environment: Environment): AsyncGenerator<Fi
   }
   const keyFile = environment["SECRET_KEY_FILE"]?.trim() || undefined;
   const describe = (error: unknown): string => {
-    const cause = toDatabaseError(error);
+    const cause = toDatabaseError(toPlainError(error));
     return (cause instanceof Error ? cause.message : String(cause)).split("\n")[0]!;
   };
   yield* diagnose({ config, keyFile, version: packageJson.version, describe });

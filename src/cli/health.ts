@@ -2,7 +2,7 @@
 
 import { askUrl, messageOf, ServerAwayError, shown, withoutEndSlashes } from "./client.ts";
 import { toPlainLine } from "./output.ts";
-import { parseOptions } from "./usage.ts";
+import { parseOptions, UsageError } from "./usage.ts";
 
 export const HEALTH_USAGE = `  health [--url URL]
       ask a server whether it is ready`;
@@ -21,6 +21,8 @@ const TIMEOUT_MS = 5_000;
 export async function checkHealth(args: string[]): Promise<number> {
   const { values } = parseOptions(args, ["url"]);
   const url = withoutEndSlashes(values["url"]?.trim() || `http://127.0.0.1:${process.env["PORT"]?.trim() || "8080"}`);
+  if (!/^https?:/.test(url) || !URL.canParse(url))
+    throw new UsageError(`--url: expected a URL such as http://127.0.0.1:8080, got "${url}"`);
   try {
     const answer = await askUrl(`${url}/readyz`, { timeoutMs: TIMEOUT_MS, shown: shown({ url, project: "" }) });
     console.log(answer.status === 200 ? "ready" : toPlainLine(messageOf(answer)));

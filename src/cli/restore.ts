@@ -9,6 +9,7 @@ import { checkBackup, type Restored, restoreBackup } from "../operations/backup/
 import { readSecretKey } from "../secrets/secret_key.ts";
 import { toDatabaseError } from "../database/database_failure.ts";
 import { untilInterrupted } from "./interruption.ts";
+import { counted } from "../wording/numbers.ts";
 import { createSay, toJsonLine, toPlainLine } from "./output.ts";
 import { parseFileOptions } from "./usage.ts";
 
@@ -65,7 +66,7 @@ const openStore = ({ attachments }: Config) => ({
 /** `isKeyGiven`: the secret key comes from a variable, which the server needs as well. */
 function* toLines(file: string, restored: Restored, isKeyGiven: boolean): Generator<string> {
   const { takenAt, tables, rows, contents, attachments, revoked } = restored;
-  yield `Restored "${file}" of ${takenAt}: ${tables} tables with ${rows} rows and ${contents} attachments`;
+  yield `Restored "${file}" of ${takenAt}: ${tables} tables with ${rows} rows and ${counted(contents, "attachment")}`;
   if (attachments.content === "s3")
     yield `The attachments are not in the file: set ATTACHMENTS_S3=${attachments.location} to read them`;
   if (attachments.content === "omitted") yield "The attachments are not in the file";

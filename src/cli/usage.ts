@@ -8,8 +8,15 @@ export class UsageError extends Error {
 }
 
 /** Makes a UsageError of an error of `parseArgs`, without its advice to programmers. */
-export const toUsageError = (error: unknown): UsageError =>
-  new UsageError((error as Error).message.split(/\n|\. To specify/)[0]!);
+export function toUsageError(error: unknown): UsageError {
+  const { message } = error as Error;
+  const [, name] = /^Option '(--[^' ]+).*' argument is ambiguous/.exec(message) ?? [];
+  if (name !== undefined)
+    return new UsageError(
+      `${name} is followed by another option: a value that begins with "-" is written ${name}=-VALUE`,
+    );
+  return new UsageError(message.split(/\n|\. To specify/)[0]!);
+}
 
 type ParsedOptions = { values: Record<string, string>; json: boolean };
 

@@ -75,9 +75,14 @@ export async function why(args: string[]): Promise<number> {
     console.log(mask(json ? toJsonLine(toJson(found)) : toText(found)));
     return found.execution === null ? NO_ANSWER : isRed(found) ? RED : 0;
   } catch (error) {
-    if (!(error instanceof ServerAwayError || error instanceof RefusedError)) throw error;
-    if (json) console.log(mask(toJsonLine({ error: { message: error.message } })));
-    else createSay(process.env)(error.message);
+    // Fields that this version expects are missing in the answers of an older server.
+    const isOlder = error instanceof TypeError;
+    if (!(isOlder || error instanceof ServerAwayError || error instanceof RefusedError)) throw error;
+    const message = isOlder
+      ? `The answer of the server cannot be read (${error.message}): it may have an older version`
+      : error.message;
+    if (json) console.log(mask(toJsonLine({ error: { message } })));
+    else createSay(process.env)(message);
     return NO_ANSWER;
   }
 }

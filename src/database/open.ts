@@ -3,6 +3,7 @@
 import { chmod, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { START_COMMAND } from "../executable.ts";
+import { toFileReason } from "../file_failure.ts";
 import { connect, type Database } from "./connect.ts";
 import { holdsCluster, MAX_CONNECTIONS, startEmbedded } from "./postgres/embedded.ts";
 
@@ -67,7 +68,7 @@ export async function openDatabase(
 async function createDataDir(dataDir: string): Promise<void> {
   const mode = process.getuid?.() === 0 ? 0o711 : 0o700;
   const created = await mkdir(dataDir, { recursive: true, mode }).catch((error: NodeJS.ErrnoException) => {
-    const reason = error.code === "EEXIST" ? "it exists and is not a directory" : error.message;
+    const reason = error.code === "EEXIST" ? "it exists and is not a directory" : toFileReason(error, "write");
     throw new Error(`Cannot create DATA_DIR "${dataDir}": ${reason}`, { cause: error });
   });
   // The umask may have removed a part of the mode.

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { Config } from "../config.ts";
 import { descriptorLimit } from "../http/descriptors.ts";
 import { readSecretKey } from "../secrets/secret_key.ts";
+import { toPlainError } from "../file_failure.ts";
 import { type Finding, findingsOf } from "./finding.ts";
 import { toSize } from "../wording/numbers.ts";
 
@@ -78,14 +79,13 @@ export function checkSecretKey(
       : ok(`"${path}" has mode ${toMode(stats)}`);
     return { findings: [finding], key };
   } catch (error) {
-    return {
-      findings: [
-        fail((error as Error).message, "Restore the file from a copy: values that were encrypted with it need it"),
-      ],
-      key: undefined,
-    };
+    const isForbidden = (error as NodeJS.ErrnoException).code === "EACCES";
+    const remedy = isForbidden ? AS_SERVER : "Restore the file from a copy: values that were encrypted with it need it";
+    return { findings: [fail((toPlainError(error) as Error).message, remedy)], key: undefined };
   }
 }
+
+const AS_SERVER = "Run assay doctor as the account of the server, or as root";
 
 const MIN_FREE_BYTES = 2 ** 30;
 const MIN_FREE_PART = 0.1;
@@ -112,7 +112,7 @@ export function checkDataDirectory({ dataDir, databaseUrl }: Config): Finding[] 
     findings.push(
       fail(
         `DATA_DIR "${dataDir}" belongs to uid ${stats.uid} and cannot be written by uid ${process.getuid?.()}`,
-        `Run assay doctor as the account of the server, or give the directory to it: chown -R`,
+        AS_SERVER,
       ),
     );
   }

@@ -47,7 +47,14 @@ function listening<T>(host: string, port: number, listen: () => T): T {
   try {
     return listen();
   } catch (error) {
-    throw new Error(`Cannot listen on ${host}:${port}, set HOST and PORT to a free address: ${String(error)}`);
+    // The error of the runtime blames the port also for an address that this machine does not have.
+    const isForbidden = (error as { code?: string }).code === "EACCES";
+    const reason = isForbidden
+      ? "this account may not use the port"
+      : "another program uses the port, or this machine does not have the address";
+    throw new Error(`Cannot listen on ${host}:${port}: ${reason}. Set HOST and PORT to a free address`, {
+      cause: error,
+    });
   }
 }
 

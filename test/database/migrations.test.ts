@@ -3,7 +3,9 @@
 import { expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
+import { testCluster } from "../cluster.ts";
 import { createBareDatabase, createDatabase } from "../harness.ts";
+import { connect } from "../../src/database/connect.ts";
 import { lockMigrations, migrate, migrateTo, selectAppliedCount } from "../../src/database/migrate.ts";
 import { type Line, resolveBranch } from "../../src/rules/branch.ts";
 
@@ -161,4 +163,19 @@ test("a database with a migration of a version that was never released is refuse
     "The database has the migration 0007_idempotency.sql, which this version of Assay does not know",
   );
   expect(await unreleased.begin(selectAppliedCount)).toBe(7);
+});
+
+test("a database with another encoding than UTF8 gets no tables", async () => {
+  const cluster = await testCluster();
+  const admin = connect({ ...cluster, database: "postgres" }, 1);
+  const name = `test_${crypto.randomUUID().replaceAll("-", "")}`;
+  await admin.pool.unsafe(`create database ${name} template template0 encoding 'SQL_ASCII' locale 'C'`);
+  const other = connect({ ...cluster, database: name }, 1);
+  await expect(migrate(other)).rejects.toThrow(
+    "The database has the encoding SQL_ASCII: create it with the encoding UTF8",
+  );
+  expect(await other.pool`select from pg_tables where schemaname = 'public'`).toHaveLength(0);
+  await other.close();
+  await admin.pool.unsafe(`drop database ${name} with (force)`);
+  await admin.close();
 });

@@ -84,6 +84,7 @@ testLinearity(
       importEndLines: null,
       importProgressLine: null,
       historyLines: null,
+      plannedLine: null,
       problemLines: null,
     },
     "import_options.ts": {

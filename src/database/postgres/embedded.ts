@@ -16,7 +16,7 @@ import {
 } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import postgres from "postgres";
-import { toDiskReason } from "../../file_failure.ts";
+import { toDiskReason, toPlainError } from "../../file_failure.ts";
 import { type Binaries, findBinaries, removeOtherCopies } from "./binaries.ts";
 import { as, give, type Home, makeOpenPlace, openHome, openPlace, removeUnfinished } from "./home.ts";
 import { locked } from "./lock.ts";
@@ -75,7 +75,8 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
       return await locked(startLock(home), () => open({ ...options, directory }, home));
     });
   } catch (error) {
-    const reason = toDiskReason(error) ?? (error instanceof Error ? error.message : String(error));
+    const shown = toPlainError(error);
+    const reason = toDiskReason(error) ?? (shown instanceof Error ? shown.message : String(shown));
     throw new Error(
       `Cannot start the built-in PostgreSQL in "${directory}": ${reason}\n` +
         "Fix this, or set DATABASE_URL to use a PostgreSQL of your own",
@@ -136,6 +137,10 @@ async function open(options: EmbeddedOptions, home: Home): Promise<Embedded> {
     await holder.end({ timeout: 0 });
     // One that is just being killed looks alive for a moment.
     if (running && (await endsWithin(1000, running, cluster))) return open(options, home);
+    if (!running) {
+      await halt(server, cluster);
+      throw new Error(`PostgreSQL cannot be used: ${error}; its log is "${join(home.directory, "server.log")}"`);
+    }
     throw new Error(
       `PostgreSQL runs (pid ${server.pid}) but does not let us in: ${error}. ` +
         `Stop it with "kill -INT ${server.pid}" and start again; its log is "${join(home.directory, "server.log")}"`,
