@@ -48,6 +48,21 @@ beforeAll(async () => {
 });
 
 describe("assay why", () => {
+  test("says that a server is older whose answers lack a field, and does not take its result for red", async () => {
+    using older = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      async fetch({ url: asked, headers }) {
+        const { pathname, search } = new URL(asked);
+        const answer = await fetch(`${url}${pathname}${search}`, { headers });
+        return new Response((await answer.text()).replaceAll(/"onlyWith":\[[^\]]*\],/g, ""), { status: answer.status });
+      },
+    });
+    const { code, output, errors } = await why([], place, { ASSAY_URL: older.url.origin });
+    expect([code, output]).toEqual([3, ""]);
+    expect(errors).toContain("it may have an older version");
+  });
+
   test("names the commands that explain the other red tasks of the branch", async () => {
     const own = await addProject(acme);
     const unit = await upload(own, "task_slug=unit&branch=main&execution_key=1", junit("pf"));
