@@ -30,132 +30,136 @@ describe.skipIf(!hasChromium)("from the link of the first start to a team at wor
     { width: 375, scheme: "dark", script: true },
     { width: 1280, scheme: "dark", script: false },
     { width: 375, scheme: "light", script: false },
-  ] as const)("at $width pixels, $scheme, with scripts: $script", async ({ width, scheme, script }) => {
-    const { database } = await createDatabase();
-    const { url, ask } = await createServer(database, {
-      clock: () => CLOCK,
-      signIn: () => ({
-        ...createSignIn().signIn,
-        policy: { allowedDomains: [], passwordLogin: true },
-        oidc: undefined,
-      }),
-    });
-    const { projectId: project } = await createFirstProject(database).then(async () => {
-      const [row] = await database.pool<{ projectId: string }[]>`select id as "projectId" from project`;
-      return row!;
-    });
-    const go = (path: string) => chromium.go(new URL(path, url).href);
-    const fits = async () =>
-      expect(await evaluate<number>("document.documentElement.scrollWidth")).toBeLessThanOrEqual(width);
-    const signIn = async ({ email, password }: typeof ADA) => {
-      await fill("E-mail", email);
-      await fill("Password", password);
-      await follow("Sign in", "main");
-    };
-    await chromium.signOut();
-    await chromium.appear({ width, scheme, script });
-    complaints.length = 0;
+  ] as const)(
+    "at $width pixels, $scheme, with scripts: $script",
+    async ({ width, scheme, script }) => {
+      const { database } = await createDatabase();
+      const { url, ask } = await createServer(database, {
+        clock: () => CLOCK,
+        signIn: () => ({
+          ...createSignIn().signIn,
+          policy: { allowedDomains: [], passwordLogin: true },
+          oidc: undefined,
+        }),
+      });
+      const { projectId: project } = await createFirstProject(database).then(async () => {
+        const [row] = await database.pool<{ projectId: string }[]>`select id as "projectId" from project`;
+        return row!;
+      });
+      const go = (path: string) => chromium.go(new URL(path, url).href);
+      const fits = async () =>
+        expect(await evaluate<number>("document.documentElement.scrollWidth")).toBeLessThanOrEqual(width);
+      const signIn = async ({ email, password }: typeof ADA) => {
+        await fill("E-mail", email);
+        await fill("Password", password);
+        await follow("Sign in", "main");
+      };
+      await chromium.signOut();
+      await chromium.appear({ width, scheme, script });
+      complaints.length = 0;
 
-    // The first account
-    await go(`/setup?token=${await createSetupToken(database)}`);
-    await fits();
-    await fill("Your name", ADA.name);
-    await fill("E-mail", ADA.email);
-    await fill("Password", ADA.password);
-    await follow("Create account");
-    await says("No results yet");
-    await follow("Sign out");
-    await signIn(ADA);
-    await says("No results yet");
+      // The first account
+      await go(`/setup?token=${await createSetupToken(database)}`);
+      await fits();
+      await fill("Your name", ADA.name);
+      await fill("E-mail", ADA.email);
+      await fill("Password", ADA.password);
+      await follow("Create account");
+      await says("No results yet");
+      await follow("Sign out");
+      await signIn(ADA);
+      await says("No results yet");
 
-    // The key of the project, which is shown once
-    await follow("My project", "main");
-    await follow("Settings", "nav");
-    await follow("Generate a new key");
-    await says("stops working immediately");
-    await follow("Generate, and revoke");
-    const key = /svc_proj_\w{44}/.exec(await words())![0];
-    await fits();
+      // The key of the project, which is shown once
+      await follow("My project", "main");
+      await follow("Settings", "nav");
+      await follow("Generate a new key");
+      await says("stops working immediately");
+      await follow("Generate, and revoke");
+      const key = /svc_proj_\w{44}/.exec(await words())![0];
+      await fits();
 
-    // The page that waits for the first report
-    const send = async (query: string, body = REPORT) => {
-      const target = `POST /projects/${project}/test-runs?branch=main&${query}`;
-      const { status, body: run } = await ask(target, { key, body });
-      expect(status).toBe(201);
-      return run;
-    };
-    /** Something happens elsewhere: the page shows it by itself, or when it is opened again. */
-    const notices = async (happens: () => Promise<unknown>, text: string) => {
-      await evaluate("void (window.isSame = true)");
-      await happens();
-      if (!script) await go(await evaluate("location.href"));
-      await says(text);
-      if (script) expect(await evaluate<boolean>("window.isSame")).toBe(true);
-    };
-    await go(`/projects/${project}/onboarding`);
-    await says("Send your first report");
-    await notices(() => send("task_slug=cart&execution_key=1"), "Your first report has arrived");
+      // The page that waits for the first report
+      const send = async (query: string, body = REPORT) => {
+        const target = `POST /projects/${project}/test-runs?branch=main&${query}`;
+        const { status, body: run } = await ask(target, { key, body });
+        expect(status).toBe(201);
+        return run;
+      };
+      /** Something happens elsewhere: the page shows it by itself, or when it is opened again. */
+      const notices = async (happens: () => Promise<unknown>, text: string) => {
+        await evaluate("void (window.isSame = true)");
+        await happens();
+        if (!script) await go(await evaluate("location.href"));
+        await says(text);
+        if (script) expect(await evaluate<boolean>("window.isSame")).toBe(true);
+      };
+      await go(`/projects/${project}/onboarding`);
+      await says("Send your first report");
+      await notices(() => send("task_slug=cart&execution_key=1"), "Your first report has arrived");
 
-    // An execution that goes on
-    await follow("Executions", "nav");
-    await follow("#1", "main");
-    await says("2 new failures");
-    await notices(
-      () =>
-        send(
-          "task_slug=search&execution_key=1&complete=true",
-          `<testsuite name="search"><testcase name="finds" time="0.1"/></testsuite>`,
-        ),
-      "2 passed",
-    );
-    await fits();
+      // An execution that goes on
+      await follow("Executions", "nav");
+      await follow("#1", "main");
+      await says("2 new failures");
+      await notices(
+        () =>
+          send(
+            "task_slug=search&execution_key=1&complete=true",
+            `<testsuite name="search"><testcase name="finds" time="0.1"/></testsuite>`,
+          ),
+        "2 passed",
+      );
+      await fits();
 
-    // A failure opens where it is: the first is open already, the second when it is pressed
-    const address = await evaluate("location.href");
-    const openings = await evaluate<number>("document.querySelectorAll('details.failure[open]').length");
-    await press("TypeError: no currency", "main");
-    await becomes(`document.querySelectorAll('details.failure[open]').length !== ${openings}`);
-    if ((await evaluate<number>("document.querySelectorAll('details.failure[open]').length")) < openings)
+      // A failure opens where it is: the first is open already, the second when it is pressed
+      const address = await evaluate("location.href");
+      const openings = await evaluate<number>("document.querySelectorAll('details.failure[open]').length");
       await press("TypeError: no currency", "main");
-    await says("src/cart/price.ts:7:3");
-    expect(await evaluate<string>("location.href")).toBe(address as string);
-    await fits();
+      await becomes(`document.querySelectorAll('details.failure[open]').length !== ${openings}`);
+      if ((await evaluate<number>("document.querySelectorAll('details.failure[open]').length")) < openings)
+        await press("TypeError: no currency", "main");
+      await says("src/cart/price.ts:7:3");
+      expect(await evaluate<string>("location.href")).toBe(address as string);
+      await fits();
 
-    // Triage in one click
-    await follow("Bugs", "nav");
-    await says("2 open bugs");
-    await fits();
-    await follow("Resolve", "main");
-    await says("1 open bug");
+      // Triage in one click
+      await follow("Bugs", "nav");
+      await says("2 open bugs");
+      await fits();
+      await follow("Resolve", "main");
+      await says("1 open bug");
 
-    // A second person
-    const [team] = await database.pool<{ id: string }[]>`select id from team`;
-    await go(`/teams/${team!.id}/members`);
-    await fill("Role", "member: triages bugs, quarantines, reruns, generates project keys");
-    await follow("Create link");
-    const link = /http:\S+\/invitations\/[\w-]+/.exec(await words())![0];
-    await fits();
-    await follow("Sign out");
-    await go(link);
-    await says("invite");
-    await fill("Your name", GRACE.name);
-    await fill("E-mail", GRACE.email);
-    await fill("Password", GRACE.password);
-    await chromium.leaving(() => chromium.key("Enter"));
-    await go(`/projects/${project}/settings`);
-    await says("Owners of the team can change this");
-    await follow("Sign out");
+      // A second person
+      const [team] = await database.pool<{ id: string }[]>`select id from team`;
+      await go(`/teams/${team!.id}/members`);
+      await fill("Role", "member: triages bugs, quarantines, reruns, generates project keys");
+      await follow("Create link");
+      const link = /http:\S+\/invitations\/[\w-]+/.exec(await words())![0];
+      await fits();
+      await follow("Sign out");
+      await go(link);
+      await says("invite");
+      await fill("Your name", GRACE.name);
+      await fill("E-mail", GRACE.email);
+      await fill("Password", GRACE.password);
+      await chromium.leaving(() => chromium.key("Enter"));
+      await go(`/projects/${project}/settings`);
+      await says("Owners of the team can change this");
+      await follow("Sign out");
 
-    // Settings, by who may change them
-    await go(`/projects/${project}/settings`);
-    await signIn(ADA);
-    await fill("Name", "shop");
-    await follow("Save");
-    await says("Settings saved");
-    await go("/");
-    await says("shop");
-    await says("red for");
-    await fits();
-    expect(complaints).toEqual([]);
-  });
+      // Settings, by who may change them
+      await go(`/projects/${project}/settings`);
+      await signIn(ADA);
+      await fill("Name", "shop");
+      await follow("Save");
+      await says("Settings saved");
+      await go("/");
+      await says("shop");
+      await says("red for");
+      await fits();
+      expect(complaints).toEqual([]);
+    },
+    60_000,
+  );
 });
