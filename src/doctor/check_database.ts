@@ -106,7 +106,9 @@ export async function checkSchema(sql: Sql): Promise<{ findings: Finding[]; isCu
         )
       : warn(
           applied === 0 ? "The database is empty" : `The schema is ${applied}, and that of this program ${known}`,
-          applied === 0 ? "Start the server" : "Make a backup and start this version: it migrates the database",
+          applied === 0
+            ? "Start the server"
+            : "Make a backup, stop the servers of the older version, and start this one: it migrates the database",
         );
   return { findings: [finding], isCurrent: false };
 }
