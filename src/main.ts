@@ -3,6 +3,7 @@
 import { toDatabaseError } from "./database/database_failure.ts";
 import { type Config, readConfig } from "./config.ts";
 import { toPlainError } from "./file_failure.ts";
+import { findPort } from "./http/serve.ts";
 import { createLog, type Log } from "./log.ts";
 import { createSetupToken } from "./operations/people/accounts.ts";
 import { createFirstProject, setupUrl, welcome } from "./operations/projects/first_project.ts";
@@ -23,6 +24,8 @@ async function main(): Promise<void> {
   // From here on there is something to end in order: who asks for it while the server starts is heard when it has started.
   const stopping = stopSignal();
   warnOfDescriptors(readDescriptors(config), log);
+  // A start that is refused must not have upgraded the database of the server that has the port.
+  if (config.port !== 0) await findPort(config.host, config.port);
   const isAlone = config.workers === 1;
   const database = await (isAlone ? openDatabase : openForAll)(config, (message) => log.info(message));
 

@@ -8,7 +8,7 @@ const SOURCE = join(import.meta.dir, "../src");
 
 /** A part is a folder or a file of `src`. A data file, which imports nothing, is a part of its own wherever it lies. */
 const MAY_IMPORT: Record<string, string[]> = {
-  main: ["config", "database", "executable", "file_failure", "log", "operations", "server", "store", "workers"],
+  main: ["config", "database", "executable", "file_failure", "http", "log", "operations", "server", "store", "workers"],
   workers: ["config", "database", "executable", "http", "log", "secrets", "server", "store", "work"],
   server: [
     "api",

@@ -449,12 +449,13 @@ test("who waits until the server is ready finds the keys of the first start in i
   expect(await child.exited).toBe(0);
 });
 
-test("a port in use is refused, and the keys of a first start are not lost by it", async () => {
+test("a port in use is refused before the database is opened", async () => {
   const dataDir = createDirectory();
   const other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
   const refused = await start(dataDir, { PORT: String(other.port) });
   expect(await refused.errors()).toContain(`Cannot listen on 127.0.0.1:${other.port}`);
   expect(await refused.stop("SIGTERM")).toBe(1);
+  expect(existsSync(dataDir)).toBe(false);
   await other.stop(true);
   const first = await start(dataDir);
   expect(first.output().match(/svc_proj_\w+/g)).toHaveLength(4);

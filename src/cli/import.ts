@@ -136,7 +136,7 @@ async function uploadBuild(
   address: ServerAddress,
   build: PastBuild,
   uploads: readonly PastUpload[],
-  { patienceMs, signal }: Uploading,
+  { patienceMs, signal, say }: Uploading,
 ): Promise<PastBuilds["problems"]> {
   const problems: PastBuilds["problems"] = [];
   for (const [index, upload] of uploads.entries()) {
@@ -149,7 +149,10 @@ async function uploadBuild(
     }
     const parameters = toParameters(build, upload, index === uploads.length - 1);
     const answer = await sendReports(address, reports, parameters, { patienceMs, signal });
-    if (answer.end === "uploaded") continue;
+    if (answer.end === "uploaded") {
+      for (const warning of answer.run.warnings) await say(toPlainLine(`  Warning: ${upload.name}: ${warning}`));
+      continue;
+    }
     if (signal.aborted) throw new StoppedError("Interrupted", INTERRUPTED_CODE);
     if (answer.end === "away") throw new StoppedError(answer.problem, AWAY_CODE);
     if (!concernsReport(answer)) throw new StoppedError(answer.problem, 1);

@@ -72,7 +72,7 @@ export function checkSecretKey(
     const key = secretKey ?? readSecretKey(path);
     const stats = statOf(path);
     if (!key || !stats)
-      return { findings: [ok(`There is no "${path}" yet: the first server that starts creates it`)], key: undefined };
+      return { findings: [ok(`There is no "${path}": the first server of a new database creates it`)], key: undefined };
     const isOpen = (stats.mode & OTHERS_MAY_READ) !== 0;
     const finding = isOpen
       ? warn(`"${path}" has mode ${toMode(stats)}, so other accounts can read the key`, `Run: chmod 600 "${path}"`)

@@ -5,7 +5,7 @@ import type { Log } from "../log.ts";
 import { selectIsQuiet } from "../store/restored.ts";
 
 const QUIET =
-  "Restored from a backup and quiet: nothing is sent, scheduled, handed to runners or deleted until assay admin resume";
+  "Quiet after a restore: nothing is sent, scheduled, handed to runners or deleted until assay admin resume";
 const RESUMED = "Resumed by assay admin resume: what waited is sent, scheduled, handed to runners and deleted";
 
 /** Returns the round of a loop, which logs what has changed since the round before; the first round logs a quiet time. */

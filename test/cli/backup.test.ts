@@ -233,7 +233,7 @@ describe("assay restore", () => {
     expect(before).toMatchObject({ due: 5, ran: false });
     const server = await startServer(there);
     try {
-      await until(async () => server.output().includes("Restored from a backup and quiet"), 20);
+      await until(async () => server.output().includes("Quiet after a restore"), 20);
       // Each is noted by a loop that goes on: meanwhile the others have had ten rounds.
       for (let last = before.served, notes = 0; notes < 2; notes++) {
         await until(async () => (await state()).served !== last, 20);
@@ -245,7 +245,7 @@ describe("assay restore", () => {
       await until(async () => (await state()).ran && (await state()).due === 0, 20);
       await until(async () => server.output().includes("Resumed by assay admin resume"), 20);
       expect((await assay(["admin", "quiet"], there)).code).toBe(0);
-      await until(async () => server.output().split("Restored from a backup and quiet").length === 3, 20);
+      await until(async () => server.output().split("Quiet after a restore").length === 3, 20);
     } finally {
       await server.stop();
     }

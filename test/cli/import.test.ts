@@ -195,6 +195,14 @@ describe("a folder of reports", () => {
   });
 });
 
+test("a report that was cut off is imported with a warning that names it", async () => {
+  const project = await addProject(acme);
+  const whole = timed("pp", `${dayBefore(2)}T10:00:00Z`);
+  const folder = createFolder({ "a.xml": whole.slice(0, whole.lastIndexOf("<testcase") + 20) });
+  const { output } = await run(project, [folder]);
+  expect(output).toMatch(/^ {2}Warning: a\.xml: .+$/m);
+});
+
 describe("a build that cannot be imported", () => {
   test("is named at the end with its reason, and the others are imported", async () => {
     const project = await addProject(acme);

@@ -37,6 +37,7 @@ describe("a new rule", () => {
       [{ kind: "gitea" }, `expected "github" or "gitlab"`],
       [{ repositoryId: "acme/shop" }, "expected a number such as 123456"],
       [{ repositoryId: "007" }, "expected a number such as 123456"],
+      [{ issuer: "nonsense" }, "expected an https address without query and user"],
       [{ issuer: "http://ci.internal" }, "expected an https address without query and user, or also its keys"],
       [
         { issuer: "http://127.0.0.1.evil.example" },
