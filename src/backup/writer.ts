@@ -21,7 +21,8 @@ export type BackupWriter = {
 export const writeBackup = <T>(path: string, work: (writer: BackupWriter) => Promise<T>, signal?: AbortSignal) =>
   writeCompleteFile(path, (handle) => compressTo(handle, work, signal));
 
-async function compressTo<T>(
+/** Writes the compressed file from its first line to its last into `handle`. */
+export async function compressTo<T>(
   handle: FileHandle,
   work: (writer: BackupWriter) => Promise<T>,
   signal: AbortSignal | undefined,

@@ -2,11 +2,12 @@
 
 import { afterAll, describe, expect, test } from "bun:test";
 import { existsSync, lstatSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { writeCompleteFile } from "../../src/backup/complete_file.ts";
 import { type BackupHeader, BackupError, FIRST_LINE } from "../../src/backup/format.ts";
 import { readBackup, readBackupHeader } from "../../src/backup/reader.ts";
-import { writeBackup } from "../../src/backup/writer.ts";
+import { type BackupWriter, compressTo, writeBackup } from "../../src/backup/writer.ts";
 import { createPlace, removePlace } from "../places.ts";
 
 const place = createPlace("damaged");
@@ -128,11 +129,15 @@ test("a backup that fails leaves no file", async () => {
 
 test("a full disk ends a backup", async () => {
   const path = join(place, "full");
-  const writing = writeBackup(path, async (writer) => {
+  // The device takes nothing: every write says that there is no space left.
+  const full = await open("/dev/full", "w");
+  const fill = async (writer: BackupWriter) => {
     await writer.header({ ...HEADER, tables: HEADER.tables.slice(0, 1) });
-    throw Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC", syscall: "write" });
-  });
+    for (let index = 0; index < 200; index++) await writer.table("execution", chunks(rows(1000)));
+  };
+  const writing = writeCompleteFile(path, () => compressTo(full, fill, undefined));
   await expect(writing).rejects.toThrow(`Cannot write "${path}": the disk is full`);
+  await full.close();
   expect([existsSync(path), existsSync(`${path}.partial`)]).toEqual([false, false]);
 });
 
@@ -148,13 +153,10 @@ test("a link with the name of the unfinished file is replaced, and not followed"
 
 test("of two that write to one name at once, the first is refused and leaves the file of the second alone", async () => {
   const path = join(place, "twice");
-  const second = Promise.withResolvers<void>();
   const first = writeCompleteFile(path, async (handle) => {
     await handle.writeFile("first");
     await writeCompleteFile(path, (other) => other.writeFile("second"));
-    second.resolve();
   });
   await expect(first).rejects.toThrow(`Cannot write "${path}": another process has begun to write it`);
-  await second.promise;
   expect(readFileSync(path, "utf8")).toBe("second");
 });
