@@ -37,9 +37,11 @@ const codeOf = (error: unknown): string => String((error as NodeJS.ErrnoExceptio
 /** Returns what is wrong with the disk, for an error that does not concern one file; undefined for all other errors. */
 export const toDiskReason = (error: unknown): string | undefined => DISK_REASONS[codeOf(error)];
 
+const reasonOf = (error: unknown, verb: Verb): string | undefined =>
+  REASONS[verb][codeOf(error)] ?? toDiskReason(error);
+
 /** Returns the reason alone, for a sentence that names the file itself. */
-export const toFileReason = (error: unknown, verb: Verb): string =>
-  REASONS[verb][codeOf(error)] ?? toDiskReason(error) ?? (error as Error).message;
+export const toFileReason = (error: unknown, verb: Verb): string => reasonOf(error, verb) ?? (error as Error).message;
 
 /** Returns an Error of one sentence that names the file. */
 export const toFileError = (error: unknown, verb: Verb, path: string): Error =>
@@ -48,13 +50,12 @@ export const toFileError = (error: unknown, verb: Verb, path: string): Error =>
 /** Puts an error of the file system into words where nothing else has; returns all other errors as they are. */
 export function toPlainError(error: unknown): unknown {
   const { path } = Object(error) as NodeJS.ErrnoException;
-  const isKnown = Object.hasOwn(REASONS.use, codeOf(error)) || toDiskReason(error) !== undefined;
-  return isKnown && path !== undefined ? toFileError(error, "use", path) : error;
+  return path !== undefined && reasonOf(error, "use") !== undefined ? toFileError(error, "use", path) : error;
 }
 
 /** Whether the error came up while the file `path`, or one whose path begins like that, was written. */
 export function isWriteFailure(error: unknown, path: string): boolean {
   const { syscall, path: failed } = error as NodeJS.ErrnoException;
-  const isKnown = Object.hasOwn(REASONS.write, codeOf(error)) || toDiskReason(error) !== undefined;
-  return isKnown && (failed?.startsWith(path) === true || syscall === "write" || syscall === "fsync");
+  if (reasonOf(error, "write") === undefined) return false;
+  return failed?.startsWith(path) === true || syscall === "write" || syscall === "fsync";
 }

@@ -126,13 +126,13 @@ export async function selectAppliedCount(sql: Sql): Promise<number> {
 
 /** Makes the table of migrations; returns how many the database has. */
 async function prepare(sql: Sql): Promise<number> {
-  const [server] = await sql<{ version: number }[]>`select current_setting('server_version_num')::int as version`;
+  const [server] = await sql<{ version: number; encoding: string }[]>`
+    select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding`;
   if (server!.version < MIN_POSTGRES_VERSION)
     throw new Error(`PostgreSQL 15 or newer is required, this is ${Math.floor(server!.version / 10_000)}`);
   const done = await selectAppliedCount(sql);
-  const [database] = await sql<{ encoding: string }[]>`select current_setting('server_encoding') as encoding`;
-  if (done === 0 && database!.encoding !== "UTF8")
-    throw new Error(`The database has the encoding ${database!.encoding}: create it with the encoding UTF8`);
+  if (done === 0 && server!.encoding !== "UTF8")
+    throw new Error(`The database has the encoding ${server!.encoding}: create it with the encoding UTF8`);
   await sql`
     create table if not exists migration (
       number int primary key, name text not null, applied_at timestamptz(3) not null default now())`;

@@ -128,9 +128,8 @@ async function restore(sql: Tx, options: RestoreOptions): Promise<Restored> {
   const { header, totals } = file!;
   for (const sequence of header.sequences) await updateSequence(sql, sequence);
   await migrateTo(sql, await schemaVersion());
-  const { secretKey, secretKeyOld, keySource } = options.keys;
   // Versions before schema 28 do not say which key they use, but their encrypted values do.
-  if (header.secretKeyDigest === null) await requireKeyOfSealed(sql, { secretKey, secretKeyOld, source: keySource });
+  if (header.secretKeyDigest === null) await requireKeyOfSealed(sql, options.keys);
   const revoked = await becomeQuiet(sql, { restoredTo: header.takenAt, revokes: !asOfBackup });
   const unknownTables = tables.map(({ name }) => name).filter((name) => !known.has(name));
   return { ...totals, takenAt: header.takenAt, attachments: header.attachments, revoked, unknownTables };

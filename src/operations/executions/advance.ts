@@ -36,7 +36,7 @@ import { notifyExecutionEnded, notifyLeases } from "../../database/signals.ts";
 import { toOrigin } from "./origin.ts";
 import { announceEnd, toChangedEvents, toEndEvents } from "./end_events.ts";
 
-/** What has happened to an execution. */
+/** Describes what has happened to an execution. */
 export type ExecutionAdvance = Omit<ExecutionChange, "status"> & {
   /** Further events to store. */
   events?: readonly NewEvent[];
@@ -77,12 +77,12 @@ export async function advanceExecution(
   return next.status;
 }
 
-/** What becomes of an execution and its tasks. */
+/** Holds the next status of an execution and of its tasks. */
 export type NextState = {
   status: ExecutionStatus;
   /** All of them, as they are by now. */
   tasks: readonly TaskRow[];
-  /** Those of them that were open, and end with the execution. */
+  /** These tasks were open, and end with the execution. */
   unreported: readonly TaskRow[];
   /** Why these have ended. */
   reason: string;

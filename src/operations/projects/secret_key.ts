@@ -45,15 +45,15 @@ export async function loadSecretKey(sql: Sql, options: SecretKeyOptions): Promis
   return key;
 }
 
-/** Throws an Error if the database holds values that the keys do not open. `source` says where the key comes from. */
+/** Throws an Error if the database holds values that the keys do not open. `keySource` says where the key comes from. */
 export async function requireKeyOfSealed(
   sql: Sql,
-  { secretKey, secretKeyOld, source }: Pick<SecretKeyOptions, "secretKey" | "secretKeyOld"> & { source: string },
+  { secretKey, secretKeyOld, keySource }: Pick<SecretKeyOptions, "secretKey" | "secretKeyOld"> & { keySource: string },
 ): Promise<void> {
   const sealed = await selectSealed(sql);
   if (sealed.length === 0) return;
   if (!secretKey) throw new Error(`SECRET_KEY is missing: the database holds ${count(sealed)} sealed with it`);
-  requireOpens(sealed, createSeal(secretKey, secretKeyOld).keyNames, source);
+  requireOpens(sealed, createSeal(secretKey, secretKeyOld).keyNames, keySource);
 }
 
 function requireOpens(sealed: readonly SealedWith[], keyNames: readonly string[], source: string): void {
