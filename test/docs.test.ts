@@ -14,7 +14,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { readRunnerConfig } from "../src/runner/config.ts";
-import { createHarness, junit } from "./harness.ts";
+import { createHarness, junit, databaseVariables } from "./harness.ts";
 
 const ROOT = join(import.meta.dir, "..");
 const DOCUMENTS = [
@@ -201,11 +201,7 @@ describe.each(DOCUMENTS)("%s", (document) => {
         PATH: `${tools}:${process.env["PATH"]}`,
         HOME: folder,
         GIT_CEILING_DIRECTORIES: home,
-        DATABASE_URL: `postgres:///${connection["database"]}`,
-        PGHOST: String(connection["host"]),
-        PGPORT: String(connection["port"]),
-        PGUSER: String(connection["username"]),
-        PGPASSWORD: String(connection["password"]),
+        ...databaseVariables(connection),
         ASSAY_URL: url,
         ASSAY_PROJECT: project,
         ASSAY_KEY: key,

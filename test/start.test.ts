@@ -5,7 +5,7 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import postgres from "postgres";
 import { startEmbedded } from "../src/database/postgres/embedded.ts";
-import { createDatabase, junit, until } from "./harness.ts";
+import { createDatabase, junit, until, databaseVariables } from "./harness.ts";
 import { createPlace, guardProcess, removePlace } from "./places.ts";
 import { startSharingPooler } from "./pgbouncer.ts";
 import { createProxy, createReceiver } from "./receiver.ts";
@@ -340,14 +340,7 @@ test("two servers started at once on an empty directory set up one team between 
 
 test("of two servers started at once on a new database, each with a directory of its own, one seals and one is refused", async () => {
   const { connection } = await createDatabase();
-  // A URL cannot name a socket, the variables of PostgreSQL's own tools can.
-  const database = {
-    DATABASE_URL: `postgres:///${connection["database"]}`,
-    PGHOST: String(connection["host"]),
-    PGPORT: String(connection["port"]),
-    PGUSER: String(connection["username"]),
-    PGPASSWORD: String(connection["password"]),
-  };
+  const database = databaseVariables(connection);
   const directories = [createDirectory(), createDirectory()];
   const servers = await Promise.all(directories.map((dataDir) => start(dataDir, database)));
   expect(servers.map(({ url }) => url === "").sort()).toEqual([false, true]);

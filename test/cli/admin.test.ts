@@ -4,34 +4,28 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { connect } from "../../src/database/connect.ts";
-import { lockMigrations, migrateTo, schemaVersion, selectAppliedCount } from "../../src/database/migrate.ts";
+import { schemaVersion, selectAppliedCount } from "../../src/database/migrate.ts";
 import { logIn } from "../../src/operations/people/accounts.ts";
 import { selectAuditEntries } from "../../src/store/audit.ts";
-import { createBareDatabase, createDatabase, createHarness } from "../harness.ts";
+import {
+  createBareDatabase,
+  createDatabase,
+  createHarness,
+  createOlderDatabase,
+  databaseVariables,
+} from "../harness.ts";
 import { CLIENT, createSignIn, PASSWORD } from "../people.ts";
 import { createPlace, removePlace } from "../places.ts";
 
 const { acme, rival, ask, database, connection, addProject } = await createHarness();
 const ROOT = join(import.meta.dir, "../..");
 
-/** The variables for a database of the tests: a URL cannot name a socket, the variables of PostgreSQL's own tools can. */
-const toVariables = (connection: Record<string, unknown>) => ({
-  DATABASE_URL: `postgres:///${connection["database"]}`,
-  PGHOST: String(connection["host"]),
-  PGPORT: String(connection["port"]),
-  PGUSER: String(connection["username"]),
-  PGPASSWORD: String(connection["password"]),
-});
-const here = toVariables(connection);
+const here = databaseVariables(connection);
 
 /** An older schema. Later migrations are small. */
 const OLDER = 60;
 
-const older = await createBareDatabase();
-await older.database.begin(async (sql) => {
-  await lockMigrations(sql);
-  await migrateTo(sql, OLDER);
-});
+const older = await createOlderDatabase(OLDER);
 // A connected process counts as a server.
 await older.database.close();
 
@@ -121,7 +115,7 @@ describe("a database of another schema", () => {
     async (name, options) => {
       const { code, output, errors } = await assay(
         ["admin", name, ...options, "--json"],
-        toVariables(older.connection),
+        databaseVariables(older.connection),
       );
       expect([code, output]).toEqual([1, ""]);
       expect(errors).toBe(
@@ -135,7 +129,7 @@ describe("a database of another schema", () => {
   test("quiet does not upgrade an older one while a server is connected to it", async () => {
     const server = connect(older.connection, 1);
     await server.pool`select`;
-    const { code, errors } = await assay(["admin", "quiet"], toVariables(older.connection));
+    const { code, errors } = await assay(["admin", "quiet"], databaseVariables(older.connection));
     await server.close();
     expect([code, errors]).toEqual([
       1,
@@ -145,14 +139,17 @@ describe("a database of another schema", () => {
   });
 
   test("quiet upgrades an older one, which no server of this version has opened yet, and says so", async () => {
-    const { code, errors } = await assay(["admin", "quiet"], toVariables(older.connection));
+    const { code, errors } = await assay(["admin", "quiet"], databaseVariables(older.connection));
     expect([code, errors]).toEqual([0, expect.stringMatching(/^Migrated the database: 0061_\w+\.sql\n/)]);
     expect(await applied()).toBe(await schemaVersion());
   });
 
   test.each(["list-teams", "create-team", "quiet"] as const)("%s creates nothing in an empty one", async (name) => {
     const bare = await createBareDatabase();
-    const { code, output, errors } = await assay(["admin", name, ...COMMANDS[name]], toVariables(bare.connection));
+    const { code, output, errors } = await assay(
+      ["admin", name, ...COMMANDS[name]],
+      databaseVariables(bare.connection),
+    );
     expect([code, output]).toEqual([1, ""]);
     expect(errors).toBe("The database has no tables of Assay: start the server first, which creates them\n");
     const tables = await bare.database.pool`select from pg_tables where schemaname = 'public'`;
@@ -163,7 +160,7 @@ describe("a database of another schema", () => {
     const { connection, database: newer } = await createDatabase();
     const known = await schemaVersion();
     await newer.pool`insert into migration (number, name) values (${known + 1}, 'later')`;
-    const { code, errors } = await assay(["admin", "list-teams"], toVariables(connection));
+    const { code, errors } = await assay(["admin", "list-teams"], databaseVariables(connection));
     expect([code, errors]).toEqual([
       1,
       expect.stringContaining(`The database has schema ${known + 1}, this version of Assay knows`),

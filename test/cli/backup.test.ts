@@ -6,7 +6,7 @@ import { join } from "node:path";
 import type { Database } from "../../src/database/connect.ts";
 import { selectRelationCount } from "../../src/database/relations.ts";
 import { createEverything } from "../everything.ts";
-import { createBareDatabase, createHarness, junit, SECRET_KEY, until } from "../harness.ts";
+import { createBareDatabase, createHarness, junit, SECRET_KEY, until, databaseVariables } from "../harness.ts";
 import { createPlace, followOutput, guardProcess, removePlace } from "../places.ts";
 import { claimSecretKeyDigest } from "../../src/store/instance.ts";
 import { createSeal } from "../../src/secrets/seal.ts";
@@ -23,15 +23,7 @@ await claimSecretKeyDigest(database.pool, createSeal(SECRET_KEY).keyDigest, []);
 const fingerprint = createSeal(SECRET_KEY).keyDigest.slice(0, 16);
 const key = { SECRET_KEY: Buffer.from(SECRET_KEY).toString("base64") };
 
-/** A URL cannot name a socket, the variables of PostgreSQL's own tools can. */
-const inDatabase = (given: Record<string, unknown>): Record<string, string> => ({
-  DATABASE_URL: `postgres:///${given["database"]}`,
-  PGHOST: String(given["host"]),
-  PGPORT: String(given["port"]),
-  PGUSER: String(given["username"]),
-  PGPASSWORD: String(given["password"]),
-});
-const here = { ...inDatabase(connection), DATA_DIR: join(place, "data") };
+const here = { ...databaseVariables(connection), DATA_DIR: join(place, "data") };
 const environment = (more: Record<string, string>) => ({ ...process.env, DATABASE_URL: "", PUBLIC_URL: "", ...more });
 
 function spawn(args: string[], more: Record<string, string>) {
@@ -141,7 +133,7 @@ describe("assay backup", () => {
 describe("assay admin quiet", () => {
   test("makes a server quiet that was restored otherwise, and revokes what it is asked to", async () => {
     const bare = await createBareDatabase();
-    const there = { ...inDatabase(bare.connection), ...key, DATA_DIR: join(place, "other-tool") };
+    const there = { ...databaseVariables(bare.connection), ...key, DATA_DIR: join(place, "other-tool") };
     expect((await assay(["restore", join(place, "one.assay"), "--as-of-backup"], there)).code).toBe(0);
     const run = async (...args: string[]) => JSON.parse((await assay(["admin", ...args, "--json"], there)).output);
     const isQuiet = async () =>
@@ -168,7 +160,7 @@ describe("assay restore", () => {
   test("writes nothing without the key of the backup", async () => {
     const bare = await createBareDatabase();
     const dataDir = join(place, "without-key");
-    const there = { ...inDatabase(bare.connection), DATA_DIR: dataDir };
+    const there = { ...databaseVariables(bare.connection), DATA_DIR: dataDir };
     const file = join(place, "one.assay");
     const wrong = Buffer.alloc(32, 9).toString("base64");
     const none = await assay(["restore", file], there);
@@ -193,7 +185,7 @@ describe("assay restore", () => {
     const file = join(place, "large.assay");
     expect((await assay(["backup", file])).code).toBe(0);
     const bare = await createBareDatabase();
-    const there = { ...inDatabase(bare.connection), ...key, DATA_DIR: join(place, "killed") };
+    const there = { ...databaseVariables(bare.connection), ...key, DATA_DIR: join(place, "killed") };
     const child = spawn(["restore", file], there);
     const copying = () => database.pool`
       select from pg_stat_progress_copy where datname = ${String(bare.connection["database"])} and bytes_processed > 100000`;
@@ -214,7 +206,7 @@ describe("assay restore", () => {
 
   test("gives a server that is quiet until it is resumed", async () => {
     const bare = await createBareDatabase();
-    const there = { ...inDatabase(bare.connection), ...key, DATA_DIR: join(place, "quiet") };
+    const there = { ...databaseVariables(bare.connection), ...key, DATA_DIR: join(place, "quiet") };
     const restored = await assay(["restore", join(place, "one.assay")], there);
     expect(restored.output).toContain('The server will be quiet until "assay admin resume"\n');
     expect(restored.output).toMatch(/^Revoked keys: [1-9]\d*, sessions: [1-9]\d*, invitations: 1, shared links: 3$/m);

@@ -9,7 +9,7 @@ import { createPartitions } from "../../src/database/partitions.ts";
 import { checkClock } from "../../src/doctor/check_database.ts";
 import { createSeal } from "../../src/secrets/seal.ts";
 import { claimSecretKeyDigest } from "../../src/store/instance.ts";
-import { createBareDatabase, createHarness, SECRET_KEY } from "../harness.ts";
+import { createBareDatabase, createHarness, SECRET_KEY, databaseVariables } from "../harness.ts";
 import { startSharingPooler } from "../pgbouncer.ts";
 import { createPlace, followOutput, guardProcess, removePlace } from "../places.ts";
 import { BUCKET, createS3 } from "../s3.ts";
@@ -29,16 +29,8 @@ const secretKey = Buffer.from(SECRET_KEY).toString("base64");
 
 type Variables = Record<string, string>;
 
-/** A URL cannot name a socket, the variables of PostgreSQL's own tools can. */
-const inDatabase = (given: Record<string, unknown>): Variables => ({
-  DATABASE_URL: `postgres:///${given["database"]}`,
-  PGHOST: String(given["host"]),
-  PGPORT: String(given["port"]),
-  PGUSER: String(given["username"]),
-  PGPASSWORD: String(given["password"]),
-});
 const sound: Variables = {
-  ...inDatabase(connection),
+  ...databaseVariables(connection),
   ...{ DATA_DIR: dataDir, PORT: "0", PUBLIC_URL: "http://localhost:8080", SECRET_KEY: secretKey },
 };
 
@@ -215,7 +207,7 @@ describe("the database", () => {
     ]);
     await pool`delete from migration where number > ${count}`;
     const { connection: bare } = await createBareDatabase();
-    expect(await findFaults(inDatabase(bare))).toEqual(["warn database: The database is empty"]);
+    expect(await findFaults(databaseVariables(bare))).toEqual(["warn database: The database is empty"]);
   });
 
   test("belongs to a role that may not create tables", async () => {
@@ -223,7 +215,7 @@ describe("the database", () => {
     const role = `guest_${crypto.randomUUID().replaceAll("-", "")}`;
     await pool.unsafe(`create role ${role} login password 'open sesame'`);
     try {
-      expect(await findFaults({ ...inDatabase(bare), PGUSER: role, PGPASSWORD: "open sesame" })).toEqual([
+      expect(await findFaults({ ...databaseVariables(bare), PGUSER: role, PGPASSWORD: "open sesame" })).toEqual([
         "warn database: The database is empty",
         `fail permissions: The role "${role}" cannot create tables, so it can neither migrate nor add a month`,
       ]);

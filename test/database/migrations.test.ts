@@ -4,9 +4,9 @@ import { expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { testCluster } from "../cluster.ts";
-import { createBareDatabase, createDatabase } from "../harness.ts";
+import { createDatabase, createOlderDatabase } from "../harness.ts";
 import { connect } from "../../src/database/connect.ts";
-import { lockMigrations, migrate, migrateTo, selectAppliedCount } from "../../src/database/migrate.ts";
+import { migrate, selectAppliedCount } from "../../src/database/migrate.ts";
 import { type Line, resolveBranch } from "../../src/rules/branch.ts";
 
 const FOLDER = join(import.meta.dir, "../../sql");
@@ -153,12 +153,8 @@ test("a migration that fails is named, and the schema remains", async () => {
 });
 
 test("a database with a migration of a version that was never released is refused by its name, and stays as it is", async () => {
-  const { database: unreleased } = await createBareDatabase();
-  await unreleased.begin(async (sql) => {
-    await lockMigrations(sql);
-    await migrateTo(sql, 7);
-    await sql`update migration set name = '0007_idempotency.sql' where number = 7`;
-  });
+  const { database: unreleased } = await createOlderDatabase(7);
+  await unreleased.pool`update migration set name = '0007_idempotency.sql' where number = 7`;
   await expect(migrate(unreleased)).rejects.toThrow(
     "The database has the migration 0007_idempotency.sql, which this version of Assay does not know",
   );

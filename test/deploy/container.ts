@@ -1,6 +1,7 @@
 /**
  * Builds the image of the Dockerfile without a container engine, starts the server in it, uploads a report, starts it again on the same
- * volume, makes a backup, and restores it into another volume with the commands of docs/backup.md: `bun test/deploy/container.ts`, as root on Debian with `buildah` and `mmdebstrap`. Takes about 3 minutes.
+ * volume, makes a backup, and restores it into another volume with the commands of docs/backup.md: `bun test/deploy/container.ts`, as root
+ * on Debian with `buildah` and `mmdebstrap`. Takes about 3 minutes.
  *
  * The base image is made by mmdebstrap from Debian's packages. APT's configuration and the certificates of this machine apply to it,
  * so that the build works behind a proxy or a mirror.

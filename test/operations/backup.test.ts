@@ -8,7 +8,7 @@ import type { ContentStore } from "../../src/attachments/content.ts";
 import { createDiskStore } from "../../src/attachments/disk_store.ts";
 import { readBackup } from "../../src/backup/reader.ts";
 import { connect, type Database } from "../../src/database/connect.ts";
-import { lockMigrations, migrate, migrateTo, schemaVersion } from "../../src/database/migrate.ts";
+import { migrate, schemaVersion } from "../../src/database/migrate.ts";
 import { startEmbedded } from "../../src/database/postgres/embedded.ts";
 import { postponeRetry } from "../../src/database/retry_backoff.ts";
 import { selectIsBackupRunning, withSnapshot } from "../../src/database/snapshot.ts";
@@ -25,6 +25,7 @@ import {
   createBareDatabase,
   createDatabase,
   createHarness,
+  createOlderDatabase,
   createServer,
   junit,
   SECRET_KEY,
@@ -229,11 +230,7 @@ describe("a backup while the server works", () => {
 
 describe("a backup of an older schema", () => {
   test.each([28, 41, 47, 52])("%p is restored and brought to the newest", async (version) => {
-    const { database: old } = await createBareDatabase();
-    await old.begin(async (sql) => {
-      await lockMigrations(sql);
-      await migrateTo(sql, version);
-    });
+    const { database: old } = await createOlderDatabase(version);
     const [team, project] = [Bun.randomUUIDv7(), Bun.randomUUIDv7()];
     const prefix = version < 47 ? "" : "stored_";
     await old.pool.unsafe(`insert into ${prefix}team (id, name) values ('${team}', 'Old')`);
@@ -253,11 +250,7 @@ describe("a backup of an older schema", () => {
   });
 
   test("without the digest of its key is refused with another key than that of its values", async () => {
-    const { database: old } = await createBareDatabase();
-    await old.begin(async (sql) => {
-      await lockMigrations(sql);
-      await migrateTo(sql, 8);
-    });
+    const { database: old } = await createOlderDatabase(8);
     const [team, environment] = [Bun.randomUUIDv7(), Bun.randomUUIDv7()];
     const sealed = Buffer.concat([
       Buffer.of(1),
