@@ -2,7 +2,7 @@
 
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
-import { junit, SECRET_KEY, until } from "../harness.ts";
+import { junit, SECRET_KEY, until, databaseVariables } from "../harness.ts";
 import { createPlace, followOutput, guardProcess, removePlace } from "../places.ts";
 import { createClient } from "./client.ts";
 import { readExpectation, VARIABLES } from "./dump.ts";
@@ -19,9 +19,8 @@ async function start(connection: Record<string, unknown>, dataDir: string) {
     cwd: ROOT,
     env: {
       ...process.env,
-      ...{ DATABASE_URL: `postgres:///${connection["database"]}`, PGHOST: String(connection["host"]), PUBLIC_URL: "" },
-      ...{ PGPORT: String(connection["port"]), PGUSER: String(connection["username"]) },
-      ...{ PGPASSWORD: String(connection["password"]), DATA_DIR: dataDir, PORT: "0", LOG_LEVEL: "info" },
+      ...databaseVariables(connection),
+      ...{ PUBLIC_URL: "", DATA_DIR: dataDir, PORT: "0", LOG_LEVEL: "info" },
       ...{ RATE_LIMIT_PER_MINUTE: "0", RETENTION_DAYS: "0", ATTACHMENT_RETENTION_DAYS: "0" },
       ...{ SECRET_KEY: toText(new Uint8Array(32).fill(9)), SECRET_KEY_OLD: toText(SECRET_KEY) },
     },
