@@ -188,12 +188,17 @@ export async function askSocket(socket: string, body: unknown): Promise<ServerAn
 export const shown = ({ url }: KeylessAddress): string => url.replace(/\/\/[^/]*@/, "//***@");
 
 const MAX_MESSAGE = 1_000;
+/** How a server begins the message about a path that it does not have. */
+const NO_ENDPOINT = "No such endpoint: ";
 
 /** One line of what an answer that is no success says: the server's own words where there are any. */
 export function messageOf({ status, text }: ServerAnswer): string {
   try {
     const { error } = JSON.parse(text) as { error?: { message?: unknown } };
-    if (typeof error?.message === "string") return toPlainLine(error.message.slice(0, MAX_MESSAGE));
+    if (typeof error?.message === "string") {
+      const message = toPlainLine(error.message.slice(0, MAX_MESSAGE));
+      return message.startsWith(NO_ENDPOINT) ? `${message}: the server may be older than this command` : message;
+    }
   } catch {
     // A proxy's page, for instance.
   }

@@ -16,7 +16,9 @@ import type { ReportedRun } from "../wording/run_line.ts";
 import { executionUrl } from "../schema/urls.ts";
 import type { ServerAnswer } from "../runner/protocol.ts";
 
-const list = v.array(v.unknown());
+/** A server of version 0.1 says of failures only which are new. */
+const list = v.optional(v.array(v.unknown()), () => []);
+const shards = v.optional(v.array(v.number()), () => []);
 /** A newer server may know other words, but they are words. */
 const word = v.pipe(v.string(), v.regex(/^\w{1,40}$/));
 
@@ -25,7 +27,8 @@ const answered = v.object({
   executionId: v.string(),
   taskSlug: v.string(),
   url: v.string(),
-  status: word,
+  /** A server of version 0.1 answers without it. */
+  status: v.optional(word),
   verdict: word,
   /** Older servers do not say it. */
   reason: v.optional(v.nullable(v.string()), null),
@@ -36,14 +39,14 @@ const answered = v.object({
   flaky: v.number(),
   attempt: v.number(),
   warnings: v.array(v.string()),
-  arrivedShards: v.array(v.number()),
-  missingShards: v.array(v.number()),
+  arrivedShards: shards,
+  missingShards: shards,
   newFailures: v.array(v.object({ suite: v.string(), name: v.string(), file: v.nullable(v.string()) })),
   flakyFailures: list,
   alsoFailingOnMain: list,
   stillFailing: list,
   quarantinedFailures: list,
-  incidentFailures: v.optional(list, () => []),
+  incidentFailures: list,
   slowerTests: v.optional(
     v.array(v.object({ suite: v.string(), name: v.string(), durationMs: v.number(), usualMs: v.number() })),
     () => [],
@@ -188,7 +191,8 @@ function parseAnswer(text: string): { run: AnsweredRun; answer: object } | undef
     const answer: unknown = JSON.parse(text, (_, member: unknown) => member);
     const parsed = v.safeParse(answered, answer);
     if (!parsed.success) return undefined;
-    const run = { ...parsed.output, counts: parsed.output.counts ?? countLists(parsed.output) };
+    const { status = parsed.output.verdict, counts = countLists(parsed.output) } = parsed.output;
+    const run = { ...parsed.output, status, counts };
     return { run: run as AnsweredRun, answer: answer as object };
   } catch {
     return undefined;

@@ -15,6 +15,10 @@ export function toUsageError(error: unknown): UsageError {
     return new UsageError(
       `${name} is followed by another option: a value that begins with "-" is written ${name}=-VALUE`,
     );
+  // `parseArgs` sometimes leaves out the dash.
+  const [, letter] = /^Unknown option '-?([^-'])'/.exec(message) ?? [];
+  if (letter !== undefined)
+    return new UsageError(`Unknown option '-${letter}': a file whose name begins with "-" is written ./-NAME`);
   return new UsageError(message.split(/\n|\. To specify/)[0]!);
 }
 

@@ -18,8 +18,13 @@ test("--version prints the version of package.json, also from a compiled file el
 });
 
 test("start refuses options and arguments, which it would ignore", () => {
-  for (const words of [["--port", "9"], ["extra"]]) {
-    const { exitCode, stderr } = Bun.spawnSync([process.execPath, SOURCE, "start", ...words], { env: {} });
-    expect([exitCode, stderr.toString()]).toEqual([2, expect.stringContaining(`Unknown option: ${words[0]}.`)]);
-  }
+  const cwd = join(import.meta.dir, "../..");
+  for (const command of [
+    [SOURCE, "start"],
+    ["run", "start"],
+  ])
+    for (const words of [["--port", "9"], ["extra"]]) {
+      const { exitCode, stderr } = Bun.spawnSync([process.execPath, ...command, ...words], { cwd, env: {} });
+      expect([exitCode, stderr.toString()]).toEqual([2, expect.stringContaining(`Unknown option: ${words[0]}.`)]);
+    }
 });

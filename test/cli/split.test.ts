@@ -413,6 +413,7 @@ describe("assay split", () => {
     [["--shard", "1/2", "src"], `"src" is a directory`],
     [["--shard", "1/2", "--format", "playwright"], "--format playwright: pass the output of"],
     [["--shard", "1/2", "--nope"], "Unknown option"],
+    [["--shard", "1/2", "-a.test.ts"], 'a file whose name begins with "-" is written ./-NAME'],
   ])("%j is a wrong usage", async (args, message) => {
     const { code, output, errors } = await split(args);
     expect([code, output, errors]).toEqual([2, "", expect.stringContaining(message)]);

@@ -186,6 +186,17 @@ describe("an answer", () => {
     }
   };
 
+  test("is printed as that of a version 0.1 server, which says less", async () => {
+    const answer = {
+      ...{ executionId: Bun.randomUUIDv7(), taskSlug: "unit", completedAt: new Date().toISOString(), url: "" },
+      ...{ passed: 1, failed: 1, skipped: 0, total: 2, attempt: 1, flaky: 0, durationMs: 20, verdict: "failed" },
+      ...{ warnings: [], outage: false, quarantinedFailures: [], bugReports: [] },
+      newFailures: [{ testCaseId: Bun.randomUUIDv7(), taskSlug: "unit", suite: "unit", name: "case 0", file: null }],
+    };
+    const { code, errors } = await refuses(() => Response.json(answer, { status: 201 }));
+    expect([code, errors]).toEqual([0, expect.stringContaining("FAILED unit: 1 passed, 1 failed (1 new), 0 skipped")]);
+  });
+
   test("is read up to 1 MiB, also where it never ends or is packed, and is not asked for again", async () => {
     const mebibyte = new Uint8Array(2 ** 20).fill(32);
     let sent = 0;

@@ -63,6 +63,14 @@ describe("assay why", () => {
     expect(errors).toContain("it may have an older version");
   });
 
+  test("says that a server may be older that does not have the endpoint", async () => {
+    const { code, errors } = await why([], place, { ASSAY_URL: `${url}/api/v1` });
+    expect([code, errors]).toEqual([
+      3,
+      expect.stringMatching(/^No such endpoint: \S+: the server may be older than this command\n$/),
+    ]);
+  });
+
   test("names the commands that explain the other red tasks of the branch", async () => {
     const own = await addProject(acme);
     const unit = await upload(own, "task_slug=unit&branch=main&execution_key=1", junit("pf"));

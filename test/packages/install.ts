@@ -4,7 +4,16 @@
  */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
 import { packNpmPackages } from "../../tools/npm_packages.ts";
@@ -23,6 +32,8 @@ const servers = new Set<Bun.Subprocess>();
 
 beforeAll(async () => {
   if (!isReachable) return;
+  // Started by root, the server runs PostgreSQL under another account, and puts the database elsewhere if that cannot reach the folder.
+  chmodSync(place, 0o755);
   mkdirSync(bin);
   mkdirSync(folder);
   for (const source of ["/usr/local/bin", "/usr/bin", "/bin"].filter(existsSync))
