@@ -26,6 +26,7 @@ import { Notice, noticeParameter } from "../../src/web/components/notice.tsx";
 import { Pager } from "../../src/web/components/pager.tsx";
 import { Mark, Tag, wordOf } from "../../src/web/components/status.tsx";
 import { Strip } from "../../src/web/components/strip.tsx";
+import { TableHead } from "../../src/web/components/table_head.tsx";
 import { TeamList } from "../../src/web/components/team_list.tsx";
 import { Terminal } from "../../src/web/components/terminal.tsx";
 import { Breakable, Commit, External } from "../../src/web/components/text.tsx";
@@ -168,6 +169,7 @@ testLinearity(
     "strip.tsx": {
       Strip: (text) => Strip({ items: [{ status: text, href: `/${text}`, label: text }], label: text }),
     },
+    "table_head.tsx": { TableHead: (text) => render(TableHead({ caption: text, columns: [text, [text, "hidden"]] })) },
     "team_list.tsx": {
       TeamList: (text) =>
         TeamList({

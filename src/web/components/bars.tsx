@@ -3,6 +3,7 @@
 import type { Href, Html } from "../../http/html.ts";
 import { Legend } from "./legend.tsx";
 import { wordOf } from "./status.tsx";
+import { TableHead } from "./table_head.tsx";
 
 export type Bar = {
   status: string;
@@ -82,15 +83,7 @@ export function Bars({ title, bars, show, columns }: BarsProperties): Html | nul
         <summary class="soft">View as table</summary>
         <div class="scroll">
           <table>
-            <thead>
-              <tr>
-                <th scope="col">{columns[0]}</th>
-                <th scope="col">{columns[1]}</th>
-                <th scope="col" class="number">
-                  {columns[2]}
-                </th>
-              </tr>
-            </thead>
+            <TableHead columns={[columns[0], columns[1], [columns[2], "number"]]} />
             <tbody>
               {bars.map(({ name, status, value }) => (
                 <tr>

@@ -9,6 +9,7 @@ import { toDuration } from "../../wording/numbers.ts";
 import { executionPath } from "../site/paths.ts";
 import { Mark, Tag, wordOf } from "./status.tsx";
 import { Ago, Commit } from "./text.tsx";
+import { TableHead } from "./table_head.tsx";
 
 const OPEN = ["queued", "running"];
 
@@ -72,22 +73,10 @@ type TableProperties = { projectId: string; executions: readonly ExecutionSummar
 export const ExecutionTable = ({ projectId, executions, now, caption }: TableProperties): Html => (
   <div class="card">
     <table class="builds">
-      <caption class="visually-hidden">{caption}</caption>
-      <thead>
-        <tr>
-          <th scope="col">
-            <span class="visually-hidden">Status</span>
-          </th>
-          <th scope="col">Execution</th>
-          <th scope="col">Outcome</th>
-          <th scope="col" class="number wide">
-            Duration
-          </th>
-          <th scope="col" class="number">
-            When
-          </th>
-        </tr>
-      </thead>
+      <TableHead
+        caption={caption}
+        columns={[["Status", "hidden"], "Execution", "Outcome", ["Duration", "number", "wide"], ["When", "number"]]}
+      />
       <tbody>
         {executions.map((execution) => (
           <ExecutionRow projectId={projectId} execution={execution} now={now} />

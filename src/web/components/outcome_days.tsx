@@ -3,6 +3,7 @@
 import type { Href, Html } from "../../http/html.ts";
 import { counted, toDay } from "../../wording/numbers.ts";
 import { Legend } from "./legend.tsx";
+import { TableHead } from "./table_head.tsx";
 
 export type OutcomeDay = {
   /** The date in UTC, such as 2026-01-31. */
@@ -71,22 +72,14 @@ export function OutcomeDays({ title, days }: { title: string; days: readonly Out
         <summary class="soft">View as table</summary>
         <div class="scroll">
           <table>
-            <thead>
-              <tr>
-                <th scope="col">Day</th>
-                <th scope="col" class="number">
-                  Executions
-                </th>
-                <th scope="col" class="number">
-                  Passed
-                </th>
-                {hasForgiven ? (
-                  <th scope="col" class="number">
-                    Failures forgiven by gates, all branches
-                  </th>
-                ) : null}
-              </tr>
-            </thead>
+            <TableHead
+              columns={[
+                "Day",
+                ["Executions", "number"],
+                ["Passed", "number"],
+                hasForgiven && ["Failures forgiven by gates, all branches", "number"],
+              ]}
+            />
             <tbody>
               {days.map(({ day, executions, passed, forgiven }) =>
                 executions === 0 && forgiven === 0 ? null : (

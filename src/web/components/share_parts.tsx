@@ -10,6 +10,7 @@ import { executionName } from "../../wording/execution_name.ts";
 import { ActionForm, Csrf, Danger } from "../components/form.tsx";
 import { Ago } from "../components/text.tsx";
 import { Pager } from "../components/pager.tsx";
+import { TableHead } from "./table_head.tsx";
 
 type ShareContext = { csrf: string; role: Role; project: { id: string; defaultBranch: string } };
 
@@ -87,18 +88,10 @@ function table({ csrf, role, project }: ShareContext, rows: readonly Share[], no
   return (
     <div class="card">
       <table>
-        <caption class="visually-hidden">Links and badges, newest first</caption>
-        <thead>
-          <tr>
-            <th scope="col">Shows</th>
-            <th scope="col" class="wide">
-              By
-            </th>
-            <th scope="col" class="number">
-              Created
-            </th>
-          </tr>
-        </thead>
+        <TableHead
+          caption="Links and badges, newest first"
+          columns={["Shows", ["By", "wide"], ["Created", "number"]]}
+        />
         <tbody>
           {rows.map((share) => (
             <tr>

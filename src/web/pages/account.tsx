@@ -14,6 +14,7 @@ import { type Page, type PageContext, SeeOther, type View, form, page } from "..
 import { Ago } from "../components/text.tsx";
 import { Tag } from "../components/status.tsx";
 import { browserOf, withArticle } from "../components/people.ts";
+import { TableHead } from "../components/table_head.tsx";
 
 const NOTICES = {
   name: "Name updated.",
@@ -108,19 +109,10 @@ const Sessions = ({ context, sessions }: { context: Context; sessions: AccountDa
     <h2>Active sessions</h2>
     <div class="card scroll">
       <table>
-        <caption class="visually-hidden">Active sessions, most recent first</caption>
-        <thead>
-          <tr>
-            <th scope="col">Browser</th>
-            <th scope="col" class="wide">
-              Since
-            </th>
-            <th scope="col">Last active</th>
-            <th scope="col">
-              <span class="visually-hidden">Action</span>
-            </th>
-          </tr>
-        </thead>
+        <TableHead
+          caption="Active sessions, most recent first"
+          columns={["Browser", ["Since", "wide"], "Last active", ["Action", "hidden"]]}
+        />
         <tbody>
           {sessions.map((session) => (
             <SessionRow context={context} session={session} />

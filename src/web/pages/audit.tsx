@@ -12,6 +12,7 @@ import { Ago, Breakable } from "../components/text.tsx";
 import { bugPath, executionPath, testPath } from "../site/paths.ts";
 import { selectProjectNames } from "../../store/projects.ts";
 import { toLabel } from "../../wording/field_problem.ts";
+import { TableHead } from "../components/table_head.tsx";
 
 const PAGE_SIZE = 50;
 
@@ -157,13 +158,7 @@ function auditView({ team, query, now }: Context, { rows, next, projects }: Audi
         ) : (
           <div class="card scroll">
             <table>
-              <caption class="visually-hidden">Entries, newest first</caption>
-              <thead>
-                <tr>
-                  <th scope="col">When</th>
-                  <th scope="col">Event</th>
-                </tr>
-              </thead>
+              <TableHead caption="Entries, newest first" columns={["When", "Event"]} />
               <tbody>{rows.map((entry) => row(entry, { projects, now }))}</tbody>
             </table>
           </div>

@@ -19,6 +19,7 @@ import { Ago } from "../components/text.tsx";
 import { splitList, tryForm } from "../site/form_input.ts";
 import { form, page, type Page, type PageContext, SeeOther, type View } from "../site/page.ts";
 import { write } from "../site/write.ts";
+import { TableHead } from "../components/table_head.tsx";
 
 const KINDS: Record<TrustKind, string> = { github: "GitHub Actions", gitlab: "GitLab CI" };
 const NOTICES = {
@@ -74,19 +75,10 @@ function table({ project, role, csrf, now }: ViewContext, rules: readonly Listed
   return (
     <div class="card">
       <table>
-        <caption class="visually-hidden">Trust rules of the project</caption>
-        <thead>
-          <tr>
-            <th scope="col">Repository</th>
-            <th scope="col">Jobs</th>
-            <th scope="col" class="wide">
-              Last used
-            </th>
-            <th scope="col">
-              <span class="visually-hidden">Remove</span>
-            </th>
-          </tr>
-        </thead>
+        <TableHead
+          caption="Trust rules of the project"
+          columns={["Repository", "Jobs", ["Last used", "wide"], ["Remove", "hidden"]]}
+        />
         <tbody>
           {rules.map((rule) => (
             <tr>

@@ -16,6 +16,7 @@ import { counted } from "../../wording/numbers.ts";
 import { Notice, noticeParameter } from "../components/notice.tsx";
 import { Pager } from "../components/pager.tsx";
 import { Tag } from "../components/status.tsx";
+import { TableHead } from "../components/table_head.tsx";
 
 const PAGE_SIZE = 50;
 const DAY_MS = 86_400_000;
@@ -63,20 +64,10 @@ function table({ project, role, csrf, now }: ViewContext, keys: readonly NamedKe
   return (
     <div class="card">
       <table>
-        <caption class="visually-hidden">Named keys of the project</caption>
-        <thead>
-          <tr>
-            <th scope="col">Key</th>
-            <th scope="col">Scope</th>
-            <th scope="col" class="wide">
-              Valid
-            </th>
-            <th scope="col">Last used</th>
-            <th scope="col">
-              <span class="visually-hidden">Revoke</span>
-            </th>
-          </tr>
-        </thead>
+        <TableHead
+          caption="Named keys of the project"
+          columns={["Key", "Scope", ["Valid", "wide"], "Last used", ["Revoke", "hidden"]]}
+        />
         <tbody>
           {keys.map((key) => (
             <tr>

@@ -20,6 +20,7 @@ import { Ago } from "../components/text.tsx";
 import { counted } from "../../wording/numbers.ts";
 import { Tag } from "../components/status.tsx";
 import { ROLE_WORDS, withArticle } from "../components/people.ts";
+import { TableHead } from "../components/table_head.tsx";
 
 const NOTICES = {
   role: "Role updated.",
@@ -166,19 +167,10 @@ const OpenInvitations = ({ context, invitations }: InvitationsProperties): Html 
       <h2>Open invitations</h2>
       <div class="card scroll">
         <table>
-          <caption class="visually-hidden">Open invitations, newest first</caption>
-          <thead>
-            <tr>
-              <th scope="col">For</th>
-              <th scope="col" class="wide">
-                Created
-              </th>
-              <th scope="col">Expires</th>
-              <th scope="col">
-                <span class="visually-hidden">Action</span>
-              </th>
-            </tr>
-          </thead>
+          <TableHead
+            caption="Open invitations, newest first"
+            columns={["For", ["Created", "wide"], "Expires", ["Action", "hidden"]]}
+          />
           <tbody>{invitations.map((invitation) => invitationRow(context, invitation))}</tbody>
         </table>
       </div>
@@ -216,19 +208,10 @@ function membersView(context: Context, { members, invitations }: MembersData, st
         {link ? freshLink(link) : null}
         <div class="card scroll">
           <table class="stacked">
-            <caption class="visually-hidden">Members by name</caption>
-            <thead>
-              <tr>
-                <th scope="col">Member</th>
-                <th scope="col">Role</th>
-                <th scope="col" class="wide">
-                  Last active
-                </th>
-                <th scope="col">
-                  <span class="visually-hidden">Action</span>
-                </th>
-              </tr>
-            </thead>
+            <TableHead
+              caption="Members by name"
+              columns={["Member", "Role", ["Last active", "wide"], ["Action", "hidden"]]}
+            />
             <tbody>{members.map((member) => memberRow(context, member))}</tbody>
           </table>
         </div>

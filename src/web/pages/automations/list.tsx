@@ -15,6 +15,7 @@ import { TeamList } from "../../components/team_list.tsx";
 import { Ago } from "../../components/text.tsx";
 import { type PageContext, type View, page } from "../../site/page.ts";
 import { type Choices, sentenceOf } from "./sentence.ts";
+import { TableHead } from "../../components/table_head.tsx";
 
 const MAX_ROWS = 50;
 
@@ -79,21 +80,10 @@ type TableProperties = { base: Path; automations: readonly AutomationRow[]; choi
 const AutomationTable = ({ base, automations, choices, now }: TableProperties): Html => (
   <div class="card">
     <table>
-      <caption class="visually-hidden">Automations, newest first</caption>
-      <thead>
-        <tr>
-          <th scope="col">
-            <span class="visually-hidden">Status</span>
-          </th>
-          <th scope="col">Automation</th>
-          <th scope="col" class="wide">
-            Last run
-          </th>
-          <th scope="col" class="number">
-            When
-          </th>
-        </tr>
-      </thead>
+      <TableHead
+        caption="Automations, newest first"
+        columns={[["Status", "hidden"], "Automation", ["Last run", "wide"], ["When", "number"]]}
+      />
       <tbody>
         {automations.map((row) => (
           <tr>

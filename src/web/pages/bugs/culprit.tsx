@@ -19,6 +19,7 @@ import { form, SeeOther } from "../../site/page.ts";
 import { bugPath, taskPath } from "../../site/paths.ts";
 import { write } from "../../site/write.ts";
 import { onePath, STILL_OPEN } from "./shared.tsx";
+import { TableHead } from "../../components/table_head.tsx";
 
 export type BugSearch = { search: NewestSearchRow; probes: SearchProbe[] };
 
@@ -138,16 +139,10 @@ function CommitTable({ projectId, search, probes }: BugSearch & { projectId: str
   if (rows.length === 0) return null;
   return (
     <table>
-      <caption class="visually-hidden">Probed and suspected commits, oldest first</caption>
-      <thead>
-        <tr>
-          <th scope="col">Commit</th>
-          <th scope="col">Probes</th>
-          <th scope="col" class="number">
-            Probability
-          </th>
-        </tr>
-      </thead>
+      <TableHead
+        caption="Probed and suspected commits, oldest first"
+        columns={["Commit", "Probes", ["Probability", "number"]]}
+      />
       <tbody>
         {rows.map(({ commit, index, own, chance }) => (
           <tr class={index === culprit ? "named" : undefined}>

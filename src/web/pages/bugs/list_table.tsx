@@ -12,6 +12,7 @@ import { Ago, Breakable } from "../../components/text.tsx";
 import { bugPath } from "../../site/paths.ts";
 import { Activity, LIST_DAYS } from "./evidence.tsx";
 import { SEVERITIES, STILL_OPEN, markOf } from "./shared.tsx";
+import { TableHead } from "../../components/table_head.tsx";
 
 /** The change that a button of the list makes to a bug. */
 export const TRIAGE_CHANGES: Record<string, (me: string) => BugReportPatch> = {
@@ -144,25 +145,17 @@ export function bugRow(projectId: string, bug: BugReportRow, { triageOf, days, t
 export const bugTable = (rows: readonly Html[]): Html => (
   <div class="card">
     <table>
-      <caption class="visually-hidden">Bugs</caption>
-      <thead>
-        <tr>
-          <th scope="col">
-            <span class="visually-hidden">Status</span>
-          </th>
-          <th scope="col">Bug</th>
-          <th scope="col" class="wide">
-            {LIST_DAYS} days
-          </th>
-          <th scope="col">Severity</th>
-          <th scope="col" class="wide">
-            Assignee
-          </th>
-          <th scope="col" class="number wide">
-            Last seen
-          </th>
-        </tr>
-      </thead>
+      <TableHead
+        caption="Bugs"
+        columns={[
+          ["Status", "hidden"],
+          "Bug",
+          [<>{LIST_DAYS} days</>, "wide"],
+          "Severity",
+          ["Assignee", "wide"],
+          ["Last seen", "number", "wide"],
+        ]}
+      />
       <tbody>{rows}</tbody>
     </table>
   </div>

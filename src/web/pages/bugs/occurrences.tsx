@@ -12,6 +12,7 @@ import { executionName } from "../../../wording/execution_name.ts";
 import { Mark, testStatusOf } from "../../components/status.tsx";
 import { Ago, Breakable, Commit } from "../../components/text.tsx";
 import { executionPath, testPath } from "../../site/paths.ts";
+import { TableHead } from "../../components/table_head.tsx";
 
 type Names = { builds: ReadonlyMap<string, ExecutionName>; tests: ReadonlyMap<number, TestCaseName> };
 
@@ -26,16 +27,7 @@ export const occurrenceTable = (
 ): Html => (
   <div class="card">
     <table>
-      <caption class="visually-hidden">Occurrences, newest first</caption>
-      <thead>
-        <tr>
-          <th scope="col">Test and message</th>
-          <th scope="col">Execution</th>
-          <th scope="col" class="number">
-            When
-          </th>
-        </tr>
-      </thead>
+      <TableHead caption="Occurrences, newest first" columns={["Test and message", "Execution", ["When", "number"]]} />
       <tbody>
         {rows.map((row) => {
           const build = builds.get(row.executionId);
@@ -79,18 +71,7 @@ export const occurrenceTable = (
 export const caseTable = (projectId: string, rows: readonly BugCaseRow[]): Html => (
   <div class="card">
     <table>
-      <caption class="visually-hidden">The tests of this bug</caption>
-      <thead>
-        <tr>
-          <th scope="col">
-            <span class="visually-hidden">Health</span>
-          </th>
-          <th scope="col">Test</th>
-          <th scope="col" class="number">
-            Passed since
-          </th>
-        </tr>
-      </thead>
+      <TableHead caption="The tests of this bug" columns={[["Health", "hidden"], "Test", ["Passed since", "number"]]} />
       <tbody>
         {rows.map((row) => (
           <tr>

@@ -15,6 +15,7 @@ import { Ago, Breakable } from "../../components/text.tsx";
 import { toLines, tryForm } from "../../site/form_input.ts";
 import { type PageContext, SeeOther, type View, form, page } from "../../site/page.ts";
 import { write } from "../../site/write.ts";
+import { TableHead } from "../../components/table_head.tsx";
 
 const MAX_ROWS = 50;
 
@@ -108,21 +109,10 @@ type TableProperties = { base: Path; environments: readonly Environment[]; now: 
 const EnvironmentTable = ({ base, environments, now }: TableProperties): Html => (
   <div class="card">
     <table>
-      <caption class="visually-hidden">Environments</caption>
-      <thead>
-        <tr>
-          <th scope="col">Environment</th>
-          <th scope="col" class="wide">
-            Address
-          </th>
-          <th scope="col" class="number">
-            Variables
-          </th>
-          <th scope="col" class="number wide">
-            Changed
-          </th>
-        </tr>
-      </thead>
+      <TableHead
+        caption="Environments"
+        columns={["Environment", ["Address", "wide"], ["Variables", "number"], ["Changed", "number", "wide"]]}
+      />
       <tbody>
         {environments.map((row) => (
           <tr>

@@ -6,6 +6,7 @@ import type { Variable } from "../../../schema/environments.ts";
 import { Checkbox, Csrf, Danger, Field, FormError } from "../../components/form.tsx";
 import { Tag } from "../../components/status.tsx";
 import { Breakable, toExact } from "../../components/text.tsx";
+import { TableHead } from "../../components/table_head.tsx";
 
 /** `isSealed` marks a value that cannot be decrypted. */
 export type ShownVariable = Variable & { isSealed?: true };
@@ -17,18 +18,7 @@ export function variableTable(base: Path, csrf: string, role: Role, variables: r
   return (
     <div class="card">
       <table>
-        <caption class="visually-hidden">Variables</caption>
-        <thead>
-          <tr>
-            <th scope="col">Name</th>
-            <th scope="col">Value</th>
-            {role === "owner" ? (
-              <th scope="col">
-                <span class="visually-hidden">Change</span>
-              </th>
-            ) : null}
-          </tr>
-        </thead>
+        <TableHead caption="Variables" columns={["Name", "Value", role === "owner" && ["Change", "hidden"]]} />
         <tbody>
           {variables.map(({ name, secret, value, updatedAt, isSealed }) => (
             <tr>

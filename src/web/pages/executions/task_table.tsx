@@ -10,6 +10,7 @@ import { taskLine } from "../../../wording/reasons.ts";
 import { Mark, Tag, wordOf, worstFirst } from "../../components/status.tsx";
 import { Breakable } from "../../components/text.tsx";
 import { executionPath, taskPath } from "../../site/paths.ts";
+import { TableHead } from "../../components/table_head.tsx";
 
 /** Maximum number of tasks that are listed at first. */
 export const MAX_TASKS = 50;
@@ -37,37 +38,19 @@ export function taskTable(
       </h2>
       <div class="card">
         <table>
-          <caption class="visually-hidden">Tasks of this execution, failed tasks first</caption>
-          <thead>
-            <tr>
-              <th scope="col">
-                <span class="visually-hidden">Status</span>
-              </th>
-              <th scope="col">Task</th>
-              <th scope="col" class="number">
-                Passed
-              </th>
-              <th scope="col" class="number">
-                Failed
-              </th>
-              <th scope="col" class="number wide">
-                Skipped
-              </th>
-              <th scope="col" class="number">
-                Duration
-              </th>
-              {hasRunners ? (
-                <>
-                  <th scope="col" class="wide">
-                    Runner
-                  </th>
-                  <th scope="col" class="wide">
-                    Log
-                  </th>
-                </>
-              ) : null}
-            </tr>
-          </thead>
+          <TableHead
+            caption="Tasks of this execution, failed tasks first"
+            columns={[
+              ["Status", "hidden"],
+              "Task",
+              ["Passed", "number"],
+              ["Failed", "number"],
+              ["Skipped", "number", "wide"],
+              ["Duration", "number"],
+              hasRunners && ["Runner", "wide"],
+              hasRunners && ["Log", "wide"],
+            ]}
+          />
           <tbody>
             {shown.map((task) =>
               taskRow(projectId, id, task, { hasRunners, usual: task.slower?.usualMs ?? usual.get(task.slug), now }),

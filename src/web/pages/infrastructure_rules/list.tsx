@@ -26,6 +26,7 @@ import { tryForm } from "../../site/form_input.ts";
 import { form, page, type PageContext, SeeOther, type View } from "../../site/page.ts";
 import { write } from "../../site/write.ts";
 import { EMPTY_RULE, type RuleFields, ruleFields, RuleForm, ruleWords, toRule, TrialResult, tryRule } from "./form.tsx";
+import { TableHead } from "../../components/table_head.tsx";
 
 const MAX_ROWS = 50;
 
@@ -50,16 +51,10 @@ type TableProperties = { base: Path; rules: readonly InfrastructureRule[]; now: 
 const RuleTable = ({ base, rules, now }: TableProperties): Html => (
   <div class="card">
     <table>
-      <caption class="visually-hidden">Infrastructure rules, in the order in which they are tried</caption>
-      <thead>
-        <tr>
-          <th scope="col">Rule</th>
-          <th scope="col">A failure</th>
-          <th scope="col" class="number wide">
-            Changed
-          </th>
-        </tr>
-      </thead>
+      <TableHead
+        caption="Infrastructure rules, in the order in which they are tried"
+        columns={["Rule", "A failure", ["Changed", "number", "wide"]]}
+      />
       <tbody>
         {rules.map((rule) => (
           <tr>
@@ -93,18 +88,10 @@ const Shares = ({ shares, now }: { shares: readonly InfrastructureShare[]; now: 
       </h2>
       <div class="card">
         <table>
-          <caption class="visually-hidden">Failures that match a rule, by project</caption>
-          <thead>
-            <tr>
-              <th scope="col">Project</th>
-              <th scope="col" class="number">
-                Share
-              </th>
-              <th scope="col" class="wide">
-                By day
-              </th>
-            </tr>
-          </thead>
+          <TableHead
+            caption="Failures that match a rule, by project"
+            columns={["Project", ["Share", "number"], ["By day", "wide"]]}
+          />
           <tbody>
             {shares.map(({ projectId, name, failures, matched, days }) => (
               <tr>

@@ -7,6 +7,7 @@ import { ActionForm } from "../../components/form.tsx";
 import { Mark } from "../../components/status.tsx";
 import { Ago, toExact } from "../../components/text.tsx";
 import type { ViewContext } from "./list.tsx";
+import { TableHead } from "../../components/table_head.tsx";
 
 const MAX_SHOWN_ATTEMPTS = 5;
 
@@ -76,19 +77,10 @@ export function deliveryDetails(
           <>
             <div class="scroll">
               <table>
-                <caption class="visually-hidden">Attempts, newest first</caption>
-                <thead>
-                  <tr>
-                    <th scope="col">Attempt</th>
-                    <th scope="col" class="number">
-                      Status
-                    </th>
-                    <th scope="col" class="number">
-                      Latency
-                    </th>
-                    <th scope="col">Result</th>
-                  </tr>
-                </thead>
+                <TableHead
+                  caption="Attempts, newest first"
+                  columns={["Attempt", ["Status", "number"], ["Latency", "number"], "Result"]}
+                />
                 <tbody>{shown.map((one) => attemptRow(one, now))}</tbody>
               </table>
             </div>

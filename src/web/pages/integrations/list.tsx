@@ -15,6 +15,7 @@ import { TeamList } from "../../components/team_list.tsx";
 import { Ago } from "../../components/text.tsx";
 import { type PageContext, type View, page } from "../../site/page.ts";
 import { KIND_NAMES } from "./fields.tsx";
+import { TableHead } from "../../components/table_head.tsx";
 
 const MAX_ROWS = 50;
 
@@ -83,21 +84,10 @@ type TableProperties = { base: Path; integrations: readonly Integration[]; now: 
 const IntegrationTable = ({ base, integrations, now }: TableProperties): Html => (
   <div class="card">
     <table>
-      <caption class="visually-hidden">Integrations, newest first</caption>
-      <thead>
-        <tr>
-          <th scope="col">
-            <span class="visually-hidden">Status</span>
-          </th>
-          <th scope="col">Integration</th>
-          <th scope="col" class="wide">
-            State
-          </th>
-          <th scope="col" class="number">
-            Last delivery
-          </th>
-        </tr>
-      </thead>
+      <TableHead
+        caption="Integrations, newest first"
+        columns={[["Status", "hidden"], "Integration", ["State", "wide"], ["Last delivery", "number"]]}
+      />
       <tbody>
         {integrations.map((row) => (
           <IntegrationRow base={base} row={row} now={now} />

@@ -9,6 +9,7 @@ import { shownCaseTitle } from "../../../wording/case_title.ts";
 import { executionNumber } from "../../../wording/execution_name.ts";
 import { Breakable } from "../../components/text.tsx";
 import { executionPath, testPath } from "../../site/paths.ts";
+import { type Column, TableHead } from "../../components/table_head.tsx";
 
 export const GRID_TESTS = 8;
 
@@ -30,17 +31,13 @@ export function grid(projectId: string, rows: readonly GridRow[], builds: readon
   return (
     <div class="card scroll">
       <table class="grid">
-        <caption class="visually-hidden">Recently failed tests by execution, newest right</caption>
-        <thead>
-          <tr>
-            <th scope="col">Test</th>
-            {columns.map((build) => (
-              <th scope="col">
-                <a href={executionPath(projectId, build.id)}>{shortNameOf(build)}</a>
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <TableHead
+          caption="Recently failed tests by execution, newest right"
+          columns={[
+            "Test",
+            ...columns.map((build): Column => [<a href={executionPath(projectId, build.id)}>{shortNameOf(build)}</a>]),
+          ]}
+        />
         <tbody>
           {rows.map((row) => {
             const cells = new Map(row.cells.map((cell) => [cell.executionId, cell]));

@@ -15,6 +15,7 @@ import { needsAttention } from "./attention.tsx";
 import { grid } from "./grid.tsx";
 import { type OverviewData, loadOverview } from "./load_overview.ts";
 import { WhyRed } from "./why_red.tsx";
+import { TableHead } from "../../components/table_head.tsx";
 
 const RecentFailures = ({ project, data }: { project: ProjectRef; data: OverviewData }): Html | null =>
   data.grid.rows.length === 0 ? null : (
@@ -62,18 +63,10 @@ function SlowestTests({
       </h2>
       <div class="card">
         <table>
-          <caption class="visually-hidden">Slowest tests</caption>
-          <thead>
-            <tr>
-              <th scope="col">Test</th>
-              <th scope="col" class="number">
-                95th percentile
-              </th>
-              <th scope="col" class="number wide">
-                Average
-              </th>
-            </tr>
-          </thead>
+          <TableHead
+            caption="Slowest tests"
+            columns={["Test", ["95th percentile", "number"], ["Average", "number", "wide"]]}
+          />
           <tbody>
             {tests.map((test) => (
               <tr>

@@ -11,6 +11,7 @@ import { redTaskWords } from "../../../wording/task.ts";
 import { Mark, Tag } from "../../components/status.tsx";
 import { Ago, Breakable, Commit, External, toSpan } from "../../components/text.tsx";
 import { bugPath, executionPath, taskPath, testPath } from "../../site/paths.ts";
+import { TableHead } from "../../components/table_head.tsx";
 
 /** Maximum number of listed red tasks. */
 export const MAX_RED_TASKS = 5;
@@ -36,22 +37,10 @@ export function WhyRed({ projectId, branch, tasks, moreTasks, tests, now }: WhyR
       <h2>Why {branch} is red</h2>
       <div class="card">
         <table class="why">
-          <caption class="visually-hidden">Red tasks of {branch} and their failing tests</caption>
-          <thead>
-            <tr>
-              <th scope="col">
-                <span class="visually-hidden">Status</span>
-              </th>
-              <th scope="col">Test</th>
-              <th scope="col">Failing since</th>
-              <th scope="col" class="wide">
-                Owner
-              </th>
-              <th scope="col" class="number">
-                Bug
-              </th>
-            </tr>
-          </thead>
+          <TableHead
+            caption={<>Red tasks of {branch} and their failing tests</>}
+            columns={[["Status", "hidden"], "Test", "Failing since", ["Owner", "wide"], ["Bug", "number"]]}
+          />
           {tasks.map((task) => (
             <tbody>
               <TaskRow projectId={projectId} task={task} now={now} />

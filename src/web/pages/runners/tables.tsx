@@ -10,6 +10,7 @@ import { Mark, Tag } from "../../components/status.tsx";
 import { Ago, toExact, toSpan } from "../../components/text.tsx";
 import type { PageContext } from "../../site/page.ts";
 import { executionPath } from "../../site/paths.ts";
+import { TableHead } from "../../components/table_head.tsx";
 
 export const MAX_QUEUE = 50;
 
@@ -42,22 +43,10 @@ export function queueTable(queue: readonly Waiting[], now: Date): Html {
   return (
     <div class="card">
       <table>
-        <caption class="visually-hidden">Waiting tasks by required labels</caption>
-        <thead>
-          <tr>
-            <th scope="col">
-              <span class="visually-hidden">Status</span>
-            </th>
-            <th scope="col">Waiting</th>
-            <th scope="col">Requires</th>
-            <th scope="col" class="wide">
-              Assigned to
-            </th>
-            <th scope="col" class="number">
-              Since
-            </th>
-          </tr>
-        </thead>
+        <TableHead
+          caption="Waiting tasks by required labels"
+          columns={[["Status", "hidden"], "Waiting", "Requires", ["Assigned to", "wide"], ["Since", "number"]]}
+        />
         <tbody>
           {queue.map((row) => (
             <tr>
@@ -148,22 +137,10 @@ export function runnerTable(runners: readonly TeamRunner[], shown: Shown): Html 
   return (
     <div class="card">
       <table>
-        <caption class="visually-hidden">Runners of the team's projects</caption>
-        <thead>
-          <tr>
-            <th scope="col">
-              <span class="visually-hidden">Status</span>
-            </th>
-            <th scope="col">Runner</th>
-            <th scope="col" class="wide">
-              Labels
-            </th>
-            <th scope="col">Tasks</th>
-            <th scope="col" class="number">
-              Last seen
-            </th>
-          </tr>
-        </thead>
+        <TableHead
+          caption="Runners of the team's projects"
+          columns={[["Status", "hidden"], "Runner", ["Labels", "wide"], "Tasks", ["Last seen", "number"]]}
+        />
         <tbody>
           {runners.map((runner) => {
             const status = !runner.isThere

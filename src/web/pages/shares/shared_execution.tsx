@@ -23,6 +23,7 @@ import { Mark, Tag, wordOf, worstFirst } from "../../components/status.tsx";
 import { Ago, Breakable, Commit } from "../../components/text.tsx";
 import { type View } from "../../site/page.ts";
 import { maskKeys } from "../../../secrets/keys.ts";
+import { TableHead } from "../../components/table_head.tsx";
 
 const BLAMES: Record<Blame | "none", readonly [mark: string, tag: string]> = {
   new: ["failed", "new"],
@@ -109,27 +110,17 @@ function taskTable(tasks: readonly TaskRow[]): Html | null {
       </h2>
       <div class="card">
         <table>
-          <caption class="visually-hidden">Tasks, failed tasks first</caption>
-          <thead>
-            <tr>
-              <th scope="col">
-                <span class="visually-hidden">Status</span>
-              </th>
-              <th scope="col">Task</th>
-              <th scope="col" class="number">
-                Passed
-              </th>
-              <th scope="col" class="number">
-                Failed
-              </th>
-              <th scope="col" class="number wide">
-                Skipped
-              </th>
-              <th scope="col" class="number">
-                Duration
-              </th>
-            </tr>
-          </thead>
+          <TableHead
+            caption="Tasks, failed tasks first"
+            columns={[
+              ["Status", "hidden"],
+              "Task",
+              ["Passed", "number"],
+              ["Failed", "number"],
+              ["Skipped", "number", "wide"],
+              ["Duration", "number"],
+            ]}
+          />
           <tbody>
             {worstFirst(tasks)
               .slice(0, MAX_TASKS)

@@ -8,6 +8,7 @@ import { selectLeasesOfRun } from "../../../store/lease_logs.ts";
 import { selectRunId } from "../../../store/test_runs.ts";
 import { Ago } from "../../components/text.tsx";
 import type { TaskAddress } from "../../../operations/executions/logs.ts";
+import { TableHead } from "../../components/table_head.tsx";
 
 const MAX_LEASES = 50;
 
@@ -42,16 +43,7 @@ export function leaseTable(leases: readonly RunLease[], path: Path, now: Date): 
       </h2>
       <div class="card">
         <table>
-          <caption class="visually-hidden">Runners that took the task</caption>
-          <thead>
-            <tr>
-              <th scope="col">Runner</th>
-              <th scope="col">End</th>
-              <th scope="col" class="number">
-                Began
-              </th>
-            </tr>
-          </thead>
+          <TableHead caption="Runners that took the task" columns={["Runner", "End", ["Began", "number"]]} />
           <tbody>
             {leases.map(({ id, runner, shard, status, reason, startedAt }) => (
               <tr>

@@ -6,6 +6,7 @@ import type { UploadRow } from "../../../store/test_runs.ts";
 import { counted } from "../../../wording/numbers.ts";
 import { Tag } from "../../components/status.tsx";
 import { Ago, Breakable } from "../../components/text.tsx";
+import { TableHead } from "../../components/table_head.tsx";
 
 export const MAX_UPLOADS = 50;
 
@@ -22,21 +23,17 @@ export function uploadTable(uploads: readonly UploadRow[], isSharded: boolean, n
       </h2>
       <div class="card scroll">
         <table>
-          <caption class="visually-hidden">Reports of this task, the newest attempt first</caption>
-          <thead>
-            <tr>
-              <th scope="col">Attempt</th>
-              {isSharded ? <th scope="col">Shard</th> : null}
-              <th scope="col">Format</th>
-              {hasMachines ? <th scope="col">Ran on</th> : null}
-              <th scope="col" class="number">
-                Exit code
-              </th>
-              <th scope="col" class="number">
-                When
-              </th>
-            </tr>
-          </thead>
+          <TableHead
+            caption="Reports of this task, the newest attempt first"
+            columns={[
+              "Attempt",
+              isSharded && "Shard",
+              "Format",
+              hasMachines && "Ran on",
+              ["Exit code", "number"],
+              ["When", "number"],
+            ]}
+          />
           <tbody>
             {uploads.map((upload) => (
               <tr>

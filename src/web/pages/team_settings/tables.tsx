@@ -7,6 +7,7 @@ import { Danger } from "../../components/form.tsx";
 import { Tag } from "../../components/status.tsx";
 import { Ago } from "../../components/text.tsx";
 import type { PageContext } from "../../site/page.ts";
+import { TableHead } from "../../components/table_head.tsx";
 
 export type ViewContext = Pick<PageContext, "fast" | "sql" | "csrf" | "now"> & {
   role: "viewer" | "member" | "owner";
@@ -17,24 +18,16 @@ export function projectTable(rows: readonly ProjectWithKey[], now: Date): Html {
   return (
     <div class="card">
       <table>
-        <caption class="visually-hidden">Projects of the team</caption>
-        <thead>
-          <tr>
-            <th scope="col">Project</th>
-            <th scope="col" class="wide">
-              Default branch
-            </th>
-            <th scope="col" class="wide">
-              Key
-            </th>
-            <th scope="col" class="number">
-              Key last used
-            </th>
-            <th scope="col" class="wide">
-              <span class="visually-hidden">Settings</span>
-            </th>
-          </tr>
-        </thead>
+        <TableHead
+          caption="Projects of the team"
+          columns={[
+            "Project",
+            ["Default branch", "wide"],
+            ["Key", "wide"],
+            ["Key last used", "number"],
+            ["Settings", "wide", "hidden"],
+          ]}
+        />
         <tbody>
           {rows.map((row) => (
             <tr>
@@ -73,19 +66,10 @@ export function keyTable({ team, role, csrf, now }: ViewContext, keys: readonly 
   return (
     <div class="card">
       <table>
-        <caption class="visually-hidden">Keys of the team</caption>
-        <thead>
-          <tr>
-            <th scope="col">Key</th>
-            <th scope="col" class="wide">
-              Created
-            </th>
-            <th scope="col">Last used</th>
-            <th scope="col">
-              <span class="visually-hidden">Revoke</span>
-            </th>
-          </tr>
-        </thead>
+        <TableHead
+          caption="Keys of the team"
+          columns={["Key", ["Created", "wide"], "Last used", ["Revoke", "hidden"]]}
+        />
         <tbody>
           {keys.map((key) => (
             <tr>

@@ -8,6 +8,7 @@ import { Mark, Tag, testStatusOf, wordOf } from "../../components/status.tsx";
 import { Ago, Breakable, toPercent } from "../../components/text.tsx";
 import { testPath } from "../../site/paths.ts";
 import { testsPath } from "./changes.tsx";
+import { TableHead } from "../../components/table_head.tsx";
 
 export const isTicked = (index: number) => `case${index}`;
 
@@ -71,41 +72,21 @@ export const catalogueTable = (
   <>
     <div class="card scroll">
       <table>
-        <caption class="visually-hidden">Tests</caption>
-        <thead>
-          <tr>
-            {mayChange ? (
-              <th scope="col">
-                <span class="visually-hidden">Select</span>
-              </th>
-            ) : null}
-            <th scope="col">
-              <span class="visually-hidden">Health</span>
-            </th>
-            <th scope="col">Test</th>
-            <th scope="col" class="wide">
-              Last
-            </th>
-            <th scope="col" class="number">
-              <abbr title="Share of the last results that showed it to be flaky">Flaky</abbr>
-            </th>
-            <th scope="col" class="number wide">
-              Failed
-            </th>
-            <th scope="col" class="number wide">
-              Average
-            </th>
-            <th scope="col" class="number">
-              <abbr title="95th percentile of the last 20 durations">p95</abbr>
-            </th>
-            <th scope="col" class="number wide">
-              Last run
-            </th>
-            <th scope="col" class="wide">
-              Owner
-            </th>
-          </tr>
-        </thead>
+        <TableHead
+          caption="Tests"
+          columns={[
+            mayChange && ["Select", "hidden"],
+            ["Health", "hidden"],
+            "Test",
+            ["Last", "wide"],
+            [<abbr title="Share of the last results that showed it to be flaky">Flaky</abbr>, "number"],
+            ["Failed", "number", "wide"],
+            ["Average", "number", "wide"],
+            [<abbr title="95th percentile of the last 20 durations">p95</abbr>, "number"],
+            ["Last run", "number", "wide"],
+            ["Owner", "wide"],
+          ]}
+        />
         <tbody>{tests.map((test, index) => catalogueRow(projectId, test, index, mayChange, now))}</tbody>
       </table>
     </div>

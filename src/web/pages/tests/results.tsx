@@ -16,6 +16,7 @@ import { executionName } from "../../../wording/execution_name.ts";
 import { Mark, Tag } from "../../components/status.tsx";
 import { Ago, Commit } from "../../components/text.tsx";
 import { bugPath, executionPath } from "../../site/paths.ts";
+import { TableHead } from "../../components/table_head.tsx";
 
 export const HISTORY_ROWS = 15;
 
@@ -189,24 +190,10 @@ export function history({ rows, names, slowerOf }: TestHistory, now: Date): Html
   return (
     <div class="card">
       <table>
-        <caption class="visually-hidden">Results, newest first</caption>
-        <thead>
-          <tr>
-            <th scope="col">
-              <span class="visually-hidden">Status</span>
-            </th>
-            <th scope="col">Execution</th>
-            <th scope="col" class="wide">
-              Message
-            </th>
-            <th scope="col" class="number">
-              Duration
-            </th>
-            <th scope="col" class="number">
-              When
-            </th>
-          </tr>
-        </thead>
+        <TableHead
+          caption="Results, newest first"
+          columns={[["Status", "hidden"], "Execution", ["Message", "wide"], ["Duration", "number"], ["When", "number"]]}
+        />
         <tbody>
           {rows.map((row) => (
             <tr>

@@ -7,6 +7,7 @@ import { toCount } from "../../../wording/numbers.ts";
 import { Mark } from "../../components/status.tsx";
 import { Ago, Breakable } from "../../components/text.tsx";
 import { testPath } from "../../site/paths.ts";
+import { TableHead } from "../../components/table_head.tsx";
 
 type VariantsProperties = { projectId: string; test: TestCaseRow; found: CaseVariants; now: Date };
 
@@ -20,24 +21,10 @@ export function Variants({ projectId, test, found: { variants, byTag }, now }: V
       </h2>
       <div class="card">
         <table>
-          <caption class="visually-hidden">This test in the variants of its task</caption>
-          <thead>
-            <tr>
-              <th scope="col">
-                <span class="visually-hidden">Health</span>
-              </th>
-              <th scope="col">Tags</th>
-              <th scope="col" class="number">
-                Passed
-              </th>
-              <th scope="col" class="number">
-                Failed
-              </th>
-              <th scope="col" class="number">
-                Last run
-              </th>
-            </tr>
-          </thead>
+          <TableHead
+            caption="This test in the variants of its task"
+            columns={[["Health", "hidden"], "Tags", ["Passed", "number"], ["Failed", "number"], ["Last run", "number"]]}
+          />
           <tbody>
             {variants.map(({ testCaseId, tags, health, passed, failed, lastRunAt }) => (
               <tr>

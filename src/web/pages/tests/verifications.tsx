@@ -17,6 +17,7 @@ import { form, SeeOther } from "../../site/page.ts";
 import { executionPath, testPath } from "../../site/paths.ts";
 import { write } from "../../site/write.ts";
 import { onePath } from "./changes.tsx";
+import { TableHead } from "../../components/table_head.tsx";
 
 /** Number of verifications on the page of a test. */
 export const SHOWN_VERIFICATIONS = 5;
@@ -109,17 +110,10 @@ export function Verifications({ projectId, base, verifications, csrf, now }: Lis
       <h2 id="verifications">Verifications</h2>
       <div class="card">
         <table>
-          <caption class="visually-hidden">Verifications of this test</caption>
-          <thead>
-            <tr>
-              <th scope="col">Status</th>
-              <th scope="col">Result</th>
-              <th scope="col">Commit</th>
-              <th scope="col" class="number">
-                Begun
-              </th>
-            </tr>
-          </thead>
+          <TableHead
+            caption="Verifications of this test"
+            columns={["Status", "Result", "Commit", ["Begun", "number"]]}
+          />
           <tbody>
             {verifications.slice(0, SHOWN_VERIFICATIONS).map((one) => (
               <tr>

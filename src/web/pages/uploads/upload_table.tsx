@@ -8,6 +8,7 @@ import { Mark } from "../../components/status.tsx";
 import { Ago, Breakable, toExact } from "../../components/text.tsx";
 import { executionPath } from "../../site/paths.ts";
 import { PERIOD } from "./headline.tsx";
+import { TableHead } from "../../components/table_head.tsx";
 
 /** Shortens "curl/8.5.0 (x86_64-pc-linux-gnu) libcurl/8.5.0" to "curl 8.5.0". */
 export function shortAgent(agent: string | null): string {
@@ -107,21 +108,10 @@ type TableProperties = { projectId: string; uploads: readonly LoggedUpload[]; no
 export const UploadTable = ({ projectId, uploads, now }: TableProperties): Html => (
   <div class="card">
     <table>
-      <caption class="visually-hidden">Uploads of {PERIOD}, newest first</caption>
-      <thead>
-        <tr>
-          <th scope="col">
-            <span class="visually-hidden">Outcome</span>
-          </th>
-          <th scope="col">Message</th>
-          <th scope="col" class="wide">
-            Task
-          </th>
-          <th scope="col" class="number">
-            When
-          </th>
-        </tr>
-      </thead>
+      <TableHead
+        caption={<>Uploads of {PERIOD}, newest first</>}
+        columns={[["Outcome", "hidden"], "Message", ["Task", "wide"], ["When", "number"]]}
+      />
       <tbody>{uploads.map((upload) => row(projectId, upload, now))}</tbody>
     </table>
   </div>
