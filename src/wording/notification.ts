@@ -11,6 +11,7 @@ import { BLAME_PHRASES, blameCountWords } from "./blame.ts";
 import { caseTitle } from "./case_title.ts";
 import { firstLineOf } from "./first_line.ts";
 import { joinedBugLine, knownBugMention } from "./known_bug.ts";
+import { counted } from "./numbers.ts";
 import type { Notification } from "../schema/notifications.ts";
 
 /** An event, and the project and the failures that its notification mentions. */
@@ -39,7 +40,7 @@ type Fact = Notification["facts"][number];
 const WORDS: Record<string, string> = { passed: "passed", failed: "failed", timed_out: "timed out" };
 
 /** The counts that are mentioned: failures first, and no zeros. */
-function counted({ passed = 0, failed = 0, skipped = 0, flaky = 0, outage, ...blames }: Counts): string {
+function resultWords({ passed = 0, failed = 0, skipped = 0, flaky = 0, outage, ...blames }: Counts): string {
   const told = [...(outage ? ["an outage"] : []), blameCountWords(blames)].filter(Boolean).join(", ");
   const parts: [number, string][] = [
     [failed, told === "" ? "failed" : `failed (${told})`],
@@ -53,11 +54,9 @@ function counted({ passed = 0, failed = 0, skipped = 0, flaky = 0, outage, ...bl
 
 /** Returns "Incomplete: e2e shard 2 of 3 missing; 54 passed": the reason comes before the counts. */
 function withReason({ reason, ...counts }: Counts & { reason?: string }): string {
-  if (reason === undefined) return counted(counts);
-  return counts.total === 0 ? reason : `${reason}; ${counted(counts)}`;
+  if (reason === undefined) return resultWords(counts);
+  return counts.total === 0 ? reason : `${reason}; ${resultWords(counts)}`;
 }
-
-const plural = (count: number, one: string): string => `${count} ${one}${count === 1 ? "" : "s"}`;
 
 /** Maximum number of owners that a line names. */
 const MAX_OWNERS = 3;
@@ -197,7 +196,7 @@ function ofBugReport(told: EventContext, bug: About<"bugReport">, url: string): 
     tone: happened === "resolved" ? "good" : "bad",
     title: `${projectName(told)}: bug #${bug.number} ${happened}: ${bug.title}`,
     subject: bug.title,
-    text: `${bug.severity}, ${plural(bug.occurrences, "occurrence")}`,
+    text: `${bug.severity}, ${counted(bug.occurrences, "occurrence")}`,
     facts: factsOf({
       Severity: bug.severity,
       Tasks: bug.taskSlugs.slice(0, 5).join(", "),
@@ -306,14 +305,14 @@ export function toSummaryNotice(
   now: Date,
 ): Notification {
   const { executions, failedExecutions, openBugs, flakyCases, since } = summary;
-  const title = `${project.name}: ${plural(executions, "execution")}, ${failedExecutions} failed`;
+  const title = `${project.name}: ${counted(executions, "execution")}, ${failedExecutions} failed`;
   return {
     type: "schedule",
     occurredAt: now.toISOString(),
     tone: "neutral",
     title,
     subject: title,
-    text: `${plural(openBugs, "open bug")}, ${plural(flakyCases, "flaky test")}`,
+    text: `${counted(openBugs, "open bug")}, ${counted(flakyCases, "flaky test")}`,
     facts: factsOf({ Since: since }),
     lines: [],
     url: projectUrl(publicUrl, project.id),

@@ -1,6 +1,7 @@
 /** Formats times, names, commits and shares. */
 
 import { type Html, type Piece, safeUrl } from "../../http/html.ts";
+import { counted } from "../../wording/numbers.ts";
 
 const UNITS: readonly (readonly [seconds: number, name: string])[] = [
   [86_400 * 365, "year"],
@@ -10,12 +11,10 @@ const UNITS: readonly (readonly [seconds: number, name: string])[] = [
   [60, "minute"],
 ];
 
-const plural = (value: number, name: string) => `${value} ${name}${value === 1 ? "" : "s"}`;
-
 /** Formats a duration as "2 hours", "5 minutes" or "less than a minute". */
 export function toSpan(ms: number): string {
   const seconds = ms / 1_000;
-  for (const [size, name] of UNITS) if (seconds >= size) return plural(Math.floor(seconds / size), name);
+  for (const [size, name] of UNITS) if (seconds >= size) return counted(Math.floor(seconds / size), name);
   return "less than a minute";
 }
 
