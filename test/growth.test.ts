@@ -1,7 +1,7 @@
 /** What a request reads does not grow with what is stored, even where PostgreSQL knows nothing of the tables yet. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { selectCountedOnCommits } from "../src/store/case_health.ts";
+import { selectCountedOnCommits } from "../src/store/pending_health.ts";
 import { connect, type Fragment, type Sql } from "../src/database/connect.ts";
 import { firstIdAt } from "../src/database/time_bounds.ts";
 import { selectBranchBuilds, selectLastBuild, selectNewFailures } from "../src/store/overview.ts";

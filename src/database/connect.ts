@@ -143,6 +143,10 @@ export function toRows(rows: readonly object[]): string {
 export const toNumberArray = (values: ArrayLike<number | null>): string =>
   `{${Array.prototype.map.call(values, (value) => value ?? "null").join(",")}}`;
 
+/** Reads such a literal. JSON would be made of it by the database only to be read again. */
+export const toNumbers = (literal: string): (number | null)[] =>
+  JSON.parse(`[${literal.slice(1, -1).replaceAll("NULL", "null")}]`);
+
 export const toTextArray = (values: readonly (string | null)[]): string =>
   `{${values.map((value) => (value === null ? "null" : `"${value.replace(/["\\]/g, "\\$&")}"`)).join(",")}}`;
 

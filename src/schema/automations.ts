@@ -19,7 +19,8 @@ import {
   uuid,
 } from "./fields.ts";
 import { gateMode } from "./gate.ts";
-import { executionMode, fewShards, givenTask } from "./executions.ts";
+import { executionMode } from "./executions.ts";
+import { fewShards, givenTask } from "./planned_tasks.ts";
 import { searchBudget } from "./culprit_searches.ts";
 import { dispatch, pipeline } from "./integrations.ts";
 import { listPage, pageQuery } from "./page.ts";

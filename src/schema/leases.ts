@@ -2,7 +2,8 @@
 
 import * as v from "valibot";
 import { listOf } from "./bounded.ts";
-import { executionOrigin, taskLabel } from "./executions.ts";
+import { executionOrigin } from "./executions.ts";
+import { taskLabel } from "./planned_tasks.ts";
 import { caseNames } from "./case_ref.ts";
 import {
   MAX_COMMIT_AUTHOR,

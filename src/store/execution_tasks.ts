@@ -3,7 +3,8 @@
 import type { Slower } from "../rules/slower.ts";
 import type { TaskState } from "../rules/execution.ts";
 import type { Flaws } from "../rules/red_reason.ts";
-import type { PlannedTask, TaskStatus } from "../schema/executions.ts";
+import type { PlannedTask } from "../schema/planned_tasks.ts";
+import type { TaskStatus } from "../schema/executions.ts";
 import { type Sql, toTextArray, type Tx } from "../database/connect.ts";
 import { hasResult } from "./outcome.ts";
 import { flaws, namedShards } from "./shards.ts";

@@ -1,6 +1,6 @@
 /** Tests that an execution has added: the default branch has never run them. */
 
-import type { PlannedTask } from "../schema/executions.ts";
+import type { PlannedTask } from "../schema/planned_tasks.ts";
 import { type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
 import { isDue } from "../database/retry_backoff.ts";
 import { resultsOf } from "./packing.ts";

@@ -2,7 +2,7 @@
 
 import type { Log } from "../log.ts";
 import { countSome } from "../operations/health/case_health.ts";
-import { selectProjectsWithPendingHealth } from "../store/case_health.ts";
+import { selectProjectsWithPendingHealth } from "../store/pending_health.ts";
 import type { Database } from "../database/connect.ts";
 import { always, type GoOn, standardLog, takeAll } from "./loop.ts";
 

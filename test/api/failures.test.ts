@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { insertFoundSearch } from "../culprit_searches.ts";
 import { createHarness, junit } from "../harness.ts";
-import { lockHealth } from "../../src/store/case_health.ts";
+import { lockHealth } from "../../src/store/pending_health.ts";
 import { retainResults } from "../../src/work/retain.ts";
 
 const { ask, acme, addProject, database } = await createHarness();

@@ -1,6 +1,6 @@
 /** Years of a project in minutes: as many results as are wanted, as uploads would have left them, written by SQL. */
 
-import { lockHealth } from "../../src/store/case_health.ts";
+import { lockHealth } from "../../src/store/pending_health.ts";
 import { createPartitions } from "../../src/database/partitions.ts";
 import type { Tx } from "../../src/database/connect.ts";
 import type { BenchServer } from "./server.ts";

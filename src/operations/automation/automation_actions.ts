@@ -11,7 +11,7 @@ import { rerunExecution } from "../executions/reruns.ts";
 import { statusContext } from "../../rules/status_context.ts";
 import { resolveBranch } from "../../rules/branch.ts";
 import type { Action, ActionResult, AutomationRun } from "../../schema/automations.ts";
-import { type PlannedTask, toPlannedTask } from "../../schema/executions.ts";
+import { type PlannedTask, toPlannedTask } from "../../schema/planned_tasks.ts";
 import { Refusal } from "../../schema/refusal.ts";
 import { MAX_WAITING, notSent } from "../../schema/integrations.ts";
 import { actionsOf, stateOf } from "../../senders/send.ts";

@@ -10,7 +10,7 @@ import {
   type NewAutomation,
   nextTime,
 } from "../../schema/automations.ts";
-import { toPlannedTask } from "../../schema/executions.ts";
+import { toPlannedTask } from "../../schema/planned_tasks.ts";
 import { refuse, refuseAbsent } from "../../schema/refusal.ts";
 import type { Seal } from "../../secrets/seal.ts";
 import { actionsOf } from "../../senders/send.ts";

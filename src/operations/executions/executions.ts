@@ -1,7 +1,7 @@
 /** Plans the tasks of executions, completes, cancels, supersedes and removes them. */
 
 import { hasEnded } from "../../rules/execution.ts";
-import type { QueuedTask } from "../../schema/executions.ts";
+import type { QueuedTask } from "../../schema/planned_tasks.ts";
 import { refuse, refuseAbsent } from "../../schema/refusal.ts";
 import type { Tx } from "../../database/connect.ts";
 import { selectHasEnvironment } from "../../store/environments.ts";

@@ -3,7 +3,7 @@
 import { planTasks } from "./executions.ts";
 import { askEngine, lockEngine } from "../automation/dispatch.ts";
 import { hasEnded } from "../../rules/execution.ts";
-import type { QueuedTask } from "../../schema/executions.ts";
+import type { QueuedTask } from "../../schema/planned_tasks.ts";
 import { refuse, refuseAbsent } from "../../schema/refusal.ts";
 import { selectTeamProjects } from "../../store/automations.ts";
 import type { Sql, Tx } from "../../database/connect.ts";

@@ -17,12 +17,11 @@ import {
   lockHealth,
   lockPendingRuns,
   markHealthApplied,
-  type CountedBlock,
-  selectCaseHealth,
   selectPendingRuns,
-  storeCaseHealth,
   type PendingRun,
-} from "../../store/case_health.ts";
+} from "../../store/pending_health.ts";
+import type { CountedBlock } from "../../store/run_blocks.ts";
+import { selectCaseHealth, storeCaseHealth } from "../../store/case_health.ts";
 import { type Database, isTimeout, isUnavailable, setKeepsPlans, type Tx } from "../../database/connect.ts";
 import { insertTurns } from "../../store/events.ts";
 import { markRemoved } from "../../store/removed_cases.ts";

@@ -1,7 +1,7 @@
 /** Counts what is pending before somebody reads what is remembered of a project's test cases. */
 
 import { countSome } from "./case_health.ts";
-import { selectHasPendingHealth } from "../../store/case_health.ts";
+import { selectHasPendingHealth } from "../../store/pending_health.ts";
 import { type Database, isConflict, isDiskFull, isUnavailable, type Sql } from "../../database/connect.ts";
 
 type Begin = Database["begin"];

@@ -2,7 +2,8 @@
 
 import type { CaseHealth, CountedRun } from "../../rules/health.ts";
 import { addPass, type ComparedWithUsual, slownessOf, TRACKED_MS, untrackedHistory } from "../../rules/slower.ts";
-import type { CountedBlock, PendingRun } from "../../store/case_health.ts";
+import type { CountedBlock } from "../../store/run_blocks.ts";
+import type { PendingRun } from "../../store/pending_health.ts";
 import type { Tx } from "../../database/connect.ts";
 import {
   selectCaseDurations,

@@ -4,15 +4,9 @@ import { addContradicted, earlierByFar, groupRuns, type RunOnCommit, toCompare }
 import { isDisturbed } from "../../rules/health.ts";
 import { isIll, mayBeIll } from "../../rules/incident.ts";
 import { isRecent } from "../../rules/recency.ts";
-import {
-  countKnownFlaky,
-  type CountedBlock,
-  selectBlocksOfRuns,
-  selectCountedOnCommits,
-  selectRunBlocks,
-  takeBackFlaky,
-  type PendingRun,
-} from "../../store/case_health.ts";
+import { countKnownFlaky, takeBackFlaky } from "../../store/case_health.ts";
+import { type CountedBlock, selectBlocksOfRuns, selectRunBlocks } from "../../store/run_blocks.ts";
+import { selectCountedOnCommits, type PendingRun } from "../../store/pending_health.ts";
 import type { Tx } from "../../database/connect.ts";
 import { insertTurns } from "../../store/events.ts";
 import { selectMayHaveIllMachine, selectMachineRuns } from "../../store/incidents.ts";

@@ -28,7 +28,7 @@ import type { GateDecision } from "../../schema/gate.ts";
 import { refuseAbsent } from "../../schema/refusal.ts";
 import type { Tx } from "../../database/connect.ts";
 import { selectBugsOfRun } from "../../store/bug_occurrences.ts";
-import { lockHealth } from "../../store/case_health.ts";
+import { lockHealth } from "../../store/pending_health.ts";
 import { deleteBlock } from "../../store/case_results.ts";
 import { insertTurns } from "../../store/events.ts";
 import type { ExecutionOrigin, LockedExecution } from "../../store/executions.ts";

@@ -5,7 +5,7 @@ import { type Onboarding, type OnboardingPatch, type SampleData, type StepId, ST
 import { refuseAbsent } from "../../schema/refusal.ts";
 import type { Sql, Tx } from "../../database/connect.ts";
 import { lockBugs } from "../../store/bug_reports.ts";
-import { lockHealth } from "../../store/case_health.ts";
+import { lockHealth } from "../../store/pending_health.ts";
 import {
   countSample,
   deleteSample,

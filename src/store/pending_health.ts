@@ -1,0 +1,106 @@
+/** Complete runs that are not counted for the health of their test cases yet. */
+
+import { type CommitGroup, COMPARED_RUNS, type ComparedRun } from "../rules/contradiction.ts";
+import type { CountedRun } from "../rules/health.ts";
+import { type Sql, toTextArray, type Tx } from "../database/connect.ts";
+import { isDue } from "../database/retry_backoff.ts";
+import { takeLock } from "../database/locks.ts";
+import { executionsOfCommit } from "./commits.ts";
+import { isOvertaken } from "./default_branch.ts";
+import { isOnDefault, isProject } from "./predicates.ts";
+
+/** One server at a time counts for a project; whoever wants to read counts what is left first. */
+export const lockHealth = (sql: Tx, projectId: string) => takeLock(sql, ["counting", projectId]);
+
+export const selectHasPendingHealth = async (sql: Sql, projectId: string): Promise<boolean> =>
+  (
+    await sql`
+      select from test_run r where project_id = ${projectId} and not remembered
+        and ${isDue(sql, "counting", sql`r.id::text`)} limit 1`
+  ).length === 1;
+
+/** Projects with runs that are not counted yet. From one to the next: a flood in one of them costs no more than a run. */
+export const selectProjectsWithPendingHealth = async (sql: Sql): Promise<string[]> => {
+  const rows = await sql<{ id: string }[]>`
+    with recursive waiting as (
+      (select project_id from test_run where not remembered order by project_id limit 1)
+      union all
+      select (
+        select project_id from test_run where not remembered and project_id > w.project_id order by project_id limit 1)
+      from waiting w where w.project_id is not null)
+    select project_id as id from waiting w
+    where ${isProject(sql, sql`w.project_id`)} and ${isDue(sql, "counting", sql`w.project_id::text`)}
+      and exists (
+        select from test_run r where r.project_id = w.project_id and not r.remembered
+          and ${isDue(sql, "counting", sql`r.id::text`)})
+    limit 100`;
+  return rows.map(({ id }) => id);
+};
+
+/** A run with the number of its results. */
+export type WaitingRun = { id: string; results: number };
+
+/** Some runs that are not counted yet, those that were completed first first. */
+export const selectPendingRuns = (sql: Sql, projectId: string, limit: number) => sql<WaitingRun[]>`
+  select id, passed + failed + skipped as results from test_run r where project_id = ${projectId} and not remembered
+    and ${isDue(sql, "counting", sql`r.id::text`)}
+  order by completed_at, id limit ${limit}::int`;
+
+export type PendingRun = Omit<CountedRun, "disturbed"> & {
+  taskSlug: string;
+  commit: string | null;
+  hasFailed: boolean;
+  passed: number;
+  failed: number;
+  flaky: number;
+  isPassed: boolean;
+  /** Wall time. */
+  durationMs: number;
+};
+
+/** Of these, locked, in that order; a run that an upload is changing right now comes the next time. */
+export const lockPendingRuns = (sql: Tx, projectId: string, ids: readonly string[]) => sql<PendingRun[]>`
+  select r.id, r.task_slug as "taskSlug", e.commit, r.completed_at as "completedAt", r.outage, r.was_outage as "wasOutage",
+    ${isOnDefault(sql, sql`e`, sql`p.default_branch`)} and not ${isOvertaken(sql, projectId, { r: sql`r`, e: sql`e` })} as "onDefaultBranch", r.failed > 0 as "hasFailed",
+    r.passed, r.failed, r.flaky, r.status = 'passed' as "isPassed", r.duration_ms as "durationMs"
+  from test_run r
+  join execution e on e.project_id = r.project_id and e.id = r.execution_id
+  join project p on p.id = r.project_id
+  where r.project_id = ${projectId} and r.id = any(${toTextArray(ids)}::uuid[]) and not r.remembered
+  order by r.completed_at, r.id for no key update of r skip locked`;
+
+export const markHealthApplied = (sql: Tx, projectId: string, ids: readonly string[]) => sql`
+  update test_run set remembered = true where project_id = ${projectId} and id = any(${toTextArray(ids)}::uuid[])`;
+
+/**
+ * For each group, by the name it is given here, the last counted runs of its task and commit, newest first. Left out is a
+ * group in which nothing has failed anywhere; outages say nothing.
+ */
+export async function selectCountedOnCommits(
+  sql: Sql,
+  projectId: string,
+  groups: ReadonlyMap<string, CommitGroup>,
+): Promise<Map<string, ComparedRun[]>> {
+  if (groups.size === 0) return new Map();
+  const [names, given] = [[...groups.keys()], [...groups.values()]];
+  const rows = await sql<{ place: number; runs: ComparedRun[] }[]>`
+    select g.place::int, c.runs
+    from unnest(${toTextArray(given.map(({ taskSlug }) => taskSlug))}::text[],
+      ${toTextArray(given.map(({ commit }) => commit))}::text[],
+      ${toTextArray(given.map(({ hasFailed }) => String(hasFailed)))}::boolean[])
+      with ordinality as g (task_slug, commit, has_failed, place),
+    lateral (
+      select coalesce(json_agg(json_build_object('id', id, 'hasFailed', has_failed) order by id desc), '[]') as runs,
+        bool_or(has_failed) as has_failed
+      from (
+        -- From the commit to its executions, and from each to its run: as a join it would be left to the planner, which
+        -- reads whole tables where its statistics are old.
+        select r.id, r.has_failed from (${executionsOfCommit(sql, projectId, sql`g.commit`)}) e,
+        lateral (
+          select r.id, r.failed > 0 as has_failed, r.remembered and not r.outage as is_counted from test_run r
+          where r.project_id = ${projectId} and r.execution_id = e.id and r.task_slug = g.task_slug offset 0) r
+        where r.is_counted
+        order by r.id desc limit ${COMPARED_RUNS}::int) last) c
+    where g.has_failed or c.has_failed`;
+  return new Map(rows.map(({ place, runs }) => [names[place - 1]!, runs]));
+}
