@@ -22,7 +22,8 @@ import {
   integrationPatch,
   newIntegration,
 } from "../schema/integrations.ts";
-import { selectDeliveries, selectIntegrations } from "../store/integrations.ts";
+import { selectDeliveries } from "../store/deliveries.ts";
+import { selectIntegrations } from "../store/integrations.ts";
 
 export const integrations: Route[] = [
   route(

@@ -4,16 +4,8 @@ import { attemptDelivery, type DeliveryOptions } from "../operations/automation/
 import type { Log } from "../log.ts";
 import { notSent } from "../schema/integrations.ts";
 import type { Database } from "../database/connect.ts";
-import {
-  type IntegrationClaim,
-  claimIntegrations,
-  type DueDelivery,
-  extendClaim,
-  endUnsent,
-  failSuperseded,
-  releaseIntegration,
-  selectDueDelivery,
-} from "../store/integrations.ts";
+import { type IntegrationClaim, claimIntegrations, extendClaim, releaseIntegration } from "../store/integrations.ts";
+import { type DueDelivery, endUnsent, failSuperseded, selectDueDelivery } from "../store/deliveries.ts";
 import { type Item, takeAll } from "./loop.ts";
 import { EXTEND_MS } from "../database/claims.ts";
 

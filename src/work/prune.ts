@@ -14,7 +14,7 @@ import {
   type IntegrationId,
   selectCrowded,
   selectFull,
-} from "../store/integrations.ts";
+} from "../store/deliveries.ts";
 import { deleteEndedCiKeys, deleteEndedRunnerKeys } from "../store/keys.ts";
 import { deleteOldRunners } from "../store/runners.ts";
 import { deleteOldRetryBackoffs } from "../database/retry_backoff.ts";

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import { createLog } from "../../src/log.ts";
 import { createSeal } from "../../src/secrets/seal.ts";
 import { attemptDelivery } from "../../src/operations/automation/deliveries.ts";
-import type { DueDelivery } from "../../src/store/integrations.ts";
+import type { DueDelivery } from "../../src/store/deliveries.ts";
 import { handleEvents } from "../../src/work/automate.ts";
 import { advanceSearches } from "../../src/work/culprits.ts";
 import { createDeliverer } from "../../src/work/deliver.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
 import { createLog } from "../../src/log.ts";
 import { createSeal } from "../../src/secrets/seal.ts";
-import { insertDelivery } from "../../src/store/integrations.ts";
+import { insertDelivery } from "../../src/store/deliveries.ts";
 import { createDeliverer } from "../../src/work/deliver.ts";
 import { prune } from "../../src/work/prune.ts";
 import { reseal } from "../../src/work/reseal.ts";

@@ -5,7 +5,7 @@ import { createLog } from "../../src/log.ts";
 import { toTestNotice } from "../../src/wording/notification.ts";
 import { createSeal } from "../../src/secrets/seal.ts";
 import type { Sql, Tx } from "../../src/database/connect.ts";
-import { giveUpOldest } from "../../src/store/integrations.ts";
+import { giveUpOldest } from "../../src/store/deliveries.ts";
 import { handleEvents } from "../../src/work/automate.ts";
 import { createDeliverer } from "../../src/work/deliver.ts";
 import { boundDeliveries, prune } from "../../src/work/prune.ts";

@@ -3,7 +3,7 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { createLog } from "../../src/log.ts";
 import { createSeal } from "../../src/secrets/seal.ts";
-import { insertDelivery } from "../../src/store/integrations.ts";
+import { insertDelivery } from "../../src/store/deliveries.ts";
 import { handleEvents, runSchedules } from "../../src/work/automate.ts";
 import { createDeliverer } from "../../src/work/deliver.ts";
 import { expireExecutions } from "../../src/work/expire.ts";

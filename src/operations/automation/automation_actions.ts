@@ -23,13 +23,8 @@ import { savepoint, type Tx } from "../../database/connect.ts";
 import { selectHasEnvironment } from "../../store/environments.ts";
 import type { EventRow } from "../../store/events.ts";
 import { lockExecution } from "../../store/executions.ts";
-import {
-  endUnsent,
-  giveUpOldest,
-  insertDelivery,
-  lockIntegrationForUse,
-  selectIntegration,
-} from "../../store/integrations.ts";
+import { endUnsent, giveUpOldest, insertDelivery } from "../../store/deliveries.ts";
+import { lockIntegrationForUse, selectIntegration } from "../../store/integrations.ts";
 import type { Notification } from "../../schema/notifications.ts";
 
 /** Behind so many automations nothing is begun that could set off the next one: there are no loops. */

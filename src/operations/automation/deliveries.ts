@@ -14,12 +14,10 @@ import {
   type IntegrationClaim,
   countFailure,
   disableIntegration,
-  type DueDelivery,
-  endUnsent,
   markIntegrationSound,
   pauseIntegration,
-  updateDelivery,
 } from "../../store/integrations.ts";
+import { type DueDelivery, endUnsent, updateDelivery } from "../../store/deliveries.ts";
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;

@@ -11,15 +11,8 @@ import { selectTeamProjects, type TeamProject } from "../../store/automations.ts
 import type { Tx } from "../../database/connect.ts";
 import { lockExecution, type LockedExecution, selectExecutionStatus } from "../../store/executions.ts";
 import { selectTasks } from "../../store/execution_tasks.ts";
-import {
-  endUnsent,
-  giveUpOldest,
-  insertDelivery,
-  type IntegrationRow,
-  lockIntegrationForUse,
-  selectIntegration,
-  selectWaitingDispatch,
-} from "../../store/integrations.ts";
+import { endUnsent, giveUpOldest, insertDelivery, selectWaitingDispatch } from "../../store/deliveries.ts";
+import { type IntegrationRow, lockIntegrationForUse, selectIntegration } from "../../store/integrations.ts";
 import { advanceExecution } from "../executions/advance.ts";
 
 /** An integration that can start what it is asked for. */

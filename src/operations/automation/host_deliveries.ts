@@ -7,7 +7,7 @@ import { bugReportUrl, testCaseUrl } from "../../schema/urls.ts";
 import { culpritMarkerOf, markerOf, renderComment, renderCulpritComment } from "../../senders/pull_request_comment.ts";
 import { type CommentJob, isAboutCulprit, type Outcome, textAt } from "../../senders/sender.ts";
 import { beginComment, type CommentPlace, storeComment } from "../../store/pull_request_comments.ts";
-import type { DueDelivery } from "../../store/integrations.ts";
+import type { DueDelivery } from "../../store/deliveries.ts";
 import type { Tx } from "../../database/connect.ts";
 import { shownCaseTitle } from "../../wording/case_title.ts";
 import { findBuild, readPullRequestState, selectAnnotations, type Site } from "./pull_requests.ts";

@@ -12,17 +12,14 @@ import { actionsOf, type Outbound, sampleOf } from "../../senders/send.ts";
 import type { Sql, Tx } from "../../database/connect.ts";
 import {
   deleteIntegration,
-  insertDelivery,
   insertIntegration,
   type IntegrationRow,
   lockIntegration,
   lockIntegrationForUse,
-  selectDelivery,
   selectIntegration,
-  selectIsCrowded,
-  updateDeliveryDue,
   updateIntegration,
 } from "../../store/integrations.ts";
+import { insertDelivery, selectDelivery, selectIsCrowded, updateDeliveryDue } from "../../store/deliveries.ts";
 import { attemptDelivery, openSecrets, ROTATION_MS, type Secrets } from "./deliveries.ts";
 
 /** Which integration, of which team. */

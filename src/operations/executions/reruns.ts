@@ -10,7 +10,7 @@ import type { Sql, Tx } from "../../database/connect.ts";
 import { insertExecution } from "../../store/new_executions.ts";
 import { type LockedExecution, lockExecution } from "../../store/executions.ts";
 import { selectTasks } from "../../store/execution_tasks.ts";
-import { selectDispatch } from "../../store/integrations.ts";
+import { selectDispatch } from "../../store/deliveries.ts";
 import { selectCasesToRepeat, selectPlannedTasks } from "../../store/leases.ts";
 import { selectHasRunners } from "../../store/runners.ts";
 

@@ -13,7 +13,7 @@ import {
 } from "../../../operations/automation/integrations.ts";
 import { mayBeEmpty } from "../../../schema/fields.ts";
 import { type Delivery, type Integration, deliveryStatus, integrationPatch } from "../../../schema/integrations.ts";
-import { selectDeliveries } from "../../../store/integrations.ts";
+import { selectDeliveries } from "../../../store/deliveries.ts";
 import { Empty } from "../../components/empty.tsx";
 import { StatusFilter } from "../../components/filters.tsx";
 import { ActionForm, type Choice, Csrf, Danger, Field, FormError } from "../../components/form.tsx";
