@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import * as v from "valibot";
 import { ROUTES } from "../src/server/app.ts";
-import { CONFIGS } from "../src/schema/integrations.ts";
+import { CONFIGS } from "../src/schema/integration_configs.ts";
 import { parseQuery } from "../src/http/input.ts";
 import { createKey } from "../src/secrets/keys.ts";
 import { createLinkToken, createToken } from "../src/secrets/tokens.ts";

@@ -12,10 +12,8 @@ import {
 import { toPage } from "../request/page.ts";
 import { jsonOnce, noContent } from "../request/reply.ts";
 import { route, type Route } from "../request/route.ts";
+import { delivery, deliveryFilter, deliveryPage } from "../schema/deliveries.ts";
 import {
-  delivery,
-  deliveryFilter,
-  deliveryPage,
   integration,
   integrationFilter,
   integrationPage,

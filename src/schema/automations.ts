@@ -22,7 +22,7 @@ import { gateMode } from "./gate.ts";
 import { executionMode } from "./executions.ts";
 import { fewShards, givenTask } from "./planned_tasks.ts";
 import { searchBudget } from "./culprit_searches.ts";
-import { dispatch, pipeline } from "./integrations.ts";
+import { dispatch, pipeline } from "./integration_configs.ts";
 import { listPage, pageQuery } from "./page.ts";
 
 const EXPECTED_SCHEDULE = `expected five cron fields, such as "30 6 * * 1-5", or @hourly, @daily, @weekly, @monthly`;

@@ -25,7 +25,7 @@ import {
 } from "./fields.ts";
 import { caseRef } from "./case_ref.ts";
 import { executionVariables } from "./environments.ts";
-import { dispatch } from "./integrations.ts";
+import { dispatch } from "./integration_configs.ts";
 import { listPage, pageQuery } from "./page.ts";
 import { verificationStatus } from "./verifications.ts";
 import { plannedTasks } from "./planned_tasks.ts";

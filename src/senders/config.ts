@@ -3,7 +3,7 @@
 import type { BlockList } from "node:net";
 import { check } from "../http/input.ts";
 import { isReachable, literalAddress } from "../http/outbound.ts";
-import { CONFIGS, type Kind } from "../schema/integrations.ts";
+import { CONFIGS, type Kind } from "../schema/integration_configs.ts";
 import { refuse } from "../schema/refusal.ts";
 
 /** Fails with every bad field, and quotes none. */

@@ -1,7 +1,7 @@
 /** Commit statuses or check runs, issues, comments on pull requests and workflow runs on GitHub, github.com or one's own server. */
 
 import type { Outbound, OutboundAnswer } from "../http/outbound.ts";
-import { type ConfigOf, MAX_INPUTS } from "../schema/integrations.ts";
+import { type ConfigOf, MAX_INPUTS } from "../schema/integration_configs.ts";
 import { findTarget } from "./comment_target.ts";
 import { createCheckRun } from "./github_check_run.ts";
 import { forgetToken, requestToken } from "./github_app.ts";

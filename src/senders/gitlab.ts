@@ -1,7 +1,7 @@
 /** Commit statuses, issues, notes on merge requests and pipelines on GitLab, gitlab.com or one's own server. */
 
 import type { Outbound, OutboundAnswer, OutboundRequest } from "../http/outbound.ts";
-import type { ConfigOf } from "../schema/integrations.ts";
+import type { ConfigOf } from "../schema/integration_configs.ts";
 import { findTarget } from "./comment_target.ts";
 import {
   at,

@@ -1,7 +1,8 @@
 /** Sends one delivery once, by whichever sender its integration needs, and tells how it went. */
 
 import { type Outbound, type OutboundAnswer, OutboundError } from "../http/outbound.ts";
-import type { DeliveryAttempt, IntegrationAction, Kind } from "../schema/integrations.ts";
+import type { DeliveryAttempt } from "../schema/deliveries.ts";
+import type { IntegrationAction, Kind } from "../schema/integration_configs.ts";
 import { toStorable } from "../schema/fields.ts";
 import { discord } from "./discord.ts";
 import { github } from "./github.ts";

@@ -1,7 +1,7 @@
 /** The shape of every sender: what an integration can be asked for, and what came of it. */
 
 import type { Outbound, OutboundAnswer, OutboundRequest } from "../http/outbound.ts";
-import type { ConfigOf, IntegrationAction, Kind } from "../schema/integrations.ts";
+import type { ConfigOf, IntegrationAction, Kind } from "../schema/integration_configs.ts";
 import type { Annotation } from "../schema/pull_requests.ts";
 import type { Notification } from "../schema/notifications.ts";
 

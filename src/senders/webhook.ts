@@ -2,7 +2,7 @@
 
 import { createHmac } from "node:crypto";
 import type { Outbound } from "../http/outbound.ts";
-import type { ConfigOf } from "../schema/integrations.ts";
+import type { ConfigOf } from "../schema/integration_configs.ts";
 import { shorten, type Job, type Outcome, postJson, retryAfter, type Sender } from "./sender.ts";
 import type { Notification } from "../schema/notifications.ts";
 

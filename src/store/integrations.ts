@@ -1,6 +1,7 @@
 /** Integrations of a team, and the claims of those who send to them. */
 
-import type { Integration, Kind } from "../schema/integrations.ts";
+import type { Integration } from "../schema/integrations.ts";
+import type { Kind } from "../schema/integration_configs.ts";
 import { type Sql, type Tx, toJson, toJsonTime } from "../database/connect.ts";
 import { claimEnd } from "../database/claims.ts";
 import { isDue } from "../database/retry_backoff.ts";

@@ -2,7 +2,7 @@
 
 import { type Fragment, type Sql, toJson, type Tx } from "../database/connect.ts";
 import { selectHasColumn } from "../database/relations.ts";
-import type { DeliveryAttempt } from "../schema/integrations.ts";
+import type { DeliveryAttempt } from "../schema/deliveries.ts";
 import { insertInstance } from "./instance.ts";
 
 /** A condition: the server is quiet after a restore. */

@@ -2,7 +2,7 @@
 
 import { attemptDelivery, type DeliveryOptions } from "../operations/automation/deliveries.ts";
 import type { Log } from "../log.ts";
-import { notSent } from "../schema/integrations.ts";
+import { notSent } from "../schema/deliveries.ts";
 import type { Database } from "../database/connect.ts";
 import { type IntegrationClaim, claimIntegrations, extendClaim, releaseIntegration } from "../store/integrations.ts";
 import { type DueDelivery, endUnsent, failSuperseded, selectDueDelivery } from "../store/deliveries.ts";

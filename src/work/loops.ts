@@ -8,7 +8,7 @@ import type { Database } from "../database/connect.ts";
 import { selectSealKeys } from "../store/environments.ts";
 import { deleteOldAnswers } from "../store/idempotency.ts";
 import { noteServing, useAllConnections } from "../store/instance.ts";
-import { notSent } from "../schema/integrations.ts";
+import { notSent } from "../schema/deliveries.ts";
 import { selectExecutionSealKeys } from "../store/sealed_variables.ts";
 import { failCutOff } from "../store/deliveries.ts";
 import { selectIntegrationSealKeys } from "../store/integrations.ts";

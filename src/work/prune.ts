@@ -1,7 +1,7 @@
 /** Forgets what nobody asks for any more: old events, deliveries and runs of automations; and bounds how many there are. */
 
 import type { Log } from "../log.ts";
-import { MAX_WAITING } from "../schema/integrations.ts";
+import { MAX_WAITING } from "../schema/deliveries.ts";
 import { deleteOldInvitations } from "../store/accounts.ts";
 import { deleteOldAutomationRuns } from "../store/automations.ts";
 import { KEPT_HOURS, KEPT_UPLOADS } from "../schema/uploads.ts";

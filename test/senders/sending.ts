@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import * as v from "valibot";
-import { CONFIGS, type IntegrationAction, type Kind, SECRETS } from "../../src/schema/integrations.ts";
+import { CONFIGS, type IntegrationAction, type Kind, SECRETS } from "../../src/schema/integration_configs.ts";
 import { send } from "../../src/senders/send.ts";
 import type { ActionOptions, CommentJob, Job } from "../../src/senders/sender.ts";
 import {

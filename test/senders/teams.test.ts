@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import * as v from "valibot";
-import { CONFIGS } from "../../src/schema/integrations.ts";
+import { CONFIGS } from "../../src/schema/integration_configs.ts";
 import { toTeamsMessage } from "../../src/senders/teams.ts";
 import { BAD, BUG_LINE, BUG_URL, GOOD, HEADERS, hostile, KNOWN, sendTo, shown, testFailures } from "./sending.ts";
 

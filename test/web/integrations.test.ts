@@ -1,7 +1,7 @@
 /** Integrations in the dashboard: forms made from their schemas, tests, deliveries. */
 
 import { describe, expect, test } from "bun:test";
-import { CONFIGS, KINDS, SECRETS } from "../../src/schema/integrations.ts";
+import { CONFIGS, KINDS, SECRETS } from "../../src/schema/integration_configs.ts";
 import { createReceiver } from "../receiver.ts";
 import { createVisits, formsOf, type Shown, valueOf } from "./browser.ts";
 

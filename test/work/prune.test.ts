@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { createLog } from "../../src/log.ts";
 import { deleteOldAnswers } from "../../src/store/idempotency.ts";
-import { notSent } from "../../src/schema/integrations.ts";
+import { notSent } from "../../src/schema/deliveries.ts";
 import { failCutOff } from "../../src/store/deliveries.ts";
 import { prune } from "../../src/work/prune.ts";
 import { createHarness } from "../harness.ts";

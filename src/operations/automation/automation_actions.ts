@@ -13,7 +13,7 @@ import { resolveBranch } from "../../rules/branch.ts";
 import type { Action, ActionResult, AutomationRun } from "../../schema/automations.ts";
 import { type PlannedTask, toPlannedTask } from "../../schema/planned_tasks.ts";
 import { Refusal } from "../../schema/refusal.ts";
-import { MAX_WAITING, notSent } from "../../schema/integrations.ts";
+import { MAX_WAITING, notSent } from "../../schema/deliveries.ts";
 import { actionsOf, stateOf } from "../../senders/send.ts";
 import { type ActionOptions, isAboutCulprit, isCommitHash } from "../../senders/sender.ts";
 import { type AutomationRow, selectTeamProjects, type TeamProject } from "../../store/automations.ts";

@@ -1,7 +1,8 @@
 /** Sends what is due, and decides what an attempt means for the delivery and for its integration. */
 
 import { type DispatchedFor, endUndispatched, reasonAgainst } from "./dispatch.ts";
-import { type DeliveryAttempt, type DeliveryStatus, type Kind, notSent, SECRETS } from "../../schema/integrations.ts";
+import { type DeliveryAttempt, type DeliveryStatus, notSent } from "../../schema/deliveries.ts";
+import { type Kind, SECRETS } from "../../schema/integration_configs.ts";
 import { keepComment, prepareForHost } from "./host_deliveries.ts";
 import { integrationPlace } from "../../secrets/places.ts";
 import { type Seal, SealError } from "../../secrets/seal.ts";

@@ -2,7 +2,8 @@
 
 import { toDispatchNotice } from "../../wording/notification.ts";
 import { hasEnded } from "../../rules/execution.ts";
-import { type Dispatch, MAX_INPUTS, MAX_WAITING, notSent } from "../../schema/integrations.ts";
+import { type Dispatch, MAX_INPUTS } from "../../schema/integration_configs.ts";
+import { MAX_WAITING, notSent } from "../../schema/deliveries.ts";
 import { refuse } from "../../schema/refusal.ts";
 import { integrationPlace } from "../../secrets/places.ts";
 import { type Seal, SealError } from "../../secrets/seal.ts";

@@ -3,7 +3,9 @@
 import { randomBytes } from "node:crypto";
 import type { BlockList } from "node:net";
 import { toTestNotice } from "../../wording/notification.ts";
-import { type Delivery, type Integration, type Kind, MAX_WAITING, SECRETS } from "../../schema/integrations.ts";
+import { type Delivery, MAX_WAITING } from "../../schema/deliveries.ts";
+import { type Integration } from "../../schema/integrations.ts";
+import { type Kind, SECRETS } from "../../schema/integration_configs.ts";
 import { refuse, refuseAbsent } from "../../schema/refusal.ts";
 import { integrationPlace } from "../../secrets/places.ts";
 import type { Seal } from "../../secrets/seal.ts";

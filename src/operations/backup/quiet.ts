@@ -1,7 +1,7 @@
 /** Begins and ends the time in which a server that was restored sends, starts and deletes nothing by itself. */
 
 import type { Tx } from "../../database/connect.ts";
-import { notSent } from "../../schema/integrations.ts";
+import { notSent } from "../../schema/deliveries.ts";
 import { COMMAND_LINE } from "../../schema/audit.ts";
 import { refuse } from "../../schema/refusal.ts";
 import { insertAuditEntry } from "../../store/audit.ts";

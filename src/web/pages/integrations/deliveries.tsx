@@ -1,7 +1,8 @@
 /** One delivery of an integration, with its attempts. */
 
 import type { Html, Path } from "../../../http/html.ts";
-import type { Delivery, DeliveryAttempt, Integration } from "../../../schema/integrations.ts";
+import type { Delivery, DeliveryAttempt } from "../../../schema/deliveries.ts";
+import type { Integration } from "../../../schema/integrations.ts";
 import { toDuration } from "../../../wording/numbers.ts";
 import { ActionForm } from "../../components/form.tsx";
 import { Mark } from "../../components/status.tsx";

@@ -2,7 +2,7 @@
 
 import * as v from "valibot";
 import type { Html } from "../../../http/html.ts";
-import { CONFIGS, type Kind, SECRETS } from "../../../schema/integrations.ts";
+import { CONFIGS, type Kind, SECRETS } from "../../../schema/integration_configs.ts";
 import { Field, Select } from "../../components/form.tsx";
 import { splitList } from "../../site/form_input.ts";
 

@@ -12,7 +12,8 @@ import {
   tryIntegration,
 } from "../../../operations/automation/integrations.ts";
 import { mayBeEmpty } from "../../../schema/fields.ts";
-import { type Delivery, type Integration, deliveryStatus, integrationPatch } from "../../../schema/integrations.ts";
+import { type Delivery, deliveryStatus } from "../../../schema/deliveries.ts";
+import { type Integration, integrationPatch } from "../../../schema/integrations.ts";
 import { selectDeliveries } from "../../../store/deliveries.ts";
 import { Empty } from "../../components/empty.tsx";
 import { StatusFilter } from "../../components/filters.tsx";
