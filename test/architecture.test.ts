@@ -244,6 +244,8 @@ const SHARED: Record<string, string[]> = {
   ],
   schema: [
     "attachments",
+    "automation_actions",
+    "automation_runs",
     "bounded",
     "bug_reports",
     "case_ref",
@@ -258,6 +260,7 @@ const SHARED: Record<string, string[]> = {
     "integration_configs",
     "integrations",
     "known_bugs",
+    "leases",
     "page",
     "planned_tasks",
     "private_key",

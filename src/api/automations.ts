@@ -10,17 +10,8 @@ import {
 import { toPage } from "../request/page.ts";
 import { noContent } from "../request/reply.ts";
 import { route, type Route } from "../request/route.ts";
-import {
-  automation,
-  automationFilter,
-  automationPage,
-  automationPatch,
-  automationRun,
-  automationRunFilter,
-  automationRunPage,
-  newAutomation,
-  runRequest,
-} from "../schema/automations.ts";
+import { automation, automationFilter, automationPage, automationPatch, newAutomation } from "../schema/automations.ts";
+import { automationRun, automationRunFilter, automationRunPage, runRequest } from "../schema/automation_runs.ts";
 import { selectAutomationRuns, selectAutomations } from "../store/automations.ts";
 
 export const automations: Route[] = [

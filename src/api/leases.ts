@@ -18,17 +18,10 @@ import { toPage } from "../request/page.ts";
 import { route, type Route } from "../request/route.ts";
 import { joinLog } from "../rules/log_parts.ts";
 import { pollIntervalSeconds } from "../rules/poll_interval.ts";
-import {
-  commitListing,
-  leaseAnswer,
-  leaseEnd,
-  leaseFailure,
-  leaseLog,
-  leaseSync,
-  logQuery,
-  runnerFilter,
-  runLeasePage,
-} from "../schema/leases.ts";
+import { commitListing } from "../schema/commit_listings.ts";
+import { leaseAnswer, leaseEnd, leaseFailure, leaseSync } from "../schema/leases.ts";
+import { leaseLog, logQuery, runLeasePage } from "../schema/run_leases.ts";
+import { runnerFilter } from "../schema/runners.ts";
 import { toStorable } from "../schema/fields.ts";
 import { lockExecution } from "../store/executions.ts";
 import { appendLogs, selectLeasesOfRun, selectLogLease, selectHasShard, selectLogParts } from "../store/lease_logs.ts";

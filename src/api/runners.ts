@@ -6,7 +6,7 @@ import { toPage } from "../request/page.ts";
 import { jsonOnce } from "../request/reply.ts";
 import { route, type Route } from "../request/route.ts";
 import { newRunner, registeredRunner } from "../schema/keys.ts";
-import { runnerFilter, runnerPage, runnerPause } from "../schema/leases.ts";
+import { runnerFilter, runnerPage, runnerPause } from "../schema/runners.ts";
 import { selectRunners, updateRunnerPause } from "../store/runners.ts";
 import { notifyLeases } from "../database/signals.ts";
 

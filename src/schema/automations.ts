@@ -1,29 +1,13 @@
 /** Automations: when something happens or it is time, and the conditions hold, do these things. */
 
 import * as v from "valibot";
-import { listOf } from "./bounded.ts";
+import { listOf, someOf } from "./bounded.ts";
 import { severity } from "./bug_reports.ts";
 import { EVENT_TYPES, type EventType } from "./events.ts";
-import {
-  branchName,
-  createdAt,
-  described,
-  executionId,
-  integer,
-  patchOf,
-  slug,
-  text,
-  time,
-  timeoutMinutes,
-  updatedAt,
-  uuid,
-} from "./fields.ts";
-import { gateMode } from "./gate.ts";
-import { executionMode } from "./executions.ts";
-import { fewShards, givenTask } from "./planned_tasks.ts";
-import { searchBudget } from "./culprit_searches.ts";
-import { dispatch, pipeline } from "./integration_configs.ts";
+import { createdAt, described, integer, patchOf, slug, text, time, updatedAt, uuid } from "./fields.ts";
 import { listPage, pageQuery } from "./page.ts";
+import { type ActionType, automationAction } from "./automation_actions.ts";
+import { runStatus } from "./automation_runs.ts";
 
 const EXPECTED_SCHEDULE = `expected five cron fields, such as "30 6 * * 1-5", or @hourly, @daily, @weekly, @monthly`;
 const EXPECTED_ZONE = `expected a time zone such as "Europe/Berlin"`;
@@ -89,12 +73,6 @@ export const trigger = v.pipe(
 );
 export type Trigger = { event: EventType } | { schedule: string; timezone: string };
 
-const someOf = <const Item extends v.GenericSchema>(item: Item) =>
-  v.pipe(
-    listOf(item, { max: 100, expected: "expected a list", tooMany: "expected at most 100 elements" }),
-    v.minLength(1, "expected a non-empty list"),
-  );
-
 const severities = v.union(
   [
     someOf(severity),
@@ -139,143 +117,6 @@ export const conditions = v.strictObject({
   severity: described(v.optional(severities), "The severity of the bug report, one or several", ["critical", "major"]),
 });
 export type Conditions = v.InferOutput<typeof conditions>;
-
-const EXPECTED_PERCENT = "expected a number from 0.1 to 100";
-const percent = v.pipe(
-  v.number(EXPECTED_PERCENT),
-  v.minValue(0.1, EXPECTED_PERCENT),
-  v.maxValue(100, EXPECTED_PERCENT),
-);
-
-const labels = described(
-  v.optional(
-    listOf(text(100), { max: 20, expected: "expected a list of labels", tooMany: "expected at most 20 labels" }),
-  ),
-  "The labels, at most 20. Default: for an issue the labels of the integration, otherwise none",
-  ["assay"],
-);
-
-const integrationId = described(uuid, "An integration of the team that can do this");
-const type = <const Type extends string>(type: Type, what: string) => described(v.literal(type), what);
-
-/** What each type of action says besides. */
-const ACTIONS = [
-  v.strictObject({
-    type: type("notify", "Sends a message to a chat or a webhook, an alert, or a comment on the pull request"),
-    integrationId,
-    owners: described(
-      v.optional(someOf(text(200))),
-      "Only failures, tests and bugs of these owners: the message names no others, and is not sent if there are none",
-      ["@acme/cart"],
-    ),
-  }),
-  v.strictObject({
-    type: type("create_issue", "Opens an issue: GitHub, GitLab, Jira, Linear"),
-    integrationId,
-    labels,
-  }),
-  v.strictObject({
-    type: type("set_commit_status", "Marks the commit as passed or failed: GitHub, GitLab"),
-    integrationId,
-    context: v.pipe(
-      v.optional(text(100)),
-      v.description(`Default: "assay", or "assay/gate" with gate; followed by the task if the event has one`),
-    ),
-    gate: described(
-      v.optional(gateMode),
-      "Sets the status to the decision of this gate, once it is final. It is updated when a later report or a rerun " +
-        "changes the decision. Default: the outcome of the tests",
-      "new",
-    ),
-  }),
-  v.strictObject({
-    type: type("dispatch", "Starts a pipeline and passes it the execution of the event: GitHub, GitLab"),
-    integrationId,
-    ...pipeline,
-  }),
-  v.strictObject({
-    type: type("open_bug_report", "Opens a bug report, or reopens the one that it opened before for the same subject"),
-    title: described(v.optional(text(300)), "The title. Default: a description of the event", "The nightly run is red"),
-    severity: v.optional(severity, "major"),
-    labels,
-    assignee: described(v.optional(text(200)), "The assignee, any name. Default: none", "ada"),
-  }),
-  v.strictObject({
-    type: type("rerun_failed", "Runs the failed tasks again in a new execution"),
-    maximum: v.pipe(
-      v.optional(integer(1, 5), 1),
-      v.description("The maximum number of consecutive reruns of an execution"),
-    ),
-  }),
-  v.strictObject({
-    type: type(
-      "find_culprit",
-      "Searches for the commit that broke the test of the bug, by running the test on runners. A bug of a flaky test, an outage, and a bug " +
-        "without a range of commits are left out",
-    ),
-    ...searchBudget,
-  }),
-  v.strictObject({
-    type: type("start_execution", "Starts an execution of these tasks"),
-    projectId: v.pipe(v.optional(uuid), v.description("Default: the project of the event")),
-    mode: v.pipe(v.optional(executionMode), v.description("Default: report")),
-    tasks: described(
-      v.pipe(someOf(givenTask), fewShards()),
-      "The tasks, each as a slug or an object, as in POST executions",
-      ["unit"],
-    ),
-    key: v.pipe(
-      v.optional(text(150)),
-      v.description(
-        "{date} is replaced by the day, such as 2026-01-31, and {time} by the minute, such as 06-30, so that CI can use " +
-          "the same key",
-      ),
-    ),
-    branch: described(v.optional(branchName), "The branch that is tested. Default: that of the event", "main"),
-    environment: described(
-      v.optional(text(200)),
-      "The environment of the tests. Default: that of the event",
-      "staging",
-    ),
-    timeoutMinutes: v.optional(timeoutMinutes),
-    dispatch: v.pipe(v.optional(dispatch), v.description("For mode report: the CI system that runs the tasks")),
-  }),
-  v.strictObject({
-    type: type(
-      "quarantine",
-      "Quarantines the test that became flaky, with the evidence as the reason. A broken test, and one that is quarantined " +
-        "already, is left as it is. A quarantine ends early when the test breaks on the default branch",
-    ),
-    maxTests: v.pipe(
-      v.optional(integer(1, 1_000), 20),
-      v.description("The maximum number of tests of the project that automations quarantine at the same time"),
-    ),
-    maxShare: v.pipe(
-      v.optional(percent, 1),
-      v.description(
-        "The maximum share of the project's tests that automations quarantine at the same time, in percent. The tests on the " +
-          "default branch count: of each task those of the largest of its last 20 runs in 30 days",
-      ),
-    ),
-    days: v.pipe(v.optional(integer(1, 30), 30), v.description("The days after which the quarantine ends")),
-  }),
-  v.strictObject({
-    type: type(
-      "release",
-      "Ends the quarantine of the test that has recovered, if an automation began it. A quarantine that a person began stays",
-    ),
-  }),
-] as const;
-
-const ACTION_TYPES = ACTIONS.map(({ entries }) => entries.type.literal);
-export type ActionType = (typeof ACTION_TYPES)[number];
-
-export const automationAction = v.variant(
-  "type",
-  ACTIONS,
-  `expected one of ${ACTION_TYPES.map((type) => `"${type}"`).join(", ")}`,
-);
-export type Action = v.InferOutput<typeof automationAction>;
 
 const actions = v.pipe(
   listOf(automationAction, { max: 20, expected: "expected a list of actions", tooMany: "expected at most 20 actions" }),
@@ -345,62 +186,6 @@ export const automationPatch = patchOf({
   actions: described(v.optional(actions), `${TOLD_ACTIONS}. They replace the previous ones`),
 });
 export type AutomationPatch = v.InferOutput<typeof automationPatch>;
-
-const RUN_STATUSES = ["done", "skipped", "failed"] as const;
-export const runStatus = v.pipe(
-  v.picklist(RUN_STATUSES, `expected "done", "skipped" or "failed"`),
-  v.description(
-    "done: the actions were started; skipped: a condition did not hold; failed: an action could not be started",
-  ),
-  v.examples(["done"]),
-);
-export type RunStatus = v.InferOutput<typeof runStatus>;
-
-/** What became of one action. */
-const actionResult = v.strictObject({
-  type: described(v.picklist(ACTION_TYPES), "The type of the action", "notify"),
-  status: v.pipe(
-    v.picklist(["done", "skipped", "failed", "planned"]),
-    v.description("done: the message was queued, or the execution or bug report exists; planned: in a dry run"),
-  ),
-  reason: described(v.string(), "What was done, or why not, as text", "The message was queued"),
-  integrationId: described(v.optional(uuid), "The integration of the action"),
-  deliveryId: described(v.optional(uuid), "The delivery of the message"),
-  executionId: described(v.optional(executionId), "The execution that was started"),
-  bugReportId: described(v.optional(uuid), "The bug report that was opened or that existed already"),
-  testCaseId: described(v.optional(uuid), "The test case that was quarantined or released, or was not"),
-});
-export type ActionResult = v.InferOutput<typeof actionResult>;
-
-export const automationRun = v.strictObject({
-  id: v.pipe(v.nullable(uuid), v.description("null: a dry run, which is not stored")),
-  cause: described(v.picklist(["event", "schedule", "manual"]), "What triggered the run; manual: a request", "event"),
-  eventId: described(v.nullable(uuid), "The event that triggered the run; null: a schedule"),
-  eventType: described(v.nullable(v.string()), "The type of that event", "execution.failed"),
-  projectId: described(v.nullable(uuid), "The project of the event; null: none"),
-  status: runStatus,
-  reason: described(
-    v.string(),
-    "The condition that did not hold, or all conditions that held",
-    'The branch "main" matches "main"',
-  ),
-  actions: described(v.array(actionResult), "The result of each action"),
-  createdAt: described(createdAt, "When it ran"),
-});
-export type AutomationRun = v.InferOutput<typeof automationRun>;
-export const automationRunPage = listPage(automationRun);
-export const automationRunFilter = v.strictObject({
-  ...pageQuery,
-  status: described(v.optional(runStatus), "Only runs with this status: done, skipped or failed", "failed"),
-});
-
-export const runRequest = v.strictObject({
-  dryRun: v.pipe(
-    v.optional(v.boolean("expected true or false"), false),
-    v.description("Return what would happen and why, without doing it"),
-    v.examples([true]),
-  ),
-});
 
 const plainTrigger = v.strictObject({
   event: described(v.optional(v.string()), "The event that triggers the automation", "execution.failed"),

@@ -53,3 +53,10 @@ export function recordOf<const Key extends v.GenericSchema<string, string>, cons
   const record = v.record(key, value, expected) as unknown as Given;
   return v.pipe(withoutLists(sizeFirst(record, isTooLarge, rule)), rule);
 }
+
+/** A list of 1 to 100 elements. */
+export const someOf = <const Item extends v.GenericSchema>(item: Item) =>
+  v.pipe(
+    listOf(item, { max: 100, expected: "expected a list", tooMany: "expected at most 100 elements" }),
+    v.minLength(1, "expected a non-empty list"),
+  );

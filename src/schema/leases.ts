@@ -5,27 +5,7 @@ import { listOf } from "./bounded.ts";
 import { executionOrigin } from "./executions.ts";
 import { taskLabel } from "./planned_tasks.ts";
 import { caseNames } from "./case_ref.ts";
-import {
-  MAX_COMMIT_AUTHOR,
-  MAX_COMMIT_FILES,
-  MAX_COMMIT_PATH,
-  MAX_COMMIT_SUBJECT,
-  MAX_RANGE_COMMITS,
-} from "./culprit_searches.ts";
-import {
-  count,
-  described,
-  distinct,
-  executionId,
-  integer,
-  machineNames,
-  slug,
-  text,
-  time,
-  toStorable,
-  uuid,
-} from "./fields.ts";
-import { listPage, pageQuery } from "./page.ts";
+import { count, described, distinct, executionId, integer, machineNames, slug, text, time, uuid } from "./fields.ts";
 
 /** Of a log, in one call; in UTF-16 units, which no text has more of than bytes. */
 const MAX_LOG_PART = 262_144;
@@ -56,7 +36,7 @@ const heldLease = v.strictObject({
   log: described(v.optional(logPart), "The output of the task since the last call"),
 });
 
-const shardPlace = {
+export const shardPlace = {
   index: described(count, "The number of the shard, from 1", 2),
   total: described(count, "The number of shards", 4),
 };
@@ -263,122 +243,6 @@ export const leaseFailure = v.strictObject({
   ...machineNames,
 });
 
-const HASH = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
-const EXPECTED_HASH = "expected a full commit hash in lower case";
-const storedText = (max: number) => {
-  const expected = `expected a text of at most ${max} characters`;
-  return v.pipe(v.string(expected), v.maxLength(max, expected), v.transform(toStorable));
-};
-
-const rangeCommit = v.strictObject({
-  hash: described(
-    v.pipe(v.string(EXPECTED_HASH), v.regex(HASH, EXPECTED_HASH)),
-    "The full hash",
-    "c4d5e6f0127a8b9c0d1e2f3a4b5c6d7e8f901234",
-  ),
-  author: described(storedText(MAX_COMMIT_AUTHOR), "The name of the author, at most 200 characters", "Ada"),
-  date: described(storedText(40), "The time of the commit, ISO 8601", "2026-01-31T10:00:00+01:00"),
-  subject: described(
-    storedText(MAX_COMMIT_SUBJECT),
-    "The first line of the message, at most 500 characters",
-    "Round prices",
-  ),
-  files: described(
-    listOf(storedText(MAX_COMMIT_PATH), {
-      max: MAX_COMMIT_FILES,
-      expected: "expected a list of paths",
-      tooMany: `expected at most ${MAX_COMMIT_FILES} paths`,
-    }),
-    "The first files that it changes, compared with its first parent, at most 200",
-    ["src/cart.ts"],
-  ),
-});
-
-export const commitListing = v.strictObject({
-  commits: described(
-    v.pipe(
-      listOf(rangeCommit, {
-        max: MAX_RANGE_COMMITS + 1,
-        expected: "expected a list of commits",
-        tooMany: `expected at most ${MAX_RANGE_COMMITS + 1} commits`,
-      }),
-      v.minLength(2, "expected at least two commits"),
-    ),
-    "The good commit, and after it the commits of the range along first parents, the oldest first; at most 1,025",
-  ),
-});
-
-const EXPECTED_SHARD = `expected the number of a shard, such as "2", or "2/4"`;
-
-export const logQuery = v.strictObject({
-  offset: v.pipe(
-    v.optional(
-      v.pipe(
-        v.string("expected a byte offset"),
-        v.regex(/^\d{1,15}$/, "expected a byte offset"),
-        v.transform(Number),
-        v.metadata({ openapi: { type: "integer", minimum: 0 } }),
-      ),
-      "0",
-    ),
-    v.description("The offset to read from, in bytes of UTF-8: nextOffset of the previous answer"),
-  ),
-  shard: described(
-    v.optional(
-      v.pipe(
-        v.string(EXPECTED_SHARD),
-        v.regex(/^[1-9]\d{0,3}(?:\/[1-9]\d{0,3})?$/, EXPECTED_SHARD),
-        v.transform((text) => Number.parseInt(text, 10)),
-        v.metadata({ openapi: { type: "integer", minimum: 1, maximum: 9999 } }),
-      ),
-    ),
-    "For a task with shards: the shard of the log. Default: the shard that began last",
-    2,
-  ),
-  lease_id: described(v.optional(uuid), "The lease of the log, such as one that was lost. Default: the newest lease"),
-});
-
-export const leaseLog = v.strictObject({
-  leaseId: v.pipe(v.nullable(uuid), v.description("The lease of the log; null: nothing has run yet")),
-  offset: v.pipe(
-    count,
-    v.description("The offset of the first byte of the text; the last mebibyte of a log is kept"),
-    v.examples([0]),
-  ),
-  text: described(v.string(), "The output", "ok 1 adds an item\n"),
-  nextOffset: described(count, "The offset for the next request", 18),
-  ended: v.pipe(v.boolean(), v.description("Whether the log is complete")),
-});
-
-/**
- * lost: its runner was not heard of any more; returned: its runner gave it back, or never said that it has it; infrastructure: its
- * runner could not run it.
- */
-const LEASE_STATUSES = [
-  ...(["queued", "offered", "running", "reported", "failed", "cancelled"] as const),
-  ...(["lost", "returned", "infrastructure", "timed_out"] as const),
-] as const;
-export type LeaseStatus = (typeof LEASE_STATUSES)[number];
-
-const runLease = v.strictObject({
-  id: described(uuid, "The id of the lease, for lease_id of the log"),
-  shard: described(v.nullable(v.strictObject(shardPlace)), "The slice of the task; null: the whole task"),
-  attempt: described(count, "The number of times that the task was handed out, without returned leases", 1),
-  runner: described(v.string(), "The runner that held it", "build-3/1"),
-  status: described(
-    v.picklist(LEASE_STATUSES),
-    "lost: the runner no longer called; returned: the runner gave the task back; infrastructure: the runner could " +
-      "not run the task",
-    "lost",
-  ),
-  reason: described(v.nullable(v.string()), "Why it ended", "The runner build-3/1 was lost"),
-  exitCode: described(v.nullable(v.number()), "The exit code of the command, if there was no report", null),
-  startedAt: described(v.nullable(time), "When the runner began; null: it did not begin"),
-  endedAt: described(v.nullable(time), "When it ended; null: not yet"),
-});
-export type RunLease = v.InferOutput<typeof runLease>;
-export const runLeasePage = listPage(runLease);
-
 /** What became of a lease that ended without a report. */
 export const leaseEnd = v.strictObject({
   id: described(uuid, "The lease"),
@@ -392,46 +256,3 @@ export const leaseEnd = v.strictObject({
     ),
   ),
 });
-
-const runner = v.strictObject({
-  name: described(v.string(), "The name of the runner", "build-3/1"),
-  labels: described(v.array(v.string()), "The labels of the runner", ["linux"]),
-  taskSlugs: v.pipe(
-    v.nullable(v.array(v.string())),
-    v.description("The tasks that it can run; null: every task"),
-    v.examples([["unit"]]),
-  ),
-  free: v.pipe(count, v.description("The number of tasks that it could begin at its last request"), v.examples([1])),
-  seenAt: described(time, "The time of its last request"),
-  version: described(v.nullable(v.string()), "The version of the runner; null: unknown", "1.4.0"),
-  paused: described(
-    v.nullable(
-      v.strictObject({
-        reason: described(v.string(), "The reason", "Paused by Ann"),
-        until: described(v.nullable(time), "When it gets tasks again; null: when it is resumed by hand"),
-      }),
-    ),
-    "Present if the runner is paused: it gets no new tasks and finishes its current ones; null: not paused",
-  ),
-  leases: v.pipe(
-    v.array(
-      v.strictObject({
-        id: described(uuid, "The lease"),
-        executionId,
-        taskSlug: slug,
-        shard: described(v.nullable(v.strictObject(shardPlace)), "The slice of the task; null: the whole task"),
-        startedAt: described(v.nullable(time), "When the runner began it; null: not yet"),
-      }),
-    ),
-    v.description("The leases that it holds"),
-  ),
-});
-export type Runner = v.InferOutput<typeof runner>;
-/** Pauses a runner, or resumes it. */
-export const runnerPause = v.strictObject({
-  runner: described(text(200), "Its name", "build-3/1"),
-  paused: described(v.boolean("expected true or false"), "Whether the runner is paused; false resumes it", true),
-  reason: described(v.optional(text(200)), "The reason, shown to people", "The disk is exchanged"),
-});
-export const runnerPage = listPage(runner);
-export const runnerFilter = v.strictObject(pageQuery);

@@ -15,7 +15,7 @@ import {
 } from "../http/metrics.ts";
 import type { Database, PoolLoad } from "../database/connect.ts";
 import type { Gauges } from "../store/gauges.ts";
-import type { LeaseStatus } from "../schema/leases.ts";
+import type { LeaseStatus } from "../schema/run_leases.ts";
 import packageJson from "../../package.json" with { type: "json" };
 
 const INGEST_SECONDS = [0.05, 0.25, 1, 5, 30, 120];

@@ -1,14 +1,8 @@
 /** Automations of a team, their schedules, and what each run did. */
 
-import type {
-  Action,
-  ActionResult,
-  Automation,
-  AutomationRun,
-  Conditions,
-  RunStatus,
-  Trigger,
-} from "../schema/automations.ts";
+import type { Action } from "../schema/automation_actions.ts";
+import type { ActionResult, AutomationRun, RunStatus } from "../schema/automation_runs.ts";
+import type { Automation, Conditions, Trigger } from "../schema/automations.ts";
 import type { EventType } from "../schema/events.ts";
 import type { FailureSummary } from "../schema/failures.ts";
 import type { ProjectSummary } from "../schema/integrations.ts";

@@ -1,6 +1,6 @@
 /** The output of tasks, and the leases of the runners that ran them. */
 
-import type { RunLease } from "../schema/leases.ts";
+import type { RunLease } from "../schema/run_leases.ts";
 import { type Sql, type Tx } from "../database/connect.ts";
 import { isOpen } from "./runner_presence.ts";
 

@@ -1,7 +1,8 @@
 /** Leases: what is to be run, waiting, handed out to runners, and over; the queue is those that wait. */
 
 import type { QueuedTask } from "../schema/planned_tasks.ts";
-import type { LeaseState, LeaseStatus } from "../schema/leases.ts";
+import type { LeaseState } from "../schema/leases.ts";
+import type { LeaseStatus } from "../schema/run_leases.ts";
 import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
 import { hasServedFor } from "./instance.ts";
 import { failedResultsOf } from "./packing.ts";

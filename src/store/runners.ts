@@ -1,8 +1,8 @@
 /** Runners: who asks for work, who is paused, and what waits for whom. */
 
-import type { Runner } from "../schema/leases.ts";
+import type { Runner } from "../schema/runners.ts";
 import { type Sql, toJsonTime, toTextArray, type Tx } from "../database/connect.ts";
-import { type Asker } from "./lease_offers.ts";
+import type { Asker } from "./lease_offers.ts";
 import { isBlocked, isHeld, isPaused, isPresent, isSeenWithinHour, isSeen, pauseOf } from "./runner_presence.ts";
 
 /** Whether each task of an execution has a runner that takes it and was seen within the last hour. */

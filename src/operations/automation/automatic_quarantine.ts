@@ -1,6 +1,7 @@
 /** The actions of automations that quarantine a flaky test case and release it after its recovery. */
 
-import type { Action, ActionResult } from "../../schema/automations.ts";
+import type { Action } from "../../schema/automation_actions.ts";
+import type { ActionResult } from "../../schema/automation_runs.ts";
 import type { Actor } from "../../schema/audit.ts";
 import type { EventRow } from "../../store/events.ts";
 import type { Tx } from "../../database/connect.ts";

@@ -1,15 +1,15 @@
 /** Automations of a team: made, changed, run by hand. */
 
+import type { Action } from "../../schema/automation_actions.ts";
 import {
-  type Action,
   ACTIONS_OF,
   type AutomationPatch,
-  type AutomationRun,
   CONDITIONS_OF,
   type Conditions,
   type NewAutomation,
   nextTime,
 } from "../../schema/automations.ts";
+import type { AutomationRun } from "../../schema/automation_runs.ts";
 import { toPlannedTask } from "../../schema/planned_tasks.ts";
 import { refuse, refuseAbsent } from "../../schema/refusal.ts";
 import type { Seal } from "../../secrets/seal.ts";

@@ -6,7 +6,8 @@ import type { CountedBug } from "../../schema/known_bugs.ts";
 import { isGateStatus } from "./gate_status.ts";
 import { type EventFacts, meets, toFacts } from "../../rules/automation.ts";
 import { toNotice, toSummaryNotice } from "../../wording/notification.ts";
-import type { Action, ActionResult, AutomationRun } from "../../schema/automations.ts";
+import type { Action } from "../../schema/automation_actions.ts";
+import type { ActionResult, AutomationRun } from "../../schema/automation_runs.ts";
 import {
   type AutomationRow,
   insertAutomationRun,

@@ -2,7 +2,7 @@
 
 import { readGate } from "../executions/gate.ts";
 import { statusContext } from "../../rules/status_context.ts";
-import type { Action } from "../../schema/automations.ts";
+import type { Action } from "../../schema/automation_actions.ts";
 import type { GateMode } from "../../schema/gate.ts";
 import type { Notification } from "../../schema/notifications.ts";
 import type { Tx } from "../../database/connect.ts";

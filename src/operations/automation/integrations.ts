@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import type { BlockList } from "node:net";
 import { toTestNotice } from "../../wording/notification.ts";
 import { type Delivery, MAX_WAITING } from "../../schema/deliveries.ts";
-import { type Integration } from "../../schema/integrations.ts";
+import type { Integration } from "../../schema/integrations.ts";
 import { type Kind, SECRETS } from "../../schema/integration_configs.ts";
 import { refuse, refuseAbsent } from "../../schema/refusal.ts";
 import { integrationPlace } from "../../secrets/places.ts";

@@ -14,7 +14,7 @@ import type { UploadParameters } from "../../schema/test_runs.ts";
 import type { Tx } from "../../database/connect.ts";
 import type { AdvisoryLock } from "../../database/locks.ts";
 import { type ExecutionOrigin, type LockedExecution } from "../../store/executions.ts";
-import { type TaskRow } from "../../store/execution_tasks.ts";
+import type { TaskRow } from "../../store/execution_tasks.ts";
 import { lockOfKey } from "../../store/execution_of_build.ts";
 import type { RunRow } from "../../store/test_runs.ts";
 

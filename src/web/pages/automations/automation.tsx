@@ -9,7 +9,8 @@ import {
   removeAutomation,
   runByHand,
 } from "../../../operations/automation/automation_settings.ts";
-import { type AutomationRun, automationPatch, runStatus } from "../../../schema/automations.ts";
+import { type AutomationRun, runStatus } from "../../../schema/automation_runs.ts";
+import { automationPatch } from "../../../schema/automations.ts";
 import { mayBeEmpty } from "../../../schema/fields.ts";
 import { selectAutomationRuns } from "../../../store/automations.ts";
 import { Empty } from "../../components/empty.tsx";

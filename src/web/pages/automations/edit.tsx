@@ -11,7 +11,7 @@ import { tryForm } from "../../site/form_input.ts";
 import { SeeOther, type View, form, page } from "../../site/page.ts";
 import { write } from "../../site/write.ts";
 import { type AutomationFields, automationFields, toAutomation } from "./fields.tsx";
-import { type Choices } from "./sentence.ts";
+import type { Choices } from "./sentence.ts";
 import { automationForm } from "./form.tsx";
 import { type ViewContext, selectChoices } from "./list.tsx";
 

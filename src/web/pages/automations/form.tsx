@@ -1,7 +1,7 @@
 /** The form of an automation. */
 
 import type { Html } from "../../../http/html.ts";
-import type { ActionType } from "../../../schema/automations.ts";
+import type { ActionType } from "../../../schema/automation_actions.ts";
 import type { GateMode } from "../../../schema/gate.ts";
 import { EVENT_TYPES } from "../../../schema/events.ts";
 import { Checkbox, Field, Select } from "../../components/form.tsx";

@@ -4,7 +4,7 @@ import * as v from "valibot";
 import type { Sql } from "../../../database/connect.ts";
 import type { Html, Path } from "../../../http/html.ts";
 import type { Role } from "../../../schema/accounts.ts";
-import type { AutomationRun } from "../../../schema/automations.ts";
+import type { AutomationRun } from "../../../schema/automation_runs.ts";
 import { uuid } from "../../../schema/fields.ts";
 import { type AutomationRow, selectAutomations, selectTeamProjects } from "../../../store/automations.ts";
 import { selectIntegrations } from "../../../store/integrations.ts";

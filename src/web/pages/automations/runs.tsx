@@ -1,7 +1,7 @@
 /** The runs of an automation, with the result of each action. */
 
 import type { Html } from "../../../http/html.ts";
-import type { AutomationRun } from "../../../schema/automations.ts";
+import type { AutomationRun } from "../../../schema/automation_runs.ts";
 import { Mark } from "../../components/status.tsx";
 import { Ago } from "../../components/text.tsx";
 import { bugPath, executionPath, testPath } from "../../site/paths.ts";

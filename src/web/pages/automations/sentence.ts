@@ -1,6 +1,7 @@
 /** Describes an automation as a sentence, with the words for its events and actions. */
 
-import type { Action, ActionType, NewAutomation } from "../../../schema/automations.ts";
+import type { Action, ActionType } from "../../../schema/automation_actions.ts";
+import type { NewAutomation } from "../../../schema/automations.ts";
 import type { EventType } from "../../../schema/events.ts";
 import { counted } from "../../../wording/numbers.ts";
 

@@ -1,7 +1,7 @@
 /** Explains why the default branch is red: its red tasks and their failing tests, each with its first failure, owner and bug. */
 
 import type { Html, Piece } from "../../../http/html.ts";
-import { type BranchTask } from "../../../rules/branch_state.ts";
+import type { BranchTask } from "../../../rules/branch_state.ts";
 import { sourceLinks } from "../../../rules/source_links.ts";
 import type { BrokenTest } from "../../../store/broken_tests.ts";
 import { shownCaseTitle } from "../../../wording/case_title.ts";

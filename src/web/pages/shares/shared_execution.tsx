@@ -21,7 +21,7 @@ import { firstPlainLine } from "../../../wording/first_line.ts";
 import { Pager } from "../../components/pager.tsx";
 import { Mark, Tag, wordOf, worstFirst } from "../../components/status.tsx";
 import { Ago, Breakable, Commit } from "../../components/text.tsx";
-import { type View } from "../../site/page.ts";
+import type { View } from "../../site/page.ts";
 import { maskKeys } from "../../../secrets/keys.ts";
 import { TableHead } from "../../components/table_head.tsx";
 

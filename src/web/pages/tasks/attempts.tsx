@@ -3,7 +3,7 @@
 import type { Sql } from "../../../database/connect.ts";
 import type { Html, Path } from "../../../http/html.ts";
 import { stripAnsi } from "../../../rules/ansi.ts";
-import type { LeaseStatus, RunLease } from "../../../schema/leases.ts";
+import type { LeaseStatus, RunLease } from "../../../schema/run_leases.ts";
 import { selectLeasesOfRun } from "../../../store/lease_logs.ts";
 import { selectRunId } from "../../../store/test_runs.ts";
 import { Ago } from "../../components/text.tsx";
