@@ -1,14 +1,8 @@
 /** What runners ask for: tasks to run, and to be rid of them; and what tasks have printed. */
 
 import { absent, fail } from "../http/problem.ts";
-import {
-  endByInfrastructure,
-  endStopped,
-  endUnopened,
-  type Sync,
-  type Synced,
-  syncRunner,
-} from "../operations/executions/leases.ts";
+import { endByInfrastructure, endStopped, endUnopened } from "../operations/executions/lease_ends.ts";
+import { type Sync, type Synced, syncRunner } from "../operations/executions/leases.ts";
 import { takeReports } from "../operations/ingest/ingest.ts";
 import { prepareReport } from "../operations/ingest/prepare.ts";
 import { resolveReport } from "../operations/ingest/resolve.ts";

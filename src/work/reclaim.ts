@@ -1,7 +1,7 @@
 /** Takes back what runners have lost, and ends what takes too long. */
 
 import type { Log } from "../log.ts";
-import { endOverdue } from "../operations/executions/leases.ts";
+import { endOverdue } from "../operations/executions/lease_ends.ts";
 import type { Database } from "../database/connect.ts";
 import { selectOverdueLease } from "../store/leases.ts";
 import { always, type GoOn, standardLog, takeAll } from "./loop.ts";

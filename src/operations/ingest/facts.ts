@@ -7,7 +7,7 @@ import { type ComparedDurations, compareDurations, type ReportDurations } from "
 import type { ResolvedReport, RunnerFailure } from "./prepare.ts";
 import { isOnDefaultBranch, toOrigin } from "../executions/origin.ts";
 import { findUnrunFiles } from "../executions/file_queues.ts";
-import { endByReport } from "../executions/leases.ts";
+import { endByReport } from "../executions/lease_ends.ts";
 import { toStatus } from "../../rules/merge.ts";
 import { refuse } from "../../schema/refusal.ts";
 import type { UploadParameters } from "../../schema/test_runs.ts";
