@@ -13,6 +13,7 @@ import type { Database } from "./database/connect.ts";
 import { OPERATOR_COMMAND } from "./executable.ts";
 import { selectCursorSecret } from "./store/instance.ts";
 import { migrate } from "./database/migrate.ts";
+import { createPartitions } from "./database/partitions.ts";
 import { type OpenDatabase, openDatabase } from "./database/open.ts";
 import { requireSessions } from "./database/session.ts";
 import { selectAnyTeam } from "./store/projects.ts";
@@ -31,7 +32,9 @@ async function main(): Promise<void> {
 
   try {
     if (config.databaseUrl !== undefined) await requireSessions(database);
-    await migrate(database, (message) => log.info(message));
+    const isNew = await migrate(database, (message) => log.info(message));
+    // Before the first upload: results that come before their month stay outside of it.
+    if (isNew) await createPartitions(database.pool, new Date());
     const secretKey = await loadSecretKey(database.pool, config);
     const cursorSecret = await selectCursorSecret(database.pool);
     for (const name of ["NO_PROXY", "no_proxy"]) delete process.env[name];

@@ -49,11 +49,17 @@ export async function requireAnySchema(sql: Sql): Promise<number> {
   return applied;
 }
 
-/** Several servers may call this at once. Throws when the database is newer than this server, or older than 15. */
-export async function migrate({ begin }: Pick<Database, "begin">, say: (message: string) => void = () => {}) {
+/**
+ * Returns whether the database was empty. Several servers may call this at once. Throws if the database is newer than this server, or
+ * its PostgreSQL is older than 15.
+ */
+export async function migrate(
+  { begin }: Pick<Database, "begin">,
+  say: (message: string) => void = () => {},
+): Promise<boolean> {
   const files = await migrationFiles();
   // Without a lock: a backup, which may take an hour, delays migrations, and nothing else.
-  if ((await begin(selectAppliedCount)) === files.length) return;
+  if ((await begin(selectAppliedCount)) === files.length) return false;
   let isNew = false;
   while (
     await begin(async (sql) => {
@@ -68,6 +74,7 @@ export async function migrate({ begin }: Pick<Database, "begin">, say: (message:
     })
   );
   if (isNew) say(`Created the database schema ${files.length}`);
+  return isNew;
 }
 
 /** In a transaction: no other server migrates the database before its end. */
