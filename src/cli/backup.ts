@@ -6,7 +6,7 @@ import type { BackupAttachments } from "../backup/format.ts";
 import { readBackup } from "../backup/reader.ts";
 import { type Config, readConfig } from "../config.ts";
 import { openExistingDatabase } from "../database/open.ts";
-import { takeBackup } from "../operations/backup/take_backup.ts";
+import { type BackupOptions, takeBackup, type TakenBackup } from "../operations/backup/take_backup.ts";
 import { toFingerprint } from "../operations/backup/restore_backup.ts";
 import { toDatabaseError } from "../database/database_failure.ts";
 import { untilInterrupted } from "./interruption.ts";
@@ -41,23 +41,28 @@ async function write(path: string, leavesOut: boolean, json: boolean): Promise<v
   const config = readConfig(process.env);
   const say = createSay(process.env);
   const attachments = toAttachments(config, leavesOut);
+  const taken = await untilInterrupted((signal) => take(config, { path, attachments, signal }));
+  const { secretKeyDigest, ...figures } = taken;
+  const fingerprint = secretKeyDigest === null ? null : toFingerprint(secretKeyDigest);
+  if (taken.lost > 0)
+    say(
+      `Warning: the content of ${counted(taken.lost, "attachment")} is missing or damaged in the store and is not in the file`,
+    );
+  if (json) return console.log(toJsonLine({ file: path, ...figures, secretKeyFingerprint: fingerprint, attachments }));
+  console.log(toPlainLine(`Backed up ${describe(taken)} to "${path}": ${taken.bytes} bytes`));
+  if (fingerprint !== null) console.log(`To restore it, the secret key with the fingerprint ${fingerprint} is needed`);
+}
+
+type Wanted = Pick<BackupOptions, "path" | "attachments"> & { signal: AbortSignal };
+
+/** The built-in PostgreSQL is stopped at the end if no server uses it, also if it was interrupted while it started. */
+async function take(config: Config, wanted: Wanted): Promise<TakenBackup> {
   // One connection for the lock, and one for the snapshot.
   const database = await openExistingDatabase({ ...config, databasePool: 2 });
   try {
+    wanted.signal.throwIfAborted();
     const { store } = openStore(config);
-    const options = { path, version: packageJson.version, attachments, store };
-    const taken = await untilInterrupted((signal) => takeBackup(database, { ...options, signal }));
-    const { secretKeyDigest, ...figures } = taken;
-    const fingerprint = secretKeyDigest === null ? null : toFingerprint(secretKeyDigest);
-    if (taken.lost > 0)
-      say(
-        `Warning: the content of ${taken.lost} attachments is missing or damaged in the store and is not in the file`,
-      );
-    if (json)
-      return console.log(toJsonLine({ file: path, ...figures, secretKeyFingerprint: fingerprint, attachments }));
-    console.log(toPlainLine(`Backed up ${describe(taken)} to "${path}": ${taken.bytes} bytes`));
-    if (fingerprint !== null)
-      console.log(`To restore it, the secret key with the fingerprint ${fingerprint} is needed`);
+    return await takeBackup(database, { ...wanted, version: packageJson.version, store });
   } catch (error) {
     throw toDatabaseError(error);
   } finally {
@@ -92,6 +97,7 @@ async function verify(path: string, json: boolean): Promise<void> {
   if (attachments.content === "s3")
     console.log(toPlainLine(`The attachments are in ${attachments.location}, not in it`));
   if (attachments.content === "omitted") console.log("The attachments are not in it");
-  if (totals.lost > 0) console.log(`Of ${totals.lost} attachments the content was missing or damaged`);
+  if (totals.lost > 0)
+    console.log(`The content of ${counted(totals.lost, "attachment")} was missing or damaged, and is not in it`);
   if (fingerprint !== null) console.log(`To restore it, the secret key with the fingerprint ${fingerprint} is needed`);
 }

@@ -3,9 +3,10 @@
 import { join } from "node:path";
 import { openAttachments } from "../attachments/store.ts";
 import { type Config, readConfig } from "../config.ts";
+import { isUnavailable } from "../database/connect.ts";
 import { openDatabase } from "../database/open.ts";
 import { requireSessions } from "../database/session.ts";
-import { checkBackup, type Restored, restoreBackup } from "../operations/backup/restore_backup.ts";
+import { checkBackup, type Restored, restoreBackup, type RestoreOptions } from "../operations/backup/restore_backup.ts";
 import { readSecretKey } from "../secrets/secret_key.ts";
 import { toDatabaseError } from "../database/database_failure.ts";
 import { untilInterrupted } from "./interruption.ts";
@@ -36,23 +37,30 @@ export async function restore(args: string[]): Promise<void> {
   const keys = { secretKey, secretKeyOld: config.secretKeyOld, keySource };
   await checkBackup(file, keys);
   const say = createSay(process.env);
+  const asOfBackup = values["as-of-backup"] !== undefined;
+  const restored = await untilInterrupted((signal) => write(config, { path: file, keys, asOfBackup, signal }, say));
+  if (restored.unknownTables.length > 0)
+    say(`Warning: these tables do not belong to Assay and were left out: ${restored.unknownTables.join(", ")}`);
+  if (json) console.log(toJsonLine({ file, ...restored }));
+  else for (const line of toLines(file, restored, config.secretKey !== undefined)) console.log(toPlainLine(line));
+}
+
+type Wanted = Pick<RestoreOptions, "path" | "keys" | "asOfBackup"> & { signal: AbortSignal };
+
+/** The built-in PostgreSQL is stopped at the end, also if it was interrupted while it started. */
+async function write(config: Config, wanted: Wanted, say: (message: string) => void): Promise<Restored> {
   const database = await openDatabase({ ...config, databasePool: 2 }, say);
   try {
+    wanted.signal.throwIfAborted();
     if (config.databaseUrl !== undefined) await requireSessions(database);
     const { store, directory } = openStore(config);
-    const restored = await untilInterrupted((signal) =>
-      restoreBackup(database, {
-        ...{ path: file, keys, store, signal },
-        spoolDirectory: join(directory, "incoming"),
-        asOfBackup: values["as-of-backup"] !== undefined,
-      }),
-    );
-    if (restored.unknownTables.length > 0)
-      say(`Warning: these tables do not belong to Assay and were left out: ${restored.unknownTables.join(", ")}`);
-    if (json) console.log(toJsonLine({ file, ...restored }));
-    else for (const line of toLines(file, restored, config.secretKey !== undefined)) console.log(toPlainLine(line));
+    return await restoreBackup(database, { ...wanted, store, spoolDirectory: join(directory, "incoming") });
   } catch (error) {
-    throw toDatabaseError(error);
+    const shown = toDatabaseError(error);
+    if (!isUnavailable(error) || !(shown instanceof Error)) throw shown;
+    throw new Error(`${shown.message}: nothing was kept. Restore again when the database is available`, {
+      cause: error,
+    });
   } finally {
     await database.close();
   }

@@ -5,12 +5,16 @@ import { describeConnectionFailure } from "../http/connection_failure.ts";
 /** The SQLSTATE of PostgreSQL. */
 const INSUFFICIENT_PRIVILEGE = "42501";
 
+/** Of postgres.js, of the socket, and of PostgreSQL that was stopped or has crashed. */
+const LOST = new Set("CONNECTION_CLOSED CONNECTION_ENDED CONNECTION_DESTROYED ECONNRESET EPIPE 57P01 57P02".split(" "));
+
 /** An error in our words if the database cannot be reached; any other error as it is. */
 export function toDatabaseError(error: unknown): unknown {
   const { syscall, address, port, hostname, code, message } = error as Record<string, unknown>;
   const { cause } = error as { cause?: { code?: unknown } };
   if (code === INSUFFICIENT_PRIVILEGE || cause?.code === INSUFFICIENT_PRIVILEGE)
     return new Error(`The role of DATABASE_URL must be the owner of the database: ${String(message)}`);
+  if (LOST.has(String(code))) return new Error("The connection to the database was lost", { cause: error });
   if (syscall !== "connect" && syscall !== "getaddrinfo") return error;
   const host = address === undefined ? String(hostname) : `${address}${port === undefined ? "" : `:${port}`}`;
   return new Error(`Cannot connect to the database of DATABASE_URL at ${host}: ${describeConnectionFailure(error)}`);

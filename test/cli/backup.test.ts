@@ -81,6 +81,18 @@ describe("assay backup", () => {
     expect((await Bun.file(file).bytes()).includes(0)).toBe(true);
   });
 
+  test("fails where the content of all attachments is missing", async () => {
+    const file = join(place, "elsewhere.assay");
+    const elsewhere = await assay(["backup", file], { ...here, DATA_DIR: join(place, "elsewhere") });
+    expect(elsewhere).toEqual({
+      ...{ code: 1, output: "" },
+      errors: expect.stringMatching(
+        /^The content of all attachments is missing: set DATA_DIR to the value that the server uses/,
+      ),
+    });
+    expect(existsSync(file)).toBe(false);
+  });
+
   test("leaves attachments out on request", async () => {
     const file = join(place, "small.assay");
     const { output } = await assay(["backup", file, "--without-attachments", "--json"]);
@@ -194,6 +206,18 @@ describe("assay restore", () => {
     await child.exited;
     await until(async () => (await copying()).length === 0, 30);
     expect(await selectRelationCount(bare.database.pool)).toBe(0);
+
+    const cut = assay(["restore", file], there);
+    await until(async () => (await copying()).length > 0, 30);
+    await database.pool`
+      select pg_terminate_backend(pid) from pg_stat_progress_copy where datname = ${String(bare.connection["database"])}`;
+    expect(await cut).toEqual({
+      ...{ code: 1, output: "" },
+      errors:
+        "The connection to the database was lost: nothing was kept. Restore again when the database is available\n",
+    });
+    expect(await selectRelationCount(bare.database.pool)).toBe(0);
+
     const restored = await assay(["restore", file, "--as-of-backup"], there);
     expect([restored.code, restored.errors]).toEqual([0, ""]);
     expect(restored.output).toContain("valid as they were at that time");

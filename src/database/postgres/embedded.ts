@@ -128,10 +128,11 @@ async function open(options: EmbeddedOptions, home: Home): Promise<Embedded> {
     max_lifetime: null,
     // By itself it would wait longer with every time that the server was away.
     backoff: (() => 0.2) as never,
+    onnotice: () => {},
     connection: { application_name: holderName },
   });
   try {
-    const found = await holder`select from pg_database where datname = 'assay'`;
+    const found = await whenLetIn(() => holder`select from pg_database where datname = 'assay'`);
     if (found.length === 0) await holder`create database assay strategy file_copy`;
   } catch (error) {
     await holder.end({ timeout: 0 });
@@ -139,10 +140,12 @@ async function open(options: EmbeddedOptions, home: Home): Promise<Embedded> {
     if (running && (await endsWithin(1000, running, cluster))) return open(options, home);
     if (!running) {
       await halt(server, cluster);
-      throw new Error(`PostgreSQL cannot be used: ${error}; its log is "${join(home.directory, "server.log")}"`);
+      throw new Error(
+        `PostgreSQL cannot be used: ${(error as Error).message}; its log is "${join(home.directory, "server.log")}"`,
+      );
     }
     throw new Error(
-      `PostgreSQL runs (pid ${server.pid}) but does not let us in: ${error}. ` +
+      `PostgreSQL runs (pid ${server.pid}) but does not let us in: ${(error as Error).message}. ` +
         `Stop it with "kill -INT ${server.pid}" and start again; its log is "${join(home.directory, "server.log")}"`,
     );
   }
@@ -193,12 +196,30 @@ async function stop(cluster: string, holder: postgres.Sql): Promise<void> {
   }
 }
 
+const RECOVERY_MS = 60_000;
+const CUT = new Set(["CONNECTION_CLOSED", "ECONNRESET", "EPIPE", "57P02"]);
+
+/** Asks again while PostgreSQL recovers from the crash of one of its processes: it has cut all connections, and lets nobody in. */
+async function whenLetIn<T>(ask: () => PromiseLike<T>): Promise<T> {
+  const deadline = Date.now() + RECOVERY_MS;
+  for (;;)
+    try {
+      return await ask();
+    } catch (error) {
+      const { code, message } = error as { code?: string; message: string };
+      const isCut = CUT.has(String(code));
+      if (!(isCut || /recovery mode|starting up|not yet accepting/.test(message)) || Date.now() > deadline) throw error;
+      await Bun.sleep(50);
+    }
+}
+
 async function isShared(holder: postgres.Sql): Promise<boolean> {
   // A connection that was closed just now is seen for some milliseconds more.
   const deadline = Date.now() + 500;
   for (;;) {
-    const others = await holder`
-      select from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`;
+    const others = await whenLetIn(
+      () => holder`select from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`,
+    );
     if (others.length === 0 || Date.now() > deadline) return others.length > 0;
     await Bun.sleep(10);
   }

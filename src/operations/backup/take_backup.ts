@@ -61,6 +61,12 @@ async function writeContents(sql: Tx, writer: BackupWriter, store: BackupOptions
     contents++;
     if (!(await writer.content(key, chunksOf(key, content)))) lost++;
   }
+  // More probably this is the wrong directory than a loss.
+  if (contents === 0 && lost > 0)
+    throw new Error(
+      "The content of all attachments is missing: set DATA_DIR to the value that the server uses, or leave the content out " +
+        "(--without-attachments)",
+    );
   return { contents, lost };
 }
 

@@ -12,6 +12,7 @@ import {
   symlinkSync,
 } from "node:fs";
 import { join } from "node:path";
+import postgres from "postgres";
 import { openHome } from "../../../src/database/postgres/home.ts";
 import { postmaster, query, useClusters } from "./clusters.ts";
 
@@ -125,6 +126,34 @@ test("recovers after its server was killed", async () => {
   await first.stop();
   expect(await query(second, "table kept")).toEqual([{ answer: 42 }]);
   await second.stop();
+});
+
+test("is adopted and stopped while it recovers from the crash of one of its processes", async () => {
+  const directory = madePlace();
+  const first = await start(directory);
+  const connect = () => postgres({ ...first.connection, max: 1, onnotice: () => {} });
+  /** Until the recovery has begun, which cuts all connections. */
+  async function crash(): Promise<void> {
+    const [victim, witness] = [connect(), connect()];
+    const [backend] = await victim<{ pid: number }[]>`select pg_backend_pid() as pid`;
+    await witness`select`;
+    const cut = witness`select pg_sleep(60)`.then(
+      () => false,
+      () => true,
+    );
+    process.kill(backend!.pid, "SIGKILL");
+    expect(await cut).toBe(true);
+    await Promise.all([victim, witness].map((sql) => sql.end({ timeout: 0 })));
+  }
+  const pid = postmaster(directory)?.pid;
+  await crash();
+  const second = await start(directory);
+  expect(postmaster(directory)?.pid).toBe(pid!);
+  expect(await query(second, "select 1 as one")).toEqual([{ one: 1 }]);
+  await crash();
+  await second.stop();
+  await first.stop();
+  expect(postmaster(directory)).toBeUndefined();
 });
 
 test("revives a server that was killed, once and where it was, for everybody who knew it", async () => {
