@@ -30,6 +30,7 @@ const DISK_REASONS: Record<string, string> = {
   ENOSPC: "the disk is full",
   EDQUOT: "the disk quota of this account is used up",
   EIO: "the disk reports an error",
+  EFBIG: "it would become larger than this account may write",
 };
 
 const codeOf = (error: unknown): string => String((error as NodeJS.ErrnoException | null)?.code ?? "");

@@ -1,10 +1,9 @@
 /** `assay split`: prints the files of one shard, by the plan that the server stores for all shards of a task. */
 
 import { parseArgs } from "node:util";
-import * as v from "valibot";
 import { createFileMatch, type ShardPlan, type SplitFile, splitFiles, toFileName } from "../rules/plan.ts";
 import { nameVariant } from "../rules/variants.ts";
-import { type Shard, shard as shardText } from "../schema/fields.ts";
+import type { Shard } from "../schema/fields.ts";
 import { MAX_SPLIT_FILES } from "../schema/plans.ts";
 import { type CiBuild, detectBuild } from "./ci.ts";
 import { ServerAwayError } from "./client.ts";
@@ -12,7 +11,7 @@ import { createSay, toJsonLine } from "./output.ts";
 import { filesOfPlan, parsePlaywrightList, readFiles } from "./split_files.ts";
 import { askBatch, askPlan, SPLIT_PATIENCE_MS, type AskedPlan, planAnswer, readAs } from "./split_request.ts";
 import { readTags, TAG_HELP } from "./tags.ts";
-import { readSeconds, toUsageError, UsageError } from "./usage.ts";
+import { readSeconds, readShard, toUsageError, UsageError } from "./usage.ts";
 
 export const SPLIT_USAGE = `  split --shard 2/4 [options] [FILE|GLOB…|-]
       print the test files of one of several parallel jobs, balanced by duration`;
@@ -118,13 +117,11 @@ function readWish(args: string[], environment: Environment): Wish {
   const isWhole = named === undefined && told("ASSAY_TASK") !== undefined && told("ASSAY_LEASE_ID") !== undefined;
   const shard = isWhole ? "1/1" : named;
   if (shard === undefined) throw new UsageError("--shard is missing");
-  const parsed = v.safeParse(shardText, shard);
-  if (!parsed.success) throw new UsageError(`--shard: ${parsed.issues[0].message}, got "${shard}"`);
   const tags = readTags({ options: values.tag ?? [], environment, isShard: true });
   const task = given("task") ?? told("ASSAY_TASK") ?? detected.task ?? "default";
   const source = { executionKey: key, branch: given("branch"), commit: given("commit") };
   return {
-    shard: parsed.output,
+    shard: readShard(shard),
     isWhole,
     // A runner's task has the name that the execution gives it.
     task: told("ASSAY_LEASE_ID") === undefined ? nameVariant(task, tags) : task,

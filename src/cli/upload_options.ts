@@ -7,7 +7,7 @@ import type { Machine } from "./machine.ts";
 import type { AttachmentScope } from "../runner/named_attachments.ts";
 import { readTags, TAG_HELP } from "./tags.ts";
 import { GATE_HELP, GATE_HELP_TEXT, type GateOptions, readGateOptions } from "./gate.ts";
-import { readSeconds, toUsageError, UsageError } from "./usage.ts";
+import { readSeconds, readShard, toUsageError, UsageError } from "./usage.ts";
 
 export const UPLOAD_USAGE = `  upload FILE|GLOB… [options] [-- command …]
       run a command and upload its test reports, or upload existing reports`;
@@ -145,6 +145,7 @@ export function readArguments(args: string[]): UploadArguments {
     throw new UsageError("upload takes either --execution-id or --execution-key");
   if (!/^-?\d{1,10}$/.test(parameters["exit_code"] ?? "0"))
     throw new UsageError(`--exit-code: expected an integer, got "${parameters["exit_code"]}"`);
+  if (parameters["shard"] !== undefined) readShard(parameters["shard"]);
   const patienceMs = readSeconds("patience", (values as { patience?: string }).patience) ?? PATIENCE_MS;
   return { reports: positionals, command, parameters, tags, flags, attachments, gate, patienceMs };
 }

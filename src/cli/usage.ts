@@ -1,6 +1,8 @@
 /** How commands read their options and report wrong ones. */
 
 import { parseArgs } from "node:util";
+import * as v from "valibot";
+import { type Shard, shard } from "../schema/fields.ts";
 
 /** The command line or a variable is wrong: exit code 2. */
 export class UsageError extends Error {
@@ -66,6 +68,13 @@ export function readSeconds(name: string, given: string | undefined): number | u
   if (!/^\d+(\.\d+)?$/.test(text) || Number(text) > MAX_SECONDS)
     throw new UsageError(`--${name}: expected seconds from 0 to ${MAX_SECONDS}, got "${text}"`);
   return Number(text) * 1000;
+}
+
+/** Throws UsageError. */
+export function readShard(given: string): Shard {
+  const parsed = v.safeParse(shard, given);
+  if (!parsed.success) throw new UsageError(`--shard: ${parsed.issues[0].message}, got "${given}"`);
+  return parsed.output;
 }
 
 export function require(values: Record<string, string>, name: string): string {

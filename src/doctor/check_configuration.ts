@@ -71,8 +71,8 @@ export function checkSecretKey(
   try {
     const key = secretKey ?? readSecretKey(path);
     const stats = statOf(path);
-    if (!key || !stats)
-      return { findings: [ok(`There is no "${path}": the first server of a new database creates it`)], key: undefined };
+    // The database knows whether there has to be one.
+    if (!key || !stats) return { findings: [], key: undefined };
     const isOpen = (stats.mode & OTHERS_MAY_READ) !== 0;
     const finding = isOpen
       ? warn(`"${path}" has mode ${toMode(stats)}, so other accounts can read the key`, `Run: chmod 600 "${path}"`)

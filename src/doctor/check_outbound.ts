@@ -33,7 +33,7 @@ export async function checkRunningServer({ host, port }: Config, version: string
     if (status !== "ok") throw new Error("not a server");
     return [
       running === version
-        ? area.ok(`A server of version ${version} answers at ${url}`)
+        ? area.ok(`A server of version ${version} answers at ${url}, of this database or another one`)
         : area.warn(
             `The server at ${url} has ${typeof running === "string" ? `version ${running}` : "an older version"}, and this program ${version}`,
             "Restart the server with this version",

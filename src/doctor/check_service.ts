@@ -14,7 +14,8 @@ import { type Finding, findingsOf, toRoughTime } from "./finding.ts";
 export async function checkKeyOfDatabase(sql: Sql, key: Uint8Array | undefined): Promise<Finding[]> {
   const area = findingsOf("secret key");
   const digest = await selectSecretKeyDigest(sql);
-  if (digest === null) return [];
+  if (digest === null)
+    return key ? [] : [area.ok("There is no secret key, and the database needs none: the next server creates it")];
   if (!key)
     return [
       area.fail(

@@ -242,10 +242,12 @@ test("prints names of tests without commands for terminals and CI systems, and w
   expect(run.errors).not.toContain(key);
 });
 
-test("refuses an unknown mode before the tests run", async () => {
+test("refuses an unknown mode and an impossible shard before the tests run", async () => {
   for (const [args, message] of [
     [["--gate=all"], '--gate: expected "quarantine" or "new", got "all"'],
     [["--gate-dry-run"], "--gate-dry-run: pass --gate as well"],
+    [["--shard=0/4"], '--shard: expected a shard such as "2/4", got "0/4"'],
+    [["--shard=9/4"], '--shard: expected a shard from "1/4" to "4/4", got "9/4"'],
   ] as const) {
     const { code, errors } = await upload(["report.xml", ...args, "--", "sh", "-c", "echo ran"]);
     expect([code, errors.split("\n")[0]]).toEqual([2, message]);

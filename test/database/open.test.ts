@@ -49,11 +49,22 @@ test("a DATA_DIR that is a file is named", async () => {
   }
 });
 
-test("a role without permissions is told to own the database, and an address that cannot be reached names its variable", () => {
+test("a role without permissions is told to own the database, and what is wrong with DATABASE_URL names it", () => {
   const denied = { code: "42501", message: "permission denied for schema public" };
   expect(String(toDatabaseError(denied))).toContain("must be the owner of the database: permission denied for schema");
   const refused = { syscall: "connect", address: "127.0.0.1", port: 1, code: "ECONNREFUSED" };
   expect(String(toDatabaseError(refused))).toContain(
     "database of DATABASE_URL at 127.0.0.1:1: the connection was refused",
+  );
+  const tls = {
+    code: "ECONNRESET",
+    message: "Client network socket disconnected before secure TLS connection was established",
+  };
+  expect(String(toDatabaseError(tls))).toBe(`Error: Cannot use the database of DATABASE_URL: ${tls.message}`);
+  expect(String(toDatabaseError({ code: "3D000", message: 'database "x" does not exist' }))).toBe(
+    'Error: Cannot use the database of DATABASE_URL: database "x" does not exist',
+  );
+  expect(String(toDatabaseError({ code: "ECONNRESET", message: "read ECONNRESET" }))).toBe(
+    "Error: The connection to the database was lost",
   );
 });

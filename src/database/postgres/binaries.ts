@@ -47,7 +47,11 @@ export async function findBinaries(
 /** Unpacks the programs that a single executable holds into `place`, once for each of their versions. */
 async function unpack({ name, blob }: EmbeddedFile, account: SystemAccount | undefined, place: string) {
   const directory = await install(join(place, name.slice(0, -PACKED.length)), async (directory) => {
-    await new Bun.Archive(Bun.zstdDecompressSync(await blob.bytes())).extract(directory);
+    const archive = new Bun.Archive(Bun.zstdDecompressSync(await blob.bytes()));
+    await archive.extract(directory).catch((error: Error) => {
+      // Bun says "ReadError" whatever cannot be written.
+      throw new Error(`its programs cannot be unpacked into "${place}" (${error.message}): the disk may be full`);
+    });
   });
   return probe(directory, account) ?? cannotRun(directory, account);
 }
