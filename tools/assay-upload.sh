@@ -20,7 +20,7 @@ send() { field exit_code "$1"; field gate "$assay_asked"; option url "${ASSAY_UR
   "Idempotency-Key: $(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')" 2>&1); } # The answer may have 128 blocks.
 while [ $# -gt 0 ] && [ "$1" != -- ]; do case $1 in --strict) assay_lost=3 ;; --complete) assay_complete=true ;;
     --task | --tag | --shard | --execution-key | --attach | --gate) [ $# -gt 1 ] || { say "$1 wants a value" && exit 2; }
-      case $1 in --task) assay_task=$2 ;; --tag) assay_tags=$assay_tags,$2 ;; --shard) assay_shard=$2 ;; --gate) assay_gate=$2; case $2 in quarantine | new) ;; *) say "--gate is quarantine or new" && exit 2 ;; esac ;; --attach) assay_attached=$(printf '%s\n%s' "$assay_attached" "$2") ;; *) assay_key=$2 ;; esac && shift ;;
+      case $1 in --task) assay_task=$2 ;; --tag) assay_tags=$assay_tags,$2 ;; --shard) assay_shard=$2; case $2 in '') ;; *[!0-9/]* | */*/* | 0* | */0* | /* | */) false ;; */*) [ "${2%/*}" -le "${2#*/}" ] ;; *) false ;; esac || { say "--shard is one such as 2/4" && exit 2; } ;; --gate) assay_gate=$2; case $2 in quarantine | new) ;; *) say "--gate is quarantine or new" && exit 2 ;; esac ;; --attach) assay_attached=$(printf '%s\n%s' "$assay_attached" "$2") ;; *) assay_key=$2 ;; esac && shift ;;
     --help) sed -n '2,6s/^# //p' "$0" && exit ;; -*) say "Unknown option $1" && exit 2 ;;
     *) assay_files=$(printf '%s\n%s' "$assay_files" "$1") ;;
   esac && shift; done; [ -n "$assay_files" ] || { say "Name the report: FILE… [-- command …]" && exit 2; }

@@ -731,6 +731,7 @@ describe.each(EACH)("in %s", (_, shell) => {
       ["--", "touch", "ran"],
       ["a.xml", "--shard"],
       ["a.xml", "--tag"],
+      ...["0/4", "5/4", "1/2/3", "one"].map((shard) => ["a.xml", "--shard", shard, "--", "touch", "ran"]),
     ]) {
       const folder = createFolder();
       expect(await run(words, { shell, project, folder })).toMatchObject({ exit: 2, output: "" });
