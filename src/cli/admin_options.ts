@@ -55,11 +55,14 @@ export function missing(what: "team" | "project" | "key" | "account" | "trust ru
   throw new Error(`No such ${what}: "${id}"`);
 }
 
-/** Says which one is missing where an operation refuses it as absent. */
+const toOption = (field: string): string => `--${field.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+
+/** Says which one is missing where an operation refuses it as absent, and which option where it refuses a field. */
 export const orMissing = <T>(what: "team" | "project", id: string, work: Promise<T>): Promise<T> =>
   work.catch((error) => {
-    if (error instanceof Refusal && error.kind === "absent") missing(what, id);
-    throw error;
+    if (!(error instanceof Refusal)) throw error;
+    if (error.kind === "absent") missing(what, id);
+    throw new Error(error.message.replace(/^Cannot read "(\w+)"/, (_, field: string) => toOption(field)));
   });
 
 /** Throws if there is no such team. */

@@ -431,7 +431,7 @@ describe("deletions", () => {
     const { key } = await json("generate-key", "--project", project);
     const { key: teamKey } = await json("generate-key", "--team", team);
     const wrong = await admin("delete-project", "--id", project, "--confirm", "Web");
-    const message = 'Cannot confirm the deletion: expected the name of the project, "web", got "Web"\n';
+    const message = '--confirm: expected the name of the project, "web", got "Web"\n';
     expect(wrong).toEqual({ code: 1, output: "", errors: message });
     expect((await ask(`GET /projects/${project}`, { key })).status).toBe(200);
 

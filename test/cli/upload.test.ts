@@ -311,8 +311,8 @@ describe("an upload that fails breaks no build, unless it is to", () => {
   });
 
   test("a parameter that cannot be", async () => {
-    const { codes, errors } = await both(["r.xml", "--shard", "9/4"]);
-    expect([codes, errors]).toEqual([[0, 1], expect.stringContaining('Cannot read "shard"')]);
+    const { codes, errors } = await both(["r.xml", "--branch", "b".repeat(2_000)]);
+    expect([codes, errors]).toEqual([[0, 1], expect.stringContaining('Cannot read "branch"')]);
   });
 
   test("files and globs that are nothing, each by its name", async () => {

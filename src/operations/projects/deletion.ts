@@ -18,7 +18,7 @@ const asShown = (name: string): string => name.normalize("NFC").replaceAll(/\s+/
 
 function requireName(what: "project" | "team", name: string, confirm: string): void {
   if (asShown(confirm) !== asShown(name))
-    refuse(`Cannot confirm the deletion: expected the name of the ${what}, "${asShown(name)}", got "${confirm}"`);
+    refuse(`Cannot read "confirm": expected the name of the ${what}, "${asShown(name)}", got "${confirm}"`);
 }
 
 /**
