@@ -21,6 +21,7 @@ import {
   parseFileOptions,
   parseOptions,
   readSeconds,
+  readShard,
   require as requireOption,
   toUsageError,
 } from "../../src/cli/usage.ts";
@@ -236,6 +237,7 @@ testLinearity(
       parseOptions: (text) => attempt(() => parseOptions([text, `--${text}`], ["task"])),
       parseFileOptions: (text) => attempt(() => parseFileOptions([text, `--${text}`], ["task"])),
       readSeconds: (text) => attempt(() => readSeconds("a", text)),
+      readShard: (text) => attempt(() => readShard(text)),
       require: (text) => requireOption({ a: text }, "a"),
       toUsageError: (text) => toUsageError(new Error(text)),
     },
