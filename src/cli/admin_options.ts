@@ -55,7 +55,9 @@ export function missing(what: "team" | "project" | "key" | "account" | "trust ru
   throw new Error(`No such ${what}: "${id}"`);
 }
 
-const toOption = (field: string): string => `--${field.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+/** Returns the option for a field: `--repository-id` for `repositoryId`. */
+export const toOption = (field: string): string =>
+  `--${field.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
 /** Says which one is missing where an operation refuses it as absent, and which option where it refuses a field. */
 export const orMissing = <T>(what: "team" | "project", id: string, work: Promise<T>): Promise<T> =>

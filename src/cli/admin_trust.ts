@@ -6,11 +6,10 @@ import { COMMAND_LINE } from "../schema/audit.ts";
 import { DEFAULT_ISSUERS, newTrustRule, type TrustKind } from "../schema/trust_rules.ts";
 import { selectProject } from "../store/projects.ts";
 import { selectProjectOfTrustRule, selectTrustRules } from "../store/trust_rules.ts";
-import { type AdminCommand, id, missing, orMissing, type Values, type AdminWork } from "./admin_options.ts";
+import { type AdminCommand, id, missing, orMissing, toOption, type Values, type AdminWork } from "./admin_options.ts";
 import { toFileReason } from "../file_failure.ts";
 import { require, UsageError } from "./usage.ts";
 
-const RULE_FIELDS: Record<string, string> = { repositoryId: "repository-id", ownerId: "owner-id" };
 const toList = (text: string | undefined) =>
   text
     ?.split(",")
@@ -45,7 +44,7 @@ async function trustCi(values: Values): Promise<AdminWork> {
   if (!parsed.success) {
     const { path, type, expected, message } = parsed.issues[0];
     const name = String(path?.[0]?.key ?? "kind");
-    const option = `--${RULE_FIELDS[name] ?? name}`;
+    const option = toOption(name);
     if (type !== "strict_object") throw new UsageError(`${option}: ${message}`);
     throw new UsageError(expected === "never" ? `${option} is not for --kind ${kind}` : `${option} is missing`);
   }

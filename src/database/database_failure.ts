@@ -5,10 +5,10 @@ import { describeConnectionFailure } from "../http/connection_failure.ts";
 /** The SQLSTATE of PostgreSQL. */
 const INSUFFICIENT_PRIVILEGE = "42501";
 
-/** No such database, no such role, a wrong password. */
+/** The database or the role does not exist, or the password is wrong. */
 const REFUSED = new Set(["3D000", "28000", "28P01"]);
 
-/** Of postgres.js, of the socket, and of PostgreSQL that was stopped or has crashed. */
+/** These codes come from postgres.js, from the socket, and from a PostgreSQL that was stopped or has crashed. */
 const LOST = new Set("CONNECTION_CLOSED CONNECTION_ENDED CONNECTION_DESTROYED ECONNRESET EPIPE 57P01 57P02".split(" "));
 
 /** An error in our words if the database cannot be reached; any other error as it is. */

@@ -28,7 +28,7 @@ const labels = described(
 const integrationId = described(uuid, "An integration of the team that can do this");
 const type = <const Type extends string>(type: Type, what: string) => described(v.literal(type), what);
 
-/** What each type of action says besides. */
+/** Each type of action has fields of its own. */
 const ACTIONS = [
   v.strictObject({
     type: type("notify", "Sends a message to a chat or a webhook, an alert, or a comment on the pull request"),

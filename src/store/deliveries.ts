@@ -1,6 +1,6 @@
 /** Deliveries: what is sent to the integrations of a team. */
 
-import { type Dispatch, type IntegrationAction, type Kind } from "../schema/integration_configs.ts";
+import type { Dispatch, IntegrationAction, Kind } from "../schema/integration_configs.ts";
 import { type DeliveryAttempt, type Delivery, type DeliveryStatus, notSent } from "../schema/deliveries.ts";
 import { type Sql, type Tx, thisMoment, toJson } from "../database/connect.ts";
 import { claimEnd } from "../database/claims.ts";

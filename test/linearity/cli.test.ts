@@ -15,6 +15,7 @@ import { cleanTexts, createOutputMask, secretsOf, toJsonLine } from "../../src/c
 import { toPlainLine, toPlainLines, withoutWorkflowCommands } from "../../src/cli/output.ts";
 import { filesOfPlan, parsePlaywrightList } from "../../src/cli/split_files.ts";
 import { readImportArguments } from "../../src/cli/import_options.ts";
+import { toOption } from "../../src/cli/admin_options.ts";
 import { readTags } from "../../src/cli/tags.ts";
 import { readArguments } from "../../src/cli/upload_options.ts";
 import {
@@ -74,6 +75,7 @@ testLinearity(
         toUsage: null,
         listOfTeam: null,
       },
+      toOption,
     },
     "backup.ts": { backup: null },
     "command_line.ts": { runCommandLine: null },

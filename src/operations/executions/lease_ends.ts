@@ -46,7 +46,7 @@ type LeaseEnd = { message: string; exitCode?: number | undefined };
 
 type Locked = { execution: LockedExecution; lease: HeldLease };
 
-/** Of a locked execution: the lease is over, and its work waits for another runner, unless nobody wants it any more. */
+/** Ends a lease of a locked execution. Its work waits for another runner, unless nobody wants it any more. */
 export async function giveAgain(
   sql: Tx,
   projectId: string,
@@ -63,7 +63,7 @@ export async function giveAgain(
   await notifyLeases(sql, projectId);
 }
 
-/** What the end of a lease makes of its task and its execution. */
+/** Brings the task and the execution up to date after the end of a lease. */
 async function settle(sql: Tx, projectId: string, execution: LockedExecution): Promise<void> {
   await advanceExecution(sql, projectId, execution, "arrived", {
     arrived: !hasEnded(execution.status),
@@ -88,8 +88,8 @@ export async function endUnopened(
 }
 
 /**
- * Of a locked execution: the report of a lease ends it, once. True when it has ended it before, so that what comes now can
- * only be the same again. The report of a lost lease is taken as long as the runner that got its work has not reported: then that
+ * Ends a lease of a locked execution by its report, once. Returns true if the report has ended it before: what comes now can only be
+ * the same again. The report of a lost lease is taken as long as the runner that got its work has not reported: then that
  * one is not wanted any more.
  */
 export async function endByReport(
@@ -119,7 +119,7 @@ async function endSuccessor(sql: Tx, projectId: string, { id, runner }: HeldLeas
   await notifyLeases(sql, projectId);
 }
 
-/** Of a locked execution: the runner has ended what it was told to end. */
+/** Ends a lease of a locked execution whose runner has ended what it was told to end. */
 export async function endStopped(
   sql: Tx,
   projectId: string,
@@ -134,11 +134,11 @@ export async function endStopped(
 
 /** How often a task that a runner could not run goes to another one. */
 const MAX_INFRASTRUCTURE_RETRIES = 2;
-/** Of a message that stands on the page of runners. */
+/** The page of runners shows so many characters of a message. */
 const MAX_PAUSE_REASON = 300;
 
 /**
- * Of a locked execution: the runner could not run the task, which says nothing about the tests. Another runner gets it, twice at
+ * Ends a lease of a locked execution whose runner could not run the task, which says nothing about the tests. Another runner gets it, twice at
  * most; then the task ends as incomplete. Answers whether it waits again.
  */
 export async function endByInfrastructure(

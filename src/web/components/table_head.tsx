@@ -4,17 +4,24 @@ import type { Html, Piece } from "../../http/html.ts";
 
 /** `hidden`: the title is for screen readers only; `wide`: the column is left out on small screens. */
 type Trait = "number" | "wide" | "hidden";
-/** False: the table does not have this column. */
+/** A column that is false is left out. */
 export type Column = string | readonly [title: Piece, ...traits: Trait[]] | false;
+
+/** The columns that each table of tasks begins with. */
+export const TASK_COLUMNS: readonly Column[] = [
+  ["Status", "hidden"],
+  "Task",
+  ["Passed", "number"],
+  ["Failed", "number"],
+  ["Skipped", "number", "wide"],
+  ["Duration", "number"],
+];
 
 function Header({ title, traits }: { title: Piece; traits: readonly Trait[] }): Html {
   const classes = traits.filter((trait) => trait !== "hidden");
-  const shown = traits.includes("hidden") ? <span class="visually-hidden">{title}</span> : title;
-  return classes.length === 0 ? (
-    <th scope="col">{shown}</th>
-  ) : (
+  return (
     <th scope="col" class={classes.join(" ")}>
-      {shown}
+      {traits.includes("hidden") ? <span class="visually-hidden">{title}</span> : title}
     </th>
   );
 }

@@ -150,7 +150,7 @@ export const bugTable = (rows: readonly Html[]): Html => (
         columns={[
           ["Status", "hidden"],
           "Bug",
-          [<>{LIST_DAYS} days</>, "wide"],
+          [`${LIST_DAYS} days`, "wide"],
           "Severity",
           ["Assignee", "wide"],
           ["Last seen", "number", "wide"],

@@ -10,7 +10,7 @@ import { taskLine } from "../../../wording/reasons.ts";
 import { Mark, Tag, wordOf, worstFirst } from "../../components/status.tsx";
 import { Breakable } from "../../components/text.tsx";
 import { executionPath, taskPath } from "../../site/paths.ts";
-import { TableHead } from "../../components/table_head.tsx";
+import { TableHead, TASK_COLUMNS } from "../../components/table_head.tsx";
 
 /** Maximum number of tasks that are listed at first. */
 export const MAX_TASKS = 50;
@@ -40,16 +40,7 @@ export function taskTable(
         <table>
           <TableHead
             caption="Tasks of this execution, failed tasks first"
-            columns={[
-              ["Status", "hidden"],
-              "Task",
-              ["Passed", "number"],
-              ["Failed", "number"],
-              ["Skipped", "number", "wide"],
-              ["Duration", "number"],
-              hasRunners && ["Runner", "wide"],
-              hasRunners && ["Log", "wide"],
-            ]}
+            columns={[...TASK_COLUMNS, hasRunners && ["Runner", "wide"], hasRunners && ["Log", "wide"]]}
           />
           <tbody>
             {shown.map((task) =>

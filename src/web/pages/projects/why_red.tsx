@@ -38,7 +38,7 @@ export function WhyRed({ projectId, branch, tasks, moreTasks, tests, now }: WhyR
       <div class="card">
         <table class="why">
           <TableHead
-            caption={<>Red tasks of {branch} and their failing tests</>}
+            caption={`Red tasks of ${branch} and their failing tests`}
             columns={[["Status", "hidden"], "Test", "Failing since", ["Owner", "wide"], ["Bug", "number"]]}
           />
           {tasks.map((task) => (

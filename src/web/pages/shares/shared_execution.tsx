@@ -23,7 +23,7 @@ import { Mark, Tag, wordOf, worstFirst } from "../../components/status.tsx";
 import { Ago, Breakable, Commit } from "../../components/text.tsx";
 import type { View } from "../../site/page.ts";
 import { maskKeys } from "../../../secrets/keys.ts";
-import { TableHead } from "../../components/table_head.tsx";
+import { TableHead, TASK_COLUMNS } from "../../components/table_head.tsx";
 
 const BLAMES: Record<Blame | "none", readonly [mark: string, tag: string]> = {
   new: ["failed", "new"],
@@ -110,17 +110,7 @@ function taskTable(tasks: readonly TaskRow[]): Html | null {
       </h2>
       <div class="card">
         <table>
-          <TableHead
-            caption="Tasks, failed tasks first"
-            columns={[
-              ["Status", "hidden"],
-              "Task",
-              ["Passed", "number"],
-              ["Failed", "number"],
-              ["Skipped", "number", "wide"],
-              ["Duration", "number"],
-            ]}
-          />
+          <TableHead caption="Tasks, failed tasks first" columns={TASK_COLUMNS} />
           <tbody>
             {worstFirst(tasks)
               .slice(0, MAX_TASKS)

@@ -109,7 +109,7 @@ export const UploadTable = ({ projectId, uploads, now }: TableProperties): Html 
   <div class="card">
     <table>
       <TableHead
-        caption={<>Uploads of {PERIOD}, newest first</>}
+        caption={`Uploads of ${PERIOD}, newest first`}
         columns={[["Outcome", "hidden"], "Message", ["Task", "wide"], ["When", "number"]]}
       />
       <tbody>{uploads.map((upload) => row(projectId, upload, now))}</tbody>
