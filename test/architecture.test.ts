@@ -183,6 +183,7 @@ const SHARED: Record<string, string[]> = {
     "binaries",
     "compose",
     "connect",
+    "delete_portion",
     "database_url",
     "home",
     "lock",

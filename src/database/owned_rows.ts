@@ -1,6 +1,7 @@
 /** Removes the rows that belong to one project or team, whichever tables have them: the tables are read from the catalog. */
 
 import type { Sql, Tx } from "./connect.ts";
+import { deletePortion } from "./delete_portion.ts";
 
 export type OwnerColumn = "project_id" | "team_id";
 
@@ -34,9 +35,5 @@ export const deleteOwnedRows = async (
 ): Promise<number> => {
   // A sequential scan would pass all the rows that the batches before have deleted; an index forgets them as it is read.
   await sql`select set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)`;
-  const { count } = await sql.unsafe(
-    `delete from ${table} where ctid = any(array(select ctid from ${table} where ${column} = $1 limit $2))`,
-    [ownerId, limit],
-  );
-  return count;
+  return await deletePortion(sql, table, sql`${sql(column)} = ${ownerId}`, { limit });
 };

@@ -115,9 +115,11 @@ const transactInOrder: Transact = (pool, enter, work) =>
 const transactAhead: Transact = async (pool, enter, work) => {
   const sql = await pool.reserve();
   try {
-    const begun = sql.unsafe("begin; set local plan_cache_mode to force_generic_plan").then(() => {
-      if (!enter()) throw new Error("The transaction begins in another pool");
-    });
+    const begun = sql
+      .unsafe("begin; set local plan_cache_mode to force_generic_plan; set local enable_seqscan to off")
+      .then(() => {
+        if (!enter()) throw new Error("The transaction begins in another pool");
+      });
     begun.catch(() => {});
     const value = await work(sql, begun).catch(async (error: unknown) => {
       // Where the connection has died, going back fails as well, and says less.

@@ -1,6 +1,7 @@
 /** Which content of attachments the store has, and which of it nobody needs any more. */
 
 import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
+import { deletePortion } from "../database/delete_portion.ts";
 
 type Content = { sha256: string; bytes: number };
 
@@ -51,14 +52,12 @@ const isLoose = (sql: Sql) => sql`${isAged(sql, sql`c.claimed_at`)} and ${isUnus
 export type LooseContent = { projectId: string; sha256: string };
 
 /** Takes a portion of the content that has attachments, or is gone, out of the queue; answers how many rows. */
-export const deleteSettledContents = async (sql: Sql, limit: number): Promise<number> => {
-  const { count } = await sql`
-    delete from attachment_loose_content where ctid in (
-      select l.ctid from attachment_loose_content l
-      where ${isAged(sql, sql`l.since`)} and (not ${isUnused(sql, sql`l`)} or not exists (
-        select from attachment_content c where c.owner_id = l.owner_id and c.sha256 = l.sha256 offset 0))
-      limit ${limit})`;
-  return count;
+export const deleteSettledContents = (sql: Sql, limit: number): Promise<number> => {
+  const l = sql`attachment_loose_content`;
+  const isSettled = sql`
+    ${isAged(sql, sql`${l}.since`)} and (not ${isUnused(sql, l)} or not exists (
+      select from attachment_content c where c.owner_id = ${l}.owner_id and c.sha256 = ${l}.sha256 offset 0))`;
+  return deletePortion(sql, "attachment_loose_content", isSettled, { limit });
 };
 
 /**

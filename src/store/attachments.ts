@@ -2,6 +2,7 @@
 
 import type { Given } from "../database/compose.ts";
 import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
+import { deletePortion } from "../database/delete_portion.ts";
 
 /** A result that names a file. */
 export type AttachmentReference = {
@@ -234,12 +235,8 @@ export const selectCaseAttachments = (
 
 /** Deletes a portion of the attachments, and of the references, from before `floor`, a UUID; answers how many rows. */
 export async function deleteOldAttachments(sql: Sql, projectId: string, floor: string): Promise<number> {
-  const portion = 5_000;
-  const files = await sql`
-    delete from attachment where project_id = ${projectId} and id in (
-      select id from attachment where project_id = ${projectId} and id < ${floor} limit ${portion})`;
-  const references = await sql`
-    delete from attachment_reference where project_id = ${projectId} and run_id in (
-      select run_id from attachment_reference where project_id = ${projectId} and run_id < ${floor} limit ${portion})`;
-  return files.count + references.count;
+  const portion = { limit: 5_000 };
+  const isOld = (column: Fragment) => sql`project_id = ${projectId} and ${column} < ${floor}`;
+  const files = await deletePortion(sql, "attachment", isOld(sql`id`), portion);
+  return files + (await deletePortion(sql, "attachment_reference", isOld(sql`run_id`), portion));
 }

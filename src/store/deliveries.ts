@@ -3,6 +3,7 @@
 import type { Dispatch, IntegrationAction, Kind } from "../schema/integration_configs.ts";
 import { type DeliveryAttempt, type Delivery, type DeliveryStatus, notSent } from "../schema/deliveries.ts";
 import { type Sql, type Tx, thisMoment, toJson } from "../database/connect.ts";
+import { deletePortion } from "../database/delete_portion.ts";
 import { claimEnd } from "../database/claims.ts";
 import { isDue } from "../database/retry_backoff.ts";
 import { hasOwner } from "./predicates.ts";
@@ -204,18 +205,15 @@ export const selectFull = (sql: Sql, max: number, { onlyGivenUp }: { onlyGivenUp
   }`;
 
 /** Deletes some that are over, up to `floor`; answers how many. */
-export const deleteDeliveries = async (
+export const deleteDeliveries = (
   sql: Sql,
   { teamId, integrationId, floor }: IntegrationId & { floor: string },
   limit: number,
-): Promise<number> =>
-  (
-    await sql`
-      delete from delivery where team_id = ${teamId} and integration_id = ${integrationId} and id in (
-        select id from delivery
-        where team_id = ${teamId} and integration_id = ${integrationId} and id <= ${floor} and status <> 'pending'
-        limit ${limit} for update skip locked)`
-  ).count;
+): Promise<number> => {
+  const isOver = sql`
+    team_id = ${teamId} and integration_id = ${integrationId} and id <= ${floor} and status <> 'pending'`;
+  return deletePortion(sql, "delivery", isOver, { limit, skipsLocked: true });
+};
 
 export type DueDelivery = {
   kind: Kind;

@@ -2,6 +2,7 @@
 
 import type { FileQueue } from "../rules/batches.ts";
 import { type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
+import { deletePortion } from "../database/delete_portion.ts";
 import type { PlanKey } from "./plans.ts";
 
 export type StoredQueue = FileQueue & { runs: number; files: string[] };
@@ -45,9 +46,5 @@ export const updateFileQueue = (sql: Tx, { projectId, executionId, taskSlug }: P
 const BATCH = 500;
 
 /** A portion of the queues of executions before `floor`, a UUID; answers how many. */
-export const deleteOldFileQueues = async (sql: Sql, projectId: string, floor: string): Promise<number> =>
-  (
-    await sql`
-      delete from file_queue where ctid = any(array(
-        select ctid from file_queue where project_id = ${projectId} and execution_id < ${floor} limit ${BATCH}))`
-  ).count;
+export const deleteOldFileQueues = (sql: Sql, projectId: string, floor: string): Promise<number> =>
+  deletePortion(sql, "file_queue", sql`project_id = ${projectId} and execution_id < ${floor}`, { limit: BATCH });

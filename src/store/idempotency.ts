@@ -2,6 +2,7 @@
 
 import { claimEnd } from "../database/claims.ts";
 import type { Sql, Tx } from "../database/connect.ts";
+import { deletePortion } from "../database/delete_portion.ts";
 
 /** A request that this server alone runs, until the claim is over. */
 export type RequestClaim = { teamId: string; scopeId: string; key: string; claim: string };
@@ -68,13 +69,8 @@ export const deleteOldAnswers = (sql: Sql) => sql`
   delete from idempotency where created_at < now() - interval '24 hours'`;
 
 /** At most `limit` answers to keys of a project or team; returns how many. */
-export const deleteAnswersOf = async (
+export const deleteAnswersOf = (
   sql: Tx,
   { teamId, scopeId }: { teamId: string; scopeId: string },
   limit: number,
-): Promise<number> =>
-  (
-    await sql`
-      delete from idempotency where ctid = any(array(
-        select ctid from idempotency where team_id = ${teamId} and scope_id = ${scopeId} limit ${limit}))`
-  ).count;
+): Promise<number> => deletePortion(sql, "idempotency", sql`team_id = ${teamId} and scope_id = ${scopeId}`, { limit });

@@ -3,6 +3,7 @@
 import type { ApiKey, NamedKey, Scope } from "../schema/keys.ts";
 import { compose } from "../database/compose.ts";
 import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
+import { deletePortion } from "../database/delete_portion.ts";
 import { lockOf, numberOf, takeLock, tryLocks, type AdvisoryLock } from "../database/locks.ts";
 
 export type LiveKey = {
@@ -182,14 +183,10 @@ export const selectIsNamedKey = async (sql: Sql, projectId: string, id: string):
     .length === 1;
 
 /** Deletes a page of keys of CI jobs that expired so many hours ago; answers how many. */
-export const deleteEndedCiKeys = async (sql: Sql, hours: number, limit: number): Promise<number> =>
-  (
-    await sql`
-      delete from api_key where (team_id, id) in (
-        select team_id, id from api_key
-        where trust_rule_id is not null and expires_at < now() - ${hours}::int * interval '1 hour'
-        limit ${limit})`
-  ).count;
+export const deleteEndedCiKeys = (sql: Sql, hours: number, limit: number): Promise<number> => {
+  const isEnded = sql`trust_rule_id is not null and expires_at < now() - ${hours}::int * interval '1 hour'`;
+  return deletePortion(sql, "api_key", isEnded, { limit });
+};
 
 /** The live keys that a rule has made for CI jobs, in the order in which they are locked. */
 export const selectCiKeyIds = async (sql: Sql, projectId: string, trustRuleId: string): Promise<string[]> => {
@@ -215,14 +212,11 @@ export const selectHasCiKeys = async (sql: Sql, projectId: string, count: number
   ).length >= count;
 
 /** Deletes a page of keys of runners that ended long ago; answers how many. */
-export const deleteEndedRunnerKeys = async (sql: Sql, days: number, limit: number): Promise<number> =>
-  (
-    await sql`
-      delete from api_key where (team_id, id) in (
-        select team_id, id from api_key
-        where scope = 'runner' and coalesce(revoked_at, expires_at) < now() - ${days}::int * interval '1 day'
-        limit ${limit})`
-  ).count;
+export const deleteEndedRunnerKeys = (sql: Sql, days: number, limit: number): Promise<number> => {
+  const isEnded = sql`
+    scope = 'runner' and coalesce(revoked_at, expires_at) < now() - ${days}::int * interval '1 day'`;
+  return deletePortion(sql, "api_key", isEnded, { limit });
+};
 
 export type NewKeyRow = {
   id: string;

@@ -4,6 +4,7 @@ import type { QueuedTask } from "../schema/planned_tasks.ts";
 import type { LeaseState } from "../schema/leases.ts";
 import type { LeaseStatus } from "../schema/run_leases.ts";
 import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
+import { deletePortion } from "../database/delete_portion.ts";
 import { hasServedFor } from "./instance.ts";
 import { failedResultsOf } from "./packing.ts";
 import { isDue } from "../database/retry_backoff.ts";
@@ -373,13 +374,10 @@ export const selectCasesToRepeat = async (
 };
 
 /** How many of what is too old to be asked for: `floor` is the smallest id that is kept. */
-export const deleteOldLeases = async (sql: Sql, projectId: string, floor: string): Promise<number> =>
-  (
-    await sql`
-      delete from lease where project_id = ${projectId} and id in (
-        select id from lease l where project_id = ${projectId} and id < ${floor} and not ${isOpen(sql, sql`l`)}
-        limit 1000)`
-  ).count;
+export const deleteOldLeases = (sql: Sql, projectId: string, floor: string): Promise<number> => {
+  const isOld = sql`project_id = ${projectId} and id < ${floor} and not ${isOpen(sql, sql`lease`)}`;
+  return deletePortion(sql, "lease", isOld, { limit: 1_000 });
+};
 
 /** Whether the runner has, or has had, a lease of the run. */
 export const selectHadLease = async (sql: Sql, projectId: string, runId: string, runner: string): Promise<boolean> => {

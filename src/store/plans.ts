@@ -2,6 +2,7 @@
 
 import type { FileTiming, PlannedFile } from "../rules/plan.ts";
 import { type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
+import { deletePortion } from "../database/delete_portion.ts";
 import { isOnDefault, isTrustedBuild } from "./predicates.ts";
 import { indexedTask } from "./task_runs.ts";
 
@@ -111,9 +112,5 @@ export const putOffExpiry = (sql: Tx, { projectId, executionId }: PlanKey, ms: n
 const BATCH = 500;
 
 /** A portion of the plans of executions before `floor`, a UUID; answers how many. */
-export const deleteOldPlans = async (sql: Sql, projectId: string, floor: string): Promise<number> =>
-  (
-    await sql`
-      delete from shard_plan where ctid = any(array(
-        select ctid from shard_plan where project_id = ${projectId} and execution_id < ${floor} limit ${BATCH}))`
-  ).count;
+export const deleteOldPlans = (sql: Sql, projectId: string, floor: string): Promise<number> =>
+  deletePortion(sql, "shard_plan", sql`project_id = ${projectId} and execution_id < ${floor}`, { limit: BATCH });

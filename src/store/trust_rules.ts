@@ -1,6 +1,7 @@
 /** Trust rules of projects, and the id tokens of CI jobs that have been used. */
 
 import { type Fragment, type Sql, toJson, toTextArray, type Tx } from "../database/connect.ts";
+import { deletePortion } from "../database/delete_portion.ts";
 import type { ListedTrustRule, NewTrustRule, TrustRule } from "../schema/trust_rules.ts";
 
 const ruleColumns = (sql: Sql): Fragment => sql`
@@ -92,9 +93,5 @@ export const useCiToken = async (
 };
 
 /** Deletes a page of tokens that have expired for an hour, because the clocks of servers differ; answers how many. */
-export const deleteExpiredCiTokens = async (sql: Sql, limit: number): Promise<number> =>
-  (
-    await sql`
-      delete from used_ci_token where digest in (
-        select digest from used_ci_token where expires_at < now() - interval '1 hour' limit ${limit})`
-  ).count;
+export const deleteExpiredCiTokens = (sql: Sql, limit: number): Promise<number> =>
+  deletePortion(sql, "used_ci_token", sql`expires_at < now() - interval '1 hour'`, { limit });

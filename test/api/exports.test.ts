@@ -270,8 +270,8 @@ describe("a running export", () => {
     });
     await Promise.all(others);
     const full = await ask(`GET /projects/${rival.project}/export`, { key: rival.key });
-    expect([full.status, full.body.error.message]).toEqual([429, "At most 4 exports run at a time: try again later"]);
     held.resolve();
+    expect([full.status, full.body.error.message]).toEqual([429, "At most 4 exports run at a time: try again later"]);
     await own[1]!.cancel();
     await until(async () => (await waitingSessions()).length === 0);
     expect((await exported("?types=project")).length).toBe(3);

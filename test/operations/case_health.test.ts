@@ -157,3 +157,26 @@ test("one run in the middle that cannot be counted is put off alone, also when t
   await countAll(database);
   expect([await left(), (await healthOf(1))["runs"]]).toEqual([[], 9]);
 });
+
+test("a large run is looked up by an index, although the statement was planned when there were a few rows", async () => {
+  await pool`truncate case_health`;
+  for (const minutes of [30, 20]) {
+    await insert(project, toRun({ completedAt: minutesAgo(minutes), results: all("p".repeat(20)) }));
+    expect(await countSome(begin, project)).toBe(false);
+    await pool`analyze case_health`;
+  }
+  await insert(project, toRun({ completedAt: minutesAgo(10), results: all("p".repeat(3_000)) }));
+  let scanned: unknown;
+  await countSome(
+    (work) =>
+      begin(async (sql) => {
+        const value = await work(sql);
+        [scanned] = await sql`
+          select seq_tup_read::int as rows from pg_stat_xact_user_tables where relname = 'case_health'`;
+        return value;
+      }),
+    project,
+  );
+  expect(scanned).toEqual({ rows: 0 });
+  expect((await remembered(project)).length).toBe(3_000);
+});

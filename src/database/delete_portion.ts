@@ -1,0 +1,21 @@
+/** Deletes rows a portion at a time, so that no statement holds others up for long. */
+
+import type { Fragment, Sql } from "./connect.ts";
+
+/**
+ * Deletes at most `limit` rows of a table that fulfil a condition on its columns; returns how many. Not for a partitioned table.
+ * With `skipsLocked`, rows that another transaction has locked are left to it.
+ */
+export const deletePortion = async (
+  sql: Sql,
+  table: string,
+  where: Fragment,
+  { limit, skipsLocked = false }: { limit: number; skipsLocked?: boolean },
+): Promise<number> => {
+  // As an array the rows are looked for once. As a join they may be looked for again with every row of the table, where the
+  // planner does not know yet how many there are.
+  const { count } = await sql`
+    delete from ${sql(table)} where ctid = any(array(
+      select ctid from ${sql(table)} where ${where} limit ${limit} ${skipsLocked ? sql`for update skip locked` : sql``}))`;
+  return count;
+};
