@@ -6,7 +6,8 @@ import { createEventStreams } from "../../src/http/events.ts";
 import { createLog } from "../../src/log.ts";
 import { type ExportRequest, exportReply } from "../../src/request/project_export.ts";
 import { ROUTES } from "../../src/server/app.ts";
-import { takeExportSlot } from "../../src/store/exports.ts";
+import { lockOf } from "../../src/database/locks.ts";
+import { MAX_EXPORTS, takeExportSlot } from "../../src/store/exports.ts";
 import { createEverything } from "../everything.ts";
 import { createHarness, junit, until } from "../harness.ts";
 
@@ -72,13 +73,17 @@ async function openReader(request: Partial<ExportRequest> = {}, eventStreams = c
   return { next, rest, cancel: () => reader.cancel(), logged };
 }
 
-/** Process ids of the sessions of exports that wait for their clients: between statements, only a transaction with a snapshot of its own has an xmin. */
-const waitingSessions = async (): Promise<number[]> =>
-  (
-    await database.pool<{ pid: number }[]>`
-      select pid from pg_stat_activity
-      where datname = current_database() and state = 'idle in transaction' and backend_xmin is not null order by pid`
-  ).map(({ pid }) => pid);
+/** Process ids of the sessions that hold the slot of an export, and wait for its client. */
+const waitingSessions = async (): Promise<number[]> => {
+  const sql = database.pool;
+  const rows = await sql<{ pid: number }[]>`
+    select l.pid from pg_locks l join pg_stat_activity a using (pid)
+    where a.datname = current_database() and a.state = 'idle in transaction' and l.locktype = 'advisory' and l.granted
+      and (l.classid::bigint << 32 | l.objid::bigint) in (
+        select ${lockOf(sql, "export", sql`(' ' || slot)`)} from generate_series(1, ${MAX_EXPORTS}::int) slot)
+    order by l.pid`;
+  return rows.map(({ pid }) => pid);
+};
 
 describe("GET /projects/:projectId/export", () => {
   test("has everything that the API answers, with the same fields", async () => {
