@@ -238,7 +238,7 @@ export async function createHarness(options: TestServerOptions = {}) {
 }
 
 /** Waits until `condition` holds; fails after so many seconds. */
-export async function until(condition: () => boolean | Promise<boolean>, seconds = 15): Promise<void> {
+export async function until(condition: () => boolean | Promise<boolean>, seconds = 40): Promise<void> {
   const end = performance.now() + seconds * 1000;
   while (!(await condition())) {
     if (performance.now() > end) throw new Error("The condition did not come true");

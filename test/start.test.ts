@@ -188,7 +188,7 @@ test("kill -9 loses and invents no announcement: each upload is told under one i
     );
     await uploads[0];
     // The first time before anything was announced, then while it is.
-    if (round > 0) await until(() => receiver.requests.length > round * 2, 20);
+    if (round > 0) await until(() => receiver.requests.length > round * 2);
     await server.stop("SIGKILL");
     await Promise.all(uploads);
     server = await start(dataDir, more);
@@ -196,13 +196,13 @@ test("kill -9 loses and invents no announcement: each upload is told under one i
   const told = () =>
     new Map(receiver.requests.map(({ body, headers }) => [headers["webhook-id"], body.data.execution.id]));
   // What was being sent when the server was killed is sent again when its claim is over.
-  await until(() => acknowledged.every((id) => [...told().values()].includes(id)), 20);
+  await until(() => acknowledged.every((id) => [...told().values()].includes(id)));
   const stored = await fetch(`${server.url}/api/v1/projects/${project}/executions?limit=100`, {
     headers: { authorization: `Bearer ${key}` },
   });
   const { data } = (await stored.json()) as { data: { id: string }[] };
   const executions = data.map(({ id }) => id).sort();
-  await until(() => new Set(told().values()).size === executions.length, 20);
+  await until(() => new Set(told().values()).size === executions.length);
   expect([...told().values()].sort()).toEqual(executions);
   await server.stop("SIGTERM");
 }, 90_000);

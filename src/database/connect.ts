@@ -97,12 +97,12 @@ export type Fragment = postgres.PendingQuery<postgres.Row[]>;
 /**
  * For the rest of the transaction: whether statements keep one plan for whatever they are given. Where they write to
  * partitions they would be planned anew each time, and where they look up a thousand rows they would read whole tables
- * whose statistics are old. A plan that is kept is made while a table may have a page of rows, and is used when it has
- * thousands of pages: so it reads by an index.
+ * whose statistics are old. Either way they read by an index: a plan is made while a table may have a page of rows, and is
+ * used when it has thousands of pages.
  */
 export const keepPlans = (sql: Sql, keeps = true): Fragment =>
   sql`set_config('plan_cache_mode', ${sql.unsafe(keeps ? "'force_generic_plan'" : "'auto'")}, true)
-    || set_config('enable_seqscan', ${sql.unsafe(keeps ? "'off'" : "'on'")}, true)`;
+    || set_config('enable_seqscan', 'off', true)`;
 /** The same as a statement. */
 export const setKeepsPlans = (sql: Tx, keeps: boolean) => sql`select ${keepPlans(sql, keeps)}`;
 

@@ -10,18 +10,17 @@ import {
   type Sightings,
 } from "../rules/incident.ts";
 import type { IncidentSign } from "../schema/failures.ts";
-import { type Sql, toTextArray, type Tx } from "../database/connect.ts";
+import { type Fragment, type Sql, toTextArray, type Tx } from "../database/connect.ts";
 import type { JudgedRun } from "./failures.ts";
 import { firstIdAt } from "../database/time_bounds.ts";
 import { isFromOutsideCode, isOfOtherLine, isTrustedBuild } from "./predicates.ts";
 
 type FamilyRow = Omit<FailureFamily, "sample"> & FailureFamily["sample"];
 
-/** A condition: detail `d` is of the last attempt of the case; others are of failures that a retry has undone. */
-const isLast = (sql: Sql, projectId: string) => sql`not exists (
-  select from case_detail later
-  where later.project_id = ${projectId} and later.run_id = d.run_id and later.test_case = d.test_case
-    and later.attempt > d.attempt)`;
+/** The detail of the last attempt of case `of` in a run: others are of failures that a retry has undone. */
+const lastDetail = (sql: Sql, projectId: string, runId: string, of: Fragment) => sql`
+  select * from case_detail
+  where project_id = ${projectId} and run_id = ${runId} and test_case = ${of} order by attempt desc limit 1`;
 
 /** The causes that enough of the new failures of a run have in common. */
 export async function selectFamilies(
@@ -30,6 +29,7 @@ export async function selectFamilies(
   runId: string,
   { cases, files }: { cases: number; files: number },
 ): Promise<FailureFamily[]> {
+  // As joins these would be left to the planner, which may go through all details of the run for each of its failures.
   const rows = await sql<FamilyRow[]>`
     select replace(g.cause::text, '-', '') as cause, g.cases, g.files, c.suite, c.name, c.file, d.kind,
       left(d.message, 5000) as message, left(d.stack, 20000) as stack
@@ -37,18 +37,15 @@ export async function selectFamilies(
       select d.cause, count(*)::int as cases, count(distinct coalesce(c.file, c.suite))::int as files,
         min(f.test_case) as first
       from failure f
-      join case_detail d on d.project_id = f.project_id and d.run_id = f.run_id and d.test_case = f.test_case
-      join test_case c on c.project_id = f.project_id and c.number = f.test_case
+      cross join lateral (${lastDetail(sql, projectId, runId, sql`f.test_case`)}) d
+      cross join lateral (
+        select file, suite from test_case where project_id = ${projectId} and number = f.test_case offset 0) c
       where f.project_id = ${projectId} and f.run_id = ${runId} and f.blame = 'new' and d.cause is not null
-        and ${isLast(sql, projectId)}
       group by d.cause
       having count(*) >= ${cases} and count(distinct coalesce(c.file, c.suite)) >= ${files}
     ) g
     join test_case c on c.project_id = ${projectId} and c.number = g.first
-    join lateral (
-      select kind, message, stack from case_detail
-      where project_id = ${projectId} and run_id = ${runId} and test_case = g.first
-      order by attempt desc limit 1) d on true
+    cross join lateral (${lastDetail(sql, projectId, runId, sql`g.first`)}) d
     order by g.cases desc`;
   return rows.map(({ cause, cases, files, ...sample }) => ({ cause, cases, files, sample }));
 }
@@ -124,9 +121,8 @@ export async function selectSightings(
 export const markIncidents = (sql: Tx, projectId: string, runId: string, causes: readonly string[]) => sql`
   update failure f set blame = 'incident', incident = 'cause', in_a_row = null, flake_rate = null, flaky_at = null
   where f.project_id = ${projectId} and f.run_id = ${runId} and f.blame <> 'quarantined' and f.rule_id is null and exists (
-    select from case_detail d
-    where d.project_id = f.project_id and d.run_id = f.run_id and d.test_case = f.test_case
-      and d.cause = any(${toTextArray(causes)}::uuid[]) and ${isLast(sql, projectId)})`;
+    select from (${lastDetail(sql, projectId, runId, sql`f.test_case`)}) d
+    where d.cause = any(${toTextArray(causes)}::uuid[]))`;
 
 /** All new failures of a run but those of these causes are part of an incident. */
 export const markOthers = (
@@ -138,9 +134,8 @@ export const markOthers = (
 ) => sql`
   update failure f set blame = 'incident', incident = ${sign}, in_a_row = null, flake_rate = null
   where f.project_id = ${projectId} and f.run_id = ${runId} and f.blame = 'new' and not exists (
-    select from case_detail d
-    where d.project_id = f.project_id and d.run_id = f.run_id and d.test_case = f.test_case
-      and d.cause = any(${toTextArray(own.map(({ cause }) => cause))}::uuid[]) and ${isLast(sql, projectId)})`;
+    select from (${lastDetail(sql, projectId, runId, sql`f.test_case`)}) d
+    where d.cause = any(${toTextArray(own.map(({ cause }) => cause))}::uuid[]))`;
 
 /**
  * Tells whether a machine of the project may be unhealthy at one of these times, in milliseconds since 1970: in the hours before, a

@@ -245,7 +245,7 @@ describe("GET /projects/:projectId/events", () => {
       where datname = current_database() and pid <> pg_backend_pid()`;
     await admin.begin((sql) => insertEvents(sql, own.project, [event("after")]));
     await admin.close();
-    await until(() => notesOf(stream).length === 2, 15);
+    await until(() => notesOf(stream).length === 2);
     expect(notesOf(stream)).toEqual(["before", "after"]);
   });
 
@@ -451,7 +451,7 @@ describe("Last-Event-ID", () => {
           lastEventId = id;
         },
       });
-      await until(() => count >= enough || heard.length >= all.length, 15);
+      await until(() => count >= enough || heard.length >= all.length);
       await stream.close();
     }
     await writing;

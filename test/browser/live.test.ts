@@ -45,7 +45,7 @@ describe.skipIf(!hasChromium)("a page without an event stream", async () => {
     // Its own stream was refused until now.
     await reader.cancel();
     await until(() => eventStreams.refusal(mine) === undefined, 10).catch(() => {});
-    await until(() => eventStreams.refusal(mine) !== undefined, 10);
+    await until(() => eventStreams.refusal(mine) !== undefined);
   }, 60_000);
 });
 

@@ -100,5 +100,5 @@ test("is told of each change of a search, and only of that", async () => {
   // The page may be older than the stream.
   await until(() => newsOf() === 1);
   await pool`update culprit_search set status = 'cancelled' where id = ${id}`;
-  await until(() => newsOf() === 2, 10);
+  await until(() => newsOf() === 2);
 });

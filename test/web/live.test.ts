@@ -59,7 +59,7 @@ test("is for members of the team alone, and ends with the session", async () => 
   visitor = of(acme.team);
   const stream = await open(`/projects/${acme.project}/live`);
   visitor = undefined;
-  await until(() => stream.isOver, 10);
+  await until(() => stream.isOver);
 });
 
 test("one session has eight streams, and leaves the project's to others", async () => {
