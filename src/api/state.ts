@@ -7,8 +7,10 @@ import { branchState, stateFilter } from "../schema/state.ts";
 import { selectProject } from "../store/projects.ts";
 import { selectBranch, selectBranchState } from "../store/state.ts";
 
-const toTask = ({ slug, status, since, executionId, lastExecutionId, passed, failed }: BranchTask) => {
-  return { slug, status, since, executionId, lastExecutionId, passed, failed };
+const toBound = (isLonger: boolean) => (isLonger ? { isLonger: true as const } : {});
+
+const toTask = ({ slug, status, since, executionId, isLonger, lastExecutionId, passed, failed }: BranchTask) => {
+  return { slug, status, since, executionId, ...toBound(isLonger), lastExecutionId, passed, failed };
 };
 
 export const state: Route[] = [
@@ -27,12 +29,13 @@ export const state: Route[] = [
     async ({ sql, params: { projectId }, query }) => {
       const { defaultBranch } = (await selectProject(sql, projectId)) ?? absent();
       const of = await selectBranch(sql, projectId, query.branch ?? defaultBranch, defaultBranch);
-      const { state, since, executionId, tasks, missing } = await selectBranchState(sql, projectId, of);
+      const { state, since, executionId, isLonger, tasks, missing } = await selectBranchState(sql, projectId, of);
       return {
         branch: of.branch,
         state,
         since,
         executionId,
+        ...toBound(isLonger),
         tasks: tasks.map(toTask),
         missing: missing.map(toTask),
         ...(of.sample && state !== null ? { sample: true as const } : {}),

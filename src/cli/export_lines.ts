@@ -42,9 +42,9 @@ export function createExportLines(onLine: (line: Line) => void = () => {}) {
     lines++;
     if (end) fail(`line ${lines} follows the last line`);
     const line = parse(text);
-    if (!header) header = toHeader(line);
+    if (line.type === "error") fail(toPlainLine(String(line["message"]).slice(0, MAX_MESSAGE_LENGTH)));
+    else if (!header) header = toHeader(line);
     else if (line.type === "end") end = line as unknown as typeof end;
-    else if (line.type === "error") fail(toPlainLine(String(line["message"]).slice(0, MAX_MESSAGE_LENGTH)));
     else {
       counts[line.type] = (counts[line.type] ?? 0) + 1;
       onLine(line);

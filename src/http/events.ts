@@ -68,9 +68,14 @@ export function createEventStreams(options: Partial<StreamLimits> = {}) {
     /**
      * The body of a response: nothing begins before it is read, and no more is written than the connection takes. A
      * client that takes nothing for a minute is closed by the server. `hurry` shall make that a second. Where there is no
-     * room any more by the time that it begins, the stream is empty.
+     * room any more by the time that it begins, the stream is empty. `onUnread` is called if `write` will not be.
      */
-    open(owner: StreamOwner, write: Writer, hurry: () => void): ReadableStream<Uint8Array> {
+    open(
+      owner: StreamOwner,
+      write: Writer,
+      hurry: () => void,
+      onUnread: () => void = () => {},
+    ): ReadableStream<Uint8Array> {
       const abort = new AbortController();
       let source: ReturnType<Writer> | undefined;
       let isAsked = false;
@@ -100,7 +105,10 @@ export function createEventStreams(options: Partial<StreamLimits> = {}) {
         {
           async pull(controller) {
             // Several may have been told that there is room for one.
-            if (!source && !closed && refusal(owner) !== undefined) return controller.close();
+            if (!source && !closed && refusal(owner) !== undefined) {
+              onUnread();
+              return controller.close();
+            }
             source ??= begin();
             isAsked = true;
             const next = await source.next().catch(() => ({ done: true as const, value: undefined }));
@@ -114,6 +122,7 @@ export function createEventStreams(options: Partial<StreamLimits> = {}) {
             cut("gone");
             void source?.return();
             if (source) finish();
+            else onUnread();
           },
         },
         { highWaterMark: 0 },

@@ -127,7 +127,6 @@ async function* readExport(
   request: ExportRequest,
 ): AsyncGenerator<string, void> {
   const { projectId, query } = request;
-  // There was a slot a moment ago, which another export has taken since.
   const full = await takeExportSlot(sql, projectId);
   if (full) throw new EndedError(busy(full));
   yield toLine({
@@ -144,16 +143,17 @@ async function* readExport(
   yield toLine({ type: "end", counts } satisfies ExportEnd);
 }
 
-/** Joins lines to chunks, and ends the export when its time or the access of its reader is over. */
+/** Joins lines, of which the first has been read, to chunks; ends the export when its time or the access of its reader is over. */
 async function* writeExport(
-  routes: readonly Route[],
+  first: string,
+  lines: AsyncGenerator<string, void>,
   services: ExportServices,
   request: ExportRequest,
   { signal }: StreamControl,
 ): AsyncGenerator<string, void> {
   const began = performance.now();
   let checkedAt = -Infinity;
-  let chunk = "";
+  let chunk = first;
 
   async function requireMore(): Promise<void> {
     if (signal.aborted) throw new EndedError("The server is stopping");
@@ -168,7 +168,7 @@ async function* writeExport(
   }
 
   try {
-    for await (const line of readSnapshot(services, (sql) => readExport(sql, routes, services, request))) {
+    for await (const line of lines) {
       chunk += line;
       if (chunk.length < CHUNK_LENGTH) continue;
       await requireMore();
@@ -193,14 +193,22 @@ export async function exportReply(
 ): Promise<StreamReply> {
   const { projectId, owner, headers } = request;
   const { eventStreams } = services;
-  const refusal = eventStreams.refusal(owner);
-  const full = refusal === undefined && (await services.begin((sql) => takeExportSlot(sql, projectId)));
-  const reason = refusal ?? (full ? busy(full) : undefined);
-  if (reason !== undefined)
+  const refuse = (reason: string): never =>
     fail("RATE_LIMITED", `${reason}: try again later`, { "Retry-After": String(BUSY_RETRY_SECONDS) });
+  const refusal = eventStreams.refusal(owner);
+  if (refusal !== undefined) refuse(refusal);
   // Health that is pending is counted before the snapshot is taken, as for every list of test cases.
   await readerOf(services.sql, routes, services).all(`${PROJECT}/test-cases`, { projectId }).next();
-  return new StreamReply(200, "application/x-ndjson", { "X-Accel-Buffering": "no", ...headers }, (hurry) =>
-    eventStreams.open(owner, (control) => writeExport(routes, services, request, control), hurry),
+  const lines = readSnapshot(services, (sql) => readExport(sql, routes, services, request));
+  // The slot of the export is taken before the answer begins: of several that come at once, those that are too many are refused.
+  const first = await lines.next().catch((error: unknown) => {
+    throw error instanceof EndedError ? refuse(error.message) : error;
+  });
+  const end = () => void lines.return();
+  return new StreamReply(
+    ...([200, "application/x-ndjson", { "X-Accel-Buffering": "no", ...headers }] as const),
+    (hurry) =>
+      eventStreams.open(owner, (control) => writeExport(first.value!, lines, services, request, control), hurry, end),
+    end,
   );
 }

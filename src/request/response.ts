@@ -29,8 +29,9 @@ export function toResponse(
   if (reply instanceof StreamReply) {
     headers["Content-Type"] = reply.type!;
     // Nobody would read, and end, the stream of a HEAD.
-    const body = request.method === "HEAD" ? null : reply.open(hurry);
-    return new Response(body, { status: reply.status, headers });
+    const isRead = request.method !== "HEAD";
+    if (!isRead) reply.abandon();
+    return new Response(isRead ? reply.open(hurry) : null, { status: reply.status, headers });
   }
   if (reply instanceof FileReply) {
     headers["Content-Type"] = reply.type!;

@@ -3,6 +3,12 @@
 import * as v from "valibot";
 import { branchName, count, described, sample, taskSlug, time, uuid } from "./fields.ts";
 
+const isLonger = described(
+  v.optional(v.literal(true)),
+  "Present only if this may have begun before `since`: only the newest 200 executions of the branch are read, and in all of " +
+    "them it is so",
+);
+
 const branchTask = v.strictObject({
   slug: taskSlug,
   status: v.pipe(
@@ -18,6 +24,7 @@ const branchTask = v.strictObject({
       "branch",
   ),
   executionId: described(uuid, "That build"),
+  isLonger,
   lastExecutionId: described(uuid, "The execution of the latest result"),
   passed: described(count, "Test cases that passed in this result", 41),
   failed: described(count, "Test cases that failed in this result", 1),
@@ -37,6 +44,7 @@ export const branchState = v.strictObject({
       "green",
   ),
   executionId: described(v.nullable(uuid), "The build in which this began"),
+  isLonger,
   tasks: described(
     v.array(branchTask),
     "The tasks of the branch, red ones first, ordered by how long they have been red",

@@ -282,6 +282,28 @@ describe("a running export", () => {
     expect((await exported("?types=project")).length).toBe(3);
   });
 
+  test("of several at once, those that are too many are refused", async () => {
+    const { project, key } = await harness.addProject(acme);
+    const asked = Array.from(
+      { length: 5 },
+      async () => await openReader({ projectId: project }).catch((error) => error),
+    );
+    const [refused, readers] = [await Promise.all(asked)].flatMap((all) => [
+      all.filter((one) => one instanceof Error),
+      all.filter((one) => !(one instanceof Error)),
+    ]);
+    expect(refused!.map(({ code }) => code)).toEqual(Array(3).fill("RATE_LIMITED"));
+    for (const reader of readers!) expect(parse(await reader.rest()).at(-1)!.type).toBe("end");
+    expect((await ask(`GET /projects/${project}/export`, { key })).status).toBe(200);
+  });
+
+  test("ends if nobody reads it: the answer to HEAD, and a client that is gone before it begins", async () => {
+    expect((await ask(`HEAD ${P}/export`, { key: acme.key })).status).toBe(200);
+    await until(async () => (await waitingSessions()).length === 0);
+    await (await openReader()).cancel();
+    await until(async () => (await waitingSessions()).length === 0);
+  });
+
   test("leaves the pools of other requests alone", async () => {
     const reader = await openReader();
     await reader.next();

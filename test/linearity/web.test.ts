@@ -192,7 +192,7 @@ testLinearity(
       Breakable: (text) => render(Breakable({ text })),
       Commit: (text) => Commit({ hash: text }),
       External: (text) => External({ href: `https://${text}`, of: Breakable({ text }) }),
-      ...{ Ago: null, toExact: null, toPercent: null, toSpan: null },
+      ...{ Ago: null, toExact: null, toPercent: null, toSpan: null, toStateSpan: null },
     },
     "trends.tsx": { BranchTrends: null },
   },

@@ -8,7 +8,7 @@ import type { Branch } from "../../store/state.ts";
 import { executionPath } from "../site/paths.ts";
 import { outcomeText } from "../components/execution_table.tsx";
 import { executionName } from "../../wording/execution_name.ts";
-import { Commit, toSpan } from "../components/text.tsx";
+import { Commit, toStateSpan } from "../components/text.tsx";
 import { counted, toDuration } from "../../wording/numbers.ts";
 
 /** Returns a headline such as "main has been green for 2 hours". */
@@ -18,7 +18,7 @@ export function branchHeadline(
   now: Date,
 ): { status: string; text: string } {
   if (state === null || since === null) return { status: "queued", text: `No finished executions on ${branch} yet` };
-  const span = `${isLonger ? "more than " : ""}${toSpan(now.getTime() - Date.parse(since))}`;
+  const span = toStateSpan(now.getTime() - Date.parse(since), isLonger);
   const where = sample ? `In the sample data ${branch}` : branch;
   return { status: state, text: `${where} has been ${state === "passed" ? "green" : "red"} for ${span}` };
 }

@@ -18,6 +18,12 @@ export function toSpan(ms: number): string {
   return "less than a minute";
 }
 
+/** Formats how long a state has lasted; `isLonger`: it may have begun earlier than is known. */
+export function toStateSpan(ms: number, isLonger: boolean): string {
+  if (!isLonger) return toSpan(ms);
+  return ms < 60_000 ? "an unknown time" : `more than ${toSpan(ms)}`;
+}
+
 /** How long ago a time was, with the time itself in the title. `at` is an ISO time in UTC. */
 export function Ago({ at, now }: { at: string; now: Date }): Html {
   const ms = now.getTime() - Date.parse(at);

@@ -15,7 +15,7 @@ import { executionName, executionNumber, lineName } from "../../wording/executio
 import { Empty } from "../components/empty.tsx";
 import { Mark } from "../components/status.tsx";
 import { Strip } from "../components/strip.tsx";
-import { Ago, toSpan } from "../components/text.tsx";
+import { Ago, toStateSpan } from "../components/text.tsx";
 import { type Page, type PageContext, page, type ProjectRef, type View } from "../site/page.ts";
 import { executionPath, taskPath } from "../site/paths.ts";
 
@@ -56,7 +56,7 @@ const statusOf = ({ state }: ProjectState) => state.state ?? "queued";
 const since = ({ state }: ProjectState, now: Date): string =>
   state.state === null || state.since === null
     ? "no results"
-    : `${state.state === "passed" ? "green" : "red"} for ${state.isLonger ? "more than " : ""}${toSpan(now.getTime() - Date.parse(state.since))}`;
+    : `${state.state === "passed" ? "green" : "red"} for ${toStateSpan(now.getTime() - Date.parse(state.since), state.isLonger)}`;
 
 /** The task that has been red on the default branch for longest, and the number of others. */
 function Cause({ project, state: { tasks } }: ProjectState): Html | null {

@@ -9,7 +9,7 @@ import { firstLineOf } from "../../../wording/first_line.ts";
 import { counted } from "../../../wording/numbers.ts";
 import { redTaskWords } from "../../../wording/task.ts";
 import { Mark, Tag } from "../../components/status.tsx";
-import { Ago, Breakable, Commit, External, toSpan } from "../../components/text.tsx";
+import { Ago, Breakable, Commit, External, toStateSpan } from "../../components/text.tsx";
 import { bugPath, executionPath, taskPath, testPath } from "../../site/paths.ts";
 import { TableHead } from "../../components/table_head.tsx";
 
@@ -75,8 +75,7 @@ const TaskRow = ({
       : {redTaskWords({ status, failed })}
     </td>
     <td colspan={3} class="soft">
-      red for {isLonger ? "more than " : ""}
-      {toSpan(now.getTime() - Date.parse(since))}
+      red for {toStateSpan(now.getTime() - Date.parse(since), isLonger)}
     </td>
   </tr>
 );
