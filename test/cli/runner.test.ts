@@ -131,11 +131,10 @@ const logOf = async ({ project, key }: Project, id: string, task = "unit") => {
 const casesOf = async ({ project, key }: Project, id: string, task = "unit") =>
   (await ask(`GET /projects/${project}/executions/${id}/test-runs/${task}/cases`, { key })).body.data;
 const ends = async (place: Project, id: string) => {
-  await until(async () => !["queued", "running"].includes((await see(place, id)).status), 15);
+  await until(async () => !["queued", "running"].includes((await see(place, id)).status));
   return await see(place, id);
 };
-const runs = (place: Project, id: string) =>
-  until(async () => (await see(place, id)).tasks[0].status === "running", 10);
+const runs = (place: Project, id: string) => until(async () => (await see(place, id)).tasks[0].status === "running");
 
 const report = (letters: string, name = "report.xml") => `printf '%s' '${junit(letters)}' > "${name}"`;
 const task = (command: string, more: object = {}) => ({ command, report: "*.xml", ...more });
@@ -185,7 +184,7 @@ describe("a task", () => {
       tasks: { unit: task(report("p")) },
       args: ["--labels", "gpu, linux"],
     });
-    await until(async () => (await see(project, id)).tasks[1].status === "passed", 10);
+    await until(async () => (await see(project, id)).tasks[1].status === "passed");
     expect((await see(project, id)).tasks[0].status).toBe("queued");
     await Promise.all([stopped(without), stopped(having)]);
   });
@@ -441,7 +440,7 @@ describe("the log", () => {
     const id = await start(project);
     const print = `yes 'a line of what is printed' | head -c 52428800; echo the end; touch done; ${awaitFile("go")}`;
     const runner = startRunner({ place: project, tasks: { unit: task(`${print}; ${report("p")}`) } });
-    await until(() => Bun.file(runner.file("done")).exists(), 15);
+    await until(() => Bun.file(runner.file("done")).exists());
     const status = readFileSync(`/proc/${await runner.pid()}/status`, "utf8");
     await Bun.write(runner.file("go"), "");
     expect((await ends(project, id)).status).toBe("passed");
@@ -512,7 +511,7 @@ test("a cancelled execution ends the processes, and nothing is reported", async 
   await runs(project, id);
   await until(async () => await Bun.file(runner.file("report.xml")).exists());
   await ask(`POST /projects/${project.project}/executions/${id}/cancel`, { key: project.key });
-  await until(() => runner.output().includes('"Task ended"'), 10);
+  await until(() => runner.output().includes('"Task ended"'));
   expect(lives(pidIn((await logOf(project, id)).text))).toBe(false);
   const [lease] = await database.pool`select id, status from lease where execution_id = ${id}`;
   expect(lease!["status"]).toBe("cancelled");
@@ -645,9 +644,9 @@ describe("SIGTERM", () => {
 
   test("a second time ends what runs, which failed then", async () => {
     const project = await fresh();
-    const runner = startRunner({ place: project, tasks: { unit: task(`echo "pid $$"; sleep 1000`) } });
+    const runner = startRunner({ place: project, tasks: { unit: task(`echo "pid $$"; touch begun; sleep 1000`) } });
     const id = await start(project);
-    await runs(project, id);
+    await until(() => Bun.file(runner.file("begun")).exists());
     await runner.signal("SIGTERM");
     await until(() => runner.output().includes('"Stopping'));
     await runner.signal("SIGINT");
@@ -732,7 +731,7 @@ describe("the server", () => {
     await runs(project, id);
     await runner.front.leave();
     await Bun.write(runner.file("go"), "");
-    await until(() => runner.output().includes('"The server does not respond"'), 10);
+    await until(() => runner.output().includes('"The server does not respond"'));
     runner.front.comeBack();
     expect(await ends(project, id)).toMatchObject({ status: "passed", passed: 2 });
     expect((await logOf(project, id)).text).toBe("one\ntwo\n");
