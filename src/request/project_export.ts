@@ -202,7 +202,8 @@ export async function exportReply(
   const lines = readSnapshot(services, (sql) => readExport(sql, routes, services, request));
   // The slot of the export is taken before the answer begins: of several that come at once, those that are too many are refused.
   const first = await lines.next().catch((error: unknown) => {
-    throw error instanceof EndedError ? refuse(error.message) : error;
+    if (error instanceof EndedError) refuse(error.message);
+    throw error;
   });
   const end = () => void lines.return();
   return new StreamReply(
