@@ -3,8 +3,8 @@
 import type { Fragment, Sql } from "./connect.ts";
 
 /**
- * Deletes at most `limit` rows of a table that fulfil a condition on its columns; returns how many. Not for a partitioned table.
- * With `skipsLocked`, rows that another transaction has locked are left to it.
+ * Deletes at most `limit` rows of a table that fulfil a condition on its columns; returns how many. The table must not be
+ * partitioned, because a ctid is of one partition. With `skipsLocked`, rows that another transaction has locked are left to it.
  */
 export const deletePortion = async (
   sql: Sql,

@@ -205,11 +205,8 @@ export async function exportReply(
     if (error instanceof EndedError) refuse(error.message);
     throw error;
   });
-  const end = () => void lines.return();
-  return new StreamReply(
-    ...([200, "application/x-ndjson", { "X-Accel-Buffering": "no", ...headers }] as const),
-    (hurry) =>
-      eventStreams.open(owner, (control) => writeExport(first.value!, lines, services, request, control), hurry, end),
-    end,
+  const write = (control: StreamControl) => writeExport(first.value!, lines, services, request, control);
+  return new StreamReply(200, "application/x-ndjson", { "X-Accel-Buffering": "no", ...headers }, (hurry) =>
+    eventStreams.open(owner, write, hurry, () => void lines.return()),
   );
 }

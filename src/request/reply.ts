@@ -24,24 +24,13 @@ export class Reply {
   }
 }
 
-/**
- * An answer that goes on: `open` begins its body; `hurry` shall end soon a connection that does not take it. `abandon` is called
- * instead where nobody will read a body.
- */
+/** An answer that goes on: `open` begins its body; `hurry` shall end soon a connection that does not take it. */
 export class StreamReply extends Reply {
   readonly open: (hurry: () => void) => ReadableStream<Uint8Array>;
-  readonly abandon: () => void;
 
-  constructor(
-    status: number,
-    type: string,
-    headers: Record<string, string>,
-    open: StreamReply["open"],
-    abandon: StreamReply["abandon"] = () => {},
-  ) {
+  constructor(status: number, type: string, headers: Record<string, string>, open: StreamReply["open"]) {
     super(status, null, type, headers);
     this.open = open;
-    this.abandon = abandon;
   }
 }
 

@@ -29,9 +29,10 @@ export function toResponse(
   if (reply instanceof StreamReply) {
     headers["Content-Type"] = reply.type!;
     // Nobody would read, and end, the stream of a HEAD.
+    const body = reply.open(hurry);
     const isRead = request.method !== "HEAD";
-    if (!isRead) reply.abandon();
-    return new Response(isRead ? reply.open(hurry) : null, { status: reply.status, headers });
+    if (!isRead) void body.cancel();
+    return new Response(isRead ? body : null, { status: reply.status, headers });
   }
   if (reply instanceof FileReply) {
     headers["Content-Type"] = reply.type!;

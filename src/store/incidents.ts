@@ -17,7 +17,7 @@ import { isFromOutsideCode, isOfOtherLine, isTrustedBuild } from "./predicates.t
 
 type FamilyRow = Omit<FailureFamily, "sample"> & FailureFamily["sample"];
 
-/** The detail of the last attempt of case `of` in a run: others are of failures that a retry has undone. */
+/** Selects the detail of the last attempt of test case `of` in a run: a retry has undone the failures of the others. */
 const lastDetail = (sql: Sql, projectId: string, runId: string, of: Fragment) => sql`
   select * from case_detail
   where project_id = ${projectId} and run_id = ${runId} and test_case = ${of} order by attempt desc limit 1`;

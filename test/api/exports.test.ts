@@ -73,7 +73,7 @@ async function openReader(request: Partial<ExportRequest> = {}, eventStreams = c
   return { next, rest, cancel: () => reader.cancel(), logged };
 }
 
-/** Process ids of the sessions that hold the slot of an export, and wait for its client. */
+/** Returns the process ids of the sessions that hold the slot of an export, and wait for its client. */
 const waitingSessions = async (): Promise<number[]> => {
   const sql = database.pool;
   const rows = await sql<{ pid: number }[]>`
@@ -288,12 +288,11 @@ describe("a running export", () => {
       { length: 5 },
       async () => await openReader({ projectId: project }).catch((error) => error),
     );
-    const [refused, readers] = [await Promise.all(asked)].flatMap((all) => [
-      all.filter((one) => one instanceof Error),
-      all.filter((one) => !(one instanceof Error)),
-    ]);
-    expect(refused!.map(({ code }) => code)).toEqual(Array(3).fill("RATE_LIMITED"));
-    for (const reader of readers!) expect(parse(await reader.rest()).at(-1)!.type).toBe("end");
+    const all = await Promise.all(asked);
+    const refused = all.filter((one) => one instanceof Error);
+    const readers = all.filter((one) => !(one instanceof Error));
+    expect(refused.map((one) => (one as { code?: string }).code)).toEqual(Array(3).fill("RATE_LIMITED"));
+    for (const reader of readers) expect(parse(await reader.rest()).at(-1)!.type).toBe("end");
     expect((await ask(`GET /projects/${project}/export`, { key })).status).toBe(200);
   });
 

@@ -7,7 +7,7 @@ import { createBareDatabase } from "../harness.ts";
 const { database } = await createBareDatabase();
 const { pool, begin } = database;
 
-/** A table whose statistics are from when it had one row. */
+/** Creates a table whose statistics are from when it had one row. */
 async function fillTable(name: string, rows: number): Promise<void> {
   await pool`create table ${pool(name)} (shop int default 1, id int, color text not null, primary key (shop, id))`;
   await pool`insert into ${pool(name)} (id, color) values (0, 'blue')`;

@@ -1,4 +1,4 @@
-/** What explains many failures is looked up once for each of them, also where the planner knows nothing of them yet. */
+/** Grouping the failures of a run reads their details once or twice, also if the planner knows nothing of them yet. */
 
 import { expect, test } from "bun:test";
 import { setKeepsPlans } from "../../src/database/connect.ts";

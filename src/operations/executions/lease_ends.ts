@@ -138,8 +138,8 @@ const MAX_INFRASTRUCTURE_RETRIES = 2;
 const MAX_PAUSE_REASON = 300;
 
 /**
- * Ends a lease of a locked execution whose runner could not run the task, which says nothing about the tests. Another runner gets it, twice at
- * most; then the task ends as incomplete. Answers whether it waits again.
+ * Ends a lease of a locked execution whose runner could not run the task, which says nothing about the tests. Another runner
+ * gets it, twice at most; then the task ends as incomplete. Answers whether it waits again.
  */
 export async function endByInfrastructure(
   sql: Tx,
