@@ -8,7 +8,7 @@ import { selectBranchBuilds, selectLastBuild, selectNewFailures } from "../src/s
 import { selectBranchState } from "../src/store/state.ts";
 import { analyzeOutgrown } from "../src/work/analyze.ts";
 import { countAll } from "../src/work/count.ts";
-import { fill, reportOf, taskOf } from "./bench/growth_data.ts";
+import { fill, reportOf, taskOf } from "./lab/bench/growth_data.ts";
 import { createHarness, createServer } from "./harness.ts";
 import { createPerson } from "./people.ts";
 

@@ -1,6 +1,6 @@
 /** How long jobs take for the files of a task, split in one way or another, against the time that no way can be below. */
 
-import { createRandom } from "./simulation/random.ts";
+import { createRandom } from "./random.ts";
 import { newQueue, nextBatch, orderFiles, releaseShard } from "../src/rules/batches.ts";
 import { hashShard, matchTimings, planShards } from "../src/rules/plan.ts";
 

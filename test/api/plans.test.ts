@@ -4,7 +4,7 @@ import { insertPlan } from "../../src/store/plans.ts";
 import { firstIdAt } from "../../src/database/time_bounds.ts";
 import { reclaimLeases } from "../../src/work/reclaim.ts";
 import { retainResults } from "../../src/work/retain.ts";
-import { createRandom } from "../simulation/random.ts";
+import { createRandom } from "../random.ts";
 
 const { ask, acme, database } = await createHarness();
 const { ask: askOther } = await createServer(database);

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import { createHarness } from "../harness.ts";
 import { createBrowser } from "../web/browser.ts";
 import { toDuration } from "../../src/wording/numbers.ts";
-import { createRandom } from "../simulation/random.ts";
+import { createRandom } from "../random.ts";
 
 const harness = await createHarness();
 const { ask, acme, addProject, database } = harness;

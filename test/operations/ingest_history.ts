@@ -1,7 +1,7 @@
 /** Random histories of reports, and what a project has stored of them. */
 
 import { junit } from "../harness.ts";
-import { createRandom } from "../simulation/random.ts";
+import { createRandom } from "../random.ts";
 import type { Sql } from "../../src/database/connect.ts";
 import type { UploadParameters } from "../../src/schema/test_runs.ts";
 

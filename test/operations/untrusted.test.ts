@@ -3,7 +3,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createHarness } from "../harness.ts";
 import { BUGS, dump, type GivenReport, historyOf, NOW, START, TABLES } from "./ingest_history.ts";
-import { createRandom } from "../simulation/random.ts";
+import { createRandom } from "../random.ts";
 import { catchUp } from "../../src/operations/health/catch_up.ts";
 import { locksFor, takeReports } from "../../src/operations/ingest/ingest.ts";
 import { prepareReport } from "../../src/operations/ingest/prepare.ts";

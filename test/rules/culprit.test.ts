@@ -14,7 +14,7 @@ import {
   type ProbeResult,
   weighCommits,
 } from "../../src/rules/culprit.ts";
-import { createRandom, type Random } from "../simulation/random.ts";
+import { createRandom, type Random } from "../random.ts";
 
 const rangeOf = (commits: number, flakeRate = 0.05): CulpritRange => ({
   weights: Array<number>(commits).fill(1),

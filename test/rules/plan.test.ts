@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { createFileMatch, hashShard, planShards, splitFiles, toFileName } from "../../src/rules/plan.ts";
-import { createRandom } from "../simulation/random.ts";
+import { createRandom } from "../random.ts";
 
 const timing = (file: string, ms: number | null = null) => ({ file, ms });
 const loads = (planned: ReturnType<typeof planShards>, shards: number) =>

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { createMask, createMaskCache, MaskError } from "../../src/runner/mask.ts";
-import { createRandom } from "../simulation/random.ts";
+import { createRandom } from "../random.ts";
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();

@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { Trie } from "../../src/runner/automaton.ts";
 import { createMaskStream, createMatcher } from "../../src/runner/mask_stream.ts";
-import { createRandom } from "../simulation/random.ts";
+import { createRandom } from "../random.ts";
 
 const trieOf = (patterns: readonly string[]) => {
   const trie = new Trie();

@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { createMask } from "../../src/runner/mask.ts";
 import { createTaskLog } from "../../src/runner/task_log.ts";
-import { createRandom } from "../simulation/random.ts";
+import { createRandom } from "../random.ts";
 
 const MIB = 1_048_576;
 const log = (secrets: string[] = []) => createTaskLog(createMask(secrets));
