@@ -16,7 +16,7 @@ import { selectCursorSecret } from "../src/store/instance.ts";
 import { generateProjectKey, generateTeamKey } from "../src/operations/people/keys.ts";
 import { insertProject, insertTeam } from "../src/store/projects.ts";
 import { testCluster } from "./cluster.ts";
-import { createPlace } from "./places.ts";
+import { birthOf, createPlace } from "./places.ts";
 
 /** What seals variables in tests. */
 export const SECRET_KEY = new Uint8Array(32).fill(7);
@@ -43,8 +43,28 @@ const error = v.strictObject({
 
 type TestDatabase = { connection: Record<string, unknown>; database: Database };
 
-/** A migrated database of its own without rows, dropped at the end of the file. */
+/** A migrated database of its own without rows, dropped at the end of the file: for tests that read or change what belongs to no team. */
 export const createDatabase = (): Promise<TestDatabase> => openTestDatabase("assay_template");
+
+/**
+ * The migrated database of this worker process of the test runner, which its files use one after the other: each has teams of its own. It
+ * goes with the cluster.
+ */
+async function openSharedDatabase(): Promise<TestDatabase> {
+  const cluster = await testCluster();
+  const name = `worker_${process.pid}_${birthOf(process.pid)}`;
+  const admin = connect({ ...cluster, database: "postgres" }, 1);
+  const [existing] = await admin.pool`select from pg_database where datname = ${name}`;
+  if (!existing) await createFromTemplate(admin, name, "assay_template");
+  await admin.close();
+  const connection = { ...cluster, database: name };
+  const database = connect(connection, 4);
+  afterAll(() => database.close());
+  return { connection, database };
+}
+
+const createFromTemplate = (admin: Database, name: string, template: string) =>
+  admin.pool.unsafe(`create database ${name} template ${template} strategy file_copy`);
 
 /** A database without tables. It belongs to a user who may do nothing else, as with a PostgreSQL that others operate. */
 export async function createBareDatabase(): Promise<TestDatabase> {
@@ -78,7 +98,7 @@ async function openTestDatabase(
   const cluster = await testCluster();
   const name = `test_${crypto.randomUUID().replaceAll("-", "")}`;
   const admin = connect({ ...cluster, database: "postgres" }, 1);
-  await admin.pool.unsafe(`create database ${name} template ${template} strategy file_copy`);
+  await createFromTemplate(admin, name, template);
   if (owner) {
     await admin.pool.unsafe(`create role ${owner.username} login password '${owner.password}'`);
     await admin.pool.unsafe(`alter database ${name} owner to ${owner.username}`);
@@ -124,6 +144,8 @@ export type TestServerOptions = {
   /** Gets every log line, from "debug" on. */
   log?: (line: string) => void;
 };
+
+type HarnessOptions = TestServerOptions & { ownDatabase?: boolean };
 
 /** The configuration of a server without environment variables: on a free port, without a rate limit. */
 const DEFAULTS = readConfig({ PORT: "0", RATE_LIMIT_PER_MINUTE: "0" });
@@ -214,9 +236,9 @@ function holdToContract(method: string, path: string, { status, headers, body }:
   if (found.route.answer && typeof body === "object") v.parse(found.route.answer, body);
 }
 
-/** A server with the cast. */
-export async function createHarness(options: TestServerOptions = {}) {
-  const { database, connection } = await createDatabase();
+/** A server with the cast, on the database that the files of a worker share, or on one of its own. */
+export async function createHarness({ ownDatabase = false, ...options }: HarnessOptions = {}) {
+  const { database, connection } = await (ownDatabase ? createDatabase() : openSharedDatabase());
   const [acme, rival] = await Promise.all([found(database, "Acme"), found(database, "Rival")]);
   const server = await createServer(database, options);
   return {

@@ -43,7 +43,8 @@ export async function createPerson(
   place: { team: string; role: Role } | undefined,
   { password = PASSWORD as string | null } = {},
 ) {
-  const email = `person${++number}@acme.example`;
+  // Other files may have accounts in the same database.
+  const email = `person${++number}-${crypto.randomUUID()}@acme.example`;
   const cheap = { algorithm: "argon2id", memoryCost: 8, timeCost: 1 } as const;
   const passwordHash = password === null ? null : await Bun.password.hash(password, cheap);
   const name = `Person ${number}`;

@@ -102,7 +102,7 @@ async function clearRun(run: string): Promise<void> {
 }
 
 /** Tells a process from a later one with its pid; empty where the system does not say, and when it has ended. */
-function birthOf(pid: number): string {
+export function birthOf(pid: number): string {
   try {
     // After the name, which may hold anything: the 22nd field, in ticks since the system was started.
     return readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)!.split(" ")[19]!;

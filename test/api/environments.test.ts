@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { createHarness, createServer, SECRET_KEY } from "../harness.ts";
 import { createPlace, removePlace } from "../places.ts";
 
-const { ask, acme, rival, database } = await createHarness();
+const { ask, acme, rival, database } = await createHarness({ ownDatabase: true });
 const key = acme.teamKey;
 const base = `/teams/${acme.team}/environments`;
 let id: string;

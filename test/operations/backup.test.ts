@@ -38,7 +38,7 @@ import { createPlace, removePlace } from "../places.ts";
 const place = createPlace("backup");
 afterAll(() => removePlace(place));
 const directory = join(place, "attachments");
-const harness = await createHarness({ outboundAllow: ["127.0.0.0/8"], attachments: { directory } });
+const harness = await createHarness({ ownDatabase: true, outboundAllow: ["127.0.0.0/8"], attachments: { directory } });
 const { database, acme, rival, ask } = harness;
 const store = createDiskStore(directory);
 await createEverything(harness);

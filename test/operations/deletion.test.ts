@@ -19,7 +19,7 @@ import { reclaimLeases } from "../../src/work/reclaim.ts";
 import { createDatabase, createHarness, junit, SECRET_KEY, until } from "../harness.ts";
 import { createReceiver, outboundToReceivers } from "../receiver.ts";
 
-const harness = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
+const harness = await createHarness({ ownDatabase: true, outboundAllow: ["127.0.0.0/8"] });
 const { ask, acme, addProject, database } = harness;
 const { pool, begin } = database;
 const log = createLog("error");

@@ -9,7 +9,7 @@ import { createSeal } from "../../src/secrets/seal.ts";
 import { selectSecretKeyDigest } from "../../src/store/instance.ts";
 import { createPlace, removePlace } from "../places.ts";
 
-const { database, acme, ask } = await createHarness();
+const { database, acme, ask } = await createHarness({ ownDatabase: true });
 const { pool, begin } = database;
 const place = createPlace("secret-key");
 afterAll(() => removePlace(place));

@@ -7,7 +7,7 @@ import { createPlace, removePlace } from "../places.ts";
 import { reclaimLeases } from "../../src/work/reclaim.ts";
 import { advanceVerifications } from "../../src/work/verify.ts";
 
-const { url, ask, acme, database, addProject } = await createHarness();
+const { url, ask, acme, database, addProject } = await createHarness({ ownDatabase: true });
 const { pool } = database;
 
 type Project = { project: string; key: string };

@@ -12,7 +12,7 @@ import { createHarness, junit, until } from "../harness.ts";
 import { createPlace } from "../places.ts";
 
 const directory = createPlace("attachments");
-const { ask, acme, database } = await createHarness({ attachments: { directory } });
+const { ask, acme, database } = await createHarness({ ownDatabase: true, attachments: { directory } });
 const { key, project } = acme;
 const { pool } = database;
 const store = createDiskStore(directory);
