@@ -1,9 +1,9 @@
 /** What programs and people of ill will call things is text on every page: nothing of it runs, loads, leads away or hides. */
 
 import { describe, expect, test } from "bun:test";
-import { createEverything, LOOKED_AT } from "../everything.ts";
-import { createHarness } from "../harness.ts";
-import { hasChromium, openChromium, WIDTHS } from "./chromium.ts";
+import { createEverything, LOOKED_AT } from "../../everything.ts";
+import { createHarness } from "../../harness.ts";
+import { hasChromium, openChromium, WIDTHS } from "../../browser/chromium.ts";
 
 const SCRIPT = "<script>alert(1)</script>";
 const ATTACK = `"'><img src=x onerror="alert(2)">${SCRIPT}</textarea></pre></title>\u202e javascript:alert(3) \${7*7}`;

@@ -4,10 +4,10 @@ import { afterAll, expect, test } from "bun:test";
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { detectBuild } from "../../src/cli/ci.ts";
-import { CI_SYSTEM_LIST, type CiField, type CiSystemName } from "../../src/rules/ci_systems.ts";
+import { detectBuild } from "../../../src/cli/ci.ts";
+import { CI_SYSTEM_LIST, type CiField, type CiSystemName } from "../../../src/rules/ci_systems.ts";
 
-const SCRIPT = join(import.meta.dir, "../../tools/assay-upload.sh");
+const SCRIPT = join(import.meta.dir, "../../../tools/assay-upload.sh");
 const home = mkdtempSync(join(tmpdir(), "assay-upload-systems-"));
 afterAll(() => rmSync(home, { recursive: true }));
 

@@ -2,11 +2,11 @@
 
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { createSetupToken } from "../../src/operations/people/accounts.ts";
-import { createFirstProject } from "../../src/operations/projects/first_project.ts";
-import { LOOKED_AT, createEverything } from "../everything.ts";
-import { createDatabase, createHarness, createServer } from "../harness.ts";
-import { type Chromium, openChromium, SCHEMES, WIDTHS } from "./chromium.ts";
+import { createSetupToken } from "../../../src/operations/people/accounts.ts";
+import { createFirstProject } from "../../../src/operations/projects/first_project.ts";
+import { LOOKED_AT, createEverything } from "../../everything.ts";
+import { createDatabase, createHarness, createServer } from "../../harness.ts";
+import { type Chromium, openChromium, SCHEMES, WIDTHS } from "../../browser/chromium.ts";
 
 const folder = process.env["PICTURES_FOLDER"]!;
 const part = process.env["PICTURES_PART"] ?? "";

@@ -1,9 +1,9 @@
 /** Attachments in a real browser: the slider of a comparison, and files that want to run. */
 
 import { describe, expect, test } from "bun:test";
-import { createEverything } from "../everything.ts";
-import { createHarness, until } from "../harness.ts";
-import { hasChromium, openChromium } from "./chromium.ts";
+import { createEverything } from "../../everything.ts";
+import { createHarness, until } from "../../harness.ts";
+import { hasChromium, openChromium } from "../../browser/chromium.ts";
 
 describe.skipIf(!hasChromium)("attachments", async () => {
   if (!hasChromium) return;

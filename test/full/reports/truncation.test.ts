@@ -2,11 +2,11 @@
 
 import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
-import { readReport } from "../../src/reports/read.ts";
-import { ReportError } from "../../src/reports/report.ts";
-import { GREEN_REPORTS } from "./green_reports.ts";
-import { silentGreens } from "./reading.ts";
-import { WRITTEN } from "./written.ts";
+import { readReport } from "../../../src/reports/read.ts";
+import { ReportError } from "../../../src/reports/report.ts";
+import { GREEN_REPORTS } from "../../reports/green_reports.ts";
+import { silentGreens } from "../../reports/reading.ts";
+import { WRITTEN } from "../../reports/written.ts";
 
 /**
  * Positions at which nothing tells of what follows: the file holds the output of several processes, each of which is a whole
@@ -46,8 +46,8 @@ function readFailing(bytes: Uint8Array): Uint8Array | null {
   }
 }
 
-const FIXTURES = `${import.meta.dir}/../fixtures`;
-const CORPUS = `${import.meta.dir}/../../../shared/corpus`;
+const FIXTURES = `${import.meta.dir}/../../fixtures`;
+const CORPUS = `${import.meta.dir}/../../../../shared/corpus`;
 
 const failing: [name: string, bytes: Uint8Array, cuts: number][] = [
   ...filesIn(FIXTURES).map((name) => [name, readFileSync(`${FIXTURES}/${name}`), 600] as const),

@@ -4,13 +4,13 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createHarness, junit } from "../harness.ts";
-import { guardProcess } from "../places.ts";
+import { createHarness, junit } from "../../harness.ts";
+import { guardProcess } from "../../places.ts";
 
 const { ask, acme, addProject, url } = await createHarness();
 type Project = Awaited<ReturnType<typeof addProject>>;
 
-const ROOT = join(import.meta.dir, "../..");
+const ROOT = join(import.meta.dir, "../../..");
 const home = mkdtempSync(join(tmpdir(), "assay-ci-"));
 afterAll(() => rmSync(home, { recursive: true }));
 

@@ -4,15 +4,15 @@ import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import postgres from "postgres";
-import { startEmbedded } from "../src/database/postgres/embedded.ts";
-import { createDatabase, junit, until, databaseVariables } from "./harness.ts";
-import { createPlace, guardProcess, removePlace } from "./places.ts";
-import { startSharingPooler } from "./pgbouncer.ts";
-import { createProxy, createReceiver } from "./receiver.ts";
-import { beginUpload } from "./slow_upload.ts";
+import { startEmbedded } from "../../src/database/postgres/embedded.ts";
+import { createDatabase, junit, until, databaseVariables } from "../harness.ts";
+import { createPlace, guardProcess, removePlace } from "../places.ts";
+import { startSharingPooler } from "../pgbouncer.ts";
+import { createProxy, createReceiver } from "../receiver.ts";
+import { beginUpload } from "../slow_upload.ts";
 
 setDefaultTimeout(90_000);
-const ROOT = join(import.meta.dir, "..");
+const ROOT = join(import.meta.dir, "../..");
 const places: string[] = [];
 const children = new Set<Bun.Subprocess>();
 afterAll(async () => {

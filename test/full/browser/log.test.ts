@@ -1,9 +1,9 @@
 /** The log of a running task in a real browser: follow mode, errors, anchors, and colours that everybody can read. */
 
 import { describe, expect, test } from "bun:test";
-import { createHarness, until } from "../harness.ts";
-import { createPerson } from "../people.ts";
-import { hasChromium, openChromium, SCHEMES } from "./chromium.ts";
+import { createHarness, until } from "../../harness.ts";
+import { createPerson } from "../../people.ts";
+import { hasChromium, openChromium, SCHEMES } from "../../browser/chromium.ts";
 
 const AXE = hasChromium ? await Bun.file(require.resolve("axe-core/axe.min.js")).text() : "";
 

@@ -3,14 +3,14 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import packageJson from "../package.json" with { type: "json" };
-import { LARGE_BYTES } from "../src/request/upload_thread.ts";
-import { buildExecutable, toTarget } from "../tools/executable.ts";
-import { junit } from "./harness.ts";
-import { createPlace, followOutput, guardProcess, removePlace } from "./places.ts";
+import packageJson from "../../package.json" with { type: "json" };
+import { LARGE_BYTES } from "../../src/request/upload_thread.ts";
+import { buildExecutable, toTarget } from "../../tools/executable.ts";
+import { junit } from "../harness.ts";
+import { createPlace, followOutput, guardProcess, removePlace } from "../places.ts";
 
 setDefaultTimeout(120_000);
-const ROOT = join(import.meta.dir, "..");
+const ROOT = join(import.meta.dir, "../..");
 const UID = 10_001;
 const ENTER = `root=$0 account=$1; shift
 mount --rbind /proc "$root/proc" && mount --rbind /dev "$root/dev" && exec chroot --userspec="$account" "$root" "$@"`;

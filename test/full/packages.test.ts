@@ -1,6 +1,6 @@
 /**
  * The npm packages, and the client of the GitHub action, as they are installed on a machine without Bun:
- * `bun test --timeout 180000 ./test/packages/install.ts`. Needs the npm registry; without it the tests are skipped.
+ * `bun test --timeout 180000 ./test/full/packages.test.ts`. Needs the npm registry; without it the tests are skipped.
  */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";

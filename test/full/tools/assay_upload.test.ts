@@ -4,13 +4,13 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { detectBuild } from "../../src/cli/ci.ts";
-import { createHarness, junit, until } from "../harness.ts";
-import { createReceiver } from "../receiver.ts";
+import { detectBuild } from "../../../src/cli/ci.ts";
+import { createHarness, junit, until } from "../../harness.ts";
+import { createReceiver } from "../../receiver.ts";
 
 const { ask, acme, addProject, url } = await createHarness();
 
-const SCRIPT = join(import.meta.dir, "../../tools/assay-upload.sh");
+const SCRIPT = join(import.meta.dir, "../../../tools/assay-upload.sh");
 const home = mkdtempSync(join(tmpdir(), "assay-upload-"));
 afterAll(() => rmSync(home, { recursive: true }));
 

@@ -4,15 +4,15 @@ import { afterAll, beforeEach, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createLog } from "../../src/log.ts";
-import { createSeal } from "../../src/secrets/seal.ts";
-import { createDeliverer } from "../../src/work/deliver.ts";
-import { createHarness, junit, SECRET_KEY } from "../harness.ts";
-import { createReceiver, outboundToReceivers } from "../receiver.ts";
+import { createLog } from "../../../src/log.ts";
+import { createSeal } from "../../../src/secrets/seal.ts";
+import { createDeliverer } from "../../../src/work/deliver.ts";
+import { createHarness, junit, SECRET_KEY } from "../../harness.ts";
+import { createReceiver, outboundToReceivers } from "../../receiver.ts";
 
 const { ask, acme, addProject, database, url } = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
 const log = createLog("debug", () => {}, false);
-const text = await Bun.file(join(import.meta.dir, "../../docs/dispatch.md")).text();
+const text = await Bun.file(join(import.meta.dir, "../../../docs/dispatch.md")).text();
 
 /** The code of a language under a heading, or the first of the page. */
 function codeOf(language: string, heading = ""): string {
@@ -37,7 +37,7 @@ function createCheckout() {
   const folder = join(home, `checkout-${++folders}`);
   mkdirSync(join(folder, "ci"), { recursive: true });
   mkdirSync(join(folder, "bin"));
-  symlinkSync(join(import.meta.dir, "../../tools/assay-upload.sh"), join(folder, "ci/assay-upload.sh"));
+  symlinkSync(join(import.meta.dir, "../../../tools/assay-upload.sh"), join(folder, "ci/assay-upload.sh"));
   // "npm ci" writes none.
   const npm = `#!/bin/sh\necho "$@" >> words\n[ "$1" = ci ] || printf %s '${junit("pp")}' > report.xml\n`;
   writeFileSync(join(folder, "bin/npm"), npm);

@@ -3,8 +3,8 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readdirSync, realpathSync } from "node:fs";
 import { join } from "node:path";
-import { until } from "./harness.ts";
-import { createPlace, removePlace } from "./places.ts";
+import { until } from "../harness.ts";
+import { createPlace, removePlace } from "../places.ts";
 
 setDefaultTimeout(30_000);
 const source = (name: string) => JSON.stringify(join(import.meta.dir, name));

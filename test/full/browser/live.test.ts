@@ -1,9 +1,9 @@
 /** A page whose event stream was refused asks by itself, and listens again as soon as there is room. */
 
 import { describe, expect, test } from "bun:test";
-import { createHarness, junit, until } from "../harness.ts";
-import { createPerson } from "../people.ts";
-import { hasChromium, openChromium } from "./chromium.ts";
+import { createHarness, junit, until } from "../../harness.ts";
+import { createPerson } from "../../people.ts";
+import { hasChromium, openChromium } from "../../browser/chromium.ts";
 
 describe.skipIf(!hasChromium)("a page without an event stream", async () => {
   if (!hasChromium) return;

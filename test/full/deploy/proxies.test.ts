@@ -3,13 +3,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { findPort } from "../../src/http/serve.ts";
-import { openStream } from "../event_stream.ts";
-import { createHarness, createServer, junit, until } from "../harness.ts";
-import { createPlace, guardProcess, removePlace } from "../places.ts";
-import { beginUpload } from "../slow_upload.ts";
+import { findPort } from "../../../src/http/serve.ts";
+import { openStream } from "../../event_stream.ts";
+import { createHarness, createServer, junit, until } from "../../harness.ts";
+import { createPlace, guardProcess, removePlace } from "../../places.ts";
+import { beginUpload } from "../../slow_upload.ts";
 
-const DEPLOY = join(import.meta.dir, "../../deploy");
+const DEPLOY = join(import.meta.dir, "../../../deploy");
 const LIMIT = 60;
 /** Other addresses of the loopback interface are clients that no server trusts. */
 const PROXY = "127.0.0.1";

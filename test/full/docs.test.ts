@@ -13,10 +13,10 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { readRunnerConfig } from "../src/runner/config.ts";
-import { createHarness, junit, databaseVariables } from "./harness.ts";
+import { readRunnerConfig } from "../../src/runner/config.ts";
+import { createHarness, junit, databaseVariables } from "../harness.ts";
 
-const ROOT = join(import.meta.dir, "..");
+const ROOT = join(import.meta.dir, "../..");
 const DOCUMENTS = [
   "README.md",
   ...readdirSync(join(ROOT, "docs")).flatMap((name) => (name.endsWith(".md") ? [`docs/${name}`] : [])),
@@ -45,7 +45,7 @@ function blocksOf(document: string): Block[] {
 
 /** Blocks that are not run, by a line of theirs, each with the reason. */
 const NOT_RUN: Record<string, string> = {
-  "bun install && bun start": "starts the server: test/start.test.ts does",
+  "bun install && bun start": "starts the server: test/full/start.test.ts does",
   "assay restore before-upgrade.assay": "needs an empty database: test/cli/backup.test.ts restores and starts a server",
   "assay doctor":
     "fails for the PostgreSQL of the tests, which does not wait for the disk; see test/cli/doctor.test.ts",
@@ -53,11 +53,11 @@ const NOT_RUN: Record<string, string> = {
   "stanza-create": "needs pgBackRest and a PostgreSQL of the system",
   "--target-action=promote": "needs pgBackRest and a PostgreSQL of the system",
   "bun run ok": "runs the tests, of which this is one",
-  "bun tools/npm_packages.ts": "packs the npm packages: test/packages/install.ts does",
-  "npx --no-install assay-server": "installs the npm packages: test/packages/install.ts does",
+  "bun tools/npm_packages.ts": "packs the npm packages: test/full/packages.test.ts does",
+  "npx --no-install assay-server": "installs the npm packages: test/full/packages.test.ts does",
   "systemctl enable": "installs a service of systemd as root; test/deploy/files.test.ts checks the units",
-  "bun tools/executable.ts": "builds executables for minutes; test/executable.test.ts builds and starts them",
-  "assay start": "starts the server from /usr/local/bin; test/executable.test.ts does it in an empty root directory",
+  "bun tools/executable.ts": "builds executables for minutes; test/full/executable.test.ts builds and starts them",
+  "assay start": "starts the server from /usr/local/bin; test/full/executable.test.ts does it in an empty root directory",
   "docker build": "needs a container engine; test/lab/container.ts builds and starts the image without one",
   "docker cp": "needs a container engine; test/lab/container.ts runs the commands inside the image",
   "docker compose": "needs Docker; test/deploy/files.test.ts checks the files",

@@ -3,15 +3,15 @@
 import { describe, expect, test } from "bun:test";
 import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { addTrustRule } from "../../src/operations/people/trust_rules.ts";
-import { COMMAND_LINE } from "../../src/schema/audit.ts";
-import { createCiIssuer, REPOSITORY } from "../ci_issuer.ts";
-import { createHarness } from "../harness.ts";
-import { createPerson } from "../people.ts";
-import { createPlace, guardProcess } from "../places.ts";
-import { hasChromium, openChromium } from "./chromium.ts";
+import { addTrustRule } from "../../../src/operations/people/trust_rules.ts";
+import { COMMAND_LINE } from "../../../src/schema/audit.ts";
+import { createCiIssuer, REPOSITORY } from "../../ci_issuer.ts";
+import { createHarness } from "../../harness.ts";
+import { createPerson } from "../../people.ts";
+import { createPlace, guardProcess } from "../../places.ts";
+import { hasChromium, openChromium } from "../../browser/chromium.ts";
 
-const FIXTURES = join(import.meta.dir, "../fixtures/attachments");
+const FIXTURES = join(import.meta.dir, "../../fixtures/attachments");
 const RESULTS = "test-results/cart-shows-the-cart";
 const PUBLIC_URL = "http://assay.acme.example";
 
@@ -51,7 +51,7 @@ describe.skipIf(!hasChromium)("assay upload of a Playwright run", async () => {
 
   async function upload(task: string, file: string): Promise<string> {
     const child = Bun.spawn(
-      [process.execPath, join(import.meta.dir, "../../src/cli/assay.ts"), "upload", file, "--task", task],
+      [process.execPath, join(import.meta.dir, "../../../src/cli/assay.ts"), "upload", file, "--task", task],
       {
         cwd: work,
         env: {

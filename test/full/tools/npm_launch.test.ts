@@ -19,7 +19,7 @@ async function launch(programs: Record<string, string>) {
   const link = join(folder, "node_modules/.bin/assay-cli");
   const launcher = join(folder, "node_modules/assay-cli/bin/assay-cli");
   for (const path of [link, launcher]) mkdirSync(dirname(path), { recursive: true });
-  cpSync(join(import.meta.dir, "../../tools/npm/launch.sh"), launcher);
+  cpSync(join(import.meta.dir, "../../../tools/npm/launch.sh"), launcher);
   symlinkSync("../assay-cli/bin/assay-cli", link);
   mkdirSync(join(folder, "bin"));
   for (const name of ["sh", "dirname", "readlink"]) symlinkSync(Bun.which(name)!, join(folder, "bin", name));

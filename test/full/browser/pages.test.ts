@@ -1,11 +1,11 @@
 /** Every page in a real browser, light and dark, on a desk and on a telephone: whole, without a complaint, for everybody. */
 
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { createSetupToken } from "../../src/operations/people/accounts.ts";
-import { createFirstProject } from "../../src/operations/projects/first_project.ts";
-import { createEverything, LOOKED_AT } from "../everything.ts";
-import { createDatabase, createHarness, createServer } from "../harness.ts";
-import { type Chromium, hasChromium, openChromium, SCHEMES, WIDTHS } from "./chromium.ts";
+import { createSetupToken } from "../../../src/operations/people/accounts.ts";
+import { createFirstProject } from "../../../src/operations/projects/first_project.ts";
+import { createEverything, LOOKED_AT } from "../../everything.ts";
+import { createDatabase, createHarness, createServer } from "../../harness.ts";
+import { type Chromium, hasChromium, openChromium, SCHEMES, WIDTHS } from "../../browser/chromium.ts";
 
 setDefaultTimeout(60_000);
 

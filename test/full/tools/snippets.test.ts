@@ -4,10 +4,10 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { detectBuild } from "../../src/cli/ci.ts";
-import { createSnippets } from "../../src/rules/snippets.ts";
-import type { System } from "../../src/schema/onboarding.ts";
-import { createHarness, junit } from "../harness.ts";
+import { detectBuild } from "../../../src/cli/ci.ts";
+import { createSnippets } from "../../../src/rules/snippets.ts";
+import type { System } from "../../../src/schema/onboarding.ts";
+import { createHarness, junit } from "../../harness.ts";
 
 const { ask, acme, addProject, url } = await createHarness();
 
@@ -454,7 +454,7 @@ const EACH = ALL.flatMap((system) => SHELLS.map((shell) => [system, shell.name, 
 /** Every line of curl with a report that README.md and the page of the API print, as the path of its request. */
 async function printedLines(project: string): Promise<string[]> {
   const page = await fetch(`${url}/docs`, { headers: { accept: "text/html" } });
-  const texts = [await Bun.file(join(import.meta.dir, "../../README.md")).text(), await page.text()];
+  const texts = [await Bun.file(join(import.meta.dir, "../../../README.md")).text(), await page.text()];
   return texts.flatMap((text) =>
     [...text.matchAll(/--data-binary @report\.xml[^]*?\/(test-runs[^"\s<]*?)(?="|&quot;)/g)].map(
       ([, path]) =>

@@ -2,13 +2,13 @@
 
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
-import { readReport } from "../../src/reports/read.ts";
-import { type CaseStatus, ReportError } from "../../src/reports/report.ts";
-import { FAULTS } from "./reading.ts";
+import { readReport } from "../../../src/reports/read.ts";
+import { type CaseStatus, ReportError } from "../../../src/reports/report.ts";
+import { FAULTS } from "../../reports/reading.ts";
 
 type Entry = { format: string; verdict: string; expected: Record<CaseStatus, number> | null };
 
-const CORPUS = `${import.meta.dir}/../../../shared/corpus`;
+const CORPUS = `${import.meta.dir}/../../../../shared/corpus`;
 const LIST = `${CORPUS}/expected.json`;
 const entries: [string, Entry][] = existsSync(LIST) ? Object.entries(JSON.parse(readFileSync(LIST, "utf8"))) : [];
 
@@ -67,7 +67,7 @@ const FIXTURES: Record<string, [format: string, passed: number, failed: number, 
 };
 
 test.each(Object.entries(FIXTURES))("%s", (name, [format, passed, failed, skipped]) => {
-  const bytes = readFileSync(`${import.meta.dir}/../fixtures/${name}`);
+  const bytes = readFileSync(`${import.meta.dir}/../../fixtures/${name}`);
   const report = readReport([{ name, bytes }], { maxInflatedBytes: 2 ** 27 });
   const count = (status: CaseStatus) => report.cases.filter((one) => one.status === status).length;
   expect([report.format, count("passed"), count("failed"), count("skipped")]).toEqual([

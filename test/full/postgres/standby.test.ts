@@ -4,12 +4,12 @@ import { chmodSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import postgres from "postgres";
-import { connect } from "../../src/database/connect.ts";
-import { startEmbedded } from "../../src/database/postgres/embedded.ts";
-import { give } from "../../src/database/postgres/home.ts";
-import { quickDirectory } from "../cluster.ts";
-import { createPlace, removePlace } from "../places.ts";
-import { hasPgBouncer, IGNORED_PARAMETERS, startPgBouncer } from "../pgbouncer.ts";
+import { connect } from "../../../src/database/connect.ts";
+import { startEmbedded } from "../../../src/database/postgres/embedded.ts";
+import { give } from "../../../src/database/postgres/home.ts";
+import { quickDirectory } from "../../cluster.ts";
+import { createPlace, removePlace } from "../../places.ts";
+import { hasPgBouncer, IGNORED_PARAMETERS, startPgBouncer } from "../../pgbouncer.ts";
 
 setDefaultTimeout(30_000);
 const binaries = process.env["ASSAY_TEST_POSTGRES"];

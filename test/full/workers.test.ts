@@ -3,14 +3,14 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { startEmbedded } from "../src/database/postgres/embedded.ts";
-import { createBrowser } from "./browser.ts";
-import { junit, until } from "./harness.ts";
-import { createPlace, guardProcess, removePlace } from "./places.ts";
-import { beginUpload } from "./slow_upload.ts";
+import { startEmbedded } from "../../src/database/postgres/embedded.ts";
+import { createBrowser } from "../browser.ts";
+import { junit, until } from "../harness.ts";
+import { createPlace, guardProcess, removePlace } from "../places.ts";
+import { beginUpload } from "../slow_upload.ts";
 
 setDefaultTimeout(90_000);
-const ROOT = join(import.meta.dir, "..");
+const ROOT = join(import.meta.dir, "../..");
 const LIMIT = 40;
 const place = createPlace("workers");
 const children = new Set<Bun.Subprocess>();

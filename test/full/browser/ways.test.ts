@@ -1,9 +1,9 @@
 /** Other ways to use the pages: with keys, on paper, without motion, without telling red from green. */
 
 import { describe, expect, test } from "bun:test";
-import { createEverything } from "../everything.ts";
-import { createHarness } from "../harness.ts";
-import { hasChromium, openChromium } from "./chromium.ts";
+import { createEverything } from "../../everything.ts";
+import { createHarness } from "../../harness.ts";
+import { hasChromium, openChromium } from "../../browser/chromium.ts";
 
 describe.skipIf(!hasChromium)("the pages", async () => {
   if (!hasChromium) return;
