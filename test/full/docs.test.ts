@@ -57,7 +57,8 @@ const NOT_RUN: Record<string, string> = {
   "npx --no-install assay-server": "installs the npm packages: test/full/packages.test.ts does",
   "systemctl enable": "installs a service of systemd as root; test/deploy/files.test.ts checks the units",
   "bun tools/executable.ts": "builds executables for minutes; test/full/executable.test.ts builds and starts them",
-  "assay start": "starts the server from /usr/local/bin; test/full/executable.test.ts does it in an empty root directory",
+  "assay start":
+    "starts the server from /usr/local/bin; test/full/executable.test.ts does it in an empty root directory",
   "docker build": "needs a container engine; test/lab/container.ts builds and starts the image without one",
   "docker cp": "needs a container engine; test/lab/container.ts runs the commands inside the image",
   "docker compose": "needs Docker; test/deploy/files.test.ts checks the files",

@@ -1,8 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { GREEN_REPORTS } from "./green_reports.ts";
-import { expectRefusals, fixtureBytes, inShort, oddJson, read, readFixture, silentGreens } from "./reading.ts";
+import { inShort, read, readFixture } from "./reading.ts";
 
-const green = GREEN_REPORTS.behave!;
 const feature = (more: object) =>
   read([{ keyword: "Feature", name: "F", location: "a.feature:1", status: "passed", ...more }]);
 const step = (status: string | undefined, more: object = {}) => ({
@@ -113,13 +111,4 @@ test("a feature that failed is not green", () => {
       message: `The feature is "${status}", but none of its scenarios failed`,
     });
   expect(inShort(feature({ status: "failed" }))).toEqual(["failed error: F > (feature failed)"]);
-});
-
-test("a report that broke off is not green, wherever it did", () => {
-  expect(silentGreens(new TextEncoder().encode(green))).toEqual([]);
-});
-
-test("any value may be of any type", () => {
-  expectRefusals(oddJson(green));
-  expectRefusals(oddJson(new TextDecoder().decode(fixtureBytes("behave.json"))));
 });

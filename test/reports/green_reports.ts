@@ -1,12 +1,13 @@
 /** Reports of at least two tests, which all passed, by their formats: a part of one is not green. */
 
 export const GREEN_REPORTS: Record<string, string> = {
-  testng: `<testng-results passed="2" failed="0"><suite name="s"><test><class name="a.B"><test-method name="a" status="PASS"/><test-method name="b" status="PASS"/></class></test></suite></testng-results>`,
+  testng: `<testng-results passed="2" failed="0"><suite name="s"><test><class name="a.B"><test-method name="a" status="PASS"/><test-method name="b" status="PASS"/><test-method name="c" status="SKIP"/></class></test></suite></testng-results>`,
   ctest: `<Site Name="h"><Testing><TestList><Test>./a</Test><Test>./b</Test></TestList><Test Status="passed"><Name>a</Name><FullName>./a</FullName></Test><Test Status="passed"><Name>b</Name><FullName>./b</FullName></Test></Testing></Site>`,
   boost: `<TestLog><TestSuite name="m"><TestCase name="a"><TestingTime>1</TestingTime></TestCase><TestCase name="b"><TestingTime>1</TestingTime></TestCase></TestSuite></TestLog>`,
+  boost_report: `<TestResult><TestSuite name="m" result="passed" test_cases_passed="2" test_cases_failed="0" test_cases_skipped="0"><TestCase name="a" result="passed"></TestCase><TestCase name="b" result="passed"></TestCase></TestSuite></TestResult>`,
   catch2: `<Catch2TestRun name="m"><TestCase name="a"><OverallResult success="true"/></TestCase><TestCase name="b"><OverallResult success="true"/></TestCase><OverallResultsCases successes="2" failures="0" expectedFailures="0"/></Catch2TestRun>`,
   sonar: `<testExecutions version="1"><file path="a"><testCase name="a" duration="1"/></file><file path="b"><testCase name="b" duration="1"/></file></testExecutions>`,
-  go: "=== RUN   TestA\n--- PASS: TestA (0.00s)\n=== RUN   TestB\n=== RUN   TestB/c\n--- PASS: TestB (0.00s)\n    --- PASS: TestB/c (0.00s)\nPASS\nok  \texample.com/a\t0.010s\n",
+  go: "=== RUN   TestA\n--- PASS: TestA (0.00s)\n=== RUN   TestB\n=== RUN   TestB/c\n--- PASS: TestB (0.00s)\n    --- PASS: TestB/c (0.00s)\n=== RUN   TestD\n--- SKIP: TestD (0.00s)\nPASS\nok  \texample.com/a\t0.010s\n",
   tap: "TAP version 13\nok 1 - a\nok 2 - b\n# Subtest: c\n    ok 1 - d\n    1..1\nok 3 - c\n1..3\n",
   teamcity:
     "##teamcity[testCount count='2']\n##teamcity[testSuiteStarted name='A']\n##teamcity[testStarted name='a']\n##teamcity[testFinished name='a']\n##teamcity[testSuiteFinished name='A']\n##teamcity[testSuiteStarted name='B']\n##teamcity[testStarted name='b']\n##teamcity[testFinished name='b']\n##teamcity[testSuiteFinished name='B']\n",

@@ -1,8 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { GREEN_REPORTS } from "./green_reports.ts";
-import { expectRefusals, fixtureBytes, inShort, oddJson, read, readFixture, silentGreens } from "./reading.ts";
+import { inShort, read, readFixture } from "./reading.ts";
 
-const green = GREEN_REPORTS.newman!;
 const run = (executions: object[], failures: object[] = [], more: object = {}) =>
   read({ collection: { info: { name: "Shop" }, item: [] }, run: { stats: {}, executions, failures, ...more } });
 const item = { id: "1", name: "list" };
@@ -85,13 +83,4 @@ test("folders nest as deep as they like", () => {
   const deep = `${'{"name":"f","item":['.repeat(20_000)}{"id":"1","name":"list"}${"]}".repeat(20_000)}`;
   const text = `{"collection":{"item":[${deep}]},"run":{"stats":{},"failures":[],"executions":[{"item":{"id":"1","name":"list"},"assertions":[{"assertion":"a"}]}]}}`;
   expect(read(text).cases[0]!.suite).toStartWith("f > f");
-});
-
-test("a report that broke off is not green, wherever it did", () => {
-  expect(silentGreens(new TextEncoder().encode(green))).toEqual([]);
-});
-
-test("any value may be of any type", () => {
-  expectRefusals(oddJson(green));
-  expectRefusals(oddJson(new TextDecoder().decode(fixtureBytes("newman.json"))));
 });

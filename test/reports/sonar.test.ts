@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { fixtureBytes, inShort, oddXml, read, readFixture, silentGreens } from "./reading.ts";
+import { inShort, oddXml, read, readFixture } from "./reading.ts";
 
 const run = (tests: string) => `<testExecutions version="1"><file path="src/cart.js">${tests}</file></testExecutions>`;
 const one = (inner: string, duration = "12") => `<testCase name="adds" duration="${duration}">${inner}</testCase>`;
@@ -73,11 +73,6 @@ test("the older root is read", () => {
 });
 
 describe("no silent green", () => {
-  test("a report that breaks off is partial, refused or red at every position", () => {
-    for (const name of ["sonar_jest.xml", "sonar_catch2.xml"]) expect(silentGreens(fixtureBytes(name))).toEqual([]);
-    expect(silentGreens(Buffer.from(run(one("").repeat(2))))).toEqual([]);
-  });
-
   test("a document without files that is another is refused", () => {
     expect(() => read("<testExecutions><foo/></testExecutions>")).toThrow("holds <foo>");
   });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { GREEN_REPORTS } from "./green_reports.ts";
-import { expectRefusals, fixtureBytes, inShort, oddJson, read, readFixture, silentGreens } from "./reading.ts";
+import { inShort, read, readFixture } from "./reading.ts";
 
 const green = GREEN_REPORTS.swift_testing!;
 const testID = "M.S/a()/F.swift:1:1";
@@ -119,13 +119,4 @@ test("runs one after the other are each judged", () => {
   const report = read(`${green}\n${stream(start, ends("pass"))}`);
   expect(report.partial).toBe(true);
   expect(inShort(report).at(-1)).toBe("failed error: (run did not finish)");
-});
-
-test("a stream that broke off is not green, wherever it did", () => {
-  expect(silentGreens(new TextEncoder().encode(green))).toEqual([]);
-});
-
-test("any value may be of any type", () => {
-  expectRefusals(oddJson(green));
-  expectRefusals(oddJson(new TextDecoder().decode(fixtureBytes("swift_testing.ndjson"))));
 });

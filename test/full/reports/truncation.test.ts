@@ -1,10 +1,9 @@
-/** A report that was cut off is never read as a whole and green one, wherever the cut is. */
+/** The failing reports of real tools are never read as whole and green ones when they were cut off, wherever the cut is. */
 
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { readReport } from "../../../src/reports/read.ts";
 import { ReportError } from "../../../src/reports/report.ts";
-import { GREEN_REPORTS } from "../../reports/green_reports.ts";
 import { silentGreens } from "../../reports/reading.ts";
 import { WRITTEN } from "../../reports/written.ts";
 
@@ -61,37 +60,4 @@ test.each(failing)("%s", (name, bytes, cuts) => {
   const positions = positionsOf(bytes, cuts);
   const expected = (UNDETECTABLE[name] ?? []).filter((position) => positions.includes(position));
   expect(silentGreens(bytes, positions)).toEqual(expected);
-});
-
-test.each(Object.entries(GREEN_REPORTS))("green: %s", (_, text) => {
-  expect(silentGreens(Buffer.from(text))).toEqual([]);
-});
-
-/** Formats of which a file may hold the whole outputs of several processes, one after the other. */
-const SEVERAL = {
-  junit: "each has a root element",
-  go_json: "each package has an end",
-  go: "each package has an end",
-  libtest: "each test binary has an end",
-  cucumber_messages: "each run has an end",
-  pytest_reportlog: "each session has an end",
-  swift_testing: "each run has an end",
-};
-
-describe("two whole reports in one file are green only between the two", () => {
-  test.each(Object.entries(SEVERAL))("%s: %s", (format) => {
-    const first = `${GREEN_REPORTS[format]!.trimEnd()}\n`;
-    const second = GREEN_REPORTS[format]!.replaceAll('"p"', '"q"').replace("example.com/a", "b");
-    const both = Buffer.from(first + second);
-    expect(silentGreens(both)).toEqual([first.length - 1, first.length]);
-  });
-});
-
-test("TeamCity service messages that do not count their tests are green only between two of the outermost suites", () => {
-  const suite = (name: string) =>
-    `##teamcity[testSuiteStarted name='${name}']\n##teamcity[testStarted name='a']\n##teamcity[testFinished name='a']\n##teamcity[testSuiteFinished name='${name}']\n`;
-  const first = suite("A");
-  // "#" and "##" may be printed by anything.
-  const positions = [-1, 0, 1, 2].map((offset) => first.length + offset);
-  expect(silentGreens(Buffer.from(first + suite("B")))).toEqual(positions);
 });

@@ -1,0 +1,55 @@
+/** Requests below a project with its key, and uploads to it. */
+
+import { expect } from "bun:test";
+import { type Answer, type Ask, junit } from "./harness.ts";
+
+export type Project = { project: string; key: string };
+/** `a=1&b=2`, or the same by name. */
+export type Query = string | Record<string, string>;
+
+type AskServer = (target: string, ask?: Ask) => Promise<Answer>;
+
+function expectSuccess({ status, body }: Answer): void {
+  // The error first: its message says more than the status.
+  expect(body?.error).toBeUndefined();
+  expect(status).toBeLessThan(300);
+}
+
+/** `path` is relative to the project: "/test-cases?limit=1". Answers that are no success fail the test. */
+export function createAsking(ask: AskServer, { project, key }: Project) {
+  const call = (method: string, path: string, body?: unknown): Promise<Answer> =>
+    ask(`${method} /projects/${project}${path}`, { key, ...(body === undefined ? {} : { body }) });
+
+  /** Returns the body of a success. */
+  async function succeed(method: string, path: string, body?: unknown): Promise<any> {
+    const answer = await call(method, path, body);
+    expectSuccess(answer);
+    return answer.body;
+  }
+
+  /** Uploads a report, as it is, to the task "t" unless the query names another one. */
+  const send = (report: unknown, query: Query = {}): Promise<Answer> => {
+    const parameters = new URLSearchParams(query);
+    if (!parameters.has("task_slug")) parameters.set("task_slug", "t");
+    return call("POST", `/test-runs?${parameters}`, report);
+  };
+
+  return {
+    ...{ project, key, call, send },
+    get: (path: string) => succeed("GET", path),
+    post: (path: string, body?: unknown) => succeed("POST", path, body),
+    patch: (path: string, body: unknown) => succeed("PATCH", path, body),
+    /** The rows of a list. */
+    list: async (path: string): Promise<any[]> => (await succeed("GET", path)).data,
+    /** Uploads a JUnit report, a letter per case as `junit` takes them, and returns the run. */
+    async upload(letters: string, query: Query = {}, suite?: string): Promise<any> {
+      const answer = await send(junit(letters, suite), query);
+      expectSuccess(answer);
+      return answer.body;
+    },
+  };
+}
+
+/** The lists of a run or an execution that are not empty, each with its number of failures. */
+export const filledLists = ({ counts }: { counts: Record<string, number> }): Record<string, number> =>
+  Object.fromEntries(Object.entries(counts).filter(([, count]) => count !== 0));
