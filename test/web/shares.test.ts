@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { reclaimLeases } from "../../src/work/reclaim.ts";
 import { createHarness, junit } from "../harness.ts";
 import { createBrowser, type Shown, toWords } from "./browser.ts";
 
@@ -130,6 +131,43 @@ describe("a link to an execution", () => {
     expect(links.filter((to) => !/^(?:#main|\/assets\/|\/icon\.svg)/.test(to))).toEqual([]);
     // Also to somebody who is signed in.
     expect((await owner.get(path)).html).not.toContain("Sign out");
+  });
+
+  test("does not show what runners and pipelines say of a task without results, nor does the page of the project", async () => {
+    const own = await addProject(acme);
+    const { project, key } = own;
+    const post = async (path: string, body: object) =>
+      (await ask(`POST /projects/${project}${path}`, { key, body })).body;
+    const start = async (tasks: string[]) => (await post("/executions", { mode: "run", branch: "main", tasks })).id;
+    const take = async (runner: string) => {
+      const [{ id }] = (await post("/leases", { runner })).leases;
+      await post("/leases", { runner, free: 0, held: [{ id }] });
+      return id as string;
+    };
+    const lost = await start(["unit"]);
+    for (const runner of ["build-6.acme.internal", "build-7.acme.internal"]) {
+      const id = await take(runner);
+      await pool`update lease set expires_at = now() - interval '1 second' where id = ${id}`;
+      await reclaimLeases(database);
+    }
+    const crashed = await start(["e2e"]);
+    const message = "Cannot start the command on build-8.acme.internal";
+    await post(`/leases/${await take("build-8.acme.internal")}/fail`, { exitCode: 3, message });
+
+    // There is something to hide.
+    for (const id of [lost, crashed])
+      expect((await member.get(`/projects/${project}/executions/${id}`)).html).toContain(".acme.internal");
+    const pages = [
+      [await shareExecution(own, lost), "Timed out: unit did not report"],
+      [await shareExecution(own, crashed), "Failed: e2e test runner exited with code 3"],
+      [await member.send(`/projects/${project}/shares`), "Timed out: unit did not report"],
+      [await member.send(`/projects/${project}/shares`), "Failed: e2e test runner exited with code 3"],
+    ] as const;
+    for (const [shared, outcome] of pages) {
+      const { html, words } = await nobody.get(made(shared));
+      expect(words).toContain(outcome);
+      expect(html).not.toContain(".acme.internal");
+    }
   });
 
   test("is paged where thousands fail, and no failure is lost", async () => {
