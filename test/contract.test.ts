@@ -9,7 +9,9 @@ import { createKey } from "../src/secrets/keys.ts";
 import { createHarness, junit } from "./harness.ts";
 import { PATH_IDS } from "../src/store/existence.ts";
 
-const { ask, acme, rival, regenerate, url } = await createHarness();
+const { ask, acme, rival, regenerate, addProject, url } = await createHarness();
+/** The other project of Acme. */
+const sibling = { ...acme, ...(await addProject(acme)) };
 const revoked = (await createHarness()).acme.key;
 const oldKey = acme.key;
 acme.key = await regenerate(acme);
@@ -213,6 +215,18 @@ describe.each(ROUTES.map((route) => ({ ...route, name: `${route.method} ${route.
         ...(route.body && route.body !== "upload" ? [ask(target, { key: own, body: `{"nope":1}` })] : []),
       ]);
       for (const { status, body } of answers) expect([status, body.error.code]).toEqual([404, "NOT_FOUND"]);
+    });
+
+  if (/:(?!projectId|teamId)\w+Id/.test(route.path))
+    test("is a 404 for what is another project's or team's, whatever else is wrong", async () => {
+      const owners = route.access === "project" ? [rival, sibling] : [rival];
+      for (const { project, key, team, teamKey } of owners) {
+        const path = fillThere(route.path).replace(acme.project, project).replace(acme.team, team);
+        const strange = await ask(`${route.method} ${path}?nope=1`, {
+          key: route.access === "project" ? key : teamKey,
+        });
+        expect([strange.status, strange.body.error.code]).toEqual([404, "NOT_FOUND"]);
+      }
     });
 
   test("knows its project or team in upper case, too", async () => {
