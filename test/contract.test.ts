@@ -76,6 +76,13 @@ test("every id in a path is looked up where the rest of a request is wrong, and 
   expect([...ids].filter((name) => !(name in there))).toEqual([]);
 });
 
+function formOrFile(kind: "file" | "files"): string | FormData {
+  if (kind === "file") return "there";
+  const form = new FormData();
+  form.append("attachment", new Blob(["there"]), "there.txt");
+  return form;
+}
+
 const openapi = await Bun.file(OPENAPI_FILE).json();
 const missing = crypto.randomUUID();
 
@@ -218,14 +225,19 @@ describe.each(ROUTES.map((route) => ({ ...route, name: `${route.method} ${route.
     });
 
   if (/:(?!projectId|teamId)\w+Id/.test(route.path))
-    test("is a 404 for what is another project's or team's, whatever else is wrong", async () => {
+    test("is a 404 for what is another project's or team's, with valid input and with what is wrong", async () => {
+      const { query = {}, body: example } = route.example;
+      const valid = new URLSearchParams(query).toString();
+      const body = route.body === "file" || route.body === "files" ? formOrFile(route.body) : example;
       const owners = route.access === "project" ? [rival, sibling] : [rival];
       for (const { project, key, team, teamKey } of owners) {
         const path = fillThere(route.path).replace(acme.project, project).replace(acme.team, team);
-        const strange = await ask(`${route.method} ${path}?nope=1`, {
-          key: route.access === "project" ? key : teamKey,
-        });
-        expect([strange.status, strange.body.error.code]).toEqual([404, "NOT_FOUND"]);
+        const own = route.access === "project" ? key : teamKey;
+        const answers = [
+          await ask(`${route.method} ${path}?${valid}`, { key: own, body }),
+          await ask(`${route.method} ${path}?nope=1`, { key: own }),
+        ];
+        for (const { status, body } of answers) expect([status, body.error.code]).toEqual([404, "NOT_FOUND"]);
       }
     });
 
