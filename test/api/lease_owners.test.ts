@@ -1,4 +1,4 @@
-/** What the runners of one project, and its other leases, cannot do to each other. */
+/** What the runners and leases of a project, and runners of their names in another one, cannot do to each other. */
 
 import { describe, expect, test } from "bun:test";
 import { createHarness, junit, until } from "../harness.ts";
@@ -160,6 +160,87 @@ describe("the late report of a lease that was lost", () => {
       { id: returned.id, runner: "r2", status: "returned" },
       { id: running.id, runner: "r3", status: "cancelled", reason: "The runner r1 has reported later" },
     ]);
+  });
+});
+
+test("what one runner was offered takes no place of another one", async () => {
+  const place = await addProject(acme);
+  await start(place, { tasks: ["a", "b"] });
+  for (const runner of ["r1", "r2"]) expect((await sync(place, runner)).leases).toHaveLength(1);
+});
+
+describe("shards of one task", () => {
+  /** Two leases of a task, that of the first shard first. */
+  async function takeShards(place: Place) {
+    const { id } = await start(place, { tasks: [{ slug: "unit", shards: 2 }] });
+    const leases = [await take(place, "r1"), await take(place, "r2")] as const;
+    return { leases, path: `/executions/${id}/test-runs/unit` };
+  }
+
+  test("are lost one by one: a late report ends the successor of its own shard", async () => {
+    const place = await addProject(acme);
+    const { leases: lost, path } = await takeShards(place);
+    for (const lease of lost) await lose(lease);
+    const successors = [await take(place, "r3"), await take(place, "r4")] as const;
+    expect((await report(place, lost[0].id, "pp")).status).toBe(201);
+    const { data } = await get(place, `${path}/leases`);
+    expect(data.map(({ id, status }: Record<string, string>) => [id, status])).toEqual([
+      [lost[0].id, "reported"],
+      [lost[1].id, "lost"],
+      [successors[0].id, "cancelled"],
+      [successors[1].id, "running"],
+    ]);
+  });
+
+  test("have logs that end with their own lease", async () => {
+    const place = await addProject(acme);
+    const { leases, path } = await takeShards(place);
+    const hasEnded = async (shard: number) => (await get(place, `${path}/log?shard=${shard}`)).ended;
+    expect((await report(place, leases[0].id, "pp")).status).toBe(201);
+    expect([await hasEnded(1), await hasEnded(2)]).toEqual([true, false]);
+  });
+});
+
+describe("runners of one name in two projects", () => {
+  const runnerOf = async (place: Place, name: string) =>
+    (await get(place, "/runners")).data.find((runner: { name: string }) => runner.name === name);
+  let tasks = 0;
+  const takeNew = async (place: Place): Promise<{ id: string }> => {
+    const slug = `task ${++tasks}`;
+    await start(place, { tasks: [slug] });
+    return (await sync(place, "r1", { taskSlugs: [slug] })).leases[0];
+  };
+  const failOn = async (place: Place, times: number) => {
+    for (let count = 0; count < times; count++) {
+      const { id } = await takeNew(place);
+      const failure = { message: "No disk", infrastructure: true };
+      expect((await post(place, `/leases/${id}/fail`, failure)).status).toBe(200);
+    }
+  };
+
+  test("are paused, and begin anew, each by its own tasks", async () => {
+    const [one, two] = [await addProject(acme), await addProject(acme)];
+    // Another runner that could run the tasks: else nobody is paused.
+    for (const place of [one, two]) await sync(place, "sound", { free: 0 });
+    await failOn(two, 2);
+    const { id } = await takeNew(one);
+    expect((await report(one, id, "p")).status).toBe(201);
+    await failOn(two, 1);
+    expect((await runnerOf(two, "r1")).paused).toMatchObject({ reason: expect.stringContaining("3 tasks in a row") });
+    await failOn(one, 2);
+    expect((await runnerOf(one, "r1")).paused).toBeNull();
+  });
+
+  test("are there, or not, each by what it holds itself", async () => {
+    const [one, two] = [await addProject(acme), await addProject(acme)];
+    await start(two);
+    await take(two, "sound");
+    await sync(one, "sound", { free: 0 });
+    await database.pool`
+      update runner set seen_at = now() - interval '3 minutes' where project_id = ${one.project} and name = 'sound'`;
+    await failOn(one, 3);
+    // The only one that is left is not paused.
+    expect((await runnerOf(one, "r1")).paused).toBeNull();
   });
 });
 

@@ -48,6 +48,19 @@ test("knows who has not asked for two minutes", async () => {
   expect(words).toContain("1 task without a matching runner online");
 });
 
+test("tells what each of two runners of one name does in its project", async () => {
+  const { project, key } = await addProject(acme);
+  const call = async (at: string, ownKey: string, body: object) =>
+    (await ask(`POST ${at}/leases`, { key: ownKey, body: { runner: "same-name", ...body } })).body;
+  await ask(`POST /projects/${project}/executions`, { key, body: { mode: "run", key: "78", tasks: ["theirs"] } });
+  const { leases } = await call(`/projects/${project}`, key, { free: 1 });
+  await call(`/projects/${project}`, key, { free: 0, held: [{ id: leases[0].id }] });
+  await call(P, acme.key, { free: 0 });
+  const { words } = await visit(viewer, page);
+  expect(words).toMatch(/busy same-name other no labels theirs of #78/);
+  expect(words).toContain("idle same-name Acme web no labels – just now");
+});
+
 test("pauses a runner and resumes it, for members, and says why it gets nothing", async () => {
   await sync("mac-2", ["macos"]);
   const path = `${P}/runners/pause`;

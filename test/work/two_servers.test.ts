@@ -1,8 +1,9 @@
-/** Deliveries where two servers send to one integration: claims that are lost, pauses, and integrations that are disabled. */
+/** Background work of two servers at once: claims that are lost, pauses, and what both find out. */
 
 import { beforeEach, expect, test } from "bun:test";
 import { createLog } from "../../src/log.ts";
 import { createSeal } from "../../src/secrets/seal.ts";
+import { lockDueEvent, putEventOff } from "../../src/store/events.ts";
 import { toTestNotice } from "../../src/wording/notification.ts";
 import { createDeliverer } from "../../src/work/deliver.ts";
 import { createHarness, SECRET_KEY } from "../harness.ts";
@@ -20,6 +21,7 @@ let integrationId: string;
 beforeEach(async () => {
   receiver.requests.length = 0;
   await pool`delete from integration`;
+  await pool`delete from event`;
   const body = { kind: "webhook", config: { url: receiver.url } };
   integrationId = (await ask(`POST /teams/${acme.team}/integrations`, { key: acme.teamKey, body })).body.id;
 });
@@ -87,4 +89,31 @@ test("two servers that learn at once that the receiver is gone disable its integ
   expect(receiver.requests).toHaveLength(2);
   const events = await pool`select data from event where type = 'integration.disabled'`;
   expect(events.map(({ data }) => data.integration.id)).toEqual([integrationId]);
+});
+
+test("a newer delivery takes the place of an older one for the same integration only", async () => {
+  const other = createReceiver();
+  const body = { kind: "webhook", config: { url: other.url } };
+  const { body: second } = await ask(`POST /teams/${acme.team}/integrations`, { key: acme.teamKey, body });
+  receiver.play({ status: 200 });
+  const state = (integrationId: string, number: number) => pool`
+    insert into delivery (team_id, integration_id, id, action, options, event_type, notice, due_at, state_key)
+    values (${acme.team}, ${integrationId}, ${`0000000${number}-0000-4000-8000-000000000000`}, 'notify', '{}', 'test',
+      ${notice}::text::json, now() - interval '1 minute', 'status of a commit')`;
+  await state(integrationId, 1);
+  await state(integrationId, 2);
+  await state(second.id, 3);
+  expect(await deliver()).toBe(2);
+  expect([receiver.requests.length, other.requests.length]).toEqual([1, 1]);
+});
+
+test("an event that fails on two servers at once is put off once", async () => {
+  const id = Bun.randomUUIDv7();
+  await pool`
+    insert into event (team_id, id, type, data, due_at)
+    values (${acme.team}, ${id}, 'integration.disabled', '{}', now() - interval '1 second')`;
+  const event = (await database.begin(lockDueEvent))!;
+  expect(event.id).toBe(id);
+  expect([await putEventOff(pool, event), await putEventOff(pool, event)]).toEqual([1, undefined]);
+  expect(await database.begin(lockDueEvent)).toBeUndefined();
 });
