@@ -49,16 +49,25 @@ test("knows who has not asked for two minutes", async () => {
 });
 
 test("tells what each of two runners of one name does in its project", async () => {
-  const { project, key } = await addProject(acme);
-  const call = async (at: string, ownKey: string, body: object) =>
-    (await ask(`POST ${at}/leases`, { key: ownKey, body: { runner: "same-name", ...body } })).body;
-  await ask(`POST /projects/${project}/executions`, { key, body: { mode: "run", key: "78", tasks: ["theirs"] } });
-  const { leases } = await call(`/projects/${project}`, key, { free: 1 });
-  await call(`/projects/${project}`, key, { free: 0, held: [{ id: leases[0].id }] });
-  await call(P, acme.key, { free: 0 });
+  const other = await addProject(acme);
+  const busy = { [acme.project]: "mine", [other.project]: "theirs" };
+  for (const { project, key } of [acme, other]) {
+    const at = `/projects/${project}`;
+    const slug = busy[project]!;
+    await ask(`POST ${at}/executions`, { key, body: { mode: "run", key: "78", tasks: [slug] } });
+    const call = async (body: object) =>
+      (await ask(`POST ${at}/leases`, { key, body: { runner: "same-name", taskSlugs: [slug], ...body } })).body;
+    const { leases } = await call({ free: 1 });
+    await call({ free: 0, held: [{ id: leases[0].id }] });
+  }
   const { words } = await visit(viewer, page);
-  expect(words).toMatch(/busy same-name other no labels theirs of #78/);
-  expect(words).toContain("idle same-name Acme web no labels – just now");
+  expect(words).toContain("busy same-name Acme web, only mine no labels mine of #78 just now");
+  expect(words).toContain("busy same-name other, only theirs no labels theirs of #78 just now");
+  const idle = { runner: "same-name", free: 0, held: [] };
+  await database.pool`
+    update lease set status = 'lost' where project_id = ${acme.project} and task_slug = 'mine'`;
+  await ask(`POST ${P}/leases`, { key: acme.key, body: idle });
+  expect((await visit(viewer, page)).words).toContain("idle same-name Acme web no labels – just now");
 });
 
 test("pauses a runner and resumes it, for members, and says why it gets nothing", async () => {
