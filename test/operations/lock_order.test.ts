@@ -12,6 +12,7 @@ import { addSampleData, removeSampleData } from "../../src/operations/projects/o
 import { locksFor, takeReports } from "../../src/operations/ingest/ingest.ts";
 import { readReport } from "../../src/reports/read.ts";
 import type { UploadParameters } from "../../src/schema/test_runs.ts";
+import { reclaimLeases } from "../../src/work/reclaim.ts";
 import { connect, type Tx } from "../../src/database/connect.ts";
 import { takeLock } from "../../src/database/locks.ts";
 
@@ -195,6 +196,24 @@ test("two runners that ask at once do not get two tasks of a concurrency group, 
   expect(leases).toEqual([]);
   const taken = await pool`select task_slug as slug from lease where project_id = ${project} and status = 'offered'`;
   expect([...taken]).toEqual([{ slug: "drivers" }]);
+});
+
+test("a lease that is renewed while its end waits for the execution is not lost", async () => {
+  const { project, key } = await addProject(acme);
+  const { body } = await ask(`POST /projects/${project}/executions`, { key, body: { mode: "run", tasks: ["unit"] } });
+  const sync = async (more: object) =>
+    (await ask(`POST /projects/${project}/leases`, { key, body: { runner: "r1", ...more } })).body;
+  const [{ id }] = (await sync({ free: 1 })).leases;
+  const renew = async () => (await sync({ free: 0, held: [{ id }] })).held[0];
+  await renew();
+  await pool`update lease set expires_at = now() - interval '1 second' where id = ${id}`;
+  const holder = await hold((sql) => sql`select from execution where id = ${body.id} for update`);
+  const reclaimed = reclaimLeases(database);
+  await untilWaiting(1);
+  await renew();
+  await holder.commit();
+  await reclaimed;
+  expect(await renew()).toMatchObject({ cancelled: false });
 });
 
 test("two uploads at once do not exceed the limits of attachments together", async () => {

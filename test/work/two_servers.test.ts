@@ -22,14 +22,18 @@ beforeEach(async () => {
   receiver.requests.length = 0;
   await pool`delete from integration`;
   await pool`delete from event`;
-  const body = { kind: "webhook", config: { url: receiver.url } };
-  integrationId = (await ask(`POST /teams/${acme.team}/integrations`, { key: acme.teamKey, body })).body.id;
+  integrationId = await integrate(receiver.url);
 });
 
+async function integrate(url: string): Promise<string> {
+  const body = { kind: "webhook", config: { url } };
+  return (await ask(`POST /teams/${acme.team}/integrations`, { key: acme.teamKey, body })).body.id;
+}
+
 /** Deliveries that are due. */
-const add = (count: number) => pool`
+const add = (count: number, id = integrationId) => pool`
   insert into delivery (team_id, integration_id, id, action, options, event_type, notice, due_at)
-  select ${acme.team}, ${integrationId}, gen_random_uuid(), 'notify', '{}', 'test', ${notice}::text::json,
+  select ${acme.team}, ${id}, gen_random_uuid(), 'notify', '{}', 'test', ${notice}::text::json,
     now() - interval '1 minute' + n * interval '1 second'
   from generate_series(1, ${count}::int) as n`;
 
@@ -63,13 +67,18 @@ test("a server whose claim was taken over sends what is on its way, and nothing 
   expect(receiver.requests).toHaveLength(2);
 });
 
-test("a receiver that failed twice in a row is left alone until the end of its pause", async () => {
+test("a receiver that failed twice in a row is left alone until the end of its pause, and no other one is", async () => {
+  const other = createReceiver();
+  const second = await integrate(other.url);
   await add(3);
   receiver.play({ status: 500 });
   expect(await deliver()).toBe(1);
   expect(receiver.requests).toHaveLength(2);
   expect(await deliver()).toBe(0);
   expect(receiver.requests).toHaveLength(2);
+  await add(1, second);
+  expect(await deliver()).toBe(1);
+  expect([receiver.requests.length, other.requests.length]).toEqual([2, 1]);
   await pool`update integration set paused_until = now() - interval '1 second' where id = ${integrationId}`;
   expect(await deliver()).toBe(1);
   expect(new Set(sentIds()).size).toBe(3);
@@ -93,8 +102,7 @@ test("two servers that learn at once that the receiver is gone disable its integ
 
 test("a newer delivery takes the place of an older one for the same integration only", async () => {
   const other = createReceiver();
-  const body = { kind: "webhook", config: { url: other.url } };
-  const { body: second } = await ask(`POST /teams/${acme.team}/integrations`, { key: acme.teamKey, body });
+  const second = await integrate(other.url);
   receiver.play({ status: 200 });
   const state = (integrationId: string, number: number) => pool`
     insert into delivery (team_id, integration_id, id, action, options, event_type, notice, due_at, state_key)
@@ -102,7 +110,7 @@ test("a newer delivery takes the place of an older one for the same integration 
       ${notice}::text::json, now() - interval '1 minute', 'status of a commit')`;
   await state(integrationId, 1);
   await state(integrationId, 2);
-  await state(second.id, 3);
+  await state(second, 3);
   expect(await deliver()).toBe(2);
   expect([receiver.requests.length, other.requests.length]).toEqual([1, 1]);
 });
