@@ -38,7 +38,7 @@ const report = `<testsuite name="cart">
 <testcase classname="cart" name="works" time="0.5"/>
 <testcase classname="cart" name="line 1">${failure("TypeError: no currency", "TypeError: no currency\n    at priceOf (src/price.ts:41:17)")}</testcase>
 <testcase classname="cart" name="line 2">${failure("TypeError: no currency", "TypeError: no currency\n    at priceOf (src/price.ts:41:17)")}</testcase>
-<testcase classname="cart" name="&lt;b&gt;bold&lt;/b&gt;">${failure(`"><script>alert(1)</script> svc_proj_0123456789abcdefghijABCDEFGHIJ`)}</testcase>
+<testcase classname="cart" name="&lt;b&gt;bold&lt;/b&gt; svc_proj_abcdefghijklmnopqrstuvwxyzABCDEF">${failure(`"><script>alert(1)</script> svc_proj_0123456789abcdefghijABCDEFGHIJ`)}</testcase>
 </testsuite>`;
 
 describe("a link to an execution", () => {
@@ -69,12 +69,13 @@ describe("a link to an execution", () => {
       "unit › cart › line 1",
       "unit › cart › line 2",
       `"><script>alert(1)</script> svc_proj_01234567…`,
-      "<b>bold</b>",
+      "<b>bold</b> svc_proj_abcdefgh…",
       "unit 1 3 0",
       "api 2 0 1",
     ])
       expect(words).toContain(told);
     expect(html).not.toContain("<script>alert");
+    expect(html).not.toContain("svc_proj_abcdefghi");
     expect(headers.get("referrer-policy")).toBe("no-referrer");
     expect(headers.get("x-robots-tag")).toBe("noindex");
     expect(headers.get("cache-control")).toBe("no-store");

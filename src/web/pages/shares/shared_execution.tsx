@@ -46,7 +46,7 @@ const TESTS_PER_CAUSE = 20;
 function causeItem({ failed, failures }: CauseFailures, index: number): Html {
   const [first] = failures;
   const failure = publicTextOf(first);
-  const title = firstPlainLine(failure.message) || firstPlainLine(failure.stack) || shownCaseTitle(first);
+  const title = firstPlainLine(failure.message) || firstPlainLine(failure.stack) || maskKeys(shownCaseTitle(first));
   const [shape, word] = BLAMES[first.blame ?? "none"];
   const isOne = failed === 1;
   const more = failed - failures.length;
@@ -59,7 +59,7 @@ function causeItem({ failed, failures }: CauseFailures, index: number): Html {
         <span class="long">
           {title}
           <span class="small soft">
-            {isOne ? <Breakable text={shownCaseTitle(first)} /> : counted(failed, "test")} ·{" "}
+            {isOne ? <Breakable text={maskKeys(shownCaseTitle(first))} /> : counted(failed, "test")} ·{" "}
             <Breakable text={first.taskSlug} />
           </span>
         </span>
@@ -75,7 +75,7 @@ function causeItem({ failed, failures }: CauseFailures, index: number): Html {
           <ul class="reasons small">
             {failures.map((failure) => (
               <li class="long">
-                <Breakable text={shownTaskTitle(failure)} />
+                <Breakable text={maskKeys(shownTaskTitle(failure))} />
                 {failure.file === null ? null : (
                   <>
                     {" "}
