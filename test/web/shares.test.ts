@@ -14,6 +14,9 @@ const nobody = await createBrowser(harness, undefined);
 
 type Own = { project: string; key: string };
 
+/** Without the places at which long names may break: a name is found whole. */
+const unbroken = (html: string): string => html.replaceAll("<wbr>", "");
+
 const upload = async ({ project, key }: Own, query: string, body: string): Promise<string> =>
   (await ask(`POST /projects/${project}/test-runs${query}`, { key, body })).body.executionId;
 
@@ -75,7 +78,7 @@ describe("a link to an execution", () => {
     ])
       expect(words).toContain(told);
     expect(html).not.toContain("<script>alert");
-    expect(html).not.toContain("svc_proj_abcdefghi");
+    expect(unbroken(html)).not.toContain("svc_proj_abcdefghi");
     expect(headers.get("referrer-policy")).toBe("no-referrer");
     expect(headers.get("x-robots-tag")).toBe("noindex");
     expect(headers.get("cache-control")).toBe("no-store");
@@ -127,7 +130,7 @@ describe("a link to an execution", () => {
       other,
     ];
     for (const secret of [...hidden, "@acme.example", "Person", project, acme.team, created.body.id])
-      expect([secret, html.includes(secret)]).toEqual([secret, false]);
+      expect([secret, unbroken(html).includes(secret)]).toEqual([secret, false]);
     const links = [...html.matchAll(/(?:href|action)="([^"]*)"/g)].map(([, to]) => to!);
     expect(links.filter((to) => !/^(?:#main|\/assets\/|\/icon\.svg)/.test(to))).toEqual([]);
     // Also to somebody who is signed in.
@@ -167,7 +170,7 @@ describe("a link to an execution", () => {
     for (const [shared, outcome] of pages) {
       const { html, words } = await nobody.get(made(shared));
       expect(words).toContain(outcome);
-      expect(html).not.toContain(".acme.internal");
+      expect(unbroken(html)).not.toContain(".acme.internal");
     }
   });
 
@@ -250,7 +253,7 @@ describe("a link to a project", () => {
     expect(words).toContain("Trend");
     for (const told of ["main has been green", "other", "#1 main 3 passed", "#2 feature/x 3 new failures", "100 %"])
       expect(words).toContain(told);
-    for (const secret of ["no currency", "line 1", id, own.project]) expect(html).not.toContain(secret);
+    for (const secret of ["no currency", "line 1", id, own.project]) expect(unbroken(html)).not.toContain(secret);
     expect([...html.matchAll(/href="(?!#main|\/assets\/|\/icon\.svg)/g)]).toHaveLength(0);
     expect(headers.get("x-robots-tag")).toBe("noindex");
     await revokeLast(own);
