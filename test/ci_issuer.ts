@@ -24,12 +24,14 @@ export async function createCiIssuer(audience: string) {
   ];
   const state = { keys: published, answering: "keys" as Answering, requests: [] as string[] };
   const pending = new Set<() => void>();
+  // Servers keep the keys of an issuer for an hour by its address, and a later one may get the same port.
+  const root = `/${crypto.randomUUID()}`;
   const server = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
     development: false,
     async fetch(request): Promise<Response> {
-      const { pathname, origin } = new URL(request.url);
+      const pathname = new URL(request.url).pathname.replace(root, "");
       state.requests.push(pathname);
       const { answering } = state;
       if (answering === "hang") {
@@ -40,7 +42,7 @@ export async function createCiIssuer(audience: string) {
       const answer = typeof answering === "function" ? answering(pathname) : undefined;
       if (answer) return answer;
       if (pathname === "/.well-known/openid-configuration")
-        return Response.json({ issuer: origin, jwks_uri: `${origin}/jwks` });
+        return Response.json({ issuer: url, jwks_uri: `${url}/jwks` });
       return pathname === "/jwks" ? Response.json({ keys: state.keys }) : new Response("", { status: 404 });
     },
   });
@@ -48,7 +50,7 @@ export async function createCiIssuer(audience: string) {
     for (const end of pending) end();
     await server.stop(true);
   });
-  const url = `http://127.0.0.1:${server.port}`;
+  const url = `http://127.0.0.1:${server.port}${root}`;
 
   /** Undefined claims are left out. */
   async function sign(

@@ -31,6 +31,7 @@ const binaries = process.env.ASSAY_TEST_POSTGRES;
 const template = "assay_template";
 const idleSeconds = 5;
 const patientMinutes = 30;
+const MAX_LOCK_FAILURES = 100;
 
 /** Connection options of a running cluster whose database `assay_template` has been migrated. */
 export async function testCluster(): Promise<Connection> {
@@ -98,12 +99,17 @@ function openDirectory(path: string, uid: number): void {
 /** Whoever holds it may also remove its file: a lock on a file that is gone is none, and is taken again. */
 function tryKeeperLock(directory: string): ReturnType<typeof tryLock> {
   const path = `${directory}.lock`;
-  for (;;) {
-    mkdirSync(dirname(path), { recursive: true });
-    const known = inode(path);
-    const lock = tryLock(path);
-    if (!lock || (known !== undefined && inode(path) === known)) return lock;
-    lock.release();
+  for (let failures = 0; ;) {
+    try {
+      mkdirSync(dirname(path), { recursive: true });
+      const known = inode(path);
+      const lock = tryLock(path);
+      if (!lock || (known !== undefined && inode(path) === known)) return lock;
+      lock.release();
+    } catch (error) {
+      // A keeper that ends has removed the directory just now, and another process may have made it again since.
+      if (++failures === MAX_LOCK_FAILURES) throw error;
+    }
   }
 }
 

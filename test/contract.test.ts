@@ -9,7 +9,9 @@ import { createKey } from "../src/secrets/keys.ts";
 import { createHarness, junit } from "./harness.ts";
 import { PATH_IDS } from "../src/store/existence.ts";
 
-const { ask, acme, rival, regenerate, url } = await createHarness();
+const { ask, acme, rival, regenerate, addProject, url } = await createHarness();
+/** The other project of Acme. */
+const sibling = { ...acme, ...(await addProject(acme)) };
 const revoked = (await createHarness()).acme.key;
 const oldKey = acme.key;
 acme.key = await regenerate(acme);
@@ -73,6 +75,13 @@ test("every id in a path is looked up where the rest of a request is wrong, and 
   expect([...ids].sort()).toEqual(PATH_IDS.toSorted());
   expect([...ids].filter((name) => !(name in there))).toEqual([]);
 });
+
+function formOrFile(kind: "file" | "files"): string | FormData {
+  if (kind === "file") return "there";
+  const form = new FormData();
+  form.append("attachment", new Blob(["there"]), "there.txt");
+  return form;
+}
 
 const openapi = await Bun.file(OPENAPI_FILE).json();
 const missing = crypto.randomUUID();
@@ -213,6 +222,23 @@ describe.each(ROUTES.map((route) => ({ ...route, name: `${route.method} ${route.
         ...(route.body && route.body !== "upload" ? [ask(target, { key: own, body: `{"nope":1}` })] : []),
       ]);
       for (const { status, body } of answers) expect([status, body.error.code]).toEqual([404, "NOT_FOUND"]);
+    });
+
+  if (/:(?!projectId|teamId)\w+Id/.test(route.path))
+    test("is a 404 for what is another project's or team's, with valid input and with what is wrong", async () => {
+      const { query = {}, body: example } = route.example;
+      const valid = new URLSearchParams(query).toString();
+      const body = route.body === "file" || route.body === "files" ? formOrFile(route.body) : example;
+      const owners = route.access === "project" ? [rival, sibling] : [rival];
+      for (const { project, key, team, teamKey } of owners) {
+        const path = fillThere(route.path).replace(acme.project, project).replace(acme.team, team);
+        const own = route.access === "project" ? key : teamKey;
+        const answers = [
+          await ask(`${route.method} ${path}?${valid}`, { key: own, body }),
+          await ask(`${route.method} ${path}?nope=1`, { key: own }),
+        ];
+        for (const { status, body } of answers) expect([status, body.error.code]).toEqual([404, "NOT_FOUND"]);
+      }
     });
 
   test("knows its project or team in upper case, too", async () => {

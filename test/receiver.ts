@@ -7,11 +7,9 @@ import { createOutbound } from "../src/http/outbound.ts";
 
 export type Recorded = { method: string; path: string; headers: Record<string, string>; body: any; text: string };
 
+type Scripted = { status: number; body?: unknown; headers?: Record<string, string> };
 /** What it answers with; "hang" is no answer. */
-export type Script =
-  | { status: number; body?: unknown; headers?: Record<string, string> }
-  | "hang"
-  | ((request: Recorded) => { status: number; body?: unknown; headers?: Record<string, string> });
+export type Script = Scripted | "hang" | ((request: Recorded) => Scripted | Promise<Scripted>);
 
 /** Listens on a port of its own. Each script is played once, the last one for ever after. */
 export function createReceiver(...scripts: Script[]) {
@@ -41,7 +39,7 @@ export function createReceiver(...scripts: Script[]) {
         hanging.add(() => resolve(new Response("late")));
         return await promise;
       }
-      const { status, body, headers } = typeof next === "function" ? next(recorded) : next;
+      const { status, body, headers } = typeof next === "function" ? await next(recorded) : next;
       return new Response(body === undefined || typeof body === "string" ? (body ?? "") : JSON.stringify(body), {
         status,
         headers: headers ?? {},

@@ -18,8 +18,9 @@ export function readMocha(json: unknown): Report {
   if (list.length + hooks.length > MAX_CASES) throw tooManyCases();
   const skipped = new Set(asList(pending).map(toFields).map(toKey));
   const failed = new Set(asList(failures).map(toFields).map(toKey));
+  const silent = silentFailures(list, asList(failures).map(toFields));
   const cases = [
-    ...list.map((one) => readTest(one, toStatus(one, skipped, failed), cutter)),
+    ...list.map((one) => readTest(one, toStatus(one, { skipped, failed, silent }), cutter)),
     ...hooks.map((one) => readTest(one, "failed", cutter)),
   ];
   const { end, duration, passes, failures: broken, pending: left } = toFields(stats);
@@ -42,11 +43,24 @@ export function readMocha(json: unknown): Report {
 const toKey = ({ file, fullTitle, title }: JsonObject): string =>
   `${asText(file)}\0${asText(fullTitle) || asText(title)}`;
 
-/** What failed says so itself; what did not is skipped only when it is listed as that. */
-function toStatus(test: JsonObject, skipped: Set<string>, failed: Set<string>): CaseStatus {
-  if (Object.keys(toFields(test.err)).length > 0 && failed.has(toKey(test))) return "failed";
-  if (skipped.has(toKey(test))) return "skipped";
-  return failed.has(toKey(test)) ? "failed" : "passed";
+const hasError = ({ err }: JsonObject): boolean => Object.keys(toFields(err)).length > 0;
+
+/** Returns the names that have more failures listed than tests with an error: one of the tests without an error failed. */
+function silentFailures(tests: readonly JsonObject[], failures: readonly JsonObject[]): Set<string> {
+  const left = new Map<string, number>();
+  for (const one of failures) left.set(toKey(one), (left.get(toKey(one)) ?? 0) + 1);
+  for (const one of tests) if (hasError(one) && left.has(toKey(one))) left.set(toKey(one), left.get(toKey(one))! - 1);
+  return new Set([...left].filter(([, count]) => count > 0).map(([key]) => key));
+}
+
+type Listed = Record<"skipped" | "failed" | "silent", Set<string>>;
+
+/** A failed test has an error of its own, by which it differs from another one of its name; a skipped one is only listed. */
+function toStatus(test: JsonObject, { skipped, failed, silent }: Listed): CaseStatus {
+  const key = toKey(test);
+  if (hasError(test) && failed.has(key)) return "failed";
+  if (skipped.has(key)) return "skipped";
+  return silent.has(key) ? "failed" : "passed";
 }
 
 function readTest(test: JsonObject, status: CaseStatus, cutter: Cutter): ReportedCase {

@@ -49,7 +49,10 @@ export function addressBlock(address: string): string {
  * The workers of a server ask the process that counts for all of them. Several servers count each on its own; a proxy that
  * sends an address always to the same server makes that exact. `monotonic` gives milliseconds.
  */
-export function createAttempts(monotonic: () => number = () => performance.now()) {
+export function createAttempts(
+  monotonic: () => number = () => performance.now(),
+  maxRemembered: number = MAX_REMEMBERED,
+) {
   // Maps keep the order of insertion: what was tried last is last.
   const pairs = new Map<string, Tries>();
   const addresses = new Map<string, number[]>();
@@ -61,7 +64,7 @@ export function createAttempts(monotonic: () => number = () => performance.now()
   function remember<Value>(map: Map<string, Value>, key: string, value: Value): void {
     map.delete(key);
     map.set(key, value);
-    if (map.size > MAX_REMEMBERED) map.delete(map.keys().next().value!);
+    if (map.size > maxRemembered) map.delete(map.keys().next().value!);
   }
 
   function triesOf(key: string, now: number): Tries {

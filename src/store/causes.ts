@@ -15,6 +15,8 @@ export type CauseMember = FailureRow &
     place: number;
     /** The number of failures of its cause. */
     failed: number;
+    /** The test case stands for the exit code of a runner, whose own words are its message. */
+    isStandIn: boolean;
   };
 
 export type CauseQuery = {
@@ -149,6 +151,7 @@ export const selectCauses = (
     c.id as "testCaseId", c.task_slug as "taskSlug", c.suite, c.name, c.file, ${ownersJson(sql, sql`c`)} as owners, f.blame,
     f.incident, f.in_a_row as "inARow", f.rule_id as "ruleId", f.rule_name as "ruleName", f.rule_url as "ruleUrl",
     round(f.flake_rate::numeric, 4)::float8 as "flakeRate", f.flaky_at as "lastFlakyAt", d.line, f.attempt, a.host, d.kind,
+    coalesce(a.exit_case = f.number, false) as "isStandIn",
     case when f.member = 1 then d.message end as message, case when f.member = 1 then left(d.stack, 20000) end as stack,
     f.bug_id as "bugId",
     (select json_object_agg(head_rank, causes) from (
@@ -160,7 +163,7 @@ export const selectCauses = (
     select * from case_detail
     where project_id = ${projectId} and run_id = f.run_id and test_case = f.number and attempt = f.attempt offset 0) d on true
   left join lateral (
-    select host from attempt
+    select host, exit_case from attempt
     where project_id = ${projectId} and run_id = f.run_id and shard = coalesce(d.shard, 0) and number = f.attempt offset 0) a
     on true
   order by f.place, f.member`;

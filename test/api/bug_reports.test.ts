@@ -173,6 +173,21 @@ describe("automatic bug reports", () => {
     });
   });
 
+  test("of cases in two tasks waits for both: three passes of one say nothing of the other", async () => {
+    const failure = { name: "a", message: "TypeError: x", stack: STACK };
+    const { bugReports } = await upload([failure], "", "unit");
+    const { id } = bugReports[0];
+    expect((await upload([failure], "", "e2e")).bugReports).toMatchObject([{ id, change: "occurred" }]);
+    expect(await bug(id)).toMatchObject({ taskSlugs: ["e2e", "unit"] });
+    for (let run = 0; run < 4; run++) await upload([{ name: "a" }], "", "unit");
+    expect((await bug(id)).status).toBe("open");
+    for (let run = 0; run < 3; run++) {
+      expect((await bug(id)).status).toBe("open");
+      await upload([{ name: "a" }], "", "e2e");
+    }
+    expect((await bug(id)).status).toBe("resolved");
+  });
+
   test("of a flaky case alone waits for its recovery: three passes say nothing of it", async () => {
     const failure = { name: "a", message: "Error: no route to the shop" };
     const catchUp = () => ask(`GET /projects/${project}/test-cases?limit=1`, { key });
@@ -204,6 +219,16 @@ describe("automatic bug reports", () => {
     const found = await bug(id);
     expect(found).toMatchObject({ status: "open", regressed: true, occurrences: 52, resolvedAt: null });
     expect(found.history.filter(({ cause }: { cause: string }) => cause === "regression")).toHaveLength(1);
+  });
+
+  test("a bug that regressed is no regression any more once it is resolved", async () => {
+    const failure = { name: "a", message: "Error: no route to the shop" };
+    const { id } = (await upload([failure])).bugReports[0];
+    await patch(id, { status: "resolved" });
+    expect((await upload([failure])).bugReports).toMatchObject([{ change: "regressed" }]);
+    expect(await patch(id, { status: "in_progress" })).toMatchObject({ regressed: true });
+    expect(await patch(id, { status: "resolved" })).toMatchObject({ regressed: false });
+    expect(await patch(id, { status: "open" })).toMatchObject({ regressed: false });
   });
 
   test("an ignored bug counts and stays ignored", async () => {

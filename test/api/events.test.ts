@@ -196,8 +196,16 @@ describe("GET /projects/:projectId/events", () => {
   });
 
   test("HEAD begins no stream", async () => {
-    const { status, headers } = await ask(`HEAD /projects/${acme.project}/events`, { key: acme.key });
+    const server = await createServer(database, { eventStreams: { server: 1 } });
+    const own = await addProject(acme);
+    const { status, headers } = await server.ask(`HEAD /projects/${own.project}/events`, { key: own.key });
     expect([status, headers.get("content-type")]).toEqual([200, "text/event-stream"]);
+    // There is room for one.
+    expect(server.eventStreams.refusal({ project: own.project })).toBeUndefined();
+    const stream = await openStream(server.url, own.project, own);
+    opened.push(stream);
+    await tell(own, "heard");
+    await until(() => notesOf(stream).length === 1);
   });
 
   test("counts as one request, however long it lasts", async () => {

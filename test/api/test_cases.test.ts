@@ -205,6 +205,20 @@ describe("health", () => {
     expect((await one()).flaky).toMatchObject({ signs: ["retry", "episodes"] });
   });
 
+  test("a retry that fails again is no further failure in a row", async () => {
+    for (let run = 0; run < 4; run++) {
+      const query = `&branch=main&execution_key=${run}`;
+      await upload("f", `${query}&complete=true`);
+      expect((await one()).runs).toBe(run + 1);
+      // With a case more it is another report, and not the same one again.
+      expect((await upload("fp", query)).attempt).toBe(2);
+      expect(await one()).toMatchObject({ name: "case 0", runs: run + 1, failures: run + 1 });
+      expect((await one()).health).not.toBe("broken");
+    }
+    await upload("f", "&branch=main");
+    expect((await one()).health).toBe("broken");
+  });
+
   test("five failures in a row on the default branch are broken, those of other branches do not count", async () => {
     for (let run = 0; run < 4; run++) await upload("f", "&branch=main");
     await upload("f", "&branch=feature");
@@ -663,6 +677,21 @@ describe("retention", () => {
     await retainResults(database, 30, later);
     expect(await partitions()).toBe(before);
     expect((await one()).runs).toBe(1);
+  });
+
+  test("0 keeps the results for ever, as the project's own number of days and as that of the server", async () => {
+    const forEver = { project, key, ...(await upload("pf")) };
+    await ask(`PATCH /projects/${project}`, { key, body: { retentionDays: 0 } });
+    ({ project, key } = await addProject(acme));
+    const bounded = { project, key, ...(await upload("pf")) };
+    const cases = async ({ project, key, executionId }: typeof forEver) =>
+      (await ask(`GET /projects/${project}/executions/${executionId}/test-runs/t/cases`, { key })).body.data.length;
+    const inAYear = new Date(Date.now() + 366 * 86_400_000);
+    await retainResults(database, 0, inAYear);
+    expect([await cases(forEver), await cases(bounded)]).toEqual([2, 2]);
+    await retainResults(database, 90, inAYear);
+    expect([await cases(forEver), await cases(bounded)]).toEqual([2, 0]);
+    await database.pool`update project set retention_days = null`;
   });
 
   test("deletes the results of old runs and keeps their counts and what is remembered", async () => {

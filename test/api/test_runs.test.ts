@@ -392,6 +392,22 @@ describe("attempts and shards", () => {
     expect((await ask(path, acme)).body.data).toHaveLength(1);
   });
 
+  test("a shard whose report broke off is not made green by a whole one after it, but by its own retry", async () => {
+    const whole = junit("pp", "part 1");
+    const broken = await upload(
+      "?execution_key=broken&task_slug=t&shard=1/2",
+      whole.slice(0, whole.lastIndexOf("<testcase")),
+    );
+    expect(broken.status).toBe(201);
+    expect((await post("broken", "pp", "&shard=2/2")).body).toMatchObject({
+      missingShards: [],
+      failed: 0,
+      verdict: "failed",
+    });
+    const retried = await upload("?execution_key=broken&task_slug=t&shard=1/2", whole);
+    expect(retried.body).toMatchObject({ failed: 0, verdict: "passed" });
+  });
+
   test("two shards that report the same case differently are not green, whichever comes last", async () => {
     for (const [key, order] of [
       ["order a", ["p", "f"]],

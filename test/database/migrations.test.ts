@@ -4,9 +4,9 @@ import { expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { testCluster } from "../cluster.ts";
-import { createDatabase, createOlderDatabase } from "../harness.ts";
+import { createBareDatabase, createDatabase, createOlderDatabase, until } from "../harness.ts";
 import { connect } from "../../src/database/connect.ts";
-import { migrate, selectAppliedCount } from "../../src/database/migrate.ts";
+import { lockMigrations, migrate, migrateTo, selectAppliedCount } from "../../src/database/migrate.ts";
 import { type Line, resolveBranch } from "../../src/rules/branch.ts";
 
 const FOLDER = join(import.meta.dir, "../../sql");
@@ -139,6 +139,39 @@ test("0061 keeps the probes that are there, and lets others share their executio
     { number: 1, testCase: 1 },
     { number: 2, testCase: 2 },
   ]);
+});
+
+test("servers that start together migrate one after the other", async () => {
+  const { database, connection } = await createBareDatabase();
+  const second = connect(connection, 2);
+  const [first, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const migrating = database.begin(async (sql) => {
+    await lockMigrations(sql);
+    await migrateTo(sql, 1);
+    first.resolve();
+    await over.promise;
+    await migrateTo(sql, files.length);
+  });
+  await first.promise;
+  let hasEnded = false;
+  const other = migrate(second).finally(() => (hasEnded = true));
+  try {
+    await until(
+      async () =>
+        hasEnded ||
+        (
+          await database.pool`
+            select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+        ).length === 1,
+    );
+    over.resolve();
+    await migrating;
+    // It finds everything done.
+    expect(await other).toBe(false);
+    expect(await second.begin(selectAppliedCount)).toBe(files.length);
+  } finally {
+    await second.close();
+  }
 });
 
 test("a migration that fails is named, and the schema remains", async () => {

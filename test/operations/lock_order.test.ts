@@ -1,7 +1,10 @@
-/** Transactions that meet at several locks take them in one order, and one that loses to another is repeated. */
+/** Transactions that meet at several locks take them in one order, one that loses to another is repeated, and one that must wait waits. */
 
 import { expect, test } from "bun:test";
-import { createHarness, junit, until } from "../harness.ts";
+import { createHarness, junit, SECRET_KEY, until } from "../harness.ts";
+import { attachFiles } from "../../src/operations/attachments/attach.ts";
+import { syncRunner } from "../../src/operations/executions/leases.ts";
+import { createSeal } from "../../src/secrets/seal.ts";
 import { findOrInsertExecution } from "../../src/operations/executions/found_execution.ts";
 import { prepareReport } from "../../src/operations/ingest/prepare.ts";
 import { resolveReport } from "../../src/operations/ingest/resolve.ts";
@@ -9,6 +12,7 @@ import { addSampleData, removeSampleData } from "../../src/operations/projects/o
 import { locksFor, takeReports } from "../../src/operations/ingest/ingest.ts";
 import { readReport } from "../../src/reports/read.ts";
 import type { UploadParameters } from "../../src/schema/test_runs.ts";
+import { reclaimLeases } from "../../src/work/reclaim.ts";
 import { connect, type Tx } from "../../src/database/connect.ts";
 import { takeLock } from "../../src/database/locks.ts";
 
@@ -16,13 +20,13 @@ const { database, connection, ask, acme, addProject } = await createHarness();
 const { pool, begin } = database;
 const watcher = connect(connection, 1);
 
-/** Resolves when so many transactions of this database wait for a lock. */
-const untilWaiting = (count: number) =>
-  until(async () => {
-    const waiting = await watcher.pool`
-      select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-    return waiting.length === count;
-  });
+/** How many transactions of this database wait for a lock. */
+const countWaiting = async () =>
+  (
+    await watcher.pool`
+      select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+  ).length;
+const untilWaiting = (count: number) => until(async () => (await countWaiting()) === count);
 
 /** A transaction that has done `work` and stays open until it is told to commit. */
 async function hold(work: (sql: Tx) => Promise<unknown>) {
@@ -161,4 +165,76 @@ test("test cases that are named in a transaction that is undone and repeated are
     { name: "a.ts", file: "a.ts" },
     { name: "b.ts", file: "b.ts" },
   ]);
+});
+
+/** What `late` answers if it is begun while the transaction of `early` is open, which commits once `late` waits, or has not waited. */
+async function besides<T>(early: (sql: Tx) => Promise<unknown>, late: () => Promise<T>): Promise<T> {
+  const holder = await hold(early);
+  let hasEnded = false;
+  const running = late().finally(() => (hasEnded = true));
+  await until(async () => hasEnded || (await countWaiting()) === 1);
+  await holder.commit();
+  return await running;
+}
+
+test("two runners that ask at once do not get two tasks of a concurrency group, though each can run another one", async () => {
+  const { project, key } = await addProject(acme);
+  const tasks = [
+    { slug: "drivers", concurrencyGroup: "staging", labels: ["gpu"] },
+    { slug: "pages", concurrencyGroup: "staging" },
+  ];
+  await ask(`POST /projects/${project}/executions`, { key, body: { mode: "run", tasks } });
+  const seal = createSeal(SECRET_KEY);
+  const what = { free: 1, held: [], returned: [], waitSeconds: 0 };
+  const [gpu, plain] = [["gpu"], []].map((labels, index) => ({
+    ...{ runner: `r${index}`, labels, taskSlugs: undefined, probeSlugs: [] },
+  }));
+  const { leases } = await besides(
+    (sql) => syncRunner(sql, seal, project, gpu!, what),
+    () => begin((sql) => syncRunner(sql, seal, project, plain!, what)),
+  );
+  expect(leases).toEqual([]);
+  const taken = await pool`select task_slug as slug from lease where project_id = ${project} and status = 'offered'`;
+  expect([...taken]).toEqual([{ slug: "drivers" }]);
+});
+
+test("a lease that is renewed while its end waits for the execution is not lost", async () => {
+  const { project, key } = await addProject(acme);
+  const { body } = await ask(`POST /projects/${project}/executions`, { key, body: { mode: "run", tasks: ["unit"] } });
+  const sync = async (more: object) =>
+    (await ask(`POST /projects/${project}/leases`, { key, body: { runner: "r1", ...more } })).body;
+  const [{ id }] = (await sync({ free: 1 })).leases;
+  const renew = async () => (await sync({ free: 0, held: [{ id }] })).held[0];
+  await renew();
+  await pool`update lease set expires_at = now() - interval '1 second' where id = ${id}`;
+  const holder = await hold((sql) => sql`select from execution where id = ${body.id} for update`);
+  const reclaimed = reclaimLeases(database);
+  await untilWaiting(1);
+  await renew();
+  await holder.commit();
+  await reclaimed;
+  expect(await renew()).toMatchObject({ cancelled: false });
+});
+
+test("two uploads at once do not exceed the limits of attachments together", async () => {
+  const { project, key } = await addProject(acme);
+  const { body: run } = await ask(`POST /projects/${project}/test-runs?task_slug=unit`, { key, body: junit("f") });
+  const path = `/projects/${project}/executions/${run.executionId}/test-runs/unit/attachments`;
+  expect((await ask(`PUT ${path}?path=first.log`, { key, body: "text" })).status).toBe(201);
+  const [stored] = await pool<{ runId: string; sha256: string }[]>`
+    select run_id as "runId", encode(sha256, 'hex') as sha256 from attachment where project_id = ${project}`;
+  const { runId, sha256 } = stored!;
+  const limits = { maxBytes: 100, maxFiles: 2, maxExecutionBytes: 100 };
+  const attach = (path: string) => (sql: Tx) =>
+    attachFiles(
+      sql,
+      project,
+      { id: runId, executionId: run.executionId },
+      [{ path, name: path, sha256, bytes: 4, mediaType: "text/plain", preview: null } as never],
+      { limits, upload: undefined },
+    );
+  const { added, warnings } = await besides(attach("second.log"), () => begin(attach("third.log")));
+  expect([added, warnings.length]).toEqual([false, 1]);
+  const names = (await ask(`GET ${path}`, { key })).body.data.map(({ name }: { name: string }) => name);
+  expect(names.sort()).toEqual(["first.log", "second.log"]);
 });

@@ -6,8 +6,11 @@ import { createHarness, junit } from "../harness.ts";
 const lines: string[] = [];
 const { ask, acme, database } = await createHarness({ log: (line) => void lines.push(line) });
 
+type Size = "small" | "large" | "failing";
+const reportOf = (size: Size) => junit((size === "failing" ? "f" : "p").repeat(size === "large" ? 20_000 : 2));
+
 /** Uploads a report while the database refuses what comes of it with this code. */
-async function uploadDespite(code: string, size: "small" | "large" | "failing") {
+async function uploadDespite(code: string, size: Size) {
   await database.pool.unsafe(`
     create function refuse() returns trigger language plpgsql as $$ begin
       raise exception 'could not extend file "base/1/2": No space left on device' using errcode = '${code}';
@@ -16,7 +19,7 @@ async function uploadDespite(code: string, size: "small" | "large" | "failing") 
   `);
   lines.length = 0;
   try {
-    const body = junit((size === "failing" ? "f" : "p").repeat(size === "large" ? 20_000 : 2));
+    const body = reportOf(size);
     return await ask(`POST /projects/${acme.project}/test-runs`, { key: acme.key, body });
   } finally {
     await database.pool.unsafe("drop trigger refuse on attempt; drop function refuse");
@@ -33,6 +36,16 @@ for (const size of ["small", "failing", "large"] as const)
       ["The disk of the database is full: nothing can be stored until there is room", "53100"],
     ]);
   });
+
+test("the report that was refused for a full disk has left nothing, and is taken when there is room", async () => {
+  const { key, project } = acme;
+  const runs = async () => (await ask(`GET /projects/${project}/test-runs?limit=100`, { key })).body.data.length;
+  const before = await runs();
+  expect((await uploadDespite("53100", "small")).status).toBe(500);
+  expect(await runs()).toBe(before);
+  const { status, body } = await ask(`POST /projects/${project}/test-runs`, { key, body: reportOf("small") });
+  expect([status, body.attempt, await runs()]).toEqual([201, 1, before + 1]);
+});
 
 test.each(["53200", "58030"])("so is a database that is out of memory or cannot use its disk (%s)", async (code) => {
   const { status, headers } = await uploadDespite(code, "small");
@@ -55,9 +68,4 @@ test.each(["53100", "40P01"])("what cannot be counted keeps nobody from reading,
   } finally {
     await database.pool.unsafe("drop trigger refuse on case_health; drop function refuse");
   }
-});
-
-test("the same report is taken when there is room", async () => {
-  const { status } = await ask(`POST /projects/${acme.project}/test-runs`, { key: acme.key, body: junit("pp") });
-  expect(status).toBe(201);
 });

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { generateProjectKey } from "../../src/operations/people/keys.ts";
+import { answerOnce } from "../../src/request/idempotency.ts";
+import { Reply } from "../../src/request/reply.ts";
 import { lockTestCases } from "../../src/store/test_case_names.ts";
 import { createHarness, createServer, junit, until } from "../harness.ts";
 import { createReceiver } from "../receiver.ts";
@@ -53,6 +55,29 @@ describe("a request with an Idempotency-Key", () => {
       expect([status, body.error.code]).toEqual([400, "VALIDATION_ERROR"]);
       expect(body.error.message).toContain("was cut off after it had begun to act");
     }
+    expect(receiver.requests).toHaveLength(1);
+  });
+
+  test("that failed after it had begun to act is not run again", async () => {
+    const receiver = createReceiver({ status: 200 });
+    const id = await addWebhook(receiver.url);
+    await database.pool.unsafe(`
+      create function refuse_delivery() returns trigger language plpgsql as $$ begin
+        raise exception 'cannot be noted';
+      end $$;
+      create trigger refuse_delivery before update on delivery for each row execute function refuse_delivery();
+    `);
+    try {
+      expect((await sendTest(id, "failed")).status).toBe(500);
+    } finally {
+      await database.pool.unsafe("drop trigger refuse_delivery on delivery; drop function refuse_delivery");
+    }
+    await die("failed");
+    const { status, body } = await sendTest(id, "failed");
+    expect([status, body.error?.message]).toEqual([
+      400,
+      expect.stringContaining("was cut off after it had begun to act"),
+    ]);
     expect(receiver.requests).toHaveLength(1);
   });
 
@@ -116,5 +141,53 @@ describe("a request with an Idempotency-Key", () => {
     const answers = await Promise.all([first, repetition]);
     expect(answers.map(({ status }) => status)).toEqual([201, 201]);
     expect(answers[1].headers.get("idempotent-replayed")).toBe("true");
+  });
+});
+
+describe("a request whose repetition has taken its claim over", () => {
+  const caller = { teamId: acme.team, projectId: acme.project };
+  const LOST = "The request was considered lost and is executed by its repetition";
+  type Run = Parameters<typeof answerOnce>[1];
+  const run = (key: string, work: Run) =>
+    answerOnce({ sql: database.pool, caller, key, digest: "00", isOver: () => false }, work);
+
+  /** The first one goes on with `work` once its repetition runs, and ends before that. Answers what it fails with. */
+  async function lose(key: string, work: Run): Promise<unknown> {
+    const { promise: taken, resolve: onTaken } = Promise.withResolvers<void>();
+    const { promise: isOver, resolve: end } = Promise.withResolvers<void>();
+    let repetition: Promise<Reply> | undefined;
+    const first = run(key, async (once) => {
+      await die(key);
+      repetition = run(key, async () => {
+        onTaken();
+        await isOver;
+        return new Reply(201, "of the repetition", null);
+      });
+      await taken;
+      return await work(once);
+    });
+    const error = await first.then(
+      () => undefined,
+      (error: Error) => error.message,
+    );
+    end();
+    expect((await repetition!).body).toBe("of the repetition");
+    expect((await run(key, work)).body).toBe("of the repetition");
+    return error;
+  }
+
+  test("stores no answer", async () => {
+    expect(await lose("answers-late", async () => new Reply(201, "of the first", null))).toBe(LOST);
+  });
+
+  test("does not begin to act", async () => {
+    let isActing = false;
+    const acts: Run = async (once) => {
+      await database.begin((sql) => once.act(sql));
+      isActing = true;
+      return new Reply(200, "acted", null);
+    };
+    expect(await lose("acts-late", acts)).toBe(LOST);
+    expect(isActing).toBe(false);
   });
 });

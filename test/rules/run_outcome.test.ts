@@ -62,6 +62,14 @@ describe("the outcome of a run", () => {
         counts(3),
         { verdict: "passed" },
       ],
+      [
+        "a shard broke off, and another one that came later is whole",
+        fresh,
+        [attempt(1, 1, { partial: true }), attempt(2)],
+        2,
+        counts(3),
+        { verdict: "failed", status: "failed" },
+      ],
       ["a shard is missing", fresh, [attempt(1)], 2, counts(3), { verdict: "passed", status: "running", isIn: false }],
       [
         "a shard comes late",
@@ -80,6 +88,8 @@ describe("the outcome of a run", () => {
         { status: "passed", verdict: "passed", isIn: true },
       ],
       ["nearly all failed", fresh, [attempt(WHOLE)], 1, counts(1, 20), { outage: true, staysRemembered: false }],
+      ["exactly four in five failed", fresh, [attempt(WHOLE)], 1, counts(3, 12), { outage: false }],
+      ["one more than four in five failed", fresh, [attempt(WHOLE)], 1, counts(3, 13), { outage: true }],
       ["few cases, all failed", fresh, [attempt(WHOLE)], 1, counts(0, 9), { outage: false }],
       [
         "a further attempt of what is counted",

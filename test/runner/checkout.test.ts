@@ -168,6 +168,24 @@ describe("a work tree", () => {
     expect([fileIn(third), existsSync(join(third.directory, "node_modules/x"))]).toEqual(["two", false]);
   });
 
+  test("is prepared anew for the same commit when its commands have changed", async () => {
+    const { path, two } = await createRepository();
+    const { take } = open(path);
+    const before = { prepare: ["npm ci"], build: ["make"], keep: 1 };
+    const first = await take(two, null, before);
+    expect(first.isPrepared).toBe(false);
+    await first.prepared();
+    first.release();
+    const isPrepared = async (more: Partial<CheckoutConfig>) => {
+      const tree = await take(two, null, { ...before, ...more });
+      tree.release();
+      return tree.isPrepared;
+    };
+    expect(await isPrepared({})).toBe(true);
+    expect(await isPrepared({ build: ["make all"] })).toBe(false);
+    expect(await isPrepared({ prepare: ["npm install"] })).toBe(false);
+  });
+
   test("that a killed runner has left is taken over, one that a living one has is not", async () => {
     const { path, one } = await createRepository();
     const { take, folder } = open(path);

@@ -51,6 +51,22 @@ describe("wrong passwords of an account from an address", () => {
   });
 });
 
+test("of accounts and addresses, so many are remembered; beyond that the oldest are forgotten", () => {
+  const attempts = createAttempts(() => 0, 100);
+  for (let count = 0; count < 3; count++) attempts.begin(pair("ada", "192.0.2.1"));
+  for (let count = 0; count < 50; count++) attempts.begin(pair(`guess${count}`, "192.0.2.2"));
+  const others = (from: number, to: number) => {
+    for (let count = from; count < to; count++) attempts.begin(pair("x", `10.0.0.${count}`));
+  };
+  // Ada's pair, those of the guesses, and these.
+  others(0, 49);
+  expect(attempts.begin(pair("ada", "192.0.2.1"))).toBe(1_000);
+  expect(attempts.begin(pair("guess50", "192.0.2.2"))).toBe(600_000);
+  others(49, 150);
+  expect(attempts.begin(pair("ada", "192.0.2.1"))).toBe(0);
+  expect(attempts.begin(pair("guess50", "192.0.2.2"))).toBe(0);
+});
+
 describe("an address", () => {
   test("has fifty wrong ones in ten minutes, whatever the accounts; right ones do not count", () => {
     let now = 0;

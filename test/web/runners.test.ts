@@ -48,6 +48,28 @@ test("knows who has not asked for two minutes", async () => {
   expect(words).toContain("1 task without a matching runner online");
 });
 
+test("tells what each of two runners of one name does in its project", async () => {
+  const other = await addProject(acme);
+  const busy = { [acme.project]: "mine", [other.project]: "theirs" };
+  for (const { project, key } of [acme, other]) {
+    const at = `/projects/${project}`;
+    const slug = busy[project]!;
+    await ask(`POST ${at}/executions`, { key, body: { mode: "run", key: "78", tasks: [slug] } });
+    const call = async (body: object) =>
+      (await ask(`POST ${at}/leases`, { key, body: { runner: "same-name", taskSlugs: [slug], ...body } })).body;
+    const { leases } = await call({ free: 1 });
+    await call({ free: 0, held: [{ id: leases[0].id }] });
+  }
+  const { words } = await visit(viewer, page);
+  expect(words).toContain("busy same-name Acme web, only mine no labels mine of #78 just now");
+  expect(words).toContain("busy same-name other, only theirs no labels theirs of #78 just now");
+  const idle = { runner: "same-name", free: 0, held: [] };
+  await database.pool`
+    update lease set status = 'lost' where project_id = ${acme.project} and task_slug = 'mine'`;
+  await ask(`POST ${P}/leases`, { key: acme.key, body: idle });
+  expect((await visit(viewer, page)).words).toContain("idle same-name Acme web no labels – just now");
+});
+
 test("pauses a runner and resumes it, for members, and says why it gets nothing", async () => {
   await sync("mac-2", ["macos"]);
   const path = `${P}/runners/pause`;

@@ -1,6 +1,6 @@
 /** Signing in at a real OpenID Connect provider, as a browser does, over HTTP. */
 
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setSystemTime, test } from "bun:test";
 import { createBrowser, wordsOf } from "../browser.ts";
 import { createDatabase, createServer } from "../harness.ts";
 import { createProvider, OIDC_CLIENT, type TestProvider } from "../oidc.ts";
@@ -134,7 +134,7 @@ describe("an account with a password", () => {
     expect(to.location).toBe("/account/link");
     const page = await browser.get("/account/link");
     const away = /href="(http[^"]+)"/.exec(page.text)![1]!.replaceAll("&amp;", "&");
-    // Somebody else's browser, or one that has signed in anew, links nothing.
+    // Somebody else's browser links nothing.
     const answer = await follow(createBrowser(url), "ada", away);
     expect(wordsOf(answer)).toContain("expired or was started in another browser");
     await browser.submit("/account", "/account/link");
@@ -143,6 +143,48 @@ describe("an account with a password", () => {
     expect((await follow(createBrowser(url), "ada", "/login/oidc")).location).toBe("/");
     expect(log.join("\n")).not.toContain(PASSWORD);
   });
+
+  test("is linked by the session that began it alone: not after a new sign-in, as the same account or another", async () => {
+    const { url, follow, database, team } = await createPlace();
+    const [ada, eve] = [
+      await createPerson(database, { team, role: "member" }),
+      await createPerson(database, undefined),
+    ];
+    await database.pool`update account set email = 'ada@acme.example' where id = ${ada.accountId}`;
+    const browser = createBrowser(url);
+    const signIn = (email: string) => browser.submit("/login", "/login", { email, password: PASSWORD });
+    for (const email of ["ada@acme.example", eve.email]) {
+      browser.cookies.delete("assay_session");
+      await signIn("ada@acme.example");
+      await browser.submit("/account", "/account/link");
+      const page = await browser.get("/account/link");
+      expect(wordsOf(page)).toContain("Sign in at id.acme.example to use that identity for this account.");
+      const away = /href="(http[^"]+)"/.exec(page.text)![1]!.replaceAll("&amp;", "&");
+      browser.cookies.delete("assay_session");
+      await signIn(email);
+      const answer = await follow(browser, "ada", away);
+      expect([answer.status, answer.location]).toEqual([502, null]);
+      expect(wordsOf(await browser.get("/account"))).toContain("id.acme.example is not linked to this account");
+    }
+    expect(await database.pool`select from account where oidc_subject is not null`).toHaveLength(0);
+  });
+});
+
+test("an answer that comes later than ten minutes after the sign-in began opens nothing", async () => {
+  const { url, follow } = await createPlace();
+  const browser = createBrowser(url);
+  const away = (await browser.get("/login/oidc")).location!;
+  try {
+    setSystemTime(Date.now() + 11 * 60_000);
+    const late = await follow(browser, "ada", away);
+    expect([late.status, wordsOf(late)]).toEqual([
+      400,
+      expect.stringContaining("The sign-in expired or was started in another browser"),
+    ]);
+  } finally {
+    setSystemTime();
+  }
+  expect(browser.cookies.has("assay_session")).toBe(false);
 });
 
 test("an answer that was made up, or is for another browser, opens nothing; the log says why, without a secret", async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { createLog } from "../../src/log.ts";
-import { startLoop } from "../../src/work/loop.ts";
+import { type Item, startLoop, takeAll } from "../../src/work/loop.ts";
 import { until } from "../harness.ts";
 
 const lines: string[] = [];
@@ -46,5 +46,41 @@ describe("a loop", () => {
     letGo();
     await stopping;
     expect([most, running, mayGoOn]).toEqual([1, 0, false]);
+  });
+});
+
+describe("an item that cannot be done", () => {
+  const item: Item = { loop: "delivery", id: "1", about: {} };
+  /** What PostgreSQL answers when the time of a statement is over. */
+  const stall = Object.assign(new Error("canceling statement due to statement timeout"), { code: "57014" });
+
+  /** Fails once with `error`, having failed so often before; answers whether it was given up. */
+  async function isGivenUp(error: Error, state: { tries: number; stalls: number }): Promise<boolean> {
+    let given = false;
+    let isFirst = true;
+    const work = {
+      failing: "Cannot do it",
+      async next(take: (item: Item) => void) {
+        if (!isFirst) return false;
+        isFirst = false;
+        take(item);
+        throw error;
+      },
+      putOff: async () => state,
+      giveUp: async () => (given = true),
+    };
+    // It puts the item off itself, so that no database is asked.
+    await takeAll(undefined as never, work, log);
+    return given;
+  }
+
+  test("because the database has no time for it is given up after the thirtieth time", async () => {
+    expect(await isGivenUp(stall, { tries: 0, stalls: 29 })).toBe(false);
+    expect(await isGivenUp(stall, { tries: 0, stalls: 30 })).toBe(true);
+  });
+
+  test("because of an error is given up after the eighth time", async () => {
+    expect(await isGivenUp(new Error("of ours"), { tries: 7, stalls: 29 })).toBe(false);
+    expect(await isGivenUp(new Error("of ours"), { tries: 8, stalls: 0 })).toBe(true);
   });
 });

@@ -4,6 +4,8 @@ import { describe, expect, test } from "bun:test";
 import { createLog } from "../../src/log.ts";
 import { COMMAND_LINE } from "../../src/schema/audit.ts";
 import { connect } from "../../src/database/connect.ts";
+import { deleteRetryBackoff, postponeRetry } from "../../src/database/retry_backoff.ts";
+import { insertProject, insertTeam } from "../../src/store/projects.ts";
 import { deleteProject, deleteTeam } from "../../src/operations/projects/deletion.ts";
 import { always } from "../../src/work/loop.ts";
 import { purgeDeleted } from "../../src/work/purge.ts";
@@ -101,6 +103,39 @@ describe("a deleted team", () => {
     expect((await everythingElse()).rival).toEqual(before.rival);
     expect(await purgeDeleted(database, log)).toBe(0);
   });
+});
+
+test("what a transaction writes that was under way during the deletion goes as well", async () => {
+  const { project } = await harness.addProject(rival);
+  await begin((sql) => deleteProject(sql, { id: project, confirm: "other" }, COMMAND_LINE));
+  const write = (key: string) => pool`
+    insert into idempotency (team_id, scope_id, key, digest, status)
+    select ${rival.team}, ${project}, ${key}, '\\x00', 201
+    where exists (select from stored_project where id = ${project})`;
+  let batches = 0;
+  // After each batch, so also after that of its own table.
+  const besides: typeof begin = async (work) => {
+    const result = await begin(work);
+    await write(`batch ${++batches}`);
+    return result;
+  };
+  expect(await purgeDeleted({ pool, begin: besides }, log)).toBe(1);
+  expect(await pool`select from idempotency where scope_id = ${project}`).toHaveLength(0);
+});
+
+test("a team stays until the last of its projects is gone, also one that was put off", async () => {
+  const [team, project] = await begin(async (sql) => {
+    const team = await insertTeam(sql, "Put off");
+    const project = (await insertProject(sql, team, "web"))!;
+    await deleteTeam(sql, { id: team, confirm: "Put off" }, COMMAND_LINE);
+    return [team, project];
+  });
+  await postponeRetry(pool, "deletion", project, false);
+  expect(await purgeDeleted(database, log)).toBe(0);
+  expect(await pool`select from stored_team where id = ${team}`).toHaveLength(1);
+  await deleteRetryBackoff(pool, "deletion", project);
+  expect(await purgeDeleted(database, log)).toBe(2);
+  expect(await pool`select from stored_team where id = ${team}`).toHaveLength(0);
 });
 
 test("the views of what is there show every column of their tables", async () => {

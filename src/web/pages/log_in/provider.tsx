@@ -161,7 +161,7 @@ export const linkPage = page("/account/link", { access: "account" }, async (cont
     "Link your account",
     <>
       <h1>Link your account</h1>
-      <p>Sign in at {context.signIn.oidc.host}to use that identity for this account.</p>
+      <p>Sign in at {context.signIn.oidc.host} to use that identity for this account.</p>
       <p class="actions">
         <a class="button main" href={saved.url}>
           Continue with {context.signIn.oidc.host}

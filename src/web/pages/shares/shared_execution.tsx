@@ -10,6 +10,7 @@ import type { SharedPlace } from "../../../schema/shares.ts";
 import { type ExecutionSummary, selectExecution } from "../../../store/execution_list.ts";
 import type { ExecutionRow } from "../../../store/executions.ts";
 import type { TaskRow } from "../../../store/execution_tasks.ts";
+import type { CauseMember } from "../../../store/causes.ts";
 import { selectBuild } from "../../../store/overview.ts";
 import { shownCaseTitle, shownTaskTitle } from "../../../wording/case_title.ts";
 import { executionOutcome } from "../../../wording/execution.ts";
@@ -44,8 +45,8 @@ const TESTS_PER_CAUSE = 20;
 
 function causeItem({ failed, failures }: CauseFailures, index: number): Html {
   const [first] = failures;
-  const failure = withMaskedKeys(first);
-  const title = firstPlainLine(failure.message) || firstPlainLine(failure.stack) || shownCaseTitle(first);
+  const failure = publicTextOf(first);
+  const title = firstPlainLine(failure.message) || firstPlainLine(failure.stack) || maskKeys(shownCaseTitle(first));
   const [shape, word] = BLAMES[first.blame ?? "none"];
   const isOne = failed === 1;
   const more = failed - failures.length;
@@ -58,7 +59,7 @@ function causeItem({ failed, failures }: CauseFailures, index: number): Html {
         <span class="long">
           {title}
           <span class="small soft">
-            {isOne ? <Breakable text={shownCaseTitle(first)} /> : counted(failed, "test")} ·{" "}
+            {isOne ? <Breakable text={maskKeys(shownCaseTitle(first))} /> : counted(failed, "test")} ·{" "}
             <Breakable text={first.taskSlug} />
           </span>
         </span>
@@ -74,7 +75,7 @@ function causeItem({ failed, failures }: CauseFailures, index: number): Html {
           <ul class="reasons small">
             {failures.map((failure) => (
               <li class="long">
-                <Breakable text={shownTaskTitle(failure)} />
+                <Breakable text={maskKeys(shownTaskTitle(failure))} />
                 {failure.file === null ? null : (
                   <>
                     {" "}
@@ -245,8 +246,14 @@ function failureList({ causes, totals }: CausePage, { failed }: ExecutionSummary
 
 export const upper = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** Returns the failure without information for members only. Keys inside texts are masked. */
-const withMaskedKeys = <Row extends { message: string | null; stack: string | null }>({ message, stack }: Row) => ({
-  message: message === null ? null : maskKeys(message),
-  stack: stack === null ? null : maskKeys(stack),
-});
+/**
+ * Returns the texts of a failure without information for members only. A case that stands for the exit code of a runner has
+ * none, because its message is what the runner says. Keys inside texts are masked.
+ */
+const publicTextOf = ({ message, stack, isStandIn }: CauseMember) =>
+  isStandIn
+    ? { message: null, stack: null }
+    : {
+        message: message === null ? null : maskKeys(message),
+        stack: stack === null ? null : maskKeys(stack),
+      };
