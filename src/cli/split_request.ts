@@ -15,10 +15,9 @@ import {
   type ServerAddress,
   ServerAwayError,
 } from "./client.ts";
+import type { Invocation } from "./invocation.ts";
 import { UsageError } from "./usage.ts";
 import type { ServerAnswer } from "../runner/protocol.ts";
-
-type Environment = Record<string, string | undefined>;
 
 /** Which files are asked for. */
 export type SplitRequest = {
@@ -66,9 +65,11 @@ const toSplitPatience = (patienceMs: number): Patience => ({
   withinMs: RATE_LIMIT_MS + patienceMs,
 });
 
+type KeySource = Pick<Invocation, "environment" | "secrets">;
+
 /** Throws UsageError, ServerAwayError and CiKeyRefusedError. */
-const openServerAddress = ({ patienceMs }: SplitRequest, environment: Environment): Promise<ServerAddress> =>
-  toServerAddress(readAddressSource(environment), toSplitPatience(patienceMs));
+const openServerAddress = ({ patienceMs }: SplitRequest, { environment, secrets }: KeySource): Promise<ServerAddress> =>
+  toServerAddress(readAddressSource(environment), { patience: toSplitPatience(patienceMs), secrets });
 
 /** undefined: the server is older than plans of given files, or takes none of these names. */
 async function postPlan(
@@ -132,11 +133,11 @@ async function findExecution(address: ServerAddress, wish: SplitRequest): Promis
 
 export async function askPlan(
   wish: SplitRequest,
-  environment: Environment,
+  invocation: KeySource,
   names: readonly string[] | undefined,
 ): Promise<AskedPlan> {
   const { shard, task, executionId } = wish;
-  const address = await openServerAddress(wish, environment);
+  const address = await openServerAddress(wish, invocation);
   const id = executionId ?? (await findExecution(address, wish));
   const path = planPath(id, task, shard);
   const failing = `Cannot get the plan of "${task}" in execution "${id}"`;
@@ -151,16 +152,16 @@ export async function askPlan(
 const batchAnswer = v.object({ files: v.array(v.string()), left: v.number() });
 
 /** In a task of a runner the runner asks, which has the key. */
-export async function askBatch(wish: SplitRequest, holder: string, files: readonly string[], environment: Environment) {
+export async function askBatch(wish: SplitRequest, holder: string, files: readonly string[], invocation: KeySource) {
   const { shard, task } = wish;
   const failing = `Cannot get the next files of "${task}"`;
-  const socket = environment["ASSAY_QUEUE"];
+  const socket = invocation.environment["ASSAY_QUEUE"];
   if (socket) {
     const answer = await askSocket(socket, { files });
     if (answer.status >= 300) throw new Error(`${failing}: ${messageOf(answer)}`);
     return readAs(batchAnswer, "batch from the runner", answer.text);
   }
-  const address = await openServerAddress(wish, environment);
+  const address = await openServerAddress(wish, invocation);
   const id = wish.executionId ?? (await findExecution(address, wish));
   const asking = {
     method: "POST",

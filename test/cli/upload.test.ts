@@ -1,72 +1,21 @@
-/** `assay upload` as a process of its own, as a CI job runs it, against a server. */
+/** `assay upload`, as a CI job calls it, against a server. */
 
-import { afterAll, describe, expect, spyOn, test } from "bun:test";
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  utimesSync,
-  writeFileSync,
-} from "node:fs";
-import { hostname, tmpdir } from "node:os";
+import { describe, expect, spyOn, test } from "bun:test";
+import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { hostname } from "node:os";
 import { dirname, join } from "node:path";
 import { type Reports, sendReports } from "../../src/cli/upload_request.ts";
+import { createFolder, home, start as startCommand, type Variables, variablesOf } from "../commands.ts";
 import { createHarness, junit, until } from "../harness.ts";
-import { guardProcess } from "../places.ts";
 import { createReceiver, createResettingReceiver } from "../receiver.ts";
 
 const { ask, acme, addProject, regenerate, url } = await createHarness();
 
-const home = mkdtempSync(join(tmpdir(), "assay-upload-"));
-afterAll(() => rmSync(home, { recursive: true }));
-
 type Project = Awaited<ReturnType<typeof addProject>>;
-type Variables = Record<string, string>;
-
-let folders = 0;
-/** An empty folder; files by name. */
-function createFolder(files: Record<string, string> = {}): string {
-  const folder = join(home, String(++folders));
-  mkdirSync(folder);
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
-  return folder;
-}
-
-/** Nothing of the environment that the tests themselves run in but the PATH; no repository. */
-const environmentOf = ({ project, key }: Project, more: Variables = {}): Variables => ({
-  PATH: process.env["PATH"]!,
-  HOME: home,
-  GIT_CEILING_DIRECTORIES: home,
-  ASSAY_URL: url,
-  ASSAY_PROJECT: project,
-  ASSAY_KEY: key,
-  ...more,
-});
-
 type Run = { folder?: string; variables?: Variables; input?: string };
 
-function start(project: Project, args: string[], { folder = createFolder(), variables = {}, input = "" }: Run = {}) {
-  const child = Bun.spawn([process.execPath, join(import.meta.dir, "../../src/cli/assay.ts"), "upload", ...args], {
-    cwd: folder,
-    env: environmentOf(project, variables),
-    stdin: new Blob([input]),
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  guardProcess(child);
-  const ended = Promise.all([child.exited, new Response(child.stdout).text(), new Response(child.stderr).text()]).then(
-    ([code, output, errors]) => {
-      // Whatever it says, it never says the key.
-      expect(output + errors).not.toContain(project.key);
-      return { code, output, errors };
-    },
-  );
-  return { child, ended };
-}
+const start = (of: Project, args: string[], { folder, variables, input }: Run = {}) =>
+  startCommand(["upload", ...args], { cwd: folder, env: { ...variablesOf(url, of), ...variables }, stdin: input });
 const upload = (project: Project, args: string[], run?: Run) => start(project, args, run).ended;
 
 const list = async ({ project, key }: Project) =>
@@ -541,30 +490,6 @@ describe("around a command", () => {
     expect(errors).toMatch(/^::error::mine\nPASSED unit: 1 passed, 0 failed, 0 skipped, attempt 1 \S+\n$/);
   });
 
-  test("ten megabytes of output come through as they are, to a slow reader", async () => {
-    const real = await addProject(acme);
-    const random = join(createFolder(), "random");
-    await Bun.write(random, crypto.getRandomValues(new Uint8Array(65_536)));
-    const text = `${writes("p")}; for i in $(seq 160); do cat ${random} || exit 9; done; cat ${random} >&2`;
-    const child = Bun.spawn(
-      [process.execPath, join(import.meta.dir, "../../src/cli/assay.ts"), "upload", "report.xml", ...script(text)],
-      { cwd: createFolder(), env: environmentOf(real), stdin: "ignore", stdout: "pipe", stderr: "pipe" },
-    );
-    guardProcess(child);
-    const expected = new Bun.CryptoHasher("sha256");
-    const bytes = await Bun.file(random).bytes();
-    for (let count = 0; count < 160; count++) expected.update(bytes);
-    const hash = new Bun.CryptoHasher("sha256");
-    let size = 0;
-    for await (const chunk of child.stdout) {
-      size += chunk.length;
-      hash.update(chunk);
-    }
-    const errors = await new Response(child.stderr).bytes();
-    expect([size, hash.digest("hex"), await child.exited]).toEqual([160 * 65_536, expected.digest("hex"), 0]);
-    expect(Buffer.compare(errors.subarray(0, 65_536), bytes)).toBe(0);
-  });
-
   test("is run even where nothing can be uploaded", async () => {
     const folder = createFolder();
     const away = { variables: { ASSAY_URL: "http://127.0.0.1:1" }, folder };
@@ -666,14 +591,14 @@ describe("around a command", () => {
 
     test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
       "%s reaches the command, which ends as it likes",
-      async (signal) => {
+      async (stopSignal) => {
         const project = await addProject(acme);
         const folder = createFolder({ source: junit("p") });
-        const name = signal.slice(3);
+        const name = stopSignal.slice(3);
         const text = `trap "cp source report.xml; echo caught ${name}; exit 42" ${name}; : > ready; for i in $(seq 500); do sleep 0.02; done`;
-        const { child, ended } = start(project, ["report.xml", ...script(text)], { folder });
+        const { signal, ended } = start(project, ["report.xml", ...script(text)], { folder });
         await ready(folder);
-        child.kill(signal);
+        signal(stopSignal);
         const { code, output, errors } = await ended;
         expect([code, output]).toEqual([42, `caught ${name}\n`]);
         // A cancelled build has no result.
@@ -683,18 +608,18 @@ describe("around a command", () => {
 
     test("a command that dies of it: 128 and its number", async () => {
       const folder = createFolder();
-      const { child, ended } = start(project, ["report.xml", ...script(": > ready; exec sleep 60")], { folder });
+      const { signal, ended } = start(project, ["report.xml", ...script(": > ready; exec sleep 60")], { folder });
       await ready(folder);
-      child.kill("SIGTERM");
+      signal("SIGTERM");
       expect(await ended).toMatchObject({ code: 143, errors: "assay: Results were not uploaded: Interrupted\n" });
     });
 
     test("during the upload: it is left, and the exit code stays the command's", async () => {
       const hanging = createReceiver("hang");
       const variables = { ASSAY_URL: hanging.url };
-      const { child, ended } = start(project, ["report.xml", ...script(`${writes("p")}; exit 6`)], { variables });
+      const { signal, ended } = start(project, ["report.xml", ...script(`${writes("p")}; exit 6`)], { variables });
       await until(() => hanging.requests.length > 0);
-      child.kill("SIGTERM");
+      signal("SIGTERM");
       expect(await ended).toMatchObject({ code: 6, errors: "assay: Results were not uploaded: Interrupted\n" });
     });
   });

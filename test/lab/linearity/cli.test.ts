@@ -11,7 +11,7 @@ import { createExportLines } from "../../../src/cli/export_lines.ts";
 import { endGate, readGateOptions, withoutUnknownGate } from "../../../src/cli/gate.ts";
 import { messageOf, readServerAddress, shown } from "../../../src/cli/client.ts";
 import { toProblemSummary, toSummary } from "../../../src/cli/job_summary.ts";
-import { cleanTexts, createOutputMask, secretsOf, toJsonLine } from "../../../src/cli/output.ts";
+import { cleanTexts, createOutputMask, createSecrets, toJsonLine } from "../../../src/cli/output.ts";
 import { toPlainLine, toPlainLines, withoutWorkflowCommands } from "../../../src/cli/output.ts";
 import { filesOfPlan, parsePlaywrightList } from "../../../src/cli/split_files.ts";
 import { readImportArguments } from "../../../src/cli/import_options.ts";
@@ -197,8 +197,7 @@ testLinearity(
     "output.ts": {
       cleanTexts: (text) => cleanTexts({ a: text }, mask),
       createOutputMask: (text) => mask(text),
-      ...{ createSay: null, hideSecret: null },
-      secretsOf: (text) => secretsOf({ ASSAY_KEY: text, ASSAY_URL: `http://a:${text}@b` }),
+      createSecrets: (text) => createSecrets({ ASSAY_KEY: text, ASSAY_URL: `http://a:${text}@b` }).mask(text),
       ...{ toJsonLine, toPlainLine, toPlainLines, withoutWorkflowCommands },
     },
     "report_files.ts": { findReports: null, keepFresh: null, readReportFiles: null },
