@@ -1,11 +1,11 @@
 /** Runs commands of `assay` in this process with an environment, a folder, streams and signals of their own, or as a program. */
 
-import { afterAll, expect } from "bun:test";
+import { expect } from "bun:test";
 import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Io, OutputStream, StopSignal } from "../src/cli/invocation.ts";
 import { main } from "../src/cli/main.ts";
-import { createPlace, guardProcess, removePlace } from "./places.ts";
+import { createPlace, guardProcess } from "./places.ts";
 
 export type Variables = Record<string, string>;
 type Project = { project: string; key: string };
@@ -31,9 +31,8 @@ export type Started = {
 /** The program. */
 export const SOURCE = join(import.meta.dir, "../src/cli/assay.ts");
 
-/** The folder of all files of the commands. */
+/** The folder of all files of the commands. Test files share it: the guard of the run removes it. */
 export const home = createPlace("commands");
-afterAll(() => removePlace(home));
 
 let count = 0;
 /** Creates a folder with files, by their paths in it. */

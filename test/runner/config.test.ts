@@ -247,7 +247,7 @@ tasks:
 test("a file that is missing is named, and where it was looked for", async () => {
   const place = createPlace("config");
   await expect(openRunnerConfig("assay.yaml", place)).rejects.toThrow(
-    `Cannot read "${place}/assay.yaml": the file does not exist in "${process.cwd()}"; it defines the commands of the tasks`,
+    `Cannot read "assay.yaml": the file does not exist in "${place}"; it defines the commands of the tasks`,
   );
   await expect(openRunnerConfig(place, "/")).rejects.toThrow(`Cannot read "${place}": `);
   await Bun.write(join(place, "assay.yaml"), "tasks: { unit: { command: a, report: b } }");
