@@ -33,7 +33,7 @@ export type SplitRequest = {
 export const planAnswer = v.object({
   files: v.array(v.string()),
   timings: v.record(v.string(), v.number()),
-  runs: v.optional(v.number(), 0),
+  runs: v.number(),
 });
 export type AskedPlan = ShardPlan & { runs: number };
 
@@ -71,7 +71,7 @@ type KeySource = Pick<Invocation, "environment" | "secrets">;
 const openServerAddress = ({ patienceMs }: SplitRequest, { environment, secrets }: KeySource): Promise<ServerAddress> =>
   toServerAddress(readAddressSource(environment), { patience: toSplitPatience(patienceMs), secrets });
 
-/** undefined: the server is older than plans of given files, or takes none of these names. */
+/** Undefined: the server refuses these names. */
 async function postPlan(
   address: ServerAddress,
   path: string,
@@ -80,7 +80,7 @@ async function postPlan(
   failing: string,
 ): Promise<ServerAnswer | undefined> {
   const asking = { method: "POST", path, headers: JSON_HEADERS, body: JSON.stringify({ files }) } as const;
-  return await request(address, asking, wish, failing, [400, 404, 405, 413]);
+  return await request(address, asking, wish, failing, [400, 413]);
 }
 
 const JSON_HEADERS = { "Content-Type": "application/json" };
@@ -141,7 +141,7 @@ export async function askPlan(
   const id = executionId ?? (await findExecution(address, wish));
   const path = planPath(id, task, shard);
   const failing = `Cannot get the plan of "${task}" in execution "${id}"`;
-  // Longer lists have no room in a request, and older servers plan what they know alone.
+  // A longer list has no room in a request: then only known files are planned.
   const canPlanNew =
     names !== undefined && names.length <= MAX_SPLIT_FILES && names.every(({ length }) => length <= 1_000);
   const posted = canPlanNew ? await postPlan(address, path, names, wish, failing) : undefined;

@@ -8,7 +8,7 @@ import { detectBuild } from "../../../src/cli/ci.ts";
 import { detectMachine } from "../../../src/cli/machine.ts";
 import { readAddressSource } from "../../../src/cli/ci_key.ts";
 import { createExportLines } from "../../../src/cli/export_lines.ts";
-import { endGate, readGateOptions, withoutUnknownGate } from "../../../src/cli/gate.ts";
+import { endGate, readGateOptions } from "../../../src/cli/gate.ts";
 import { messageOf, readServerAddress, shown } from "../../../src/cli/client.ts";
 import { toProblemSummary, toSummary } from "../../../src/cli/job_summary.ts";
 import { cleanTexts, createOutputMask, createSecrets, toJsonLine } from "../../../src/cli/output.ts";
@@ -183,7 +183,6 @@ testLinearity(
         ),
       readGateOptions: (text) => attempt(() => readGateOptions(text, false)),
       toGateParameters: null,
-      withoutUnknownGate: (text) => withoutUnknownGate({ gate: "new" }, text),
     },
     "job_summary.ts": {
       toProblemSummary: (text) => toProblemSummary(text, 1_000_000),
