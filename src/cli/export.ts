@@ -92,8 +92,8 @@ export async function exportProject(args: string[], invocation: Invocation): Pro
   try {
     await untilInterrupted(invocation, async (signal) => {
       const written = isVerifying
-        ? await verify(path!)
-        : await write(address!, { to: path ?? invocation.stdout, path: query, signal });
+        ? await verify(path!, file)
+        : await write(address!, { to: path ?? invocation.stdout, name: file, path: query, signal });
       const attachments =
         attachmentsTo === undefined
           ? undefined
@@ -111,13 +111,15 @@ export async function exportProject(args: string[], invocation: Invocation): Pro
 }
 
 type Written = ExportTotals & { bytes: number };
-/** `to` is the path of a file, or an output; `path` is that of the request. */
-type Request = { to: string | OutputStream; path: string; signal: AbortSignal };
+/** `to` is the path of a file, which errors call `name`, or an output; `path` is that of the request. */
+type Request = { to: string | OutputStream; name: string; path: string; signal: AbortSignal };
 
-async function write(address: ServerAddress, { to, path, signal }: Request): Promise<Written> {
+async function write(address: ServerAddress, { to, name, path, signal }: Request): Promise<Written> {
   if (typeof to !== "string") return await receive(address, { path, signal }, to.write);
-  const { result } = await writeCompleteFile(to, (handle) =>
-    receive(address, { path, signal }, (chunk) => handle.writeFile(chunk)),
+  const { result } = await writeCompleteFile(
+    to,
+    (handle) => receive(address, { path, signal }, (chunk) => handle.writeFile(chunk)),
+    name,
   );
   return result;
 }
@@ -145,7 +147,7 @@ async function receive(
   return { ...lines.end(), bytes };
 }
 
-async function verify(path: string): Promise<Written> {
+async function verify(path: string, name: string): Promise<Written> {
   const lines = createExportLines();
   let bytes = 0;
   try {
@@ -154,7 +156,7 @@ async function verify(path: string): Promise<Written> {
       lines.take(chunk);
     }
   } catch (error) {
-    throw error instanceof IncompleteExportError ? error : toFileError(error, "read", path);
+    throw error instanceof IncompleteExportError ? error : toFileError(error, "read", name);
   }
   return { ...lines.end(), bytes };
 }

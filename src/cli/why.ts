@@ -2,7 +2,7 @@
 
 import { findWhy, isRed, type Why, type WhyQuery } from "../mcp/why.ts";
 import type { ProjectApi, QueryValues } from "../mcp/tool.ts";
-import { askPatiently, messageOf, readServerAddress, type ServerAddress, ServerAwayError } from "./client.ts";
+import { askPatiently, messageOf, readServerAddress, type ServerAddress, ServerAwayError, shown } from "./client.ts";
 import type { Invocation } from "./invocation.ts";
 import { toJsonLine } from "./output.ts";
 import { parseOptions, UsageError } from "./usage.ts";
@@ -73,8 +73,12 @@ export async function why(args: string[], invocation: Invocation): Promise<numbe
     print(json ? toJsonLine(toJson(found)) : toText(found, invocation));
     return found.execution === null ? NO_ANSWER : isRed(found) ? RED : 0;
   } catch (error) {
-    if (!(error instanceof ServerAwayError || error instanceof RefusedError)) throw error;
-    const { message } = error;
+    // The answers of other servers, and the pages of proxies, are not a result.
+    const isUnreadable = error instanceof TypeError || error instanceof SyntaxError;
+    if (!(isUnreadable || error instanceof ServerAwayError || error instanceof RefusedError)) throw error;
+    const message = isUnreadable
+      ? `Cannot read the answer of ${shown(address)} (${error.message}): check ASSAY_URL`
+      : error.message;
     if (json) print(toJsonLine({ error: { message } }));
     else say(message);
     return NO_ANSWER;

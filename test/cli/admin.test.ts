@@ -1,4 +1,4 @@
-/** The commands for teams, projects and keys, as processes of their own. */
+/** The commands for teams, projects and keys, and the help of all commands. */
 
 import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, symlinkSync } from "node:fs";
@@ -7,6 +7,7 @@ import { connect } from "../../src/database/connect.ts";
 import { schemaVersion, selectAppliedCount } from "../../src/database/migrate.ts";
 import { logIn } from "../../src/operations/people/accounts.ts";
 import { selectAuditEntries } from "../../src/store/audit.ts";
+import { createFolder, run, type Variables } from "../commands.ts";
 import {
   createBareDatabase,
   createDatabase,
@@ -15,10 +16,8 @@ import {
   databaseVariables,
 } from "../harness.ts";
 import { CLIENT, createSignIn, PASSWORD } from "../people.ts";
-import { createPlace, removePlace } from "../places.ts";
 
 const { acme, rival, ask, database, connection, addProject } = await createHarness();
-const ROOT = join(import.meta.dir, "../..");
 
 const here = databaseVariables(connection);
 
@@ -29,17 +28,7 @@ const older = await createOlderDatabase(OLDER);
 // A connected process counts as a server.
 await older.database.close();
 
-async function assay(args: string[], more: Record<string, string> = here, input = "") {
-  const child = Bun.spawn([process.execPath, "src/cli/assay.ts", ...args], {
-    cwd: ROOT,
-    env: { ...process.env, DATABASE_URL: "", ...more },
-    stdin: new Blob([input]),
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
-  return { code: await child.exited, output, errors };
-}
+const assay = (args: string[], env: Variables = here, stdin = "") => run(args, { env, stdin });
 const admin = (...args: string[]) => assay(["admin", ...args]);
 const json = async (...args: string[]) => JSON.parse((await admin(...args, "--json")).output);
 
@@ -68,7 +57,7 @@ const COMMANDS = {
 
 describe("where there is no database", () => {
   test.each(Object.entries(COMMANDS))("%s says so and makes nothing", async (name, options) => {
-    const place = createPlace("admin");
+    const place = createFolder();
     const dataDir = join(place, "data");
     const { code, output, errors } = await assay(["admin", name, ...options, "--json"], { DATA_DIR: dataDir });
     expect([code, output]).toEqual([1, ""]);
@@ -76,11 +65,10 @@ describe("where there is no database", () => {
       `No database in "${dataDir}": set DATA_DIR or DATABASE_URL to the value that the server uses, or create a database with "bun start"\n`,
     );
     expect(existsSync(dataDir)).toBe(false);
-    await removePlace(place);
   });
 
   test("a directory that holds something else stays as it is", async () => {
-    const place = createPlace("admin");
+    const place = createFolder();
     await Bun.write(join(place, "secret-key"), "x");
     expect((await assay(["admin", "list-teams"], { DATA_DIR: place })).code).toBe(1);
     expect(readdirSync(place)).toEqual(["secret-key"]);
@@ -90,15 +78,13 @@ describe("where there is no database", () => {
     const { code, errors } = await assay(["admin", "list-teams"], { DATA_DIR: place });
     expect([code, errors]).toEqual([1, expect.stringContaining("No database in")]);
     expect(readdirSync(join(place, "elsewhere"))).toEqual([]);
-    await removePlace(place);
   });
 
   test("one that is gone from where a link points is told as before", async () => {
-    const place = createPlace("admin");
+    const place = createFolder();
     symlinkSync(join(place, "gone"), join(place, "postgres"));
     const { code, errors } = await assay(["admin", "list-teams"], { DATA_DIR: place });
     expect([code, errors]).toEqual([1, expect.stringContaining("is gone: restore")]);
-    await removePlace(place);
   });
 });
 
@@ -202,7 +188,7 @@ describe("an id that nothing has", () => {
 describe("trust rules", () => {
   test("are added, listed and removed, and the team's log has it", async () => {
     const { project } = rival;
-    const place = createPlace("admin-trust");
+    const place = createFolder();
     const keys = join(place, "keys.json");
     await Bun.write(keys, JSON.stringify({ keys: [{ kty: "RSA", n: "AQAB", e: "AQAB", kid: "a" }] }));
     const rule = [
@@ -238,7 +224,6 @@ describe("trust rules", () => {
       ["trust_rule.removed", "command line"],
       ["trust_rule.added", "command line"],
     ]);
-    removePlace(place);
   });
 
   test.each([
