@@ -1,13 +1,12 @@
-/** `assay bisect`, as a process of its own, in real repositories. */
+/** `assay bisect` in real repositories. */
 
-import { afterAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createPlace, guardProcess, removePlace } from "../places.ts";
+import { createFolder, start as startCommand } from "../commands.ts";
+import { until } from "../harness.ts";
 
-const ASSAY = join(import.meta.dir, "../../src/cli/assay_cli.ts");
-const place = createPlace("bisect");
-afterAll(() => removePlace(place));
+const place = createFolder();
 const host = { PATH: process.env["PATH"]!, HOME: place, GIT_CONFIG_GLOBAL: "/dev/null" };
 
 type Files = Record<string, string>;
@@ -43,27 +42,16 @@ async function createRepository(count: number, filesOf: (number: number) => File
   return { path, hashes: (await git(path, ["rev-list", "--reverse", "main"])).split("\n") };
 }
 
-let homes = 0;
-
 /** Starts the command with a folder of its own for temporary files, which is empty when it has ended. */
 function start({ path }: Repository, args: string[], more: { cwd?: string; environment?: Files } = {}) {
-  const temporary = join(place, `temporary-${homes++}`);
-  mkdirSync(temporary);
-  const child = Bun.spawn([process.execPath, ASSAY, "bisect", ...args], {
-    cwd: join(path, more.cwd ?? "."),
-    env: { ...host, TMPDIR: temporary, ...more.environment },
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  guardProcess(child);
-  return { child, temporary };
+  const temporary = createFolder();
+  const env = { ...host, TMPDIR: temporary, ...more.environment };
+  return { temporary, ...startCommand(["bisect", ...args], { cwd: join(path, more.cwd ?? "."), env }) };
 }
 
 async function bisect(repository: Repository, args: string[], more?: Parameters<typeof start>[2]) {
-  const { child, temporary } = start(repository, args, more);
-  const [output, errors] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-  const code = await child.exited;
+  const { ended, temporary } = start(repository, args, more);
+  const { code, output, errors } = await ended;
   await expectNothingLeft(repository, temporary);
   return { code, output, errors, json: output.startsWith("{") ? JSON.parse(output) : undefined };
 }
@@ -94,9 +82,8 @@ describe("a repository of 64 commits", async () => {
   }));
   const { path, hashes } = repository;
   const environment = () => {
-    const [builds, runs] = ["builds", "runs"].map((name) => join(place, `${name}-${homes}`));
-    for (const file of [builds!, runs!]) writeFileSync(file, "");
-    return { BUILDS: builds!, RUNS: runs! };
+    const folder = createFolder({ builds: "", runs: "" });
+    return { BUILDS: join(folder, "builds"), RUNS: join(folder, "runs") };
   };
   const good = hashes[0]!;
   const options = ["--good", good, "--flake-rate", "0.25", "--prepare", "sh build.sh"];
@@ -279,15 +266,11 @@ describe("assay bisect", () => {
     const repository = await simple(6, 4);
     const ended = join(place, "ended");
     const script = `trap 'echo ended > ${ended}; exit 1' TERM; echo begun; while :; do sleep 0.1; done`;
-    const { child, temporary } = start(repository, ["--good", "main~5", "--verbose", "--", "sh", "-c", script]);
-    let said = "";
-    for await (const chunk of child.stderr) {
-      said += new TextDecoder().decode(chunk);
-      if (said.includes("begun")) break;
-    }
-    child.kill("SIGINT");
-    expect(await child.exited).toBe(130);
-    await expectNothingLeft(repository, temporary);
+    const search = start(repository, ["--good", "main~5", "--verbose", "--", "sh", "-c", script]);
+    await until(() => search.errors().includes("begun"));
+    search.signal("SIGINT");
+    expect((await search.ended).code).toBe(130);
+    await expectNothingLeft(repository, search.temporary);
     expect(readFileSync(ended, "utf8")).toBe("ended\n");
   });
 

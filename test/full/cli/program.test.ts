@@ -41,3 +41,12 @@ test("output that nobody reads ends the program as SIGPIPE would, and an upload 
   expect(await runUnread("split --shard 1/1 --execution-key 1 a.test.ts", createFolder())).toBe(141);
   expect(await runUnread("upload r.xml", createFolder({ "r.xml": junit("p") }))).toBe(0);
 });
+
+test("a long list is printed to a reader that ends before it", async () => {
+  const day = (at: number) => new Date(Date.UTC(2026, 0, at + 1)).toISOString().slice(0, 10);
+  const names = Array.from({ length: 300 }, (_, at) => `${day(at)}/${"long ".repeat(40)}.xml`);
+  const folder = createFolder(Object.fromEntries(names.map((name) => [name, junit("p")])));
+  const program = [process.execPath, SOURCE];
+  const { stdout, stderr } = await Bun.$`${program} import ${folder} --pattern {date} --dry-run | head -n 1`.quiet();
+  expect([stdout.toString(), stderr.toString()]).toEqual([expect.stringContaining("Found 300 builds"), ""]);
+});
