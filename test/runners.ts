@@ -13,13 +13,14 @@ import {
 } from "./commands.ts";
 import { type createHarness, junit, until } from "./harness.ts";
 
-type Project = { project: string; key: string };
-type Request = { method: string; path: string; body: string; at: number };
+export type RunnerProject = { project: string; key: string };
+/** A request of a runner, as its server got it. */
+export type RunnerRequest = { method: string; path: string; body: string; at: number };
 
 /** What the runner takes for the server: passes everything on and keeps it, and is away when it is told to be. */
 function createFront(url: string) {
-  const requests: Request[] = [];
-  const answers: ((request: Request) => Response | undefined)[] = [];
+  const requests: RunnerRequest[] = [];
+  const answers: ((request: RunnerRequest) => Response | undefined)[] = [];
   const serve = (port: number) =>
     Bun.serve({
       ...{ port, hostname: "127.0.0.1", development: false, idleTimeout: 0 },
@@ -49,7 +50,7 @@ function createFront(url: string) {
     url: `http://127.0.0.1:${port}`,
     requests,
     /** What is answered instead of what the server would say, once. */
-    answerOnce: (answer: (request: Request) => Response | undefined) => void answers.push(answer),
+    answerOnce: (answer: (request: RunnerRequest) => Response | undefined) => void answers.push(answer),
     leave: () => server.stop(true),
     comeBack: () => void (server = serve(port!)),
   };
@@ -62,7 +63,7 @@ const plain = (headers: Headers) => {
 };
 
 export type RunnerOptions = {
-  place: Project;
+  place: RunnerProject;
   tasks: object;
   args?: string[];
   environment?: Variables;
@@ -94,31 +95,31 @@ type Harness = Pick<Awaited<ReturnType<typeof createHarness>>, "url" | "ask" | "
 
 /** What tests of runners do with a server. */
 export function createRunners({ url, ask, acme, addProject }: Harness) {
-  const see = async ({ project, key }: Project, id: string) =>
+  const see = async ({ project, key }: RunnerProject, id: string) =>
     (await ask(`GET /projects/${project}/executions/${id}`, { key })).body;
   return {
     startRunner: (options: RunnerOptions) => startRunner(url, options),
     /** A project of its own: queues are a project's. */
-    fresh: (): Promise<Project> => addProject(acme),
-    start: async ({ project, key }: Project, more: object = {}) => {
+    fresh: (): Promise<RunnerProject> => addProject(acme),
+    start: async ({ project, key }: RunnerProject, more: object = {}) => {
       const body = { mode: "run", tasks: ["unit"], ...more };
       const answer = await ask(`POST /projects/${project}/executions`, { key, body });
       expect(answer.status).toBe(201);
       return answer.body.id as string;
     },
     see,
-    logOf: async ({ project, key }: Project, id: string, task = "unit") => {
+    logOf: async ({ project, key }: RunnerProject, id: string, task = "unit") => {
       const answer = await ask(`GET /projects/${project}/executions/${id}/test-runs/${task}/log`, { key });
       expect([answer.status, answer.text]).toEqual([200, expect.anything()]);
       return answer.body;
     },
-    casesOf: async ({ project, key }: Project, id: string, task = "unit") =>
+    casesOf: async ({ project, key }: RunnerProject, id: string, task = "unit") =>
       (await ask(`GET /projects/${project}/executions/${id}/test-runs/${task}/cases`, { key })).body.data,
-    ends: async (place: Project, id: string) => {
+    ends: async (place: RunnerProject, id: string) => {
       await until(async () => !["queued", "running"].includes((await see(place, id)).status));
       return await see(place, id);
     },
-    runs: (place: Project, id: string) => until(async () => (await see(place, id)).tasks[0].status === "running"),
+    runs: (place: RunnerProject, id: string) => until(async () => (await see(place, id)).tasks[0].status === "running"),
   };
 }
 

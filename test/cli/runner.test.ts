@@ -6,7 +6,18 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { createFolder, run } from "../commands.ts";
 import { createHarness, junit, until } from "../harness.ts";
-import { awaitFile, createRunners, lives, pidIn, readText, report, stopped, task } from "../runners.ts";
+import {
+  awaitFile,
+  createRunners,
+  lives,
+  pidIn,
+  readText,
+  report,
+  stopped,
+  task,
+  type RunnerProject,
+  type RunnerRequest,
+} from "../runners.ts";
 
 const harness = await createHarness();
 const { url, ask, acme, database, regenerate } = harness;
@@ -529,7 +540,7 @@ describe("the server", () => {
     const runner = startRunner({ place: project, tasks: { unit: task(report("p")) }, args: ["--once"] });
     await until(() => runner.syncs().length === 1);
     let lost = 0;
-    const lose = ({ path, body }: Request) => {
+    const lose = ({ path, body }: RunnerRequest) => {
       if (!path.includes("/test-runs?")) return undefined;
       lost++;
       void fetch(url + path, { method: "POST", headers: { authorization: `Bearer ${project.key}` }, body });
@@ -605,7 +616,7 @@ describe("a task with a gate", () => {
     await ask(path, { key: project.key, body: junit("fpp") });
     return { project, id: await start(project, { branch: "x" }) };
   };
-  const once = (project: Project, more: object, command: string) =>
+  const once = (project: RunnerProject, more: object, command: string) =>
     startRunner({ place: project, tasks: { unit: { ...task(command), ...more } }, args: ["--once"] });
 
   test("passes for --once when its failures are forgiven, and the execution stays red", async () => {
