@@ -107,21 +107,6 @@ describe("reports", () => {
     expect(await ranOn([], {})).toEqual([{ shard: null, host: hostname(), system, image: null }]);
   });
 
-  test("are taken by a server that does not know where runs run", async () => {
-    const refusal = { error: { message: 'Unknown field "host"; Unknown field "system"' } };
-    const server = createReceiver({ status: 400, body: refusal }, { status: 201, body: SAMPLE });
-    const folder = createFolder({ "r.xml": junit("p") });
-    const { code, output } = await upload(project, ["r.xml", "--task", "t", "--strict"], {
-      folder,
-      variables: { ASSAY_URL: server.url },
-    });
-    expect([code, output]).toEqual([0, expect.stringMatching(/^PASSED/)]);
-    const names = server.requests.map(({ text }) => [...text.matchAll(/name="(\w+)"/g)].map(([, name]) => name));
-    expect(names).toEqual([expect.arrayContaining(["host", "system", "task_slug"]), expect.anything()]);
-    expect(names[1]).toContain("task_slug");
-    for (const name of ["host", "system"]) expect(names[1]).not.toContain(name);
-  });
-
   test("of a matrix have tags: from options, else from the environment, there also as GitHub writes a matrix", async () => {
     const project = await addProject(acme);
     const folder = createFolder({ "report.xml": junit("p") });
