@@ -98,6 +98,9 @@ testLinearity(
     },
     "import_server.ts": { findMissing: null, readExecutions: null, readProject: null },
     "interruption.ts": { untilInterrupted: null },
+    "invocation.ts": { createInvocation: null },
+    "main.ts": { main: null },
+    "process_io.ts": { runProcess: null },
     "restore.ts": { restore: null },
     "annotations.ts": {
       toAnnotations: (text) =>
@@ -127,6 +130,7 @@ testLinearity(
     "bisect_range.ts": { readRange: null },
     "bisect_server.ts": { searchLines: null, searchOnServer: null },
     "ci.ts": {
+      ...{ askGit: null, findCiBuild: null },
       detectBuild: (text) =>
         SYSTEMS.map((system) =>
           detectBuild(
@@ -196,12 +200,13 @@ testLinearity(
     "output.ts": {
       cleanTexts: (text) => cleanTexts({ a: text }, mask),
       createOutputMask: (text) => mask(text),
-      createSecrets: (text) => createSecrets({ ASSAY_KEY: text, ASSAY_URL: `http://a:${text}@b` }).mask(text),
+      createSecrets: (text) => createSecrets({ ASSAY_KEY: text, ASSAY_URL: `http://a:${text}@b` }).list(),
       ...{ toJsonLine, toPlainLine, toPlainLines, withoutWorkflowCommands },
     },
     "report_files.ts": { findReports: null, keepFresh: null, readReportFiles: null },
     "runner.ts": { runner: null },
     "split.ts": { split: null },
+    "split_options.ts": { readWish: null },
     "split_request.ts": { askBatch: null, askPlan: null, readAs: null },
     "split_files.ts": {
       filesOfPlan: (text) =>
@@ -217,7 +222,7 @@ testLinearity(
         ),
       readFiles: null,
     },
-    "terminal.ts": { askPassword: null },
+    "terminal.ts": { askPassword: null, readHiddenLine: null },
     "upload.ts": { upload: null },
     "upload_address.ts": { findAddress: null, openAddress: null },
     "upload_output.ts": { createVoice: null, tellProblem: null, tellRun: null },
