@@ -39,6 +39,9 @@ const createOutput = (stream: () => NodeJS.WriteStream, descriptor: 1 | 2): Outp
     return isatty(descriptor) ? stream().columns : undefined;
   },
   print: descriptor === 1 ? (line) => console.log(line) : (line) => console.error(line),
-  write: async (data) => void (await Bun.write(descriptor === 1 ? Bun.stdout : Bun.stderr, data)),
+  async write(data) {
+    // Bun.write empties a file that it is given nothing for, with what others have written into it.
+    if (data.length > 0) await Bun.write(descriptor === 1 ? Bun.stdout : Bun.stderr, data);
+  },
   ofChild: "inherit",
 });

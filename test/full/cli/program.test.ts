@@ -50,3 +50,12 @@ test("a long list is printed to a reader that ends before it", async () => {
   const { stdout, stderr } = await Bun.$`${program} import ${folder} --pattern {date} --dry-run | head -n 1`.quiet();
   expect([stdout.toString(), stderr.toString()]).toEqual([expect.stringContaining("Found 300 builds"), ""]);
 });
+
+test("a file that others write into as well keeps what is in it, also where there is nothing to print", async () => {
+  const folder = createFolder({ "log.txt": "earlier\n" });
+  // Of one file one of two shards has none.
+  const split = (shard: string) => `"${process.execPath}" "${SOURCE}" split --fallback --shard ${shard} x.test.ts`;
+  const script = `{ echo before; ${split("1/2")}; ${split("2/2")}; echo after; } >> log.txt 2> /dev/null`;
+  expect(Bun.spawnSync(["sh", "-c", script], { cwd: folder, env: { PATH: process.env["PATH"]! } }).exitCode).toBe(0);
+  expect(await Bun.file(join(folder, "log.txt")).text()).toBe("earlier\nbefore\nx.test.ts\nafter\n");
+});
