@@ -7,18 +7,18 @@ import { isWriteFailure, toFileError } from "../file_failure.ts";
 
 /**
  * Throws an Error if there is a file already, or it cannot be written. Until the end it is named `path` + ".partial": a killed process leaves
- * this file, and the next one replaces it. Errors call the file `name`.
+ * this file, and the next one replaces it.
  */
-export async function writeCompleteFile<T>(path: string, work: (handle: FileHandle) => Promise<T>, name = path) {
-  if (existsSync(path)) throw new Error(`Cannot write "${name}": the file exists already`);
+export async function writeCompleteFile<T>(path: string, work: (handle: FileHandle) => Promise<T>) {
+  if (existsSync(path)) throw new Error(`Cannot write "${path}": the file exists already`);
   try {
-    return await write(path, work, name);
+    return await write(path, work);
   } catch (error) {
-    throw isWriteFailure(error, path) ? toFileError(error, "write", name) : error;
+    throw isWriteFailure(error, path) ? toFileError(error, "write", path) : error;
   }
 }
 
-async function write<T>(path: string, work: (handle: FileHandle) => Promise<T>, name: string) {
+async function write<T>(path: string, work: (handle: FileHandle) => Promise<T>) {
   const partial = `${path}.partial`;
   await rm(partial, { force: true });
   // Exclusively: a link of this name would lead to a file of somebody else.
@@ -30,7 +30,7 @@ async function write<T>(path: string, work: (handle: FileHandle) => Promise<T>, 
     const result = await work(handle);
     const { size } = await handle.stat();
     await handle.sync();
-    if (!(await isOurs())) throw new Error(`Cannot write "${name}": another process has begun to write it`);
+    if (!(await isOurs())) throw new Error(`Cannot write "${path}": another process has begun to write it`);
     await rename(partial, path);
     await syncDirectory(dirname(resolve(path)));
     return { result, bytes: size };

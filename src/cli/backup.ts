@@ -1,6 +1,5 @@
 /** `assay backup`: writes everything that a server stores into one file, while the server runs, or verifies such a file. */
 
-import { resolve } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
 import { openAttachments } from "../attachments/store.ts";
 import type { BackupAttachments } from "../backup/format.ts";
@@ -12,7 +11,7 @@ import { toFingerprint } from "../operations/backup/restore_backup.ts";
 import { toDatabaseError } from "../database/database_failure.ts";
 import { untilInterrupted } from "./interruption.ts";
 import { counted } from "../wording/numbers.ts";
-import type { Invocation } from "./invocation.ts";
+import { type Invocation, locate } from "./invocation.ts";
 import { toJsonLine, toPlainLine } from "./output.ts";
 import { parseFileOptions, UsageError } from "./usage.ts";
 
@@ -41,7 +40,7 @@ type Given = { file: string; json: boolean };
 async function write({ file, json }: Given, leavesOut: boolean, invocation: Invocation): Promise<void> {
   const { environment, directory, stdout, say } = invocation;
   const config = readConfig(environment, directory);
-  const path = resolve(directory, file);
+  const path = locate(invocation, file);
   const attachments = toAttachments(config, leavesOut);
   const taken = await untilInterrupted(invocation, (signal) => take(config, { path, attachments, signal }));
   const { secretKeyDigest, ...figures } = taken;
@@ -84,8 +83,8 @@ const describe = ({ tables, rows, contents }: { tables: number; rows: number; co
   `${tables} tables with ${rows} rows and ${counted(contents, "attachment")}`;
 
 async function verify({ file, json }: Given, invocation: Invocation): Promise<void> {
-  const { directory, stdout } = invocation;
-  const path = resolve(directory, file);
+  const { stdout } = invocation;
+  const path = locate(invocation, file);
   const { header, totals } = await untilInterrupted(invocation, (signal) => readBackup(path, undefined, signal));
   const { assay, schema, postgres, takenAt, secretKeyDigest, attachments } = header;
   const fingerprint = secretKeyDigest === null ? null : toFingerprint(secretKeyDigest);

@@ -1,6 +1,5 @@
 /** `assay export`: writes the data of a project into a file of lines of JSON, or verifies such a file. */
 
-import { resolve } from "node:path";
 import { writeCompleteFile } from "../backup/complete_file.ts";
 import { toFileError } from "../file_failure.ts";
 import {
@@ -15,7 +14,7 @@ import {
 import { downloadAttachments, type Downloaded } from "./export_attachments.ts";
 import { createExportLines, type ExportTotals, IncompleteExportError } from "./export_lines.ts";
 import { untilInterrupted } from "./interruption.ts";
-import type { Invocation, OutputStream } from "./invocation.ts";
+import { type Invocation, locate, type OutputStream } from "./invocation.ts";
 import { toJsonLine, toPlainLine } from "./output.ts";
 import { parseFileOptions, UsageError } from "./usage.ts";
 
@@ -88,17 +87,17 @@ export async function exportProject(args: string[], invocation: Invocation): Pro
     throw new UsageError("--verify takes only --attachments");
   const query = toPath(values);
   const address = isVerifying && attachmentsTo === undefined ? undefined : readServerAddress(invocation.environment);
-  const path = file === "-" ? undefined : resolve(invocation.directory, file);
+  const path = file === "-" ? undefined : locate(invocation, file);
   try {
     await untilInterrupted(invocation, async (signal) => {
       const written = isVerifying
-        ? await verify(path!, file)
-        : await write(address!, { to: path ?? invocation.stdout, name: file, path: query, signal });
+        ? await verify(path!)
+        : await write(address!, { to: path ?? invocation.stdout, path: query, signal });
       const attachments =
         attachmentsTo === undefined
           ? undefined
           : await downloadAttachments(address!, {
-              ...{ file: path!, directory: resolve(invocation.directory, attachmentsTo), signal },
+              ...{ file: path!, directory: locate(invocation, attachmentsTo), signal },
             });
       report({ file, isVerifying, json, ...written, attachments }, invocation);
     });
@@ -111,15 +110,13 @@ export async function exportProject(args: string[], invocation: Invocation): Pro
 }
 
 type Written = ExportTotals & { bytes: number };
-/** `to` is the path of a file, which errors call `name`, or an output; `path` is that of the request. */
-type Request = { to: string | OutputStream; name: string; path: string; signal: AbortSignal };
+/** `to` is the path of a file, or an output; `path` is that of the request. */
+type Request = { to: string | OutputStream; path: string; signal: AbortSignal };
 
-async function write(address: ServerAddress, { to, name, path, signal }: Request): Promise<Written> {
+async function write(address: ServerAddress, { to, path, signal }: Request): Promise<Written> {
   if (typeof to !== "string") return await receive(address, { path, signal }, to.write);
-  const { result } = await writeCompleteFile(
-    to,
-    (handle) => receive(address, { path, signal }, (chunk) => handle.writeFile(chunk)),
-    name,
+  const { result } = await writeCompleteFile(to, (handle) =>
+    receive(address, { path, signal }, (chunk) => handle.writeFile(chunk)),
   );
   return result;
 }
@@ -147,7 +144,7 @@ async function receive(
   return { ...lines.end(), bytes };
 }
 
-async function verify(path: string, name: string): Promise<Written> {
+async function verify(path: string): Promise<Written> {
   const lines = createExportLines();
   let bytes = 0;
   try {
@@ -156,7 +153,7 @@ async function verify(path: string, name: string): Promise<Written> {
       lines.take(chunk);
     }
   } catch (error) {
-    throw error instanceof IncompleteExportError ? error : toFileError(error, "read", name);
+    throw error instanceof IncompleteExportError ? error : toFileError(error, "read", path);
   }
   return { ...lines.end(), bytes };
 }

@@ -1,6 +1,5 @@
 /** `assay import`: uploads the reports of old builds in chronological order. */
 
-import { resolve } from "node:path";
 import { buildEnd, type PastBuilds, type PastBuild, type PastUpload } from "../history/build.ts";
 import { readAllureHistory } from "../history/read_allure_history.ts";
 import { GITHUB_DATES, readGithubArtifacts } from "../history/read_github_artifacts.ts";
@@ -18,7 +17,7 @@ import {
 } from "./import_lines.ts";
 import { type ImportArguments, readImportArguments } from "./import_options.ts";
 import { findMissing, ImportRefusedError, readExecutions, readProject } from "./import_server.ts";
-import type { Invocation } from "./invocation.ts";
+import { type Invocation, locate } from "./invocation.ts";
 import { toJsonLine, toPlainLine } from "./output.ts";
 import { sendReports, type UploadEnd } from "./upload_request.ts";
 import { listenForStop } from "./wrapped_command.ts";
@@ -42,7 +41,7 @@ class StoppedError extends Error {
 export async function importHistory(args: string[], invocation: Invocation): Promise<number> {
   const { environment, secrets, stdout, stderr, print } = invocation;
   const { directory, ...options } = readImportArguments(args);
-  const given = { ...options, directory: resolve(invocation.directory, directory) };
+  const given = { ...options, directory: locate(invocation, directory) };
   const output = given.isJson ? stderr : stdout;
   const say = (line: string) => output.write(`${secrets.mask(line)}\n`);
   if (given.isDryRun) return await printPlan(given, say, print);

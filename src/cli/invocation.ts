@@ -1,5 +1,6 @@
 /** What a command gets from its caller: arguments aside, everything that it knows of the process that it runs in. */
 
+import { resolve } from "node:path";
 import { createSecrets, type SecretSet, toPlainLine } from "./output.ts";
 
 export type EnvironmentVariables = Readonly<Record<string, string | undefined>>;
@@ -51,6 +52,12 @@ export type Invocation = Io & {
   /** Prints one line for people on stderr, without secrets. */
   say(message: string): void;
 };
+
+/** Returns the path of a file, as it was given if that leads there from the directory of the process: so messages name it as its user does. */
+export function locate({ directory }: Pick<Invocation, "directory">, file: string): string {
+  const path = resolve(directory, file);
+  return path === resolve(file) ? file : path;
+}
 
 export function createInvocation(environment: EnvironmentVariables, io: Io): Invocation {
   const secrets = createSecrets(environment);

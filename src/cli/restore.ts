@@ -1,6 +1,6 @@
 /** `assay restore`: restores a backup into an empty database. */
 
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { openAttachments } from "../attachments/store.ts";
 import { type Config, readConfig } from "../config.ts";
 import { isUnavailable } from "../database/connect.ts";
@@ -11,7 +11,7 @@ import { readSecretKey } from "../secrets/secret_key.ts";
 import { toDatabaseError } from "../database/database_failure.ts";
 import { untilInterrupted } from "./interruption.ts";
 import { counted } from "../wording/numbers.ts";
-import type { Invocation } from "./invocation.ts";
+import { type Invocation, locate } from "./invocation.ts";
 import { toJsonLine, toPlainLine } from "./output.ts";
 import { parseFileOptions } from "./usage.ts";
 
@@ -34,7 +34,7 @@ export async function restore(args: string[], invocation: Invocation): Promise<v
   const secretKey = config.secretKey ?? readSecretKey(keyFile);
   const keySource = config.secretKey === undefined ? `"${keyFile}"` : "SECRET_KEY";
   const keys = { secretKey, secretKeyOld: config.secretKeyOld, keySource };
-  const path = resolve(directory, file);
+  const path = locate(invocation, file);
   await checkBackup(path, keys);
   const asOfBackup = values["as-of-backup"] !== undefined;
   const restored = await untilInterrupted(invocation, (signal) =>

@@ -56,7 +56,7 @@ export async function runner(args: string[], invocation: Invocation): Promise<nu
   const server = askWithOwnKey({ name, version: packageJson.version }, { ask: askAs, messageOf }, log);
   let stop = () => {};
   // Before the runner starts: a signal that arrives with its first request must not end the process.
-  const stopListening = invocation.onStopSignal(() => stop());
+  invocation.onStopSignal(() => stop());
   const started = startRunner({
     name,
     labels,
@@ -72,7 +72,6 @@ export async function runner(args: string[], invocation: Invocation): Promise<nu
   });
   stop = started.stop;
   const allPassed = await started.ended;
-  stopListening();
   log.info("Runner stopped");
   return once && !allPassed ? 1 : 0;
 }

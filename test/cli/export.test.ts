@@ -30,13 +30,16 @@ describe("assay export", () => {
     expect([verified.code, verified.errors]).toEqual([0, ""]);
     expect(verified.output).toMatch(/^"all.ndjson" is complete and shows the project at 20\S+: \d+ lines/);
     const again = await assay(["all.ndjson"]);
-    expect([again.code, again.errors]).toEqual([1, 'Cannot write "all.ndjson": the file exists already\n']);
+    expect([again.code, again.errors]).toEqual([
+      1,
+      `Cannot write "${directory}/all.ndjson": the file exists already\n`,
+    ]);
   });
 
   test.each([
-    [["--verify", "none.ndjson"], 'Cannot read "none.ndjson": it does not exist'],
-    [["none/all.ndjson"], 'Cannot write "none/all.ndjson": its directory does not exist'],
-    [["--verify", "."], 'Cannot read ".": it is a directory'],
+    [["--verify", "none.ndjson"], `Cannot read "${directory}/none.ndjson": it does not exist`],
+    [["none/all.ndjson"], `Cannot write "${directory}/none/all.ndjson": its directory does not exist`],
+    [["--verify", "."], `Cannot read "${directory}": it is a directory`],
   ])("%j is refused in one sentence", async (args, message) => {
     expect(await assay(args)).toMatchObject({ code: 1, errors: `${message}\n` });
   });

@@ -98,7 +98,7 @@ testLinearity(
     },
     "import_server.ts": { findMissing: null, readExecutions: null, readProject: null },
     "interruption.ts": { untilInterrupted: null },
-    "invocation.ts": { createInvocation: null },
+    "invocation.ts": { createInvocation: null, locate: null },
     "main.ts": { main: null },
     "process_io.ts": { runProcess: null },
     "restore.ts": { restore: null },
