@@ -631,7 +631,6 @@ describe("a task with a gate", () => {
 
   test.each([
     ["a new failure", { gate: "new" }, `${report("ffp")}; exit 1`],
-    ["a failure that its mode does not forgive", { gate: "quarantine" }, `${report("fpp")}; exit 1`],
     ["a crash", { gate: "new" }, `${report("fpp")}; exit 139`],
     ["no report", { gate: "new" }, "exit 1"],
     ["no gate", {}, `${report("fpp")}; exit 1`],
