@@ -72,7 +72,7 @@ const NOT_RUN: Record<string, string> = {
   "gh run download": "needs GitHub; test/cli/import.test.ts imports such a folder",
   "--from allure-history": "needs a report of Allure; test/cli/import.test.ts imports one",
   "npx playwright test": "needs Playwright from the network; test/cli/split.test.ts runs its commands",
-  "assay upload 'reports/**/*.xml' -- npm test": "two ways of one line: test/cli/upload.test.ts runs each",
+  "assay upload 'reports/**/*.xml' -- npm test": "two ways of one line: test/cli/upload_command.test.ts runs each",
 };
 
 /** Commands that the reader's machine has and that of the tests has not, or that would not end. */

@@ -149,3 +149,15 @@ export function lives(pid: number): boolean {
   }
 }
 export const pidIn = (text: string) => Number(/pid (\d+)/.exec(text)![1]);
+
+/** A task as a server hands it out to a runner. */
+export const handedOut = {
+  timeoutSeconds: 60,
+  execution: { id: crypto.randomUUID(), key: null, branch: null, commit: null, baseUrl: null, later: "unknown" },
+  taskSlug: "unit",
+  attempt: 1,
+  variables: {},
+  secretNames: [],
+  executionNames: [],
+  later: "a field of a newer server",
+};
