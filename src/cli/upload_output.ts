@@ -9,7 +9,7 @@ import { slowerLine } from "../wording/slower.ts";
 import { ANNOTATION_ENCODINGS, toAnnotations, toWarning, type AnnotatedFailure } from "./annotations.ts";
 import { ask, type ServerAddress } from "./client.ts";
 import { SUMMARY_ENCODINGS, toProblemSummary, toSummary } from "./job_summary.ts";
-import type { BuildContext, EnvironmentVariables, Invocation, OutputStream } from "./invocation.ts";
+import type { BuildContext, Invocation, OutputStream } from "./invocation.ts";
 import { cleanTexts, createOutputMask, toJsonLine, toPlainLine } from "./output.ts";
 import { type AnsweredRun, MAX_ANSWER_BYTES, type UploadEnd } from "./upload_request.ts";
 
@@ -160,8 +160,12 @@ export async function tellProblem(
 /** Returns the job summary of GitHub and the agent of Buildkite, where there are any. */
 function findCiOutputs({ environment, directory }: BuildContext, system: CiSystemName | undefined) {
   const summary = environment["GITHUB_STEP_SUMMARY"]?.trim();
-  const path = system === "buildkite" ? Bun.which("buildkite-agent", { PATH: environment["PATH"] ?? "" }) : null;
-  return { summary: summary && resolve(directory, summary), agent: path === null ? undefined : { path, environment } };
+  const path =
+    system === "buildkite" ? Bun.which("buildkite-agent", { PATH: environment["PATH"] ?? "", cwd: directory }) : null;
+  return {
+    summary: summary && resolve(directory, summary),
+    agent: path === null ? undefined : { path, environment, directory },
+  };
 }
 
 /** The maximum size of the job summary of a step that GitHub accepts, in bytes. */
@@ -180,15 +184,15 @@ async function appendSummary(path: string, toText: (maxBytes: number) => string,
   }
 }
 
-type Agent = { path: string; environment: EnvironmentVariables };
+type Agent = BuildContext & { path: string };
 
 /** An agent that does not answer costs ten seconds, and nothing else. */
 async function annotate(
-  { path, environment }: Agent,
+  { path, environment, directory }: Agent,
   { style, context, text }: Record<"style" | "context" | "text", string>,
 ) {
   const child = Bun.spawn([path, "annotate", "--style", style, "--context", context], {
-    env: environment,
+    ...{ cwd: directory, env: environment },
     stdin: new Blob([text]),
     stdout: "ignore",
     stderr: "ignore",

@@ -3,6 +3,7 @@
 import { expect, test } from "bun:test";
 import packageJson from "../../package.json" with { type: "json" };
 import { run } from "../commands.ts";
+import { createReceiver } from "../receiver.ts";
 
 test("--version prints the version of package.json", async () => {
   expect(await run(["--version"])).toEqual({ code: 0, output: `${packageJson.version}\n`, errors: "" });
@@ -32,4 +33,17 @@ test("the usage names all commands, and a wrong command line where its help is",
     2,
     expect.stringContaining('Run "assay admin list-keys --help" for usage'),
   ]);
+});
+
+test("what commands print and say holds no secret that a server repeats, and no command to the terminal", async () => {
+  const secrets = ["svc_proj_of_this_build", "the password"];
+  const message = `\u001b[2J ${secrets.join(" ")}`;
+  const server = createReceiver({ status: 400, body: { error: { message } } });
+  const env = {
+    ASSAY_URL: server.url.replace("//", `//user:${encodeURIComponent(secrets[1]!)}@`),
+    ...{ ASSAY_PROJECT: "p", ASSAY_KEY: secrets[0]! },
+  };
+  expect(await run(["why"], { env })).toEqual({ code: 3, output: "", errors: " [2J *** ***\n" });
+  const json = await run(["why", "--json"], { env });
+  expect([json.code, JSON.parse(json.output), json.errors]).toEqual([3, { error: { message: " [2J *** ***" } }, ""]);
 });
