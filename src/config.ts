@@ -79,9 +79,9 @@ function isProxy(text: string): boolean {
   }
 }
 
-/** Throws ConfigError. */
-export function readConfig(environment: Record<string, string | undefined>): Config {
-  const variables = createVariables(environment);
+/** Relative paths begin at `directory`. Throws ConfigError. */
+export function readConfig(environment: Record<string, string | undefined>, directory = "."): Config {
+  const variables = createVariables(environment, directory);
   const { read, integer, addresses } = variables;
   const databaseUrl = variables.confidential(
     "DATABASE_URL",
@@ -114,7 +114,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
   // One has 8; more have some 16 between them, which is as many statements as a database of some cores does at a time.
   const pool = workers === 1 ? 8 : Math.max(2, Math.ceil(16 / workers));
 
-  const dataDir = resolve(read("DATA_DIR") ?? "data");
+  const dataDir = resolve(directory, read("DATA_DIR") ?? "data");
   const config: Config = {
     port: integer("PORT", 8080, 0, 65_535),
     host: read("HOST") ?? "127.0.0.1",
@@ -177,7 +177,7 @@ function readPasswordLogin({ read, refuse, addMistake }: Variables): boolean {
 type Variables = ReturnType<typeof createVariables>;
 
 /** Reads variables by name and collects all mistakes. Where a value is wrong, what a function returns is of no use. */
-function createVariables(environment: Record<string, string | undefined>) {
+function createVariables(environment: Record<string, string | undefined>, directory: string) {
   const mistakes: string[] = [];
   const addMistake = (mistake: string) => void mistakes.push(mistake);
   // A variable that is set to nothing, as in `PORT= bun start`, is not set.
@@ -198,7 +198,7 @@ function createVariables(environment: Record<string, string | undefined>) {
     const path = read(name);
     if (path === undefined) return undefined;
     try {
-      return readFileSync(path, "utf8");
+      return readFileSync(resolve(directory, path), "utf8");
     } catch (error) {
       addMistake(`Cannot read ${name}: "${path}": ${toFileReason(error, "read")}`);
       return undefined;

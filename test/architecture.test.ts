@@ -154,10 +154,14 @@ const SHARED: Record<string, string[]> = {
     "import_options",
     "import_server",
     "interruption",
+    "invocation",
     "machine",
+    "main",
     "output",
     "owners_file",
+    "process_io",
     "split_files",
+    "split_options",
     "split_request",
     "tags",
     "terminal",
@@ -455,26 +459,20 @@ test("only the store and the database speak SQL", async () => {
     ]);
 });
 
-test("only the entry points read the environment, and the built-in PostgreSQL its PATH", async () => {
-  const entries = [
-    "main.ts",
-    "cli/admin.ts",
-    "cli/assay.ts",
-    "cli/backup.ts",
-    "cli/bisect.ts",
-    "cli/export.ts",
-    "cli/doctor.ts",
-    "cli/restore.ts",
-    "cli/command_line.ts",
-    "cli/health.ts",
-    "cli/import.ts",
-    "cli/runner.ts",
-    "cli/split.ts",
-    "cli/upload.ts",
-    "cli/why.ts",
-    "database/postgres/home.ts",
-    "workers/worker.ts",
-  ];
-  for (const file of files.filter((file) => !entries.includes(file)))
-    expect([file, /process\.env|Bun\.env/.test(await Bun.file(join(SOURCE, file)).text())]).toEqual([file, false]);
+test("only the entry points touch the process: environment, arguments, streams, working directory, signals and exit", async () => {
+  const entries = ["main.ts", "cli/assay.ts", "cli/assay_cli.ts", "workers/worker.ts"];
+  const touches =
+    /process\.(?:env|argv|exit|stdin|stdout|stderr|cwd|on|once|off)\b|Bun\.(?:env|stdin|stdout|stderr)|console\./;
+  const allowed: Record<string, RegExp> = {
+    // The built-in PostgreSQL gets its PATH, and the log writes to standard output unless it is given a function.
+    "database/postgres/home.ts": /process\.env\.PATH/g,
+    "log.ts": /process\.stdout/g,
+    // Gets the process as a parameter.
+    "cli/process_io.ts": /Bun\.(?:stdin|stdout|stderr)|console\.(?:log|error)/g,
+    "server/openapi.ts": /console\.log/g,
+  };
+  for (const file of files.filter((file) => !entries.includes(file))) {
+    const text = await Bun.file(join(SOURCE, file)).text();
+    expect([file, touches.exec(text.replace(allowed[file] ?? /(?!)/g, ""))?.[0]]).toEqual([file, undefined]);
+  }
 });

@@ -82,14 +82,14 @@ export async function createOlderDatabase(schema: number): Promise<TestDatabase>
   return older;
 }
 
-/** The variables of a program for a database of the tests: a URL cannot name a socket, those of PostgreSQL's own tools can. */
-export const databaseVariables = (connection: Record<string, unknown>) => ({
-  DATABASE_URL: `postgres:///${connection["database"]}`,
-  PGHOST: String(connection["host"]),
-  PGPORT: String(connection["port"]),
-  PGUSER: String(connection["username"]),
-  PGPASSWORD: String(connection["password"]),
-});
+/** The variable of a command or a program for a database of the tests, which listens on a socket. */
+export function databaseVariables(connection: Record<string, unknown>) {
+  const [user, password, host] = ["username", "password", "host"].map((name) =>
+    encodeURIComponent(String(connection[name])),
+  );
+  const { port, database } = connection;
+  return { DATABASE_URL: `postgres://${user}:${password}@${host}:${port}/${database}` };
+}
 
 async function openTestDatabase(
   template: string,

@@ -1,10 +1,9 @@
 /** A repository whose commits are made by a script, and runners that probe them with `assay runner`. */
 
 import { join } from "node:path";
-import { createPlace, guardProcess, removePlace } from "./places.ts";
+import { createFolder, start as startCommand, startProgram, variablesOf } from "./commands.ts";
+import { createPlace, removePlace } from "./places.ts";
 import { afterAll } from "bun:test";
-
-const ROOT = join(import.meta.dir, "..");
 
 /** A commit: the body of the shell script that is its test. */
 export type ScriptedCommit = {
@@ -68,30 +67,22 @@ type ProbeRunner = {
   project: { project: string; key: string };
   tasks: Record<string, unknown>;
   args?: string[];
+  /** As a process of its own, which can be killed. */
+  isProcess?: boolean;
 };
 
-/** Starts `assay runner`; `stop` ends it and returns its exit code, `kill` kills it and returns when it has ended. */
-export async function startProbeRunner({ url, project: { project, key }, tasks, args = [] }: ProbeRunner) {
-  const directory = createPlace("probe-runner");
-  afterAll(() => removePlace(directory));
-  const config = join(directory, "assay.yaml");
-  await Bun.write(config, JSON.stringify({ tasks }));
-  const child = Bun.spawn([process.execPath, "src/cli/assay.ts", "runner", "--config", config, ...args], {
-    cwd: ROOT,
-    env: { ...process.env, ASSAY_URL: url, ASSAY_PROJECT: project, ASSAY_KEY: key },
-    stdin: "ignore",
-    stdout: "ignore",
-    stderr: "ignore",
-  });
-  guardProcess(child);
+/** Starts `assay runner`; `stop` ends it and returns its exit code, `kill` kills its process and returns when it has ended. */
+export function startProbeRunner({ url, project, tasks, args = [], isProcess = false }: ProbeRunner) {
+  const options = { cwd: createFolder({ "assay.yaml": JSON.stringify({ tasks }) }), env: variablesOf(url, project) };
+  const runner = (isProcess ? startProgram : startCommand)(["runner", ...args], options);
   return {
     async stop() {
-      child.kill("SIGTERM");
-      return await child.exited;
+      runner.signal("SIGTERM");
+      return (await runner.ended).code;
     },
     async kill() {
-      child.kill("SIGKILL");
-      await child.exited;
+      (runner as ReturnType<typeof startProgram>).child.kill("SIGKILL");
+      await runner.ended;
     },
   };
 }

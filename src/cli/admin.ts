@@ -32,6 +32,7 @@ import {
 import { ACCOUNT_COMMANDS } from "./admin_accounts.ts";
 import { TRUST_COMMANDS } from "./admin_trust.ts";
 import { toDatabaseError } from "../database/database_failure.ts";
+import type { Invocation } from "./invocation.ts";
 import { toJsonLine, toPlainLine } from "./output.ts";
 import { parseOptions, require, UsageError } from "./usage.ts";
 
@@ -240,10 +241,10 @@ export function adminHelp(name: string | undefined): string {
 export const adminHelpTopic = (name: string | undefined): string => (findCommand(name) ? `admin ${name}` : "admin");
 
 /** A server of another version that is connected would fail from then on. */
-async function upgrade(database: Database): Promise<void> {
+async function upgrade(database: Database, { stderr }: Invocation): Promise<void> {
   const applied = await database.begin(requireAnySchema);
   if (applied < (await schemaVersion())) await requireStopped(database);
-  await migrate(database, (message) => console.error(message));
+  await migrate(database, stderr.print);
 }
 
 /** A server that is stopping is waited for. */
@@ -255,23 +256,24 @@ async function requireStopped({ begin }: Database): Promise<void> {
   }
 }
 
-export async function admin([name, ...args]: string[]): Promise<void> {
+export async function admin([name, ...args]: string[], invocation: Invocation): Promise<void> {
+  const { stdout, stderr } = invocation;
   if (name === undefined) throw new UsageError("Missing command after admin");
   const command = findCommand(name);
   if (!command) throw new UsageError(`Unknown command: admin ${name}`);
   const { values, json } = parseOptions(args, command.options, command.flags);
-  const work = await command.run(values);
-  const database = await openExistingDatabase(readConfig(process.env));
+  const work = await command.run(values, invocation);
+  const database = await openExistingDatabase(readConfig(invocation.environment, invocation.directory));
   try {
-    if (command.upgrades) await upgrade(database);
+    if (command.upgrades) await upgrade(database, invocation);
     if (command.needsStop) await requireStopped(database);
     const result = await database.begin(async (sql) => {
       // A server of another version may be running on the database.
       await requireCurrentSchema(sql);
       return await work(sql);
     });
-    console.log(json ? toJsonLine(result) : toText(result));
-    if (command.next && !json) console.error(command.next(result as Record<string, unknown>));
+    stdout.print(json ? toJsonLine(result) : toText(result));
+    if (command.next && !json) stderr.print(command.next(result as Record<string, unknown>));
   } catch (error) {
     throw toDatabaseError(error);
   } finally {

@@ -6,6 +6,7 @@ import { email, newPassword, personName, type Role, role } from "../schema/accou
 import { createPasswords } from "../secrets/passwords.ts";
 import { selectAccountsOfTeam } from "../store/accounts.ts";
 import { type AdminCommand, id, missing, option, listOfTeam, type Values } from "./admin_options.ts";
+import type { Invocation } from "./invocation.ts";
 import { askPassword } from "./terminal.ts";
 import { UsageError } from "./usage.ts";
 
@@ -13,8 +14,8 @@ const roleOf = (values: Values, fallback: Role): Role =>
   values["role"] === undefined ? fallback : (option(role, values, "role") as Role);
 
 /** Returns the hash of --password, or of a password read from the terminal or standard input, which other users cannot see. */
-async function passwordHash(values: Values): Promise<string> {
-  const given = values["password"] ?? (await askPassword());
+async function passwordHash(values: Values, { stdin }: Invocation): Promise<string> {
+  const given = values["password"] ?? (await askPassword(stdin));
   const parsed = v.safeParse(newPassword, given);
   if (!parsed.success) throw new UsageError(`--password: ${parsed.issues[0].message}`);
   return await createPasswords().hash(parsed.output);
@@ -33,13 +34,13 @@ export const ACCOUNT_COMMANDS: Record<string, AdminCommand> = {
     ],
     options: ["email", "team", "name", "role", "password"],
     flags: ["no-password"],
-    run: async (values) => {
+    run: async (values, invocation) => {
       const [address, teamId] = [option(email, values, "email"), id(values, "team")];
       const name = values["name"] === undefined ? address.split("@")[0]! : option(personName, values, "name");
       const role = roleOf(values, "member");
       if (values["no-password"] !== undefined && values["password"] !== undefined)
         throw new UsageError("create-user takes either --password or --no-password");
-      const hash = values["no-password"] === undefined ? await passwordHash(values) : null;
+      const hash = values["no-password"] === undefined ? await passwordHash(values, invocation) : null;
       return async (sql) => {
         const created = await createUser(sql, { email: address, name, role, teamId, passwordHash: hash });
         if (created === "no team") missing("team", teamId);
@@ -73,9 +74,9 @@ export const ACCOUNT_COMMANDS: Record<string, AdminCommand> = {
       },
     ],
     options: ["email", "password"],
-    run: async (values) => {
+    run: async (values, invocation) => {
       const address = option(email, values, "email");
-      const hash = await passwordHash(values);
+      const hash = await passwordHash(values, invocation);
       return async (sql) => ({ id: (await resetPassword(sql, address, hash)) ?? missing("account", address) });
     },
   },

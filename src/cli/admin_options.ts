@@ -5,6 +5,7 @@ import type { Tx } from "../database/connect.ts";
 import { text, uuid } from "../schema/fields.ts";
 import { Refusal } from "../schema/refusal.ts";
 import { selectTeamExists } from "../store/projects.ts";
+import type { Invocation } from "./invocation.ts";
 import { require, UsageError } from "./usage.ts";
 
 export type Values = Record<string, string>;
@@ -20,7 +21,7 @@ export type AdminCommand = {
   needsStop?: true;
   /** Returns a line that names the usual next command. It is printed on standard error, unless `--json` is given. */
   next?: (result: Record<string, unknown>) => string;
-  run: (values: Values) => AdminWork | Promise<AdminWork>;
+  run: (values: Values, invocation: Invocation) => AdminWork | Promise<AdminWork>;
 };
 
 /** The lines of a command for a help text. */

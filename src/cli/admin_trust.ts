@@ -1,5 +1,6 @@
 /** `assay admin trust-ci` and the commands beside it: which CI jobs may upload to a project without a stored key. */
 
+import { resolve } from "node:path";
 import * as v from "valibot";
 import { addTrustRule, removeTrustRule } from "../operations/people/trust_rules.ts";
 import { COMMAND_LINE } from "../schema/audit.ts";
@@ -8,6 +9,7 @@ import { selectProject } from "../store/projects.ts";
 import { selectProjectOfTrustRule, selectTrustRules } from "../store/trust_rules.ts";
 import { type AdminCommand, id, missing, orMissing, toOption, type Values, type AdminWork } from "./admin_options.ts";
 import { toFileReason } from "../file_failure.ts";
+import type { Invocation } from "./invocation.ts";
 import { require, UsageError } from "./usage.ts";
 
 const toList = (text: string | undefined) =>
@@ -16,15 +18,15 @@ const toList = (text: string | undefined) =>
     .map((item) => item.trim())
     .filter((item) => item !== "");
 
-async function readKeysFile(path: string): Promise<string> {
+async function readKeysFile(path: string, directory: string): Promise<string> {
   try {
-    return await Bun.file(path).text();
+    return await Bun.file(resolve(directory, path)).text();
   } catch (error) {
     throw new UsageError(`--keys: cannot read "${path}": ${toFileReason(error, "read")}`);
   }
 }
 
-async function trustCi(values: Values): Promise<AdminWork> {
+async function trustCi(values: Values, { directory }: Invocation): Promise<AdminWork> {
   const project = id(values, "project");
   const kind = require(values, "kind");
   const given = {
@@ -35,7 +37,7 @@ async function trustCi(values: Values): Promise<AdminWork> {
     repository: values["repository"],
     events: toList(values["events"]),
     refs: toList(values["refs"]),
-    keys: values["keys"] === undefined ? undefined : await readKeysFile(values["keys"]),
+    keys: values["keys"] === undefined ? undefined : await readKeysFile(values["keys"], directory),
   };
   const parsed = v.safeParse(
     newTrustRule,

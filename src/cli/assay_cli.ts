@@ -2,5 +2,6 @@
 
 import { CLIENT_COMMANDS } from "./client_commands.ts";
 import { runCommandLine } from "./command_line.ts";
+import { runProcess } from "./process_io.ts";
 
-await runCommandLine(CLIENT_COMMANDS);
+await runProcess(process, (...given) => runCommandLine(CLIENT_COMMANDS, ...given));

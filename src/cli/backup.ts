@@ -11,12 +11,9 @@ import { toFingerprint } from "../operations/backup/restore_backup.ts";
 import { toDatabaseError } from "../database/database_failure.ts";
 import { untilInterrupted } from "./interruption.ts";
 import { counted } from "../wording/numbers.ts";
-import { createSay, toJsonLine, toPlainLine } from "./output.ts";
+import { type Invocation, locate } from "./invocation.ts";
+import { toJsonLine, toPlainLine } from "./output.ts";
 import { parseFileOptions, UsageError } from "./usage.ts";
-
-export const BACKUP_USAGE = `  backup FILE [--without-attachments]
-  backup --verify FILE
-      back up everything that the server stores while it runs, or verify a backup`;
 
 export const BACKUP_HELP = `Usage: assay backup FILE [--without-attachments] [--json]
        assay backup --verify FILE [--json]
@@ -29,28 +26,32 @@ does not contain the secret key: keep a copy of SECRET_KEY, or of "secret-key" i
 
 Takes the same DATA_DIR or DATABASE_URL as the server. The file can be restored with assay restore.`;
 
-export async function backup(args: string[]): Promise<void> {
+export async function backup(args: string[], invocation: Invocation): Promise<void> {
   const { file, values, json } = parseFileOptions(args, ["without-attachments", "verify"]);
-  if (values["verify"] === undefined) return await write(file, values["without-attachments"] !== undefined, json);
+  if (values["verify"] === undefined)
+    return await write({ file, json }, values["without-attachments"] !== undefined, invocation);
   if (values["without-attachments"] !== undefined)
     throw new UsageError("backup takes either --verify or --without-attachments");
-  await verify(file, json);
+  await verify({ file, json }, invocation);
 }
 
-async function write(path: string, leavesOut: boolean, json: boolean): Promise<void> {
-  const config = readConfig(process.env);
-  const say = createSay(process.env);
+type Given = { file: string; json: boolean };
+
+async function write({ file, json }: Given, leavesOut: boolean, invocation: Invocation): Promise<void> {
+  const { environment, directory, stdout, say } = invocation;
+  const config = readConfig(environment, directory);
+  const path = locate(invocation, file);
   const attachments = toAttachments(config, leavesOut);
-  const taken = await untilInterrupted((signal) => take(config, { path, attachments, signal }));
+  const taken = await untilInterrupted(invocation, (signal) => take(config, { path, attachments, signal }));
   const { secretKeyDigest, ...figures } = taken;
   const fingerprint = secretKeyDigest === null ? null : toFingerprint(secretKeyDigest);
   if (taken.lost > 0)
     say(
       `Warning: the content of ${counted(taken.lost, "attachment")} is missing or damaged in the store and is not in the file`,
     );
-  if (json) return console.log(toJsonLine({ file: path, ...figures, secretKeyFingerprint: fingerprint, attachments }));
-  console.log(toPlainLine(`Backed up ${describe(taken)} to "${path}": ${taken.bytes} bytes`));
-  if (fingerprint !== null) console.log(`To restore it, the secret key with the fingerprint ${fingerprint} is needed`);
+  if (json) return stdout.print(toJsonLine({ file, ...figures, secretKeyFingerprint: fingerprint, attachments }));
+  stdout.print(toPlainLine(`Backed up ${describe(taken)} to "${file}": ${taken.bytes} bytes`));
+  if (fingerprint !== null) stdout.print(`To restore it, the secret key with the fingerprint ${fingerprint} is needed`);
 }
 
 type Wanted = Pick<BackupOptions, "path" | "attachments"> & { signal: AbortSignal };
@@ -81,23 +82,25 @@ function toAttachments({ attachments: { s3 } }: Config, leavesOut: boolean): Bac
 const describe = ({ tables, rows, contents }: { tables: number; rows: number; contents: number }): string =>
   `${tables} tables with ${rows} rows and ${counted(contents, "attachment")}`;
 
-async function verify(path: string, json: boolean): Promise<void> {
-  const { header, totals } = await untilInterrupted((signal) => readBackup(path, undefined, signal));
+async function verify({ file, json }: Given, invocation: Invocation): Promise<void> {
+  const { stdout } = invocation;
+  const path = locate(invocation, file);
+  const { header, totals } = await untilInterrupted(invocation, (signal) => readBackup(path, undefined, signal));
   const { assay, schema, postgres, takenAt, secretKeyDigest, attachments } = header;
   const fingerprint = secretKeyDigest === null ? null : toFingerprint(secretKeyDigest);
   if (json)
-    return console.log(
+    return stdout.print(
       toJsonLine({
-        ...{ file: path, ...totals, takenAt, assay, schema, postgres, attachments },
+        ...{ file, ...totals, takenAt, assay, schema, postgres, attachments },
         secretKeyFingerprint: fingerprint,
       }),
     );
-  console.log(toPlainLine(`"${path}" is complete: ${describe(totals)}`));
-  console.log(toPlainLine(`Taken at ${takenAt} by Assay ${assay} (schema ${schema}, PostgreSQL ${postgres})`));
+  stdout.print(toPlainLine(`"${file}" is complete: ${describe(totals)}`));
+  stdout.print(toPlainLine(`Taken at ${takenAt} by Assay ${assay} (schema ${schema}, PostgreSQL ${postgres})`));
   if (attachments.content === "s3")
-    console.log(toPlainLine(`The attachments are in ${attachments.location}, not in it`));
-  if (attachments.content === "omitted") console.log("The attachments are not in it");
+    stdout.print(toPlainLine(`The attachments are in ${attachments.location}, not in it`));
+  if (attachments.content === "omitted") stdout.print("The attachments are not in it");
   if (totals.lost > 0)
-    console.log(`The content of ${counted(totals.lost, "attachment")} was missing or damaged, and is not in it`);
-  if (fingerprint !== null) console.log(`To restore it, the secret key with the fingerprint ${fingerprint} is needed`);
+    stdout.print(`The content of ${counted(totals.lost, "attachment")} was missing or damaged, and is not in it`);
+  if (fingerprint !== null) stdout.print(`To restore it, the secret key with the fingerprint ${fingerprint} is needed`);
 }

@@ -7,53 +7,59 @@ import type { CulpritVerdict } from "../rules/culprit_suspects.ts";
 import { listChangedFiles } from "../runner/commit_range.ts";
 import { createAskGit } from "../runner/git_clone.ts";
 import { suspectLine } from "../wording/culprit.ts";
-import { type BisectEnd, type BisectProbe, endJson, endLines, probeLine } from "./bisect_lines.ts";
+import { type BisectProbe, endJson, endLines, probeLine } from "./bisect_lines.ts";
 import { readKnownCase } from "./bisect_case.ts";
 import { type BisectOptions, DEFAULT_BUDGET, DEFAULT_FLAKE_RATE, readBisectOptions } from "./bisect_options.ts";
 import { createProber, type Prober } from "./bisect_probe.ts";
 import { type BisectRange, readRange } from "./bisect_range.ts";
 import { searchLines, searchOnServer } from "./bisect_server.ts";
 import { readServerAddress } from "./client.ts";
-import { createOutputMask, createSay, secretsOf, toJsonLine, toPlainLine } from "./output.ts";
+import type { EnvironmentVariables, Invocation, StopSignal } from "./invocation.ts";
+import { toJsonLine, toPlainLine } from "./output.ts";
 
 const EXIT_CODES: Record<CulpritVerdict["kind"], number> = { culprit: 0, environment: 3, undecided: 4 };
-const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /** Returns the exit code. Throws UsageError. */
-export async function bisect(args: string[]): Promise<number> {
+export async function bisect(args: string[], invocation: Invocation): Promise<number> {
   const options = readBisectOptions(args);
-  const say = createSay(process.env);
-  return options.command.length === 0 ? await bisectOnServer(options, say) : await bisectHere(options, say);
+  return options.command.length === 0
+    ? await bisectOnServer(options, invocation)
+    : await bisectHere(options, invocation);
 }
 
-type Say = (message: string) => void;
-
-async function bisectOnServer({ test, good, bad, budget, json }: BisectOptions, say: Say): Promise<number> {
-  const found = await searchOnServer({ test: test!, good, bad, budget }, process.env, say);
-  const mask = createOutputMask(secretsOf(process.env));
-  console.log(mask(json ? toJsonLine(found) : searchLines(found).map(toPlainLine).join("\n")));
+async function bisectOnServer(options: BisectOptions, invocation: Invocation): Promise<number> {
+  const { test, good, bad, budget, json } = options;
+  const found = await searchOnServer({ test: test!, good, bad, budget }, invocation);
+  invocation.print(json ? toJsonLine(found) : searchLines(found).map(toPlainLine).join("\n"));
   return found.verdict === null ? 1 : EXIT_CODES[found.verdict];
 }
 
-async function bisectHere(given: BisectOptions, say: Say): Promise<number> {
-  const options = await complete(given);
-  const signals = listenForSignals();
-  const { repository, directory } = await findRepository();
-  const ask = createAskGit(repository, process.env);
+async function bisectHere(given: BisectOptions, invocation: Invocation): Promise<number> {
+  const { environment, say, stderr } = invocation;
+  const options = await complete(given, environment);
+  const signals = listenForSignals(invocation);
+  const { repository, directory } = await findRepository(invocation);
+  const ask = createAskGit(repository, environment);
   const range = await readRange(ask, { ...options, directory });
   const { commits } = range;
   say(
     `Searching ${commits.length - 1} commits after ${commits[0]!.hash.slice(0, 10)}${range.isGoodKnown ? "" : "; no good commit is known"}`,
   );
+  let written = Promise.resolve();
   const prober = await createProber({
     ...options,
-    ...{ repository, ask, host: process.env, directory, stop: signals.stop, hurry: signals.hurry },
-    onOutput: (bytes) => void (options.verbose && process.stderr.write(bytes)),
+    ...{ repository, ask, host: environment, directory, stop: signals.stop, hurry: signals.hurry },
+    onOutput(bytes) {
+      // A reader of the output that has ended does not end the search.
+      if (options.verbose) written = written.then(() => stderr.write(bytes)).catch(() => {});
+    },
   });
   try {
     const { probes, verdict } = await search(range, options, prober, say);
+    await written;
     const files = verdict.kind === "culprit" ? await listChangedFiles(ask, commits[verdict.index]!.hash) : [];
-    print({ commits, probes, verdict, isGoodKnown: range.isGoodKnown, files }, options.json);
+    const end = { commits, probes, verdict, isGoodKnown: range.isGoodKnown, files };
+    invocation.print(options.json ? toJsonLine(endJson(end)) : endLines(end).map(toPlainLine).join("\n"));
     return EXIT_CODES[verdict.kind];
   } catch (error) {
     const code = signals.exitCode();
@@ -68,8 +74,8 @@ async function bisectHere(given: BisectOptions, say: Say): Promise<number> {
 type CompleteOptions = BisectOptions & { bad: string; flakeRate: number; budget: number; file: string | null };
 
 /** Adds what the server knows of the test case to what was not given, and then the defaults. */
-async function complete(given: BisectOptions): Promise<CompleteOptions> {
-  const known = given.test && (await readKnownCase(given.test, readServerAddress(process.env)));
+async function complete(given: BisectOptions, environment: EnvironmentVariables): Promise<CompleteOptions> {
+  const known = given.test && (await readKnownCase(given.test, readServerAddress(environment)));
   return {
     ...given,
     good: given.good ?? known?.good,
@@ -85,7 +91,7 @@ async function search(
   { commits, weights }: BisectRange,
   { flakeRate, budget, concurrency }: CompleteOptions,
   prober: Prober,
-  say: Say,
+  say: Invocation["say"],
 ): Promise<{ probes: BisectProbe[]; verdict: CulpritVerdict }> {
   const range = { weights, flakeRate: assumeFlakeRate(flakeRate) };
   const probes: BisectProbe[] = [];
@@ -105,8 +111,8 @@ async function search(
   }
 }
 
-async function findRepository(): Promise<{ repository: string; directory: string }> {
-  const ask = createAskGit(process.cwd(), process.env);
+async function findRepository(given: Invocation): Promise<{ repository: string; directory: string }> {
+  const ask = createAskGit(given.directory, given.environment);
   const [repository, directory] = [
     await ask(["rev-parse", "--show-toplevel"]),
     await ask(["rev-parse", "--show-prefix"]),
@@ -116,22 +122,16 @@ async function findRepository(): Promise<{ repository: string; directory: string
 }
 
 /** The first signal ends the running commands, and the second one at once. */
-function listenForSignals() {
+function listenForSignals({ onStopSignal }: Invocation) {
   const [stop, hurry] = [new AbortController(), new AbortController()];
-  let received: (typeof SIGNALS)[number] | undefined;
-  for (const signal of SIGNALS)
-    process.on(signal, () => {
-      if (received) hurry.abort();
-      received ??= signal;
-      stop.abort();
-    });
+  let received: StopSignal | undefined;
+  onStopSignal((signal) => {
+    if (received) hurry.abort();
+    received ??= signal;
+    stop.abort();
+  });
   return {
     ...{ stop: stop.signal, hurry: hurry.signal },
     exitCode: () => (received === undefined ? undefined : 128 + constants.signals[received]),
   };
-}
-
-function print(end: BisectEnd, isJson: boolean): void {
-  const mask = createOutputMask(secretsOf(process.env));
-  console.log(mask(isJson ? toJsonLine(endJson(end)) : endLines(end).map(toPlainLine).join("\n")));
 }

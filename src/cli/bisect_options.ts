@@ -5,9 +5,6 @@ import { MAX_PROBES_AT_ONCE } from "../rules/culprit_probes.ts";
 import { type BisectCase, readCase } from "./bisect_case.ts";
 import { toUsageError, UsageError } from "./usage.ts";
 
-export const BISECT_USAGE = `  bisect [CASE] [--good REF] [options] -- COMMAND…
-      find the commit that broke a test, also if the test is flaky`;
-
 export const DEFAULT_BUDGET = 60;
 const MAX_BUDGET = 10_000;
 export const DEFAULT_FLAKE_RATE = 0.05;

@@ -53,7 +53,7 @@ const NO_RESULT_CODES = [125, 126, 127];
 
 export async function createProber(options: ProberOptions): Promise<Prober> {
   const { repository, ask, host } = options;
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), "assay-bisect-")));
+  const folder = realpathSync(mkdtempSync(join(host["TMPDIR"] || tmpdir(), "assay-bisect-")));
   const own = createExistingRepository(repository, ask);
   const checkout = openCheckout(join(folder, "trees"), host, own);
   const commands = { prepare: [options.prepare ?? ""], build: [] };

@@ -6,12 +6,11 @@ import { describeCommit, PROBE_WORDS, shortHash } from "../wording/culprit.ts";
 import { askServer, type BisectCase, findBugId } from "./bisect_case.ts";
 import { culpritLines, itemLines } from "./bisect_lines.ts";
 import { readServerAddress, type ServerAddress } from "./client.ts";
+import type { Invocation } from "./invocation.ts";
 import { UsageError } from "./usage.ts";
 
 /** The time between two requests: it grows as long as nothing changes, because the key has a rate limit. */
 const POLL_MS = { first: 1_000, most: 6_000 };
-
-type Environment = Record<string, string | undefined>;
 
 export type ServerSearchOptions = {
   test: BisectCase;
@@ -23,18 +22,18 @@ export type ServerSearchOptions = {
 /** Returns the search after its end. Throws UsageError. */
 export async function searchOnServer(
   { test, good, bad, budget }: ServerSearchOptions,
-  environment: Environment,
-  say: (message: string) => void,
+  invocation: Invocation,
 ): Promise<CulpritSearch> {
-  const address = readServerAddress(environment);
+  const { say } = invocation;
+  const address = readServerAddress(invocation.environment);
   const path = `/bug-reports/${await findBugId(test, address)}/culprit`;
   const known = await askServer<CulpritSearch>(address, { path });
   let search = known;
   if (known?.status === "running") say("A search is running already");
   else {
     const range = {
-      goodCommit: await toHash(environment, "good", good),
-      badCommit: await toHash(environment, "bad", bad),
+      goodCommit: await toHash(invocation, "good", good),
+      badCommit: await toHash(invocation, "bad", bad),
     };
     const body = { ...range, ...(budget === undefined ? {} : { maxProbes: budget }) };
     search = await askServer<CulpritSearch>(address, { path, body });
@@ -69,9 +68,9 @@ async function follow(
 }
 
 /** A name of a commit in the repository of this directory as its hash; a hash may also be unknown here. */
-async function toHash(environment: Environment, name: string, ref: string | undefined): Promise<string | undefined> {
+async function toHash(given: Invocation, name: string, ref: string | undefined): Promise<string | undefined> {
   if (ref === undefined) return undefined;
-  const ask = createAskGit(process.cwd(), environment);
+  const ask = createAskGit(given.directory, given.environment);
   const hash = await ask(["rev-parse", "--verify", "--quiet", "--end-of-options", `${ref}^{commit}`]);
   if (hash !== null) return hash;
   if (/^[0-9a-f]{7,64}$/i.test(ref)) return ref;

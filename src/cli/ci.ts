@@ -1,7 +1,9 @@
 /** Detects the build from the variables of CI systems, by the table in rules/ci_systems.ts. */
 
 import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
 import { trainRef } from "../rules/branch.ts";
+import type { BuildContext, EnvironmentVariables } from "./invocation.ts";
 import { CI_SYSTEM_LIST, type CiField, type CiSystemName } from "../rules/ci_systems.ts";
 
 /** Unknown fields are absent; no field is ever empty. */
@@ -27,7 +29,6 @@ export type CiBuild = {
   shard?: string;
 };
 
-type Environment = Record<string, string | undefined>;
 type Said = { [Name in keyof CiBuild]: CiBuild[Name] | undefined };
 type Sources = {
   /** Undefined where the variable is empty. */
@@ -48,12 +49,13 @@ function readText(path: string): string | undefined {
   }
 }
 
-function askGit(...args: string[]): string | undefined {
+/** Returns the output of git in the working directory; undefined if it fails, prints nothing or does not exist. */
+export function askGit({ environment, directory }: BuildContext, ...args: string[]): string | undefined {
   try {
-    const { success, stdout } = Bun.spawnSync(["git", ...args], { stdin: "ignore", stdout: "pipe", stderr: "ignore" });
+    const options = { cwd: directory, env: environment, stdin: "ignore", stdout: "pipe", stderr: "ignore" } as const;
+    const { success, stdout } = Bun.spawnSync(["git", ...args], options);
     return (success && stdout.toString().trim()) || undefined;
   } catch {
-    // There is no git.
     return undefined;
   }
 }
@@ -285,9 +287,9 @@ const isAddress = (url: string) => url.length <= 2_000 && /^https?:\/\/[^/?#\s]/
  * omitted or cut, so that the name of a branch cannot make an upload fail.
  */
 export function detectBuild(
-  environment: Environment,
-  readFile: Sources["readFile"] = readText,
-  git: Sources["git"] = askGit,
+  environment: EnvironmentVariables,
+  readFile: Sources["readFile"],
+  git: Sources["git"],
 ): CiBuild {
   const get = (name: string) => {
     const value = environment[name]?.trim();
@@ -310,3 +312,11 @@ export function detectBuild(
   };
   return Object.fromEntries(Object.entries(build).filter(([, value]) => value !== undefined)) as CiBuild;
 }
+
+/** The same for a working directory and its repository. */
+export const findCiBuild = (context: BuildContext): CiBuild =>
+  detectBuild(
+    context.environment,
+    (path) => readText(resolve(context.directory, path)),
+    (...args) => askGit(context, ...args),
+  );

@@ -15,9 +15,8 @@ import {
   tryPatiently,
   withoutEndSlashes,
 } from "./client.ts";
-import { hideSecret } from "./output.ts";
-
-type Environment = Record<string, string | undefined>;
+import type { EnvironmentVariables } from "./invocation.ts";
+import type { SecretSet } from "./output.ts";
 
 /** Where an id token comes from: it is there, or the CI system is asked for one, which can be done again. */
 type TokenSource = { token: string } | { url: string; authorization: string };
@@ -40,7 +39,7 @@ function findTokenSource(read: (name: string) => string): TokenSource | undefine
 }
 
 /** ASSAY_KEY is used if it is set. Throws UsageError if neither it nor an id token is there, or the address is wrong. */
-export function readAddressSource(environment: Environment): AddressSource {
+export function readAddressSource(environment: EnvironmentVariables): AddressSource {
   const read = (name: string) => environment[name]?.trim() ?? "";
   const source = read("ASSAY_KEY") === "" ? findTokenSource(read) : undefined;
   if (source === undefined) return readServerAddress(environment);
@@ -49,23 +48,30 @@ export function readAddressSource(environment: Environment): AddressSource {
   return { ...address, audience: withoutEndSlashes(audience), source };
 }
 
+export type KeyRequest = {
+  patience: Patience;
+  signal?: AbortSignal | undefined;
+  /** The token and the key are added to them. */
+  secrets: SecretSet;
+};
+
 /**
  * Exchanges the id token, unless there is a key. It is tried patiently, and for GitHub with a new token each time. Throws
  * ServerAwayError and CiKeyRefusedError.
  */
 export async function toServerAddress(
   address: AddressSource,
-  patience: Patience,
-  signal?: AbortSignal,
+  { patience, signal, secrets }: KeyRequest,
 ): Promise<ServerAddress> {
   if ("key" in address) return address;
   const attempt = crypto.randomUUID();
   const answer = await tryPatiently(async () => {
     const token = await readToken(address.source, address.audience, signal);
+    secrets.add(token);
     return await exchange(address, token, { attempt, signal });
   }, patience);
   const key = readKey(answer);
-  hideSecret(key);
+  secrets.add(key);
   return { url: address.url, project: address.project, key };
 }
 
@@ -84,7 +90,6 @@ async function readToken(source: TokenSource, audience: string, signal: AbortSig
   if (status === 429 || status >= 500) throw new ServerAwayError(problem);
   const parsed = v.safeParse(tokenAnswer, status === 200 ? parseJson(text) : undefined);
   if (!parsed.success) throw new CiKeyRefusedError(problem);
-  hideSecret(parsed.output.value);
   return parsed.output.value;
 }
 

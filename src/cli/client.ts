@@ -1,6 +1,7 @@
 /** Speaks to an Assay server for the commands that run beside it: one project, its key, and patience. */
 
 import { describeConnectionFailure } from "../http/connection_failure.ts";
+import type { EnvironmentVariables } from "./invocation.ts";
 import { toPlainLine } from "./output.ts";
 import { UsageError } from "./usage.ts";
 import type { ServerAnswer, StreamedBody } from "../runner/protocol.ts";
@@ -13,10 +14,8 @@ const VARIABLES = { url: "ASSAY_URL", project: "ASSAY_PROJECT", key: "ASSAY_KEY"
 /** The same without the key. */
 export type KeylessAddress = Omit<ServerAddress, "key">;
 
-type Environment = Record<string, string | undefined>;
-
 /** Throws UsageError that names each variable that is missing or wrong. */
-export function readServerAddress(environment: Environment): ServerAddress {
+export function readServerAddress(environment: EnvironmentVariables): ServerAddress {
   const address = readAddress(environment, ["url", "project", "key"]);
   const key = environment[VARIABLES.key]!.trim();
   // A header of HTTP cannot hold other characters. The message does not quote the key.
@@ -28,7 +27,7 @@ export function readServerAddress(environment: Environment): ServerAddress {
 }
 
 /** Throws UsageError. */
-export const readKeylessAddress = (environment: Environment): KeylessAddress =>
+export const readKeylessAddress = (environment: EnvironmentVariables): KeylessAddress =>
   readAddress(environment, ["url", "project"]);
 
 export function withoutEndSlashes(url: string): string {
@@ -37,7 +36,7 @@ export function withoutEndSlashes(url: string): string {
   return url.slice(0, end);
 }
 
-function readAddress(environment: Environment, needed: readonly (keyof typeof VARIABLES)[]): KeylessAddress {
+function readAddress(environment: EnvironmentVariables, needed: readonly (keyof typeof VARIABLES)[]): KeylessAddress {
   const read = (name: keyof typeof VARIABLES) => environment[VARIABLES[name]]?.trim() ?? "";
   const missing = needed.filter((name) => read(name) === "").map((name) => VARIABLES[name]);
   if (missing.length > 0) throw new UsageError(`Set ${missing.join(", ")}`);

@@ -1,23 +1,49 @@
-/** The commands of CI jobs and developers, most of which talk to a server over HTTP. */
+/** The commands of CI jobs and developers, most of which talk to a server over HTTP. A command is loaded when it runs. */
 
-import { bisect } from "./bisect.ts";
-import { BISECT_HELP, BISECT_USAGE } from "./bisect_options.ts";
 import type { Commands } from "./command_line.ts";
-import { EXPORT_HELP, EXPORT_USAGE, exportProject } from "./export.ts";
-import { importHistory } from "./import.ts";
-import { IMPORT_HELP, IMPORT_USAGE } from "./import_options.ts";
-import { RUNNER_HELP, RUNNER_USAGE, runner } from "./runner.ts";
-import { SPLIT_HELP, SPLIT_USAGE, split } from "./split.ts";
-import { upload } from "./upload.ts";
-import { UPLOAD_HELP, UPLOAD_USAGE } from "./upload_options.ts";
-import { WHY_HELP, WHY_USAGE, why } from "./why.ts";
 
 export const CLIENT_COMMANDS: Commands = {
-  upload: { usage: UPLOAD_USAGE, help: () => UPLOAD_HELP, run: upload },
-  import: { usage: IMPORT_USAGE, help: () => IMPORT_HELP, run: importHistory },
-  split: { usage: SPLIT_USAGE, help: () => SPLIT_HELP, run: split },
-  runner: { usage: RUNNER_USAGE, help: () => RUNNER_HELP, run: runner },
-  why: { usage: WHY_USAGE, help: () => WHY_HELP, run: why },
-  bisect: { usage: BISECT_USAGE, help: () => BISECT_HELP, run: bisect },
-  export: { usage: EXPORT_USAGE, help: () => EXPORT_HELP, run: exportProject },
+  upload: {
+    usage: `  upload FILE|GLOB… [options] [-- command …]
+      run a command and upload its test reports, or upload existing reports`,
+    help: async () => (await import("./upload_options.ts")).UPLOAD_HELP,
+    run: async (...given) => await (await import("./upload.ts")).upload(...given),
+  },
+  import: {
+    usage: `  import DIR [options]
+      upload the reports of old builds in chronological order`,
+    help: async () => (await import("./import_options.ts")).IMPORT_HELP,
+    run: async (...given) => await (await import("./import.ts")).importHistory(...given),
+  },
+  split: {
+    usage: `  split --shard 2/4 [options] [FILE|GLOB…|-]
+      print the test files of one of several parallel jobs, balanced by duration`,
+    help: async () => (await import("./split_options.ts")).SPLIT_HELP,
+    run: async (...given) => await (await import("./split.ts")).split(...given),
+  },
+  runner: {
+    usage: `  runner [options]
+      run the tasks of a server on this machine`,
+    help: async () => (await import("./runner.ts")).RUNNER_HELP,
+    run: async (...given) => await (await import("./runner.ts")).runner(...given),
+  },
+  why: {
+    usage: `  why [--branch NAME|--pull-request NUMBER|--execution ID]
+      explain why a branch, a pull request or an execution is red`,
+    help: async () => (await import("./why.ts")).WHY_HELP,
+    run: async (...given) => await (await import("./why.ts")).why(...given),
+  },
+  bisect: {
+    usage: `  bisect [CASE] [--good REF] [options] -- COMMAND…
+      find the commit that broke a test, also if the test is flaky`,
+    help: async () => (await import("./bisect_options.ts")).BISECT_HELP,
+    run: async (...given) => await (await import("./bisect.ts")).bisect(...given),
+  },
+  export: {
+    usage: `  export FILE|- [--since DATE] [--until DATE] [--types LIST] [--attachments DIR]
+  export --verify FILE [--attachments DIR]
+      export the data of a project as lines of JSON, or verify an export`,
+    help: async () => (await import("./export.ts")).EXPORT_HELP,
+    run: async (...given) => await (await import("./export.ts")).exportProject(...given),
+  },
 };

@@ -2,18 +2,19 @@
 
 import packageJson from "../../package.json" with { type: "json" };
 import { toPlainError } from "../file_failure.ts";
-import { createOutputMask, secretsOf, toPlainLines } from "./output.ts";
+import { createInvocation, type EnvironmentVariables, type Invocation, type Io } from "./invocation.ts";
+import { toPlainLines } from "./output.ts";
 import { UsageError } from "./usage.ts";
 
 export type Command = {
   /** The lines of the command in the usage text; undefined: people do not run it. */
-  usage?: string;
+  usage?: string | (() => Promise<string>);
   /** Returns the help text; `words` follow the command. Undefined: the usage text is its help. */
-  help?: (words: readonly string[]) => string;
+  help?: (words: readonly string[]) => Promise<string>;
   /** Returns the command and its words that have a help text of their own; default: the command. */
-  helpTopic?: (words: readonly string[]) => string;
+  helpTopic?: (words: readonly string[]) => Promise<string>;
   /** Returns the exit code; undefined: 0. */
-  run: (words: string[]) => Promise<number | void>;
+  run: (words: string[], invocation: Invocation) => Promise<number | void>;
 };
 
 /** By name, in the order of the usage text. */
@@ -34,8 +35,9 @@ function findHelpRequest([command, ...rest]: readonly string[], commands: Comman
     : undefined;
 }
 
-function usageOf(commands: Commands): string {
-  const blocks = Object.values(commands).flatMap(({ usage }) => usage ?? []);
+async function usageOf(commands: Commands): Promise<string> {
+  const usages = Object.values(commands).flatMap(({ usage }) => usage ?? []);
+  const blocks = await Promise.all(usages.map((usage) => (typeof usage === "string" ? usage : usage())));
   return `Usage: assay COMMAND [options]
 
 ${blocks.join("\n")}
@@ -48,24 +50,24 @@ Run "assay COMMAND --help" for the options of a command.`;
 const find = (commands: Commands, name: string): Command | undefined =>
   Object.hasOwn(commands, name) ? commands[name] : undefined;
 
-const helpOf = ([name = "", ...words]: readonly string[], commands: Commands): string =>
-  find(commands, name)?.help?.(words) ?? usageOf(commands);
+const helpOf = async ([name = "", ...words]: readonly string[], commands: Commands): Promise<string> =>
+  (await find(commands, name)?.help?.(words)) ?? (await usageOf(commands));
 
 /** Returns the command that prints the help for a wrong command line. */
-function helpCommand([name = "", ...words]: readonly string[], commands: Commands): string {
+async function helpCommand([name = "", ...words]: readonly string[], commands: Commands): Promise<string> {
   const command = find(commands, name);
-  const topic = command?.help ? (command.helpTopic?.(words) ?? name) : "";
+  const topic = command?.help ? ((await command.helpTopic?.(words)) ?? name) : "";
   return ["assay", topic, "--help"].filter((word) => word !== "").join(" ");
 }
 
-async function run(args: readonly string[], commands: Commands): Promise<number | void> {
+async function run(args: readonly string[], commands: Commands, invocation: Invocation): Promise<number | void> {
   const help = findHelpRequest(args, commands);
-  if (help) return void (await Bun.write(Bun.stdout, `${helpOf(help, commands)}\n`));
+  if (help) return await invocation.stdout.write(`${await helpOf(help, commands)}\n`);
   const [name, ...words] = args;
-  if (name === "--version") return void console.log(packageJson.version);
+  if (name === "--version") return invocation.print(packageJson.version);
   if (name === undefined) throw new UsageError("Missing command");
   const command = find(commands, name) ?? unknown(name);
-  return await command.run(words);
+  return await command.run(words, invocation);
 }
 
 function unknown(name: string): never {
@@ -77,23 +79,28 @@ const BROKEN_PIPE_CODE = 141;
 
 /** Whether the reader of our output has ended, such as `head`. */
 const isClosedPipe = (error: unknown): boolean => {
-  const { code, syscall } = error as { code?: string; syscall?: string };
+  const { code, syscall } = Object(error) as { code?: string; syscall?: string };
   return code === "EPIPE" && syscall === "write";
 };
 
-/** Runs the command of this process and exits: 0, 1 it failed, 2 wrong usage, or the command's own code. */
-export async function runCommandLine(commands: Commands): Promise<never> {
-  const args = process.argv.slice(2);
+/** Runs the command that the arguments name. Returns the exit code: 0, 1 if it failed, 2 for wrong usage, or the command's own code. */
+export async function runCommandLine(
+  commands: Commands,
+  args: readonly string[],
+  environment: EnvironmentVariables,
+  io: Io,
+): Promise<number> {
+  const invocation = createInvocation(environment, io);
   try {
-    process.exit((await run(args, commands)) ?? 0);
+    return (await run(args, commands, invocation)) ?? 0;
   } catch (error) {
-    if (isClosedPipe(error)) process.exit(BROKEN_PIPE_CODE);
-    const usage = error instanceof UsageError;
+    if (isClosedPipe(error)) return BROKEN_PIPE_CODE;
+    const isUsage = error instanceof UsageError;
     const shown = toPlainError(error);
     // It may hold what a server or a report says.
     const text = toPlainLines(shown instanceof Error ? shown.message : String(shown));
-    console.error(createOutputMask(secretsOf(process.env))(text));
-    if (usage) console.error(`Run "${helpCommand(args, commands)}" for usage`);
-    process.exit(usage ? 2 : 1);
+    io.stderr.print(invocation.secrets.mask(text));
+    if (isUsage) io.stderr.print(`Run "${await helpCommand(args, commands)}" for usage`);
+    return isUsage ? 2 : 1;
   }
 }

@@ -1,5 +1,6 @@
 /** `assay doctor`: checks the installation of a server, on its machine and with its configuration. */
 
+import { resolve } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
 import { type Config, readConfig } from "../config.ts";
 import { diagnose } from "../doctor/diagnose.ts";
@@ -7,11 +8,9 @@ import type { Finding } from "../doctor/finding.ts";
 import { counted } from "../wording/numbers.ts";
 import { toDatabaseError } from "../database/database_failure.ts";
 import { toPlainError } from "../file_failure.ts";
-import { createOutputMask, secretsOf, toJsonLine, toPlainLine } from "./output.ts";
+import type { EnvironmentVariables, Invocation } from "./invocation.ts";
+import { createOutputMask, toJsonLine, toPlainLine } from "./output.ts";
 import { parseOptions } from "./usage.ts";
-
-export const DOCTOR_USAGE = `  doctor
-      check configuration, database, disk, clock, network and runners of a server`;
 
 export const DOCTOR_HELP = `Usage: assay doctor [--json]
 
@@ -25,32 +24,31 @@ Each line is one finding: ok, warn or fail, what was checked, what was found, an
 Exit code: 0 if nothing has failed, 1 otherwise, 2 for wrong usage.`;
 
 /** Returns the exit code. Throws UsageError. */
-export async function doctor(args: string[]): Promise<number> {
+export async function doctor(args: string[], { environment, directory, secrets, stdout }: Invocation): Promise<number> {
   const { json } = parseOptions(args, []);
-  const mask = createOutputMask([...secretsOf(process.env), ...serverSecretsOf(process.env)]);
+  const mask = createOutputMask([...secrets.list(), ...serverSecretsOf(environment)]);
   const findings: Finding[] = [];
-  for await (const finding of diagnoseEnvironment(process.env)) {
+  for await (const finding of diagnoseEnvironment(environment, directory)) {
     findings.push(finding);
-    if (!json) console.log(mask(toLine(finding)));
+    if (!json) stdout.print(mask(toLine(finding)));
   }
   const isOk = findings.every(({ level }) => level !== "fail");
-  console.log(json ? mask(toJsonLine({ ok: isOk, findings })) : toSummary(findings));
+  stdout.print(json ? mask(toJsonLine({ ok: isOk, findings })) : toSummary(findings));
   return isOk ? 0 : 1;
 }
 
-type Environment = Record<string, string | undefined>;
-
-async function* diagnoseEnvironment(environment: Environment): AsyncGenerator<Finding> {
+async function* diagnoseEnvironment(environment: EnvironmentVariables, directory: string): AsyncGenerator<Finding> {
   let config: Config;
   try {
-    config = readConfig(environment);
+    config = readConfig(environment, directory);
   } catch (error) {
     const remedy = "Fix the variable: the server does not start with it (docs/configuration.md)";
     for (const message of (error as Error).message.split("\n"))
       yield { level: "fail", area: "configuration", message, remedy };
     return;
   }
-  const keyFile = environment["SECRET_KEY_FILE"]?.trim() || undefined;
+  const given = environment["SECRET_KEY_FILE"]?.trim() || undefined;
+  const keyFile = given && resolve(directory, given);
   const describe = (error: unknown): string => {
     const cause = toDatabaseError(toPlainError(error));
     return (cause instanceof Error ? cause.message : String(cause)).split("\n")[0]!;
@@ -65,7 +63,7 @@ const SECRETS = [
 const MIN_SECRET_LENGTH = 4;
 
 /** The secrets of the configuration, and the passwords in its addresses. */
-function serverSecretsOf(environment: Environment): string[] {
+function serverSecretsOf(environment: EnvironmentVariables): string[] {
   const passwords = ["DATABASE_URL", "OUTBOUND_PROXY"].flatMap((name) => {
     const text = environment[name]?.trim() ?? "";
     const written = /:\/\/[^/?#]*?:([^/?#]*)@/.exec(text)?.[1] ?? "";

@@ -14,12 +14,9 @@ import {
 import { downloadAttachments, type Downloaded } from "./export_attachments.ts";
 import { createExportLines, type ExportTotals, IncompleteExportError } from "./export_lines.ts";
 import { untilInterrupted } from "./interruption.ts";
-import { createOutputMask, createSay, secretsOf, toJsonLine, toPlainLine } from "./output.ts";
+import { type Invocation, locate, type OutputStream } from "./invocation.ts";
+import { toJsonLine, toPlainLine } from "./output.ts";
 import { parseFileOptions, UsageError } from "./usage.ts";
-
-export const EXPORT_USAGE = `  export FILE|- [--since DATE] [--until DATE] [--types LIST] [--attachments DIR]
-  export --verify FILE [--attachments DIR]
-      export the data of a project as lines of JSON, or verify an export`;
 
 export const EXPORT_HELP = `Usage: assay export FILE|- [--since DATE] [--until DATE] [--types LIST] [--attachments DIR] [--json]
        assay export --verify FILE [--attachments DIR] [--json]
@@ -77,45 +74,48 @@ function toPath(values: Values): string {
 }
 
 /** Answers the exit code. Throws UsageError. */
-export async function exportProject(args: string[]): Promise<number> {
+export async function exportProject(args: string[], invocation: Invocation): Promise<number> {
   const { file, values, json } = parseFileOptions(args, ["verify"], {
     names: ["since", "until", "types", "attachments"],
   });
-  const directory = values["attachments"];
-  if (directory === "") throw new UsageError("--attachments: expected a directory");
-  if (file === "-" && (directory !== undefined || values["verify"] !== undefined))
+  const attachmentsTo = values["attachments"];
+  if (attachmentsTo === "") throw new UsageError("--attachments: expected a directory");
+  if (file === "-" && (attachmentsTo !== undefined || values["verify"] !== undefined))
     throw new UsageError("--attachments and --verify need a file, not -");
   const isVerifying = values["verify"] !== undefined;
   if (isVerifying && ["since", "until", "types"].some((name) => values[name] !== undefined))
     throw new UsageError("--verify takes only --attachments");
-  const path = toPath(values);
-  const address = isVerifying && directory === undefined ? undefined : readServerAddress(process.env);
+  const query = toPath(values);
+  const address = isVerifying && attachmentsTo === undefined ? undefined : readServerAddress(invocation.environment);
+  const path = file === "-" ? undefined : locate(invocation, file);
   try {
-    await untilInterrupted(async (signal) => {
-      const written = isVerifying ? await verify(file) : await write(address!, { file, path, signal });
-      const attachments = directory && (await downloadAttachments(address!, { file, directory, signal }));
-      report({ file, isVerifying, json, ...written, attachments: attachments || undefined });
+    await untilInterrupted(invocation, async (signal) => {
+      const written = isVerifying
+        ? await verify(path!)
+        : await write(address!, { to: path ?? invocation.stdout, path: query, signal });
+      const attachments =
+        attachmentsTo === undefined
+          ? undefined
+          : await downloadAttachments(address!, {
+              ...{ file: path!, directory: locate(invocation, attachmentsTo), signal },
+            });
+      report({ file, isVerifying, json, ...written, attachments }, invocation);
     });
     return 0;
   } catch (error) {
     if (!(error instanceof ServerAwayError || error instanceof RefusedError)) throw error;
-    createSay(process.env)(error.message);
+    invocation.say(error.message);
     return NO_ANSWER;
   }
 }
 
 type Written = ExportTotals & { bytes: number };
-type Request = { file: string; path: string; signal: AbortSignal };
+/** `to` is the path of a file, or an output; `path` is that of the request. */
+type Request = { to: string | OutputStream; path: string; signal: AbortSignal };
 
-async function write(address: ServerAddress, { file, path, signal }: Request): Promise<Written> {
-  if (file === "-") {
-    const writer = Bun.stdout.writer();
-    return await receive(address, { path, signal }, async (chunk) => {
-      await writer.write(chunk);
-      await writer.flush();
-    });
-  }
-  const { result } = await writeCompleteFile(file, (handle) =>
+async function write(address: ServerAddress, { to, path, signal }: Request): Promise<Written> {
+  if (typeof to !== "string") return await receive(address, { path, signal }, to.write);
+  const { result } = await writeCompleteFile(to, (handle) =>
     receive(address, { path, signal }, (chunk) => handle.writeFile(chunk)),
   );
   return result;
@@ -161,9 +161,11 @@ async function verify(path: string): Promise<Written> {
 type Report = Written & { file: string; isVerifying: boolean; json: boolean; attachments: Downloaded | undefined };
 
 /** The lines themselves may be on the standard output. */
-function report({ file, isVerifying, json, attachments, ...written }: Report): void {
-  const say = createSay(process.env);
-  const print = file === "-" ? say : (line: string) => console.log(createOutputMask(secretsOf(process.env))(line));
+function report(
+  { file, isVerifying, json, attachments, ...written }: Report,
+  { say, ...invocation }: Invocation,
+): void {
+  const print = file === "-" ? say : invocation.print;
   if (attachments && attachments.missing > 0)
     say(`Warning: the server no longer has the content of ${attachments.missing} attachments`);
   if (json) return print(toJsonLine({ file, ...written, ...(attachments ? { attachments } : {}) }));

@@ -14,8 +14,8 @@ export const GATE_HELP = `  --gate quarantine|new   exit with 0 if all failed te
 
 export const GATE_HELP_TEXT = `With --gate, the exit code is 0 if the tests failed and the server forgives all failures of this upload. In all other cases
 it is the exit code of the command, or 1 without a command and --exit-code: after a new failure; if a report is missing, old,
-truncated or unreadable; if the exit code means more than failed tests (such as a signal); or if the server is unavailable,
-refuses the upload or is too old.`;
+truncated or unreadable; if the exit code means more than failed tests (such as a signal); or if the server is unavailable
+or refuses the upload.`;
 
 /** Throws UsageError. Undefined without a gate; an empty option is ignored. */
 export function readGateOptions(gate: string | undefined, isDryRun: boolean): GateOptions | undefined {
@@ -31,15 +31,6 @@ export const toGateParameters = (gate: GateOptions | undefined, problems: readon
   gate === undefined || problems.length > 0
     ? {}
     : { gate: gate.mode, ...(gate.isDryRun ? { gate_dry_run: "true" } : {}) };
-
-const GATE_FIELDS = ["gate", "gate_dry_run"];
-
-/** The parameters without those of the gate if the server is too old for them, as its refusal says; else the same object. */
-export function withoutUnknownGate(parameters: Record<string, string>, message: string): Record<string, string> {
-  const isUnknown = GATE_FIELDS.some((name) => name in parameters && message.includes(`Unknown field "${name}"`));
-  if (!isUnknown) return parameters;
-  return Object.fromEntries(Object.entries(parameters).filter(([name]) => !GATE_FIELDS.includes(name)));
-}
 
 /** The part of an answer that is used here. A newer server may decide in other modes and name other lists. */
 export const answeredGate = v.object({
@@ -74,7 +65,7 @@ export function endGate(
   const passes = isDecided && decision.pass && (exitCode === undefined || mayBeForgiven(exitCode));
   const lines = isDecided
     ? gateLines({ ...decision, pass: passes }, MAX_NAMED)
-    : [`Gate ${options.mode}: failed`, `Stays red: ${problem ?? "the server is too old to decide"}`];
+    : [`Gate ${options.mode}: failed`, `Stays red: ${problem ?? "the server has not decided"}`];
   if (!options.isDryRun) return { code: passes ? 0 : own, lines };
   const withoutGate = exitCode === undefined ? 0 : own;
   return { code: withoutGate, lines: [...lines, `Dry run: the exit code would be ${passes ? 0 : own}`] };

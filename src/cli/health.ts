@@ -1,11 +1,9 @@
 /** `assay health`: asks whether a server is ready, for the health checks of containers. */
 
 import { askUrl, messageOf, ServerAwayError, shown, withoutEndSlashes } from "./client.ts";
+import type { Invocation } from "./invocation.ts";
 import { toPlainLine } from "./output.ts";
 import { parseOptions, UsageError } from "./usage.ts";
-
-export const HEALTH_USAGE = `  health [--url URL]
-      ask a server whether it is ready`;
 
 export const HEALTH_HELP = `Usage: assay health [--url URL]
 
@@ -18,18 +16,18 @@ Exit code: 0 if the server is ready, 1 if it is not or does not answer within 5 
 const TIMEOUT_MS = 5_000;
 
 /** Returns the exit code. Throws UsageError. */
-export async function checkHealth(args: string[]): Promise<number> {
+export async function checkHealth(args: string[], { environment, print }: Invocation): Promise<number> {
   const { values } = parseOptions(args, ["url"]);
-  const url = withoutEndSlashes(values["url"]?.trim() || `http://127.0.0.1:${process.env["PORT"]?.trim() || "8080"}`);
+  const url = withoutEndSlashes(values["url"]?.trim() || `http://127.0.0.1:${environment["PORT"]?.trim() || "8080"}`);
   if (!/^https?:/.test(url) || !URL.canParse(url))
     throw new UsageError(`--url: expected a URL such as http://127.0.0.1:8080, got "${url}"`);
   try {
     const answer = await askUrl(`${url}/readyz`, { timeoutMs: TIMEOUT_MS, shown: shown({ url, project: "" }) });
-    console.log(answer.status === 200 ? "ready" : toPlainLine(messageOf(answer)));
+    print(answer.status === 200 ? "ready" : toPlainLine(messageOf(answer)));
     return answer.status === 200 ? 0 : 1;
   } catch (error) {
     if (!(error instanceof ServerAwayError)) throw error;
-    console.log(toPlainLine(error.message));
+    print(toPlainLine(error.message));
     return 1;
   }
 }

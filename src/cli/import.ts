@@ -17,11 +17,10 @@ import {
 } from "./import_lines.ts";
 import { type ImportArguments, readImportArguments } from "./import_options.ts";
 import { findMissing, ImportRefusedError, readExecutions, readProject } from "./import_server.ts";
-import { createOutputMask, secretsOf, toJsonLine, toPlainLine } from "./output.ts";
+import { type Invocation, locate } from "./invocation.ts";
+import { toJsonLine, toPlainLine } from "./output.ts";
 import { sendReports, type UploadEnd } from "./upload_request.ts";
 import { listenForStop } from "./wrapped_command.ts";
-
-type Environment = Record<string, string | undefined>;
 
 const USUAL_DATES = ["report", "name"] as const;
 const AWAY_CODE = 3;
@@ -39,13 +38,15 @@ class StoppedError extends Error {
 }
 
 /** Returns the exit code. Throws UsageError, or an Error if the folder cannot be read. */
-export async function importHistory(args: string[], environment: Environment = process.env): Promise<number> {
-  const given = readImportArguments(args);
-  const mask = createOutputMask(secretsOf(environment));
-  const say = async (line: string) => void (await Bun.write(given.isJson ? Bun.stderr : Bun.stdout, `${mask(line)}\n`));
-  if (given.isDryRun) return await printPlan(given, say);
+export async function importHistory(args: string[], invocation: Invocation): Promise<number> {
+  const { environment, secrets, stdout, stderr, print } = invocation;
+  const { directory, ...options } = readImportArguments(args);
+  const given = { ...options, directory: locate(invocation, directory) };
+  const output = given.isJson ? stderr : stdout;
+  const say = (line: string) => output.write(`${secrets.mask(line)}\n`);
+  if (given.isDryRun) return await printPlan(given, say, print);
   const address = readServerAddress(given.project ? { ...environment, ASSAY_PROJECT: given.project } : environment);
-  const stop = listenForStop();
+  const stop = listenForStop(invocation);
   const end: ImportEnd = { imported: 0, existing: 0, recent: 0, expired: 0, problems: [] };
   let retentionDays = 0;
   let code: number;
@@ -74,7 +75,7 @@ export async function importHistory(args: string[], environment: Environment = p
     code = await sayWhyStopped(error, stop.signal, say);
   }
   for (const line of importEndLines(end, retentionDays)) await say(line);
-  if (given.isJson) console.log(mask(toJsonLine(end)));
+  if (given.isJson) print(toJsonLine(end));
   return code;
 }
 
@@ -89,7 +90,11 @@ function readHistory(given: ImportArguments, defaultBranch: string | undefined):
   return readGithubArtifacts(directory, { ...given, dates: given.dates ?? GITHUB_DATES, defaultBranch });
 }
 
-async function printPlan(given: ImportArguments, say: (line: string) => Promise<void>): Promise<number> {
+async function printPlan(
+  given: ImportArguments,
+  say: (line: string) => Promise<void>,
+  print: (line: string) => void,
+): Promise<number> {
   const history = readHistory(given, undefined);
   const lines = [
     ...historyLines(history),
@@ -104,7 +109,7 @@ async function printPlan(given: ImportArguments, say: (line: string) => Promise<
       recent: isTooRecent(build, given),
       uploads: build.uploads.map(({ name, task, completedAt }) => ({ name, task, completedAt })),
     }));
-    console.log(toJsonLine({ builds, problems: history.problems }));
+    print(toJsonLine({ builds, problems: history.problems }));
   }
   return history.problems.length > 0 ? 1 : 0;
 }

@@ -4,9 +4,6 @@ import { readPattern, type NamePattern } from "../history/name_pattern.ts";
 import type { DateSource } from "../history/read_reports.ts";
 import { parseFileOptions, readSeconds, UsageError } from "./usage.ts";
 
-export const IMPORT_USAGE = `  import DIR [options]
-      upload the reports of old builds in chronological order`;
-
 export const IMPORT_HELP = `Usage: assay import DIR [options]
 
 Uploads a folder of old test reports in chronological order. If you stop the command, start it again: it continues where it

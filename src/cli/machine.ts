@@ -2,11 +2,10 @@
 
 import { hostname } from "node:os";
 import type { CiSystemName } from "../rules/ci_systems.ts";
+import type { EnvironmentVariables } from "./invocation.ts";
 
 /** Unknown fields are absent; no field is ever empty. */
 export type Machine = { host?: string; system?: string; image?: string };
-
-type Environment = Record<string, string | undefined>;
 
 /** The environment variables in which CI systems give the name of their machine, which may differ from its own. */
 const HOST_VARIABLES: Partial<Record<CiSystemName, string>> = {
@@ -32,7 +31,7 @@ const MAX_LENGTH = 200;
 const OWN = { host: hostname(), system: `${process.platform} ${process.arch}` };
 
 /** `own`: the operating system's names. */
-export function detectMachine(environment: Environment, system: CiSystemName | undefined, own = OWN): Machine {
+export function detectMachine(environment: EnvironmentVariables, system: CiSystemName | undefined, own = OWN): Machine {
   const read = (name: string | undefined) => (name === undefined ? "" : (environment[name]?.trim() ?? ""));
   const byCi = system === undefined ? "" : read(HOST_VARIABLES[system]);
   const images = (system === undefined ? undefined : IMAGE_VARIABLES[system]) ?? [];

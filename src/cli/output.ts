@@ -33,17 +33,34 @@ export const toJsonLine = (value: unknown): string =>
 
 const toEscape = (unit: number): string => `\\u${unit.toString(16).padStart(4, "0")}`;
 
-type Environment = Record<string, string | undefined>;
+type EnvironmentVariables = Readonly<Record<string, string | undefined>>;
 
 /** Shorter ones would blank out words that they happen to be in. */
 const MIN_SECRET_LENGTH = 6;
 
-/** Secrets that this process was given by others than its environment. */
-const received = new Set<string>();
-export const hideSecret = (secret: string): void => void received.add(secret);
+/** What a command must not print. */
+export type SecretSet = {
+  /** Adds a secret that was received from others than the environment. */
+  add(secret: string): void;
+  list(): string[];
+  /** Hides all secrets that are known so far. */
+  mask(text: string): string;
+};
 
-/** The key, the tokens of a CI job, the password that an address may have, and what was received. */
-export function secretsOf(environment: Environment): string[] {
+/** The key, the tokens of a CI job, the password that an address may have, and what is added. */
+export function createSecrets(environment: EnvironmentVariables): SecretSet {
+  const received = new Set<string>();
+  const list = () => [...new Set([...secretsOf(environment), ...received])].filter(isLongEnough);
+  return {
+    add: (secret) => void received.add(secret),
+    list,
+    mask: (text) => createOutputMask(list())(text),
+  };
+}
+
+const isLongEnough = ({ length }: string): boolean => length >= MIN_SECRET_LENGTH;
+
+function secretsOf(environment: EnvironmentVariables): string[] {
   const address = environment["ASSAY_URL"]?.trim() ?? "";
   const authority = address.slice(address.indexOf("://") + 3).split(/[/?#]/, 1)[0]!;
   const user = authority.slice(0, Math.max(0, authority.lastIndexOf("@")));
@@ -51,8 +68,7 @@ export function secretsOf(environment: Environment): string[] {
   const tokens = ["ASSAY_KEY", "ASSAY_ID_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN"].map(
     (name) => environment[name]?.trim() ?? "",
   );
-  const secrets = [...tokens, user, password, decoded(password), ...received];
-  return [...new Set(secrets)].filter(({ length }) => length >= MIN_SECRET_LENGTH);
+  return [...tokens, user, password, decoded(password)];
 }
 
 function decoded(text: string): string {
@@ -81,9 +97,3 @@ export function createOutputMask(
 /** A copy of what JSON can hold, with all its texts cleaned. */
 export const cleanTexts = <T>(value: T, clean: (text: string) => string): T =>
   JSON.parse(JSON.stringify(value), (_, member: unknown) => (typeof member === "string" ? clean(member) : member));
-
-/** Prints lines for people on stderr. */
-export const createSay =
-  (environment: Environment) =>
-  (message: string): void =>
-    console.error(createOutputMask(secretsOf(environment))(toPlainLine(message)));

@@ -4,7 +4,9 @@ import { lstatSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as v from "valibot";
 import type { CiSystemName } from "../rules/ci_systems.ts";
+import { askGit } from "./ci.ts";
 import { ask, messageOf, type ServerAddress } from "./client.ts";
+import type { BuildContext } from "./invocation.ts";
 
 /** Where GitHub and GitLab look for it, in the order in which they do. */
 const PLACES = [".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS"];
@@ -16,22 +18,8 @@ const TIMEOUT_MS = 10_000;
 
 export type RepositoryOwners = { path: string; text: string; syntax: "github" | "gitlab" | undefined };
 
-function findRoot(): string {
-  try {
-    const { success, stdout } = Bun.spawnSync(["git", "rev-parse", "--show-toplevel"], {
-      stdin: "ignore",
-      stdout: "pipe",
-      stderr: "ignore",
-    });
-    if (success) return stdout.toString().trim();
-  } catch {
-    // There is no git.
-  }
-  return process.cwd();
-}
-
 /** Undefined where the repository has none. A link is not followed: it may lead out of the repository. */
-export function findOwnersFile(system: CiSystemName | undefined, root = findRoot()): RepositoryOwners | undefined {
+export function findOwnersFile(system: CiSystemName | undefined, root: string): RepositoryOwners | undefined {
   for (const path of system === "gitlab" ? GITLAB_PLACES : PLACES) {
     const stat = lstatSync(join(root, path), { throwIfNoEntry: false });
     if (!stat?.isFile() || stat.size > MAX_BYTES) continue;
@@ -48,6 +36,7 @@ export function findOwnersFile(system: CiSystemName | undefined, root = findRoot
 
 /** What decides whether the file is sent: where the upload comes from, as its parameters say. */
 export type OwnersOrigin = {
+  system: CiSystemName | undefined;
   branch: string | undefined;
   commit: string | undefined;
   pullRequest: string | undefined;
@@ -57,7 +46,7 @@ export type OwnersOrigin = {
   defaultBranch: string | undefined;
 };
 
-const isSent = ({ branch, pullRequest, shard, defaultBranch }: OwnersOrigin): boolean =>
+const isSent = ({ branch, pullRequest, shard, defaultBranch }: Omit<OwnersOrigin, "system">): boolean =>
   branch !== undefined &&
   pullRequest === undefined &&
   (shard === undefined || shard.startsWith("1/")) &&
@@ -71,12 +60,12 @@ const answer = v.object({ stored: v.boolean(), warnings: v.array(v.string()) });
  */
 export async function sendOwnersFile(
   address: ServerAddress,
-  system: CiSystemName | undefined,
-  origin: OwnersOrigin,
+  { system, ...origin }: OwnersOrigin,
+  context: BuildContext,
 ): Promise<string[]> {
   if (!isSent(origin)) return [];
   try {
-    const file = findOwnersFile(system);
+    const file = findOwnersFile(system, askGit(context, "rev-parse", "--show-toplevel") ?? context.directory);
     if (!file) return [];
     const { path, text, syntax } = file;
     const given = { path, branch: origin.branch, commit: origin.commit, syntax };
@@ -88,8 +77,6 @@ export async function sendOwnersFile(
       body: text,
       timeoutMs: TIMEOUT_MS,
     });
-    // A server from before there were ownership files.
-    if (sent.status === 404) return [];
     if (sent.status !== 200) return [`Cannot send ${path}: ${messageOf(sent)}`];
     const { stored, warnings } = v.parse(answer, JSON.parse(sent.text));
     if (!stored) return [];

@@ -4,7 +4,12 @@ import { readFileSync, type Stats, statSync } from "node:fs";
 import { toFileError } from "../file_failure.ts";
 import { basename, join, resolve } from "node:path";
 
-export type ReportFile = { path: string; stats: Stats };
+export type ReportFile = {
+  /** As it was given, or below the folder of the glob as that was given. */
+  name: string;
+  path: string;
+  stats: Stats;
+};
 /** `problems` say of each file and glob, in words, why it gives nothing. */
 export type FoundReports = { files: ReportFile[]; problems: string[] };
 
@@ -13,7 +18,7 @@ const MAGIC = /[*?[{]/;
 /** Neither holds reports of these tests, though packages bring some along. */
 const ELSEWHERE = ["node_modules", ".git"];
 
-/** Undefined where there is no such file; a link is followed. Throws where it may not be looked at. */
+/** Undefined if there is no such file; a link is followed. Throws if it may not be read. */
 const statOf = (path: string) => statSync(path, { throwIfNoEntry: false });
 
 /** `a/{b,c/d}` → `a/b` and `a/c/d`: Bun's own globs know no slash within braces. */
@@ -23,52 +28,55 @@ function expandBraces(glob: string): string[] {
   return choices!.split(",").flatMap((choice) => expandBraces(`${before}${choice}${after}`));
 }
 
-/** Paths of the files that the glob matches, ascending; they begin as the glob does. */
-const expand = (glob: string): string[] => [...new Set(expandBraces(glob).flatMap(expandOne))].sort();
+/** Names of the files that the glob matches, ascending; they begin as the glob does. */
+const expand = (glob: string, directory: string): string[] =>
+  [...new Set(expandBraces(glob).flatMap((each) => expandOne(each, directory)))].sort();
 
-function expandOne(glob: string): string[] {
+function expandOne(glob: string, directory: string): string[] {
+  const isFile = (name: string) => statOf(resolve(directory, name))?.isFile() === true;
   const parts = glob.split("/");
   const first = parts.findIndex((part) => MAGIC.test(part));
-  if (first === -1) return statOf(glob)?.isFile() ? [glob] : [];
+  if (first === -1) return isFile(glob) ? [glob] : [];
   const base = parts.slice(0, first).join("/");
   const folder = base === "" ? (glob.startsWith("/") ? "/" : ".") : base;
-  if (!statOf(folder)?.isDirectory()) return [];
+  if (!statOf(resolve(directory, folder))?.isDirectory()) return [];
   const pattern = new Bun.Glob(parts.slice(first).join("/"));
   // Links to files are files, but `followSymlinks` would also walk in circles.
-  const names = [...pattern.scanSync({ cwd: folder, dot: true, onlyFiles: false })];
+  const names = [...pattern.scanSync({ cwd: resolve(directory, folder), dot: true, onlyFiles: false })];
   return names
     .filter((name) => !name.split("/").some((part) => ELSEWHERE.includes(part) && !glob.includes(part)))
     .map((name) => (first === 0 ? name : join(folder, name)))
-    .filter((path) => statOf(path)?.isFile());
+    .filter(isFile);
 }
 
-function findOne(given: string): { paths: string[] } | { problem: string } {
+function findOne(given: string, directory: string): { names: string[] } | { problem: string } {
   try {
-    const stats = statOf(given);
+    const stats = statOf(resolve(directory, given));
     if (stats?.isDirectory())
       return { problem: `"${given}" is a directory: name its files, such as "${join(given, "**/*.xml")}"` };
-    if (stats) return { paths: [given] };
+    if (stats) return { names: [given] };
     if (!MAGIC.test(given)) return { problem: `File not found: "${given}"` };
-    const paths = expand(given);
-    return paths.length > 0 ? { paths } : { problem: `No file matches "${given}"` };
+    const names = expand(given, directory);
+    return names.length > 0 ? { names } : { problem: `No file matches "${given}"` };
   } catch (error) {
     return { problem: `Cannot search for "${given}": ${(error as Error).message}` };
   }
 }
 
 /** Returns the existing files of paths and globs, each once. */
-export function findReports(given: readonly string[]): FoundReports {
+export function findReports(given: readonly string[], directory: string): FoundReports {
   const found = new Map<string, ReportFile>();
   const problems: string[] = [];
   for (const each of given) {
-    const one = findOne(each);
+    const one = findOne(each, directory);
     if ("problem" in one) problems.push(one.problem);
     else
-      for (const path of one.paths) {
+      for (const name of one.names) {
+        const path = resolve(directory, name);
         const stats = statOf(path);
         if (!stats) continue;
         const id = `${stats.dev} ${stats.ino}`;
-        if (!found.has(id)) found.set(id, { path, stats });
+        if (!found.has(id)) found.set(id, { name, path, stats });
       }
   }
   return { files: [...found.values()], problems };
@@ -90,17 +98,17 @@ export function keepFresh(
   beganAt: number,
   noun: "report" | "file" = "report",
 ): FoundReports {
-  const known = new Map(before.map(({ path, stats }) => [resolve(path), stats]));
+  const known = new Map(before.map(({ path, stats }) => [path, stats]));
   const kept: FoundReports = { files: [], problems: [...found.problems] };
   for (const file of found.files) {
-    const { path, stats } = file;
-    const earlier = known.get(resolve(path));
+    const { name, path, stats } = file;
+    const earlier = known.get(path);
     if (stats.mtimeMs < beganAt - COARSENESS_MS || (earlier && isSame(earlier, stats)))
       kept.problems.push(
-        `"${path}" is stale: it was written at ${new Date(stats.mtimeMs).toISOString()}, before the command began; ` +
+        `"${name}" is stale: it was written at ${new Date(stats.mtimeMs).toISOString()}, before the command began; ` +
           `does the command write its ${noun} there?`,
       );
-    else if (stats.isFile() && stats.size === 0) kept.problems.push(`"${path}" is empty`);
+    else if (stats.isFile() && stats.size === 0) kept.problems.push(`"${name}" is empty`);
     else kept.files.push(file);
   }
   return kept;
@@ -114,11 +122,11 @@ export function readReportFiles(files: readonly ReportFile[]): { name: string; b
   const size = files.reduce((sum, { stats }) => sum + stats.size, 0);
   if (size > MAX_BYTES)
     throw new Error(`The ${files.length} files have ${size} bytes in total, more than any server accepts`);
-  return files.map(({ path }) => {
+  return files.map(({ name, path }) => {
     try {
       return { name: basename(path), bytes: new Uint8Array(readFileSync(path)) };
     } catch (error) {
-      throw toFileError(error, "read", path);
+      throw toFileError(error, "read", name);
     }
   });
 }

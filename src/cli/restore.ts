@@ -11,11 +11,9 @@ import { readSecretKey } from "../secrets/secret_key.ts";
 import { toDatabaseError } from "../database/database_failure.ts";
 import { untilInterrupted } from "./interruption.ts";
 import { counted } from "../wording/numbers.ts";
-import { createSay, toJsonLine, toPlainLine } from "./output.ts";
+import { type Invocation, locate } from "./invocation.ts";
+import { toJsonLine, toPlainLine } from "./output.ts";
 import { parseFileOptions } from "./usage.ts";
-
-export const RESTORE_USAGE = `  restore FILE [--as-of-backup]
-      restore a backup into an empty database`;
 
 export const RESTORE_HELP = `Usage: assay restore FILE [--as-of-backup] [--json]
 
@@ -28,21 +26,24 @@ deleted for its age, until assay admin resume.
   --as-of-backup   make all keys, sessions, invitations and shared links valid again that were valid when the backup was taken;
                    by default all are revoked, because some may have been revoked since`;
 
-export async function restore(args: string[]): Promise<void> {
+export async function restore(args: string[], invocation: Invocation): Promise<void> {
+  const { environment, directory, stdout, say } = invocation;
   const { file, values, json } = parseFileOptions(args, ["as-of-backup"]);
-  const config = readConfig(process.env);
+  const config = readConfig(environment, directory);
   const keyFile = join(config.dataDir, "secret-key");
   const secretKey = config.secretKey ?? readSecretKey(keyFile);
   const keySource = config.secretKey === undefined ? `"${keyFile}"` : "SECRET_KEY";
   const keys = { secretKey, secretKeyOld: config.secretKeyOld, keySource };
-  await checkBackup(file, keys);
-  const say = createSay(process.env);
+  const path = locate(invocation, file);
+  await checkBackup(path, keys);
   const asOfBackup = values["as-of-backup"] !== undefined;
-  const restored = await untilInterrupted((signal) => write(config, { path: file, keys, asOfBackup, signal }, say));
+  const restored = await untilInterrupted(invocation, (signal) =>
+    write(config, { path, keys, asOfBackup, signal }, say),
+  );
   if (restored.unknownTables.length > 0)
     say(`Warning: these tables do not belong to Assay and were left out: ${restored.unknownTables.join(", ")}`);
-  if (json) console.log(toJsonLine({ file, ...restored }));
-  else for (const line of toLines(file, restored, config.secretKey !== undefined)) console.log(toPlainLine(line));
+  if (json) stdout.print(toJsonLine({ file, ...restored }));
+  else for (const line of toLines(file, restored, config.secretKey !== undefined)) stdout.print(toPlainLine(line));
 }
 
 type Wanted = Pick<RestoreOptions, "path" | "keys" | "asOfBackup"> & { signal: AbortSignal };

@@ -3,6 +3,7 @@
 import packageJson from "../../package.json" with { type: "json" };
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
+import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { createLog } from "../log.ts";
 import { openCgroups } from "../runner/cgroups.ts";
@@ -11,11 +12,9 @@ import { type AskWithKey, askWithOwnKey } from "../runner/own_key.ts";
 import { startRunner } from "../runner/runner.ts";
 import { shield } from "../runner/shield.ts";
 import { ask, messageOf, readServerAddress, type ServerAddress } from "./client.ts";
+import type { Invocation } from "./invocation.ts";
 import { detectMachine } from "./machine.ts";
 import { toUsageError, UsageError } from "./usage.ts";
-
-export const RUNNER_USAGE = `  runner [options]
-      run the tasks of a server on this machine`;
 
 export const RUNNER_HELP = `Usage: assay runner [options]
 
@@ -31,18 +30,14 @@ current tasks; a second SIGTERM cancels them. See docs/runner.md.
 Required: ASSAY_URL, ASSAY_PROJECT, and ASSAY_KEY or ASSAY_KEY_FILE.`;
 
 const MAX_CONCURRENCY = 64;
-/** SIGHUP is what a terminal says that is closed. */
-const SIGNALS = ["SIGTERM", "SIGINT", "SIGHUP"] as const;
-
-type Environment = Record<string, string | undefined>;
 
 /** Answers the exit code: 1 where `--once` had a task that did not pass. */
-export async function runner(args: string[]): Promise<number> {
-  const environment: Environment = process.env;
+export async function runner(args: string[], invocation: Invocation): Promise<number> {
+  const { environment, directory, stdout } = invocation;
   const options = readOptions(args);
-  const address = readAddress(environment);
-  const { tasks, folder } = await openRunnerConfig(options.config);
-  const log = createLog("info");
+  const address = readAddress(invocation);
+  const { tasks, folder } = await openRunnerConfig(options.config, directory);
+  const log = createLog("info", stdout.print, stdout.isTerminal);
   const isShielded = shield();
   const cgroups = await openCgroups();
   const { name, labels, concurrency, once } = options;
@@ -61,7 +56,7 @@ export async function runner(args: string[]): Promise<number> {
   const server = askWithOwnKey({ name, version: packageJson.version }, { ask: askAs, messageOf }, log);
   let stop = () => {};
   // Before the runner starts: a signal that arrives with its first request must not end the process.
-  for (const signal of SIGNALS) process.on(signal, () => stop());
+  invocation.onStopSignal(() => stop());
   const started = startRunner({
     name,
     labels,
@@ -112,11 +107,11 @@ function parse(args: string[]) {
 }
 
 /** A key in a file is not in the environment, which others may read. */
-function readAddress(environment: Environment): ServerAddress {
+function readAddress({ environment, directory }: Invocation): ServerAddress {
   const path = environment["ASSAY_KEY_FILE"]?.trim();
   if (!path || environment["ASSAY_KEY"]?.trim()) return readServerAddress(environment);
   try {
-    return readServerAddress({ ...environment, ASSAY_KEY: readFileSync(path, "utf8") });
+    return readServerAddress({ ...environment, ASSAY_KEY: readFileSync(resolve(directory, path), "utf8") });
   } catch (error) {
     if (error instanceof UsageError) throw error;
     throw new UsageError(`Cannot read ASSAY_KEY_FILE: ${(error as Error).message}`);

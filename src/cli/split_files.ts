@@ -4,23 +4,26 @@ import { realpathSync, statSync } from "node:fs";
 import { isAbsolute, relative, resolve } from "node:path";
 import { plannedFiles, type ShardPlan, type SplitFile } from "../rules/plan.ts";
 import { locateFile, toPathWord } from "../rules/report_path.ts";
+import type { Invocation } from "./invocation.ts";
 import { UsageError } from "./usage.ts";
 
 /** Returns the files to split, in the order given. Throws if there are none. */
-export async function readFiles(given: readonly string[]): Promise<string[]> {
-  const files = (await Promise.all(given.map(expand))).flat();
+export async function readFiles(given: readonly string[], invocation: Invocation): Promise<string[]> {
+  const files = (await Promise.all(given.map((each) => expand(each, invocation)))).flat();
   if (files.length === 0) throw new Error("No files: standard input is empty");
   return files;
 }
 
-async function expand(argument: string): Promise<string[]> {
-  if (argument === "-") return (await Bun.stdin.text()).split(/\r?\n/).filter((line) => line.trim() !== "");
-  const there = statSync(argument, { throwIfNoEntry: false });
+async function expand(argument: string, { directory, stdin }: Invocation): Promise<string[]> {
+  if (argument === "-") return (await stdin.text()).split(/\r?\n/).filter((line) => line.trim() !== "");
+  const there = statSync(resolve(directory, argument), { throwIfNoEntry: false });
   if (there?.isDirectory())
     throw new UsageError(`"${argument}" is a directory: pass files, or a glob such as "${argument}/**/*.test.ts"`);
   // A file may be called [id].test.ts.
   if (there || !/[*?[{]/.test(argument)) return [argument];
-  const found = await Array.fromAsync(new Bun.Glob(argument).scan({ absolute: argument.startsWith("/") }));
+  const found = await Array.fromAsync(
+    new Bun.Glob(argument).scan({ cwd: directory, absolute: argument.startsWith("/") }),
+  );
   const own = argument.includes("node_modules")
     ? found
     : found.filter((file) => !/(^|[/\\])node_modules[/\\]/.test(file));
@@ -98,8 +101,8 @@ function createIsInside(directory: string): (path: string) => boolean {
   const root = realpathSync(directory);
   return (path) => {
     try {
-      const way = relative(root, realpathSync(resolve(path)));
-      return way !== "" && !/^\.\.(?:[\\/]|$)/.test(way) && !isAbsolute(way) && statSync(path).isFile();
+      const way = relative(root, realpathSync(resolve(root, path)));
+      return way !== "" && !/^\.\.(?:[\\/]|$)/.test(way) && !isAbsolute(way) && statSync(resolve(root, path)).isFile();
     } catch {
       return false;
     }

@@ -15,10 +15,9 @@ import {
   type ServerAddress,
   ServerAwayError,
 } from "./client.ts";
+import type { Invocation } from "./invocation.ts";
 import { UsageError } from "./usage.ts";
 import type { ServerAnswer } from "../runner/protocol.ts";
-
-type Environment = Record<string, string | undefined>;
 
 /** Which files are asked for. */
 export type SplitRequest = {
@@ -34,7 +33,7 @@ export type SplitRequest = {
 export const planAnswer = v.object({
   files: v.array(v.string()),
   timings: v.record(v.string(), v.number()),
-  runs: v.optional(v.number(), 0),
+  runs: v.number(),
 });
 export type AskedPlan = ShardPlan & { runs: number };
 
@@ -66,11 +65,13 @@ const toSplitPatience = (patienceMs: number): Patience => ({
   withinMs: RATE_LIMIT_MS + patienceMs,
 });
 
-/** Throws UsageError, ServerAwayError and CiKeyRefusedError. */
-const openServerAddress = ({ patienceMs }: SplitRequest, environment: Environment): Promise<ServerAddress> =>
-  toServerAddress(readAddressSource(environment), toSplitPatience(patienceMs));
+type KeySource = Pick<Invocation, "environment" | "secrets">;
 
-/** undefined: the server is older than plans of given files, or takes none of these names. */
+/** Throws UsageError, ServerAwayError and CiKeyRefusedError. */
+const openServerAddress = ({ patienceMs }: SplitRequest, { environment, secrets }: KeySource): Promise<ServerAddress> =>
+  toServerAddress(readAddressSource(environment), { patience: toSplitPatience(patienceMs), secrets });
+
+/** Undefined: the server refuses these names. */
 async function postPlan(
   address: ServerAddress,
   path: string,
@@ -79,7 +80,7 @@ async function postPlan(
   failing: string,
 ): Promise<ServerAnswer | undefined> {
   const asking = { method: "POST", path, headers: JSON_HEADERS, body: JSON.stringify({ files }) } as const;
-  return await request(address, asking, wish, failing, [400, 404, 405, 413]);
+  return await request(address, asking, wish, failing, [400, 413]);
 }
 
 const JSON_HEADERS = { "Content-Type": "application/json" };
@@ -132,15 +133,15 @@ async function findExecution(address: ServerAddress, wish: SplitRequest): Promis
 
 export async function askPlan(
   wish: SplitRequest,
-  environment: Environment,
+  invocation: KeySource,
   names: readonly string[] | undefined,
 ): Promise<AskedPlan> {
   const { shard, task, executionId } = wish;
-  const address = await openServerAddress(wish, environment);
+  const address = await openServerAddress(wish, invocation);
   const id = executionId ?? (await findExecution(address, wish));
   const path = planPath(id, task, shard);
   const failing = `Cannot get the plan of "${task}" in execution "${id}"`;
-  // Longer lists have no room in a request, and older servers plan what they know alone.
+  // A longer list has no room in a request: then only known files are planned.
   const canPlanNew =
     names !== undefined && names.length <= MAX_SPLIT_FILES && names.every(({ length }) => length <= 1_000);
   const posted = canPlanNew ? await postPlan(address, path, names, wish, failing) : undefined;
@@ -151,16 +152,16 @@ export async function askPlan(
 const batchAnswer = v.object({ files: v.array(v.string()), left: v.number() });
 
 /** In a task of a runner the runner asks, which has the key. */
-export async function askBatch(wish: SplitRequest, holder: string, files: readonly string[], environment: Environment) {
+export async function askBatch(wish: SplitRequest, holder: string, files: readonly string[], invocation: KeySource) {
   const { shard, task } = wish;
   const failing = `Cannot get the next files of "${task}"`;
-  const socket = environment["ASSAY_QUEUE"];
+  const socket = invocation.environment["ASSAY_QUEUE"];
   if (socket) {
     const answer = await askSocket(socket, { files });
     if (answer.status >= 300) throw new Error(`${failing}: ${messageOf(answer)}`);
     return readAs(batchAnswer, "batch from the runner", answer.text);
   }
-  const address = await openServerAddress(wish, environment);
+  const address = await openServerAddress(wish, invocation);
   const id = wish.executionId ?? (await findExecution(address, wish));
   const asking = {
     method: "POST",

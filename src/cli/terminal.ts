@@ -1,24 +1,27 @@
-/** Asks whoever sits at the terminal. */
+/** Asks the person at the terminal. */
 
+import type { InputStream } from "./invocation.ts";
 import { UsageError } from "./usage.ts";
 
 const BACKSPACE = /^[\b\x7f]$/;
 
-/** A line that is not shown while it is typed, asked for twice; without a terminal the first line of standard input. */
-export async function askPassword(): Promise<string> {
-  if (!process.stdin.isTTY) {
-    const [line = ""] = (await new Response(Bun.stdin.stream()).text()).split(/\r?\n/);
+/** Reads a password twice from the terminal; without a terminal, reads the first line of standard input. */
+export async function askPassword(stdin: InputStream): Promise<string> {
+  if (!stdin.isTerminal) {
+    const [line = ""] = (await stdin.text()).split(/\r?\n/);
     if (line === "") throw new UsageError("--password is missing: pass it, or write the password to standard input");
     return line;
   }
-  const password = await readHidden("Password: ");
-  if ((await readHidden("Again: ")) !== password) throw new UsageError("The two passwords differ");
+  const password = await stdin.readHidden("Password: ");
+  if ((await stdin.readHidden("Again: ")) !== password) throw new UsageError("The two passwords differ");
   return password;
 }
 
-/** Ctrl-C ends it as it would end the command. */
-function readHidden(prompt: string): Promise<string> {
-  const { stdin, stderr } = process;
+/** Reads a line from the terminal that is not shown while it is typed. Ctrl-C ends it as it would end the command. */
+export function readHiddenLine(
+  prompt: string,
+  { stdin, stderr }: Pick<NodeJS.Process, "stdin" | "stderr">,
+): Promise<string> {
   stderr.write(prompt);
   stdin.setRawMode(true);
   stdin.setEncoding("utf8");

@@ -1,10 +1,12 @@
 /** `assay upload`: sends test reports from a CI job, after the tests or around them, and prints the result. */
 
-import { detectBuild } from "./ci.ts";
+import { resolve } from "node:path";
+import { findCiBuild } from "./ci.ts";
 import { type ServerAddress, toPatience } from "./client.ts";
 import { sendOwnersFile } from "./owners_file.ts";
 import { endGate, type GateEnd, toGateParameters } from "./gate.ts";
 import { detectMachine } from "./machine.ts";
+import type { Invocation } from "./invocation.ts";
 import { cleanTexts } from "./output.ts";
 import { findReports, type FoundReports, keepFresh, readReportFiles } from "./report_files.ts";
 import { findAddress, type NoAddress, openAddress } from "./upload_address.ts";
@@ -14,8 +16,6 @@ import { createVoice, tellProblem, tellRun, type Voice } from "./upload_output.t
 import { type Reports, sendReports, type UploadEnd } from "./upload_request.ts";
 import { type EndedCommand, listenForStop, runCommand } from "./wrapped_command.ts";
 import { fileClockMs } from "../runner/report_files.ts";
-
-type Environment = Record<string, string | undefined>;
 
 /** An empty report, for recording a failure without a report. */
 const NOTHING: Reports = [{ name: "no report", bytes: new Uint8Array() }];
@@ -81,35 +81,36 @@ async function deliver(
 
 const STRICT_CODES: Record<End["end"], number> = { uploaded: 0, stopped: 0, nothing: 1, refused: 1, away: 3 };
 
-/** Answers the exit code. Throws UsageError. */
-export async function upload(args: string[], environment: Environment = process.env): Promise<number> {
+/** Returns the exit code. Throws UsageError. */
+export async function upload(args: string[], invocation: Invocation): Promise<number> {
+  const { environment, directory, secrets } = invocation;
   const given = readArguments(args);
   const { command, flags } = given;
-  const build = detectBuild(environment);
-  const parameters = toParameters(given, environment, build, detectMachine(environment, build.system));
+  const build = findCiBuild(invocation);
+  const parameters = toParameters(given, invocation, build, detectMachine(environment, build.system));
   const source = findAddress(environment, command !== undefined || build.system !== undefined);
-  const voice = createVoice(environment, { isWrapped: command !== undefined, json: flags.json === true });
 
   const before = {
-    reports: command ? findReports(given.reports).files : [],
-    attachments: command ? findReports(given.attachments.attach).files : [],
+    reports: command ? findReports(given.reports, directory).files : [],
+    attachments: command ? findReports(given.attachments.attach, directory).files : [],
   };
-  const beganAt = command ? fileClockMs(process.cwd()) : Date.now();
-  const stop = command && listenForStop();
-  const ended = command && (await runCommand(command, stop!));
-  const there = findReports(given.reports);
+  const beganAt = command ? fileClockMs(directory) : Date.now();
+  const stop = command && listenForStop(invocation);
+  const ended = command && (await runCommand(command, stop!, invocation));
+  const there = findReports(given.reports, directory);
   const found = ended ? keepFresh(there, before.reports, beganAt) : there;
 
   const publicUrl = environment["ASSAY_PUBLIC_URL"]?.trim();
   const sending = { patienceMs: given.patienceMs, signal: stop?.signal, publicUrl };
-  const address = await openAddress(source, toPatience(sending), stop?.signal);
-  voice.renewMask();
+  const address = await openAddress(source, { patience: toPatience(sending), signal: stop?.signal, secrets });
+  const voice = createVoice(invocation, { isWrapped: command !== undefined, json: flags.json === true });
   const end = await deliver(address, { given, parameters, found, ended, publicUrl, voice }, stop?.signal);
-  const output = { environment, system: build.system, voice, json: flags.json === true };
+  const output = { invocation, system: build.system, voice, json: flags.json === true };
   if (end.end === "uploaded" && flags["no-owners"] !== true) {
     const { branch, commit, pull_request: pullRequest, shard } = parameters;
-    const origin = { branch, commit, pullRequest, shard, defaultBranch: build.defaultBranch };
-    for (const line of await sendOwnersFile(address as ServerAddress, build.system, origin)) await voice.note(line);
+    const { system, defaultBranch } = build;
+    const origin = { system, branch, commit, pullRequest, shard, defaultBranch };
+    for (const line of await sendOwnersFile(address as ServerAddress, origin, invocation)) await voice.note(line);
   }
   if (end.end === "uploaded") {
     try {
@@ -118,14 +119,14 @@ export async function upload(args: string[], environment: Environment = process.
       // The results are uploaded, and the exit code is that of the tests.
       await voice.note(`Cannot report the run: ${(error as Error).message}`);
     }
-    const attach = findAttachments(given, before.attachments, command ? beganAt : undefined);
+    const attach = findAttachments(given, directory, before.attachments, command ? beganAt : undefined);
     for (const problem of attach.problems) await voice.note(problem);
     const { scope, root } = given.attachments;
     const lines = await uploadAttachments(address as ServerAddress, {
       ...{
         run: end.run,
         scope,
-        root,
+        root: resolve(directory, root),
         format: parameters["format"],
         patienceMs: given.patienceMs,
         signal: stop?.signal,
@@ -162,9 +163,10 @@ function gateEndOf(end: End, { problems }: FoundReports, { clean }: Voice): Pick
 /** The files of `--attach`; with a command only those that it has written. */
 function findAttachments(
   { attachments }: UploadArguments,
+  directory: string,
   before: FoundReports["files"],
   beganAt: number | undefined,
 ): FoundReports {
-  const there = findReports(attachments.attach);
+  const there = findReports(attachments.attach, directory);
   return beganAt === undefined ? there : keepFresh(there, before, beganAt, "file");
 }

@@ -1,16 +1,21 @@
 /** Where `assay upload` sends results to: read before the tests run, and opened with a key after them. */
 
-import { type AddressSource, CiKeyRefusedError, readAddressSource, toServerAddress } from "./ci_key.ts";
-import { AnswerTooLongError, type Patience, type ServerAddress, ServerAwayError } from "./client.ts";
+import {
+  type AddressSource,
+  CiKeyRefusedError,
+  type KeyRequest,
+  readAddressSource,
+  toServerAddress,
+} from "./ci_key.ts";
+import { AnswerTooLongError, type ServerAddress, ServerAwayError } from "./client.ts";
+import type { EnvironmentVariables } from "./invocation.ts";
 import { UsageError } from "./usage.ts";
-
-type Environment = Record<string, string | undefined>;
 
 /** The results stay where they are, and why. */
 export type NoAddress = { end: "refused" | "away"; problem: string };
 
 /** Throws UsageError unless it `mayBeMissing`, as it is in the builds of forks. */
-export function findAddress(environment: Environment, mayBeMissing: boolean): AddressSource | NoAddress {
+export function findAddress(environment: EnvironmentVariables, mayBeMissing: boolean): AddressSource | NoAddress {
   try {
     return readAddressSource(environment);
   } catch (error) {
@@ -22,14 +27,13 @@ export function findAddress(environment: Environment, mayBeMissing: boolean): Ad
 /** After the command: a key that is made for the job lives for some minutes, and tests may take longer. */
 export async function openAddress(
   source: AddressSource | NoAddress,
-  patience: Patience,
-  signal: AbortSignal | undefined,
+  request: KeyRequest,
 ): Promise<ServerAddress | NoAddress> {
   if ("problem" in source) return source;
   try {
-    return await toServerAddress(source, patience, signal);
+    return await toServerAddress(source, request);
   } catch (error) {
-    if (signal?.aborted) return { end: "away", problem: "Interrupted" };
+    if (request.signal?.aborted) return { end: "away", problem: "Interrupted" };
     if (error instanceof CiKeyRefusedError || error instanceof AnswerTooLongError)
       return { end: "refused", problem: error.message };
     if (error instanceof ServerAwayError) return { end: "away", problem: error.message };

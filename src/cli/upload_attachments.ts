@@ -1,7 +1,7 @@
 /** Sends the attachments of a run that `assay upload` has uploaded: those that its reports name, and those of `--attach`. */
 
 import { readFileSync } from "node:fs";
-import { basename, relative, resolve } from "node:path";
+import { basename, relative } from "node:path";
 import { openAttachRoot } from "../runner/attachment_file.ts";
 import { type AttachmentScope, findNamedAttachments, type NamedAttachment } from "../runner/named_attachments.ts";
 import { sendAttachments, toAttachmentLines } from "../runner/send_attachments.ts";
@@ -18,14 +18,14 @@ const MAX_ANSWER_BYTES = 2 ** 20;
 
 export type AttachmentUpload = {
   run: { executionId: string; taskSlug: string; failed: number; flaky: number };
-  /** Paths of the report files. */
+  /** Absolute paths of the report files. */
   reports: readonly string[];
   format: string | undefined;
-  /** Paths of files for the run as a whole. */
+  /** Absolute paths of files for the run as a whole. */
   attach: readonly string[];
   /** Of which test cases the files that the reports name are sent. */
   scope: AttachmentScope | "none";
-  /** The folder below which files may be sent. */
+  /** The absolute path of the folder below which files may be sent. */
   root: string;
   patienceMs: number;
   signal: AbortSignal | undefined;
@@ -68,13 +68,13 @@ const mayNameFiles = ({ scope, run }: AttachmentUpload): boolean =>
   scope === "all" || (scope === "failed" && (run.failed > 0 || run.flaky > 0));
 
 function readNamedAttachments({ reports, format, scope }: AttachmentUpload, root: string): NamedAttachment[] {
-  const files = reports.map((path) => ({ path: resolve(path), bytes: new Uint8Array(readFileSync(path)) }));
+  const files = reports.map((path) => ({ path, bytes: new Uint8Array(readFileSync(path)) }));
   return findNamedAttachments(files, { format, scope: scope === "all" ? "all" : "failed", root });
 }
 
 /** Known to the server by its path below the root, which no case of a report names. */
 function toRunAttachment(path: string, folder: string, root: string): NamedAttachment {
-  const inner = relative(resolve(folder), resolve(path));
-  const below = inner.startsWith("..") ? resolve(path) : inner;
+  const inner = relative(folder, path);
+  const below = inner.startsWith("..") ? path : inner;
   return { path: below, name: basename(path), contentType: null, bases: [root] };
 }

@@ -3,14 +3,12 @@
 import { parseArgs } from "node:util";
 import { findRepositoryRoot } from "../runner/repository_root.ts";
 import type { CiBuild } from "./ci.ts";
+import type { BuildContext } from "./invocation.ts";
 import type { Machine } from "./machine.ts";
 import type { AttachmentScope } from "../runner/named_attachments.ts";
 import { readTags, TAG_HELP } from "./tags.ts";
 import { GATE_HELP, GATE_HELP_TEXT, type GateOptions, readGateOptions } from "./gate.ts";
 import { readSeconds, readShard, toUsageError, UsageError } from "./usage.ts";
-
-export const UPLOAD_USAGE = `  upload FILE|GLOB… [options] [-- command …]
-      run a command and upload its test reports, or upload existing reports`;
 
 export const UPLOAD_HELP = `Usage: assay upload FILE|GLOB… [options] [-- command …]
 
@@ -184,12 +182,10 @@ function parse(args: string[]) {
   }
 }
 
-type Environment = Record<string, string | undefined>;
-
 /** Options, then what an execution of a server was started with, then what CI system and git say. Throws UsageError. */
 export function toParameters(
   { parameters, tags, flags, attachments }: UploadArguments,
-  environment: Environment,
+  { environment, directory }: BuildContext,
   build: CiBuild,
   machine: Machine,
 ): Record<string, string> {
@@ -207,7 +203,7 @@ export function toParameters(
     base_branch: baseBranch,
     build_url: buildUrl,
     ...machine,
-    repository_root: findRepositoryRoot(process.cwd()),
+    repository_root: findRepositoryRoot(directory),
     complete: flags.complete ? "true" : undefined,
     untrusted: flags.untrusted || untrusted ? "true" : undefined,
     allow_empty: flags["allow-empty"] ? "true" : undefined,

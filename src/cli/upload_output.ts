@@ -9,10 +9,9 @@ import { slowerLine } from "../wording/slower.ts";
 import { ANNOTATION_ENCODINGS, toAnnotations, toWarning, type AnnotatedFailure } from "./annotations.ts";
 import { ask, type ServerAddress } from "./client.ts";
 import { SUMMARY_ENCODINGS, toProblemSummary, toSummary } from "./job_summary.ts";
-import { cleanTexts, createOutputMask, secretsOf, toJsonLine, toPlainLine } from "./output.ts";
+import type { BuildContext, Invocation, OutputStream } from "./invocation.ts";
+import { cleanTexts, createOutputMask, toJsonLine, toPlainLine } from "./output.ts";
 import { type AnsweredRun, MAX_ANSWER_BYTES, type UploadEnd } from "./upload_request.ts";
-
-type Environment = Record<string, string | undefined>;
 
 /** Distinguishes our messages on stderr from those of the command. */
 const PREFIX = "assay: ";
@@ -26,8 +25,6 @@ export type Voice = {
   note: (line: string) => Promise<void>;
   /** Masks secrets in a text. */
   clean: (text: string) => string;
-  /** From then on also without the secrets that were received since. */
-  renewMask: () => void;
 };
 
 const ENCODINGS = [
@@ -38,20 +35,18 @@ const ENCODINGS = [
   (text: string) => toJsonLine(text).slice(1, -1),
 ];
 
-/** Creates the functions that write output, all of which mask secrets. */
+/** Creates the functions that write output, all of which mask the secrets that are known by now. */
 export function createVoice(
-  environment: Environment,
+  { secrets, stdout, stderr }: Pick<Invocation, "secrets" | "stdout" | "stderr">,
   { isWrapped, json }: { isWrapped: boolean; json: boolean },
 ): Voice {
-  let mask = createOutputMask(secretsOf(environment), ENCODINGS);
-  const clean = (text: string) => mask(text);
-  const write = async (to: typeof Bun.stderr, line: string) => void (await Bun.write(to, `${clean(line)}\n`));
+  const clean = createOutputMask(secrets.list(), ENCODINGS);
+  const write = (to: OutputStream, line: string) => to.write(`${clean(line)}\n`);
   return {
-    tell: (line) => write(isWrapped ? Bun.stderr : Bun.stdout, line),
-    annotate: (line) => write(isWrapped || json ? Bun.stderr : Bun.stdout, line),
-    note: (line) => write(Bun.stderr, `${PREFIX}${toPlainLine(line)}`),
+    tell: (line) => write(isWrapped ? stderr : stdout, line),
+    annotate: (line) => write(isWrapped || json ? stderr : stdout, line),
+    note: (line) => write(stderr, `${PREFIX}${toPlainLine(line)}`),
     clean,
-    renewMask: () => void (mask = createOutputMask(secretsOf(environment), ENCODINGS)),
   };
 }
 
@@ -100,7 +95,7 @@ async function readFailures(address: ServerAddress, run: AnsweredRun): Promise<A
   }
 }
 
-type Output = { environment: Environment; system: CiSystemName | undefined; voice: Voice; json: boolean };
+type RunOutput = { invocation: BuildContext; system: CiSystemName | undefined; voice: Voice; json: boolean };
 
 const MAX_WARNINGS = 10;
 
@@ -108,7 +103,7 @@ const MAX_WARNINGS = 10;
 export async function tellRun(
   address: ServerAddress,
   { run: answered, answer, foreignOrigin }: Extract<UploadEnd, { end: "uploaded" }>,
-  { environment, system, voice, json }: Output,
+  { invocation, system, voice, json }: RunOutput,
 ): Promise<void> {
   const { clean } = voice;
   // Secrets are masked before texts are cut or escaped: the name of a test may contain a value of its environment.
@@ -121,14 +116,16 @@ export async function tellRun(
   const slower = slowerLine(run.slowerTests);
   await voice.tell(json ? toJsonLine(cleanTexts(answer, clean)) : toPlainLine(toRunLine(run)));
   if (!json && slower) await voice.tell(toPlainLine(slower));
-  const { summary, agent } = findCiOutputs(environment, system);
+  const { summary, agent } = findCiOutputs(invocation, system);
   const isTold = summary || agent || system === "github";
   const failures = cleanTexts(run.failed > 0 && isTold ? await readFailures(address, answered) : [], clean);
 
-  const workspace = environment["GITHUB_WORKSPACE"]?.trim() || process.cwd();
+  const { environment, directory } = invocation;
+  const workspace = environment["GITHUB_WORKSPACE"]?.trim() || directory;
   const placeOf = (file: string) => {
     // A report names files from where its tool was started, which may be a folder of the repository.
-    const path = existsSync(resolve(file)) ? relative(workspace, resolve(file)) : file;
+    const absolute = resolve(directory, file);
+    const path = existsSync(absolute) ? relative(workspace, absolute) : file;
     return path.startsWith("..") ? file : path;
   };
   const newFailures = failures.filter(({ blame }) => blame === "new");
@@ -144,13 +141,13 @@ export async function tellRun(
 /** Says why nothing was uploaded, also where the CI system shows it: the job may be green and its log unread. */
 export async function tellProblem(
   problem: string,
-  { environment, system, voice, json, isExpected }: Output & { isExpected: boolean },
+  { invocation, system, voice, json, isExpected }: RunOutput & { isExpected: boolean },
 ): Promise<void> {
   const message = `Results were not uploaded: ${problem}`;
   await voice.note(message);
   if (json) await voice.tell(toJsonLine({ error: { message: problem } }));
   if (isExpected) return;
-  const { summary, agent } = findCiOutputs(environment, system);
+  const { summary, agent } = findCiOutputs(invocation, system);
   const masked = voice.clean(message);
   for (const line of toWarning(system, masked)) await voice.annotate(line);
   if (summary) await appendSummary(summary, (maxBytes) => toProblemSummary(masked, maxBytes), voice);
@@ -161,10 +158,15 @@ export async function tellProblem(
 }
 
 /** Returns the job summary of GitHub and the agent of Buildkite, where there are any. */
-const findCiOutputs = (environment: Environment, system: CiSystemName | undefined) => ({
-  summary: environment["GITHUB_STEP_SUMMARY"]?.trim(),
-  agent: system === "buildkite" ? Bun.which("buildkite-agent", { PATH: environment["PATH"] ?? "" }) : null,
-});
+function findCiOutputs({ environment, directory }: BuildContext, system: CiSystemName | undefined) {
+  const summary = environment["GITHUB_STEP_SUMMARY"]?.trim();
+  const path =
+    system === "buildkite" ? Bun.which("buildkite-agent", { PATH: environment["PATH"] ?? "", cwd: directory }) : null;
+  return {
+    summary: summary && resolve(directory, summary),
+    agent: path === null ? undefined : { path, environment, directory },
+  };
+}
 
 /** The maximum size of the job summary of a step that GitHub accepts, in bytes. */
 const MAX_SUMMARY = 2 ** 20;
@@ -182,9 +184,15 @@ async function appendSummary(path: string, toText: (maxBytes: number) => string,
   }
 }
 
+type Agent = BuildContext & { path: string };
+
 /** An agent that does not answer costs ten seconds, and nothing else. */
-async function annotate(agent: string, { style, context, text }: Record<"style" | "context" | "text", string>) {
-  const child = Bun.spawn([agent, "annotate", "--style", style, "--context", context], {
+async function annotate(
+  { path, environment, directory }: Agent,
+  { style, context, text }: Record<"style" | "context" | "text", string>,
+) {
+  const child = Bun.spawn([path, "annotate", "--style", style, "--context", context], {
+    ...{ cwd: directory, env: environment },
     stdin: new Blob([text]),
     stdout: "ignore",
     stderr: "ignore",

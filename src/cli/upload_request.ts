@@ -9,16 +9,13 @@ import {
   type ServerAddress,
   ServerAwayError,
 } from "./client.ts";
-import { type AnsweredGate, answeredGate, withoutUnknownGate } from "./gate.ts";
+import { type AnsweredGate, answeredGate } from "./gate.ts";
 import { toPlainLine } from "./output.ts";
-import { refusesMachine, withoutMachine } from "../rules/ran_on.ts";
 import type { ReportedRun } from "../wording/run_line.ts";
 import { executionUrl } from "../schema/urls.ts";
 import type { ServerAnswer } from "../runner/protocol.ts";
 
-/** A server of version 0.1 says of failures only which are new. */
-const list = v.optional(v.array(v.unknown()), () => []);
-const shards = v.optional(v.array(v.number()), () => []);
+const shards = v.array(v.number());
 /** A newer server may know other words, but they are words. */
 const word = v.pipe(v.string(), v.regex(/^\w{1,40}$/));
 
@@ -27,11 +24,9 @@ const answered = v.object({
   executionId: v.string(),
   taskSlug: v.string(),
   url: v.string(),
-  /** A server of version 0.1 answers without it. */
-  status: v.optional(word),
+  status: word,
   verdict: word,
-  /** Older servers do not say it. */
-  reason: v.optional(v.nullable(v.string()), null),
+  reason: v.nullable(v.string()),
   outage: v.boolean(),
   passed: v.number(),
   failed: v.number(),
@@ -42,30 +37,20 @@ const answered = v.object({
   arrivedShards: shards,
   missingShards: shards,
   newFailures: v.array(v.object({ suite: v.string(), name: v.string(), file: v.nullable(v.string()) })),
-  flakyFailures: list,
-  alsoFailingOnMain: list,
-  stillFailing: list,
-  quarantinedFailures: list,
-  incidentFailures: list,
-  slowerTests: v.optional(
-    v.array(v.object({ suite: v.string(), name: v.string(), durationMs: v.number(), usualMs: v.number() })),
-    () => [],
-  ),
+  slowerTests: v.array(v.object({ suite: v.string(), name: v.string(), durationMs: v.number(), usualMs: v.number() })),
   gate: v.fallback(v.optional(answeredGate), undefined),
-  counts: v.optional(
-    v.object({
-      newFailures: v.number(),
-      flakyFailures: v.number(),
-      alsoFailingOnMain: v.number(),
-      stillFailing: v.number(),
-      quarantinedFailures: v.number(),
-      incidentFailures: v.optional(v.number(), 0),
-    }),
-  ),
+  counts: v.object({
+    newFailures: v.number(),
+    flakyFailures: v.number(),
+    alsoFailingOnMain: v.number(),
+    stillFailing: v.number(),
+    quarantinedFailures: v.number(),
+    incidentFailures: v.number(),
+  }),
 });
 export type AnsweredRun = ReportedRun &
   Pick<v.InferOutput<typeof answered>, "executionId" | "newFailures" | "slowerTests"> & {
-    /** Undefined: no decision was asked for, or the server knows no gates. */
+    /** Undefined: no decision was asked for. */
     gate?: AnsweredGate | undefined;
   };
 
@@ -133,16 +118,6 @@ function toProblem(answer: ServerAnswer): string {
   return said;
 }
 
-/** The parameters without those that a server is too old for, as its refusal says; the same object where there are none. */
-function withoutUnknown(parameters: Record<string, string>, message: string): Record<string, string> {
-  if (refusesMachine(message)) return withoutMachine(parameters);
-  const withoutGate = withoutUnknownGate(parameters, message);
-  if (withoutGate !== parameters) return withoutGate;
-  if (parameters["attachments"] === undefined || !message.includes('Unknown field "attachments"')) return parameters;
-  const { attachments: _, ...known } = parameters;
-  return known;
-}
-
 /** One upload, tried three times within the patience under one Idempotency-Key. Does not throw for anything that a server does. */
 export async function sendReports(
   address: ServerAddress,
@@ -151,13 +126,7 @@ export async function sendReports(
   sending: UploadOptions,
 ): Promise<UploadEnd> {
   try {
-    let [known, answer] = [parameters, await send(address, await toBody(reports, parameters), sending)];
-    // Once each for the machine, the gate and the attachments: a server may be older than all of them.
-    for (let count = 0; count < 3 && answer.status === 400; count++) {
-      const fewer = withoutUnknown(known, messageOf(answer));
-      if (fewer === known) break;
-      [known, answer] = [fewer, await send(address, await toBody(reports, fewer), sending)];
-    }
+    const answer = await send(address, await toBody(reports, parameters), sending);
     const { status, text } = answer;
     if (status === 429 || status >= 500) return { end: "away", status, problem: toProblem(answer) };
     if (status >= 300) return { end: "refused", status, problem: toProblem(answer) };
@@ -175,25 +144,13 @@ export async function sendReports(
   }
 }
 
-/** For servers that do not count yet: the lists hold the first 100 of each. */
-const countLists = (run: v.InferOutput<typeof answered>): ReportedRun["counts"] => ({
-  newFailures: run.newFailures.length,
-  flakyFailures: run.flakyFailures.length,
-  alsoFailingOnMain: run.alsoFailingOnMain.length,
-  stillFailing: run.stillFailing.length,
-  quarantinedFailures: run.quarantinedFailures.length,
-  incidentFailures: run.incidentFailures.length,
-});
-
 function parseAnswer(text: string): { run: AnsweredRun; answer: object } | undefined {
   try {
     // With a function it refuses what is nested too deeply to be written again.
     const answer: unknown = JSON.parse(text, (_, member: unknown) => member);
     const parsed = v.safeParse(answered, answer);
     if (!parsed.success) return undefined;
-    const { status = parsed.output.verdict, counts = countLists(parsed.output) } = parsed.output;
-    const run = { ...parsed.output, status, counts };
-    return { run: run as AnsweredRun, answer: answer as object };
+    return { run: parsed.output as AnsweredRun, answer: answer as object };
   } catch {
     return undefined;
   }

@@ -2,13 +2,11 @@
 
 import { findWhy, isRed, type Why, type WhyQuery } from "../mcp/why.ts";
 import type { ProjectApi, QueryValues } from "../mcp/tool.ts";
-import { askPatiently, messageOf, readServerAddress, type ServerAddress, ServerAwayError } from "./client.ts";
-import { createOutputMask, createSay, secretsOf, toJsonLine } from "./output.ts";
+import { askPatiently, messageOf, readServerAddress, type ServerAddress, ServerAwayError, shown } from "./client.ts";
+import type { Invocation } from "./invocation.ts";
+import { toJsonLine } from "./output.ts";
 import { parseOptions, UsageError } from "./usage.ts";
 import { whyLines } from "./why_lines.ts";
-
-export const WHY_USAGE = `  why [--branch NAME|--pull-request NUMBER|--execution ID]
-      explain why a branch, a pull request or an execution is red`;
 
 export const WHY_HELP = `Usage: assay why [--branch NAME|--pull-request NUMBER|--execution ID]
 
@@ -65,24 +63,24 @@ const createGet =
   };
 
 /** Answers the exit code. Throws UsageError. */
-export async function why(args: string[]): Promise<number> {
+export async function why(args: string[], invocation: Invocation): Promise<number> {
+  const { environment, print, say } = invocation;
   const { values, json } = parseOptions(args, ["branch", "pull-request", "execution"]);
   const query = readQuery(values);
-  const address = readServerAddress(process.env);
-  const mask = createOutputMask(secretsOf(process.env));
+  const address = readServerAddress(environment);
   try {
     const found = await findWhy({ get: createGet(address) }, withPath(query), CAUSES);
-    console.log(mask(json ? toJsonLine(toJson(found)) : toText(found)));
+    print(json ? toJsonLine(toJson(found)) : toText(found, invocation));
     return found.execution === null ? NO_ANSWER : isRed(found) ? RED : 0;
   } catch (error) {
-    // Fields that this version expects are missing in the answers of an older server.
-    const isOlder = error instanceof TypeError;
-    if (!(isOlder || error instanceof ServerAwayError || error instanceof RefusedError)) throw error;
-    const message = isOlder
-      ? `The answer of the server cannot be read (${error.message}): it may have an older version`
+    // The answers of other servers, and the pages of proxies, are not a result.
+    const isUnreadable = error instanceof TypeError || error instanceof SyntaxError;
+    if (!(isUnreadable || error instanceof ServerAwayError || error instanceof RefusedError)) throw error;
+    const message = isUnreadable
+      ? `Cannot read the answer of ${shown(address)} (${error.message}): check ASSAY_URL`
       : error.message;
-    if (json) console.log(mask(toJsonLine({ error: { message } })));
-    else createSay(process.env)(message);
+    if (json) print(toJsonLine({ error: { message } }));
+    else say(message);
     return NO_ANSWER;
   }
 }
@@ -95,8 +93,7 @@ const withPath = ({ executionId, ...query }: WhyQuery): WhyQuery => ({
 
 const toJson = (found: Why) => ({ red: isRed(found), headline: found.failures?.headline ?? null, ...found });
 
-function toText(found: Why): string {
-  const { isTTY, columns } = process.stdout;
-  const hasColours = isTTY === true && !process.env["NO_COLOR"];
-  return whyLines(found, { hasColours, columns: (isTTY ? columns : undefined) || DEFAULT_COLUMNS }).join("\n");
+function toText(found: Why, { environment, stdout: { isTerminal, columns } }: Invocation): string {
+  const hasColours = isTerminal && !environment["NO_COLOR"];
+  return whyLines(found, { hasColours, columns: columns || DEFAULT_COLUMNS }).join("\n");
 }

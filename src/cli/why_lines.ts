@@ -39,8 +39,7 @@ export function whyLines(why: Why, { hasColours, columns }: Layout): string[] {
   const style = isRed(why) ? "red" : "green";
   const head = [
     ...(sentence ? [line(0, sentence, style)] : []),
-    // Executions of version 0.1 have none.
-    ...(failures.headline === "" ? [] : [line(0, failures.headline, sentence ? "bold" : style)]),
+    line(0, failures.headline, sentence ? "bold" : style),
     line(0, originOf(execution), "dim"),
     // An address that is cut leads nowhere.
     toPlainLine(execution.url),

@@ -1,7 +1,7 @@
 /** Runs a command transparently: it keeps its streams, signals are forwarded to it, and its exit code is kept. */
 
 import { constants } from "node:os";
-import { isatty } from "node:tty";
+import type { Invocation } from "./invocation.ts";
 
 /** The exit code as in a shell: 128 + n for signal n, 127 if the command is not found, 126 if it cannot be executed. */
 export type EndedCommand = {
@@ -10,15 +10,17 @@ export type EndedCommand = {
   problem?: string;
 };
 
-const STOPPING = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-
 /** Starts a command. A text file without `#!` is run by the shell, as execvp(3) does. */
-function spawn(command: string[]): Bun.Subprocess<"inherit", "inherit", "inherit"> {
-  const options = { stdin: "inherit", stdout: "inherit", stderr: "inherit" } as const;
+function spawn(command: string[], { environment, directory, stdin, stdout, stderr }: Invocation): Bun.Subprocess {
+  const streams = { stdin: stdin.ofChild, stdout: stdout.ofChild, stderr: stderr.ofChild };
+  const options = { ...streams, cwd: directory, env: environment };
   try {
     return Bun.spawn(command, options);
   } catch (error) {
-    const path = (error as { code?: string }).code === "ENOEXEC" ? Bun.which(command[0]!) : null;
+    const path =
+      (error as { code?: string }).code === "ENOEXEC"
+        ? Bun.which(command[0]!, { cwd: directory, PATH: environment["PATH"] ?? "" })
+        : null;
     if (path === null) throw error;
     return Bun.spawn(["/bin/sh", path, ...command.slice(1)], options);
   }
@@ -31,23 +33,22 @@ export type Stop = {
   passTo: (child: Bun.Subprocess | undefined) => void;
 };
 
-/** Installs the signal handlers, for the lifetime of the process. */
-export function listenForStop(): Stop {
+/** Listens from now on. */
+export function listenForStop({ onStopSignal, stdin, stderr }: Invocation): Stop {
   const stop = new AbortController();
   let child: Bun.Subprocess | undefined;
   // A terminal sends SIGINT to the whole foreground group. Many test tools exit at once on a second one.
-  const hearsItself = isatty(0) || isatty(2);
-  for (const signal of STOPPING)
-    process.on(signal, () => {
-      if (signal !== "SIGINT" || !hearsItself) child?.kill(signal);
-      stop.abort();
-    });
+  const hearsItself = stdin.isTerminal || stderr.isTerminal;
+  onStopSignal((signal) => {
+    if (signal !== "SIGINT" || !hearsItself) child?.kill(signal);
+    stop.abort();
+  });
   return { signal: stop.signal, passTo: (next) => void (child = next) };
 }
 
-export async function runCommand(command: string[], stop: Stop): Promise<EndedCommand> {
+export async function runCommand(command: string[], stop: Stop, invocation: Invocation): Promise<EndedCommand> {
   try {
-    const child = spawn(command);
+    const child = spawn(command, invocation);
     stop.passTo(child);
     await child.exited;
     stop.passTo(undefined);

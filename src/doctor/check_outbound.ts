@@ -29,13 +29,12 @@ export async function checkRunningServer({ host, port }: Config, version: string
       await outbound.request({ method: "GET", url: `${url}/readyz` }),
     ];
     const { status, version: running } = JSON.parse(health.text) as { status?: unknown; version?: unknown };
-    // Servers of version 0.1 do not answer their version.
-    if (status !== "ok") throw new Error("not a server");
+    if (status !== "ok" || typeof running !== "string") throw new Error("not a server");
     return [
       running === version
         ? area.ok(`A server of version ${version} answers at ${url}, of this database or another one`)
         : area.warn(
-            `The server at ${url} has ${typeof running === "string" ? `version ${running}` : "an older version"}, and this program ${version}`,
+            `The server at ${url} has version ${running}, and this program ${version}`,
             "Restart the server with this version",
           ),
       ...(ready.status === 200 ? [] : [area.fail(`The server at ${url} is not ready`, "Look at its log")]),

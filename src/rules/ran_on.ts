@@ -18,13 +18,3 @@ export function machineText({ host, system, image }: MachineNames): string {
   const [name, ...rest] = [host, system, image].flatMap((known) => known?.trim() || []);
   return name === undefined ? "" : rest.length === 0 ? name : `${name} (${rest.join(", ")})`;
 }
-
-/** The fields in which an upload says where it ran. */
-const FIELDS = ["host", "system", "image", "repository_root"];
-
-/** Returns whether a server refused the fields above because it is older than they are. */
-export const refusesMachine = (message: string): boolean =>
-  FIELDS.some((field) => message.includes(`Unknown field "${field}"`));
-
-export const withoutMachine = <Value>(fields: Readonly<Record<string, Value>>): Record<string, Value> =>
-  Object.fromEntries(Object.entries(fields).filter(([name]) => !FIELDS.includes(name)));

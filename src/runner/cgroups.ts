@@ -36,6 +36,9 @@ export type Cgroups = {
   create(): TaskCgroup | undefined;
 };
 
+/** The number of groups that this process has created: tests run several runners in one process. */
+let groupCount = 0;
+
 /**
  * The groups are below the runner's own, and no controller is enabled for them: so the runner may stay in its group.
  *
@@ -47,8 +50,7 @@ export async function openCgroups(parent: string | undefined = findOwnCgroup()):
   await removeLeftovers(parent);
   const self = readProcess(process.pid);
   if (!self) return;
-  let count = 0;
-  const create = () => createGroup(join(parent, `${PREFIX}-${self.pid}-${self.started}-${count++}`));
+  const create = () => createGroup(join(parent, `${PREFIX}-${self.pid}-${self.started}-${groupCount++}`));
   const probe = create();
   if (!probe) return;
   const joined = Bun.spawnSync(["/bin/sh", "-c", 'echo 0 > "$0"', join(probe.path, "cgroup.procs")], {

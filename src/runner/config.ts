@@ -148,23 +148,23 @@ const task = v.strictObject({
   accept: v.optional(names),
 });
 
-/** Throws a RunnerConfigError; `path` is for the messages, and what is relative begins at its folder. */
-export async function openRunnerConfig(path: string): Promise<RunnerConfig> {
-  const file = Bun.file(path);
+/** Throws a RunnerConfigError. A relative path begins at `directory`, and the paths in the file begin at its folder. */
+export async function openRunnerConfig(path: string, directory: string): Promise<RunnerConfig> {
+  const file = Bun.file(resolve(directory, path));
   const cannot = (why: string) => new RunnerConfigError(`Cannot read ${JSON.stringify(path)}: ${why}`);
   try {
     if (file.size > MAX_BYTES) throw cannot("it is larger than 1 MiB");
-    return readRunnerConfig(await file.text(), path);
+    return readRunnerConfig(await file.text(), path, directory);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT")
-      throw cannot(`the file does not exist in ${JSON.stringify(process.cwd())}; it defines the commands of the tasks`);
+      throw cannot(`the file does not exist in ${JSON.stringify(directory)}; it defines the commands of the tasks`);
     throw code === undefined ? error : cannot((error as Error).message);
   }
 }
 
-/** Throws a RunnerConfigError; `path` is for the messages, and what is relative begins at its folder. */
-export function readRunnerConfig(text: string, path: string): RunnerConfig {
+/** Throws a RunnerConfigError. A relative path begins at `directory`, and the paths in the text begin at the folder of the file. */
+export function readRunnerConfig(text: string, path: string, directory = "."): RunnerConfig {
   const mistakes: string[] = [];
   const fail = (): never => {
     const more = mistakes.length > MAX_MISTAKES ? ["There are more mistakes"] : [];
@@ -180,14 +180,15 @@ export function readRunnerConfig(text: string, path: string): RunnerConfig {
   else if (Object.keys(given).length === 0) tell('"tasks": expected at least one task');
   else if (Object.keys(given).length > MAX_TASKS)
     tell(`"tasks": expected at most ${MAX_TASKS} tasks, got ${Object.keys(given).length}`);
-  const folder = dirname(resolve(path));
+  const file = resolve(directory, path);
+  const folder = dirname(file);
   const tasks = new Map<string, TaskConfig>();
   for (const [name, one] of Object.entries(isObject(given) ? given : {})) {
     if (mistakes.length > MAX_MISTAKES) break;
     const read = readTask(name, one, folder, tell);
     if (read) tasks.set(name, read);
   }
-  return mistakes.length > 0 ? fail() : { path: resolve(path), folder, tasks };
+  return mistakes.length > 0 ? fail() : { path: file, folder, tasks };
 }
 
 type YamlObject = Record<string, unknown>;

@@ -4,7 +4,6 @@ import * as v from "valibot";
 import type { GateMode } from "../schema/gate.ts";
 import type { TaskConfig } from "./config.ts";
 import { keepAsking, type ServerConnection } from "./line.ts";
-import { refusesMachine, withoutMachine } from "../rules/ran_on.ts";
 import type { Mask } from "./mask.ts";
 import type { RunnerRequest, TaskLogPart, Server, ServerAnswer } from "./protocol.ts";
 import type { TaskOutcome } from "./task.ts";
@@ -20,7 +19,7 @@ const MAX_MESSAGE = 60_000;
 
 export type ReportDelivery = {
   leaseId: string;
-  /** The lease is of a probe: it may end for a reason that only servers with probes know. */
+  /** The lease is of a probe: only a probe may end for a reason. */
   isProbe: boolean;
   config: TaskConfig;
   mask: Mask;
@@ -49,18 +48,6 @@ export async function deliver(
   const { end, config, mask } = delivery;
   // It may be over because the try before was heard: then the same again is answered as that was.
   const patiently = (asking: RunnerRequest) => keepAsking(line, asking, delivery.isGone);
-  // An older server refuses fields that it does not know. The next request is another one, and so is its key.
-  const asUnderstood = async (optional: Optional, toAsking: (fields: Optional, keySuffix: string) => RunnerRequest) => {
-    let fields = optional;
-    for (const keySuffix of ["", "-again", "-once-more"]) {
-      const answer = await patiently(toAsking(fields, keySuffix));
-      const message = answer?.status === 400 ? messageOf(answer) : "";
-      const known = withoutUnknown(fields, message);
-      if (known === fields) return answer;
-      fields = known;
-    }
-    return undefined;
-  };
   if (end.kind === "failure" || end.kind === "infrastructure")
     return await fail(end.message, end.exitCode, end.kind === "infrastructure");
   if (end.kind === "commits") {
@@ -85,25 +72,21 @@ export async function deliver(
   const { exitCode } = end;
   const commit = end.kind === "report" ? end.commit : undefined;
   const root = findRepositoryRoot(directory);
-  const optional = {
-    ...delivery.machine,
+  const query = new URLSearchParams({
+    ...{ lease_id: delivery.leaseId, exit_code: String(exitCode), ...delivery.machine },
     ...(root === undefined ? {} : { repository_root: root }),
     ...(config.attachments === "all" ? { attachments: "all" } : {}),
     ...(config.gate === undefined ? {} : { gate: config.gate }),
-  };
-  const answer = await asUnderstood(optional, (fields, keySuffix) => {
-    const query = new URLSearchParams({ lease_id: delivery.leaseId, exit_code: String(exitCode) });
-    for (const [name, value] of Object.entries(fields)) query.set(name, String(value));
-    if (commit !== undefined) query.set("commit", commit);
-    if (end.kind === "nothing") query.set("allow_empty", "true");
-    if (config.format !== undefined) query.set("format", config.format);
-    return {
-      method: "POST",
-      path: `/test-runs?${query}`,
-      headers: { ...report.headers, "Idempotency-Key": `${delivery.leaseId}-report${keySuffix}` },
-      body: report.body,
-      timeoutMs: UPLOAD_MS,
-    };
+    ...(commit === undefined ? {} : { commit }),
+    ...(end.kind === "nothing" ? { allow_empty: "true" } : {}),
+    ...(config.format === undefined ? {} : { format: config.format }),
+  });
+  const answer = await patiently({
+    method: "POST",
+    path: `/test-runs?${query}`,
+    headers: { ...report.headers, "Idempotency-Key": `${delivery.leaseId}-report` },
+    body: report.body,
+    timeoutMs: UPLOAD_MS,
   });
   if (!answer) return { refused: "no answer" };
   if (answer.status < 300) return toResult(answer, config.gate);
@@ -113,22 +96,19 @@ export async function deliver(
   async function fail(message: string, exitCode: number | undefined, infrastructure: boolean): Promise<Delivered> {
     const log = delivery.tail();
     const reason = delivery.isProbe && end.kind === "failure" ? end.reason : undefined;
-    const optional = {
-      ...delivery.machine,
-      ...(infrastructure ? { infrastructure } : {}),
-      ...(reason ? { reason } : {}),
-    };
-    const answer = await asUnderstood(optional, (fields, keySuffix) => ({
+    const answer = await patiently({
       method: "POST",
       path: `/leases/${delivery.leaseId}/fail`,
-      headers: { "Content-Type": "application/json", "Idempotency-Key": `${delivery.leaseId}-fail${keySuffix}` },
+      headers: { "Content-Type": "application/json", "Idempotency-Key": `${delivery.leaseId}-fail` },
       body: JSON.stringify({
         ...(exitCode === undefined ? {} : { exitCode }),
         message: mask.text(message).slice(0, MAX_MESSAGE).toWellFormed(),
         ...(log ? { log } : {}),
-        ...fields,
+        ...delivery.machine,
+        ...(infrastructure ? { infrastructure } : {}),
+        ...(reason ? { reason } : {}),
       }),
-    }));
+    });
     if (!answer) return { refused: "no answer" };
     if (answer.status >= 300) return { refused: messageOf(answer) };
     const status = statusIn(answer);
@@ -142,7 +122,7 @@ const answeredRun = v.object({
   gate: v.fallback(v.optional(v.object({ gate: v.string(), pass: v.boolean(), forgivenCount: v.number() })), undefined),
 });
 
-/** A gate turns no passed task red, and an older server has no decision. */
+/** A gate turns no passed task red. */
 function toResult({ text }: ServerAnswer, mode: GateMode | undefined): Delivered {
   const { success, output } = v.safeParse(v.pipe(v.string(), v.parseJson(), answeredRun), text);
   if (!success) return { result: "failed" };
@@ -150,18 +130,6 @@ function toResult({ text }: ServerAnswer, mode: GateMode | undefined): Delivered
   const { gate } = output;
   const passes = mode !== undefined && gate?.gate === mode && gate.pass;
   return passes ? { result: "passed", forgiven: gate.forgivenCount } : { result: "failed" };
-}
-
-/** Fields of a request that servers of some versions do not know. */
-type Optional = Readonly<Record<string, string | boolean>>;
-
-/** The same object where the message complains of none of them. */
-function withoutUnknown(fields: Optional, message: string): Optional {
-  const isKnown = (name: string) => !message.includes(`Unknown field "${name}"`);
-  const known = refusesMachine(message) ? withoutMachine(fields) : fields;
-  return Object.keys(known).every(isKnown)
-    ? known
-    : Object.fromEntries(Object.entries(known).filter(([name]) => isKnown(name)));
 }
 
 function statusIn({ text }: ServerAnswer): unknown {

@@ -53,9 +53,7 @@ export function createLeaseSync(options: LeaseSyncOptions): LeaseSyncer {
   const returned = new Set<string>();
   let hasBeenAnswered = false;
   let nextSeconds = USUAL_SYNC_SECONDS;
-  let probeSlugs: readonly string[] | undefined = [...tasks].flatMap(([slug, { git, rerun }]) =>
-    git && rerun !== undefined ? [slug] : [],
-  );
+  const probeSlugs = [...tasks].flatMap(([slug, { git, rerun }]) => (git && rerun !== undefined ? [slug] : []));
 
   function makeBody(): SyncBody {
     const leases = held.all();
@@ -103,11 +101,6 @@ export function createLeaseSync(options: LeaseSyncOptions): LeaseSyncer {
       const read = answer.status === 200 ? readSyncAnswer(answer.text) : undefined;
       if (!read) {
         const message = messageOf(answer, server);
-        // An older server refuses fields that it does not know.
-        if (probeSlugs && answer.status === 400 && message.includes('"probeSlugs"')) {
-          probeSlugs = undefined;
-          return "news";
-        }
         if (!hasBeenAnswered) throw new RunnerError(message);
         // It may be the page of a proxy while servers are replaced: tasks that run are not given up for it.
         log.error(message);

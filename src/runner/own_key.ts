@@ -12,7 +12,7 @@ const REGISTER_TIMEOUT_MS = 30_000;
 
 /**
  * A server that is asked with a key of the runner's own. The key is requested with the first request, and again when the server
- * refuses it, for example after an outage of more than an hour. An older server has none to give: then the first key is used.
+ * refuses it, for example after an outage of more than an hour.
  */
 export function askWithOwnKey(
   runner: { name: string; version: string },
@@ -20,7 +20,6 @@ export function askWithOwnKey(
   log: Log,
 ): Server {
   let ownKey: string | undefined;
-  let isOldServer = false;
   let registering: Promise<ServerAnswer | undefined> | undefined;
 
   /** Answers what the server said where it gave no key and may give one later. */
@@ -35,11 +34,6 @@ export function askWithOwnKey(
       },
       undefined,
     );
-    if (answer.status === 404) {
-      isOldServer = true;
-      log.warn("The server does not issue runner keys: this runner shares the rate limit of its key");
-      return;
-    }
     if (answer.status !== 201) return answer;
     ownKey = v.parse(registered, JSON.parse(answer.text)).key;
     log.info("The runner has obtained its own key");
@@ -52,7 +46,7 @@ export function askWithOwnKey(
     messageOf,
     async ask(asking) {
       for (let count = 0; ; count++) {
-        if (ownKey === undefined && !isOldServer) {
+        if (ownKey === undefined) {
           const refusal = await registerOnce();
           if (refusal) return refusal;
         }

@@ -19,7 +19,7 @@ const lease = v.object({
   variables: v.record(v.string(), v.string()),
   secretNames: v.array(v.string()),
   /** The names of `variables` that the execution has set, not its environment. */
-  executionNames: v.optional(v.array(v.string()), []),
+  executionNames: v.array(v.string()),
 });
 export type RunnerLease = v.InferOutput<typeof lease>;
 
@@ -42,8 +42,7 @@ export type SyncBody = {
   runner: string;
   labels: readonly string[];
   taskSlugs: readonly string[];
-  /** Undefined for a server that knows no probes. */
-  probeSlugs: readonly string[] | undefined;
+  probeSlugs: readonly string[];
   free: number;
   held: { id: string; log?: TaskLogPart }[];
   returned: string[];

@@ -1,12 +1,12 @@
-/** The commands for teams, projects and keys, as processes of their own. */
+/** The admin commands for teams, projects, keys and trust rules, without a database and with one of another schema; and help. */
 
 import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { connect } from "../../src/database/connect.ts";
 import { schemaVersion, selectAppliedCount } from "../../src/database/migrate.ts";
-import { logIn } from "../../src/operations/people/accounts.ts";
 import { selectAuditEntries } from "../../src/store/audit.ts";
+import { createFolder, run, type Variables } from "../commands.ts";
 import {
   createBareDatabase,
   createDatabase,
@@ -14,11 +14,9 @@ import {
   createOlderDatabase,
   databaseVariables,
 } from "../harness.ts";
-import { CLIENT, createSignIn, PASSWORD } from "../people.ts";
-import { createPlace, removePlace } from "../places.ts";
+import { PASSWORD } from "../people.ts";
 
 const { acme, rival, ask, database, connection, addProject } = await createHarness();
-const ROOT = join(import.meta.dir, "../..");
 
 const here = databaseVariables(connection);
 
@@ -29,17 +27,7 @@ const older = await createOlderDatabase(OLDER);
 // A connected process counts as a server.
 await older.database.close();
 
-async function assay(args: string[], more: Record<string, string> = here, input = "") {
-  const child = Bun.spawn([process.execPath, "src/cli/assay.ts", ...args], {
-    cwd: ROOT,
-    env: { ...process.env, DATABASE_URL: "", ...more },
-    stdin: new Blob([input]),
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
-  return { code: await child.exited, output, errors };
-}
+const assay = (args: string[], env: Variables = here, stdin = "") => run(args, { env, stdin });
 const admin = (...args: string[]) => assay(["admin", ...args]);
 const json = async (...args: string[]) => JSON.parse((await admin(...args, "--json")).output);
 
@@ -68,7 +56,7 @@ const COMMANDS = {
 
 describe("where there is no database", () => {
   test.each(Object.entries(COMMANDS))("%s says so and makes nothing", async (name, options) => {
-    const place = createPlace("admin");
+    const place = createFolder();
     const dataDir = join(place, "data");
     const { code, output, errors } = await assay(["admin", name, ...options, "--json"], { DATA_DIR: dataDir });
     expect([code, output]).toEqual([1, ""]);
@@ -76,11 +64,10 @@ describe("where there is no database", () => {
       `No database in "${dataDir}": set DATA_DIR or DATABASE_URL to the value that the server uses, or create a database with "bun start"\n`,
     );
     expect(existsSync(dataDir)).toBe(false);
-    await removePlace(place);
   });
 
   test("a directory that holds something else stays as it is", async () => {
-    const place = createPlace("admin");
+    const place = createFolder();
     await Bun.write(join(place, "secret-key"), "x");
     expect((await assay(["admin", "list-teams"], { DATA_DIR: place })).code).toBe(1);
     expect(readdirSync(place)).toEqual(["secret-key"]);
@@ -90,15 +77,13 @@ describe("where there is no database", () => {
     const { code, errors } = await assay(["admin", "list-teams"], { DATA_DIR: place });
     expect([code, errors]).toEqual([1, expect.stringContaining("No database in")]);
     expect(readdirSync(join(place, "elsewhere"))).toEqual([]);
-    await removePlace(place);
   });
 
   test("one that is gone from where a link points is told as before", async () => {
-    const place = createPlace("admin");
+    const place = createFolder();
     symlinkSync(join(place, "gone"), join(place, "postgres"));
     const { code, errors } = await assay(["admin", "list-teams"], { DATA_DIR: place });
     expect([code, errors]).toEqual([1, expect.stringContaining("is gone: restore")]);
-    await removePlace(place);
   });
 });
 
@@ -202,7 +187,7 @@ describe("an id that nothing has", () => {
 describe("trust rules", () => {
   test("are added, listed and removed, and the team's log has it", async () => {
     const { project } = rival;
-    const place = createPlace("admin-trust");
+    const place = createFolder();
     const keys = join(place, "keys.json");
     await Bun.write(keys, JSON.stringify({ keys: [{ kty: "RSA", n: "AQAB", e: "AQAB", kid: "a" }] }));
     const rule = [
@@ -238,7 +223,6 @@ describe("trust rules", () => {
       ["trust_rule.removed", "command line"],
       ["trust_rule.added", "command line"],
     ]);
-    removePlace(place);
   });
 
   test.each([
@@ -294,133 +278,6 @@ describe("lists", () => {
     expect(lines[0]).toMatch(/^id {36}name +projects +createdAt$/);
     expect(lines.slice(1).map((line) => /\d/.test(line[column]!))).toEqual(rows.map(() => true));
     expect((await admin("list-projects", "--team", id)).output).toBe("None\n");
-  });
-});
-
-describe("people", () => {
-  const signIn = createSignIn().signIn;
-  const logInWith = (email: string, password: string) => logIn(database, signIn, { email, password, client: CLIENT });
-
-  test("get an account and a place in a team; the password is an option or what is piped in", async () => {
-    const made = await json("create-user", "--email", "Ada@Acme.example", "--team", acme.team, "--password", PASSWORD);
-    expect(made).toEqual({ id: expect.any(String), email: "ada@acme.example", role: "member" });
-    expect(await logInWith("ada@acme.example", PASSWORD)).toMatchObject({ accountId: made.id });
-
-    const more = ["--email", "grace@acme.example", "--team", acme.team, "--role", "owner", "--name", "Grace Hopper"];
-    const piped = await assay(["admin", "create-user", ...more], here, "piped in, correct\nand no more\n");
-    expect([piped.code, piped.errors]).toEqual([0, ""]);
-    expect(piped.output).not.toContain("piped in");
-    expect(await logInWith("grace@acme.example", "piped in, correct")).toBeDefined();
-
-    const only = ["--email", "sso@acme.example", "--team", acme.team, "--role", "viewer", "--no-password"];
-    expect((await admin("create-user", ...only)).code).toBe(0);
-    expect(await json("list-users", "--team", acme.team)).toEqual({
-      data: [
-        { email: "ada@acme.example", name: "ada", role: "member", password: true },
-        { email: "grace@acme.example", name: "Grace Hopper", role: "owner", password: true },
-        { email: "sso@acme.example", name: "sso", role: "viewer", password: false },
-      ].map((user) => ({
-        id: expect.any(String),
-        createdAt: expect.any(String),
-        lastSeenAt: user.password ? expect.any(String) : null,
-        ...user,
-      })),
-    });
-  });
-
-  test("are told apart: nobody's account is made twice, and one that there is gets a place in another team", async () => {
-    const create = ["create-user", "--email", "ADA@acme.example", "--team", rival.team, "--password", PASSWORD];
-    expect(await admin(...create)).toEqual({
-      code: 1,
-      output: "",
-      errors: 'An account "ada@acme.example" already exists: add it to a team with admin add-user\n',
-    });
-    const add = ["add-user", "--email", "ada@acme.example", "--team", rival.team, "--role", "owner"];
-    expect(await json(...add)).toMatchObject({ email: "ada@acme.example", role: "owner" });
-    expect((await admin(...add)).errors).toBe('"ada@acme.example" is already a member of this team\n');
-    for (const args of [
-      ["add-user", "--team", acme.team],
-      ["reset-password", "--password", PASSWORD],
-    ])
-      expect((await admin(...args, "--email", "nobody@acme.example")).errors).toBe(
-        'No such account: "nobody@acme.example"\n',
-      );
-    expect((await admin("add-user", "--email", "ada@acme.example", "--team", id)).errors).toBe(
-      `No such team: "${id}"\n`,
-    );
-    expect((await admin("create-user", "--email", "x@acme.example", "--team", id, "--no-password")).errors).toBe(
-      `No such team: "${id}"\n`,
-    );
-  });
-
-  test("get a new password, which ends every session", async () => {
-    const before = await logInWith("ada@acme.example", PASSWORD);
-    const reset = await assay(["admin", "reset-password", "--email", "ada@acme.example"], here, "the operator's own\n");
-    expect([reset.code, reset.errors]).toEqual([0, ""]);
-    expect(await database.pool`select from session where id = ${before.sessionId}`).toHaveLength(0);
-    expect(await logInWith("ada@acme.example", "the operator's own")).toBeDefined();
-  });
-
-  test.each([
-    [
-      "create-user",
-      ["--email", "nonsense", "--team", id, "--password", PASSWORD],
-      "--email: expected an e-mail address",
-    ],
-    [
-      "create-user",
-      ["--email", "a@b", "--team", id, "--password", "short"],
-      "--password: expected a password of 10 to",
-    ],
-    ["create-user", ["--email", "a@b", "--team", id], "--password is missing"],
-    [
-      "create-user",
-      ["--email", "a@b", "--team", id, "--role", "king", "--no-password"],
-      '--role: expected "viewer", "member"',
-    ],
-    ["create-user", ["--email", "a@b", "--team", id, "--no-password", "--password", PASSWORD], "takes either"],
-    ["reset-password", ["--password", PASSWORD], "--email is missing"],
-  ])("%s %p is a wrong usage", async (name, args, message) => {
-    const { code, errors } = await admin(name, ...args);
-    expect([code, errors.split("\n")[0]]).toEqual([2, expect.stringContaining(message)]);
-    expect(errors).not.toContain(PASSWORD);
-  });
-
-  test("a key with a scope is one more of the project, and is refused without a name or with another scope", async () => {
-    const { id: team } = await json("create-team", "--name", "Scoped");
-    const { id: project } = await json("create-project", "--team", team, "--name", "web");
-    await json("generate-key", "--project", project);
-    const scoped = ["generate-key", "--project", project, "--scope", "upload"];
-    await json(...scoped, "--name", "nightly", "--days", "30");
-    const { data } = await json("list-keys", "--team", team);
-    expect(data).toMatchObject([
-      { name: "nightly", scope: "upload", expiresAt: expect.any(String), revokedAt: null },
-      { name: null, scope: null, expiresAt: null, revokedAt: null },
-    ]);
-    for (const [args, message] of [
-      [scoped, "--name is missing"],
-      [["generate-key", "--project", project, "--name", "x"], "--scope: a named key needs one of"],
-      [["generate-key", "--project", project, "--name", "x", "--scope", "all"], "--scope: expected"],
-      [[...scoped, "--name", "x", "--days", "0"], "--days: expected an integer"],
-    ] as const) {
-      const { code, errors } = await admin(args[0]!, ...args.slice(1));
-      expect([code, errors.split("\n")[0]]).toEqual([2, expect.stringContaining(message)]);
-    }
-  });
-
-  test("and what the command line does to keys is in the team's log", async () => {
-    const { id: team } = await json("create-team", "--name", "Logged");
-    const { id: project } = await json("create-project", "--team", team, "--name", "web");
-    const { id: key, leading } = await json("generate-key", "--project", project);
-    await admin("revoke-key", "--id", key);
-    await admin("create-user", "--email", "log@acme.example", "--team", team, "--no-password");
-    const entries = await selectAuditEntries(database.pool, team, { limit: 10 });
-    expect(entries.map(({ action, actor, subject }) => [action, actor, subject])).toEqual([
-      ["member.added", "command line", "log@acme.example"],
-      ["key.revoked", "command line", leading],
-      ["key.generated", "command line", leading],
-      ["project.created", "command line", "web"],
-    ]);
   });
 });
 

@@ -1,30 +1,49 @@
 /** What the command line says of itself. */
 
 import { expect, test } from "bun:test";
-import { join } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
-import { createPlace } from "../places.ts";
+import { run } from "../commands.ts";
+import { createReceiver } from "../receiver.ts";
 
-const SOURCE = join(import.meta.dir, "../../src/cli/assay.ts");
+test("--version prints the version of package.json", async () => {
+  expect(await run(["--version"])).toEqual({ code: 0, output: `${packageJson.version}\n`, errors: "" });
+});
 
-test("--version prints the version of package.json, also from a compiled file elsewhere", async () => {
-  const folder = createPlace("version");
-  const file = join(folder, "assay");
-  expect(Bun.spawnSync([process.execPath, "build", "--compile", "--outfile", file, SOURCE]).exitCode).toBe(0);
-  for (const command of [[process.execPath, SOURCE], [file]]) {
-    const { exitCode, stdout, stderr } = Bun.spawnSync([...command, "--version"], { cwd: folder });
-    expect([exitCode, stdout.toString(), stderr.toString()]).toEqual([0, `${packageJson.version}\n`, ""]);
+test("start refuses options and arguments, which it would ignore", async () => {
+  for (const words of [["--port", "9"], ["extra"]]) {
+    const { code, errors } = await run(["start", ...words]);
+    expect([code, errors]).toEqual([2, expect.stringContaining(`Unknown option: ${words[0]}.`)]);
   }
 });
 
-test("start refuses options and arguments, which it would ignore", () => {
-  const cwd = join(import.meta.dir, "../..");
-  for (const command of [
-    [SOURCE, "start"],
-    ["run", "start"],
-  ])
-    for (const words of [["--port", "9"], ["extra"]]) {
-      const { exitCode, stderr } = Bun.spawnSync([process.execPath, ...command, ...words], { cwd, env: {} });
-      expect([exitCode, stderr.toString()]).toEqual([2, expect.stringContaining(`Unknown option: ${words[0]}.`)]);
-    }
+test("the usage names all commands, and a wrong command line where its help is", async () => {
+  const help = await run(["--help"]);
+  expect([help.code, help.errors]).toEqual([0, ""]);
+  for (const command of ["start", "health", "doctor", "upload", "import", "split", "runner", "why", "bisect", "export"])
+    expect(help.output).toContain(`\n  ${command}`);
+  for (const command of ["backup FILE", "restore FILE", "admin create-team --name NAME"])
+    expect(help.output).toContain(`\n  ${command}`);
+  expect(await run([])).toEqual({ code: 2, output: "", errors: 'Missing command\nRun "assay --help" for usage\n' });
+  expect(await run(["no-such"])).toMatchObject({
+    code: 2,
+    errors: expect.stringContaining("Unknown command: no-such"),
+  });
+  const wrong = await run(["admin", "list-keys", "--no-such"]);
+  expect([wrong.code, wrong.errors]).toEqual([
+    2,
+    expect.stringContaining('Run "assay admin list-keys --help" for usage'),
+  ]);
+});
+
+test("what commands print and say holds no secret that a server repeats, and no command to the terminal", async () => {
+  const secrets = ["svc_proj_of_this_build", "the password"];
+  const message = `\u001b[2J ${secrets.join(" ")}`;
+  const server = createReceiver({ status: 400, body: { error: { message } } });
+  const env = {
+    ASSAY_URL: server.url.replace("//", `//user:${encodeURIComponent(secrets[1]!)}@`),
+    ...{ ASSAY_PROJECT: "p", ASSAY_KEY: secrets[0]! },
+  };
+  expect(await run(["why"], { env })).toEqual({ code: 3, output: "", errors: " [2J *** ***\n" });
+  const json = await run(["why", "--json"], { env });
+  expect([json.code, JSON.parse(json.output), json.errors]).toEqual([3, { error: { message: " [2J *** ***" } }, ""]);
 });

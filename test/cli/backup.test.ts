@@ -1,13 +1,15 @@
-/** `assay backup` and `assay restore` as processes: beside a server, killed halfway, with a wrong key, and resumed. */
+/** `assay backup` and `assay restore`: verified, interrupted halfway, with a wrong key, and quiet. */
 
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { copyFileSync, existsSync, readdirSync, statSync } from "node:fs";
+import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Database } from "../../src/database/connect.ts";
 import { selectRelationCount } from "../../src/database/relations.ts";
+import { backUpHalfway } from "../backups.ts";
+import { run, start, type Variables } from "../commands.ts";
 import { createEverything } from "../everything.ts";
-import { createBareDatabase, createHarness, junit, SECRET_KEY, until, databaseVariables } from "../harness.ts";
-import { createPlace, followOutput, guardProcess, removePlace } from "../places.ts";
+import { createBareDatabase, createHarness, SECRET_KEY, databaseVariables } from "../harness.ts";
+import { createPlace, removePlace } from "../places.ts";
 import { claimSecretKeyDigest } from "../../src/store/instance.ts";
 import { createSeal } from "../../src/secrets/seal.ts";
 
@@ -24,44 +26,7 @@ const fingerprint = createSeal(SECRET_KEY).keyDigest.slice(0, 16);
 const key = { SECRET_KEY: Buffer.from(SECRET_KEY).toString("base64") };
 
 const here = { ...databaseVariables(connection), DATA_DIR: join(place, "data") };
-const environment = (more: Record<string, string>) => ({ ...process.env, DATABASE_URL: "", PUBLIC_URL: "", ...more });
-
-function spawn(args: string[], more: Record<string, string>) {
-  const child = Bun.spawn([process.execPath, "src/cli/assay.ts", ...args], {
-    ...{ cwd: ROOT, env: environment(more), stdout: "pipe", stderr: "pipe" },
-  });
-  guardProcess(child);
-  return child;
-}
-
-async function assay(args: string[], more: Record<string, string> = here) {
-  const child = spawn(args, more);
-  const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
-  return { code: await child.exited, output, errors };
-}
-
-async function startServer(more: Record<string, string>) {
-  const child = Bun.spawn([process.execPath, "src/main.ts"], {
-    cwd: ROOT,
-    env: environment({ PORT: "0", RATE_LIMIT_PER_MINUTE: "0", LOG_LEVEL: "info", ...more }),
-    ...{ stdin: "ignore", stdout: "pipe", stderr: "inherit" },
-  });
-  guardProcess(child);
-  const { url, output } = followOutput(
-    child,
-    (text) => /"message":"Assay is ready","url":"([^"]+)"/.exec(text)?.[1] ?? undefined,
-  );
-  const stop = async () => {
-    child.kill("SIGTERM");
-    await child.exited;
-  };
-  return { url: await url, output, stop };
-}
-
-/** The processes of the command wait for a lock, or copy rows. */
-const isWaiting = async ({ pool }: Database, condition: string) =>
-  (await pool.unsafe(`select from pg_stat_activity where datname = '${connection["database"]}' and ${condition}`))
-    .length > 0;
+const assay = (args: string[], env: Variables = here) => run(args, { env });
 
 describe("assay backup", () => {
   test("writes a file that can be verified without a database", async () => {
@@ -112,34 +77,26 @@ describe("assay backup", () => {
     expect(errors).toContain(error);
   });
 
-  test.each(["SIGKILL", "SIGTERM"] as const)(
-    "that ends halfway with %s leaves no file of that name",
-    async (signal) => {
-      const file = join(place, `${signal}.assay`);
-      const { promise: over, resolve: release } = Promise.withResolvers<void>();
-      let ended: Promise<number> | undefined;
-      await database.begin(async (sql) => {
-        // The backup writes the tables before this one and waits here.
-        await sql`lock table test_run in access exclusive mode`;
-        const child = spawn(["backup", file], here);
-        await until(() => isWaiting(database, "wait_event_type = 'Lock' and query like 'copy%'"), 30);
-        expect(existsSync(`${file}.partial`)).toBe(true);
-        const second = await assay(["backup", join(place, "second.assay")]);
-        expect(second.errors).toBe("Another backup of this database is running: wait until it ends\n");
-        child.kill(signal);
-        ended = child.exited;
-        if (signal === "SIGKILL") await ended;
-        release();
-        await over;
-      });
-      expect(await ended).not.toBe(0);
-      expect(existsSync(file)).toBe(false);
-      await until(async () => !(await isWaiting(database, "query like 'copy%' and state = 'active'")));
-      // What a killed one has left is not in the way of the next.
-      expect((await assay(["backup", file])).code).toBe(0);
-      expect(readdirSync(place).filter((name) => name.endsWith(".partial"))).toEqual([]);
-    },
-  );
+  test("that is interrupted halfway leaves no file of that name, and is not in the way of the next", async () => {
+    const file = join(place, "interrupted.assay");
+    const backup = await backUpHalfway({ database, connection }, file, () => start(["backup", file], { env: here }));
+    backup.signal("SIGTERM");
+    backup.release();
+    expect(await backup.ended).toMatchObject({ code: 1, errors: "Interrupted: nothing was kept\n" });
+    expect(existsSync(file)).toBe(false);
+    await backup.settled();
+    expect((await assay(["backup", file])).code).toBe(0);
+    expect(readdirSync(place).filter((name) => name.endsWith(".partial"))).toEqual([]);
+  });
+
+  test("beside another backup is refused", async () => {
+    const file = join(place, "first.assay");
+    const first = await backUpHalfway({ database, connection }, file, () => start(["backup", file], { env: here }));
+    const second = await assay(["backup", join(place, "second.assay")]);
+    expect(second.errors).toBe("Another backup of this database is running: wait until it ends\n");
+    first.release();
+    expect((await first.ended).code).toBe(0);
+  });
 });
 
 describe("assay admin quiet", () => {
@@ -147,18 +104,18 @@ describe("assay admin quiet", () => {
     const bare = await createBareDatabase();
     const there = { ...databaseVariables(bare.connection), ...key, DATA_DIR: join(place, "other-tool") };
     expect((await assay(["restore", join(place, "one.assay"), "--as-of-backup"], there)).code).toBe(0);
-    const run = async (...args: string[]) => JSON.parse((await assay(["admin", ...args, "--json"], there)).output);
+    const admin = async (...args: string[]) => JSON.parse((await assay(["admin", ...args, "--json"], there)).output);
     const isQuiet = async () =>
       (await bare.database.pool<{ quiet: boolean }[]>`select quiet_since is not null as quiet from instance`)[0]!.quiet;
-    expect(await run("resume", "--discard-pending")).toMatchObject({
+    expect(await admin("resume", "--discard-pending")).toMatchObject({
       resumed: true,
       discardedEvents: expect.any(Number),
     });
     expect(await isQuiet()).toBe(false);
-    expect(await run("quiet")).toEqual({ quiet: true });
+    expect(await admin("quiet")).toEqual({ quiet: true });
     expect(await isQuiet()).toBe(true);
-    expect(await run("quiet", "--revoke-all")).toMatchObject({ quiet: true, shares: 3, invitations: 1 });
-    expect(await run("quiet", "--revoke-all")).toEqual({
+    expect(await admin("quiet", "--revoke-all")).toMatchObject({ quiet: true, shares: 3, invitations: 1 });
+    expect(await admin("quiet", "--revoke-all")).toEqual({
       quiet: true,
       keys: 0,
       sessions: 0,
@@ -190,116 +147,16 @@ describe("assay restore", () => {
     expect(existsSync(dataDir)).toBe(false);
   });
 
-  test("that was killed halfway leaves a database that the next one takes", async () => {
-    await database.pool`
-      insert into put_off (loop, item, tries, stalls, due_at)
-      select 'counting', g || repeat('x', 200), 0, 0, now() from generate_series(1, 60000) g`;
-    const file = join(place, "large.assay");
-    expect((await assay(["backup", file])).code).toBe(0);
+  test("gives the rows of the backup, revokes what may have been revoked since, and takes no database that is in use", async () => {
     const bare = await createBareDatabase();
-    const there = { ...databaseVariables(bare.connection), ...key, DATA_DIR: join(place, "killed") };
-    const child = spawn(["restore", file], there);
-    const copying = () => database.pool`
-      select from pg_stat_progress_copy where datname = ${String(bare.connection["database"])} and bytes_processed > 100000`;
-    await until(async () => (await copying()).length > 0, 30);
-    child.kill("SIGKILL");
-    await child.exited;
-    await until(async () => (await copying()).length === 0, 30);
-    expect(await selectRelationCount(bare.database.pool)).toBe(0);
-
-    const cut = assay(["restore", file], there);
-    await until(async () => (await copying()).length > 0, 30);
-    await database.pool`
-      select pg_terminate_backend(pid) from pg_stat_progress_copy where datname = ${String(bare.connection["database"])}`;
-    expect(await cut).toEqual({
-      ...{ code: 1, output: "" },
-      errors:
-        "The connection to the database was lost: nothing was kept. Restore again when the database is available\n",
-    });
-    expect(await selectRelationCount(bare.database.pool)).toBe(0);
-
-    const restored = await assay(["restore", file, "--as-of-backup"], there);
-    expect([restored.code, restored.errors]).toEqual([0, ""]);
-    expect(restored.output).toContain("valid as they were at that time");
-    const count = ({ pool }: Database) => pool`select count(*)::int as count from put_off`;
-    expect([...(await count(bare.database))]).toEqual([...(await count(database))]);
-    const again = await assay(["restore", file], there);
-    expect(again).toEqual({ code: 1, output: "", errors: expect.stringContaining("the database is not empty") });
-    await database.pool`delete from put_off where loop = 'counting'`;
-  });
-
-  test("gives a server that is quiet until it is resumed", async () => {
-    const bare = await createBareDatabase();
-    const there = { ...databaseVariables(bare.connection), ...key, DATA_DIR: join(place, "quiet") };
+    const there = { ...databaseVariables(bare.connection), ...key, DATA_DIR: join(place, "restored") };
     const restored = await assay(["restore", join(place, "one.assay")], there);
+    expect([restored.code, restored.errors]).toEqual([0, ""]);
     expect(restored.output).toContain('The server will be quiet until "assay admin resume"\n');
     expect(restored.output).toMatch(/^Revoked keys: [1-9]\d*, sessions: [1-9]\d*, invitations: 1, shared links: 3$/m);
-    const { pool } = bare.database;
-    const schedule = "Every night on staging";
-    await pool`update automation set next_run_at = now() where name = ${schedule}`;
-    await pool`update event set due_at = now() where id in (select id from event order by id desc limit 5)`;
-    const state = async () => {
-      const [row] = await pool<{ served: string | null; due: number; ran: boolean }[]>`
-        select (select serving_at from instance)::text as served, (select count(*)::int from event where due_at <= now()) as due,
-          exists (select from automation_run r join automation a on a.id = r.automation_id
-            where a.name = ${schedule} and r.cause = 'schedule') as ran`;
-      return row!;
-    };
-    const before = await state();
-    expect(before).toMatchObject({ due: 5, ran: false });
-    const server = await startServer(there);
-    try {
-      await until(async () => server.output().includes("Quiet after a restore"), 20);
-      // Each is noted by a loop that goes on: meanwhile the others have had ten rounds.
-      for (let last = before.served, notes = 0; notes < 2; notes++) {
-        await until(async () => (await state()).served !== last, 20);
-        last = (await state()).served;
-      }
-      expect(await state()).toMatchObject({ due: 5, ran: false });
-      const resumed = await assay(["admin", "resume"], there);
-      expect([resumed.code, resumed.output]).toEqual([0, "resumed\n"]);
-      await until(async () => (await state()).ran && (await state()).due === 0, 20);
-      await until(async () => server.output().includes("Resumed by assay admin resume"), 20);
-      expect((await assay(["admin", "quiet"], there)).code).toBe(0);
-      await until(async () => server.output().split("Quiet after a restore").length === 3, 20);
-    } finally {
-      await server.stop();
-    }
+    const count = ({ pool }: Database) => pool`select count(*)::int as count from case_result`;
+    expect([...(await count(bare.database))]).toEqual([...(await count(database))]);
+    const again = await assay(["restore", join(place, "one.assay")], there);
+    expect(again).toEqual({ code: 1, output: "", errors: expect.stringContaining("the database is not empty") });
   });
-});
-
-test("the built-in PostgreSQL is backed up while its server runs, and restored into another directory", async () => {
-  const [old, fresh] = [join(place, "old"), join(place, "fresh")];
-  const file = join(place, "built-in.assay");
-  const server = await startServer({ DATA_DIR: old });
-  const line = server
-    .output()
-    .split("\n")
-    .find((text) => text.startsWith("curl "))!;
-  const [, project, token] = /projects\/([0-9a-f-]+)\/[\s\S]*?(svc_proj_\w+)/.exec(server.output()) ?? [];
-  expect([line, project, token]).toEqual([expect.any(String), expect.any(String), expect.any(String)]);
-  const upload = (url: string) =>
-    fetch(`${url}/api/v1/projects/${project}/test-runs?task_slug=unit`, {
-      ...{ method: "POST", headers: { authorization: `Bearer ${token}` }, body: junit("pp") },
-    });
-  expect((await upload(server.url)).status).toBe(201);
-  const written = await assay(["backup", file], { DATA_DIR: old });
-  expect([written.code, written.errors]).toEqual([0, ""]);
-  expect((await upload(server.url)).status).toBe(201);
-  await server.stop();
-
-  await Bun.write(join(fresh, "secret-key"), "");
-  copyFileSync(join(old, "secret-key"), join(fresh, "secret-key"));
-  const restored = await assay(["restore", file, "--as-of-backup"], { DATA_DIR: fresh });
-  expect(restored.code).toBe(0);
-  const next = await startServer({ DATA_DIR: fresh });
-  try {
-    const runs = await fetch(`${next.url}/api/v1/projects/${project}/test-runs`, {
-      headers: { authorization: `Bearer ${token}` },
-    });
-    expect(((await runs.json()) as { data: unknown[] }).data).toHaveLength(1);
-    expect((await upload(next.url)).status).toBe(201);
-  } finally {
-    await next.stop();
-  }
 });

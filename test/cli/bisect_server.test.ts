@@ -1,42 +1,23 @@
 /** `assay bisect` with a server: a search on its runners, and what it knows of a test for a search on this machine. */
 
-import { afterAll, expect, test } from "bun:test";
-import { join } from "node:path";
+import { expect, test } from "bun:test";
 import { createLog } from "../../src/log.ts";
 import { advanceSearches } from "../../src/work/culprits.ts";
+import { start as startCommand, variablesOf } from "../commands.ts";
 import { createHarness, until } from "../harness.ts";
-import { createPlace, guardProcess, removePlace } from "../places.ts";
 import { createProbedRepository, startProbeRunner } from "../probing.ts";
 
 const { ask, acme, addProject, database, url } = await createHarness();
-const ASSAY = join(import.meta.dir, "../../src/cli/assay_cli.ts");
 const log = createLog("debug", () => {}, false);
-const place = createPlace("bisect-server");
-afterAll(() => removePlace(place));
 
 type Project = { project: string; key: string };
 
-/** Starts the command in a directory; the server of the project is in its environment. */
-function start(args: string[], { project, key }: Project, cwd = place) {
-  const child = Bun.spawn([process.execPath, ASSAY, "bisect", ...args], {
-    cwd,
-    env: { PATH: process.env["PATH"]!, HOME: place, ASSAY_URL: url, ASSAY_PROJECT: project, ASSAY_KEY: key },
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  guardProcess(child);
-  const said = { text: "" };
-  const listen = async () => {
-    const decoder = new TextDecoder();
-    for await (const chunk of child.stderr) said.text += decoder.decode(chunk, { stream: true });
-    return said.text;
-  };
-  const ended = (async () => {
-    const [output, errors] = await Promise.all([child.stdout.text(), listen()]);
-    return { code: await child.exited, output, errors };
-  })();
-  return { child, said, ended };
+/** Starts the command in a directory. */
+function start(args: string[], project: Project, cwd?: string) {
+  const command = startCommand(["bisect", ...args], { cwd, env: variablesOf(url, project) });
+  let hasEnded = false;
+  void command.ended.then(() => (hasEnded = true));
+  return { ...command, hasEnded: () => hasEnded };
 }
 
 const BREAKS = 5;
@@ -63,10 +44,10 @@ test("runs the search on the runners of the server, and ends as a search on this
   const { bug, testCase } = await report(project);
   const runner = await startProbeRunner({ url, project, tasks: { unit: repository.task } });
   await until(async () => (await ask(`GET /projects/${project.project}/runners`, project)).body.data.length === 1, 30);
-  const { child, ended } = start([`${url}/projects/${project.project}/tests/${testCase}`], project);
+  const { ended, hasEnded } = start([`${url}/projects/${project.project}/tests/${testCase}`], project);
   await until(async () => {
     await advanceSearches(database, undefined, undefined, log);
-    return child.exitCode !== null;
+    return hasEnded();
   }, 60);
   const { code, output, errors } = await ended;
   expect([code, output]).toEqual([
@@ -84,7 +65,7 @@ test("runs the search on the runners of the server, and ends as a search on this
   const again = start([bug, "--bad", commits.at(-1)!, "--good", "0000000", "--json"], project, repository.path);
   await until(async () => {
     await advanceSearches(database, undefined, undefined, log);
-    return again.child.exitCode !== null;
+    return again.hasEnded();
   }, 60);
   const json = await again.ended;
   expect([json.code, JSON.parse(json.output)]).toMatchObject([
@@ -100,11 +81,11 @@ test("says what a search on the server waits for", async () => {
   const body = { runner: "r", taskSlugs: ["unit"], probeSlugs: ["unit"], free: 0 };
   await ask(`POST /projects/${project.project}/leases`, { key: project.key, body });
   await database.pool`update runner set seen_at = now() - interval '10 minutes' where project_id = ${project.project}`;
-  const { said, ended } = start([bug], project);
+  const { errors: said, ended } = start([bug], project);
   const waits = "The list of the commits waits for a runner: no runner has been online in the last 2 minutes";
   await until(async () => {
     await advanceSearches(database, undefined, undefined, log);
-    return said.text.includes(waits);
+    return said().includes(waits);
   }, 30);
   await ask(`POST /projects/${project.project}/bug-reports/${bug}/culprit/cancel`, { key: project.key });
   const { errors } = await ended;

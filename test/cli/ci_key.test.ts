@@ -1,25 +1,22 @@
 /** `assay upload` and `assay split` without a stored key: the job's id token is exchanged for one. */
 
-import { afterAll, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { describe, expect, test } from "bun:test";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readAddressSource, toServerAddress } from "../../src/cli/ci_key.ts";
+import { createSecrets } from "../../src/cli/output.ts";
 import { addTrustRule } from "../../src/operations/people/trust_rules.ts";
 import { COMMAND_LINE } from "../../src/schema/audit.ts";
 import type { NewTrustRule } from "../../src/schema/trust_rules.ts";
 import { createCiIssuer, REPOSITORY } from "../ci_issuer.ts";
+import { createFolder, run, type Variables } from "../commands.ts";
 import { createHarness, junit } from "../harness.ts";
-import { createPlace, guardProcess, removePlace } from "../places.ts";
 import { createReceiver, type Script } from "../receiver.ts";
 
 const { acme, ask, url, database, addProject } = await createHarness({ outboundAllow: ["127.0.0.1/32"] });
 const issuer = await createCiIssuer(url);
-const ASSAY = join(import.meta.dir, "../../src/cli/assay.ts");
 const KEY = /svc_proj_[0-9A-Za-z]{30}/;
 const REQUEST_TOKEN = "the request token of this job";
-
-const place = createPlace("ci-key");
-afterAll(() => removePlace(place));
 
 const common = { issuer: issuer.url, repositoryId: REPOSITORY.id, events: [], refs: [] };
 const RULES: Record<"github" | "gitlab", NewTrustRule> = {
@@ -27,34 +24,18 @@ const RULES: Record<"github" | "gitlab", NewTrustRule> = {
   gitlab: { kind: "gitlab", ...common },
 };
 
-let folders = 0;
 /** A project that trusts the issuer's repository, and an empty folder. */
 async function createJob(kind: "github" | "gitlab" | undefined) {
   const { project, key } = await addProject(acme);
   if (kind) await database.begin((sql) => addTrustRule(sql, project, RULES[kind], COMMAND_LINE));
-  const folder = join(place, String(++folders));
-  mkdirSync(folder);
-  writeFileSync(join(folder, "report.xml"), junit("pp"));
-  return { project, key, folder };
+  return { project, key, folder: createFolder({ "report.xml": junit("pp") }) };
 }
 type Job = Awaited<ReturnType<typeof createJob>>;
 
-async function assay({ project, folder }: Job, args: string[], variables: Record<string, string>) {
-  const child = Bun.spawn([process.execPath, ASSAY, ...args], {
-    cwd: folder,
-    env: {
-      ...{ PATH: process.env["PATH"]!, HOME: place, GIT_CEILING_DIRECTORIES: place },
-      ...{ ASSAY_URL: url, ASSAY_PROJECT: project, ...variables },
-    },
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  guardProcess(child);
-  const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
-  expect(output + errors).not.toMatch(KEY);
-  expect(output + errors).not.toContain(REQUEST_TOKEN);
-  return { code: await child.exited, output, errors };
+async function assay({ project, folder }: Job, args: string[], variables: Variables) {
+  const ended = await run(args, { cwd: folder, env: { ASSAY_URL: url, ASSAY_PROJECT: project, ...variables } });
+  for (const hidden of [KEY, REQUEST_TOKEN]) expect(ended.output + ended.errors).not.toMatch(hidden);
+  return ended;
 }
 
 /** The service of GitHub that gives a job its id tokens. */
@@ -187,12 +168,17 @@ test("an answer that is lost is asked for again by the same attempt", async () =
   const service = createReceiver({ status: 502, body: "bad gateway" }, { status: 200, body: { key, more: 1 } });
   const source = readAddressSource({ ASSAY_URL: service.url, ASSAY_PROJECT: "p", ASSAY_ID_TOKEN: "t" });
   const sleep = async () => {};
-  const address = await toServerAddress(source, { waitsMs: [1, 1], withinMs: 1_000, sleep });
+  const secrets = createSecrets({});
+  const address = await toServerAddress(source, { patience: { waitsMs: [1, 1], withinMs: 1_000, sleep }, secrets });
   expect(address).toEqual({ url: service.url, project: "p", key });
+  // What another call received is not hidden here, and need not be.
+  expect([secrets.mask(key), createSecrets({}).mask(key)]).toEqual(["***", key]);
   const [first, second] = service.requests;
   expect(first).toMatchObject({ method: "POST", path: "/auth/ci", body: { project: "p", token: "t" } });
   expect(second!.headers["idempotency-key"]).toBe(first!.headers["idempotency-key"]!);
   expect(first!.headers["idempotency-key"]).toHaveLength(36);
   service.play({ status: 200, body: { key: "with a blank" } });
-  expect(toServerAddress(source, { waitsMs: [], withinMs: 0 })).rejects.toThrow("the server answered 200");
+  expect(toServerAddress(source, { patience: { waitsMs: [], withinMs: 0 }, secrets })).rejects.toThrow(
+    "the server answered 200",
+  );
 });

@@ -1,4 +1,4 @@
-/** `assay doctor` as a process of its own: a sound installation, and one fault after the other. */
+/** `assay doctor`: a sound installation, and one fault after the other. */
 
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
@@ -9,13 +9,13 @@ import { createPartitions } from "../../src/database/partitions.ts";
 import { checkClock } from "../../src/doctor/check_database.ts";
 import { createSeal } from "../../src/secrets/seal.ts";
 import { claimSecretKeyDigest } from "../../src/store/instance.ts";
+import { run as runCommand, type Variables } from "../commands.ts";
 import { createBareDatabase, createHarness, SECRET_KEY, databaseVariables } from "../harness.ts";
 import { startSharingPooler } from "../pgbouncer.ts";
-import { createPlace, followOutput, guardProcess, removePlace } from "../places.ts";
+import { createPlace, removePlace } from "../places.ts";
 import { BUCKET, createS3 } from "../s3.ts";
 
 setDefaultTimeout(60_000);
-const ROOT = join(import.meta.dir, "../..");
 const place = createPlace("doctor");
 afterAll(() => removePlace(place));
 const dataDir = join(place, "data");
@@ -27,21 +27,15 @@ await createPartitions(pool, new Date());
 await claimSecretKeyDigest(pool, createSeal(SECRET_KEY).keyDigest, []);
 const secretKey = Buffer.from(SECRET_KEY).toString("base64");
 
-type Variables = Record<string, string>;
-
 const sound: Variables = {
   ...databaseVariables(connection),
   ...{ DATA_DIR: dataDir, PORT: "0", PUBLIC_URL: "http://localhost:8080", SECRET_KEY: secretKey },
 };
 
-async function run(variables: Variables, args: string[] = []) {
-  const child = Bun.spawn([process.execPath, "src/cli/assay.ts", "doctor", ...args], {
-    ...{ cwd: ROOT, env: { PATH: process.env["PATH"]!, ...variables }, stdout: "pipe", stderr: "pipe" },
-  });
-  guardProcess(child);
-  const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+async function run(env: Variables, args: string[] = []) {
+  const { code, output, errors } = await runCommand(["doctor", ...args], { env });
   expect(errors).toBe("");
-  return { code: await child.exited, output };
+  return { code, output };
 }
 
 type Found = { level: string; area: string; message: string; remedy?: string };
@@ -70,50 +64,24 @@ describe("a sound installation", () => {
     expect(output).toMatch(/^fail {2}database {7}fsync or full_page_writes is off/m);
     expect(output).toMatch(/^warn {2}database {7}synchronous_commit is off, so a crash can lose/m);
     expect(output).toEndWith(" ok, 2 warnings, 1 failure\n");
-    expect(output).not.toContain(sound["PGPASSWORD"]!);
+    expect(output).not.toContain(new URL(sound["DATABASE_URL"]!).password);
     expect(output).not.toContain(secretKey);
   });
-
-  test("is checked beside its running server with the built-in PostgreSQL, which goes on", async () => {
-    const own = { DATA_DIR: join(place, "built-in"), HOST: "127.0.0.1", PUBLIC_URL: "http://localhost:8080" };
-    const port = await freePort();
-    const child = Bun.spawn([process.execPath, "src/main.ts"], {
-      ...{ cwd: ROOT, env: { PATH: process.env["PATH"]!, LOG_LEVEL: "info", PORT: port, ...own } },
-      ...{ stdin: "ignore", stdout: "pipe", stderr: "inherit" },
-    });
-    guardProcess(child);
-    const { url } = followOutput(child, (text) => /"message":"Assay is ready","url":"([^"]+)"/.exec(text)?.[1]);
-    await url;
-    const { code, output } = await run({ ...own, PORT: port });
-    expect([code, output]).toEqual([0, expect.stringMatching(/^\d+ ok, 0 warnings, 0 failures$/m)]);
-    expect(output).toContain(`ok    server         A server of version ${packageJson.version} answers at`);
-    expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200);
-    child.kill("SIGTERM");
-    await child.exited;
-    // Without a server PostgreSQL is started for the checks, and stopped afterwards.
-    const after = await run({ ...own, PORT: port });
-    expect([after.code, after.output]).toEqual([
-      0,
-      expect.stringContaining("warn  server         No server answers at"),
-    ]);
-  });
 });
 
-test("a server of version 0.1, which does not answer its version, is not taken for none", async () => {
-  using older = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => Response.json({ status: "ok" }) });
-  const { output } = await run({ DATA_DIR: join(place, "none"), HOST: "127.0.0.1", PORT: String(older.port) });
-  expect(output).toContain(
-    `warn  server         The server at http://127.0.0.1:${older.port} has an older version, and this program`,
+test("a server of another version is named, and one that is none is no server", async () => {
+  const find = async (answer: object) => {
+    using server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => Response.json(answer) });
+    const env = { DATA_DIR: join(place, "none"), HOST: "127.0.0.1", PORT: String(server.port) };
+    return (await run(env)).output.replaceAll(`:${server.port}`, ":PORT");
+  };
+  const other = await find({ status: "ok", version: "0.0.1" });
+  expect(other).toContain(
+    "warn  server         The server at http://127.0.0.1:PORT has version 0.0.1, and this program",
   );
-  expect(output).not.toContain("server.log");
+  expect(other).not.toContain("server.log");
+  expect(await find({ status: "ok" })).not.toContain("The server at http://127.0.0.1:PORT has");
 });
-
-async function freePort(): Promise<string> {
-  const server = Bun.serve({ port: 0, fetch: () => new Response() });
-  const { port } = server;
-  await server.stop(true);
-  return String(port);
-}
 
 describe("the configuration and the disk", () => {
   test("name every variable that cannot be read, and no secret", async () => {
@@ -215,7 +183,7 @@ describe("the database", () => {
     const role = `guest_${crypto.randomUUID().replaceAll("-", "")}`;
     await pool.unsafe(`create role ${role} login password 'open sesame'`);
     try {
-      expect(await findFaults({ ...databaseVariables(bare), PGUSER: role, PGPASSWORD: "open sesame" })).toEqual([
+      expect(await findFaults(databaseVariables({ ...bare, username: role, password: "open sesame" }))).toEqual([
         "warn database: The database is empty",
         `fail permissions: The role "${role}" cannot create tables, so it can neither migrate nor add a month`,
       ]);

@@ -1,29 +1,20 @@
-/** `assay export`, as a process of its own: a complete file or none, its verification, and its attachments. */
+/** `assay export`: a complete file or none, its verification, and its attachments. */
 
 import { afterAll, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer as createSocketServer } from "node:net";
 import { join } from "node:path";
 import { createExportLines, IncompleteExportError } from "../../src/cli/export_lines.ts";
+import { createFolder, run, type Variables, variablesOf } from "../commands.ts";
 import { createEverything } from "../everything.ts";
 import { createHarness } from "../harness.ts";
-import { createPlace } from "../places.ts";
 
 const harness = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
 const { ask, acme, rival, url } = await createEverything(harness, undefined, { days: 2 });
-const ASSAY = join(import.meta.dir, "../../src/cli/assay.ts");
-const directory = createPlace("export");
+const directory = createFolder();
 
-async function assay(args: string[], more: Record<string, string> = {}) {
-  const child = Bun.spawn([process.execPath, ASSAY, "export", ...args], {
-    cwd: directory,
-    env: { PATH: process.env["PATH"]!, ASSAY_URL: url, ASSAY_PROJECT: acme.project, ASSAY_KEY: acme.key, ...more },
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
-  return { code: await child.exited, output, errors };
-}
+const assay = (args: string[], more: Variables = {}) =>
+  run(["export", ...args], { cwd: directory, env: { ...variablesOf(url, acme), ...more } });
 
 const read = (name: string): string => readFileSync(join(directory, name), "utf8");
 const withoutTime = (text: string): string => text.replace(/"takenAt":"[^"]*"/, "");
@@ -39,13 +30,16 @@ describe("assay export", () => {
     expect([verified.code, verified.errors]).toEqual([0, ""]);
     expect(verified.output).toMatch(/^"all.ndjson" is complete and shows the project at 20\S+: \d+ lines/);
     const again = await assay(["all.ndjson"]);
-    expect([again.code, again.errors]).toEqual([1, 'Cannot write "all.ndjson": the file exists already\n']);
+    expect([again.code, again.errors]).toEqual([
+      1,
+      `Cannot write "${directory}/all.ndjson": the file exists already\n`,
+    ]);
   });
 
   test.each([
-    [["--verify", "none.ndjson"], 'Cannot read "none.ndjson": it does not exist'],
-    [["none/all.ndjson"], 'Cannot write "none/all.ndjson": its directory does not exist'],
-    [["--verify", "."], 'Cannot read ".": it is a directory'],
+    [["--verify", "none.ndjson"], `Cannot read "${directory}/none.ndjson": it does not exist`],
+    [["none/all.ndjson"], `Cannot write "${directory}/none/all.ndjson": its directory does not exist`],
+    [["--verify", "."], `Cannot read "${directory}": it is a directory`],
   ])("%j is refused in one sentence", async (args, message) => {
     expect(await assay(args)).toMatchObject({ code: 1, errors: `${message}\n` });
   });

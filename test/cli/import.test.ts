@@ -1,48 +1,21 @@
-/** `assay import` as a process of its own, which uploads folders of old reports to a server. */
+/** `assay import`, which uploads folders of old reports to a server. */
 
-import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdirSync, utimesSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { utimesSync } from "node:fs";
+import { join } from "node:path";
 import { countAll } from "../../src/work/count.ts";
+import { createFolder, start as startCommand, variablesOf } from "../commands.ts";
 import { createHarness, createServer, junit, until } from "../harness.ts";
-import { createPlace, guardProcess, removePlace } from "../places.ts";
 import { createReceiver } from "../receiver.ts";
 import { createZip } from "../zip.ts";
 
 setDefaultTimeout(60_000);
 const { ask, acme, addProject, database, url } = await createHarness();
-const home = createPlace("import");
-afterAll(() => removePlace(home));
-
 type Project = Awaited<ReturnType<typeof addProject>>;
-type Files = Record<string, string | Uint8Array>;
+type Files = Parameters<typeof createFolder>[0] & {};
 
-let folders = 0;
-/** A folder with these files, by path. */
-function createFolder(files: Files): string {
-  const folder = join(home, String(++folders));
-  for (const [name, content] of Object.entries(files)) {
-    mkdirSync(dirname(join(folder, name)), { recursive: true });
-    writeFileSync(join(folder, name), content);
-  }
-  return folder;
-}
-
-function start({ project, key }: Project, args: string[], server = url) {
-  const child = Bun.spawn([process.execPath, join(import.meta.dir, "../../src/cli/assay.ts"), "import", ...args], {
-    cwd: home,
-    env: { PATH: process.env["PATH"]!, HOME: home, ASSAY_URL: server, ASSAY_PROJECT: project, ASSAY_KEY: key },
-    ...{ stdin: "ignore", stdout: "pipe", stderr: "pipe" },
-  });
-  guardProcess(child);
-  const ended = Promise.all([child.exited, new Response(child.stdout).text(), new Response(child.stderr).text()]).then(
-    ([code, output, errors]) => {
-      expect(output + errors).not.toContain(key);
-      return { code, output, errors };
-    },
-  );
-  return { child, ended };
-}
+const start = (project: Project, args: string[], server = url) =>
+  startCommand(["import", ...args], { env: variablesOf(server, project) });
 const run = (project: Project, args: string[], server?: string) => start(project, args, server).ended;
 
 const DAY_MS = 86_400_000;
@@ -139,19 +112,6 @@ describe("a folder of reports", () => {
     expect([unique.code, unique.output]).toEqual([0, expect.stringContaining("Imported 3 builds")]);
     const both = await run(project, [...args, "--unique-builds", "--daily-builds"]);
     expect([both.code, both.errors]).toEqual([2, expect.stringContaining("exclude each other")]);
-  });
-
-  test("is listed to a reader that ends before the list", async () => {
-    const days = Array.from(
-      { length: 300 },
-      (_, at) => `${new Date(Date.UTC(2026, 0, at + 1)).toISOString().slice(0, 10)}`,
-    );
-    const folder = createFolder(
-      Object.fromEntries(days.map((day) => [`${day}/${"long ".repeat(40)}.xml`, junit("p")])),
-    );
-    const program = [process.execPath, join(import.meta.dir, "../../src/cli/assay.ts")];
-    const { stdout, stderr } = await Bun.$`${program} import ${folder} --pattern {date} --dry-run | head -n 1`.quiet();
-    expect([stdout.toString(), stderr.toString()]).toEqual([expect.stringContaining("Found 300 builds"), ""]);
   });
 
   test("without a date is refused, until the times of files are asked for", async () => {
@@ -269,7 +229,7 @@ describe("a second start", () => {
     const folder = many();
     const first = start(project, [folder]);
     await until(async () => (await executions(project)).length >= 2);
-    first.child.kill("SIGINT");
+    first.signal("SIGINT");
     const { code, output } = await first.ended;
     if (code !== 0) expect([code, output]).toEqual([130, expect.stringContaining("Stopped: Interrupted")]);
     expect((await run(project, [folder])).code).toBe(0);
@@ -479,7 +439,7 @@ describe("the history of an Allure report", () => {
     });
     const nameless = await run(acme, [empty, "--from", "allure-history", "--dry-run"]);
     expect([nameless.code, nameless.errors]).toEqual([1, expect.stringContaining("does not name its tests")]);
-    const none = await run(acme, [home, "--from", "allure-history", "--dry-run"]);
+    const none = await run(acme, [createFolder(), "--from", "allure-history", "--dry-run"]);
     expect([none.code, none.errors]).toEqual([1, expect.stringContaining("No Allure history in")]);
   });
 });

@@ -1,38 +1,25 @@
-/** `assay split`, as processes of its own, as the jobs of a build would start it. */
+/** `assay split`, as the jobs of a build call it. */
 
-import { afterAll, describe, expect, spyOn, test } from "bun:test";
-import { mkdirSync, symlinkSync } from "node:fs";
+import { describe, expect, spyOn, test } from "bun:test";
+import { symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { split as splitHere } from "../../src/cli/split.ts";
 import { hashShard, planPath } from "../../src/rules/plan.ts";
+import { createFolder, run, type Variables, variablesOf } from "../commands.ts";
 import { createHarness } from "../harness.ts";
-import { createPlace, removePlace } from "../places.ts";
 import { createReceiver } from "../receiver.ts";
 
 const { ask, acme, url } = await createHarness();
-const ASSAY = join(import.meta.dir, "../../src/cli/assay.ts");
-const server = { ASSAY_URL: url, ASSAY_PROJECT: acme.project, ASSAY_KEY: acme.key };
+const server = variablesOf(url, acme);
 
-const place = createPlace("split");
-afterAll(() => removePlace(place));
-for (const file of ["a", "b", "c", "d", "e", "new1", "new2"]) await Bun.write(join(place, `src/${file}.test.ts`), "");
-await Bun.write(join(place, "src/[id].test.ts"), "");
-await Bun.write(join(place, "node_modules/x/src/z.test.ts"), "");
-await Bun.write(join(place, "src/deep/index.test.ts"), "");
+const sources = ["a", "b", "c", "d", "e", "new1", "new2", "[id]", "deep/index"].map((name) => `src/${name}.test.ts`);
+const files = Object.fromEntries([...sources, "node_modules/x/src/z.test.ts"].map((path) => [path, ""]));
+const place = createFolder(files);
 
-type Running = { environment?: Record<string, string>; stdin?: string; cwd?: string };
+type Running = { environment?: Variables; stdin?: string; cwd?: string };
 
-async function split(args: string[], { environment = server, stdin = "", cwd = place }: Running = {}) {
-  const child = Bun.spawn([process.execPath, ASSAY, "split", ...args], {
-    cwd,
-    // Nothing of the build that these tests may run in.
-    env: { PATH: process.env["PATH"]!, HOME: place, ...environment },
-    stdin: new Blob([stdin]),
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
-  return { code: await child.exited, lines: output.split("\n").slice(0, -1), output, errors };
+async function split(args: string[], { environment = server, stdin, cwd = place }: Running = {}) {
+  const ended = await run(["split", ...args], { env: environment, stdin, cwd });
+  return { ...ended, lines: ended.output.split("\n").slice(0, -1) };
 }
 
 async function upload(task: string, seconds: Record<string, number>, more: Record<string, string> = {}) {
@@ -111,46 +98,6 @@ describe("assay split", () => {
     expect(two).toMatchObject({ code: 0, lines: ["src/a.test.ts", "src/c.test.ts"] });
   });
 
-  test("two builds of two jobs each run every file once, the second by what the first has told", async () => {
-    const folder = join(place, "build");
-    const names = ["a", "b", "c", "d", "e"].map((name) => `t/${name}.test.ts`);
-    for (const [index, name] of names.entries())
-      await Bun.write(
-        join(folder, name),
-        `import { test } from "bun:test"; test("x", async () => { await new Promise((done) => setTimeout(done, ${index === 3 ? 400 : 2})); });`,
-      );
-    // As the lines in docs/splitting.md.
-    const job = async (build: string, shard: string) => {
-      const assay = `"${process.execPath}" "${ASSAY}"`;
-      const xml = `junit-${shard[0]}.xml`;
-      const child = Bun.spawn(
-        [
-          "sh",
-          "-ec",
-          `${assay} split --shard ${shard} 't/*.test.ts' > files-${shard[0]}.txt
-           ${assay} upload ${xml} --strict --shard ${shard} -- "${process.execPath}" test --reporter=junit --reporter-outfile=${xml} $(sed 's|^|./|' files-${shard[0]}.txt)`,
-        ],
-        {
-          cwd: folder,
-          env: { PATH: process.env["PATH"]!, HOME: place, ...github(build), GITHUB_JOB: "jobs" },
-          stderr: "pipe",
-        },
-      );
-      const errors = await new Response(child.stderr).text();
-      expect([await child.exited, errors]).toEqual([0, expect.stringContaining(`of "jobs": `)]);
-      return errors;
-    };
-    for (const build of ["91", "92"]) {
-      const errors = await Promise.all([job(build, "1/2"), job(build, "2/2")]);
-      for (const text of errors) expect(text.includes("this task has no runs yet")).toBe(build === "91");
-      const { body } = await ask(`GET /projects/${acme.project}/executions?key=${build}`, { key: acme.key });
-      expect(body.data).toHaveLength(1);
-      expect(body.data[0].tasks[0]).toMatchObject({ slug: "jobs", passed: 5, failed: 0, missingShards: [] });
-    }
-    // The long one alone is more than the others together.
-    expect(await Bun.file(join(folder, "files-1.txt")).text()).toBe("t/d.test.ts\n");
-  });
-
   test("takes paths as they come: from a folder, absolute, from standard input, a file that is called like a glob", async () => {
     const all = ["--shard", "1/1", "--execution-key", "8", "--task", "unit"];
     const spelled = ["./src/a.test.ts", join(place, "src/b.test.ts"), "src/[id].test.ts", "src/a.test.ts"];
@@ -173,8 +120,7 @@ describe("assay split", () => {
   });
 
   describe("without FILES", () => {
-    const evil = createPlace("split-outside");
-    afterAll(() => removePlace(evil));
+    const evil = createFolder({ "evil.test.ts": "" });
     const args = (shard: string, ...more: string[]) => ["--shard", shard, "--execution-key", "7", ...more];
     const hostile = [
       "--globalSetup=/tmp/evil.js",
@@ -192,7 +138,6 @@ describe("assay split", () => {
     ];
 
     test("prints no name of a report that leads out of the folder, adds a line or would be an option", async () => {
-      await Bun.write(join(evil, "evil.test.ts"), "");
       await Bun.write(join(place, "-dash.test.ts"), "");
       symlinkSync(evil, join(place, "link"));
       await upload("hostile", Object.fromEntries([...hostile, "-dash.test.ts", "src/a.test.ts"].map((f) => [f, 1])));
@@ -233,10 +178,10 @@ describe("assay split", () => {
     });
 
     test("in CI only files that are there, and stderr names the others; --no-existing prints them all", async () => {
-      const run = (environment: Record<string, string>, ...more: string[]) =>
+      const inCi = (environment: Record<string, string>, ...more: string[]) =>
         split(args("1/1", "--task", "unit", ...more), { environment: { ...server, ...environment } });
       for (const environment of [github("78"), { CI: "true" }, { ASSAY_LEASE_ID: "x" }] as Record<string, string>[]) {
-        const { code, lines, errors } = await run(environment);
+        const { code, lines, errors } = await inCi(environment);
         expect([code, lines.sort()]).toEqual([0, Object.keys(known).slice(0, 4)]);
         expect(errors).toContain(
           `Omitted, and run in no shard: "src/gone.test.ts". Reports name them, but they do not exist here`,
@@ -246,8 +191,8 @@ describe("assay split", () => {
         Record<string, string>,
         ...string[],
       ][])
-        expect((await run(environment, ...more)).lines.sort()).toEqual(Object.keys(known));
-      expect(await run({}, "--existing", "--no-existing")).toMatchObject({ code: 2 });
+        expect((await inCi(environment, ...more)).lines.sort()).toEqual(Object.keys(known));
+      expect(await inCi({}, "--existing", "--no-existing")).toMatchObject({ code: 2 });
     });
 
     test("finds the files from a folder further inside than where the reports begin", async () => {
@@ -267,8 +212,7 @@ describe("assay split", () => {
         [0, []],
         [0, ["src/a.test.ts"]],
       ]);
-      const empty = join(place, "empty");
-      mkdirSync(empty);
+      const empty = createFolder();
       for (const shard of ["1/3", "2/3", "3/3"]) {
         const none = await split(args(shard, "--task", "partly", "--existing"), { cwd: empty });
         expect([none.code, none.output]).toEqual([1, ""]);
@@ -350,7 +294,8 @@ describe("assay split", () => {
     const random = spyOn(Math, "random").mockReturnValue(0.5);
     try {
       const args = ["--shard", "1/2", "--execution-key", "9", "a.test.ts"];
-      await expect(splitHere(args, { ...server, ASSAY_URL: "http://127.0.0.1:1" })).rejects.toThrow("Cannot reach");
+      const environment = { ...server, ASSAY_URL: "http://127.0.0.1:1" };
+      expect((await split(args, { environment })).errors).toStartWith("Cannot reach");
       const waits = sleep.mock.calls.map(([ms]) => Math.round(ms as number));
       expect(waits).toEqual([1_000, 4_000, 10_000]);
     } finally {
@@ -443,31 +388,6 @@ describe("assay split", () => {
 });
 
 describe("assay split --timings bun", () => {
-  test("writes what bun test --shard goes by", async () => {
-    const folder = join(place, "bun");
-    const names = ["a", "b", "c", "d"].map((name) => `t/${name}.test.ts`);
-    for (const name of names)
-      await Bun.write(join(folder, name), `import { test } from "bun:test"; test("x", () => {});`);
-    await upload("bun", { "t/a.test.ts": 9, "t/b.test.ts": 2, "t/c.test.ts": 3, "t/d.test.ts": 3 });
-    const told = ["--execution-key", "7", "--task", "bun", "--timings", "bun"];
-    const { output } = await split(["--shard", "1/2", ...told], { cwd: folder });
-    const timings = { "t/a.test.ts": 9000, "t/b.test.ts": 2000, "t/c.test.ts": 3000, "t/d.test.ts": 3000 };
-    expect(JSON.parse(output)).toEqual({ version: 1, files: timings });
-    await Bun.write(join(folder, "timings.json"), output);
-    const run = async (shard: string) => {
-      const child = Bun.spawn([process.execPath, "test", `--shard=${shard}`, "--timings=timings.json"], {
-        cwd: folder,
-        env: { PATH: process.env["PATH"]!, HOME: place },
-        stdout: "ignore",
-        stderr: "pipe",
-      });
-      const printed = await new Response(child.stderr).text();
-      expect(await child.exited).toBe(0);
-      return [...printed.matchAll(/^(t\/\w+\.test\.ts):$/gm)].map(([, file]) => file!).sort();
-    };
-    expect(await Promise.all([run("1/2"), run("2/2")])).toEqual([["t/a.test.ts"], names.slice(1)]);
-  });
-
   test("names the files as they are from here, and leaves out what is not there", async () => {
     const told = ["--shard", "1/2", "--execution-key", "7", "--task", "unit", "--timings", "bun"];
     const { output } = await split([...told, "./a.test.ts", "b.test.ts", "e.test.ts"], { cwd: join(place, "src") });
@@ -530,27 +450,6 @@ describe("assay split --format playwright", () => {
   });
 });
 
-test("a list that is too long for one command is an error in the lines of the docs, and no two commands", async () => {
-  const docs = await Bun.file(join(import.meta.dir, "../../docs/splitting.md")).text();
-  const lines = [...docs.matchAll(/xargs (.*?) -a files\.txt/g)].map(([, options]) => options!);
-  expect(lines.length).toBeGreaterThan(5);
-  const home = join(place, "long");
-  await Bun.write(join(home, "files.txt"), Array.from({ length: 300_000 }, (_, at) => `src/${at}.test.ts`).join("\n"));
-  await Bun.write(join(home, "short.txt"), "src/a b.test.ts\n");
-  await Bun.write(join(home, "empty.txt"), "");
-  const run = async (options: string, list: string) => {
-    const child = Bun.spawn(["sh", "-c", `xargs ${options} -a ${list} sh -c 'echo ran "$#"' sh`], {
-      ...{ cwd: home, stdout: "pipe", stderr: "ignore" },
-    });
-    return [await child.stdout.text(), await child.exited];
-  };
-  for (const options of new Set(lines)) {
-    expect([options, ...(await run(options, "files.txt"))]).toEqual([options, "", 1]);
-    expect([options, ...(await run(options, "short.txt"))]).toEqual([options, "ran 1\n", 0]);
-    if (options.includes("-r")) expect([options, ...(await run(options, "empty.txt"))]).toEqual([options, "", 0]);
-  }
-});
-
 describe("assay split --next", () => {
   const all = ["a", "b", "c", "d", "e", "new1", "new2"].map((name) => `src/${name}.test.ts`);
   const next = (key: string, shard: string, holder: string, more: string[] = ["src/*.test.ts", "--json"]) =>
@@ -575,34 +474,6 @@ describe("assay split --next", () => {
     // It is started again: it gets its files again, and no others.
     const again = filesOf(await next("next", "2/2", "b again"));
     expect(again).toEqual(filesOf(two!));
-  });
-
-  test("in the loop of the docs runs each batch by itself, and is red where one of them is", async () => {
-    const docs = await Bun.file(join(import.meta.dir, "../../docs/splitting.md")).text();
-    const loop = /```sh\n(code=0\n[^]*?)```/.exec(docs)![1]!;
-    expect(loop).toContain("npx jest");
-    const home = join(place, "loop");
-    mkdirSync(join(home, "src"), { recursive: true });
-    mkdirSync(join(home, "results"), { recursive: true });
-    for (const name of ["a", "b c", "d"]) await Bun.write(join(home, `src/${name}.test.ts`), "");
-    const run = async (key: string, failing: string) => {
-      const command = `printf '%s\\n' "$@" >> ran; case "$*" in *${failing}*) exit 1;; esac`;
-      const script = loop
-        .replaceAll("assay split", `${process.execPath} ${ASSAY} split --shard 1/1 --execution-key ${key} --task loop`)
-        .replace("npx jest", `sh -c '${command.replaceAll("'", `'\\''`)}' sh`);
-      const child = Bun.spawn(["sh", "-c", script], {
-        cwd: home,
-        env: { PATH: process.env["PATH"]!, HOME: place, ...server, GITHUB_RUN_ID: key, GITHUB_RUN_ATTEMPT: "1" },
-        stdout: "pipe",
-        stderr: "pipe",
-      });
-      const code = await child.exited;
-      return [code, (await child.stderr.text()).includes("not found")];
-    };
-    expect(await run("loop1", "nothing")).toEqual([0, false]);
-    const ran = (await Bun.file(join(home, "ran")).text()).split("\n").filter((line) => line.startsWith("src/"));
-    expect(ran.sort()).toEqual(["src/a.test.ts", "src/b c.test.ts", "src/d.test.ts"]);
-    expect(await run("loop2", "d.test")).toEqual([123, false]);
   });
 
   test("needs files, and a name for the job where no CI system has one", async () => {

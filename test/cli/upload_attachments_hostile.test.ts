@@ -8,11 +8,12 @@ import type { AddressInfo } from "node:net";
 import { dirname, join } from "node:path";
 import { readServerAddress } from "../../src/cli/client.ts";
 import { uploadAttachments } from "../../src/cli/upload_attachments.ts";
+import { createFolder, run, variablesOf } from "../commands.ts";
 import { createHarness } from "../harness.ts";
-import { createPlace, guardProcess } from "../places.ts";
+import { createPlace } from "../places.ts";
 
 const directory = createPlace("attachments");
-const home = createPlace("hostile-attachments");
+const home = createFolder();
 const { acme, ask, url } = await createHarness({ attachments: { directory } });
 const { project, key } = acme;
 const SECRET = "the secret of the machine";
@@ -68,20 +69,8 @@ test("none of the files that a hostile report names leaves the machine", async (
   symlinkSync(outside, join(work, "link"));
   symlinkSync("../..", join(work, "folder"));
   expect(Bun.spawnSync(["mkfifo", join(work, "fifo")]).exitCode).toBe(0);
-  const child = Bun.spawn(
-    [process.execPath, join(import.meta.dir, "../../src/cli/assay.ts"), "upload", "report.json", "--task", "e2e"],
-    {
-      cwd: work,
-      env: {
-        ...{ PATH: process.env["PATH"]!, HOME: home, GIT_CEILING_DIRECTORIES: home, MACHINE_SECRET: SECRET },
-        ...{ ASSAY_URL: address, ASSAY_PROJECT: project, ASSAY_KEY: key },
-      },
-      stdout: "pipe",
-      stderr: "pipe",
-    },
-  );
-  guardProcess(child);
-  const [errors, code] = await Promise.all([new Response(child.stderr).text(), child.exited]);
+  const env = { ...variablesOf(address, acme), HOME: home, MACHINE_SECRET: SECRET };
+  const { code, errors } = await run(["upload", "report.json", "--task", "e2e"], { cwd: work, env });
   expect([code, errors]).toEqual([0, expect.stringContaining("Sent 1 attachment, 9 bytes")]);
   expect(errors).toContain("Left out 10 attachments");
   // The proxy has seen the file that may be sent, so it would have seen the others.

@@ -1,9 +1,9 @@
-/** `assay why`, as a process of its own: forty lines that say what the page says, and an exit code. */
+/** `assay why`: forty lines that say what the page says, and an exit code. */
 
 import { beforeAll, describe, expect, test } from "bun:test";
-import { join } from "node:path";
 import { MAX_LINES, whyLines } from "../../src/cli/why_lines.ts";
 import { findWhy } from "../../src/mcp/why.ts";
+import { run, type Variables, variablesOf } from "../commands.ts";
 import { insertFoundSearch } from "../culprit_searches.ts";
 import { createHarness, junit } from "../harness.ts";
 import { createAssistant } from "../mcp/assistant.ts";
@@ -11,21 +11,14 @@ import { createBrowser } from "../web/browser.ts";
 
 const harness = await createHarness();
 const { ask, acme, addProject, database, rival, url } = harness;
-const ASSAY = join(import.meta.dir, "../../src/cli/assay.ts");
 const member = await createBrowser(harness, { team: acme.team, role: "member" });
 const { call } = createAssistant(url);
 
 type Place = { project: string; key: string };
 
-async function why(args: string[], { project, key }: Place, more: Record<string, string> = {}) {
-  const child = Bun.spawn([process.execPath, ASSAY, "why", ...args], {
-    // Nothing of the build that these tests may run in.
-    env: { PATH: process.env["PATH"]!, ASSAY_URL: url, ASSAY_PROJECT: project, ASSAY_KEY: key, ...more },
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
-  return { code: await child.exited, lines: output.split("\n").slice(0, -1), output, errors };
+async function why(args: string[], place: Place, more: Variables = {}) {
+  const ended = await run(["why", ...args], { env: { ...variablesOf(url, place), ...more } });
+  return { ...ended, lines: ended.output.split("\n").slice(0, -1) };
 }
 
 async function upload({ project, key }: Place, query: string, body: string): Promise<any> {
@@ -48,19 +41,13 @@ beforeAll(async () => {
 });
 
 describe("assay why", () => {
-  test("says that a server is older whose answers lack a field, and does not take its result for red", async () => {
-    using older = Bun.serve({
-      port: 0,
-      hostname: "127.0.0.1",
-      async fetch({ url: asked, headers }) {
-        const { pathname, search } = new URL(asked);
-        const answer = await fetch(`${url}${pathname}${search}`, { headers });
-        return new Response((await answer.text()).replaceAll(/"onlyWith":\[[^\]]*\],/g, ""), { status: answer.status });
-      },
-    });
-    const { code, output, errors } = await why([], place, { ASSAY_URL: older.url.origin });
-    expect([code, output]).toEqual([3, ""]);
-    expect(errors).toContain("it may have an older version");
+  test("does not take an answer that it cannot read for red", async () => {
+    for (const body of ["<html>Welcome</html>", "{}"]) {
+      using other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(body) });
+      const { code, output, errors } = await why([], place, { ASSAY_URL: other.url.origin });
+      expect([code, output]).toEqual([3, ""]);
+      expect(errors).toMatch(/^Cannot read the answer of http:\S+ \(.*\): check ASSAY_URL\n$/);
+    }
   });
 
   test("says that a server may be older that does not have the endpoint", async () => {

@@ -46,10 +46,11 @@ function blocksOf(document: string): Block[] {
 /** Blocks that are not run, by a line of theirs, each with the reason. */
 const NOT_RUN: Record<string, string> = {
   "bun install && bun start": "starts the server: test/full/start.test.ts does",
-  "assay restore before-upgrade.assay": "needs an empty database: test/cli/backup.test.ts restores and starts a server",
+  "assay restore before-upgrade.assay":
+    "needs an empty database: test/full/cli/backup.test.ts restores and starts a server",
   "assay doctor":
     "fails for the PostgreSQL of the tests, which does not wait for the disk; see test/cli/doctor.test.ts",
-  "admin resume": "needs a server that was restored: test/cli/backup.test.ts resumes one",
+  "admin resume": "needs a server that was restored: test/full/cli/backup.test.ts resumes one",
   "stanza-create": "needs pgBackRest and a PostgreSQL of the system",
   "--target-action=promote": "needs pgBackRest and a PostgreSQL of the system",
   "bun run ok": "runs the tests, of which this is one",
@@ -67,12 +68,12 @@ const NOT_RUN: Record<string, string> = {
   "gemini mcp add": "needs Gemini CLI; test/mcp/clients.test.ts connects the official clients",
   "vendor/bin/phpunit": "needs PHPUnit; test/cli/upload_gate.test.ts runs commands with other exit codes",
   "/verify": "needs a runner with a repository: test/operations/verifications.test.ts verifies a test case with one",
-  "npx jest": "needs Jest from the network; test/cli/split.test.ts runs its commands",
+  "npx jest": "needs Jest from the network; test/full/cli/split.test.ts runs its commands",
   "--timings bun": "needs a later version of Bun than the tests",
   "gh run download": "needs GitHub; test/cli/import.test.ts imports such a folder",
   "--from allure-history": "needs a report of Allure; test/cli/import.test.ts imports one",
   "npx playwright test": "needs Playwright from the network; test/cli/split.test.ts runs its commands",
-  "assay upload 'reports/**/*.xml' -- npm test": "two ways of one line: test/cli/upload.test.ts runs each",
+  "assay upload 'reports/**/*.xml' -- npm test": "two ways of one line: test/cli/upload_command.test.ts runs each",
 };
 
 /** Commands that the reader's machine has and that of the tests has not, or that would not end. */

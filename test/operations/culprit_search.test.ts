@@ -105,7 +105,7 @@ test("two runners, one of which is killed, find the two commits that broke two t
   };
   const holding = { ...task, rerun: `if [ -e ${hold} ]; then touch ${held}; tail -f /dev/null; fi; ${task.rerun}` };
   const start = (name: string, unit: object) =>
-    startProbeRunner({ url, project: acme, tasks: { unit }, args: ["--name", name] });
+    startProbeRunner({ url, project: acme, tasks: { unit }, args: ["--name", name], isProcess: name === "second" });
   const [first, second] = await Promise.all([start("first", task), start("second", holding)]);
   await until(async () => (await get("/runners")).data.length === 2, 30);
   const action = { type: "find_culprit", maxProbes: 60 };

@@ -133,7 +133,7 @@ describe("a verification", () => {
     const [commit] = repository.commits as [string];
     const testCaseId = await report(project, commit);
     const tasks = { unit: repository.task };
-    const killed = await startProbeRunner({ url, project, tasks, args: ["--name", "killed"] });
+    const killed = await startProbeRunner({ url, project, tasks, args: ["--name", "killed"], isProcess: true });
     const id = await begin(project, testCaseId, { commit, runs: 4 });
     const isRunning = () =>
       pool`select from lease where project_id = ${project.project} and runner = 'killed' and status = 'running'`;

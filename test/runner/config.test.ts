@@ -246,11 +246,11 @@ tasks:
 
 test("a file that is missing is named, and where it was looked for", async () => {
   const place = createPlace("config");
-  await expect(openRunnerConfig(join(place, "assay.yaml"))).rejects.toThrow(
-    `Cannot read "${place}/assay.yaml": the file does not exist in "${process.cwd()}"; it defines the commands of the tasks`,
+  await expect(openRunnerConfig("assay.yaml", place)).rejects.toThrow(
+    `Cannot read "assay.yaml": the file does not exist in "${place}"; it defines the commands of the tasks`,
   );
-  await expect(openRunnerConfig(place)).rejects.toThrow(`Cannot read "${place}": `);
+  await expect(openRunnerConfig(place, "/")).rejects.toThrow(`Cannot read "${place}": `);
   await Bun.write(join(place, "assay.yaml"), "tasks: { unit: { command: a, report: b } }");
-  expect((await openRunnerConfig(join(place, "assay.yaml"))).tasks.get("unit")?.workingDirectory).toBe(place);
+  expect((await openRunnerConfig("assay.yaml", place)).tasks.get("unit")?.workingDirectory).toBe(place);
   await removePlace(place);
 });

@@ -63,11 +63,4 @@ describe("a runner", () => {
     expect((await server.ask(sync)).status).toBe(503);
     expect((await server.ask(sync)).status).toBe(200);
   });
-
-  test("of an older server goes on with its first key", async () => {
-    const server = serverOf((path) => answer(path === "/runners" ? 404 : 200));
-    await server.ask(sync);
-    await server.ask(sync);
-    expect(server.asked).toEqual(["/runners first", "/leases first", "/leases first"]);
-  });
 });

@@ -1,14 +1,12 @@
 /** The attachments of tasks, asserted on the bytes that a server receives from a runner. */
 
-import { afterAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { createAttachmentRecorder } from "../attachment_recorder.ts";
+import { createFolder, run as runCommand, variablesOf } from "../commands.ts";
 import { createHarness } from "../harness.ts";
-import { createPlace, guardProcess, removePlace } from "../places.ts";
 
 const { acme, addProject, ask, url } = await createHarness();
-const place = createPlace("task-attachments");
-afterAll(() => removePlace(place));
 
 const SECRET = "hunter2-is-secret";
 
@@ -19,10 +17,8 @@ async function run(task: Task, answer = { status: 201 as number, body: {} as unk
   const project = await addProject(acme);
   const recorder = createAttachmentRecorder(url);
   recorder.play(() => answer);
-  const directory = join(place, crypto.randomUUID());
-  await Bun.write(join(directory, "secret"), "of the machine");
-  const config = join(directory, "work", "assay.yaml");
-  await Bun.write(config, JSON.stringify({ tasks: { unit: { report: "report.xml", ...task } } }));
+  const config = JSON.stringify({ tasks: { unit: { report: "report.xml", ...task } } });
+  const directory = createFolder({ secret: "of the machine", "work/assay.yaml": config });
   const slug = `e-${crypto.randomUUID()}`;
   const environment = await ask(`POST /teams/${acme.team}/environments`, {
     key: acme.teamKey,
@@ -39,24 +35,12 @@ async function run(task: Task, answer = { status: 201 as number, body: {} as unk
     body: { mode: "run", tasks: ["unit"], environment: slug },
   });
   expect(created.status).toBe(201);
-  const child = Bun.spawn(
-    [process.execPath, join(import.meta.dir, "../../src/cli/assay.ts"), "runner", "--config", config, "--once"],
-    {
-      env: {
-        ...process.env,
-        ASSAY_URL: hasRecorder ? recorder.url : url,
-        ASSAY_PROJECT: project.project,
-        ASSAY_KEY: project.key,
-      },
-      ...{ stdin: "ignore", stdout: "pipe", stderr: "ignore" },
-    },
-  );
-  guardProcess(child);
-  const [output] = await Promise.all([new Response(child.stdout).text(), child.exited]);
+  const env = variablesOf(hasRecorder ? recorder.url : url, project);
+  const { code, output } = await runCommand(["runner", "--once"], { cwd: join(directory, "work"), env });
   expect(output).not.toContain(SECRET);
   const execution = (await ask(`GET /projects/${project.project}/executions/${created.body.id}`, { key: project.key }))
     .body;
-  return { project, recorder, output, execution, code: child.exitCode };
+  return { project, recorder, output, execution, code };
 }
 
 const failing = (...paths: string[]) =>

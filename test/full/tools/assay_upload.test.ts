@@ -460,7 +460,11 @@ describe.each(EACH)("in %s", (_, shell) => {
       branch,
       pullRequest = null,
       buildUrl,
-    } = detectBuild(variables, undefined, () => undefined);
+    } = detectBuild(
+      variables,
+      () => undefined,
+      () => undefined,
+    );
     const missing =
       shard === undefined
         ? []

@@ -81,7 +81,11 @@ test.each(inScript)("%s: the first variable of the table that is set is the one 
       const sent = await upload({ [recognisedBy.variable]: "true", ...variables });
       const value = parts[source] === "##*/" ? "7" : expand(source);
       expect([field, source, sent[FORM_NAMES[field]]]).toEqual([field, source, value]);
-      const build = detectBuild({ [recognisedBy.variable]: "true", ...variables }, undefined, () => undefined);
+      const build = detectBuild(
+        { [recognisedBy.variable]: "true", ...variables },
+        () => undefined,
+        () => undefined,
+      );
       expect([field, source, build[field]]).toEqual([field, source, value]);
       compared++;
     }

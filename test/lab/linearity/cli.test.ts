@@ -8,10 +8,10 @@ import { detectBuild } from "../../../src/cli/ci.ts";
 import { detectMachine } from "../../../src/cli/machine.ts";
 import { readAddressSource } from "../../../src/cli/ci_key.ts";
 import { createExportLines } from "../../../src/cli/export_lines.ts";
-import { endGate, readGateOptions, withoutUnknownGate } from "../../../src/cli/gate.ts";
+import { endGate, readGateOptions } from "../../../src/cli/gate.ts";
 import { messageOf, readServerAddress, shown } from "../../../src/cli/client.ts";
 import { toProblemSummary, toSummary } from "../../../src/cli/job_summary.ts";
-import { cleanTexts, createOutputMask, secretsOf, toJsonLine } from "../../../src/cli/output.ts";
+import { cleanTexts, createOutputMask, createSecrets, toJsonLine } from "../../../src/cli/output.ts";
 import { toPlainLine, toPlainLines, withoutWorkflowCommands } from "../../../src/cli/output.ts";
 import { filesOfPlan, parsePlaywrightList } from "../../../src/cli/split_files.ts";
 import { readImportArguments } from "../../../src/cli/import_options.ts";
@@ -98,6 +98,9 @@ testLinearity(
     },
     "import_server.ts": { findMissing: null, readExecutions: null, readProject: null },
     "interruption.ts": { untilInterrupted: null },
+    "invocation.ts": { createInvocation: null, locate: null },
+    "main.ts": { main: null },
+    "process_io.ts": { runProcess: null },
     "restore.ts": { restore: null },
     "annotations.ts": {
       toAnnotations: (text) =>
@@ -127,6 +130,7 @@ testLinearity(
     "bisect_range.ts": { readRange: null },
     "bisect_server.ts": { searchLines: null, searchOnServer: null },
     "ci.ts": {
+      ...{ askGit: null, findCiBuild: null },
       detectBuild: (text) =>
         SYSTEMS.map((system) =>
           detectBuild(
@@ -183,7 +187,6 @@ testLinearity(
         ),
       readGateOptions: (text) => attempt(() => readGateOptions(text, false)),
       toGateParameters: null,
-      withoutUnknownGate: (text) => withoutUnknownGate({ gate: "new" }, text),
     },
     "job_summary.ts": {
       toProblemSummary: (text) => toProblemSummary(text, 1_000_000),
@@ -197,13 +200,13 @@ testLinearity(
     "output.ts": {
       cleanTexts: (text) => cleanTexts({ a: text }, mask),
       createOutputMask: (text) => mask(text),
-      ...{ createSay: null, hideSecret: null },
-      secretsOf: (text) => secretsOf({ ASSAY_KEY: text, ASSAY_URL: `http://a:${text}@b` }),
+      createSecrets: (text) => createSecrets({ ASSAY_KEY: text, ASSAY_URL: `http://a:${text}@b` }).list(),
       ...{ toJsonLine, toPlainLine, toPlainLines, withoutWorkflowCommands },
     },
     "report_files.ts": { findReports: null, keepFresh: null, readReportFiles: null },
     "runner.ts": { runner: null },
     "split.ts": { split: null },
+    "split_options.ts": { readWish: null },
     "split_request.ts": { askBatch: null, askPlan: null, readAs: null },
     "split_files.ts": {
       filesOfPlan: (text) =>
@@ -219,7 +222,7 @@ testLinearity(
         ),
       readFiles: null,
     },
-    "terminal.ts": { askPassword: null },
+    "terminal.ts": { askPassword: null, readHiddenLine: null },
     "upload.ts": { upload: null },
     "upload_address.ts": { findAddress: null, openAddress: null },
     "upload_output.ts": { createVoice: null, tellProblem: null, tellRun: null },

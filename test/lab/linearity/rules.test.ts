@@ -342,7 +342,7 @@ testLinearity("rules", {
   "rerun_pattern.ts": {
     ...{ anchored: null, either: null, escape: null, flatten: null, isCut: null, titlePattern: null, titles: null },
   },
-  "ran_on.ts": { machineText: null, refusesMachine: null, toRanOn: null, withoutMachine: null },
+  "ran_on.ts": { machineText: null, toRanOn: null },
   "red_reason.ts": { flawsOf: null },
   "run_outcome.ts": {
     isComplete: null,

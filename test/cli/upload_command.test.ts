@@ -1,0 +1,180 @@
+/** `assay upload` around a command: its streams, signals and exit code, and the report that it leaves. */
+
+import { describe, expect, test } from "bun:test";
+import { chmodSync, existsSync, mkdirSync, utimesSync } from "node:fs";
+import { join } from "node:path";
+import { createFolder, type Variables } from "../commands.ts";
+import { createHarness, junit, until } from "../harness.ts";
+import { createReceiver } from "../receiver.ts";
+import { createUploads, SOON, script, writes } from "../uploads.ts";
+
+const harness = await createHarness();
+const { acme, addProject } = harness;
+const { start, upload, list, onlyRun, project } = await createUploads(harness);
+
+describe("around a command", () => {
+  test.each([
+    ["passes", "exit 0", 0],
+    ["fails", "exit 1", 1],
+    ["fails in its own way", "exit 3", 3],
+    ["is killed", "kill -KILL $$", 137],
+    ["dies of a signal", "kill -TERM $$", 143],
+  ])("that %s: its exit code is ours, and goes along", async (_, end, code) => {
+    const project = await addProject(acme);
+    const ended = await upload(project, ["report.xml", ...script(`${writes("pp")}; ${end}`)]);
+    expect([ended.code, ended.output]).toEqual([code, ""]);
+    const failed = code === 0 ? 0 : 1;
+    expect(ended.errors).toStartWith(
+      code === 0 ? "PASSED unit: 2 passed" : `FAILED unit: test runner exited with code ${code}; 2 passed, 1 failed`,
+    );
+    expect(await onlyRun(project)).toMatchObject({ exitCode: code, passed: 2, failed });
+  });
+
+  test("that is not there, or cannot be executed, as a shell would say", async () => {
+    const folder = createFolder({ plain: "x", "no-shebang": "exit 5\n" });
+    chmodSync(join(folder, "no-shebang"), 0o755);
+    mkdirSync(join(folder, "folder"));
+    const project = await addProject(acme);
+    const missing = await upload(project, ["r.xml", "--", "no-such-command"], { folder });
+    expect([missing.code, missing.errors]).toEqual([
+      127,
+      expect.stringContaining('assay: Cannot run "no-such-command": '),
+    ]);
+    expect(await onlyRun(project)).toMatchObject({ exitCode: 127, failed: 1, total: 1 });
+    for (const [command, code] of [
+      ["./plain", 126],
+      ["./folder", 126],
+      ["./no-shebang", 5],
+    ] as const)
+      expect([command, (await upload(project, ["r.xml", "--", command], { folder })).code]).toEqual([command, code]);
+  });
+
+  test("all that it reads and writes is its own", async () => {
+    const real = await addProject(acme);
+    const input = Buffer.from(Array.from({ length: 4096 }, (_, index) => index % 256)).toString("latin1");
+    const text = `${writes("p")}; cat; echo "::error::mine" >&2; printf 'no line break'`;
+    const folder = createFolder();
+    const { code, output, errors } = await upload(real, ["report.xml", ...script(text)], { folder, input });
+    expect([code, output === `${input}no line break`]).toEqual([0, true]);
+    expect(errors).toMatch(/^::error::mine\nPASSED unit: 1 passed, 0 failed, 0 skipped, attempt 1 \S+\n$/);
+  });
+
+  test("is run even where nothing can be uploaded", async () => {
+    const folder = createFolder();
+    const away = { variables: { ASSAY_URL: "http://127.0.0.1:1" }, folder };
+    const command = script(`${writes("p")}; echo done; exit $CODE`);
+    const ends = await Promise.all(
+      [
+        [["report.xml", ...command], { CODE: "0" }],
+        [["report.xml", "--strict", ...command], { CODE: "0" }],
+        [["report.xml", "--strict", ...command], { CODE: "7" }],
+      ].map(([args, more]) =>
+        upload(project, [...SOON, ...(args as string[])], {
+          ...away,
+          variables: { ...away.variables, ...(more as Variables) },
+        }),
+      ),
+    );
+    expect(ends.map(({ code, output }) => [code, output])).toEqual([
+      [0, "done\n"],
+      [3, "done\n"],
+      [7, "done\n"],
+    ]);
+    for (const { errors } of ends) expect(errors).toContain("Results were not uploaded: Cannot reach");
+    const fork = await upload(project, ["report.xml", ...command], { folder, variables: { ASSAY_KEY: "", CODE: "4" } });
+    expect([fork.code, fork.output, fork.errors]).toEqual([4, "done\n", expect.stringContaining("Set ASSAY_KEY")]);
+  });
+
+  describe("that leaves no report of its own", () => {
+    /** Of an earlier build. */
+    const old = (name: string) => {
+      const folder = createFolder({ [name]: junit("ppp") });
+      utimesSync(join(folder, name), new Date(Date.now() - 60_000), new Date(Date.now() - 60_000));
+      return folder;
+    };
+
+    test.each([
+      ["fails", "exit 5", 5, 5],
+      ["claims success", "exit 0", 0, -1],
+    ])("and %s: the stale one is refused, and a failure recorded", async (_, text, code, recorded) => {
+      const project = await addProject(acme);
+      const ended = await upload(project, ["report.xml", ...script(text)], { folder: old("report.xml") });
+      expect(ended.code).toBe(code);
+      expect(ended.errors).toMatch(/^assay: "report.xml" is stale: .*\nassay: Without a report, this is recorded/);
+      expect(await onlyRun(project)).toMatchObject({ exitCode: recorded, passed: 0, failed: 1, verdict: "failed" });
+    });
+
+    test("beside one that is: that is taken alone", async () => {
+      const project = await addProject(acme);
+      const ended = await upload(project, ["*.xml", ...script(writes("p", "new.xml"))], { folder: old("old.xml") });
+      expect([ended.code, ended.errors]).toEqual([0, expect.stringContaining('"old.xml" is stale')]);
+      expect(await onlyRun(project)).toMatchObject({ passed: 1, total: 1 });
+    });
+
+    test("and has failed: whatever the format, it is red", async () => {
+      const project = await addProject(acme);
+      const args = ["*.json", "--format", "playwright", "--task", "e2e", ...script("exit 2")];
+      expect(await upload(project, args)).toMatchObject({ code: 2, output: "" });
+      expect(await onlyRun(project)).toMatchObject({ taskSlug: "e2e", exitCode: 2, failed: 1 });
+    });
+
+    test("but one that is broken: the failure is recorded without it", async () => {
+      const project = await addProject(acme);
+      const ended = await upload(project, ["r.json", ...script(`printf '{"suites": [' > r.json; exit 139`)]);
+      expect([ended.code, ended.errors]).toEqual([139, expect.stringContaining('Cannot read "r.json"')]);
+      expect(await onlyRun(project)).toMatchObject({ exitCode: 139, failed: 1, total: 1 });
+    });
+
+    test.each([
+      ["has no test cases", "<testsuite/>", "holds no test case:"],
+      ["is broken", "<html/>", "Cannot read"],
+    ])("but one that %s, and claims success: that is no success", async (_, text, why) => {
+      const project = await addProject(acme);
+      const ended = await upload(project, ["r.xml", "--task", "unit", ...script(`echo '${text}' > r.xml`)]);
+      expect([ended.code, ended.output]).toEqual([0, ""]);
+      expect(ended.errors).toContain(why);
+      expect(ended.errors).toContain("assay: Without a report, this is recorded as a failure: runner exited -1\n");
+      expect(await onlyRun(project)).toMatchObject({ exitCode: -1, failed: 1, total: 1, verdict: "failed" });
+    });
+
+    test("where that is right: --allow-empty", async () => {
+      const other = await addProject(acme);
+      const empty = script("echo '<testsuite/>' > r.xml");
+      expect(await upload(other, ["r.xml", "--allow-empty", ...empty])).toMatchObject({ code: 0 });
+      expect(await onlyRun(other)).toMatchObject({ exitCode: 0, total: 0, verdict: "passed" });
+      const project = await addProject(acme);
+      const { code, errors } = await upload(project, ["r.xml", "--allow-empty", "--strict", ...script("exit 0")]);
+      expect([code, errors]).toEqual([0, expect.stringContaining("PASSED default: 0 passed")]);
+      expect(await onlyRun(project)).toMatchObject({ total: 0, verdict: "passed" });
+    });
+
+    test("or a step before has told how the tests ended", async () => {
+      const project = await addProject(acme);
+      const { code } = await upload(project, ["r.xml", "--exit-code", "101"]);
+      expect([code, await onlyRun(project)]).toEqual([0, expect.objectContaining({ exitCode: 101, failed: 1 })]);
+    });
+  });
+
+  describe("a signal", () => {
+    test("reaches the command, which ends as it likes, and a cancelled build has no result", async () => {
+      const project = await addProject(acme);
+      const folder = createFolder({ source: junit("p") });
+      const text = `trap "cp source report.xml; echo caught; exit 42" TERM; : > ready; for i in $(seq 500); do sleep 0.02; done`;
+      const { signal, ended } = start(project, ["report.xml", ...script(text)], { folder });
+      await until(() => existsSync(join(folder, "ready")));
+      signal("SIGTERM");
+      const errors = "assay: Results were not uploaded: Interrupted\n";
+      expect(await ended).toEqual({ code: 42, output: "caught\n", errors });
+      expect(await list(project)).toEqual([]);
+    });
+
+    test("during the upload: it is left, and the exit code stays the command's", async () => {
+      const hanging = createReceiver("hang");
+      const variables = { ASSAY_URL: hanging.url };
+      const { signal, ended } = start(project, ["report.xml", ...script(`${writes("p")}; exit 6`)], { variables });
+      await until(() => hanging.requests.length > 0);
+      signal("SIGTERM");
+      expect(await ended).toMatchObject({ code: 6, errors: "assay: Results were not uploaded: Interrupted\n" });
+    });
+  });
+});

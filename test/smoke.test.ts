@@ -1,0 +1,59 @@
+/** One run of each important program as a process of its own; all that they do is tested in process. */
+
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { createFolder, startProgram, variablesOf } from "./commands.ts";
+import { createBareDatabase, createHarness, databaseVariables, junit, SECRET_KEY } from "./harness.ts";
+import { createRunners, report, task } from "./runners.ts";
+
+const harness = await createHarness();
+const { acme, ask, url, connection } = harness;
+const env = variablesOf(url, acme);
+
+test("assay upload runs the tests, uploads their report and keeps their exit code", async () => {
+  const command = `cat > report.xml; echo ran; echo warned >&2; exit 3`;
+  const args = ["upload", "report.xml", "--branch", "main", "--", "sh", "-c", command];
+  const { code, output, errors } = await startProgram(args, { env, stdin: junit("pf") }).ended;
+  expect([code, output]).toEqual([3, "ran\n"]);
+  expect(errors).toMatch(/^warned\nFAILED unit: 1 passed, 1 failed \(1 new\), 0 skipped, attempt 1 \S+\n$/);
+  const { body } = await ask(`GET /projects/${acme.project}/test-runs`, { key: acme.key });
+  expect(body.data).toMatchObject([{ taskSlug: "unit", passed: 1, failed: 1 }]);
+});
+
+test("assay split prints the files of a shard, of which each has its own", async () => {
+  const names = ["a", "b", "c", "d"].map((name) => `${name}.test.ts`);
+  const cwd = createFolder(Object.fromEntries(names.map((name) => [name, ""])));
+  const split = (shard: string) =>
+    startProgram(["split", "--shard", shard, "--execution-key", "1", "-"], { cwd, env, stdin: names.join("\n") }).ended;
+  const shards = await Promise.all([split("1/2"), split("2/2")]);
+  expect(shards.map(({ code }) => code)).toEqual([0, 0]);
+  const files = shards.flatMap(({ output }) => output.split("\n").slice(0, -1));
+  expect(files.sort()).toEqual(names);
+});
+
+test("assay runner runs a task, and ends with its result", async () => {
+  const { startRunner, fresh, start, see, logOf } = createRunners(harness);
+  const project = await fresh();
+  const id = await start(project);
+  const tasks = { unit: task(`echo hello; ${report("pf")}`) };
+  const runner = startRunner({ place: project, tasks, args: ["--once"], isProcess: true });
+  expect([await runner.ended, runner.errors()]).toEqual([1, ""]);
+  expect(await see(project, id)).toMatchObject({ status: "failed", passed: 1, failed: 1 });
+  expect((await logOf(project, id)).text).toBe("hello\n");
+});
+
+test("assay backup and assay restore bring a database into another one", async () => {
+  const bare = await createBareDatabase();
+  const folder = createFolder();
+  const own = { DATA_DIR: join(folder, "data"), SECRET_KEY: Buffer.from(SECRET_KEY).toString("base64") };
+  const backup = startProgram(["backup", "all.assay"], {
+    cwd: folder,
+    env: { ...own, ...databaseVariables(connection) },
+  });
+  expect(await backup.ended).toMatchObject({ code: 0, errors: "" });
+  const there = { ...own, ...databaseVariables(bare.connection) };
+  const restore = startProgram(["restore", "all.assay", "--as-of-backup"], { cwd: folder, env: there });
+  expect(await restore.ended).toMatchObject({ code: 0, errors: "" });
+  const projects = ({ pool }: typeof harness.database) => pool`select id, name from project order by id`;
+  expect([...(await projects(bare.database))]).toEqual([...(await projects(harness.database))]);
+});
