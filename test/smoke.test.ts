@@ -3,12 +3,30 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { createFolder, startProgram, variablesOf } from "./commands.ts";
-import { createBareDatabase, createHarness, databaseVariables, junit, SECRET_KEY } from "./harness.ts";
+import { createBareDatabase, createHarness, databaseVariables, junit, SECRET_KEY, until } from "./harness.ts";
+import { createPlace, removePlace } from "./places.ts";
 import { createRunners, report, task } from "./runners.ts";
 
-const harness = await createHarness();
+// A backup holds the whole database.
+const harness = await createHarness({ ownDatabase: true });
 const { acme, ask, url, connection } = harness;
 const env = variablesOf(url, acme);
+
+test("the first start prints lines that work as they are, and SIGTERM ends the server", async () => {
+  const place = createPlace("start");
+  const env = { DATA_DIR: join(place, "data"), PORT: "0", LOG_LEVEL: "info" };
+  // Bun reads how JSX is compiled from tsconfig.json of the working directory.
+  const server = startProgram(["start"], { cwd: join(import.meta.dir, ".."), env });
+  await until(() => server.output().includes('"message":"Assay is ready"') || server.child.exitCode !== null);
+  const lines = server.output().split("\n");
+  const [upload, list] = lines.filter((line) => line.startsWith("curl "));
+  const shell = async (line = "") => JSON.parse(await Bun.$`sh -c ${line}`.quiet().text());
+  expect(await shell(upload)).toMatchObject({ taskSlug: "hello", passed: 1, failed: 1, verdict: "failed" });
+  expect((await shell(list)).data).toMatchObject([{ taskSlug: "hello", total: 2 }]);
+  server.signal("SIGTERM");
+  expect((await server.ended).code).toBe(0);
+  await removePlace(place);
+});
 
 test("assay upload runs the tests, uploads their report and keeps their exit code", async () => {
   const command = `cat > report.xml; echo ran; echo warned >&2; exit 3`;
