@@ -3,17 +3,10 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { connect } from "../../src/database/connect.ts";
-import { schemaVersion, selectAppliedCount } from "../../src/database/migrate.ts";
+import { schemaVersion } from "../../src/database/migrate.ts";
 import { logIn } from "../../src/operations/people/accounts.ts";
 import { selectAuditEntries } from "../../src/store/audit.ts";
-import {
-  createBareDatabase,
-  createDatabase,
-  createHarness,
-  createOlderDatabase,
-  databaseVariables,
-} from "../harness.ts";
+import { createBareDatabase, createDatabase, createHarness, databaseVariables } from "../harness.ts";
 import { CLIENT, createSignIn, PASSWORD } from "../people.ts";
 import { createPlace, removePlace } from "../places.ts";
 
@@ -21,13 +14,6 @@ const { acme, rival, ask, database, connection, addProject } = await createHarne
 const ROOT = join(import.meta.dir, "../..");
 
 const here = databaseVariables(connection);
-
-/** An older schema. Later migrations are small. */
-const OLDER = 60;
-
-const older = await createOlderDatabase(OLDER);
-// A connected process counts as a server.
-await older.database.close();
 
 async function assay(args: string[], more: Record<string, string> = here, input = "") {
   const child = Bun.spawn([process.execPath, "src/cli/assay.ts", ...args], {
@@ -103,47 +89,6 @@ describe("where there is no database", () => {
 });
 
 describe("a database of another schema", () => {
-  const applied = async () => {
-    const database = connect(older.connection, 1);
-    const count = await database.begin(selectAppliedCount);
-    await database.close();
-    return count;
-  };
-
-  test.each(Object.entries(COMMANDS).filter(([name]) => name !== "quiet"))(
-    "%s refuses an older one and does not upgrade it",
-    async (name, options) => {
-      const { code, output, errors } = await assay(
-        ["admin", name, ...options, "--json"],
-        databaseVariables(older.connection),
-      );
-      expect([code, output]).toEqual([1, ""]);
-      expect(errors).toBe(
-        `The database has schema ${OLDER}, and this version of Assay uses ${await schemaVersion()}: use the version that the server runs, ` +
-          "or start a server of this version, which upgrades the database\n",
-      );
-      expect(await applied()).toBe(OLDER);
-    },
-  );
-
-  test("quiet does not upgrade an older one while a server is connected to it", async () => {
-    const server = connect(older.connection, 1);
-    await server.pool`select`;
-    const { code, errors } = await assay(["admin", "quiet"], databaseVariables(older.connection));
-    await server.close();
-    expect([code, errors]).toEqual([
-      1,
-      "A server or another command of Assay uses the database: stop it, and repeat this command\n",
-    ]);
-    expect(await applied()).toBe(OLDER);
-  });
-
-  test("quiet upgrades an older one, which no server of this version has opened yet, and says so", async () => {
-    const { code, errors } = await assay(["admin", "quiet"], databaseVariables(older.connection));
-    expect([code, errors]).toEqual([0, expect.stringMatching(/^Migrated the database: 0061_\w+\.sql\n/)]);
-    expect(await applied()).toBe(await schemaVersion());
-  });
-
   test.each(["list-teams", "create-team", "quiet"] as const)("%s creates nothing in an empty one", async (name) => {
     const bare = await createBareDatabase();
     const { code, output, errors } = await assay(
