@@ -275,8 +275,8 @@ create index execution_sample on execution (project_id) where sample;
 -- Bytes 2 to 5 identify the key that sealed the value.
 create index execution_variable_key on execution (substring(variables from 2 for 4)) where variables is not null;
 
--- The figures of a branch on a day that is over. They are counted when someone asks for them, and deleted when something of that
--- day changes.
+-- The figures of a branch on a day that is over. They are counted when someone asks for them, and discarded when something
+-- of that day changes (src/store/past_days.ts).
 create table branch_day (
   project_id uuid not null,
   day date not null, -- in UTC, of the completion of the executions
@@ -286,22 +286,6 @@ create table branch_day (
   p95_ms bigint,
   primary key (project_id, day, branch, sample), foreign key (project_id) references stored_project (id) on delete cascade
 );
-
-create function forget_branch_day() returns trigger language plpgsql as $$
-begin
-  perform pg_advisory_xact_lock_shared(hashtextextended(coalesce(new.project_id, old.project_id)::text, 7));
-  delete from branch_day where project_id in (old.project_id, new.project_id)
-    and day in ((old.completed_at at time zone 'UTC')::date, (new.completed_at at time zone 'UTC')::date);
-  return null;
-end $$;
-create trigger execution_day_inserted after insert on execution for each row
-  when (not new.untrusted and new.completed_at < date_trunc('day', now(), 'UTC')) execute function forget_branch_day();
-create trigger execution_day_updated after update on execution for each row
-  when (not new.untrusted
-    and (old.completed_at < date_trunc('day', now(), 'UTC') or new.completed_at < date_trunc('day', now(), 'UTC')))
-  execute function forget_branch_day();
-create trigger execution_day_deleted after delete on execution for each row
-  when (not old.untrusted and old.completed_at < date_trunc('day', now(), 'UTC')) execute function forget_branch_day();
 
 -- Tasks whose last run on a branch was red, so that the next green one is reported as fixed.
 create table red_task (
@@ -440,26 +424,11 @@ create table test_case_alias (
 create index test_case_alias_by_case on test_case_alias (project_id, number);
 
 -- The version of the map from identities to test cases that servers cache. Additions keep it; it changes when a case is deleted or an
--- earlier identity is given to another case. A separate row, because generating a key locks the row of the project.
+-- earlier identity is given to another case. A separate row, because generating a key locks that of the project.
 create table names_version (
   project_id uuid primary key references stored_project (id) on delete cascade,
   version bigint not null default 1
 );
-
-create function renew_names() returns trigger language plpgsql as $$
-begin
-  insert into names_version (project_id)
-    select distinct former.project_id from former join project p on p.id = former.project_id
-    on conflict (project_id) do update set version = names_version.version + 1;
-  return null;
-end $$;
-create trigger test_case_alias_updated after update on test_case_alias
-  referencing old table as former for each statement execute function renew_names();
-create trigger test_case_alias_deleted after delete on test_case_alias
-  referencing old table as former for each statement execute function renew_names();
--- Separate, because a transaction that locks both tables might deadlock with one that locks them in the other order.
-create trigger test_case_deleted after delete on test_case
-  referencing old table as former for each statement execute function renew_names();
 
 -- The ownership file, such as CODEOWNERS, of the project's repository.
 create table owners_file (
@@ -690,7 +659,7 @@ create table bug_report (
   regressed boolean not null default false, fixed_in_commit text, merged_into uuid,
   occurrences int not null default 0,
   impact int not null default 0, -- executions of the last 14 days in which it occurred, while it is open
-  impact_due_at timestamptz(3), -- when impact is counted next (src/store/bug_evidence.ts); null: it does not change any more
+  impact_due_at timestamptz(3) default now(), -- when impact is counted next (src/store/bug_evidence.ts); null: it stays the same
   -- There are no foreign keys to executions, because the bug outlives them.
   first_execution_id uuid, last_execution_id uuid,
   branch text, -- of the last occurrence, as is the commit
@@ -716,16 +685,6 @@ create index bug_report_by_impact on bug_report (project_id, status, impact desc
 create index bug_report_live on bug_report (project_id, severity, regressed)
   where status in ('open', 'in_progress') and merged_into is null;
 create index bug_report_impact_due on bug_report (impact_due_at) where impact_due_at is not null;
-
-create function schedule_bug_impact() returns trigger language plpgsql as $$
-begin
-  new.impact_due_at := now();
-  return new;
-end $$;
-create trigger bug_report_impact before update of status, occurrences on bug_report for each row
-  when (old.status is distinct from new.status or old.occurrences is distinct from new.occurrences)
-  execute function schedule_bug_impact();
-create trigger bug_report_first_impact before insert on bug_report for each row execute function schedule_bug_impact();
 
 -- Failures with one of these fingerprints belong to the bug. The other columns are what the fingerprint was computed from.
 create table bug_fingerprint (
@@ -829,18 +788,6 @@ create table lease_log (
   primary key (project_id, lease_id, start), foreign key (project_id, lease_id) references lease on delete cascade
 );
 create index lease_log_by_xact on lease_log (project_id, lease_id, xact, start);
-
--- Two transactions may write to one log in another order than that of their numbers. A number that is not smaller than xmax belongs
--- to a database that this one was restored from.
-create function number_log_part() returns trigger language plpgsql as $$
-begin
-  new.xact := greatest(pg_current_xact_id(), (
-    select max(l.xact) from lease_log l
-    where l.project_id = new.project_id and l.lease_id = new.lease_id
-      and l.xact < pg_snapshot_xmax(pg_current_snapshot())));
-  return new;
-end $$;
-create trigger lease_log_number before insert on lease_log for each row execute function number_log_part();
 
 -- The assignment of a task's files to shards. It is decided once, so that a retried shard gets the same files.
 create table shard_plan (

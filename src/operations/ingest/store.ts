@@ -170,6 +170,7 @@ function toWrites(builds: readonly TakenBuild[]): IngestWrites {
         ...told,
         ...timesOf(build),
         id: execution.id,
+        endedAt: execution.completedAt,
         status: next.status,
         arrived: true,
       });
