@@ -330,7 +330,7 @@ create table test_run (
   was_outage boolean not null default false, -- an attempt was an outage, so a case that passes on retry is not flaky
   verdict text check (verdict in ('passed', 'failed')), -- of the reports that have arrived
   duration_ms bigint not null default 0, -- wall time
-  machine_ms bigint, -- all attempts together; null: the same as duration_ms
+  machine_ms bigint not null default 0, -- all attempts together
   slower json, -- usualMs and longestMs of a passed run that took longer than usual; null: it did not
   format text, exit_code int, warnings text[] not null default '{}',
   remembered boolean, -- false: complete, but case_health does not include its results yet; null: not complete
@@ -362,10 +362,10 @@ create table attempt (
   exit_case int, -- the test case that represents a non-zero exit code without a failed case
   passed int not null default 0, -- counts that were declared without their cases
   failed int not null default 0, skipped int not null default 0,
-  failed_cases int, -- failed test cases of the report
+  failed_cases int not null default 0, -- failed test cases of the report, listed or counted
   gate json, -- the decision of the gate that the upload asked for; null: it asked for none
   warnings text[] not null,
-  duration_ms bigint, -- of the report
+  duration_ms bigint not null default 0, -- of the report
   host text, -- the name of the machine; null: unknown, as are the next two
   system text, -- operating system and architecture, such as "linux x64"
   image text, -- of the machine or container
@@ -784,7 +784,7 @@ create table lease_log (
   project_id uuid not null, lease_id uuid not null,
   start bigint not null, -- byte offset
   bytes bytea not null, -- whole characters of UTF-8
-  xact xid8 not null default '0', -- as in event, ascending within a log
+  xact xid8 not null, -- as in event, ascending within a log
   primary key (project_id, lease_id, start), foreign key (project_id, lease_id) references lease on delete cascade
 );
 create index lease_log_by_xact on lease_log (project_id, lease_id, xact, start);

@@ -115,10 +115,7 @@ async function requireKnown(sql: Sql, done: number, files: readonly MigrationFil
     );
   const applied = await sql<{ name: string }[]>`select name from migration order by number`;
   const other = applied.find(({ name }, index) => name !== files[index]?.name);
-  if (other)
-    throw new Error(
-      `The database has the migration ${other.name}, which this version of Assay does not know: it belongs to a version that was never released`,
-    );
+  if (other) throw new Error(`The database has the migration ${other.name}, which this version of Assay does not know`);
 }
 
 /** As `server_version_num` has it. */

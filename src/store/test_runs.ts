@@ -124,7 +124,7 @@ const detailColumns = (sql: Sql) => sql`
   ${namedShards(sql, sql`test_run`)} as "namedShards", ${flaws(sql, sql`test_run`)} as flaws, reason,
   id, execution_id as "executionId", task_slug as "taskSlug", completed_at as "completedAt", status, passed, failed,
   skipped, attempt, shards, flaky, duration_ms as "durationMs",
-  coalesce(machine_ms, duration_ms) as "machineTimeMs", tests_started_at as "testsStartedAt", verdict, format,
+  machine_ms as "machineTimeMs", tests_started_at as "testsStartedAt", verdict, format,
   exit_code as "exitCode", slower,
   to_json(warnings) as warnings, outage, untrusted, was_outage as "wasOutage", remembered`;
 
@@ -263,8 +263,8 @@ export type Attempt = {
   passed: number;
   failed: number;
   skipped: number;
-  /** Failed test cases of the report, listed or counted; null: it was stored before this was known. */
-  failedCases: number | null;
+  /** Failed test cases of the report, listed or counted. */
+  failedCases: number;
   warnings: string[];
 } & TimedAttempt &
   MachineNames;

@@ -56,13 +56,12 @@ const take = (name: string, from: Pick<Database, "begin"> = database, content: P
   });
 
 const taken = await take("everything");
-const KEYS = { secretKey: SECRET_KEY, secretKeyOld: undefined, keySource: "SECRET_KEY" };
 
-async function restore(name: string, asOfBackup = true, secretKey: Uint8Array | undefined = SECRET_KEY) {
+async function restore(name: string, asOfBackup = true) {
   const { database: restored, connection } = await createBareDatabase();
   const target = join(place, `restored-${crypto.randomUUID()}`);
   const result = await restoreBackup(restored, {
-    ...{ path: join(place, name), asOfBackup, store: createDiskStore(target), keys: { ...KEYS, secretKey } },
+    ...{ path: join(place, name), asOfBackup, store: createDiskStore(target) },
     spoolDirectory: join(target, "incoming"),
   });
   return { restored, connection, target, result };
@@ -131,7 +130,7 @@ describe("a backup that is restored", () => {
     const before = await contentsOf(used);
     const target = join(place, "unused");
     const restoring = restoreBackup(used, {
-      ...{ path: join(place, "everything"), asOfBackup: false, store: createDiskStore(target), keys: KEYS },
+      ...{ path: join(place, "everything"), asOfBackup: false, store: createDiskStore(target) },
       spoolDirectory: join(target, "incoming"),
     });
     await expect(restoring).rejects.toThrow(/^Cannot restore: the database is not empty, it has \d+ tables/);
@@ -175,7 +174,7 @@ test.skipIf(!existsSync(OLDEST))(
     try {
       const target = createDiskStore(join(place, "oldest/attachments"));
       const options = { asOfBackup: true, store: target, spoolDirectory: join(place, "oldest/incoming") };
-      await restoreBackup(oldest, { path: join(place, "everything"), keys: KEYS, ...options });
+      await restoreBackup(oldest, { path: join(place, "everything"), ...options });
       const before = await contentsOf(database);
       expect(await contentsOf(oldest)).toEqual(before);
       await take("of-oldest", oldest, target);
