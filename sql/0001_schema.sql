@@ -206,7 +206,7 @@ create index idempotency_age on idempotency (created_at);
 
 -- Items that a background loop failed to process, and when it retries them. They are a separate table, so that the retry of an item
 -- whose row cannot be written is delayed as well.
-create table put_off (
+create table retry_backoff (
   loop text not null,
   item text not null, -- an id or another name that is unique in the loop
   tries smallint not null, -- consecutive failures
@@ -214,7 +214,7 @@ create table put_off (
   due_at timestamptz(3) not null,
   primary key (loop, item)
 );
-create index put_off_age on put_off (due_at);
+create index retry_backoff_age on retry_backoff (due_at);
 
 -- ---------- Executions ----------
 -- Returns whether two hashes name one commit: a short hash is the beginning of a long one. The cheapest comparisons come first,
@@ -333,7 +333,7 @@ create table test_run (
   machine_ms bigint not null default 0, -- all attempts together
   slower json, -- usualMs and longestMs of a passed run that took longer than usual; null: it did not
   format text, exit_code int, warnings text[] not null default '{}',
-  remembered boolean, -- false: complete, but case_health does not include its results yet; null: not complete
+  health_applied boolean, -- false: complete, but case_health does not include its results yet; null: not complete
   tests_started_at timestamptz(3), -- when the tests of its first attempts began; null: unknown
   started_at timestamptz(3),
   completed_at timestamptz(3), -- null until all announced shards have reported; a further attempt changes it
@@ -347,7 +347,7 @@ create index test_run_page on test_run (project_id, completed_at desc, id desc) 
 -- An expression instead of the column, so that PostgreSQL does not use this index to find the run of a task in an execution.
 create index test_run_by_task on test_run (project_id, (task_slug || ''), completed_at desc, id desc) where not untrusted;
 -- Runs are counted in the order of completion, which need not be that of arrival.
-create index test_run_to_remember on test_run (project_id, completed_at, id) where not remembered;
+create index test_run_pending_health on test_run (project_id, completed_at, id) where not health_applied;
 create index test_run_forgiven on test_run (project_id, completed_at) where forgiven > 0;
 -- Many tests that pass only on retry may indicate an unhealthy machine: see BAD_RUN (src/rules/incident.ts).
 create index test_run_of_machine on test_run (project_id, id) where flaky >= 5;
@@ -375,7 +375,7 @@ create table attempt (
 );
 
 -- Uploads of the last day that were refused, or accepted with warnings.
-create table upload (
+create table upload_log (
   project_id uuid not null references stored_project (id) on delete cascade,
   id uuid not null, -- its time is that of the answer
   outcome text not null check (outcome in ('refused', 'warned')), status_code smallint not null,
@@ -390,7 +390,7 @@ create table upload (
   last_answered_at timestamptz(3) not null, answered_at timestamptz(3) not null,
   primary key (project_id, id)
 );
-create index upload_age on upload (id);
+create index upload_log_age on upload_log (id);
 
 -- ---------- Test cases ----------
 -- A result refers to its test case by number. There is no foreign key to the project, because 100,000 new cases would look it up
@@ -425,7 +425,7 @@ create index test_case_alias_by_case on test_case_alias (project_id, number);
 
 -- The version of the map from identities to test cases that servers cache. Additions keep it; it changes when a case is deleted or an
 -- earlier identity is given to another case. A separate row, because generating a key locks that of the project.
-create table names_version (
+create table case_index_version (
   project_id uuid primary key references stored_project (id) on delete cascade,
   version bigint not null default 1
 );
@@ -482,14 +482,13 @@ create table case_health (
   flaky_at timestamptz(3), -- the last evidence
   flaky_since timestamptz(3),
   flaky_signs text not null default '', -- since then: r passed on retry, c both outcomes on one commit, e episodes
-  turn uuid, -- the count that has changed "flaky" last
   recovers_after int not null default 20, -- consecutive passes after which it is not flaky any more
   clean int not null default 0, -- consecutive passes since the last failure or evidence
   broken int not null default 0, -- consecutive failures on the default branch
   main_runs int not null default 0, -- counted results on the default branch
   episodes int[] not null default '{}', -- main_runs at the end of each of the last 30 short episodes of failure there
   episode_at timestamptz(3), -- the end of the last of these
-  mended int, -- main_runs at the end of the last long episode
+  long_episode_end int, -- main_runs at the end of the last long episode
   timed int not null default 0, -- results with a duration
   total_ms bigint not null default 0, -- of timed
   recent_ms int[] not null default '{}', -- the last 20 durations
@@ -759,7 +758,7 @@ create table lease (
   status text not null check (status in (
     'queued', 'offered', 'running', 'reported', 'failed', 'cancelled', 'lost', 'returned', 'infrastructure', 'timed_out')),
   stop_reason text, -- the runner must stop it
-  stop_told boolean not null default false, -- an answer to the runner contained the reason
+  stop_sent boolean not null default false, -- an answer to the runner contained the reason
   overtime boolean not null default false, -- it is stopped for its timeout, which counts as a failure
   runner text, timeout_seconds int not null,
   log_bytes bigint not null default 0, -- including parts that are not kept
@@ -795,7 +794,7 @@ create table shard_plan (
   runs smallint not null, -- the number of runs that the durations are from; 0: nothing is known of the task
   files text[] not null, -- the three arrays are parallel
   durations int[] not null, -- milliseconds
-  places smallint[] not null, -- the shard of each file, from 1
+  file_shards smallint[] not null, -- the shard of each file, from 1
   created_at timestamptz(3) not null default now(),
   primary key (project_id, execution_id, task_slug, shards),
   foreign key (project_id, execution_id) references execution on delete cascade
@@ -807,8 +806,8 @@ create table file_queue (
   runs smallint not null, -- the number of runs that the durations are from; 0: nothing is known of the task
   files text[] not null, -- longest first; the four arrays are parallel
   durations int[] not null, -- milliseconds
-  places smallint[] not null, -- the shard that has the file; 0: it waits
-  batches smallint[] not null, -- the batch of its shard that it is in, from 1; 0: it waits
+  file_shards smallint[] not null, -- the shard that has the file; 0: it waits
+  file_batches smallint[] not null, -- the batch of its shard that it is in, from 1; 0: it waits
   holders text[] not null, -- by shard: the lease or CI job that takes batches; '': none yet
   acknowledged smallint[] not null, -- by shard: the last batch that has been run
   created_at timestamptz(3) not null default now(),

@@ -299,6 +299,7 @@ const SHARED: Record<string, string[]> = {
     "owners",
     "packing",
     "plans",
+    "past_days",
     "predicates",
     "probes",
     "restored",
@@ -309,6 +310,7 @@ const SHARED: Record<string, string[]> = {
     "verifications",
   ],
   wording: [
+    "missing_runner",
     "blame",
     "case_title",
     "execution_name",

@@ -9,14 +9,14 @@ import type { Fragment, Sql, Tx } from "../database/connect.ts";
  * copied, or put in the place of another one: rows that were written again, another server or another database.
  */
 export const caseIndexVersionOf = (sql: Sql, projectId: Given): Fragment => sql`
-  (select concat_ws(' ', p.xmin, (select v.xmin from names_version v where v.project_id = p.id),
+  (select concat_ws(' ', p.xmin, (select v.xmin from case_index_version v where v.project_id = p.id),
       extract(epoch from pg_postmaster_start_time()),
       (select oid from pg_database where datname = current_database()))
     from project p where p.id = ${projectId})`;
 
 /** A write, in the transaction that deletes test cases, or changes what a former identity refers to. */
 export const renewCaseIndexIf = (sql: Sql, projectId: string, isNeeded: Fragment): Fragment => sql`
-  insert into names_version (project_id) select id from project where id = ${projectId} and ${isNeeded}
-  on conflict (project_id) do update set version = names_version.version + 1`;
+  insert into case_index_version (project_id) select id from project where id = ${projectId} and ${isNeeded}
+  on conflict (project_id) do update set version = case_index_version.version + 1`;
 
 export const renewCaseIndex = (sql: Tx, projectId: string) => sql`${renewCaseIndexIf(sql, projectId, sql`true`)}`;

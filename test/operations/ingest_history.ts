@@ -68,7 +68,7 @@ export const DURATIONS = ["case_duration", "task_duration", "slower_result"];
 export const BUGS = ["bug_report", "bug_case", "bug_occurrence"];
 /** Columns whose values are of the moment of writing, or differ between projects. */
 const OMITTED = new Set([
-  ...["id", "xact", "expires_at", "received_at", "occurred_at", "created_at", "updated_at", "since", "turn", "tries"],
+  ...["id", "xact", "expires_at", "received_at", "occurred_at", "created_at", "updated_at", "since", "tries"],
   "impact_due_at",
 ]);
 /** Here the ids and times of the histories are compared. Executions of all projects are numbered by one sequence. */

@@ -28,7 +28,7 @@ async function createAnswered() {
     message: "No",
   });
   const rows = () => pool<{ times: number }[]>`
-    select times, status_code from upload where project_id = ${own.project} order by id`;
+    select times, status_code from upload_log where project_id = ${own.project} order by id`;
   return { ...own, upload, rows };
 }
 

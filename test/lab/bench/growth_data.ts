@@ -61,7 +61,7 @@ export async function fill({ database, project, url, key }: Place, size: Size, n
     // Whoever counts these meanwhile would meet what is written now.
     await lockHealth(sql, project);
     await insertAll(sql, project, size, from);
-    await sql`update test_run set remembered = true where not remembered`;
+    await sql`update test_run set health_applied = true where not health_applied`;
   });
 }
 
@@ -136,7 +136,7 @@ async function insertAll(sql: Tx, project: string, { builds, tasks, bugs }: Size
     from build b join ended e on e.execution_id = b.id order by b.n`;
   await sql`
     insert into test_run (project_id, id, execution_id, task_slug, status, attempt, passed, failed, skipped, flaky, verdict,
-      duration_ms, format, started_at, completed_at, remembered)
+      duration_ms, format, started_at, completed_at, health_applied)
     select ${project}, r.id, r.execution_id, 'packages/part-' || r.task, case when o.failed > 0 then 'failed' else 'passed' end,
       case when way >= 98 then 2 else 1 end, o.passed, o.failed, o.skipped, o.flaky,
       case when o.failed > 0 then 'failed' else 'passed' end, o.ms, 'junit', pg_temp.time_of(r.started),
