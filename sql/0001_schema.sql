@@ -8,9 +8,7 @@
 -- sees tombstones, because the views "team" and "project" omit them. A new column goes into the table and into its view. Foreign
 -- keys refer to the table.
 create table stored_team (
-  id uuid primary key,
-  name text not null,
-  created_at timestamptz(3) not null default now(),
+  id uuid primary key, name text not null, created_at timestamptz(3) not null default now(),
   deleted_at timestamptz(3), -- null: not deleted
   deleted_by text -- the actor, as the audit log names it
 );
@@ -45,8 +43,7 @@ $$;
 
 -- The steps of the introduction that a project has skipped or dismissed.
 create table onboarding (
-  project_id uuid primary key references stored_project (id) on delete cascade,
-  skipped text[] not null default '{}',
+  project_id uuid primary key references stored_project (id) on delete cascade, skipped text[] not null default '{}',
   dismissed boolean not null default false
 );
 
@@ -60,12 +57,10 @@ create table api_key (
   parent_id uuid, -- of a runner's key: the key that it was made with, and with which it is revoked
   trust_rule_id uuid, -- of a CI job's key: the rule that it was made by, and with which it is revoked
   leading_part text not null, -- the beginning of the key, which is shown
-  digest bytea not null unique,
-  created_at timestamptz(3) not null default now(),
+  digest bytea not null unique, created_at timestamptz(3) not null default now(),
   last_used_at timestamptz(3), -- written every few minutes at most
   expires_at timestamptz(3), revoked_at timestamptz(3),
-  primary key (team_id, id),
-  check (scope is null or project_id is not null),
+  primary key (team_id, id), check (scope is null or project_id is not null),
   check ((scope is not distinct from 'runner') = (parent_id is not null))
 );
 create unique index api_key_one_live_per_project on api_key (project_id) where revoked_at is null and scope is null;
@@ -93,16 +88,14 @@ create index trust_rule_by_issuer on trust_rule (issuer) where issuer_keys is nu
 create table used_ci_token (
   digest bytea primary key, -- SHA-256 of issuer and jti
   attempt bytea, -- SHA-256 of the Idempotency-Key: the same request may be repeated
-  key_id uuid not null,
-  expires_at timestamptz(3) not null
+  key_id uuid not null, expires_at timestamptz(3) not null
 );
 create index used_ci_token_by_expiry on used_ci_token (expires_at);
 
 -- ---------- People ----------
 -- An account may belong to many teams.
 create table account (
-  id uuid primary key,
-  email text not null, name text not null,
+  id uuid primary key, email text not null, name text not null,
   password_hash text, -- argon2id; null: signs in with OpenID Connect only
   oidc_issuer text,
   oidc_subject text, -- the issuer's identifier of the account, which is never reassigned, unlike an e-mail address
@@ -112,48 +105,39 @@ create table account (
 create unique index account_email on account (lower(email));
 
 create table membership (
-  team_id uuid not null references stored_team on delete cascade,
-  account_id uuid not null references account on delete cascade,
-  role text not null check (role in ('owner', 'member', 'viewer')),
-  created_at timestamptz(3) not null default now(),
+  team_id uuid not null references stored_team on delete cascade, account_id uuid not null references account on delete cascade,
+  role text not null check (role in ('owner', 'member', 'viewer')), created_at timestamptz(3) not null default now(),
   primary key (team_id, account_id)
 );
 create index membership_by_account on membership (account_id);
 
 create table session (
-  id uuid primary key, account_id uuid not null references account on delete cascade,
-  digest bytea not null unique,
+  id uuid primary key, account_id uuid not null references account on delete cascade, digest bytea not null unique,
   created_at timestamptz(3) not null default now(),
   last_seen_at timestamptz(3) not null default now(), -- written every few minutes at most
   expires_at timestamptz(3) not null, -- extended with last_seen_at, up to a maximum
-  user_agent text,
-  address text
+  user_agent text, address text
 );
 create index session_by_account on session (account_id);
 create index session_expiry on session (expires_at);
 
 create table invitation (
   team_id uuid not null references stored_team on delete cascade, id uuid not null,
-  role text not null check (role in ('owner', 'member', 'viewer')),
-  digest bytea not null unique,
+  role text not null check (role in ('owner', 'member', 'viewer')), digest bytea not null unique,
   email text, -- null: anyone with the link may accept it
-  created_by uuid not null references account on delete cascade,
-  created_at timestamptz(3) not null default now(),
+  created_by uuid not null references account on delete cascade, created_at timestamptz(3) not null default now(),
   expires_at timestamptz(3) not null, used_at timestamptz(3),
   primary key (team_id, id)
 );
-create index invitation_by_account on invitation (created_by);
 
 -- Tokens of the links that create the first account. Each start prints one until there is an account.
 create table setup_token (
-  digest bytea primary key,
-  created_at timestamptz(3) not null default now()
+  digest bytea primary key, created_at timestamptz(3) not null default now()
 );
 
 -- Changes of members, keys and settings. An entry outlives the accounts and objects that it names.
 create table audit_entry (
-  team_id uuid not null references stored_team on delete cascade, id uuid not null,
-  at timestamptz(3) not null default now(),
+  team_id uuid not null references stored_team on delete cascade, id uuid not null, at timestamptz(3) not null default now(),
   account_id uuid, -- null: the actor was no account
   actor text not null, -- the name at that time: an e-mail address, the leading part of an API key, the command line
   action text not null,
@@ -177,8 +161,7 @@ create trigger audit_entry_append_only before update or delete on audit_entry
 -- ---------- The server ----------
 -- State that all servers of this database share: one row.
 create table instance (
-  singleton boolean primary key default true check (singleton),
-  cursor_secret bytea not null,
+  singleton boolean primary key default true check (singleton), cursor_secret bytea not null,
   secret_key_digest text, -- hexadecimal; identifies SECRET_KEY without revealing it, and is replaced when the key is rotated
   -- While no server could reach the database, runners and CI jobs could not report, so that time does not count against them.
   serving_at timestamptz(3), -- when a server last recorded that it reaches the database
@@ -198,8 +181,7 @@ create table idempotency (
   claim uuid, -- the request that is running
   claimed_until timestamptz(3), -- extended while it runs; after this time it is considered dead
   acting boolean not null default false, -- it has begun side effects that cannot be undone
-  status smallint not null, content_type text, body text,
-  created_at timestamptz(3) not null default now(),
+  status smallint not null, content_type text, body text, created_at timestamptz(3) not null default now(),
   primary key (team_id, scope_id, key)
 );
 create index idempotency_age on idempotency (created_at);
@@ -214,7 +196,6 @@ create table retry_backoff (
   due_at timestamptz(3) not null,
   primary key (loop, item)
 );
-create index retry_backoff_age on retry_backoff (due_at);
 
 -- ---------- Executions ----------
 -- Returns whether two hashes name one commit: a short hash is the beginning of a long one. The cheapest comparisons come first,
@@ -320,8 +301,7 @@ create table test_run (
   untrusted boolean not null default false, -- as in its execution: lists of runs are read without executions
   shards smallint not null default 1, -- as announced by the uploads
   attempt smallint not null default 0, -- 0: no report has arrived
-  passed int not null default 0, failed int not null default 0, skipped int not null default 0,
-  flaky int not null default 0,
+  passed int not null default 0, failed int not null default 0, skipped int not null default 0, flaky int not null default 0,
   quarantined int not null default 0, -- failed cases that the verdict does not count
   forgiven int not null default 0, -- failures that the gates of its uploads have forgiven
   infrastructure int not null default 0, -- failures that matched an infrastructure rule
@@ -400,8 +380,7 @@ create table test_case (
   number int not null, -- from 1, in the order in which cases were first seen
   id uuid not null, -- ends in its number, so that it needs no index
   identity uuid not null unique, -- the first 128 bits of the SHA-256 of project, task, suite, name, file and occurrence
-  task_slug text not null,
-  suite text not null, name text not null, file text,
+  task_slug text not null, suite text not null, name text not null, file text,
   owner text, -- set by people; it precedes owner_list
   owner_list uuid, -- owners by the ownership file; null: none
   sample boolean not null default false, -- sample data of the introduction
@@ -426,20 +405,17 @@ create index test_case_alias_by_case on test_case_alias (project_id, number);
 -- The version of the map from identities to test cases that servers cache. Additions keep it; it changes when a case is deleted or an
 -- earlier identity is given to another case. A separate row, because generating a key locks that of the project.
 create table case_index_version (
-  project_id uuid primary key references stored_project (id) on delete cascade,
-  version bigint not null default 1
+  project_id uuid primary key references stored_project (id) on delete cascade, version bigint not null default 1
 );
 
 -- The ownership file, such as CODEOWNERS, of the project's repository.
 create table owners_file (
-  project_id uuid primary key references stored_project (id) on delete cascade,
-  content text not null,
+  project_id uuid primary key references stored_project (id) on delete cascade, content text not null,
   digest text not null, -- SHA-256 of content and syntax, hexadecimal
   syntax text not null check (syntax in ('github', 'gitlab')),
   path text, -- in the repository; null: unknown
   branch text, -- as the client says; null: unknown
-  commit text,
-  stored_at timestamptz(3) not null default now()
+  commit text, stored_at timestamptz(3) not null default now()
 );
 
 -- The distinct lists of owners that the rules of the file give to test cases of the project.
@@ -451,8 +427,7 @@ create table owner_list (
 );
 
 create table quarantine (
-  project_id uuid not null references stored_project (id) on delete cascade, test_case int not null,
-  reason text not null,
+  project_id uuid not null references stored_project (id) on delete cascade, test_case int not null, reason text not null,
   automation text, -- the name of the automation that quarantined the test case; null: a person or an API key did
   until timestamptz(3), -- null: until someone ends it
   created_at timestamptz(3) not null default now(),
@@ -571,8 +546,7 @@ create index failure_of_machine on failure (project_id, run_id) where incident i
 
 -- Passed results that took longer than usual when they arrived.
 create table slower_result (
-  project_id uuid not null, run_id uuid not null, test_case int not null,
-  duration_ms int not null,
+  project_id uuid not null, run_id uuid not null, test_case int not null, duration_ms int not null,
   usual_ms int not null, -- the median
   longest_ms int not null,
   primary key (project_id, run_id, test_case), foreign key (project_id, run_id) references test_run on delete cascade
@@ -591,8 +565,7 @@ create table infrastructure_rule (
 -- The contents of files, which are stored outside of the database, once per project. The column of the project is not named
 -- project_id, because deleting a project removes all rows with that column, and these must stay until the content is removed.
 create table attachment_content (
-  owner_id uuid not null, sha256 bytea not null,
-  bytes bigint not null,
+  owner_id uuid not null, sha256 bytea not null, bytes bigint not null,
   is_stored boolean not null default false, -- false: not stored yet, or removed
   claimed_at timestamptz(3) not null default now(), -- when an upload last relied on it, so that it is not removed soon after
   primary key (owner_id, sha256)
@@ -603,9 +576,7 @@ create table attachment (
   project_id uuid not null, id uuid not null, run_id uuid not null,
   shard smallint not null, -- of the upload that refers to it, as in attempt
   attempt smallint not null, -- 0: it arrived before any report
-  path text not null, name text not null,
-  sha256 bytea not null,
-  bytes bigint not null,
+  path text not null, name text not null, sha256 bytea not null, bytes bigint not null,
   media_type text not null, -- by its content; that of the report is not trusted
   preview text, -- the end of a text
   created_at timestamptz(3) not null default now(),
@@ -617,8 +588,7 @@ create index attachment_by_content on attachment (project_id, sha256);
 
 -- The files that the results of a report name, whether they are stored or not.
 create table attachment_reference (
-  project_id uuid not null, run_id uuid not null, test_case int not null, shard smallint not null,
-  attempt smallint not null,
+  project_id uuid not null, run_id uuid not null, test_case int not null, shard smallint not null, attempt smallint not null,
   position smallint not null, -- in the order of the report
   path text not null, name text not null,
   is_kept boolean not null, -- false: the file is not stored, because the case passed
@@ -630,8 +600,7 @@ create index attachment_reference_path on attachment_reference (project_id, run_
 -- Content that may have no attachment: it is new, or one of its attachments was deleted. It has no unique key, so that transactions that
 -- delete attachments with the same content do not wait for each other.
 create table attachment_loose_content (
-  owner_id uuid not null, sha256 bytea not null,
-  since timestamptz(3) not null default now()
+  owner_id uuid not null, sha256 bytea not null, since timestamptz(3) not null default now()
 );
 create index attachment_loose_content_since on attachment_loose_content (since);
 create index attachment_loose_content_key on attachment_loose_content (owner_id, sha256);
@@ -655,8 +624,7 @@ create table bug_report (
   source text not null check (source in ('automatic', 'manual')), assignee text,
   labels text[] not null default '{}', external_url text,
   sample boolean not null default false, -- sample data of the introduction
-  regressed boolean not null default false, fixed_in_commit text, merged_into uuid,
-  occurrences int not null default 0,
+  regressed boolean not null default false, fixed_in_commit text, merged_into uuid, occurrences int not null default 0,
   impact int not null default 0, -- executions of the last 14 days in which it occurred, while it is open
   impact_due_at timestamptz(3) default now(), -- when impact is counted next (src/store/bug_evidence.ts); null: it stays the same
   -- There are no foreign keys to executions, because the bug outlives them.
@@ -687,13 +655,11 @@ create index bug_report_impact_due on bug_report (impact_due_at) where impact_du
 
 -- Failures with one of these fingerprints belong to the bug. The other columns are what the fingerprint was computed from.
 create table bug_fingerprint (
-  project_id uuid not null, digest uuid not null, bug_report_id uuid not null,
-  kind text not null default 'message'
+  project_id uuid not null, digest uuid not null, bug_report_id uuid not null, kind text not null default 'message'
     check (kind in ('message', 'case', 'flaky', 'outage', 'automation', 'infrastructure')),
   version smallint not null, exception_type text,
   message text not null, -- normalised
-  frames text[] not null, test text,
-  created_at timestamptz(3) not null,
+  frames text[] not null, test text, created_at timestamptz(3) not null,
   primary key (project_id, digest), foreign key (project_id, bug_report_id) references bug_report on delete cascade
 );
 create index bug_fingerprint_by_bug on bug_fingerprint (project_id, bug_report_id);
@@ -718,8 +684,7 @@ create index bug_occurrence_by_run on bug_occurrence (project_id, run_id);
 
 -- Every change of a bug's status, with its cause.
 create table bug_change (
-  project_id uuid not null, bug_report_id uuid not null, id uuid not null,
-  from_status text, to_status text not null,
+  project_id uuid not null, bug_report_id uuid not null, id uuid not null, from_status text, to_status text not null,
   cause text not null check (cause in ('opened', 'api', 'regression', 'clean_runs', 'merge', 'removed')),
   changed_at timestamptz(3) not null,
   primary key (project_id, bug_report_id, id), foreign key (project_id, bug_report_id) references bug_report on delete cascade
@@ -727,8 +692,7 @@ create table bug_change (
 
 -- ---------- Runners ----------
 create table runner (
-  project_id uuid not null references stored_project (id) on delete cascade,
-  name text not null,
+  project_id uuid not null references stored_project (id) on delete cascade, name text not null,
   version text, -- of Assay; null: it has not sent one
   labels text[] not null,
   task_slugs text[], -- null: all
@@ -743,8 +707,7 @@ create table runner (
 
 -- The assignment of a task, or of a shard of it, to one runner. A task whose lease was lost is assigned again with another lease.
 create table lease (
-  project_id uuid not null, id uuid not null, execution_id uuid not null, run_id uuid not null,
-  task_slug text not null,
+  project_id uuid not null, id uuid not null, execution_id uuid not null, run_id uuid not null, task_slug text not null,
   shard smallint not null, -- 0: the whole task
   shards smallint not null,
   labels text[] not null default '{}', -- which a runner must have
@@ -824,16 +787,13 @@ create table environment (
 );
 
 create table variable (
-  team_id uuid not null, environment_id uuid not null,
-  name text not null,
+  team_id uuid not null, environment_id uuid not null, name text not null,
   secret boolean not null, -- write-only: only leases contain its value
   sealed bytea not null, -- AES-256-GCM, bound to team, environment and name (src/secrets/seal.ts)
   updated_at timestamptz(3) not null default now(),
   primary key (team_id, environment_id, name), foreign key (team_id, environment_id) references environment on delete cascade
 );
 
--- Bytes 2 to 5 identify the key that sealed the value.
-create index variable_key on variable (substring(sealed from 2 for 4));
 
 -- ---------- Events, automations and integrations ----------
 create table event (
@@ -870,8 +830,7 @@ create index automation_due on automation (next_run_at) where next_run_at is not
 
 create table automation_run (
   team_id uuid not null, automation_id uuid not null, id uuid not null,
-  cause text not null check (cause in ('event', 'schedule', 'manual')), event_id uuid, event_type text,
-  project_id uuid,
+  cause text not null check (cause in ('event', 'schedule', 'manual')), event_id uuid, event_type text, project_id uuid,
   status text not null check (status in ('done', 'skipped', 'failed')), reason text not null,
   actions json not null, -- with the outcome of each
   created_at timestamptz(3) not null default now(),
@@ -896,9 +855,6 @@ create table integration (
   created_at timestamptz(3) not null default now(), updated_at timestamptz(3) not null default now(),
   primary key (team_id, id)
 );
-
--- Bytes 2 to 5 identify the key that sealed the value.
-create index integration_key on integration (substring(sealed from 2 for 4));
 
 create table delivery (
   team_id uuid not null, integration_id uuid not null,
@@ -934,8 +890,7 @@ create index delivery_dispatched on delivery (team_id, (options #>> '{execution,
 -- The comment that an integration keeps on a pull request: one per project, which is edited.
 create table pull_request_comment (
   team_id uuid not null, integration_id uuid not null,
-  project_id uuid not null references stored_project (id) on delete cascade,
-  pull_request text not null,
+  project_id uuid not null references stored_project (id) on delete cascade, pull_request text not null,
   comment_id text, -- of the code host; null: its creation was requested and the answer is unknown
   execution_id uuid not null, -- the newest one that it shows: it never returns to an older one
   revision int not null default 1, -- increases each time that a server begins to write it
@@ -948,20 +903,16 @@ create index pull_request_comment_by_project on pull_request_comment (project_id
 -- Links that show an execution, a project or the state of a branch to anyone who has the address.
 create table share (
   project_id uuid not null references stored_project (id) on delete cascade, id uuid not null,
-  kind text not null check (kind in ('execution', 'project', 'badge')),
-  digest bytea not null unique, execution_id uuid,
+  kind text not null check (kind in ('execution', 'project', 'badge')), digest bytea not null unique, execution_id uuid,
   branch text, -- of a badge; null: the current default branch
   shows text check (shows in ('status', 'tests')), -- of a badge
-  created_by uuid references account on delete set null,
-  created_at timestamptz(3) not null default now(),
+  created_by uuid references account on delete set null, created_at timestamptz(3) not null default now(),
   primary key (project_id, id), foreign key (project_id, execution_id) references execution on delete cascade,
   check ((kind = 'execution') = (execution_id is not null)), check ((kind = 'badge') = (shows is not null)),
   check (kind = 'badge' or branch is null)
 );
 
--- Deleting an execution or an account looks for its shares.
 create index share_by_execution on share (project_id, execution_id) where execution_id is not null;
-create index share_by_account on share (created_by) where created_by is not null;
 
 -- ---------- Probes, verifications and searches for culprits ----------
 -- Executions that run one test case at one commit. One that serves several searches for a culprit has a row for each of them.
@@ -975,8 +926,7 @@ create table probe (
   result text check (result in ('passed', 'failed', 'no_build', 'no_result')), -- null until ended_at, except for no_build
   flaky boolean not null default false, -- it passed after it had failed in the same run
   fingerprint uuid, -- of the failure, as in case_detail.cause
-  verification_id uuid, culprit_search_id uuid,
-  created_at timestamptz(3) not null,
+  verification_id uuid, culprit_search_id uuid, created_at timestamptz(3) not null,
   ended_at timestamptz(3), -- set in the transaction that ends the execution
   primary key (project_id, execution_id, number), foreign key (project_id, execution_id) references execution on delete cascade
 );
@@ -986,8 +936,7 @@ create index probe_by_commit on probe (project_id, test_case, lower(commit)) whe
 
 -- Repeated runs of one test case at one commit, until it is certain how often it fails.
 create table verification (
-  project_id uuid not null references stored_project (id) on delete cascade, id uuid not null,
-  test_case int not null,
+  project_id uuid not null references stored_project (id) on delete cascade, id uuid not null, test_case int not null,
   commit text not null,
   runs int not null, -- as requested
   release boolean not null, -- a quarantine ends if it passes
@@ -998,8 +947,7 @@ create table verification (
   released boolean not null default false, -- it has ended a quarantine
   new_in_execution_id uuid, -- the execution that added the test; null: it was requested
   account_id uuid, -- of the member who requested it
-  requested_by text not null,
-  created_at timestamptz(3) not null, ended_at timestamptz(3),
+  requested_by text not null, created_at timestamptz(3) not null, ended_at timestamptz(3),
   next_check_at timestamptz(3), -- null once it has ended
   primary key (project_id, id)
 );
