@@ -40,7 +40,7 @@ describe("where the database has no time", () => {
     const { promise: end, resolve: finish } = Promise.withResolvers<void>();
     const { promise: begun, resolve: hasBegun } = Promise.withResolvers<void>();
     const blocking = database.begin(async (sql) => {
-      await sql`lock table upload`;
+      await sql`lock table upload_log`;
       hasBegun();
       await end;
     });
