@@ -228,8 +228,8 @@ create table execution (
   build_id uuid, -- of a rerun: the execution that was repeated first; null: it is a build itself
   reruns smallint not null default 0, -- the length of the chain of reruns before it
   failed_only boolean not null default false, -- a rerun of the test cases that failed
-  repeated_status text check (repeated_status in ('passed', 'failed', 'timed_out')), -- of a build, with the results of its reruns;
-  -- null: the same as status
+  -- The status of a build with the results of its reruns. null: the same as status.
+  repeated_status text check (repeated_status in ('passed', 'failed', 'timed_out')),
   fail_fast int, -- the number of failures outside of quarantine after which tasks that have not begun are cancelled
   variables bytea, -- a sealed JSON object of texts, which a rerun takes over
   timeout_minutes int not null,
@@ -437,11 +437,6 @@ create table quarantine (
 -- Returns how many of the marks are among the last values up to the total.
 create function within_last(marks int[], total int, last int) returns int language sql immutable parallel safe as $$
   select count(*)::int from unnest(marks) as mark where mark > total - last
-$$;
-
--- Returns the share of capital letters, which mark evidence of flakiness.
-create function flake_rate_of(recent text) returns real language sql immutable parallel safe as $$
-  select coalesce((length(recent) - length(translate(recent, 'PF', '')))::real / nullif(length(recent), 0), 0)
 $$;
 
 -- The health of a test case by its results in complete runs (src/rules/health.ts). A result is counted if it passed or failed in a

@@ -236,7 +236,7 @@ async function insertHealth(sql: Tx, project: string): Promise<void> {
     insert into case_health (project_id, test_case, runs, failures, recent, flake_rate, flaky_at, clean, timed, total_ms,
       recent_ms, p95_ms, last_status, last_run_id, last_run_at, flaky, main_runs, flaky_since, flaky_signs, flakiness,
       last_passed_at, last_failed_at)
-    select ${project}, a.number, a.runs, a.failures, coalesce(n.recent, ''), flake_rate_of(coalesce(n.recent, '')),
+    select ${project}, a.number, a.runs, a.failures, coalesce(n.recent, ''), coalesce((length(n.recent) - length(translate(n.recent, 'PF', '')))::real / nullif(length(n.recent), 0), 0),
       case when a.flaky > 0 then n.at end, coalesce(length(substring(n.recent from 'p*$')), 0), a.timed, a.ms, n.recent_ms,
       (select max(ms) from unnest(n.recent_ms) as ms), n.last_status, n.last_id, n.at, coalesce(n.recent ~ 'P', false), a.main_runs,
       case when n.recent ~ 'P' then n.at end, case when n.recent ~ 'P' then 'r' else '' end, 0.01,
