@@ -303,6 +303,7 @@ const SHARED: Record<string, string[]> = {
     "owners",
     "packing",
     "plans",
+    "past_days",
     "predicates",
     "probes",
     "restored",
@@ -313,6 +314,7 @@ const SHARED: Record<string, string[]> = {
     "verifications",
   ],
   wording: [
+    "missing_runner",
     "blame",
     "case_title",
     "execution_name",

@@ -163,13 +163,13 @@ describe("once the tables have been looked at", () => {
 
   test("not while their rows are still being written: they would be taken for empty", async () => {
     await beside.begin(async (sql) => {
-      await sql`insert into put_off (loop, item, tries, stalls, due_at) select 'counting', n::text, 1, 0, now() from generate_series(1, 20000) n`;
+      await sql`insert into retry_backoff (loop, item, tries, stalls, due_at) select 'counting', n::text, 1, 0, now() from generate_series(1, 20000) n`;
       await tellChanges();
       expect(await analyzeOutgrown(beside)).toBe(0);
     });
     await tellChanges();
     expect(await analyzeOutgrown(beside)).toBe(1);
-    await beside.pool`delete from put_off`;
+    await beside.pool`delete from retry_backoff`;
   });
 
   test.each([...READS, ...STATE, ...PAGES])("%s is read by an index that serves it", async (_, work) => {
@@ -258,7 +258,7 @@ describe("once the tables have been looked at", () => {
 
   test("the run of a frequent task in an execution is found by both, also where most tasks are rare", async () => {
     const insert = (taskSlug: Fragment, from: Fragment) => beside.pool`
-      insert into test_run (project_id, id, execution_id, task_slug, status, attempt, verdict, completed_at, remembered)
+      insert into test_run (project_id, id, execution_id, task_slug, status, attempt, verdict, completed_at, health_applied)
       select ${project}, gen_random_uuid(), id, ${taskSlug}, 'passed', 1, 'passed', now(), true from ${from}`;
     const { pool } = beside;
     await insert(pool`'frequent'`, pool`execution where id <> ${executions[0]!}`);

@@ -11,7 +11,6 @@ import type { StreamLimits } from "../src/http/events.ts";
 import { createRouter } from "../src/http/router.ts";
 import { createLog } from "../src/log.ts";
 import { connect, type Database } from "../src/database/connect.ts";
-import { lockMigrations, migrateTo } from "../src/database/migrate.ts";
 import { selectCursorSecret } from "../src/store/instance.ts";
 import { generateProjectKey, generateTeamKey } from "../src/operations/people/keys.ts";
 import { insertProject, insertTeam } from "../src/store/projects.ts";
@@ -70,16 +69,6 @@ const createFromTemplate = (admin: Database, name: string, template: string) =>
 export async function createBareDatabase(): Promise<TestDatabase> {
   const user = { username: `user_${crypto.randomUUID().replaceAll("-", "")}`, password: crypto.randomUUID() };
   return await openTestDatabase("template0", user);
-}
-
-/** A bare database that was brought to an older schema. */
-export async function createOlderDatabase(schema: number): Promise<TestDatabase> {
-  const older = await createBareDatabase();
-  await older.database.begin(async (sql) => {
-    await lockMigrations(sql);
-    await migrateTo(sql, schema);
-  });
-  return older;
 }
 
 /** The variable of a command or a program for a database of the tests, which listens on a socket. */

@@ -23,18 +23,18 @@ export async function fillOtherTables({ acme, ask, database: { pool } }: Harness
     values (${project}, ${run}, ${number}, 6200, 900, 1400)`;
   await pool`update delivery set project_id = ${project} where team_id = ${team}`;
   await pool`
-    insert into file_queue (project_id, execution_id, task_slug, shards, runs, files, durations, places, batches, holders,
+    insert into file_queue (project_id, execution_id, task_slug, shards, runs, files, durations, file_shards, file_batches, holders,
       acknowledged)
     values (${project}, ${execution}, 'unit', 1, 0, '{a}', '{1}', '{0}', '{0}', '{""}', '{0}')`;
   await pool`
     insert into new_test_check (project_id, run_id, execution_id, runs) values (${project}, ${run}, ${execution}, 10)`;
-  await pool`insert into names_version (project_id) values (${project})`;
+  await pool`insert into case_index_version (project_id) values (${project})`;
   await pool`insert into onboarding (project_id) values (${project})`;
   await pool`
     insert into pull_request_comment (team_id, integration_id, project_id, pull_request, execution_id)
     select team_id, id, ${project}, '12', ${execution} from integration where team_id = ${team} limit 1`;
   await pool`
-    insert into shard_plan (project_id, execution_id, task_slug, shards, runs, files, durations, places)
+    insert into shard_plan (project_id, execution_id, task_slug, shards, runs, files, durations, file_shards)
     values (${project}, ${execution}, 'unit', 1, 0, '{a}', '{1}', '{1}')`;
   await pool`
     insert into test_case_alias (project_id, identity, number) values (${project}, ${crypto.randomUUID()}, ${number})`;

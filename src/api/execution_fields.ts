@@ -2,6 +2,7 @@
 
 import { executionVerdict, sumTasks } from "../rules/execution.ts";
 import { newTestWords } from "../wording/verification.ts";
+import { reasonOfTask } from "../wording/missing_runner.ts";
 import { executionReason, taskReason } from "../wording/reasons.ts";
 import { missingShardsOf } from "../rules/shards.ts";
 import { readVariant } from "../rules/variants.ts";
@@ -64,6 +65,6 @@ const toTask = (task: ExecutionRow["tasks"][number]): Task => ({
   startedAt: task.startedAt,
   completedAt: task.completedAt,
   runner: task.runner,
-  reason: task.reason ?? taskReason(task),
+  reason: reasonOfTask(task) ?? taskReason(task),
   slower: task.slower,
 });

@@ -10,7 +10,7 @@ import type { Sql, Tx } from "../database/connect.ts";
 import {
   insertPlan,
   type PlanKey,
-  putOffExpiry,
+  postponeExpiry,
   selectFileTimings,
   selectPlan,
   type StoredPlan,
@@ -34,7 +34,7 @@ async function preparePlan(sql: Sql, key: PlanKey, { index, of }: Shard, names?:
   const fresh = { runs, files: planShards(isKnown ? matched! : timings, of) };
   return async (sql: Tx): Promise<Plan> => {
     await insertPlan(sql, key, of, fresh);
-    await putOffExpiry(sql, key, Math.min(longestShard(fresh.files), MAX_WAIT_MS));
+    await postponeExpiry(sql, key, Math.min(longestShard(fresh.files), MAX_WAIT_MS));
     return toPlan((await selectPlan(sql, key, of)) ?? absent(), index);
   };
 }

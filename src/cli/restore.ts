@@ -37,16 +37,14 @@ export async function restore(args: string[], invocation: Invocation): Promise<v
   const path = locate(invocation, file);
   await checkBackup(path, keys);
   const asOfBackup = values["as-of-backup"] !== undefined;
-  const restored = await untilInterrupted(invocation, (signal) =>
-    write(config, { path, keys, asOfBackup, signal }, say),
-  );
+  const restored = await untilInterrupted(invocation, (signal) => write(config, { path, asOfBackup, signal }, say));
   if (restored.unknownTables.length > 0)
     say(`Warning: these tables do not belong to Assay and were left out: ${restored.unknownTables.join(", ")}`);
   if (json) stdout.print(toJsonLine({ file, ...restored }));
   else for (const line of toLines(file, restored, config.secretKey !== undefined)) stdout.print(toPlainLine(line));
 }
 
-type Wanted = Pick<RestoreOptions, "path" | "keys" | "asOfBackup"> & { signal: AbortSignal };
+type Wanted = Pick<RestoreOptions, "path" | "asOfBackup"> & { signal: AbortSignal };
 
 /** The built-in PostgreSQL is stopped at the end, also if it was interrupted while it started. */
 async function write(config: Config, wanted: Wanted, say: (message: string) => void): Promise<Restored> {

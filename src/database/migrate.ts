@@ -11,16 +11,16 @@ const FILE = /^(\d{4})_[a-z0-9_]+\.sql$/;
 
 type MigrationFile = { name: string; text: () => Promise<string> };
 
-/** The files of `sql/`; in a single executable, those that are embedded in it. */
-async function readFolder(): Promise<MigrationFile[]> {
+/** A single executable has the files of `sql/` embedded. */
+async function readFolder(folder: string): Promise<MigrationFile[]> {
   if (Bun.isStandaloneExecutable)
     return embeddedFiles(".sql").map(({ name, blob }) => ({ name, text: () => blob.text() }));
-  const names = (await readdir(FOLDER)).filter((name) => name.endsWith(".sql"));
-  return names.map((name) => ({ name, text: () => Bun.file(join(FOLDER, name)).text() }));
+  const names = (await readdir(folder)).filter((name) => name.endsWith(".sql"));
+  return names.map((name) => ({ name, text: () => Bun.file(join(folder, name)).text() }));
 }
 
-async function migrationFiles(): Promise<MigrationFile[]> {
-  const files = (await readFolder()).sort((a, b) => (a.name < b.name ? -1 : 1));
+async function migrationFiles(folder = FOLDER): Promise<MigrationFile[]> {
+  const files = (await readFolder(folder)).sort((a, b) => (a.name < b.name ? -1 : 1));
   files.forEach(({ name }, index) => {
     if (Number(FILE.exec(name)?.[1]) !== index + 1)
       throw new Error(`Cannot migrate: expected ${String(index + 1).padStart(4, "0")}_….sql, found ${name}`);
@@ -50,14 +50,15 @@ export async function requireAnySchema(sql: Sql): Promise<number> {
 }
 
 /**
- * Returns whether the database was empty. Several servers may call this at once. Throws if the database is newer than this server, or
- * its PostgreSQL is older than 15.
+ * Applies the migrations of `folder` that the database lacks. Returns whether the database was empty. Several servers may call this at
+ * once. Throws if the database is newer than this server, or its PostgreSQL is older than 15.
  */
 export async function migrate(
   { begin }: Pick<Database, "begin">,
   say: (message: string) => void = () => {},
+  folder = FOLDER,
 ): Promise<boolean> {
-  const files = await migrationFiles();
+  const files = await migrationFiles(folder);
   // Without a lock: a backup, which may take an hour, delays migrations, and nothing else.
   if ((await begin(selectAppliedCount)) === files.length) return false;
   let isNew = false;
@@ -114,10 +115,7 @@ async function requireKnown(sql: Sql, done: number, files: readonly MigrationFil
     );
   const applied = await sql<{ name: string }[]>`select name from migration order by number`;
   const other = applied.find(({ name }, index) => name !== files[index]?.name);
-  if (other)
-    throw new Error(
-      `The database has the migration ${other.name}, which this version of Assay does not know: it belongs to a version that was never released`,
-    );
+  if (other) throw new Error(`The database has the migration ${other.name}, which this version of Assay does not know`);
 }
 
 /** As `server_version_num` has it. */

@@ -23,7 +23,7 @@ export type LoopName =
  */
 export const isDue = (sql: Sql, loop: LoopName, item: Fragment): Fragment => sql`
   coalesce(
-    (select put_off.due_at from put_off where put_off.loop = ${loop} and put_off.item = ${item}) <= now(), true)`;
+    (select retry_backoff.due_at from retry_backoff where retry_backoff.loop = ${loop} and retry_backoff.item = ${item}) <= now(), true)`;
 
 /** `tries`: failures of ours; `stalls`: times that the database was not there or too slow. Both one after the other. */
 export type RetryBackoff = { tries: number; stalls: number };
@@ -45,25 +45,25 @@ export async function postponeRetry(
   isStall: boolean,
 ): Promise<RetryBackoff | undefined> {
   const [tries, stalls] = isStall ? [0, 1] : [1, 0];
-  const before = sql`case when put_off.due_at < now() - interval '10 minutes' then 0 else 1 end`;
+  const before = sql`case when retry_backoff.due_at < now() - interval '10 minutes' then 0 else 1 end`;
   const sum = {
-    tries: sql`least(put_off.tries * ${before} + ${tries}::int, 30000)`,
-    stalls: sql`least(put_off.stalls * ${before} + ${stalls}::int, 30000)`,
+    tries: sql`least(retry_backoff.tries * ${before} + ${tries}::int, 30000)`,
+    stalls: sql`least(retry_backoff.stalls * ${before} + ${stalls}::int, 30000)`,
   };
   const [row] = await sql<RetryBackoff[]>`
-    insert into put_off (loop, item, tries, stalls, due_at)
+    insert into retry_backoff (loop, item, tries, stalls, due_at)
     values (${loop}, ${item}, ${tries}, ${stalls}, now() + ${pause(sql, sql`${tries}::int`, sql`${stalls}::int`)})
     on conflict (loop, item) do update set
       tries = ${sum.tries}, stalls = ${sum.stalls}, due_at = now() + ${pause(sql, sum.tries, sum.stalls)}
-    where put_off.due_at <= now()
+    where retry_backoff.due_at <= now()
     returning tries, stalls`;
   return row;
 }
 
 /** It has been done. */
 export const deleteRetryBackoff = (sql: Sql, loop: LoopName, item: string) =>
-  sql`delete from put_off where loop = ${loop} and item = ${item}`;
+  sql`delete from retry_backoff where loop = ${loop} and item = ${item}`;
 
 /** Items that are done or gone. */
 export const deleteOldRetryBackoffs = (sql: Sql, days: number) =>
-  sql`delete from put_off where due_at < now() - interval '1 day' * ${days}::int`;
+  sql`delete from retry_backoff where due_at < now() - interval '1 day' * ${days}::int`;

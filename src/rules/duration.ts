@@ -2,8 +2,7 @@
 
 export type TimedAttempt = {
   number: number;
-  /** Null for an attempt that was stored before durations were. */
-  durationMs: number | null;
+  durationMs: number;
   /** When its tests began, ISO 8601; null: unknown. */
   startedAt: string | null;
 };
@@ -18,12 +17,9 @@ export type RunTimes = {
 };
 
 /** `before` are the times of the run without the newest attempt, which is the last. */
-export function timesOf(attempts: readonly TimedAttempt[], before: RunTimes): RunTimes {
+export function timesOf(attempts: readonly TimedAttempt[], before: Pick<RunTimes, "machineTimeMs">): RunTimes {
   const newest = attempts.at(-1)?.durationMs ?? 0;
   const machineTimeMs = before.machineTimeMs + newest;
-  // Of older attempts only the sum is known.
-  if (attempts.some(({ durationMs }) => durationMs === null))
-    return { ...before, durationMs: before.durationMs + newest, machineTimeMs };
   const rounds = [...Map.groupBy(attempts, ({ number }) => number)].sort(([a], [b]) => a - b);
   const spans = rounds.map(([, shards]) => spanOf(shards));
   const startedMs = spans[0]?.startedMs ?? null;
@@ -38,11 +34,10 @@ export function timesOf(attempts: readonly TimedAttempt[], before: RunTimes): Ru
 function spanOf(shards: readonly TimedAttempt[]): { durationMs: number; startedMs: number | null } {
   let [longest, startedMs, endedMs] = [0, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (const { durationMs, startedAt } of shards) {
-    const ms = durationMs ?? 0;
-    longest = Math.max(longest, ms);
+    longest = Math.max(longest, durationMs);
     if (startedAt === null) continue;
     startedMs = Math.min(startedMs, Date.parse(startedAt));
-    endedMs = Math.max(endedMs, Date.parse(startedAt) + ms);
+    endedMs = Math.max(endedMs, Date.parse(startedAt) + durationMs);
   }
   if (startedMs > endedMs) return { durationMs: longest, startedMs: null };
   return { durationMs: Math.max(longest, endedMs - startedMs), startedMs };

@@ -61,7 +61,7 @@ export type CaseHealth = {
   mainRuns: number;
   episodes: readonly number[];
   episodeAt: string | null;
-  mended: number | null;
+  longEpisodeEnd: number | null;
   broken: number;
   timed: number;
   totalMs: number;
@@ -90,7 +90,7 @@ export const NO_HEALTH: CaseHealth = {
   mainRuns: 0,
   episodes: [],
   episodeAt: null,
-  mended: null,
+  longEpisodeEnd: null,
   broken: 0,
   timed: 0,
   totalMs: 0,
@@ -280,7 +280,7 @@ function count(
     mainRuns,
     episodes,
     episodeAt: endsShort ? completedAt : h.episodeAt,
-    mended: endsLong ? mainRuns : h.mended,
+    longEpisodeEnd: endsLong ? mainRuns : h.longEpisodeEnd,
     broken: !isMain ? h.broken : !failed ? 0 : failedBefore ? h.broken : h.broken + 1,
     timed,
     totalMs,

@@ -65,7 +65,7 @@ export type RunSoFar = {
   /** It was one after an earlier attempt. */
   wasOutage: boolean;
   /** Whether its results are counted in the health of its cases; null: it was not complete. */
-  remembered: boolean | null;
+  healthApplied: boolean | null;
 };
 
 export type RunOutcome = {
@@ -76,7 +76,7 @@ export type RunOutcome = {
   outage: boolean;
   wasOutage: boolean;
   /** Its results stay counted as they are: only what has changed is counted anew. */
-  staysRemembered: boolean;
+  staysApplied: boolean;
 };
 
 /**
@@ -97,9 +97,9 @@ export function outcomeOf(
   const verdict = counts.failed > counts.quarantined || isBroken || isIncomplete ? "failed" : "passed";
   const ended = isIncomplete ? "incomplete" : run.status === "cancelled" ? run.status : "running";
   // Once its results are counted it stays what it was, unless a retry shows that the outage is over.
-  const mayBe = isIn && (run.remembered !== true || run.outage);
+  const mayBe = isIn && (run.healthApplied !== true || run.outage);
   const isPart = mayBeOutage(counts) && isOutageTogether([...others, counts]);
   const outage = mayBe && (isOutageRun(counts, run.wasOutage) || isPart);
-  const staysRemembered = run.remembered === true && !(run.outage && !outage);
-  return { verdict, isIn, status: isIn ? verdict : ended, outage, wasOutage: run.wasOutage || outage, staysRemembered };
+  const staysApplied = run.healthApplied === true && !(run.outage && !outage);
+  return { verdict, isIn, status: isIn ? verdict : ended, outage, wasOutage: run.wasOutage || outage, staysApplied };
 }

@@ -2,6 +2,7 @@
 
 import * as v from "valibot";
 import { createdAt, described, executionId, integer, slug, testCaseId, time, uuid } from "./fields.ts";
+import type { MissingRunner } from "./leases.ts";
 import { commitHash } from "./verifications.ts";
 
 const DEFAULT_PROBES = 30;
@@ -88,7 +89,7 @@ export type OpenProbes = {
   running: number;
   queued: number;
   /** Why no runner will take those that are queued; null: one will. */
-  reason: string | null;
+  missingRunner: MissingRunner | null;
 };
 
 const searchProbe = v.strictObject({

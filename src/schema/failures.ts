@@ -87,9 +87,7 @@ const failure = v.strictObject({
   host: described(v.nullable(v.string()), "The machine that it failed on; null: unknown", "ci-3"),
   blame: v.pipe(
     v.nullable(v.picklist(["new", "flaky", "also_failing_on_main", "still_failing", "quarantined", "incident"])),
-    v.description(
-      "The list of the comparison that it is in; null: it is part of an outage, or was stored before Assay judged failures",
-    ),
+    v.description("The list of the comparison that it is in; null: it is part of an outage"),
     v.examples(["new"]),
   ),
   reason: described(

@@ -256,3 +256,11 @@ export const leaseEnd = v.strictObject({
     ),
   ),
 });
+
+/** Why no runner will take a queued task: none is online, all are paused, or none that is online has the task, its labels, or probes. */
+export type MissingRunner = {
+  cause: "none_online" | "all_paused" | "no_task" | "no_labels" | "no_probes";
+  taskSlug: string;
+  /** Which a runner must have. */
+  labels: string[];
+};

@@ -67,7 +67,7 @@ export const selectDays = (sql: Sql, projectId: string, branch: Branch, days: re
 
 /**
  * Whether this transaction alone may keep days of the project: false where another one does, or has changed a day and is
- * not over yet. The triggers of `execution` take the same lock, shared.
+ * not over yet, which has the same lock, shared (store/past_days.ts).
  */
 export const lockDays = async (sql: Tx, projectId: string): Promise<boolean> => {
   // The project first: whoever deletes it meets the lock when he has locked the project.

@@ -36,7 +36,7 @@ export async function insertOccurrences(
       on conflict do nothing returning bug_report_id
     ), sums as (select bug_report_id, count(*)::int as count from added group by bug_report_id)
     update bug_report b set
-      occurrences = b.occurrences + sums.count,
+      occurrences = b.occurrences + sums.count, impact_due_at = now(),
       first_seen_at = least(b.first_seen_at, ${run.seenAt}::timestamptz),
       last_seen_at = greatest(b.last_seen_at, ${run.seenAt}::timestamptz),
       first_execution_id = case when b.first_seen_at <= ${run.seenAt}::timestamptz
@@ -70,7 +70,7 @@ export async function withdrawOccurrences(
     with withdrawn as (
       delete from bug_occurrence where project_id = ${projectId} and run_id = ${id} returning bug_report_id),
     sums as (select bug_report_id, count(*)::int as count from withdrawn group by 1)
-    update bug_report b set occurrences = b.occurrences - sums.count from sums
+    update bug_report b set occurrences = b.occurrences - sums.count, impact_due_at = now() from sums
     where b.project_id = ${projectId} and b.id = sums.bug_report_id returning b.id`;
   if (bugs.length === 0) return;
   const ids = toTextArray(bugs.map((bug) => bug.id));

@@ -244,7 +244,7 @@ export async function updateStatus(sql: Tx, projectId: string, change: StatusCha
   const { id, to, cause, now } = change;
   await sql`
     update bug_report set status = ${to}, updated_at = greatest(updated_at, ${now}::timestamptz),
-      resolved_at = case when ${to} = 'resolved' then ${now}::timestamptz end,
+      resolved_at = case when ${to} = 'resolved' then ${now}::timestamptz end, impact_due_at = now(),
       regressed = ${cause === "regression"} or (regressed and ${to} <> 'resolved')
     where project_id = ${projectId} and id = ${id}`;
   await insertChange(sql, projectId, change);
@@ -301,7 +301,7 @@ export async function moveBug(
     on conflict (project_id, bug_report_id, test_case) do update set clean = least(bug_case.clean, excluded.clean)`;
   await sql`
     update bug_report i set
-      occurrences = i.occurrences + f.occurrences - ${both!.count}::int,
+      occurrences = i.occurrences + f.occurrences - ${both!.count}::int, impact_due_at = now(),
       first_seen_at = least(i.first_seen_at, f.first_seen_at), last_seen_at = greatest(i.last_seen_at, f.last_seen_at),
       first_execution_id = case when i.first_seen_at is null or f.first_seen_at < i.first_seen_at
         then f.first_execution_id else i.first_execution_id end,
@@ -315,5 +315,5 @@ export async function moveBug(
     from bug_report f
     where i.project_id = ${projectId} and i.id = ${into.id} and f.project_id = ${projectId} and f.id = ${from.id}`;
   await sql`
-    update bug_report set merged_into = ${into.id}, occurrences = 0 where project_id = ${projectId} and id = ${from.id}`;
+    update bug_report set merged_into = ${into.id}, occurrences = 0, impact_due_at = now() where project_id = ${projectId} and id = ${from.id}`;
 }

@@ -26,7 +26,7 @@ type Past = Pick<
   | "flakiness"
   | "episodes"
   | "episodeAt"
-  | "mended"
+  | "longEpisodeEnd"
   | "broken"
   | "lastFailedAt"
 >;
@@ -62,7 +62,7 @@ export async function takeBackFlaky(sql: Tx, projectId: string, runIds: readonly
     with shown as materialized (
       select r.id, r.task_slug, r.completed_at, e.commit
       from test_run r join execution e on e.project_id = ${projectId} and e.id = r.execution_id
-      where r.project_id = ${projectId} and r.id = any(${toTextArray(runIds)}::uuid[]) and r.remembered
+      where r.project_id = ${projectId} and r.id = any(${toTextArray(runIds)}::uuid[]) and r.health_applied
     ), contradicted as materialized (
       select s.id, r.completed_at
       from shown s, lateral (${executionsOfCommit(sql, projectId, sql`s.commit`)}) e, lateral (
@@ -98,7 +98,7 @@ export async function selectCaseHealth(
       case when failures > 0 or flaky_at is not null or last_failed_at is not null then json_build_object(
         'failures', failures, 'flaky', flaky, 'flakyAt', ${time(sql`flaky_at`)}, 'flakySince', ${time(sql`flaky_since`)},
         'flakySigns', flaky_signs, 'recoversAfter', recovers_after, 'flakeRate', flake_rate, 'flakiness', flakiness,
-        'episodes', episodes, 'episodeAt', ${time(sql`episode_at`)}, 'mended', mended, 'broken', broken,
+        'episodes', episodes, 'episodeAt', ${time(sql`episode_at`)}, 'longEpisodeEnd', long_episode_end, 'broken', broken,
         'lastFailedAt', ${time(sql`last_failed_at`)}) end as past
     from unnest(${toNumberArray(testCases)}::int[]) as n (number), lateral (
       select * from case_health where project_id = ${projectId} and test_case = n.number offset 0) h`;
@@ -126,7 +126,7 @@ export async function selectCaseHealth(
       mainRuns: Number(mainRuns),
       episodes: kept.episodes,
       episodeAt: kept.episodeAt,
-      mended: kept.mended,
+      longEpisodeEnd: kept.longEpisodeEnd,
       broken: kept.broken,
       timed: Number(timed),
       totalMs: Number(totalMs),
@@ -158,7 +158,7 @@ function isSteady({ before = NO_HEALTH, health }: ChangedHealth): boolean {
     before.flakiness === health.flakiness &&
     before.episodes === health.episodes &&
     before.episodeAt === health.episodeAt &&
-    before.mended === health.mended &&
+    before.longEpisodeEnd === health.longEpisodeEnd &&
     before.broken === health.broken &&
     before.lastFailedAt === health.lastFailedAt
   );
@@ -233,7 +233,7 @@ function toSteadyRows(sql: Sql, rows: readonly ChangedHealth[]): Fragment {
 
 const ALL = [
   ...["runs", "failures", "recent", "flaky", "flaky_at", "flaky_since", "flaky_signs", "recovers_after"],
-  ...["flake_rate", "clean", "flakiness", "main_runs", "episodes", "episode_at", "mended", "broken", "timed"],
+  ...["flake_rate", "clean", "flakiness", "main_runs", "episodes", "episode_at", "long_episode_end", "broken", "timed"],
   ...["total_ms", "recent_ms", "p95_ms", "last_status", "last_run_id", "last_run_at", "last_passed_at"],
   "last_failed_at",
 ];
@@ -243,7 +243,7 @@ function toAllRows(sql: Sql, rows: readonly ChangedHealth[]): Fragment {
   const { plain, nested } = arraysOf(rows);
   return sql`
     select test_case, runs, failures, recent, flaky, flaky_at, flaky_since, flaky_signs, recovers_after, flake_rate,
-      clean, flakiness, main_runs, episodes::int[], episode_at, mended, broken, timed, total_ms, recent_ms::int[], p95_ms,
+      clean, flakiness, main_runs, episodes::int[], episode_at, long_episode_end, broken, timed, total_ms, recent_ms::int[], p95_ms,
       last_status, last_run_id, last_run_at, last_passed_at, last_failed_at
     from unnest(
       ${toNumberArray(rows.map(({ testCase }) => testCase))}::int[], ${plain(({ runs }) => runs)}::int[],
@@ -253,7 +253,7 @@ function toAllRows(sql: Sql, rows: readonly ChangedHealth[]): Fragment {
       ${plain(({ recoversAfter }) => recoversAfter)}::int[], ${plain(({ flakeRate }) => flakeRate)}::real[],
       ${plain(({ clean }) => clean)}::int[], ${plain(({ flakiness }) => flakiness)}::real[],
       ${plain(({ mainRuns }) => mainRuns)}::int[], ${nested(({ episodes }) => episodes)}::text[],
-      ${plain(({ episodeAt }) => episodeAt)}::timestamptz[], ${plain(({ mended }) => mended)}::int[],
+      ${plain(({ episodeAt }) => episodeAt)}::timestamptz[], ${plain(({ longEpisodeEnd }) => longEpisodeEnd)}::int[],
       ${plain(({ broken }) => broken)}::int[], ${plain(({ timed }) => timed)}::int[],
       ${plain(({ totalMs }) => totalMs)}::bigint[], ${nested(({ recentMs }) => recentMs)}::text[],
       ${plain(({ p95Ms }) => p95Ms)}::int[], ${plain(({ lastStatus }) => lastStatus)}::text[],

@@ -1,15 +1,22 @@
 /** What tells that a test case is still known by the number that it had. */
 
 import type { Given } from "../database/compose.ts";
-import type { Fragment, Sql } from "../database/connect.ts";
+import type { Fragment, Sql, Tx } from "../database/connect.ts";
 
 /**
  * As long as it is the same, a test case of the project that was known is known by the same number. It changes where a case
- * goes or a former place becomes another one's (triggers write `names_version` anew), and with a database that was restored,
+ * goes or a former place becomes another one's (`renewCaseIndex`), and with a database that was restored,
  * copied, or put in the place of another one: rows that were written again, another server or another database.
  */
 export const caseIndexVersionOf = (sql: Sql, projectId: Given): Fragment => sql`
-  (select concat_ws(' ', p.xmin, (select v.xmin from names_version v where v.project_id = p.id),
+  (select concat_ws(' ', p.xmin, (select v.xmin from case_index_version v where v.project_id = p.id),
       extract(epoch from pg_postmaster_start_time()),
       (select oid from pg_database where datname = current_database()))
     from project p where p.id = ${projectId})`;
+
+/** A write, in the transaction that deletes test cases, or changes what a former identity refers to. */
+export const renewCaseIndexIf = (sql: Sql, projectId: string, isNeeded: Fragment): Fragment => sql`
+  insert into case_index_version (project_id) select id from project where id = ${projectId} and ${isNeeded}
+  on conflict (project_id) do update set version = case_index_version.version + 1`;
+
+export const renewCaseIndex = (sql: Tx, projectId: string) => sql`${renewCaseIndexIf(sql, projectId, sql`true`)}`;

@@ -32,10 +32,8 @@ export type CauseQuery = {
   after?: FailurePosition | undefined;
 };
 
-/** Results that were stored before causes were have none: they are grouped by the beginning of their message. */
-const causeOf = (sql: Sql): Fragment => sql`
-  coalesce(d.cause,
-    md5(coalesce(regexp_replace(left(d.message, 200), '[0-9]+', '#', 'g'), f.run_id::text || f.number))::uuid)`;
+/** A failure without details has a cause of its own. */
+const causeOf = (sql: Sql): Fragment => sql`coalesce(d.cause, md5(f.run_id::text || f.number)::uuid)`;
 
 /**
  * A statement: every failed result of an execution, `f`, with the id of the bug report that it has joined. The parts are
@@ -78,7 +76,7 @@ export const failuresWithBugs = (sql: Sql, projectId: string, executionId: strin
   marked as materialized (
     select f.*, ${causeOf(sql)} as cause
     from failed f left join lateral (
-      select cause, message from case_detail
+      select cause from case_detail
       where project_id = ${projectId} and run_id = f.run_id and test_case = f.number and attempt = f.attempt offset 0) d on true
   )
   select *, coalesce(bug, case when min(bug) over w = max(bug) over w then min(bug) over w end)::uuid as bug_id

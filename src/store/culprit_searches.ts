@@ -6,7 +6,7 @@ import type { OpenProbes, SearchReason, SearchStatus } from "../schema/culprit_s
 import { type Fragment, type Sql, toJson, toJsonTime, type Tx } from "../database/connect.ts";
 import { takeLockIfFree } from "../database/locks.ts";
 import { isDue } from "../database/retry_backoff.ts";
-import { waitsInVain } from "./leases.ts";
+import { missingRunner } from "./leases.ts";
 import { isProject } from "./predicates.ts";
 import { isOpen } from "./runner_presence.ts";
 
@@ -75,7 +75,7 @@ export const insertCulpritSearch = (sql: Tx, projectId: string, search: InsertCu
 const openProbesOf = (sql: Sql, s: Fragment): Fragment => sql`(
   select json_build_object('kind', min(p.kind), 'running', count(*) filter (where l.status <> 'queued'),
     'queued', count(*) filter (where l.status = 'queued'),
-    'reason', min(case when l.status = 'queued' then ${waitsInVain(sql, sql`run`)} end))
+    'missingRunner', min(case when l.status = 'queued' then (${missingRunner(sql, sql`run`)})::text end)::json)
   from probe p
   join lease l on l.project_id = p.project_id and l.execution_id = p.execution_id and ${isOpen(sql, sql`l`)}
   join test_run run on run.project_id = l.project_id and run.id = l.run_id

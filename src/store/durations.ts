@@ -18,4 +18,4 @@ export const wallTimeOfRuns = (sql: Sql, over: Fragment = sql``): Fragment => sq
 
 /** An aggregate over runs `r`, null without any: the sum over all tasks, shards and attempts. */
 export const machineTimeOfRuns = (sql: Sql, over: Fragment = sql``): Fragment =>
-  sql`(sum(coalesce(r.machine_ms, r.duration_ms)) ${over})::bigint`;
+  sql`(sum(r.machine_ms) ${over})::bigint`;

@@ -9,7 +9,7 @@ import { machineTimeOfRuns, wallTimeOfRuns } from "./durations.ts";
 import type { ExecutionRow } from "./executions.ts";
 import type { TaskRow } from "./execution_tasks.ts";
 import { selectTasksWithTags } from "./filter_options.ts";
-import { lastRunner, waitsInVain } from "./leases.ts";
+import { lastRunner, missingRunner } from "./leases.ts";
 import { probeOf } from "./probes.ts";
 import { type NewTestRow, newTestsOf } from "./verifications.ts";
 import { flaws, namedShards } from "./shards.ts";
@@ -131,7 +131,8 @@ async function selectWithTasks(sql: Sql, projectId: string, ids: Fragment): Prom
       r.task_slug as task_slug, r.status as task_status, r.attempt as task_attempt, r.passed as task_passed,
       r.failed as task_failed, r.skipped as task_skipped, r.flaky as task_flaky, r.verdict as task_verdict, r.outage as task_outage,
       r.declared as task_declared, r.shards as task_shards, ${namedShards(sql, sql`r`)} as "task_namedShards", ${flaws(sql, sql`r`)} as task_flaws, r.started_at as "task_startedAt", r.completed_at as "task_completedAt",
-      r.duration_ms as "task_durationMs", r.slower as task_slower, case when e.mode = 'run' and r.status = 'queued' then ${waitsInVain(sql, sql`r`)} else r.reason end as task_reason, case when e.mode = 'run' then ${lastRunner(sql, sql`r`)} end as task_runner
+      r.duration_ms as "task_durationMs", r.slower as task_slower, case when not (e.mode = 'run' and r.status = 'queued') then r.reason end as task_reason,
+      case when e.mode = 'run' and r.status = 'queued' then ${missingRunner(sql, sql`r`)} end as "task_missingRunner", case when e.mode = 'run' then ${lastRunner(sql, sql`r`)} end as task_runner
     from chosen e left join test_run r on r.project_id = e.project_id and r.execution_id = e.id
     order by e.id desc, r.id`;
   const found = new Map<string, TimedExecutionRow>();
@@ -158,6 +159,7 @@ async function selectWithTasks(sql: Sql, projectId: string, ids: Fragment): Prom
         completedAt: row.task_completedAt,
         runner: row.task_runner,
         reason: row.task_reason,
+        missingRunner: row.task_missingRunner ?? null,
         flaws: row.task_flaws,
         slower: row.task_slower,
       });

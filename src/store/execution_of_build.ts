@@ -111,7 +111,7 @@ export type ExecutionMatch = {
   /** False: nothing is red on the branch. */
   mayHaveRedTasks: boolean;
   /** See `caseIndexVersionOf`. */
-  namesVersion: string;
+  caseIndexVersion: string;
 };
 
 /** Of a left join. */
@@ -166,7 +166,7 @@ const matchStatement = (
         as "hasLiveBugs",
       red.is_there is not null as "mayHaveRedTasks",
       ${mayWait ? sql`${keepPlans(sql)} as plans,` : sql``}
-      ${caseIndexVersionOf(sql, project)} as "namesVersion"
+      ${caseIndexVersionOf(sql, project)} as "caseIndexVersion"
     from project p cross join unnest(
       ${given.freshIds}::uuid[], ${given.ids}::uuid[], ${given.keys}::text[], ${given.branches}::text[],
       ${given.baseBranches}::text[], ${given.areQueued}::boolean[], ${given.commits}::text[], ${given.areUntrusted}::boolean[],
@@ -243,12 +243,12 @@ export async function matchExecutions(
       timeoutMinutes,
       hasLiveBugs,
       mayHaveRedTasks,
-      namesVersion,
+      caseIndexVersion,
       ...rest
     } = row;
     const { baselineId, defaultBranch } = rest;
     const execution = rest.id === null ? undefined : (rest as LockedExecution);
-    const ofProject = { defaultBranch, timeoutMinutes, hasLiveBugs, mayHaveRedTasks, namesVersion };
+    const ofProject = { defaultBranch, timeoutMinutes, hasLiveBugs, mayHaveRedTasks, caseIndexVersion };
     return { freshId, execution, isBusy, isUnclear, namesake, baselineId, ...ofProject };
   });
 }

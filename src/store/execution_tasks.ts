@@ -1,5 +1,6 @@
 /** Stores the tasks of executions. */
 
+import type { MissingRunner } from "../schema/leases.ts";
 import type { Slower } from "../rules/slower.ts";
 import type { TaskState } from "../rules/execution.ts";
 import type { Flaws } from "../rules/red_reason.ts";
@@ -31,6 +32,8 @@ export type TaskRow = {
   completedAt: string | null;
   runner: string | null;
   reason: string | null;
+  /** Why it stays queued, if it is queued; read with the executions only. */
+  missingRunner?: MissingRunner | null;
   flaws: Flaws | null;
   /** With what its wall time was compared, if it passed and took longer than usual. */
   slower: Slower | null;

@@ -7,6 +7,7 @@ import { type Fragment, type Sql, toRows, type Tx } from "../database/connect.ts
 import { hasServedFor } from "./instance.ts";
 import { isAtWork, LEASE_SECONDS } from "./leases.ts";
 import { isDue } from "../database/retry_backoff.ts";
+import { discardDays } from "./past_days.ts";
 import { isProject } from "./predicates.ts";
 import type { TaskRow } from "./execution_tasks.ts";
 
@@ -112,14 +113,17 @@ export const selectBuildStatus = async (
 };
 
 /** Null: there are no reruns, or they tell nothing else than the build itself. */
-export const updateRepeatedStatus = (
+export async function updateRepeatedStatus(
   sql: Tx,
   projectId: string,
   id: string,
   status: "passed" | "failed" | "timed_out" | null,
-) => sql`
-  update execution set repeated_status = nullif(${status}::text, status)
-  where project_id = ${projectId} and id = ${id} and repeated_status is distinct from nullif(${status}::text, status)`;
+): Promise<void> {
+  const { count } = await sql`
+    update execution set repeated_status = nullif(${status}::text, status)
+    where project_id = ${projectId} and id = ${id} and repeated_status is distinct from nullif(${status}::text, status)`;
+  if (count > 0) await discardDays(sql, projectId, [id]);
+}
 
 export type ExecutionChange = ExecutionOrigin & {
   status: ExecutionStatus;
@@ -132,7 +136,7 @@ export type ExecutionChange = ExecutionOrigin & {
 
 /**
  * Fields of the origin that are still unknown are filled in; `completedAt` is set once, and is not before that of a run.
- * `now` lies in the past where what arrived was completed there. `rows`: see `toChangeRows`.
+ * `now` lies in the past where what arrived was completed there. `rows`: see `toChangeRows`. The caller calls `discardDays`.
  */
 export const updateExecutions = (sql: Sql, projectId: Given, rows: Given) => sql`
   update execution e set
@@ -162,12 +166,16 @@ export const updateExecutions = (sql: Sql, projectId: Given, rows: Given) => sql
 export const toChangeRows = (changes: readonly (ExecutionChange & { id: string })[]): string =>
   toRows(changes.map((change) => ({ ...change, ended: hasEnded(change.status) })));
 
-export const updateExecution = (sql: Tx, projectId: string, id: string, change: ExecutionChange) =>
-  updateExecutions(sql, projectId, toChangeRows([{ ...change, id }]));
+export async function updateExecution(sql: Tx, projectId: string, id: string, change: ExecutionChange): Promise<void> {
+  await updateExecutions(sql, projectId, toChangeRows([{ ...change, id }]));
+  await discardDays(sql, projectId, [id]);
+}
 
 /** Whether there was one. */
-export const deleteExecution = async (sql: Sql, projectId: string, id: string): Promise<boolean> =>
-  (await sql`delete from execution where project_id = ${projectId} and id = ${id}`).count === 1;
+export async function deleteExecution(sql: Tx, projectId: string, id: string): Promise<boolean> {
+  await discardDays(sql, projectId, [id]);
+  return (await sql`delete from execution where project_id = ${projectId} and id = ${id}`).count === 1;
+}
 
 /** Executions whose time is over, locked; those that another server is at are left to it. */
 export const lockExpiredExecutions = (sql: Tx, limit: number) => sql<{ projectId: string; id: string }[]>`

@@ -36,7 +36,7 @@ export type Gauges = {
 export async function selectGauges(sql: Sql): Promise<Gauges> {
   const age = (moment: ReturnType<typeof sql>) => sql`greatest(extract(epoch from now() - ${moment}), 0)::float`;
   const uncounted = sql`(
-    select project_id, id from test_run where not remembered and ${isProject(sql, sql`test_run.project_id`)}) uncounted`;
+    select project_id, id from test_run where not health_applied and ${isProject(sql, sql`test_run.project_id`)}) uncounted`;
   const [row] = await sql<Gauges[]>`
     select
       (select coalesce(json_object_agg(status, n), '{}') from (

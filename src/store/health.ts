@@ -44,9 +44,9 @@ const MENDED_RESULTS = { long: 20, short: 5 };
 
 /** It fails on the default branch, or did so before. */
 export const hasFailedOnMain = (sql: Sql): Fragment =>
-  sql`coalesce(h.broken > 0 or h.mended is not null or cardinality(h.episodes) > 0, false)`;
+  sql`coalesce(h.broken > 0 or h.long_episode_end is not null or cardinality(h.episodes) > 0, false)`;
 
 /** The default branch was broken until not long ago. */
 export const wasMended = (sql: Sql): Fragment => sql`coalesce(
-  h.main_runs - h.mended < ${MENDED_RESULTS.long}::int
+  h.main_runs - h.long_episode_end < ${MENDED_RESULTS.long}::int
     or h.main_runs - h.episodes[cardinality(h.episodes)] < ${MENDED_RESULTS.short}::int, false)`;

@@ -1,5 +1,6 @@
 /** What a batch of reports stores, as one statement. */
 
+import { hasEnded } from "../rules/execution.ts";
 import type { NewEvent } from "../schema/events.ts";
 import { compose, type Composed, type Given } from "../database/compose.ts";
 import { type Fragment, joinWrites, type Sql, toRows, type Tx } from "../database/connect.ts";
@@ -16,6 +17,7 @@ import { insertReferences, type RunReference } from "./attachments.ts";
 import { insertSlowerResults, type SlowerResult } from "./slower.ts";
 import { insertEventRows, toEventRows } from "./events.ts";
 import { type ExecutionChange, toChangeRows, updateExecutions } from "./executions.ts";
+import { discardDays, mayBePastDay } from "./past_days.ts";
 import { insertUploadedExecutions, toExecutionRows, type UploadedExecution } from "./new_executions.ts";
 import {
   type Attempt,
@@ -29,7 +31,8 @@ import {
 /** What is to be stored, in any number. */
 export type IngestWrites = {
   newExecutions: UploadedExecution[];
-  changedExecutions: (ExecutionChange & { id: string })[];
+  /** `endedAt` is when the execution had ended before; null: it had not. */
+  changedExecutions: (ExecutionChange & { id: string; endedAt: string | null })[];
   newRuns: NewTestRun[];
   changedRuns: ChangedTestRun[];
   attempts: (Attempt & { runId: string })[];
@@ -104,6 +107,9 @@ function composeParts(parts: readonly Part[]): Composed<string, never> {
   return statement;
 }
 
+const hasEndedOnPastDay = ({ status, startedAt, runCompletedAt }: UploadedExecution): boolean =>
+  hasEnded(status) && [startedAt, runCompletedAt].every((time) => time === null || mayBePastDay(time));
+
 /**
  * In a transaction: one statement for all parts that there are, of which none sees what another one has written, and one for
  * each further portion of long details. What comes after it comes after all of it.
@@ -117,6 +123,13 @@ export async function storeIngest(sql: Tx, projectId: string, writes: IngestWrit
   for (const part of parts)
     for (const [name, value] of Object.entries(PARAMETERS[part](first[part] as never)))
       parameters[`${part} ${name}`] = value;
-  await composeParts(parts)(sql, parameters);
+  // All of it is sent at once: a batch may send its commit as soon as this function has returned.
+  await Promise.all([
+    composeParts(parts)(sql, parameters),
+    discardDays(sql, projectId, [
+      ...writes.newExecutions.filter(hasEndedOnPastDay).map(({ id }) => id),
+      ...writes.changedExecutions.filter(({ endedAt, now }) => mayBePastDay(endedAt ?? now)).map(({ id }) => id),
+    ]),
+  ]);
   for (const portion of furtherDetails) await insertDetails(sql, projectId, toDetailColumns(portion));
 }

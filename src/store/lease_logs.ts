@@ -9,7 +9,9 @@ const KEEP_LOG_BYTES = 1_048_576;
 
 /**
  * Appends to each log what its part has beyond the end of the log. A gap before a part is skipped for good. `bytes` must
- * be whole UTF-8 characters: so is the stored log, and therefore the rest of a part that begins before the log's end.
+ * be whole UTF-8 characters: so is the stored log, and therefore the rest of a part that begins before the log's end. The caller has
+ * locked the leases. Two transactions may write to one log in another order than that of their numbers, so the number of a part
+ * is at least that of the previous one, unless that is from a database that this one was restored from.
  */
 export async function appendLogs(
   sql: Tx,
@@ -29,8 +31,12 @@ export async function appendLogs(
         where g.project_id = ${projectId} and g.lease_id = log.id
           and g.start + length(g.bytes) <= ${end - KEEP_LOG_BYTES}::bigint
       )
-      insert into lease_log (project_id, lease_id, start, bytes)
-      select ${projectId}, id, start, substring(${bytes as never}::bytea from (start - ${offset}::bigint + 1)::int) from log
+      insert into lease_log (project_id, lease_id, start, bytes, xact)
+      select ${projectId}, id, start, substring(${bytes as never}::bytea from (start - ${offset}::bigint + 1)::int),
+        greatest(pg_current_xact_id(), (
+          select max(l.xact) from lease_log l
+          where l.project_id = ${projectId} and l.lease_id = log.id and l.xact < pg_snapshot_xmax(pg_current_snapshot())))
+      from log
       where start < ${end}`;
   }
 }

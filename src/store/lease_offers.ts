@@ -127,7 +127,7 @@ export const selectHasNews = async (
       left join lease l on l.project_id = ${projectId} and l.id = named.id
       left join execution e on e.project_id = l.project_id and e.id = l.execution_id
       where l.id is null or (
-        not ${isHeld(sql, sql`l`)} or l.runner <> ${asker.runner} or l.stop_reason is not null and not l.stop_told
+        not ${isHeld(sql, sql`l`)} or l.runner <> ${asker.runner} or l.stop_reason is not null and not l.stop_sent
         ${knownAsWatched ? sql`` : sql`or e.watched_until > now()`})
     ) as "hasNews"`;
   return row!.hasNews;

@@ -23,26 +23,18 @@ export const lastRunner = (sql: Sql, run: Fragment): Fragment => sql`(
   select l.runner from lease l
   where l.project_id = ${run}.project_id and l.run_id = ${run}.id and l.runner is not null order by l.id desc limit 1)`;
 
-/**
- * An expression: why no runner will come to a task, or null if one will: no runner is online, none has the task, none of those that
- * have it has its labels, or none can run single test cases, as a probe requires. `run` is a test_run that is queued.
- */
-export const waitsInVain = (sql: Sql, run: Fragment): Fragment => {
+/** An expression: why no runner will take a task, as `MissingRunner`, or null if one will. `run` is a test_run that is queued. */
+export const missingRunner = (sql: Sql, run: Fragment): Fragment => {
   const runner = (condition: Fragment) => sql`exists (
     select from runner r where r.project_id = l.project_id and ${condition})`;
   const mayTake = sql`(${offersTask(sql, sql`r`, sql`l`)} or ${isBlocked(sql, sql`r`)})`;
   return sql`(
-    select case
+    select json_build_object('taskSlug', l.task_slug, 'labels', to_json(l.labels), 'cause', case
         when not ${runner(isPresent(sql, sql`r`))} then
-          case when ${runner(isSeen(sql, sql`r`))} then 'All runners that are online are paused'
-            else 'No runner has been online in the last 2 minutes' end
-        when not ${runner(sql`${isPresent(sql, sql`r`)} and ${mayTake}`)} then
-          'No runner that is online has the task "' || l.task_slug || '"'
-        when not ${runner(sql`${isPresent(sql, sql`r`)} and ${mayTake} and l.labels <@ r.labels`)} then
-          'No runner that is online and has the task "' || l.task_slug || '" has the '
-            || case cardinality(l.labels) when 1 then 'label ' else 'labels ' end || array_to_string(l.labels, ', ')
-        else 'No runner that is online can run single test cases of the task "' || l.task_slug
-          || '": it needs git and rerun in assay.yaml' end
+          case when ${runner(isSeen(sql, sql`r`))} then 'all_paused' else 'none_online' end
+        when not ${runner(sql`${isPresent(sql, sql`r`)} and ${mayTake}`)} then 'no_task'
+        when not ${runner(sql`${isPresent(sql, sql`r`)} and ${mayTake} and l.labels <@ r.labels`)} then 'no_labels'
+        else 'no_probes' end)
     from lease l where l.project_id = ${run}.project_id and l.run_id = ${run}.id and l.status = 'queued'
       and not ${runner(sql`(${canRun(sql, sql`r`, sql`l`)} or ${isBlocked(sql, sql`r`)} and l.labels <@ r.labels)`)}
     limit 1)`;
@@ -151,15 +143,15 @@ export const renewLeases = (
   { ids, waitSeconds }: { ids: readonly string[]; waitSeconds: number },
 ) => sql<RenewedLease[]>`
   with mine as materialized (
-    select id, stop_told from lease l where project_id = ${projectId} and id = any(${toTextArray(ids)}::uuid[])
+    select id, stop_sent from lease l where project_id = ${projectId} and id = any(${toTextArray(ids)}::uuid[])
       and runner = ${runner} and ${isHeld(sql, sql`l`)}
     order by id for update)
   update lease l set status = 'running', started_at = coalesce(l.started_at, now()),
-    expires_at = ${inSeconds(sql, LEASE_SECONDS + waitSeconds)}, stop_told = l.stop_reason is not null
+    expires_at = ${inSeconds(sql, LEASE_SECONDS + waitSeconds)}, stop_sent = l.stop_reason is not null
   from mine, execution e
   where l.project_id = ${projectId} and l.id = mine.id and e.project_id = l.project_id and e.id = l.execution_id
   returning l.id, l.expires_at as "expiresAt", l.stop_reason as "stopReason", l.log_bytes as "logOffset",
-    mine.stop_told as "wasTold", coalesce(e.watched_until > now(), false) as "isWatched"`;
+    mine.stop_sent as "wasTold", coalesce(e.watched_until > now(), false) as "isWatched"`;
 
 /** Of a locked execution: those of its tasks that a runner has are at work, and so is it. */
 export const startTasks = async (sql: Tx, projectId: string, executionId: string): Promise<void> => {

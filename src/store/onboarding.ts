@@ -3,6 +3,8 @@
 import type { OnboardingPatch, SampleData, StepId } from "../schema/onboarding.ts";
 import { type Sql, type Tx, toNumberArray, toTextArray } from "../database/connect.ts";
 import { takeLock } from "../database/locks.ts";
+import { renewCaseIndex } from "./case_index_version.ts";
+import { discardDays } from "./past_days.ts";
 import { isTrustedBuild } from "./predicates.ts";
 
 export type OnboardingRow = {
@@ -83,13 +85,14 @@ export const countSample = async (sql: Sql, projectId: string): Promise<SampleDa
 
 /** Everything that belongs to these executions, or came of them alone. */
 export async function markSample(
-  sql: Sql,
+  sql: Tx,
   projectId: string,
   executionIds: readonly string[],
   taskSlugs: readonly string[],
 ) {
   const ids = toTextArray(executionIds);
   await sql`update execution set sample = true where project_id = ${projectId} and id = any(${ids}::uuid[])`;
+  await discardDays(sql, projectId, executionIds);
   await sql`update test_case set sample = true where project_id = ${projectId} and task_slug = any(${toTextArray(taskSlugs)}::text[])`;
   await sql`update bug_report set sample = true where project_id = ${projectId} and first_execution_id = any(${ids}::uuid[])`;
 }
@@ -101,9 +104,16 @@ export const lockSampleExecutions = (sql: Tx, projectId: string) => sql`
 /** In a transaction that holds the locks of what it deletes: leaves nothing of it. */
 export async function deleteSample(sql: Tx, projectId: string): Promise<void> {
   await sql`delete from bug_report where project_id = ${projectId} and sample`;
+  const executions = await sql<{ id: string }[]>`select id from execution where project_id = ${projectId} and sample`;
+  await discardDays(
+    sql,
+    projectId,
+    executions.map(({ id }) => id),
+  );
   await sql`delete from execution where project_id = ${projectId} and sample`;
   const cases = await sql<{ number: number }[]>`
     delete from test_case where project_id = ${projectId} and sample returning number`;
+  if (cases.length > 0) await renewCaseIndex(sql, projectId);
   const numbers = toNumberArray(cases.map(({ number }) => number));
   await sql`delete from case_health where project_id = ${projectId} and test_case = any(${numbers}::int[])`;
   await sql`delete from quarantine where project_id = ${projectId} and test_case = any(${numbers}::int[])`;

@@ -15,7 +15,7 @@ export const lockHealth = (sql: Tx, projectId: string) => takeLock(sql, ["counti
 export const selectHasPendingHealth = async (sql: Sql, projectId: string): Promise<boolean> =>
   (
     await sql`
-      select from test_run r where project_id = ${projectId} and not remembered
+      select from test_run r where project_id = ${projectId} and not health_applied
         and ${isDue(sql, "counting", sql`r.id::text`)} limit 1`
   ).length === 1;
 
@@ -23,15 +23,15 @@ export const selectHasPendingHealth = async (sql: Sql, projectId: string): Promi
 export const selectProjectsWithPendingHealth = async (sql: Sql): Promise<string[]> => {
   const rows = await sql<{ id: string }[]>`
     with recursive waiting as (
-      (select project_id from test_run where not remembered order by project_id limit 1)
+      (select project_id from test_run where not health_applied order by project_id limit 1)
       union all
       select (
-        select project_id from test_run where not remembered and project_id > w.project_id order by project_id limit 1)
+        select project_id from test_run where not health_applied and project_id > w.project_id order by project_id limit 1)
       from waiting w where w.project_id is not null)
     select project_id as id from waiting w
     where ${isProject(sql, sql`w.project_id`)} and ${isDue(sql, "counting", sql`w.project_id::text`)}
       and exists (
-        select from test_run r where r.project_id = w.project_id and not r.remembered
+        select from test_run r where r.project_id = w.project_id and not r.health_applied
           and ${isDue(sql, "counting", sql`r.id::text`)})
     limit 100`;
   return rows.map(({ id }) => id);
@@ -42,7 +42,7 @@ export type WaitingRun = { id: string; results: number };
 
 /** Some runs that are not counted yet, those that were completed first first. */
 export const selectPendingRuns = (sql: Sql, projectId: string, limit: number) => sql<WaitingRun[]>`
-  select id, passed + failed + skipped as results from test_run r where project_id = ${projectId} and not remembered
+  select id, passed + failed + skipped as results from test_run r where project_id = ${projectId} and not health_applied
     and ${isDue(sql, "counting", sql`r.id::text`)}
   order by completed_at, id limit ${limit}::int`;
 
@@ -66,11 +66,11 @@ export const lockPendingRuns = (sql: Tx, projectId: string, ids: readonly string
   from test_run r
   join execution e on e.project_id = r.project_id and e.id = r.execution_id
   join project p on p.id = r.project_id
-  where r.project_id = ${projectId} and r.id = any(${toTextArray(ids)}::uuid[]) and not r.remembered
+  where r.project_id = ${projectId} and r.id = any(${toTextArray(ids)}::uuid[]) and not r.health_applied
   order by r.completed_at, r.id for no key update of r skip locked`;
 
 export const markHealthApplied = (sql: Tx, projectId: string, ids: readonly string[]) => sql`
-  update test_run set remembered = true where project_id = ${projectId} and id = any(${toTextArray(ids)}::uuid[])`;
+  update test_run set health_applied = true where project_id = ${projectId} and id = any(${toTextArray(ids)}::uuid[])`;
 
 /**
  * For each group, by the name it is given here, the last counted runs of its task and commit, newest first. Left out is a
@@ -97,7 +97,7 @@ export async function selectCountedOnCommits(
         -- reads whole tables where its statistics are old.
         select r.id, r.has_failed from (${executionsOfCommit(sql, projectId, sql`g.commit`)}) e,
         lateral (
-          select r.id, r.failed > 0 as has_failed, r.remembered and not r.outage as is_counted from test_run r
+          select r.id, r.failed > 0 as has_failed, r.health_applied and not r.outage as is_counted from test_run r
           where r.project_id = ${projectId} and r.execution_id = e.id and r.task_slug = g.task_slug offset 0) r
         where r.is_counted
         order by r.id desc limit ${COMPARED_RUNS}::int) last) c

@@ -83,7 +83,7 @@ export async function selectPlan(
   shards: number,
 ): Promise<StoredPlan | undefined> {
   const [row] = await sql<{ runs: number; files: string[]; durations: number[]; places: number[] }[]>`
-    select runs, to_json(files) as files, to_json(durations) as durations, to_json(places) as places from shard_plan
+    select runs, to_json(files) as files, to_json(durations) as durations, to_json(file_shards) as places from shard_plan
     where project_id = ${projectId} and execution_id = ${executionId} and task_slug = ${taskSlug} and shards = ${shards}`;
   if (!row) return undefined;
   const { runs, files, durations, places } = row;
@@ -97,14 +97,14 @@ export const insertPlan = (
   shards: number,
   { runs, files }: StoredPlan,
 ) => sql`
-  insert into shard_plan (project_id, execution_id, task_slug, shards, runs, files, durations, places)
+  insert into shard_plan (project_id, execution_id, task_slug, shards, runs, files, durations, file_shards)
   select ${projectId}, id, ${taskSlug}, ${shards}, ${runs}, ${toTextArray(files.map(({ file }) => file))}::text[],
     ${toNumberArray(files.map(({ ms }) => ms))}::int[], ${toNumberArray(files.map(({ shard }) => shard))}::smallint[]
   from execution where project_id = ${projectId} and id = ${executionId} for key share
   on conflict do nothing`;
 
 /** Reports come when the longest shard, which takes so many milliseconds, is done: until then nothing is overdue. */
-export const putOffExpiry = (sql: Tx, { projectId, executionId }: PlanKey, ms: number) => sql`
+export const postponeExpiry = (sql: Tx, { projectId, executionId }: PlanKey, ms: number) => sql`
   update execution
   set expires_at = greatest(expires_at, now() + timeout_minutes * interval '1 minute' + ${ms} * interval '1 millisecond')
   where project_id = ${projectId} and id = ${executionId} and expires_at is not null and mode = 'report'`;

@@ -15,7 +15,7 @@ import { toTestCaseId } from "../rules/test_case_id.ts";
 import { compose, type Given } from "../database/compose.ts";
 import { type Fragment, type Sql, type Tx, toNumberArray, toTextArray } from "../database/connect.ts";
 import { takeLock } from "../database/locks.ts";
-import { caseIndexVersionOf } from "./case_index_version.ts";
+import { caseIndexVersionOf, renewCaseIndexIf } from "./case_index_version.ts";
 import { agreesWithBuild, isInCatalogue, isTrustedBuild } from "./predicates.ts";
 
 /** `identity` is 32 hexadecimal digits; `ownerList` is what the ownership file gives it. */
@@ -154,8 +154,10 @@ export const selectIdentities = async (
 
 /** In a transaction that holds the lock: former places that are cases of their own from now on. */
 export const deleteAliases = (sql: Tx, projectId: string, identities: readonly string[]) => sql`
-  delete from test_case_alias
-  where project_id = ${projectId} and identity = any(${toTextArray(identities)}::uuid[])`;
+  with deleted as (
+    delete from test_case_alias
+    where project_id = ${projectId} and identity = any(${toTextArray(identities)}::uuid[]) returning number)
+  ${renewCaseIndexIf(sql, projectId, sql`exists (select from deleted)`)}`;
 
 /** Uploads that add cases to one project, or move them, take turns until they commit. */
 export const lockTestCases = (sql: Tx, projectId: string) => takeLock(sql, ["naming", projectId]);
@@ -372,6 +374,14 @@ export const updateTestCasePlaces = (sql: Tx, projectId: string, places: readonl
     select c.project_id, c.identity, c.number from test_case c join moved using (number)
     where c.project_id = ${projectId}
     on conflict (identity) do update set number = excluded.number
+  ), renewed as (
+    ${renewCaseIndexIf(
+      sql,
+      projectId,
+      sql`exists (
+        select from moved join test_case c on c.project_id = ${projectId} and c.number = moved.number
+        join test_case_alias a on a.identity = c.identity)`,
+    )}
   )
   update test_case c set identity = moved.identity, suite = moved.suite, name = moved.name, file = moved.file,
     owner_list = moved.owner_list

@@ -107,7 +107,7 @@ export type TestRunDetailRow = Omit<TestRun, "completedAt" | "total"> & {
   /** It comes from a fork, as its execution says. */
   untrusted: boolean;
   /** Whether its results are counted in the health of their test cases; null while it is not complete, and if it is untrusted. */
-  remembered: boolean | null;
+  healthApplied: boolean | null;
   /** With what its wall time was compared, if it passed and took longer than usual. */
   slower: Slower | null;
   /** Why it ended without a report, or without a whole one. */
@@ -124,9 +124,9 @@ const detailColumns = (sql: Sql) => sql`
   ${namedShards(sql, sql`test_run`)} as "namedShards", ${flaws(sql, sql`test_run`)} as flaws, reason,
   id, execution_id as "executionId", task_slug as "taskSlug", completed_at as "completedAt", status, passed, failed,
   skipped, attempt, shards, flaky, duration_ms as "durationMs",
-  coalesce(machine_ms, duration_ms) as "machineTimeMs", tests_started_at as "testsStartedAt", verdict, format,
+  machine_ms as "machineTimeMs", tests_started_at as "testsStartedAt", verdict, format,
   exit_code as "exitCode", slower,
-  to_json(warnings) as warnings, outage, untrusted, was_outage as "wasOutage", remembered`;
+  to_json(warnings) as warnings, outage, untrusted, was_outage as "wasOutage", health_applied as "healthApplied"`;
 
 /** A run that something has arrived for. */
 export const selectTestRun = async (
@@ -189,7 +189,7 @@ export const newRun = (
   outage: false,
   untrusted,
   wasOutage: false,
-  remembered: null,
+  healthApplied: null,
   slower: null,
   declared: false,
   startedAt: null,
@@ -248,8 +248,8 @@ export const updateOutage = (sql: Tx, projectId: string, { id, outage, wasOutage
 
 /** The execution has ended: what could still turn out to be an outage is counted from now on. */
 export const releaseForCounting = (sql: Tx, projectId: string, executionId: string) => sql`
-  update test_run set remembered = false
-  where project_id = ${projectId} and execution_id = ${executionId} and remembered is null and completed_at is not null`;
+  update test_run set health_applied = false
+  where project_id = ${projectId} and execution_id = ${executionId} and health_applied is null and completed_at is not null`;
 
 /** One upload to a run. `digest` is hexadecimal. */
 export type Attempt = {
@@ -263,8 +263,8 @@ export type Attempt = {
   passed: number;
   failed: number;
   skipped: number;
-  /** Failed test cases of the report, listed or counted; null: it was stored before this was known. */
-  failedCases: number | null;
+  /** Failed test cases of the report, listed or counted. */
+  failedCases: number;
   warnings: string[];
 } & TimedAttempt &
   MachineNames;
@@ -304,7 +304,7 @@ export type TestRunChange = Pick<
   | "exitCode"
   | "outage"
   | "wasOutage"
-  | "remembered"
+  | "healthApplied"
   | "slower"
 > & { quarantined: number; format: string; warnings: string[]; startedAt: string; completedAt: string | null };
 
@@ -314,15 +314,15 @@ export type NewTestRun = Pick<TestRunDetailRow, "id" | "executionId" | "taskSlug
 export const insertTestRuns = (sql: Sql, projectId: Given, rows: Given) => sql`
   insert into test_run (project_id, id, execution_id, task_slug, status, shards, attempt, passed, failed, skipped, flaky,
     duration_ms, machine_ms, tests_started_at, verdict, exit_code, format, warnings, started_at, completed_at,
-    quarantined, outage, was_outage, remembered, slower, untrusted)
+    quarantined, outage, was_outage, health_applied, slower, untrusted)
   select ${projectId}, id, "executionId", "taskSlug", status, shards, attempt, passed, failed, skipped, flaky,
     "durationMs", "machineTimeMs", "testsStartedAt", verdict, "exitCode", format, warnings, "startedAt", "completedAt",
-    quarantined, outage, "wasOutage", remembered, slower, untrusted
+    quarantined, outage, "wasOutage", "healthApplied", slower, untrusted
   from json_to_recordset(${rows}::text::json) as fresh (id uuid, "executionId" uuid, "taskSlug" text, status text,
     shards int, attempt int, passed int, failed int, skipped int, flaky int, "durationMs" bigint,
     "machineTimeMs" bigint, "testsStartedAt" timestamptz, verdict text,
     "exitCode" int, format text, warnings text[], "startedAt" timestamptz, "completedAt" timestamptz, quarantined int,
-    outage boolean, "wasOutage" boolean, remembered boolean, slower json, untrusted boolean)`;
+    outage boolean, "wasOutage" boolean, "healthApplied" boolean, slower json, untrusted boolean)`;
 
 export type ChangedTestRun = Pick<TestRunDetailRow, "id"> & TestRunChange;
 
@@ -334,11 +334,11 @@ export const updateTestRuns = (sql: Sql, projectId: Given, rows: Given) => sql`
     tests_started_at = c."testsStartedAt", verdict = c.verdict, exit_code = c."exitCode", format = c.format,
     warnings = c.warnings, started_at = coalesce(r.started_at, c."startedAt"), completed_at = c."completedAt",
     quarantined = c.quarantined, outage = c.outage, was_outage = c."wasOutage", reason = null,
-    remembered = c.remembered, slower = c.slower
+    health_applied = c."healthApplied", slower = c.slower
   from json_to_recordset(${rows}::text::json) as c (id uuid, status text, shards int, attempt int, passed int,
     failed int, skipped int, flaky int, "durationMs" bigint, "machineTimeMs" bigint, "testsStartedAt" timestamptz,
     verdict text, "exitCode" int, format text, warnings text[], "startedAt" timestamptz, "completedAt" timestamptz,
-    quarantined int, outage boolean, "wasOutage" boolean, remembered boolean, slower json)
+    quarantined int, outage boolean, "wasOutage" boolean, "healthApplied" boolean, slower json)
   where r.project_id = ${projectId} and r.id = c.id
     -- Looked up, as in updateExecutions.
     and r.id = any(array(select id from json_to_recordset(${rows}::text::json) as c (id uuid)))`;

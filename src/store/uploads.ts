@@ -15,7 +15,7 @@ export type NewUpload = Omit<LoggedUpload, "keyLeading" | "times" | "lastAnswere
 
 /** Those whose key has been revoked meanwhile leave nothing. */
 export const insertUploads = (sql: Sql, uploads: readonly NewUpload[]) => sql`
-  insert into upload (project_id, id, outcome, status_code, message, warnings, parameters, bytes, user_agent,
+  insert into upload_log (project_id, id, outcome, status_code, message, warnings, parameters, bytes, user_agent,
     client_address, key_leading, request_id, execution_id, task_slug, answered_at, last_answered_at)
   select k.project_id, u.id, u.outcome, u."statusCode", u.message, u.warnings, u.parameters, u.bytes, u."userAgent",
     u."clientAddress", k.leading_part, u."requestId", u."executionId", u."taskSlug", u."answeredAt", u."answeredAt"
@@ -30,7 +30,7 @@ export type Repetition = { projectId: string; id: string; times: number; lastAns
 
 /** Further requests that are told together with one that has been inserted. */
 export const addRepetitions = (sql: Sql, { projectId, id, times, lastAnsweredAt }: Repetition) => sql`
-  update upload set times = times + ${times}, last_answered_at = greatest(last_answered_at, ${lastAnsweredAt}::timestamptz)
+  update upload_log set times = times + ${times}, last_answered_at = greatest(last_answered_at, ${lastAnsweredAt}::timestamptz)
   where project_id = ${projectId} and id = ${id}`;
 
 export type UploadQuery = {
@@ -47,7 +47,7 @@ export const selectUploads = (sql: Sql, projectId: string, hours: number, { limi
       user_agent as "userAgent", client_address as "clientAddress", key_leading as "keyLeading",
       request_id as "requestId", execution_id as "executionId", task_slug as "taskSlug", times,
       last_answered_at as "lastAnsweredAt"
-    from upload
+    from upload_log
     where project_id = ${projectId} and id >= ${firstIdAt(Date.now() - hours * HOUR)}
       ${outcome === undefined ? sql`` : sql`and outcome = ${outcome}`}
       ${after === undefined ? sql`` : sql`and id < ${after[0]!}`}
@@ -60,7 +60,7 @@ export type UploadTally = { outcome: UploadOutcome; text: string; number: number
 export const selectUploadTally = (sql: Sql, projectId: string, hours: number) => sql<UploadTally[]>`
   select outcome, coalesce(message, warnings->>0, '') as text, sum(times)::int as number,
     max(last_answered_at) as "lastAt"
-  from upload where project_id = ${projectId} and id >= ${firstIdAt(Date.now() - hours * HOUR)}
+  from upload_log where project_id = ${projectId} and id >= ${firstIdAt(Date.now() - hours * HOUR)}
   group by 1, 2 order by number desc, "lastAt" desc`;
 
 /** Attempts that one request looks through: ids of backdated runs say nothing of when their reports arrived. */
@@ -93,10 +93,10 @@ export const selectTaken = async (
 
 /** What is too old to be asked for, and of each project what is more than it may keep. */
 export async function deleteOldUploads(sql: Sql, { hours, kept }: { hours: number; kept: number }): Promise<void> {
-  await sql`delete from upload where id < ${firstIdAt(Date.now() - hours * HOUR)}`;
+  await sql`delete from upload_log where id < ${firstIdAt(Date.now() - hours * HOUR)}`;
   await sql`
-    with full_project as (select project_id from upload group by project_id having count(*) > ${kept}::int)
-    delete from upload u using full_project f, lateral (
-      select id from upload where project_id = f.project_id order by id desc offset ${kept - 1}::int limit 1) as last
+    with full_project as (select project_id from upload_log group by project_id having count(*) > ${kept}::int)
+    delete from upload_log u using full_project f, lateral (
+      select id from upload_log where project_id = f.project_id order by id desc offset ${kept - 1}::int limit 1) as last
     where u.project_id = f.project_id and u.id < last.id`;
 }

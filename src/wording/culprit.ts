@@ -5,6 +5,7 @@ import { type CulpritVerdict, findLikely } from "../rules/culprit_suspects.ts";
 import type { OpenProbes, SearchProbe } from "../schema/culprit_searches.ts";
 import type { SearchedCommit } from "../rules/culprit_range.ts";
 import { firstLineOf } from "./first_line.ts";
+import { missingRunnerSentence } from "./missing_runner.ts";
 import { counted, toCount } from "./numbers.ts";
 
 const HASH_LENGTH = 10;
@@ -82,8 +83,9 @@ const withinSentence = (sentence: string): string => `${sentence.charAt(0).toLow
 /** Returns "2 probes run, 3 wait for a free runner". Null: the search waits for nobody. */
 export function waitingWords(open: OpenProbes | null): string | null {
   if (open === null) return null;
-  const { kind, running, queued, reason } = open;
-  const runner = reason === null ? "a free runner" : `a runner: ${withinSentence(reason)}`;
+  const { kind, running, queued, missingRunner } = open;
+  const runner =
+    missingRunner === null ? "a free runner" : `a runner: ${withinSentence(missingRunnerSentence(missingRunner))}`;
   const waits = queued === 1 ? "waits" : "wait";
   if (kind === "commits")
     return running > 0 ? "A runner lists the commits" : `The list of the commits waits for ${runner}`;

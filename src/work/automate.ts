@@ -49,7 +49,7 @@ export async function handleEvents(
           return true;
         });
       },
-      async putOff({ event }, isStall) {
+      async postpone({ event }, isStall) {
         const tries = isStall ? undefined : await putEventOff(pool, event);
         return tries === undefined ? undefined : { tries, stalls: 0 };
       },

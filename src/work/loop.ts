@@ -80,7 +80,7 @@ export type Work<I extends Item> = {
    */
   next(take: (item: I) => void): Promise<boolean>;
   /** Where an item knows itself when it is due. Undefined: put off beside it. */
-  putOff?(item: I, isStall: boolean): Promise<RetryBackoff | undefined>;
+  postpone?(item: I, isStall: boolean): Promise<RetryBackoff | undefined>;
   /**
    * Ends an item that has failed too often, or that the database never had time for, and tells the user; without it the
    * item comes again every hour.
@@ -96,7 +96,7 @@ export type Work<I extends Item> = {
  */
 export async function takeAll<I extends Item>(
   pool: Sql,
-  { failing, next, putOff, giveUp }: Work<I>,
+  { failing, next, postpone, giveUp }: Work<I>,
   log: Log,
   goOn: GoOn = always,
 ): Promise<number> {
@@ -108,7 +108,7 @@ export async function takeAll<I extends Item>(
       count++;
     } catch (error) {
       if (!item) throw error;
-      const state = await putOffItem(item, isUnavailable(error));
+      const state = await postponeItem(item, isUnavailable(error));
       if (isUnavailable(error)) {
         log.warn(`${failing}: the database was unavailable or too slow; it is retried`, {
           ...item.about,
@@ -122,9 +122,9 @@ export async function takeAll<I extends Item>(
     }
   }
 
-  async function putOffItem(item: I, isStall: boolean): Promise<RetryBackoff | undefined> {
+  async function postponeItem(item: I, isStall: boolean): Promise<RetryBackoff | undefined> {
     try {
-      const state = await putOff?.(item, isStall);
+      const state = await postpone?.(item, isStall);
       if (state) return state;
     } catch (error) {
       if (isUnavailable(error)) throw error;

@@ -4,6 +4,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { readPosition, writePosition } from "../../src/rules/stream_position.ts";
 import { connect, type Tx } from "../../src/database/connect.ts";
 import { insertEvents } from "../../src/store/events.ts";
+import { appendLogs } from "../../src/store/lease_logs.ts";
 import { createSignals } from "../../src/database/signals.ts";
 import { type EventStream, openStream, type StreamOptions } from "../event_stream.ts";
 import { type Company, createHarness, createServer, junit, until } from "../harness.ts";
@@ -182,9 +183,8 @@ describe("GET /projects/:projectId/events", () => {
     const own = await addProject(acme);
     const run = await createRun(own);
     const [lease] = await run.take();
-    const write = (sql: Tx, start: number, text: string) => sql`
-      insert into lease_log (project_id, lease_id, start, bytes)
-      values (${own.project}, ${lease!.id}, ${start}, convert_to(${text}, 'UTF8'))`;
+    const write = (sql: Tx, offset: number, text: string) =>
+      appendLogs(sql, own.project, [{ id: lease!.id, offset, bytes: new TextEncoder().encode(text) }]);
     await database.begin(async (early) => {
       await early`select pg_current_xact_id()`;
       await database.begin((late) => write(late, 0, "first "));
@@ -305,8 +305,8 @@ describe("who may see it", () => {
     await regenerate({ ...acme, ...own });
     await tell(own, "after");
     await database.pool`
-      insert into lease_log (project_id, lease_id, start, bytes)
-      values (${own.project}, ${lease!.id}, 0, convert_to('after', 'UTF8'))`;
+      insert into lease_log (project_id, lease_id, start, bytes, xact)
+      values (${own.project}, ${lease!.id}, 0, convert_to('after', 'UTF8'), pg_current_xact_id())`;
     await database.pool`
       update test_run set reason = 'after' where project_id = ${own.project} and execution_id = ${run.id}`;
     for (const stream of streams) {

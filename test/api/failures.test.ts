@@ -604,15 +604,6 @@ describe("GET …/executions/{executionId}/failures", () => {
       ]);
     });
 
-    test("results from before causes were stored are grouped by the beginning of their message", async () => {
-      const { executionId } = await send("branch=feature", ...many, ...fine);
-      await database.pool`update case_detail set cause = null where project_id = ${project}`;
-      expect(told(await get(`${executionId}/failures`))).toEqual([
-        [messages[0], 300, 250],
-        [messages[1], 300, 250],
-      ]);
-    });
-
     test("the answer to an upload counts all of them, as JSON and as text, also when it is repeated", async () => {
       const body = `<testsuite name="s">${[...many, ...fine].join("")}</testsuite>`;
       const path = `POST /projects/${project}/test-runs?task_slug=t&execution_key=1`;

@@ -110,7 +110,7 @@ describe("sample data", () => {
     await list("test-cases");
     expect((await ask(`DELETE ${path()}`, { key })).status).toBe(204);
     // Servers that have kept what was there are told that it is gone.
-    expect(await rows()).toEqual({ ...before, names_version: 1 });
+    expect(await rows()).toEqual({ ...before, case_index_version: 1 });
 
     await ask(`POST ${path()}`, { key });
     const { body } = await upload("pf");

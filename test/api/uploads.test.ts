@@ -256,7 +256,7 @@ describe("GET /projects/:projectId/uploads", () => {
     });
     await post(own, `?format=${key}`, junit("p"));
     const { data } = await list(own);
-    const rows = await pool`select u::text from upload u where project_id = ${own.project}`;
+    const rows = await pool`select u::text from upload_log u where project_id = ${own.project}`;
     expect(data).toHaveLength(2);
     for (const text of [JSON.stringify(data), JSON.stringify(rows)]) {
       expect(text).toContain(`${key.slice(0, 17)}…`);
@@ -304,7 +304,7 @@ describe("GET /projects/:projectId/uploads", () => {
     const insert = async (minutesAgo: number) => {
       const at = Date.now() - minutesAgo * 60_000;
       await pool`
-        insert into upload (project_id, id, outcome, status_code, warnings, parameters, client_address, key_leading,
+        insert into upload_log (project_id, id, outcome, status_code, warnings, parameters, client_address, key_leading,
           request_id, answered_at, last_answered_at)
         values (${own.project}, ${Bun.randomUUIDv7("hex", at)}, 'refused', 400, '[]', '{}', '', '', ${String(minutesAgo)},
           ${new Date(at).toISOString()}, ${new Date(at).toISOString()})`;
@@ -314,6 +314,6 @@ describe("GET /projects/:projectId/uploads", () => {
     expect(await minutes()).toEqual([1, 2, 3, 4, 24 * 60 - 1]);
     await deleteOldUploads(pool, { hours: 24, kept: 3 });
     expect(await minutes()).toEqual([1, 2, 3]);
-    expect(await pool`select from upload where project_id = ${own.project}`).toHaveLength(3);
+    expect(await pool`select from upload_log where project_id = ${own.project}`).toHaveLength(3);
   });
 });

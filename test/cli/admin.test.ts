@@ -3,29 +3,15 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { connect } from "../../src/database/connect.ts";
-import { schemaVersion, selectAppliedCount } from "../../src/database/migrate.ts";
+import { schemaVersion } from "../../src/database/migrate.ts";
 import { selectAuditEntries } from "../../src/store/audit.ts";
 import { createFolder, run, type Variables } from "../commands.ts";
-import {
-  createBareDatabase,
-  createDatabase,
-  createHarness,
-  createOlderDatabase,
-  databaseVariables,
-} from "../harness.ts";
+import { createBareDatabase, createDatabase, createHarness, databaseVariables } from "../harness.ts";
 import { PASSWORD } from "../people.ts";
 
 const { acme, rival, ask, database, connection, addProject } = await createHarness();
 
 const here = databaseVariables(connection);
-
-/** An older schema. Later migrations are small. */
-const OLDER = 60;
-
-const older = await createOlderDatabase(OLDER);
-// A connected process counts as a server.
-await older.database.close();
 
 const assay = (args: string[], env: Variables = here, stdin = "") => run(args, { env, stdin });
 const admin = (...args: string[]) => assay(["admin", ...args]);
@@ -88,47 +74,6 @@ describe("where there is no database", () => {
 });
 
 describe("a database of another schema", () => {
-  const applied = async () => {
-    const database = connect(older.connection, 1);
-    const count = await database.begin(selectAppliedCount);
-    await database.close();
-    return count;
-  };
-
-  test.each(Object.entries(COMMANDS).filter(([name]) => name !== "quiet"))(
-    "%s refuses an older one and does not upgrade it",
-    async (name, options) => {
-      const { code, output, errors } = await assay(
-        ["admin", name, ...options, "--json"],
-        databaseVariables(older.connection),
-      );
-      expect([code, output]).toEqual([1, ""]);
-      expect(errors).toBe(
-        `The database has schema ${OLDER}, and this version of Assay uses ${await schemaVersion()}: use the version that the server runs, ` +
-          "or start a server of this version, which upgrades the database\n",
-      );
-      expect(await applied()).toBe(OLDER);
-    },
-  );
-
-  test("quiet does not upgrade an older one while a server is connected to it", async () => {
-    const server = connect(older.connection, 1);
-    await server.pool`select`;
-    const { code, errors } = await assay(["admin", "quiet"], databaseVariables(older.connection));
-    await server.close();
-    expect([code, errors]).toEqual([
-      1,
-      "A server or another command of Assay uses the database: stop it, and repeat this command\n",
-    ]);
-    expect(await applied()).toBe(OLDER);
-  });
-
-  test("quiet upgrades an older one, which no server of this version has opened yet, and says so", async () => {
-    const { code, errors } = await assay(["admin", "quiet"], databaseVariables(older.connection));
-    expect([code, errors]).toEqual([0, expect.stringMatching(/^Migrated the database: 0061_\w+\.sql\n/)]);
-    expect(await applied()).toBe(await schemaVersion());
-  });
-
   test.each(["list-teams", "create-team", "quiet"] as const)("%s creates nothing in an empty one", async (name) => {
     const bare = await createBareDatabase();
     const { code, output, errors } = await assay(

@@ -25,7 +25,6 @@ import {
   createBareDatabase,
   createDatabase,
   createHarness,
-  createOlderDatabase,
   createServer,
   junit,
   SECRET_KEY,
@@ -57,13 +56,12 @@ const take = (name: string, from: Pick<Database, "begin"> = database, content: P
   });
 
 const taken = await take("everything");
-const KEYS = { secretKey: SECRET_KEY, secretKeyOld: undefined, keySource: "SECRET_KEY" };
 
-async function restore(name: string, asOfBackup = true, secretKey: Uint8Array | undefined = SECRET_KEY) {
+async function restore(name: string, asOfBackup = true) {
   const { database: restored, connection } = await createBareDatabase();
   const target = join(place, `restored-${crypto.randomUUID()}`);
   const result = await restoreBackup(restored, {
-    ...{ path: join(place, name), asOfBackup, store: createDiskStore(target), keys: { ...KEYS, secretKey } },
+    ...{ path: join(place, name), asOfBackup, store: createDiskStore(target) },
     spoolDirectory: join(target, "incoming"),
   });
   return { restored, connection, target, result };
@@ -132,7 +130,7 @@ describe("a backup that is restored", () => {
     const before = await contentsOf(used);
     const target = join(place, "unused");
     const restoring = restoreBackup(used, {
-      ...{ path: join(place, "everything"), asOfBackup: false, store: createDiskStore(target), keys: KEYS },
+      ...{ path: join(place, "everything"), asOfBackup: false, store: createDiskStore(target) },
       spoolDirectory: join(target, "incoming"),
     });
     await expect(restoring).rejects.toThrow(/^Cannot restore: the database is not empty, it has \d+ tables/);
@@ -176,7 +174,7 @@ test.skipIf(!existsSync(OLDEST))(
     try {
       const target = createDiskStore(join(place, "oldest/attachments"));
       const options = { asOfBackup: true, store: target, spoolDirectory: join(place, "oldest/incoming") };
-      await restoreBackup(oldest, { path: join(place, "everything"), keys: KEYS, ...options });
+      await restoreBackup(oldest, { path: join(place, "everything"), ...options });
       const before = await contentsOf(database);
       expect(await contentsOf(oldest)).toEqual(before);
       await take("of-oldest", oldest, target);
@@ -228,52 +226,7 @@ describe("a backup while the server works", () => {
   });
 });
 
-describe("a backup of an older schema", () => {
-  test.each([28, 41, 47, 52])("%p is restored and brought to the newest", async (version) => {
-    const { database: old } = await createOlderDatabase(version);
-    const [team, project] = [Bun.randomUUIDv7(), Bun.randomUUIDv7()];
-    const prefix = version < 47 ? "" : "stored_";
-    await old.pool.unsafe(`insert into ${prefix}team (id, name) values ('${team}', 'Old')`);
-    await old.pool.unsafe(`insert into ${prefix}project (team_id, id, name) values ('${team}', '${project}', 'shop')`);
-    await old.pool`
-      insert into execution (project_id, id, status, trigger, branch, timeout_minutes, created_at)
-      values (${project}, ${Bun.randomUUIDv7()}, 'passed', 'upload', 'main', 30, now())`;
-    await take(`old-${version}`, old);
-    const { header } = await readBackup(join(place, `old-${version}`));
-    expect(header.schema).toBe(version);
-    const { restored } = await restore(`old-${version}`, false);
-    const [state] = await restored.pool`
-      select (select max(number) from migration)::int as schema, (select count(*)::int from execution) as executions,
-        (select name from project) as project, (select quiet_since is not null from instance) as quiet`;
-    expect(state).toEqual({ schema: await schemaVersion(), executions: 1, project: "shop", quiet: true } as never);
-    expect(await schemaOf(restored)).toEqual((await schemaOf(database)).filter((line) => !isMonth(line)));
-  });
-
-  test("without the digest of its key is refused with another key than that of its values", async () => {
-    const { database: old } = await createOlderDatabase(8);
-    const [team, environment] = [Bun.randomUUIDv7(), Bun.randomUUIDv7()];
-    const sealed = Buffer.concat([
-      Buffer.of(1),
-      Buffer.from(createSeal(SECRET_KEY).keyNames[0]!, "hex"),
-      Buffer.alloc(40),
-    ]);
-    await old.pool`insert into team (id, name) values (${team}, 'Old')`;
-    await old.pool`insert into environment (team_id, id, slug, name) values (${team}, ${environment}, 'ci', 'CI')`;
-    await old.pool`
-      insert into variable (team_id, environment_id, name, secret, sealed) values (${team}, ${environment}, 'TOKEN', true, ${sealed})`;
-    await take("sealed", old);
-    expect((await readBackup(join(place, "sealed"))).header.secretKeyDigest).toBeNull();
-    const other = new Uint8Array(32).fill(9);
-    await expect(restore("sealed", false, other)).rejects.toThrow(
-      /^SECRET_KEY is not the key of 1 value in the database/,
-    );
-    const { restored } = await restore("sealed", false);
-    expect(await restored.pool`select name from variable`).toHaveLength(1);
-  });
-
-  /** The partitions of months are made by a server, and those of the fixture are not in an old backup. */
-  const isMonth = (line: string) => /case_(result|detail)_\d{4}_\d{2}/.test(line);
-
+describe("a backup of another schema", () => {
   test("a newer one is refused", async () => {
     const { database: newer } = await createDatabase();
     const known = await schemaVersion();

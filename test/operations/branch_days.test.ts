@@ -3,6 +3,14 @@
 import { beforeAll, expect, test } from "bun:test";
 import { getBranchDays } from "../../src/operations/health/branch_days.ts";
 import { type DayFigures, keepDays, lockDays } from "../../src/store/branch_days.ts";
+import {
+  deleteExecution,
+  type ExecutionChange,
+  updateExecution,
+  updateRepeatedStatus,
+} from "../../src/store/executions.ts";
+import { noWrites, storeIngest } from "../../src/store/ingest.ts";
+import { markSample } from "../../src/store/onboarding.ts";
 import { createHarness, until } from "../harness.ts";
 
 const { database, acme, rival } = await createHarness();
@@ -25,7 +33,7 @@ const counted = async ({ branch, sample }: typeof MAIN, at = dayAfter) => {
   const to = new Date(Math.floor(at.getTime() / DAY_MS) * DAY_MS + DAY_MS).toISOString();
   return await pool<DayFigures[]>`
     select to_char((e.completed_at at time zone 'UTC')::date, 'YYYY-MM-DD') as day, count(*)::int as executions,
-      (count(*) filter (where e.status = 'passed'))::int as passed,
+      (count(*) filter (where coalesce(e.repeated_status, e.status) = 'passed'))::int as passed,
       (percentile_disc(0.5) within group (order by r.ms))::bigint as "p50Ms",
       (percentile_disc(0.95) within group (order by r.ms))::bigint as "p95Ms"
     from execution e left join lateral (
@@ -51,18 +59,42 @@ const random = (below: number) => (seed = (seed * 48_271) % 2_147_483_647) % bel
 const oneOf = <T>(values: readonly T[]): T => values[random(values.length)]!;
 const time = () => new Date(last.getTime() - random(DAYS * 24) * 3_600_000).toISOString();
 
-async function insert(completedAt: string | null = time()): Promise<string> {
+type Inserted = { completedAt?: string | null; branch?: string | null; status?: "passed" | "failed" };
+
+async function insert({ completedAt = time(), branch, status }: Inserted = {}): Promise<string> {
   const id = Bun.randomUUIDv7();
-  const status = completedAt === null ? "running" : oneOf(["passed", "failed", "timed_out", "cancelled"]);
-  await pool`
-    insert into execution (project_id, id, status, trigger, branch, timeout_minutes, created_at, completed_at)
-    values (${project}, ${id}, ${status}, 'upload', ${oneOf(["main", "main", null, "other"])}, 30, now(), ${completedAt})`;
-  for (let run = random(3); run > 0; run--)
-    await pool`
-      insert into test_run (project_id, id, execution_id, task_slug, status, attempt, duration_ms, tests_started_at, completed_at)
-      values (${project}, ${Bun.randomUUIDv7()}, ${id}, ${`task ${run}`}, 'passed', 1, ${random(100_000)},
-        ${random(3) === 0 ? null : time()}, now())`;
+  const ended = status ?? oneOf(["passed", "failed", "timed_out", "cancelled"] as const);
+  const execution = {
+    trigger: "upload" as const,
+    ...{ id, key: null, commit: null, pullRequest: null, buildUrl: null, environment: null },
+    ...{ baseBranch: null, queueRef: null, baselineId: null, untrusted: false, timeoutMinutes: 30 },
+    status: completedAt === null ? ("running" as const) : ended,
+    branch: branch === undefined ? oneOf(["main", "main", null, "other"]) : branch,
+    createdAt: completedAt ?? time(),
+    startedAt: completedAt ?? time(),
+    runCompletedAt: null,
+  };
+  await begin(async (sql) => {
+    await storeIngest(sql, project, { ...noWrites(), newExecutions: [execution] });
+    for (let run = random(3); run > 0; run--)
+      await sql`
+        insert into test_run (project_id, id, execution_id, task_slug, status, attempt, duration_ms, tests_started_at, completed_at)
+        values (${project}, ${Bun.randomUUIDv7()}, ${id}, ${`task ${run}`}, 'passed', 1, ${random(100_000)},
+          ${random(3) === 0 ? null : time()}, ${completedAt ?? time()})`;
+  });
   return id;
+}
+
+/** As an upload changes it: the run, and its execution with it. */
+async function change(id: string, more: Partial<ExecutionChange>): Promise<void> {
+  const [execution] = await pool<{ status: ExecutionChange["status"]; endedAt: string | null }[]>`
+    select status, completed_at as "endedAt" from execution where id = ${id}`;
+  const { status, endedAt } = execution!;
+  const changed = { status, arrived: false, now: new Date(endedAt ?? time()), ...more, id, endedAt };
+  await begin(async (sql) => {
+    await sql`update test_run set duration_ms = ${random(100_000)} where execution_id = ${id}`;
+    await storeIngest(sql, project, { ...noWrites(), changedExecutions: [changed] });
+  });
 }
 
 beforeAll(async () => {
@@ -72,20 +104,22 @@ beforeAll(async () => {
 test("whatever happens to executions, of whichever branch, in whichever order", async () => {
   const ids: string[] = [];
   for (let step = 0; step < 150; step++) {
-    if (ids.length < 5 || random(3) === 0) ids.push(await insert(random(5) === 0 ? null : time()));
+    if (ids.length < 5 || random(3) === 0) ids.push(await insert({ completedAt: random(5) === 0 ? null : time() }));
     const id = oneOf(ids);
-    const change = random(6);
-    if (change === 0)
-      await pool`update execution set status = ${oneOf(["passed", "failed"])}, completed_at = coalesce(completed_at, ${time()}) where id = ${id}`;
-    if (change === 1) await pool`update execution set branch = ${oneOf(["main", "other"])} where id = ${id}`;
-    if (change === 2) await pool`update execution set sample = not sample where id = ${id}`;
-    // As an upload does it: the run, and its execution with it.
-    if (change === 3)
-      await begin(async (sql) => {
-        await sql`update test_run set duration_ms = ${random(100_000)} where execution_id = ${id}`;
-        await sql`update execution set status = status where id = ${id}`;
-      });
-    if (change === 4 && random(4) === 0) await pool`delete from execution where id = ${id}`;
+    const kind = random(7);
+    if (kind === 0) await change(id, { status: oneOf(["passed", "failed"]) });
+    if (kind === 1) await change(id, { branch: oneOf(["main", "other"]) });
+    if (kind === 2) await begin((sql) => markSample(sql, project, [id], []));
+    if (kind === 3) await change(id, {});
+    if (kind === 4) await begin((sql) => updateRepeatedStatus(sql, project, id, oneOf(["passed", "failed", null])));
+    if (kind === 5)
+      await begin((sql) =>
+        updateExecution(sql, project, id, { status: "failed", arrived: false, now: new Date(time()) }),
+      );
+    if (kind === 6 && random(2) === 0) {
+      await begin((sql) => deleteExecution(sql, project, id));
+      ids.splice(ids.indexOf(id), 1);
+    }
     const branch = { branch: oneOf(["main", "main", "other"]), isDefault: true, sample: random(6) === 0 };
     expect(await figures(branch)).toEqual([...(await counted(branch))]);
   }
@@ -93,7 +127,7 @@ test("whatever happens to executions, of whichever branch, in whichever order", 
 });
 
 test("what is over is counted once, and what is not is never kept", async () => {
-  await insert(last.toISOString());
+  await insert({ completedAt: last.toISOString() });
   await figures();
   expect(await kept()).toHaveLength(DAYS);
   // Nobody but who looks into the table could tell that these are not counted anew.
@@ -102,8 +136,7 @@ test("what is over is counted once, and what is not is never kept", async () => 
   expect((await figures())[0]).toMatchObject({ day: first, executions: 4711 });
   await pool`delete from branch_day`;
   const today = new Date();
-  const id = await insert(today.toISOString());
-  await pool`update execution set branch = 'main', status = 'passed' where id = ${id}`;
+  await insert({ completedAt: today.toISOString(), branch: "main", status: "passed" });
   expect((await figures(MAIN, today)).at(-1)!.day).toBe(today.toISOString().slice(0, 10));
   expect(await kept()).not.toContain(today.toISOString().slice(0, 10));
 });
@@ -112,10 +145,9 @@ test("a change that is on its way while somebody looks is not lost, and keeps no
   await pool`delete from branch_day`;
   const { promise: looked, resolve: goOn } = Promise.withResolvers<void>();
   const { promise: isChanged, resolve: changed } = Promise.withResolvers<void>();
-  const id = await insert(last.toISOString());
-  await pool`update execution set branch = 'main', status = 'passed' where id = ${id}`;
+  const id = await insert({ completedAt: last.toISOString(), branch: "main", status: "passed" });
   const change = begin(async (sql) => {
-    await sql`update execution set status = 'failed' where id = ${id}`;
+    await updateExecution(sql, project, id, { status: "failed", arrived: false, now: last });
     changed();
     await looked;
   });
@@ -133,7 +165,7 @@ test("a change that is on its way while somebody looks is not lost, and keeps no
 
 test("a change waits for whoever is counting its day, and takes away what he keeps", async () => {
   await pool`delete from branch_day`;
-  const id = await insert(last.toISOString());
+  const id = await insert({ completedAt: last.toISOString(), branch: "main" });
   const { promise: isLocked, resolve: locked } = Promise.withResolvers<void>();
   const { promise: mayEnd, resolve: end } = Promise.withResolvers<void>();
   const keeping = begin(async (sql) => {
@@ -143,7 +175,7 @@ test("a change waits for whoever is counting its day, and takes away what he kee
     await mayEnd;
   });
   await isLocked;
-  const change = pool`update execution set status = 'timed_out', branch = 'main' where id = ${id}`.then(() => {});
+  const change = begin((sql) => updateExecution(sql, project, id, { status: "timed_out", arrived: false, now: last }));
   await until(async () => {
     const [row] = await pool`select from pg_locks where locktype = 'advisory' and not granted`;
     return row !== undefined;

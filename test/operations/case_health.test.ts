@@ -44,7 +44,7 @@ async function insert(projectId: string, run: Run): Promise<void> {
     values (${projectId}, ${executionId}, 'passed', 'upload', ${branch}, ${commit}, 30, now())`;
   await pool`
     insert into test_run (project_id, id, execution_id, task_slug, status, attempt, passed, failed, skipped, completed_at,
-      outage, was_outage, remembered)
+      outage, was_outage, health_applied)
     values (${projectId}, ${id}, ${executionId}, ${taskSlug}, 'passed', 1, ${count("pP")}, ${count("fF")}, ${count("sS")},
       ${run.completedAt}, ${outage}, ${outage}, false)`;
   for (const [block, some] of Map.groupBy(results, ([number]) => blockOf(number)))
@@ -141,7 +141,7 @@ test("one run in the middle that cannot be counted is put off alone, also when t
       begin raise exception 'poison' using errcode = '57014'; end $$;
     create trigger ${name} before update on test_run for each row when (new.id = '${runs[4]!.id}') execute function ${name}()`);
   const left = async () =>
-    (await pool<{ id: string }[]>`select id from test_run where project_id = ${project} and not remembered`).map(
+    (await pool<{ id: string }[]>`select id from test_run where project_id = ${project} and not health_applied`).map(
       ({ id }) => id,
     );
   const silent = { debug() {}, info() {}, warn() {}, error() {} };
@@ -149,11 +149,11 @@ test("one run in the middle that cannot be counted is put off alone, also when t
   for (let round = 0; round < 2; round++) await countAll(database, undefined, silent as never);
   expect(await left()).toEqual([runs[4]!.id]);
   expect(
-    (await pool`select item, tries, stalls from put_off where loop = 'counting'`).map((row) => ({ ...row })),
+    (await pool`select item, tries, stalls from retry_backoff where loop = 'counting'`).map((row) => ({ ...row })),
   ).toEqual([{ item: runs[4]!.id, tries: 0, stalls: 1 }]);
   expect((await healthOf(1))["runs"]).toBe(8);
   await pool.unsafe(`drop function ${name} cascade`);
-  await pool`delete from put_off`;
+  await pool`delete from retry_backoff`;
   await countAll(database);
   expect([await left(), (await healthOf(1))["runs"]]).toEqual([[], 9]);
 });

@@ -181,7 +181,7 @@ describe("the loops of a server", () => {
     expect(await reclaimLeases(database)).toBe(1);
     await countAll(database);
     const [left] = await pool`
-      select (select count(*)::int from test_run where project_id = ${own.project} and not remembered) as uncounted,
+      select (select count(*)::int from test_run where project_id = ${own.project} and not health_applied) as uncounted,
         (select count(*)::int from lease where project_id = ${own.project} and status = 'offered') as offered,
         (select count(*)::int from execution where project_id = ${own.project} and expires_at < now()) as expired`;
     expect(left).toEqual({ uncounted: 1, offered: 1, expired: 1 });

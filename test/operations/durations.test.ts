@@ -107,18 +107,6 @@ describe("an execution takes", () => {
     for (const path of ["", "/executions", `/executions/${body.executionId}`])
       expect((await open(`/projects/${project}${path}`)).status).toBe(200);
   });
-
-  test("the sum that was stored, when all of it is older than wall times", async () => {
-    const { executionId } = await upload({ seconds: 20, start: 0 });
-    await database.pool`
-      update test_run set machine_ms = null, tests_started_at = null where execution_id = ${executionId}`;
-    await database.pool`
-      update attempt set duration_ms = null, started_at = null
-      where run_id in (select id from test_run where execution_id = ${executionId})`;
-    expect(timesOf(await get(`/executions/${executionId}`))).toEqual([20, 20]);
-    await upload({ seconds: 5, start: 30 });
-    expect(timesOf(await get(`/executions/${executionId}`))).toEqual([25, 25]);
-  });
 });
 
 test.each([1, 2, 3])("shards tell the same in whichever order they arrive (%i)", async (seed) => {

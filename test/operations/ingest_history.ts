@@ -64,16 +64,25 @@ export const TABLES = [
   "case_health",
   "failure",
 ];
-/** Younger than the recorded histories. */
 export const DURATIONS = ["case_duration", "task_duration", "slower_result"];
 export const BUGS = ["bug_report", "bug_case", "bug_occurrence"];
-/** What is of the moment of writing. */
-const PASSING =
-  /"(?:id|xact|expires_at|received_at|occurred_at|created_at|updated_at|since|turn|tries)":(?:"[^"]*"|\d+|null),?/g;
+/** Columns whose values are of the moment of writing, or differ between projects. */
+const OMITTED = new Set([
+  ...["id", "xact", "expires_at", "received_at", "occurred_at", "created_at", "updated_at", "since", "tries"],
+  "impact_due_at",
+]);
+/** Here the ids and times of the histories are compared. Executions of all projects are numbered by one sequence. */
+const OMITTED_OF: Record<string, ReadonlySet<string>> = {
+  execution: new Set(["expires_at", "number"]),
+  test_run: new Set(["expires_at"]),
+  test_case: new Set([...OMITTED, "first_seen_at"]),
+};
 
-/** What later versions have added, where it says nothing: the recorded digests are older. */
-const LATER =
-  /,"(?:queue_ref|base_branch|queueRef|baseBranch)":null|,"untrusted":false|,"probe":false|,"slower":null|,"failed_cases":(?:\d+|null)|,"gate":null|,"forgiven":0|,"infrastructure":0,"infrastructure_retries":null|,"rule_id":null,"rule_name":null,"rule_url":null|,"impact":\d+,"impact_due_at":(?:"[^"]*"|null)/g;
+/** The columns in alphabetical order, so that their order in the table does not count. */
+function toText(row: Record<string, unknown>, omitted: ReadonlySet<string>): string {
+  const names = Object.keys(row).filter((name) => !omitted.has(name));
+  return JSON.stringify(Object.fromEntries(names.sort().map((name) => [name, row[name]])));
+}
 
 /** What of a table is not of untrusted executions. */
 const TRUSTED: Record<string, string> = {
@@ -106,25 +115,14 @@ export async function dump(
   const known = new Map(names.map(({ id, name }) => [id, name]));
   const all: Record<string, string[]> = {};
   for (const table of tables) {
-    const rows = await pool.unsafe(
+    const rows = await pool.unsafe<{ row: string }[]>(
       `select to_json(t)::text as row from ${table} t where project_id = $1 ${TRUSTED[table] ?? ""}`,
       [project],
     );
+    const omitted = OMITTED_OF[table] ?? OMITTED;
     all[table] = rows
-      .map(({ row }) => {
-        const passed = table === "execution" || table === "test_run" ? /"(?:expires_at)":(?:"[^"]*"|null),?/g : PASSING;
-        return (
-          (row as string)
-            .replace(LATER, "")
-            .replace(table === "test_case" ? /"first_seen_at":"[^"]*",/ : /$^/, "")
-            .replace(passed, "")
-            // Executions of all projects are numbered by one sequence.
-            .replace(table === "execution" ? /,"number":\d+/ : /$^/, "")
-            // Younger than the recorded histories, which say nothing of owners.
-            .replace(/,"owner_list":null| ?"owners" : \[\],/g, "")
-            .replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, (id) => known.get(id) ?? "another")
-        );
-      })
+      .map(({ row }) => toText(JSON.parse(row), omitted))
+      .map((text) => text.replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, (id) => known.get(id) ?? "another"))
       .sort();
   }
   return all;

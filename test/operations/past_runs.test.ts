@@ -1,8 +1,6 @@
 /** What an upload with `completed_at` in the past dates, and what it leaves to newer runs. */
 
-import { Glob } from "bun";
 import { beforeEach, describe, expect, test } from "bun:test";
-import { join } from "node:path";
 import { createHarness, junit } from "../harness.ts";
 
 const { ask, acme, addProject, database } = await createHarness();
@@ -11,7 +9,6 @@ let project: string;
 let key: string;
 beforeEach(async () => ({ project, key } = await addProject(acme)));
 
-const SQL = join(import.meta.dir, "../../sql");
 const DAY = 86_400_000;
 const daysAgo = (days: number) => new Date(Date.now() - days * DAY).toISOString();
 
@@ -124,25 +121,6 @@ describe("the test case", () => {
     await one();
     await upload("p", at(first!, "execution_key=a"));
     expect(await one()).toMatchObject({ lastStatus: "failed", lastRunAt: second, lastPassedAt: first, runs: 2 });
-  });
-
-  test("learns from the migration what counting knows", async () => {
-    for (const [at, letters] of ["pfsp", "fpsp", "p", "ppff", "spps"].entries())
-      // The third is a retry of the second.
-      await upload(letters, `completed_at=${daysAgo(6 - at)}&execution_key=${at === 2 ? 1 : at}`);
-    const told = async () =>
-      (await get("/test-cases")).data.map(({ name, lastPassedAt, lastFailedAt }: Record<string, string>) => [
-        name,
-        lastPassedAt,
-        lastFailedAt,
-      ]);
-    const counted = await told();
-    const [file] = [...new Glob("*_answers.sql").scanSync({ cwd: SQL, absolute: true })];
-    const [update] = /update case_health[^;]+;/.exec(await Bun.file(file!).text())!;
-    await database.pool`update case_health set last_passed_at = null, last_failed_at = null`;
-    await database.pool.unsafe(update);
-    expect(await told()).toEqual(counted);
-    expect(new Set(counted.flat()).size).toBeGreaterThan(6);
   });
 
   test("is not held back by a clock that is ahead", async () => {

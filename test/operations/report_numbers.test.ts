@@ -5,10 +5,15 @@ import { createKeptReports, lookUpNumbers } from "../../src/operations/ingest/te
 import { prepareReport } from "../../src/operations/ingest/prepare.ts";
 import { readReport } from "../../src/reports/read.ts";
 import type { Digests } from "../../src/rules/digest_table.ts";
-import type { Sql } from "../../src/database/connect.ts";
+import type { Sql, Tx } from "../../src/database/connect.ts";
 import { caseIndexVersionOf } from "../../src/store/case_index_version.ts";
 import { deleteSample } from "../../src/store/onboarding.ts";
-import { selectTestCaseNumbers } from "../../src/store/test_case_names.ts";
+import {
+  deleteAliases,
+  type NumberedPlace,
+  selectTestCaseNumbers,
+  updateTestCasePlaces,
+} from "../../src/store/test_case_names.ts";
 import { createHarness } from "../harness.ts";
 
 const { ask, acme, database, addProject } = await createHarness();
@@ -114,17 +119,32 @@ test("what is added leaves the version as it is, what takes a name from a case c
   const { project, key } = await addProject(acme);
   await upload(key, project, report("old/a.ts one", "b.ts two"));
   await upload(key, project, report("new/a.ts one", "b.ts two"));
-  const of = pool`project_id = ${project}`;
   const changes = async (change: () => PromiseLike<unknown>) => {
     const before = await versionOf(project);
     await change();
     return (await versionOf(project)) !== before;
   };
   expect(await changes(() => upload(key, project, report("b.ts two", "b.ts three")))).toBe(false);
-  expect(await changes(() => pool`update test_case set owner = 'web' where ${of}`)).toBe(false);
-  expect(await changes(() => pool`update test_case_alias set number = 2 where ${of}`)).toBe(true);
-  expect(await changes(() => pool`delete from test_case_alias where ${of}`)).toBe(true);
-  expect(await changes(() => pool`delete from test_case where ${of}`)).toBe(true);
+  expect(await changes(() => pool`update test_case set owner = 'web' where project_id = ${project}`)).toBe(false);
+  const inTransaction = (work: (sql: Tx) => PromiseLike<unknown>) =>
+    database.begin(async (sql) => void (await work(sql)));
+  const selectPlaces = () => pool<NumberedPlace[]>`
+    select number, replace(identity::text, '-', '') as identity, suite, name, file, owner_list as "ownerList" from test_case
+    where project_id = ${project} order by number`;
+  const [first, second] = await selectPlaces();
+  const identity = () => crypto.randomUUID().replaceAll("-", "");
+  const move = (place: NumberedPlace, to: string) => () =>
+    inTransaction((sql) => updateTestCasePlaces(sql, project, [{ ...place, identity: to }]));
+  expect(await changes(move(first!, identity()))).toBe(false);
+  // An alias that names the first case is an alias of the second one from now on.
+  await pool`
+    insert into test_case_alias (project_id, identity, number) values (${project}, ${second!.identity}, 1)`;
+  expect(await changes(move(second!, identity()))).toBe(true);
+  expect(await changes(() => inTransaction((sql) => deleteAliases(sql, project, [identity()])))).toBe(false);
+  expect(await changes(() => inTransaction((sql) => deleteAliases(sql, project, [first!.identity])))).toBe(true);
+  expect(await changes(() => inTransaction((sql) => deleteSample(sql, project)))).toBe(false);
+  await pool`update test_case set sample = true where project_id = ${project} and number = 1`;
+  expect(await changes(() => inTransaction((sql) => deleteSample(sql, project)))).toBe(true);
 });
 
 test("a place that becomes a case of its own waits for nobody who has the project's row, as who makes a key does", async () => {

@@ -162,7 +162,8 @@ describe.each(isFull ? [21, 22, 23] : [21])("a random history (%i)", (seed) => {
     // Otherwise nothing has been compared.
     expect(counted.untrusted).toBeGreaterThan(60);
     expect(counted.failures).toBeGreaterThan(60);
-    const pending = await pool`select from test_run where project_id = ${beside.project} and untrusted and remembered`;
+    const pending =
+      await pool`select from test_run where project_id = ${beside.project} and untrusted and health_applied`;
     expect(pending.length).toBe(0);
   });
 });

@@ -28,7 +28,7 @@ async function createAnswered() {
     message: "No",
   });
   const rows = () => pool<{ times: number }[]>`
-    select times, status_code from upload where project_id = ${own.project} order by id`;
+    select times, status_code from upload_log where project_id = ${own.project} order by id`;
   return { ...own, upload, rows };
 }
 
@@ -40,7 +40,7 @@ describe("where the database has no time", () => {
     const { promise: end, resolve: finish } = Promise.withResolvers<void>();
     const { promise: begun, resolve: hasBegun } = Promise.withResolvers<void>();
     const blocking = database.begin(async (sql) => {
-      await sql`lock table upload`;
+      await sql`lock table upload_log`;
       hasBegun();
       await end;
     });

@@ -41,16 +41,6 @@ describe("wall time and machine time, in seconds", () => {
     expect(after(...shards.toReversed())).toEqual(after(...shards));
     expect(after(...shards).testsStartedAt).toBe(at(3).toISOString());
   });
-
-  test("of a run whose first attempts were stored without a duration go on from its sum", () => {
-    const old = { number: 1, durationMs: null, startedAt: null };
-    const before = { durationMs: 20_000, machineTimeMs: 20_000, testsStartedAt: null };
-    expect(timesOf([old, attempt(1, 10, 0)], before)).toEqual({
-      durationMs: 30_000,
-      machineTimeMs: 30_000,
-      testsStartedAt: null,
-    });
-  });
 });
 
 describe("when tests began", () => {

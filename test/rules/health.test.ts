@@ -101,7 +101,7 @@ describe("broken", () => {
     const broken = play("pfffff");
     expect(broken).toMatchObject({ broken: 5, flaky: false });
     expect(play("f", broken, 6, { main: false })).toMatchObject({ broken: 5, failures: 6 });
-    expect(play("p", broken, 6)).toMatchObject({ broken: 0, episodes: [], mended: 7 });
+    expect(play("p", broken, 6)).toMatchObject({ broken: 0, episodes: [], longEpisodeEnd: 7 });
   });
 });
 

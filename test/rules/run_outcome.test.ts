@@ -18,8 +18,8 @@ const attempt = (shard: number, number = 1, more: Partial<RunAttempt> = {}): Run
   skipped: 0,
   ...more,
 });
-const fresh: RunSoFar = { completedAt: null, status: "running", outage: false, wasOutage: false, remembered: null };
-const complete: RunSoFar = { ...fresh, completedAt: "2026-01-01T00:00:00.000Z", status: "passed", remembered: true };
+const fresh: RunSoFar = { completedAt: null, status: "running", outage: false, wasOutage: false, healthApplied: null };
+const complete: RunSoFar = { ...fresh, completedAt: "2026-01-01T00:00:00.000Z", status: "passed", healthApplied: true };
 const counts = (passed: number, failed = 0, quarantined = 0) => ({ passed, failed, skipped: 0, quarantined });
 
 test("an attempt comes after those of its shard and after whole ones", () => {
@@ -87,7 +87,7 @@ describe("the outcome of a run", () => {
         counts(3),
         { status: "passed", verdict: "passed", isIn: true },
       ],
-      ["nearly all failed", fresh, [attempt(WHOLE)], 1, counts(1, 20), { outage: true, staysRemembered: false }],
+      ["nearly all failed", fresh, [attempt(WHOLE)], 1, counts(1, 20), { outage: true, staysApplied: false }],
       ["exactly four in five failed", fresh, [attempt(WHOLE)], 1, counts(3, 12), { outage: false }],
       ["one more than four in five failed", fresh, [attempt(WHOLE)], 1, counts(3, 13), { outage: true }],
       ["few cases, all failed", fresh, [attempt(WHOLE)], 1, counts(0, 9), { outage: false }],
@@ -97,7 +97,7 @@ describe("the outcome of a run", () => {
         [attempt(WHOLE), attempt(WHOLE, 2)],
         1,
         counts(3),
-        { staysRemembered: true, outage: false },
+        { staysApplied: true, outage: false },
       ],
       [
         "a further attempt fails as in an outage: what is counted stays what it was",
@@ -105,7 +105,7 @@ describe("the outcome of a run", () => {
         [attempt(WHOLE), attempt(WHOLE, 2)],
         1,
         counts(1, 20),
-        { staysRemembered: true, outage: false },
+        { staysApplied: true, outage: false },
       ],
       [
         "a retry shows that the outage is over: all is counted",
@@ -113,7 +113,7 @@ describe("the outcome of a run", () => {
         [attempt(WHOLE), attempt(WHOLE, 2)],
         1,
         counts(20, 1),
-        { staysRemembered: false, outage: false },
+        { staysApplied: false, outage: false },
       ],
     ],
   )("%s", (_, run, attempts, shards, sums, expected) => {

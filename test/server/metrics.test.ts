@@ -142,9 +142,9 @@ describe("/metrics", () => {
     expect(valueOf(empty, "assay_leases", `status="timed_out"`)).toBe(0);
     expect(valueOf(empty, "assay_database_up")).toBe(1);
     const [run] = await pool<{ id: string; executionId: string }[]>`
-      update test_run set remembered = false where project_id = ${acme.project} and completed_at is not null
+      update test_run set health_applied = false where project_id = ${acme.project} and completed_at is not null
       returning id, execution_id as "executionId"`;
-    const uncounted = (await pool`select from test_run where not remembered`).length;
+    const uncounted = (await pool`select from test_run where not health_applied`).length;
     await pool`update attempt set received_at = now() - interval '5 minutes' where run_id = ${run!.id}`;
     const lease = (status: string, queued: string, ended: string | null, labels = "{}") => pool`
       insert into lease (project_id, id, execution_id, run_id, task_slug, shard, shards, status, timeout_seconds,

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { createRoles, type Who } from "./browser.ts";
+import { insertOccurrences, type Occurrence, withdrawOccurrences } from "../../src/store/bug_occurrences.ts";
 import { countImpacts } from "../../src/work/impact.ts";
 
 const { member, acme, rival, ask, look, fill, report, addProject, database } = await createRoles();
@@ -47,10 +48,20 @@ describe("the list", () => {
     expect(due).toEqual({ later: true });
     await countImpacts(database.pool, new Date(Date.now() + 15 * 86_400_000));
     expect(await impacts()).toBe(0);
-    await database.pool`update bug_report set occurrences = occurrences + 1 where source = 'automatic'`;
+    const [last] = await database.pool<
+      (Occurrence & Omit<Parameters<typeof insertOccurrences>[2], "onDefaultBranch">)[]
+    >`
+      select o.bug_report_id as "bugId", o.test_case as "testCase", o.message, o.run_id as id, e.id as "executionId", e.branch,
+        e.commit, o.seen_at as "seenAt"
+      from bug_occurrence o join test_run r on r.id = o.run_id join execution e on e.id = r.execution_id
+      order by o.run_id desc limit 1`;
+    const run = { ...last!, onDefaultBranch: true };
+    await database.begin((sql) => withdrawOccurrences(sql, acme.project, run));
+    await countImpacts(database.pool, new Date(Date.now() + 1_000));
+    expect(await impacts()).toBe(3);
+    await database.begin((sql) => insertOccurrences(sql, acme.project, run, [last!]));
     await countImpacts(database.pool, new Date(Date.now() + 1_000));
     expect(await impacts()).toBe(4);
-    await database.pool`update bug_report set occurrences = occurrences - 1 where source = 'automatic'`;
   });
 
   test("shows of each bug its test, its days and how many executions it broke; the navigation says how many are open", async () => {

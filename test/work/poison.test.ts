@@ -39,7 +39,7 @@ beforeEach(async () => {
   await pool`delete from integration`;
   await pool`delete from event`;
   await pool`delete from execution`;
-  await pool`delete from put_off`;
+  await pool`delete from retry_backoff`;
   lines.length = 0;
   project = await addProject(acme);
 });
@@ -62,9 +62,9 @@ async function pauses(item: string, times: number, loop: () => Promise<unknown>)
   for (let index = 0; index < times; index++) {
     await loop();
     const [row] = await pool<{ seconds: number }[]>`
-      select extract(epoch from due_at - now())::float8 as seconds from put_off where item = ${item}`;
+      select extract(epoch from due_at - now())::float8 as seconds from retry_backoff where item = ${item}`;
     found.push(Math.round(row!.seconds));
-    await pool`update put_off set due_at = now() - interval '1 second' where item = ${item}`;
+    await pool`update retry_backoff set due_at = now() - interval '1 second' where item = ${item}`;
   }
   return found;
 }
@@ -380,7 +380,7 @@ describe("delivering", () => {
     await handleAll();
     await raise("update on bug_report", `new.external_url is not null and new.project_id = '${project.project}'`);
     await deliverAll();
-    await pool`update put_off set due_at = now() - interval '1 second'`;
+    await pool`update retry_backoff set due_at = now() - interval '1 second'`;
     await deliverAll();
     expect([receiver.requests.length, (await deliveriesOf(integrationId))[0].status]).toEqual([1, "sent"]);
     expect(logged("error", integrationId)).toHaveLength(1);
@@ -433,7 +433,7 @@ test("a run that cannot be counted keeps no other run and no other project waiti
   expect((await read(project))[0]).toBe(200);
   const loop = () => countAll(database, always, log);
   expect(await pauses(poison!.id, 9, loop)).toEqual([...GROWING, 2560]);
-  const left = await pool`select id from test_run where not remembered`;
+  const left = await pool`select id from test_run where not health_applied`;
   expect(left.map(({ id }) => id)).toEqual([poison!.id]);
   expect(await read(project)).toEqual([200, 0, 0, 1, 1]);
   expect(logged("error", poison!.id)).toHaveLength(9);
@@ -479,7 +479,7 @@ test("a value that does not open keeps no other from being sealed anew", async (
   expect(await reseal(database, seal, always, log)).toBe(4);
   expect(await reseal(database, seal, always, log)).toBe(0);
   for (const id of ["V0", "V3", integrations[0]!]) expect([id, logged("error", id).length]).toEqual([id, 1]);
-  await pool`update put_off set due_at = now() - interval '1 second'`;
+  await pool`update retry_backoff set due_at = now() - interval '1 second'`;
   expect(await reseal(database, seal, always, log)).toBe(0);
   expect(logged("error", `"V3"`)).toHaveLength(2);
   await pool`delete from environment where id = ${environment.id}`;
@@ -509,6 +509,6 @@ test("while the database is away nothing is put off: the round is over, and the 
     throw away;
   };
   await expect(expireExecutions({ pool, begin }, always, log)).rejects.toBe(away);
-  expect(await pool`select from put_off`).toHaveLength(0);
+  expect(await pool`select from retry_backoff`).toHaveLength(0);
   expect(await expireExecutions(database, always, log)).toBe(1);
 });

@@ -69,7 +69,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
   const directory = resolve(options.directory);
   try {
     mkdirSync(dirname(directory), { recursive: true, mode: 0o700 });
-    // Beside the directory is also where versions up to 1.0 lock; the lock inside is the same by every path to the directory.
+    // The directory may not exist yet, so the first lock is beside it. The second one is the same by every path to the directory.
     return await locked(`${directory}.lock`, async () => {
       const home = openHome(directory, options.say ?? (() => {}));
       return await locked(startLock(home), () => open({ ...options, directory }, home));

@@ -18,7 +18,6 @@ import {
 import { liftTimeLimits } from "../../database/snapshot.ts";
 import { createSeal } from "../../secrets/seal.ts";
 import type { RevokedCredentials } from "../../store/restored.ts";
-import { requireKeyOfSealed } from "../projects/secret_key.ts";
 import { becomeQuiet } from "./quiet.ts";
 
 export type RestoreKeys = {
@@ -65,7 +64,6 @@ export type RestoreOptions = {
   spoolDirectory: string;
   /** Whether keys, sessions and links are valid again that were valid when the backup was taken. */
   asOfBackup: boolean;
-  keys: RestoreKeys;
   signal?: AbortSignal;
 };
 
@@ -128,8 +126,6 @@ async function restore(sql: Tx, options: RestoreOptions): Promise<Restored> {
   const { header, totals } = file!;
   for (const sequence of header.sequences) await updateSequence(sql, sequence);
   await migrateTo(sql, await schemaVersion());
-  // Versions before schema 28 do not say which key they use, but their encrypted values do.
-  if (header.secretKeyDigest === null) await requireKeyOfSealed(sql, options.keys);
   const revoked = await becomeQuiet(sql, { restoredTo: header.takenAt, revokes: !asOfBackup });
   const unknownTables = tables.map(({ name }) => name).filter((name) => !known.has(name));
   return { ...totals, takenAt: header.takenAt, attachments: header.attachments, revoked, unknownTables };

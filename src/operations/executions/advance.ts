@@ -26,10 +26,12 @@ import {
 import {
   type ExecutionChange,
   type LockedExecution,
-  updateExecution,
+  toChangeRows,
+  updateExecutions,
   updateRepeatedStatus,
 } from "../../store/executions.ts";
 import { selectTasksWithoutLease, selectWaitingLabels, stopLeases } from "../../store/leases.ts";
+import { discardDays, mayBePastDay } from "../../store/past_days.ts";
 import { updateEndedProbe } from "../../store/probes.ts";
 import { releaseForCounting } from "../../store/test_runs.ts";
 import { notifyExecutionEnded, notifyLeases } from "../../database/signals.ts";
@@ -72,8 +74,9 @@ export async function advanceExecution(
   const next = decideNext(execution, tasks, event, reason);
   const origin = toOrigin({ ...execution, status: next.status }, change);
   const advanced = { ...next, execution, isNew: false, origin, events, isAnnouncedAgain, isMuted, bringsResults };
-  const write = updateExecution(sql, projectId, execution.id, { ...change, status: next.status });
-  await storeAdvance(sql, projectId, advanced, [write]);
+  const rows = toChangeRows([{ ...change, id: execution.id, status: next.status }]);
+  await storeAdvance(sql, projectId, advanced, [updateExecutions(sql, projectId, rows)]);
+  if (mayBePastDay(execution.completedAt ?? change.now)) await discardDays(sql, projectId, [execution.id]);
   return next.status;
 }
 

@@ -189,7 +189,7 @@ function toChange(
   run: RunRow,
   { resolved: { report }, parameters, attempts, shards, counts, outcome, time, isFinal, untrusted, compared }: Change,
 ): TestRunChange {
-  const { status, verdict, isIn, outage, wasOutage, staysRemembered } = outcome;
+  const { status, verdict, isIn, outage, wasOutage, staysApplied } = outcome;
   const times = timesOf(attempts, run);
   // A slow machine is a reason for the run to take longer, so its wall time is compared as it is.
   const slower = status === "passed" ? findSlower({ ...compared, durationMs: times.durationMs }, 1) : undefined;
@@ -211,7 +211,7 @@ function toChange(
     outage,
     wasOutage,
     // Counted when it is known what it is: at the latest at the end of the execution.
-    remembered: !untrusted && isIn && (staysRemembered || isFinal || !mayBeOutage(counts)) ? staysRemembered : null,
+    healthApplied: !untrusted && isIn && (staysApplied || isFinal || !mayBeOutage(counts)) ? staysApplied : null,
   };
 }
 

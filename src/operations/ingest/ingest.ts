@@ -58,7 +58,7 @@ export async function takeReports(
   const digests = unresolved.map((index) => reports[index]!.prepared.identified.digests);
   const numbersAt = digests.length === 0 ? async () => [] : lookUpNumbers(sql, projectId, digests);
   const [isAdmitted, matches] = await Promise.all([admitted, matchBuilds(sql, projectId, builds, { mayWait })]);
-  const version = matches.find((match) => match !== undefined)?.namesVersion;
+  const version = matches.find((match) => match !== undefined)?.caseIndexVersion;
   if (version === undefined) return { outputs: reports.map(() => undefined), written: Promise.resolve() };
   const found = await numbersAt(version);
   const numbersOf = (index: number) => reports[index]!.numbers ?? found[unresolved.indexOf(index)];

@@ -15,7 +15,7 @@ export const changedByOthers = (runs: readonly RunRow[]): RunRow[] => {
   const outage = isOutageTogether(complete);
   return (
     complete
-      .filter((run) => mayBeOutage(run) && run.remembered !== true && run.outage !== outage)
+      .filter((run) => mayBeOutage(run) && run.healthApplied !== true && run.outage !== outage)
       // Tasks that pass show that it never was one.
       .map((run) => ({ ...run, outage, wasOutage: outage }))
   );

@@ -170,6 +170,7 @@ function toWrites(builds: readonly TakenBuild[]): IngestWrites {
         ...told,
         ...timesOf(build),
         id: execution.id,
+        endedAt: execution.completedAt,
         status: next.status,
         arrived: true,
       });
@@ -280,7 +281,7 @@ async function countHealthChanges(
   { decided, report, isMuted }: StoredReport,
 ): Promise<void> {
   const { run, former, outcome, merged, onDefaultBranch } = decided;
-  if (!outcome.staysRemembered || merged.changes.length === 0) return;
+  if (!outcome.staysApplied || merged.changes.length === 0) return;
   await lockHealth(sql, projectId);
   const disturbed = await isDisturbedRun(sql, projectId, run);
   const counted = {

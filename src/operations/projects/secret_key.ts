@@ -45,17 +45,6 @@ export async function loadSecretKey(sql: Sql, options: SecretKeyOptions): Promis
   return key;
 }
 
-/** Throws an Error if the database holds values that the keys do not open. `keySource` says where the key comes from. */
-export async function requireKeyOfSealed(
-  sql: Sql,
-  { secretKey, secretKeyOld, keySource }: Pick<SecretKeyOptions, "secretKey" | "secretKeyOld"> & { keySource: string },
-): Promise<void> {
-  const sealed = await selectSealed(sql);
-  if (sealed.length === 0) return;
-  if (!secretKey) throw new Error(`SECRET_KEY is missing: the database holds ${count(sealed)} sealed with it`);
-  requireOpens(sealed, createSeal(secretKey, secretKeyOld).keyNames, keySource);
-}
-
 function requireOpens(sealed: readonly SealedWith[], keyNames: readonly string[], source: string): void {
   const unknown = sealed.filter(({ name }) => !keyNames.includes(name));
   if (unknown.length > 0)

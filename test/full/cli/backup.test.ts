@@ -40,7 +40,7 @@ test("a backup that is killed halfway leaves no file of that name, and is not in
 
 test("a restore that was killed halfway leaves a database that the next one takes", async () => {
   await database.pool`
-      insert into put_off (loop, item, tries, stalls, due_at)
+      insert into retry_backoff (loop, item, tries, stalls, due_at)
       select 'counting', g || repeat('x', 200), 0, 0, now() from generate_series(1, 60000) g`;
   const file = join(place, "large.assay");
   expect((await assay(["backup", file])).code).toBe(0);
@@ -68,11 +68,11 @@ test("a restore that was killed halfway leaves a database that the next one take
   const restored = await assay(["restore", file, "--as-of-backup"], there);
   expect([restored.code, restored.errors]).toEqual([0, ""]);
   expect(restored.output).toContain("valid as they were at that time");
-  const count = ({ pool }: Database) => pool`select count(*)::int as count from put_off`;
+  const count = ({ pool }: Database) => pool`select count(*)::int as count from retry_backoff`;
   expect([...(await count(bare.database))]).toEqual([...(await count(database))]);
   const again = await assay(["restore", file], there);
   expect(again).toEqual({ code: 1, output: "", errors: expect.stringContaining("the database is not empty") });
-  await database.pool`delete from put_off where loop = 'counting'`;
+  await database.pool`delete from retry_backoff where loop = 'counting'`;
 });
 
 async function startServer(more: Variables) {

@@ -49,7 +49,7 @@ async function insertRuns(sql: Sql, project: string, from: number, { runs, cases
       insert into execution (project_id, id, status, trigger, branch, commit, timeout_minutes, created_at)
       select ${project}, execution, 'passed', 'upload', 'main', case when ${commit ?? false} then md5(n::text || random()) end, 30, now() from run),
     test_run as (
-      insert into test_run (project_id, id, execution_id, task_slug, status, attempt, passed, failed, completed_at, remembered)
+      insert into test_run (project_id, id, execution_id, task_slug, status, attempt, passed, failed, completed_at, health_applied)
       select ${project}, id, execution, 'task' || task, 'passed', 1, ${cases - (failing ? 1 : 0)}::int, ${failing ? 1 : 0}::int,
         now() - interval '10 seconds' + n * interval '1 ms', false from run)
     insert into case_result (project_id, run_id, block, test_cases, statuses, durations)
@@ -72,7 +72,7 @@ async function measure() {
   await countAll(database);
   clearInterval(timer);
   const { user, system } = process.cpuUsage(cpu);
-  const [left] = await pool<{ left: number }[]>`select count(*)::int as left from test_run where not remembered`;
+  const [left] = await pool<{ left: number }[]>`select count(*)::int as left from test_run where not health_applied`;
   if (left!.left > 0) throw new Error(`${left!.left} runs were not counted`);
   return {
     wallMs: performance.now() - started,

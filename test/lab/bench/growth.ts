@@ -173,7 +173,7 @@ async function ask({ url, key, cookie }: Place, { path, body }: Request): Promis
 }
 
 export const untilCounted = async ({ database }: Place) => {
-  while ((await database.pool`select from test_run where not remembered limit 1`).length > 0) await Bun.sleep(20);
+  while ((await database.pool`select from test_run where not health_applied limit 1`).length > 0) await Bun.sleep(20);
 };
 
 /** By kind the median of each place. In turns, so that whatever else the machine does is felt by all alike. */

@@ -61,7 +61,7 @@ export async function fill({ database, project, url, key }: Place, size: Size, n
     // Whoever counts these meanwhile would meet what is written now.
     await lockHealth(sql, project);
     await insertAll(sql, project, size, from);
-    await sql`update test_run set remembered = true where not remembered`;
+    await sql`update test_run set health_applied = true where not health_applied`;
   });
 }
 
@@ -136,7 +136,7 @@ async function insertAll(sql: Tx, project: string, { builds, tasks, bugs }: Size
     from build b join ended e on e.execution_id = b.id order by b.n`;
   await sql`
     insert into test_run (project_id, id, execution_id, task_slug, status, attempt, passed, failed, skipped, flaky, verdict,
-      duration_ms, format, started_at, completed_at, remembered)
+      duration_ms, format, started_at, completed_at, health_applied)
     select ${project}, r.id, r.execution_id, 'packages/part-' || r.task, case when o.failed > 0 then 'failed' else 'passed' end,
       case when way >= 98 then 2 else 1 end, o.passed, o.failed, o.skipped, o.flaky,
       case when o.failed > 0 then 'failed' else 'passed' end, o.ms, 'junit', pg_temp.time_of(r.started),
@@ -236,7 +236,7 @@ async function insertHealth(sql: Tx, project: string): Promise<void> {
     insert into case_health (project_id, test_case, runs, failures, recent, flake_rate, flaky_at, clean, timed, total_ms,
       recent_ms, p95_ms, last_status, last_run_id, last_run_at, flaky, main_runs, flaky_since, flaky_signs, flakiness,
       last_passed_at, last_failed_at)
-    select ${project}, a.number, a.runs, a.failures, coalesce(n.recent, ''), flake_rate_of(coalesce(n.recent, '')),
+    select ${project}, a.number, a.runs, a.failures, coalesce(n.recent, ''), coalesce((length(n.recent) - length(translate(n.recent, 'PF', '')))::real / nullif(length(n.recent), 0), 0),
       case when a.flaky > 0 then n.at end, coalesce(length(substring(n.recent from 'p*$')), 0), a.timed, a.ms, n.recent_ms,
       (select max(ms) from unnest(n.recent_ms) as ms), n.last_status, n.last_id, n.at, coalesce(n.recent ~ 'P', false), a.main_runs,
       case when n.recent ~ 'P' then n.at end, case when n.recent ~ 'P' then 'r' else '' end, 0.01,

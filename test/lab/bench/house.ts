@@ -72,7 +72,7 @@ const run = {
   warnings: [],
   outage: false,
   wasOutage: false,
-  remembered: true,
+  healthApplied: true,
 };
 
 /** Answers every statement at once with the rows that its text asks for. */

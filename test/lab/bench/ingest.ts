@@ -45,7 +45,7 @@ async function upload({ url, project, key }: BenchServer, body: string, query = 
 
 /** What follows an upload would otherwise be paid for by the next one. */
 async function untilRemembered({ database }: BenchServer): Promise<void> {
-  while ((await database.pool`select from test_run where not remembered limit 1`).length > 0) await Bun.sleep(50);
+  while ((await database.pool`select from test_run where not health_applied limit 1`).length > 0) await Bun.sleep(50);
 }
 
 async function copyFlat({ database }: BenchServer): Promise<void> {

@@ -31,7 +31,7 @@ async function call(server: BenchServer, { key }: Place, method: string, path: s
 /** Until what follows the uploads is done as well. */
 async function settled({ database }: BenchServer): Promise<void> {
   const isLeft = () => database.pool`
-    select from test_run where not remembered union all select from execution where completed_at is null limit 1`;
+    select from test_run where not health_applied union all select from execution where completed_at is null limit 1`;
   while ((await isLeft()).length > 0) await Bun.sleep(100);
   await database.pool`vacuum analyze`;
 }

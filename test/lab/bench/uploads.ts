@@ -39,7 +39,7 @@ async function upload(server: BenchServer, cases: number) {
 /** Milliseconds until the last of the runs is counted in the catalogue. */
 async function untilCounted({ database }: BenchServer): Promise<number> {
   const started = performance.now();
-  while ((await database.pool`select from test_run where not remembered limit 1`).length > 0) await Bun.sleep(20);
+  while ((await database.pool`select from test_run where not health_applied limit 1`).length > 0) await Bun.sleep(20);
   return performance.now() - started;
 }
 

@@ -6,6 +6,7 @@ import { missingShardsOf, toShardList } from "../../../rules/shards.ts";
 import type { ExecutionRow } from "../../../store/executions.ts";
 import type { TaskRow } from "../../../store/execution_tasks.ts";
 import { counted, toCount, toDuration } from "../../../wording/numbers.ts";
+import { reasonOfTask } from "../../../wording/missing_runner.ts";
 import { taskLine } from "../../../wording/reasons.ts";
 import { Mark, Tag, wordOf, worstFirst } from "../../components/status.tsx";
 import { Breakable } from "../../components/text.tsx";
@@ -66,7 +67,8 @@ export const shardsWord = (task: TaskRow): string | null => {
 /** Explains why a task is missing or incomplete. Returns null if it is neither. */
 export function whyMissing(task: TaskRow): string | null {
   if (hasEnded(task.status)) return taskLine(task) ?? task.reason;
-  if (task.reason !== null) return task.reason;
+  const reason = reasonOfTask(task);
+  if (reason !== null) return reason;
   const missing = missingShardsOf(task);
   return missing.length > 0 && task.attempt > 0 ? `Waiting for ${toShardList(missing)}` : null;
 }

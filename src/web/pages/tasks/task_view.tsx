@@ -22,6 +22,7 @@ import type { View } from "../../site/page.ts";
 import { executionPath, taskPath } from "../../site/paths.ts";
 import { leaseTable } from "./attempts.tsx";
 import { caseItem, machineFact } from "./cases.tsx";
+import { reasonOfTask } from "../../../wording/missing_runner.ts";
 import { STATUSES, type TaskData, type TaskQuery } from "./load_task.ts";
 import { uploadTable } from "./reports.tsx";
 
@@ -31,9 +32,10 @@ type TaskParts = { address: TaskAddress; path: Path; query: TaskQuery; data: Tas
 
 function warningsOf({ task, run }: TaskData): string[] {
   const missing = missingShardsOf(task);
+  const reason = reasonOfTask(task);
   return [
     ...(missing.length > 0 && !hasEnded(task.status) ? [`Waiting for ${toShardList(missing)} of ${task.shards}`] : []),
-    ...(task.reason === null ? [] : [task.reason]),
+    ...(reason === null ? [] : [reason]),
     ...(run?.outage ? ["Outage: almost all tests failed. The results do not count for the health of the tests"] : []),
     ...(run?.warnings ?? []),
   ];
