@@ -12,7 +12,7 @@ import { fill, reportOf, taskOf } from "./lab/bench/growth_data.ts";
 import { createHarness, createServer } from "./harness.ts";
 import { createPerson } from "./people.ts";
 
-const { database: beside, connection, acme } = await createHarness();
+const { database: beside, connection, acme } = await createHarness({ ownDatabase: true });
 const { project, key, team } = acme;
 // Pools of one connection, so that each can be told to say what it has read.
 const database = connect(connection, 1);

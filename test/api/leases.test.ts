@@ -6,7 +6,7 @@ import { notifyLeases } from "../../src/database/signals.ts";
 import { reclaimLeases } from "../../src/work/reclaim.ts";
 import { expireExecutions } from "../../src/work/expire.ts";
 
-const harness = await createHarness();
+const harness = await createHarness({ ownDatabase: true });
 const { ask, acme, rival, database, addProject } = harness;
 const other = await createServer(database);
 

@@ -21,7 +21,7 @@ afterAll(() => removePlace(place));
 const dataDir = join(place, "data");
 mkdirSync(dataDir, { mode: 0o700 });
 
-const { database, connection, acme } = await createHarness();
+const { database, connection, acme } = await createHarness({ ownDatabase: true });
 const { pool } = database;
 await createPartitions(pool, new Date());
 await claimSecretKeyDigest(pool, createSeal(SECRET_KEY).keyDigest, []);

@@ -6,7 +6,7 @@ import { requireSessions } from "../../src/database/session.ts";
 import { createHarness, createServer, junit } from "../harness.ts";
 import { hasPgBouncer, IGNORED_PARAMETERS, startPgBouncer, startSharingPooler } from "../pgbouncer.ts";
 
-const { acme, connection, database, regenerate } = await createHarness();
+const { acme, connection, database, regenerate } = await createHarness({ ownDatabase: true });
 
 /** What the start says of the database at the URL; undefined: nothing. */
 async function refusalOf(url: string): Promise<string | undefined> {

@@ -7,7 +7,7 @@ import { toNumberArray } from "../../src/database/connect.ts";
 import { countAll } from "../../src/work/count.ts";
 import { createHarness } from "../harness.ts";
 
-const { acme, addProject, database } = await createHarness();
+const { acme, addProject, database } = await createHarness({ ownDatabase: true });
 const { pool, begin } = database;
 
 let project: string;

@@ -6,7 +6,10 @@ import { syncRunner } from "../../src/operations/executions/leases.ts";
 import { createSeal } from "../../src/secrets/seal.ts";
 
 const lines: string[] = [];
-const { ask, acme, database, addProject } = await createHarness({ log: (line) => void lines.push(line) });
+const { ask, acme, database, addProject } = await createHarness({
+  ownDatabase: true,
+  log: (line) => void lines.push(line),
+});
 const { pool, begin } = database;
 const environments = `/teams/${acme.team}/environments`;
 

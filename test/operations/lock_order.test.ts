@@ -16,7 +16,7 @@ import { reclaimLeases } from "../../src/work/reclaim.ts";
 import { connect, type Tx } from "../../src/database/connect.ts";
 import { takeLock } from "../../src/database/locks.ts";
 
-const { database, connection, ask, acme, addProject } = await createHarness();
+const { database, connection, ask, acme, addProject } = await createHarness({ ownDatabase: true });
 const { pool, begin } = database;
 const watcher = connect(connection, 1);
 

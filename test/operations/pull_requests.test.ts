@@ -10,7 +10,7 @@ import { insertFoundSearch } from "../culprit_searches.ts";
 import { createHarness, SECRET_KEY, until } from "../harness.ts";
 import { createReceiver, outboundToReceivers, type Recorded } from "../receiver.ts";
 
-const { ask, acme, addProject, database } = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
+const { ask, acme, addProject, database } = await createHarness({ ownDatabase: true, outboundAllow: ["127.0.0.0/8"] });
 const { teamKey: key, team } = acme;
 const PUBLIC = "https://assay.test";
 const log = createLog("error", () => {}, false);

@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { createHarness, junit } from "../harness.ts";
 
 const lines: string[] = [];
-const { ask, acme, database } = await createHarness({ log: (line) => void lines.push(line) });
+const { ask, acme, database } = await createHarness({ ownDatabase: true, log: (line) => void lines.push(line) });
 
 type Size = "small" | "large" | "failing";
 const reportOf = (size: Size) => junit((size === "failing" ? "f" : "p").repeat(size === "large" ? 20_000 : 2));

@@ -6,7 +6,7 @@ import { lockTestCases } from "../../src/store/test_case_names.ts";
 import { createHarness, createServer, junit, until } from "../harness.ts";
 import { createReceiver } from "../receiver.ts";
 
-const { ask, acme, database, addProject } = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
+const { ask, acme, database, addProject } = await createHarness({ ownDatabase: true, outboundAllow: ["127.0.0.0/8"] });
 const integrations = `/teams/${acme.team}/integrations`;
 
 async function addWebhook(url: string): Promise<string> {

@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { countDueImpacts } from "../../src/store/bug_evidence.ts";
 import { createHarness } from "../harness.ts";
 
-const { ask, acme, database } = await createHarness();
+const { ask, acme, database } = await createHarness({ ownDatabase: true });
 const { pool } = database;
 const path = `/projects/${acme.project}/bug-reports`;
 

@@ -66,10 +66,10 @@ describe("an item that cannot be done", () => {
         take(item);
         throw error;
       },
-      putOff: async () => state,
+      postpone: async () => state,
       giveUp: async () => (given = true),
     };
-    // It puts the item off itself, so that no database is asked.
+    // It postpones the item itself, so that no database is queried.
     await takeAll(undefined as never, work, log);
     return given;
   }

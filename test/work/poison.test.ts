@@ -18,6 +18,7 @@ import { createReceiver, outboundToReceivers } from "../receiver.ts";
 
 const lines: string[] = [];
 const { ask, acme, addProject, database } = await createHarness({
+  ownDatabase: true,
   outboundAllow: ["127.0.0.0/8"],
   log: (line) => lines.push(line),
 });
