@@ -13,7 +13,7 @@ import { createHarness, junit, until } from "../harness.ts";
 
 setDefaultTimeout(60_000);
 
-const harness = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
+const harness = await createHarness({ ownDatabase: true, outboundAllow: ["127.0.0.0/8"] });
 const { ask, acme, rival, database, bugs, url } = await createEverything(harness);
 const P = `/projects/${acme.project}`;
 

@@ -9,7 +9,7 @@ import { createFolder, run, type Variables } from "../commands.ts";
 import { createBareDatabase, createDatabase, createHarness, databaseVariables } from "../harness.ts";
 import { PASSWORD } from "../people.ts";
 
-const { acme, rival, ask, database, connection, addProject } = await createHarness();
+const { acme, rival, ask, database, connection, addProject } = await createHarness({ ownDatabase: true });
 
 const here = databaseVariables(connection);
 

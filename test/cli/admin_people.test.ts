@@ -7,7 +7,7 @@ import { run } from "../commands.ts";
 import { createHarness, databaseVariables } from "../harness.ts";
 import { CLIENT, createSignIn, PASSWORD } from "../people.ts";
 
-const { acme, rival, database, connection } = await createHarness();
+const { acme, rival, database, connection } = await createHarness({ ownDatabase: true });
 const here = databaseVariables(connection);
 
 const assay = (args: string[], env = here, stdin = "") => run(args, { env, stdin });

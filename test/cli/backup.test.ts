@@ -18,7 +18,7 @@ const ROOT = join(import.meta.dir, "../..");
 const place = createPlace("backup-cli");
 afterAll(() => removePlace(place));
 const directory = join(place, "data/attachments");
-const harness = await createHarness({ outboundAllow: ["127.0.0.0/8"], attachments: { directory } });
+const harness = await createHarness({ ownDatabase: true, outboundAllow: ["127.0.0.0/8"], attachments: { directory } });
 const { database, connection } = harness;
 await createEverything(harness);
 await claimSecretKeyDigest(database.pool, createSeal(SECRET_KEY).keyDigest, []);

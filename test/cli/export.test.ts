@@ -9,7 +9,7 @@ import { createFolder, run, type Variables, variablesOf } from "../commands.ts";
 import { createEverything } from "../everything.ts";
 import { createHarness } from "../harness.ts";
 
-const harness = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
+const harness = await createHarness({ ownDatabase: true, outboundAllow: ["127.0.0.0/8"] });
 const { ask, acme, rival, url } = await createEverything(harness, undefined, { days: 2 });
 const directory = createFolder();
 

@@ -23,7 +23,7 @@ import { selectSessions } from "../../src/store/sessions.ts";
 import { insertTeam } from "../../src/store/projects.ts";
 import type { Database } from "../../src/database/connect.ts";
 
-const { acme, rival, database } = await createHarness();
+const { acme, rival, database } = await createHarness({ ownDatabase: true });
 const visitors = createVisitors(database, { publicUrl: "http://assay.test", secret: new Uint8Array(32) });
 const visit = ({ token }: { token: string }) => visitors.find(`assay_session=${token}`);
 

@@ -22,7 +22,7 @@ import { selectAuditEntries } from "../../src/store/audit.ts";
 import { insertProject, insertTeam } from "../../src/store/projects.ts";
 import { prune } from "../../src/work/prune.ts";
 
-const { acme, database } = await createHarness();
+const { acme, database } = await createHarness({ ownDatabase: true });
 
 const refusal = (work: Promise<unknown>): Promise<string> =>
   work.then(

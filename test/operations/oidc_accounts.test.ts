@@ -18,7 +18,7 @@ import type { Database } from "../../src/database/connect.ts";
 import { insertTeam } from "../../src/store/projects.ts";
 import { selectSessions } from "../../src/store/sessions.ts";
 
-const { acme, database } = await createHarness();
+const { acme, database } = await createHarness({ ownDatabase: true });
 const ISSUER = "https://id.example";
 const somebody = (subject: string, more: Partial<OidcPerson> = {}): OidcPerson => ({
   issuer: ISSUER,

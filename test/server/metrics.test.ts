@@ -11,7 +11,10 @@ import { createLog } from "../../src/log.ts";
 import { createSeal } from "../../src/secrets/seal.ts";
 import { createHarness, createServer, junit, SECRET_KEY, until } from "../harness.ts";
 
-const { ask, acme, database, url, metrics } = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
+const { ask, acme, database, url, metrics } = await createHarness({
+  ownDatabase: true,
+  outboundAllow: ["127.0.0.0/8"],
+});
 const { pool } = database;
 const own = `/projects/${acme.project}`;
 

@@ -7,7 +7,7 @@ import { PAGES } from "../../src/web/site/pages.ts";
 import { createEverything } from "../everything.ts";
 import { createHarness } from "../harness.ts";
 
-const harness = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
+const harness = await createHarness({ ownDatabase: true, outboundAllow: ["127.0.0.0/8"] });
 const { url, fill, there, database, acme } = await createEverything(harness);
 const { body } = await harness.ask(`POST /projects/${acme.project}/keys`, {
   ...{ key: acme.key, body: { name: "reader", scope: "read" } },

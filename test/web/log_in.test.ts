@@ -15,7 +15,11 @@ const quick =
     oidc: undefined,
   });
 const lines: string[] = [];
-const { url, database, acme } = await createHarness({ signIn: quick(), log: (line) => lines.push(line) });
+const { url, database, acme } = await createHarness({
+  ownDatabase: true,
+  signIn: quick(),
+  log: (line) => lines.push(line),
+});
 const SESSION = "assay_session";
 
 async function signedIn(person: { email: string }) {

@@ -6,7 +6,7 @@ import { PAGES } from "../../src/web/site/pages.ts";
 import { createEverything } from "../everything.ts";
 import { createHarness } from "../harness.ts";
 
-const everything = await createEverything(await createHarness({ outboundAllow: ["127.0.0.0/8"] }));
+const everything = await createEverything(await createHarness({ ownDatabase: true, outboundAllow: ["127.0.0.0/8"] }));
 const { url, people, fill, database, acme, running, there } = everything;
 const { owner } = people;
 

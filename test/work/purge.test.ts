@@ -13,7 +13,7 @@ import { createEverything } from "../everything.ts";
 import { createHarness, junit } from "../harness.ts";
 import { fillOtherTables } from "../other_tables.ts";
 
-const harness = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
+const harness = await createHarness({ ownDatabase: true, outboundAllow: ["127.0.0.0/8"] });
 const { database, acme, rival, ask, connection } = harness;
 const { pool, begin } = database;
 await createEverything(harness);

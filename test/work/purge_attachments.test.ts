@@ -13,7 +13,7 @@ import { createHarness } from "../harness.ts";
 import { createPlace } from "../places.ts";
 
 const directory = createPlace("attachments");
-const { acme, ask, addProject, database } = await createHarness({ attachments: { directory } });
+const { acme, ask, addProject, database } = await createHarness({ ownDatabase: true, attachments: { directory } });
 const { pool, begin } = database;
 const store = createDiskStore(directory);
 const spool = createSpool(join(directory, "incoming"), (error) => {
