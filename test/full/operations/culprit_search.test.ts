@@ -3,13 +3,13 @@
 import { afterAll, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { createLog } from "../../src/log.ts";
-import { handleEvents } from "../../src/work/automate.ts";
-import { advanceSearches } from "../../src/work/culprits.ts";
-import { reclaimLeases } from "../../src/work/reclaim.ts";
-import { createHarness, until } from "../harness.ts";
-import { createPlace, removePlace } from "../places.ts";
-import { startProbeRunner } from "../probing.ts";
+import { createLog } from "../../../src/log.ts";
+import { handleEvents } from "../../../src/work/automate.ts";
+import { advanceSearches } from "../../../src/work/culprits.ts";
+import { reclaimLeases } from "../../../src/work/reclaim.ts";
+import { createHarness, until } from "../../harness.ts";
+import { createPlace, removePlace } from "../../places.ts";
+import { startProbeRunner } from "../../probing.ts";
 
 const { url, ask, acme, database } = await createHarness();
 const { pool } = database;
