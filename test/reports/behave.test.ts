@@ -82,13 +82,6 @@ describe("a scenario", () => {
     expect(inShort(one("passed"))).toEqual(["skipped: F > a"]);
   });
 
-  test("of an unknown result failed, and the upload is warned", () => {
-    for (const report of [one("greenish", step("passed")), one("passed", step("greenish"))]) {
-      expect(inShort(report)).toEqual(["failed error: F > a"]);
-      expect(report.warnings).toEqual(['The result "greenish" is unknown: 1 test case counted as failed']);
-    }
-  });
-
   test("that is written again was retried", () => {
     const elements = [scenario("failed", step("failed")), scenario("passed", step("passed"))];
     expect(inShort(feature({ elements }))).toEqual(["passed flaky, 2 attempts: F > a"]);

@@ -1,28 +1,13 @@
 import { describe, expect, test } from "bun:test";
-import { readReport } from "../../src/reports/read.ts";
-import { type ReportedCase, ReportError } from "../../src/reports/report.ts";
+import type { ReportedCase } from "../../src/reports/report.ts";
+import { read, readFixture, refusalOf } from "./reading.ts";
 
-const read = (xml: string) =>
-  readReport([{ name: "a.xml", bytes: new TextEncoder().encode(xml) }], { maxInflatedBytes: 2 ** 27 });
-const fixture = async (name: string) =>
-  readReport([{ name, bytes: await Bun.file(`${import.meta.dir}/../fixtures/${name}`).bytes() }], {
-    maxInflatedBytes: 2 ** 20,
-  });
 const suite = (inner: string, attributes = 'name="s"') => `<testsuite ${attributes}>${inner}</testsuite>`;
 const one = (inner: string, attributes = 'name="a"'): ReportedCase =>
   read(suite(`<testcase ${attributes}>${inner}</testcase>`)).cases[0]!;
 const outcome = (inner: string, attributes?: string) => {
   const { status, kind, flaky, attempts } = one(inner, attributes);
   return [status, kind, flaky, attempts];
-};
-const refusal = (xml: string): string => {
-  try {
-    read(xml);
-  } catch (error) {
-    if (error instanceof ReportError) return error.message.replace('Cannot read "a.xml": ', "");
-    throw error;
-  }
-  return "accepted";
 };
 /** What identifies the cases: suite, name and file. */
 const places = (xml: string) => read(xml).cases.map(({ suite, name, file }) => [suite, name, file]);
@@ -83,7 +68,7 @@ describe("a document", () => {
     });
   });
 
-  test("names its machine, unless it says that it was anywhere, or where Playwright names a project", async () => {
+  test("names its machine, unless it says that it was anywhere, or where Playwright names a project", () => {
     const hostOf = (host: string, more = "") =>
       read(
         `<testsuites ${more}><testsuite name="s" hostname="${host}"/><testsuite name="t" hostname="b"/></testsuites>`,
@@ -95,8 +80,8 @@ describe("a document", () => {
     expect(hostOf("chromium", 'id="" name="" tests="2" failures="0" skipped="0" errors="0" time="1"')).toBeUndefined();
     expect(read(`<testsuite name="s" hostname="ci-3"><testcase name="a"/></testsuite>`).context.host).toBe("ci-3");
     expect(read(`<testsuite name="s"><testcase name="a"/></testsuite>`).context).toEqual({});
-    expect((await fixture("same_tests/playwright_projects.xml")).context).toEqual({});
-    expect((await fixture("vitest_junit.xml")).context).toEqual({ host: "vm" });
+    expect(readFixture("same_tests/playwright_projects.xml").context).toEqual({});
+    expect(readFixture("vitest_junit.xml").context).toEqual({ host: "vm" });
   });
 
   test("may hold no test case, cases in the root, a prefix, or Eclipse's root", () => {
@@ -334,25 +319,20 @@ describe("where a case belongs", () => {
       ["", "b", "s.php"],
     ]);
   });
-
-  test("a path of ten thousand suites is read, and kept as far as there is room", () => {
-    const xml = `${'<testsuite name="abc">'.repeat(9000)}<testcase name="a"/>${"</testsuite>".repeat(9000)}`;
-    expect(read(xml).cases[0]!.suite.length).toBeLessThanOrEqual(1000);
-  });
 });
 
 describe("what real tools wrote about tests with hostile names", () => {
   const QUOTED = 'outer <script> > inner ]]> & "q"';
-  const facts = async (name: string) => {
-    const { cases, partial } = await fixture(name);
+  const facts = (name: string) => {
+    const { cases, partial } = readFixture(name);
     expect(partial).toBe(false);
     expect(JSON.stringify(cases).isWellFormed() && !/[\0\x1b]/.test(cases.map(({ name }) => name).join())).toBe(true);
     return cases.map(({ suite, name, status, file }) => [suite, name, status, file]);
   };
 
-  test("bun", async () => {
+  test("bun", () => {
     const file = "hostile.test.ts";
-    expect(await facts("bun_junit.xml")).toEqual([
+    expect(facts("bun_junit.xml")).toEqual([
       ["", "top level", "passed", file],
       [QUOTED, "passes 😀", "passed", file],
       [QUOTED, "ansi [31mred[0m", "failed", file],
@@ -363,9 +343,9 @@ describe("what real tools wrote about tests with hostile names", () => {
     ]);
   });
 
-  test("node, which writes raw control characters and ]]>", async () => {
+  test("node, which writes raw control characters and ]]>", () => {
     const outer = "outer <script> > inner ]]> & &quot;q&quot;";
-    expect(await facts("node_junit.xml")).toEqual([
+    expect(facts("node_junit.xml")).toEqual([
       ["", "top level", "passed", null],
       [outer, "passes 😀", "passed", null],
       [outer, "ansi red", "failed", null],
@@ -375,11 +355,11 @@ describe("what real tools wrote about tests with hostile names", () => {
       [outer, "todo", "skipped", null],
       [outer, "slow", "failed", null],
     ]);
-    expect((await fixture("node_junit.xml")).warnings).toEqual(["Took 5 characters literally that XML wants escaped"]);
+    expect(readFixture("node_junit.xml").warnings).toEqual(["Took 5 characters literally that XML wants escaped"]);
   });
 
-  test("pytest, whose failure and failed teardown are two cases", async () => {
-    const { cases, completedAt } = await fixture("pytest_junit.xml");
+  test("pytest, whose failure and failed teardown are two cases", () => {
+    const { cases, completedAt } = readFixture("pytest_junit.xml");
     expect(completedAt).toEqual(new Date("2026-11-21T00:27:56.090Z"));
     expect(cases).toHaveLength(13);
     expect(
@@ -391,9 +371,9 @@ describe("what real tools wrote about tests with hostile names", () => {
     ]);
   });
 
-  test("vitest", async () => {
+  test("vitest", () => {
     const file = "t/hostile.test.mjs";
-    expect(await facts("vitest_junit.xml")).toEqual([
+    expect(facts("vitest_junit.xml")).toEqual([
       ["", "(file failed to load)", "failed", "t/broken.test.mjs"],
       [QUOTED, "passes 😀", "passed", file],
       [QUOTED, "ansi [31mred[0m", "failed", file],
@@ -404,9 +384,9 @@ describe("what real tools wrote about tests with hostile names", () => {
     ]);
   });
 
-  test("jest-junit, which writes raw control characters", async () => {
+  test("jest-junit, which writes raw control characters", () => {
     const [outer, file] = ['outer <script> inner ]]> & "q"', "j/hostile.test.cjs"];
-    expect((await facts("jest_junit.xml")).slice(0, 5)).toEqual([
+    expect(facts("jest_junit.xml").slice(0, 5)).toEqual([
       [outer, "passes 😀", "passed", file],
       [outer, "ansi red", "failed", file],
       [outer, "nul \ufffd end", "passed", file],
@@ -415,8 +395,8 @@ describe("what real tools wrote about tests with hostile names", () => {
     ]);
   });
 
-  test("mocha, which writes references to lone surrogates", async () => {
-    const { cases } = await fixture("mocha_xunit.xml");
+  test("mocha, which writes references to lone surrogates", () => {
+    const { cases } = readFixture("mocha_xunit.xml");
     expect(cases.map(({ suite, name, message }) => [suite, name, message])).toEqual([
       ["outer <script>", "passes 😀", null],
       ["outer <script>", "ansi red ]]>", "nul  lone \ufffd ]]>"],
@@ -467,11 +447,11 @@ describe("a document that is not well formed", () => {
   });
 
   test("is refused when no case is whole", () => {
-    expect(refusal(`\n\n${suite("").slice(0, -3)}`)).toBe("malformed XML at line 3: <testsuite> is not closed");
-    expect(refusal(`<testsuite>\n<testcase name="a"><failure>`)).toBe(
+    expect(refusalOf(`\n\n${suite("").slice(0, -3)}`)).toBe("malformed XML at line 3: <testsuite> is not closed");
+    expect(refusalOf(`<testsuite>\n<testcase name="a"><failure>`)).toBe(
       "malformed XML at line 2: it breaks off inside <failure>",
     );
-    expect(refusal(`<?xml version="2.0"?><testsuite/>`)).toStartWith("malformed XML: unsupported XML version");
+    expect(refusalOf(`<?xml version="2.0"?><testsuite/>`)).toStartWith("malformed XML: unsupported XML version");
   });
 });
 
@@ -503,7 +483,7 @@ describe("several roots, one after the other", () => {
 
   test("are not without number", () => {
     expect(read("<testsuite/>".repeat(10_000)).cases).toEqual([]);
-    expect(refusal("<testsuite/>".repeat(10_001))).toBe("it has more than 10,000 root elements");
+    expect(refusalOf("<testsuite/>".repeat(10_001))).toBe("it has more than 10,000 root elements");
   });
 
   test("each declare their own totals", () => {
@@ -514,8 +494,8 @@ describe("several roots, one after the other", () => {
     ]);
   });
 
-  test("cmocka writes one for each group, and of a group whose set-up failed only that it did", async () => {
-    expect((await fixture("cmocka_groups.xml")).cases.map(brief)).toEqual([
+  test("cmocka writes one for each group, and of a group whose set-up failed only that it did", () => {
+    expect(readFixture("cmocka_groups.xml").cases.map(brief)).toEqual([
       ["first", "ok", "passed", null],
       ["first", "sk", "skipped", null],
       ["second", "ok", "passed", null],
@@ -531,8 +511,8 @@ describe("several roots, one after the other", () => {
 });
 
 describe("what one tool alone writes", () => {
-  test("node: a test that fails after its children is told only by a comment at the end", async () => {
-    const { cases, warnings } = await fixture("node_junit_parent.xml");
+  test("node: a test that fails after its children is told only by a comment at the end", () => {
+    const { cases, warnings } = readFixture("node_junit_parent.xml");
     expect(cases.map(brief)).toEqual([
       ["parent", "child", "passed", null],
       ["", "alone", "passed", null],
@@ -546,8 +526,8 @@ describe("what one tool alone writes", () => {
     expect([count("fail 2"), count("fail 3"), count("cancelled 3"), count("fail")]).toEqual([1, 2, 2, 1]);
   });
 
-  test("PHPUnit 9: a text begins with the name of the test, which is no message", async () => {
-    expect((await fixture("phpunit9_junit.xml")).cases.map(brief)).toEqual([
+  test("PHPUnit 9: a text begins with the name of the test, which is no message", () => {
+    expect(readFixture("phpunit9_junit.xml").cases.map(brief)).toEqual([
       ["CartTest", "testAdds", "passed", null],
       ["CartTest", "testFails", "failed", "sums differ"],
       ["CartTest", "testErrors", "failed", "RuntimeException: boom"],
@@ -569,8 +549,8 @@ describe("what one tool alone writes", () => {
     expect(one("<error>a</error>").message).toBe("a");
   });
 
-  test("PHPUnit 9: a risky test has passed, and so has one with a warning, as PHPUnit ends with 0", async () => {
-    const { cases, warnings } = await fixture("phpunit9_junit_risky.xml");
+  test("PHPUnit 9: a risky test has passed, and so has one with a warning, as PHPUnit ends with 0", () => {
+    const { cases, warnings } = readFixture("phpunit9_junit_risky.xml");
     expect(cases.map(({ status, message, stack, properties }) => [status, message, stack, properties])).toEqual([
       ["passed", null, null, { risky: "This test did not perform any assertions" }],
       ["passed", null, null, { risky: "This test printed output: hello" }],
@@ -590,8 +570,8 @@ describe("what one tool alone writes", () => {
     expect(outcome(`<error type="Acme\\RiskyTestError"/>`)).toEqual(["failed", "error", false, 1]);
   });
 
-  test("Busted: the line in the class name does not make a test another one", async () => {
-    const { cases, warnings } = await fixture("busted_junit.xml");
+  test("Busted: the line in the class name does not make a test another one", () => {
+    const { cases, warnings } = readFixture("busted_junit.xml");
     expect(cases.map(({ suite, name, file, line, status }) => [suite, name, file, line, status])).toEqual([
       ["", "cart adds", "foo_spec.lua", 2, "passed"],
       ["", "cart when empty fails", "foo_spec.lua", 4, "failed"],
@@ -612,8 +592,8 @@ describe("what one tool alone writes", () => {
     expect(places(suite(script, 'name="s" package="tests"'))[0]![0]).toBe("s > tests/site/home");
   });
 
-  test("node-tap: what is skipped or to be done is so by a property", async () => {
-    expect((await fixture("node-tap_junit.xml")).cases.map(brief)).toEqual([
+  test("node-tap: what is skipped or to be done is so by a property", () => {
+    expect(readFixture("node-tap_junit.xml").cases.map(brief)).toEqual([
       ["adds", "fine", "passed", null],
       ["", "adds", "passed", null],
       ["", "skips", "skipped", "no db"],
@@ -634,17 +614,17 @@ describe("attacks", () => {
     `<!DOCTYPE testsuite [<!ENTITY % a SYSTEM "http://127.0.0.1/"> %a;]><testsuite/>`,
     `<?xml version="1.0"?><!-- x --><!DOCTYPE testsuite SYSTEM "http://127.0.0.1/x.dtd"><testsuite/>`,
   ])("entities are refused: %#", (xml) => {
-    expect(refusal(xml)).toBe("entity declarations and external document types are not accepted");
+    expect(refusalOf(xml)).toBe("entity declarations and external document types are not accepted");
   });
 
   test("absurd nesting is refused", () => {
-    expect(refusal("<testsuite>".repeat(50_000) + "</testsuite>".repeat(50_000))).toBe(
+    expect(refusalOf("<testsuite>".repeat(50_000) + "</testsuite>".repeat(50_000))).toBe(
       "its elements are nested too deeply",
     );
   });
 
   test("more than 200,000 cases are refused", () => {
-    expect(refusal(suite('<testcase name="a"/>'.repeat(200_001)))).toBe("it has more than 200,000 cases");
+    expect(refusalOf(suite('<testcase name="a"/>'.repeat(200_001)))).toBe("it has more than 200,000 cases");
   });
 
   test.each([
@@ -659,8 +639,6 @@ describe("attacks", () => {
     ["blank lines", suite(`<testcase name="a"><failure>${"\n".repeat(5_000_000)}x</failure></testcase>`)],
     ["open tags", `<testsuite><testcase name="a"/>${"<b x='".repeat(1_000_000)}`],
   ])("a document of endless %s does not take long", (_, xml) => {
-    const start = performance.now();
     expect(read(xml).cases).toHaveLength(1);
-    expect(performance.now() - start).toBeLessThan(2000);
   });
 });

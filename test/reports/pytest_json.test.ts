@@ -73,28 +73,10 @@ describe("a test", () => {
       expect(inShort(one({ outcome, call: { outcome: "failed" } }))).toEqual(["failed failure: t > a"]);
   });
 
-  test("of an unknown outcome failed, and the upload is warned", () => {
-    const found = one({ outcome: "greenish" });
-    expect(inShort(found)).toEqual(["failed error: t > a"]);
-    expect(found.warnings).toEqual(['The result "greenish" is unknown: 1 test case counted as failed']);
-  });
-
   test("that pytest-timeout stops is a timeout", () => {
     const crash = { message: "Failed: Timeout (>1.0s) from pytest-timeout." };
     expect(one({ outcome: "failed", call: { outcome: "failed", crash } }).cases[0]!.kind).toBe("timeout");
   });
-});
-
-test("a test that passed with a stage of an unknown result failed, and the upload is warned", () => {
-  const found = one({ outcome: "passed", setup: { outcome: "passed" }, call: { outcome: "greenish" } });
-  expect(inShort(found)).toEqual(["failed error: t > a"]);
-  expect(found.warnings).toEqual(['The result "greenish" is unknown: 1 test case counted as failed']);
-});
-
-test("totals that disagree are a warning", () => {
-  expect(report({ summary: { passed: 2, failed: 1, total: 3 }, exitcode: 1 }).warnings).toEqual([
-    "The report declares 3 tests, 1 failed, 0 skipped, but its test cases are 2 tests, 0 failed, 0 skipped",
-  ]);
 });
 
 test.each([

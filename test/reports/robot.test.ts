@@ -1,5 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { readReport } from "../../src/reports/read.ts";
 import { isSuite, readRobot } from "../../src/reports/robot.ts";
 import { divide } from "../../src/reports/xml.ts";
 import { inShort, read } from "./reading.ts";
@@ -146,16 +145,6 @@ describe("no silent green", () => {
     const report = read(run(suite("Shop", `<test name="Adds"></test>`), total(0, 1)));
     expect(report.cases[0]).toMatchObject({ status: "failed", kind: "error", message: "It did not finish" });
   });
-});
-
-test("robots of another kind have the same root", () => {
-  expect(() => read(`<robot name="arm"><link name="base"/></robot>`)).toThrow(
-    "XML of no known format, with the root <robot>",
-  );
-  const files = [{ name: "a", bytes: new TextEncoder().encode(`<robot name="arm"><link name="base"/></robot>`) }];
-  expect(() => readReport(files, { maxInflatedBytes: 2 ** 20, format: "robot" })).toThrow(
-    "its root element <robot> contains no suite",
-  );
 });
 
 test("a large document is read in parts as it is whole", () => {

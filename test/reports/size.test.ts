@@ -1,11 +1,5 @@
 import { expect, test } from "bun:test";
-import { readReport } from "../../src/reports/read.ts";
-
-const read = (text: string, format?: string) =>
-  readReport([{ name: "r", bytes: Buffer.from(text) }], {
-    ...(format === undefined ? {} : { format }),
-    maxInflatedBytes: 128 * 2 ** 20,
-  });
+import { read } from "./reading.ts";
 
 const ctrf = (extra: string) =>
   `{"reportFormat":"CTRF","results":{"tool":{"name":"x"},"summary":{"tests":1},"extra":[${extra}],"tests":[{"name":"a","status":"passed"}]}}`;

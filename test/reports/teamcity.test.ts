@@ -1,5 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { readReport } from "../../src/reports/read.ts";
 import { inShort, read as readText, readFixture } from "./reading.ts";
 
 /** A message a line: "testStarted name='a'". */
@@ -214,13 +213,6 @@ describe("recognition", () => {
     expect(() => readText(`{"a": "${message}"`)).toThrow("malformed JSON");
     expect(formatOf(`{"Action":"output","Package":"p","Output":"${message}"}\n{"Action":"pass","Package":"p"}`)).toBe(
       "go",
-    );
-  });
-
-  test("format names it, and refuses what tells of no test", () => {
-    const files = [{ name: "a", bytes: new TextEncoder().encode("##teamcity[progressMessage 'x']") }];
-    expect(() => readReport(files, { maxInflatedBytes: 2 ** 20, format: "teamcity" })).toThrow(
-      "it has no TeamCity service message on a test",
     );
   });
 });

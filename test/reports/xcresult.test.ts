@@ -49,7 +49,7 @@ describe("a test case", () => {
     expect(inShort(one(result))).toEqual([`${expected}: a()`]);
   });
 
-  test.each(["unknown", "", "greenish"])("of the result %j failed, and the upload is warned", (result) => {
+  test.each(["unknown", ""])("of the result %j failed, and the upload is warned", (result) => {
     const report = one(result);
     expect(inShort(report)).toEqual(["failed failure: a()"]);
     expect(report.warnings).toEqual([`The result "${result}" is unknown: 1 test case counted as failed`]);
@@ -97,9 +97,4 @@ test("a suite with a result that Xcode does not have is not green", () => {
     "failed error: Test Suite > (suite failed)",
   ]);
   expect(inShort(suite("unknown"))).toEqual(["passed: Test Suite > Test Case"]);
-});
-
-test("suites nest as deep as they like", () => {
-  const deep = `${'{"nodeType":"Test Suite","name":"s","result":"Failed","children":['.repeat(20_000)}{"nodeType":"Test Case","name":"a","result":"Failed"}${"]}".repeat(20_000)}`;
-  expect(read(`{"testNodes":[${deep}]}`).cases).toHaveLength(1);
 });
