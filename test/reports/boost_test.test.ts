@@ -11,74 +11,17 @@ const result = (inner: string, attributes: string) =>
   `<TestResult><TestSuite name="shop" ${attributes}>${inner}</TestSuite></TestResult>`;
 const one = (word: string) => `<TestCase name="adds" result="${word}" assertions_failed="2"></TestCase>`;
 
-test("the log that Boost 1.74 writes is read whole", () => {
-  const report = readFixture("boost_log.xml");
-  expect(report).toMatchObject({ format: "boost", suite: "shop", partial: false, countsOnly: null, warnings: [] });
-  expect(inShort(report)).toEqual([
-    "passed: cart > adds",
-    "failed failure: cart > wrong_total",
-    "failed error: cart > throws",
-    "skipped: cart > not_today",
-    "skipped: cart > no_database",
-    // The log does not say that this failure is expected.
-    "failed failure: cart > expected",
-    "failed failure: cart > aborts",
-    "passed: cart > nothing",
-    "passed: cart > warns",
-    "failed timeout: cart > slow",
-    "passed: cart > price > _0",
-    "failed failure: cart > price > _1",
-    "passed: cart > price > _2",
-    "failed error: cart > inner > crashes",
-  ]);
-  expect(report.cases[1]).toMatchObject({
-    ...{ file: "shop_test.cpp", line: 9, durationMs: 0, message: "check 6 == 7 has failed [6 != 7]" },
+test("the log that Boost 1.74 writes has the places of failures, the last checkpoint, and messages as output", () => {
+  const { cases } = readFixture("boost_log.xml");
+  expect(cases[1]).toMatchObject({
+    durationMs: 0,
     stack:
       "shop_test.cpp:9: check 6 == 7 has failed [6 != 7]\ninfo: <b> & ]]>\n\nshop_test.cpp:9: check 1 == 2 has failed [1 != 2]",
     output: "shop_test.cpp:9: Grüße 🚀",
   });
-  expect(report.cases[2]!.stack).toBe(
+  expect(cases[2]!.stack).toBe(
     'std::runtime_error: sold out <b> ]]>\nlast checkpoint: shop_test.cpp:10: "throws" test entry',
   );
-  expect(report.cases[3]!.message).toBe("disabled");
-});
-
-test("the detailed report of the same run is read whole", () => {
-  const report = readFixture("boost_report.xml");
-  expect(report).toMatchObject({ format: "boost", suite: "shop", partial: false, countsOnly: null, warnings: [] });
-  expect(inShort(report)).toEqual([
-    "passed: cart > adds",
-    "failed failure: cart > wrong_total",
-    "failed error: cart > throws",
-    "skipped: cart > no_database",
-    "passed: cart > depends",
-    "passed: cart > expected",
-    "failed error: cart > aborts",
-    "passed: cart > nothing",
-    "passed: cart > warns",
-    "failed timeout: cart > slow",
-    "passed: cart > price > _0",
-    "failed failure: cart > price > _1",
-    "passed: cart > price > _2",
-    "failed error: cart > inner > crashes",
-  ]);
-  expect(report.cases[1]!.message).toBe("failed: 2 failed assertions");
-});
-
-test("the short report holds counts without test cases", () => {
-  expect(readFixture("boost_report_short.xml")).toMatchObject({
-    cases: [],
-    countsOnly: { passed: 7, failed: 6, skipped: 2 },
-  });
-});
-
-test("a log of the level error holds failures without their test cases", () => {
-  const report = readFixture("boost_log_errors.xml");
-  expect(report.cases).toHaveLength(8);
-  expect(report.cases[2]).toMatchObject({
-    ...{ name: "(error outside of a test case)", status: "failed", kind: "error" },
-    message: "std::runtime_error: sold out <b> ]]>",
-  });
 });
 
 test.each([

@@ -10,38 +10,14 @@ const one = (inner: string, result: string) =>
 const check =
   "<Expression success='false' type='CHECK' filename='a.cpp' line='4'><Original>a == b</Original><Expanded>1 == 2</Expanded>";
 
-test("what Catch2 2.13 writes is read whole", () => {
-  const report = readFixture("catch2.xml");
-  expect(report).toMatchObject({ format: "catch2", suite: "shop", partial: false, warnings: [] });
-  expect(inShort(report)).toEqual([
-    "passed: adds",
-    'failed failure: a wrong total of Grüße 🚀 <b> & "x"',
-    "failed error: throws",
-    "failed error: sections",
-    "passed: may fail",
-    "passed: should fail",
-    "failed failure: should fail but passes",
-    "passed: warns",
-    "failed failure: by hand",
-    "failed failure: throws as",
-    "passed: of each type - int",
-    "failed failure: of each type - long",
-    "passed: nothing",
-    "failed failure: prints",
-    "passed: with a fixture",
-  ]);
-  expect(report.cases[0]).toMatchObject({
-    ...{ file: "shop_test.cpp", line: 4, durationMs: 0 },
-    properties: { tag: "cart", "tag 2": "fast" },
-  });
-  expect(report.cases[1]).toMatchObject({
-    message: "CHECK(6 == 7): failed",
-    stack:
-      "shop_test.cpp:5: CHECK(6 == 7): failed\ninfo <b> ]]> &\n\nshop_test.cpp:5: CHECK(1 == 2): failed\ninfo <b> ]]> &",
-  });
-  expect(report.cases[11]!.message).toBe("CHECK(sizeof(TestType) == 4): is 8 == 4");
-  expect(report.cases[13]!.output).toBe("hello out\nhello err");
-  expect(report.cases[4]!.output).toBe("shop_test.cpp:8: CHECK(1 == 2): failed");
+test("what Catch2 2.13 writes has times, tags, all checks that failed, and output", () => {
+  const { cases } = readFixture("catch2.xml");
+  expect(cases[0]).toMatchObject({ durationMs: 0, properties: { tag: "cart", "tag 2": "fast" } });
+  expect(cases[1]!.stack).toBe(
+    "shop_test.cpp:5: CHECK(6 == 7): failed\ninfo <b> ]]> &\n\nshop_test.cpp:5: CHECK(1 == 2): failed\ninfo <b> ]]> &",
+  );
+  expect(cases[13]!.output).toBe("hello out\nhello err");
+  expect(cases[4]!.output).toBe("shop_test.cpp:8: CHECK(1 == 2): failed");
 });
 
 test.each([
@@ -66,12 +42,6 @@ test.each([
 });
 
 describe("no silent green", () => {
-  test("a program that ended by itself leaves a report that breaks off", () => {
-    const report = readFixture("catch2_cut.xml");
-    expect(report.partial).toBe(true);
-    expect(inShort(report)).toEqual(["passed: fine", "failed error: (test run did not finish)"]);
-  });
-
   test("a report without its totals, or a test without its result, did not finish", () => {
     const passed = one("", 'success="true"');
     const report = read(`<Catch name="a"><Group name="a">${passed}</Group></Catch>`);

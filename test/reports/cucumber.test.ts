@@ -7,36 +7,14 @@ const step = (status: string, more: object = {}) => ({ keyword: "When ", name: "
 const scenario = (...steps: unknown[]) => ({ type: "scenario", id: "f;a", line: 3, name: "a", steps });
 const brief = ({ name, status, kind }: ReportedCase) => [name, status, kind];
 
-test("what cucumber-js writes is read whole", () => {
-  const report = readFixture("cucumber_json.json");
-  expect(report).toMatchObject({ format: "cucumber", suite: null, warnings: [] });
-  expect(report.cases.map(brief)).toEqual([
-    ["after a broken hook", "failed", "error"],
-    ["passes 😀 ]]>", "passed", null],
-    ["fails", "failed", "failure"],
-    ["undefined", "failed", "error"],
-    ["pending", "failed", "error"],
-    ["skipped", "skipped", null],
-    ["ambiguous", "failed", "error"],
-    ["hangs", "failed", "timeout"],
-    ["flaky", "passed", null],
-    ["attaches", "passed", null],
-    ["ruled", "passed", null],
-    ["counts 1", "passed", null],
-    ["counts 2", "passed", null],
-  ]);
-  expect(report.cases[0]).toMatchObject({ message: "Error: hook broke", suite: "Hooks" });
-  expect(report.cases[2]).toMatchObject({
-    suite: 'Shop "quoted" & <script>',
-    file: "features/shop.feature",
-    line: 11,
-    message: "Error: boom red ]]>",
+test("what cucumber-js writes has stacks, tags, durations and output", () => {
+  const { cases } = readFixture("cucumber_json.json");
+  expect(cases[2]).toMatchObject({
     stack: expect.stringContaining("s.cjs:6"),
     properties: { tag: "@shop", "tag 2": "@slow" },
   });
-  expect(report.cases[3]!.message).toBe("Undefined step: When nobody wrote this step");
-  expect(report.cases[7]!.durationMs).toBeGreaterThanOrEqual(200);
-  expect(report.cases[9]!.output).toBe("a log line");
+  expect(cases[7]!.durationMs).toBeGreaterThanOrEqual(200);
+  expect(cases[9]!.output).toBe("a log line");
 });
 
 describe("a scenario", () => {

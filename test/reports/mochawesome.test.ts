@@ -4,37 +4,10 @@ import { inShort, read, readFixture } from "./reading.ts";
 const suite = (more: object) =>
   read({ stats: { testsRegistered: 1 }, results: [{ title: "s", fullFile: "/home/dev/a.spec.js", ...more }] });
 const one = (more: object) => suite({ tests: [{ title: "a", err: {}, ...more }] });
-const SUITE = "outer <script> 😀";
 
-test("what mochawesome 8.1 writes is read whole", () => {
-  const report = readFixture("mochawesome.json");
-  expect(report).toMatchObject({ format: "mochawesome", partial: false, warnings: [], durationMs: 61 });
-  expect(inShort(report)).toEqual([
-    "passed: at the top",
-    "passed: bank > opens",
-    `passed: ${SUITE} > passes`,
-    `failed failure: ${SUITE} > fails`,
-    `failed failure: ${SUITE} > throws`,
-    `skipped: ${SUITE} > pending`,
-    `skipped: ${SUITE} > skips itself`,
-    `failed timeout: ${SUITE} > hangs`,
-    `passed: ${SUITE} > flaky`,
-    `passed: ${SUITE} > takes 1`,
-    `passed: ${SUITE} > takes 2`,
-    `passed: ${SUITE} inner > deep`,
-    `passed: ${SUITE} inner > same`,
-    `passed: ${SUITE} inner > same`,
-    `skipped: ${SUITE} hooked > never runs`,
-    `skipped: ${SUITE} hooked > never runs either`,
-    `passed: ${SUITE} after each > one`,
-    `skipped: ${SUITE} after each > two`,
-    `failed failure: ${SUITE} hooked > "before all" hook: prepare for "never runs"`,
-    `failed failure: ${SUITE} after each > "after each" hook for "one"`,
-  ]);
-  expect(report.cases[4]).toMatchObject({
-    ...{ file: "/home/dev/project/shop.spec.cjs", message: "TypeError: boom" },
-    stack: expect.stringContaining("at Context.<anonymous>"),
-  });
+test("what mochawesome 8.1 writes has its duration, and stacks", () => {
+  const { durationMs, cases } = readFixture("mochawesome.json");
+  expect([durationMs, cases[4]!.stack]).toEqual([61, expect.stringContaining("at Context.<anonymous>")]);
 });
 
 test("a test has the same identity as in Mocha's JSON", () => {

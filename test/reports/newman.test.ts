@@ -6,36 +6,11 @@ const run = (executions: object[], failures: object[] = [], more: object = {}) =
 const item = { id: "1", name: "list" };
 const cursor = { ref: "r" };
 
-test("what Newman 6.2 writes is read whole", () => {
-  const report = readFixture("newman.json");
-  expect(report).toMatchObject({ format: "newman", suite: 'Shop "API" <script> 😀', partial: false, warnings: [] });
-  const assertions = [
-    "passed: carts > list > is 200",
-    "failed failure: carts > list > has ]]> b",
-    "skipped: carts > list > later",
-    "passed: carts > inner > list > is fast {{n}}",
-    "passed: broken prerequest > runs",
-    "failed failure: refused > answers",
-  ];
-  const errors = [
-    "failed error: broken script > (test script failed)",
-    "failed error: broken prerequest > (prerequest script failed)",
-    "failed error: refused > (request failed)",
-    "failed timeout: slow > (request failed)",
-  ];
-  // Two iterations.
-  expect(inShort(report)).toEqual([...assertions, ...assertions, ...errors, ...errors]);
-  expect(report.cases[1]).toMatchObject({
-    message: "b red: expected undefined to deeply equal 2",
+test("what Newman 6.2 writes has stacks and durations", () => {
+  expect(readFixture("newman.json").cases[1]).toMatchObject({
     stack: expect.stringContaining("sandbox-script.js:2:1"),
     durationMs: expect.any(Number),
   });
-  expect(report.cases.slice(12, 16).map(({ message }) => message)).toEqual([
-    "ReferenceError: nobody is not defined",
-    "prerequest broke",
-    "connect ECONNREFUSED 127.0.0.1:1",
-    "ESOCKETTIMEDOUT",
-  ]);
 });
 
 describe("an assertion", () => {

@@ -8,43 +8,13 @@ const one = (test: object, exitcode = 1) =>
   report({ exitcode, summary: {}, tests: [{ nodeid: "t.py::a", lineno: 0, ...test }] });
 
 // Written from pytest 9's own reports, in the form that pytest-json-report 1.5 documents.
-test("a report is read whole", () => {
-  const found = readFixture("pytest_json.json");
-  expect(found).toMatchObject({ format: "pytest_json", partial: false, warnings: [], durationMs: expect.any(Number) });
-  expect(found.completedAt).toBeInstanceOf(Date);
-  expect(inShort(found)).toEqual([
-    "passed: test_shop > test_passes",
-    "passed: test_shop > test_prints",
-    "failed failure: test_shop > test_fails",
-    "failed failure: test_shop > test_raises",
-    "skipped: test_shop > test_skips",
-    "skipped: test_shop > test_skips_inside",
-    "skipped: test_shop > test_xfails",
-    "passed: test_shop > test_xpasses",
-    "failed failure: test_shop > test_xpasses_strictly",
-    "passed: test_shop > test_takes[1]",
-    "failed failure: test_shop > test_takes[2]",
-    "passed: test_shop > test_takes[gr\\xf6\\xdfe ::x]",
-    "failed error: test_shop > test_setup",
-    "failed error: test_shop > test_teardown",
-    "failed failure: test_shop > test_fails_and_teardown",
-    "passed: test_shop.TestCart > test_adds",
-    "passed: test_shop.TestCart.TestInner > test_deep",
-    "passed flaky, 2 attempts: test_shop > test_flaky",
-    "failed failure: test_shop > test_fails_again",
-    "failed failure: test_shop > test_subtests",
-    "skipped: (file skipped)",
-    "failed error: (file failed to load)",
-  ]);
-  expect(found.cases[1]!.output).toBe("hello <script> 😀\nto stderr\n");
-  expect(found.cases[2]).toMatchObject({
-    ...{ file: "test_shop.py", line: 14, message: "AssertionError: sums \ufffd differ ]]>\nassert 1 == 2" },
-    stack: expect.stringContaining("test_shop.py:16: AssertionError"),
-  });
-  expect(found.cases[4]!.message).toBe("not yet");
-  expect(found.cases[14]!.stack).toContain("OSError: teardown broke");
-  expect(found.cases[15]!.properties).toEqual({ owner: "cart" });
-  expect(found.cases[21]).toMatchObject({ message: "ModuleNotFoundError: No module named 'nothing_of_that_name'" });
+test("a report has times, outputs, stacks and properties", () => {
+  const { durationMs, completedAt, cases } = readFixture("pytest_json.json");
+  expect([durationMs, completedAt]).toEqual([expect.any(Number), expect.any(Date)]);
+  expect(cases[1]!.output).toBe("hello <script> 😀\nto stderr\n");
+  expect(cases[2]!.stack).toContain("test_shop.py:16: AssertionError");
+  expect(cases[14]!.stack).toContain("OSError: teardown broke");
+  expect(cases[15]!.properties).toEqual({ owner: "cart" });
 });
 
 test("a test has the same identity as in pytest's JUnit XML", () => {

@@ -43,6 +43,22 @@ export const inShort = ({ cases }: Report): string[] =>
     return `${words}${attempts > 1 ? `, ${attempts} attempts` : ""}: ${[suite, name].filter(Boolean).join(" > ")}`;
   });
 
+/**
+ * The report as `fixtures/expected/` has it: format and suite, what is wrong with the report, and two lines for each case, with file, line
+ * and message.
+ */
+export function inLines(report: Report): string {
+  const { passed, failed, skipped } = report.countsOnly ?? {};
+  const counts = report.countsOnly && `${passed} passed, ${failed} failed, ${skipped} skipped without test cases`;
+  const head = [report.format, report.suite, report.partial && "partial", counts].filter(Boolean).join(", ");
+  const cases = inShort(report).map((text, index) => {
+    const { file, line, message } = report.cases[index]!;
+    const place = file === null ? "" : ` (${file}${line === null ? "" : `:${line}`})`;
+    return `${text.replaceAll("\n", "\\n")}${place}${message === null ? "" : `\n    ${JSON.stringify(message)}`}`;
+  });
+  return `${[head, ...report.warnings.map((warning) => `warning: ${warning}`), ...cases].join("\n")}\n`;
+}
+
 /** How many failures reports of the corpus tell of outside of the test cases that its `expected.json` counts. */
 export const FAULTS: Record<string, number> = {
   // Its root declares a failure, and its only case that did not pass says success="Turue".

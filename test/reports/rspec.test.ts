@@ -6,39 +6,10 @@ const read = (report: object) => readJson({ examples: [], summary_line: "", ...r
 const one = (example: object): ReportedCase =>
   read({ examples: [{ description: "a", full_description: "S a", status: "passed", ...example }] }).cases[0]!;
 
-test("what RSpec writes is read whole", () => {
-  const report = readFixture("rspec_json.json");
-  expect(report).toMatchObject({ format: "rspec", suite: null, partial: false, warnings: [] });
-  expect(report.durationMs).toBeGreaterThan(50);
-  expect(report.cases.map(({ name, status, kind }) => [name, status, kind])).toEqual([
-    ['a "quote" & <script> ]]> 😀', "passed", null],
-    ["fails", "failed", "failure"],
-    ["errors", "failed", "error"],
-    ["pends", "skipped", null],
-    ["is fixed but pending", "failed", "failure"],
-    ["skips", "skipped", null],
-    ["todo", "skipped", null],
-    ["is expected to eq 1", "passed", null],
-    ["times out", "failed", "timeout"],
-    ["fails twice", "failed", "failure"],
-    ["refuses", "passed", null],
-  ]);
-  expect(report.cases[2]).toMatchObject({
-    suite: "Shop",
-    file: "./spec/shop_spec.rb",
-    line: 4,
-    message: "boom red",
-    stack: expect.stringMatching(/^ArgumentError\nboom red\n\/home\/dev\/project\/spec\/shop_spec.rb:4:in/),
-  });
-  expect(report.cases[3]!.message).toBe("not yet");
-  expect(report.cases[10]!.suite).toBe("Shop #refund without a receipt");
-});
-
-test("a file that does not load is a failed case", () => {
-  expect(readFixture("rspec_json_load_error.json")).toMatchObject({
-    warnings: [],
-    cases: [{ name: "(file failed to load)", file: "./spec/broken_spec.rb", kind: "error", message: "cannot load" }],
-  });
+test("what RSpec writes has its duration, and exceptions with their class", () => {
+  const { durationMs, cases } = readFixture("rspec_json.json");
+  expect(durationMs).toBeGreaterThan(50);
+  expect(cases[2]!.stack).toMatch(/^ArgumentError\nboom red\n\/home\/dev\/project\/spec\/shop_spec.rb:4:in/);
 });
 
 describe("errors outside of examples", () => {

@@ -4,53 +4,14 @@ import { inShort, read, readFixture } from "./reading.ts";
 const run = (tests: string) => `<testExecutions version="1"><file path="src/cart.js">${tests}</file></testExecutions>`;
 const one = (inner: string, duration = "12") => `<testCase name="adds" duration="${duration}">${inner}</testCase>`;
 
-test("what jest-sonar 0.2.16 writes is read whole", () => {
-  const report = readFixture("sonar_jest.xml");
-  expect(report).toMatchObject({ format: "sonar", suite: null, partial: false, warnings: [] });
-  expect(inShort(report)).toEqual([
-    'passed: cart adds Grüße 🚀 <b> & "x"',
-    "failed failure: cart wrong total",
-    "failed failure: cart throws",
-    "skipped: cart not today",
-    "passed: cart later",
-    "passed: cart price 1",
-    "failed failure: cart price 2",
-    // A syntax error is in this file.
-    "failed error: (file without test cases)",
-  ]);
-  expect(report.cases[1]).toMatchObject({
-    ...{ file: "src/cart.test.js", durationMs: 26 },
-    message: "Error: expect(received).toBe(expected) // Object.is equality",
+test("jest-sonar 0.2.16 and the reporter of Catch2 2.13 write durations and texts below failures", () => {
+  expect(readFixture("sonar_jest.xml").cases[1]).toMatchObject({
+    durationMs: 26,
     stack: expect.stringContaining("Expected: 7\nReceived: 6"),
   });
-  expect(report.cases[7]!.file).toBe("src/broken.test.js");
-});
-
-test("what the reporter of Catch2 2.13 writes is read whole", () => {
-  const report = readFixture("sonar_catch2.xml");
-  expect(inShort(report)).toEqual([
-    "passed: adds",
-    'failed failure: a wrong total of Grüße 🚀 <b> & "x"',
-    "failed error: throws",
-    "passed: sections/one",
-    "failed failure: sections/two/inner",
-    "failed error: sections/three",
-    "skipped: may fail",
-    "skipped: should fail",
-    "passed: should fail but passes",
-    "passed: warns",
-    "failed failure: by hand",
-    "failed failure: throws as",
-    "passed: of each type - int",
-    "failed failure: of each type - long",
-    "failed failure: prints",
-    "passed: with a fixture",
-  ]);
-  expect(report.cases[1]).toMatchObject({
-    message: "CHECK(6 == 7)",
-    stack:
-      "FAILED:\n\tCHECK( 6 == 7 )\ninfo <b> ]]> &\nat sonar_test.cpp:6\n\nFAILED:\n\tCHECK( 1 == 2 )\ninfo <b> ]]> &\nat sonar_test.cpp:6",
-  });
+  expect(readFixture("sonar_catch2.xml").cases[1]!.stack).toBe(
+    "FAILED:\n\tCHECK( 6 == 7 )\ninfo <b> ]]> &\nat sonar_test.cpp:6\n\nFAILED:\n\tCHECK( 1 == 2 )\ninfo <b> ]]> &\nat sonar_test.cpp:6",
+  );
 });
 
 test.each([

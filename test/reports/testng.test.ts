@@ -8,28 +8,11 @@ const method = (name: string, status: string, inner = "", attributes = "") =>
   `<test-method name="${name}" status="${status}" signature="${name}()" duration-ms="3" ${attributes}>${inner}</test-method>`;
 const exception = (type: string) => `<exception class="${type}"><message><![CDATA[no]]></message></exception>`;
 
-test("what TestNG 6.9 writes is read whole", () => {
+test("what TestNG 6.9 writes has times, stacks, output and descriptions", () => {
   const report = readFixture("testng.xml");
-  expect(report).toMatchObject({ format: "testng", suite: "shop", durationMs: 69, partial: false, warnings: [] });
-  expect(report.completedAt).toEqual(new Date("2026-01-31T08:59:41Z"));
-  expect(inShort(report)).toEqual([
-    "skipped: shop.SetupTest > saves",
-    "failed failure: shop.CartTest > wrongTotal",
-    "passed: shop.CartTest > adds",
-    "passed flaky, 2 attempts: shop.CartTest > flaky",
-    "passed: shop.CartTest > price(1, één)",
-    "skipped: shop.CartTest > skips",
-    "passed: shop.CartTest > price(3, ]]>&<)",
-    "failed timeout: shop.CartTest > slow",
-    "failed failure: shop.CartTest > price(2, null)",
-    "failed error: shop.CartTest > throwsError",
-    "skipped: shop.CartTest > pays",
-    "failed error: shop.SetupTest > (configuration method connect failed)",
-    "failed error: shop.CartTest > (configuration method close failed)",
-  ]);
+  expect(report).toMatchObject({ durationMs: 69, completedAt: new Date("2026-01-31T08:59:41Z") });
   expect(report.cases[1]).toMatchObject({
     durationMs: 1,
-    message: `total of Grüße 🚀 <b>"x"</b> ]]> end expected [7] but found [6]`,
     stack: expect.stringContaining("\tat shop.CartTest.wrongTotal(CartTest.java:10)"),
   });
   expect(report.cases[2]).toMatchObject({

@@ -12,31 +12,13 @@ const one = (result: string | undefined, ...children: object[]) =>
 const message = node("Failure Message", undefined, [], "CartTests.swift:42: no");
 
 // Written by hand after the schema that `xcresulttool help get test-results tests` prints.
-test("results are read whole", () => {
-  const report = readFixture("xcresult.json");
-  expect(report).toMatchObject({ format: "xcresult", suite: null, partial: false, warnings: [] });
-  expect(inShort(report)).toEqual([
-    "passed: ShopTests > CartTests > testAdds()",
-    "failed failure: ShopTests > CartTests > testFails()",
-    "failed error: ShopTests > CartTests > testThrows()",
-    "skipped: ShopTests > CartTests > testSkips()",
-    "passed: ShopTests > CartTests > testKnown()",
-    "passed flaky, 2 attempts: ShopTests > CartTests > testFlaky()",
-    "failed failure, 2 attempts: ShopTests > CartTests > testFailsAgain()",
-    "failed timeout: ShopTests > CartTests > testHangs()",
-    'passed: ShopTests > CartTests > Inner > Größe "quoted" & <script> 😀',
-    "failed failure: ShopTests > PriceTests > takes(n:)",
-    "passed: ShopTests > PriceTests > deep()",
-    "failed error: ShopUITests > (failure outside of tests)",
-  ]);
-  expect(report.cases[1]).toMatchObject({
-    message: 'CartTests.swift:42: XCTAssertEqual failed: ("6") is not equal to ("7") - boom red ]]> \ufffd 😀',
+test("results have all failures of a test, the argument that failed, durations and identifiers", () => {
+  const { cases } = readFixture("xcresult.json");
+  expect(cases[1]).toMatchObject({
     stack: expect.stringContaining("\n\nCartTests.swift:43: second"),
     ...{ durationMs: 250, properties: { identifier: "CartTests/testFails()" } },
   });
-  expect(report.cases[3]!.message).toBe("Test skipped - not on this machine");
-  // The argument that failed.
-  expect(report.cases[9]!.stack).toBe("PriceTests.swift:22: Expectation failed: (n → 2) != 2\nwith 2");
+  expect(cases[9]!.stack).toBe("PriceTests.swift:22: Expectation failed: (n → 2) != 2\nwith 2");
 });
 
 describe("a test case", () => {

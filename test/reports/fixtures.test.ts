@@ -1,0 +1,14 @@
+/** What the fixtures are read as: `fixtures/expected/NAME.txt` has it in lines, of which those that begin with "#" are comments. */
+
+import { expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { inLines, readFixture } from "./reading.ts";
+
+const FOLDER = `${import.meta.dir}/../fixtures`;
+/** Others hold several files each. */
+const NAMES = readdirSync(`${FOLDER}/expected`).map((name) => name.slice(0, -".txt".length));
+
+test.each(NAMES)("%s", (name) => {
+  const expected = readFileSync(`${FOLDER}/expected/${name}.txt`, "utf8").replace(/^#.*\n/gm, "");
+  expect(inLines(readFixture(name))).toBe(expected);
+});
