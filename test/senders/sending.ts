@@ -146,13 +146,15 @@ type Expected = {
   gone?: "refused" | "gone";
   /** Whether the receiver's words are kept as the error. */
   quotes?: boolean;
+  /** Final answers, each with the error that it is kept as. */
+  reasons?: [status: number, body: unknown, error: string][];
 };
 
 /** What every action of a kind does with an answer that is none, or that says to come back. */
 export function testFailures(
   { deliver, deliverTo }: Deliver,
   actions: IntegrationAction[],
-  { redirect = "refused", gone = "refused", quotes = true }: Expected = {},
+  { redirect = "refused", gone = "refused", quotes = true, reasons = [] }: Expected = {},
 ): void {
   describe.each(actions)("when %s fails", (action) => {
     test("too many requests are retried when the receiver says", async () => {
@@ -212,6 +214,10 @@ export function testFailures(
     test("a 410 is final", async () => {
       const { outcome } = await deliver({ action, scripts: [{ status: 410 }] });
       expect(outcome).toEqual({ status: gone, error: expect.stringMatching(/^Answered 410/) });
+    });
+
+    test.each(reasons)("a %d with %j is final, and the error tells its reason", async (status, body, error) => {
+      expect((await deliver({ action, scripts: [{ status, body }] })).outcome).toEqual({ status: "refused", error });
     });
 
     test("what the receiver sends back is kept without our secrets, in the answer and in the error", async () => {
