@@ -8,6 +8,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { gzipSync } from "node:zlib";
 import { type Report, ReportError } from "../../src/reports/report.ts";
+import { createRandom } from "../random.ts";
 import { GREEN_REPORTS } from "./green_reports.ts";
 import { read, readWith, silentGreens } from "./reading.ts";
 import { WRITTEN } from "./written.ts";
@@ -15,17 +16,11 @@ import { WRITTEN } from "./written.ts";
 const [mode, ...options] = process.argv.slice(2);
 const truncations = mode === "--truncations" ? { count: Number(options[0]), format: options[1] } : null;
 const seconds = truncations ? 0 : Number(mode ?? 20);
-let seed = Number((truncations ? options[2] : options[0]) ?? Date.now() % 2 ** 31);
+const seed = Number((truncations ? options[2] : options[0]) ?? Date.now() % 2 ** 31);
 console.log(`seed ${seed}`);
-
-/** mulberry32, so that a finding can be repeated. */
-function random(below: number): number {
-  seed = (seed + 0x6d2b79f5) | 0;
-  let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
-  t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-  return ((t ^ (t >>> 14)) >>> 0) % below;
-}
-const pick = <T>(list: readonly T[]): T => list[random(list.length)]!;
+// A finding can be repeated with its seed.
+const { integer, pick } = createRandom(seed);
+const random = (below: number) => integer(0, below - 1);
 
 const SPLICES = [
   ..."<>&\"'=/[]{},:;\0\n\x1b",
