@@ -67,22 +67,12 @@ test("CTRF names files of the test, of its earlier attempts, and may hold a scre
   expect(attachmentsOf(readFiles(["ctrf.json"]))["shows the cart"]).toContain(
     "cart-diff.png (image/png) at /home/dev/shop/test-results/cart-shows-the-cart-retry1/cart-diff.png",
   );
-  const [one] = read({
-    reportFormat: "CTRF",
-    results: {
-      tool: { name: "t" },
-      summary: {},
-      tests: [
-        {
-          name: "a",
-          status: "failed",
-          screenshot: `data:image/jpeg;base64,${btoa("picture")}`,
-          attachments: [{ name: "log", contentType: "text/plain", path: "a.log" }],
-          retryAttempts: [{ attempt: 1, status: "failed", attachments: [{ name: "first", path: "first.log" }] }],
-        },
-      ],
-    },
-  }).cases;
+  const test = {
+    ...{ name: "a", status: "failed", screenshot: `data:image/jpeg;base64,${btoa("picture")}` },
+    attachments: [{ name: "log", contentType: "text/plain", path: "a.log" }],
+    retryAttempts: [{ attempt: 1, status: "failed", attachments: [{ name: "first", path: "first.log" }] }],
+  };
+  const [one] = read({ results: { tool: { name: "t" }, summary: {}, tests: [test] } }).cases;
   expect(one!.attachments!.map(inWords)).toEqual([
     "first at first.log",
     "log (text/plain) at a.log",
@@ -137,31 +127,18 @@ test("the output of a JUnit suite names files of the report as a whole", () => {
   expect(read(`<testsuite name="s"><testcase name="a"/></testsuite>`).attachments).toBeUndefined();
 });
 
-const playwright = (attachments: unknown) => ({
-  config: {},
-  suites: [
-    {
-      title: "a",
-      file: "a",
-      specs: [{ title: "t", tests: [{ status: "unexpected", results: [{ status: "failed", attachments }] }] }],
-    },
-  ],
-  stats: {},
-  errors: [],
-});
+const playwright = (attachments: unknown) => {
+  const tests = [{ status: "unexpected", results: [{ status: "failed", attachments }] }];
+  const suites = [{ title: "a", file: "a", specs: [{ title: "t", tests }] }];
+  return { config: {}, suites, stats: {}, errors: [] };
+};
 
 test("what names nothing, or names it twice, is left out without a word", () => {
-  const { cases, warnings } = read(
-    playwright([
-      null,
-      5,
-      {},
-      { name: "empty" },
-      { name: "a", path: "a" },
-      { name: "again", path: "a" },
-      { path: {}, body: 5 },
-    ]),
-  );
+  const twice = [
+    { name: "a", path: "a" },
+    { name: "again", path: "a" },
+  ];
+  const { cases, warnings } = read(playwright([null, 5, {}, { name: "empty" }, ...twice, { path: {}, body: 5 }]));
   expect(cases[0]!.attachments).toEqual([{ name: "a", path: "a", contentType: null, body: null }]);
   expect(warnings).toEqual([]);
   expect(read(playwright([{ name: "empty" }])).cases[0]!.attachments).toBeUndefined();

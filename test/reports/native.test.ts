@@ -13,40 +13,18 @@ const INSTANT = 'expected an ISO 8601 date-time with an offset such as "2026-02-
 
 describe("the native JSON body", () => {
   test("may be counts only", () => {
-    const body = {
-      taskSlug: "unit",
-      passed: 3,
-      failed: 1,
-      skipped: 2,
-      completedAt: "2026-02-28T12:00:00.5+01:00",
-      durationMs: 9,
-    };
+    const counts = { passed: 3, failed: 1, skipped: 2 };
+    const body = { taskSlug: "unit", ...counts, completedAt: "2026-02-28T12:00:00.5+01:00", durationMs: 9 };
     expect(readAny(body)).toEqual({
-      format: "assay",
-      suite: "unit",
-      cases: [],
-      countsOnly: { passed: 3, failed: 1, skipped: 2 },
-      partial: false,
-      durationMs: 9,
-      completedAt: new Date("2026-02-28T11:00:00.500Z"),
-      context: {},
-      warnings: [],
+      ...{ format: "assay", suite: "unit", cases: [], countsOnly: counts, partial: false },
+      ...{ durationMs: 9, completedAt: new Date("2026-02-28T11:00:00.500Z"), context: {}, warnings: [] },
     });
   });
 
   test("may list its cases, which then count", () => {
     const full = {
-      suite: "s",
-      name: "a",
-      file: "a.ts",
-      line: 3,
-      status: "failed",
-      kind: "timeout",
-      attempts: 2,
-      durationMs: 5,
-      message: "m",
-      stack: "at",
-      output: "o",
+      ...{ suite: "s", name: "a", file: "a.ts", line: 3, status: "failed", kind: "timeout", attempts: 2 },
+      ...{ durationMs: 5, message: "m", stack: "at", output: "o" },
     };
     const { cases, countsOnly, suite, warnings } = read({
       ...COUNTS,
@@ -102,14 +80,8 @@ describe("the native JSON body", () => {
   });
 
   test("names every bad field in one message", () => {
-    const body = {
-      taskSlug: "a\0",
-      passed: -1,
-      failed: 1.5,
-      skipped: 2 ** 31,
-      colour: 1,
-      cases: [{ name: "x", status: "ok", x: 1, y: 2 }, 3],
-    };
+    const cases = [{ name: "x", status: "ok", x: 1, y: 2 }, 3];
+    const body = { taskSlug: "a\0", passed: -1, failed: 1.5, skipped: 2 ** 31, colour: 1, cases };
     expect(refusal(body)).toBe(
       "Cannot read " +
         [
