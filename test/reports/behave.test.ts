@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { inShort, read, readFixture } from "./reading.ts";
+import { inShort, read } from "./reading.ts";
 
 const feature = (more: object) =>
   read([{ keyword: "Feature", name: "F", location: "a.feature:1", status: "passed", ...more }]);
@@ -15,12 +15,6 @@ const scenario = (status: string | undefined, ...steps: object[]) => ({
   steps,
 });
 const one = (status: string | undefined, ...steps: object[]) => feature({ elements: [scenario(status, ...steps)] });
-
-test("what behave 1.2.6 writes has stacks and tags", () => {
-  expect(readFixture("behave.json").cases[3]).toMatchObject({
-    ...{ stack: "Assertion Failed: expected 2\n got 1 \ufffd 😀", properties: { tag: "@shop", "tag 2": "@slow" } },
-  });
-});
 
 test("it is told from Cucumber's JSON by its results and places", () => {
   const cucumber = [{ uri: "a.feature", keyword: "Feature", name: "F", elements: [] }];

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { inShort, read, readFixture } from "./reading.ts";
+import { inShort, read } from "./reading.ts";
 
 const log = (inner: string) =>
   `<TestLog><TestSuite name="shop"><TestSuite name="cart">${inner}</TestSuite></TestSuite></TestLog>`;
@@ -10,19 +10,6 @@ const counts = (passed: number, failed: number) =>
 const result = (inner: string, attributes: string) =>
   `<TestResult><TestSuite name="shop" ${attributes}>${inner}</TestSuite></TestResult>`;
 const one = (word: string) => `<TestCase name="adds" result="${word}" assertions_failed="2"></TestCase>`;
-
-test("the log that Boost 1.74 writes has the places of failures, the last checkpoint, and messages as output", () => {
-  const { cases } = readFixture("boost_log.xml");
-  expect(cases[1]).toMatchObject({
-    durationMs: 0,
-    stack:
-      "shop_test.cpp:9: check 6 == 7 has failed [6 != 7]\ninfo: <b> & ]]>\n\nshop_test.cpp:9: check 1 == 2 has failed [1 != 2]",
-    output: "shop_test.cpp:9: Grüße 🚀",
-  });
-  expect(cases[2]!.stack).toBe(
-    'std::runtime_error: sold out <b> ]]>\nlast checkpoint: shop_test.cpp:10: "throws" test entry',
-  );
-});
 
 test.each([
   ["", "passed"],

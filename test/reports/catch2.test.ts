@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { inShort, read, readFixture } from "./reading.ts";
+import { inShort, read } from "./reading.ts";
 
 /** As version 3 writes it, by the source of its reporter; the fixtures are of version 2. */
 const run = (tests: string) =>
@@ -9,16 +9,6 @@ const one = (inner: string, result: string) =>
   `<TestCase name="adds" tags="[cart]" filename="a.cpp" line="3">${inner}<OverallResult ${result} durationInSeconds="0.25"/></TestCase>`;
 const check =
   "<Expression success='false' type='CHECK' filename='a.cpp' line='4'><Original>a == b</Original><Expanded>1 == 2</Expanded>";
-
-test("what Catch2 2.13 writes has times, tags, all checks that failed, and output", () => {
-  const { cases } = readFixture("catch2.xml");
-  expect(cases[0]).toMatchObject({ durationMs: 0, properties: { tag: "cart", "tag 2": "fast" } });
-  expect(cases[1]!.stack).toBe(
-    "shop_test.cpp:5: CHECK(6 == 7): failed\ninfo <b> ]]> &\n\nshop_test.cpp:5: CHECK(1 == 2): failed\ninfo <b> ]]> &",
-  );
-  expect(cases[13]!.output).toBe("hello out\nhello err");
-  expect(cases[4]!.output).toBe("shop_test.cpp:8: CHECK(1 == 2): failed");
-});
 
 test.each([
   ["", 'success="true"', "passed", null],

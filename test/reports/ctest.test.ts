@@ -1,6 +1,6 @@
 import { deflateSync, gzipSync } from "node:zlib";
 import { describe, expect, test } from "bun:test";
-import { inShort, read, readFixture } from "./reading.ts";
+import { inShort, read } from "./reading.ts";
 
 const run = (tests: string, list = "", generator = "ctest-3.25.1") =>
   `<Site Name="build-1" Generator="${generator}"><Testing><StartTestTime>1769811141</StartTestTime><TestList>${list}</TestList>` +
@@ -10,16 +10,6 @@ const measured = (name: string, value: string) =>
 const one = (status: string, measurements: string, output = "<Value>out</Value>") =>
   `<Test Status="${status}"><Name>adds</Name><Path>./src/cart</Path><FullName>./src/cart/adds</FullName>` +
   `<Results>${measurements}<Measurement>${output}</Measurement></Results></Test>`;
-
-test("what CTest 3.25 writes has host, times, outputs, labels and measurements", () => {
-  const { durationMs, context, cases } = readFixture("ctest.xml");
-  expect([durationMs, context]).toEqual([2000, { host: "build-1" }]);
-  expect(cases[1]).toMatchObject({ stack: "Grüße 🚀 <b> & ]]> total\nis 6, expected 7", output: null });
-  expect(cases[3]).toMatchObject({ output: "no database", properties: { label: "db", "label 2": "fast" } });
-  expect(cases[11]).toMatchObject({ output: "red red", properties: { items: "3", score: "0.5" } });
-  // It compresses what becomes smaller by that.
-  expect(cases[12]!.stack).toBe(Array(16).fill("the same line of Grüße <b> again and again").join("\n"));
-});
 
 test.each([
   ["passed", "", "passed", null],

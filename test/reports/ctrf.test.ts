@@ -1,25 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import type { ReportedCase } from "../../src/reports/report.ts";
-import { read, readFixture } from "./reading.ts";
+import { read } from "./reading.ts";
 
 const ctrf = (...tests: unknown[]) => ({ reportFormat: "CTRF", results: { tool: { name: "t" }, summary: {}, tests } });
 const one = (test: object): ReportedCase => read(ctrf({ name: "a", status: "passed", duration: 5, ...test })).cases[0]!;
 
 describe("a CTRF report", () => {
-  test("has texts, properties and attachments of its tests, and the context of the run", () => {
-    const { cases, ...report } = readFixture("ctrf.json");
-    expect(cases[0]).toMatchObject({
-      ...{ durationMs: 12, stack: "at a", output: "one\ntwo\nthree" },
-      properties: { tag: "@smoke", "tag 2": "slow", browser: "firefox" },
-      attachments: [{ name: "shot", path: "a.png", contentType: null, body: null }],
-    });
-    expect(cases[1]).toMatchObject({ durationMs: 800, stack: "at b", output: null, properties: null });
-    expect(report).toMatchObject({
-      ...{ durationMs: 1500, completedAt: new Date(1722511785000) },
-      context: { branch: "main", commit: "abc", buildUrl: "https://ci.example/1", environment: "staging" },
-    });
-  });
-
   test.each([
     ["passed", undefined, "passed", null],
     ["failed", undefined, "failed", "failure"],

@@ -1,21 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import type { ReportedCase } from "../../src/reports/report.ts";
-import { read, readFixture } from "./reading.ts";
+import { read } from "./reading.ts";
 
 const feature = (...elements: unknown[]) => read([{ uri: "file:features/a.feature", name: "F", elements }]).cases;
 const step = (status: string, more: object = {}) => ({ keyword: "When ", name: "s", result: { status, ...more } });
 const scenario = (...steps: unknown[]) => ({ type: "scenario", id: "f;a", line: 3, name: "a", steps });
 const brief = ({ name, status, kind }: ReportedCase) => [name, status, kind];
-
-test("what cucumber-js writes has stacks, tags, durations and output", () => {
-  const { cases } = readFixture("cucumber_json.json");
-  expect(cases[2]).toMatchObject({
-    stack: expect.stringContaining("s.cjs:6"),
-    properties: { tag: "@shop", "tag 2": "@slow" },
-  });
-  expect(cases[7]!.durationMs).toBeGreaterThanOrEqual(200);
-  expect(cases[9]!.output).toBe("a log line");
-});
 
 describe("a scenario", () => {
   test("with a step without a result is skipped, and the upload is warned", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { GREEN_REPORTS } from "./green_reports.ts";
-import { fixtureBytes, inShort, read, readFixture } from "./reading.ts";
+import { fixtureBytes, inShort, read } from "./reading.ts";
 
 const green = GREEN_REPORTS.cucumber_messages!;
 const lines = green.split("\n");
@@ -26,22 +26,6 @@ const attempts = (all: [step: string, status: string][][], success = false, step
     .map((line) => (typeof line === "string" ? line : JSON.stringify(line)))
     .join("\n");
 const STEP = { id: "t1", pickleStepId: "s1" };
-
-test("what cucumber-js 12.9 writes has durations, tags, stacks, output and attachments", () => {
-  const { durationMs, cases } = readFixture("cucumber_messages.ndjson");
-  expect(durationMs).toBe(246);
-  expect(cases[4]).toMatchObject({
-    properties: { tag: "@shop", "tag 2": "@slow" },
-    stack: expect.stringContaining("second line\n    at World"),
-  });
-  expect(cases[12]).toMatchObject({
-    output: "a log line\nhttps://example.com/bug",
-    attachments: [
-      { contentType: "application/json", body: new TextEncoder().encode('{"a":1}') },
-      { name: "shot.png", contentType: "image/png", body: new TextEncoder().encode("png") },
-    ],
-  });
-});
 
 test("a scenario has the same identity as in Cucumber JSON", () => {
   const [step] = [{ keyword: "When ", name: "x", result: { status: "passed" } }];

@@ -5,8 +5,9 @@ import { readdirSync, readFileSync } from "node:fs";
 import { inLines, readFixture } from "./reading.ts";
 
 const FOLDER = `${import.meta.dir}/../fixtures`;
-/** Others hold several files each. */
-const NAMES = readdirSync(`${FOLDER}/expected`).map((name) => name.slice(0, -".txt".length));
+const NAMES = readdirSync(`${FOLDER}/expected`, { recursive: true, encoding: "utf8" })
+  .filter((name) => name.endsWith(".txt"))
+  .map((name) => name.slice(0, -".txt".length));
 
 test.each(NAMES)("%s", (name) => {
   const expected = readFileSync(`${FOLDER}/expected/${name}.txt`, "utf8").replace(/^#.*\n/gm, "");

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { ReportedCase } from "../../src/reports/report.ts";
-import { read as readText, readFixture } from "./reading.ts";
+import { read as readText } from "./reading.ts";
 
 /** A text is a line as it is; events are of package "p" unless they say otherwise. */
 const read = (...lines: (string | object)[]) =>
@@ -10,14 +10,6 @@ const on = (Test: string, Action: string, more: object = {}) => ({ Action, Test,
 const pass = { Action: "pass" };
 const fail = { Action: "fail", Elapsed: 0.1 };
 const brief = ({ name, status, kind }: ReportedCase) => [name, status, kind];
-
-test("what go 1.19 writes has times, outputs and stacks", () => {
-  const report = readFixture("go_test2json.ndjson");
-  expect(report.durationMs).toBeGreaterThan(2000);
-  expect(report.completedAt).toBeInstanceOf(Date);
-  expect(report.cases[2]!.output).toBe("no newline");
-  expect(report.cases[3]!.stack).toContain("about to fail\n");
-});
 
 describe("a test of Go", () => {
   test("is what its last attempt was, and flaky when only an earlier one failed", () => {

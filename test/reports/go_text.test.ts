@@ -1,17 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { inShort, read, readFixture } from "./reading.ts";
+import { inShort, read } from "./reading.ts";
 
 const passed = (name: string) => `=== RUN   ${name}\n--- PASS: ${name} (0.00s)\n`;
 const failed = (name: string) => `=== RUN   ${name}\n    a_test.go:3: no\n--- FAIL: ${name} (0.00s)\n`;
 const ok = (path: string) => `PASS\nok  \t${path}\t0.010s\n`;
 const fail = (path: string) => `FAIL\nFAIL\t${path}\t0.010s\n`;
-
-test("what go test -v of version 1.19 writes has outputs and stacks", () => {
-  const { cases } = readFixture("go_text.txt");
-  expect(cases[1]!.output).toBe("added 1 item\nno newline");
-  expect(cases[2]!.stack).toBe("    cart_test.go:4: total of Grüße 🚀 is 6, expected 7\n        second line");
-  expect(cases[13]!.stack).toBe("got:\nhello\nwant:\nhullo");
-});
 
 test("a test is the same one in the text and in the JSON of go", () => {
   const event = (fields: object) => JSON.stringify({ Package: "example.com/a", ...fields });

@@ -1,15 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { inShort, read, readFixture } from "./reading.ts";
+import { inShort, read } from "./reading.ts";
 
 const report = (...testResults: unknown[]) => ({ numTotalTests: 1, testResults });
 const file = (...assertionResults: unknown[]) => ({ name: "/a/b.test.js", status: "passed", assertionResults });
 const one = (assertion: object) => read(report(file({ title: "t", ...assertion }))).cases[0]!;
-
-test("a real report of Jest has stacks, and the time of its end", () => {
-  const found = readFixture("jest_json.json");
-  expect(found.cases[1]!.stack).toContain("hostile.test.cjs:4");
-  expect(found.completedAt).toBeInstanceOf(Date);
-});
 
 test.each(["pending", "skipped", "todo", "disabled"])("%s is skipped", (status) => {
   expect(one({ status })).toMatchObject({ status: "skipped", message: null });

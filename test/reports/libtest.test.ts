@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { GREEN_REPORTS } from "./green_reports.ts";
-import { inShort, read, readFixture } from "./reading.ts";
+import { inShort, read } from "./reading.ts";
 
 const green = GREEN_REPORTS.libtest!;
 const begin = (count: number) => ({ type: "suite", event: "started", test_count: count });
@@ -17,12 +17,6 @@ const suite = (...events: (object | string)[]) =>
   [begin(1), ...events].map((one) => (typeof one === "string" ? one : JSON.stringify(one))).join("\n");
 const one = (event: object, last: object = end()) =>
   read(suite({ type: "test", event: "started", name: "m::a" }, { type: "test", name: "m::a", ...event }, last));
-
-test("what libtest of Rust 1.95 writes has durations, and what tests printed", () => {
-  const { durationMs, cases } = readFixture("libtest.ndjson");
-  expect([durationMs, cases[10]!.durationMs]).toEqual([expect.any(Number), 90]);
-  expect(cases[2]!.stack).toStartWith("before red <script> 😀\n\nthread 'tests::fails'");
-});
 
 describe("a test", () => {
   test.each([

@@ -1,12 +1,5 @@
 import { expect, test } from "bun:test";
-import { inShort, read, readFixture } from "./reading.ts";
-
-test("a real report has its duration and the time of its end", () => {
-  expect(readFixture("mocha_json.json")).toMatchObject({
-    durationMs: expect.any(Number),
-    completedAt: expect.any(Date),
-  });
-});
+import { inShort, read } from "./reading.ts";
 
 test("two tests of one name are told apart by what they say themselves", () => {
   const [good, bad] = [

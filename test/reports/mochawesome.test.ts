@@ -1,14 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { inShort, read, readFixture } from "./reading.ts";
+import { inShort, read } from "./reading.ts";
 
 const suite = (more: object) =>
   read({ stats: { testsRegistered: 1 }, results: [{ title: "s", fullFile: "/home/dev/a.spec.js", ...more }] });
 const one = (more: object) => suite({ tests: [{ title: "a", err: {}, ...more }] });
-
-test("what mochawesome 8.1 writes has its duration, and stacks", () => {
-  const { durationMs, cases } = readFixture("mochawesome.json");
-  expect([durationMs, cases[4]!.stack]).toEqual([61, expect.stringContaining("at Context.<anonymous>")]);
-});
 
 test("a test has the same identity as in Mocha's JSON", () => {
   const err = {};

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { read, readFixture } from "./reading.ts";
+import { read } from "./reading.ts";
 
 const report = (specs: unknown[], more = {}) => ({
   config: {},
@@ -9,14 +9,6 @@ const report = (specs: unknown[], more = {}) => ({
   ...more,
 });
 const spec = (test: object, title = "t") => ({ title, file: "a.spec.ts", line: 3, tests: [test] });
-
-test("a real report has stacks, output, projects, tags and annotations", () => {
-  const { cases, ...report } = readFixture("playwright_json.json");
-  expect(cases[2]!.stack).toContain("hostile.spec.ts:4");
-  expect(cases[0]).toMatchObject({ output: "some output\n", properties: { project: "one", tag: "smoke" } });
-  expect(cases[7]!.properties).toMatchObject({ issue: "ABC-1" });
-  expect(report).toMatchObject({ durationMs: expect.any(Number), completedAt: expect.any(Date) });
-});
 
 test("an error outside of all tests is a failed case", () => {
   const { cases } = read(report([], { errors: [{ message: "global set-up failed" }] }));
@@ -49,8 +41,4 @@ test("an error outside of tests is called a load error only where it is one", ()
   expect(names(report([], { config: { ...config, globalSetup: "/p/a.spec.ts" }, errors }))).toEqual([
     "(global setup failed)",
   ]);
-});
-
-test("a report of a version without stats has no duration", () => {
-  expect(readFixture("playwright_without_stats.json").durationMs).toBeNull();
 });

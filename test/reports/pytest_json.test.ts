@@ -1,21 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { GREEN_REPORTS } from "./green_reports.ts";
-import { inShort, read, readFixture } from "./reading.ts";
+import { inShort, read } from "./reading.ts";
 
 const green = GREEN_REPORTS.pytest_json!;
 const report = (more: object) => read({ ...JSON.parse(green), ...more });
 const one = (test: object, exitcode = 1) =>
   report({ exitcode, summary: {}, tests: [{ nodeid: "t.py::a", lineno: 0, ...test }] });
-
-// Written from pytest 9's own reports, in the form that pytest-json-report 1.5 documents.
-test("a report has times, outputs, stacks and properties", () => {
-  const { durationMs, completedAt, cases } = readFixture("pytest_json.json");
-  expect([durationMs, completedAt]).toEqual([expect.any(Number), expect.any(Date)]);
-  expect(cases[1]!.output).toBe("hello <script> 😀\nto stderr\n");
-  expect(cases[2]!.stack).toContain("test_shop.py:16: AssertionError");
-  expect(cases[14]!.stack).toContain("OSError: teardown broke");
-  expect(cases[15]!.properties).toEqual({ owner: "cart" });
-});
 
 test("a test has the same identity as in pytest's JUnit XML", () => {
   const junit = read(

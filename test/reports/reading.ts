@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { readReport } from "../../src/reports/read.ts";
-import { type Report, ReportError } from "../../src/reports/report.ts";
+import { type Report, type ReportAttachment, ReportError } from "../../src/reports/report.ts";
 
 type ReadOptions = Partial<Parameters<typeof readReport>[1]>;
 
@@ -43,20 +43,46 @@ export const inShort = ({ cases }: Report): string[] =>
     return `${words}${attempts > 1 ? `, ${attempts} attempts` : ""}: ${[suite, name].filter(Boolean).join(" > ")}`;
   });
 
-/**
- * The report as `fixtures/expected/` has it: format and suite, what is wrong with the report, and two lines for each case, with file, line
- * and message.
- */
-export function inLines(report: Report): string {
+const MAX_SHOWN_LINES = 8;
+
+/** A text of several lines as a block, of which a long one is cut in the middle. */
+function inBlock(name: string, text: string | null): string[] {
+  if (text === null) return [];
+  const lines = text.split("\n");
+  const more = lines.length - MAX_SHOWN_LINES;
+  const shown = more > 0 ? [...lines.slice(0, -1 - more), `… ${more} more lines`, lines.at(-1)!] : lines;
+  return shown.map((line, index) => `    ${index === 0 ? name : " ".repeat(name.length)} | ${line}`.trimEnd());
+}
+
+/** "cart-diff.png (image/png) at /home/…", or with the text that the report holds, or its length. */
+export function attachmentInLine({ name, path, contentType, body }: ReportAttachment): string {
+  const held =
+    body && (contentType === "image/png" ? `${body.length} bytes` : JSON.stringify(Buffer.from(body).toString()));
+  return [name, contentType && `(${contentType})`, path && `at ${path}`, held].filter(Boolean).join(" ");
+}
+
+/** The report as `fixtures/expected/` has it: a line for the report, its warnings, and a line for each case with what it has below. */
+export function inLines({ warnings, ...report }: Report): string {
   const { passed, failed, skipped } = report.countsOnly ?? {};
-  const counts = report.countsOnly && `${passed} passed, ${failed} failed, ${skipped} skipped without test cases`;
-  const head = [report.format, report.suite, report.partial && "partial", counts].filter(Boolean).join(", ");
-  const cases = inShort(report).map((text, index) => {
-    const { file, line, message } = report.cases[index]!;
+  const { format, suite, partial, durationMs, completedAt, context } = report;
+  const head = [
+    ...[format, suite, partial && "partial", durationMs !== null && `${durationMs} ms`, completedAt?.toISOString()],
+    report.countsOnly && `${passed} passed, ${failed} failed, ${skipped} skipped without test cases`,
+    ...Object.entries(context).map(([name, value]) => `${name}: ${value}`),
+  ];
+  const cases = inShort({ ...report, warnings }).flatMap((text, index) => {
+    const { file, line, durationMs, message, stack, output, properties, attachments = [] } = report.cases[index]!;
     const place = file === null ? "" : ` (${file}${line === null ? "" : `:${line}`})`;
-    return `${text.replaceAll("\n", "\\n")}${place}${message === null ? "" : `\n    ${JSON.stringify(message)}`}`;
+    return [
+      `${text.replaceAll("\n", "\\n")}${place}${durationMs === null ? "" : `, ${durationMs} ms`}`,
+      ...inBlock("message", message),
+      ...inBlock("stack", stack),
+      ...inBlock("output", output),
+      ...Object.entries(properties ?? {}).map(([name, value]) => `    ${name} = ${JSON.stringify(value)}`),
+      ...attachments.map((attachment) => `    attachment ${attachmentInLine(attachment)}`),
+    ];
   });
-  return `${[head, ...report.warnings.map((warning) => `warning: ${warning}`), ...cases].join("\n")}\n`;
+  return `${[head.filter(Boolean).join(", "), ...warnings.map((warning) => `warning: ${warning}`), ...cases].join("\n")}\n`;
 }
 
 /** How many failures reports of the corpus tell of outside of the test cases that its `expected.json` counts. */

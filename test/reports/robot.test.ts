@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { isSuite, readRobot } from "../../src/reports/robot.ts";
 import { divide } from "../../src/reports/xml.ts";
-import { inShort, read, readFixture } from "./reading.ts";
+import { inShort, read } from "./reading.ts";
 
 const total = (pass: number, fail: number, skip = 0) =>
   `<statistics><total><stat pass="${pass}" fail="${fail}" skip="${skip}">All Tests</stat></total><tag></tag>` +
@@ -16,23 +16,6 @@ const suite = (name: string, inner: string, outcome = "PASS", text = "") =>
 const one = (name: string, outcome = "PASS", text = "", inner = "") =>
   `<test id="t" name="${name}" line="3">${inner}${status(outcome, text)}</test>`;
 const teardown = (outcome: string) => `<kw name="Clean Up" type="TEARDOWN">${status(outcome)}</kw>`;
-
-test("version 7 has the keywords and the log of a failure, tags and times", () => {
-  const { durationMs, cases } = readFixture("robot_7.xml");
-  const trace = `Traceback (most recent call last):\n  File "/app/cart.py", line 7, in total\n    raise`;
-  expect(durationMs).toBe(250);
-  expect(cases[1]).toMatchObject({
-    durationMs: 250,
-    stack: `6 != 7\n  in keyword Cart.Fail\n  in keyword Cart.Total Should Be\n${trace}`,
-    output: `INFO: two of them\nFAIL: 6 != 7\nDEBUG: ${trace}`,
-    properties: { tag: "slow", "tag 2": "cart" },
-  });
-});
-
-test("version 3 tells start and end, and tags in a list", () => {
-  const { durationMs, cases } = readFixture("robot_3.xml");
-  expect([durationMs, cases[0]!.durationMs, cases[0]!.properties]).toEqual([1500, 1500, { tag: "slow" }]);
-});
 
 test("version 4 tells skipped tests, with their reason", () => {
   const report = read(run(suite("Shop", one("Later", "SKIP", "*HTML* not &lt;b&gt;here&lt;/b&gt;")), total(0, 0, 1)));

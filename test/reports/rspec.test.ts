@@ -1,16 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import type { ReportedCase } from "../../src/reports/report.ts";
-import { read as readJson, readFixture } from "./reading.ts";
+import { read as readJson } from "./reading.ts";
 
 const read = (report: object) => readJson({ examples: [], summary_line: "", ...report });
 const one = (example: object): ReportedCase =>
   read({ examples: [{ description: "a", full_description: "S a", status: "passed", ...example }] }).cases[0]!;
-
-test("what RSpec writes has its duration, and exceptions with their class", () => {
-  const { durationMs, cases } = readFixture("rspec_json.json");
-  expect(durationMs).toBeGreaterThan(50);
-  expect(cases[2]!.stack).toMatch(/^ArgumentError\nboom red\n\/home\/dev\/project\/spec\/shop_spec.rb:4:in/);
-});
 
 describe("errors outside of examples", () => {
   const summary = { errors_outside_of_examples_count: 1 };

@@ -1,18 +1,8 @@
 import { expect, test } from "bun:test";
-import { inShort, read, readFixture } from "./reading.ts";
+import { inShort, read } from "./reading.ts";
 
 const run = (tests: string) => `<testExecutions version="1"><file path="src/cart.js">${tests}</file></testExecutions>`;
 const one = (inner: string, duration = "12") => `<testCase name="adds" duration="${duration}">${inner}</testCase>`;
-
-test("jest-sonar 0.2.16 and the reporter of Catch2 2.13 write durations and texts below failures", () => {
-  expect(readFixture("sonar_jest.xml").cases[1]).toMatchObject({
-    durationMs: 26,
-    stack: expect.stringContaining("Expected: 7\nReceived: 6"),
-  });
-  expect(readFixture("sonar_catch2.xml").cases[1]!.stack).toBe(
-    "FAILED:\n\tCHECK( 6 == 7 )\ninfo <b> ]]> &\nat sonar_test.cpp:6\n\nFAILED:\n\tCHECK( 1 == 2 )\ninfo <b> ]]> &\nat sonar_test.cpp:6",
-  );
-});
 
 test.each([
   ["", "passed", null],

@@ -63,15 +63,6 @@ test("a compressed stream is recognised without being read whole", () => {
     expect(findFormat(bytes, 2 ** 20)).toBe("subunit");
 });
 
-test("what python-subunit 1.4 writes has outputs and stacks", () => {
-  const { cases } = read(fixtureBytes("subunit.bin"));
-  expect([cases[0]!.output, cases[1]!.output]).toEqual(["added 1 item", null]);
-  expect(cases[6]).toMatchObject({
-    stack: expect.stringContaining("in test_wrong_total"),
-    output: "Grüße 🚀 <b> & ]]>",
-  });
-});
-
 test.each([
   [SUCCESS, "passed"],
   [UNEXPECTED, "failed failure"],

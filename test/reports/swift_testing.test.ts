@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { GREEN_REPORTS } from "./green_reports.ts";
-import { inShort, read, readFixture } from "./reading.ts";
+import { inShort, read } from "./reading.ts";
 
 const green = GREEN_REPORTS.swift_testing!;
 const testID = "M.S/a()/F.swift:1:1";
@@ -17,20 +17,6 @@ const runEnded = (symbol = "pass") =>
   event("runEnded", { testID: undefined, messages: [{ symbol, text: "Test run ended." }] });
 const stream = (...events: object[]) => events.map((one) => JSON.stringify(one)).join("\n");
 const run = (...events: object[]) => read(stream(record, ...events, runEnded()));
-
-// Written by hand after the schema of the event stream, version 0, and streams of Swift 6.
-test("a stream has durations, titles, tags, and the argument that failed", () => {
-  const { durationMs, cases } = readFixture("swift_testing.ndjson");
-  expect(durationMs).toBe(5000);
-  expect(cases[0]).toMatchObject({
-    durationMs: 125,
-    properties: { title: 'Adds "quoted" & <script> 😀', tag: "cart" },
-  });
-  expect(cases[1]!.stack).toBe(
-    "Expectation failed: (cart.total → 6) == 7\nboom red ]]> \ufffd\nat ShopTests/CartTests.swift:10",
-  );
-  expect(cases[5]!.stack).toBe("Expectation failed: (n → 2) != 2\nwith 2\nat ShopTests/CartTests.swift:22");
-});
 
 describe("a test", () => {
   test.each([

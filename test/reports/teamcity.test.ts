@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { inShort, read as readText, readFixture } from "./reading.ts";
+import { inShort, read as readText } from "./reading.ts";
 
 /** A message a line: "testStarted name='a'". */
 const toText = (...messages: string[]) => messages.map((message) => `##teamcity[${message}]\n`).join("");
@@ -10,20 +10,6 @@ const failed = (name: string, more = "") => [
   `testFailed name='${name}' message='no'${more}`,
   `testFinished name='${name}'${more}`,
 ];
-
-test("what real tools write has stacks, output and properties", () => {
-  const mocha = readFixture("mocha_teamcity.txt").cases;
-  expect(mocha[6]!.stack).toMatch(/^TypeError: no cart\n {4}at Context/);
-  expect(mocha[7]!.output).toBe("printing");
-  const phpunit = readFixture("phpunit_teamcity.txt").cases;
-  expect(phpunit[5]!.properties).toEqual({ risky: "This test did not perform any assertions" });
-  expect(phpunit[8]!.output).toBe("hello");
-  const vitest = readFixture("vitest_teamcity.txt").cases;
-  expect(vitest[0]).toMatchObject({ output: "hi", properties: { vitestFullName: "cart > adds" } });
-  // Its duration is none.
-  expect(readFixture("jest_teamcity.txt").cases.find(({ name }) => name === "skipped")!.durationMs).toBeNull();
-  expect(readFixture("catch2_teamcity.txt").cases[1]!.stack).toContain("CHECK( 1 == 2 )");
-});
 
 test("values are unescaped, and a malformed message is read as far as it goes", () => {
   const [one] = read(

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { inShort, read, readFixture } from "./reading.ts";
+import { inShort, read } from "./reading.ts";
 
 const run = (methods: string, attributes = "") =>
   `<testng-results ${attributes}><reporter-output></reporter-output><suite name="shop" duration-ms="12" finished-at="2026-01-31T12:00:00Z">` +
@@ -7,19 +7,6 @@ const run = (methods: string, attributes = "") =>
 const method = (name: string, status: string, inner = "", attributes = "") =>
   `<test-method name="${name}" status="${status}" signature="${name}()" duration-ms="3" ${attributes}>${inner}</test-method>`;
 const exception = (type: string) => `<exception class="${type}"><message><![CDATA[no]]></message></exception>`;
-
-test("what TestNG 6.9 writes has times, stacks, output and descriptions", () => {
-  const report = readFixture("testng.xml");
-  expect(report).toMatchObject({ durationMs: 69, completedAt: new Date("2026-01-31T08:59:41Z") });
-  expect(report.cases[1]).toMatchObject({
-    durationMs: 1,
-    stack: expect.stringContaining("\tat shop.CartTest.wrongTotal(CartTest.java:10)"),
-  });
-  expect(report.cases[2]).toMatchObject({
-    output: "added <1> item & more",
-    properties: { description: "adds one item" },
-  });
-});
 
 test.each([
   ["PASS", "", "passed"],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { inShort, read, readFixture } from "./reading.ts";
+import { inShort, read } from "./reading.ts";
 
 const node = (nodeType: string, result?: string, children: object[] = [], name = nodeType) => ({
   nodeType,
@@ -10,16 +10,6 @@ const node = (nodeType: string, result?: string, children: object[] = [], name =
 const one = (result: string | undefined, ...children: object[]) =>
   read({ testNodes: [node("Test Case", result, children, "a()")] });
 const message = node("Failure Message", undefined, [], "CartTests.swift:42: no");
-
-// Written by hand after the schema that `xcresulttool help get test-results tests` prints.
-test("results have all failures of a test, the argument that failed, durations and identifiers", () => {
-  const { cases } = readFixture("xcresult.json");
-  expect(cases[1]).toMatchObject({
-    stack: expect.stringContaining("\n\nCartTests.swift:43: second"),
-    ...{ durationMs: 250, properties: { identifier: "CartTests/testFails()" } },
-  });
-  expect(cases[9]!.stack).toBe("PriceTests.swift:22: Expectation failed: (n → 2) != 2\nwith 2");
-});
 
 describe("a test case", () => {
   test.each([
