@@ -13,7 +13,8 @@ const HOSTILE = [
   "",
 ];
 
-const cases = (...names: string[]): PlacedCase[] => names.map((name) => ({ suite: "", name, file: "a.test.ts" }));
+const at = (suite: string, name: string, file: string | null = null): PlacedCase => ({ suite, name, file });
+const cases = (...names: string[]): PlacedCase[] => names.map((name) => at("", name, "a.test.ts"));
 
 const toCommand = (rerun: Partial<RerunInput>) =>
   toRerunCommand({
@@ -49,7 +50,7 @@ function argumentsOf(command: string, shell = "sh", environment: Record<string, 
 }
 
 describe("the command of each preset", () => {
-  const one: PlacedCase = { suite: "cart > sum", name: "adds (1)", file: "src/it's.test.ts" };
+  const one: PlacedCase = at("cart > sum", "adds (1)", "src/it's.test.ts");
   const title = String.raw`'^\s*(?:cart[\s>]+sum[\s>]+adds\s+\(1\))\s*$'`;
   const file = `'src/it'\\''s.test.ts'`;
   test.each([
@@ -59,55 +60,50 @@ describe("the command of each preset", () => {
     [
       "playwright",
       "npx playwright test --workers=2",
-      { suite: "cart", name: "adds", file: "a.spec.ts" },
+      at("cart", "adds", "a.spec.ts"),
       `npx playwright test --grep '^(?:(?:.*\\s)?a\\.spec\\.ts[\\s>›]+cart[\\s>›]+adds|cart[\\s>›]+a\\.spec\\.ts[\\s>›]+adds)\\s*(?:@.*)?$' '(?:^|/)a\\.spec\\.ts$' --workers=2`,
     ],
-    [
-      "cypress",
-      "npx cypress run",
-      { suite: "", name: "a", file: "cypress/e2e/a.cy.js" },
-      "npx cypress run --spec 'cypress/e2e/a.cy.js'",
-    ],
+    ["cypress", "npx cypress run", at("", "a", "cypress/e2e/a.cy.js"), "npx cypress run --spec 'cypress/e2e/a.cy.js'"],
     [
       "pytest",
       "python -m pytest -q tests -k 'not slow' | tee log",
-      { suite: "tests.test_a.TestX", name: "test_b[x::y $z]", file: "tests/test_a.py" },
+      at("tests.test_a.TestX", "test_b[x::y $z]", "tests/test_a.py"),
       "python -m pytest 'tests/test_a.py::TestX::test_b[x::y $z]' -q -k 'not slow' | tee log",
     ],
     [
       "rspec",
       "bundle exec rspec -f json",
-      { suite: "Cart #sum", name: "is 0", file: "spec/a_spec.rb" },
+      at("Cart #sum", "is 0", "spec/a_spec.rb"),
       String.raw`bundle exec rspec 'spec/a_spec.rb' -E '^\s*(?:Cart\s+#sum[\s>]+is\s+0)\s*$' -f json`,
     ],
     [
       "go",
       "go test -json -tags unit ./... -args -x > report.json 2>&1",
-      { suite: "example.com/shop/cart", name: "TestSum/a_b/c", file: null },
+      at("example.com/shop/cart", "TestSum/a_b/c"),
       "go test -json -tags unit -run '^(?:TestSum)$' 'example.com/shop/cart' -args -x > report.json 2>&1",
     ],
     [
       "go",
       "gotestsum --junitfile report.xml",
-      { suite: "example.com/shop/cart", name: "TestSum", file: null },
+      at("example.com/shop/cart", "TestSum"),
       "gotestsum --junitfile report.xml -- -run '^(?:TestSum)$' 'example.com/shop/cart'",
     ],
     [
       "go",
       "gotestsum --junitfile report.xml -- -race ./cart/...",
-      { suite: "example.com/shop/cart", name: "TestSum", file: null },
+      at("example.com/shop/cart", "TestSum"),
       "gotestsum --junitfile report.xml -- -race -run '^(?:TestSum)$' 'example.com/shop/cart'",
     ],
     [
       "maven",
       "./mvnw -B verify",
-      { suite: "com.acme.CartTest$Inner", name: "sums(int)[2]", file: null },
+      at("com.acme.CartTest$Inner", "sums(int)[2]"),
       "./mvnw -Dtest='com.acme.CartTest$Inner#sums' -Dsurefire.failIfNoSpecifiedTests=false -B verify",
     ],
     [
       "dotnet",
       "dotnet test --logger trx -- RunConfiguration.MaxCpuCount=1",
-      { suite: "Acme.CartTests+Inner", name: "Sums", file: null },
+      at("Acme.CartTests+Inner", "Sums"),
       "dotnet test --filter 'FullyQualifiedName=Acme.CartTests+Inner.Sums' --logger trx -- RunConfiguration.MaxCpuCount=1",
     ],
   ])("%s adds what failed to %j", (rerun, command, only, expected) => {
@@ -116,26 +112,20 @@ describe("the command of each preset", () => {
 
   test("methods of Java are joined by class, and one that is no method brings its whole class", () => {
     const only = [
-      { suite: "a.CartTest", name: "one", file: null },
-      { suite: "a.CartTest", name: "two{int}[1]", file: null },
-      { suite: "a.CartTest", name: "two{int}[2]", file: null },
-      { suite: "a.OtherTest", name: "three", file: null },
-      { suite: "a.OtherTest", name: "it is called so", file: null },
+      at("a.CartTest", "one"),
+      at("a.CartTest", "two{int}[1]"),
+      at("a.CartTest", "two{int}[2]"),
+      at("a.OtherTest", "three"),
+      at("a.OtherTest", "it is called so"),
     ];
     expect(commandOf({ rerun: "maven", command: "mvn test", only })).toContain(
       "-Dtest='a.CartTest#one+two,a.OtherTest' ",
     );
-    expect(reasonOf({ rerun: "maven", command: "mvn test", only: [{ suite: "a b", name: "c", file: null }] })).toBe(
-      `"a b" is not a Java class`,
-    );
+    expect(reasonOf({ rerun: "maven", command: "mvn test", only: [at("a b", "c")] })).toBe(`"a b" is not a Java class`);
   });
 
   test("tests of .NET with parameters are taken by the beginning of their names, and what is no method by its class", () => {
-    const only = [
-      { suite: "A.Cart", name: "Sums(x: 1)", file: null },
-      { suite: "A.Cart", name: "Sums(x: 2)", file: null },
-      { suite: "A.Other", name: "it is called so", file: null },
-    ];
+    const only = [at("A.Cart", "Sums(x: 1)"), at("A.Cart", "Sums(x: 2)"), at("A.Other", "it is called so")];
     expect(commandOf({ rerun: "dotnet", command: "dotnet test", only })).toBe(
       "dotnet test --filter 'FullyQualifiedName~A.Cart.Sums|FullyQualifiedName~A.Other.'",
     );
@@ -150,7 +140,7 @@ describe("the command of each preset", () => {
       list: null,
       note: "Cypress runs all tests of the files",
     });
-    expect(reasonOf({ ...rerun, only: [{ suite: "", name: "a", file: "e2e/[id].cy.js" }] })).toBe(
+    expect(reasonOf({ ...rerun, only: [at("", "a", "e2e/[id].cy.js")] })).toBe(
       `Cypress takes the file "e2e/[id].cy.js" for a pattern`,
     );
   });
@@ -166,22 +156,22 @@ describe("the command of each preset", () => {
     // A character that XML cannot hold is not what it was.
     expect(node("tests.test_b", "test[#x1B]", null)).toBe("pytest 'tests/test_b.py::test'");
     const gone = { rerun: "pytest", command: "pytest", exists };
-    expect(reasonOf({ ...gone, only: [{ suite: "tests.test_c", name: "test", file: null }] })).toBe(
+    expect(reasonOf({ ...gone, only: [at("tests.test_c", "test")] })).toBe(
       `there is no file for the module "tests.test_c"`,
     );
     // A module that cannot be collected.
-    expect(reasonOf({ ...gone, only: [{ suite: "", name: "tests.test_b", file: null }] })).toBe(
+    expect(reasonOf({ ...gone, only: [at("", "tests.test_b")] })).toBe(
       `"tests.test_b" has failed, which is no test that can be selected`,
     );
   });
 
   test("RSpec: an example of a shared group names no file that can be run", () => {
-    const only = [{ suite: "Cart", name: "is shared", file: "spec/support/shared.rb" }];
+    const only = [at("Cart", "is shared", "spec/support/shared.rb")];
     expect(commandOf({ rerun: "rspec", command: "rspec", only })).toBe(
       `rspec -E '^\\s*(?:Cart[\\s>]+is\\s+shared)\\s*$'`,
     );
     // rspec_junit_formatter calls the file a class.
-    const junit = [{ suite: "spec.a_spec", name: "Cart sums", file: "spec/a_spec.rb" }];
+    const junit = [at("spec.a_spec", "Cart sums", "spec/a_spec.rb")];
     expect(commandOf({ rerun: "rspec", command: "rspec", only: junit })).toContain("(?:Cart\\s+sums)");
   });
 });
@@ -225,8 +215,8 @@ describe("values", () => {
   });
 
   test.each(["\n", "\r", "\v", "\f", "\u001c", "\u0085", "\u2028"])("add no line to the file for pytest: %j", (end) => {
-    const many = Array.from({ length: 4000 }, (_, at) => ({ suite: "tests.test_a", name: `test_${at}`, file: null }));
-    const only = [...many, { suite: "tests.test_a", name: `test${end}-p${end}evil`, file: null }];
+    const many = Array.from({ length: 4000 }, (_, index) => at("tests.test_a", `test_${index}`));
+    const only = [...many, at("tests.test_a", `test${end}-p${end}evil`)];
     const exists = (path: string) => path.endsWith("/tests/test_a.py");
     expect(reasonOf({ rerun: "pytest", command: "pytest", only, exists })).toContain("that pytest cannot be given");
   });
@@ -237,7 +227,7 @@ describe("values", () => {
   });
 
   test("are told in the log without the terminal's commands", () => {
-    const only = [{ suite: "", name: "x", file: "/tmp/\u009b2J\u001b[1m" }];
+    const only = [at("", "x", "/tmp/\u009b2J\u001b[1m")];
     expect(reasonOf({ rerun: "jest", only })).toBe(`there is no file "/tmp/ 2J\\u001b[1m" in /srv/shop`);
   });
 
@@ -268,7 +258,7 @@ describe("values", () => {
   });
 
   test("jest-junit names a suite that is not the test's own, so without --json the suite may be missing", () => {
-    const only = [{ suite: "first", name: "login works", file: "a.test.ts" }];
+    const only = [at("first", "login works", "a.test.ts")];
     const regexOf = (command: string) => new RegExp(argumentsOf(commandOf({ command, only }))[1]!);
     expect("login works").toMatch(regexOf("npx jest --reporters=jest-junit"));
     expect("first login works").toMatch(regexOf("npx jest --reporters=jest-junit"));
@@ -284,7 +274,7 @@ describe("values", () => {
   });
 
   test("a preset in a template is what it would add", () => {
-    const only = [{ suite: "tests.test_a", name: "test_b", file: "tests/test_a.py" }];
+    const only = [at("tests.test_a", "test_b", "tests/test_a.py")];
     expect(commandOf({ rerun: "docker run shop pytest {pytest} -q", only })).toBe(
       "docker run shop pytest 'tests/test_a.py::test_b' -q",
     );
@@ -298,7 +288,7 @@ describe("values", () => {
 });
 
 describe("files", () => {
-  const at = (file: string | null, there: string[], directory = "/srv/shop") =>
+  const commandFor = (file: string | null, there: string[], directory = "/srv/shop") =>
     toCommand({
       rerun: "tool {files}",
       only: [{ suite: "", name: "a", file }],
@@ -313,7 +303,7 @@ describe("files", () => {
     ["packages/web/a.test.ts", ["/srv/shop/packages/web/a.test.ts"], "/srv/shop/packages/web", "a.test.ts"],
     ["web/web/a.test.ts", ["/srv/web/web/web/a.test.ts"], "/srv/web", "web/web/a.test.ts"],
   ])("%s is found in %j from %s", (file, there, directory, expected) => {
-    expect(at(file, there, directory)).toMatchObject({ whole: false, command: `tool '${expected}'` });
+    expect(commandFor(file, there, directory)).toMatchObject({ whole: false, command: `tool '${expected}'` });
   });
 
   test.each([
@@ -322,11 +312,11 @@ describe("files", () => {
     ["/home/me/shop/a.test.ts", ["/home/me/shop/a.test.ts"], `there is no file "/home/me/shop/a.test.ts" in /srv/shop`],
     [null, [], `the report names no file for "a"`],
   ])("%s is not, and then the whole runs", (file, there, reason) => {
-    expect(at(file, there)).toEqual({ whole: true, reason });
+    expect(commandFor(file, there)).toEqual({ whole: true, reason });
   });
 
   test("a pattern finds tests of which the report tells no file", () => {
-    const only = [...cases("a"), { suite: "", name: "b", file: null }];
+    const only = [...cases("a"), at("", "b")];
     expect(commandOf({ only })).toBe(`npx jest -t '^\\s*(?:(?:a|b))\\s*$' --json`);
   });
 });
@@ -354,7 +344,7 @@ describe("what is too long for a command", () => {
   test("names its files in the place of those that a documented split gives to the tool", () => {
     const split =
       "assay split 'src/**/*.test.ts' > files.txt && xargs -r -x -n 1000000 -d '\\n' -a files.txt npx jest --ci";
-    const only = [{ suite: "cart", name: "adds", file: "src/cart.test.ts" }];
+    const only = [at("cart", "adds", "src/cart.test.ts")];
     const plain = toCommand({ only, command: "npx jest --ci" });
     expect(plain.whole).toBeFalse();
     expect(toCommand({ only, command: split })).toEqual(plain);
@@ -374,11 +364,7 @@ describe("what is too long for a command", () => {
   });
 
   test("of Go and of Java runs packages and classes", () => {
-    const go = Array.from({ length: 10_000 }, (_, index) => ({
-      suite: "shop/cart",
-      name: `TestNumber${index}`,
-      file: null,
-    }));
+    const go = Array.from({ length: 10_000 }, (_, index) => at("shop/cart", `TestNumber${index}`));
     expect(commandOf({ rerun: "go", command: "go test ./...", only: go })).toBe("go test 'shop/cart'");
     const java = go.map(({ name }) => ({ suite: "a.CartTest", name, file: null }));
     expect(commandOf({ rerun: "maven", command: "mvn test", only: java })).toContain("-Dtest='a.CartTest' ");
@@ -409,7 +395,7 @@ test.each([
 
 test("a test may be called like that all the same, in brackets or not", () => {
   for (const name of ["(works)", "(a failed b)", "exited 1"]) expect(commandOf({ only: cases(name) })).toContain("-t");
-  expect(commandOf({ only: [{ suite: "cli", name: "runner exited 1", file: "a.test.ts" }] })).toContain("-t");
+  expect(commandOf({ only: [at("cli", "runner exited 1", "a.test.ts")] })).toContain("-t");
   expect(reasonOf({ only: [] })).toBe("no test case is named");
 });
 
@@ -467,10 +453,10 @@ describe("the command of a task", () => {
     ["jest", "npx jest $'a'", "cannot be understood: it has $'…'"],
   ])("of %s that cannot be added to: %j", (rerun, command, reason) => {
     const named = {
-      pytest: { suite: "test_a", name: "test_b", file: "test_a.py" },
-      go: { suite: "a", name: "TestA", file: null },
+      pytest: at("test_a", "test_b", "test_a.py"),
+      go: at("a", "TestA"),
     };
-    const java = { suite: "a.A", name: "b", file: null };
+    const java = at("a.A", "b");
     const one = rerun === "maven" ? java : (named[rerun as "go"] ?? only[0]!);
     expect(reasonOf({ rerun, command, only: [one] })).toContain(reason);
   });

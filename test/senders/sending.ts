@@ -78,6 +78,18 @@ export const hostile = (notice: Notification = BAD): Notification => ({
   knownBugs: [{ number: 12, text: `${HOSTILE} ](https://evil.test) | > <https://evil.test|x>\n# b`, url: BUG_URL }],
 });
 
+/** Outside of code there is no mention, link, command or markup of a hostile notice in the Markdown. */
+export function expectQuoted(markdown: string): void {
+  const fence = /^(`{4,})$/m.exec(markdown)?.[1] ?? "no fence";
+  const outside = markdown.split(fence).filter((_, index) => index % 2 === 0);
+  const plain = outside
+    .join("")
+    .replace(/`[^`\n]*`/g, "")
+    .replace(/<code>[^<]*<\/code>/g, "");
+  expect(plain).not.toMatch(/\/close|@everyone|javascript:|<script|!channel|^# b/m);
+  expect(markdown).not.toContain("\u001b");
+}
+
 const BY_THE_CLIENT = new Set(["host", "content-length", "accept-encoding", "connection"]);
 
 /** Whole requests, less what the HTTP client adds to each by itself. */
