@@ -1,4 +1,7 @@
-/** What the fixtures are read as: `fixtures/expected/NAME.txt` has it in lines, of which those that begin with "#" are comments. */
+/**
+ * What the fixtures are read as: `fixtures/expected/NAME.txt` has it in lines, of which those that begin with "#" are comments. `expected.ts`
+ * prints the others.
+ */
 
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
@@ -12,4 +15,10 @@ const NAMES = readdirSync(`${FOLDER}/expected`, { recursive: true, encoding: "ut
 test.each(NAMES)("%s", (name) => {
   const expected = readFileSync(`${FOLDER}/expected/${name}.txt`, "utf8").replace(/^#.*\n/gm, "");
   expect(inLines(readFixture(name))).toBe(expected);
+});
+
+test("every report among the fixtures has its lines", () => {
+  const reports = readdirSync(FOLDER).filter((name) => /\.(?:bin|json|ndjson|tap|txt|xml)$/.test(name));
+  // It holds a folder of reports.
+  expect(reports.filter((name) => !NAMES.includes(name))).toEqual(["allure_results.json"]);
 });
