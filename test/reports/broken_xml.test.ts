@@ -118,7 +118,7 @@ describe("what would take too much of a server", () => {
     ["slashes in a class name", suite(`<testcase name="a" classname="${"/".repeat(5_000_000)}"/>`)],
     ["blank lines", suite(`<testcase name="a"><failure>${"\n".repeat(5_000_000)}x</failure></testcase>`)],
     ["open tags", `<testsuite><testcase name="a"/>${"<b x='".repeat(1_000_000)}`],
-  ])("a document of endless %s does not take long", (_, xml) => {
+  ])("a document of endless %s is read", (_, xml) => {
     expect(read(xml).cases).toHaveLength(1);
   });
 });

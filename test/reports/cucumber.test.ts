@@ -25,18 +25,13 @@ describe("a scenario", () => {
 
   test("fails with the hooks around it and around its steps", () => {
     const hook = (message: string) => [{ result: { status: "failed", error_message: message } }];
-    expect(feature({ ...scenario(step("skipped")), before: hook("b") })[0]).toMatchObject({
-      kind: "error",
-      message: "b",
-    });
-    expect(feature({ ...scenario(step("passed")), after: hook("a") })[0]).toMatchObject({
-      kind: "error",
-      message: "a",
-    });
-    expect(feature(scenario({ ...step("passed"), after: hook("s") }))[0]).toMatchObject({
-      kind: "error",
-      message: "s",
-    });
+    const scenarios = {
+      b: { ...scenario(step("skipped")), before: hook("b") },
+      a: { ...scenario(step("passed")), after: hook("a") },
+      s: scenario({ ...step("passed"), after: hook("s") }),
+    };
+    for (const [message, one] of Object.entries(scenarios))
+      expect(feature(one)[0]).toMatchObject({ kind: "error", message });
   });
 
   test("fails with the background before it, which is no case of its own", () => {
@@ -69,10 +64,7 @@ describe("a scenario", () => {
     const start = { ...scenario(told), start_timestamp: "2026-01-02T03:04:05.000Z" };
     const report = read([{ uri: "a.feature", elements: [start] }]);
     expect(report.completedAt).toEqual(new Date("2026-01-02T03:04:06.000Z"));
-    expect(report.cases[0]).toMatchObject({
-      output: "one\ntwo",
-      properties: null,
-      attachments: [{ name: "shot.png" }],
-    });
+    const attachments = [{ name: "shot.png" }];
+    expect(report.cases[0]).toMatchObject({ output: "one\ntwo", properties: null, attachments });
   });
 });

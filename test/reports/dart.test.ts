@@ -43,12 +43,8 @@ test("groups are the suite, what the runner does around the tests is none, times
   expect(report).toMatchObject({ format: "dart", durationMs: 2500, partial: false, warnings: [] });
   expect(report.cases).toMatchObject([
     {
-      suite: "Cart > when empty",
-      name: "has no total",
-      file: "test/cart_test.dart",
-      line: 5,
-      durationMs: 250,
-      output: "hello",
+      ...{ suite: "Cart > when empty", name: "has no total", file: "test/cart_test.dart", line: 5 },
+      ...{ durationMs: 250, output: "hello" },
     },
   ]);
 });
@@ -87,12 +83,8 @@ describe("a test of Dart", () => {
   test("that was tried again is flaky when it passed at last, and has its last failure when not", () => {
     const first = [error(2, "first"), print(2, "Retry: adds")];
     expect(outcome(...first, testDone(2))).toMatchObject({ status: "passed", flaky: true, attempts: 2, message: null });
-    expect(outcome(...first, error(2, "second"), testDone(2, "failure"))).toMatchObject({
-      status: "failed",
-      flaky: false,
-      attempts: 2,
-      message: "second",
-    });
+    const failed = { status: "failed", flaky: false, attempts: 2, message: "second" };
+    expect(outcome(...first, error(2, "second"), testDone(2, "failure"))).toMatchObject(failed);
   });
 
   test("whose error comes after its end has failed, also when it was hidden", () => {

@@ -31,11 +31,8 @@ describe("a test of Go", () => {
 
   test("without an end, yet with a result line in its output, ended so", () => {
     const told = (Output: string) => read(on("T", "run"), on("T", "output", { Output }), fail).cases[0];
-    expect(told("dots...--- PASS: T (0.25s)\n")).toMatchObject({
-      status: "passed",
-      durationMs: 250,
-      output: "dots...",
-    });
+    const passed = { status: "passed", durationMs: 250, output: "dots..." };
+    expect(told("dots...--- PASS: T (0.25s)\n")).toMatchObject(passed);
     expect(told("--- PASS: Other (0.25s)\n")).toMatchObject({ status: "failed", durationMs: null });
   });
 
@@ -66,11 +63,8 @@ describe("a package of Go", () => {
 
   test("that failed is a failed case only when none of its tests failed", () => {
     const output = { Action: "output", Output: "no database\n" };
-    expect(read(on("T", "pass"), output, fail).cases.at(-1)).toMatchObject({
-      name: "(package failed)",
-      kind: "error",
-      message: "no database",
-    });
+    const [, fault] = read(on("T", "pass"), output, fail).cases;
+    expect(fault).toMatchObject({ name: "(package failed)", kind: "error", message: "no database" });
     expect(read(on("T", "fail"), fail).cases.map(brief)).toEqual([["T", "failed", "failure"]]);
   });
 
