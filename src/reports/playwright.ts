@@ -8,6 +8,9 @@ import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs, to
 /** A suite and what it inherits from those around it. */
 type Place = { suite: JsonObject; titles: string[]; file: string };
 
+/** Titles of suites around a test: as many as there are characters in the name of its suite. */
+const MAX_TITLES = 1_000;
+
 /** Throws a ReportError when there are too many cases. */
 export function readPlaywright(json: unknown): Report {
   const { suites, stats, errors, config } = toFields(json);
@@ -22,7 +25,8 @@ export function readPlaywright(json: unknown): Report {
     const { suite, titles } = place;
     const [title, file] = [asText(suite.title), asText(suite.file) || place.file];
     // The outermost suite is the file.
-    const path = title === "" || title === file ? titles : [...titles, title];
+    const isLeftOut = title === "" || title === file || titles.length === MAX_TITLES;
+    const path = isLeftOut ? titles : [...titles, title];
     for (const spec of asList(suite.specs)) {
       for (const test of asList(toFields(spec).tests)) {
         if (cases.length === MAX_CASES) throw tooManyCases();

@@ -10,6 +10,7 @@ import {
   toKeepAlive,
   type Writer,
 } from "../../src/http/events.ts";
+import { isFull } from "../depth.ts";
 import { until } from "../harness.ts";
 
 const CHUNK = "x".repeat(65_536);
@@ -69,15 +70,19 @@ test("nothing is written that the connection does not take", async () => {
   expect(await settled(flood.chunks)).toBeLessThan(400);
 });
 
-test("who takes nothing is closed within seconds when the stream is to end", async () => {
-  const flood = createFlood();
-  const { server, streams } = serve(flood.write);
-  await deafClient(server.port!);
-  await settled(flood.chunks);
-  flood.cut();
-  await until(() => server.pendingRequests === 0);
-  expect(streams.refusal({ project: "acme" })).toBeUndefined();
-}, 30_000);
+test.skipIf(!isFull)(
+  "who takes nothing is closed within seconds when the stream is to end",
+  async () => {
+    const flood = createFlood();
+    const { server, streams } = serve(flood.write);
+    await deafClient(server.port!);
+    await settled(flood.chunks);
+    flood.cut();
+    await until(() => server.pendingRequests === 0);
+    expect(streams.refusal({ project: "acme" })).toBeUndefined();
+  },
+  30_000,
+);
 
 test("who reads gets everything and the last word", async () => {
   const flood = createFlood();

@@ -122,15 +122,9 @@ describe("the provider", () => {
     expect(await failure(client(provider.issuer, { issuerOutbound: nothing }).begin())).toContain("private addresses");
     const inside = createReceiver({ status: 200, body: { keys: [] } });
     const outside = createReceiver({ status: 404 });
-    outside.play({
-      status: 200,
-      body: {
-        issuer: outside.url,
-        authorization_endpoint: `${outside.url}/auth`,
-        token_endpoint: `${inside.url}/token`,
-        jwks_uri: `${inside.url}/keys`,
-      },
-    });
+    const endpoints = { token_endpoint: `${inside.url}/token`, jwks_uri: `${inside.url}/keys` };
+    const body = { issuer: outside.url, authorization_endpoint: `${outside.url}/auth`, ...endpoints };
+    outside.play({ status: 200, body });
     const oidc = client(outside.url);
     const { flow } = await oidc.begin();
     expect(await failure(oidc.finish({ state: flow.state, code: "x" }, flow))).toContain("private addresses");
@@ -144,8 +138,7 @@ describe("the provider", () => {
     ["another one", { status: 200, body: { issuer: "https://evil.example" } }, "does not match the expected issuer"],
   ])("that is %s is told in the log's words, and asked again the next time", async (_, answer, message) => {
     const receiver = createReceiver();
-    const body = JSON.parse(JSON.stringify(answer.body ?? "").replace("ISSUER", receiver.url));
-    receiver.play({ status: answer.status, body });
+    receiver.play(answer);
     const oidc = client(receiver.url);
     expect(await failure(oidc.begin())).toContain(message);
     await failure(oidc.begin());

@@ -1,14 +1,13 @@
 /** Requests to addresses of users: where they go, and how little is believed of what comes back. */
 
 import { describe, expect, test } from "bun:test";
-import { join } from "node:path";
 import { createAddressList } from "../../src/http/address.ts";
 import { createOutbound, isReachable, literalAddress, OutboundError } from "../../src/http/outbound.ts";
 import { createProxy, createReceiver } from "../receiver.ts";
+import { certificate, serveSecurely } from "./secure_server.ts";
 
 const nothing = createAddressList([]);
 const loopback = createAddressList(["127.0.0.0/8"]);
-const FIXTURES = join(import.meta.dir, "../fixtures");
 
 const reachable = (url: string, allow = nothing) => {
   const address = literalAddress(new URL(url));
@@ -85,76 +84,52 @@ describe("requests", () => {
   });
 
   test("the certificate has to be that of the name, not of the address", async () => {
-    const server = Bun.serve({
-      port: 0,
-      hostname: "127.0.0.1",
-      tls: { key: Bun.file(join(FIXTURES, "tls_key.pem")), cert: Bun.file(join(FIXTURES, "tls_certificate.pem")) },
-      fetch: () => new Response("secure"),
-    });
-    try {
-      const ca = await Bun.file(join(FIXTURES, "tls_certificate.pem")).text();
-      const outbound = createOutbound({ allow: loopback, resolve: async () => ["127.0.0.1"], ca });
-      const get = (host: string) => outbound.request({ method: "GET", url: `https://${host}:${server.port}/` });
-      expect((await get("hooks.example.com")).text).toBe("secure");
-      expect((await failure(get("other.example.com"))).message).toContain("The certificate is for another host");
-      expect((await failure(get("127.0.0.1"))).message).toContain("The certificate is for another host");
-    } finally {
-      await server.stop(true);
-    }
+    using server = serveSecurely();
+    const outbound = createOutbound({ allow: loopback, resolve: async () => ["127.0.0.1"], ca: await certificate() });
+    const get = (host: string) => outbound.request({ method: "GET", url: `https://${host}:${server.port}/` });
+    expect((await get("hooks.example.com")).text).toBe(`secure hooks.example.com:${server.port}`);
+    for (const host of ["other.example.com", "127.0.0.1"])
+      expect((await failure(get(host))).message).toContain("The certificate is for another host");
   });
 
-  test("an answer that drips, or a name that is never found, ends in time", async () => {
-    const drip = Bun.serve({
-      port: 0,
-      hostname: "127.0.0.1",
+  /** A server whose answer goes on as long as anybody reads it. */
+  const serveEndlessly = (bytes: number, pauseMs = 0) =>
+    Bun.serve({
+      ...{ port: 0, hostname: "127.0.0.1" },
       fetch: () =>
         new Response(
           new ReadableStream({
             async pull(controller) {
-              controller.enqueue(new Uint8Array([65]));
-              await Bun.sleep(5);
+              controller.enqueue(new Uint8Array(bytes).fill(65));
+              if (pauseMs > 0) await Bun.sleep(pauseMs);
             },
           }),
         ),
     });
-    try {
-      const outbound = createOutbound({ allow: loopback, timeoutMs: 100 });
-      const url = `http://127.0.0.1:${drip.port}/`;
-      expect((await failure(outbound.request({ method: "GET", url }))).message).toBe("No answer within 0.1 s");
-      const lost = createOutbound({ allow: loopback, timeoutMs: 50, resolve: () => new Promise(() => {}) });
-      expect((await failure(lost.request({ method: "GET", url: "http://a.example/" }))).message).toBe(
-        "No answer within 0.05 s",
-      );
-    } finally {
-      await drip.stop(true);
-    }
+
+  test("an answer that drips, or a name that is never found, ends in time", async () => {
+    using drip = serveEndlessly(1, 5);
+    const outbound = createOutbound({ allow: loopback, timeoutMs: 100 });
+    const get = { method: "GET", url: `http://127.0.0.1:${drip.port}/` } as const;
+    expect((await failure(outbound.request(get))).message).toBe("No answer within 0.1 s");
+    const lost = createOutbound({ allow: loopback, timeoutMs: 50, resolve: () => new Promise(() => {}) });
+    const { message } = await failure(lost.request({ method: "GET", url: "http://a.example/" }));
+    expect(message).toBe("No answer within 0.05 s");
   });
 
   test("of an endless answer only the beginning is read, and what is compressed stays so", async () => {
-    const endless = Bun.serve({
-      port: 0,
-      hostname: "127.0.0.1",
-      fetch: (request) =>
-        request.url.endsWith("/bomb")
-          ? new Response(Bun.gzipSync(new Uint8Array(50_000_000)), { headers: { "content-encoding": "gzip" } })
-          : new Response(
-              new ReadableStream({ pull: (controller) => controller.enqueue(new Uint8Array(65_536).fill(65)) }),
-            ),
+    using endless = serveEndlessly(65_536);
+    const bomb = Bun.gzipSync(new Uint8Array(50_000_000));
+    using bombing = Bun.serve({
+      ...{ port: 0, hostname: "127.0.0.1" },
+      fetch: () => new Response(bomb, { headers: { "content-encoding": "gzip" } }),
     });
-    try {
-      const outbound = createOutbound({ allow: loopback });
-      const get = (path: string, maxBytes?: number) =>
-        outbound.request({
-          method: "GET",
-          url: `http://127.0.0.1:${endless.port}${path}`,
-          ...(maxBytes ? { maxBytes } : {}),
-        });
-      expect((await get("/")).text).toHaveLength(65_536);
-      expect((await get("/", 1_000_000)).text).toHaveLength(1_000_000);
-      expect((await get("/bomb")).text.length).toBeLessThanOrEqual(65_536);
-    } finally {
-      await endless.stop(true);
-    }
+    const outbound = createOutbound({ allow: loopback });
+    const get = async (port: number, more: object = {}) =>
+      (await outbound.request({ method: "GET", url: `http://127.0.0.1:${port}/`, ...more })).text;
+    expect(await get(endless.port!)).toHaveLength(65_536);
+    expect(await get(endless.port!, { maxBytes: 1_000_000 })).toHaveLength(1_000_000);
+    expect((await get(bombing.port!)).length).toBeLessThanOrEqual(65_536);
   });
 
   test("an error does not quote the address, which may be a secret", async () => {
@@ -168,84 +143,38 @@ describe("requests", () => {
 });
 
 describe("proxies", () => {
-  const serveSecurely = async () => {
-    const ca = await Bun.file(join(FIXTURES, "tls_certificate.pem")).text();
-    const server = Bun.serve({
-      port: 0,
-      hostname: "127.0.0.1",
-      tls: { key: Bun.file(join(FIXTURES, "tls_key.pem")), cert: ca },
-      fetch: (request) => new Response(`secure ${request.headers.get("host")}`),
-    });
-    return { ca, server, port: server.port };
-  };
-
-  test("of the environment are passed by: what is dialled is what was checked", async () => {
-    const receiver = createReceiver({ status: 200, body: "direct" });
-    const { ca, server, port } = await serveSecurely();
-    const proxy = await createProxy();
-    const script = `
-      import { createAddressList } from ${JSON.stringify(join(import.meta.dir, "../../src/http/address.ts"))};
-      import { createOutbound } from ${JSON.stringify(join(import.meta.dir, "../../src/http/outbound.ts"))};
-      const { HTTP_RECEIVER, HTTPS_RECEIVER, CA } = process.env;
-      const allow = createAddressList(["127.0.0.0/8"]);
-      const outbound = createOutbound({ allow, resolve: async () => ["127.0.0.1"], ca: CA });
-      for (const url of [HTTP_RECEIVER, HTTPS_RECEIVER])
-        console.log((await outbound.request({ method: "POST", url, body: "x" })).text);`;
-    const names = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
-    try {
-      const child = Bun.spawn([process.execPath, "-e", script], {
-        env: {
-          ...process.env,
-          NO_PROXY: "",
-          no_proxy: "",
-          ...Object.fromEntries(names.map((name) => [name, proxy.url])),
-          HTTP_RECEIVER: `http://a.example:${new URL(receiver.url).port}/`,
-          HTTPS_RECEIVER: `https://hooks.example.com:${port}/`,
-          CA: ca,
-        },
-      });
-      expect(await child.stdout.text()).toBe(`direct\nsecure hooks.example.com:${port}\n`);
-      expect(proxy.heads).toEqual([]);
-    } finally {
-      await server.stop(true);
-    }
-  });
-
   test("that were asked for get the address that was checked, with the name beside it", async () => {
     const receiver = createReceiver({ status: 200, body: "passed on" });
-    const { ca, server, port } = await serveSecurely();
+    using server = serveSecurely();
+    const [{ port }, ca] = [server, await certificate()];
     const proxy = await createProxy();
-    try {
-      const addresses: Record<string, string> = { "lost.example.com": "10.0.0.1" };
-      const resolve = async (name: string) => [addresses[name] ?? "127.0.0.1"];
-      const outbound = createOutbound({ allow: loopback, resolve, ca, proxy: proxy.url });
-      const get = (url: string) => outbound.request({ method: "GET", url, headers: { Authorization: "Bearer own" } });
-      const { port: plain } = new URL(receiver.url);
+    const addresses: Record<string, string> = { "lost.example.com": "10.0.0.1" };
+    const resolve = async (name: string) => [addresses[name] ?? "127.0.0.1"];
+    const outbound = createOutbound({ allow: loopback, resolve, ca, proxy: proxy.url });
+    const get = (url: string) => outbound.request({ method: "GET", url, headers: { Authorization: "Bearer own" } });
+    const { port: plain } = new URL(receiver.url);
 
-      expect((await get(`http://hooks.example.com:${plain}/x?y`)).text).toBe("passed on");
-      expect(receiver.requests[0]!.headers).toMatchObject({
-        host: `hooks.example.com:${plain}`,
-        authorization: "Bearer own",
-      });
-      expect((await get(`https://hooks.example.com:${port}/`)).text).toBe(`secure hooks.example.com:${port}`);
-      const credentials = `Basic ${btoa("operator:hunter2")}`;
-      expect(proxy.heads.map((head) => head.split("\r\n")[0])).toEqual([
-        `GET http://127.0.0.1:${plain}/x?y HTTP/1.1`,
-        `CONNECT 127.0.0.1:${port} HTTP/1.1`,
-      ]);
-      for (const head of proxy.heads) expect(head).toContain(`Proxy-Authorization: ${credentials}`);
-      // What is meant for the receiver is not said before the tunnel stands.
-      expect(proxy.heads[1]).not.toContain("Bearer own");
+    expect((await get(`http://hooks.example.com:${plain}/x?y`)).text).toBe("passed on");
+    expect(receiver.requests[0]!.headers).toMatchObject({
+      host: `hooks.example.com:${plain}`,
+      authorization: "Bearer own",
+    });
+    expect((await get(`https://hooks.example.com:${port}/`)).text).toBe(`secure hooks.example.com:${port}`);
+    const credentials = `Basic ${btoa("operator:hunter2")}`;
+    expect(proxy.heads.map((head) => head.split("\r\n")[0])).toEqual([
+      `GET http://127.0.0.1:${plain}/x?y HTTP/1.1`,
+      `CONNECT 127.0.0.1:${port} HTTP/1.1`,
+    ]);
+    for (const head of proxy.heads) expect(head).toContain(`Proxy-Authorization: ${credentials}`);
+    // What is meant for the receiver is not said before the tunnel stands.
+    expect(proxy.heads[1]).not.toContain("Bearer own");
 
-      const { message } = await failure(get(`https://other.example.com:${port}/`));
-      expect(message).toBe("The certificate is for another host: other.example.com through the proxy");
-      expect(proxy.heads).toHaveLength(3);
-      expect((await failure(get("http://lost.example.com/"))).message).toContain("do not go to private addresses");
-      expect((await failure(get("http://10.0.0.1/"))).isFinal).toBe(true);
-      expect(proxy.heads).toHaveLength(3);
-    } finally {
-      await server.stop(true);
-    }
+    const { message } = await failure(get(`https://other.example.com:${port}/`));
+    expect(message).toBe("The certificate is for another host: other.example.com through the proxy");
+    expect(proxy.heads).toHaveLength(3);
+    expect((await failure(get("http://lost.example.com/"))).message).toContain("do not go to private addresses");
+    expect((await failure(get("http://10.0.0.1/"))).isFinal).toBe(true);
+    expect(proxy.heads).toHaveLength(3);
   });
 
   test("that refuse or are away are told from the receiver, and their password from nobody", async () => {

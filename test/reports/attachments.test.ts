@@ -3,8 +3,8 @@
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { readReport } from "../../src/reports/read.ts";
-import type { Report, ReportAttachment } from "../../src/reports/report.ts";
-import { read } from "./reading.ts";
+import type { Report } from "../../src/reports/report.ts";
+import { attachmentInLine, read } from "./reading.ts";
 
 const FOLDER = `${import.meta.dir}/../fixtures/attachments/out`;
 
@@ -13,91 +13,21 @@ function readFiles(names: readonly string[]): Report {
   return readReport(files, { maxInflatedBytes: 2 ** 26 });
 }
 
-/** One text for each attachment: "cart-diff.png (image/png) at /home/…", or with the text that the report holds. */
-function inWords({ name, path, contentType, body }: ReportAttachment): string {
-  const held =
-    body && (contentType === "image/png" ? `${body.length} bytes` : JSON.stringify(Buffer.from(body).toString()));
-  return [name, contentType && `(${contentType})`, path && `at ${path}`, held].filter(Boolean).join(" ");
-}
-
 const attachmentsOf = ({ cases }: Report): Record<string, string[]> =>
-  Object.fromEntries(cases.map(({ name, attachments = [] }) => [name, attachments.map(inWords)]));
-
-test("Playwright's JSON names files by absolute path, of all attempts, and holds others", () => {
-  const results = "/home/dev/shop/test-results";
-  const cart = (folder: string) => [
-    `cart-actual.png (image/png) at ${results}/${folder}/cart-actual.png`,
-    `cart-diff.png (image/png) at ${results}/${folder}/cart-diff.png`,
-    `screenshot (image/png) at ${results}/${folder}/test-failed-1.png`,
-    `error-context (text/markdown) at ${results}/${folder}/error-context.md`,
-    `trace (application/zip) at ${results}/${folder}/trace.zip`,
-  ];
-  const article = `${results}/cart-adds-an-article`;
-  const report = readFiles(["playwright.json"]);
-  expect(attachmentsOf(report)).toEqual({
-    "shows the cart": [
-      "cart-expected.png (image/png) at /home/dev/shop/tests/cart.spec.ts-snapshots/cart-linux.png",
-      ...cart("cart-shows-the-cart"),
-      ...cart("cart-shows-the-cart-retry1"),
-    ],
-    "adds an article": [
-      'request.json (application/json) "{\\"article\\":1}"',
-      `server log (text/plain) at ${article}/attachments/server-log-75758932e806d6c360b5609f49179a525e98043d.log`,
-      `screenshot (image/png) at ${article}/test-failed-1.png`,
-      `error-context (text/markdown) at ${article}/error-context.md`,
-      `trace (application/zip) at ${article}/trace.zip`,
-      'request.json (application/json) "{\\"article\\":1}"',
-    ],
-    "empties the cart": ['note (text/plain) "all is well"'],
-  });
-  expect(report.cases.flatMap(({ properties }) => Object.keys(properties ?? {}))).not.toContain("attachment");
-});
-
-test("Playwright's JUnit XML names files relative to the report", () => {
-  const { "shows the cart": paths = [] } = attachmentsOf(readFiles(["junit.xml"]));
-  expect(paths.slice(0, 3)).toEqual([
-    "cart-linux.png at ../tests/cart.spec.ts-snapshots/cart-linux.png",
-    "cart-actual.png at ../test-results/cart-shows-the-cart/cart-actual.png",
-    "cart-diff.png at ../test-results/cart-shows-the-cart/cart-diff.png",
-  ]);
-  expect(paths).toHaveLength(11);
-});
+  Object.fromEntries(cases.map(({ name, attachments = [] }) => [name, attachments.map(attachmentInLine)]));
 
 test("CTRF names files of the test, of its earlier attempts, and may hold a screenshot", () => {
-  expect(attachmentsOf(readFiles(["ctrf.json"]))["shows the cart"]).toContain(
-    "cart-diff.png (image/png) at /home/dev/shop/test-results/cart-shows-the-cart-retry1/cart-diff.png",
-  );
-  const [one] = read({
-    reportFormat: "CTRF",
-    results: {
-      tool: { name: "t" },
-      summary: {},
-      tests: [
-        {
-          name: "a",
-          status: "failed",
-          screenshot: `data:image/jpeg;base64,${btoa("picture")}`,
-          attachments: [{ name: "log", contentType: "text/plain", path: "a.log" }],
-          retryAttempts: [{ attempt: 1, status: "failed", attachments: [{ name: "first", path: "first.log" }] }],
-        },
-      ],
-    },
-  }).cases;
-  expect(one!.attachments!.map(inWords)).toEqual([
+  const test = {
+    ...{ name: "a", status: "failed", screenshot: `data:image/jpeg;base64,${btoa("picture")}` },
+    attachments: [{ name: "log", contentType: "text/plain", path: "a.log" }],
+    retryAttempts: [{ attempt: 1, status: "failed", attachments: [{ name: "first", path: "first.log" }] }],
+  };
+  const [one] = read({ results: { tool: { name: "t" }, summary: {}, tests: [test] } }).cases;
+  expect(one!.attachments!.map(attachmentInLine)).toEqual([
     "first at first.log",
     "log (text/plain) at a.log",
     'screenshot (image/jpeg) "picture"',
   ]);
-});
-
-test("Cucumber's JSON holds files, and its logs are output", () => {
-  const [one] = readFiles(["cucumber.json"]).cases;
-  expect(one!.attachments!.map(inWords)).toEqual([
-    "attachment (image/png) 200 bytes",
-    'attachment (application/json) "{\\"items\\":0}"',
-    'attachment (text/plain) "teardown"',
-  ]);
-  expect(one!.output).toBe("the cart is empty");
 });
 
 test("a retried scenario has the files of all attempts", () => {
@@ -112,7 +42,10 @@ test("a retried scenario has the files of all attempts", () => {
     { uri: "a.feature", elements: [scenario("failed", "first"), scenario("passed", "second")] },
   ]).cases;
   expect(one!.flaky).toBe(true);
-  expect(one!.attachments!.map(inWords)).toEqual(['first (text/plain) "first"', 'second (text/plain) "second"']);
+  expect(one!.attachments!.map(attachmentInLine)).toEqual([
+    'first (text/plain) "first"',
+    'second (text/plain) "second"',
+  ]);
 });
 
 test("Allure's results name files beside them, also in steps, of all attempts", () => {
@@ -132,36 +65,23 @@ test("the output of a JUnit suite names files of the report as a whole", () => {
     `<testsuites><testsuite name="s"><testcase name="a"><system-err>[[ATTACHMENT|a.png]]</system-err></testcase>
      <system-out>[[ATTACHMENT|server.log]]</system-out></testsuite></testsuites>`,
   );
-  expect(report.attachments!.map(inWords)).toEqual(["server.log at server.log"]);
-  expect(report.cases[0]!.attachments!.map(inWords)).toEqual(["a.png at a.png"]);
+  expect(report.attachments!.map(attachmentInLine)).toEqual(["server.log at server.log"]);
+  expect(report.cases[0]!.attachments!.map(attachmentInLine)).toEqual(["a.png at a.png"]);
   expect(read(`<testsuite name="s"><testcase name="a"/></testsuite>`).attachments).toBeUndefined();
 });
 
-const playwright = (attachments: unknown) => ({
-  config: {},
-  suites: [
-    {
-      title: "a",
-      file: "a",
-      specs: [{ title: "t", tests: [{ status: "unexpected", results: [{ status: "failed", attachments }] }] }],
-    },
-  ],
-  stats: {},
-  errors: [],
-});
+const playwright = (attachments: unknown) => {
+  const tests = [{ status: "unexpected", results: [{ status: "failed", attachments }] }];
+  const suites = [{ title: "a", file: "a", specs: [{ title: "t", tests }] }];
+  return { config: {}, suites, stats: {}, errors: [] };
+};
 
 test("what names nothing, or names it twice, is left out without a word", () => {
-  const { cases, warnings } = read(
-    playwright([
-      null,
-      5,
-      {},
-      { name: "empty" },
-      { name: "a", path: "a" },
-      { name: "again", path: "a" },
-      { path: {}, body: 5 },
-    ]),
-  );
+  const twice = [
+    { name: "a", path: "a" },
+    { name: "again", path: "a" },
+  ];
+  const { cases, warnings } = read(playwright([null, 5, {}, { name: "empty" }, ...twice, { path: {}, body: 5 }]));
   expect(cases[0]!.attachments).toEqual([{ name: "a", path: "a", contentType: null, body: null }]);
   expect(warnings).toEqual([]);
   expect(read(playwright([{ name: "empty" }])).cases[0]!.attachments).toBeUndefined();
@@ -186,8 +106,7 @@ test("their number, their paths and what a report holds of them are bounded, wit
 test("what a report holds beyond 50 MiB is left out", () => {
   const body = Buffer.alloc(20 * 2 ** 20).toString("base64");
   const files = ["a", "b", "c"].map((name) => ({ name, body }));
-  const bytes = new TextEncoder().encode(JSON.stringify(playwright(files)));
-  const { cases, warnings } = readReport([{ name: "r", bytes }], { maxInflatedBytes: 2 ** 27 });
+  const { cases, warnings } = read(playwright(files));
   expect(cases[0]!.attachments!.map(({ name, body }) => [name, body?.length])).toEqual([
     ["a", 20 * 2 ** 20],
     ["b", 20 * 2 ** 20],

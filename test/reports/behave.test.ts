@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { inShort, read, readFixture } from "./reading.ts";
+import { inShort, read } from "./reading.ts";
 
 const feature = (more: object) =>
   read([{ keyword: "Feature", name: "F", location: "a.feature:1", status: "passed", ...more }]);
@@ -15,34 +15,6 @@ const scenario = (status: string | undefined, ...steps: object[]) => ({
   steps,
 });
 const one = (status: string | undefined, ...steps: object[]) => feature({ elements: [scenario(status, ...steps)] });
-const SUITE = 'Shop "quoted" & <script> 😀';
-
-test("what behave 1.2.6 writes is read whole", () => {
-  const report = readFixture("behave.json");
-  expect(report).toMatchObject({ format: "behave", suite: null, partial: false, warnings: [] });
-  expect(inShort(report)).toEqual([
-    "passed: Bank > passes",
-    "failed error: Bank > has a broken hook after it",
-    `passed: ${SUITE} > adds ]]>`,
-    `failed failure: ${SUITE} > fails`,
-    `failed error: ${SUITE} > raises`,
-    `failed error: ${SUITE} > is undefined`,
-    `skipped: ${SUITE} > is skipped`,
-    `skipped: ${SUITE} > is skipped inside`,
-    `passed: ${SUITE} > counts -- @1.1 good`,
-    `passed: ${SUITE} > counts -- @1.2 good`,
-    `failed failure: ${SUITE} > counts -- @2.1 bad`,
-    `passed: ${SUITE} > has no steps`,
-    `failed error: ${SUITE} > has a broken hook`,
-  ]);
-  expect(report.cases[3]).toMatchObject({
-    ...{ file: "features/shop.feature", line: 11, message: "Assertion Failed: expected 2" },
-    ...{ stack: "Assertion Failed: expected 2\n got 1 \ufffd 😀", properties: { tag: "@shop", "tag 2": "@slow" } },
-  });
-  expect(report.cases[4]!.message).toBe("KeyError: 'fire'");
-  expect(report.cases[5]!.message).toBe("Undefined step: When nobody wrote this step");
-  expect(report.cases[12]!.message).toBe('The scenario is "failed", but none of its steps failed');
-});
 
 test("it is told from Cucumber's JSON by its results and places", () => {
   const cucumber = [{ uri: "a.feature", keyword: "Feature", name: "F", elements: [] }];
@@ -80,13 +52,6 @@ describe("a scenario", () => {
 
   test("without steps did not test anything", () => {
     expect(inShort(one("passed"))).toEqual(["skipped: F > a"]);
-  });
-
-  test("of an unknown result failed, and the upload is warned", () => {
-    for (const report of [one("greenish", step("passed")), one("passed", step("greenish"))]) {
-      expect(inShort(report)).toEqual(["failed error: F > a"]);
-      expect(report.warnings).toEqual(['The result "greenish" is unknown: 1 test case counted as failed']);
-    }
   });
 
   test("that is written again was retried", () => {

@@ -1,45 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { inShort, read, readFixture } from "./reading.ts";
+import { inShort, read } from "./reading.ts";
 
 const passed = (name: string) => `=== RUN   ${name}\n--- PASS: ${name} (0.00s)\n`;
 const failed = (name: string) => `=== RUN   ${name}\n    a_test.go:3: no\n--- FAIL: ${name} (0.00s)\n`;
 const ok = (path: string) => `PASS\nok  \t${path}\t0.010s\n`;
 const fail = (path: string) => `FAIL\nFAIL\t${path}\t0.010s\n`;
-
-test("what go test -v of version 1.19 writes is read whole", () => {
-  const report = readFixture("go_text.txt");
-  expect(report).toMatchObject({ format: "go", suite: null, partial: false, warnings: [] });
-  expect(inShort(report).map((line) => line.replace("example.com/shop/", ""))).toEqual([
-    "failed error: broken > (build failed)",
-    "passed: cart > TestAdds",
-    "failed failure: cart > TestWrongTotal",
-    "skipped: cart > TestSkips",
-    "failed failure: cart > TestTable",
-    "passed: cart > TestTable/one",
-    "failed failure: cart > TestTable/two",
-    "passed: cart > TestTable/with_space",
-    "passed: cart > TestTable/a/b",
-    "failed failure: cart > TestParallel",
-    // It prints "--- FAIL: TestAdds (0.00s)" and an "ok" of its package.
-    "passed: cart > TestHostile",
-    "passed: cart > TestParallel/p1",
-    "failed failure: cart > TestParallel/p2",
-    "failed failure: cart > ExampleHello",
-    "passed: crash > TestFine",
-    "failed failure: crash > TestPanics",
-    "failed error: crash > TestPanics/inner",
-    "failed error: exit > TestExits",
-    "passed: pay > TestPays",
-    "passed: slow > TestFast",
-    "failed timeout: slow > TestSleeps",
-  ]);
-  const [build, adds, wrong] = report.cases;
-  expect(build!.message).toBe("broken/broken_test.go:3:28: undefined: undefined");
-  expect(adds!.output).toBe("added 1 item\nno newline");
-  expect(wrong!.stack).toBe("    cart_test.go:4: total of Grüße 🚀 is 6, expected 7\n        second line");
-  expect(report.cases[13]!.stack).toBe("got:\nhello\nwant:\nhullo");
-  expect(report.cases[16]!.message).toBe("panic: assignment to entry in nil map [recovered]");
-});
 
 test("a test is the same one in the text and in the JSON of go", () => {
   const event = (fields: object) => JSON.stringify({ Package: "example.com/a", ...fields });

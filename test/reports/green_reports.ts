@@ -34,7 +34,13 @@ export const GREEN_REPORTS: Record<string, string> = {
     '<robot generator="Robot 7.1"><suite name="A"><test name="a"><status status="PASS"/></test><test name="b"><status status="PASS"/></test><status status="PASS"/></suite><statistics/><errors/></robot>',
   doctest:
     '<doctest binary="a"><TestSuite><TestCase name="a"><OverallResultsAsserts successes="1" failures="0" test_case_success="true"/></TestCase><TestCase name="b"><OverallResultsAsserts successes="1" failures="0" test_case_success="true"/></TestCase></TestSuite><OverallResultsAsserts successes="2" failures="0"/><OverallResultsTestCases successes="2" failures="0"/></doctest>',
-
+  nunit:
+    '<test-run result="Passed" total="2" failed="0"><test-suite type="TestFixture" name="C" result="Passed"><test-case name="a" result="Passed"/><test-case name="b" result="Passed"/></test-suite></test-run>',
+  nunit_2:
+    '<test-results total="2" failures="0" errors="0" not-run="0"><test-suite name="C" success="True"><results><test-case name="a" executed="True" success="True"/><test-case name="b" executed="True" success="True"/></results></test-suite></test-results>',
+  trx: '<TestRun><Results><UnitTestResult testName="a" outcome="Passed"/><UnitTestResult testName="b" outcome="Passed"/></Results><ResultSummary outcome="Completed"><Counters total="2" passed="2" failed="0"/></ResultSummary></TestRun>',
+  xunit:
+    '<assemblies><assembly name="a.dll" total="2" failed="0"><collection name="c"><test name="a" result="Pass"/><test name="b" result="Pass"/></collection></assembly></assemblies>',
   cucumber_messages: [
     '{"meta":{"protocolVersion":"32.0.0","implementation":{"name":"cucumber-js","version":"12.0.0"}}}',
     '{"pickle":{"id":"p1","uri":"a.feature","name":"a","astNodeIds":[],"steps":[{"id":"s1","text":"x"}],"tags":[]}}',
@@ -83,4 +89,10 @@ export const GREEN_REPORTS: Record<string, string> = {
   newman: `{"collection":{"item":[],"info":{"name":"c"}},"run":{"stats":{"assertions":{"total":2,"pending":0,"failed":0}},"executions":[{"item":{"id":"1","name":"r"},"assertions":[{"assertion":"a","skipped":false},{"assertion":"b","skipped":false}]}],"failures":[]}}`,
   behave: `[\n{"keyword":"Feature","name":"F","tags":[],"location":"a.feature:1","status":"passed","elements":[{"type":"scenario","name":"a","location":"a.feature:2","steps":[{"name":"x","result":{"status":"passed","duration":0.1}}],"status":"passed"}]},\n{"keyword":"Feature","name":"G","tags":[],"location":"b.feature:1","status":"passed","elements":[{"type":"scenario","name":"b","location":"b.feature:2","steps":[{"name":"x","result":{"status":"passed","duration":0.1}}],"status":"passed"}]}\n]\n`,
   xcresult: `{"testNodes":[{"nodeType":"Test Plan","name":"p","result":"Passed","children":[{"nodeType":"Test Case","name":"a()","result":"Passed"},{"nodeType":"Test Case","name":"b()","result":"Passed"}]}]}`,
+  ctrf: `{"results":{"tool":{"name":"t"},"summary":{"tests":2,"passed":2,"failed":0},"tests":[{"name":"a","status":"passed"},{"name":"b","status":"passed"}]}}`,
+  jest: `{"success":true,"numTotalTests":2,"numFailedTests":0,"testResults":[{"name":"/a.js","status":"passed","assertionResults":[{"title":"a","status":"passed"},{"title":"b","status":"passed"}]}]}`,
+  mocha: `{"stats":{"passes":2,"failures":0,"pending":0},"tests":[{"title":"a","fullTitle":"a","err":{}},{"title":"b","fullTitle":"b","err":{}}],"passes":[{"title":"a","fullTitle":"a","err":{}},{"title":"b","fullTitle":"b","err":{}}],"failures":[],"pending":[]}`,
+  playwright: `{"config":{},"suites":[{"title":"a.ts","file":"a.ts","specs":[{"title":"a","tests":[{"status":"expected","results":[{"status":"passed"}]}]},{"title":"b","tests":[{"status":"expected","results":[{"status":"passed"}]}]}]}],"stats":{"expected":2,"unexpected":0,"flaky":0,"skipped":0},"errors":[]}`,
+  cucumber: `[{"uri":"a.feature","name":"F","elements":[{"type":"scenario","id":"a","name":"a","steps":[{"result":{"status":"passed"}}]},{"type":"scenario","id":"b","name":"b","steps":[{"result":{"status":"passed"}}]}]}]`,
+  rspec: `{"examples":[{"description":"a","full_description":"a","status":"passed"},{"description":"b","full_description":"b","status":"passed"}],"summary":{"example_count":2,"failure_count":0},"summary_line":"2 examples"}`,
 };

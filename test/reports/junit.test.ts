@@ -1,13 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { readReport } from "../../src/reports/read.ts";
-import { type ReportedCase, ReportError } from "../../src/reports/report.ts";
+import type { ReportedCase } from "../../src/reports/report.ts";
+import { read, readFixture } from "./reading.ts";
 
-const read = (xml: string) =>
-  readReport([{ name: "a.xml", bytes: new TextEncoder().encode(xml) }], { maxInflatedBytes: 2 ** 27 });
-const fixture = async (name: string) =>
-  readReport([{ name, bytes: await Bun.file(`${import.meta.dir}/../fixtures/${name}`).bytes() }], {
-    maxInflatedBytes: 2 ** 20,
-  });
 const suite = (inner: string, attributes = 'name="s"') => `<testsuite ${attributes}>${inner}</testsuite>`;
 const one = (inner: string, attributes = 'name="a"'): ReportedCase =>
   read(suite(`<testcase ${attributes}>${inner}</testcase>`)).cases[0]!;
@@ -15,34 +9,14 @@ const outcome = (inner: string, attributes?: string) => {
   const { status, kind, flaky, attempts } = one(inner, attributes);
   return [status, kind, flaky, attempts];
 };
-const refusal = (xml: string): string => {
-  try {
-    read(xml);
-  } catch (error) {
-    if (error instanceof ReportError) return error.message.replace('Cannot read "a.xml": ', "");
-    throw error;
-  }
-  return "accepted";
-};
 /** What identifies the cases: suite, name and file. */
 const places = (xml: string) => read(xml).cases.map(({ suite, name, file }) => [suite, name, file]);
 
 const brief = ({ suite, name, status, message }: ReportedCase) => [suite, name, status, message];
 
 const bare: ReportedCase = {
-  suite: "s",
-  name: "a",
-  file: null,
-  line: null,
-  status: "passed",
-  kind: null,
-  flaky: false,
-  attempts: 1,
-  durationMs: null,
-  message: null,
-  stack: null,
-  output: null,
-  properties: null,
+  ...{ suite: "s", name: "a", file: null, line: null, status: "passed", kind: null, flaky: false, attempts: 1 },
+  ...{ durationMs: null, message: null, stack: null, output: null, properties: null },
 };
 
 describe("a document", () => {
@@ -64,14 +38,8 @@ describe("a document", () => {
       cases: [
         { ...bare, suite: "outer", file: "a.c", line: 3, durationMs: 500, output: "out\nerr" },
         {
-          ...bare,
-          suite: "outer > inner",
-          name: "b",
-          status: "failed",
-          kind: "failure",
-          durationMs: 1_234_500,
-          message: "m",
-          stack: "  at x\n  at y",
+          ...{ ...bare, suite: "outer > inner", name: "b", status: "failed", kind: "failure" },
+          ...{ durationMs: 1_234_500, message: "m", stack: "  at x\n  at y" },
         },
       ],
       countsOnly: null,
@@ -83,20 +51,18 @@ describe("a document", () => {
     });
   });
 
-  test("names its machine, unless it says that it was anywhere, or where Playwright names a project", async () => {
+  test("names its machine, unless it says that it was anywhere, or where Playwright names a project", () => {
     const hostOf = (host: string, more = "") =>
       read(
         `<testsuites ${more}><testsuite name="s" hostname="${host}"/><testsuite name="t" hostname="b"/></testsuites>`,
       ).context.host;
     expect(hostOf(" ci-3 ")).toBe("ci-3");
-    expect(["", " ", "localhost", "Localhost.localdomain"].map((host) => hostOf(host))).toEqual(
-      Array(4).fill(undefined),
-    );
+    for (const host of ["", " ", "localhost", "Localhost.localdomain"]) expect(hostOf(host)).toBeUndefined();
     expect(hostOf("chromium", 'id="" name="" tests="2" failures="0" skipped="0" errors="0" time="1"')).toBeUndefined();
     expect(read(`<testsuite name="s" hostname="ci-3"><testcase name="a"/></testsuite>`).context.host).toBe("ci-3");
     expect(read(`<testsuite name="s"><testcase name="a"/></testsuite>`).context).toEqual({});
-    expect((await fixture("same_tests/playwright_projects.xml")).context).toEqual({});
-    expect((await fixture("vitest_junit.xml")).context).toEqual({ host: "vm" });
+    expect(readFixture("same_tests/playwright_projects.xml").context).toEqual({});
+    expect(readFixture("vitest_junit.xml").context).toEqual({ host: "vm" });
   });
 
   test("may hold no test case, cases in the root, a prefix, or Eclipse's root", () => {
@@ -297,13 +263,6 @@ describe("the texts of a case", () => {
   test("a case without a name has one that says so", () => {
     expect([one("", "").name, one("", 'name=" "').name]).toEqual(["(no name)", "(no name)"]);
   });
-
-  test("a name of 1 MB is cut, with one warning for all", () => {
-    const long = `<testcase name="${"x".repeat(1_000_000)}"/>`;
-    const { cases, warnings } = read(suite(long + long));
-    expect(cases.map(({ name }) => name.length)).toEqual([1000, 1000]);
-    expect(warnings).toEqual(["Cut 2 names to 1,000 characters"]);
-  });
 });
 
 describe("where a case belongs", () => {
@@ -334,211 +293,10 @@ describe("where a case belongs", () => {
       ["", "b", "s.php"],
     ]);
   });
-
-  test("a path of ten thousand suites is read, and kept as far as there is room", () => {
-    const xml = `${'<testsuite name="abc">'.repeat(9000)}<testcase name="a"/>${"</testsuite>".repeat(9000)}`;
-    expect(read(xml).cases[0]!.suite.length).toBeLessThanOrEqual(1000);
-  });
-});
-
-describe("what real tools wrote about tests with hostile names", () => {
-  const QUOTED = 'outer <script> > inner ]]> & "q"';
-  const facts = async (name: string) => {
-    const { cases, partial } = await fixture(name);
-    expect(partial).toBe(false);
-    expect(JSON.stringify(cases).isWellFormed() && !/[\0\x1b]/.test(cases.map(({ name }) => name).join())).toBe(true);
-    return cases.map(({ suite, name, status, file }) => [suite, name, status, file]);
-  };
-
-  test("bun", async () => {
-    const file = "hostile.test.ts";
-    expect(await facts("bun_junit.xml")).toEqual([
-      ["", "top level", "passed", file],
-      [QUOTED, "passes 😀", "passed", file],
-      [QUOTED, "ansi [31mred[0m", "failed", file],
-      [QUOTED, "nul  end", "passed", file],
-      [QUOTED, "lone \ufffd end", "failed", file],
-      [QUOTED, "skipped", "skipped", file],
-      [QUOTED, "todo", "skipped", file],
-    ]);
-  });
-
-  test("node, which writes raw control characters and ]]>", async () => {
-    const outer = "outer <script> > inner ]]> & &quot;q&quot;";
-    expect(await facts("node_junit.xml")).toEqual([
-      ["", "top level", "passed", null],
-      [outer, "passes 😀", "passed", null],
-      [outer, "ansi red", "failed", null],
-      [outer, "nul \ufffd end", "passed", null],
-      [outer, "lone \ufffd end", "failed", null],
-      [outer, "skipped", "skipped", null],
-      [outer, "todo", "skipped", null],
-      [outer, "slow", "failed", null],
-    ]);
-    expect((await fixture("node_junit.xml")).warnings).toEqual(["Took 5 characters literally that XML wants escaped"]);
-  });
-
-  test("pytest, whose failure and failed teardown are two cases", async () => {
-    const { cases, completedAt } = await fixture("pytest_junit.xml");
-    expect(completedAt).toEqual(new Date("2026-11-21T00:27:56.090Z"));
-    expect(cases).toHaveLength(13);
-    expect(
-      cases.slice(-3).map(({ suite, name, kind, file, properties }) => [suite, name, kind, file, properties]),
-    ).toEqual([
-      ["tests.test_hostile", "test_both", "failure", "tests/test_hostile.py", { owner: "team <a>" }],
-      ["tests.test_hostile", "test_both", "error", "tests/test_hostile.py", { owner: "team <a>" }],
-      ["tests.test_hostile", "test_surrogate", "failure", "tests/test_hostile.py", null],
-    ]);
-  });
-
-  test("vitest", async () => {
-    const file = "t/hostile.test.mjs";
-    expect(await facts("vitest_junit.xml")).toEqual([
-      ["", "(file failed to load)", "failed", "t/broken.test.mjs"],
-      [QUOTED, "passes 😀", "passed", file],
-      [QUOTED, "ansi [31mred[0m", "failed", file],
-      [QUOTED, "nul  end", "passed", file],
-      [QUOTED, "lone  end", "failed", file],
-      [QUOTED, "skipped", "skipped", file],
-      [QUOTED, "todo", "skipped", file],
-    ]);
-  });
-
-  test("jest-junit, which writes raw control characters", async () => {
-    const [outer, file] = ['outer <script> inner ]]> & "q"', "j/hostile.test.cjs"];
-    expect((await facts("jest_junit.xml")).slice(0, 5)).toEqual([
-      [outer, "passes 😀", "passed", file],
-      [outer, "ansi red", "failed", file],
-      [outer, "nul \ufffd end", "passed", file],
-      [outer, "lone \ufffd end", "failed", file],
-      [outer, "skipped", "skipped", file],
-    ]);
-  });
-
-  test("mocha, which writes references to lone surrogates", async () => {
-    const { cases } = await fixture("mocha_xunit.xml");
-    expect(cases.map(({ suite, name, message }) => [suite, name, message])).toEqual([
-      ["outer <script>", "passes 😀", null],
-      ["outer <script>", "ansi red ]]>", "nul  lone \ufffd ]]>"],
-      ["outer <script>", "skipped", null],
-    ]);
-  });
-});
-
-describe("a document that is not well formed", () => {
-  test("loses what XML does not allow", () => {
-    const { name, message } = one(
-      `<failure message="&#0;&#xD800;&#xD83D;&#xDE00;&#27;[31mred&#x1b;[0m &#x10FFFFF;&#65;"/>`,
-      'name="\x1b[1ma\x07\0"',
-    );
-    expect([name, message]).toEqual(["a\ufffd", "\ufffd\ufffd😀red \ufffdA"]);
-    expect(read(`\ufeff \n<?xml version="1.0"?>${suite("")}`).cases).toEqual([]);
-  });
-
-  test("keeps what should have been escaped", () => {
-    const { cases, warnings, partial } = read(
-      suite(`<testcase name="a < b & c &nbsp;"><failure>x]]> & 1 < 2 <![CDATA[&<]]></failure></testcase>`),
-    );
-    expect([cases[0]!.name, cases[0]!.stack, partial]).toEqual(["a < b & c &nbsp;", "x]]> & 1 < 2 &<", false]);
-    expect(warnings).toEqual(["Took 6 characters literally that XML wants escaped"]);
-  });
-
-  test.each([
-    ["breaks off in a section", `<b><![CDATA[`, "a CDATA section is not closed"],
-    ["breaks off in a tag", `<testcase name="b`, "the tag <testcase> is malformed or breaks off"],
-    ["breaks off in a case", `<testcase name="b"><failure>`, "it breaks off inside <failure>"],
-    ["breaks off behind the cases", `<properties/>`, "it breaks off inside <testsuite>"],
-    ["closes what is not open", `</b>`, "<testsuite> is not closed"],
-    [
-      "has an attribute twice",
-      `<testcase name="b" name="c"/></testsuite>`,
-      "the tag <testcase> has the attribute name twice",
-    ],
-    ["goes on after its end", `</testsuite><other/>`, "there is more after its end"],
-    ["has text between its roots", `</testsuite>done<testsuite/>`, "there is more after its end"],
-    ["declares something between its roots", `</testsuite><!DOCTYPE a><testsuite/>`, "there is more after its end"],
-  ])("is read up to the last whole case when it %s", (_, end, reason) => {
-    const { cases, partial, warnings } = read(`<testsuite name="s">\n<testcase name="a"></testcase>\n${end}`);
-    expect({ cases, partial, warnings }).toEqual({
-      cases: [bare],
-      partial: true,
-      warnings: [`The report is broken at line 3: ${reason}; only what comes before it is read, 1 test case`],
-    });
-  });
-
-  test("is refused when no case is whole", () => {
-    expect(refusal(`\n\n${suite("").slice(0, -3)}`)).toBe("malformed XML at line 3: <testsuite> is not closed");
-    expect(refusal(`<testsuite>\n<testcase name="a"><failure>`)).toBe(
-      "malformed XML at line 2: it breaks off inside <failure>",
-    );
-    expect(refusal(`<?xml version="2.0"?><testsuite/>`)).toStartWith("malformed XML: unsupported XML version");
-  });
-});
-
-describe("several roots, one after the other", () => {
-  const first = '<testsuites><testsuite name="a"><testcase name="1"/></testsuite></testsuites>';
-  const second = '<testsuite name="b" time="2"><testcase name="2"><failure message="m"/></testcase></testsuite>';
-
-  test("are read as one report, with declarations and comments between them", () => {
-    const declaration = '<?xml version="1.0" encoding="UTF-8" ?>';
-    const { cases, suite, partial, warnings } = read(
-      `${declaration}${first}\n${declaration}\n<!-- next -->${second}<testsuites/>\n<!-- end -->`,
-    );
-    expect(cases.map(brief)).toEqual([
-      ["a", "1", "passed", null],
-      ["b", "2", "failed", "m"],
-    ]);
-    expect({ suite, partial, warnings }).toEqual({ suite: null, partial: false, warnings: [] });
-  });
-
-  test("are mended, and the last may break off", () => {
-    const broken = read(`${first}${second.replace('"m"', '"a & b"')}<testsuite name="c"><testcase name="3"/><testcase`);
-    expect(broken.cases.map(brief)).toEqual([
-      ["a", "1", "passed", null],
-      ["b", "2", "failed", "a & b"],
-      ["c", "3", "passed", null],
-    ]);
-    expect(broken).toMatchObject({ partial: true, warnings: [expect.any(String), expect.any(String)] });
-  });
-
-  test("are not without number", () => {
-    expect(read("<testsuite/>".repeat(10_000)).cases).toEqual([]);
-    expect(refusal("<testsuite/>".repeat(10_001))).toBe("it has more than 10,000 root elements");
-  });
-
-  test("each declare their own totals", () => {
-    const wrong = '<testsuite name="c" tests="2"><testcase name="3"/></testsuite>';
-    expect(read(wrong + wrong).warnings).toEqual([
-      "The report declares 2 tests, but its test cases are 1 test",
-      "The report declares 2 tests, but its test cases are 1 test",
-    ]);
-  });
-
-  test("cmocka writes one for each group, and of a group whose set-up failed only that it did", async () => {
-    expect((await fixture("cmocka_groups.xml")).cases.map(brief)).toEqual([
-      ["first", "ok", "passed", null],
-      ["first", "sk", "skipped", null],
-      ["second", "ok", "passed", null],
-      ["second", "bad", "failed", "0x1 != 0x2"],
-      [
-        "third",
-        "(failure without a test case)",
-        "failed",
-        'The suite "third" declares 1 failed, but none of its test cases failed',
-      ],
-    ]);
-  });
 });
 
 describe("what one tool alone writes", () => {
-  test("node: a test that fails after its children is told only by a comment at the end", async () => {
-    const { cases, warnings } = await fixture("node_junit_parent.xml");
-    expect(cases.map(brief)).toEqual([
-      ["parent", "child", "passed", null],
-      ["", "alone", "passed", null],
-      ["", "(failure without a test case)", "failed", 'The report ends with "fail 1", but 0 of its test cases failed'],
-    ]);
-    expect(warnings).toEqual([]);
+  test("node: a test that fails after its children is told only by a comment at the end", () => {
     const failed = '<testcase name="a"><failure/></testcase>';
     const count = (comment: string) =>
       read(`<testsuites>${suite(failed)}<!-- ${comment} --></testsuites>`).cases.length;
@@ -546,21 +304,7 @@ describe("what one tool alone writes", () => {
     expect([count("fail 2"), count("fail 3"), count("cancelled 3"), count("fail")]).toEqual([1, 2, 2, 1]);
   });
 
-  test("PHPUnit 9: a text begins with the name of the test, which is no message", async () => {
-    expect((await fixture("phpunit9_junit.xml")).cases.map(brief)).toEqual([
-      ["CartTest", "testAdds", "passed", null],
-      ["CartTest", "testFails", "failed", "sums differ"],
-      ["CartTest", "testErrors", "failed", "RuntimeException: boom"],
-      ["CartTest > CartTest::testRows", "testRows with data set #0", "passed", null],
-      [
-        "CartTest > CartTest::testRows",
-        'testRows with data set "two"',
-        "failed",
-        "Failed asserting that 2 is identical to 1.",
-      ],
-      ["CartTest", "testSkips", "skipped", null],
-      ["CartTest", "testIncomplete", "skipped", null],
-    ]);
+  test("PHPUnit 9: a text begins with the name of the test, which is no message", () => {
     const told = one(
       `<error type="E">Acme\\CartTest::testA\nE: x</error>`,
       `name="testA" class="Acme\\CartTest" classname="Acme.CartTest"`,
@@ -569,13 +313,7 @@ describe("what one tool alone writes", () => {
     expect(one("<error>a</error>").message).toBe("a");
   });
 
-  test("PHPUnit 9: a risky test has passed, and so has one with a warning, as PHPUnit ends with 0", async () => {
-    const { cases, warnings } = await fixture("phpunit9_junit_risky.xml");
-    expect(cases.map(({ status, message, stack, properties }) => [status, message, stack, properties])).toEqual([
-      ["passed", null, null, { risky: "This test did not perform any assertions" }],
-      ["passed", null, null, { risky: "This test printed output: hello" }],
-    ]);
-    expect(warnings).toEqual([]);
+  test("PHPUnit 9: a risky test has passed, and so has one with a warning, as PHPUnit ends with 0", () => {
     expect(one(`<warning type="PHPUnit\\Framework\\Warning">a\nold</warning>`)).toMatchObject({
       status: "passed",
       properties: { warning: "old" },
@@ -590,20 +328,6 @@ describe("what one tool alone writes", () => {
     expect(outcome(`<error type="Acme\\RiskyTestError"/>`)).toEqual(["failed", "error", false, 1]);
   });
 
-  test("Busted: the line in the class name does not make a test another one", async () => {
-    const { cases, warnings } = await fixture("busted_junit.xml");
-    expect(cases.map(({ suite, name, file, line, status }) => [suite, name, file, line, status])).toEqual([
-      ["", "cart adds", "foo_spec.lua", 2, "passed"],
-      ["", "cart when empty fails", "foo_spec.lua", 4, "failed"],
-      ["", "cart when empty errors", "foo_spec.lua", 5, "failed"],
-      ["", "cart when empty later", "foo_spec.lua", 6, "skipped"],
-      ["", "cart teardown breaks is fine", "foo_spec.lua", 8, "passed"],
-      ["", "(suite failed)", null, null, "failed"],
-    ]);
-    expect(cases[5]!.message).toBe("foo_spec.lua:8: td");
-    expect(warnings).toEqual([]);
-  });
-
   test("CasperJS: the class name repeats the package of its suite, which is a sentence", () => {
     const script = '<testcase name="Find an element matching: h1" classname="tests/site/home"/>';
     expect(places(suite(script, 'name="The home page greets" package="tests/site/home"'))).toEqual([
@@ -612,55 +336,9 @@ describe("what one tool alone writes", () => {
     expect(places(suite(script, 'name="s" package="tests"'))[0]![0]).toBe("s > tests/site/home");
   });
 
-  test("node-tap: what is skipped or to be done is so by a property", async () => {
-    expect((await fixture("node-tap_junit.xml")).cases.map(brief)).toEqual([
-      ["adds", "fine", "passed", null],
-      ["", "adds", "passed", null],
-      ["", "skips", "skipped", "no db"],
-      ["", "skips plainly", "skipped", null],
-      ["", "todo", "skipped", null],
-      ["", "one", "skipped", null],
-    ]);
+  test("node-tap: what is skipped or to be done is so by a property", () => {
     const skip = '<properties><property name="skip" value="true"/></properties>';
     expect(one(skip, 'name="a"').status).toBe("passed");
     expect(one(`${skip}<failure/>`, 'name="a" id="1"').status).toBe("failed");
-  });
-});
-
-describe("attacks", () => {
-  test.each([
-    `<!DOCTYPE t [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;">]><testsuite><testcase name="&b;"/></testsuite>`,
-    `<!DOCTYPE t [<!ENTITY a SYSTEM "file:///etc/passwd">]><testsuite><testcase name="&a;"/></testsuite>`,
-    `<!DOCTYPE testsuite [<!ENTITY % a SYSTEM "http://127.0.0.1/"> %a;]><testsuite/>`,
-    `<?xml version="1.0"?><!-- x --><!DOCTYPE testsuite SYSTEM "http://127.0.0.1/x.dtd"><testsuite/>`,
-  ])("entities are refused: %#", (xml) => {
-    expect(refusal(xml)).toBe("entity declarations and external document types are not accepted");
-  });
-
-  test("absurd nesting is refused", () => {
-    expect(refusal("<testsuite>".repeat(50_000) + "</testsuite>".repeat(50_000))).toBe(
-      "its elements are nested too deeply",
-    );
-  });
-
-  test("more than 200,000 cases are refused", () => {
-    expect(refusal(suite('<testcase name="a"/>'.repeat(200_001)))).toBe("it has more than 200,000 cases");
-  });
-
-  test.each([
-    // As many as there may be.
-    ["attributes", suite(`<testcase ${Array.from({ length: 999 }, (_, n) => `a${n}="1"`).join(" ")} name="a"/>`)],
-    [
-      "marks in the output",
-      suite(`<testcase name="a"><system-out>${"[[ATTACHMENT|".repeat(500_000)}</system-out></testcase>`),
-    ],
-    ["blanks in a time", suite(`<testcase name="a" time="1${" ".repeat(5_000_000)}x"/>`)],
-    ["slashes in a class name", suite(`<testcase name="a" classname="${"/".repeat(5_000_000)}"/>`)],
-    ["blank lines", suite(`<testcase name="a"><failure>${"\n".repeat(5_000_000)}x</failure></testcase>`)],
-    ["open tags", `<testsuite><testcase name="a"/>${"<b x='".repeat(1_000_000)}`],
-  ])("a document of endless %s does not take long", (_, xml) => {
-    const start = performance.now();
-    expect(read(xml).cases).toHaveLength(1);
-    expect(performance.now() - start).toBeLessThan(2000);
   });
 });

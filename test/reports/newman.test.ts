@@ -1,42 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { inShort, read, readFixture } from "./reading.ts";
+import { inShort, read } from "./reading.ts";
 
 const run = (executions: object[], failures: object[] = [], more: object = {}) =>
   read({ collection: { info: { name: "Shop" }, item: [] }, run: { stats: {}, executions, failures, ...more } });
 const item = { id: "1", name: "list" };
 const cursor = { ref: "r" };
-
-test("what Newman 6.2 writes is read whole", () => {
-  const report = readFixture("newman.json");
-  expect(report).toMatchObject({ format: "newman", suite: 'Shop "API" <script> 😀', partial: false, warnings: [] });
-  const assertions = [
-    "passed: carts > list > is 200",
-    "failed failure: carts > list > has ]]> b",
-    "skipped: carts > list > later",
-    "passed: carts > inner > list > is fast {{n}}",
-    "passed: broken prerequest > runs",
-    "failed failure: refused > answers",
-  ];
-  const errors = [
-    "failed error: broken script > (test script failed)",
-    "failed error: broken prerequest > (prerequest script failed)",
-    "failed error: refused > (request failed)",
-    "failed timeout: slow > (request failed)",
-  ];
-  // Two iterations.
-  expect(inShort(report)).toEqual([...assertions, ...assertions, ...errors, ...errors]);
-  expect(report.cases[1]).toMatchObject({
-    message: "b red: expected undefined to deeply equal 2",
-    stack: expect.stringContaining("sandbox-script.js:2:1"),
-    durationMs: expect.any(Number),
-  });
-  expect(report.cases.slice(12, 16).map(({ message }) => message)).toEqual([
-    "ReferenceError: nobody is not defined",
-    "prerequest broke",
-    "connect ECONNREFUSED 127.0.0.1:1",
-    "ESOCKETTIMEDOUT",
-  ]);
-});
 
 describe("an assertion", () => {
   test.each([
@@ -69,18 +37,5 @@ test("failures that no execution shows are failures, with the request that they 
   expect(run([], [{ at: "assertion:0 in test-script" }]).cases).toMatchObject([
     { name: "(failure without a test case)" },
   ]);
-});
-
-test("totals that disagree are a warning, and failures that nothing shows are one", () => {
-  const stats = { assertions: { total: 3, failed: 1 }, requests: { total: 1, failed: 0 } };
-  const report = run([{ item, assertions: [{ assertion: "a" }] }], [], { stats });
-  expect(report.warnings).toEqual(["The report declares 3 tests, 1 failed, but its test cases are 1 test, 0 failed"]);
-  expect(inShort(report)).toEqual(["passed: list > a", "failed error: (failure without a test case)"]);
   expect(run([], [], { stats: { prerequestScripts: { failed: 1 } } }).cases).toHaveLength(1);
-});
-
-test("folders nest as deep as they like", () => {
-  const deep = `${'{"name":"f","item":['.repeat(20_000)}{"id":"1","name":"list"}${"]}".repeat(20_000)}`;
-  const text = `{"collection":{"item":[${deep}]},"run":{"stats":{},"failures":[],"executions":[{"item":{"id":"1","name":"list"},"assertions":[{"assertion":"a"}]}]}}`;
-  expect(read(text).cases[0]!.suite).toStartWith("f > f");
 });

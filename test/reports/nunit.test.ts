@@ -62,19 +62,6 @@ test("a set-up that failed without a failed test is not green", () => {
 });
 
 test.each([
-  [
-    'result="Failed" failed="2"',
-    "(failure without a test case)",
-    "The report declares 2 failed, but none of its test cases failed",
-  ],
-  ['result="Failed" failed="0"', "(test run failed)", "The run has the result Failed, but no test failed"],
-])("a run that says %s, while nothing in it shows why, has failed", (attributes, name, message) => {
-  const passed = '<test-suite type="Assembly" result="Passed"><test-case name="a" result="Passed"/></test-suite>';
-  const { cases } = read(`<test-run ${attributes}>${passed}</test-run>`);
-  expect(cases.slice(1)).toMatchObject([{ name, status: "failed", message }]);
-});
-
-test.each([
   ["", "failure", "failure"],
   ["", "error", "error"],
   [`executed="True"`, "failure", "failure"],
@@ -91,7 +78,7 @@ test("a case that was executed and says no more has passed", () => {
   expect(one("")).toMatchObject({ status: "skipped" });
 });
 
-test("an unknown result counts as failed, with a warning", () => {
+test("several unknown results count as failed, with a warning for each word", () => {
   const cases = ["Odd", "Odd", "toString"].map((result) => `<test-case name="a" result="${result}"/>`).join("");
   const { warnings, ...found } = read(run(fixture(cases)));
   expect(found.cases.map(({ status }) => status)).toEqual(["failed", "failed", "failed"]);
@@ -107,23 +94,13 @@ const version2 = (attributes: string, cases: string, suite = "") =>
   );
 const PASSED = `<test-case name="a" executed="True" success="True"/>`;
 
-test("the counters of version 2 are compared with the cases: failures that none shows are not green", () => {
-  const cut = version2(`total="6" failures="2" errors="3" not-run="0"`, PASSED);
-  expect(cut.cases[1]).toMatchObject({
-    status: "failed",
-    message: "The report declares 5 failed, but none of its test cases failed",
-  });
-  expect(cut.warnings).toEqual(["The report declares 6 tests, 5 failed, but its test cases are 1 test, 0 failed"]);
+test("the counters of version 2 count the tests that did not run, or do not", () => {
   const ignored = `<test-case name="b" executed="False"/>`;
   expect(version2(`total="1" failures="0" not-run="1"`, PASSED + ignored).warnings).toEqual([]);
   expect(version2(`total="2" failures="0" not-run="1"`, PASSED + ignored).warnings).toEqual([]);
 });
 
-test('a suite of version 2 with success="False" is not green; an inconclusive one is', () => {
-  expect(version2(`total="1" failures="0"`, PASSED, `executed="True" success="False"`).cases[1]).toMatchObject({
-    name: "(test run failed)",
-    message: 'The suite "Acme" has the result failed, but no test failed',
-  });
+test('an inconclusive suite of version 2 is green, though it has success="False"', () => {
   const inconclusive = `<test-case name="a" executed="True" result="Inconclusive" success="False"/>`;
   expect(inShort(version2("", inconclusive, `result="Inconclusive" success="False"`))).toEqual(["skipped: Acme > a"]);
 });

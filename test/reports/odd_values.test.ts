@@ -1,17 +1,67 @@
-/** A reader of JSON reads or refuses a report whatever the type of any of its values. */
+/** A reader of XML reads a report, and one of JSON reads or refuses it, whatever any of its values is and however deep it nests. */
 
 import { existsSync, readFileSync } from "node:fs";
-import { test } from "bun:test";
+import { describe, expect, test } from "bun:test";
+import { ReportError } from "../../src/reports/report.ts";
+import { isFull } from "../depth.ts";
 import { GREEN_REPORTS } from "./green_reports.ts";
-import { expectRefusals, oddJson } from "./reading.ts";
+import { oddJson, oddXml, read } from "./reading.ts";
+import { WRITTEN } from "./written.ts";
 
-const reports = Object.entries(GREEN_REPORTS).flatMap(([format, text]) => {
-  if (!/^[[{]/.test(text)) return [];
-  const files = ["json", "ndjson"].map((ending) => `${import.meta.dir}/../fixtures/${format}.${ending}`);
-  const fixtures = files.filter(existsSync).map((path) => readFileSync(path, "utf8"));
-  return [[format, [text, ...fixtures]]] as const;
+const FIXTURES = ["", "_json", "_log", "_report", "_xml", "_jest"].flatMap((more) =>
+  ["json", "ndjson", "xml"].map((ending) => `${more}.${ending}`),
+);
+
+/** A green report of each format, and failing ones. */
+const reports = Object.entries(GREEN_REPORTS).map(([format, text]): [string, string[]] => {
+  const paths = FIXTURES.map((end) => `${import.meta.dir}/../fixtures/${format}${end}`);
+  const written = ["json", "ndjson", "xml"].flatMap((ending) => WRITTEN[`${format}.${ending}`] ?? []);
+  return [format, [text, ...written, ...paths.filter(existsSync).map((path) => readFileSync(path, "utf8"))]];
 });
 
-test.each(reports)("%s", (_, texts) => {
-  for (const text of texts) expectRefusals(oddJson(text));
+/** Reads each text, and fails with anything but a ReportError. */
+function expectRefusals(texts: Iterable<string>): void {
+  for (const text of texts)
+    try {
+      read(text);
+    } catch (error) {
+      if (!(error instanceof ReportError)) throw error;
+    }
+}
+
+describe("any value of JSON may be of any type", () => {
+  test.each(reports.filter(([, [green]]) => /^[[{]/.test(green!)))("%s", (_, texts) => {
+    for (const text of texts) expectRefusals(oddJson(text, isFull || text.length < 5_000 ? 1 : 17));
+  });
+
+  test("allure", () => {
+    const labels = [{ name: "a", value: "b" }];
+    const more = { parameters: labels, links: labels, statusDetails: { message: "no" }, start: 1_700_000_000_000 };
+    expectRefusals(oddJson(JSON.stringify({ uuid: "1", name: "a", status: "failed", labels, ...more })));
+  });
+});
+
+test.each(reports.filter(([, [green]]) => green!.startsWith("<")))("any value of XML may be odd: %s", (_, texts) => {
+  for (const text of texts) {
+    const { format } = read(text);
+    for (const odd of oddXml(text)) expect(read(odd).format).toBe(format);
+  }
+});
+
+const deep = (begin: string, inner: string, end: string, depth = 20_000) =>
+  begin.repeat(depth) + inner + end.repeat(depth);
+const DEEP: Record<string, string> = {
+  boost: `<TestLog>${deep('<TestSuite name="s">', '<TestCase name="a"/>', "</TestSuite>", 5_000)}</TestLog>`,
+  catch2: `<Catch2TestRun><TestCase name="a">${deep('<Section name="s">', "", "</Section>", 5_000)}<OverallResult success="true"/></TestCase><OverallResultsCases/></Catch2TestRun>`,
+  junit: deep('<testsuite name="abc">', '<testcase name="a"/>', "</testsuite>", 9_000),
+  mochawesome: `{"stats":{"testsRegistered":1},"results":[${deep('{"title":"s","suites":[', '{"tests":[{"title":"a"}]}', "]}")}]}`,
+  newman: `{"collection":{"item":[${deep('{"name":"f","item":[', '{"id":"1","name":"list"}', "]}")}]},"run":{"stats":{},"failures":[],"executions":[{"item":{"id":"1","name":"list"},"assertions":[{"assertion":"a"}]}]}}`,
+  playwright: `{"config":{},"stats":{},"errors":[],"suites":[${deep('{"title":"s","suites":[', '{"specs":[{"title":"a","tests":[{"results":[{"status":"passed"}]}]}]}', "]}")}]}`,
+  xcresult: `{"testNodes":[${deep('{"nodeType":"Test Suite","name":"s","children":[', '{"nodeType":"Test Case","name":"a","result":"Failed"}', "]}")}]}`,
+};
+
+test.each(Object.entries(DEEP))("suites of %s nest as deep as they like", (_, text) => {
+  const { cases } = read(text);
+  expect(cases.map(({ name }) => name)).toEqual(["a"]);
+  expect(cases[0]!.suite.length).toBeLessThanOrEqual(1_000);
 });

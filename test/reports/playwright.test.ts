@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { inShort, read, readFixture } from "./reading.ts";
+import { read } from "./reading.ts";
 
 const report = (specs: unknown[], more = {}) => ({
   config: {},
@@ -9,37 +9,6 @@ const report = (specs: unknown[], more = {}) => ({
   ...more,
 });
 const spec = (test: object, title = "t") => ({ title, file: "a.spec.ts", line: 3, tests: [test] });
-
-test("a real report is read whole: retries, projects, expected failures, time-outs", () => {
-  const found = readFixture("playwright_json.json");
-  expect(inShort(found)).toEqual([
-    "passed: one > outer <script> > passes 😀 @smoke",
-    "passed: two > outer <script> > passes 😀 @smoke",
-    "failed failure, 2 attempts: one > outer <script> > ansi red",
-    "skipped: one > outer <script> > skipped",
-    "passed flaky, 2 attempts: one > outer <script> > flaky",
-    "passed: one > outer <script> > fails as expected",
-    "failed timeout, 2 attempts: one > outer <script> > hangs",
-    "passed: one > outer <script> > attaches",
-  ]);
-  expect(found.cases[2]).toMatchObject({
-    file: "hostile.spec.ts",
-    line: 4,
-    message: "Error: expect(received).toBe(expected) // Object.is equality",
-    stack: expect.stringContaining("hostile.spec.ts:4"),
-  });
-  expect(found.cases[0]).toMatchObject({ output: "some output\n", properties: { project: "one", tag: "smoke" } });
-  expect(found.cases[4]!.message).toBe("Error: first time");
-  expect(found.cases[7]!.properties).toMatchObject({ issue: "ABC-1" });
-  expect(found).toMatchObject({ durationMs: expect.any(Number), completedAt: expect.any(Date), warnings: [] });
-});
-
-test("a file that does not load is a failed case of that file", () => {
-  const { cases } = readFixture("playwright_load_error.json");
-  expect(cases).toMatchObject([
-    { name: "(file failed to load)", file: "broken.spec.ts", line: 1, kind: "error", message: "Error: load fails" },
-  ]);
-});
 
 test("an error outside of all tests is a failed case", () => {
   const { cases } = read(report([], { errors: [{ message: "global set-up failed" }] }));
@@ -62,26 +31,7 @@ test("a test that was interrupted or never ran to its end is failed, and one wit
   expect(of({ status: "toString", results: [{ status: "passed" }] })).toMatchObject({ status: "passed" });
 });
 
-test("declared totals that disagree are a warning", () => {
-  const test = { status: "expected", results: [] };
-  expect(read(report([spec(test)], { stats: { expected: 2, unexpected: 0, flaky: 0, skipped: 0 } })).warnings).toEqual([
-    "The report declares 2 passed, 0 failed, 0 skipped, but its test cases are 1 passed, 0 failed, 0 skipped",
-  ]);
-});
-
-test("any value may be of any type, and suites may nest without end", () => {
-  for (const odd of [null, 1, "x", [], {}, [null], [[1]], { __proto__: null }])
-    expect(() => read({ config: odd, suites: odd, stats: odd, errors: odd })).not.toThrow();
-  expect(
-    read(`{"config":{},"stats":{},"errors":[],"suites":${'[{"suites":'.repeat(50_000)}[]${"}]".repeat(50_000)}}`).cases,
-  ).toEqual([]);
-});
-
 test("an error outside of tests is called a load error only where it is one", () => {
-  const found = readFixture("playwright_global_teardown.json");
-  expect(inShort(found)).toEqual(["passed: a", "failed error: (global teardown failed)"]);
-  expect(found.cases[1]).toMatchObject({ file: "gt.js", line: 1, message: "Error: teardown broke" });
-
   const errors = [{ message: "Error: x", location: { file: "/p/a.spec.ts", line: 2 } }];
   const config = { rootDir: "/p" };
   const passed = spec({ status: "expected", results: [{ status: "passed" }] });
@@ -90,28 +40,5 @@ test("an error outside of tests is called a load error only where it is one", ()
   expect(names(report([], { config, errors }))).toEqual(["(file failed to load)"]);
   expect(names(report([], { config: { ...config, globalSetup: "/p/a.spec.ts" }, errors }))).toEqual([
     "(global setup failed)",
-  ]);
-});
-
-test("failures that are declared and not shown are one", () => {
-  const found = read(report([], { stats: { expected: 0, unexpected: 2, flaky: 0, skipped: 0 } }));
-  expect(found.cases).toMatchObject([
-    {
-      name: "(failure without a test case)",
-      status: "failed",
-      message: "The report declares 2 failed, but none of its test cases failed",
-    },
-  ]);
-});
-
-test("a report of a version without stats is read whole", () => {
-  const found = readFixture("playwright_without_stats.json");
-  expect(found).toMatchObject({ format: "playwright", durationMs: null, warnings: [] });
-  expect(inShort(found)).toEqual([
-    "passed: cart > adds",
-    "failed failure, 2 attempts: cart > rounds",
-    "skipped: cart > vouchers",
-    "passed: cart > expected to fail",
-    "passed flaky, 2 attempts: cart > flaky",
   ]);
 });

@@ -2,20 +2,43 @@
 
 import { readFileSync } from "node:fs";
 import { readReport } from "../../src/reports/read.ts";
-import { type Report, ReportError } from "../../src/reports/report.ts";
+import { type Report, type ReportAttachment, ReportError } from "../../src/reports/report.ts";
 
-/** Texts as they are, values as JSON; several make one upload. */
-export const read = (...contents: unknown[]): Report =>
+type ReadOptions = Partial<Parameters<typeof readReport>[1]>;
+
+const toBytes = (content: unknown): Uint8Array => {
+  // Readers may change the bytes that they are given.
+  if (content instanceof Uint8Array) return content.slice();
+  return new TextEncoder().encode(typeof content === "string" ? content : JSON.stringify(content));
+};
+
+/** Bytes and texts as they are, values as JSON; several make one upload. */
+export const readWith = (options: ReadOptions, ...contents: unknown[]): Report =>
   readReport(
-    contents.map((content, index) => ({
-      name: `${index}`,
-      bytes: new TextEncoder().encode(typeof content === "string" ? content : JSON.stringify(content)),
-    })),
-    { maxInflatedBytes: 2 ** 26 },
+    contents.map((content, index) => ({ name: `${index}`, bytes: toBytes(content) })),
+    { maxInflatedBytes: 2 ** 27, ...options },
   );
 
-export const readFixture = (name: string): Report =>
-  read(readFileSync(`${import.meta.dir}/../fixtures/${name}`, "utf8"));
+export const read = (...contents: unknown[]): Report => readWith({}, ...contents);
+
+/** Why a report is refused, without the name of the file; "accepted" if it is not. */
+export function refusalOf(content: unknown, options: ReadOptions = {}): string {
+  try {
+    readWith(options, content);
+  } catch (error) {
+    if (error instanceof ReportError) return error.message.replace('Cannot read "0": ', "");
+    throw error;
+  }
+  return "accepted";
+}
+
+export const fixtureBytes = (name: string): Uint8Array => readFileSync(`${import.meta.dir}/../fixtures/${name}`);
+
+export function readFixture(name: string): Report {
+  const bytes = fixtureBytes(name);
+  // Each of its values is a file of one folder.
+  return name === "allure_results.json" ? read(...Object.values(JSON.parse(`${Buffer.from(bytes)}`))) : read(bytes);
+}
 
 /** A line per case: "failed timeout, 2 attempts: suite > name". */
 export const inShort = ({ cases }: Report): string[] =>
@@ -23,6 +46,48 @@ export const inShort = ({ cases }: Report): string[] =>
     const words = [status, kind, flaky && "flaky"].filter(Boolean).join(" ");
     return `${words}${attempts > 1 ? `, ${attempts} attempts` : ""}: ${[suite, name].filter(Boolean).join(" > ")}`;
   });
+
+const MAX_SHOWN_LINES = 8;
+
+/** A text of several lines as a block, of which a long one is cut in the middle. */
+function inBlock(name: string, text: string | null): string[] {
+  if (text === null) return [];
+  const lines = text.split("\n");
+  const more = lines.length - MAX_SHOWN_LINES;
+  const shown = more > 0 ? [...lines.slice(0, -1 - more), `… ${more} more lines`, lines.at(-1)!] : lines;
+  return shown.map((line, index) => `    ${index === 0 ? name : " ".repeat(name.length)} | ${line}`.trimEnd());
+}
+
+/** "cart-diff.png (image/png) at /home/…", or with the text that the report holds, or its length. */
+export function attachmentInLine({ name, path, contentType, body }: ReportAttachment): string {
+  const held =
+    body && (contentType === "image/png" ? `${body.length} bytes` : JSON.stringify(Buffer.from(body).toString()));
+  return [name, contentType && `(${contentType})`, path && `at ${path}`, held].filter(Boolean).join(" ");
+}
+
+/** The report as `fixtures/expected/` has it: a line for the report, its warnings, and a line for each case with what it has below. */
+export function inLines({ warnings, ...report }: Report): string {
+  const { passed, failed, skipped } = report.countsOnly ?? {};
+  const { format, suite, partial, durationMs, completedAt, context } = report;
+  const head = [
+    ...[format, suite, partial && "partial", durationMs !== null && `${durationMs} ms`, completedAt?.toISOString()],
+    report.countsOnly && `${passed} passed, ${failed} failed, ${skipped} skipped without test cases`,
+    ...Object.entries(context).map(([name, value]) => `${name}: ${value}`),
+  ];
+  const cases = inShort({ ...report, warnings }).flatMap((text, index) => {
+    const { file, line, durationMs, message, stack, output, properties, attachments = [] } = report.cases[index]!;
+    const place = file === null ? "" : ` (${file}${line === null ? "" : `:${line}`})`;
+    return [
+      `${text.replaceAll("\n", "\\n")}${place}${durationMs === null ? "" : `, ${durationMs} ms`}`,
+      ...inBlock("message", message),
+      ...inBlock("stack", stack),
+      ...inBlock("output", output),
+      ...Object.entries(properties ?? {}).map(([name, value]) => `    ${name} = ${JSON.stringify(value)}`),
+      ...attachments.map((attachment) => `    attachment ${attachmentInLine(attachment)}`),
+    ];
+  });
+  return `${[head.filter(Boolean).join(", "), ...warnings.map((warning) => `warning: ${warning}`), ...cases].join("\n")}\n`;
+}
 
 /** How many failures reports of the corpus tell of outside of the test cases that its `expected.json` counts. */
 export const FAULTS: Record<string, number> = {
@@ -43,13 +108,12 @@ export function silentGreens(
   whole: Uint8Array,
   positions = Array.from({ length: whole.length }, (_, position) => position),
 ): number[] {
-  const readBytes = (bytes: Uint8Array) => readReport([{ name: "cut", bytes }], { maxInflatedBytes: 2 ** 26 });
   const hasFailed = ({ cases, countsOnly }: Report) =>
     cases.some(({ status }) => status === "failed") || (countsOnly?.failed ?? 0) > 0;
-  const all = readBytes(whole.slice());
+  const all = read(whole);
   return positions.filter((position) => {
     try {
-      const found = readBytes(whole.slice(0, position));
+      const found = read(whole.subarray(0, position));
       const isLess = found.cases.length < all.cases.length || hasFailed(all);
       return isLess && !found.partial && !hasFailed(found);
     } catch (error) {
@@ -59,22 +123,28 @@ export function silentGreens(
   });
 }
 
-export const fixtureBytes = (name: string): Uint8Array => readFileSync(`${import.meta.dir}/../fixtures/${name}`);
+const ODD_TEXTS = ["", "-1", "NaN", "1e999", "__proto__", "constructor", "true", "9".repeat(400), "\u{1f680}"];
 
-/** Returns the XML once with each of its attributes, and each of its texts, replaced by each of several odd values. */
+/**
+ * Returns the XML once with each of its attributes, and each of its texts, replaced by odd values: by each of them in a small
+ * document, else by one after the other.
+ */
 export function* oddXml(xml: string): Generator<string> {
-  const odd = ["", "-1", "NaN", "1e999", "__proto__", "constructor", "true", "9".repeat(400), "\u{1f680}"];
-  for (const found of xml.matchAll(/="([^"]*)"|>([^<]*)</g)) {
-    const [text] = found;
-    const [before, after] = [xml.slice(0, found.index), xml.slice(found.index + text.length)];
-    for (const value of odd) yield before + (text.startsWith("=") ? `="${value}"` : `>${value}<`) + after;
+  const count = xml.length < 2_000 ? ODD_TEXTS.length : 1;
+  let turn = 0;
+  for (const { 0: text, index } of xml.matchAll(/(?<!<\?[^>]*)="([^"]*)"|(?<![?[\]])>([^<\]]*)</g)) {
+    const [before, after] = [xml.slice(0, index), xml.slice(index + text.length)];
+    for (const end = turn + count; turn < end; turn++) {
+      const value = ODD_TEXTS[turn % ODD_TEXTS.length];
+      yield before + (text.startsWith("=") ? `="${value}"` : `>${value}<`) + after;
+    }
   }
 }
 
 const ODD_VALUES = [null, 1, -1, 1e400, "x", "", "__proto__", true, [], {}, [null], [[1]], { length: 9 }];
 
-/** Returns the JSON document, or the JSON lines, once with each of its values replaced by an odd one. */
-export function* oddJson(text: string): Generator<string> {
+/** Returns the JSON document, or the JSON lines, once with each of its values, or one in `stride`, replaced by an odd one. */
+export function* oddJson(text: string, stride = 1): Generator<string> {
   const lines =
     text.startsWith("[") || text.split("\n")[1]?.startsWith("{") !== true ? [text] : text.trimEnd().split("\n");
   let turn = 0;
@@ -84,20 +154,12 @@ export function* oddJson(text: string): Generator<string> {
     for (let node = open.pop(); node; node = open.pop())
       for (const key of Object.keys(node)) {
         const value = node[key];
-        node[key] = ODD_VALUES[turn++ % ODD_VALUES.length];
-        yield lines.with(index, JSON.stringify(root.value)).join("\n");
-        node[key] = value;
+        if (turn++ % stride === 0) {
+          node[key] = ODD_VALUES[turn % ODD_VALUES.length];
+          yield lines.with(index, JSON.stringify(root.value)).join("\n");
+          node[key] = value;
+        }
         if (typeof value === "object" && value !== null) open.push(value as Record<string, unknown>);
       }
   }
-}
-
-/** Reads each text, and fails with anything but a ReportError. */
-export function expectRefusals(texts: Iterable<string>): void {
-  for (const text of texts)
-    try {
-      read(text);
-    } catch (error) {
-      if (!(error instanceof ReportError)) throw error;
-    }
 }

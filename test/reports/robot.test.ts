@@ -1,5 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { readReport } from "../../src/reports/read.ts";
 import { isSuite, readRobot } from "../../src/reports/robot.ts";
 import { divide } from "../../src/reports/xml.ts";
 import { inShort, read } from "./reading.ts";
@@ -17,56 +16,6 @@ const suite = (name: string, inner: string, outcome = "PASS", text = "") =>
 const one = (name: string, outcome = "PASS", text = "", inner = "") =>
   `<test id="t" name="${name}" line="3">${inner}${status(outcome, text)}</test>`;
 const teardown = (outcome: string) => `<kw name="Clean Up" type="TEARDOWN">${status(outcome)}</kw>`;
-
-test("version 7 is read with its suites, keywords, log, tags and times", () => {
-  const kw = (name: string, inner: string, outcome: string) =>
-    `<kw name="${name}" owner="Cart">${inner}${status(outcome)}</kw>`;
-  const msg = (level: string, text: string) => `<msg time="2024-01-31T12:00:00.1" level="${level}">${text}</msg>`;
-  const trace = `Traceback (most recent call last):\n  File "/app/cart.py", line 7, in total\n    raise`;
-  const body =
-    kw("Log", msg("INFO", "two of them") + msg("TRACE", "never"), "PASS") +
-    kw(
-      "Total Should Be",
-      `<for flavor="IN"><iter>${kw("Fail", msg("FAIL", "6 != 7") + msg("DEBUG", trace), "FAIL")}${status("FAIL")}</iter>${status("FAIL")}</for>`,
-      "FAIL",
-    ) +
-    kw("Never Reached", "", "NOT RUN") +
-    "<tag>slow</tag><tag>cart</tag>";
-  const report = read(
-    run(
-      suite("Shop", suite("Cart", one("Adds") + one("Multiplies", "FAIL", "6 != 7", body), "FAIL"), "FAIL"),
-      total(1, 1),
-    ),
-  );
-  expect(report).toMatchObject({ format: "robot", suite: "Shop", durationMs: 250, partial: false, warnings: [] });
-  expect(inShort(report)).toEqual(["passed: Shop > Cart > Adds", "failed failure: Shop > Cart > Multiplies"]);
-  expect(report.cases[1]).toMatchObject({
-    file: "/app/tests/Cart.robot",
-    line: 3,
-    durationMs: 250,
-    message: "6 != 7",
-    stack: `6 != 7\n  in keyword Cart.Fail\n  in keyword Cart.Total Should Be\n${trace}`,
-    output: `INFO: two of them\nFAIL: 6 != 7\nDEBUG: ${trace}`,
-    properties: { tag: "slow", "tag 2": "cart" },
-  });
-});
-
-test("version 3 tells start and end, tags in a list, and tests that do not matter, which are skipped", () => {
-  const told = (outcome: string, more: string, text = "") =>
-    `<status status="${outcome}" starttime="20240131 12:00:00.100" endtime="20240131 12:00:01.600"${more}>${text}</status>`;
-  const report = read(
-    `<robot generator="Robot 3.2.2 (Python 3.9.1 on linux)" generated="20240131 12:00:02.000" rpa="false"><suite id="s1" name="Shop" source="/app">` +
-      `<test id="s1-t1" name="Adds"><doc>d</doc><tags><tag>slow</tag></tags>${told("PASS", ` critical="yes"`)}</test>` +
-      `<test id="s1-t2" name="Known">${told("FAIL", ` critical="no"`, "no")}</test>` +
-      `<test id="s1-t3" name="Late">${told("FAIL", ` critical="yes"`, "Test timeout 5 seconds exceeded.")}</test>` +
-      `${told("FAIL", "")}</suite><statistics><total><stat pass="1" fail="1">Critical Tests</stat><stat pass="1" fail="2">All Tests</stat></total>` +
-      `</statistics><errors></errors></robot>`,
-  );
-  expect(inShort(report)).toEqual(["passed: Shop > Adds", "skipped: Shop > Known", "failed timeout: Shop > Late"]);
-  expect(report).toMatchObject({ durationMs: 1500, warnings: [], partial: false });
-  expect(report.cases[0]).toMatchObject({ durationMs: 1500, properties: { tag: "slow" } });
-  expect(report.cases[1]!.message).toBe("no");
-});
 
 test("version 4 tells skipped tests, with their reason", () => {
   const report = read(run(suite("Shop", one("Later", "SKIP", "*HTML* not &lt;b&gt;here&lt;/b&gt;")), total(0, 0, 1)));
@@ -146,16 +95,6 @@ describe("no silent green", () => {
     const report = read(run(suite("Shop", `<test name="Adds"></test>`), total(0, 1)));
     expect(report.cases[0]).toMatchObject({ status: "failed", kind: "error", message: "It did not finish" });
   });
-});
-
-test("robots of another kind have the same root", () => {
-  expect(() => read(`<robot name="arm"><link name="base"/></robot>`)).toThrow(
-    "XML of no known format, with the root <robot>",
-  );
-  const files = [{ name: "a", bytes: new TextEncoder().encode(`<robot name="arm"><link name="base"/></robot>`) }];
-  expect(() => readReport(files, { maxInflatedBytes: 2 ** 20, format: "robot" })).toThrow(
-    "its root element <robot> contains no suite",
-  );
 });
 
 test("a large document is read in parts as it is whole", () => {

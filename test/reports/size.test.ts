@@ -1,17 +1,12 @@
 import { expect, test } from "bun:test";
-import { readReport } from "../../src/reports/read.ts";
-
-const read = (text: string, format?: string) =>
-  readReport([{ name: "r", bytes: Buffer.from(text) }], {
-    ...(format === undefined ? {} : { format }),
-    maxInflatedBytes: 128 * 2 ** 20,
-  });
+import { isFull } from "../depth.ts";
+import { read } from "./reading.ts";
 
 const ctrf = (extra: string) =>
   `{"reportFormat":"CTRF","results":{"tool":{"name":"x"},"summary":{"tests":1},"extra":[${extra}],"tests":[{"name":"a","status":"passed"}]}}`;
 
 test("JSON of so many values that they would take gigabytes is refused before they do", () => {
-  for (const value of ["{},", "[],", "[[[]]],"]) {
+  for (const value of isFull ? ["{},", "[],", "[[[]]],"] : ["{},"]) {
     const text = ctrf(`${value.repeat(36_000_000 / value.length)}0`);
     expect(() => read(text)).toThrow("it holds too many values: reading them would take more than 512 MiB");
   }

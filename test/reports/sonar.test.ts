@@ -1,57 +1,8 @@
-import { describe, expect, test } from "bun:test";
-import { inShort, oddXml, read, readFixture } from "./reading.ts";
+import { expect, test } from "bun:test";
+import { inShort, read } from "./reading.ts";
 
 const run = (tests: string) => `<testExecutions version="1"><file path="src/cart.js">${tests}</file></testExecutions>`;
 const one = (inner: string, duration = "12") => `<testCase name="adds" duration="${duration}">${inner}</testCase>`;
-
-test("what jest-sonar 0.2.16 writes is read whole", () => {
-  const report = readFixture("sonar_jest.xml");
-  expect(report).toMatchObject({ format: "sonar", suite: null, partial: false, warnings: [] });
-  expect(inShort(report)).toEqual([
-    'passed: cart adds Grüße 🚀 <b> & "x"',
-    "failed failure: cart wrong total",
-    "failed failure: cart throws",
-    "skipped: cart not today",
-    "passed: cart later",
-    "passed: cart price 1",
-    "failed failure: cart price 2",
-    // A syntax error is in this file.
-    "failed error: (file without test cases)",
-  ]);
-  expect(report.cases[1]).toMatchObject({
-    ...{ file: "src/cart.test.js", durationMs: 26 },
-    message: "Error: expect(received).toBe(expected) // Object.is equality",
-    stack: expect.stringContaining("Expected: 7\nReceived: 6"),
-  });
-  expect(report.cases[7]!.file).toBe("src/broken.test.js");
-});
-
-test("what the reporter of Catch2 2.13 writes is read whole", () => {
-  const report = readFixture("sonar_catch2.xml");
-  expect(inShort(report)).toEqual([
-    "passed: adds",
-    'failed failure: a wrong total of Grüße 🚀 <b> & "x"',
-    "failed error: throws",
-    "passed: sections/one",
-    "failed failure: sections/two/inner",
-    "failed error: sections/three",
-    "skipped: may fail",
-    "skipped: should fail",
-    "passed: should fail but passes",
-    "passed: warns",
-    "failed failure: by hand",
-    "failed failure: throws as",
-    "passed: of each type - int",
-    "failed failure: of each type - long",
-    "failed failure: prints",
-    "passed: with a fixture",
-  ]);
-  expect(report.cases[1]).toMatchObject({
-    message: "CHECK(6 == 7)",
-    stack:
-      "FAILED:\n\tCHECK( 6 == 7 )\ninfo <b> ]]> &\nat sonar_test.cpp:6\n\nFAILED:\n\tCHECK( 1 == 2 )\ninfo <b> ]]> &\nat sonar_test.cpp:6",
-  });
-});
 
 test.each([
   ["", "passed", null],
@@ -70,14 +21,4 @@ test.each([
 
 test("the older root is read", () => {
   expect(inShort(read(`<unitTest version="1"><file path="a">${one("")}</file></unitTest>`))).toEqual(["passed: adds"]);
-});
-
-describe("no silent green", () => {
-  test("a document without files that is another is refused", () => {
-    expect(() => read("<testExecutions><foo/></testExecutions>")).toThrow("holds <foo>");
-  });
-});
-
-test("any value may be odd", () => {
-  for (const odd of oddXml(run(one(`<failure message="m">x</failure>`)))) expect(read(odd).format).toBe("sonar");
 });

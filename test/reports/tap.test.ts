@@ -1,125 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
-import { readReport } from "../../src/reports/read.ts";
 import type { ReportedCase } from "../../src/reports/report.ts";
+import { fixtureBytes, read as readText } from "./reading.ts";
 
-const readBytes = (bytes: Uint8Array, format?: string) =>
-  readReport([{ name: "a.tap", bytes }], { maxInflatedBytes: 2 ** 27, ...(format ? { format } : {}) });
-const read = (...lines: string[]) => readBytes(new TextEncoder().encode(lines.join("\n")));
+const read = (...lines: string[]) => readText(lines.join("\n"));
 const brief = ({ suite, name, status, kind }: ReportedCase) => [suite, name, status, kind];
 const briefs = (...lines: string[]) => read(...lines).cases.map(brief);
-
-const HOSTILE = 'a "quote" & <script> ]]>';
-const FIXTURES: [string, (string | null)[][]][] = [
-  [
-    "node_tap13",
-    [
-      ["", `${HOSTILE} 😀`, "passed", null],
-      ["", "hash # in # name \\ back", "passed", null],
-      ["outer > inner", "passes", "passed", null],
-      ["outer > inner", "red", "failed", "failure"],
-      ["outer > inner", "times out", "failed", "timeout"],
-      ["outer", "skips", "skipped", null],
-      ["outer", "todo", "skipped", null],
-      ["", "own error", "failed", "failure"],
-      ["own error", "child", "passed", null],
-      ["", "(file failed to load)", "failed", "error"],
-    ],
-  ],
-  [
-    "node-tap_tap14",
-    [
-      [`${HOSTILE} # hash`, "fine", "passed", null],
-      [`${HOSTILE} # hash > inner`, "one is two", "failed", "failure"],
-      ["", "skips", "skipped", null],
-      ["", "todo", "skipped", null],
-      ["hangs", "timeout!", "failed", "timeout"],
-      ["", "hangs", "failed", "failure"],
-      ["", "(file failed to load)", "failed", "error"],
-    ],
-  ],
-  ...["bats_tap", "bats_tap13"].map((name): [string, (string | null)[][]] => [
-    name,
-    [
-      ["", "passes", "passed", null],
-      ["", `${HOSTILE} 😀`, "passed", null],
-      ["", "fails # hash", "failed", "failure"],
-      ["", "skips", "skipped", null],
-      ["", "flaky", "passed", null],
-      ["", "hangs", "failed", "timeout"],
-    ],
-  ]),
-  [
-    "deno_tap14",
-    [
-      ["", "adds", "passed", null],
-      ["", "fails", "failed", "failure"],
-      ["steps", "one", "passed", null],
-      ["steps", "two", "failed", "failure"],
-      ["", "ignored", "skipped", null],
-      ["", "leaks", "passed", null],
-    ],
-  ],
-  [
-    "glib_tap",
-    [
-      ["", "/cart/add", "passed", null],
-      ["", "/cart/skip", "skipped", null],
-      ["", "/cart/deep/fails", "failed", "failure"],
-      ["", "/order/inc", "skipped", null],
-      ["", "/order/aborts", "failed", "failure"],
-    ],
-  ],
-  [
-    "busted_tap",
-    [
-      ["", "cart adds", "passed", null],
-      ["", "cart when empty fails", "failed", "failure"],
-      ["", "cart when empty errors", "failed", "failure"],
-      ["", "cart when empty later", "skipped", null],
-      ["", "cart teardown breaks is fine", "passed", null],
-      ["", "cart teardown breaks teardown", "failed", "failure"],
-    ],
-  ],
-  [
-    "tape_tap13",
-    [
-      ["adds", "should be strictly equal", "passed", null],
-      ["adds", "one is two", "failed", "failure"],
-      ["adds again", "should be strictly equal", "passed", null],
-      ["todo", "not yet", "skipped", null],
-    ],
-  ],
-  [
-    "perl_tap",
-    [
-      ["", "passes", "passed", null],
-      ["", "fails", "failed", "failure"],
-      ["", "(no name)", "skipped", null],
-      ["", "todo", "skipped", null],
-      ["group", "in", "passed", null],
-      ["group", "in too", "failed", "failure"],
-    ],
-  ],
-  [
-    "mocha_tap",
-    [
-      ["", "outer passes", "passed", null],
-      ["", `outer ${HOSTILE} 😀  hash`, "passed", null],
-      ["", "outer fails", "failed", "failure"],
-      ["", "outer skips", "skipped", null],
-      ["", "outer pending", "skipped", null],
-      ["", "outer hangs", "failed", "timeout"],
-      ["", "outer flaky", "passed", null],
-    ],
-  ],
-];
-
-test.each(FIXTURES)("what %s holds is read whole", async (name, expected) => {
-  const report = readBytes(await Bun.file(`${import.meta.dir}/../fixtures/${name}.tap`).bytes());
-  expect(report).toMatchObject({ format: "tap", suite: null, partial: false, warnings: [] });
-  expect(report.cases.map(brief)).toEqual(expected);
-});
 
 describe("a test point", () => {
   test("has a name with or without number and dash, and no directive in it", () => {
@@ -197,36 +82,9 @@ describe("a test point", () => {
   });
 });
 
-describe("what one tool alone writes", () => {
-  const told = async (name: string) =>
-    readBytes(await Bun.file(`${import.meta.dir}/../fixtures/${name}.tap`).bytes()).cases.map(
-      ({ name, file, message, stack }) => [name, file, message, stack?.split("\n", 2).join("|") ?? null],
-    );
-
-  test("Deno: a block of JSON, and the file in a comment", async () => {
-    const file = "deno/main_test.ts";
-    expect(await told("deno_tap14")).toEqual([
-      ["adds", file, null, null],
-      ["fails", file, 'Error: boom "q"', 'Error: boom "q"|second'],
-      ["one", file, null, null],
-      ["two", file, "Error: in step", expect.stringMatching(/^Error: in step\|Deno\.test/)],
-      ["ignored", file, null, null],
-      ["leaks", file, null, null],
-    ]);
-    expect(read("1..1", "not ok 1 a", "  ---", '  {"message":', "  ...").cases[0]).toMatchObject({ name: "a" });
-  });
-
-  test("GLib: where groups begin and end is no message, and the reason no part of the name", async () => {
-    const aborted = "ERROR:g2.c:2:d: assertion failed (1 == 2): (1 == 2)";
-    expect(await told("glib_tap")).toEqual([
-      ["/cart/add", null, null, null],
-      ["/cart/skip", null, "no display", null],
-      ["/cart/deep/fails", null, "went wrong 3", null],
-      ["/order/inc", null, "later", null],
-      ["/order/aborts", null, aborted, aborted],
-    ]);
-    expect(read("1..1", "not ok 1 a", "# End of x tests").cases[0]).toMatchObject({ message: null, stack: null });
-  });
+test("a block that is no whole JSON, and the end of a group of GLib, are no message", () => {
+  expect(read("1..1", "not ok 1 a", "  ---", '  {"message":', "  ...").cases[0]).toMatchObject({ name: "a" });
+  expect(read("1..1", "not ok 1 a", "# End of x tests").cases[0]).toMatchObject({ message: null, stack: null });
 });
 
 describe("subtests", () => {
@@ -402,31 +260,8 @@ test("hostile lines neither crash nor hang", () => {
   read(...deep, ...Array.from({ length: 100_000 }, () => "1..1"));
 });
 
-test("a text without a line of TAP is refused", () => {
-  expect(() => readBytes(new TextEncoder().encode("okay"), "tap")).toThrow("none of its lines is TAP");
-});
-
 describe("what a terminal shows", () => {
-  const prove = readFileSync(`${import.meta.dir}/../fixtures/prove_tap.txt`, "utf8");
-
-  test("the output of prove is read file by file", () => {
-    const found = read(prove);
-    expect(found.cases.map(({ file, suite, name, status }) => [file, suite, name, status])).toEqual([
-      ["t/a.t", "", "adds", "passed"],
-      ["t/a.t", "inner", "one", "passed"],
-      ["t/a.t", "inner", "two", "passed"],
-      ["t/a.t", "", "(no name)", "passed"],
-      ["t/b.t", "", "fine", "passed"],
-      ["t/b.t", "", "equal", "failed"],
-      [null, "", "t/c.t", "skipped"],
-      [null, "", "t/d.t", "failed"],
-      ["t/d.t", "", "x", "passed"],
-      ["t/e.t", "", "late plan", "passed"],
-      ["t/e.t", "", "todo one", "skipped"],
-    ]);
-    expect(found.cases[6]).toMatchObject({ message: "no database" });
-    expect(found.cases[7]).toMatchObject({ message: "Dubious, test returned 255 (wstat 65280, 0xff00)" });
-  });
+  const prove = new TextDecoder().decode(fixtureBytes("prove_tap.txt"));
 
   test("the output of prove is red wherever it breaks off", () => {
     const lines = prove.split("\n").slice(0, 10);
@@ -449,10 +284,6 @@ describe("what a terminal shows", () => {
       ["s", "a", "passed", null],
       ["s", "b", "failed", "failure"],
     ]);
-  });
-
-  test("a plan in prose is no report", () => {
-    expect(() => read("Chapters", "1..3", "are short.")).toThrow("plain text");
   });
 });
 

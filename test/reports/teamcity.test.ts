@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { readReport } from "../../src/reports/read.ts";
-import { inShort, read as readText, readFixture } from "./reading.ts";
+import { inShort, read as readText } from "./reading.ts";
 
 /** A message a line: "testStarted name='a'". */
 const toText = (...messages: string[]) => messages.map((message) => `##teamcity[${message}]\n`).join("");
@@ -11,89 +10,6 @@ const failed = (name: string, more = "") => [
   `testFailed name='${name}' message='no'${more}`,
   `testFinished name='${name}'${more}`,
 ];
-
-describe("what real tools write is read whole", () => {
-  test("mocha-teamcity-reporter: what is tried again has no end, hooks and pending tests no start", () => {
-    const report = readFixture("mocha_teamcity.txt");
-    expect(report).toMatchObject({ format: "teamcity", partial: false, warnings: [] });
-    expect(inShort(report)).toEqual([
-      "passed: cart > adds",
-      "passed: cart > it's [a] | strange 'name'\nof two lines",
-      "failed failure: cart > fails",
-      "skipped: cart > is not done",
-      "skipped: cart > is pending",
-      "failed timeout: cart > takes too long",
-      "failed failure: cart > inside > throws",
-      "passed flaky, 2 attempts: cart > inside > is flaky",
-      'failed failure: cart > broken hook > "before all" hook for "never runs"',
-    ]);
-    expect(report.cases[6]).toMatchObject({
-      message: "no cart",
-      stack: expect.stringMatching(/^TypeError: no cart\n {4}at Context/),
-    });
-    expect(report.cases[7]).toMatchObject({ output: "printing" });
-  });
-
-  test("PHPUnit: files of hints, risky tests that do not fail its run, folders that are no suites", () => {
-    const report = readFixture("phpunit_teamcity.txt");
-    expect(report).toMatchObject({ partial: false, warnings: [] });
-    expect(inShort(report)).toEqual([
-      "passed: CartTest > testAdds",
-      "failed failure: CartTest > testFails",
-      "failed failure: CartTest > testThrows",
-      "skipped: CartTest > testSkipped",
-      "skipped: CartTest > testIncomplete",
-      "passed: CartTest > testRisky",
-      'passed: CartTest > testRows > testRows with data set "one"',
-      'failed failure: CartTest > testRows > testRows with data set "zero"',
-      "passed: CartTest > testPrints",
-    ]);
-    expect(report.cases[2]).toMatchObject({
-      file: "/tmp/shop/test/CartTest.php",
-      message: "RuntimeException : no 'cart' [x]",
-    });
-    expect(report.cases[3]!.message).toBe("not here");
-    expect(report.cases[5]!.properties).toEqual({ risky: "This test did not perform any assertions" });
-    expect(report.cases[8]!.output).toBe("hello");
-  });
-
-  test("PHPUnit, whose test ended the process", () => {
-    const report = readFixture("phpunit_teamcity_cut.txt");
-    expect(report.partial).toBe(true);
-    expect(inShort(report)).toEqual(["passed: DiesTest > testFine", "failed error: DiesTest > testDies"]);
-    expect(report.cases[1]!.message).toBe("It did not finish");
-    expect(report.warnings).toEqual(["The report declares 3 tests, but its test cases are 2 tests"]);
-  });
-
-  test("vitest-teamcity-reporter: a flow per file, suites that end by another name", () => {
-    const report = readFixture("vitest_teamcity.txt");
-    expect(report.partial).toBe(false);
-    expect(report.cases.map(({ suite, name, file }) => [suite, name, file])).toEqual([
-      ["cart", "adds", "cart.test.js"],
-      ["cart", "fails", "cart.test.js"],
-      ["cart", "skipped", "cart.test.js"],
-      ["cart", "flaky", "cart.test.js"],
-      ["cart > inside", "throws", "cart.test.js"],
-    ]);
-    expect(report.cases[0]).toMatchObject({ output: "hi", properties: { vitestFullName: "cart > adds" } });
-  });
-
-  test("jest-teamcity: durations that are none, files that do not load", () => {
-    const { cases } = readFixture("jest_teamcity.txt");
-    expect(cases.find(({ name }) => name === "skipped")).toMatchObject({ durationMs: null, message: "pending" });
-    expect(cases.find(({ file }) => file?.endsWith("broken.test.js"))).toMatchObject({
-      status: "failed",
-      message: "does not load",
-    });
-  });
-
-  test("Catch2: several failures of one test, messages without the lines around them", () => {
-    const [, wrong] = readFixture("catch2_teamcity.txt").cases;
-    expect(wrong).toMatchObject({ suite: "catch_shop", name: "a wrong total" });
-    expect(wrong!.message).toBe("expression failed\n  CHECK( 3 * 2 == 7 )\nwith expansion:\n  6 == 7");
-    expect(wrong!.stack).toContain("CHECK( 1 == 2 )");
-  });
-});
 
 test("values are unescaped, and a malformed message is read as far as it goes", () => {
   const [one] = read(
@@ -214,13 +130,6 @@ describe("recognition", () => {
     expect(() => readText(`{"a": "${message}"`)).toThrow("malformed JSON");
     expect(formatOf(`{"Action":"output","Package":"p","Output":"${message}"}\n{"Action":"pass","Package":"p"}`)).toBe(
       "go",
-    );
-  });
-
-  test("format names it, and refuses what tells of no test", () => {
-    const files = [{ name: "a", bytes: new TextEncoder().encode("##teamcity[progressMessage 'x']") }];
-    expect(() => readReport(files, { maxInflatedBytes: 2 ** 20, format: "teamcity" })).toThrow(
-      "it has no TeamCity service message on a test",
     );
   });
 });

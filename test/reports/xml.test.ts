@@ -1,22 +1,9 @@
 /** XML that is well formed and yet nothing that a test runner would write. */
 
 import { describe, expect, test } from "bun:test";
-import { ReportError } from "../../src/reports/report.ts";
-import { readReport } from "../../src/reports/read.ts";
+import { read, refusalOf } from "./reading.ts";
 
 const MEBIBYTE = 1_048_576;
-
-const read = (xml: string) =>
-  readReport([{ name: "r.xml", bytes: Buffer.from(xml) }], { maxInflatedBytes: 64 * MEBIBYTE });
-const refusal = (xml: string) => {
-  try {
-    read(xml);
-  } catch (error) {
-    expect(error).toBeInstanceOf(ReportError);
-    return (error as Error).message;
-  }
-  return null;
-};
 const attributes = (count: number) => Array.from({ length: count }, (_, index) => `a${index}=""`).join(" ");
 const suite = (inner: string) => `<testsuite>\n<testcase name="one"/>\n${inner}</testsuite>`;
 const failed = (message: string) => suite(`<testcase name="x"><failure message=${message}/></testcase>`);
@@ -33,30 +20,30 @@ describe("an attribute", () => {
     ["in single quotes, with the others", `'${`m"`.repeat(9 * MEBIBYTE)}'`],
     ["that is to be mended", `"${"<m & n".repeat(3 * MEBIBYTE)}"`],
   ])("of more than 16 MiB is refused: %s", (_, message) => {
-    expect(refusal(failed(message))).toBe(
-      `Cannot read "r.xml": line 3: the attribute message of the tag <failure> is longer than 16 MiB`,
-    );
+    expect(refusalOf(failed(message))).toBe(`line 3: the attribute message of the tag <failure> is longer than 16 MiB`);
   });
 });
 
 describe("an element", () => {
   test("may have 1,000 attributes, and no more", () => {
     expect(read(suite(`<testcase name="x" ${attributes(999)}/>`)).cases).toHaveLength(2);
-    const reason = `Cannot read "r.xml": line 3: the tag <testcase> has more than 1,000 attributes`;
+    const reason = `line 3: the tag <testcase> has more than 1,000 attributes`;
     for (const inner of [
       `<testcase name="x" ${attributes(1_000)}/>`,
       `<testcase name="x" ${attributes(100_000)}/>`,
       // It is read as if the character were escaped.
       `<testcase name="a < b" ${attributes(1_000)}/>`,
     ])
-      expect(refusal(suite(inner))).toBe(reason);
+      expect(refusalOf(suite(inner))).toBe(reason);
   });
 
   test("may be quoted with more of them where it is no markup", () => {
     const quoted = `<svg ${attributes(2_000)}>`;
     const out = `<system-out><![CDATA[${quoted}${"o".repeat(9_000)}]]></system-out>`;
     expect(read(suite(`<!-- ${quoted} --><testcase name="x">${out}</testcase>`)).cases[1]!.output).toContain(quoted);
-    expect(refusal(suite(`<testcase name="x">${out}</testcase>${quoted}</svg>`))).toContain("tag <svg> has more than");
+    expect(refusalOf(suite(`<testcase name="x">${out}</testcase>${quoted}</svg>`))).toContain(
+      "tag <svg> has more than",
+    );
   });
 });
 

@@ -4,34 +4,14 @@ import { describe, expect, test } from "bun:test";
 import { assignBlame, type FailureFacts } from "../../src/rules/assign_blame.ts";
 
 const UNKNOWN: FailureFacts = {
-  runId: "r",
-  testCase: 1,
-  isQuarantined: false,
-  isInBaseline: true,
-  failedInBaseline: false,
-  failedOnDefault: false,
-  isOnDefault: false,
-  isCurrent: true,
-  isFlaky: false,
-  isBroken: false,
-  hasFailedOnDefault: false,
-  hadEpisodes: false,
-  wasFixed: false,
-  hasNewestDefault: false,
-  isStandIn: false,
-  hasOpenBug: false,
-  flakeRate: null,
-  episodeRate: null,
-  flakyAt: null,
-  inARow: null,
+  ...{ runId: "r", testCase: 1, isQuarantined: false, isInBaseline: true, failedInBaseline: false },
+  ...{ failedOnDefault: false, isOnDefault: false, isCurrent: true, isFlaky: false, isBroken: false },
+  ...{ hasFailedOnDefault: false, hadEpisodes: false, wasFixed: false, hasNewestDefault: false, isStandIn: false },
+  ...{ hasOpenBug: false, flakeRate: null, episodeRate: null, flakyAt: null, inARow: null },
 };
 const blameOf = (facts: Partial<FailureFacts>) => assignBlame({ ...UNKNOWN, ...facts }).blame;
 const FLAKY: Partial<FailureFacts> = {
-  isFlaky: true,
-  flakeRate: 0.2,
-  episodeRate: 0,
-  inARow: 1,
-  flakyAt: "2026-11-01",
+  ...{ isFlaky: true, flakeRate: 0.2, episodeRate: 0, inARow: 1, flakyAt: "2026-11-01" },
 };
 
 describe("a failure is", () => {

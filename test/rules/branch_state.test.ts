@@ -1,34 +1,23 @@
 import { describe, expect, test } from "bun:test";
 import { type TaskResult, toBranchState } from "../../src/rules/branch_state.ts";
 
-/** `at`: the day of the build, which is its id as well. */
-const result = (slug: string, at: number, status: TaskResult["status"], more: Partial<TaskResult> = {}): TaskResult => {
-  const day = new Date(Date.UTC(2026, 0, at)).toISOString();
-  const [buildId, executionId] = [`b${at}`, `b${at}`];
-  return {
-    slug,
-    status,
-    passed: 1,
-    failed: 0,
-    buildId,
-    executionId,
-    createdAt: day,
-    endedAt: day,
-    buildsAgo: 1,
-    ...more,
-  };
-};
 const dayOf = (at: number) => new Date(Date.UTC(2026, 0, at)).toISOString();
+/** `at`: the day of the build, which is its id as well. */
+const result = (
+  slug: string,
+  at: number,
+  status: TaskResult["status"],
+  more: Partial<TaskResult> = {},
+): TaskResult => ({
+  ...{ slug, status, passed: 1, failed: 0, buildId: `b${at}`, executionId: `b${at}`, buildsAgo: 1 },
+  ...{ createdAt: dayOf(at), endedAt: dayOf(at) },
+  ...more,
+});
 
 describe("the state of a branch", () => {
   test("is not known without results", () => {
     expect(toBranchState([], true)).toEqual({
-      state: null,
-      since: null,
-      executionId: null,
-      isLonger: false,
-      tasks: [],
-      missing: [],
+      ...{ state: null, since: null, executionId: null, isLonger: false, tasks: [], missing: [] },
     });
   });
 

@@ -1,45 +1,39 @@
 import { describe, expect, test } from "bun:test";
 import { createRuleSearch, MATCH_STEPS } from "../../src/rules/infrastructure.ts";
 import { compileLinearPattern, PatternError } from "../../src/rules/linear_pattern.ts";
+import { isFull } from "../depth.ts";
+import { createRandom } from "../random.ts";
 
 const isMatch = (pattern: string, text: string) =>
   compileLinearPattern(pattern)(text.toLowerCase(), { steps: MATCH_STEPS });
 
-/** A generator of numbers below `limit` that is the same in every run. */
-function createDraw(seed: number) {
-  let state = seed;
-  return (limit: number) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((state / 2 ** 32) * limit);
-  };
-}
-
 describe("a linear pattern", () => {
   test("matches exactly what the regular expressions of JavaScript match, line by line and in any letter case", () => {
-    const draw = createDraw(7);
+    const { integer, pick, chance, text } = createRandom(7);
     const atoms = ["a", "b", "A", "[ab]", "[^a]", "\\d", "\\w", "\\W", "\\s", "\\S", "\\D", ".", "(a|b)", "(?:ab|c)"];
     atoms.push("[A-B]", "é", "[^\\d]", "\\.", "(^a|b$)", "^", "$", "1", "_", "{", "[]a]".replace("]a", "\\]a"));
     const counts = ["", "", "", "*", "+", "?", "{2}", "{1,2}", "{0,}", "*?"];
+    const rounds = isFull ? 30_000 : 3_000;
     let compared = 0;
-    for (let round = 0; round < 30_000; round++) {
+    for (let round = 0; round < rounds; round++) {
       let pattern = "";
-      for (let length = 1 + draw(4); length > 0; length--) {
-        const atom = atoms[draw(atoms.length)]!;
-        pattern += atom + ("^${".includes(atom) ? "" : counts[draw(counts.length)]!) + (draw(6) === 0 ? "|" : "");
+      for (let length = integer(1, 4); length > 0; length--) {
+        const atom = pick(atoms);
+        pattern += atom + ("^${".includes(atom) ? "" : pick(counts)) + (chance(1 / 6) ? "|" : "");
       }
-      const text = Array.from({ length: draw(8) }, () => "abAB1_ .é\nÉ{]"[draw(13)]!).join("");
+      const given = text(integer(0, 7), "abAB1_ .é\nÉ{]");
       let found: boolean;
       try {
-        found = isMatch(pattern, text);
+        found = isMatch(pattern, given);
       } catch (error) {
         if (error instanceof PatternError) continue;
         throw error;
       }
-      const expected = text.split("\n").some((line) => new RegExp(pattern, "i").test(line));
-      if (found !== expected) expect([pattern, text, found]).toEqual([pattern, text, expected]);
+      const expected = given.split("\n").some((line) => new RegExp(pattern, "i").test(line));
+      if (found !== expected) expect([pattern, given, found]).toEqual([pattern, given, expected]);
       compared++;
     }
-    expect(compared).toBeGreaterThan(10_000);
+    expect(compared).toBeGreaterThan(rounds / 3);
   });
 
   test.each([
@@ -67,8 +61,8 @@ describe("a linear pattern", () => {
 
 test("a search that has used up its steps finds nothing more, and the next search begins anew", () => {
   const rules = [{ kind: "regex" as const, pattern: "(a|b)*a(a|b){40}c" }];
-  const draw = createDraw(3);
-  const noise = () => Array.from({ length: 1_900 }, () => "ab"[draw(2)]!).join("");
+  const random = createRandom(3);
+  const noise = () => random.text(1_900, "ab");
   const failure = (message: string) => ({ message, stack: null, output: null });
   const match = failure(`${"a".repeat(50)}c`);
   const find = createRuleSearch(rules);

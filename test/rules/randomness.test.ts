@@ -3,6 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { fingerprint } from "../../src/rules/fingerprint.ts";
 import { plainWord } from "../../src/rules/randomness.ts";
+import { createRandom } from "../random.ts";
 
 const DIGITS = "0123456789";
 const LOWER = "abcdefghijklmnopqrstuvwxyz";
@@ -14,16 +15,7 @@ const HEX = `${DIGITS}abcdef`;
 const KUBERNETES = "bcdfghjklmnpqrstvwxz2456789";
 const CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
-/** The same numbers in every run of the tests. */
-function createDraw(seed: number) {
-  const next = (below: number): number => {
-    seed = (Math.imul(seed, 1_103_515_245) + 12_345) & 0x7fffffff;
-    return Math.floor((seed / 0x80000000) * below);
-  };
-  return (alphabet: string, length: number) => Array.from({ length }, () => alphabet[next(alphabet.length)]).join("");
-}
-
-type Draw = ReturnType<typeof createDraw>;
+type Draw = (alphabet: string, length: number) => string;
 
 /** With how alike they have to read: what is short may look like a word now and then. */
 const DRAWN: [string, number, (draw: Draw) => string][] = [
@@ -56,7 +48,8 @@ const DRAWN: [string, number, (draw: Draw) => string][] = [
 
 describe("what was drawn", () => {
   test.each(DRAWN)("as %s reads alike, %d of all pairs", (_, share, write) => {
-    const draw = createDraw(7);
+    const random = createRandom(7);
+    const draw: Draw = (alphabet, length) => random.text(length, alphabet);
     const COUNT = 500;
     const counts = new Map<string, number>();
     for (let index = 0; index < COUNT; index++) {

@@ -1,55 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import type { PlacedCase } from "../../src/rules/identity.ts";
-import { LIST_VARIABLE, PRESETS } from "../../src/rules/rerun_cases.ts";
-import { mistakeInRerun, type RerunInput, toRerunCommand } from "../../src/rules/rerun_command.ts";
-
-const HOSTILE = [
-  `it's "quoted" \`id\` $(id) $HOME \${HOME}`,
-  `a; exit 3 && b | c > /dev/null < e & # f`,
-  `-t --dash`,
-  `\\ \\\\ \\' * ? [a-z] {a,b} ~ !`,
-  `two\nlines\tand a tab`,
-  `größer 日本 🎉`,
-  "",
-];
-
-const cases = (...names: string[]): PlacedCase[] => names.map((name) => ({ suite: "", name, file: "a.test.ts" }));
-
-const toCommand = (rerun: Partial<RerunInput>) =>
-  toRerunCommand({
-    rerun: "jest",
-    command: "npx jest --json",
-    only: [],
-    directory: "/srv/shop",
-    exists: (path) => !/\/Test[A-Z]\w*\.py$/.test(path),
-    ...rerun,
-  });
-
-function commandOf(rerun: Partial<RerunInput>): string {
-  const made = toCommand(rerun);
-  if (made.whole) throw new Error(`The whole runs: ${made.reason}`);
-  return made.command;
-}
-
-function reasonOf(rerun: Partial<RerunInput>): string {
-  const made = toCommand(rerun);
-  if (!made.whole) throw new Error(`It runs: ${made.command}`);
-  return made.reason;
-}
-
-/** What a command is called with, by a real shell. */
-function argumentsOf(command: string, shell = "sh", environment: Record<string, string> = {}): string[] {
-  const script = command.replace(/^(?:npx jest|tool)/, "args");
-  const define = `args() { for one in "$@"; do printf '%s\\0' "$one"; done; }\n`;
-  const { stdout, stderr, exitCode } = Bun.spawnSync([shell, "-c", define + script], {
-    env: { PATH: process.env.PATH ?? "", HOME: "/nowhere", ...environment },
-  });
-  expect([exitCode, stderr.toString()]).toEqual([0, ""]);
-  return stdout.toString().split("\0").slice(0, -1);
-}
+import { PRESETS } from "../../src/rules/rerun_cases.ts";
+import { mistakeInRerun } from "../../src/rules/rerun_command.ts";
+import { at, cases, commandOf, reasonOf, toCommand } from "./rerunning.ts";
 
 describe("the command of each preset", () => {
-  const one: PlacedCase = { suite: "cart > sum", name: "adds (1)", file: "src/it's.test.ts" };
+  const one: PlacedCase = at("cart > sum", "adds (1)", "src/it's.test.ts");
   const title = String.raw`'^\s*(?:cart[\s>]+sum[\s>]+adds\s+\(1\))\s*$'`;
   const file = `'src/it'\\''s.test.ts'`;
   test.each([
@@ -59,55 +15,50 @@ describe("the command of each preset", () => {
     [
       "playwright",
       "npx playwright test --workers=2",
-      { suite: "cart", name: "adds", file: "a.spec.ts" },
+      at("cart", "adds", "a.spec.ts"),
       `npx playwright test --grep '^(?:(?:.*\\s)?a\\.spec\\.ts[\\s>›]+cart[\\s>›]+adds|cart[\\s>›]+a\\.spec\\.ts[\\s>›]+adds)\\s*(?:@.*)?$' '(?:^|/)a\\.spec\\.ts$' --workers=2`,
     ],
-    [
-      "cypress",
-      "npx cypress run",
-      { suite: "", name: "a", file: "cypress/e2e/a.cy.js" },
-      "npx cypress run --spec 'cypress/e2e/a.cy.js'",
-    ],
+    ["cypress", "npx cypress run", at("", "a", "cypress/e2e/a.cy.js"), "npx cypress run --spec 'cypress/e2e/a.cy.js'"],
     [
       "pytest",
       "python -m pytest -q tests -k 'not slow' | tee log",
-      { suite: "tests.test_a.TestX", name: "test_b[x::y $z]", file: "tests/test_a.py" },
+      at("tests.test_a.TestX", "test_b[x::y $z]", "tests/test_a.py"),
       "python -m pytest 'tests/test_a.py::TestX::test_b[x::y $z]' -q -k 'not slow' | tee log",
     ],
     [
       "rspec",
       "bundle exec rspec -f json",
-      { suite: "Cart #sum", name: "is 0", file: "spec/a_spec.rb" },
+      at("Cart #sum", "is 0", "spec/a_spec.rb"),
       String.raw`bundle exec rspec 'spec/a_spec.rb' -E '^\s*(?:Cart\s+#sum[\s>]+is\s+0)\s*$' -f json`,
     ],
     [
       "go",
       "go test -json -tags unit ./... -args -x > report.json 2>&1",
-      { suite: "example.com/shop/cart", name: "TestSum/a_b/c", file: null },
+      at("example.com/shop/cart", "TestSum/a_b/c"),
       "go test -json -tags unit -run '^(?:TestSum)$' 'example.com/shop/cart' -args -x > report.json 2>&1",
     ],
     [
       "go",
       "gotestsum --junitfile report.xml",
-      { suite: "example.com/shop/cart", name: "TestSum", file: null },
+      at("example.com/shop/cart", "TestSum"),
       "gotestsum --junitfile report.xml -- -run '^(?:TestSum)$' 'example.com/shop/cart'",
     ],
     [
       "go",
       "gotestsum --junitfile report.xml -- -race ./cart/...",
-      { suite: "example.com/shop/cart", name: "TestSum", file: null },
+      at("example.com/shop/cart", "TestSum"),
       "gotestsum --junitfile report.xml -- -race -run '^(?:TestSum)$' 'example.com/shop/cart'",
     ],
     [
       "maven",
       "./mvnw -B verify",
-      { suite: "com.acme.CartTest$Inner", name: "sums(int)[2]", file: null },
+      at("com.acme.CartTest$Inner", "sums(int)[2]"),
       "./mvnw -Dtest='com.acme.CartTest$Inner#sums' -Dsurefire.failIfNoSpecifiedTests=false -B verify",
     ],
     [
       "dotnet",
       "dotnet test --logger trx -- RunConfiguration.MaxCpuCount=1",
-      { suite: "Acme.CartTests+Inner", name: "Sums", file: null },
+      at("Acme.CartTests+Inner", "Sums"),
       "dotnet test --filter 'FullyQualifiedName=Acme.CartTests+Inner.Sums' --logger trx -- RunConfiguration.MaxCpuCount=1",
     ],
   ])("%s adds what failed to %j", (rerun, command, only, expected) => {
@@ -116,26 +67,20 @@ describe("the command of each preset", () => {
 
   test("methods of Java are joined by class, and one that is no method brings its whole class", () => {
     const only = [
-      { suite: "a.CartTest", name: "one", file: null },
-      { suite: "a.CartTest", name: "two{int}[1]", file: null },
-      { suite: "a.CartTest", name: "two{int}[2]", file: null },
-      { suite: "a.OtherTest", name: "three", file: null },
-      { suite: "a.OtherTest", name: "it is called so", file: null },
+      at("a.CartTest", "one"),
+      at("a.CartTest", "two{int}[1]"),
+      at("a.CartTest", "two{int}[2]"),
+      at("a.OtherTest", "three"),
+      at("a.OtherTest", "it is called so"),
     ];
     expect(commandOf({ rerun: "maven", command: "mvn test", only })).toContain(
       "-Dtest='a.CartTest#one+two,a.OtherTest' ",
     );
-    expect(reasonOf({ rerun: "maven", command: "mvn test", only: [{ suite: "a b", name: "c", file: null }] })).toBe(
-      `"a b" is not a Java class`,
-    );
+    expect(reasonOf({ rerun: "maven", command: "mvn test", only: [at("a b", "c")] })).toBe(`"a b" is not a Java class`);
   });
 
   test("tests of .NET with parameters are taken by the beginning of their names, and what is no method by its class", () => {
-    const only = [
-      { suite: "A.Cart", name: "Sums(x: 1)", file: null },
-      { suite: "A.Cart", name: "Sums(x: 2)", file: null },
-      { suite: "A.Other", name: "it is called so", file: null },
-    ];
+    const only = [at("A.Cart", "Sums(x: 1)"), at("A.Cart", "Sums(x: 2)"), at("A.Other", "it is called so")];
     expect(commandOf({ rerun: "dotnet", command: "dotnet test", only })).toBe(
       "dotnet test --filter 'FullyQualifiedName~A.Cart.Sums|FullyQualifiedName~A.Other.'",
     );
@@ -150,7 +95,7 @@ describe("the command of each preset", () => {
       list: null,
       note: "Cypress runs all tests of the files",
     });
-    expect(reasonOf({ ...rerun, only: [{ suite: "", name: "a", file: "e2e/[id].cy.js" }] })).toBe(
+    expect(reasonOf({ ...rerun, only: [at("", "a", "e2e/[id].cy.js")] })).toBe(
       `Cypress takes the file "e2e/[id].cy.js" for a pattern`,
     );
   });
@@ -166,222 +111,23 @@ describe("the command of each preset", () => {
     // A character that XML cannot hold is not what it was.
     expect(node("tests.test_b", "test[#x1B]", null)).toBe("pytest 'tests/test_b.py::test'");
     const gone = { rerun: "pytest", command: "pytest", exists };
-    expect(reasonOf({ ...gone, only: [{ suite: "tests.test_c", name: "test", file: null }] })).toBe(
+    expect(reasonOf({ ...gone, only: [at("tests.test_c", "test")] })).toBe(
       `there is no file for the module "tests.test_c"`,
     );
     // A module that cannot be collected.
-    expect(reasonOf({ ...gone, only: [{ suite: "", name: "tests.test_b", file: null }] })).toBe(
+    expect(reasonOf({ ...gone, only: [at("", "tests.test_b")] })).toBe(
       `"tests.test_b" has failed, which is no test that can be selected`,
     );
   });
 
   test("RSpec: an example of a shared group names no file that can be run", () => {
-    const only = [{ suite: "Cart", name: "is shared", file: "spec/support/shared.rb" }];
+    const only = [at("Cart", "is shared", "spec/support/shared.rb")];
     expect(commandOf({ rerun: "rspec", command: "rspec", only })).toBe(
       `rspec -E '^\\s*(?:Cart[\\s>]+is\\s+shared)\\s*$'`,
     );
     // rspec_junit_formatter calls the file a class.
-    const junit = [{ suite: "spec.a_spec", name: "Cart sums", file: "spec/a_spec.rb" }];
+    const junit = [at("spec.a_spec", "Cart sums", "spec/a_spec.rb")];
     expect(commandOf({ rerun: "rspec", command: "rspec", only: junit })).toContain("(?:Cart\\s+sums)");
-  });
-});
-
-describe("values", () => {
-  test.each(["sh", "bash"])("reach the tool as they are, through %s", (shell) => {
-    const names = HOSTILE.filter((name) => !name.startsWith("-"));
-    // Files are stored with forward slashes.
-    const files = HOSTILE.filter((name) => !name.includes("\n")).map((name) => name.replaceAll("\\", "") || "x");
-    const only = names.flatMap((name) => files.map((file) => ({ suite: "", name, file: `${file}/x.test.ts` })));
-    const command = commandOf({ rerun: "tool {names} -- {files}", only });
-    const words = files.map((file) => `${/^[\p{L}\p{N}]/u.test(file) ? "" : "./"}${file}/x.test.ts`);
-    expect(argumentsOf(command, shell)).toEqual([...names, "--", ...words]);
-  });
-
-  test.each([
-    "/etc/passwd",
-    "../../etc/passwd",
-    "src/../../../tmp/evil.js",
-    "/srv/shop/../evil.js",
-    "/srv/shopping/a.test.ts",
-    "file:///tmp/evil.js",
-    "https://evil.test/x.js",
-    "node_modules/evil/x.js",
-    ".git/hooks/pre-commit",
-    "a.test.ts\n--globalSetup=/tmp/evil.js",
-    "a\u001b[2J.test.ts",
-  ])("name no file outside of the folder, though it is there: %j", (file) => {
-    const only = [{ suite: "", name: "x", file }];
-    const exists = () => true;
-    for (const rerun of ["tool {files}", "jest"])
-      expect(reasonOf({ rerun, only, exists })).toStartWith("there is no file ");
-  });
-
-  test.each(["-p", "--globalSetup=/tmp/evil.js", "@/tmp/arguments"])("name no option: %s", (name) => {
-    const reason = `the name "${name}" would be taken for an option`;
-    expect(reasonOf({ rerun: "tool {names}", only: cases("a", name) })).toBe(reason);
-    expect(argumentsOf(commandOf({ rerun: "tool {files}", only: [{ suite: "", name: "x", file: name }] }))).toEqual([
-      `./${name}`,
-    ]);
-  });
-
-  test.each(["\n", "\r", "\v", "\f", "\u001c", "\u0085", "\u2028"])("add no line to the file for pytest: %j", (end) => {
-    const many = Array.from({ length: 4000 }, (_, at) => ({ suite: "tests.test_a", name: `test_${at}`, file: null }));
-    const only = [...many, { suite: "tests.test_a", name: `test${end}-p${end}evil`, file: null }];
-    const exists = (path: string) => path.endsWith("/tests/test_a.py");
-    expect(reasonOf({ rerun: "pytest", command: "pytest", only, exists })).toContain("that pytest cannot be given");
-  });
-
-  test.each(["/tmp/evil", "../evil", "a/../../evil", "-exec=x"])("name no package elsewhere for Go: %s", (suite) => {
-    const only = [{ suite, name: "TestA", file: null }];
-    expect(reasonOf({ rerun: "go", command: "go test ./...", only })).toBe(`"${suite}" is not a Go package`);
-  });
-
-  test("are told in the log without the terminal's commands", () => {
-    const only = [{ suite: "", name: "x", file: "/tmp/\u009b2J\u001b[1m" }];
-    expect(reasonOf({ rerun: "jest", only })).toBe(`there is no file "/tmp/ 2J\\u001b[1m" in /srv/shop`);
-  });
-
-  test("match their own names as a pattern, and no others", () => {
-    const suites = ["outer $ (1)", "outer > inner"];
-    const names = HOSTILE.filter(Boolean);
-    const only = suites.flatMap((suite) => names.map((name) => ({ suite, name, file: "a.test.ts" })));
-    const [, , pattern] = argumentsOf(`npx jest ${commandOf({ command: "npx jest --json", only }).slice(8)}`);
-    const [option, value] = argumentsOf(commandOf({ command: "npx jest --json", only }));
-    expect([option, value?.[0]]).toEqual(["-t", "^"]);
-    expect(pattern).toBe("--runTestsByPath");
-    const regex = new RegExp(value!);
-    for (const suite of ["outer $ (1)", "outer inner", "outer > inner"]) {
-      for (const name of names) {
-        for (const between of [" ", " > "]) expect(`${suite}${between}${name}`).toMatch(regex);
-        expect(`x ${suite} ${name}`).not.toMatch(regex);
-        expect(`${suite} ${name}x`).not.toMatch(regex);
-      }
-    }
-    expect("outer $ (2) größer 日本 🎉").not.toMatch(regex);
-  });
-
-  test("a name that was cut matches by its beginning", () => {
-    const name = `a ${"b".repeat(998)}`;
-    const [, value] = argumentsOf(commandOf({ only: cases(name) }));
-    expect(`${name} and so on`).toMatch(new RegExp(value!));
-    expect(`x${name}`).not.toMatch(new RegExp(value!));
-  });
-
-  test("jest-junit names a suite that is not the test's own, so without --json the suite may be missing", () => {
-    const only = [{ suite: "first", name: "login works", file: "a.test.ts" }];
-    const regexOf = (command: string) => new RegExp(argumentsOf(commandOf({ command, only }))[1]!);
-    expect("login works").toMatch(regexOf("npx jest --reporters=jest-junit"));
-    expect("first login works").toMatch(regexOf("npx jest --reporters=jest-junit"));
-    expect("login works").not.toMatch(regexOf("npx jest --json"));
-  });
-
-  test("a list holds the cases as JSON, and the command has its path from a variable", () => {
-    const only = cases(...HOSTILE);
-    const made = toCommand({ rerun: "tool --list={list}", only });
-    if (made.whole || made.list === null) throw new Error("There is no list");
-    expect(JSON.parse(made.list)).toEqual(only);
-    expect(argumentsOf(made.command, "sh", { [LIST_VARIABLE]: "/tmp/a b/$(id)" })).toEqual(["--list=/tmp/a b/$(id)"]);
-  });
-
-  test("a preset in a template is what it would add", () => {
-    const only = [{ suite: "tests.test_a", name: "test_b", file: "tests/test_a.py" }];
-    expect(commandOf({ rerun: "docker run shop pytest {pytest} -q", only })).toBe(
-      "docker run shop pytest 'tests/test_a.py::test_b' -q",
-    );
-    expect(reasonOf({ rerun: "tool {pytest} {jest}", only })).toBe(
-      "a template may hold one preset, and then no {list}",
-    );
-    expect(commandOf({ rerun: "tool --only={namePattern} > log", only })).toBe(
-      "tool --only='^\\s*(?:test_b)\\s*$' > log",
-    );
-  });
-});
-
-describe("files", () => {
-  const at = (file: string | null, there: string[], directory = "/srv/shop") =>
-    toCommand({
-      rerun: "tool {files}",
-      only: [{ suite: "", name: "a", file }],
-      directory,
-      exists: (path) => there.includes(path),
-    });
-
-  test.each([
-    ["a.test.ts", ["/srv/shop/a.test.ts"], "/srv/shop", "a.test.ts"],
-    ["/srv/shop/src/a.test.ts", ["/srv/shop/src/a.test.ts"], "/srv/shop/", "src/a.test.ts"],
-    // Told from where the repository begins, while the command runs in a part of it.
-    ["packages/web/a.test.ts", ["/srv/shop/packages/web/a.test.ts"], "/srv/shop/packages/web", "a.test.ts"],
-    ["web/web/a.test.ts", ["/srv/web/web/web/a.test.ts"], "/srv/web", "web/web/a.test.ts"],
-  ])("%s is found in %j from %s", (file, there, directory, expected) => {
-    expect(at(file, there, directory)).toMatchObject({ whole: false, command: `tool '${expected}'` });
-  });
-
-  test.each([
-    ["gone.test.ts", [], `there is no file "gone.test.ts" in /srv/shop`],
-    ["src/a.test.ts", ["/srv/shop/a.test.ts"], `there is no file "src/a.test.ts" in /srv/shop`],
-    ["/home/me/shop/a.test.ts", ["/home/me/shop/a.test.ts"], `there is no file "/home/me/shop/a.test.ts" in /srv/shop`],
-    [null, [], `the report names no file for "a"`],
-  ])("%s is not, and then the whole runs", (file, there, reason) => {
-    expect(at(file, there)).toEqual({ whole: true, reason });
-  });
-
-  test("a pattern finds tests of which the report tells no file", () => {
-    const only = [...cases("a"), { suite: "", name: "b", file: null }];
-    expect(commandOf({ only })).toBe(`npx jest -t '^\\s*(?:(?:a|b))\\s*$' --json`);
-  });
-});
-
-describe("what is too long for a command", () => {
-  const many = (count: number, file: (index: number) => string) =>
-    Array.from({ length: count }, (_, index) => ({
-      suite: "a suite of tests",
-      name: `does what it should in case ${index}`,
-      file: file(index),
-    }));
-
-  test("runs all tests of the files, and where these are too many the whole", () => {
-    const few = toCommand({ only: many(10_000, (index) => `src/${index % 100}.test.ts`) });
-    expect(few).toMatchObject({ whole: false, note: expect.stringContaining("All tests of the files run") });
-    if (!few.whole) expect(argumentsOf(few.command)).toHaveLength(1 + 100 + 1);
-    expect(reasonOf({ only: many(10_000, (index) => `src/${index}.test.ts`) })).toBe(
-      "the names of what failed are too long for a command",
-    );
-    const own = commandOf({ only: many(1_000, () => "src/a.test.ts") });
-    expect(own).toContain(" -t ");
-    expect(argumentsOf(own)).toHaveLength(5);
-  });
-
-  test("names its files in the place of those that a documented split gives to the tool", () => {
-    const split =
-      "assay split 'src/**/*.test.ts' > files.txt && xargs -r -x -n 1000000 -d '\\n' -a files.txt npx jest --ci";
-    const only = [{ suite: "cart", name: "adds", file: "src/cart.test.ts" }];
-    const plain = toCommand({ only, command: "npx jest --ci" });
-    expect(plain.whole).toBeFalse();
-    expect(toCommand({ only, command: split })).toEqual(plain);
-    expect(toCommand({ only, command: split.replace("-a files.txt", "-a others.txt") }).whole).toBeTrue();
-  });
-
-  test("goes to pytest in a file", () => {
-    const only = many(10_000, () => "").map(({ name }, at) => ({
-      suite: "tests.test_a",
-      name: `test[${name}]`,
-      file: null,
-      at,
-    }));
-    const made = toCommand({ rerun: "pytest", command: "pytest tests", only });
-    expect(made).toMatchObject({ whole: false, command: `pytest "@$${LIST_VARIABLE}"`, note: null });
-    if (!made.whole) expect(made.list?.split("\n")).toHaveLength(10_001);
-  });
-
-  test("of Go and of Java runs packages and classes", () => {
-    const go = Array.from({ length: 10_000 }, (_, index) => ({
-      suite: "shop/cart",
-      name: `TestNumber${index}`,
-      file: null,
-    }));
-    expect(commandOf({ rerun: "go", command: "go test ./...", only: go })).toBe("go test 'shop/cart'");
-    const java = go.map(({ name }) => ({ suite: "a.CartTest", name, file: null }));
-    expect(commandOf({ rerun: "maven", command: "mvn test", only: java })).toContain("-Dtest='a.CartTest' ");
   });
 });
 
@@ -409,7 +155,7 @@ test.each([
 
 test("a test may be called like that all the same, in brackets or not", () => {
   for (const name of ["(works)", "(a failed b)", "exited 1"]) expect(commandOf({ only: cases(name) })).toContain("-t");
-  expect(commandOf({ only: [{ suite: "cli", name: "runner exited 1", file: "a.test.ts" }] })).toContain("-t");
+  expect(commandOf({ only: [at("cli", "runner exited 1", "a.test.ts")] })).toContain("-t");
   expect(reasonOf({ only: [] })).toBe("no test case is named");
 });
 
@@ -467,10 +213,10 @@ describe("the command of a task", () => {
     ["jest", "npx jest $'a'", "cannot be understood: it has $'…'"],
   ])("of %s that cannot be added to: %j", (rerun, command, reason) => {
     const named = {
-      pytest: { suite: "test_a", name: "test_b", file: "test_a.py" },
-      go: { suite: "a", name: "TestA", file: null },
+      pytest: at("test_a", "test_b", "test_a.py"),
+      go: at("a", "TestA"),
     };
-    const java = { suite: "a.A", name: "b", file: null };
+    const java = at("a.A", "b");
     const one = rerun === "maven" ? java : (named[rerun as "go"] ?? only[0]!);
     expect(reasonOf({ rerun, command, only: [one] })).toContain(reason);
   });

@@ -18,8 +18,8 @@ const attempt = (shard: number, number = 1, more: Partial<RunAttempt> = {}): Run
   skipped: 0,
   ...more,
 });
-const fresh: RunSoFar = { completedAt: null, status: "running", outage: false, wasOutage: false, healthApplied: null };
-const complete: RunSoFar = { ...fresh, completedAt: "2026-01-01T00:00:00.000Z", status: "passed", healthApplied: true };
+const fresh: RunSoFar = { completedAt: null, status: "running", outage: false, wasOutage: false, remembered: null };
+const complete: RunSoFar = { ...fresh, completedAt: "2026-01-01T00:00:00.000Z", status: "passed", remembered: true };
 const counts = (passed: number, failed = 0, quarantined = 0) => ({ passed, failed, skipped: 0, quarantined });
 
 test("an attempt comes after those of its shard and after whole ones", () => {
@@ -48,75 +48,58 @@ describe("a run is complete", () => {
 });
 
 describe("the outcome of a run", () => {
-  test.each<[string, RunSoFar, RunAttempt[], number, ReturnType<typeof counts>, Partial<ReturnType<typeof outcomeOf>>]>(
+  const once = [attempt(WHOLE)];
+  const twice = [attempt(WHOLE), attempt(WHOLE, 2)];
+  const brokeOff = attempt(WHOLE, 1, { partial: true });
+
+  test.each<[string, RunAttempt[], ReturnType<typeof counts>, Partial<ReturnType<typeof outcomeOf>>]>([
+    ["all passed", once, counts(3), { verdict: "passed", status: "passed", isIn: true }],
+    ["one failed", once, counts(3, 1), { verdict: "failed", status: "failed" }],
+    ["only quarantined ones failed", once, counts(3, 2, 2), { verdict: "passed" }],
+    ["a report broke off", [brokeOff], counts(3), { verdict: "failed" }],
+    ["a broken report was sent again whole", [brokeOff, attempt(WHOLE, 2)], counts(3), { verdict: "passed" }],
+    ["nearly all failed", once, counts(1, 20), { outage: true, staysApplied: false }],
+    ["exactly four in five failed", once, counts(3, 12), { outage: false }],
+    ["one more than four in five failed", once, counts(3, 13), { outage: true }],
+    ["few cases, all failed", once, counts(0, 9), { outage: false }],
+  ])("%s", (_, attempts, sums, expected) => {
+    expect(outcomeOf(fresh, attempts, 1, sums)).toMatchObject(expected);
+  });
+
+  test.each<[string, RunSoFar["status"], RunAttempt[], Partial<ReturnType<typeof outcomeOf>>]>([
     [
-      ["all passed", fresh, [attempt(WHOLE)], 1, counts(3), { verdict: "passed", status: "passed", isIn: true }],
-      ["one failed", fresh, [attempt(WHOLE)], 1, counts(3, 1), { verdict: "failed", status: "failed" }],
-      ["only quarantined ones failed", fresh, [attempt(WHOLE)], 1, counts(3, 2, 2), { verdict: "passed" }],
-      ["a report broke off", fresh, [attempt(WHOLE, 1, { partial: true })], 1, counts(3), { verdict: "failed" }],
-      [
-        "a broken report was sent again whole",
-        fresh,
-        [attempt(WHOLE, 1, { partial: true }), attempt(WHOLE, 2)],
-        1,
-        counts(3),
-        { verdict: "passed" },
-      ],
-      [
-        "a shard broke off, and another one that came later is whole",
-        fresh,
-        [attempt(1, 1, { partial: true }), attempt(2)],
-        2,
-        counts(3),
-        { verdict: "failed", status: "failed" },
-      ],
-      ["a shard is missing", fresh, [attempt(1)], 2, counts(3), { verdict: "passed", status: "running", isIn: false }],
-      [
-        "a shard comes late",
-        { ...fresh, status: "timed_out" },
-        [attempt(1)],
-        2,
-        counts(3),
-        { status: "incomplete", verdict: "failed", isIn: false },
-      ],
-      [
-        "the last missing shard comes late",
-        { ...fresh, status: "incomplete" },
-        [attempt(1), attempt(2)],
-        2,
-        counts(3),
-        { status: "passed", verdict: "passed", isIn: true },
-      ],
-      ["nearly all failed", fresh, [attempt(WHOLE)], 1, counts(1, 20), { outage: true, staysApplied: false }],
-      ["exactly four in five failed", fresh, [attempt(WHOLE)], 1, counts(3, 12), { outage: false }],
-      ["one more than four in five failed", fresh, [attempt(WHOLE)], 1, counts(3, 13), { outage: true }],
-      ["few cases, all failed", fresh, [attempt(WHOLE)], 1, counts(0, 9), { outage: false }],
-      [
-        "a further attempt of what is counted",
-        complete,
-        [attempt(WHOLE), attempt(WHOLE, 2)],
-        1,
-        counts(3),
-        { staysApplied: true, outage: false },
-      ],
-      [
-        "a further attempt fails as in an outage: what is counted stays what it was",
-        complete,
-        [attempt(WHOLE), attempt(WHOLE, 2)],
-        1,
-        counts(1, 20),
-        { staysApplied: true, outage: false },
-      ],
-      [
-        "a retry shows that the outage is over: all is counted",
-        { ...complete, outage: true },
-        [attempt(WHOLE), attempt(WHOLE, 2)],
-        1,
-        counts(20, 1),
-        { staysApplied: false, outage: false },
-      ],
+      "one broke off, and another one that came later is whole",
+      "running",
+      [attempt(1, 1, { partial: true }), attempt(2)],
+      { verdict: "failed", status: "failed" },
     ],
-  )("%s", (_, run, attempts, shards, sums, expected) => {
-    expect(outcomeOf(run, attempts, shards, sums)).toMatchObject(expected);
+    ["one is missing", "running", [attempt(1)], { verdict: "passed", status: "running", isIn: false }],
+    ["one comes late", "timed_out", [attempt(1)], { status: "incomplete", verdict: "failed", isIn: false }],
+    [
+      "the last comes late",
+      "incomplete",
+      [attempt(1), attempt(2)],
+      { status: "passed", verdict: "passed", isIn: true },
+    ],
+  ])("of two shards: %s", (_, status, attempts, expected) => {
+    expect(outcomeOf({ ...fresh, status }, attempts, 2, counts(3))).toMatchObject(expected);
+  });
+
+  test.each<[string, RunSoFar, ReturnType<typeof counts>, Partial<ReturnType<typeof outcomeOf>>]>([
+    ["of what is counted", complete, counts(3), { staysApplied: true, outage: false }],
+    [
+      "that fails as in an outage leaves what is counted",
+      complete,
+      counts(1, 20),
+      { staysApplied: true, outage: false },
+    ],
+    [
+      "shows that an outage is over",
+      { ...complete, outage: true },
+      counts(20, 1),
+      { staysApplied: false, outage: false },
+    ],
+  ])("a further attempt %s", (_, run, sums, expected) => {
+    expect(outcomeOf(run, twice, 1, sums)).toMatchObject(expected);
   });
 });

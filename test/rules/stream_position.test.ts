@@ -28,17 +28,7 @@ test("what is written is read again", () => {
 
 test("what nobody has written is not read", () => {
   const good = writePosition(positions[1]!);
-  for (const text of [
-    "",
-    "x",
-    "7",
-    "7.",
-    "-7.100",
-    `${good}x`,
-    ` ${good}`,
-    good.toUpperCase(),
-    "7.100.l.x.0",
-    "9".repeat(40),
-  ])
+  const changed = [`${good}x`, ` ${good}`, good.toUpperCase()];
+  for (const text of ["", "x", "7", "7.", "-7.100", "7.100.l.x.0", "9".repeat(40), ...changed])
     expect([text, readPosition(text)]).toEqual([text, undefined]);
 });

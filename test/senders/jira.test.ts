@@ -115,12 +115,6 @@ test("a summary has one line of at most 255 characters", async () => {
   expect(requests[0]!.body.fields.summary).toHaveLength(255);
 });
 
-test("a refusal tells which field was wrong", async () => {
-  const body = { errorMessages: [], errors: { issuetype: "Specify a valid issue type" } };
-  const { outcome } = await cloud.deliver({ scripts: [{ status: 400, body }] });
-  expect(outcome).toEqual({ status: "refused", error: "Answered 400: issuetype: Specify a valid issue type" });
-});
-
 test("a document holds names as plain text, and no link that is none", async () => {
   const notice = { ...hostile(), buildUrl: "javascript:alert(1)" };
   const { requests } = await cloud.deliver({ notice, scripts: [created] });
@@ -129,19 +123,21 @@ test("a document holds names as plain text, and no link that is none", async () 
   expect(written).toContain(JSON.stringify(Bun.stripANSI(HOSTILE)).slice(1, -1));
 });
 
-test("general refusals are told as well", async () => {
-  const body = { errorMessages: ["No project could be found"], errors: { labels: "Too long" } };
-  for (const sender of [cloud, dataCenter])
-    expect((await sender.deliver({ scripts: [{ status: 400, body }] })).outcome).toEqual({
-      status: "refused",
-      error: "Answered 400: No project could be found; labels: Too long",
-    });
-});
-
 test("a document has no empty text, which the Cloud refuses", async () => {
   const { requests } = await cloud.deliver({ notice: { ...BAD, lines: ["\u0007"] }, scripts: [created] });
   expect(JSON.stringify(requests[0]!.body.fields.description)).not.toContain('"text":""');
 });
 
-describe("in the Cloud", () => testFailures(cloud, ["create_issue"]));
-describe("in a Data Center", () => testFailures(dataCenter, ["create_issue"]));
+const errors = { issuetype: "Specify a valid issue type" };
+const both = { errorMessages: ["No project could be found"], errors: { labels: "Too long" } };
+describe.each([
+  ["the Cloud", cloud],
+  ["a Data Center", dataCenter],
+])("in %s", (_, sender) =>
+  testFailures(sender, ["create_issue"], {
+    reasons: [
+      [400, { errorMessages: [], errors }, "Answered 400: issuetype: Specify a valid issue type"],
+      [400, both, "Answered 400: No project could be found; labels: Too long"],
+    ],
+  }),
+);

@@ -78,6 +78,18 @@ export const hostile = (notice: Notification = BAD): Notification => ({
   knownBugs: [{ number: 12, text: `${HOSTILE} ](https://evil.test) | > <https://evil.test|x>\n# b`, url: BUG_URL }],
 });
 
+/** Outside of code there is no mention, link, command or markup of a hostile notice in the Markdown. */
+export function expectQuoted(markdown: string): void {
+  const fence = /^(`{4,})$/m.exec(markdown)?.[1] ?? "no fence";
+  const outside = markdown.split(fence).filter((_, index) => index % 2 === 0);
+  const plain = outside
+    .join("")
+    .replace(/`[^`\n]*`/g, "")
+    .replace(/<code>[^<]*<\/code>/g, "");
+  expect(plain).not.toMatch(/\/close|@everyone|javascript:|<script|!channel|^# b/m);
+  expect(markdown).not.toContain("\u001b");
+}
+
 const BY_THE_CLIENT = new Set(["host", "content-length", "accept-encoding", "connection"]);
 
 /** Whole requests, less what the HTTP client adds to each by itself. */
@@ -146,13 +158,15 @@ type Expected = {
   gone?: "refused" | "gone";
   /** Whether the receiver's words are kept as the error. */
   quotes?: boolean;
+  /** Final answers, each with the error that it is kept as. */
+  reasons?: [status: number, body: unknown, error: string][];
 };
 
 /** What every action of a kind does with an answer that is none, or that says to come back. */
 export function testFailures(
   { deliver, deliverTo }: Deliver,
   actions: IntegrationAction[],
-  { redirect = "refused", gone = "refused", quotes = true }: Expected = {},
+  { redirect = "refused", gone = "refused", quotes = true, reasons = [] }: Expected = {},
 ): void {
   describe.each(actions)("when %s fails", (action) => {
     test("too many requests are retried when the receiver says", async () => {
@@ -212,6 +226,10 @@ export function testFailures(
     test("a 410 is final", async () => {
       const { outcome } = await deliver({ action, scripts: [{ status: 410 }] });
       expect(outcome).toEqual({ status: gone, error: expect.stringMatching(/^Answered 410/) });
+    });
+
+    test.each(reasons)("a %d with %j is final, and the error tells its reason", async (status, body, error) => {
+      expect((await deliver({ action, scripts: [{ status, body }] })).outcome).toEqual({ status: "refused", error });
     });
 
     test("what the receiver sends back is kept without our secrets, in the answer and in the error", async () => {

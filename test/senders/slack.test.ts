@@ -92,17 +92,12 @@ describe("notify", () => {
   });
 });
 
-test("only 200 with ok is success, and its words are the reason", async () => {
-  for (const [status, body] of [
-    [200, "no_service"],
-    [200, "<html>ok</html>"],
-    [400, "invalid_blocks"],
-    [403, "invalid_token"],
-    [404, "channel_not_found"],
-  ] as const) {
-    const { outcome } = await sender.deliver({ scripts: [{ status, body }] });
-    expect(outcome).toEqual({ status: "refused", error: `Answered ${status}: ${body}` });
-  }
+testFailures(sender, ["notify"], {
+  // Only 200 with "ok" is success.
+  reasons: [
+    [200, "no_service", "Answered 200: no_service"],
+    [200, "<html>ok</html>", "Answered 200: <html>ok</html>"],
+    [400, "invalid_blocks", "Answered 400: invalid_blocks"],
+    [404, "channel_not_found", "Answered 404: channel_not_found"],
+  ],
 });
-
-testFailures(sender, ["notify"]);

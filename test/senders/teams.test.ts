@@ -70,11 +70,13 @@ describe("notify", () => {
   test("a test's name becomes no link, and a card stays below 28 kB", () => {
     const risky = JSON.stringify(toTeamsMessage(hostile()));
     expect(risky).not.toMatch(/\[x\]\(javascript|[^\\]\]\(https:\/\/evil/);
-    const long = "ü".repeat(5_000);
-    const lines = Array.from({ length: 500 }, () => long);
-    const facts = Array.from({ length: 30 }, () => ({ name: "Branch", value: long }));
-    const body = JSON.stringify(toTeamsMessage({ ...BAD, title: long, text: long, lines, facts }));
-    expect(Buffer.byteLength(body)).toBeLessThan(28_000);
+    // Much in the second has to be escaped.
+    for (const long of ["ü".repeat(5_000), "\\".repeat(500)]) {
+      const lines = Array.from({ length: 500 }, () => long);
+      const facts = Array.from({ length: 30 }, () => ({ name: "Branch", value: long }));
+      const body = JSON.stringify(toTeamsMessage({ ...BAD, title: long, text: long, lines, facts }));
+      expect(Buffer.byteLength(body)).toBeLessThan(28_000);
+    }
   });
 });
 
@@ -92,21 +94,6 @@ test("connectors that are retired are refused with a hint", () => {
   expect(v.is(CONFIGS.teams, { url: "https://prod-1.westus.logic.azure.com/workflows/1?sig=2" })).toBe(true);
 });
 
-test("a refusal tells the reason", async () => {
-  const body = { error: { code: "DirectApiAuthorizationRequired", message: "no" } };
-  const { outcome } = await sender.deliver({ scripts: [{ status: 401, body }] });
-  expect(outcome).toMatchObject({
-    status: "refused",
-    error: expect.stringContaining("DirectApiAuthorizationRequired"),
-  });
-});
-
-test("a card that Teams cannot read is final", async () => {
-  const body = { error: { code: "TriggerInputSchemaMismatch", message: "The input body does not match" } };
-  const { outcome } = await sender.deliver({ scripts: [{ status: 400, body }] });
-  expect(outcome).toEqual({ status: "refused", error: `Answered 400: ${JSON.stringify(body.error)}` });
-});
-
 test("the signature in the address is hidden, however the receiver writes it back", async () => {
   const signed = sendTo("teams", (url) => ({ url: `${url}/workflows/1?sv=1.0&sig=S3CRET-sig` }), "notify");
   for (const write of [
@@ -118,11 +105,11 @@ test("the signature in the address is hidden, however the receiver writes it bac
   }
 });
 
-test("a card stays below 28 kB when much in it has to be escaped", () => {
-  const path = "\\".repeat(500);
-  const facts = ["Branch", "Commit", "Pull request", "Environment", "Tasks"].map((name) => ({ name, value: path }));
-  const lines = Array.from({ length: 20 }, () => path);
-  expect(Buffer.byteLength(JSON.stringify(toTeamsMessage({ ...BAD, title: path, lines, facts })))).toBeLessThan(28_000);
+const refused = { code: "DirectApiAuthorizationRequired", message: "no" };
+const unreadable = { code: "TriggerInputSchemaMismatch", message: "The input body does not match" };
+testFailures(sender, ["notify"], {
+  reasons: [
+    [401, { error: refused }, `Answered 401: ${JSON.stringify(refused)}`],
+    [400, { error: unreadable }, `Answered 400: ${JSON.stringify(unreadable)}`],
+  ],
 });
-
-testFailures(sender, ["notify"]);

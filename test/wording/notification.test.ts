@@ -14,6 +14,10 @@ const notice = (type: string, data: object, failures: object[] = [], knownBugs: 
     } as unknown as EventContext,
     "https://assay.test",
   );
+const BUG = {
+  ...{ id: "b1", number: 4, title: "Cart is empty", severity: "major", occurrences: 1, taskSlugs: ["unit"] },
+  ...{ branch: "main", commit: null, assignee: null },
+};
 const failure = { suite: "cart", name: "adds", message: "first\nsecond", blame: "new", owners: [], knownBug: null };
 
 describe("an execution", () => {
@@ -55,12 +59,8 @@ describe("an execution", () => {
 });
 
 test.each(["execution.failed", "test_run.completed"])("%s names the known bugs of its failures", (type) => {
-  const culprit = {
-    searchId: "s1",
-    commit: "c4d5e6f0127a",
-    author: "Ada",
-    summary: "c4d5e6f012 by Ada broke it: proof",
-  };
+  const summary = "c4d5e6f012 by Ada broke it: proof";
+  const culprit = { searchId: "s1", commit: "c4d5e6f0127a", author: "Ada", summary };
   const bugs = [
     { id: "b12", number: 12, title: "Cart is empty\nsecond", status: "open", failed: 3, known: true, culprit },
     { id: "b13", number: 13, title: "Slow", status: "in_progress", failed: 1, known: true, culprit: null },
@@ -87,20 +87,13 @@ test.each([
   ["bug_report.regressed", "is back", "bad"],
   ["bug_report.resolved", "resolved", "good"],
 ])("%s says that the bug %s", (type, happened, tone) => {
-  const bugReport = {
-    ...{ id: "b1", number: 4, title: "Cart is empty", severity: "major", occurrences: 1, taskSlugs: ["unit"] },
-    ...{ branch: "main", commit: null, assignee: null },
-  };
-  expect(notice(type, { bugReport })).toMatchObject({
+  expect(notice(type, { bugReport: BUG })).toMatchObject({
     ...{ tone, title: `Web: bug #4 ${happened}: Cart is empty`, text: "major, 1 occurrence", topic: "p1 bug 4" },
   });
 });
 
 test("bug_report.culprit_found names the commit, what proves it, and its files", () => {
-  const bugReport = {
-    ...{ id: "b1", number: 4, title: "Cart is empty", severity: "major", occurrences: 1, taskSlugs: ["unit"] },
-    ...{ branch: "main", commit: null, assignee: null, owners: ["@cart"] },
-  };
+  const bugReport = { ...BUG, owners: ["@cart"] };
   const commit = "c4d5e6f0127a8b9c0d1e2f3a4b5c6d7e8f901234";
   const culprit = {
     ...{ searchId: "s1", summary: "c4d5e6f012 by Ada broke it: it failed there 2 of 2 times", commit, author: "Ada" },

@@ -1,13 +1,13 @@
 import { afterAll, expect, test } from "bun:test";
 import { chownSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { createSecretKey } from "../../src/secrets/secret_key.ts";
-import { createPlace, removePlace } from "../places.ts";
+import { createSecretKey } from "../../../src/secrets/secret_key.ts";
+import { createPlace, removePlace } from "../../places.ts";
 
 const place = createPlace("secret-key");
 afterAll(() => removePlace(place));
 
-const SOURCE = JSON.stringify(join(import.meta.dir, "../../src/secrets/secret_key.ts"));
+const SOURCE = JSON.stringify(join(import.meta.dir, "../../../src/secrets/secret_key.ts"));
 
 test("servers that start at once on an empty directory have one key, and none reads half of it", async () => {
   const script = `

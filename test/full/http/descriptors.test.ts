@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { areFree, createReserve, descriptorLimit } from "../../src/http/descriptors.ts";
+import { areFree, createReserve, descriptorLimit } from "../../../src/http/descriptors.ts";
 
-const MODULE = join(import.meta.dir, "../../src/http/descriptors.ts");
+const MODULE = join(import.meta.dir, "../../../src/http/descriptors.ts");
 
 /** What an expression over the module is in a process that may have 64 descriptors. */
 async function under64(expression: string): Promise<unknown> {
