@@ -9,6 +9,7 @@ import { createLog } from "../src/log.ts";
 import type { Role } from "../src/schema/accounts.ts";
 import { COMMAND_LINE } from "../src/schema/audit.ts";
 import { DEFAULT_ISSUERS } from "../src/schema/trust_rules.ts";
+import type { Database } from "../src/database/connect.ts";
 import { createSeal } from "../src/secrets/seal.ts";
 import { insertAccount, insertMembership } from "../src/store/accounts.ts";
 import { createDeliverer } from "../src/work/deliver.ts";
@@ -183,7 +184,8 @@ export async function createEverything(
     branch: naming("feature/two-currencies-in-one-cart"),
     commit: "1a2b3c4d5e6f70819293a4b5c6d7e8f901234567",
     build_url: "https://ci.acme.example/shop/builds/413",
-    pull_request: "87",
+    pull_request: naming("87"),
+    ...{ host: naming("ci-3"), system: naming("linux x64"), image: naming("ubuntu-24.04") },
   };
   await upload(
     { ...feature, task_slug: "unit", exit_code: "1" },
@@ -394,6 +396,25 @@ export async function createEverything(
   }
 
   return { ...harness, people, there, fill, bug, running, projectShare, bugs, cases };
+}
+
+/** A digest of each table, without what a request leaves behind that changes nothing: when somebody was last seen, and counts. */
+export async function digestTables({ pool }: Database): Promise<Record<string, string>> {
+  const tables = await pool<{ name: string }[]>`
+    select c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    where c.relkind in ('r', 'p') and not c.relispartition and n.nspname = 'public'
+    and c.relname not in ('branch_day', 'project_watch') order by 1`;
+  const digests: Record<string, string> = {};
+  for (const { name } of tables) {
+    const omitted = ["last_seen_at", "last_used_at", "watched_until", ...(name === "session" ? ["expires_at"] : [])];
+    const [row] = await pool.unsafe(
+      `select count(*) || ' ' || coalesce(md5(string_agg(t, '|' order by t)), '') as digest
+       from (select (to_jsonb(x) - $1::text[])::text as t from "${name}" x) rows`,
+      [`{${omitted.join(",")}}`],
+    );
+    digests[name] = row!["digest"];
+  }
+  return digests;
 }
 
 /** Pages that are looked at, beside those that stream, or lead elsewhere. */

@@ -4,10 +4,10 @@ import { expect, test } from "bun:test";
 import { TOOLS } from "../../src/mcp/tools.ts";
 import { ROUTES } from "../../src/server/app.ts";
 import { PAGES } from "../../src/web/site/pages.ts";
-import { createEverything } from "../everything.ts";
+import { createEverything, digestTables } from "../everything.ts";
 import { createHarness } from "../harness.ts";
 
-const harness = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
+const harness = await createHarness({ ownDatabase: true, outboundAllow: ["127.0.0.0/8"] });
 const { url, fill, there, database, acme } = await createEverything(harness);
 const { body } = await harness.ask(`POST /projects/${acme.project}/keys`, {
   ...{ key: acme.key, body: { name: "reader", scope: "read" } },
@@ -21,23 +21,6 @@ const ofApi = {
   bugReportId: there["bugId"]!,
   keyId: there["namedKeyId"]!,
 };
-
-/** All that the database holds, without what is noted about the use of a key and what is counted behind requests. */
-async function everythingHeld(): Promise<Record<string, string>> {
-  const tables = await database.pool<{ name: string }[]>`
-    select c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
-    where c.relkind in ('r', 'p') and not c.relispartition and n.nspname = 'public' order by 1`;
-  const held: Record<string, string> = {};
-  for (const { name } of tables) {
-    if (["branch_day", "project_watch"].includes(name)) continue;
-    const [row] = await database.pool.unsafe(
-      `select coalesce(string_agg(t, '|' order by t), '') as held
-       from (select (to_jsonb(x) - 'last_used_at' - 'last_seen_at' - 'watched_until')::text as t from "${name}" x) rows`,
-    );
-    held[name] = String(Bun.hash(row!["held"]));
-  }
-  return held;
-}
 
 async function request(method: string, path: string, sent?: unknown) {
   const abort = new AbortController();
@@ -54,27 +37,27 @@ async function request(method: string, path: string, sent?: unknown) {
 }
 
 test("on every route of the API, all but GETs of its project are refused", async () => {
-  const before = await everythingHeld();
+  const before = await digestTables(database);
   for (const { method, path, access } of ROUTES) {
     const isOpen = access === "project" && method === "GET";
     const { status } = await request(method, `/api/v1${fill(path, ofApi)}`, method === "GET" ? undefined : {});
     expect([method, path, status === 401]).toEqual([method, path, !isOpen]);
     expect([method, path, status < 500]).toEqual([method, path, true]);
   }
-  expect(await everythingHeld()).toEqual(before);
+  expect(await digestTables(database)).toEqual(before);
 });
 
 test("on every page and form of the dashboard, which knows no keys", async () => {
-  const before = await everythingHeld();
+  const before = await digestTables(database);
   for (const { method, path, access } of PAGES.filter(({ access }) => access !== "public")) {
     const { status } = await request(method, fill(path), method === "GET" ? undefined : {});
     expect([method, path, access, [303, 400, 401, 403].includes(status)]).toEqual([method, path, access, true]);
   }
-  expect(await everythingHeld()).toEqual(before);
+  expect(await digestTables(database)).toEqual(before);
 });
 
 test("with every tool for assistants that writes", async () => {
-  const before = await everythingHeld();
+  const before = await digestTables(database);
   const writing = TOOLS.filter(({ scope }) => scope === "triage");
   expect(writing.length).toBeGreaterThan(0);
   for (const { name } of writing) {
@@ -82,5 +65,5 @@ test("with every tool for assistants that writes", async () => {
     const { text } = await request("POST", "/mcp", call);
     expect([name, text]).toEqual([name, expect.stringContaining('A key of scope \\"read\\" cannot call')]);
   }
-  expect(await everythingHeld()).toEqual(before);
+  expect(await digestTables(database)).toEqual(before);
 });
