@@ -27,21 +27,6 @@ describe("/projects/:projectId/onboarding", () => {
     expect(html.length).toBeLessThan(30_000);
   });
 
-  test("the lines work as they stand, also where the branch has an odd name", async () => {
-    const own = await createProject();
-    const page = `${own.path}/onboarding`;
-    const branch = 'it\'s "$(touch x)" `y`!';
-    await database.pool`update project set default_branch = ${branch} where id = ${own.project}`;
-    const lines = copied((await look("member", page)).html);
-    const report = `${import.meta.dir}/../fixtures/bun_junit.xml`;
-    for (const line of lines.slice(0, 2)) {
-      const command = line!.replace("\\ ", "").replace("@report.xml", `@${report}`);
-      const child = Bun.spawn(["sh", "-c", command], { env: { ...process.env, ASSAY_KEY: own.key }, stderr: "ignore" });
-      expect(await new Response(child.stdout).text()).toContain("/executions/");
-    }
-    expect((await own.list("/executions")).map(({ branch }) => branch)).toEqual([null, branch]);
-  });
-
   test("shows what fits each CI system at an address of its own", async () => {
     const own = await createProject();
     const page = `${own.path}/onboarding`;
