@@ -4,7 +4,7 @@ import { createPlace } from "../places.ts";
 import { ROUTES } from "../../src/server/app.ts";
 import { noFacts } from "../../src/request/upload_log.ts";
 import { createUploadThread } from "../../src/request/upload_thread.ts";
-import { createHarness, junit, SECRET_KEY } from "../harness.ts";
+import { createHarness, holdTransaction, junit, SECRET_KEY } from "../harness.ts";
 import { UPLOAD_WORKER } from "../../src/server/composition.ts";
 
 const MIB = 1_048_576;
@@ -167,14 +167,7 @@ describe("where there is no room", () => {
 describe("while another upload is read", () => {
   test("one that waits in line for longer than it may is a 500 that says when to try again, and leaves nothing", async () => {
     const [first, second] = [await addProject(acme), await addProject(rival)];
-    const { promise: locked, resolve: hasLocked } = Promise.withResolvers<void>();
-    const { promise: end, resolve: unlock } = Promise.withResolvers<void>();
-    const locking = database.begin(async (sql) => {
-      await sql`lock table test_run in exclusive mode`;
-      hasLocked();
-      await end;
-    });
-    await locked;
+    const { release } = await holdTransaction(database, (sql) => sql`lock table test_run in exclusive mode`);
     const answers = await withDeadline(1, () =>
       Promise.all([
         upload(first.project, first.key, large("p")),
@@ -182,8 +175,7 @@ describe("while another upload is read", () => {
         upload(second.project, second.key, Bun.gzipSync(large("p"))),
       ]),
     );
-    unlock();
-    await locking;
+    await release();
     expect(answers.map(({ status }) => status)).toEqual([500, 500, 500]);
     const busy = answers.filter(({ body }) => body.error.message.includes("busy with other large requests"));
     expect(busy.map(({ headers }) => headers.get("retry-after"))).toEqual(["10", "10"]);

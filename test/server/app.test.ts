@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { createAsking } from "../asking.ts";
 import { generateProjectKey } from "../../src/operations/people/keys.ts";
 import { lockLiveKey } from "../../src/store/keys.ts";
-import { createHarness, createServer, junit, until } from "../harness.ts";
+import { createHarness, createServer, holdTransaction, junit, until } from "../harness.ts";
 import { beginUpload } from "../slow_upload.ts";
 
 const { ask, acme, rival, database, url, addProject } = await createHarness();
@@ -85,13 +85,7 @@ describe("generating a project key", () => {
     const [live] = await database.pool<{ id: string; teamId: string; projectId: string }[]>`
       select id, team_id as "teamId", project_id as "projectId" from api_key
       where project_id = ${project} and revoked_at is null`;
-    const { promise: end, resolve: endFirst } = Promise.withResolvers<void>();
-    const { promise: begun, resolve: firstHasBegun } = Promise.withResolvers<boolean>();
-    const first = database.begin(async (sql) => {
-      firstHasBegun(await lockLiveKey(sql, live!));
-      await end;
-    });
-    expect(await begun).toBe(true);
+    const first = await holdTransaction(database, async (sql) => expect(await lockLiveKey(sql, live!)).toBe(true));
     const revoking = regenerate(project);
     const waiting = async (count: number) =>
       (
@@ -101,8 +95,7 @@ describe("generating a project key", () => {
     await until(() => waiting(1));
     const second = send(junit("p"));
     await until(() => waiting(2));
-    endFirst();
-    await Promise.all([first, revoking]);
+    await Promise.all([first.release(), revoking]);
     expect((await second).status).toBe(401);
     expect(await countRuns(project)).toBe(0);
   });
