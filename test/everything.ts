@@ -5,6 +5,7 @@ import { invite } from "../src/operations/people/members.ts";
 import { createShare } from "../src/operations/people/shares.ts";
 import { addTrustRule } from "../src/operations/people/trust_rules.ts";
 import { createLog } from "../src/log.ts";
+import type { Role } from "../src/schema/accounts.ts";
 import { COMMAND_LINE } from "../src/schema/audit.ts";
 import { DEFAULT_ISSUERS } from "../src/schema/trust_rules.ts";
 import type { Database } from "../src/database/connect.ts";
@@ -134,27 +135,16 @@ export async function createEverything(
     await uploadReport(form, query);
   }
 
+  const create = (name: string, role: Role, team = acme.team) => {
+    // Other files may have a fixture in the same database.
+    const email = `${name.split(" ")[0]!.toLowerCase()}.${acme.team.slice(-6)}@acme.example`;
+    return createPerson(database, { team, role }, { name: naming(name), email });
+  };
   const people = {
-    owner: await createPerson(
-      database,
-      { team: team, role: "owner" },
-      { name: naming("Ada Lovelace"), email: "ada@acme.example" },
-    ),
-    member: await createPerson(
-      database,
-      { team: team, role: "member" },
-      { name: naming("Grace Hopper"), email: "grace@acme.example" },
-    ),
-    viewer: await createPerson(
-      database,
-      { team: team, role: "viewer" },
-      { name: naming("Alan Turing"), email: "alan@acme.example" },
-    ),
-    stranger: await createPerson(
-      database,
-      { team: rival.team, role: "owner" },
-      { name: naming("Mallory"), email: "mallory@rival.example" },
-    ),
+    owner: await create("Ada Lovelace", "owner"),
+    member: await create("Grace Hopper", "member"),
+    viewer: await create("Alan Turing", "viewer"),
+    stranger: await create("Mallory", "owner", rival.team),
   };
   const { owner } = people;
 
