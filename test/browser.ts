@@ -5,7 +5,8 @@ export type Shown = { status: number; text: string; location: string | null; hea
 
 export type Browser = ReturnType<typeof createBrowser>;
 
-const unescape = (text: string) =>
+/** Reads the entities that our pages write. */
+export const unescape = (text: string): string =>
   text.replace(
     /&(?:amp|lt|gt|quot|#x27|#39);/g,
     (one) => ({ "&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"' })[one] ?? "'",

@@ -8,13 +8,9 @@ import { createPages, fieldsOf, type Shown, valueOf } from "./browser.ts";
 const { acme, rival, ask, look, fill, own, database } = await createPages();
 const base = `/teams/${acme.team}/automations`;
 const key = acme.teamKey;
-const integrate = async (team = acme) =>
-  (
-    await ask(`POST /teams/${team.team}/integrations`, {
-      key: team.teamKey,
-      body: { kind: "slack", name: "Team chat", config: { url: "https://hooks.slack.com/services/T/B/abcdefgh" } },
-    })
-  ).body.id as string;
+const CHAT = { kind: "slack", name: "Team chat", config: { url: "https://hooks.slack.com/services/T/B/abcdefgh" } };
+const integrate = async (body: object = CHAT, { team, teamKey } = acme): Promise<string> =>
+  (await ask(`POST /teams/${team}/integrations`, { key: teamKey, body })).body.id;
 const chat = await integrate();
 
 const formOf = ({ html }: Shown) => fieldsOf(/<form class="fields parts[^]*?<\/form>/.exec(html)![0]);
@@ -78,11 +74,12 @@ describe("the form", () => {
   });
 
   test("shown for an automation and sent as it is changes nothing of it", async () => {
+    const config = { baseUrl: "https://acme.atlassian.net", token: "t", projectKey: "WEB" };
     const bodies = [
       {
         trigger: { event: "bug_report.opened" },
         conditions: { severity: ["critical", "minor"], branches: ["main", "!main"], taskSlugs: ["unit"] },
-        actions: [{ type: "create_issue", integrationId: await integrateJira() }],
+        actions: [{ type: "create_issue", integrationId: await integrate({ kind: "jira", config }) }],
       },
       {
         trigger: { event: "execution.completed" },
@@ -128,7 +125,7 @@ describe("the form", () => {
       event: "execution.failed",
       "project.0": rival.project,
       "action.0.type": "notify",
-      "action.0.integrationId": await integrate(rival),
+      "action.0.integrationId": await integrate(CHAT, rival),
     });
     expect(theirs.words).toContain(`there is no project "${rival.project}" in this team`);
     expect(theirs.words).toContain("Integration: there is no integration");
@@ -150,11 +147,6 @@ describe("the form", () => {
     expect((await fill("owner", `${base}/new`, { json: JSON.stringify(nightly()) })).status).toBe(303);
   });
 });
-
-async function integrateJira(): Promise<string> {
-  const config = { baseUrl: "https://acme.atlassian.net", token: "t", projectKey: "WEB" };
-  return (await ask(`POST /teams/${acme.team}/integrations`, { key, body: { kind: "jira", config } })).body.id;
-}
 
 describe("an automation", () => {
   test("says in a dry run what it would do and why, and does nothing", async () => {

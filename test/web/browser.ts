@@ -4,6 +4,7 @@ import { expect } from "bun:test";
 import type { Role } from "../../src/schema/accounts.ts";
 import { createAsking } from "../asking.ts";
 import { createHarness, type TestServerOptions } from "../harness.ts";
+import { unescape } from "../browser.ts";
 import { createPerson } from "../people.ts";
 
 type Harness = Awaited<ReturnType<typeof createHarness>>;
@@ -21,15 +22,12 @@ export type Shown = {
 
 /** The text that a reader sees: without tags, blanks as one. */
 export const toWords = (html: string): string =>
-  html
-    .replace(/<(script|style|title)\b[^]*?<\/\1>/g, "")
-    .replace(/<wbr>/g, "")
-    .replace(/<[^>]*>/g, " ")
-    .replaceAll("&lt;", "<")
-    .replaceAll("&gt;", ">")
-    .replaceAll("&quot;", '"')
-    .replaceAll("&#x27;", "'")
-    .replaceAll("&amp;", "&")
+  unescape(
+    html
+      .replace(/<(script|style|title)\b[^]*?<\/\1>/g, "")
+      .replace(/<wbr>/g, "")
+      .replace(/<[^>]*>/g, " "),
+  )
     .replace(/\s+/g, " ")
     .replace(/ ([,.:;?])/g, "$1")
     .trim();
@@ -153,14 +151,6 @@ export const formsOf = ({ html }: Pick<Shown, "html">): string[] =>
   [...html.matchAll(/<form[^>]*method="post" action="([^"]*)"/g)]
     .map(([, action]) => action!)
     .filter((to) => to !== "/logout");
-
-const unescape = (text: string) =>
-  text
-    .replaceAll("&quot;", '"')
-    .replaceAll("&#x27;", "'")
-    .replaceAll("&lt;", "<")
-    .replaceAll("&gt;", ">")
-    .replaceAll("&amp;", "&");
 
 /** The value of an attribute, "" if it has none; undefined if the tag does not have the attribute. */
 export function attributeOf(tag: string, name: string): string | undefined {

@@ -5,9 +5,10 @@ import * as v from "valibot";
 import { ROUTES } from "../../src/server/app.ts";
 import type { Visitor } from "../../src/request/visitors.ts";
 import { exampleOf, OPERATIONS, TAGS } from "../../src/web/pages/docs/reference.ts";
+import { unescape } from "../browser.ts";
 import { createAsking } from "../asking.ts";
 import { createHarness } from "../harness.ts";
-import { decode, linesIn } from "./shell_lines.ts";
+import { linesIn } from "./shell_lines.ts";
 
 let visitor: Visitor | undefined;
 const { url, ask, acme, rival, addProject } = await createHarness({
@@ -52,7 +53,7 @@ describe("the pages", () => {
       const { anchor, method, summary, description, key, parameters, body } = operation;
       const { text } = all.get(`/docs/${operation.tag}`)!;
       const [, own] = text.split(`<section class="operation" id="${anchor}">`);
-      const told = decode(own!.split("</section>")[0]!.replace(/<wbr>/g, ""));
+      const told = unescape(own!.split("</section>")[0]!.replace(/<wbr>/g, ""));
       expect(text.split(`id="${anchor}"`)).toHaveLength(2);
       expect(told).toContain(summary);
       for (const paragraph of description.split("\n\n")) expect(told).toContain(paragraph);
@@ -70,7 +71,7 @@ describe("the pages", () => {
     for (const [path, { text }] of all) {
       expect([path, new Set(idsIn(text)).size]).toEqual([path, idsIn(text).length]);
       for (const [, href] of text.matchAll(/ href="([^"]*)"/g)) {
-        const [place, anchor] = decode(href!).split("#");
+        const [place, anchor] = unescape(href!).split("#");
         const target = all.get(place === "" ? path : place!.split("?")[0]!);
         if (anchor === undefined || anchor === "main") continue;
         expect([path, href, target !== undefined && idsIn(target.text).includes(anchor)]).toEqual([path, href, true]);
@@ -125,7 +126,7 @@ describe("ids in the lines", () => {
     visitor = of(rival.team);
     const { text } = await open("/docs");
     expect(text).not.toContain(hostile);
-    expect(decode(text)).toContain(hostile);
+    expect(unescape(text)).toContain(hostile);
   });
 
   test("lead to things of one's own only where a line changes nothing", async () => {

@@ -1,7 +1,6 @@
 /** The lines for the shell on the pages of the API. */
 
-const ENTITIES: Record<string, string> = { quot: '"', amp: "&", lt: "<", gt: ">", "#x27": "'" };
-export const decode = (text: string) => text.replace(/&(#?\w+);/g, (whole, name: string) => ENTITIES[name] ?? whole);
+import { unescape } from "../browser.ts";
 
 /** The lines for the shell, by the anchors of their operations. */
 export function linesIn(text: string): Map<string, string> {
@@ -13,5 +12,5 @@ export function linesIn(text: string): Map<string, string> {
       text: ({ text }) => void found.set(anchor, (found.get(anchor) ?? "") + text),
     })
     .transform(text);
-  return new Map([...found].map(([anchor, line]) => [anchor, decode(line)]));
+  return new Map([...found].map(([anchor, line]) => [anchor, unescape(line)]));
 }

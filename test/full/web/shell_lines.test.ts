@@ -4,11 +4,12 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { OPERATIONS, type Operation, TAGS, toCurl } from "../../../src/web/pages/docs/reference.ts";
 import { advanceSearches } from "../../../src/work/culprits.ts";
+import { unescape } from "../../browser.ts";
 import { createAsking } from "../../asking.ts";
 import { junit } from "../../harness.ts";
 import { createPlace, removePlace } from "../../places.ts";
 import { createPages } from "../../web/browser.ts";
-import { decode, linesIn } from "../../web/shell_lines.ts";
+import { linesIn } from "../../web/shell_lines.ts";
 
 const { url, ask, acme, createProject, look, database } = await createPages();
 
@@ -164,7 +165,7 @@ test("the lines of the first report work, also where the branch has an odd name"
   const branch = 'it\'s "$(touch x)" `y`!';
   await database.pool`update project set default_branch = ${branch} where id = ${mine.project}`;
   const { html } = await look("member", `${mine.path}/onboarding`);
-  const lines = [...html.matchAll(/<pre data-copy[^>]*>([^]*?)<\/pre>/g)].map(([, line]) => decode(line!));
+  const lines = [...html.matchAll(/<pre data-copy[^>]*>([^]*?)<\/pre>/g)].map(([, line]) => unescape(line!));
   for (const line of lines.slice(0, 2)) expect(await runText(line, { ASSAY_KEY: mine.key })).toContain("/executions/");
   expect((await mine.list("/executions")).map(({ branch }) => branch)).toEqual([null, branch]);
 });
