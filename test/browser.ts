@@ -12,11 +12,19 @@ export const unescape = (text: string): string =>
     (one) => ({ "&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"' })[one] ?? "'",
   );
 
-/** The words of a page, as they are read. */
-export const wordsOf = ({ text }: Pick<Shown, "text">): string =>
-  unescape(text.replace(/<(script|style|title)[^]*?<\/\1>/g, "").replace(/<[^>]+>/g, " "))
+/** The text that a reader sees: without tags, blanks as one. */
+export const toWords = (html: string): string =>
+  unescape(
+    html
+      .replace(/<(script|style|title)\b[^]*?<\/\1>/g, "")
+      .replace(/<wbr>/g, "")
+      .replace(/<[^>]*>/g, " "),
+  )
     .replace(/\s+/g, " ")
+    .replace(/ ([,.:;?])/g, "$1")
     .trim();
+
+export const wordsOf = ({ text }: Pick<Shown, "text">): string => toWords(text);
 
 /** Redirects are not followed: they are told. */
 export function createBrowser(url: string, more: Record<string, string> = {}) {

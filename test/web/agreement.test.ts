@@ -2,7 +2,8 @@
 
 import { expect, test } from "bun:test";
 import { isFull } from "../depth.ts";
-import { createPages, toWords } from "./browser.ts";
+import { createPages } from "./browser.ts";
+import { toWords } from "../browser.ts";
 import { createHistory } from "./history.ts";
 
 const SEEDS = Number(process.env["AGREEMENT_SEEDS"] ?? (isFull ? 4 : 1));

@@ -4,7 +4,7 @@ import { expect } from "bun:test";
 import type { Role } from "../../src/schema/accounts.ts";
 import { createAsking } from "../asking.ts";
 import { createHarness, type TestServerOptions } from "../harness.ts";
-import { unescape } from "../browser.ts";
+import { toWords, unescape } from "../browser.ts";
 import { createPerson } from "../people.ts";
 
 type Harness = Awaited<ReturnType<typeof createHarness>>;
@@ -19,18 +19,6 @@ export type Shown = {
   words: string;
   bar: string;
 };
-
-/** The text that a reader sees: without tags, blanks as one. */
-export const toWords = (html: string): string =>
-  unescape(
-    html
-      .replace(/<(script|style|title)\b[^]*?<\/\1>/g, "")
-      .replace(/<wbr>/g, "")
-      .replace(/<[^>]*>/g, " "),
-  )
-    .replace(/\s+/g, " ")
-    .replace(/ ([,.:;?])/g, "$1")
-    .trim();
 
 /** Requests of one person, or of nobody. */
 export function createBrowsing(url: string, person: { token: string } | undefined) {

@@ -135,9 +135,7 @@ test("roles are changed and members removed; the last owner is told why not; all
     `${owner.email} removed the member ${viewer.email} role: viewer`,
     `${member.email} removed the member ${member.email} role: member`,
   ])
-    expect(words.replaceAll(" .", ".").replace(/([.@_:/>]) (?=\S)/g, "$1")).toContain(
-      sentence.replace(/([.@_:/>]) (?=\S)/g, "$1"),
-    );
+    expect(words).toContain(sentence);
 });
 
 test("the log pages back by fifties", async () => {

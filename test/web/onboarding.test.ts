@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { createPages, toWords } from "./browser.ts";
+import { createPages } from "./browser.ts";
+import { toWords } from "../browser.ts";
 
 const { createProject, look, fill, database, url } = await createPages();
 

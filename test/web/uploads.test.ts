@@ -2,7 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { uploadsHeadline } from "../../src/web/pages/uploads/headline.tsx";
 import { shortAgent } from "../../src/web/pages/uploads/upload_table.tsx";
 import { junit } from "../harness.ts";
-import { createPages, nextOf, toWords } from "./browser.ts";
+import { createPages, nextOf } from "./browser.ts";
+import { toWords } from "../browser.ts";
 
 const pages = await createPages();
 const { app, ask, createProject, database } = pages;
