@@ -114,6 +114,10 @@ export async function createPages(options: TestServerOptions & { ownDatabase?: b
   };
 }
 
+/** The text of the heading, without the mark before it. */
+export const headline = ({ html }: Pick<Shown, "html">): string =>
+  toWords(/<h1>.*?<\/h1>/s.exec(html)![0]).replace(/^[^\w ] /, "");
+
 /** The path of the next page, if there is one. */
 export const nextOf = ({ html }: Pick<Shown, "html">): string | undefined =>
   /rel="next" href="([^"]+)"/.exec(html)?.[1]?.replaceAll("&amp;", "&");
