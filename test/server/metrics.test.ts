@@ -104,26 +104,32 @@ describe("/metrics", () => {
 
   test("counts uploads and their cases by format, what was sent again once, and how long they took", async () => {
     const before = await scrape();
-    const grown = async (name: string, labels: string, key = `{${labels}}`) =>
-      ((await scrape()).get(name)?.samples.get(key) ?? 0) - (before.get(name)?.samples.get(key) ?? 0);
-    const post = (body: string, query = "") => ask(`POST ${own}/test-runs?task_slug=m${query}`, { ...acme, body });
-    await post(junit("ppf"), "&execution_key=m");
-    await post(junit("ppf"), "&execution_key=m");
-    await post("1..2\nok 1 - a\nok 2 - b\n");
-    await post(`${junit("pp")}<!--${"x".repeat(1_100_000)}-->`);
-    await post(junit("p").replace("<testsuite", `<testsuite tests="9"`));
-    await post("hello");
+    const { send, uploadReport } = createAsking(ask, acme, "m");
+    await send(junit("ppf"), "execution_key=m");
+    await send(junit("ppf"), "execution_key=m");
+    await uploadReport("1..2\nok 1 - a\nok 2 - b\n");
+    await uploadReport(`${junit("pp")}<!--${"x".repeat(1_100_000)}-->`);
+    await uploadReport(junit("p").replace("<testsuite", `<testsuite tests="9"`));
+    await send("hello");
     await ask(`POST ${own}/test-runs`, { body: junit("p") });
-    expect(await grown("assay_uploads_total", `outcome="accepted",format="junit"`)).toBe(2);
-    expect(await grown("assay_uploads_total", `outcome="accepted",format="tap"`)).toBe(1);
-    expect(await grown("assay_uploads_total", `outcome="warned",format="junit"`)).toBe(1);
-    expect(await grown("assay_uploads_total", `outcome="repeated",format="junit"`)).toBe(1);
-    expect(await grown("assay_uploads_total", `outcome="refused",format="unknown"`)).toBe(1);
-    expect(await grown("assay_uploads_total", `outcome="unauthorized",format="unknown"`)).toBe(1);
-    expect(await grown("assay_upload_cases_total", `format="junit"`)).toBe(6);
-    expect(await grown("assay_upload_cases_total", `format="tap"`)).toBe(2);
-    expect(await grown("assay_upload_bytes_total", "")).toBeGreaterThan(1_100_000);
-    expect(await grown("assay_upload_ingest_seconds", "", "_count{}")).toBe(4);
+    const after = await scrape();
+    const grown = (name: string, key: string) =>
+      (after.get(name)?.samples.get(key) ?? 0) - (before.get(name)?.samples.get(key) ?? 0);
+    for (const [outcome, format, count] of [
+      ["accepted", "junit", 2],
+      ["accepted", "tap", 1],
+      ["warned", "junit", 1],
+      ["repeated", "junit", 1],
+      ["refused", "unknown", 1],
+      ["unauthorized", "unknown", 1],
+    ] as const) {
+      const key = `{outcome="${outcome}",format="${format}"}`;
+      expect([key, grown("assay_uploads_total", key)]).toEqual([key, count]);
+    }
+    expect(grown("assay_upload_cases_total", `{format="junit"}`)).toBe(6);
+    expect(grown("assay_upload_cases_total", `{format="tap"}`)).toBe(2);
+    expect(grown("assay_upload_bytes_total", "{}")).toBeGreaterThan(1_100_000);
+    expect(grown("assay_upload_ingest_seconds", "_count{}")).toBe(4);
   });
 
   test("holds no id, no slug and no key", async () => {

@@ -85,7 +85,7 @@ const named = (pages: readonly (typeof PAGES)[number][]) =>
   pages.map((page) => ({ ...page, name: `${page.method} ${page.path}`, at: fill(page.path) }));
 
 describe.each(named(PAGES.filter(({ method }) => method === "GET")))("$name", ({ path, at, access }) => {
-  test("is shown to whom it is for, with a policy and with forms that they may send, kept nowhere; others learn who may", async () => {
+  test("is shown to whom it is for, with a policy, kept nowhere; others learn who may", async () => {
     for (const who of ["nobody", "viewer", "member", "owner"] as const) {
       const { status, headers, location, text } = await get(who, at);
       const seen = [who, status];
