@@ -15,8 +15,11 @@ function expectSuccess({ status, body }: Answer): void {
   expect(status).toBeLessThan(300);
 }
 
-/** `path` is relative to the project: "/test-cases?limit=1". Answers that are no success fail the test. */
-export function createAsking(ask: AskServer, { project, key }: Project) {
+/**
+ * `path` is relative to the project: "/test-cases?limit=1". Answers that are no success fail the test. `taskSlug` is the task of uploads
+ * whose query names none.
+ */
+export function createAsking(ask: AskServer, { project, key }: Project, taskSlug = "t") {
   const call = (method: string, path: string, body?: unknown): Promise<Answer> =>
     ask(`${method} /projects/${project}${path}`, { key, ...(body === undefined ? {} : { body }) });
 
@@ -27,26 +30,29 @@ export function createAsking(ask: AskServer, { project, key }: Project) {
     return answer.body;
   }
 
-  /** Uploads a report, as it is, to the task "t" unless the query names another one. */
+  /** Uploads a report as it is. */
   const send = (report: unknown, query: Query = {}): Promise<Answer> => {
     const parameters = new URLSearchParams(query);
-    if (!parameters.has("task_slug")) parameters.set("task_slug", "t");
+    if (!parameters.has("task_slug")) parameters.set("task_slug", taskSlug);
     return call("POST", `/test-runs?${parameters}`, report);
   };
 
+  /** Uploads a report as it is, and returns the run. */
+  async function uploadReport(report: unknown, query: Query = {}): Promise<any> {
+    const answer = await send(report, query);
+    expectSuccess(answer);
+    return answer.body;
+  }
+
   return {
-    ...{ project, key, call, send },
+    ...{ project, key, call, send, uploadReport },
     get: (path: string) => succeed("GET", path),
     post: (path: string, body?: unknown) => succeed("POST", path, body),
     patch: (path: string, body: unknown) => succeed("PATCH", path, body),
     /** The rows of a list. */
     list: async (path: string): Promise<any[]> => (await succeed("GET", path)).data,
     /** Uploads a JUnit report, a letter per case as `junit` takes them, and returns the run. */
-    async upload(letters: string, query: Query = {}, suite?: string): Promise<any> {
-      const answer = await send(junit(letters, suite), query);
-      expectSuccess(answer);
-      return answer.body;
-    },
+    upload: (letters: string, query: Query = {}, suite?: string) => uploadReport(junit(letters, suite), query),
   };
 }
 

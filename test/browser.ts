@@ -5,17 +5,26 @@ export type Shown = { status: number; text: string; location: string | null; hea
 
 export type Browser = ReturnType<typeof createBrowser>;
 
-const unescape = (text: string) =>
+/** Reads the entities that our pages write. */
+export const unescape = (text: string): string =>
   text.replace(
     /&(?:amp|lt|gt|quot|#x27|#39);/g,
     (one) => ({ "&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"' })[one] ?? "'",
   );
 
-/** The words of a page, as they are read. */
-export const wordsOf = ({ text }: Pick<Shown, "text">): string =>
-  unescape(text.replace(/<(script|style|title)[^]*?<\/\1>/g, "").replace(/<[^>]+>/g, " "))
+/** The text that a reader sees: without tags, blanks as one. */
+export const toWords = (html: string): string =>
+  unescape(
+    html
+      .replace(/<(script|style|title)\b[^]*?<\/\1>/g, "")
+      .replace(/<wbr>/g, "")
+      .replace(/<[^>]*>/g, " "),
+  )
     .replace(/\s+/g, " ")
+    .replace(/ ([,.:;?])/g, "$1")
     .trim();
+
+export const wordsOf = ({ text }: Pick<Shown, "text">): string => toWords(text);
 
 /** Redirects are not followed: they are told. */
 export function createBrowser(url: string, more: Record<string, string> = {}) {

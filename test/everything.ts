@@ -4,17 +4,17 @@ import { PAGES } from "../src/web/site/pages.ts";
 import { invite } from "../src/operations/people/members.ts";
 import { createShare } from "../src/operations/people/shares.ts";
 import { addTrustRule } from "../src/operations/people/trust_rules.ts";
-import { startSession } from "../src/operations/people/accounts.ts";
 import { createLog } from "../src/log.ts";
 import type { Role } from "../src/schema/accounts.ts";
 import { COMMAND_LINE } from "../src/schema/audit.ts";
 import { DEFAULT_ISSUERS } from "../src/schema/trust_rules.ts";
+import type { Database } from "../src/database/connect.ts";
 import { createSeal } from "../src/secrets/seal.ts";
-import { insertAccount, insertMembership } from "../src/store/accounts.ts";
 import { createDeliverer } from "../src/work/deliver.ts";
+import { createAsking } from "./asking.ts";
 import { type createHarness, SECRET_KEY } from "./harness.ts";
 import { insertFoundSearch } from "./culprit_searches.ts";
-import { CLIENT, PASSWORD } from "./people.ts";
+import { createPerson } from "./people.ts";
 import { drawPage } from "./png.ts";
 import { createReceiver, outboundToReceivers } from "./receiver.ts";
 
@@ -24,17 +24,6 @@ type Naming = (plain: string) => string;
 
 const DAY = 86_400_000;
 const xml = (text: string) => Bun.escapeHTML(text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/g, ""));
-
-/** With a session and a place in a team. */
-async function enrol({ database }: Harness, team: string, name: string, email: string, role: Role) {
-  const cheap = { algorithm: "argon2id", memoryCost: 8, timeCost: 1 } as const;
-  const passwordHash = await Bun.password.hash(PASSWORD, cheap);
-  return await database.begin(async (sql) => {
-    const accountId = (await insertAccount(sql, { email, name, passwordHash }))!;
-    await insertMembership(sql, team, accountId, role);
-    return { email, name, ...(await startSession(sql, accountId, CLIENT)) };
-  });
-}
 
 type Failure = { says: string; stack: string };
 const CURRENCY: Failure = {
@@ -109,14 +98,14 @@ export async function createEverything(
   { days = 9 }: { days?: number } = {},
 ) {
   const { ask, acme, rival, database } = harness;
-  const { project, team, key, teamKey } = acme;
-  const call = async (target: string, body: unknown, own = key) => {
-    const answer = await ask(target, { key: own, body });
-    if (answer.status >= 400) throw new Error(`${target}: ${answer.text}`);
+  const { project, team, teamKey } = acme;
+  const { post, list, patch, call, uploadReport } = createAsking(ask, acme);
+  const upload = (query: Record<string, string>, report: string) => uploadReport(report, query);
+  const postToTeam = async (path: string, body?: unknown) => {
+    const answer = await ask(`POST /teams/${team}${path}`, { key: teamKey, body });
+    if (answer.status >= 400) throw new Error(`${path}: ${answer.text}`);
     return answer.body;
   };
-  const upload = (query: Record<string, string>, body: string) =>
-    call(`POST /projects/${project}/test-runs?${new URLSearchParams(query)}`, body);
 
   /** A failure with everything that may explain one. */
   async function uploadPictures(query: Record<string, string>): Promise<void> {
@@ -143,21 +132,26 @@ export async function createEverything(
     form.append("attachment", new Blob([naming("Listening on 127.0.0.1:3000\n")]), "server.log");
     const report = JSON.stringify({ passed: 0, failed: 1, skipped: 0, cases: [failed] });
     form.append("file", new Blob([report]), "report.json");
-    await call(`POST /projects/${project}/test-runs?${new URLSearchParams(query)}`, form);
+    await uploadReport(form, query);
   }
 
+  const create = (name: string, role: Role, team = acme.team) => {
+    // Other files may have a fixture in the same database.
+    const email = `${name.split(" ")[0]!.toLowerCase()}.${acme.team.slice(-6)}@acme.example`;
+    return createPerson(database, { team, role }, { name: naming(name), email });
+  };
   const people = {
-    owner: await enrol(harness, team, naming("Ada Lovelace"), "ada@acme.example", "owner"),
-    member: await enrol(harness, team, naming("Grace Hopper"), "grace@acme.example", "member"),
-    viewer: await enrol(harness, team, naming("Alan Turing"), "alan@acme.example", "viewer"),
-    stranger: await enrol(harness, rival.team, naming("Mallory"), "mallory@rival.example", "owner"),
+    owner: await create("Ada Lovelace", "owner"),
+    member: await create("Grace Hopper", "member"),
+    viewer: await create("Alan Turing", "viewer"),
+    stranger: await create("Mallory", "owner", rival.team),
   };
   const { owner } = people;
 
-  await call(`PATCH /projects/${project}`, { name: naming("shop") });
-  const sample = await harness.addProject(acme);
-  await call(`PATCH /projects/${sample.project}`, { name: naming("payments") }, sample.key);
-  await call(`POST /projects/${sample.project}/onboarding/sample-data`, undefined, sample.key);
+  await patch("", { name: naming("shop") });
+  const sample = createAsking(ask, await harness.addProject(acme));
+  await sample.patch("", { name: naming("payments") });
+  await sample.post("/onboarding/sample-data");
 
   const now = Date.now();
   for (let day = days; day >= 1; day--) {
@@ -183,7 +177,8 @@ export async function createEverything(
     branch: naming("feature/two-currencies-in-one-cart"),
     commit: "1a2b3c4d5e6f70819293a4b5c6d7e8f901234567",
     build_url: "https://ci.acme.example/shop/builds/413",
-    pull_request: "87",
+    pull_request: naming("87"),
+    ...{ host: naming("ci-3"), system: naming("linux x64"), image: naming("ubuntu-24.04") },
   };
   await upload(
     { ...feature, task_slug: "unit", exit_code: "1" },
@@ -205,45 +200,35 @@ export async function createEverything(
   await upload({ ...feature, task_slug: "e2e" }, toReport("Search", SEARCH, { "answers in time": SLOW }, naming));
   await uploadPictures({ ...feature, task_slug: "visual" });
   const run = await upload({ ...feature, task_slug: "e2e", complete: "true" }, toReport("Search", SEARCH, {}, naming));
-  await ask(`POST /projects/${project}/test-runs?task_slug=unit&branch=main`, {
-    key,
-    body: naming("<testsuite><cut off"),
-  });
-  await ask(`POST /projects/${project}/test-runs?task_slug=unit`, { key, body: `<testsuite name="empty"/>` });
+  await call("POST", "/test-runs?task_slug=unit&branch=main", naming("<testsuite><cut off"));
+  await call("POST", "/test-runs?task_slug=unit", `<testsuite name="empty"/>`);
 
   await call(
-    `PUT /projects/${project}/owners?path=.github/CODEOWNERS&branch=main`,
+    "PUT",
+    "/owners?path=.github/CODEOWNERS&branch=main",
     `# ${naming("Who looks after the tests of the shop")}\n/test/cart.test.ts @acme/cart\n/test/voucher.test.ts @acme/cart @acme/pay\n`,
   );
 
-  const environment = await call(
-    `POST /teams/${team}/environments`,
-    {
-      slug: "staging",
-      name: naming("Staging"),
-      baseUrl: "https://staging.acme.example",
-      description: naming("Reset every night"),
-    },
-    teamKey,
-  );
-  const rule = await call(
-    `POST /teams/${team}/infrastructure-rules`,
-    {
-      name: naming("Search index"),
-      kind: "regex",
-      pattern: "index .* is being rebuilt",
-      url: "https://wiki.acme.example/search",
-    },
-    teamKey,
-  );
+  const environment = await postToTeam("/environments", {
+    slug: "staging",
+    name: naming("Staging"),
+    baseUrl: "https://staging.acme.example",
+    description: naming("Reset every night"),
+  });
+  const rule = await postToTeam("/infrastructure-rules", {
+    name: naming("Search index"),
+    kind: "regex",
+    pattern: "index .* is being rebuilt",
+    url: "https://wiki.acme.example/search",
+  });
   const variables = `/teams/${team}/environments/${environment.id}/variables`;
   for (const [name, value, secret] of [
     ["BASE_URL", naming("https://staging.acme.example"), false],
     ["API_TOKEN", "t-4711", true],
   ] as const)
-    await call(`PUT ${variables}/${name}`, { value, secret }, teamKey);
+    await ask(`PUT ${variables}/${name}`, { key: teamKey, body: { value, secret } });
 
-  const running = await call(`POST /projects/${project}/executions`, {
+  const running = await post("/executions", {
     mode: "run",
     key: "414",
     environment: "staging",
@@ -252,8 +237,8 @@ export async function createEverything(
     commit: "9f8e7d6c5b4a39281706f5e4d3c2b1a098765432",
   });
   const sync = { runner: naming("build-3/1"), labels: ["linux"] };
-  const { leases } = await call(`POST /projects/${project}/leases`, { ...sync, free: 1 });
-  await call(`POST /projects/${project}/leases`, {
+  const { leases } = await post("/leases", { ...sync, free: 1 });
+  await post("/leases", {
     ...sync,
     free: 0,
     held: [{ id: leases[0].id, log: { offset: 0, text: naming(LOG) } }],
@@ -264,16 +249,16 @@ export async function createEverything(
     { status: 500, body: naming("the service is away") },
     { status: 200 },
   );
-  const integration = await call(
-    `POST /teams/${team}/integrations`,
-    { kind: "webhook", name: naming("Deployments"), config: { url: `${receiver.url}/assay` } },
-    teamKey,
-  );
-  const slack = await call(
-    `POST /teams/${team}/integrations`,
-    { kind: "slack", name: naming("#quality"), config: { url: "https://hooks.slack.invalid/services/T0/B0/X" } },
-    teamKey,
-  );
+  const integration = await postToTeam("/integrations", {
+    kind: "webhook",
+    name: naming("Deployments"),
+    config: { url: `${receiver.url}/assay` },
+  });
+  const slack = await postToTeam("/integrations", {
+    kind: "slack",
+    name: naming("#quality"),
+    config: { url: "https://hooks.slack.invalid/services/T0/B0/X" },
+  });
   const services = { outbound: outboundToReceivers(2_000), seal: createSeal(SECRET_KEY) };
   const deliverer = createDeliverer(
     database,
@@ -282,34 +267,26 @@ export async function createEverything(
   );
   let delivery;
   for (let index = 0; index < 2; index++) {
-    delivery = await call(`POST /teams/${team}/integrations/${integration.id}/test`, undefined, teamKey);
+    delivery = await postToTeam(`/integrations/${integration.id}/test`);
     await deliverer.start();
     await deliverer.ended();
   }
-  const automation = await call(
-    `POST /teams/${team}/automations`,
-    {
-      name: naming("Tell the team that main is red"),
-      trigger: { event: "execution.failed" },
-      conditions: { branches: ["main", "release/*"] },
-      actions: [{ type: "notify", integrationId: slack.id }],
-    },
-    teamKey,
-  );
-  await call(
-    `POST /teams/${team}/automations`,
-    {
-      name: naming("Every night on staging"),
-      trigger: { schedule: "30 2 * * *", timezone: "Europe/Berlin" },
-      actions: [{ type: "notify", integrationId: integration.id }],
-    },
-    teamKey,
-  );
-  await call(`POST /teams/${team}/automations/${automation.id}/run`, { dryRun: true }, teamKey);
+  const automation = await postToTeam("/automations", {
+    name: naming("Tell the team that main is red"),
+    trigger: { event: "execution.failed" },
+    conditions: { branches: ["main", "release/*"] },
+    actions: [{ type: "notify", integrationId: slack.id }],
+  });
+  await postToTeam("/automations", {
+    name: naming("Every night on staging"),
+    trigger: { schedule: "30 2 * * *", timezone: "Europe/Berlin" },
+    actions: [{ type: "notify", integrationId: integration.id }],
+  });
+  await postToTeam(`/automations/${automation.id}/run`, { dryRun: true });
 
-  const { data: cases } = await call(`GET /projects/${project}/test-cases?health=flaky,broken&limit=50`, undefined);
-  const { data: bugs } = await call(`GET /projects/${project}/bug-reports?limit=50`, undefined);
-  const bug = await call(`POST /projects/${project}/bug-reports`, {
+  const cases = await list("/test-cases?health=flaky,broken&limit=50");
+  const bugs = await list("/bug-reports?limit=50");
+  const bug = await post("/bug-reports", {
     title: naming("The cart forgets its items after a log-in"),
     description: naming("Since the cart was rewritten.\nSeen by two customers."),
     severity: "critical",
@@ -317,14 +294,14 @@ export async function createEverything(
     testCaseIds: [cases[0].id],
   });
   const quarantined = cases.find(({ name }: { name: string }) => name.includes("answers in time")) ?? cases[0];
-  await call(`PATCH /projects/${project}/test-cases/${quarantined.id}`, {
+  await patch(`/test-cases/${quarantined.id}`, {
     quarantine: { reason: naming("The search index is rebuilt: #12") },
     owner: naming("search-team"),
   });
 
   const verified = cases.find(({ name }: { name: string }) => name.includes("voucher")) ?? cases[0];
-  await call(`POST /projects/${project}/leases`, { ...sync, free: 0, probeSlugs: [verified.taskSlug] });
-  const verification = await call(`POST /projects/${project}/test-cases/${verified.id}/verify`, {
+  await post("/leases", { ...sync, free: 0, probeSlugs: [verified.taskSlug] });
+  const verification = await post(`/test-cases/${verified.id}/verify`, {
     ...{ commit: "9f8e7d6c5b4a39281706f5e4d3c2b1a098765432", runs: 200, release: true },
   });
 
@@ -333,7 +310,7 @@ export async function createEverything(
   const projectShare = await createShare(database, owner, place, { kind: "project" });
   const badge = await createShare(database, owner, place, { kind: "badge", branch: null, shows: "status" });
   const invitation = await invite(database, owner, team, { role: "member", email: undefined });
-  const namedKey = await call(`POST /projects/${project}/keys`, { name: naming("nightly e2e"), scope: "upload" });
+  const namedKey = await post("/keys", { name: naming("nightly e2e"), scope: "upload" });
   const trustRuleId = await database.begin((sql) =>
     addTrustRule(
       sql,
@@ -348,8 +325,7 @@ export async function createEverything(
   const [teamKeyRow] = await database.pool<{ id: string }[]>`
     select id from api_key where team_id = ${team} and revoked_at is null limit 1`;
 
-  const visual = `/projects/${project}/executions/${run.executionId}/test-runs/visual/attachments`;
-  const { data: attachments } = await call(`GET ${visual}?limit=1`, undefined);
+  const [attachment] = await list(`/executions/${run.executionId}/test-runs/visual/attachments?limit=1`);
 
   await insertFoundSearch(database, { project, bugReportId: bugs[0].id, naming });
 
@@ -359,7 +335,7 @@ export async function createEverything(
     teamId: team,
     executionId: run.executionId,
     taskSlug: "unit",
-    attachmentId: attachments[0].id,
+    attachmentId: attachment.id,
     tag: "test-runs",
     testId: verified.id,
     verificationId: verification.id,
@@ -394,6 +370,25 @@ export async function createEverything(
   }
 
   return { ...harness, people, there, fill, bug, running, projectShare, bugs, cases };
+}
+
+/** A digest of each table, without what a request leaves behind that changes nothing: when somebody was last seen, and counts. */
+export async function digestTables({ pool }: Database): Promise<Record<string, string>> {
+  const tables = await pool<{ name: string }[]>`
+    select c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    where c.relkind in ('r', 'p') and not c.relispartition and n.nspname = 'public'
+    and c.relname not in ('branch_day', 'project_watch') order by 1`;
+  const digests: Record<string, string> = {};
+  for (const { name } of tables) {
+    const omitted = ["last_seen_at", "last_used_at", "watched_until", ...(name === "session" ? ["expires_at"] : [])];
+    const [row] = await pool.unsafe(
+      `select count(*) || ' ' || coalesce(md5(string_agg(t, '|' order by t)), '') as digest
+       from (select (to_jsonb(x) - $1::text[])::text as t from "${name}" x) rows`,
+      [`{${omitted.join(",")}}`],
+    );
+    digests[name] = row!["digest"];
+  }
+  return digests;
 }
 
 /** Pages that are looked at, beside those that stream, or lead elsewhere. */

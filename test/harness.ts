@@ -10,7 +10,7 @@ import { createAddressList } from "../src/http/address.ts";
 import type { StreamLimits } from "../src/http/events.ts";
 import { createRouter } from "../src/http/router.ts";
 import { createLog } from "../src/log.ts";
-import { connect, type Database } from "../src/database/connect.ts";
+import { connect, type Database, type Tx } from "../src/database/connect.ts";
 import { selectCursorSecret } from "../src/store/instance.ts";
 import { generateProjectKey, generateTeamKey } from "../src/operations/people/keys.ts";
 import { insertProject, insertTeam } from "../src/store/projects.ts";
@@ -246,6 +246,23 @@ export async function createHarness({ ownDatabase = false, ...options }: Harness
       });
     },
   };
+}
+
+/** Runs `take` in a transaction that stays open until `release` is called. */
+export async function holdTransaction({ begin }: Pick<Database, "begin">, take: (sql: Tx) => Promise<unknown>) {
+  const { promise: end, resolve } = Promise.withResolvers<void>();
+  const { promise: taken, resolve: hasTaken } = Promise.withResolvers<void>();
+  const holding = begin(async (sql) => {
+    await take(sql);
+    hasTaken();
+    await end;
+  });
+  await Promise.race([taken, holding]);
+  const release = async () => {
+    resolve();
+    await holding;
+  };
+  return { release };
 }
 
 /** Waits until `condition` holds; fails after so many seconds. */

@@ -9,10 +9,10 @@ import { createKey } from "../src/secrets/keys.ts";
 import { createLinkToken, createToken } from "../src/secrets/tokens.ts";
 import { PAGES } from "../src/web/site/pages.ts";
 import { createServer } from "./harness.ts";
-import { createVisits } from "./web/browser.ts";
+import { createPages } from "./web/browser.ts";
 
 const lines: string[] = [];
-const { acme, url, database, visit, owner } = await createVisits({ log: (line) => void lines.push(line) });
+const { acme, url, database, look } = await createPages({ log: (line) => void lines.push(line) });
 
 describe("keys and tokens", () => {
   const { key } = createKey("project");
@@ -56,7 +56,7 @@ describe("NUL", () => {
 
   test("in the cursor of a page is a 400", async () => {
     for (const path of [`/teams/${acme.team}/environments?cursor=a%00`, `/projects/${acme.project}/bugs?cursor=a%00`])
-      expect([path, (await visit(owner, path)).status]).toEqual([path, 400]);
+      expect([path, (await look("owner", path)).status]).toEqual([path, 400]);
   });
 
   test("in a path is refused by the schema of every parameter", () => {

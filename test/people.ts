@@ -37,17 +37,18 @@ export function createSignIn(now: () => number = () => performance.now()) {
 
 let number = 0;
 
-/** Somebody who is signed in, with a place in a team or none. */
+/** Somebody who is signed in, with a role in a team or none. The default address is unique: other files may use the same database. */
 export async function createPerson(
   { begin }: Pick<Database, "begin">,
   place: { team: string; role: Role } | undefined,
-  { password = PASSWORD as string | null } = {},
+  {
+    password = PASSWORD as string | null,
+    name = `Person ${++number}`,
+    email = `person-${crypto.randomUUID()}@acme.example`,
+  } = {},
 ) {
-  // Other files may have accounts in the same database.
-  const email = `person${++number}-${crypto.randomUUID()}@acme.example`;
   const cheap = { algorithm: "argon2id", memoryCost: 8, timeCost: 1 } as const;
   const passwordHash = password === null ? null : await Bun.password.hash(password, cheap);
-  const name = `Person ${number}`;
   return await begin(async (sql) => {
     const accountId = (await insertAccount(sql, { email, name, passwordHash }))!;
     if (place) await insertMembership(sql, place.team, accountId, place.role);

@@ -4,33 +4,25 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import { TOOLS } from "../../src/mcp/tools.ts";
 import { createKey } from "../../src/secrets/keys.ts";
 import { selectAuditEntries } from "../../src/store/audit.ts";
-import { createHarness, createServer, junit } from "../harness.ts";
+import { createAsking } from "../asking.ts";
+import { createHarness, createServer } from "../harness.ts";
 import { createAssistant } from "./assistant.ts";
 
 const { ask, acme, rival, addProject, database, url, regenerate } = await createHarness();
 const { post, request, call } = createAssistant(url);
 
-let own: { project: string; key: string };
-beforeEach(async () => {
-  own = await addProject(acme);
-});
+type Project = ReturnType<typeof createAsking>;
+const createProject = async () => createAsking(ask, await addProject(acme), "unit");
+let own: Project;
+beforeEach(async () => void (own = await createProject()));
 
-const addKey = async (scope: string, { project, key } = own) =>
-  (await ask(`POST /projects/${project}/keys`, { key, body: { name: scope, scope } })).body as {
-    id: string;
-    key: string;
-  };
+const addKey = (scope: string): Promise<{ id: string; key: string }> => own.post("/keys", { name: scope, scope });
 
 /** An execution with a failure, a bug and a test case. */
-async function createRed({ project, key }: { project: string; key: string }) {
-  const target = `POST /projects/${project}/test-runs?task_slug=unit&branch=main&complete=true`;
-  const { body: run } = await ask(target, { key, body: junit("pf") });
-  const { body: cases } = await ask(`GET /projects/${project}/test-cases`, { key });
-  return {
-    executionId: run.executionId as string,
-    bugReportId: run.bugReports[0].id as string,
-    testCaseId: cases.data[1].id as string,
-  };
+async function createRed({ upload, list }: Project) {
+  const { executionId, bugReports } = await upload("pf", "branch=main&complete=true");
+  const [, { id }] = (await list("/test-cases")) as [unknown, { id: string }];
+  return { executionId: executionId as string, bugReportId: bugReports[0].id as string, testCaseId: id };
 }
 
 const WRITING = TOOLS.filter(({ scope }) => scope === "triage").map(({ name }) => name);
@@ -39,9 +31,7 @@ const namesFor = async (key: string) =>
 
 describe("a key", () => {
   test("is needed, live, and of a project", async () => {
-    const { key: runnerKey } = (
-      await ask(`POST /projects/${own.project}/runners`, { key: own.key, body: { runner: "one" } })
-    ).body;
+    const { key: runnerKey } = await own.post("/runners", { runner: "one" });
     const refused = [null, "nonsense", acme.teamKey, createKey("project").key, "svc_pat_abcdefgh", runnerKey];
     for (const key of refused)
       for (const method of ["server/discover", "tools/list", "tools/call"]) {
@@ -54,16 +44,15 @@ describe("a key", () => {
   test("that is revoked is refused from then on, also for what it did before", async () => {
     const { id, key } = await addKey("triage");
     await call("flaky_tests", {}, key);
-    await ask(`DELETE /projects/${own.project}/keys/${id}`, { key: own.key });
+    await own.call("DELETE", `/keys/${id}`);
     for (const method of ["server/discover", "tools/list", "tools/call"])
       expect((await request(method, { name: "flaky_tests" }, key)).status).toBe(401);
     const handshake = { jsonrpc: "2.0", id: 1, method: "initialize", params: {} };
     expect((await post(handshake, key)).status).toBe(401);
     expect((await post({ jsonrpc: "2.0", method: "notifications/initialized" }, key)).status).toBe(401);
-    const before = own.key;
-    own.key = await regenerate({ ...acme, ...own });
-    expect((await request("tools/list", {}, before)).status).toBe(401);
-    expect((await request("tools/list", {}, own.key)).status).toBe(200);
+    const fresh = await regenerate({ ...acme, project: own.project });
+    expect((await request("tools/list", {}, own.key)).status).toBe(401);
+    expect((await request("tools/list", {}, fresh)).status).toBe(200);
   });
 
   test("that is revoked meanwhile has written what was answered, and nothing else", async () => {
@@ -73,7 +62,7 @@ describe("a key", () => {
       request("tools/call", { name: "triage_bug", arguments: { bugReportId, title: `title ${index}` } }, key),
     );
     await calls[0];
-    await ask(`DELETE /projects/${own.project}/keys/${id}`, { key: own.key });
+    await own.call("DELETE", `/keys/${id}`);
     const written = async () => {
       const entries = await selectAuditEntries(database.pool, acme.team, { limit: 1_000 });
       return entries.filter(({ actor, action }) => actor === `key ${key.slice(0, 17)}` && action === "bug.changed")
@@ -97,8 +86,7 @@ describe("a key", () => {
         expect([status, body.error]).toEqual([200, { code: -32602, message }]);
       }
     }
-    const { body } = await ask(`GET /projects/${own.project}/bug-reports/${bugReportId}`, { key: own.key });
-    expect(body.status).toBe("open");
+    expect((await own.get(`/bug-reports/${bugReportId}`)).status).toBe("open");
   });
 
   test("of scope triage, and the project's own, write what the API would, and the audit log has it", async () => {
@@ -107,8 +95,8 @@ describe("a key", () => {
       expect(await namesFor(key)).toEqual(TOOLS.map(({ name }) => name));
       const { executionId, bugReportId, testCaseId } = await createRed(own);
       expect(await call("quarantine", { testCaseIds: [testCaseId], reason: "#12" }, key)).toMatchObject({ changed: 1 });
-      const test = await ask(`GET /projects/${own.project}/test-cases/${testCaseId}`, { key });
-      expect(test.body.quarantine).toMatchObject({ reason: "#12", until: null });
+      const test = await own.get(`/test-cases/${testCaseId}`);
+      expect(test.quarantine).toMatchObject({ reason: "#12", until: null });
       expect(await call("quarantine", { testCaseIds: [testCaseId], reason: null }, key)).toMatchObject({ changed: 1 });
       const changed = await call("triage_bug", { bugReportId, assignee: "ada", status: "in_progress" }, key);
       expect(changed.bugReport).toMatchObject({ status: "in_progress", untrusted: { assignee: "ada" } });
@@ -195,7 +183,7 @@ describe("the rate limit", () => {
 });
 
 test("many assistants at once get each their own answer", async () => {
-  const other = await addProject(acme);
+  const other = await createProject();
   const [mine, theirs] = [await createRed(own), await createRed(other)];
   const answers = await Promise.all(
     Array.from({ length: 40 }, (_, index) => call("why_is_it_red", {}, (index % 2 === 0 ? own : other).key)),

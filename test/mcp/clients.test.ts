@@ -6,7 +6,8 @@ import { Client as HandshakeClient } from "@modelcontextprotocol/sdk/client/inde
 import { StreamableHTTPClientTransport as HandshakeTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { TOOLS } from "../../src/mcp/tools.ts";
 import { insertFoundSearch } from "../culprit_searches.ts";
-import { createHarness, junit } from "../harness.ts";
+import { createAsking } from "../asking.ts";
+import { createHarness } from "../harness.ts";
 
 const { ask, acme, database, url } = await createHarness();
 const { project, key } = acme;
@@ -14,21 +15,17 @@ const { project, key } = acme;
 let ids: { executionId: string; baselineId: string; testCaseId: string; bugReportId: string };
 
 beforeAll(async () => {
-  const upload = async (build: string, letters: string, query = "branch=main") =>
-    (
-      await ask(`POST /projects/${project}/test-runs?task_slug=unit&complete=true&execution_key=${build}&${query}`, {
-        key,
-        body: junit(letters),
-      })
-    ).body;
-  const first = await upload("1", "ppp");
-  const second = await upload("2", "ppf");
-  await upload("3", "pff", "branch=feature&pull_request=12");
-  const failures = await ask(`GET /projects/${project}/executions/${second.executionId}/failures`, { key });
+  const { upload, get } = createAsking(ask, acme, "unit");
+  const send = (build: string, letters: string, query = "branch=main") =>
+    upload(letters, `complete=true&execution_key=${build}&${query}`);
+  const first = await send("1", "ppp");
+  const second = await send("2", "ppf");
+  await send("3", "pff", "branch=feature&pull_request=12");
+  const { causes } = await get(`/executions/${second.executionId}/failures`);
   ids = {
     executionId: second.executionId,
     baselineId: first.executionId,
-    testCaseId: failures.body.causes[0].failures[0].testCaseId,
+    testCaseId: causes[0].failures[0].testCaseId,
     bugReportId: second.bugReports[0].id,
   };
   await insertFoundSearch(database, { project, bugReportId: ids.bugReportId });
@@ -50,48 +47,35 @@ const calls = (): Record<string, [args: Record<string, unknown>, field: string]>
   rerun_failed: [{ executionId: ids.executionId }, "execution"],
 });
 
-type Connected = {
-  revision: string | undefined;
-  list: () => Promise<{ name: string; inputSchema: object }[]>;
-  call: (name: string, args: Record<string, unknown>) => Promise<any>;
-  close: () => Promise<void>;
-  errors: Error[];
-};
-
 const requestInit = { headers: { authorization: `Bearer ${key}` } };
 const endpoint = new URL(`${url}/mcp`);
 
-/** `pin` is a revision that the client insists on; undefined: it finds out by itself. */
-async function connectStateless(mode: "auto" | "legacy" | { pin: string }): Promise<Connected> {
+type Client = StatelessClient | HandshakeClient;
+const toConnected = (client: Client, revision: string | undefined) => ({
+  revision,
+  list: async () => (await client.listTools()).tools,
+  call: (name: string, args: Record<string, unknown>): Promise<any> => client.callTool({ name, arguments: args }),
+  close: () => client.close(),
+});
+
+async function connectStateless(mode: "auto" | "legacy" | { pin: string }) {
   const errors: Error[] = [];
   const client = new StatelessClient({ name: "test", version: "1" }, { versionNegotiation: { mode } });
   client.onerror = (error) => void errors.push(error);
   await client.connect(new StreamableHTTPClientTransport(endpoint, { requestInit }));
-  return {
-    errors,
-    revision: client.getNegotiatedProtocolVersion(),
-    list: async () => (await client.listTools()).tools,
-    call: (name, args) => client.callTool({ name, arguments: args }),
-    close: () => client.close(),
-  };
+  return { errors, ...toConnected(client, client.getNegotiatedProtocolVersion()) };
 }
 
-async function connectWithHandshake(): Promise<Connected> {
+async function connectWithHandshake() {
   const errors: Error[] = [];
   const client = new HandshakeClient({ name: "test", version: "1" });
   client.onerror = (error) => void errors.push(error);
   const transport = new HandshakeTransport(endpoint, { requestInit });
   await client.connect(transport as never);
-  return {
-    errors,
-    revision: transport.protocolVersion,
-    list: async () => (await client.listTools()).tools,
-    call: (name, args) => client.callTool({ name, arguments: args }),
-    close: () => client.close(),
-  };
+  return { errors, ...toConnected(client, transport.protocolVersion) };
 }
 
-const CLIENTS: [name: string, revision: string, connect: () => Promise<Connected>][] = [
+const CLIENTS: [name: string, revision: string, connect: typeof connectWithHandshake][] = [
   ["client 2 that finds out the revision", "2026-07-28", () => connectStateless("auto")],
   ["client 2 that insists on 2026-07-28", "2026-07-28", () => connectStateless({ pin: "2026-07-28" })],
   ["client 2 with a handshake", "2025-11-25", () => connectStateless("legacy")],

@@ -2,31 +2,26 @@
 
 import { beforeEach, describe, expect, test } from "bun:test";
 import { insertFoundSearch } from "../culprit_searches.ts";
-import { createHarness, junit } from "../harness.ts";
+import { createAsking } from "../asking.ts";
+import { createHarness } from "../harness.ts";
 import { createAssistant } from "./assistant.ts";
 
 const { ask, acme, addProject, database, url } = await createHarness();
-const { call, request } = createAssistant(url);
+const { call: callWith, request } = createAssistant(url);
 
-let project: string;
-let key: string;
-beforeEach(async () => {
-  ({ project, key } = await addProject(acme));
-});
+let own: ReturnType<typeof createAsking>;
+beforeEach(async () => void (own = createAsking(ask, await addProject(acme), "unit")));
 
-const upload = async (letters: string, query = "branch=main") => {
-  const target = `POST /projects/${project}/test-runs?task_slug=unit&complete=true&${query}`;
-  return (await ask(target, { key, body: junit(letters) })).body;
-};
+const call = (tool: string, args: object) => callWith(tool, args, own.key);
+const upload = (letters: string, query = "branch=main") => own.upload(letters, `complete=true&${query}`);
 
 describe("why_is_it_red", () => {
   test("explains the default branch, with what is new, whose it is, and its bug", async () => {
     await upload("ppp", "branch=main&execution_key=1");
-    const cases = (await ask(`GET /projects/${project}/test-cases`, { key })).body.data;
-    const [testCaseId] = cases.map(({ id }: { id: string }) => id);
-    await ask(`PATCH /projects/${project}/test-cases/${testCaseId}`, { key, body: { owner: "ada" } });
+    const [{ id: testCaseId }] = await own.list("/test-cases");
+    await own.patch(`/test-cases/${testCaseId}`, { owner: "ada" });
     const run = await upload("fpp", "branch=main&execution_key=2");
-    expect(await call("why_is_it_red", {}, key)).toMatchObject({
+    expect(await call("why_is_it_red", {})).toMatchObject({
       red: true,
       summary: "1 new",
       untrusted: { headline: "1 new failure since #1" },
@@ -57,8 +52,8 @@ describe("why_is_it_red", () => {
     await upload("p", "branch=main&execution_key=1");
     const { bugReports } = await upload("f", "branch=main&execution_key=2");
     await upload("f", "branch=topic&execution_key=3");
-    const searchId = await insertFoundSearch(database, { project, bugReportId: bugReports[0].id });
-    const { causes } = await call("why_is_it_red", { branch: "topic" }, key);
+    const searchId = await insertFoundSearch(database, { project: own.project, bugReportId: bugReports[0].id });
+    const { causes } = await call("why_is_it_red", { branch: "topic" });
     expect(causes[0].bugReport).toMatchObject({
       ...{ id: bugReports[0].id, number: 1, status: "open", known: true },
       untrusted: { culprit: { searchId, author: "Ada", summary: expect.stringContaining("by Ada broke it") } },
@@ -68,12 +63,12 @@ describe("why_is_it_red", () => {
   test("names the variant in which a test fails, and the tags that it fails with", async () => {
     await upload("pp", "branch=main&execution_key=1&tag=browser:chromium");
     await upload("fp", "branch=main&execution_key=1&tag=browser:webkit");
-    const { causes, execution } = await call("why_is_it_red", {}, key);
+    const { causes, execution } = await call("why_is_it_red", {});
     expect(causes[0].tests).toMatchObject([
       { untrusted: { taskSlug: "unit [browser:webkit]", onlyWith: ["browser:webkit"] } },
     ]);
     expect(execution.tasks[0].untrusted).toEqual({ slug: "unit [browser:webkit]" });
-    const { test: shown } = await call("test_history", { testCaseId: causes[0].tests[0].testCaseId }, key);
+    const { test: shown } = await call("test_history", { testCaseId: causes[0].tests[0].testCaseId });
     expect(shown.untrusted).toMatchObject({
       tags: ["browser:webkit"],
       variants: [
@@ -82,33 +77,31 @@ describe("why_is_it_red", () => {
       ],
     });
     await upload("f", "branch=plain");
-    const plain = await call("why_is_it_red", { branch: "plain" }, key);
+    const plain = await call("why_is_it_red", { branch: "plain" });
     expect(plain.causes[0].tests[0].untrusted).not.toHaveProperty("onlyWith");
   });
 
   test("says of a branch, a pull request and an execution whether it is red, and what goes on", async () => {
     const { executionId } = await upload("pf", "branch=topic&pull_request=12");
-    const { body: running } = await ask(`POST /projects/${project}/executions`, {
-      ...{ key, body: { branch: "topic", pullRequest: "12", tasks: ["unit"] } },
-    });
+    const running = await own.post("/executions", { branch: "topic", pullRequest: "12", tasks: ["unit"] });
     for (const args of [{ branch: "topic" }, { pullRequest: "12" }]) {
-      const found = await call("why_is_it_red", args, key);
+      const found = await call("why_is_it_red", args);
       expect(found).toMatchObject({ red: true, execution: { id: executionId } });
       expect(found.newerExecutionStillRunning).toBe(running.id);
     }
-    expect(await call("why_is_it_red", { executionId }, key)).toMatchObject({
+    expect(await call("why_is_it_red", { executionId })).toMatchObject({
       red: true,
       execution: { id: executionId },
     });
     await upload("pp", "branch=green");
-    const green = await call("why_is_it_red", { branch: "green" }, key);
+    const green = await call("why_is_it_red", { branch: "green" });
     expect([green.red, green.summary, green.causes, green.untrusted.headline]).toEqual([
       false,
       "no failures",
       [],
       expect.stringMatching(/^2 passed/),
     ]);
-    expect(await call("why_is_it_red", { pullRequest: "99" }, key)).toMatchObject({
+    expect(await call("why_is_it_red", { pullRequest: "99" })).toMatchObject({
       red: false,
       summary: "There is no execution of this pull request",
     });
@@ -117,16 +110,16 @@ describe("why_is_it_red", () => {
   test("says whether the gate forgives the failures of a red execution", async () => {
     await upload("fp", "branch=main");
     const { executionId } = await upload("fp", "branch=topic");
-    expect((await call("why_is_it_red", { branch: "topic" }, key)).gate).toEqual({
+    expect((await call("why_is_it_red", { branch: "topic" })).gate).toEqual({
       ...{ mode: "new", pass: true, final: true, forgivenCount: 1, untrusted: { reasons: [] } },
     });
     await upload("ff", "branch=topic");
-    expect((await call("why_is_it_red", { branch: "topic" }, key)).gate).toEqual({
+    expect((await call("why_is_it_red", { branch: "topic" })).gate).toEqual({
       ...{ mode: "new", pass: false, final: true, forgivenCount: 1, untrusted: { reasons: ["unit: 1 new failure"] } },
     });
-    expect((await call("why_is_it_red", { executionId }, key)).gate.pass).toBe(true);
+    expect((await call("why_is_it_red", { executionId })).gate.pass).toBe(true);
     await upload("pp", "branch=topic");
-    expect("gate" in (await call("why_is_it_red", { branch: "topic" }, key))).toBe(false);
+    expect("gate" in (await call("why_is_it_red", { branch: "topic" }))).toBe(false);
   });
 
   test("names the attachments of a failure, and stays small however many there are", async () => {
@@ -138,28 +131,25 @@ describe("why_is_it_red", () => {
     const form = new FormData();
     form.append("file", new Blob([JSON.stringify({ passed: 0, failed: 30, skipped: 0, cases })]), "report.json");
     for (const name of names) form.append("attachment", new Blob([`text of ${name}`]), name);
-    const target = `POST /projects/${project}/test-runs?task_slug=unit&complete=true&branch=main`;
-    const { body: run } = await ask(target, { key, body: form });
-    const found = await call("why_is_it_red", {}, key);
+    const run = await own.uploadReport(form, "complete=true&branch=main");
+    const found = await call("why_is_it_red", {});
     const [{ attachments, furtherAttachments }] = found.causes[0].tests;
     expect([attachments.length, furtherAttachments]).toEqual([3, 9]);
     expect(attachments[0]).toEqual({
       contentType: "text/plain",
-      url: expect.stringContaining(`/projects/${project}/attachments/`),
+      url: expect.stringContaining(`/projects/${own.project}/attachments/`),
       untrusted: { name: `log of ${names[0]}`, path: names[0] },
     });
     expect(Buffer.byteLength(JSON.stringify(found))).toBeLessThan(20_000);
-    const failures = await call("get_failures", { executionId: run.executionId, limit: 25 }, key);
+    const failures = await call("get_failures", { executionId: run.executionId, limit: 25 });
     expect(failures.causes[0].tests[0].attachments[0].untrusted.path).toBe(names[0]);
     expect(Buffer.byteLength(JSON.stringify(failures))).toBeLessThan(20_000);
   });
 
   test("says that no test failed where something else made it red", async () => {
-    const { body: execution } = await ask(`POST /projects/${project}/executions`, {
-      ...{ key, body: { branch: "main", tasks: ["unit"] } },
-    });
-    await ask(`POST /projects/${project}/executions/${execution.id}/complete`, { key });
-    const found = await call("why_is_it_red", {}, key);
+    const execution = await own.post("/executions", { branch: "main", tasks: ["unit"] });
+    await own.post(`/executions/${execution.id}/complete`);
+    const found = await call("why_is_it_red", {});
     expect([found.red, found.summary, found.untrusted.headline]).toEqual([
       true,
       "no failing test",
@@ -174,7 +164,7 @@ describe("lists", () => {
     const seen: string[] = [];
     let cursor: string | undefined;
     for (let pages = 0; pages < 3; pages++) {
-      const page = await call("list_executions", { branch: "main", limit: 2, ...(cursor ? { cursor } : {}) }, key);
+      const page = await call("list_executions", { branch: "main", limit: 2, ...(cursor ? { cursor } : {}) });
       seen.push(...page.executions.map(({ id }: { id: string }) => id));
       expect(page.leftOut.length).toBe(pages === 2 ? 0 : 1);
       cursor = page.nextCursor ?? undefined;
@@ -186,29 +176,26 @@ describe("lists", () => {
 describe("test_history", () => {
   test("finds a test by its name or a part of it, and lists several", async () => {
     await upload("pppppppppppf");
-    const { test: exact, results } = await call("test_history", { name: "case 1" }, key);
+    const { test: exact, results } = await call("test_history", { name: "case 1" });
     expect([exact.untrusted.name, results.length]).toEqual(["case 1", 1]);
-    const several = await call("test_history", { name: "ase 1" }, key);
+    const several = await call("test_history", { name: "ase 1" });
     expect(several.tests.map(({ untrusted }: any) => untrusted.name)).toEqual(["case 1", "case 10", "case 11"]);
     expect(several.leftOut).toEqual(["results: call again with the testCaseId of one of these tests"]);
-    expect(await call("test_history", { name: "nothing" }, key)).toMatchObject({ found: 0, tests: [] });
+    expect(await call("test_history", { name: "nothing" })).toMatchObject({ found: 0, tests: [] });
   });
 });
 
 describe("get_log", () => {
   test("answers the end of a log, the errors before it, and reads backwards", async () => {
-    const { body: execution } = await ask(`POST /projects/${project}/executions`, {
-      ...{ key, body: { mode: "run", tasks: ["unit"] } },
-    });
-    const sync = async (body: object) =>
-      (await ask(`POST /projects/${project}/leases`, { key, body: { runner: "r1", waitSeconds: 0, ...body } })).body;
+    const execution = await own.post("/executions", { mode: "run", tasks: ["unit"] });
+    const sync = (body: object) => own.post("/leases", { runner: "r1", waitSeconds: 0, ...body });
     const {
       leases: [lease],
     } = await sync({ free: 1 });
     const text = `Error: \x1b[31mthe beginning\x1b[0m\n${"a line of the log\n".repeat(1_000)}the end\n`;
     await sync({ free: 0, held: [{ id: lease.id, log: { offset: 0, text } }] });
     const args = { executionId: execution.id, task: "unit" };
-    const end = await call("get_log", args, key);
+    const end = await call("get_log", args);
     expect(end.untrusted.log.endsWith("a line of the log\nthe end\n")).toBe(true);
     expect(end.untrusted.errorLinesBefore).toEqual(["Error: the beginning"]);
     expect(end.leftOut).toEqual([
@@ -216,7 +203,7 @@ describe("get_log", () => {
     ]);
     const pieces = [end.untrusted.log];
     for (let start = end.start; start > 0;) {
-      const before = await call("get_log", { ...args, skipFromEnd: end.length - start }, key);
+      const before = await call("get_log", { ...args, skipFromEnd: end.length - start });
       pieces.unshift(before.untrusted.log);
       ({ start } = before);
     }
@@ -225,7 +212,7 @@ describe("get_log", () => {
 
   test("says where there is none", async () => {
     const { executionId } = await upload("p");
-    const found = await call("get_log", { executionId, task: "unit" }, key);
+    const found = await call("get_log", { executionId, task: "unit" });
     expect(found.leftOut).toEqual(["no log: no runner of this server ran the task, or it printed nothing"]);
   });
 });
@@ -235,10 +222,10 @@ describe("culprit", () => {
     const { bugReports } = await upload("pf");
     const bugReportId = bugReports[0].id;
     expect(
-      (await request("tools/call", { name: "culprit", arguments: { bugReportId } }, key)).body.result.isError,
+      (await request("tools/call", { name: "culprit", arguments: { bugReportId } }, own.key)).body.result.isError,
     ).toBe(true);
-    await insertFoundSearch(database, { project, bugReportId });
-    expect(await call("culprit", { bugReportId }, key)).toMatchObject({
+    await insertFoundSearch(database, { project: own.project, bugReportId });
+    expect(await call("culprit", { bugReportId })).toMatchObject({
       search: { bugReportId, status: "completed", verdict: "culprit", commitCount: 5, maxProbes: 30 },
       culprit: {
         untrusted: { author: "Ada", subject: "Round prices to cents", files: ["src/cart/3.ts", "package.json"] },
@@ -253,7 +240,7 @@ describe("culprit", () => {
 describe("bug_reports", () => {
   test("lists them sorted, page by page", async () => {
     await upload("pff");
-    const list = async (args: object) => await call("bug_reports", { sort: "impact", limit: 1, ...args }, key);
+    const list = async (args: object) => await call("bug_reports", { sort: "impact", limit: 1, ...args });
     const first = await list({});
     const second = await list({ cursor: first.nextCursor });
     expect([first, second].map(({ bugReports }) => bugReports[0].number).sort()).toEqual([1, 2]);
@@ -262,7 +249,7 @@ describe("bug_reports", () => {
 
   test("answers one of them with the reasons for its grouping and its history", async () => {
     const { bugReports } = await upload("pf");
-    const found = await call("bug_reports", { bugReportId: bugReports[0].id }, key);
+    const found = await call("bug_reports", { bugReportId: bugReports[0].id });
     expect(found).toMatchObject({
       bugReport: { number: 1, status: "open", occurrences: 1, untrusted: { title: "case 1 failed" } },
       grouping: [{ kind: "message", untrusted: { message: "case <n> failed" } }, { kind: "case" }],

@@ -1,7 +1,8 @@
-/** What is asked for at one moment is done in one transaction, and nobody suffers from whom he shares it with. */
+/** Requests of one moment share a transaction, and none is affected by those that it shares it with. */
 
 import { afterAll, beforeEach, expect, test } from "bun:test";
 import { type AddressInfo, connect as connectTo, createServer as createRelay } from "node:net";
+import { createAsking } from "../asking.ts";
 import { createHarness, createServer, junit } from "../harness.ts";
 import { createBatcher, type BatchWork } from "../../src/request/batcher.ts";
 import type { Caller } from "../../src/request/callers.ts";
@@ -13,9 +14,8 @@ import { takeLock, type AdvisoryLock } from "../../src/database/locks.ts";
 const { ask, acme, connection, database, addProject, regenerate } = await createHarness();
 await database.pool`create table note (transaction xid8, text text not null check (text <> 'wrong'))`;
 
-let project: string;
-let key: string;
-beforeEach(async () => ({ project, key } = await addProject(acme)));
+let own: ReturnType<typeof createAsking>;
+beforeEach(async () => void (own = createAsking(ask, await addProject(acme))));
 
 /** Writes what each member wants written. */
 const write: BatchWork<string, string> = async (sql, _, texts, admitted) => {
@@ -35,9 +35,9 @@ type Wish = { locks?: AdvisoryLock[]; settle?: (sql: Tx) => Promise<void> | unde
 
 async function createMembers(patienceMs?: number, through: Pick<Database, "beginAhead"> = database) {
   const together = createBatcher(through, patienceMs);
-  const caller = { ...(await selectLiveKey(database.pool, keyDigest(key)))!, kind: "project" as const };
+  const caller = { ...(await selectLiveKey(database.pool, keyDigest(own.key)))!, kind: "project" as const };
   return (text: string, { locks = [], settle = () => undefined, by = caller }: Wish = {}): Promise<boolean> =>
-    together(write, project, { key: by, locks, input: text, settle });
+    together(write, own.project, { key: by, locks, input: text, settle });
 }
 
 const notes = async (texts: readonly string[]): Promise<{ text: string; transaction: string }[]> =>
@@ -75,28 +75,28 @@ test("where one fails nothing of the transaction is stored, and each is told to 
   expect(await notes(["right beside wrong"])).toEqual([]);
 });
 
-test("who throws while he settles undoes it for all", async () => {
-  const join = await createMembers();
-  const settle = () => {
-    throw new Error("the time is over");
-  };
-  const done = Promise.all([join("late", { settle }), join("in time")]);
-  expect(await done).toEqual([false, false]);
-  expect(await notes(["late", "in time"])).toEqual([]);
-});
-
-test("who throws at once is heard together with those who fail while they settle", async () => {
-  const join = await createMembers();
-  const later = async (sql: Tx) => {
-    await sql`select 1`;
-    throw new Error("Somebody else runs the request");
-  };
-  const atOnce = () => {
-    throw new Error("The request's time is over");
-  };
-  const done = Promise.all([join("fails later", { settle: later }), join("fails at once", { settle: atOnce })]);
-  expect(await done).toEqual([false, false]);
-});
+test.each([
+  ["at once", "at once"],
+  ["at once", "later"],
+])(
+  "a request that throws %s while it settles, beside one that throws %s, undoes the transaction for all",
+  async (...when) => {
+    const join = await createMembers();
+    const settle = {
+      "at once": () => {
+        throw new Error("The request's time is over");
+      },
+      later: async (sql: Tx) => {
+        await sql`select 1`;
+        throw new Error("Somebody else runs the request");
+      },
+    };
+    const texts = when.map((moment, index) => `${index} fails ${moment} beside ${when.join(" and ")}`);
+    const failing = when.map((moment, index) => join(texts[index]!, { settle: settle[moment as keyof typeof settle] }));
+    expect(await Promise.all([...failing, join("in time")])).toEqual([false, false, false]);
+    expect(await notes([...texts, "in time"])).toEqual([]);
+  },
+);
 
 test("what is settled is stored in the same commit", async () => {
   const join = await createMembers();
@@ -140,21 +140,14 @@ test("one after the other is not kept waiting for others", async () => {
   expect(await notes(texts)).toHaveLength(texts.length);
 });
 
-test("who has waited too long goes his own way", async () => {
+test("a request that has waited too long is sent on its own way, and so are later ones while the transaction hangs", async () => {
   const join = await createMembers(20);
   const before = await occupy(join);
-  expect(await join("out of patience")).toBe(false);
+  const texts = ["first", "second", "third"].map((text) => `${text} out of patience`);
+  for (const text of texts) expect(await join(text)).toBe(false);
   before.open();
   await before.done;
-  expect(await notes(["out of patience"])).toEqual([]);
-});
-
-test("neither does anybody wait who comes later, while the same transaction still hangs", async () => {
-  const join = await createMembers(20);
-  const before = await occupy(join);
-  for (const text of ["first", "second", "third", "fourth"]) expect(await join(`${text} out of patience`)).toBe(false);
-  before.open();
-  await before.done;
+  expect(await notes(texts)).toEqual([]);
 });
 
 test("what is not as usual is left to its own way, and the others are done", async () => {
@@ -164,8 +157,7 @@ test("what is not as usual is left to its own way, and the others are done", asy
 });
 
 test("uploads of one moment are taken together, whatever becomes of each", async () => {
-  const path = (query: string) => `POST /projects/${project}/test-runs?branch=main&${query}`;
-  await ask(path("task_slug=a&execution_key=before"), { key, body: junit("ppp") });
+  await own.upload("ppp", "branch=main&task_slug=a&execution_key=before");
   const queries = [
     ...Array.from({ length: 8 }, (_, index) => `task_slug=t${index}&execution_key=one`),
     ...Array.from({ length: 8 }, (_, index) => `task_slug=a&execution_key=build${index}`),
@@ -174,44 +166,26 @@ test("uploads of one moment are taken together, whatever becomes of each", async
     "task_slug=a&execution_id=nonsense",
   ];
   const bodies = (index: number) => junit(index % 5 === 4 ? "pfp" : "ppp");
-  const answers = await Promise.all(queries.map((query, index) => ask(path(query), { key, body: bodies(index) })));
+  const answers = await Promise.all(queries.map((query, index) => own.send(bodies(index), `branch=main&${query}`)));
   expect(answers.map(({ status }) => status)).toEqual([...queries.slice(1).map(() => 201), 400]);
   const one = answers.slice(0, 8).map(({ body }) => body.executionId);
   expect(new Set(one).size).toBe(1);
-  const { body: execution } = await ask(`GET /projects/${project}/executions/${one[0]}`, { key });
-  expect(execution.tasks.map(({ slug }: { slug: string }) => slug).sort()).toEqual(
+  const { tasks } = await own.get(`/executions/${one[0]}`);
+  expect(tasks.map(({ slug }: { slug: string }) => slug).sort()).toEqual(
     // The one with a commit is of the build that had not named one.
     ["a", ...Array.from({ length: 8 }, (_, index) => `t${index}`)],
   );
-  const { body: runs } = await ask(`GET /projects/${project}/test-runs?limit=100`, { key });
-  expect(runs.data).toHaveLength(queries.length);
-});
-
-test("an upload that is sent again with its Idempotency-Key is one run, and answered as before", async () => {
-  const send = () =>
-    ask(`POST /projects/${project}/test-runs?task_slug=a&execution_key=again`, {
-      key,
-      body: junit("ppp"),
-      headers: { "Idempotency-Key": "again" },
-    });
-  await ask(`POST /projects/${project}/test-runs?task_slug=a&execution_key=before`, { key, body: junit("ppp") });
-  const first = await send();
-  const second = await send();
-  expect([first.status, second.status]).toEqual([201, 201]);
-  expect(second.body).toEqual(first.body);
-  const { body } = await ask(`GET /projects/${project}/test-runs?limit=100`, { key });
-  expect(body.data).toHaveLength(2);
+  expect(await own.list("/test-runs?limit=100")).toHaveLength(queries.length);
 });
 
 test("an upload whose commit is not answered is not taken a second time", async () => {
   const lossy = await createLossyDatabase();
   const server = await createServer(lossy.database);
-  const send = () => server.ask(`POST /projects/${project}/test-runs?task_slug=a`, { key, body: junit("ppp") });
-  await send();
+  const { send } = createAsking(server.ask, own);
+  await send(junit("ppp"));
   lossy.loseNextCommit();
-  await send();
-  const { body } = await ask(`GET /projects/${project}/test-runs`, { key });
-  expect(body.data).toHaveLength(2);
+  await send(junit("ppp"));
+  expect(await own.list("/test-runs")).toHaveLength(2);
 });
 
 test("nobody goes his own way where it is not known what has become of the commit, whatever is said of it", async () => {

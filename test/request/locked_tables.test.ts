@@ -1,6 +1,7 @@
 /** A table that is locked delays what reads it, and neither the look-ups of keys nor the API beside it. */
 
 import { expect, test } from "bun:test";
+import { createAsking } from "../asking.ts";
 import { createHarness, until } from "../harness.ts";
 import { createPerson } from "../people.ts";
 
@@ -13,12 +14,8 @@ async function whileLocked(table: string, reading: () => Promise<unknown>, work:
     await sql`lock table ${sql(table)} in access exclusive mode`;
     let hasEnded = false;
     waiting = reading().finally(() => (hasEnded = true));
-    await until(
-      async () =>
-        (await sql`select from pg_locks where relation = ${table}::regclass and not granted`.then(
-          ({ length }) => length,
-        )) > 0,
-    );
+    const waiters = () => sql`select from pg_locks where relation = ${table}::regclass and not granted`;
+    await until(async () => (await waiters()).length > 0);
     await work();
     // It was asked first: on one connection with the others it would have been answered before them.
     expect(hasEnded).toBe(false);
@@ -33,15 +30,10 @@ for (const table of ["session", "account"])
     const { project, key } = acme;
     const fresh = (acme.key = await regenerate(acme));
     await whileLocked(table, page, async () => {
-      const asked = [
-        // Looked up for the first time.
-        ask(`GET /projects/${project}`, { key: fresh }),
-        ask(`GET /projects/${project}/test-runs`, { key: fresh }),
-        ask(`GET /projects/${project}/executions`, { key: fresh }),
-        ask(`GET /projects/${project}/executions/${crypto.randomUUID()}`, { key: fresh }),
-        ask(`GET /projects/${project}/executions?limit=x`, { key: fresh }),
-        ask(`GET /projects/${project}`, { key }),
-      ];
+      // The key is looked up for the first time.
+      const paths = ["", "/test-runs", "/executions", `/executions/${crypto.randomUUID()}`, "/executions?limit=x"];
+      const { call } = createAsking(ask, { project, key: fresh });
+      const asked = [...paths.map((path) => call("GET", path)), ask(`GET /projects/${project}`, { key })];
       expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([200, 200, 200, 404, 400, 401]);
     });
   });

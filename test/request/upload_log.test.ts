@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { createLog } from "../../src/log.ts";
 import { type AnsweredUpload, createUploadLog, noFacts } from "../../src/request/upload_log.ts";
 import { connect } from "../../src/database/connect.ts";
-import { createHarness, createServer } from "../harness.ts";
+import { createHarness, createServer, holdTransaction } from "../harness.ts";
 
 const { database, acme, addProject, regenerate } = await createHarness();
 const { pool } = database;
@@ -37,22 +37,14 @@ describe("where the database has no time", () => {
     const projects = await Promise.all(Array.from({ length: 10 }, createAnswered));
     let dropped = 0;
     const notes = createUploadLog({ pool, log, onDropped: (count) => void (dropped += count) });
-    const { promise: end, resolve: finish } = Promise.withResolvers<void>();
-    const { promise: begun, resolve: hasBegun } = Promise.withResolvers<void>();
-    const blocking = database.begin(async (sql) => {
-      await sql`lock table upload_log`;
-      hasBegun();
-      await end;
-    });
-    await begun;
+    const { release } = await holdTransaction(database, (sql) => sql`lock table upload_log`);
     for (const { upload } of projects) for (let index = 0; index < 90; index++) notes.note(upload());
     // A request is answered while the table is locked.
     const server = await createServer(database);
     const own = projects[0]!;
     const { status } = await server.ask(`POST /projects/${own.project}/test-runs`, { key: own.key, body: "hello" });
     expect(status).toBe(400);
-    finish();
-    await blocking;
+    await release();
     await Promise.all([notes.settled(), server.app.settled()]);
     const stored = (await Promise.all(projects.map(({ rows }) => rows()))).flat().length;
     expect(dropped).toBeGreaterThan(500);

@@ -4,7 +4,7 @@ import { createPlace } from "../places.ts";
 import { ROUTES } from "../../src/server/app.ts";
 import { noFacts } from "../../src/request/upload_log.ts";
 import { createUploadThread } from "../../src/request/upload_thread.ts";
-import { createHarness, junit, SECRET_KEY } from "../harness.ts";
+import { createHarness, holdTransaction, junit, SECRET_KEY } from "../harness.ts";
 import { UPLOAD_WORKER } from "../../src/server/composition.ts";
 
 const MIB = 1_048_576;
@@ -16,16 +16,17 @@ const { app, ask, acme, rival, database, connection, url, addProject } = await c
   uploadMemoryBytes: 1,
 });
 
-const upload = (project: string, key: string, body: unknown, query = "", headers: Record<string, string> = {}) =>
+type Project = { project: string; key: string };
+const upload = ({ project, key }: Project, body: unknown, query = "", headers: Record<string, string> = {}) =>
   ask(`POST /projects/${project}/test-runs?task_slug=t${query}`, { key, body, headers });
 
-const countRuns = async (projectId: string) =>
-  (await database.pool`select from test_run where project_id = ${projectId}`).length;
+const countRuns = async ({ project }: Project) =>
+  (await database.pool`select from test_run where project_id = ${project}`).length;
 
 const large = (letters: string, bytes = 1_500_000) => `${junit(letters)}<!--${"x".repeat(bytes)}-->`;
 
 /** A body of which the server holds so many bytes, and of which no more comes before it is aborted. */
-async function stall(project: string, key: string, bytes: number) {
+async function stall({ project, key }: Project, bytes: number) {
   const abort = new AbortController();
   // What has been sent may still be on its way: it counts once it has been read.
   const { promise: held, resolve } = Promise.withResolvers<void>();
@@ -80,13 +81,13 @@ async function withDeadline<T>(seconds: number, work: () => Promise<T>): Promise
 
 describe("uploads side by side", () => {
   test("that become too large are each a 400 that says so, and leave nothing", async () => {
-    const { project, key } = await addProject(acme);
+    const own = await addProject(acme);
     const zeros = new Uint8Array(20 * MIB);
     const bombs = { gzip: Bun.gzipSync(zeros), zstd: Bun.zstdCompressSync(zeros) };
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, index) => {
         const encoding = index % 2 ? "gzip" : "zstd";
-        return upload(project, key, bombs[encoding], "", { "content-encoding": encoding });
+        return upload(own, bombs[encoding], "", { "content-encoding": encoding });
       }),
     );
     for (const { status, headers, body } of answers) {
@@ -98,24 +99,23 @@ describe("uploads side by side", () => {
       });
       expect([status, headers.get("connection")]).toEqual([400, "close"]);
     }
-    expect(await countRuns(project)).toBe(0);
+    expect(await countRuns(own)).toBe(0);
   });
 
   test("that are packed in whatever way are all taken", async () => {
-    const { project, key } = await addProject(acme);
+    const own = await addProject(acme);
     const text = (index: number) => large("pf".repeat(index + 1), 5 * MIB);
     const answers = await Promise.all(
       Array.from({ length: 16 }, (_, index) => {
         const query = `&execution_key=${index}`;
-        if (index % 4 === 0)
-          return upload(project, key, Bun.gzipSync(text(index)), query, { "content-encoding": "gzip" });
+        if (index % 4 === 0) return upload(own, Bun.gzipSync(text(index)), query, { "content-encoding": "gzip" });
         if (index % 4 === 1)
-          return upload(project, key, Bun.zstdCompressSync(text(index)), query, { "content-encoding": "zstd" });
-        if (index % 4 === 2) return upload(project, key, Bun.gzipSync(text(index)), query);
+          return upload(own, Bun.zstdCompressSync(text(index)), query, { "content-encoding": "zstd" });
+        if (index % 4 === 2) return upload(own, Bun.gzipSync(text(index)), query);
         const form = new FormData();
         form.append("execution_key", String(index));
         form.append("file", new File([Bun.gzipSync(text(index))], "report.xml.gz"));
-        return upload(project, key, form);
+        return upload(own, form);
       }),
     );
     expect(answers.map(({ status, body }) => [status, body.passed, body.failed])).toEqual(
@@ -124,10 +124,10 @@ describe("uploads side by side", () => {
   });
 
   test("a packed report of which too much comes out is a 400 also inside a form", async () => {
-    const { project, key } = await addProject(acme);
+    const own = await addProject(acme);
     const form = new FormData();
     form.append("file", new File([Bun.gzipSync(new Uint8Array(20 * MIB))], "report.xml.gz"));
-    const { status, body } = await upload(project, key, form);
+    const { status, body } = await upload(own, form);
     expect([status, body.error.message]).toEqual([
       400,
       `Cannot read "report.xml.gz": it is larger than 8 MiB (MAX_INFLATED_MB of the server)`,
@@ -137,28 +137,28 @@ describe("uploads side by side", () => {
 
 describe("where there is no room", () => {
   test("an upload that waits for longer than it may is a 500 that says when to try again, and leaves nothing", async () => {
-    const { project, key } = await addProject(acme);
+    const own = await addProject(acme);
     {
-      await using _ = await stall(project, key, 3 * MIB);
-      const refused = await withDeadline(1, () => upload(project, key, large("p", 3 * MIB)));
+      await using _ = await stall(own, 3 * MIB);
+      const refused = await withDeadline(1, () => upload(own, large("p", 3 * MIB)));
       expect([refused.status, refused.headers.get("retry-after"), refused.body.error]).toEqual([
         500,
         "10",
         { code: "INTERNAL_ERROR", message: "The server is busy with other large requests, try again in a moment" },
       ]);
-      expect(await countRuns(project)).toBe(0);
+      expect(await countRuns(own)).toBe(0);
     }
-    expect((await upload(project, key, large("p", 3 * MIB))).status).toBe(201);
+    expect((await upload(own, large("p", 3 * MIB))).status).toBe(201);
   });
 
   test("small uploads go on, and what a client that is gone has left goes to the next", async () => {
-    const { project, key } = await addProject(acme);
+    const own = await addProject(acme);
     const other = await addProject(rival);
     let waiting: ReturnType<typeof upload>;
     {
-      await using _ = await stall(project, key, 3 * MIB);
-      expect((await upload(other.project, other.key, junit("p"))).status).toBe(201);
-      waiting = upload(project, key, large("p", 3 * MIB));
+      await using _ = await stall(own, 3 * MIB);
+      expect((await upload(other, junit("p"))).status).toBe(201);
+      waiting = upload(own, large("p", 3 * MIB));
     }
     expect((await waiting).status).toBe(201);
   });
@@ -167,29 +167,17 @@ describe("where there is no room", () => {
 describe("while another upload is read", () => {
   test("one that waits in line for longer than it may is a 500 that says when to try again, and leaves nothing", async () => {
     const [first, second] = [await addProject(acme), await addProject(rival)];
-    const { promise: locked, resolve: hasLocked } = Promise.withResolvers<void>();
-    const { promise: end, resolve: unlock } = Promise.withResolvers<void>();
-    const locking = database.begin(async (sql) => {
-      await sql`lock table test_run in exclusive mode`;
-      hasLocked();
-      await end;
-    });
-    await locked;
+    const { release } = await holdTransaction(database, (sql) => sql`lock table test_run in exclusive mode`);
     const answers = await withDeadline(1, () =>
-      Promise.all([
-        upload(first.project, first.key, large("p")),
-        upload(second.project, second.key, large("p")),
-        upload(second.project, second.key, Bun.gzipSync(large("p"))),
-      ]),
+      Promise.all([upload(first, large("p")), upload(second, large("p")), upload(second, Bun.gzipSync(large("p")))]),
     );
-    unlock();
-    await locking;
+    await release();
     expect(answers.map(({ status }) => status)).toEqual([500, 500, 500]);
     const busy = answers.filter(({ body }) => body.error.message.includes("busy with other large requests"));
     expect(busy.map(({ headers }) => headers.get("retry-after"))).toEqual(["10", "10"]);
     // Whoever comes after them is read after them.
-    expect((await upload(first.project, first.key, large("p"), "&execution_key=after")).status).toBe(201);
-    expect([await countRuns(first.project), await countRuns(second.project)]).toEqual([1, 0]);
+    expect((await upload(first, large("p"), "&execution_key=after")).status).toBe(201);
+    expect([await countRuns(first), await countRuns(second)]).toEqual([1, 0]);
   });
 
   test("fifty of one key in line do not keep another key's only one behind them", async () => {

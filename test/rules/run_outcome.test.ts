@@ -18,8 +18,8 @@ const attempt = (shard: number, number = 1, more: Partial<RunAttempt> = {}): Run
   skipped: 0,
   ...more,
 });
-const fresh: RunSoFar = { completedAt: null, status: "running", outage: false, wasOutage: false, remembered: null };
-const complete: RunSoFar = { ...fresh, completedAt: "2026-01-01T00:00:00.000Z", status: "passed", remembered: true };
+const fresh: RunSoFar = { completedAt: null, status: "running", outage: false, wasOutage: false, healthApplied: null };
+const complete: RunSoFar = { ...fresh, completedAt: "2026-01-01T00:00:00.000Z", status: "passed", healthApplied: true };
 const counts = (passed: number, failed = 0, quarantined = 0) => ({ passed, failed, skipped: 0, quarantined });
 
 test("an attempt comes after those of its shard and after whole ones", () => {

@@ -1,32 +1,17 @@
+/** Keys that are replaced, the rate limit, Idempotency-Key and uploads, on one server and on two. */
+
 import { describe, expect, test } from "bun:test";
+import { createAsking } from "../asking.ts";
 import { generateProjectKey } from "../../src/operations/people/keys.ts";
 import { lockLiveKey } from "../../src/store/keys.ts";
-import { createHarness, createServer, junit, until } from "../harness.ts";
+import { createHarness, createServer, holdTransaction, junit, until } from "../harness.ts";
+import { beginUpload } from "../slow_upload.ts";
 
-const { ask, acme, rival, regenerate, database, url, addProject } = await createHarness();
+const { ask, acme, rival, database, url, addProject } = await createHarness();
 
-/** An upload whose body is sent in two parts; the second only when `finish` is called. */
-function slowUpload(base: string, projectId: string, key: string, query = "", padding = "") {
-  let finish = () => {};
-  const body = `${junit("pp")}<!--${padding}-->`;
-  const stream = new ReadableStream({
-    type: "direct",
-    async pull(controller: any) {
-      controller.write(body.slice(0, 30));
-      await controller.flush();
-      await new Promise<void>((resolve) => (finish = resolve));
-      controller.write(body.slice(30));
-      controller.close();
-    },
-  } as never);
-  const answer = fetch(`${base}/api/v1/projects/${projectId}/test-runs${query}`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${key}` },
-    body: stream,
-  });
-  return { answer, started: () => until(() => finish.toString() !== "() => {}"), finish: () => finish() };
-}
-
+const createProject = async () => createAsking(ask, await addProject(acme));
+const regenerate = async (project: string): Promise<string> =>
+  (await database.begin((sql) => generateProjectKey(sql, project)))!.key;
 const countRuns = async (projectId: string) =>
   (await database.pool`select from test_run where project_id = ${projectId}`).length;
 
@@ -36,41 +21,42 @@ describe("generating a project key", () => {
     const other = await createServer(database);
     const path = `GET /projects/${project}/test-runs`;
     for (const server of [{ ask }, other]) expect((await server.ask(path, { key })).status).toBe(200);
-    const fresh = (await database.begin((sql) => generateProjectKey(sql, project)))!.key;
+    const fresh = await regenerate(project);
     for (const server of [{ ask }, other]) {
       expect((await server.ask(path, { key })).status).toBe(401);
       expect((await server.ask(path, { key: fresh })).status).toBe(200);
     }
   });
 
-  test("a slow upload that began before is answered 401 and leaves nothing", async () => {
-    const { project, key } = await addProject(acme);
-    const upload = slowUpload(url, project, key, "?execution_key=slow");
-    await upload.started();
-    await database.begin((sql) => generateProjectKey(sql, project));
+  // A large upload is handled in a thread of its own.
+  test.each([
+    ["small", ""],
+    ["large", "x".repeat(1_100_000)],
+  ])("a slow upload that began before is answered 401 and leaves nothing", async (_, padding) => {
+    const own = await createProject();
+    const upload = await beginUpload(url, own, `${junit("pp")}<!--${padding}-->`);
+    await regenerate(own.project);
     upload.finish();
-    const answer = await upload.answer;
-    expect(answer.status).toBe(401);
-    expect(await answer.json()).toEqual({ error: { code: "UNAUTHORIZED", message: expect.any(String) } });
-    expect(await countRuns(project)).toBe(0);
-    expect((await database.pool`select from execution where project_id = ${project}`).length).toBe(0);
+    const answer = await upload.answered;
+    expect(answer).toStartWith("HTTP/1.1 401");
+    expect(answer).toContain(`{"error":{"code":"UNAUTHORIZED"`);
+    expect(await countRuns(own.project)).toBe(0);
+    expect((await database.pool`select from execution where project_id = ${own.project}`).length).toBe(0);
   });
 
   test("an upload that is slow but not revoked is stored", async () => {
-    const { project, key } = await addProject(acme);
-    const upload = slowUpload(url, project, key);
-    await upload.started();
+    const own = await createProject();
+    const upload = await beginUpload(url, own, junit("pp"));
     upload.finish();
-    expect((await upload.answer).status).toBe(201);
-    expect(await countRuns(project)).toBe(1);
+    expect(await upload.answered).toStartWith("HTTP/1.1 201");
+    expect(await countRuns(own.project)).toBe(1);
   });
 
   test("in the middle of 200 parallel uploads: what was acknowledged is stored, and nothing else", async () => {
-    const { project, key } = await addProject(acme);
-    const path = `POST /projects/${project}/test-runs`;
-    const uploads = Array.from({ length: 200 }, () => ask(path, { key, body: junit("p") }));
+    const { project, send } = await createProject();
+    const uploads = Array.from({ length: 200 }, () => send(junit("p")));
     await Promise.race(uploads);
-    await database.begin((sql) => generateProjectKey(sql, project));
+    await regenerate(project);
     const stored = await countRuns(project);
     const statuses = (await Promise.all(uploads)).map(({ status }) => status);
     const acknowledged = statuses.filter((status) => status === 201).length;
@@ -81,61 +67,50 @@ describe("generating a project key", () => {
   });
 
   test("a long poll that began before is answered 401", async () => {
-    const { project, key } = await addProject(acme);
-    const path = `/projects/${project}/executions`;
-    const { body } = await ask(`POST ${path}`, { key, body: {} });
-    const polling = ask(`GET ${path}/${body.id}?wait=30`, { key });
+    const { project, post, call } = await createProject();
+    const { id } = await post("/executions", {});
+    const polling = call("GET", `/executions/${id}?wait=30`);
     await until(
       async () =>
         (await database.pool`select from pg_stat_activity where query ilike 'listen%' and datname = current_database()`)
           .length > 0,
     );
-    const fresh = (await database.begin((sql) => generateProjectKey(sql, project)))!.key;
-    await ask(`POST ${path}/${body.id}/cancel`, { key: fresh });
+    const fresh = await regenerate(project);
+    await ask(`POST /projects/${project}/executions/${id}/cancel`, { key: fresh });
     expect((await polling).status).toBe(401);
   });
 
   test("comes through where uploads never pause: who comes later waits for it", async () => {
-    const { project, key } = await addProject(acme);
+    const { project, send } = await createProject();
     const [live] = await database.pool<{ id: string; teamId: string; projectId: string }[]>`
       select id, team_id as "teamId", project_id as "projectId" from api_key
       where project_id = ${project} and revoked_at is null`;
-    const { promise: end, resolve: endFirst } = Promise.withResolvers<void>();
-    const { promise: begun, resolve: firstHasBegun } = Promise.withResolvers<boolean>();
-    const first = database.begin(async (sql) => {
-      firstHasBegun(await lockLiveKey(sql, live!));
-      await end;
-    });
-    expect(await begun).toBe(true);
-    const revoking = database.begin((sql) => generateProjectKey(sql, project));
+    const first = await holdTransaction(database, async (sql) => expect(await lockLiveKey(sql, live!)).toBe(true));
+    const revoking = regenerate(project);
     const waiting = async (count: number) =>
       (
         await database.pool`
           select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
       ).length === count;
     await until(() => waiting(1));
-    const second = ask(`POST /projects/${project}/test-runs`, { key, body: junit("p") });
+    const second = send(junit("p"));
     await until(() => waiting(2));
-    endFirst();
-    await Promise.all([first, revoking]);
+    await Promise.all([first.release(), revoking]);
     expect((await second).status).toBe(401);
     expect(await countRuns(project)).toBe(0);
   });
 
   test("a revoked key is a 401 also where another error would be due", async () => {
     const { project, key } = await addProject(acme);
-    await ask(`GET /projects/${project}`, { key });
-    await database.begin((sql) => generateProjectKey(sql, project));
+    await regenerate(project);
     for (const path of [`/projects/${project}?x=1`, `/projects/${rival.project}`, "/nope", "/projects/x"])
       expect([path, (await ask(`GET ${path}`, { key })).status]).toEqual([path, 401]);
   });
 
   test("many at once leave exactly one live key", async () => {
     const { project } = await addProject(acme);
-    const keys = await Promise.all(
-      Array.from({ length: 10 }, () => database.begin((sql) => generateProjectKey(sql, project))),
-    );
-    const answers = await Promise.all(keys.map((fresh) => ask(`GET /projects/${project}`, { key: fresh!.key })));
+    const keys = await Promise.all(Array.from({ length: 10 }, () => regenerate(project)));
+    const answers = await Promise.all(keys.map((key) => ask(`GET /projects/${project}`, { key })));
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
   });
 });
@@ -199,9 +174,8 @@ describe("the rate limit", () => {
 });
 
 describe("Idempotency-Key", () => {
-  const path = `POST /projects/${acme.project}/executions`;
-  const post = (key: string, body: unknown, apiKey = acme.key) =>
-    ask(path, { key: apiKey, body, headers: { "idempotency-key": key } });
+  const post = (name: string, body: unknown, { project, key } = acme as { project: string; key: string }) =>
+    ask(`POST /projects/${project}/executions`, { key, body, headers: { "idempotency-key": name } });
 
   test("the same request again is answered from memory, without a second effect", async () => {
     const [first, second] = [await post("a", { branch: "x" }), await post("a", { branch: "x" })];
@@ -221,13 +195,10 @@ describe("Idempotency-Key", () => {
   test("50 at once have one effect, on two servers", async () => {
     const other = await createServer(database);
     const { project, key } = await addProject(acme);
+    const headers = { "idempotency-key": "once" };
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, index) =>
-        (index % 2 ? ask : other.ask)(`POST /projects/${project}/test-runs`, {
-          key,
-          body: junit("pf"),
-          headers: { "idempotency-key": "once" },
-        }),
+        (index % 2 ? ask : other.ask)(`POST /projects/${project}/test-runs`, { key, body: junit("pf"), headers }),
       ),
     );
     expect(new Set(answers.map(({ status, text }) => `${status} ${JSON.parse(text).executionId}`)).size).toBe(1);
@@ -236,17 +207,12 @@ describe("Idempotency-Key", () => {
   });
 
   test("a form is the same whatever its boundary", async () => {
-    const form = () => {
-      const data = new FormData();
-      data.append("file", new File([junit("p")], "a.xml"));
-      return data;
+    const send = () => {
+      const body = new FormData();
+      body.append("file", new File([junit("p")], "a.xml"));
+      const headers = { "idempotency-key": "form" };
+      return ask(`POST /projects/${acme.project}/test-runs`, { key: acme.key, body, headers });
     };
-    const send = () =>
-      ask(`POST /projects/${acme.project}/test-runs`, {
-        key: acme.key,
-        body: form(),
-        headers: { "idempotency-key": "form" },
-      });
     const [first, second] = [await send(), await send()];
     expect([second.status, second.text]).toEqual([201, first.text]);
   });
@@ -258,78 +224,70 @@ describe("Idempotency-Key", () => {
 
   test("projects do not share keys, also those of one team", async () => {
     expect((await post("d", { branch: "x" })).status).toBe(201);
-    for (const { project, key } of [await addProject(acme), rival]) {
-      const theirs = await ask(`POST /projects/${project}/executions`, {
-        key,
-        body: { branch: "y" },
-        headers: { "idempotency-key": "d" },
-      });
-      expect([theirs.status, theirs.headers.get("idempotent-replayed")]).toEqual([201, null]);
+    for (const theirs of [await addProject(acme), rival]) {
+      const { status, headers } = await post("d", { branch: "y" }, theirs);
+      expect([status, headers.get("idempotent-replayed")]).toEqual([201, null]);
     }
   });
 
   test("a new key of the project repeats what the old one began", async () => {
-    const { project, key } = await addProject(acme);
-    const send = (apiKey: string) =>
-      ask(`POST /projects/${project}/executions`, { key: apiKey, body: {}, headers: { "idempotency-key": "k" } });
-    const first = await send(key);
-    const fresh = (await database.begin((sql) => generateProjectKey(sql, project)))!.key;
-    expect((await send(fresh)).text).toBe(first.text);
+    const own = await addProject(acme);
+    const first = await post("k", {}, own);
+    const fresh = { ...own, key: await regenerate(own.project) };
+    expect((await post("k", {}, fresh)).text).toBe(first.text);
   });
 });
 
-test("an upload that breaks off leaves nothing", async () => {
-  const { project, key } = await addProject(acme);
-  const body = junit("p".repeat(50));
-  for (let tenth = 1; tenth < 10; tenth++) {
-    const head = `POST /api/v1/projects/${project}/test-runs HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer ${key}\r\nContent-Length: ${body.length}\r\n\r\n`;
-    const { promise: sent, resolve } = Promise.withResolvers<void>();
-    await Bun.connect({
-      hostname: "127.0.0.1",
-      port: Number(new URL(url).port),
-      socket: {
-        open(socket) {
-          socket.write(head + body.slice(0, (body.length * tenth) / 10));
-          socket.flush();
-          socket.terminate();
-          resolve();
-        },
-        data() {},
-        error: () => resolve(),
+/** Sends bytes as they are; the connection is cut after them, or left until the server answers. */
+async function sendRaw(bytes: string, { isCut = false } = {}): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  await Bun.connect({
+    hostname: "127.0.0.1",
+    port: Number(new URL(url).port),
+    socket: {
+      open(socket) {
+        socket.write(bytes);
+        if (!isCut) return;
+        socket.flush();
+        socket.terminate();
+        resolve("");
       },
-    });
-    await sent;
-  }
-  await ask(`GET /projects/${project}`, { key });
+      data: (_, chunk) => resolve(chunk.toString()),
+      error: () => resolve(""),
+    },
+  });
+  return await promise;
+}
+
+test("an upload that breaks off leaves nothing", async () => {
+  const { project, key, get } = await createProject();
+  const body = junit("p".repeat(50));
+  const head = `POST /api/v1/projects/${project}/test-runs HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer ${key}\r\nContent-Length: ${body.length}\r\n\r\n`;
+  for (let tenth = 1; tenth < 10; tenth++)
+    await sendRaw(head + body.slice(0, (body.length * tenth) / 10), { isCut: true });
+  await get("");
   expect(await countRuns(project)).toBe(0);
 });
 
 test("the use of a key is noted", async () => {
-  const { project, key } = await addProject(acme);
-  await ask(`GET /projects/${project}`, { key });
+  const { project, get } = await createProject();
+  await get("");
   await until(async () => {
     const [row] = await database.pool`select last_used_at as used from api_key where project_id = ${project}`;
     return row!["used"] !== null;
   });
 });
 
-test("a new key works at once and the old one is refused, from outside", async () => {
-  const fresh = await regenerate(rival);
-  expect((await ask(`GET /projects/${rival.project}`, rival)).status).toBe(401);
-  expect((await ask(`GET /projects/${rival.project}`, { key: fresh })).status).toBe(200);
-});
-
 describe("a large upload, which is handled in a thread of its own", () => {
   const large = (letters: string) => `${junit(letters)}<!--${"x".repeat(1_100_000)}-->`;
-  const post = (project: string, key: string, body: unknown, headers = {}) =>
-    ask(`POST /projects/${project}/test-runs?execution_key=large&task_slug=t`, { key, body, headers });
 
   test("is answered like any other, whole or compressed", async () => {
-    const { project, key } = await addProject(acme);
-    const small = await post(project, key, junit("pfs"));
-    const first = await post(project, key, large("pps"));
-    const again = await post(project, key, large("pps"));
-    const zipped = await post(project, key, Bun.gzipSync(large("ppp")));
+    const { send } = await createProject();
+    const query = "execution_key=large";
+    const small = await send(junit("pfs"), query);
+    const first = await send(large("pps"), query);
+    const again = await send(large("pps"), query);
+    const zipped = await send(Bun.gzipSync(large("ppp")), query);
     expect([small.status, first.status, again.status, zipped.status]).toEqual([201, 201, 200, 201]);
     expect(first.body).toMatchObject({ attempt: 2, passed: 2, skipped: 1, flaky: 1 });
     expect(again.body).toEqual(first.body);
@@ -337,25 +295,16 @@ describe("a large upload, which is handled in a thread of its own", () => {
   });
 
   test("that cannot be read is a 400 that says why", async () => {
-    const { project, key } = await addProject(acme);
-    const { status, body } = await post(project, key, "x".repeat(1_100_000));
+    const { project, send } = await createProject();
+    const { status, body } = await send("x".repeat(1_100_000));
     expect([status, body.error.code]).toEqual([400, "VALIDATION_ERROR"]);
-    expect(await countRuns(project)).toBe(0);
-  });
-
-  test("is a 401 when its key is replaced before it is stored", async () => {
-    const { project, key } = await addProject(acme);
-    const upload = slowUpload(url, project, key, "?task_slug=x", "x".repeat(1_100_000));
-    await upload.started();
-    await database.begin((sql) => generateProjectKey(sql, project));
-    upload.finish();
-    expect((await upload.answer).status).toBe(401);
     expect(await countRuns(project)).toBe(0);
   });
 
   test("keeps its Idempotency-Key", async () => {
     const { project, key } = await addProject(acme);
-    const send = () => post(project, key, large("p"), { "idempotency-key": "large" });
+    const headers = { "idempotency-key": "large" };
+    const send = () => ask(`POST /projects/${project}/test-runs`, { key, body: large("p"), headers });
     const [first, second] = await Promise.all([send(), send()]);
     expect(second.text).toBe(first.text);
     expect([first, second].filter(({ headers }) => headers.has("idempotent-replayed"))).toHaveLength(1);
@@ -365,16 +314,7 @@ describe("a large upload, which is handled in a thread of its own", () => {
 test("a request whose Host header makes no address is a 400, whatever it asks for", async () => {
   for (const path of ["/healthz", `/api/v1/projects/${acme.project}`])
     for (const head of [`GET ${path} HTTP/1.0`, `GET ${path} HTTP/1.1\r\nHost: a b/../@x`]) {
-      const { promise, resolve } = Promise.withResolvers<string>();
-      await Bun.connect({
-        hostname: "127.0.0.1",
-        port: Number(new URL(url).port),
-        socket: {
-          open: (socket) => void socket.write(`${head}\r\n\r\n`),
-          data: (_, chunk) => resolve(chunk.toString()),
-        },
-      });
-      const answer = await promise;
+      const answer = await sendRaw(`${head}\r\n\r\n`);
       expect(answer).toStartWith("HTTP/1.1 400");
       expect(answer).toContain(`{"error":{"code":"VALIDATION_ERROR"`);
     }

@@ -9,6 +9,7 @@ import { keyDigest } from "../../src/secrets/keys.ts";
 import { selectKeys } from "../../src/store/keys.ts";
 import { prune } from "../../src/work/prune.ts";
 import { createCiIssuer, REPOSITORY } from "../ci_issuer.ts";
+import { createAsking } from "../asking.ts";
 import { createHarness, createServer, junit } from "../harness.ts";
 
 const PUBLIC_URL = "https://assay.acme.example";
@@ -28,8 +29,7 @@ beforeEach(async () => {
   issuer = await createCiIssuer(PUBLIC_URL);
 });
 
-type Answer = { status: number; body: any; text: string; headers: Headers };
-async function post(body: unknown, { server = url, headers = {} as Record<string, string> } = {}): Promise<Answer> {
+async function post(body: unknown, { server = url, headers = {} as Record<string, string> } = {}) {
   const sent = typeof body === "string" ? body : JSON.stringify(body);
   const response = await fetch(`${server}/auth/ci`, { method: "POST", body: sent, headers });
   const text = await response.text();
@@ -39,30 +39,18 @@ const exchange = (token: string, to = project) => post({ project: to, token });
 const upload = (key: string, to = project) =>
   ask(`POST /projects/${to}/test-runs?task_slug=unit`, { key, body: junit("p") });
 
-const githubRule = (more: object = {}): NewTrustRule =>
-  ({
-    ...{ kind: "github", issuer: issuer.url, repositoryId: REPOSITORY.id, ownerId: REPOSITORY.owner },
-    ...{ repository: REPOSITORY.name, events: [], refs: [], ...more },
-  }) as NewTrustRule;
-const gitlabRule = (more: object = {}): NewTrustRule =>
-  ({
-    ...{ kind: "gitlab", issuer: issuer.url, repositoryId: REPOSITORY.id, repository: REPOSITORY.name },
-    ...{ events: [], refs: [], ...more },
-  }) as NewTrustRule;
+const ruleOf = (kind: "github" | "gitlab", more: object): NewTrustRule => {
+  const repository = { issuer: issuer.url, repositoryId: REPOSITORY.id, repository: REPOSITORY.name };
+  return { kind, ...repository, events: [], refs: [], ...more } as NewTrustRule;
+};
+const githubRule = (more: object = {}) => ruleOf("github", { ownerId: REPOSITORY.owner, ...more });
+const gitlabRule = (more: object = {}) => ruleOf("gitlab", more);
 const trust = (rule: NewTrustRule, to = project) => database.begin((sql) => addTrustRule(sql, to, rule, COMMAND_LINE));
 
 /** Refused with 401 in the shape of every error, without the token and without a key. */
-async function expectRefused(token: string, message: string | RegExp, to = project) {
+async function expectRefused(token: string, message: string, to = project) {
   const { status, body, text, headers } = await exchange(token, to);
-  expect([status, body]).toEqual([
-    401,
-    {
-      error: {
-        code: "UNAUTHORIZED",
-        message: typeof message === "string" ? expect.stringContaining(message) : expect.stringMatching(message),
-      },
-    },
-  ]);
+  expect([status, body]).toEqual([401, { error: { code: "UNAUTHORIZED", message: expect.stringContaining(message) } }]);
   expect(headers.get("www-authenticate")).toBe("Bearer");
   for (const part of token.split(".").filter((part) => part.length > 20)) expect(text).not.toContain(part);
 }
@@ -83,12 +71,10 @@ describe("a token of a trusted repository", () => {
     expect(minutes).toBeLessThan(16);
     expect((await upload(body.key)).status).toBe(201);
     // An upload key reads, and does nothing else, and nothing elsewhere.
-    expect((await ask(`GET /projects/${project}`, { key: body.key })).status).toBe(200);
-    const rename = { key: body.key, body: { name: "x" } };
-    expect((await ask(`PATCH /projects/${project}`, rename)).status).toBe(401);
-    expect(
-      (await ask(`POST /projects/${project}/leases`, { key: body.key, body: { runner: "r", free: 1 } })).status,
-    ).toBe(401);
+    const { call } = createAsking(ask, { project, key: body.key });
+    expect((await call("GET", "")).status).toBe(200);
+    expect((await call("PATCH", "", { name: "x" })).status).toBe(401);
+    expect((await call("POST", "/leases", { runner: "r", free: 1 })).status).toBe(401);
     expect((await upload(body.key, acme.project)).status).toBe(404);
     await database.pool`update api_key set expires_at = now() where trust_rule_id is not null`;
     expect((await upload(body.key)).status).toBe(401);
@@ -168,20 +154,19 @@ describe("a token is refused", () => {
 
   test("for another audience, before and after its time, and without an id or an end", async () => {
     const at = (seconds: number) => Math.floor(Date.now() / 1000) + seconds;
-    await expectRefused(
-      await issuer.github({ aud: "https://other.example" }),
-      `its claim "aud" is not "${PUBLIC_URL}"`,
-    );
-    await expectRefused(await issuer.github({ aud: `${PUBLIC_URL}/` }), `its claim "aud" is not`);
-    await expectRefused(await issuer.github({ aud: undefined }), `its claim "aud" is missing`);
+    for (const [claims, message] of [
+      [{ aud: "https://other.example" }, `its claim "aud" is not "${PUBLIC_URL}"`],
+      [{ aud: `${PUBLIC_URL}/` }, `its claim "aud" is not`],
+      [{ aud: undefined }, `its claim "aud" is missing`],
+      [{ nbf: at(120) }, "it is not valid yet"],
+      [{ exp: undefined }, `its claim "exp" is missing`],
+      [{ exp: at(90 * 86_400) }, `its claim "exp" is more than 31 days ahead`],
+      [{ exp: "soon" }, `its claim "exp"`],
+      [{ jti: undefined }, `its claim "jti" is missing`],
+      ...["", 7, "x".repeat(501)].map((jti) => [{ jti }, `its claim "jti" is not a text of 1 to 500`] as const),
+    ] as const)
+      await expectRefused(await issuer.github(claims), message);
     await expectRefused(await issuer.github({}, { seconds: -120 }), "it has expired");
-    await expectRefused(await issuer.github({ nbf: at(120) }), "it is not valid yet");
-    await expectRefused(await issuer.github({ exp: undefined }), `its claim "exp" is missing`);
-    await expectRefused(await issuer.github({ exp: at(90 * 86_400) }), `its claim "exp" is more than 31 days ahead`);
-    await expectRefused(await issuer.github({ exp: "soon" }), `its claim "exp"`);
-    await expectRefused(await issuer.github({ jti: undefined }), `its claim "jti" is missing`);
-    for (const jti of ["", 7, "x".repeat(501)])
-      await expectRefused(await issuer.github({ jti }), `its claim "jti" is not a text of 1 to 500 characters`);
     // Clocks differ.
     expect((await exchange(await issuer.github({ nbf: at(30) }, { seconds: 300 }))).status).toBe(200);
     expect((await exchange(await issuer.github({}, { seconds: -30 }))).status).toBe(200);
@@ -197,10 +182,8 @@ describe("a token is refused", () => {
       );
     for (const secret of [await exportSPKI(issuer.rsa.publicKey), JSON.stringify(issuer.state.keys[0])]) {
       const key = new TextEncoder().encode(secret);
-      await expectRefused(
-        await issuer.github({}, { key, header: { alg: "HS256" } }),
-        "it is not signed with RS256 or ES256",
-      );
+      const token = await issuer.github({}, { key, header: { alg: "HS256" } });
+      await expectRefused(token, "it is not signed with RS256 or ES256");
     }
     const stranger = await createCiIssuer(PUBLIC_URL);
     await expectRefused(await issuer.github({}, { key: stranger.rsa.privateKey }), "its signature is wrong");
@@ -328,22 +311,14 @@ describe("a trust rule that is removed", () => {
     const kept = (await exchange(await issuer.gitlab())).body.key;
     expect((await upload(key)).status).toBe(201);
     const remove = () => database.begin((sql) => removeTrustRule(sql, project, id, COMMAND_LINE));
-    const answers = await Promise.all([
-      ...Array.from({ length: 8 }, () => upload(key)),
-      remove().then(async () => {
-        const [{ count }] = await database.pool<
-          [{ count: number }]
-        >`select count(*)::int as count from test_run where project_id = ${project}`;
-        return { status: 0, count };
-      }),
-      ...Array.from({ length: 8 }, () => upload(key)),
-    ]);
-    const removal = answers.find((answer) => "count" in answer) as { count: number };
-    const [{ count }] = await database.pool<
-      [{ count: number }]
-    >`select count(*)::int as count from test_run where project_id = ${project}`;
+    const count = async () => (await database.pool`select from test_run where project_id = ${project}`).length;
+    const uploads = Array.from({ length: 8 }, () => upload(key));
+    const removing = remove().then(count);
+    uploads.push(...Array.from({ length: 8 }, () => upload(key)));
+    const stored = await removing;
+    await Promise.all(uploads);
     // Nothing is stored after the commit of the removal.
-    expect(count).toBe(removal.count);
+    expect(await count()).toBe(stored);
     expect((await upload(key)).status).toBe(401);
     expect((await upload(kept)).status).toBe(201);
     await expectRefused(await issuer.github(), "There is no project");

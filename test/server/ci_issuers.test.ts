@@ -145,7 +145,7 @@ describe("the memory of issuers", () => {
     expect(await keys.readNewer(issuer.url, first)).toBeUndefined();
     now += 60_000;
     issuer.state.answering = () => new Response("", { status: 500 });
-    expect(keys.readNewer(issuer.url, first)).rejects.toThrow("it answered 500");
+    await expect(keys.readNewer(issuer.url, first)).rejects.toThrow("it answered 500");
     expect(await keys.read(issuer.url)).toBe(first);
     now += 60_000;
     issuer.state.answering = "keys";
@@ -169,7 +169,7 @@ describe("the memory of issuers", () => {
     expect(await Promise.all(failing)).toEqual(["No answer within 0.3 s", "No answer within 0.3 s"]);
     expect(asked(METADATA)).toBe(1);
     issuer.state.answering = "keys";
-    expect(keys.read(issuer.url)).rejects.toThrow("No answer within 0.3 s");
+    await expect(keys.read(issuer.url)).rejects.toThrow("No answer within 0.3 s");
     now += 10_000;
     expect(toPublicKeys(await keys.read(issuer.url))).toHaveLength(2);
   });

@@ -3,12 +3,21 @@
 import { describe, expect, test } from "bun:test";
 import * as v from "valibot";
 import { isAtLeast, ROLES } from "../../src/schema/accounts.ts";
+import { ROUTES } from "../../src/server/app.ts";
 import { PAGES } from "../../src/web/site/pages.ts";
-import { createEverything } from "../everything.ts";
+import { createEverything, digestTables } from "../everything.ts";
+import { createRouter } from "../../src/http/router.ts";
 import { createHarness } from "../harness.ts";
+import { formsOf } from "./browser.ts";
 
-const everything = await createEverything(await createHarness({ ownDatabase: true, outboundAllow: ["127.0.0.0/8"] }));
-const { url, people, fill, database, rival } = everything;
+/** What programs and people call things closes attributes, opens elements and turns the direction of text. */
+const hostile = (plain: string) => `${plain}"'><x-hostile>\u202e`;
+const everything = await createEverything(
+  await createHarness({ ownDatabase: true, outboundAllow: ["127.0.0.0/8"] }),
+  hostile,
+);
+const { url, people, fill, there, database, acme, rival } = everything;
+const sibling = await everything.addProject(acme);
 type Who = keyof typeof people | "nobody";
 
 const CSP = [
@@ -27,13 +36,15 @@ async function ask(
   path: string,
   { body, headers = {} }: { body?: string; headers?: object } = {},
 ) {
-  const cookie = who === "nobody" ? {} : { cookie: `assay_session=${people[who].token}` };
+  // Pages know no keys.
+  const by =
+    who === "nobody" ? { authorization: `Bearer ${acme.key}` } : { cookie: `assay_session=${people[who].token}` };
   const abort = new AbortController();
   const response = await fetch(`${url}${path}`, {
     method,
     redirect: "manual",
     signal: abort.signal,
-    headers: { accept: "text/html", ...cookie, ...headers },
+    headers: { accept: "text/html", ...by, ...headers },
     ...(body === undefined ? {} : { body }),
   });
   const isStream = response.headers.get("content-type") === "text/event-stream";
@@ -62,32 +73,14 @@ const send = async (
     headers: { "content-type": FORM, origin },
   });
 
-/** All that the database holds, but what everybody leaves behind who looks: when he was seen, and what is counted. */
-async function everythingHeld(): Promise<Record<string, string>> {
-  const { pool } = database;
-  const tables = await pool<{ name: string }[]>`
-    select c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
-    where c.relkind in ('r', 'p') and not c.relispartition and n.nspname = 'public' order by 1`;
-  const held: Record<string, string> = {};
-  for (const { name } of tables) {
-    if (["branch_day", "project_watch"].includes(name)) continue;
-    const omit = `- 'last_seen_at' - 'expires_at' - 'last_used_at' - 'watched_until'`;
-    const [row] = await pool.unsafe(
-      `select count(*) || ' ' || coalesce(md5(string_agg(t, '|' order by t)), '') as held from (select (to_jsonb(x) ${omit})::text as t from "${name}" x) rows`,
-    );
-    held[name] = row!["held"];
-  }
-  return held;
-}
-
-const before = await everythingHeld();
-const unchanged = async () => expect(await everythingHeld()).toEqual(before);
+const before = await digestTables(database);
 
 /** With an id or a token of a place, the path is about that; the rest of a path stays. */
 const elsewhere = (path: string) =>
-  path.replace(encodeURIComponent(everything.acme.project), rival.project).replace(everything.acme.team, rival.team);
+  path.replace(encodeURIComponent(acme.project), rival.project).replace(acme.team, rival.team);
 
 const placed = PAGES.filter(({ path }) => /:projectId|:teamId/.test(path));
+const findForm = createRouter(PAGES.filter(({ method }) => method === "POST"));
 const named = (pages: readonly (typeof PAGES)[number][]) =>
   pages.map((page) => ({ ...page, name: `${page.method} ${page.path}`, at: fill(page.path) }));
 
@@ -104,6 +97,7 @@ describe.each(named(PAGES.filter(({ method }) => method === "GET")))("$name", ({
         expect(headers.get("x-frame-options")).toBe("DENY");
         // Neither is run: nor is it in our pages.
         expect(text).not.toMatch(/<script(?![^>]* src="\/assets\/)|<style|<[^>]* (?:style|on[a-z]+)=/);
+        expect(text).not.toMatch(/<x-hostile|[\u202a-\u202e\u2066-\u2069]/);
       }
       if (who === "nobody" && access !== "public") {
         expect([...seen, location]).toEqual(["nobody", 303, `/login?${new URLSearchParams({ next: at })}`]);
@@ -112,6 +106,14 @@ describe.each(named(PAGES.filter(({ method }) => method === "GET")))("$name", ({
         expect(text).toContain(access === "owner" ? "Only owners of the team can do this" : "Viewers cannot do this");
       } else if (access === "public") expect(status).toBeLessThan(500);
       else expect([who, status < 400]).toEqual([who, true]);
+      if (who === "nobody") continue;
+      for (const action of formsOf({ html: text })) {
+        const found = findForm("POST", action.replaceAll("&amp;", "&").split("?")[0]!);
+        if (!found || "allow" in found) throw new Error(`${path} has a form that leads nowhere: ${action}`);
+        const { access } = found.route;
+        const isAllowed = access === "public" || access === "account" || isAtLeast(who, access);
+        expect([who, action, isAllowed]).toEqual([who, action, true]);
+      }
     }
   });
 });
@@ -146,15 +148,16 @@ describe.each(named(placed))("$name", ({ method, path, at }) => {
     for (const { status, text } of answers) {
       expect(status).toBe(404);
       expect(text).toContain("Page not found");
-      expect(text).not.toContain(">shop<");
+      expect(text).not.toContain("shop");
     }
   });
 
   if (/:(?!projectId|teamId|taskSlug|variableName)\w+/.test(path))
-    test("does not find what is another team's behind its own address", async () => {
+    test("does not find what is another team's or another project's behind its own address", async () => {
       // The stranger's own project or team, and Acme's thing.
-      const { status } = await tryIt("stranger", elsewhere(at));
-      expect(status).toBe(404);
+      expect((await tryIt("stranger", elsewhere(at))).status).toBe(404);
+      if (path.includes(":projectId"))
+        expect((await tryIt("owner", fill(path, { projectId: sibling.project }))).status).toBe(404);
     });
 });
 
@@ -189,7 +192,25 @@ describe.each(named(PAGES.filter(({ method }) => method === "POST")))("$name", (
   });
 });
 
-test("none of that has changed anything, nor does looking at every page", unchanged);
+test("GETs of the API answer", async () => {
+  const { testId, bugId, namedKeyId } = there;
+  const ids = { testCaseId: testId!, bugReportId: bugId!, keyId: namedKeyId!, leaseId: crypto.randomUUID() };
+  const headers = (access: string) => ({ authorization: `Bearer ${access === "team" ? acme.teamKey : acme.key}` });
+  const other: string[] = [];
+  // A plan is stored by the first GET of it: all shards get the same one.
+  for (const { path, access, example } of ROUTES.filter(
+    ({ method, path }) => method === "GET" && !/\/plan$/.test(path),
+  )) {
+    const to = `/api/v1${fill(path, ids)}?${new URLSearchParams(example.query)}`;
+    const { status } = await ask("nobody", "GET", to, { headers: headers(access) });
+    if (status !== 200) other.push(`${status} ${path}`);
+  }
+  expect(other).toEqual([]);
+});
+
+test("none of that has changed anything, nor does looking at every page", async () => {
+  expect(await digestTables(database)).toEqual(before);
+});
 
 const shown = PAGES.filter(({ method, path }) => method === "GET" && !/\/(live|log\/follow)$/.test(path));
 

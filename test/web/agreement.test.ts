@@ -2,25 +2,18 @@
 
 import { expect, test } from "bun:test";
 import { isFull } from "../depth.ts";
-import { createHarness } from "../harness.ts";
-import { createBrowser, toWords } from "./browser.ts";
-import { tellHistory } from "./history.ts";
+import { createPages } from "./browser.ts";
+import { toWords } from "../browser.ts";
+import { createHistory } from "./history.ts";
 
 const SEEDS = Number(process.env["AGREEMENT_SEEDS"] ?? (isFull ? 4 : 1));
 const FIRST = Number(process.env["AGREEMENT_FIRST_SEED"] ?? 1);
 const STEPS = 24;
 
-const harness = await createHarness();
-const { acme, ask, database, addProject } = harness;
-const member = await createBrowser(harness, { team: acme.team, role: "member" });
-const nobody = await createBrowser(harness, undefined);
-/** As a reader hears it: no blank before a comma. */
-async function look(path: string) {
-  const { html, words } = await member.get(path);
-  return { html, words: words.replace(/ ([,.:;])/g, "$1") };
-}
+const pages = await createPages();
+const look = (path: string) => pages.look("member", path);
 
-type Place = Awaited<ReturnType<typeof addProject>>;
+type Project = Awaited<ReturnType<typeof pages.createProject>>;
 
 const plural = (number: number, what: string) => `${number} ${what}${number === 1 ? "" : "s"}`;
 
@@ -48,8 +41,7 @@ function taskRow(html: string, slug: string): number[] | undefined {
   return cells.map(([, text]) => Number(text!.replace(/<[^>]*>/g, "")));
 }
 
-async function compareExecution({ project, key }: Place, id: string, { same }: Comparison): Promise<any> {
-  const read = async (path: string) => (await ask(`GET /projects/${project}${path}`, { key })).body;
+async function compareExecution({ path, get: read }: Project, id: string, { same }: Comparison): Promise<any> {
   const execution = await read(`/executions/${id}`);
   const name = `execution ${execution.key ?? id} (${execution.status})`;
   for (const field of ["passed", "failed", "skipped"] as const)
@@ -67,7 +59,7 @@ async function compareExecution({ project, key }: Place, id: string, { same }: C
   const failures = await read(`/executions/${id}/failures`);
   const told = failures.causes.reduce((sum: number, { failed }: any) => sum + failed, 0);
   same(`${name}, failures of its causes`, told, execution.failed);
-  const { words, html } = await look(`/projects/${project}/executions/${id}`);
+  const { words, html } = await look(`${path}/executions/${id}`);
   const fresh = comparison.newFailures.length;
   const ended = !["queued", "running", "cancelled"].includes(execution.status);
   const outages = [...runs.values()].filter(({ outage }) => outage);
@@ -90,7 +82,7 @@ async function compareExecution({ project, key }: Place, id: string, { same }: C
     const run = runs.get(task.slug);
     same(`${name}, ${task.slug} by itself`, [run.passed, run.failed, run.skipped], counts);
     flaky += run.flaky;
-    const page = (await look(`/projects/${project}/executions/${id}/tasks/${task.slug}`)).words;
+    const page = (await look(`${path}/executions/${id}/tasks/${task.slug}`)).words;
     const said = (word: string) => Number(new RegExp(`(\\d+) ${word}`).exec(page)?.[1] ?? 0);
     if (!run.outage)
       same(`${name}, ${task.slug} on its page`, [said("passed"), said("failed")], [task.passed, task.failed]);
@@ -101,14 +93,12 @@ async function compareExecution({ project, key }: Place, id: string, { same }: C
   return { execution, fresh, freshOf, name };
 }
 
-async function compareTests({ project, key }: Place, { same }: Comparison): Promise<void> {
-  const { data } = (await ask(`GET /projects/${project}/test-cases?limit=100`, { key })).body;
-  for (const one of data) {
-    const { words } = await look(`/projects/${project}/tests/${one.id}`);
+async function compareTests({ path, list }: Project, { same }: Comparison): Promise<void> {
+  for (const one of await list("/test-cases?limit=100")) {
+    const { words } = await look(`${path}/tests/${one.id}`);
     const [, failed = "0", of = "0"] = /failed in (\d+) of (\d+) results?/.exec(words) ?? [];
     same(`test ${one.taskSlug} ${one.name}`, [Number(failed), Number(of)], [one.failures, one.runs]);
-    const { data: results } = (await ask(`GET /projects/${project}/test-cases/${one.id}/results?limit=50`, { key }))
-      .body;
+    const results = await list(`/test-cases/${one.id}/results?limit=50`);
     const tally = /The last (\d+) results? on all branches: ([^;]*); newest right/.exec(words);
     const said = Object.fromEntries((tally?.[2] ?? "").split(", ").map((part) => part.split(" ").toReversed()));
     const number = (shown: string) => Number(said[shown] ?? said[`${shown}s`] ?? 0);
@@ -127,20 +117,20 @@ async function compareTests({ project, key }: Place, { same }: Comparison): Prom
   }
 }
 
-async function compareBugs({ project, key }: Place, { same }: Comparison): Promise<void> {
-  const { data } = (await ask(`GET /projects/${project}/bug-reports?limit=100`, { key })).body;
-  const list = (await look(`/projects/${project}/bugs`)).words;
-  const open = data.filter(({ status }: any) => status === "open" || status === "in_progress");
-  const { words } = await look(`/projects/${project}`);
+async function compareBugs({ path, list }: Project, { same }: Comparison): Promise<void> {
+  const bugs = await list("/bug-reports?limit=100");
+  const listed = (await look(`${path}/bugs`)).words;
+  const open = bugs.filter(({ status }) => status === "open" || status === "in_progress");
+  const { words } = await look(path);
   same("open bugs", /(\d+) open bugs?/.exec(words)?.[1] ?? "0", String(open.length));
-  for (const bug of data) {
-    const page = (await look(`/projects/${project}/bugs/${bug.id}`)).words;
+  for (const bug of bugs) {
+    const page = (await look(`${path}/bugs/${bug.id}`)).words;
     same(
       `bug ${bug.number} on its page`,
       new RegExp(`(?<!\\d)${plural(bug.occurrences, "failure")}\\b`).test(page),
       true,
     );
-    if (open.includes(bug)) same(`bug ${bug.number} in the list`, list.includes(bug.title.slice(0, 40)), true);
+    if (open.includes(bug)) same(`bug ${bug.number} in the list`, listed.includes(bug.title.slice(0, 40)), true);
   }
 }
 
@@ -177,13 +167,12 @@ function needed(executions: readonly Compared[]): string[] {
   });
 }
 
-async function compareState(place: Place, executions: readonly Compared[], { same }: Comparison): Promise<void> {
-  const { project, key } = place;
-  const state = (await ask(`GET /projects/${project}/state`, { key })).body;
+async function compareState({ path, get }: Project, executions: readonly Compared[], { same }: Comparison) {
+  const state = await get("/state");
   const colour = { passed: "green", failed: "red" }[state.state as string];
   const home = (await look("/")).html;
-  const row = new RegExp(`<tr>(?:(?!</tr>)[^])*/projects/${project}"[^]*?</tr>`).exec(home)?.[0] ?? "";
-  const { words } = await look(`/projects/${project}`);
+  const row = new RegExp(`<tr>(?:(?!</tr>)[^])*${path}"[^]*?</tr>`).exec(home)?.[0] ?? "";
+  const { words } = await look(path);
   const headline = colour ? `main has been ${colour}` : "No finished executions on main yet";
   same("the state on the project's page", words.includes(headline), true);
   same("the state on the first page", row.includes(colour ? `${colour} for ` : "no results"), true);
@@ -211,7 +200,7 @@ async function compareState(place: Place, executions: readonly Compared[], { sam
     ([, branch, number]) => `${branch} ${number}`,
   );
   same("what needs somebody, on the first page", onHome, needed(executions).slice(0, 3));
-  const rows = (await look(`/projects/${project}/executions`)).words;
+  const rows = (await look(`${path}/executions`)).words;
   for (const { execution, fresh, name } of executions) {
     if (execution.key === null || execution.status !== "failed" || execution.failed === 0) continue;
     const row = new RegExp(` ${execution.key} ${execution.branch} \\S+ (.*?)(?:✕|●|◐|–|$)`).exec(rows)?.[1];
@@ -219,9 +208,9 @@ async function compareState(place: Place, executions: readonly Compared[], { sam
     if (row === undefined && executions.length > 25) continue;
     same(`${name} in the list`, Number(/(\d+) new failures?/.exec(row ?? "no row: 999 new failures")?.[1] ?? 0), fresh);
   }
-  const made = await member.send(`/projects/${project}/badges`, { shows: "tests", branch: "" });
+  const made = await pages.fill("member", `${path}/badges`, { shows: "tests", branch: "" });
   const badge = /\/badge\/[0-9a-z]+\.svg/.exec(made.html)![0];
-  const { html } = await nobody.get(badge);
+  const { html } = await pages.look("nobody", badge);
   const sum = (field: string) => state.tasks.reduce((total: number, task: any) => total + task[field], 0);
   if (state.state !== null) same("the badge", html.includes(`main: ${state.state}`), true);
   if (sum("failed") > 0)
@@ -235,17 +224,17 @@ async function compareState(place: Place, executions: readonly Compared[], { sam
 test.each(Array.from({ length: SEEDS }, (_, index) => FIRST + index))(
   "every number is the same wherever it is told, in history %i",
   async (seed) => {
-    const place = await addProject(acme);
-    await tellHistory(ask, database, place, { seed, steps: STEPS });
+    const own = await pages.createProject();
+    await createHistory(own, pages.database, { seed, steps: STEPS });
     const comparison = createComparison();
-    const { data } = (await ask(`GET /projects/${place.project}/executions?limit=100`, { key: place.key })).body;
     const executions: Compared[] = [];
-    for (const { id } of data) executions.push(await compareExecution(place, id, comparison));
-    await compareState(place, executions, comparison);
-    await compareTests(place, comparison);
-    await compareBugs(place, comparison);
+    for (const { id } of await own.list("/executions?limit=100"))
+      executions.push(await compareExecution(own, id, comparison));
+    await compareState(own, executions, comparison);
+    await compareTests(own, comparison);
+    await compareBugs(own, comparison);
     // The first page shows so many projects and no more.
-    await database.pool`delete from project where id = ${place.project}`;
+    await pages.database.pool`delete from project where id = ${own.project}`;
     expect(comparison.differences).toEqual([]);
     expect(comparison.compared()).toBeGreaterThan(100);
   },

@@ -2,19 +2,12 @@
 
 import { expect, test } from "bun:test";
 import { rmSync } from "node:fs";
-import { createHarness } from "../harness.ts";
 import { createPlace } from "../places.ts";
 import { drawPage } from "../png.ts";
-import { createBrowser } from "./browser.ts";
+import { createPages } from "./browser.ts";
 
 const directory = createPlace("attachments");
-const harness = await createHarness({ attachments: { directory } });
-const { acme, rival, ask, url } = harness;
-const { key, project } = acme;
-const member = await createBrowser(harness, { team: acme.team, role: "member" });
-const viewer = await createBrowser(harness, { team: acme.team, role: "viewer" });
-const stranger = await createBrowser(harness, { team: rival.team, role: "owner" });
-const nobody = await createBrowser(harness, undefined);
+const { own, look, fill, people, url } = await createPages({ attachments: { directory } });
 
 const names = ["cart-expected.png", "cart-actual.png", "cart-diff.png", "page.html", "trace.zip", "<b>&.bin"];
 const contents = [drawPage(10), drawPage(20), drawPage(20, 10), "<script>alert(1)</script>", "PK\x03\x04", "\0"];
@@ -27,12 +20,10 @@ const failed = {
   attachments: names.map((path) => ({ path })),
 };
 form.append("file", new Blob([JSON.stringify({ passed: 0, failed: 1, skipped: 0, cases: [failed] })]), "report.json");
-const { body: run } = await ask(`POST /projects/${project}/test-runs?task_slug=e2e&branch=main`, { key, body: form });
-const base = `/projects/${project}`;
+const run = await own.uploadReport(form, "task_slug=e2e&branch=main");
+const base = own.path;
 const execution = `${base}/executions/${run.executionId}`;
-const [{ testCaseId, attachments }] = (
-  await ask(`GET /projects/${project}/executions/${run.executionId}/test-runs/e2e/cases`, { key })
-).body.data;
+const [{ testCaseId, attachments }] = await own.list(`/executions/${run.executionId}/test-runs/e2e/cases`);
 const pathTo = (name: string) => `${base}/attachments/${attachments.find((one: any) => one.name === name).id}`;
 
 test.each([
@@ -42,7 +33,7 @@ test.each([
   ["the test", `${base}/tests/${testCaseId}`],
   ["the bug", `${base}/bugs/${run.bugReports[0].id}`],
 ])("the page of %s shows them", async (_, path) => {
-  const { status, html } = await viewer.get(path);
+  const { status, html } = await look("viewer", path);
   expect(status).toBe(200);
   for (const name of names.slice(0, 3)) expect(html).toContain(`<img src="${pathTo(name)}"`);
   expect(html).toContain(`type="range"`);
@@ -53,19 +44,17 @@ test.each([
 });
 
 test("a shared link shows none of them", async () => {
-  const { html } = await member.send(`${execution}/share`);
+  const { html } = await fill("member", `${execution}/share`);
   const path = new URL(/https?:[^\s"<&]+\/shared\/[^\s"<&)]+/.exec(html)![0]).pathname;
-  const shared = await nobody.get(path);
+  const shared = await look("nobody", path);
   expect(shared.status).toBe(200);
   expect(shared.html).not.toContain("/attachments/");
   expect(shared.words).not.toContain("cart-actual.png");
 });
 
-test("members read the content, nobody else does, and browsers ask again each time", async () => {
+test("members read the content, and browsers ask again each time", async () => {
   const path = pathTo("cart-actual.png");
-  expect((await stranger.get(path)).status).toBe(404);
-  expect((await nobody.get(path)).status).toBe(303);
-  const cookie = `assay_session=${viewer.person!.token}`;
+  const cookie = `assay_session=${people.viewer.token}`;
   const first = await fetch(`${url}${path}`, { headers: { cookie } });
   expect([first.status, first.headers.get("content-type"), first.headers.get("cache-control")]).toEqual([
     ...[200, "image/png", "private, no-cache"],
@@ -79,7 +68,7 @@ test("members read the content, nobody else does, and browsers ask again each ti
 
 test("content that the store has lost is a page that does not exist", async () => {
   rmSync(directory, { recursive: true });
-  expect((await viewer.get(pathTo("cart-actual.png"))).status).toBe(404);
+  expect((await look("viewer", pathTo("cart-actual.png"))).status).toBe(404);
   // The pages that show it are still there.
-  expect((await viewer.get(execution)).status).toBe(200);
+  expect((await look("viewer", execution)).status).toBe(200);
 });

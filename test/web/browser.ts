@@ -1,7 +1,10 @@
 /** A browser without JavaScript, and the people who use it: they look at pages and send forms, with real sessions. */
 
+import { expect } from "bun:test";
 import type { Role } from "../../src/schema/accounts.ts";
+import { createAsking } from "../asking.ts";
 import { createHarness, type TestServerOptions } from "../harness.ts";
+import { toWords, unescape } from "../browser.ts";
 import { createPerson } from "../people.ts";
 
 type Harness = Awaited<ReturnType<typeof createHarness>>;
@@ -16,21 +19,6 @@ export type Shown = {
   words: string;
   bar: string;
 };
-
-/** The text that a reader sees: without tags, blanks as one. */
-export const toWords = (html: string): string =>
-  html
-    .replace(/<(script|style|title)\b[^]*?<\/\1>/g, "")
-    .replace(/<wbr>/g, "")
-    .replace(/<[^>]*>/g, " ")
-    .replaceAll("&lt;", "<")
-    .replaceAll("&gt;", ">")
-    .replaceAll("&quot;", '"')
-    .replaceAll("&#x27;", "'")
-    .replaceAll("&amp;", "&")
-    .replace(/\s+/g, " ")
-    .replace(/ ([,.:;?])/g, "$1")
-    .trim();
 
 /** Requests of one person, or of nobody. */
 export function createBrowsing(url: string, person: { token: string } | undefined) {
@@ -68,42 +56,47 @@ export async function createBrowser({ url, database }: Harness, place: { team: s
   return { person, ...createBrowsing(url, person) };
 }
 
-/** A server, and an owner, a member and a viewer of Acme and an owner of Rival. */
-export async function createVisits(options: TestServerOptions = {}) {
+export type Who = "owner" | "member" | "viewer" | "rival" | "nobody";
+
+/** A server, an owner, a member and a viewer of Acme, an owner of Rival, and somebody who is not signed in. */
+export async function createPages(options: TestServerOptions & { ownDatabase?: boolean } = {}) {
   const harness = await createHarness(options);
-  const { database, url, acme, rival } = harness;
+  const { ask, database, url, acme, rival } = harness;
   const create = (team: string, role: Role) => createPerson(database, { team, role });
   const people = {
     owner: await create(acme.team, "owner"),
     member: await create(acme.team, "member"),
     viewer: await create(acme.team, "viewer"),
-    stranger: await create(rival.team, "owner"),
+    rival: await create(rival.team, "owner"),
+    nobody: undefined,
   };
-  const browsers = new Map<Person | undefined, ReturnType<typeof createBrowsing>>();
-  const browserOf = (person: Person | undefined) => {
-    if (!browsers.has(person)) browsers.set(person, createBrowsing(url, person));
-    return browsers.get(person)!;
-  };
+  const browsers: Partial<Record<Who, ReturnType<typeof createBrowsing>>> = {};
+  const browserOf = (who: Who) => (browsers[who] ??= createBrowsing(url, people[who]));
+  const look = (who: Who, path: string, headers: Record<string, string> = {}) => browserOf(who).get(path, headers);
   return {
     ...harness,
-    ...people,
-    visit: (person: Person | undefined, path: string) => browserOf(person).get(path),
-    send: (person: Person | undefined, path: string, fields: Record<string, string> = {}) =>
-      browserOf(person).send(path, fields, person ? "/" : "/login"),
-  };
-}
-
-export type Who = "owner" | "member" | "viewer" | "rival" | "nobody";
-
-/** The same people by name, and reports of a letter per case. */
-export async function createRoles(options: TestServerOptions = {}) {
-  const { owner, member, viewer, stranger, visit, send, ...harness } = await createVisits(options);
-  const people = { owner, member, viewer, rival: stranger, nobody: undefined };
-  return {
-    ...harness,
-    member,
-    look: (who: Who, path: string) => visit(people[who], path),
-    fill: (who: Who, path: string, fields: Record<string, string> = {}) => send(people[who], path, fields),
+    people,
+    look,
+    /** Acme's own project. */
+    own: { ...createAsking(ask, acme, "unit"), path: `/projects/${acme.project}` },
+    fill: (who: Who, path: string, fields: Record<string, string> = {}) =>
+      browserOf(who).send(path, fields, who === "nobody" ? "/login" : "/"),
+    /** Another project of Acme, with the path of its pages; reports are of task "unit". */
+    createProject: async () => {
+      const own = createAsking(ask, await harness.addProject(acme), "unit");
+      return { ...own, path: `/projects/${own.project}` };
+    },
+    /** Follows the links to the next page, and returns what `read` finds on each page. */
+    async walk<T>(who: Who, path: string, read: (page: Shown) => T[]): Promise<T[][]> {
+      const pages: T[][] = [];
+      for (let next: string | undefined = path; next;) {
+        const page: Shown = await look(who, next);
+        expect([next, page.status]).toEqual([next, 200]);
+        pages.push(read(page));
+        next = nextOf(page);
+      }
+      return pages;
+    },
     /** A report of task "unit": a letter per case, with what a failed one says. */
     report: async (letters: string, { says = "boom", ...parameters }: Record<string, string> = {}, names = "case") => {
       const cases = [...letters].map((letter, index) => {
@@ -113,13 +106,32 @@ export async function createRoles(options: TestServerOptions = {}) {
         return `<testcase classname="unit" name="${name}" file="test/unit.test.ts" time="0.${index + 1}">${inner}</testcase>`;
       });
       const query = new URLSearchParams({ task_slug: "unit", branch: "main", ...parameters });
-      return await harness.ask(`POST /projects/${harness.acme.project}/test-runs?${query}`, {
-        key: harness.acme.key,
+      return await ask(`POST /projects/${acme.project}/test-runs?${query}`, {
+        key: acme.key,
         body: `<testsuite name="unit">${cases.join("")}</testsuite>`,
       });
     },
   };
 }
+
+/** The text of the heading, without the mark before it. */
+export const headline = ({ html }: Pick<Shown, "html">): string =>
+  toWords(/<h1>.*?<\/h1>/s.exec(html)![0]).replace(/^[^\w ] /, "");
+
+/** The path of the next page, if there is one. */
+export const nextOf = ({ html }: Pick<Shown, "html">): string | undefined =>
+  /rel="next" href="([^"]+)"/.exec(html)?.[1]?.replaceAll("&amp;", "&");
+
+/** A JUnit report of suite "cart", with what each failed case says and prints. */
+export const cartReport = (cases: readonly { name: string; message?: string; stack?: string; output?: string }[]) => {
+  const escape = (text: string) => Bun.escapeHTML(text).replaceAll("\n", "&#10;");
+  const elements = cases.map(({ name, message, stack = "", output }) => {
+    const failure = message === undefined ? "" : `<failure message="${escape(message)}">${escape(stack)}</failure>`;
+    const printed = output === undefined ? "" : `<system-out>${escape(output)}</system-out>`;
+    return `<testcase classname="cart" name="${escape(name)}" time="0.1">${failure}${printed}</testcase>`;
+  });
+  return `<testsuite name="cart">${elements.join("")}</testsuite>`;
+};
 
 /** The value that a field of the page has; undefined if there is no such field. */
 export const valueOf = ({ html }: Shown, name: string): string | undefined =>
@@ -127,7 +139,31 @@ export const valueOf = ({ html }: Shown, name: string): string | undefined =>
   new RegExp(`<textarea name="${name.replaceAll(".", "\\.")}"[^>]*>\\n?([^<]*)`).exec(html)?.[1];
 
 /** Where the forms of the page go. */
-export const formsOf = ({ html }: Shown): string[] =>
+export const formsOf = ({ html }: Pick<Shown, "html">): string[] =>
   [...html.matchAll(/<form[^>]*method="post" action="([^"]*)"/g)]
     .map(([, action]) => action!)
     .filter((to) => to !== "/logout");
+
+/** The value of an attribute, "" if it has none; undefined if the tag does not have the attribute. */
+export function attributeOf(tag: string, name: string): string | undefined {
+  const found = new RegExp(` ${name}(?:="([^"]*)")?(?=[\\s>])`).exec(tag);
+  return found ? unescape(found[1] ?? "") : undefined;
+}
+
+/** What a browser sends of a form as it is shown; `required` stands in required fields that are empty. */
+export function fieldsOf(form: string, required = ""): Record<string, string> {
+  const fields: Record<string, string> = {};
+  for (const [tag, name] of form.matchAll(/<input[^>]* name="([^"]*)"[^>]*>/g)) {
+    const isRequired = attributeOf(tag, "required") !== undefined;
+    const isTicked = attributeOf(tag, "checked") !== undefined || (isRequired && required !== "");
+    if (/^(checkbox|radio)$/.test(attributeOf(tag, "type")!) && !isTicked) continue;
+    fields[name!] = attributeOf(tag, "value") || (isRequired ? required : "");
+  }
+  for (const [, tag, content] of form.matchAll(/(<textarea[^>]*>)\n?([^<]*)/g))
+    fields[attributeOf(tag!, "name")!] = unescape(content!) || (/ required/.test(tag!) ? required : "");
+  for (const [, name, options] of form.matchAll(/<select[^>]* name="([^"]*)"[^>]*>(.*?)<\/select>/gs)) {
+    const [tag] = /<option[^>]* selected[^>]*>[^<]*/.exec(options!) ?? /<option[^>]*>[^<]*/.exec(options!) ?? [""];
+    fields[name!] = attributeOf(tag, "value") ?? unescape(tag.replace(/^<option[^>]*>/, "")).trim();
+  }
+  return fields;
+}

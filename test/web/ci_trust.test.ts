@@ -4,9 +4,9 @@ import { describe, expect, test } from "bun:test";
 import { addTrustRule } from "../../src/operations/people/trust_rules.ts";
 import { COMMAND_LINE } from "../../src/schema/audit.ts";
 import { MAX_TRUST_RULES } from "../../src/schema/trust_rules.ts";
-import { createVisits, formsOf, valueOf } from "./browser.ts";
+import { createPages, formsOf, valueOf } from "./browser.ts";
 
-const { acme, rival, database, visit, send, owner, member, viewer, stranger } = await createVisits();
+const { acme, database, look, fill } = await createPages();
 const page = `/projects/${acme.project}/settings/ci`;
 const EMPTY = {
   kind: "github",
@@ -18,13 +18,13 @@ const EMPTY = {
   issuer: "",
   keys: "",
 };
-const add = (fields: object, person = owner) => send(person, page, { ...EMPTY, ...fields });
-const removal = async () => formsOf(await visit(owner, page)).find((path) => path.endsWith("/remove"))!;
+const add = (fields: object) => fill("owner", page, { ...EMPTY, ...fields });
+const removal = async () => formsOf(await look("owner", page)).find((path) => path.endsWith("/remove"))!;
 
 describe("trust rules", () => {
   test("are added, listed and removed by owners, and the audit log has both", async () => {
-    expect((await visit(owner, `/projects/${acme.project}/settings`)).html).toContain(`href="${page}"`);
-    expect((await visit(owner, page)).words).toContain("No trust rules yet.");
+    expect((await look("owner", `/projects/${acme.project}/settings`)).html).toContain(`href="${page}"`);
+    expect((await look("owner", page)).words).toContain("No trust rules yet.");
     const given = {
       repositoryId: " 700100 ",
       ownerId: "4711",
@@ -33,13 +33,13 @@ describe("trust rules", () => {
       refs: "refs/heads/main",
     };
     expect((await add(given)).location).toBe(`${page}?notice=added`);
-    expect((await visit(owner, `${page}?notice=added`)).words).toContain("Trust rule added.");
-    expect((await visit(viewer, page)).words).toContain(
+    expect((await look("owner", `${page}?notice=added`)).words).toContain("Trust rule added.");
+    expect((await look("viewer", page)).words).toContain(
       "acme/<shop> GitHub Actions 700100 of owner 4711 push, pull_request on refs/heads/main never",
     );
-    expect((await send(owner, await removal(), {})).location).toBe(`${page}?notice=removed`);
-    expect((await visit(owner, page)).words).toContain("No trust rules yet.");
-    const audit = (await visit(owner, `/teams/${acme.team}/audit`)).words;
+    expect((await fill("owner", await removal(), {})).location).toBe(`${page}?notice=removed`);
+    expect((await look("owner", page)).words).toContain("No trust rules yet.");
+    const audit = (await look("owner", `/teams/${acme.team}/audit`)).words;
     expect(audit).toContain("stopped trusting CI jobs of acme/<shop>");
     expect(audit).toContain("trusted CI jobs of acme/<shop> in Acme web · kind: github");
   });
@@ -48,10 +48,10 @@ describe("trust rules", () => {
     const keys = JSON.stringify({ keys: [{ kty: "RSA", n: "AQAB", e: "AQAB", kid: "a" }] });
     const given = { kind: "gitlab", repositoryId: "7", ownerId: "ignored", issuer: "http://gitlab.internal", keys };
     expect((await add(given)).location).toBe(`${page}?notice=added`);
-    expect((await visit(owner, page)).words).toContain(
+    expect((await look("owner", page)).words).toContain(
       "repository 7 GitLab CI 7 every event on every ref from http://gitlab.internal stored keys",
     );
-    await send(owner, await removal(), {});
+    await fill("owner", await removal(), {});
   });
 
   test("are refused with the field that is wrong, and what was given stays", async () => {
@@ -74,30 +74,12 @@ describe("trust rules", () => {
     expect((await add(given)).words).toContain("This project already has this trust rule");
     await database.begin(async (sql) => {
       for (let index = 2; index <= MAX_TRUST_RULES; index++) {
-        const rule = {
-          kind: "gitlab",
-          issuer: "https://gitlab.com",
-          repositoryId: String(index),
-          events: [],
-          refs: [],
-        } as const;
+        const rule = { kind: "gitlab", issuer: "https://gitlab.com", repositoryId: String(index) } as const;
         await addTrustRule(sql, acme.project, { ...rule, events: [], refs: [] }, COMMAND_LINE);
       }
     });
     expect((await add({ repositoryId: "9", ownerId: "1" })).words).toContain(
       `A project has at most ${MAX_TRUST_RULES} trust rules`,
     );
-  });
-
-  test("are set by owners alone, and removed in their own project alone", async () => {
-    for (const person of [member, viewer]) {
-      expect(formsOf(await visit(person, page))).toEqual([]);
-      expect((await add({ repositoryId: "8", ownerId: "1" }, person)).status).toBe(403);
-      expect((await send(person, await removal(), {})).status).toBe(403);
-    }
-    expect((await visit(stranger, page)).status).toBe(404);
-    const elsewhere = (await removal()).replace(acme.project, rival.project);
-    expect((await send(stranger, elsewhere, {})).status).toBe(404);
-    expect((await visit(undefined, page)).location).toStartWith("/login");
   });
 });

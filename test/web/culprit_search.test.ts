@@ -5,9 +5,9 @@ import { createLog } from "../../src/log.ts";
 import { advanceSearches } from "../../src/work/culprits.ts";
 import { insertFoundSearch } from "../culprit_searches.ts";
 import { until } from "../harness.ts";
-import { createRoles } from "./browser.ts";
+import { createPages } from "./browser.ts";
 
-const { acme, ask, look, fill, report, database, member, url } = await createRoles();
+const { acme, own, look, fill, report, database, people, url } = await createPages();
 const { pool } = database;
 
 const bugOf = async (name: string) => {
@@ -32,7 +32,7 @@ test("offers a search to members, and says why it cannot begin", async () => {
     expect.stringContaining("Cannot run the test case alone: no runner that was seen within the last hour"),
   ]);
   const runner = { runner: "r", taskSlugs: ["unit"], probeSlugs: ["unit"], free: 0 };
-  await ask(`POST /projects/${acme.project}/leases`, { key: acme.key, body: runner });
+  await own.post("/leases", runner);
   expect((await fill("member", `${pageOf(bug)}/culprit`, {})).status).toBe(303);
   await advanceSearches(
     database,
@@ -89,7 +89,7 @@ test("the page of a probe has the result of its test case, or of those of all se
 test("is told of each change of a search, and only of that", async () => {
   const bug = await bugOf("tax");
   const id = await insertFoundSearch(database, { project: acme.project, bugReportId: bug });
-  const headers = { cookie: `assay_session=${member.token}` };
+  const headers = { cookie: `assay_session=${people.member.token}` };
   const response = await fetch(`${url}${pageOf(bug)}/live`, { headers });
   const heard = { text: "" };
   const decoder = new TextDecoder();

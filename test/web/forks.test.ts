@@ -1,21 +1,18 @@
 /** Pages show untrusted executions, and builds of merge queues, as what they are. */
 
 import { expect, test } from "bun:test";
-import { junit } from "../harness.ts";
-import { createRoles } from "./browser.ts";
+import { createPages } from "./browser.ts";
 
-const { ask, acme, addProject, look } = await createRoles();
+const { createProject, look } = await createPages();
 
 test("untrusted executions and builds of merge queues are marked in the list and on their pages", async () => {
-  const { project, key } = await addProject(acme);
-  const upload = async (letters: string, query: string): Promise<string> => {
-    const path = `POST /projects/${project}/test-runs?task_slug=t&complete=true&${query}`;
-    return (await ask(path, { key, body: junit(letters) })).body.executionId;
-  };
+  const mine = await createProject();
+  const upload = async (letters: string, query: string) =>
+    (await mine.upload(letters, `complete=true&${query}`)).executionId;
   const words = async (path: string) => {
-    const { status, html } = await look("owner", `/projects/${project}${path}`);
+    const { status, words } = await look("owner", `${mine.path}${path}`);
     expect([path, status]).toEqual([path, 200]);
-    return html.replace(/<[^>]*>/g, " ").replace(/\s+/g, " ");
+    return words;
   };
   await upload("pp", "branch=main");
   const fork = await upload("pf", "branch=alice:topic&pull_request=9&untrusted=true");

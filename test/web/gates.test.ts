@@ -1,27 +1,18 @@
 /** What gates have forgiven, on the pages of the execution, the task and the project, and their commit status in the form. */
 
 import { beforeAll, describe, expect, test } from "bun:test";
-import { junit } from "../harness.ts";
-import { createVisits } from "./browser.ts";
+import { createPages } from "./browser.ts";
 
-const { ask, acme, addProject, visit, send, owner, viewer } = await createVisits();
-let mine: Awaited<ReturnType<typeof addProject>>;
+const { ask, acme, createProject, look, fill } = await createPages();
+const mine = await createProject();
 
-const upload = async (letters: string, query: Record<string, string>, suite = "unit") => {
-  const parameters = new URLSearchParams({ task_slug: "unit", ...query });
-  const path = `POST /projects/${mine.project}/test-runs?${parameters}`;
-  return (await ask(path, { key: mine.key, body: junit(letters, suite) })).body;
-};
-const words = async (path: string) => (await visit(viewer, `/projects/${mine.project}${path}`)).words;
+const words = async (path: string) => (await look("viewer", `${mine.path}${path}`)).words;
 
-beforeAll(async () => {
-  mine = await addProject(acme);
-  await upload("ffp", { branch: "main" });
-});
+beforeAll(() => mine.upload("ffp", { branch: "main" }));
 
 describe("a gate", () => {
   test("that passed names what it forgave and why", async () => {
-    const { executionId } = await upload("ffp", { branch: "x", gate: "new", exit_code: "1" });
+    const { executionId } = await mine.upload("ffp", { branch: "x", gate: "new", exit_code: "1" });
     const task = await words(`/executions/${executionId}/tasks/unit`);
     expect(task).toMatch(/Passed the gate "new": 2 failures forgiven.*unit › case 0 It failed in the baseline/);
     const execution = await words(`/executions/${executionId}`);
@@ -30,8 +21,8 @@ describe("a gate", () => {
 
   test("that did not pass says why, for each shard", async () => {
     const build = { branch: "x", execution_key: "1", gate: "new", exit_code: "1" };
-    await upload("ffp", { ...build, shard: "1/2" });
-    const { executionId } = await upload("f", { ...build, shard: "2/2" }, "<b>other</b>");
+    await mine.upload("ffp", { ...build, shard: "1/2" });
+    const { executionId } = await mine.upload("f", { ...build, shard: "2/2" }, "<b>other</b>");
     const task = await words(`/executions/${executionId}/tasks/unit`);
     expect(task).toMatch(/Shard 1: Passed the gate "new": 2 failures forgiven/);
     expect(task).toMatch(/Shard 2: Failed the gate "new": unit: 1 new failure/);
@@ -39,20 +30,19 @@ describe("a gate", () => {
   });
 
   test("is not mentioned where none was asked for", async () => {
-    const { executionId } = await upload("ffp", { branch: "x" });
+    const { executionId } = await mine.upload("ffp", { branch: "x" });
     for (const path of ["", "/tasks/unit"])
       expect(await words(`/executions/${executionId}${path}`)).not.toContain("the gate");
   });
 
   test("is counted by day, in the API and in the table of the project", async () => {
     const today = new Date().toISOString().slice(0, 10);
-    const trends = async (query = "") =>
-      (await ask(`GET /projects/${mine.project}/trends?days=1${query}`, { key: mine.key })).body;
+    const trends = (query = "") => mine.get(`/trends?days=1${query}`);
     expect((await trends()).days[0]).toMatchObject({ day: today, forgiven: 4 });
     expect((await trends("&branch=main")).days[0].forgiven).toBe(0);
     expect((await trends()).tasks[0].days[0].forgiven).toBe(4);
     const yesterday = new Date(Date.now() - 86_400_000).toISOString();
-    await upload("ppp", { branch: "main", completed_at: yesterday });
+    await mine.upload("ppp", { branch: "main", completed_at: yesterday });
     expect(await words("")).toMatch(/Failures forgiven by gates, all branches .* 4 /);
   });
 });
@@ -63,14 +53,14 @@ test("the form of an automation sets the commit status to the decision of a gate
     ...{ key: acme.teamKey, body: { kind: "github", name: "Code", config } },
   });
   const base = `/teams/${acme.team}/automations`;
-  const { location } = await send(owner, `${base}/new`, {
+  const { location } = await fill("owner", `${base}/new`, {
     ...{ name: "gate", when: "event", event: "execution.completed" },
     ...{ "action.0.type": "set_commit_status", "action.0.integrationId": body.id, "action.0.gate": "new" },
   });
   const id = /automations\/([^?]+)/.exec(location!)![1];
   const created = await ask(`GET ${base}/${id}`, { key: acme.teamKey });
   expect(created.body.actions).toEqual([{ type: "set_commit_status", integrationId: body.id, gate: "new" }]);
-  const page = await visit(owner, `${base}/${id}`);
+  const page = await look("owner", `${base}/${id}`);
   expect(page.words).toContain('set the status of the commit to the decision of the gate "new" in Code');
   expect(page.html).toMatch(/<option value="new" selected/);
 });

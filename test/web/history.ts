@@ -1,117 +1,92 @@
-/** A random history of a project, told over HTTP: builds, shards, retries, reruns, outages, quarantines, deletions. */
+/** A random history of a project, over HTTP: builds, shards, retries, reruns, outages, quarantines, deletions. */
 
 import { expireExecutions } from "../../src/work/expire.ts";
 import type { Database } from "../../src/database/connect.ts";
-import type { Answer, Ask } from "../harness.ts";
-
-export type Tell = (request: string, given: Ask) => Promise<Answer>;
-type Place = { project: string; key: string };
-
-/** A number below `below`, the same ones for the same seed. */
-export function createRandom(seed: number): (below: number) => number {
-  let state = seed * 2_654_435_761;
-  return (below) => {
-    state = (Math.imul(state ^ (state >>> 15), 2_246_822_519) + 0x9e3779b9) | 0;
-    return ((state ^ (state >>> 13)) >>> 0) % below;
-  };
-}
+import type { createAsking } from "../asking.ts";
+import { createRandom } from "../random.ts";
 
 const TASKS: Record<string, number> = { unit: 12, e2e: 6, lint: 3 };
 const BRANCHES = ["main", "main", "main", "feature/a", "feature/b"];
 
-type Build = { id: string; branch: string; key: string; letters: Map<string, string> };
+type Build = { id: string; letters: Map<string, string> };
 
-const reportOf = (task: string, letters: string, first = 0): string =>
-  `<testsuite name="${task}">${[...letters]
-    .map((letter, index) => {
-      const number = first + index;
-      const inner =
-        letter === "f"
-          ? `<failure message="case ${number} of ${task} broke"/>`
-          : letter === "r"
-            ? `<flakyFailure message="case ${number} of ${task} was slow"/>`
-            : letter === "s"
-              ? "<skipped/>"
-              : "";
-      return `<testcase classname="${task}" name="case ${number}" time="0.1">${inner}</testcase>`;
-    })
-    .join("")}</testsuite>`;
+function reportOf(task: string, letters: string, first = 0): string {
+  const cases = [...letters].map((letter, index) => {
+    const number = first + index;
+    const inner = {
+      f: `<failure message="case ${number} of ${task} broke"/>`,
+      r: `<flakyFailure message="case ${number} of ${task} was slow"/>`,
+      s: "<skipped/>",
+    }[letter];
+    return `<testcase classname="${task}" name="case ${number}" time="0.1">${inner ?? ""}</testcase>`;
+  });
+  return `<testsuite name="${task}">${cases.join("")}</testsuite>`;
+}
 
 /** So many things happen in a project; the same ones for the same seed. */
-export async function tellHistory(
-  tell: Tell,
+export async function createHistory(
+  { project, call, list, patch, uploadReport }: ReturnType<typeof createAsking>,
   database: Database,
-  { project, key }: Place,
   { seed, steps }: { seed: number; steps: number },
 ): Promise<void> {
-  const random = createRandom(seed);
-  const oneOf = <T>(list: readonly T[]): T => list[random(list.length)]!;
+  const { pick, chance, text } = createRandom(seed);
   const builds: Build[] = [];
   let begun = 0;
   const sharded = new Set<string>();
-  const send = async (query: Record<string, string>, body: string) => {
-    const answer = await tell(`POST /projects/${project}/test-runs?${new URLSearchParams(query)}`, { key, body });
-    if (answer.status >= 300) throw new Error(answer.text);
-    return answer.body.executionId as string;
-  };
-  const lettersOf = (size: number, isOutage: boolean): string =>
-    Array.from({ length: size }, () => (isOutage ? "f" : "ppppppppppppfrs"[random(15)]!)).join("");
+  const send = async (query: Record<string, string>, report: string): Promise<string> =>
+    (await uploadReport(report, query)).executionId;
+  /** Half of the failed cases pass. */
+  const repeat = (letters: string): string =>
+    [...letters].map((letter) => (letter === "f" && chance(1 / 2) ? "p" : letter)).join("");
 
   async function build(): Promise<void> {
-    const [branch, buildKey] = [oneOf(BRANCHES), `k${++begun}`];
+    const number = ++begun;
     // Of the whole build, or of one of its tasks.
-    const [isOutage, isPart] = [random(9) === 0, random(2) === 0];
-    const tasks = Object.keys(TASKS).filter(() => random(3) > 0);
+    const [isOutage, isPart] = [chance(1 / 9), chance(1 / 2)];
+    const tasks = Object.keys(TASKS).filter(() => chance(2 / 3));
     if (tasks.length === 0) tasks.push("unit");
-    const made: Build = { id: "", branch, key: buildKey, letters: new Map() };
+    const made: Build = { id: "", letters: new Map() };
+    const named = { branch: pick(BRANCHES), execution_key: `k${number}`, commit: `${1_000_000 + number}` };
     for (const [index, task] of tasks.entries()) {
-      const letters = lettersOf(TASKS[task]!, isOutage && (!isPart || index === 0));
+      const isDown = isOutage && (!isPart || index === 0);
+      const letters = text(TASKS[task]!, isDown ? "f" : "ppppppppppppfrs");
       made.letters.set(task, letters);
-      const isLast = index === tasks.length - 1 && random(8) > 0;
-      const common = { branch, execution_key: buildKey, task_slug: task, commit: `${1_000_000 + begun}` };
-      if (random(4) === 0) {
+      const isLast = index === tasks.length - 1 && chance(7 / 8);
+      const common = { ...named, task_slug: task };
+      const last = { ...common, ...(isLast ? { complete: "true" } : {}) };
+      if (chance(3 / 4)) made.id = await send(last, reportOf(task, letters));
+      else {
         const half = Math.ceil(letters.length / 2);
         // One of two shards may never come.
-        if (random(5) > 0) await send({ ...common, shard: "1/2" }, reportOf(task, letters.slice(0, half)));
-        made.id = await send(
-          { ...common, shard: "2/2", ...(isLast ? { complete: "true" } : {}) },
-          reportOf(task, letters.slice(half), half),
-        );
+        if (chance(4 / 5)) await send({ ...common, shard: "1/2" }, reportOf(task, letters.slice(0, half)));
+        made.id = await send({ ...last, shard: "2/2" }, reportOf(task, letters.slice(half), half));
         sharded.add(`${made.id} ${task}`);
-      } else made.id = await send({ ...common, ...(isLast ? { complete: "true" } : {}) }, reportOf(task, letters));
+      }
     }
     builds.push(made);
   }
 
   async function retry({ id, letters }: Build): Promise<void> {
-    const [task, before] = oneOf([...letters]);
-    const after = [...before].map((letter) => (letter === "f" && random(2) === 0 ? "p" : letter)).join("");
+    const [task, before] = pick([...letters]);
+    const after = repeat(before);
     const half = Math.ceil(after.length / 2);
-    const isSharded = sharded.has(`${id} ${task}`);
-    if (isSharded && random(2) === 0)
-      await send({ execution_id: id, task_slug: task, shard: "1/2" }, reportOf(task, after.slice(0, half)));
-    else await send({ execution_id: id, task_slug: task, exit_code: "1" }, reportOf(task, after));
+    const common = { execution_id: id, task_slug: task };
+    if (sharded.has(`${id} ${task}`) && chance(1 / 2))
+      await send({ ...common, shard: "1/2" }, reportOf(task, after.slice(0, half)));
+    else await send({ ...common, exit_code: "1" }, reportOf(task, after));
   }
 
   async function rerun({ id, letters }: Build): Promise<void> {
-    const asked = await tell(`POST /projects/${project}/executions/${id}/rerun`, {
-      key,
-      body: { failedOnly: random(2) === 0 },
-    });
-    if (asked.status !== 201) return;
-    for (const { slug } of asked.body.tasks)
-      if (random(4) > 0) {
-        const before = letters.get(slug) ?? "p";
-        const after = [...before].map((letter) => (letter === "f" && random(2) === 0 ? "p" : letter)).join("");
-        await send({ execution_id: asked.body.id, task_slug: slug }, reportOf(slug, after));
-      }
+    const { status, body } = await call("POST", `/executions/${id}/rerun`, { failedOnly: chance(1 / 2) });
+    if (status !== 201) return;
+    for (const { slug } of body.tasks)
+      if (chance(3 / 4))
+        await send({ execution_id: body.id, task_slug: slug }, reportOf(slug, repeat(letters.get(slug) ?? "p")));
   }
 
   async function quarantine(): Promise<void> {
-    const { data } = (await tell(`GET /projects/${project}/test-cases?limit=100`, { key })).body;
-    const { id, quarantine } = oneOf<any>(data);
-    const body = { quarantine: quarantine === null ? { reason: "for now" } : null };
-    await tell(`PATCH /projects/${project}/test-cases/${id}`, { key, body });
+    const { id, quarantine } = pick(await list("/test-cases?limit=100"));
+    await patch(`/test-cases/${id}`, { quarantine: quarantine === null ? { reason: "for now" } : null });
   }
 
   async function expire(): Promise<void> {
@@ -120,16 +95,17 @@ export async function tellHistory(
     await expireExecutions(database);
   }
 
-  for (let step = 0; step < steps; step++) {
-    const what = builds.length < 3 ? 0 : random(12);
-    if (what < 6) await build();
-    else if (what < 8) await retry(oneOf(builds));
-    else if (what < 9) await rerun(oneOf(builds));
-    else if (what < 10) await quarantine();
-    else if (what < 11) await expire();
-    else {
-      const [gone] = builds.splice(random(builds.length), 1);
-      await tell(`DELETE /projects/${project}/executions/${gone!.id}`, { key });
-    }
+  async function remove(): Promise<void> {
+    const gone = pick(builds);
+    builds.splice(builds.indexOf(gone), 1);
+    await call("DELETE", `/executions/${gone.id}`);
   }
+
+  const others = [
+    ...[() => retry(pick(builds)), () => retry(pick(builds)), () => rerun(pick(builds))],
+    ...[quarantine, expire, remove],
+  ];
+  for (let step = 0; step < steps; step++)
+    if (builds.length < 3 || chance(1 / 2)) await build();
+    else await pick(others)();
 }

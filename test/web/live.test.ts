@@ -1,7 +1,8 @@
 /** Pages that are told that they have news. */
 
 import { expect, test } from "bun:test";
-import { createHarness, junit, until } from "../harness.ts";
+import { createAsking } from "../asking.ts";
+import { createHarness, until } from "../harness.ts";
 import type { Visitor } from "../../src/request/visitors.ts";
 
 let visitor: Visitor | undefined;
@@ -33,21 +34,20 @@ const newsIn = ({ text }: { text: string }) => text.split("event: news").length 
 
 test("an upload is news of its project and its execution, and not of another", async () => {
   visitor = of(acme.team);
-  const upload = (query: string, letters: string) =>
-    ask(`POST /projects/${acme.project}/test-runs?${query}`, { key: acme.key, body: junit(letters) });
-  const { body } = await upload("execution_key=1&task_slug=unit", "p");
-  const other = await upload("execution_key=2&task_slug=unit", "pp");
+  const { upload } = createAsking(ask, acme);
+  const { executionId } = await upload("p", "execution_key=1");
+  const other = await upload("pp", "execution_key=2");
   const [project, execution, elsewhere] = await Promise.all([
     open(`/projects/${acme.project}/live`),
-    open(`/projects/${acme.project}/executions/${body.executionId}/live`),
-    open(`/projects/${acme.project}/executions/${other.body.executionId}/live`),
+    open(`/projects/${acme.project}/executions/${executionId}/live`),
+    open(`/projects/${acme.project}/executions/${other.executionId}/live`),
   ]);
   expect([project.status, project.type]).toEqual([200, "text/event-stream"]);
   await until(() => [project, execution, elsewhere].every(({ text }) => text.startsWith("retry: ")));
   await until(async () => {
-    await upload(`execution_key=1&task_slug=t${Math.random()}`, "f");
+    await upload("f", `execution_key=1&task_slug=t${Math.random()}`);
     return newsIn(project) > 0 && newsIn(execution) > 0;
-  }, 10);
+  });
   expect(newsIn(elsewhere)).toBe(0);
 });
 
@@ -83,7 +83,7 @@ test("one session has eight streams, and leaves the project's to others", async 
     const again = await fetch(`${url}${path}`);
     await again.body?.cancel();
     return again.status === 200;
-  }, 10);
+  });
 });
 
 test("ends when the server stops", async () => {

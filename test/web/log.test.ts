@@ -1,22 +1,17 @@
 import { describe, expect, test } from "bun:test";
 import { junit } from "../harness.ts";
-import { createVisits } from "./browser.ts";
+import { createPages, type Shown } from "./browser.ts";
 
-const { ask, acme, addProject, visit, viewer } = await createVisits();
-
-const get = async (path: string) => {
-  const { html, ...page } = await visit(viewer, path);
-  return { ...page, text: html };
-};
+const { createProject, look } = await createPages();
+const get = (path: string) => look("viewer", path);
 
 /** Runs a task of an execution, which prints `logs`: one for each shard. */
 async function run(...logs: string[]) {
-  const { project, key } = await addProject(acme);
+  const { path, post, call } = await createProject();
   const task = logs.length === 1 ? "unit" : { slug: "unit", shards: logs.length };
-  const asked = { key, body: { mode: "run", tasks: [task] } };
-  const { id } = (await ask(`POST /projects/${project}/executions`, asked)).body;
-  const sync = (body: object) => ask(`POST /projects/${project}/leases`, { key, body: { runner: "build-2", ...body } });
-  const { leases } = (await sync({ free: logs.length })).body;
+  const { id } = await post("/executions", { mode: "run", tasks: [task] });
+  const sync = (body: object) => post("/leases", { runner: "build-2", ...body });
+  const { leases } = await sync({ free: logs.length });
   expect(leases).toHaveLength(logs.length);
   const append = async (shard: number, offset: number, text: string) => {
     const lease = leases.find((one: { shard?: { index: number } }) => (one.shard?.index ?? 1) === shard);
@@ -28,11 +23,8 @@ async function run(...logs: string[]) {
   };
   for (const [index, log] of logs.entries()) await append(index + 1, 0, log);
   const finish = () =>
-    ask(`POST /projects/${project}/test-runs?execution_id=${id}&task_slug=unit&lease_id=${leases[0].id}`, {
-      key,
-      body: junit("p"),
-    });
-  return { path: `/projects/${project}/executions/${id}/tasks/unit`, append, finish, leaseId: leases[0].id as string };
+    call("POST", `/test-runs?execution_id=${id}&task_slug=unit&lease_id=${leases[0].id}`, junit("p"));
+  return { path: `${path}/executions/${id}/tasks/unit`, append, finish, leaseId: leases[0].id as string };
 }
 
 const linesOf = (html: string) =>
@@ -48,16 +40,16 @@ describe("the log of a task", () => {
       "\x1b[1m$ bun test\x1b[0m\n\x1b[31m✗ fails\x1b[0m <script>alert(1)</script>\n10 %\r100 %\n\x1b]0;title\x07\x1b[1;3;38;5;208;48;2;0;0;0mend\x1b[0m\n",
     );
     const page = await get(`${path}/log`);
-    expect(linesOf(page.text).map(({ text }) => text)).toEqual([
+    expect(linesOf(page.html).map(({ text }) => text)).toEqual([
       "<b>$ bun test</b>",
       '<span class="fg1">✗ fails</span> &lt;script&gt;alert(1)&lt;/script&gt;',
       "100 %",
       '<b class="italic fg208 bg16">end</b>',
     ]);
-    expect(page.text).not.toContain(" style=");
-    expect(page.text).toContain("data-tail");
-    expect(page.text).toContain('data-region="log"');
-    expect(page.text).toContain("data-live=");
+    expect(page.html).not.toContain(" style=");
+    expect(page.html).toContain("data-tail");
+    expect(page.html).toContain('data-region="log"');
+    expect(page.html).toContain("data-live=");
     expect(page.words).toContain("run by build-2");
     const task = await get(path);
     expect(task.words).toContain("End of the log");
@@ -66,7 +58,7 @@ describe("the log of a task", () => {
 
   test("inverse text swaps its colours", async () => {
     const { path } = await run("\x1b[7mA\x1b[31mB\x1b[44mC\x1b[27;9;4mD");
-    expect(linesOf((await get(`${path}/log`)).text)[0]!.text).toBe(
+    expect(linesOf((await get(`${path}/log`)).html)[0]!.text).toBe(
       '<span class="inverse">A</span><span class="bg1">B</span><span class="fg4 bg1">C</span><span class="underlined-struck fg1 bg4">D</span>',
     );
   });
@@ -78,30 +70,30 @@ describe("the log of a task", () => {
     expect(page.words).toContain("Last 256 KiB");
     expect(page.words).not.toContain("Line numbers count");
     expect(page.words).not.toContain("\ufffd");
-    const shown = linesOf(page.text);
+    const shown = linesOf(page.html);
     expect(shown.length).toBeGreaterThan(2_000);
     for (const { number, text } of shown) expect(text).toBe(lines[number - 1]!);
     expect(shown.at(-1)!.number).toBe(8_000);
-    expect(page.text).toContain(`<ol class="numbered" start="${shown[0]!.number}">`);
-    expect(page.text.length).toBeLessThan(300_000);
+    expect(page.html).toContain(`<ol class="numbered" start="${shown[0]!.number}">`);
+    expect(page.html.length).toBeLessThan(300_000);
     const text = await get(`${path}/log/text`);
     expect(text.headers.get("content-type")).toBe("text/plain; charset=utf-8");
     expect(text.headers.get("x-content-type-options")).toBe("nosniff");
-    expect(text.text).toBe(lines.join("\n"));
+    expect(text.html).toBe(lines.join("\n"));
   });
 
   test("of one whose beginning is not stored any more, says that its numbers count from the first line shown", async () => {
     const { path } = await run(`first\n${"x".repeat(99)}\n`.repeat(12_000));
     const page = await get(`${path}/log`);
     expect(page.words).toContain("Line numbers count from the first line shown");
-    expect(linesOf(page.text)[0]!.number).toBe(1);
+    expect(linesOf(page.html)[0]!.number).toBe(1);
   });
 
   test("of very many lines the last are shown, under their own numbers", async () => {
     const { path } = await run("\n".repeat(100_000) + "end");
     const page = await get(`${path}/log`);
     expect(page.words).toContain("Last 10,000 lines");
-    const shown = linesOf(page.text);
+    const shown = linesOf(page.html);
     expect(shown).toHaveLength(10_000);
     expect(shown.at(-1)).toEqual({ number: 100_001, isError: false, text: "end" });
   });
@@ -116,21 +108,21 @@ describe("the log of a task", () => {
     const { path } = await run(text.repeat(Math.ceil(300_000 / text.length)));
     const page = await get(`${path}/log?search=a`);
     expect(page.status).toBe(200);
-    expect(page.text.length).toBeLessThan(4_000_000);
+    expect(page.html.length).toBeLessThan(4_000_000);
   });
 
   test("is searched regardless of case and colours, with links from one matching line to the next", async () => {
     const { path } = await run("\x1b[31mTime\x1b[32mout (a+b)\x1b[0m\nnothing\nTIMEOUT & timeout\nlast timeout\n");
     const page = await get(`${path}/log?search=timeout`);
-    expect(linesOf(page.text).map(({ text }) => text)).toEqual([
+    expect(linesOf(page.html).map(({ text }) => text)).toEqual([
       '<span class="fg1"><mark>Time</mark></span><span class="fg2"><mark>out</mark> (a+b)</span>',
       "nothing",
       "<mark>TIMEOUT</mark> &amp; <mark>timeout</mark>",
       "last <mark>timeout</mark>",
     ]);
     expect(page.words).toContain("3 matching lines");
-    const follow = async (from: { text: string }, rel: string) => {
-      const href = new RegExp(`rel="${rel}" href="([^"]*)"`).exec(from.text)![1]!.replaceAll("&amp;", "&");
+    const follow = async (from: Shown, rel: string) => {
+      const href = new RegExp(`rel="${rel}" href="([^"]*)"`).exec(from.html)![1]!.replaceAll("&amp;", "&");
       const [address, line] = href.split("#");
       return { ...(await get(address!)), line };
     };
@@ -145,14 +137,14 @@ describe("the log of a task", () => {
     expect((await get(`${path}/log?search=.*`)).words).toContain("No matches");
     expect((await get(`${path}/log?search=`)).words).not.toContain("match");
     expect((await get(`${path}/log?search=${"a".repeat(201)}`)).status).toBe(400);
-    expect((await get(`${path}/log?search=%22%3E%3Cb%3E`)).text).toContain('value="&quot;&gt;&lt;b&gt;"');
+    expect((await get(`${path}/log?search=%22%3E%3Cb%3E`)).html).toContain('value="&quot;&gt;&lt;b&gt;"');
   });
 
   test("marks the lines that report errors, and links to the first", async () => {
     const { path } = await run("ok\n\x1b[31merror\x1b[0m: broken\n0 errors\n1 failed\n");
     const page = await get(`${path}/log`);
-    expect(linesOf(page.text).flatMap(({ number, isError }) => (isError ? [number] : []))).toEqual([2, 4]);
-    expect(page.text).toContain('href="#L2" data-next-error');
+    expect(linesOf(page.html).flatMap(({ number, isError }) => (isError ? [number] : []))).toEqual([2, 4]);
+    expect(page.html).toContain('href="#L2" data-next-error');
     expect(page.words).toContain("Next error 2");
     expect((await get(`${(await run("0 failed")).path}/log`)).words).not.toContain("Next error");
   });
@@ -161,27 +153,27 @@ describe("the log of a task", () => {
     const { path } = await run("one\n", "two\n");
     const page = await get(`${path}/log`);
     expect(page.words).toContain("Log of unit, shard 1");
-    expect(page.text).toContain(`href="${path}/log?shard=1" aria-current="page"`);
-    expect(linesOf(page.text)[0]!.text).toBe("one");
+    expect(page.html).toContain(`href="${path}/log?shard=1" aria-current="page"`);
+    expect(linesOf(page.html)[0]!.text).toBe("one");
     const other = await get(`${path}/log?shard=2&search=two`);
     expect(other.words).toContain("Log of unit, shard 2");
-    expect(other.text).toContain(`href="${path}/log?shard=2" aria-current="page"`);
-    expect(other.text.match(/aria-current="page"/g)!.length).toBe(page.text.match(/aria-current="page"/g)!.length);
-    expect(other.text).toContain('<input type="hidden" name="shard" value="2">');
-    expect(other.text).toContain("shard=2&amp;search=two&amp;match=1#L1");
-    expect(other.text).toContain(`href="${path}/log/text?shard=2"`);
+    expect(other.html).toContain(`href="${path}/log?shard=2" aria-current="page"`);
+    expect(other.html.match(/aria-current="page"/g)!.length).toBe(page.html.match(/aria-current="page"/g)!.length);
+    expect(other.html).toContain('<input type="hidden" name="shard" value="2">');
+    expect(other.html).toContain("shard=2&amp;search=two&amp;match=1#L1");
+    expect(other.html).toContain(`href="${path}/log/text?shard=2"`);
   });
 
   test("is downloaded as a file that is called as its task is", async () => {
     const { path } = await run("\x1b[31mone\n", "two\n");
     const page = await get(`${path}/log?shard=2`);
-    const href = /href="([^"]*download[^"]*)"/.exec(page.text)![1]!.replaceAll("&amp;", "&");
+    const href = /href="([^"]*download[^"]*)"/.exec(page.html)![1]!.replaceAll("&amp;", "&");
     const file = await get(href);
-    expect(file.text).toBe("two\n");
+    expect(file.html).toBe("two\n");
     expect(file.headers.get("content-disposition")).toBe('attachment; filename="unit-shard-2.log"');
     expect(file.headers.get("content-type")).toBe("text/plain; charset=utf-8");
     const raw = await get(`${path}/log/text`);
-    expect(raw.text).toBe("\x1b[31mone\n");
+    expect(raw.html).toBe("\x1b[31mone\n");
     expect(raw.headers.has("content-disposition")).toBe(false);
     expect((await get(`${path}/log/text?download=1`)).status).toBe(400);
   });
@@ -192,12 +184,9 @@ describe("the log of a task", () => {
     ["ü 🦊", "task.log"],
     ["unit.test_1", "unit.test_1.log"],
   ])("of the task %p is a file of a safe name", async (slug, name) => {
-    const { project, key } = await addProject(acme);
-    const uploaded = await ask(`POST /projects/${project}/test-runs?${new URLSearchParams({ task_slug: slug })}`, {
-      key,
-      body: junit("p"),
-    });
-    const tasks = `/projects/${project}/executions/${uploaded.body.executionId}/tasks`;
+    const mine = await createProject();
+    const { executionId } = await mine.upload("p", { task_slug: slug });
+    const tasks = `${mine.path}/executions/${executionId}/tasks`;
     const { headers } = await get(`${tasks}/${encodeURIComponent(slug)}/log/text?download=yes`);
     expect(headers.get("content-disposition") ?? undefined).toBe(
       name === undefined ? undefined : `attachment; filename="${name}"`,
@@ -206,23 +195,23 @@ describe("the log of a task", () => {
 
   test("can be followed while it grows, and not after its end", async () => {
     const { path, append, finish } = await run("one\n");
-    expect((await get(`${path}/log`)).text).toContain("data-follow");
+    expect((await get(`${path}/log`)).html).toContain("data-follow");
     await append(1, 4, "two\n");
-    expect(linesOf((await get(`${path}/log`)).text).map(({ text }) => text)).toEqual(["one", "two"]);
+    expect(linesOf((await get(`${path}/log`)).html).map(({ text }) => text)).toEqual(["one", "two"]);
     expect((await finish()).status).toBe(201);
     const ended = await get(`${path}/log`);
-    expect(linesOf(ended.text)).toHaveLength(2);
-    expect(ended.text).not.toContain("data-follow");
-    expect(ended.text).not.toContain("data-live=");
+    expect(linesOf(ended.html)).toHaveLength(2);
+    expect(ended.html).not.toContain("data-follow");
+    expect(ended.html).not.toContain("data-live=");
   });
 
   test("of one attempt keeps to it in its search and its files", async () => {
     const { path, leaseId } = await run("one\n");
     const page = await get(`${path}/log?lease=${leaseId}&search=one`);
     expect(page.words).toContain("an earlier attempt");
-    expect(page.text).toContain(`<input type="hidden" name="lease" value="${leaseId}">`);
-    expect(page.text).toContain(`lease=${leaseId}&amp;search=one&amp;match=1#L1`);
-    expect(page.text).toContain(`/log/text?lease=${leaseId}&amp;download=yes`);
+    expect(page.html).toContain(`<input type="hidden" name="lease" value="${leaseId}">`);
+    expect(page.html).toContain(`lease=${leaseId}&amp;search=one&amp;match=1#L1`);
+    expect(page.html).toContain(`/log/text?lease=${leaseId}&amp;download=yes`);
     expect((await get(`${path}/log?lease=${crypto.randomUUID()}`)).status).toBe(404);
   });
 
@@ -230,17 +219,17 @@ describe("the log of a task", () => {
     const { path } = await run("");
     const page = await get(`${path}/log`);
     expect(page.words).toContain("No output yet");
-    expect(page.text).not.toContain("data-next-error");
+    expect(page.html).not.toContain("data-next-error");
   });
 
   test("is not there for a task that no runner of ours has run", async () => {
-    const { project, key } = await addProject(acme);
-    const uploaded = await ask(`POST /projects/${project}/test-runs?task_slug=unit`, { key, body: junit("p") });
-    const path = `/projects/${project}/executions/${uploaded.body.executionId}/tasks/unit`;
+    const mine = await createProject();
+    const { executionId } = await mine.upload("p");
+    const path = `${mine.path}/executions/${executionId}/tasks/unit`;
     const page = await get(`${path}/log`);
     expect(page.words).toContain("No log");
-    expect(page.text).not.toContain("data-follow");
-    expect((await get(`${path}/log/text`)).text).toBe("");
+    expect(page.html).not.toContain("data-follow");
+    expect((await get(`${path}/log/text`)).html).toBe("");
     expect((await get(`${path}/log?shard=0`)).status).toBe(400);
     expect((await get(`${path}/log?match=0`)).status).toBe(400);
   });

@@ -1,11 +1,11 @@
-/** The pages about people: one's account, members, invitations, the audit log; as each role, as others, as nobody. */
+/** The pages about people: one's account, members, invitations, the audit log. */
 
 import { describe, expect, test } from "bun:test";
 import { type Browser, createBrowser, wordsOf } from "../browser.ts";
+import { createAsking } from "../asking.ts";
 import { createHarness } from "../harness.ts";
 import { createPerson, createSignIn, PASSWORD } from "../people.ts";
 import { selectAuditEntries } from "../../src/store/audit.ts";
-import { createToken } from "../../src/secrets/tokens.ts";
 import { insertTeam } from "../../src/store/projects.ts";
 import type { Role } from "../../src/schema/accounts.ts";
 
@@ -34,66 +34,8 @@ async function createTeam(name = "Team") {
     member: await open(team, "member"),
     viewer: await open(team, "viewer"),
     other: await open(acme.team, "owner"),
-    nobody: { browser: createBrowser(url) },
   };
 }
-/** A form sent with one's own token, whether or not a page shows it. */
-async function force(browser: Browser, path: string, fields: Record<string, string> = {}) {
-  const page = await browser.get(browser.cookies.has("assay_session") ? "/account" : "/login");
-  const { csrf } = browser.hiddenOf(page, browser.cookies.has("assay_session") ? "/account/name" : "/login");
-  return await browser.post(path, { csrf: csrf!, ...fields });
-}
-
-describe("access", () => {
-  test("pages are for their roles; others learn nothing of the team", async () => {
-    const { team, owner, member, viewer, other, nobody } = await createTeam();
-    const see = async ({ browser }: { browser: Browser }, path: string) => {
-      const { status, location } = await browser.get(path);
-      return location === null ? status : location.split("?")[0];
-    };
-    const all = [owner, member, viewer, other, nobody];
-    const statuses = (path: string) => Promise.all(all.map((who) => see(who, path)));
-    expect(await statuses(`/teams/${team}/members`)).toEqual([200, 200, 200, 404, "/login"]);
-    expect(await statuses(`/teams/${team}/audit`)).toEqual([200, 403, 403, 404, "/login"]);
-    expect(await statuses("/account")).toEqual([200, 200, 200, 200, "/login"]);
-    expect(await statuses(`/teams/${crypto.randomUUID()}/members`)).toEqual([404, 404, 404, 404, "/login"]);
-  });
-
-  test("forms are, too, whatever is sent", async () => {
-    const { team, owner, member, viewer, other, nobody } = await createTeam();
-    const victim = await open(team, "viewer");
-    const base = `/teams/${team}`;
-    for (const [path, fields] of [
-      [`${base}/invitations`, { role: "owner" }],
-      [`${base}/invitations/${crypto.randomUUID()}/revoke`, {}],
-      [`${base}/members/${victim.accountId}/role`, { role: "owner" }],
-      [`${base}/members/${victim.accountId}/remove`, {}],
-    ] as const) {
-      const statuses = [];
-      for (const { browser } of [member, viewer, other, nobody])
-        statuses.push((await force(browser, path, fields)).status);
-      const isRemoval = path.endsWith("/remove");
-      // Leaving is everybody's own: of others the operation refuses it.
-      expect([path, statuses]).toEqual([path, isRemoval ? [400, 400, 404, 303] : [403, 403, 404, 303]]);
-    }
-    const page = wordsOf(await owner.browser.get(`${base}/members`));
-    expect(page).toContain("4 members of Team");
-    expect(page).not.toContain("Open invitations");
-    expect((await database.pool`select from audit_entry where team_id = ${team}`).length).toBe(0);
-  });
-
-  test("who sees no button is told no way: members of a team see each other and nothing to change", async () => {
-    const { team, owner, viewer } = await createTeam();
-    const page = await viewer.browser.get(`/teams/${team}/members`);
-    expect(wordsOf(page)).toContain(owner.email);
-    expect(page.text).not.toContain("/role");
-    expect(page.text).not.toContain(`/members/${owner.accountId}/remove`);
-    expect(page.text).toContain(`/members/${viewer.accountId}/remove`);
-    expect(page.text).not.toContain("/invitations");
-    expect(page.text).not.toContain("/audit");
-  });
-});
-
 describe("an invitation", () => {
   async function makeLink(browser: Browser, team: string, fields: Record<string, string>) {
     const shown = await browser.submit(`/teams/${team}/members`, `/teams/${team}/invitations`, fields);
@@ -170,12 +112,15 @@ describe("an invitation", () => {
 });
 
 test("roles are changed and members removed; the last owner is told why not; all of it is in the log", async () => {
-  const { team, owner, member, viewer } = await createTeam("<script>alert(1)</script>");
+  const { team, owner, member, viewer } = await createTeam();
   const page = `/teams/${team}/members`;
   const place = (who: { accountId: string }) => `${page}/${who.accountId}`;
   const change = (who: { accountId: string }, role: Role) => owner.browser.submit(page, `${place(who)}/role`, { role });
   expect((await change(member, "owner")).location).toBe(`${page}?notice=role`);
   expect((await change(member, "member")).location).toBe(`${page}?notice=role`);
+  const seen = (await viewer.browser.get(page)).text;
+  expect(seen).toContain(`${place(viewer)}/remove`);
+  expect(seen).not.toContain(`${place(owner)}/remove`);
   const last = await change(owner, "viewer");
   expect([last.status, wordsOf(last)]).toEqual([
     400,
@@ -191,10 +136,7 @@ test("roles are changed and members removed; the last owner is told why not; all
     `${owner.email} removed the member ${viewer.email} role: viewer`,
     `${member.email} removed the member ${member.email} role: member`,
   ])
-    expect(words.replaceAll(" .", ".").replace(/([.@_:/>]) (?=\S)/g, "$1")).toContain(
-      sentence.replace(/([.@_:/>]) (?=\S)/g, "$1"),
-    );
-  expect(log.text).not.toContain("<script>alert");
+    expect(words).toContain(sentence);
 });
 
 test("the log pages back by fifties", async () => {
@@ -213,44 +155,43 @@ test("the log pages back by fifties", async () => {
 
 test("what keys change through the API is in the log by name, and never what was set", async () => {
   const { browser } = await open(rival.team, "owner");
-  const key = rival.teamKey;
   const base = `/teams/${rival.team}`;
-  const { body: environment } = await ask(`POST ${base}/environments`, { key, body: { slug: "staging" } });
-  const there = `${base}/environments/${environment.id}`;
-  await ask(`PUT ${there}/variables/TOKEN`, { key, body: { value: "hunter2" } });
-  await ask(`PUT ${there}/variables`, { key, body: { OTHER: "hunter3" } });
-  await ask(`DELETE ${there}/variables/OTHER`, { key });
-  expect((await ask(`DELETE ${there}/variables/OTHER`, { key })).status).toBe(404);
-  await ask(`PATCH ${there}`, { key, body: { name: "Staging" } });
+  const call = async (target: string, body?: unknown): Promise<any> =>
+    (await ask(target.replace(" ", ` ${base}`), { key: rival.teamKey, body })).body;
+  const own = createAsking(ask, rival);
+  const environment = await call("POST /environments", { slug: "staging" });
+  const there = `/environments/${environment.id}`;
+  await call(`PUT ${there}/variables/TOKEN`, { value: "hunter2" });
+  await call(`PUT ${there}/variables`, { OTHER: "hunter3" });
+  await call(`DELETE ${there}/variables/OTHER`);
+  expect((await call(`DELETE ${there}/variables/OTHER`)).error.code).toBe("NOT_FOUND");
+  await call(`PATCH ${there}`, { name: "Staging" });
   const hook = { kind: "webhook", name: "Hook", config: { url: "https://hooks.example/hunter4" } };
-  const { body: integration } = await ask(`POST ${base}/integrations`, { key, body: hook });
+  const integration = await call("POST /integrations", hook);
   expect(integration.config.secret).toStartWith("whsec_");
-  await ask(`PATCH ${base}/integrations/${integration.id}`, { key, body: { enabled: false } });
-  const automation = { name: "Tell", trigger: { event: "execution.failed" } };
+  await call(`PATCH /integrations/${integration.id}`, { enabled: false });
   const actions = [{ type: "notify", integrationId: integration.id }];
-  const { body: made } = await ask(`POST ${base}/automations`, { key, body: { ...automation, actions } });
-  await ask(`PATCH ${base}/automations/${made.id}`, { key, body: { name: "Tell all" } });
-  await ask(`DELETE ${base}/automations/${made.id}`, { key });
-  await ask(`DELETE ${base}/integrations/${integration.id}`, { key });
-  await ask(`DELETE ${there}`, { key });
-  await ask(`PATCH /projects/${rival.project}`, { key: rival.key, body: { name: "Renamed" } });
-  const send = async (what: string, body: unknown) =>
-    (await ask(`${what.replace(" /", ` /projects/${rival.project}/`)}`, { key: rival.key, body })).body;
-  const report = `<testsuite><testcase classname="a" name="b"/></testsuite>`;
-  const { executionId } = await send("POST /test-runs?task_slug=unit&complete=true", report);
-  const [testCase] = await send("GET /test-cases", undefined).then(({ data }) => data);
-  const one = await send("POST /bug-reports", { title: "One" });
-  const two = await send("POST /bug-reports", { title: "Two" });
-  await send(`PATCH /bug-reports/${one.id}`, { severity: "minor" });
-  await send(`POST /bug-reports/${one.id}/merge`, { into: two.id });
-  await send(`PATCH /test-cases/${testCase.id}`, { owner: "shop" });
-  await send("PATCH /test-cases", { testCaseIds: [testCase.id], owner: null });
-  await send(`DELETE /executions/${executionId}`, undefined);
+  const made = await call("POST /automations", { name: "Tell", trigger: { event: "execution.failed" }, actions });
+  await call(`PATCH /automations/${made.id}`, { name: "Tell all" });
+  await call(`DELETE /automations/${made.id}`);
+  await call(`DELETE /integrations/${integration.id}`);
+  await call(`DELETE ${there}`);
+  await own.patch("", { name: "Renamed" });
+  const { executionId } = await own.upload("p", "complete=true");
+  const [testCase] = await own.list("/test-cases");
+  const [one, two] = [
+    await own.post("/bug-reports", { title: "One" }),
+    await own.post("/bug-reports", { title: "Two" }),
+  ];
+  await own.patch(`/bug-reports/${one.id}`, { severity: "minor" });
+  await own.post(`/bug-reports/${one.id}/merge`, { into: two.id });
+  await own.patch(`/test-cases/${testCase.id}`, { owner: "shop" });
+  await own.patch("/test-cases", { testCaseIds: [testCase.id], owner: null });
+  await own.call("DELETE", `/executions/${executionId}`);
   // What is refused or only read is no news.
-  await ask(`POST ${base}/environments`, { key, body: {} });
-  await ask(`GET ${base}/environments`, { key });
+  await call("POST /environments", {});
+  await call("GET /environments");
   const entries = await selectAuditEntries(database.pool, rival.team, { limit: 100 });
-  const leading = `key ${key.slice(0, 17)}`;
   expect(
     entries
       .filter(({ action }) => !action.startsWith("key."))
@@ -266,21 +207,23 @@ test("what keys change through the API is in the log by name, and never what was
       ["bug.created", `Bug ${one.number}`],
       ["project.changed", "Renamed"],
     ].map((entry) => [`key ${rival.key.slice(0, 17)}`, ...entry]),
-    [leading, "environment.deleted", environment.id],
-    [leading, "integration.deleted", integration.id],
-    [leading, "automation.deleted", made.id],
-    [leading, "automation.changed", "Tell all"],
-    [leading, "automation.created", "Tell"],
-    [leading, "integration.changed", "Hook"],
-    [leading, "integration.created", "Hook"],
-    [leading, "environment.changed", "staging"],
-    [leading, "variable.deleted", "OTHER"],
-    [leading, "variables.replaced", environment.id],
-    [leading, "variable.changed", "TOKEN"],
-    [leading, "environment.created", "staging"],
+    ...[
+      ["environment.deleted", environment.id],
+      ["integration.deleted", integration.id],
+      ["automation.deleted", made.id],
+      ["automation.changed", "Tell all"],
+      ["automation.created", "Tell"],
+      ["integration.changed", "Hook"],
+      ["integration.created", "Hook"],
+      ["environment.changed", "staging"],
+      ["variable.deleted", "OTHER"],
+      ["variables.replaced", environment.id],
+      ["variable.changed", "TOKEN"],
+      ["environment.created", "staging"],
+    ].map((entry) => [`key ${rival.teamKey.slice(0, 17)}`, ...entry]),
   ]);
   const everything = JSON.stringify(entries);
-  for (const secret of ["hunter", key, integration.config.secret]) expect(everything).not.toContain(secret);
+  for (const secret of ["hunter", rival.teamKey, integration.config.secret]) expect(everything).not.toContain(secret);
   expect(wordsOf(await browser.get(`${base}/audit`))).toContain("set the variable TOKEN");
 });
 
@@ -315,7 +258,9 @@ describe("/account", () => {
     const stranger = await open(undefined);
     const others = [createBrowser(url), createBrowser(url), createBrowser(url)];
     for (const other of others) await other.submit("/login", "/login", { email: person.email, password: PASSWORD });
-    expect((await force(stranger.browser, `/account/sessions/${person.sessionId}/revoke`)).status).toBe(404);
+    const { csrf } = stranger.browser.hiddenOf(await stranger.browser.get("/account"), "/account/name");
+    const theirs = await stranger.browser.post(`/account/sessions/${person.sessionId}/revoke`, { csrf: csrf! });
+    expect(theirs.status).toBe(404);
     const page = await person.browser.get("/account");
     const ends = [...page.text.matchAll(/action="(\/account\/sessions\/[0-9a-f-]+\/revoke)"/g)].map(
       ([, action]) => action!,
@@ -329,13 +274,5 @@ describe("/account", () => {
       "/account?notice=sessions",
     );
     expect([await alive(), (await person.browser.get("/account")).status]).toEqual([0, 200]);
-  });
-
-  test("is out of date with a cookie that was changed by one character", async () => {
-    const { browser, token } = await open(undefined);
-    browser.cookies.set("assay_session", `${token.slice(0, 20)}${token[20] === "A" ? "B" : "A"}${token.slice(21)}`);
-    expect((await browser.get("/account")).status).toBe(303);
-    browser.cookies.set("assay_session", createToken().token);
-    expect((await browser.get("/account")).status).toBe(303);
   });
 });

@@ -1,14 +1,12 @@
 /** The first page and that of a project: is main green, since when, and what is new. */
 
 import { describe, expect, test } from "bun:test";
-import { junit } from "../harness.ts";
-import { createRoles } from "./browser.ts";
+import { createPages } from "./browser.ts";
 
 const HOUR = 3_600_000;
 const now = new Date();
-const roles = await createRoles({ clock: () => now });
-const { acme, look, report } = roles;
-const base = `/projects/${acme.project}`;
+const { own, createProject, look, report } = await createPages({ clock: () => now });
+const base = own.path;
 const before = (hours: number) => new Date(now.getTime() - hours * HOUR).toISOString();
 const build = (key: string, hours: number, letters: string, more: Record<string, string> = {}) =>
   report(letters, { execution_key: key, complete: "true", branch: "main", completed_at: before(hours), ...more });
@@ -50,14 +48,7 @@ describe("a project with builds", () => {
 
   test("counts each failure once, however many attempts have failed, and none that a later build no longer has", async () => {
     const send = (key: string, hours: number, letters: string, branch: string, says = "no luck") =>
-      report(letters, {
-        execution_key: key,
-        complete: "true",
-        branch,
-        completed_at: before(hours),
-        says,
-        task_slug: `unit of ${branch}`,
-      });
+      build(key, hours, letters, { branch, says, task_slug: `unit of ${branch}` });
     await send("41", 1.4, "ffpppp", "feature/retry");
     for (const says of ["no luck either", "none at all"]) await send("41", 1.4, "ffpppp", "feature/retry", says);
     await send("42", 1.3, "ffpppp", "feature/less");
@@ -100,22 +91,16 @@ describe("a project with builds", () => {
     expect(cells).toEqual(["passed", "passed", "passed", "failed", "failed"]);
   });
 
-  test("is for its team alone", async () => {
-    expect((await look("rival", base)).status).toBe(404);
-    expect((await look("nobody", base)).location).toBe(`/login?next=${encodeURIComponent(base)}`);
+  test("is not on the first page of others", async () => {
     expect((await look("rival", "/")).words).not.toContain("Acme");
   });
 });
 
 describe("a project with several workflows", () => {
   test("is red as long as one of them is, which is named with a link, also by the badge and for those with a link", async () => {
-    const own = await roles.addProject(acme);
-    const at = `/projects/${own.project}`;
+    const { path: at, upload } = await createProject();
     const send = (task: string, hours: number, letters: string) =>
-      roles.ask(`POST ${at}/test-runs?task_slug=${task}&branch=main&complete=true&completed_at=${before(hours)}`, {
-        key: own.key,
-        body: junit(letters),
-      });
+      upload(letters, { task_slug: task, branch: "main", complete: "true", completed_at: before(hours) });
     await send("old", 24 * 20, "f");
     await send("e2e", 9, "p");
     await send("e2e", 8, "f");
@@ -136,76 +121,62 @@ describe("a project with several workflows", () => {
 
 describe("why the default branch is red", () => {
   test("names the tests, the commits between which they broke with a link, their owner and their bug", async () => {
-    const { project, key } = await roles.addProject(acme);
-    const send = (query: string, letters: string) =>
-      roles.ask(`POST /projects/${project}/test-runs?task_slug=unit&branch=main&complete=true&${query}`, {
-        key,
-        body: junit(letters),
+    const { path, upload } = await createProject();
+    const commits = ["a", "b", "c"].map((letter) => letter.repeat(40));
+    for (const [index, letters] of ["pp", "fp", "fp"].entries())
+      await upload(letters, {
+        ...{ branch: "main", complete: "true", execution_key: String(index + 1), commit: commits[index]! },
+        build_url: `https://git.example/acme/shop/actions/runs/${index + 1}`,
       });
-    const url = (run: number) => encodeURIComponent(`https://git.example/acme/shop/actions/runs/${run}`);
-    const [good, bad, later] = ["a", "b", "c"].map((letter) => letter.repeat(40));
-    await send(`execution_key=1&commit=${good}&build_url=${url(1)}`, "pp");
-    await send(`execution_key=2&commit=${bad}&build_url=${url(2)}`, "fp");
-    await send(`execution_key=3&commit=${later}&build_url=${url(3)}`, "fp");
-    const { words, html } = await look("viewer", `/projects/${project}`);
+    const { words, html } = await look("viewer", path);
     expect(words).toMatch(
       /Why main is red .* unit: 1 failure red for .* unit › case 0 case 0 failed just now aaaaaaa … bbbbbbb – #1/,
     );
-    expect(html).toContain(`href="https://git.example/acme/shop/compare/${good}...${bad}"`);
+    expect(html).toContain(`href="https://git.example/acme/shop/compare/${commits[0]}...${commits[1]}"`);
   });
 
   test("is a task without failing tests too", async () => {
-    const { project, key } = await roles.addProject(acme);
-    await roles.ask(`POST /projects/${project}/test-runs?task_slug=unit&branch=main&shard=1/2&execution_key=1`, {
-      key,
-      body: junit("p"),
-    });
-    const [execution] = (await roles.ask(`GET /projects/${project}/executions`, { key })).body.data;
-    await roles.ask(`POST /projects/${project}/executions/${execution.id}/complete`, { key });
-    expect((await look("viewer", `/projects/${project}`)).words).toMatch(/Why main is red .* unit: is incomplete/);
+    const { path, upload, list, post } = await createProject();
+    await upload("p", "branch=main&shard=1/2&execution_key=1");
+    const [execution] = await list("/executions");
+    await post(`/executions/${execution.id}/complete`);
+    expect((await look("viewer", path)).words).toMatch(/Why main is red .* unit: is incomplete/);
   });
 });
 
 test("an execution without a key is called by its branch and number, which ascends", async () => {
-  const { project, key } = await roles.addProject(acme);
-  const send = (query: string) =>
-    roles.ask(`POST /projects/${project}/test-runs?task_slug=unit&complete=true${query}`, { key, body: junit("p") });
-  await send("&branch=main");
-  await send("&branch=main");
-  await send("");
-  const { words } = await look("viewer", `/projects/${project}/executions`);
+  const { path, upload } = await createProject();
+  for (const query of ["branch=main", "branch=main", ""]) await upload("p", `complete=true&${query}`);
+  const { words } = await look("viewer", `${path}/executions`);
   const [unnamed, second, first] = [...words.matchAll(/passed #(\d+)( main)?/g)];
   expect(Number(unnamed![1])).toBeGreaterThan(Number(second![1]));
   expect(Number(second![1])).toBeGreaterThan(Number(first![1]));
   expect([unnamed![2], second![2]]).toEqual([undefined, " main"]);
-  expect((await look("viewer", `/projects/${project}`)).words).toContain(`newest #${unnamed![1]}`);
+  expect((await look("viewer", path)).words).toContain(`newest #${unnamed![1]}`);
 });
 
 describe("what needs somebody", () => {
   const setUp = async () => {
-    const { project, key } = await roles.addProject(acme);
-    const at = `/projects/${project}`;
-    const send = async (query: string, letters: string): Promise<string> =>
-      (await roles.ask(`POST ${at}/test-runs?${query}`, { key, body: junit(letters) })).body.executionId;
+    const { path, upload, post } = await createProject();
+    const send = async (query: string, letters: string): Promise<string> => (await upload(letters, query)).executionId;
     const needs = async () =>
       /(?:Why main is red|Needs attention)(.*?)(?:Recent failures|Executions all)/.exec(
-        (await look("viewer", at)).words,
+        (await look("viewer", path)).words,
       )?.[0] ?? "";
-    const rerun = async (id: string) =>
-      (await roles.ask(`POST ${at}/executions/${id}/rerun`, { key, body: { failedOnly: true } })).body.id as string;
+    const rerun = async (id: string): Promise<string> =>
+      (await post(`/executions/${id}/rerun`, { failedOnly: true })).id;
     return { send, needs, rerun };
   };
-  const build = (key: string, branch = "feature/a") =>
-    `task_slug=unit&branch=${branch}&execution_key=${key}&complete=true`;
+  const build = (key: string) => `branch=feature/a&execution_key=${key}&complete=true`;
 
   test("stays when an older build is repeated, and is gone when the newest one is", async () => {
     const { send, needs, rerun } = await setUp();
     const old = await send(build("k1"), "fppp");
     const newest = await send(build("k2"), "ffpp");
     expect(await needs()).toContain("k2 feature/a 2 new failures");
-    await send(`task_slug=unit&execution_id=${await rerun(old)}`, "pppp");
+    await send(`execution_id=${await rerun(old)}`, "pppp");
     expect(await needs()).toContain("k2 feature/a 2 new failures");
-    await send(`task_slug=unit&execution_id=${await rerun(newest)}`, "pppp");
+    await send(`execution_id=${await rerun(newest)}`, "pppp");
     expect(await needs()).toBe("");
   });
 

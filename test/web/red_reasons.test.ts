@@ -1,31 +1,23 @@
 import { describe, expect, test } from "bun:test";
 import { toNotice } from "../../src/wording/notification.ts";
-import { createHarness, createServer, junit } from "../harness.ts";
-import { createPerson } from "../people.ts";
+import { junit } from "../harness.ts";
+import { createPages } from "./browser.ts";
 
-const { ask, acme, addProject, database } = await createHarness();
-const { url } = await createServer(database);
-const cookie = `assay_session=${(await createPerson(database, { team: acme.team, role: "owner" })).token}`;
+const { ask, acme, createProject, database, look } = await createPages();
 
-/** What stands on the page, one blank between two words. */
-async function see(path: string): Promise<string> {
-  const response = await fetch(`${url}${path}`, { headers: { cookie, accept: "text/html" } });
-  expect(response.status).toBe(200);
-  return (await response.text()).replace(/<[^>]*>/g, " ").replace(/\s+/g, " ");
-}
-
-type Project = { project: string; key: string };
+type Project = Awaited<ReturnType<typeof createProject>>;
 type Build = { id: string; line: string };
+
+async function see(path: string): Promise<string> {
+  const { status, words } = await look("owner", path);
+  expect(status).toBe(200);
+  return words;
+}
 const send = async ({ project, key }: Project, query: string, body: string) => {
-  const { text } = await ask(`POST /projects/${project}/test-runs?branch=main&${query}`, {
-    key,
-    body,
-    headers: { accept: "text/plain" },
-  });
+  const headers = { accept: "text/plain" };
+  const { text } = await ask(`POST /projects/${project}/test-runs?branch=main&${query}`, { key, body, headers });
   return { text, id: /executions\/([0-9a-f-]{36})/.exec(text)![1]! };
 };
-const complete = ({ project, key }: Project, id: string) =>
-  ask(`POST /projects/${project}/executions/${id}/complete`, { key });
 
 /** Each ends an execution in red with "54 passed"; answers the last line that an upload got. */
 const ENDS: [what: string, reason: string, part: string, build: (own: Project) => Promise<Build>][] = [
@@ -68,25 +60,23 @@ const ENDS: [what: string, reason: string, part: string, build: (own: Project) =
     "Timed out: e2e did not report",
     "did not report",
     async (own) => {
-      const body = { tasks: ["unit", "e2e"], branch: "main" };
-      const { body: execution } = await ask(`POST /projects/${own.project}/executions`, { key: own.key, body });
-      await send(own, `task_slug=unit&execution_id=${execution.id}`, junit("p".repeat(54)));
-      await complete(own, execution.id);
-      return { id: execution.id, line: "did not report" };
+      const { id } = await own.post("/executions", { tasks: ["unit", "e2e"], branch: "main" });
+      await send(own, `task_slug=unit&execution_id=${id}`, junit("p".repeat(54)));
+      await own.post(`/executions/${id}/complete`);
+      return { id, line: "did not report" };
     },
   ],
 ];
 
 describe("an execution that is red beside 54 passed tests", () => {
   test.each(ENDS)("because of %s says so wherever it is shown", async (_, reason, part, build) => {
-    const own = await addProject(acme);
+    const own = await createProject();
     const { id, line } = await build(own);
-    const base = `/projects/${own.project}/executions/${id}`;
+    const base = `${own.path}/executions/${id}`;
     expect(line).toContain(part);
-    for (const path of [base, `/projects/${own.project}`, `/projects/${own.project}/executions`])
-      expect(await see(path)).toContain(reason);
+    for (const path of [base, own.path, `${own.path}/executions`]) expect(await see(path)).toContain(reason);
     expect(await see(`${base}/tasks/e2e`)).toContain(`e2e: ${part}`);
-    const execution = (await ask(`GET ${base}`, { key: own.key })).body;
+    const execution = await own.get(`/executions/${id}`);
     expect([execution.reason, execution.passed]).toEqual([reason, 54]);
     const task = execution.tasks.find(({ slug }: { slug: string }) => slug === "e2e");
     expect(task.reason).not.toBeNull();
@@ -103,45 +93,20 @@ describe("an execution that is red beside 54 passed tests", () => {
   });
 
   test("and whose only failures are quarantined leads with the reason", async () => {
-    const own = await addProject(acme);
+    const own = await createProject();
     const { id: first } = await send(own, "task_slug=e2e&execution_key=0&complete=true", junit("fpp"));
-    const { body } = await ask(`GET /projects/${own.project}/executions/${first}/failures`, { key: own.key });
-    const { testCaseId } = body.causes[0].failures[0];
-    await ask(`PATCH /projects/${own.project}/test-cases/${testCaseId}`, {
-      key: own.key,
-      body: { quarantine: { reason: "slow" } },
-    });
+    const { causes } = await own.get(`/executions/${first}/failures`);
+    await own.patch(`/test-cases/${causes[0].failures[0].testCaseId}`, { quarantine: { reason: "slow" } });
     const { id } = await send(own, "task_slug=e2e&execution_key=1&shard=1/2&complete=true", junit("fpp"));
-    const page = await see(`/projects/${own.project}/executions/${id}`);
+    const page = await see(`${own.path}/executions/${id}`);
     expect(page).toContain("Incomplete: e2e shard 2 of 2 missing");
     expect(page).not.toContain("Nothing new");
   });
 
   test("and has failing tests says both", async () => {
-    const own = await addProject(acme);
+    const own = await createProject();
     const { id } = await send(own, "task_slug=e2e&execution_key=1&shard=1/2&complete=true", junit("fpp"));
-    for (const path of [`/projects/${own.project}/executions/${id}`, `/projects/${own.project}`])
+    for (const path of [`${own.path}/executions/${id}`, own.path])
       expect(await see(path)).toContain("1 new failure; Incomplete: e2e shard 2 of 2 missing");
-  });
-
-  test("a shared link does not show what a runner has said", async () => {
-    const own = await addProject(acme);
-    const body = { tasks: ["e2e"], branch: "main" };
-    const { body: execution } = await ask(`POST /projects/${own.project}/executions`, { key: own.key, body });
-    await complete(own, execution.id);
-    await database.pool`update test_run set reason = 'The runner secret-host was lost' where project_id = ${own.project}`;
-    const base = `/projects/${own.project}/executions/${execution.id}`;
-    expect(await see(base)).toContain("Timed out: e2e did not report (The runner secret-host was lost)");
-    const page = await (await fetch(`${url}${base}`, { headers: { cookie, accept: "text/html" } })).text();
-    const csrf = /name="csrf" value="([^"]*)"/.exec(page)![1]!;
-    const made = await fetch(`${url}${base}/share`, {
-      method: "POST",
-      headers: { cookie, accept: "text/html", origin: url },
-      body: new URLSearchParams({ csrf }),
-    });
-    const address = /data-copy>[^<]*(\/shared\/[^<]*)</.exec(await made.text())![1]!;
-    const shared = await see(address);
-    expect(shared).toContain("Timed out: e2e did not report");
-    expect(shared).not.toContain("secret-host");
   });
 });

@@ -65,13 +65,16 @@ async function createPlace({ passwordLogin = true, allowedDomains = ["acme.examp
   return { ...server, database, team, owner, follow, log, provider: () => opened };
 }
 
+const linkIn = ({ text }: { text: string }) => /href="(\/login\/oidc\?[^"]+)"/.exec(text)![1]!;
+/** The link to the provider on the page that links an account. */
+const providerIn = ({ text }: { text: string }) => /href="(http[^"]+)"/.exec(text)![1]!.replaceAll("&amp;", "&");
+
 test("somebody of a domain that is let in signs in, is a viewer of the only team, and is led back", async () => {
   const { url, follow, team } = await createPlace();
   const browser = createBrowser(url);
   const page = await browser.get(`/login?${new URLSearchParams({ next: `/teams/${team}/members` })}`);
   expect(wordsOf(page)).toContain("Continue with id.acme.example");
-  const link = /href="(\/login\/oidc\?[^"]+)"/.exec(page.text)![1]!;
-  const back = await follow(browser, "ada", link);
+  const back = await follow(browser, "ada", linkIn(page));
   expect([back.status, back.location]).toEqual([303, `/teams/${team}/members`]);
   expect(back.headers.getSetCookie().join()).toMatch(/assay_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax/);
   expect(wordsOf(await browser.get(back.location!))).toContain("ada of the provider you ada@acme.example viewer");
@@ -92,8 +95,7 @@ test("a stranger is told to ask for an invitation, and gets in with one", async 
   const { token } = await invite(database, owner, team, { role: "member" });
   const page = await browser.get(`/invitations/${token}`);
   expect(page.text).not.toContain('type="password"');
-  const link = /href="(\/login\/oidc\?[^"]+)"/.exec(page.text)![1]!;
-  expect((await follow(browser, "eve", link)).location).toBe("/");
+  expect((await follow(browser, "eve", linkIn(page))).location).toBe("/");
   expect((await browser.get(`/teams/${team}/members`)).status).toBe(200);
   // Who has an account already comes back to the invitation's page.
   const other = await invite(database, owner, team, { role: "member" });
@@ -109,8 +111,7 @@ test("the first account is made at the provider with the link that the start has
   await database.pool`delete from account`;
   const setup = (await createSetupToken(database))!;
   const browser = createBrowser(url);
-  const page = await browser.get(`/setup?token=${setup}`);
-  const link = /href="(\/login\/oidc\?[^"]+)"/.exec(page.text)![1]!;
+  const link = linkIn(await browser.get(`/setup?token=${setup}`));
   expect((await follow(browser, "grace", link)).location).toBe("/");
   expect(wordsOf(await browser.get("/"))).toContain("team settings");
   expect(wordsOf(await follow(createBrowser(url), "eve", `/login/oidc?setup=${setup}`))).toContain(
@@ -132,13 +133,12 @@ describe("an account with a password", () => {
     expect(wordsOf(await browser.get("/account"))).toContain("id.acme.example is not linked to this account");
     const to = await browser.submit("/account", "/account/link");
     expect(to.location).toBe("/account/link");
-    const page = await browser.get("/account/link");
-    const away = /href="(http[^"]+)"/.exec(page.text)![1]!.replaceAll("&amp;", "&");
+    const away = providerIn(await browser.get("/account/link"));
     // Somebody else's browser links nothing.
     const answer = await follow(createBrowser(url), "ada", away);
     expect(wordsOf(answer)).toContain("expired or was started in another browser");
     await browser.submit("/account", "/account/link");
-    const second = /href="(http[^"]+)"/.exec((await browser.get("/account/link")).text)![1]!.replaceAll("&amp;", "&");
+    const second = providerIn(await browser.get("/account/link"));
     expect((await follow(browser, "ada", second)).location).toBe("/account?notice=linked");
     expect((await follow(createBrowser(url), "ada", "/login/oidc")).location).toBe("/");
     expect(log.join("\n")).not.toContain(PASSWORD);
@@ -159,7 +159,7 @@ describe("an account with a password", () => {
       await browser.submit("/account", "/account/link");
       const page = await browser.get("/account/link");
       expect(wordsOf(page)).toContain("Sign in at id.acme.example to use that identity for this account.");
-      const away = /href="(http[^"]+)"/.exec(page.text)![1]!.replaceAll("&amp;", "&");
+      const away = providerIn(page);
       browser.cookies.delete("assay_session");
       await signIn(email);
       const answer = await follow(browser, "ada", away);

@@ -1,10 +1,10 @@
 /** Pages show variants of tasks: which tags a failure depends on, and how a test does in each variant. */
 
 import { beforeAll, expect, test } from "bun:test";
-import { createRoles } from "./browser.ts";
+import { createPages } from "./browser.ts";
 
-const { ask, acme, look, report } = await createRoles();
-const base = `/projects/${acme.project}`;
+const { own, look, report } = await createPages();
+const base = own.path;
 const WEBKIT = "browser:webkit";
 const CHROMIUM = "browser:chromium";
 
@@ -25,10 +25,8 @@ beforeAll(async () => {
   await report("p", { execution_key: "lint", task_slug: "lint", complete: "true" });
 });
 
-const findCase = async (tag: string) => {
-  const { body } = await ask(`GET /projects/${acme.project}/test-cases?tag=${tag}`, { key: acme.key });
-  return body.data.find(({ name }: { name: string }) => name === "case 0");
-};
+const findCase = async (tag: string) =>
+  (await own.list(`/test-cases?tag=${tag}`)).find(({ name }) => name === "case 0");
 
 test("an execution says with which tags alone a test fails, and names its runs by their tags", async () => {
   const page = await words(`/executions/${executionId}`);
@@ -54,13 +52,13 @@ test("the page of a test compares its variants, and sums their results by tag", 
 });
 
 test("a test of a task without variants is not compared", async () => {
-  const { body } = await ask(`GET /projects/${acme.project}/test-cases?task_slug=lint`, { key: acme.key });
-  expect(await words(`/tests/${body.data[0].id}`)).not.toContain("Variants");
+  const [testCase] = await own.list("/test-cases?task_slug=lint");
+  expect(await words(`/tests/${testCase.id}`)).not.toContain("Variants");
 });
 
 test("the bug of such a failure says with which tags it fails", async () => {
-  const { body } = await ask(`GET /projects/${acme.project}/bug-reports`, { key: acme.key });
-  const page = await words(`/bugs/${body.data[0].id}`);
+  const [bug] = await own.list("/bug-reports");
+  const page = await words(`/bugs/${bug.id}`);
   expect(page).toMatch(/Newest failure .*, only with browser:webkit/);
   expect(page).toContain("unit [browser:webkit] › unit › case 0");
 });

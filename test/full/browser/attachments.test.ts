@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { createEverything } from "../../everything.ts";
+import { createAsking } from "../../asking.ts";
 import { createHarness, until } from "../../harness.ts";
 import { hasChromium, openChromium } from "../../browser/chromium.ts";
 
@@ -9,14 +10,14 @@ describe.skipIf(!hasChromium)("attachments", async () => {
   if (!hasChromium) return;
   const everything = await createEverything(await createHarness({ outboundAllow: ["127.0.0.0/8"] }));
   const { people, there, acme, ask, url } = everything;
-  const { project, key } = acme;
+  const { project } = acme;
   const task = `/projects/${project}/executions/${there["executionId"]}/tasks/visual`;
   const chromium = await openChromium(url);
   const { go, evaluate, cdp, complaints } = chromium;
 
   async function attach(path: string, content: string): Promise<string> {
-    const run = `/projects/${project}/executions/${there["executionId"]}/test-runs/visual`;
-    const { body } = await ask(`PUT ${run}/attachments?path=${path}`, { key, body: content });
+    const run = `/executions/${there["executionId"]}/test-runs/visual`;
+    const { body } = await createAsking(ask, acme).call("PUT", `${run}/attachments?path=${path}`, content);
     return `/projects/${project}/attachments/${body.attachment.id}`;
   }
 
@@ -44,7 +45,6 @@ describe.skipIf(!hasChromium)("attachments", async () => {
     const broken = "[...document.images].filter((one) => one.complete && one.naturalWidth === 0).length";
     // A window that nobody looks at loads nothing that is put off until it is seen.
     await evaluate("for (const one of document.images) one.loading = 'eager'");
-    await until(async () => await evaluate<boolean>("[...document.images].every((one) => one.complete)"));
     await until(async () => await evaluate<boolean>("[...document.images].every((one) => one.complete)"));
     expect(await evaluate(broken)).toBe(0);
     await evaluate("Promise.all([...document.images].map((one) => one.decode())).then(() => true)");

@@ -2,7 +2,8 @@
 
 import { describe, expect, test } from "bun:test";
 import { createEverything, LOOKED_AT } from "../../everything.ts";
-import { createHarness } from "../../harness.ts";
+import { createAsking } from "../../asking.ts";
+import { createHarness, junit } from "../../harness.ts";
 import { hasChromium, openChromium, WIDTHS } from "../../browser/chromium.ts";
 
 const SCRIPT = "<script>alert(1)</script>";
@@ -15,7 +16,8 @@ describe.skipIf(!hasChromium)("on every page", async () => {
   if (!hasChromium) return;
   const everything = await createEverything(await createHarness({ outboundAllow: ["127.0.0.0/8"] }), hostile);
   const { people, fill, running, acme, ask, url } = everything;
-  const { project, key } = acme;
+  const { project } = acme;
+  const { uploadReport, send } = createAsking(ask, acme);
   const base = `/projects/${project}`;
 
   // What has no limit in a report is cut, not refused.
@@ -23,10 +25,10 @@ describe.skipIf(!hasChromium)("on every page", async () => {
     (name) =>
       `<testcase classname="${Bun.escapeHTML(name)}" name="${Bun.escapeHTML(name)}" file="${Bun.escapeHTML(name)}" time="1"><failure message="${Bun.escapeHTML(name)}">${Bun.escapeHTML(`at ${name} (javascript:alert(1):1:1)`)}</failure></testcase>`,
   );
-  const { body: long } = await ask(`POST /projects/${project}/test-runs?task_slug=long&branch=main&complete=true`, {
-    key,
-    body: `<testsuite name="long">${cases.join("")}</testsuite>`,
-  });
+  const long = await uploadReport(
+    `<testsuite name="long">${cases.join("")}</testsuite>`,
+    "task_slug=long&branch=main&complete=true",
+  );
 
   const chromium = await openChromium(url);
   const { go, appear, evaluate, complaints } = chromium;
@@ -98,18 +100,13 @@ describe.skipIf(!hasChromium)("on every page", async () => {
   });
 
   test("an address that is none of the web is no link, and is not taken for one", async () => {
-    const upload = (build: string) =>
-      ask(`POST /projects/${project}/test-runs?${new URLSearchParams({ task_slug: "odd", build_url: build })}`, {
-        key,
-        body: `<testsuite name="odd"><testcase name="works"/></testsuite>`,
-      });
     for (const build of [
       "javascript:alert(1)",
       "data:text/html,<script>alert(1)</script>",
       "//evil.example",
       "vbscript:x",
     ]) {
-      const { status, body } = await upload(build);
+      const { status, body } = await send(junit("p"), { build_url: build });
       if (status >= 400) continue;
       await chromium.signIn(people.owner);
       await go(`${base}/executions/${body.executionId}`);

@@ -1,30 +1,27 @@
 /** A page whose event stream was refused asks by itself, and listens again as soon as there is room. */
 
 import { describe, expect, test } from "bun:test";
-import { createHarness, junit, until } from "../../harness.ts";
+import { createAsking } from "../../asking.ts";
+import { createHarness } from "../../harness.ts";
 import { createPerson } from "../../people.ts";
 import { hasChromium, openChromium } from "../../browser/chromium.ts";
+
+/** Keeps the page's stream. */
+const NOTE_STREAM = `window.EventSource = class extends EventSource { constructor(url) { super(url); window.stream = this; } };`;
 
 describe.skipIf(!hasChromium)("a page without an event stream", async () => {
   if (!hasChromium) return;
   const { url, ask, acme, database, eventStreams } = await createHarness({ eventStreams: { session: 1 } });
   const owner = await createPerson(database, { team: acme.team, role: "owner" });
-  const { body } = await ask(`POST /projects/${acme.project}/executions`, {
-    key: acme.key,
-    body: { tasks: ["unit", "later", "last"] },
-  });
-  const report = (task: string, letters: string) =>
-    ask(`POST /projects/${acme.project}/test-runs?execution_id=${body.id}&task_slug=${task}`, {
-      key: acme.key,
-      body: junit(letters),
-    });
-  const path = `/projects/${acme.project}/executions/${body.id}`;
+  const { post, upload } = createAsking(ask, acme, "later");
+  const { id } = await post("/executions", { tasks: ["unit", "later", "last"] });
+  const path = `/projects/${acme.project}/executions/${id}`;
 
   test("shows what is new, and listens as soon as there is room", async () => {
     const chromium = await openChromium(url);
     // The page's ten seconds pass in a fifth of one.
     await chromium.cdp("Page.addScriptToEvaluateOnNewDocument", {
-      source: `const wait = setTimeout; window.setTimeout = (work, ms) => wait(work, ms / 50);`,
+      source: `const wait = setTimeout; window.setTimeout = (work, ms) => wait(work, ms / 50); ${NOTE_STREAM}`,
     });
     await chromium.signIn(owner);
     const mine = { session: owner.sessionId, project: acme.project };
@@ -40,12 +37,11 @@ describe.skipIf(!hasChromium)("a page without an event stream", async () => {
     expect(isLive).toBe(true);
     const words = `document.querySelector("main").innerText`;
     const before = await chromium.evaluate<string>(words);
-    await report("later", "ppppppp");
+    await upload("ppppppp", { execution_id: id });
     await chromium.becomes(`${words} !== ${JSON.stringify(before)}`);
     // Its own stream was refused until now.
     await reader.cancel();
-    await until(() => eventStreams.refusal(mine) === undefined, 10).catch(() => {});
-    await until(() => eventStreams.refusal(mine) !== undefined);
+    await chromium.becomes("window.stream?.readyState === EventSource.OPEN");
   }, 60_000);
 });
 
@@ -53,27 +49,25 @@ describe.skipIf(!hasChromium)("a live page", async () => {
   if (!hasChromium) return;
   const { url, ask, acme, database } = await createHarness();
   const owner = await createPerson(database, { team: acme.team, role: "owner" });
-  const { key, project } = acme;
+  const { post, upload, get } = createAsking(ask, acme, "unit");
   const chromium = await openChromium(url);
   const { evaluate, becomes, press } = chromium;
-  // Counts how often the page was fetched again: regions are replaced right after its answer was parsed, in the same task. And keeps
-  // the stream, for news about nothing.
+  // Counts how often the page was fetched again: regions are replaced right after its answer was parsed, in the same task.
   await chromium.cdp("Page.addScriptToEvaluateOnNewDocument", {
     source: `window.renewals = 0;
       const parse = DOMParser.prototype.parseFromString;
       DOMParser.prototype.parseFromString = function (...given) { window.renewals++; return parse.apply(this, given); };
-      window.EventSource = class extends EventSource { constructor(url) { super(url); window.stream = this; } };`,
+      ${NOTE_STREAM}`,
   });
 
   /** Opens the page of a new execution, and waits for its stream. */
   async function open() {
-    const { body } = await ask(`POST /projects/${project}/executions`, { key, body: { tasks: ["unit", "last"] } });
+    const { id } = await post("/executions", { tasks: ["unit", "last"] });
     // Windows share their cookies.
     await chromium.signIn(owner);
-    await chromium.go(`/projects/${project}/executions/${body.id}`);
+    await chromium.go(`/projects/${acme.project}/executions/${id}`);
     await becomes("window.stream?.readyState === EventSource.OPEN");
-    const path = `/projects/${project}/test-runs?execution_id=${body.id}&task_slug=unit`;
-    return { id: body.id as string, report: () => ask(`POST ${path}`, { key, body: junit("ppppppp") }) };
+    return { id: id as string, report: () => upload("ppppppp", { execution_id: id }) };
   }
 
   const region = `document.querySelector("[data-region=state]")`;
@@ -98,7 +92,7 @@ describe.skipIf(!hasChromium)("a live page", async () => {
       await becomes("window.renewals > 0");
     };
     await chromium.leaving(() => press("Cancel", "[data-region=state]", meanwhile));
-    expect((await ask(`GET /projects/${project}/executions/${id}`, { key })).body.status).toBe("cancelled");
+    expect((await get(`/executions/${id}`)).status).toBe("cancelled");
   }, 60_000);
 
   test("is brought up to date after a press that is no click", async () => {

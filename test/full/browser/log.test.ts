@@ -1,6 +1,7 @@
 /** The log of a running task in a real browser: follow mode, errors, anchors, and colours that everybody can read. */
 
 import { describe, expect, test } from "bun:test";
+import { createAsking } from "../../asking.ts";
 import { createHarness, until } from "../../harness.ts";
 import { createPerson } from "../../people.ts";
 import { hasChromium, openChromium, SCHEMES } from "../../browser/chromium.ts";
@@ -11,19 +12,19 @@ describe.skipIf(!hasChromium)("a log", async () => {
   if (!hasChromium) return;
   const { url, ask, acme, database } = await createHarness();
   const owner = await createPerson(database, { team: acme.team, role: "owner" });
-  const { project, key } = acme;
+  const { post } = createAsking(ask, acme);
 
   /** A task that a runner runs; `print` appends to its log. */
   async function start() {
-    const { body } = await ask(`POST /projects/${project}/executions`, { key, body: { mode: "run", tasks: ["unit"] } });
-    const sync = (more: object) => ask(`POST /projects/${project}/leases`, { key, body: { runner: "r", ...more } });
-    const [lease] = (await sync({ free: 1 })).body.leases;
+    const { id } = await post("/executions", { mode: "run", tasks: ["unit"] });
+    const sync = (more: object) => post("/leases", { runner: "r", ...more });
+    const [lease] = (await sync({ free: 1 })).leases;
     let offset = 0;
     const print = async (text: string) => {
       await sync({ free: 0, held: [{ id: lease.id, log: { offset, text } }] });
       offset += Buffer.byteLength(text);
     };
-    return { print, path: `/projects/${project}/executions/${body.id}/tasks/unit/log` };
+    return { print, path: `/projects/${acme.project}/executions/${id}/tasks/unit/log` };
   }
 
   const chromium = await openChromium(url);

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { addTrustRule } from "../../../src/operations/people/trust_rules.ts";
 import { COMMAND_LINE } from "../../../src/schema/audit.ts";
 import { createCiIssuer, REPOSITORY } from "../../ci_issuer.ts";
+import { createAsking } from "../../asking.ts";
 import { createHarness } from "../../harness.ts";
 import { createPerson } from "../../people.ts";
 import { createPlace, guardProcess } from "../../places.ts";
@@ -23,7 +24,7 @@ describe.skipIf(!hasChromium)("assay upload of a Playwright run", async () => {
     publicUrl: PUBLIC_URL,
     outboundAllow: ["127.0.0.1/32"],
   });
-  const { project, key, team } = acme;
+  const { project, team } = acme;
   const issuer = await createCiIssuer(PUBLIC_URL);
   await database.begin((sql) =>
     addTrustRule(
@@ -74,10 +75,11 @@ describe.skipIf(!hasChromium)("assay upload of a Playwright run", async () => {
   test("pictures, video and trace are below the failure, for the reporters json and junit", async () => {
     await upload("json", "out/playwright.json");
     await upload("junit", "out/junit.xml");
-    const { data } = (await ask(`GET /projects/${project}/executions?pull_request=7`, { key })).body;
-    expect([data.length, data[0].branch]).toEqual([1, "cart"]);
-    const execution = `/projects/${project}/executions/${data[0].id}`;
-    const { causes } = (await ask(`GET ${execution}/failures`, { key })).body;
+    const { list, get } = createAsking(ask, acme);
+    const [{ id, branch }, ...others] = (await list("/executions?pull_request=7")) as [any];
+    expect([branch, others]).toEqual(["cart", []]);
+    const execution = `/projects/${project}/executions/${id}`;
+    const { causes } = await get(`/executions/${id}/failures`);
     const { testCaseId } = causes.flatMap(({ failures }: any) => failures).find((one: any) => one.taskSlug === "json");
     const { go, evaluate, becomes, signIn, complaints } = await openChromium(url);
     await signIn(await createPerson(database, { team, role: "viewer" }));
