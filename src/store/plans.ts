@@ -59,8 +59,11 @@ export async function selectFileTimings(
       select t.file, case when sum(result.ms) > 2147483647 then 2147483647 else sum(result.ms) end as ms
       from chosen c
       join case_result b on b.project_id = ${projectId} and b.run_id = c.id,
-        lateral unnest(b.test_cases, b.durations) as result (number, ms)
-      join test_case t on t.project_id = ${projectId} and t.number = result.number and t.file is not null
+        lateral unnest(b.test_cases, b.durations) as result (number, ms),
+        -- A look-up for each result: while the statistics do not know the project, a join would read all results for each test case.
+        lateral (
+          select file from test_case
+          where project_id = ${projectId} and number = result.number and file is not null offset 0) t
       group by b.run_id, t.file
     ), per_file as (
       select file, percentile_cont(0.5) within group (order by ms)::int as ms from per_run group by file
