@@ -1,7 +1,6 @@
 /**
- * Finds functions whose time grows faster than the length of a hostile text. `bun run linearity`, on a quiet machine, compares the time for
- * a text with the time for a part of it. In all other runs a function only fails above `MAX_MS`, a thousand times the usual time: on a busy
- * machine shorter times say nothing about growth.
+ * Finds functions whose time grows faster than the length of a hostile text: compares the time for a text with the time for a part of it. For
+ * a quiet machine, as `bun run linearity`.
  */
 
 import { expect, test } from "bun:test";
@@ -9,9 +8,6 @@ import { Glob } from "bun";
 import { join } from "node:path";
 
 const SOURCE = join(import.meta.dir, "../../../src");
-
-/** Whether times below `MAX_MS` count. */
-export const isMeasured = process.env["ASSAY_LINEARITY"] === "measure";
 
 /** The tests measure processor time: a busy machine only lets them wait. */
 export const TIMEOUT_MS = 120_000;
@@ -28,14 +24,14 @@ const MAX_MS = 2_000;
 type Comparison = { factor: number; rounds: number; negligibleMs: number };
 
 /** A smaller time at 64 KiB holds no quadratic part that matters. */
-const COMPARISON: Comparison = { factor: 2, rounds: 24, negligibleMs: isMeasured ? 10 : MAX_MS };
+const COMPARISON: Comparison = { factor: 2, rounds: 24, negligibleMs: 10 };
 /** Two comparisons need fewer rounds each: what is superlinear takes long. */
 const FIRST: Comparison = { ...COMPARISON, rounds: 6 };
 /**
  * A text four times as long must confirm what the halves of a text have shown. A quadratic function takes sixteen times as long for it, and
  * a linear one four times.
  */
-const CONFIRMING: Comparison = { factor: 4, rounds: 6, negligibleMs: isMeasured ? 100 : MAX_MS };
+const CONFIRMING: Comparison = { factor: 4, rounds: 6, negligibleMs: 100 };
 
 export type HostileText = { name: string; of: (length: number) => string };
 
