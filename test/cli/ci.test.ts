@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { type CiBuild, detectBuild } from "../../src/cli/ci.ts";
-import { BUILDS, EVENT_PATH, GITHUB, HEAD, MERGE } from "./ci_builds.ts";
+import { BUILDS, EVENT_PATH, HEAD, MERGE } from "./ci_builds.ts";
 
 type Outside = { event?: string; git?: Record<string, string> };
 

@@ -31,7 +31,7 @@ const builds =
 
 const eventOf = (json: unknown): Outside => ({ event: JSON.stringify(json) });
 
-export const GITHUB: Variables = {
+const GITHUB: Variables = {
   CI: "true",
   GITHUB_ACTIONS: "true",
   GITHUB_SERVER_URL: "https://github.com",
@@ -78,7 +78,7 @@ const { head, base, ...rest } = pullOf("alice/web");
 const misleading = {
   title: `"}},"pull_request":{"number":666,"head":{"sha":"${MERGE}"}} \\" [ { , :`,
   labels: [{ name: "sha" }, { number: 3, head: { sha: MERGE } }],
-  body: `\\\\"\n$(id) \`id\` EVENT\nEVENT\n\t*`,
+  note: `\\\\"\n$(id) \`id\` EVENT\nEVENT\n\t*`,
   ...pullOf("acme/web"),
   "a/b": { head: { sha: MERGE } },
 };
