@@ -16,6 +16,8 @@ type Outside = {
   git?: Record<string, string>;
   /** tools/assay-upload.sh does not know this variant. */
   notInScript?: true;
+  /** The snippets of the onboarding leave it out, to stay short. */
+  notInSnippet?: true;
 };
 export type BuildOfCi = Outside & { name: string; variables: Variables; build: CiBuild };
 
@@ -29,6 +31,9 @@ const builds =
     ...outside,
   });
 
+/** Only `assay upload` knows it. */
+const RARE: Outside = { notInScript: true, notInSnippet: true };
+const NOT_IN_SNIPPET: Outside = { notInSnippet: true };
 const eventOf = (json: unknown): Outside => ({ event: JSON.stringify(json) });
 
 const GITHUB: Variables = {
@@ -203,6 +208,7 @@ const GITLAB_BUILDS = [
       CI_MERGE_REQUEST_SOURCE_BRANCH_NAME: "main",
     },
     { branch: "users/alice:main", pullRequest: "7" },
+    NOT_IN_SNIPPET,
   ),
   gitlab(
     "a merge train tests more than the head of its merge request",
@@ -213,6 +219,7 @@ const GITLAB_BUILDS = [
       CI_MERGE_REQUEST_TARGET_BRANCH_NAME: "develop",
     },
     { commit: MERGE, branch: "refs/merge-requests/7/train", pullRequest: "7", baseBranch: "develop" },
+    NOT_IN_SNIPPET,
   ),
   gitlab(
     "a pull request of a repository at GitHub",
@@ -223,6 +230,7 @@ const GITLAB_BUILDS = [
       CI_EXTERNAL_PULL_REQUEST_SOURCE_BRANCH_SHA: HEAD,
     },
     onPull,
+    NOT_IN_SNIPPET,
   ),
   gitlab(
     "parallel jobs are shards",
@@ -253,15 +261,15 @@ const JENKINS_BUILDS = [
     "a pipeline that fetches by the full name",
     { GIT_BRANCH: "refs/remotes/origin/feat/a" },
     { branch: "feat/a" },
-    { notInScript: true },
+    RARE,
   ),
-  jenkins("a detached commit", { GIT_BRANCH: "detached" }, {}, { notInScript: true }),
+  jenkins("a detached commit", { GIT_BRANCH: "detached" }, {}, RARE),
   jenkins("a pull request", CHANGE, onPull),
   jenkins("the head of a pull request that Jenkins has merged", { ...CHANGE, GIT_COMMIT: MERGE }, onPull, {
     git: { "origin/PR-7": HEAD },
   }),
-  jenkins("a fork, by its owner", { ...FORK, CHANGE_FORK: "alice" }, onFork),
-  jenkins("a fork, by its path", { ...FORK, CHANGE_FORK: "alice/web" }, onFork),
+  jenkins("a fork, by its owner", { ...FORK, CHANGE_FORK: "alice" }, onFork, NOT_IN_SNIPPET),
+  jenkins("a fork, by its path", { ...FORK, CHANGE_FORK: "alice/web" }, onFork, NOT_IN_SNIPPET),
   jenkins("a tag", { BRANCH_NAME: "v1.2.0", TAG_NAME: "v1.2.0", GIT_BRANCH: "v1.2.0" }, { branch: "v1.2.0" }),
 ];
 
@@ -295,9 +303,9 @@ const CIRCLECI_BUILDS = [
     "a fork",
     { CIRCLE_BRANCH: "pull/7", CIRCLE_PR_NUMBER: "7", CIRCLE_PR_USERNAME: "alice" },
     { branch: "pull/7", pullRequest: "7" },
-    { notInScript: true },
+    RARE,
   ),
-  circleci("a tag", { CIRCLE_BRANCH: "", CIRCLE_TAG: "v1.2.0" }, { branch: "v1.2.0" }),
+  circleci("a tag", { CIRCLE_BRANCH: "", CIRCLE_TAG: "v1.2.0" }, { branch: "v1.2.0" }, NOT_IN_SNIPPET),
   circleci(
     "parallel nodes, counted from 0",
     { CIRCLE_BRANCH: "main", CIRCLE_NODE_INDEX: "3", CIRCLE_NODE_TOTAL: "4" },
@@ -334,7 +342,12 @@ const PULL_REQUEST = {
 const NUMBERED = { SYSTEM_PULLREQUEST_PULLREQUESTID: "293753840", SYSTEM_PULLREQUEST_PULLREQUESTNUMBER: "7" };
 const azureFork = (name: string, repository: string) => {
   const fork = { SYSTEM_PULLREQUEST_ISFORK: "True", SYSTEM_PULLREQUEST_SOURCEREPOSITORYURI: repository };
-  return azure(name, { ...PULL_REQUEST, ...fork, SYSTEM_PULLREQUEST_SOURCEBRANCH: "refs/heads/main" }, onFork);
+  return azure(
+    name,
+    { ...PULL_REQUEST, ...fork, SYSTEM_PULLREQUEST_SOURCEBRANCH: "refs/heads/main" },
+    onFork,
+    NOT_IN_SNIPPET,
+  );
 };
 
 const AZURE_BUILDS = [
