@@ -1,10 +1,10 @@
 /** `assay upload` in tests: into projects of a server, and what the server has made of it. */
 
 import { expect } from "bun:test";
+import { createAsking, type Project } from "./asking.ts";
 import { start as startCommand, type Variables, variablesOf } from "./commands.ts";
 import { type createHarness, junit } from "./harness.ts";
 
-type Project = { project: string; key: string };
 type Harness = Pick<Awaited<ReturnType<typeof createHarness>>, "url" | "ask" | "acme" | "addProject">;
 export type UploadOptions = { folder?: string; variables?: Variables; input?: string };
 
@@ -18,8 +18,7 @@ export const writes = (letters: string, name = "report.xml") => `printf '%s' '${
 export async function createUploads({ url, ask, acme, addProject }: Harness) {
   const start = (of: Project, args: string[], { folder, variables, input }: UploadOptions = {}) =>
     startCommand(["upload", ...args], { cwd: folder, env: { ...variablesOf(url, of), ...variables }, stdin: input });
-  const list = async ({ project, key }: Project) =>
-    (await ask(`GET /projects/${project}/executions?limit=100`, { key })).body.data;
+  const list = (of: Project) => createAsking(ask, of).list("/executions?limit=100");
   const project = await addProject(acme);
   return {
     start,
@@ -29,8 +28,7 @@ export async function createUploads({ url, ask, acme, addProject }: Harness) {
     onlyRun: async (of: Project) => {
       const [{ id, tasks }, ...others] = await list(of);
       expect([others, tasks.length]).toEqual([[], 1]);
-      const path = `/projects/${of.project}/executions/${id}/test-runs/${encodeURIComponent(tasks[0].slug)}`;
-      return (await ask(`GET ${path}`, { key: of.key })).body;
+      return await createAsking(ask, of).get(`/executions/${id}/test-runs/${encodeURIComponent(tasks[0].slug)}`);
     },
     /** A project that has one upload, and the answer to it, for a receiver to give. */
     project,

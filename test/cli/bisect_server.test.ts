@@ -3,14 +3,13 @@
 import { expect, test } from "bun:test";
 import { createLog } from "../../src/log.ts";
 import { advanceSearches } from "../../src/work/culprits.ts";
+import { createAsking, type Project } from "../asking.ts";
 import { start as startCommand, variablesOf } from "../commands.ts";
 import { createHarness, until } from "../harness.ts";
 import { createProbedRepository, startProbeRunner } from "../probing.ts";
 
 const { ask, acme, addProject, database, url } = await createHarness();
 const log = createLog("debug", () => {}, false);
-
-type Project = { project: string; key: string };
 
 /** Starts the command in a directory. */
 function start(args: string[], project: Project, cwd?: string) {
@@ -27,16 +26,16 @@ const repository = await createProbedRepository(
 const { commits } = repository as { commits: string[] };
 
 /** Builds of the first and the last commit, as CI reports them. */
-async function report({ project, key }: Project) {
+async function report(project: Project) {
+  const asking = createAsking(ask, project);
   const build = async (commit: string, inner: string) => {
     const body = `<testsuite name="cart"><testcase classname="cart" name="adds" file="adds.sh">${inner}</testcase></testsuite>`;
-    const path = `/test-runs?task_slug=unit&branch=main&commit=${commit}&complete=true`;
-    return (await ask(`POST /projects/${project}${path}`, { key, body })).body;
+    return (await asking.send(body, { task_slug: "unit", branch: "main", commit, complete: "true" })).body;
   };
   await build(commits[0]!, "");
   const { bugReports } = await build(commits.at(-1)!, `<failure message="too little"/>`);
-  const { data } = (await ask(`GET /projects/${project}/test-cases`, { key })).body;
-  return { bug: bugReports[0].id as string, testCase: data[0].id as string };
+  const [{ id }] = await asking.list("/test-cases");
+  return { bug: bugReports[0].id as string, testCase: id as string };
 }
 
 test("runs the search on the runners of the server, and ends as a search on this machine", async () => {

@@ -4,6 +4,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { utimesSync } from "node:fs";
 import { join } from "node:path";
 import { countAll } from "../../src/work/count.ts";
+import { createAsking, type Project } from "../asking.ts";
 import { createFolder, start as startCommand, variablesOf } from "../commands.ts";
 import { createHarness, createServer, junit, until } from "../harness.ts";
 import { createReceiver } from "../receiver.ts";
@@ -11,7 +12,6 @@ import { createZip } from "../zip.ts";
 
 setDefaultTimeout(60_000);
 const { ask, acme, addProject, database, url } = await createHarness();
-type Project = Awaited<ReturnType<typeof addProject>>;
 type Files = Parameters<typeof createFolder>[0] & {};
 
 const start = (project: Project, args: string[], server = url) =>
@@ -20,8 +20,7 @@ const run = (project: Project, args: string[], server?: string) => start(project
 
 const DAY_MS = 86_400_000;
 const dayBefore = (days: number) => new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10);
-const get = async ({ project, key }: Project, path: string) =>
-  (await ask(`GET /projects/${project}${path}`, { key })).body;
+const get = (project: Project, path: string) => createAsking(ask, project).get(path);
 /** Oldest first. */
 const executions = async (project: Project) => (await get(project, "/executions?limit=100")).data.toReversed();
 const runs = async (project: Project) => (await get(project, "/test-runs?limit=100")).data;
@@ -252,17 +251,11 @@ describe("a second start", () => {
 describe("old builds", () => {
   test("cause no events, and do not become the state after newer ones", async () => {
     const project = await addProject(acme);
-    const post = (letters: string) =>
-      ask(`POST /projects/${project.project}/test-runs?task_slug=unit&branch=main`, {
-        key: project.key,
-        body: junit(letters),
-      });
-    await post("pp");
+    await createAsking(ask, project).upload("pp", { task_slug: "unit", branch: "main" });
     const state = () => get(project, "/state?branch=main");
     const before = await state();
-    const [{ count: eventsBefore }] = await database.pool<
-      [{ count: number }]
-    >`select count(*)::int as count from event where project_id = ${project.project}`;
+    const countEvents = () => database.pool`select count(*) from event where project_id = ${project.project}`;
+    const eventsBefore = await countEvents();
     const folder = createFolder(
       Object.fromEntries(
         Array.from({ length: 8 }, (_, index) => [
@@ -274,10 +267,7 @@ describe("old builds", () => {
     const options = ["--pattern", "{date}/{task}", "--branch", "main"];
     expect((await run(project, [folder, ...options])).code).toBe(0);
     await countAll(database);
-    const [{ count: eventsAfter }] = await database.pool<
-      [{ count: number }]
-    >`select count(*)::int as count from event where project_id = ${project.project}`;
-    expect(eventsAfter).toBe(eventsBefore);
+    expect([...(await countEvents())]).toEqual([...eventsBefore]);
     expect(await state()).toEqual(before);
     const { data } = await get(project, "/test-cases?limit=100");
     expect(data).toHaveLength(2);
@@ -328,31 +318,17 @@ describe("a server", () => {
 });
 
 describe("artifacts of GitHub Actions", () => {
-  const runsOfGithub = (days: number) => [
-    {
-      databaseId: 101,
-      headSha: "a".repeat(40),
-      headBranch: "main",
-      event: "push",
-      attempt: 2,
-      createdAt: `${dayBefore(days)}T10:00:00Z`,
-      url: "https://github.com/acme/web/actions/runs/101",
-    },
-    {
-      databaseId: 102,
-      headSha: "b".repeat(40),
-      headBranch: "main",
-      event: "pull_request",
-      attempt: 1,
-      createdAt: `${dayBefore(days - 1)}T10:00:00Z`,
-      url: "https://github.com/acme/web/actions/runs/102",
-    },
-  ];
+  const runOfGithub = (databaseId: number, letter: string, event: string, days: number) => ({
+    ...{ databaseId, headSha: letter.repeat(40), headBranch: "main", event, attempt: 2 },
+    createdAt: `${dayBefore(days)}T10:00:00Z`,
+    url: `https://github.com/acme/web/actions/runs/${databaseId}`,
+  });
+  const runsOfGithub = [runOfGithub(101, "a", "push", 7), runOfGithub(102, "b", "pull_request", 6)];
 
   test("become builds with branch, commit, date and link; archives count as folders", async () => {
     const project = await addProject(acme);
     const folder = createFolder({
-      "run.json": JSON.stringify(runsOfGithub(7)),
+      "run.json": JSON.stringify(runsOfGithub),
       "101/unit-results/junit.xml": junit("pp"),
       "101/unit-results/log.txt": "building",
       "101/e2e.zip": createZip({ "out/": "", "out/junit.xml": junit("f"), "out/trace.bin": "x" }),
@@ -381,10 +357,12 @@ describe("artifacts of GitHub Actions", () => {
 
   test("that CI has uploaded itself are there already", async () => {
     const project = await addProject(acme);
-    const query = `execution_key=101&branch=main&commit=${"a".repeat(40)}&task_slug=unit&complete=true&completed_at=${dayBefore(7)}T11:00:00Z`;
-    await ask(`POST /projects/${project.project}/test-runs?${query}`, { key: project.key, body: junit("pp") });
+    await createAsking(ask, project).upload("pp", {
+      ...{ execution_key: "101", branch: "main", commit: "a".repeat(40), task_slug: "unit", complete: "true" },
+      completed_at: `${dayBefore(7)}T11:00:00Z`,
+    });
     const folder = createFolder({
-      "run.json": JSON.stringify(runsOfGithub(7)[0]),
+      "run.json": JSON.stringify(runsOfGithub[0]),
       "101/results-unit/junit.xml": junit("pp"),
     });
     const { output } = await run(project, [
@@ -401,7 +379,7 @@ describe("artifacts of GitHub Actions", () => {
     const project = await addProject(acme);
     const whole = createZip({ "junit.xml": junit("p") });
     const folder = createFolder({
-      "run.json": JSON.stringify(runsOfGithub(7)),
+      "run.json": JSON.stringify(runsOfGithub),
       "101/unit.zip": whole.slice(0, whole.length - 30),
       "102/unit.zip": Uint8Array.from(whole, (byte, at) => (at === 45 ? byte ^ 0xff : byte)),
     });
@@ -418,7 +396,7 @@ describe("the history of an Allure report", () => {
   test("becomes builds with the results of its tests", async () => {
     const project = await addProject(acme);
     // The builds of the fixture get older than other projects keep results.
-    await ask(`PATCH /projects/${project.project}`, { key: project.key, body: { retentionDays: 0 } });
+    await createAsking(ask, project).patch("", { retentionDays: 0 });
     const options = ["--from", "allure-history", "--branch", "main", "--task", "e2e"];
     const { code, output } = await run(project, [fixture("addresses"), ...options]);
     expect(code).toBe(0);

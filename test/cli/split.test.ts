@@ -4,11 +4,13 @@ import { describe, expect, spyOn, test } from "bun:test";
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { hashShard, planPath } from "../../src/rules/plan.ts";
+import { createAsking } from "../asking.ts";
 import { createFolder, run, type Variables, variablesOf } from "../commands.ts";
 import { createHarness } from "../harness.ts";
 import { createReceiver } from "../receiver.ts";
 
 const { ask, acme, url } = await createHarness();
+const project = createAsking(ask, acme);
 const server = variablesOf(url, acme);
 
 const sources = ["a", "b", "c", "d", "e", "new1", "new2", "[id]", "deep/index"].map((name) => `src/${name}.test.ts`);
@@ -24,11 +26,9 @@ async function split(args: string[], { environment = server, stdin, cwd = place 
 
 async function upload(task: string, seconds: Record<string, number>, more: Record<string, string> = {}) {
   const cases = Object.entries(seconds).map(([file, time]) => `<testcase name="x" file="${file}" time="${time}"/>`);
-  const query = new URLSearchParams({ task_slug: task, ...more });
-  const body = `<testsuite>${cases.join("")}</testsuite>`;
-  const { status, body: run } = await ask(`POST /projects/${acme.project}/test-runs?${query}`, { key: acme.key, body });
+  const { status, body } = await project.send(`<testsuite>${cases.join("")}</testsuite>`, { task_slug: task, ...more });
   expect(status).toBe(201);
-  return run;
+  return body;
 }
 
 const known = { "src/a.test.ts": 5, "src/b.test.ts": 4, "src/c.test.ts": 3, "src/d.test.ts": 2, "src/gone.test.ts": 1 };
@@ -70,17 +70,14 @@ describe("assay split", () => {
       const { GITHUB_SHA: commit } = github("77");
       runs.push(await upload("unit", { "src/a.test.ts": 5 }, { execution_key: "77", commit, branch: "topic", shard }));
     }
-    const { body } = await ask(`GET /projects/${acme.project}/executions?key=77`, { key: acme.key });
-    expect(body.data.map(({ id }: { id: string }) => id)).toEqual([runs[0].executionId]);
+    const executions = await project.list("/executions?key=77");
+    expect(executions.map(({ id }) => id)).toEqual([runs[0].executionId]);
     expect(runs[1].executionId).toBe(runs[0].executionId);
     const other = ["--commit", "fedcba9876543210", "--task", "", "src/a.test.ts"];
     expect((await split(["--shard", "1/2", ...other], { environment: github("77") })).errors).toContain(`of "unit"`);
-    const commits = (await ask(`GET /projects/${acme.project}/executions?key=77`, { key: acme.key })).body.data;
-    expect(commits.map(({ commit }: { commit: string }) => commit)).toEqual([
-      "fedcba9876543210",
-      github("77").GITHUB_SHA,
-    ]);
-    expect(body.data[0]).toMatchObject({
+    const commits = (await project.list("/executions?key=77")).map(({ commit }) => commit);
+    expect(commits).toEqual(["fedcba9876543210", github("77").GITHUB_SHA]);
+    expect(executions[0]).toMatchObject({
       branch: "topic",
       buildUrl: "https://github.example/acme/web/actions/runs/77",
       total: 1,
@@ -314,11 +311,11 @@ describe("assay split", () => {
   });
 
   test("in a runner's task it goes by the plan that the runner has asked for, without the project's key", async () => {
-    const { body: execution } = await ask(`POST /projects/${acme.project}/executions`, { key: acme.key, body: {} });
+    const execution = await project.post("/executions", {});
     const shards = await Promise.all(
       [1, 2].map(async (index) => {
         const path = planPath(execution.id, "unit", { index, of: 2 });
-        const { text } = await ask(`GET /projects/${acme.project}${path}`, { key: acme.key });
+        const { text } = await project.call("GET", path);
         const file = join(place, `plan-${index}.json`);
         await Bun.write(file, text);
         const environment = {
@@ -421,15 +418,8 @@ describe("assay split --format playwright", () => {
     "c.spec.ts",
   ];
   const args = (shard: string) => [
-    "--shard",
-    shard,
-    "--execution-key",
-    "7",
-    "--task",
-    "e2e",
-    "--format",
-    "playwright",
-    "-",
+    ...["--shard", shard, "--execution-key", "7", "--task", "e2e"],
+    ...["--format", "playwright", "-"],
   ];
 
   test("prints the files of each project for --test-list, each in one shard", async () => {

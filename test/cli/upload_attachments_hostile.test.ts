@@ -9,6 +9,7 @@ import { dirname, join } from "node:path";
 import { readServerAddress } from "../../src/cli/client.ts";
 import { uploadAttachments } from "../../src/cli/upload_attachments.ts";
 import { createFolder, run, variablesOf } from "../commands.ts";
+import { createAsking } from "../asking.ts";
 import { createHarness } from "../harness.ts";
 import { createPlace } from "../places.ts";
 
@@ -37,6 +38,7 @@ const address = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
 const bytes = () => Buffer.concat(sent).toString("latin1");
 
 /** The contents of all files that the server has stored. */
+const asking = createAsking(ask, acme);
 const stored = () =>
   readdirSync(directory, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -52,8 +54,7 @@ function createWork(paths: readonly string[]): string {
   return work;
 }
 
-const list = async (executionId: string): Promise<{ path: string }[]> =>
-  (await ask(`GET /projects/${project}/executions/${executionId}/test-runs/e2e/attachments`, { key })).body.data;
+const list = (executionId: string) => asking.list(`/executions/${executionId}/test-runs/e2e/attachments`);
 
 test("none of the files that a hostile report names leaves the machine", async () => {
   mkdirSync(join(home, ".ssh"));
@@ -77,8 +78,8 @@ test("none of the files that a hostile report names leaves the machine", async (
   expect(bytes()).toContain("a picture");
   expect(bytes()).not.toContain(SECRET);
   expect(stored()).toEqual(["a picture"]);
-  const { data } = (await ask(`GET /projects/${project}/executions?limit=1`, { key })).body;
-  expect((await list(data[0].id)).map(({ path }) => path)).toEqual(["shot.png"]);
+  const [{ id }] = await asking.list("/executions?limit=1");
+  expect((await list(id)).map(({ path }) => path)).toEqual(["shot.png"]);
 });
 
 test.each([
@@ -90,10 +91,7 @@ test.each([
   writeFileSync(join(work, "results/shot.png"), "a picture");
   mkdirSync(join(work, "../private"));
   writeFileSync(join(work, "../private/shot.png"), SECRET);
-  const { body: run } = await ask(`POST /projects/${project}/test-runs?task_slug=e2e`, {
-    key,
-    body: readFileSync(join(work, "report.json"), "utf8"),
-  });
+  const { body: run } = await asking.send(readFileSync(join(work, "report.json"), "utf8"), { task_slug: "e2e" });
   const lstat = fs.lstatSync;
   let replacements = 0;
   const spy = spyOn(fs, "lstatSync").mockImplementation(((...args: Parameters<typeof lstat>) => {

@@ -1,17 +1,18 @@
 /** `assay upload --gate`: which failures turn the exit code green, and everything that must not. */
 
 import { beforeAll, describe, expect, test } from "bun:test";
+import { createAsking } from "../asking.ts";
 import { createFolder, run, type Variables, variablesOf } from "../commands.ts";
 import { createHarness, junit } from "../harness.ts";
 
 const { ask, acme, addProject, url } = await createHarness();
-const { project, key } = await addProject(acme);
+const project = createAsking(ask, await addProject(acme));
 /** Runs `assay upload`; `files` are there before the command. */
 async function upload(
   args: string[],
   { files = {}, variables = {} }: { files?: Variables; variables?: Variables } = {},
 ) {
-  const env = { ...variablesOf(url, { project, key }), ...variables };
+  const env = { ...variablesOf(url, project), ...variables };
   const ended = await run(["upload", ...args], { cwd: createFolder(files), env });
   const isOfGate = (line: string) => !/^assay: Warning|^(FAILED|PASSED|WAITING)/.test(line);
   return { ...ended, gate: ended.errors.split("\n").filter(isOfGate) };
@@ -27,13 +28,17 @@ const gated = (letters: string, end: string, mode = "new") =>
 
 /** The first case fails on the default branch, the second is quarantined, the third is new when it fails. */
 beforeAll(async () => {
-  const path = `POST /projects/${project}/test-runs?task_slug=unit&branch=main`;
-  await ask(path, { key, body: junit("fppp") });
-  const { body } = await ask(`GET /projects/${project}/test-cases?limit=100`, { key });
-  const { id } = body.data.find(({ name }: { name: string }) => name === "case 1");
-  const quarantine = { quarantine: { reason: "unstable" } };
-  await ask(`PATCH /projects/${project}/test-cases/${id}`, { key, body: quarantine });
+  await project.upload("fppp", { task_slug: "unit", branch: "main" });
+  const cases = await project.list("/test-cases?limit=100");
+  const { id } = cases.find(({ name }) => name === "case 1");
+  await project.patch(`/test-cases/${id}`, { quarantine: { reason: "unstable" } });
 });
+
+/** The run of the task in the newest execution of the branch. */
+async function newestRun() {
+  const [{ id }] = await project.list("/executions?branch=x&limit=1");
+  return await project.get(`/executions/${id}/test-runs/unit`);
+}
 
 describe("exits with 0", () => {
   test("when everything that failed is forgiven, and names it with the reason", async () => {
@@ -47,9 +52,7 @@ describe("exits with 0", () => {
         "",
       ],
     });
-    const { body } = await ask(`GET /projects/${project}/executions?branch=x&limit=1`, { key });
-    const path = `GET /projects/${project}/executions/${body.data[0].id}/test-runs/unit`;
-    expect((await ask(path, { key })).body).toMatchObject({ forgiven: 2, exitCode: 1, gates: [{ pass: true }] });
+    expect(await newestRun()).toMatchObject({ forgiven: 2, exitCode: 1, gates: [{ pass: true }] });
   });
 
   test("when the tests do, without a word about the gate", async () => {
@@ -129,7 +132,7 @@ describe("keeps the exit code of the command", () => {
     const args = ["report.xml", ...BRANCH, "--gate=new", "--patience=0", ...tests("fppp", "exit 1")];
     for (const variables of [
       { ASSAY_URL: "http://127.0.0.1:1" },
-      { ASSAY_KEY: `${key.slice(0, -1)}~` },
+      { ASSAY_KEY: `${project.key.slice(0, -1)}~` },
       { ASSAY_KEY: "" },
     ]) {
       const { code, gate } = await upload(args, { variables });
@@ -148,9 +151,7 @@ describe("keeps the exit code of the command", () => {
       ...tests("fppp", "exit 1"),
     ]);
     expect([code, gate.at(-2)]).toEqual([1, "assay: Dry run: the exit code would be 0"]);
-    const { body } = await ask(`GET /projects/${project}/executions?branch=x&limit=1`, { key });
-    const path = `GET /projects/${project}/executions/${body.data[0].id}/test-runs/unit`;
-    expect((await ask(path, { key })).body).toMatchObject({ forgiven: 0, gates: [] });
+    expect(await newestRun()).toMatchObject({ forgiven: 0, gates: [] });
   });
 
   test("and without a command 1, unless the tests are known to have passed", async () => {
@@ -165,22 +166,19 @@ describe("keeps the exit code of the command", () => {
 });
 
 test("prints names of tests without commands for terminals and CI systems, and without secrets", async () => {
-  const suite = `\u001b[31m##[error]::error::${key}`;
-  await ask(`POST /projects/${project}/test-runs?task_slug=hostile&branch=main`, {
-    key,
-    body: junit("fp", suite.replace("\u001b", "")),
-  });
+  const suite = `[31m##[error]::error::${project.key}`;
+  await project.upload("fp", { task_slug: "hostile", branch: "main" }, suite);
   const ended = await upload([
     "report.xml",
     "--task=hostile",
     "--branch=x",
     "--gate=new",
-    ...tests("fp", "exit 1", suite.replace("\u001b", "")),
+    ...tests("fp", "exit 1", suite),
   ]);
   expect(ended.code).toBe(0);
   expect(ended.errors).toContain("Gate new: passed, 1 failure forgiven");
   expect(ended.errors).not.toMatch(/\u001b|##\[|^::/m);
-  expect(ended.errors).not.toContain(key);
+  expect(ended.errors).not.toContain(project.key);
 });
 
 test("refuses an unknown mode and an impossible shard before the tests run", async () => {

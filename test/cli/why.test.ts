@@ -3,6 +3,7 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { MAX_LINES, whyLines } from "../../src/cli/why_lines.ts";
 import { findWhy } from "../../src/mcp/why.ts";
+import { createAsking, type Project } from "../asking.ts";
 import { run, type Variables, variablesOf } from "../commands.ts";
 import { insertFoundSearch } from "../culprit_searches.ts";
 import { createHarness, junit } from "../harness.ts";
@@ -14,24 +15,24 @@ const { ask, acme, addProject, database, rival, url } = harness;
 const member = await createBrowser(harness, { team: acme.team, role: "member" });
 const { call } = createAssistant(url);
 
-type Place = { project: string; key: string };
+const fresh = async () => createAsking(ask, await addProject(acme));
+type Place = Awaited<ReturnType<typeof fresh>>;
 
-async function why(args: string[], place: Place, more: Variables = {}) {
+async function why(args: string[], place: Project, more: Variables = {}) {
   const ended = await run(["why", ...args], { env: { ...variablesOf(url, place), ...more } });
   return { ...ended, lines: ended.output.split("\n").slice(0, -1) };
 }
 
-async function upload({ project, key }: Place, query: string, body: string): Promise<any> {
-  const target = `POST /projects/${project}/test-runs?complete=true&${query}`;
-  const { status, body: run } = await ask(target, { key, body });
-  expect(status).toBe(201);
-  return run;
+async function upload(place: Place, query: string, body: string): Promise<any> {
+  const answer = await place.send(body, `complete=true&${query}`);
+  expect(answer.status).toBe(201);
+  return answer.body;
 }
 
 let place: Place;
 let red: string;
 beforeAll(async () => {
-  place = await addProject(acme);
+  place = await fresh();
   await upload(place, "task_slug=unit&branch=main&execution_key=1&commit=1111111aaa", junit("pppp"));
   const run = await upload(place, "task_slug=unit&branch=main&execution_key=2&commit=2222222bbb", junit("pffp"));
   red = run.executionId;
@@ -59,7 +60,7 @@ describe("assay why", () => {
   });
 
   test("names the commands that explain the other red tasks of the branch", async () => {
-    const own = await addProject(acme);
+    const own = await fresh();
     const unit = await upload(own, "task_slug=unit&branch=main&execution_key=1", junit("pf"));
     const lint = await upload(own, "task_slug=lint&branch=main&execution_key=2", junit("f", "lint"));
     const { lines } = await why([], own);
@@ -89,7 +90,7 @@ describe("assay why", () => {
   });
 
   test("names a bug that was open before, and the commit that is proven to have broken its test", async () => {
-    const own = await addProject(acme);
+    const own = await fresh();
     await upload(own, "task_slug=unit&branch=main&execution_key=1", junit("p"));
     const { bugReports } = await upload(own, "task_slug=unit&branch=main&execution_key=2", junit("f"));
     await upload(own, "task_slug=unit&branch=topic&execution_key=3", junit("f"));
@@ -112,17 +113,16 @@ describe("assay why", () => {
   });
 
   test("names the first attachments of a failure, with addresses that are not cut", async () => {
-    const own = await addProject(acme);
+    const own = await fresh();
     const attachments = ["actual.png", "diff.png", "trace.zip"].map((name) => ({ path: `out/${name}`, name }));
     const cases = [{ name: "fails", status: "failed", attachments }];
     const form = new FormData();
     form.append("file", new Blob([JSON.stringify({ passed: 0, failed: 1, skipped: 0, cases })]), "report.json");
     for (const { path } of attachments) form.append("attachment", new Blob([`text of ${path}`]), path);
-    const target = `POST /projects/${own.project}/test-runs?task_slug=e2e&branch=main&complete=true`;
-    const { executionId } = (await ask(target, { key: own.key, body: form })).body;
+    const { body: uploaded } = await own.send(form, "task_slug=e2e&branch=main&complete=true");
     const { lines } = await why([], own);
-    const { body } = await ask(`GET /projects/${own.project}/executions/${executionId}/failures`, { key: own.key });
-    const [actual, diff] = body.causes[0].failures[0].attachments;
+    const { causes } = await own.get(`/executions/${uploaded.executionId}/failures`);
+    const [actual, diff] = causes[0].failures[0].attachments;
     expect(lines.slice(-4)).toEqual([
       "   actual.png: out/actual.png (text/plain)",
       `   ${actual.url}`,
@@ -135,16 +135,13 @@ describe("assay why", () => {
     const [, headline] = (await why(["--execution", red], place)).lines.toSpliced(0, 0, "");
     const { words } = await member.get(`/projects/${place.project}/executions/${red}`);
     expect(words).toContain(headline!);
-    const { body } = await ask(`GET /projects/${place.project}/executions/${red}/failures`, { key: place.key });
-    expect(body.headline).toBe(headline);
+    expect((await place.get(`/executions/${red}/failures`)).headline).toBe(headline);
     expect((await call("why_is_it_red", {}, place.key)).untrusted.headline).toBe(headline);
   });
 
   test("exits with 0 for what is not red, and takes a key that reads", async () => {
-    const { body } = await ask(`POST /projects/${place.project}/keys`, {
-      ...{ key: place.key, body: { name: "reader", scope: "read" } },
-    });
-    const reader = { ...place, key: body.key };
+    const { key } = await place.post("/keys", { name: "reader", scope: "read" });
+    const reader = { ...place, key };
     const green = await why(["--branch", "green"], reader);
     expect([green.code, green.lines[0], green.lines[1]]).toEqual([
       0,
@@ -203,7 +200,7 @@ describe("the lines", () => {
     text.replace(/[&<"]/g, (character) => `&#${character.charCodeAt(0)};`).replace(/[\x00-\x1f]/g, "");
 
   test("are forty at most, and hold no commands, whatever tests are called and say", async () => {
-    const hostile = await addProject(acme);
+    const hostile = await fresh();
     const cases = Array.from({ length: 60 }, (_, index) => {
       const message = `${HOSTILE} ${String.fromCharCode(97 + (index % 26)).repeat(5 + index)} ${"x".repeat(100_000)}`;
       return `<testcase classname="${xml(HOSTILE)}" name="${index} ${xml(HOSTILE)}"><failure message="${xml(message)}"/></testcase>`;
@@ -227,10 +224,8 @@ describe("the lines", () => {
   });
 
   test("have colours on a terminal alone, and the width of that", async () => {
-    const get = async <T>(path: string, query: Record<string, unknown> = {}): Promise<T> => {
-      const search = new URLSearchParams(JSON.parse(JSON.stringify(query)));
-      return (await ask(`GET /projects/${place.project}${path}?${search}`, { key: place.key })).body;
-    };
+    const get = <T>(path: string, query: Record<string, unknown> = {}): Promise<T> =>
+      place.get(`${path}?${new URLSearchParams(JSON.parse(JSON.stringify(query)))}`);
     const found = await findWhy({ get }, {}, 12);
     const plain = whyLines(found, { hasColours: false, columns: 40 });
     const coloured = whyLines(found, { hasColours: true, columns: 40 });

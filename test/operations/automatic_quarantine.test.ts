@@ -1,44 +1,32 @@
 import { beforeEach, describe, expect, test } from "bun:test";
-import { createLog } from "../../src/log.ts";
-import { handleEvents } from "../../src/work/automate.ts";
 import { countAll } from "../../src/work/count.ts";
+import { createAsking } from "../asking.ts";
+import { createAutomating } from "../automating.ts";
 import { createHarness, junit } from "../harness.ts";
 
-const { ask, acme, addProject, database } = await createHarness();
-const key = acme.teamKey;
-const base = `/teams/${acme.team}/automations`;
-const log = createLog("debug", () => {}, false);
-let project: { project: string; key: string };
+const harness = await createHarness();
+const { ask, acme, addProject, database } = harness;
+const { call, deleteAutomations, handle, runsOf, ...automating } = createAutomating(harness, acme);
+let project: ReturnType<typeof createAsking>;
 let build = 0;
 
 beforeEach(async () => {
-  for (const { id } of (await ask(`GET ${base}?limit=100`, { key })).body.data)
-    await ask(`DELETE ${base}/${id}`, { key });
-  project = await addProject(acme);
+  await deleteAutomations();
+  project = createAsking(ask, await addProject(acme));
 });
 
 const quarantine = (limits: object = {}) =>
   automate("Quarantine flaky tests", "test_case.became_flaky", { type: "quarantine", ...limits });
 const release = () => automate("Release", "test_case.recovered", { type: "release" });
 
-async function automate(name: string, event: string, action: object): Promise<string> {
-  const conditions = { projects: [project.project] };
-  const body = { name, trigger: { event }, conditions, actions: [action] };
-  const answer = await ask(`POST ${base}`, { key, body });
-  expect([answer.status, answer.text]).toEqual([201, expect.any(String)]);
-  return answer.body.id;
-}
+const automate = (name: string, event: string, action: object) =>
+  automating.automate({ name, trigger: { event }, conditions: { projects: [project.project] }, actions: [action] });
 
-const runsOf = async (id: string) => (await ask(`GET ${base}/${id}/runs`, { key })).body.data;
 /** The results of the action of each run, oldest first. */
 const resultsOf = async (id: string) => (await runsOf(id)).map(({ actions }: any) => actions[0]).reverse();
 
-async function upload(body: string, parameters: Record<string, string> = {}): Promise<any> {
-  const query = new URLSearchParams({ task_slug: "unit", branch: "main", ...parameters });
-  const answer = await ask(`POST /projects/${project.project}/test-runs?${query}`, { key: project.key, body });
-  expect([answer.status, answer.text]).toEqual([expect.any(Number), expect.any(String)]);
-  return answer.body;
-}
+const upload = async (body: string, parameters: Record<string, string> = {}): Promise<any> =>
+  (await project.send(body, { task_slug: "unit", branch: "main", ...parameters })).body;
 
 /** A letter for each test; those that fail pass when they are repeated. */
 async function flake(letters: string, commit = "1a2b3c4d"): Promise<void> {
@@ -50,14 +38,12 @@ async function flake(letters: string, commit = "1a2b3c4d"): Promise<void> {
 
 async function settle(): Promise<void> {
   await countAll(database);
-  await handleEvents(database, "https://assay.test", log);
+  await handle();
 }
 
-const cases = async (query = "") =>
-  (await ask(`GET /projects/${project.project}/test-cases?limit=100${query}`, { key: project.key })).body.data;
+const cases = (query = "") => project.list(`/test-cases?limit=100${query}`);
 const quarantined = async () => (await cases("&quarantined=true")).map(({ name }: any) => name);
-const change = (id: string, body: object) =>
-  ask(`PATCH /projects/${project.project}/test-cases/${id}`, { key: project.key, body });
+const change = (id: string, body: object) => project.call("PATCH", `/test-cases/${id}`, body);
 
 describe("quarantine", () => {
   test("states its evidence, ends after its days, and stands in the audit log", async () => {
@@ -163,8 +149,7 @@ describe("quarantine", () => {
     await upload(junit(`ffff${passing}`), parameters);
     await upload(junit(`pppp${passing}`), parameters);
     await countAll(database);
-    const servers = Array.from({ length: 4 }, () => handleEvents(database, "https://assay.test", log));
-    await Promise.all(servers);
+    await Promise.all(Array.from({ length: 4 }, handle));
     expect(await quarantined()).toHaveLength(3);
     const results = await resultsOf(id);
     expect(results.map(({ status }: any) => status).sort()).toEqual(["done", "done", "done", "skipped"]);
@@ -202,9 +187,9 @@ describe("quarantine", () => {
 
   test("a dry run says what would happen and changes nothing", async () => {
     const id = await quarantine({ maxShare: 100 });
-    await ask(`PATCH ${base}/${id}`, { key, body: { enabled: false } });
+    await call("PATCH", `/automations/${id}`, { enabled: false });
     await flake("fp");
-    const { body } = await ask(`POST ${base}/${id}/run`, { key, body: { dryRun: true } });
+    const { body } = await call("POST", `/automations/${id}/run`, { dryRun: true });
     expect(body.actions).toMatchObject([
       {
         type: "quarantine",
@@ -222,7 +207,7 @@ describe("quarantine", () => {
     await database.pool`update quarantine set until = now() where project_id = ${project.project}`;
     expect(await quarantined()).toEqual([]);
     // With the last event, as if the test had become flaky again.
-    await ask(`POST ${base}/${id}/run`, { key, body: {} });
+    await call("POST", `/automations/${id}/run`, {});
     expect((await resultsOf(id)).map(({ status }: any) => status)).toEqual(["done", "done"]);
     expect(await quarantined()).toEqual(["case 0"]);
   });
@@ -247,7 +232,7 @@ describe("release", () => {
 
 test("the actions are refused with other events, and beyond their limits", async () => {
   const message = async (event: string, action: object) =>
-    (await ask(`POST ${base}`, { key, body: { name: "x", trigger: { event }, actions: [action] } })).body.error.message;
+    (await call("POST", "/automations", { name: "x", trigger: { event }, actions: [action] })).body.error.message;
   expect(await message("test_case.recovered", { type: "quarantine" })).toBe(
     `Cannot use "actions.0" with "test_case.recovered": quarantine`,
   );

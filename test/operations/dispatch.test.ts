@@ -2,64 +2,52 @@
 
 import { beforeEach, describe, expect, test } from "bun:test";
 import { createLog } from "../../src/log.ts";
-import { createSeal } from "../../src/secrets/seal.ts";
-import { handleEvents, runSchedules } from "../../src/work/automate.ts";
-import { createDeliverer } from "../../src/work/deliver.ts";
+import { runSchedules } from "../../src/work/automate.ts";
 import { expireExecutions } from "../../src/work/expire.ts";
-import { createHarness, junit, SECRET_KEY } from "../harness.ts";
-import { createReceiver, outboundToReceivers, type Script } from "../receiver.ts";
+import { createAsking } from "../asking.ts";
+import { createAutomating, PUBLIC_URL } from "../automating.ts";
+import { createHarness } from "../harness.ts";
+import { createReceiver, type Script } from "../receiver.ts";
 
-const { ask, acme, rival, addProject, database } = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
-const PUBLIC = "https://assay.test";
+const harness = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
+const { ask, acme, rival, addProject, database } = harness;
+const { call, integrate, handle, deliveriesOf, ...automating } = createAutomating(harness, acme);
 const log = createLog("debug", () => {}, false);
 const nightly = new Date("2030-01-07T03:00:00.000Z");
-let project: { project: string; key: string };
+let project: ReturnType<typeof createAsking>;
 beforeEach(async () => {
-  project = await addProject(acme);
+  project = createAsking(ask, await addProject(acme));
 });
 
-async function integrate(kind: string, config: Record<string, unknown>, { team, teamKey } = acme): Promise<string> {
-  const answer = await ask(`POST /teams/${team}/integrations`, { key: teamKey, body: { kind, name: kind, config } });
-  expect([answer.status, answer.text]).toEqual([201, expect.any(String)]);
-  return answer.body.id;
-}
-const github = (baseUrl: string, more: object = { workflow: "ci.yml" }, company = acme) =>
-  integrate("github", { baseUrl, repository: "acme/web", token: "t", ...more }, company);
+const github = (baseUrl: string, more: object = { workflow: "ci.yml" }, add = integrate) =>
+  add("github", { baseUrl, repository: "acme/web", token: "t", ...more });
 const gitlab = (baseUrl: string, more: object = { triggerToken: "trigger" }) =>
   integrate("gitlab", { baseUrl, project: "acme/web", token: "t", ...more });
-const change = (integrationId: string, body: object) =>
-  ask(`PATCH /teams/${acme.team}/integrations/${integrationId}`, { key: acme.teamKey, body });
+const change = (integrationId: string, body: object) => call("PATCH", `/integrations/${integrationId}`, body);
 
 const create = (dispatch: unknown, more: object = {}) =>
-  ask(`POST /projects/${project.project}/executions`, {
-    key: project.key,
-    body: { tasks: ["unit"], branch: "feat/a", dispatch, ...more },
-  });
-const get = async (id: string) => (await ask(`GET /projects/${project.project}/executions/${id}`, project)).body;
-const list = async () => (await ask(`GET /projects/${project.project}/executions?limit=100`, project)).body.data;
-const act = (id: string, action: string) =>
-  ask(`POST /projects/${project.project}/executions/${id}/${action}`, { key: project.key });
+  project.call("POST", "/executions", { tasks: ["unit"], branch: "feat/a", dispatch, ...more });
+const get = (id: string) => project.get(`/executions/${id}`);
+const list = () => project.list("/executions?limit=100");
+const act = (id: string, action: string) => project.call("POST", `/executions/${id}/${action}`);
 const upload = (id: string, letters = "p", task = "unit") =>
-  ask(`POST /projects/${project.project}/test-runs?execution_id=${id}&task_slug=${task}&branch=feat/a`, {
-    key: project.key,
-    body: junit(letters),
-  });
+  project.upload(letters, { execution_id: id, task_slug: task, branch: "feat/a" });
 const endTime = (id: string) =>
   database.pool`update execution set expires_at = now() - interval '1 second' where id = ${id}`;
-
-const deliveriesOf = async (integrationId: string) =>
-  (await ask(`GET /teams/${acme.team}/integrations/${integrationId}/deliveries`, { key: acme.teamKey })).body.data;
 
 /** Sends what is due; what was put off is due as well, since a while: columns round to milliseconds, into the future. */
 async function deliver(): Promise<void> {
   await database.pool`update delivery set due_at = now() - interval '1 second' where status = 'pending' and due_at is not null`;
   await database.pool`update integration set paused_until = null`;
-  const sender = createDeliverer(database, { outbound: outboundToReceivers(), seal: createSeal(SECRET_KEY) }, log);
-  while ((await sender.start()) > 0) await sender.ended();
+  await automating.deliver();
 }
 
-const addEnvironment = (slug: string) =>
-  ask(`POST /teams/${acme.team}/environments`, { key: acme.teamKey, body: { slug, name: slug } });
+/** A thousand deliveries that are not due. */
+const fillQueue = (integrationId: string) => database.pool`
+  insert into delivery (team_id, integration_id, id, action, options, event_type, notice)
+  select ${acme.team}, ${integrationId}, gen_random_uuid(), 'create_issue', '{}', 'test', '{}' from generate_series(1, 1000)`;
+
+const addEnvironment = (slug: string) => call("POST", "/environments", { slug, name: slug });
 
 const typesOf = async () => {
   const rows = await database.pool<{ type: string }[]>`
@@ -67,25 +55,20 @@ const typesOf = async () => {
   return rows.map(({ type }) => type);
 };
 
-async function automate(body: Record<string, unknown>) {
-  const { team, teamKey } = acme;
-  return await ask(`POST /teams/${team}/automations`, { key: teamKey, body: { name: "a", ...body } });
-}
+const automate = (body: object) => call("POST", "/automations", { name: "a", ...body });
 const start = (more: object) => ({
   trigger: { schedule: "0 3 * * *" },
   actions: [{ type: "start_execution", projectId: project.project, tasks: ["unit"], ...more }],
 });
 
 /** Its automation's last run, once its time has come. */
-async function runAt3(body: Record<string, unknown>) {
-  const { status, body: automation } = await automate(body);
-  expect(status).toBe(201);
-  await database.pool`update automation set next_run_at = ${nightly.toISOString()} where id = ${automation.id}`;
-  await runSchedules(database, PUBLIC, nightly, log);
-  const path = `/teams/${acme.team}/automations/${automation.id}`;
-  const { data } = (await ask(`GET ${path}/runs`, { key: acme.teamKey })).body;
-  await ask(`DELETE ${path}`, { key: acme.teamKey });
-  return data[0];
+async function runAt3(body: object) {
+  const id = await automating.automate(body);
+  await database.pool`update automation set next_run_at = ${nightly.toISOString()} where id = ${id}`;
+  await runSchedules(database, PUBLIC_URL, nightly, log);
+  const [run] = await automating.runsOf(id);
+  await call("DELETE", `/automations/${id}`);
+  return run;
 }
 
 describe("POST …/executions with dispatch", () => {
@@ -178,7 +161,7 @@ describe("POST …/executions with dispatch", () => {
     const refused: [object, object, string][] = [
       [{ integrationId: crypto.randomUUID() }, {}, '"dispatch.integrationId": there is no such integration'],
       [
-        { integrationId: await github(url, { workflow: "ci.yml" }, rival) },
+        { integrationId: await github(url, { workflow: "ci.yml" }, createAutomating(harness, rival).integrate) },
         {},
         '"dispatch.integrationId": there is no such',
       ],
@@ -219,9 +202,7 @@ describe("POST …/executions with dispatch", () => {
 
   test("is refused where a thousand deliveries are waiting", async () => {
     const integrationId = await github(createReceiver().url);
-    await database.pool`
-      insert into delivery (team_id, integration_id, id, action, options, event_type, notice)
-      select ${acme.team}, ${integrationId}, gen_random_uuid(), 'create_issue', '{}', 'test', '{}' from generate_series(1, 1000)`;
+    await fillQueue(integrationId);
     const { status, body } = await create({ integrationId });
     expect([status, body.error?.message]).toEqual([400, expect.stringContaining("1000 deliveries are waiting")]);
     expect(await list()).toEqual([]);
@@ -303,8 +284,7 @@ describe("a dispatch that fails", () => {
     const integrationId = await github(receiver.url);
     const redeliver = async () => {
       const [{ id }] = await deliveriesOf(integrationId);
-      const path = `/teams/${acme.team}/integrations/${integrationId}/deliveries/${id}/redeliver`;
-      await ask(`POST ${path}`, { key: acme.teamKey });
+      await call("POST", `/integrations/${integrationId}/deliveries/${id}/redeliver`);
       await deliver();
       return (await deliveriesOf(integrationId))[0].attempts.at(-1).error;
     };
@@ -319,7 +299,7 @@ describe("a dispatch that fails", () => {
     await act(cancelled.body.id, "cancel");
     await deliver();
     expect(await redeliver()).toBe('Not sent: its execution has ended, it is "cancelled"');
-    await ask(`DELETE /projects/${project.project}/executions/${cancelled.body.id}`, project);
+    await project.call("DELETE", `/executions/${cancelled.body.id}`);
     expect(await redeliver()).toBe("Not sent: its execution was deleted");
     expect(receiver.requests).toHaveLength(2);
   });
@@ -358,9 +338,9 @@ describe("start_execution", () => {
     await runAt3(start({ dispatch: { integrationId } }));
     await deliver();
     expect(await typesOf()).toEqual(["execution.completed", "execution.failed", "task.missed"]);
-    await handleEvents(database, PUBLIC, log);
+    await handle();
     await deliver();
-    await ask(`DELETE /teams/${acme.team}/automations/${tell.body.id}`, { key: acme.teamKey });
+    await call("DELETE", `/automations/${tell.body.id}`);
     expect(slack.requests.map(({ text }) => text)).toEqual([
       expect.stringContaining("The pipeline was not started: Answered 422: No ref found"),
     ]);
@@ -371,8 +351,7 @@ describe("start_execution", () => {
     const nightly = start({ dispatch: { integrationId } });
     const { body } = await automate(nightly);
     const runNow = async (dryRun = false) => {
-      const path = `/teams/${acme.team}/automations/${body.id}/run`;
-      const { status, actions } = (await ask(`POST ${path}`, { key: acme.teamKey, body: { dryRun } })).body;
+      const { status, actions } = (await call("POST", `/automations/${body.id}/run`, { dryRun })).body;
       return [status, actions[0].reason];
     };
     const what = 'the tasks "unit" in "other", with a pipeline by "github" (github)';
@@ -383,19 +362,17 @@ describe("start_execution", () => {
     expect(await list()).toEqual([]);
 
     await change(integrationId, { enabled: true });
-    await database.pool`
-      insert into delivery (team_id, integration_id, id, action, options, event_type, notice)
-      select ${acme.team}, ${integrationId}, gen_random_uuid(), 'create_issue', '{}', 'test', '{}' from generate_series(1, 1000)`;
+    await fillQueue(integrationId);
     const waiting = "1000 deliveries are waiting for the integration already";
     expect(await runNow()).toEqual(["failed", waiting]);
     expect(await list()).toMatchObject([
       { status: "timed_out", tasks: [{ reason: `The pipeline was not started: ${waiting}` }] },
     ]);
 
-    await ask(`DELETE /teams/${acme.team}/integrations/${integrationId}`, { key: acme.teamKey });
+    await call("DELETE", `/integrations/${integrationId}`);
     const deleted = "Cannot dispatch, by its integrationId: there is no such integration in this team";
     expect(await runNow()).toEqual(["failed", deleted]);
-    await ask(`DELETE /teams/${acme.team}/automations/${body.id}`, { key: acme.teamKey });
+    await call("DELETE", `/automations/${body.id}`);
   });
 
   test("that makes no sense is refused before it is stored", async () => {
@@ -434,7 +411,7 @@ describe("start_execution", () => {
     expect(await list()).toMatchObject([{ mode: "run", trigger: "schedule", branch: "main", environment: "staging" }]);
     const sync = async (labels: string[]) => {
       const body = { runner: `r ${labels}`, labels, free: 8 };
-      const { leases } = (await ask(`POST /projects/${project.project}/leases`, { key: project.key, body })).body;
+      const { leases } = await project.post("/leases", body);
       return leases.map(({ taskSlug, shard, execution }: any) => [taskSlug, shard?.index, execution.environment]);
     };
     expect(await sync([])).toEqual([["lint", undefined, "staging"]]);
@@ -451,10 +428,9 @@ describe("start_execution", () => {
       conditions: { projects: [project.project] },
       actions: [{ type: "start_execution", mode: "run", tasks: ["diagnose"] }],
     });
-    const query = "branch=feat/b&commit=c0ffee12&environment=lab";
-    await ask(`POST /projects/${project.project}/test-runs?${query}`, { key: project.key, body: junit("f") });
-    await handleEvents(database, PUBLIC, log);
-    await ask(`DELETE /teams/${acme.team}/automations/${body.id}`, { key: acme.teamKey });
+    await project.upload("f", { branch: "feat/b", commit: "c0ffee12", environment: "lab" });
+    await handle();
+    await call("DELETE", `/automations/${body.id}`);
     const [execution] = await list();
     expect(execution).toMatchObject({
       ...{ mode: "run", trigger: "automation", status: "queued" },

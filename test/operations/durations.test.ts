@@ -1,6 +1,7 @@
 /** Wall time and machine time of runs and executions: pages, API, figures of days and trends tell the same. */
 
 import { beforeEach, describe, expect, test } from "bun:test";
+import { createAsking } from "../asking.ts";
 import { createHarness } from "../harness.ts";
 import { createBrowser } from "../web/browser.ts";
 import { toDuration } from "../../src/wording/numbers.ts";
@@ -10,9 +11,13 @@ const harness = await createHarness();
 const { ask, acme, addProject, database } = harness;
 const { get: open } = await createBrowser(harness, { team: acme.team, role: "member" });
 
+let asking: ReturnType<typeof createAsking>;
 let project: string;
-let key: string;
-beforeEach(async () => ({ project, key } = await addProject(acme)));
+async function begin(): Promise<void> {
+  asking = createAsking(ask, await addProject(acme));
+  ({ project } = asking);
+}
+beforeEach(begin);
 
 /** Seconds from a moment that is over. */
 const START = Date.now() - 3_600_000;
@@ -25,14 +30,12 @@ async function upload({ task = "unit", seconds, start = null, shard, more = "" }
   // Reports that differ in nothing would be one.
   const name = crypto.randomUUID();
   const query = `task_slug=${task}&execution_key=${build}&branch=main${shard ? `&shard=${shard}` : ""}${more}`;
-  const { status, body } = await ask(`POST /projects/${project}/test-runs?${query}`, {
-    key,
-    body: `<testsuite ${times} time="${seconds}"><testcase name="${name}" time="${seconds}"/></testsuite>`,
-  });
+  const cases = `<testcase name="${name}" time="${seconds}"/>`;
+  const { status, body } = await asking.send(`<testsuite ${times} time="${seconds}">${cases}</testsuite>`, query);
   expect(status).toBe(201);
   return body;
 }
-const get = async (path: string) => (await ask(`GET /projects/${project}${path}`, { key })).body;
+const get = (path: string) => asking.get(path);
 const timesOf = ({ durationMs, machineTimeMs }: Record<string, number>) => [
   durationMs! / 1_000,
   machineTimeMs! / 1_000,
@@ -94,10 +97,10 @@ describe("an execution takes", () => {
     await upload({ task: "e2e", seconds: 1, start: 0 });
     const days = Array.from({ length: 50_000 }, () => '<testcase name="a" time="2000000"/>').join("");
     const claim = (number: number, more = "") =>
-      ask(`POST /projects/${project}/test-runs?task_slug=e2e&execution_key=build&branch=main${more}`, {
-        key,
-        body: `<testsuite timestamp="${at(number)}">${days}</testsuite>`,
-      });
+      asking.send(
+        `<testsuite timestamp="${at(number)}">${days}</testsuite>`,
+        `task_slug=e2e&execution_key=build&branch=main${more}`,
+      );
     for (let number = 1; number <= 2; number++) expect((await claim(number)).status).toBe(201);
     const { body, status } = await claim(3, "&complete=true");
     expect(status).toBe(201);
@@ -117,7 +120,7 @@ test.each([1, 2, 3])("shards tell the same in whichever order they arrive (%i)",
     shard: `${index + 1}/6`,
   }));
   const timesAfter = async (uploads: readonly Report[]) => {
-    ({ project, key } = await addProject(acme));
+    await begin();
     let executionId = "";
     for (const report of uploads) ({ executionId } = await upload(report));
     return timesOf(await get(`/executions/${executionId}`));

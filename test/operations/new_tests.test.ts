@@ -1,6 +1,7 @@
 /** Tests that an execution adds are run again by `assay runner`. */
 
 import { expect, test } from "bun:test";
+import { createAsking } from "../asking.ts";
 import { createHarness, until } from "../harness.ts";
 import { createProbedRepository, startProbeRunner } from "../probing.ts";
 import { advanceVerifications, verifyNewTests } from "../../src/work/verify.ts";
@@ -11,12 +12,9 @@ import { selectExecution } from "../../src/store/execution_list.ts";
 const { url, ask, acme, database, addProject } = await createHarness();
 const { pool, begin } = database;
 
-type Project = { project: string; key: string };
-const call = async ({ project, key }: Project, target: string, body?: unknown) => {
-  const [method, path] = target.split(" ") as [string, string];
-  return await ask(`${method} /projects/${project}${path}`, { key, body });
-};
-const see = async (project: Project, id: string) => (await call(project, `GET /executions/${id}`)).body;
+const fresh = async () => createAsking(ask, await addProject(acme));
+type Project = Awaited<ReturnType<typeof fresh>>;
+const see = async (project: Project, id: string) => await project.get(`/executions/${id}`);
 
 async function work(): Promise<void> {
   await pool`update verification set next_check_at = now() where next_check_at is not null`;
@@ -28,17 +26,17 @@ async function work(): Promise<void> {
 const FLAKY = `file=$(dirname "$(git rev-parse --git-common-dir)")/count; echo x >> "$file"; [ $(($(wc -l < "$file") % 3)) != 0 ]`;
 
 test("a new test of a pull request that is flaky from the start is found, and one that main has is not run again", async () => {
-  const project = await addProject(acme);
+  const project = await fresh();
   const repository = await createProbedRepository([{ test: "exit 0" }, { test: FLAKY }]);
   const [main, head] = repository.commits as [string, string];
   // The default branch has "prints" alone.
-  await call(
-    project,
-    `POST /test-runs?task_slug=unit&branch=main&commit=${main}`,
+  await project.call(
+    "POST",
+    `/test-runs?task_slug=unit&branch=main&commit=${main}`,
     `<testsuite name="cart"><testcase classname="cart" name="prints"/></testsuite>`,
   );
   const runner = await startProbeRunner({ url, project, tasks: { unit: repository.task } });
-  const { body: created } = await call(project, "POST /executions", {
+  const { body: created } = await project.call("POST", "/executions", {
     ...{
       mode: "run",
       branch: "topic",
@@ -81,19 +79,19 @@ test("a new test of a pull request that is flaky from the start is found, and on
 }, 90_000);
 
 test("on the default branch, without a baseline or after a cancellation nothing is run again", async () => {
-  const project = await addProject(acme);
+  const project = await fresh();
   const tasks = [{ slug: "unit", newTests: { runs: 5 } }];
   const run = async (more: object) => {
-    const { body } = await call(project, "POST /executions", { mode: "run", commit: "abcdef1", tasks, ...more });
-    const { body: synced } = await call(project, "POST /leases", { runner: "r", probeSlugs: ["unit"] });
+    const { body } = await project.call("POST", "/executions", { mode: "run", commit: "abcdef1", tasks, ...more });
+    const { body: synced } = await project.call("POST", "/leases", { runner: "r", probeSlugs: ["unit"] });
     const report = `<testsuite name="cart"><testcase classname="cart" name="${body.id}"/></testsuite>`;
-    await call(project, `POST /test-runs?lease_id=${synced.leases[0].id}`, report);
+    await project.call("POST", `/test-runs?lease_id=${synced.leases[0].id}`, report);
     return body.id as string;
   };
   const first = await run({ branch: "topic" });
   const ofMain = await run({ branch: "main" });
-  const { body: cancelled } = await call(project, "POST /executions", { mode: "run", branch: "topic", tasks });
-  await call(project, `POST /executions/${cancelled.id}/cancel`);
+  const { body: cancelled } = await project.call("POST", "/executions", { mode: "run", branch: "topic", tasks });
+  await project.call("POST", `/executions/${cancelled.id}/cancel`);
   await verifyNewTests(database);
   for (const id of [first, ofMain, cancelled.id]) expect((await see(project, id)).newTests).toEqual([]);
   const second = await run({ branch: "topic" });
@@ -101,6 +99,6 @@ test("on the default branch, without a baseline or after a cancellation nothing 
   expect((await see(project, second)).newTests).toMatchObject([
     { status: "running", statement: "New test, 0 of 5 more runs done" },
   ]);
-  const refused = await call(project, "POST /executions", { tasks });
+  const refused = await project.call("POST", "/executions", { tasks });
   expect(refused.body.error.message).toBe(`Cannot read "tasks.newTests": only executions of mode "run" have this`);
 });

@@ -1,34 +1,33 @@
 /** Outages of a whole execution: many small tasks in which everything fails, in whichever order they report. */
 
 import { beforeEach, describe, expect, test } from "bun:test";
-import { createHarness, junit } from "../harness.ts";
+import { createAsking } from "../asking.ts";
+import { createHarness } from "../harness.ts";
 
 const { ask, acme, addProject, database } = await createHarness();
 
-let project: string;
-let key: string;
-beforeEach(async () => ({ project, key } = await addProject(acme)));
-
-const upload = async (task: string, letters: string, query = "") => {
-  const path = `POST /projects/${project}/test-runs?branch=main&task_slug=${task}${query}`;
-  const { status, body } = await ask(path, { key, body: junit(letters, task) });
-  expect(status).toBe(201);
-  return body;
+let project: ReturnType<typeof createAsking>;
+const begin = async () => {
+  project = createAsking(ask, await addProject(acme));
 };
-const read = async (path: string) => (await ask(`GET /projects/${project}${path}`, { key })).body;
+beforeEach(begin);
+
+const upload = (task: string, letters: string, query: Record<string, string> = {}) =>
+  project.upload(letters, { branch: "main", task_slug: task, ...query }, task);
+const KEYED = { execution_key: "1" };
 
 const TASKS = ["a", "b", "c", "d", "e", "f"];
 /** What the project tells in the end, whatever the order in which it was told. */
 async function told(executionId: string) {
-  const comparison = await read(`/executions/${executionId}/comparison`);
-  const { data: runs } = await read(`/test-runs?execution_id=${executionId}&limit=100`);
-  const { data: bugs } = await read("/bug-reports?limit=100");
-  const { data: cases } = await read("/test-cases?limit=100");
+  const comparison = await project.get(`/executions/${executionId}/comparison`);
+  const runs = await project.list(`/test-runs?execution_id=${executionId}&limit=100`);
+  const bugs = await project.list("/bug-reports?limit=100");
+  const cases = await project.list("/test-cases?limit=100");
   const details = await Promise.all(
-    runs.map(({ taskSlug }: any) => read(`/executions/${executionId}/test-runs/${taskSlug}`)),
+    runs.map(({ taskSlug }: any) => project.get(`/executions/${executionId}/test-runs/${taskSlug}`)),
   );
   const events = await database.pool<{ data: any }[]>`
-    select data from event where project_id = ${project} and type = 'execution.completed' order by id desc limit 1`;
+    select data from event where project_id = ${project.project} and type = 'execution.completed' order by id desc limit 1`;
   return {
     outages: details
       .filter(({ outage }) => outage)
@@ -49,8 +48,8 @@ describe("an execution in which nearly everything failed, in tasks of few tests"
     async (_, order) => {
       for (const task of TASKS) await upload(task, "pppp");
       let id = "";
-      for (const task of order) id = (await upload(task, "ffff", "&execution_key=1")).executionId;
-      await ask(`POST /projects/${project}/executions/${id}/complete`, { key });
+      for (const task of order) id = (await upload(task, "ffff", KEYED)).executionId;
+      await project.post(`/executions/${id}/complete`);
       expect(await told(id)).toEqual({
         outages: TASKS,
         news: [],
@@ -63,9 +62,9 @@ describe("an execution in which nearly everything failed, in tasks of few tests"
 
   test("leaves one bug, and none of those that its first tasks had opened", async () => {
     let id = "";
-    for (const task of TASKS) id = (await upload(task, "ffff", "&execution_key=1")).executionId;
-    await ask(`POST /projects/${project}/executions/${id}/complete`, { key });
-    const { data: bugs } = await read("/bug-reports?limit=100");
+    for (const task of TASKS) id = (await upload(task, "ffff", KEYED)).executionId;
+    await project.post(`/executions/${id}/complete`);
+    const bugs = await project.list("/bug-reports?limit=100");
     // An outage occurs once in each task.
     expect(bugs).toMatchObject([{ occurrences: 6, severity: "critical", status: "open" }]);
   });
@@ -78,14 +77,14 @@ describe("an execution in which nearly everything failed, in tasks of few tests"
       ["d", "e", "a", "b", "c"],
       ["a", "d", "b", "e", "c"],
     ]) {
-      ({ project, key } = await addProject(acme));
+      await begin();
       for (const task of order) await upload(task, "pppppppppp".slice(0, letters[task]!.length));
       let id = "";
-      for (const task of order) id = (await upload(task, letters[task]!, "&execution_key=1")).executionId;
+      for (const task of order) id = (await upload(task, letters[task]!, KEYED)).executionId;
       // What is mended by a retry is a sign of a flaky test: there was no outage.
-      await upload("a", "pppp", "&execution_key=1");
-      await ask(`POST /projects/${project}/executions/${id}/complete`, { key });
-      const flaky = (await read("/test-cases?health=flaky&limit=100")).data.length;
+      await upload("a", "pppp", KEYED);
+      await project.post(`/executions/${id}/complete`);
+      const flaky = (await project.list("/test-cases?health=flaky&limit=100")).length;
       seen.push({ ...(await told(id)), flaky });
     }
     expect(seen[0]).toMatchObject({ outages: [], failures: 8, isOutage: false, flaky: 4 });
@@ -95,19 +94,19 @@ describe("an execution in which nearly everything failed, in tasks of few tests"
   });
 
   test("leaves alone a task in which much passed, and bugs that somebody has taken", async () => {
-    const first = await upload("a", "ffff", "&execution_key=1");
+    const first = await upload("a", "ffff", KEYED);
     const [bug] = first.bugReports;
-    await ask(`PATCH /projects/${project}/bug-reports/${bug.id}`, { key, body: { assignee: "ada" } });
-    await upload("b", "ffpp", "&execution_key=1");
-    for (const task of ["c", "d", "e", "f"]) await upload(task, "fffffffff", "&execution_key=1");
-    await ask(`POST /projects/${project}/executions/${first.executionId}/complete`, { key });
+    await project.patch(`/bug-reports/${bug.id}`, { assignee: "ada" });
+    await upload("b", "ffpp", KEYED);
+    for (const task of ["c", "d", "e", "f"]) await upload(task, "fffffffff", KEYED);
+    await project.post(`/executions/${first.executionId}/complete`);
     expect((await told(first.executionId)).outages).toEqual(["a", "c", "d", "e", "f"]);
-    expect(await read(`/bug-reports/${bug.id}`)).toMatchObject({ status: "open", assignee: "ada" });
+    expect(await project.get(`/bug-reports/${bug.id}`)).toMatchObject({ status: "open", assignee: "ada" });
   });
 
   test("of one task that failed as a whole is none, and counts at the end of the execution", async () => {
-    const { executionId } = await upload("a", "ffff", "&execution_key=1");
-    await upload("b", "pppp", "&execution_key=1&complete=true");
+    const { executionId } = await upload("a", "ffff", KEYED);
+    await upload("b", "pppp", { ...KEYED, complete: "true" });
     expect(await told(executionId)).toMatchObject({ outages: [], failures: 4 });
   });
 });

@@ -1,28 +1,25 @@
 /** What an upload with `completed_at` in the past dates, and what it leaves to newer runs. */
 
 import { beforeEach, describe, expect, test } from "bun:test";
-import { createHarness, junit } from "../harness.ts";
+import { createAsking } from "../asking.ts";
+import { createHarness } from "../harness.ts";
 
 const { ask, acme, addProject, database } = await createHarness();
 
-let project: string;
-let key: string;
-beforeEach(async () => ({ project, key } = await addProject(acme)));
+let project: ReturnType<typeof createAsking>;
+beforeEach(async () => {
+  project = createAsking(ask, await addProject(acme));
+});
 
 const DAY = 86_400_000;
 const daysAgo = (days: number) => new Date(Date.now() - days * DAY).toISOString();
 
-async function upload(letters: string, query = "") {
-  const path = `POST /projects/${project}/test-runs?task_slug=t&${query}`;
-  const { status, body } = await ask(path, { key, body: junit(letters) });
-  expect(status).toBe(201);
-  return body;
-}
+const upload = (letters: string, query = "") => project.upload(letters, query);
 const at = (time: string, query = "") => `completed_at=${time}&${query}`;
-const get = async (path: string) => (await ask(`GET /projects/${project}${path}`, { key })).body;
+const get = (path: string) => project.get(path);
 const execution = (id: string) => get(`/executions/${id}`);
-const one = async (index = 0) => (await get("/test-cases?limit=100")).data[index];
-const history = async (query = "") => (await get(`/test-cases/${(await one()).id}/results${query}`)).data;
+const one = async () => (await project.list("/test-cases?limit=100"))[0];
+const history = async () => await project.list(`/test-cases/${(await one()).id}/results`);
 
 describe("the execution that the upload makes", () => {
   test("alone began and ended then, and takes its place among the others", async () => {
@@ -35,7 +32,7 @@ describe("the execution that the upload makes", () => {
       completedAt: time,
       tasks: [expect.objectContaining({ startedAt: time, completedAt: time })],
     });
-    const ids = async (query = "") => (await get(`/executions${query}`)).data.map(({ id }: { id: string }) => id);
+    const ids = async (query = "") => (await project.list(`/executions${query}`)).map(({ id }) => id);
     expect(await ids()).toEqual([recent.executionId, old.executionId]);
     expect(await ids(`?created_before=${daysAgo(30)}`)).toEqual([old.executionId]);
     // What is measured by the branch is measured by its newest run, not by what was sent last.
@@ -47,16 +44,15 @@ describe("the execution that the upload makes", () => {
   test("with others lasts from the first of its runs to the last, in whichever order they come", async () => {
     const [early, middle, late] = [daysAgo(3), daysAgo(2), daysAgo(1)];
     const query = "execution_key=build";
-    const send = (slug: string, time: string, more = "") =>
-      ask(`POST /projects/${project}/test-runs?task_slug=${slug}&${at(time, query)}${more}`, { key, body: junit("p") });
+    const send = (slug: string, time: string, more = "") => upload("p", at(time, `task_slug=${slug}&${query}${more}`));
     await send("b", middle);
     await send("c", late);
-    const { body } = await send("a", early, "&complete=true");
-    expect(await execution(body.executionId)).toMatchObject({ status: "passed", startedAt: early, completedAt: late });
+    const { executionId } = await send("a", early, "&complete=true");
+    expect(await execution(executionId)).toMatchObject({ status: "passed", startedAt: early, completedAt: late });
   });
 
   test("lets one that somebody has created begin then, and leaves its creation as it is", async () => {
-    const { body } = await ask(`POST /projects/${project}/executions`, { key, body: { tasks: ["t"] } });
+    const body = await project.post("/executions", { tasks: ["t"] });
     const time = daysAgo(1);
     await upload("p", at(time, `execution_id=${body.id}`));
     expect(await execution(body.id)).toMatchObject({ createdAt: body.createdAt, startedAt: time, completedAt: time });
@@ -140,7 +136,7 @@ describe("the test case", () => {
 });
 
 describe("the bug report", () => {
-  const bug = async () => (await get("/bug-reports")).data[0];
+  const bug = async () => (await project.list("/bug-reports"))[0];
 
   test("was seen first and last when its runs were completed, in whichever order they come", async () => {
     const [early, middle, late] = [daysAgo(9), daysAgo(8), daysAgo(7)];
@@ -157,8 +153,8 @@ describe("the bug report", () => {
       lastExecutionId: last,
       commit: "3",
     });
-    const { data } = await get(`/bug-reports/${(await bug()).id}/occurrences`);
-    expect(data.map(({ seenAt }: { seenAt: string }) => seenAt)).toEqual([late, middle, early]);
+    const occurrences = await project.list(`/bug-reports/${(await bug()).id}/occurrences`);
+    expect(occurrences.map(({ seenAt }) => seenAt)).toEqual([late, middle, early]);
   });
 
   test("is not resolved by passes from before it was seen, and old failures do not undo those from after", async () => {
@@ -183,7 +179,7 @@ describe("the bug report", () => {
 
 test("nobody is told of what was completed more than a day ago", async () => {
   const types = async () =>
-    (await database.pool`select distinct type from event where project_id = ${project} order by 1`).map(
+    (await database.pool`select distinct type from event where project_id = ${project.project} order by 1`).map(
       ({ type }) => type,
     );
   const send = (letters: string, days: number, more = "") => upload(letters, at(daysAgo(days), `branch=main${more}`));

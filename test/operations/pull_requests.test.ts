@@ -2,24 +2,20 @@
 
 import { generateKeyPairSync } from "node:crypto";
 import { beforeEach, describe, expect, test } from "bun:test";
-import { createLog } from "../../src/log.ts";
-import { createSeal } from "../../src/secrets/seal.ts";
-import { handleEvents } from "../../src/work/automate.ts";
-import { createDeliverer } from "../../src/work/deliver.ts";
+import { createAsking } from "../asking.ts";
+import { createAutomating, PUBLIC_URL } from "../automating.ts";
 import { insertFoundSearch } from "../culprit_searches.ts";
-import { createHarness, SECRET_KEY, until } from "../harness.ts";
-import { createReceiver, outboundToReceivers, type Recorded } from "../receiver.ts";
+import { createHarness, until } from "../harness.ts";
+import { createReceiver, type Recorded } from "../receiver.ts";
 
-const { ask, acme, addProject, database } = await createHarness({ ownDatabase: true, outboundAllow: ["127.0.0.0/8"] });
-const { teamKey: key, team } = acme;
-const PUBLIC = "https://assay.test";
-const log = createLog("error", () => {}, false);
+const harness = await createHarness({ ownDatabase: true, outboundAllow: ["127.0.0.0/8"] });
+const { ask, acme, addProject, database } = harness;
+const { call, integrate, createSender, handle, deliver, settle, ...automating } = createAutomating(harness, acme);
 
-let project: { project: string; key: string };
+let project: ReturnType<typeof createAsking>;
 beforeEach(async () => {
-  for (const { id } of (await ask(`GET /teams/${team}/automations?limit=100`, { key })).body.data)
-    await ask(`DELETE /teams/${team}/automations/${id}`, { key });
-  project = await addProject(acme);
+  await automating.deleteAutomations();
+  project = createAsking(ask, await addProject(acme));
 });
 
 /** A code host with comments: those of others are there already. */
@@ -42,15 +38,8 @@ function createHost() {
   return { ...receiver, comments, answer };
 }
 
-const integrate = async (kind: string, config: object) =>
-  (await ask(`POST /teams/${team}/integrations`, { key, body: { kind, config } })).body.id as string;
-const automate = async (event: string, integrationId: string, type = "notify") => {
-  const { status } = await ask(`POST /teams/${team}/automations`, {
-    key,
-    body: { name: event, trigger: { event }, actions: [{ type, integrationId }] },
-  });
-  expect(status).toBe(201);
-};
+const automate = (event: string, integrationId: string, type = "notify") =>
+  automating.automate({ name: event, trigger: { event }, actions: [{ type, integrationId }] });
 
 /** Comments on everything that happens in an execution. */
 async function commentTo(url: string, kind = "github") {
@@ -71,23 +60,10 @@ const report = (...cases: Case[]) =>
 
 async function upload(parameters: Record<string, string>, ...cases: Case[]) {
   const query = new URLSearchParams({ branch: "feature", pull_request: "12", task_slug: "unit", ...parameters });
-  const { status, body } = await ask(`POST /projects/${project.project}/test-runs?${query}`, {
-    key: project.key,
-    body: report(...cases),
-  });
+  const { status, body } = await project.send(report(...cases), `${query}`);
   expect(status).toBe(201);
   return body;
 }
-const handle = () => handleEvents(database, PUBLIC, log);
-const createSender = () =>
-  createDeliverer(database, { outbound: outboundToReceivers(), seal: createSeal(SECRET_KEY) }, log);
-async function deliver(sender = createSender()) {
-  while ((await sender.start()) > 0) await sender.ended();
-}
-const happen = async () => {
-  await handle();
-  await deliver();
-};
 const methods = ({ requests }: { requests: Recorded[] }) => requests.map(({ method, path }) => `${method} ${path}`);
 
 describe.each([
@@ -102,10 +78,10 @@ describe.each([
     const host = createHost();
     await commentTo(host.url, kind);
     await upload({ execution_key: "1", complete: "true" }, { name: "adds", fails: true });
-    await happen();
+    await settle();
     expect(host.comments.get(100)).toContain("`1 new failure`");
     await upload({ execution_key: "2", complete: "true", commit: "0123456789abcdef" }, { name: "adds" });
-    await happen();
+    await settle();
     expect([...host.comments.keys()]).toEqual([100]);
     expect(host.comments.get(100)).toContain("<code>other: 1 passed");
     expect(methods(host)).toEqual([`POST ${list}`, edit]);
@@ -118,15 +94,15 @@ describe("the comment", () => {
     await commentTo(host.url);
     const tasks = ["unit", "e2e", "lint"];
     const body = { key: "1", tasks, branch: "feature", pullRequest: "12" };
-    await ask(`POST /projects/${project.project}/executions`, { key: project.key, body });
+    await project.post("/executions", body);
     await upload({ execution_key: "1" }, { name: "adds" });
-    await happen();
+    await settle();
     expect(host.comments.get(100)).toContain("### `other`: `Running, 1 of 3 tasks`");
     await upload({ execution_key: "1", task_slug: "e2e" }, { name: "pays", fails: true });
-    await happen();
+    await settle();
     expect(host.comments.get(100)).toContain("`Running, 2 of 3 tasks, 1 new failure so far`");
     await upload({ execution_key: "1", task_slug: "lint" }, { name: "style" });
-    await happen();
+    await settle();
     expect(host.comments.get(100)).toContain("### `other`: `1 new failure`");
     expect(host.comments.size).toBe(1);
   });
@@ -134,7 +110,7 @@ describe("the comment", () => {
   test("names new failures with owner, line and link, and what it was compared with", async () => {
     const host = createHost();
     await commentTo(host.url);
-    await ask(`PUT /projects/${project.project}/owners`, { key: project.key, body: "/test/cart* @acme/cart\n" });
+    await project.call("PUT", "/owners", "/test/cart* @acme/cart\n");
     const main = { branch: "main", pull_request: "", complete: "true" };
     await upload({ ...main, execution_key: "main1" }, { name: "adds" }, { name: "sums", fails: true });
     const passes = Array.from({ length: 40 }, (_, index) => ({ name: `passes ${index}` }));
@@ -145,11 +121,11 @@ describe("the comment", () => {
       { name: "sums" },
       ...[...fails, ...passes],
     );
-    await happen();
+    await settle();
     const text = host.comments.get(100)!;
-    const { data } = (await ask(`GET /projects/${project.project}/test-cases?q=adds`, { key: project.key })).body;
+    const [added] = await project.list("/test-cases?q=adds");
     expect(text).toContain(
-      `- [\`Cart › adds\`](<${PUBLIC}/projects/${project.project}/tests/${data[0].id}>) \`test/cart.test.ts:42\` \`@acme/cart\`\n  \`adds broke\``,
+      `- [\`Cart › adds\`](<${PUBLIC_URL}/projects/${project.project}/tests/${added.id}>) \`test/cart.test.ts:42\` \`@acme/cart\`\n  \`adds broke\``,
     );
     expect(text).toContain("**New failures (13)**");
     expect(text.match(/broke`$/gm)).toHaveLength(10);
@@ -165,10 +141,10 @@ describe("the comment", () => {
     // The same failure is a bug of another project as well.
     await upload({ ...main, execution_key: "main1" }, { name: "adds", fails: true });
     const others = await upload({ ...main, execution_key: "main2" }, { name: "adds", fails: true });
-    project = await addProject(acme);
+    project = createAsking(ask, await addProject(acme));
     await upload({ ...main, execution_key: "main1" }, { name: "adds" }, { name: "sums" });
     await upload({ execution_key: "1", complete: "true" }, { name: "adds", fails: true });
-    await happen();
+    await settle();
     expect(host.comments.get(100)).toContain("**New failures (1)**");
     expect(host.comments.get(100)).not.toMatch(/bug/i);
 
@@ -176,12 +152,11 @@ describe("the comment", () => {
     const [{ id }] = broken.bugReports;
     const [{ id: otherId }] = others.bugReports;
     await insertFoundSearch(database, { project: project.project, bugReportId: id });
-    const { summary } = (await ask(`GET /projects/${project.project}/bug-reports/${id}/culprit`, { key: project.key }))
-      .body;
+    const { summary } = await project.get(`/bug-reports/${id}/culprit`);
     await upload({ execution_key: "2", complete: "true" }, { name: "adds" }, { name: "sums", fails: true });
-    await happen();
+    await settle();
     const [comment] = [...host.comments.values()];
-    const bugUrl = `${PUBLIC}/projects/${project.project}/bugs/${id}`;
+    const bugUrl = `${PUBLIC_URL}/projects/${project.project}/bugs/${id}`;
     expect(comment!.split("\n\n").slice(1, 3)).toEqual([
       "### `other`: `Nothing new since main #main2: 1 still failing`",
       `**Known bugs (1)**`,
@@ -201,15 +176,11 @@ describe("the comment", () => {
         `<testcase classname="Cart" name="${name}"><failure message="expected 2 items">Error: expected 2 items\n    at cart (src/cart.ts:42:5)</failure></testcase>`,
     );
     const send = (query: string) =>
-      ask(`POST /projects/${project.project}/test-runs?complete=true&task_slug=unit&${query}`, {
-        key: project.key,
-        body: `<testsuite>${cases.join("")}</testsuite>`,
-      });
+      project.send(`<testsuite>${cases.join("")}</testsuite>`, `complete=true&task_slug=unit&${query}`);
     await send("branch=main");
     const { body } = await send("branch=feature&pull_request=12");
-    await happen();
-    const path = `/projects/${project.project}/executions/${body.executionId}/failures`;
-    const { causes } = (await ask(`GET ${path}`, { key: project.key })).body;
+    await settle();
+    const { causes } = await project.get(`/executions/${body.executionId}/failures`);
     expect(causes).toMatchObject([{ failed: 12, bugReport: { number: 1, known: true } }]);
     expect([...host.comments.values()][0]).toMatch(/Known bug #1 .*\) 12 failures\n/);
   });
@@ -217,10 +188,7 @@ describe("the comment", () => {
   test("does not go back: an older delivery that comes later shows what is known by then", async () => {
     const host = createHost();
     await commentTo(host.url);
-    await ask(`POST /projects/${project.project}/executions`, {
-      key: project.key,
-      body: { key: "1", tasks: ["unit", "e2e"], branch: "feature", pullRequest: "12" },
-    });
+    await project.post("/executions", { key: "1", tasks: ["unit", "e2e"], branch: "feature", pullRequest: "12" });
     await upload({ execution_key: "1" }, { name: "adds" });
     await handle();
     // The host is away for the first message, whose retry comes after everything is over.
@@ -232,7 +200,7 @@ describe("the comment", () => {
     await database.pool`update delivery set due_at = now() - interval '1 second', state_key = null where status = 'pending'`;
     await deliver();
     expect([...host.comments.values()]).toEqual([expect.stringContaining("`1 new failure`")]);
-    await happen();
+    await settle();
     expect([...host.comments.values()]).toEqual([expect.stringContaining("`1 new failure`")]);
   });
 
@@ -241,16 +209,14 @@ describe("the comment", () => {
     const integrationId = await commentTo(host.url);
     await upload({ execution_key: "1" }, { name: "adds", fails: true });
     await upload({ execution_key: "2", complete: "true" }, { name: "adds" });
-    await happen();
+    await settle();
     const { executionId } = await upload(
       { execution_key: "1", task_slug: "e2e", complete: "true" },
       { name: "pays", fails: true },
     );
-    await happen();
+    await settle();
     expect([...host.comments.values()]).toEqual([expect.stringContaining("<code>other: 1 passed")]);
-    const { body } = await ask(`GET /teams/${team}/integrations/${integrationId}/deliveries?status=inapplicable`, {
-      key,
-    });
+    const { body } = await call("GET", `/integrations/${integrationId}/deliveries?status=inapplicable`);
     expect(executionId).toBeString();
     expect(body.data.map(({ attempts }: any) => attempts.at(-1).error)).toContain(
       "Nothing to send: the comment shows a later execution",
@@ -261,12 +227,12 @@ describe("the comment", () => {
     const host = createHost();
     await commentTo(host.url);
     await upload({ execution_key: "1", complete: "true" }, { name: "adds", fails: true });
-    await happen();
+    await settle();
     // As if the server had ended before it stored the answer.
     await database.pool`update pull_request_comment set comment_id = null`;
     host.comments.set(50, host.comments.get(100)!.replace(/^<!--/, "> <!--"));
     await upload({ execution_key: "2", complete: "true" }, { name: "adds" });
-    await happen();
+    await settle();
     expect([...host.comments.keys()]).toEqual([100, 50]);
     expect(host.comments.get(100)).toContain("1 passed");
     expect(
@@ -280,7 +246,7 @@ describe("the comment", () => {
     const host = createHost();
     await commentTo(host.url);
     await upload({ execution_key: "1", complete: "true" }, { name: "adds", fails: true });
-    await happen();
+    await settle();
     await upload({ execution_key: "2", complete: "true" }, { name: "adds" });
     await handle();
     let requests = 0;
@@ -325,7 +291,7 @@ describe("the comment", () => {
     await commentTo(host.url);
     const branch = "gh-readonly-queue/main/pr-12-0123456789abcdef0123456789abcdef01234567";
     await upload({ execution_key: "1", branch, pull_request: "", complete: "true" }, { name: "adds", fails: true });
-    await happen();
+    await settle();
     expect(methods(host)).toEqual(["POST /repos/acme/web/issues/12/comments"]);
     expect(host.comments.get(100)).toContain(`merge queue \`${branch}\``);
   });
@@ -342,7 +308,7 @@ test("a GitHub App makes a check run with annotations at the lines that failed, 
   const privateKey = String(pem).replaceAll("\n", " ");
   const id = await integrate("github", { baseUrl: receiver.url, repository: "acme/web", appId: "1", privateKey });
   await automate("test_run.completed", id, "set_commit_status");
-  await ask(`PUT /projects/${project.project}/owners`, { key: project.key, body: "*.ts @acme/cart\n" });
+  await project.call("PUT", "/owners", "*.ts @acme/cart\n");
   const commit = "0123456789abcdef0123456789abcdef01234567";
   const { bugReports } = await upload(
     { branch: "main", pull_request: "", execution_key: "main1", complete: "true" },
@@ -354,7 +320,7 @@ test("a GitHub App makes a check run with annotations at the lines that failed, 
     { name: "elsewhere", fails: true, file: "/opt/x.ts" },
     { name: "sums" },
   );
-  await happen();
+  await settle();
   const { path, body } = receiver.requests.at(-1)!;
   expect([path, body.name, body.conclusion, body.head_sha]).toEqual([
     "/repos/acme/web/check-runs",
@@ -368,18 +334,14 @@ test("a GitHub App makes a check run with annotations at the lines that failed, 
       ...{ title: "Cart › adds (known bug #1, @acme/cart)", message: "adds broke" },
     },
   ]);
-  const bugUrl = `${PUBLIC}/projects/${project.project}/bugs/${bugReports[0].id}`;
+  const bugUrl = `${PUBLIC_URL}/projects/${project.project}/bugs/${bugReports[0].id}`;
   expect(body.output.summary).toContain(`\n\n- [\`Known bug #1 "adds broke"\`](<${bugUrl}>)\n\n[Assay]`);
 });
 
 test("a GitHub App needs both its id and its key, which is nobody's to read", async () => {
   const message = async (config: object) =>
-    (
-      await ask(`POST /teams/${team}/integrations`, {
-        key,
-        body: { kind: "github", config: { repository: "a/b", ...config } },
-      })
-    ).body.error?.message;
+    (await call("POST", "/integrations", { kind: "github", config: { repository: "a/b", ...config } })).body.error
+      ?.message;
   const both = 'Cannot read "config": expected a token, or the appId and privateKey of a GitHub App';
   expect(await message({})).toBe(both);
   expect(await message({ appId: "1" })).toBe(both);

@@ -2,6 +2,7 @@
 
 import { beforeEach, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
+import { createAsking } from "../asking.ts";
 import { createHarness } from "../harness.ts";
 import { resolveTestCases } from "../../src/operations/ingest/resolve.ts";
 import { type ReportedCase } from "../../src/reports/report.ts";
@@ -20,8 +21,7 @@ beforeEach(async () => ({ project, key } = await addProject(acme)));
 const textOf = (name: string) => readFileSync(`${import.meta.dir}/../fixtures/same_tests/${name}`, "utf8");
 
 async function upload(body: string) {
-  const answer = await ask(`POST /projects/${project}/test-runs?task_slug=t`, { key, body });
-  expect(answer.status).toBe(201);
+  expect((await createAsking(ask, { project, key }).send(body)).status).toBe(201);
 }
 
 const titleOf = ({ suite, name }: { suite: string; name: string }) =>

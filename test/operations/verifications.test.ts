@@ -1,6 +1,7 @@
 /** Verifications with a real repository and `assay runner`, and what they do to a quarantine. */
 
 import { describe, expect, test } from "bun:test";
+import { createAsking } from "../asking.ts";
 import { createHarness, until } from "../harness.ts";
 import { createProbedRepository, startProbeRunner } from "../probing.ts";
 import { createPlace, removePlace } from "../places.ts";
@@ -10,17 +11,13 @@ import { advanceVerifications } from "../../src/work/verify.ts";
 const { url, ask, acme, database, addProject } = await createHarness({ ownDatabase: true });
 const { pool } = database;
 
-type Project = { project: string; key: string };
-
-const call = async ({ project, key }: Project, target: string, body?: unknown) => {
-  const [method, path] = target.split(" ") as [string, string];
-  return await ask(`${method} /projects/${project}${path}`, { key, body });
-};
+const fresh = async () => createAsking(ask, await addProject(acme));
+type Project = Awaited<ReturnType<typeof fresh>>;
 
 async function report(project: Project, commit: string): Promise<string> {
   const body = `<testsuite name="cart"><testcase classname="cart" name="adds"/></testsuite>`;
-  await call(project, `POST /test-runs?task_slug=unit&branch=main&commit=${commit}`, body);
-  return (await call(project, "GET /test-cases?q=adds")).body.data[0].id;
+  await project.call("POST", `/test-runs?task_slug=unit&branch=main&commit=${commit}`, body);
+  return (await project.list("/test-cases?q=adds"))[0].id;
 }
 
 /** Advances verifications as the loop of a server does, without its pauses, until this one has ended. */
@@ -28,9 +25,9 @@ async function ends(project: Project, id: string) {
   await until(async () => {
     await pool`update verification set next_check_at = now() where next_check_at is not null`;
     await advanceVerifications(database);
-    return (await call(project, `GET /verifications/${id}`)).body.endedAt !== null;
+    return (await project.get(`/verifications/${id}`)).endedAt !== null;
   }, 50);
-  return (await call(project, `GET /verifications/${id}`)).body;
+  return await project.get(`/verifications/${id}`);
 }
 
 async function begin(project: Project, testCaseId: string, body: object) {
@@ -39,18 +36,18 @@ async function begin(project: Project, testCaseId: string, body: object) {
     const [runner] = await pool`select from runner where project_id = ${project.project} and probe_slugs <> '{}'`;
     return runner !== undefined;
   });
-  const answer = await call(project, `POST /test-cases/${testCaseId}/verify`, body);
+  const answer = await project.call("POST", `/test-cases/${testCaseId}/verify`, body);
   expect([answer.status, answer.body.status]).toEqual([201, "running"]);
   return answer.body.id as string;
 }
 
 describe("a verification", () => {
   test("that passes says how certain it is and ends the quarantine, with its evidence in the audit log", async () => {
-    const project = await addProject(acme);
+    const project = await fresh();
     const repository = await createProbedRepository([{ test: "exit 0" }]);
     const [commit] = repository.commits as [string];
     const testCaseId = await report(project, commit);
-    await call(project, `PATCH /test-cases/${testCaseId}`, { quarantine: { reason: "#12" } });
+    await project.call("PATCH", `/test-cases/${testCaseId}`, { quarantine: { reason: "#12" } });
     const tasks = { unit: repository.task };
     const runners = await Promise.all(
       [1, 2].map((name) =>
@@ -65,7 +62,7 @@ describe("a verification", () => {
       ...{ testCase: { testCaseId, name: "adds" }, failedExecutionIds: [] },
       failureRate: { lower: 0, upper: expect.closeTo(1 - 0.05 ** (1 / 12), 6), confidence: 0.95 },
     });
-    expect((await call(project, `GET /test-cases/${testCaseId}`)).body.quarantine).toBeNull();
+    expect((await project.get(`/test-cases/${testCaseId}`)).quarantine).toBeNull();
     const entries =
       await pool`select actor, details from audit_entry where details->>'projectId' = ${project.project} order by id desc`;
     expect(entries[0]).toMatchObject({
@@ -78,16 +75,16 @@ describe("a verification", () => {
       testCase: { id: testCaseId, flakeRate: 0 },
       verification: { id, commit, status: "passed", passed: 12, failed: 0, statement, released: true },
     });
-    const probes = await call(project, "GET /executions?probe=true&limit=100");
+    const probes = await project.call("GET", "/executions?probe=true&limit=100");
     expect(probes.body.data).toHaveLength(12);
     expect(probes.body.data[0].probe).toMatchObject({ verificationId: id, result: "passed" });
     // Nothing of it is in the history of the test case.
-    expect((await call(project, `GET /test-cases/${testCaseId}/results`)).body.data).toHaveLength(1);
+    expect(await project.list(`/test-cases/${testCaseId}/results`)).toHaveLength(1);
     for (const runner of runners) expect(await runner.stop()).toBe(0);
   }, 90_000);
 
   test("of a flaky, a broken and an unbuildable commit ends early, and keeps the quarantine", async () => {
-    const project = await addProject(acme);
+    const project = await fresh();
     // Flaky: every second run fails, whichever work tree it has.
     const flaky = `file=$(dirname "$(git rev-parse --git-common-dir)")/count; echo x >> "$file"; [ $(($(wc -l < "$file") % 2)) = 0 ]`;
     const repository = await createProbedRepository([
@@ -97,7 +94,7 @@ describe("a verification", () => {
     ]);
     const [one, two, three] = repository.commits as [string, string, string];
     const testCaseId = await report(project, one);
-    await call(project, `PATCH /test-cases/${testCaseId}`, { quarantine: { reason: "#12" } });
+    await project.call("PATCH", `/test-cases/${testCaseId}`, { quarantine: { reason: "#12" } });
     const runner = await startProbeRunner({ url, project, tasks: { unit: repository.task } });
     const first = await ends(project, await begin(project, testCaseId, { commit: one, runs: 500, release: true }));
     expect(first).toMatchObject({ status: "flaky", runs: 500, failed: 3, released: false });
@@ -117,17 +114,17 @@ describe("a verification", () => {
       statement: "The commit cannot be checked out or built",
       stopReason: "Stopped after 0 of 500 runs: the commit could not be checked out or built 2 times",
     });
-    expect((await call(project, `GET /test-cases/${testCaseId}`)).body.quarantine).toMatchObject({ reason: "#12" });
-    const listed = await call(project, `GET /test-cases/${testCaseId}/verifications?limit=2`);
+    expect((await project.get(`/test-cases/${testCaseId}`)).quarantine).toMatchObject({ reason: "#12" });
+    const listed = await project.call("GET", `/test-cases/${testCaseId}/verifications?limit=2`);
     expect(listed.body.data.map(({ id }: { id: string }) => id)).toEqual([third.id, second.id]);
     const { cursor } = listed.body.pagination;
-    const rest = await call(project, `GET /test-cases/${testCaseId}/verifications?limit=2&cursor=${cursor}`);
+    const rest = await project.call("GET", `/test-cases/${testCaseId}/verifications?limit=2&cursor=${cursor}`);
     expect(rest.body.data.map(({ id }: { id: string }) => id)).toEqual([first.id]);
     await runner.stop();
   }, 90_000);
 
   test("loses no run when a runner is killed: the run goes to another runner", async () => {
-    const project = await addProject(acme);
+    const project = await fresh();
     const gate = createPlace("gate");
     const repository = await createProbedRepository([{ test: `while [ ! -e ${gate}/open ]; do sleep 0.02; done` }]);
     const [commit] = repository.commits as [string];
@@ -150,10 +147,10 @@ describe("a verification", () => {
   }, 90_000);
 
   test("is refused while 20 of the project run, also if several are begun at the same time", async () => {
-    const project = await addProject(acme);
+    const project = await fresh();
     const testCaseId = await report(project, "abcdef1");
-    await call(project, "POST /leases", { runner: "r", probeSlugs: ["unit"], free: 0 });
-    const verify = () => call(project, `POST /test-cases/${testCaseId}/verify`, { commit: "abcdef1", runs: 3 });
+    await project.call("POST", "/leases", { runner: "r", probeSlugs: ["unit"], free: 0 });
+    const verify = () => project.call("POST", `/test-cases/${testCaseId}/verify`, { commit: "abcdef1", runs: 3 });
     for (let count = 0; count < 18; count++) expect((await verify()).status).toBe(201);
     const answers = await Promise.all(Array.from({ length: 8 }, verify));
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 201, 400, 400, 400, 400, 400, 400]);
@@ -163,37 +160,40 @@ describe("a verification", () => {
   });
 
   test("can be cancelled with its probes, and needs a runner that can run the test case alone", async () => {
-    const project = await addProject(acme);
+    const project = await fresh();
     const testCaseId = await report(project, "abcdef1");
-    const refused = await call(project, `POST /test-cases/${testCaseId}/verify`, { commit: "abcdef1" });
+    const refused = await project.call("POST", `/test-cases/${testCaseId}/verify`, { commit: "abcdef1" });
     expect([refused.status, refused.body.error.message]).toEqual([
       400,
       expect.stringContaining("Cannot run the test case alone: no runner"),
     ]);
-    await call(project, "POST /leases", { runner: "r", probeSlugs: ["unit"], free: 0 });
-    const option = await call(project, `POST /test-cases/${testCaseId}/verify`, { commit: "--output=/tmp/x" });
+    await project.call("POST", "/leases", { runner: "r", probeSlugs: ["unit"], free: 0 });
+    const option = await project.call("POST", `/test-cases/${testCaseId}/verify`, { commit: "--output=/tmp/x" });
     expect(option.body.error.message).toBe(
       `Cannot read "commit": expected a commit hash of 7 to 64 hexadecimal digits, got "--output=/tmp/x"`,
     );
     const id = await begin(project, testCaseId, { commit: "abcdef1", runs: 3 });
-    const { body: probes } = await call(project, "GET /executions?probe=true");
+    const { body: probes } = await project.call("GET", "/executions?probe=true");
     expect(probes.data.map(({ status }: { status: string }) => status)).toEqual(["queued"]);
-    const cancelled = await call(project, `POST /verifications/${id}/cancel`);
+    const cancelled = await project.call("POST", `/verifications/${id}/cancel`);
     expect(cancelled.body).toMatchObject({ status: "cancelled", passed: 0, failed: 0 });
-    expect((await call(project, `GET /executions/${probes.data[0].id}`)).body.status).toBe("cancelled");
-    expect((await call(project, `POST /verifications/${id}/cancel`)).status).toBe(200);
+    expect((await project.get(`/executions/${probes.data[0].id}`)).status).toBe("cancelled");
+    expect((await project.call("POST", `/verifications/${id}/cancel`)).status).toBe(200);
     expect(
       await pool`select from event where project_id = ${project.project} and type = 'test_case.verified'`,
     ).toHaveLength(0);
   });
 
   test("ends a quarantine only for keys that may", async () => {
-    const project = await addProject(acme);
+    const project = await fresh();
     const testCaseId = await report(project, "abcdef1");
-    await call(project, "POST /leases", { runner: "r", probeSlugs: ["unit"], free: 0 });
-    const { body: run } = await call(project, "POST /keys", { name: "run", scope: "run" });
+    await project.call("POST", "/leases", { runner: "r", probeSlugs: ["unit"], free: 0 });
+    const { body: run } = await project.call("POST", "/keys", { name: "run", scope: "run" });
     const verify = (release: boolean) =>
-      call({ ...project, key: run.key }, `POST /test-cases/${testCaseId}/verify`, { commit: "abcdef1", release });
+      createAsking(ask, { ...project, key: run.key }).call("POST", `/test-cases/${testCaseId}/verify`, {
+        commit: "abcdef1",
+        release,
+      });
     const refused = await verify(true);
     expect([refused.status, refused.body.error.message]).toEqual([
       401,

@@ -2,11 +2,14 @@
 
 import { expect, test } from "bun:test";
 import { join } from "node:path";
+import { createAsking } from "../asking.ts";
 import { createAttachmentRecorder } from "../attachment_recorder.ts";
+import { createAutomating } from "../automating.ts";
 import { createFolder, run as runCommand, variablesOf } from "../commands.ts";
 import { createHarness } from "../harness.ts";
 
-const { acme, addProject, ask, url } = await createHarness();
+const harness = await createHarness();
+const { acme, addProject, ask, url } = harness;
 
 const SECRET = "hunter2-is-secret";
 
@@ -14,32 +17,21 @@ type Task = { command: string } & Record<string, unknown>;
 
 /** Runs the task once in an environment that has SECRET, and returns what the server received and the runner's log. */
 async function run(task: Task, answer = { status: 201 as number, body: {} as unknown }, hasRecorder = true) {
-  const project = await addProject(acme);
+  const project = createAsking(ask, await addProject(acme));
   const recorder = createAttachmentRecorder(url);
   recorder.play(() => answer);
   const config = JSON.stringify({ tasks: { unit: { report: "report.xml", ...task } } });
   const directory = createFolder({ secret: "of the machine", "work/assay.yaml": config });
   const slug = `e-${crypto.randomUUID()}`;
-  const environment = await ask(`POST /teams/${acme.team}/environments`, {
-    key: acme.teamKey,
-    body: { slug, name: slug },
-  });
-  const variables = { TOKEN: SECRET };
-  const set = await ask(`PUT /teams/${acme.team}/environments/${environment.body.id}/variables`, {
-    key: acme.teamKey,
-    body: variables,
-  });
+  const { call } = createAutomating(harness, acme);
+  const environment = await call("POST", "/environments", { slug, name: slug });
+  const set = await call("PUT", `/environments/${environment.body.id}/variables`, { TOKEN: SECRET });
   expect([environment.status, set.status]).toEqual([201, 200]);
-  const created = await ask(`POST /projects/${project.project}/executions`, {
-    key: project.key,
-    body: { mode: "run", tasks: ["unit"], environment: slug },
-  });
-  expect(created.status).toBe(201);
+  const { id } = await project.post("/executions", { mode: "run", tasks: ["unit"], environment: slug });
   const env = variablesOf(hasRecorder ? recorder.url : url, project);
   const { code, output } = await runCommand(["runner", "--once"], { cwd: join(directory, "work"), env });
   expect(output).not.toContain(SECRET);
-  const execution = (await ask(`GET /projects/${project.project}/executions/${created.body.id}`, { key: project.key }))
-    .body;
+  const execution = await project.get(`/executions/${id}`);
   return { project, recorder, output, execution, code };
 }
 
@@ -114,9 +106,8 @@ test.each([
 test("a server keeps what a runner sends with the key of its own", async () => {
   const command = `echo a > a.png; head -c 4300000 /dev/zero > trace.bin; echo log > a.log; ${failing("a.png", "trace.bin")}`;
   const { project, execution } = await run({ command, artifacts: "*.log" }, undefined, false);
-  const path = `/projects/${project.project}/executions/${execution.id}/test-runs/unit/attachments`;
-  const { data } = (await ask(`GET ${path}`, { key: project.key })).body;
-  expect(data.map(({ name, bytes, testCaseIds }: any) => [name, bytes, testCaseIds.length]).toSorted()).toEqual([
+  const attachments = await project.list(`/executions/${execution.id}/test-runs/unit/attachments`);
+  expect(attachments.map(({ name, bytes, testCaseIds }) => [name, bytes, testCaseIds.length]).toSorted()).toEqual([
     ["a.log", 4, 0],
     ["a.png", 2, 1],
     ["trace.bin", 4_300_000, 1],

@@ -2,11 +2,12 @@
 
 import { expect, test } from "bun:test";
 import { countDueImpacts } from "../../src/store/bug_evidence.ts";
+import { createAsking } from "../asking.ts";
 import { createHarness } from "../harness.ts";
 
 const { ask, acme, database } = await createHarness({ ownDatabase: true });
 const { pool } = database;
-const path = `/projects/${acme.project}/bug-reports`;
+const { post, patch } = createAsking(ask, acme);
 
 /** The titles of the bugs that are counted next. */
 async function due(): Promise<string[]> {
@@ -22,16 +23,15 @@ async function settle(): Promise<void> {
 }
 
 test("a new bug, another status and a merge are counted, a new title is not", async () => {
-  const open = async (title: string): Promise<string> =>
-    (await ask(`POST ${path}`, { key: acme.key, body: { title } })).body.id;
+  const open = async (title: string): Promise<string> => (await post("/bug-reports", { title })).id;
   const [first, second] = [await open("first"), await open("second")];
   expect(await due()).toEqual(["first", "second"]);
   await settle();
-  await ask(`PATCH ${path}/${first}`, { key: acme.key, body: { severity: "minor" } });
+  await patch(`/bug-reports/${first}`, { severity: "minor" });
   expect(await due()).toEqual([]);
-  await ask(`PATCH ${path}/${first}`, { key: acme.key, body: { status: "resolved" } });
+  await patch(`/bug-reports/${first}`, { status: "resolved" });
   expect(await due()).toEqual(["first"]);
   await settle();
-  await ask(`POST ${path}/${first}/merge`, { key: acme.key, body: { into: second } });
+  await post(`/bug-reports/${first}/merge`, { into: second });
   expect(await due()).toEqual(["first", "second"]);
 });

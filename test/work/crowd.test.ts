@@ -6,17 +6,19 @@ import { toTestNotice } from "../../src/wording/notification.ts";
 import { createSeal } from "../../src/secrets/seal.ts";
 import type { Sql, Tx } from "../../src/database/connect.ts";
 import { giveUpOldest } from "../../src/store/deliveries.ts";
-import { handleEvents } from "../../src/work/automate.ts";
 import { createDeliverer } from "../../src/work/deliver.ts";
 import { boundDeliveries, prune } from "../../src/work/prune.ts";
-import { createHarness, junit, SECRET_KEY } from "../harness.ts";
+import { createAsking } from "../asking.ts";
+import { createAutomating } from "../automating.ts";
+import { createHarness, SECRET_KEY } from "../harness.ts";
 import { createReceiver, outboundToReceivers, type Script } from "../receiver.ts";
 
-const { ask, acme, database } = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
+const harness = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
+const { ask, acme, database } = harness;
 const { pool } = database;
-const key = acme.teamKey;
+const { call, handle: handleAll, ...automating } = createAutomating(harness, acme);
+const project = createAsking(ask, acme);
 const log = createLog("error");
-const base = `/teams/${acme.team}/integrations`;
 const notice = JSON.stringify(toTestNotice(acme.team, "test", "http://assay.test", new Date()));
 
 beforeEach(async () => {
@@ -24,16 +26,11 @@ beforeEach(async () => {
   await pool`delete from integration`;
 });
 
-const integrate = async (url = "https://github.example.com"): Promise<string> => {
-  const config = { baseUrl: url, repository: "acme/web", token: "t" };
-  return (await ask(`POST ${base}`, { key, body: { kind: "github", config } })).body.id;
-};
-const automate = async (actions: object[], event = "execution.completed"): Promise<string> =>
-  (await ask(`POST /teams/${acme.team}/automations`, { key, body: { name: "a", trigger: { event }, actions } })).body
-    .id;
-const upload = (letters = "p") =>
-  ask(`POST /projects/${acme.project}/test-runs?branch=main&pull_request=1`, { key: acme.key, body: junit(letters) });
-const handleAll = () => handleEvents(database, "https://assay.test", log);
+const integrate = (baseUrl = "https://github.example.com") =>
+  automating.integrate("github", { baseUrl, repository: "acme/web", token: "t" });
+const automate = (actions: object[], event = "execution.completed") =>
+  automating.automate({ trigger: { event }, actions });
+const upload = (letters = "p") => project.upload(letters, { task_slug: "unit", branch: "main", pull_request: "1" });
 
 /** Deliveries as they were made an hour ago, oldest first. */
 const fill = (integrationId: string, count: number, action = "notify", status = "pending", sql: Sql = pool) => sql`
@@ -49,7 +46,7 @@ const count = async (integrationId: string) => {
     select action, status, count(*)::int as count from delivery where integration_id = ${integrationId} group by 1, 2`;
   return Object.fromEntries(rows.map(({ action, status, count }) => [`${action} ${status}`, count]));
 };
-const read = async (id: string) => (await ask(`GET ${base}/${id}`, { key })).body;
+const read = async (id: string) => (await call("GET", `/integrations/${id}`)).body;
 
 describe("more than a thousand deliveries", () => {
   test("the oldest messages are given up for newer ones, and the integration says how many", async () => {
@@ -66,7 +63,7 @@ describe("more than a thousand deliveries", () => {
     expect((await read(integrationId)).givenUp).toBe(3);
     const [oldest] = await pool<{ id: string }[]>`
       select id from delivery where integration_id = ${integrationId} and status = 'pending' order by id limit 1`;
-    const { body } = await ask(`GET ${base}/${integrationId}/deliveries?status=failed`, { key });
+    const { body } = await call("GET", `/integrations/${integrationId}/deliveries?status=failed`);
     expect(body.data.every(({ id }: any) => id < oldest!.id)).toBe(true);
     expect(body.data[0]).toMatchObject({ status: "failed", nextAttemptAt: null });
     expect(body.data[0].attempts.map(({ error }: any) => error)).toEqual([
@@ -118,11 +115,11 @@ describe("more than a thousand deliveries", () => {
     const integrationId = await integrate();
     const id = await automate([{ type: "create_issue", integrationId }], "bug_report.opened");
     const open = async (title: string) => {
-      const { status } = await ask(`POST /projects/${acme.project}/bug-reports`, { key: acme.key, body: { title } });
+      const { status } = await project.call("POST", "/bug-reports", { title });
       expect(status).toBe(201);
       await handleAll();
     };
-    const run = async () => (await ask(`GET /teams/${acme.team}/automations/${id}/runs`, { key })).body.data[0];
+    const run = async () => (await automating.runsOf(id))[0];
     await fill(integrationId, 999, "create_issue");
     await fill(integrationId, 1);
     await open("first");
@@ -135,24 +132,24 @@ describe("more than a thousand deliveries", () => {
     const { status, actions } = await run();
     const reason = `1000 deliveries are waiting for "github" already`;
     expect([status, actions[0].status, actions[0].reason]).toEqual(["failed", "failed", reason]);
-    const { body } = await ask(`GET ${base}/${integrationId}/deliveries?status=failed`, { key });
+    const { body } = await call("GET", `/integrations/${integrationId}/deliveries?status=failed`);
     const [issue] = body.data.filter(({ action }: any) => action === "create_issue");
     expect([issue.id, issue.attempts[0].error]).toEqual([actions[0].deliveryId, `Not sent: ${reason}`]);
-    const target = `POST ${base}/${integrationId}/deliveries/${issue.id}/redeliver`;
-    const refused = await ask(target, { key });
+    const redeliver = () => call("POST", `/integrations/${integrationId}/deliveries/${issue.id}/redeliver`);
+    const refused = await redeliver();
     expect([refused.status, refused.body.error.message]).toEqual([
       ...[400, "Cannot redeliver: 1000 deliveries are waiting for the integration already"],
     ]);
     await pool`delete from delivery where integration_id = ${integrationId} and status = 'pending'`;
-    expect((await ask(target, { key })).body.status).toBe("pending");
+    expect((await redeliver()).body.status).toBe("pending");
 
     await pool`delete from delivery where integration_id = ${integrationId}`;
     await fill(integrationId, 1_000, "create_issue");
     const message = await automate([{ type: "notify", integrationId }]);
     await upload();
     await handleAll();
-    const { body: runs } = await ask(`GET /teams/${acme.team}/automations/${message}/runs`, { key });
-    expect([runs.data[0].status, runs.data[0].actions[0].reason]).toEqual(["failed", reason]);
+    const runs = await automating.runsOf(message);
+    expect([runs[0].status, runs[0].actions[0].reason]).toEqual(["failed", reason]);
   });
 
   test("what is given up while it is being sent stays so, unless it arrives", async () => {

@@ -3,11 +3,10 @@
 import { describe, expect, test } from "bun:test";
 import { expireExecutions } from "../../src/work/expire.ts";
 import { countAll } from "../../src/work/count.ts";
-import { createHarness, junit } from "../harness.ts";
+import { createAsking, type Project } from "../asking.ts";
+import { createHarness } from "../harness.ts";
 
 const { ask, acme, addProject, database } = await createHarness();
-
-type Project = { project: string; key: string };
 
 /** The events of a project so far, oldest first. */
 const eventsOf = async ({ project }: Project) =>
@@ -15,16 +14,15 @@ const eventsOf = async ({ project }: Project) =>
     select type, data, depth from event where project_id = ${project} order by id`;
 const typesOf = async (project: Project) => (await eventsOf(project)).map(({ type }) => type);
 
-async function upload({ project, key }: Project, letters: string, parameters: Record<string, string> = {}) {
-  const query = new URLSearchParams({ branch: "main", ...parameters });
-  const { status, body } = await ask(`POST /projects/${project}/test-runs?${query}`, { key, body: junit(letters) });
-  expect(status).toBeLessThan(300);
-  return body;
-}
+const fresh = async () => createAsking(ask, await addProject(acme));
+type Asking = Awaited<ReturnType<typeof fresh>>;
+
+const upload = (project: Asking, letters: string, parameters: Record<string, string> = {}) =>
+  project.upload(letters, { branch: "main", task_slug: "unit", ...parameters });
 
 describe("executions", () => {
   test("a passed one is completed, a failed one completed and failed, the first green after it recovered", async () => {
-    const project = await addProject(acme);
+    const project = await fresh();
     for (const letters of ["pp", "pf", "pf", "pp", "pp"]) await upload(project, letters, { commit: "c1" });
     const types = (await typesOf(project)).filter((type) => type.startsWith("execution."));
     expect(types).toEqual([
@@ -48,7 +46,7 @@ describe("executions", () => {
   });
 
   test("another task's green does not end the red of a branch, and no other branch does", async () => {
-    const project = await addProject(acme);
+    const project = await fresh();
     await upload(project, "f", { task_slug: "unit" });
     await upload(project, "p", { task_slug: "lint" });
     await upload(project, "p", { task_slug: "unit", branch: "feature" });
@@ -58,7 +56,7 @@ describe("executions", () => {
   });
 
   test("the green that ends the red of one task names those that are red all the same", async () => {
-    const project = await addProject(acme);
+    const project = await fresh();
     await upload(project, "f", { task_slug: "unit" });
     await upload(project, "f", { task_slug: "e2e" });
     const told = async () => {
@@ -72,10 +70,10 @@ describe("executions", () => {
   });
 
   test("a rerun recovers its branch where it repeats the newest build, and not where it repeats an older one", async () => {
-    const project = await addProject(acme);
+    const project = await fresh();
     const rerun = async (id: string, letters: string) => {
-      const { body } = await ask(`POST /projects/${project.project}/executions/${id}/rerun`, { key: project.key });
-      await upload(project, letters, { execution_id: body.id });
+      const rerun = await project.post(`/executions/${id}/rerun`);
+      await upload(project, letters, { execution_id: rerun.id });
     };
     const last = async () => (await typesOf(project)).at(-1);
     const { executionId: old } = await upload(project, "f");
@@ -90,7 +88,7 @@ describe("executions", () => {
   });
 
   test("a task that comes after the end of its build joins it, and what failed in it is told", async () => {
-    const project = await addProject(acme);
+    const project = await fresh();
     const build = (letters: string, task: string) =>
       upload(project, letters, { execution_key: "7", task_slug: task, complete: "true" });
     await build("p", "unit");
@@ -107,14 +105,14 @@ describe("executions", () => {
   });
 
   test("ten greens at once after a red recover once", async () => {
-    const project = await addProject(acme);
+    const project = await fresh();
     await upload(project, "f");
     await Promise.all(Array.from({ length: 10 }, () => upload(project, "p")));
     expect((await typesOf(project)).filter((type) => type === "execution.recovered")).toHaveLength(1);
   });
 
   test("a run is announced at each attempt, and what comes after the end of its execution is not", async () => {
-    const project = await addProject(acme);
+    const project = await fresh();
     await upload(project, "f", { execution_key: "b1" });
     await upload(project, "p", { execution_key: "b1" });
     await upload(project, "p", { execution_key: "b1", complete: "true", task_slug: "other" });
@@ -132,7 +130,7 @@ describe("executions", () => {
   });
 
   test("the same report again announces nothing", async () => {
-    const project = await addProject(acme);
+    const project = await fresh();
     const { executionId } = await upload(project, "pf", { execution_key: "b1", complete: "true" });
     const before = await eventsOf(project);
     await upload(project, "pf", { execution_id: executionId });
@@ -140,12 +138,9 @@ describe("executions", () => {
   });
 
   test("a cancelled one announces nothing, one whose time is over has failed", async () => {
-    const project = await addProject(acme);
-    const create = async () => {
-      const body = { tasks: ["unit"], branch: "main" };
-      return (await ask(`POST /projects/${project.project}/executions`, { key: project.key, body })).body.id;
-    };
-    await ask(`POST /projects/${project.project}/executions/${await create()}/cancel`, { key: project.key });
+    const project = await fresh();
+    const create = async () => (await project.post("/executions", { tasks: ["unit"], branch: "main" })).id;
+    await project.post(`/executions/${await create()}/cancel`);
     expect(await typesOf(project)).toEqual([]);
     await database.pool`update execution set expires_at = now() - interval '1 second' where project_id = ${project.project} and id = ${await create()}`;
     await expireExecutions(database);
@@ -155,15 +150,14 @@ describe("executions", () => {
   });
 
   test("an upload that is refused leaves no event", async () => {
-    const project = await addProject(acme);
-    const target = `POST /projects/${project.project}/test-runs`;
-    expect((await ask(target, { key: project.key, body: "<nothing/>" })).status).toBe(400);
+    const project = await fresh();
+    expect((await project.send("<nothing/>")).status).toBe(400);
     expect(await typesOf(project)).toEqual([]);
   });
 
   test("sample data tells of nothing", async () => {
-    const project = await addProject(acme);
-    await ask(`POST /projects/${project.project}/onboarding/sample-data`, { key: project.key });
+    const project = await fresh();
+    await project.post("/onboarding/sample-data");
     await countAll(database);
     expect(await typesOf(project)).toEqual([]);
   });
@@ -171,7 +165,7 @@ describe("executions", () => {
 
 describe("bug reports", () => {
   test("are opened, resolved by three clean runs, and regress, each told once", async () => {
-    const project = await addProject(acme);
+    const project = await fresh();
     for (const letters of ["f", "f", "p", "p", "p"]) await upload(project, letters);
     await Promise.all(Array.from({ length: 8 }, () => upload(project, "f")));
     const events = (await eventsOf(project)).filter(({ type }) => type.startsWith("bug_report."));
@@ -191,23 +185,22 @@ describe("bug reports", () => {
   });
 
   test("opened and resolved by hand are told as well, other changes are not", async () => {
-    const { project, key } = await addProject(acme);
-    const { body } = await ask(`POST /projects/${project}/bug-reports`, { key, body: { title: "by hand" } });
-    const path = `PATCH /projects/${project}/bug-reports/${body.id}`;
+    const project = await fresh();
+    const { id } = await project.post("/bug-reports", { title: "by hand" });
     for (const patch of [
       { severity: "minor" },
       { status: "in_progress" },
       { status: "resolved" },
       { status: "resolved" },
     ])
-      await ask(path, { key, body: patch });
-    expect(await typesOf({ project, key })).toEqual(["bug_report.opened", "bug_report.resolved"]);
+      await project.patch(`/bug-reports/${id}`, patch);
+    expect(await typesOf(project)).toEqual(["bug_report.opened", "bug_report.resolved"]);
   });
 });
 
 describe("test cases", () => {
   test("become flaky once and recover with the twentieth clean result", async () => {
-    const project = await addProject(acme);
+    const project = await fresh();
     await upload(project, "pp");
     for (const letters of ["fp", "pp"]) await upload(project, letters, { execution_key: "b1" });
     for (const letters of ["fp", "pp"]) await upload(project, letters, { execution_key: "b2" });
@@ -223,40 +216,32 @@ describe("test cases", () => {
     }
     await countAll(database);
     expect((await told()).map(({ type }) => type)).toEqual(["test_case.became_flaky", "test_case.recovered"]);
-    const catalogue = await ask(`GET /projects/${project.project}/test-cases`, { key: project.key });
-    expect(catalogue.body.data[0].health).toBe("healthy");
+    expect((await project.list("/test-cases"))[0].health).toBe("healthy");
   });
 });
 
 describe("POST …/executions/{executionId}/rerun", () => {
   test("asks for the failed tasks again, in an execution linked to the first", async () => {
-    const { project, key } = await addProject(acme);
+    const project = await fresh();
     const parameters = { execution_key: "b1", commit: "c1" };
-    await upload({ project, key }, "f", { ...parameters, task_slug: "unit" });
-    const { executionId } = await upload({ project, key }, "p", { ...parameters, task_slug: "lint", complete: "true" });
-    const target = `POST /projects/${project}/executions/${executionId}/rerun`;
-    const { status, body } = await ask(target, { key, body: { failedOnly: true } });
-    expect([status, body.status, body.rerunOf, body.trigger]).toEqual([201, "queued", executionId, "rerun"]);
-    expect([body.branch, body.commit]).toEqual(["main", "c1"]);
-    expect(body.tasks.map(({ slug }: { slug: string }) => slug)).toEqual(["unit"]);
-    expect((await ask(target, { key })).body.tasks).toHaveLength(2);
-    const done = await upload({ project, key }, "p", { execution_id: body.id, task_slug: "unit" });
-    expect(done.verdict).toBe("passed");
-    expect((await ask(`GET /projects/${project}/executions/${body.id}`, { key })).body.status).toBe("passed");
-    const again = await ask(`POST /projects/${project}/executions/${body.id}/rerun`, {
-      key,
-      body: { failedOnly: true },
+    await upload(project, "f", parameters);
+    const { executionId } = await upload(project, "p", { ...parameters, task_slug: "lint", complete: "true" });
+    const rerun = await project.post(`/executions/${executionId}/rerun`, { failedOnly: true });
+    expect(rerun).toMatchObject({
+      ...{ status: "queued", rerunOf: executionId, trigger: "rerun", branch: "main", commit: "c1" },
+      tasks: [{ slug: "unit" }],
     });
-    expect([again.status, again.body.error.message]).toEqual([
-      400,
-      "Cannot rerun the execution: none of its tasks failed",
-    ]);
+    expect((await project.post(`/executions/${executionId}/rerun`)).tasks).toHaveLength(2);
+    expect((await upload(project, "p", { execution_id: rerun.id })).verdict).toBe("passed");
+    expect((await project.get(`/executions/${rerun.id}`)).status).toBe("passed");
+    const again = await project.call("POST", `/executions/${rerun.id}/rerun`, { failedOnly: true });
+    const message = "Cannot rerun the execution: none of its tasks failed";
+    expect(again).toMatchObject({ status: 400, body: { error: { message } } });
   });
 
   test("one that has not ended is refused", async () => {
-    const { project, key } = await addProject(acme);
-    const { body } = await ask(`POST /projects/${project}/executions`, { key, body: { tasks: ["unit"] } });
-    const { status } = await ask(`POST /projects/${project}/executions/${body.id}/rerun`, { key });
-    expect(status).toBe(400);
+    const project = await fresh();
+    const { id } = await project.post("/executions", { tasks: ["unit"] });
+    expect((await project.call("POST", `/executions/${id}/rerun`)).status).toBe(400);
   });
 });

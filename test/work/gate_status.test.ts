@@ -1,42 +1,26 @@
 /** The commit status of a gate: whole requests to a recording receiver, after the end of a build and after later changes. */
 
 import { beforeEach, describe, expect, test } from "bun:test";
-import { createLog } from "../../src/log.ts";
-import { createSeal } from "../../src/secrets/seal.ts";
-import { handleEvents } from "../../src/work/automate.ts";
-import { createDeliverer } from "../../src/work/deliver.ts";
-import { createHarness, junit, SECRET_KEY } from "../harness.ts";
-import { createReceiver, outboundToReceivers, type Recorded } from "../receiver.ts";
+import { createAsking } from "../asking.ts";
+import { createAutomating, PUBLIC_URL } from "../automating.ts";
+import { createHarness } from "../harness.ts";
+import { createReceiver, type Recorded } from "../receiver.ts";
 
-const { ask, acme, addProject, database } = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
-const PUBLIC = "https://assay.test";
+const harness = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
+const { ask, acme, addProject } = harness;
+const { settle, ...automating } = createAutomating(harness, acme);
 const COMMIT = "0123456789abcdef";
-const log = createLog("error", () => {}, false);
-const automations = `/teams/${acme.team}/automations`;
-let project: string;
-let key: string;
+let project: ReturnType<typeof createAsking>;
 
 beforeEach(async () => {
-  for (const { id } of (await ask(`GET ${automations}?limit=100`, { key: acme.teamKey })).body.data)
-    await ask(`DELETE ${automations}/${id}`, { key: acme.teamKey });
-  ({ project, key } = await addProject(acme));
+  await automating.deleteAutomations();
+  project = createAsking(ask, await addProject(acme));
   await upload("fpp", { branch: "main" });
   await settle();
 });
 
-async function upload(letters: string, parameters: Record<string, string>) {
-  const query = new URLSearchParams({ task_slug: "unit", ...parameters });
-  const { status, body } = await ask(`POST /projects/${project}/test-runs?${query}`, { key, body: junit(letters) });
-  expect([body.error, status]).toEqual([undefined, 201]);
-  return body.executionId as string;
-}
-
-/** Handles all events, and sends what comes of them. */
-async function settle(): Promise<void> {
-  await handleEvents(database, PUBLIC, log);
-  const sender = createDeliverer(database, { outbound: outboundToReceivers(), seal: createSeal(SECRET_KEY) }, log);
-  while ((await sender.start()) > 0) await sender.ended();
-}
+const upload = async (letters: string, parameters: Record<string, string>): Promise<string> =>
+  (await project.upload(letters, { task_slug: "unit", ...parameters })).executionId;
 
 const CONFIGS = {
   github: { repository: "acme/web", token: "t0ken" },
@@ -46,21 +30,16 @@ const CONFIGS = {
 async function automate(kind: keyof typeof CONFIGS, event: string, action: object) {
   const receiver = createReceiver({ status: 201 });
   const config = { ...CONFIGS[kind], baseUrl: receiver.url };
-  const { body } = await ask(`POST /teams/${acme.team}/integrations`, {
-    ...{ key: acme.teamKey, body: { kind, config } },
-  });
-  const actions = [{ type: "set_commit_status", integrationId: body.id, ...action }];
-  const created = await ask(`POST ${automations}`, {
-    ...{ key: acme.teamKey, body: { name: "gate", trigger: { event }, actions } },
-  });
-  expect([created.status, created.text]).toEqual([201, expect.any(String)]);
-  return { receiver, id: created.body.id as string };
+  const integrationId = await automating.integrate(kind, config);
+  const actions = [{ type: "set_commit_status", integrationId, ...action }];
+  const id = await automating.automate({ name: "gate", trigger: { event }, actions });
+  return { receiver, id };
 }
 
 const build = (more: object = {}) => ({ branch: "x", commit: COMMIT, ...more });
 const states = (requests: Recorded[]) =>
   requests.map(({ body }) => [body.context ?? body.name, body.state, body.description]);
-const page = (id: string) => `${PUBLIC}/projects/${project}/executions/${id}`;
+const page = (id: string) => `${PUBLIC_URL}/projects/${project.project}/executions/${id}`;
 
 describe("a commit status with a gate", () => {
   test("is the decision, at GitHub", async () => {
@@ -106,15 +85,14 @@ describe("a commit status with a gate", () => {
   test("is not set before the decision is final", async () => {
     const { receiver, id } = await automate("github", "execution.completed", { gate: "new" });
     const body = { key: "2", tasks: ["unit", "e2e"], ...build() };
-    await ask(`POST /projects/${project}/executions`, { key, body });
+    await project.post("/executions", body);
     await upload("fpp", build({ execution_key: "2" }));
     await settle();
     expect(receiver.requests).toEqual([]);
     await upload("p", build({ execution_key: "2", task_slug: "e2e" }));
     await settle();
     expect(states(receiver.requests)).toEqual([["assay/gate", "success", "Passed, 1 failure forgiven"]]);
-    const { body: runs } = await ask(`GET ${automations}/${id}/runs`, { key: acme.teamKey });
-    expect(runs.data).toHaveLength(1);
+    expect(await automating.runsOf(id)).toHaveLength(1);
   });
 
   test("is updated when a later report changes the decision, and other actions are not repeated", async () => {
@@ -130,9 +108,7 @@ describe("a commit status with a gate", () => {
     ]);
     expect(states(plain.receiver.requests)).toHaveLength(1);
     // The same bytes again change nothing.
-    await ask(`POST /projects/${project}/test-runs?task_slug=unit&branch=x&commit=${COMMIT}&execution_key=3`, {
-      ...{ key, body: junit("fpp") },
-    });
+    await upload("fpp", build({ execution_key: "3" }));
     await settle();
     expect(receiver.requests).toHaveLength(2);
   });
@@ -141,7 +117,7 @@ describe("a commit status with a gate", () => {
     const { receiver } = await automate("github", "execution.completed", { gate: "new" });
     const id = await upload("ffp", build({ execution_key: "4", complete: "true" }));
     await settle();
-    const { body: rerun } = await ask(`POST /projects/${project}/executions/${id}/rerun`, { key });
+    const rerun = await project.post(`/executions/${id}/rerun`);
     await upload("fpp", { execution_id: rerun.id });
     await settle();
     expect(states(receiver.requests).map(([, state]) => state)).toEqual(["failure", "success"]);
@@ -150,20 +126,16 @@ describe("a commit status with a gate", () => {
   test("refuses an unknown mode", async () => {
     const actions = [{ type: "set_commit_status", integrationId: crypto.randomUUID(), gate: "all" }];
     const body = { name: "gate", trigger: { event: "execution.completed" }, actions };
-    const { status, text } = await ask(`POST ${automations}`, { key: acme.teamKey, body });
+    const { status, text } = await automating.call("POST", "/automations", body);
     expect([status, text]).toEqual([400, expect.stringContaining('expected \\"quarantine\\" or \\"new\\"')]);
   });
 });
 
 test("execution.changed is an event of its own, with the results as they are then", async () => {
   const receiver = createReceiver({ status: 204 });
-  const { body: hook } = await ask(`POST /teams/${acme.team}/integrations`, {
-    ...{ key: acme.teamKey, body: { kind: "webhook", config: { url: receiver.url } } },
-  });
-  const trigger = { event: "execution.changed" };
-  const actions = [{ type: "notify", integrationId: hook.id }];
-  const created = await ask(`POST ${automations}`, { key: acme.teamKey, body: { name: "late", trigger, actions } });
-  expect([created.status, created.text]).toEqual([201, expect.any(String)]);
+  const integrationId = await automating.integrate("webhook", { url: receiver.url });
+  const actions = [{ type: "notify", integrationId }];
+  await automating.automate({ trigger: { event: "execution.changed" }, actions });
   await upload("ffp", build({ execution_key: "5", complete: "true" }));
   await settle();
   expect(receiver.requests).toEqual([]);

@@ -5,36 +5,34 @@ import { createLog } from "../../src/log.ts";
 import { runSchedules } from "../../src/work/automate.ts";
 import { expireExecutions } from "../../src/work/expire.ts";
 import { reclaimLeases } from "../../src/work/reclaim.ts";
-import { createHarness, junit } from "../harness.ts";
+import { createAsking } from "../asking.ts";
+import { createAutomating, PUBLIC_URL } from "../automating.ts";
+import { createHarness } from "../harness.ts";
 
-const { ask, acme, addProject, database } = await createHarness();
+const harness = await createHarness();
+const { ask, acme, addProject, database } = harness;
+const { call, automate } = createAutomating(harness, acme);
 const log = createLog("debug", () => {}, false);
-let project: { project: string; key: string };
+let project: ReturnType<typeof createAsking>;
 beforeEach(async () => {
-  project = await addProject(acme);
+  project = createAsking(ask, await addProject(acme));
 });
 
 /** The execution that a schedule has begun. */
 async function begin(more: object = {}): Promise<string> {
   const action = { type: "start_execution", projectId: project.project, tasks: ["unit", "e2e"], ...more };
-  const body = { name: "nightly", trigger: { schedule: "0 3 * * *" }, actions: [action] };
-  const path = `/teams/${acme.team}/automations`;
-  const { id } = (await ask(`POST ${path}`, { key: acme.teamKey, body })).body;
+  const id = await automate({ trigger: { schedule: "0 3 * * *" }, actions: [action] });
   await database.pool`update automation set next_run_at = now() - interval '1 minute' where id = ${id}`;
-  await runSchedules(database, "https://assay.test", new Date(), log);
-  await ask(`DELETE ${path}/${id}`, { key: acme.teamKey });
-  const [execution] = (await ask(`GET /projects/${project.project}/executions`, project)).body.data;
+  await runSchedules(database, PUBLIC_URL, new Date(), log);
+  await call("DELETE", `/automations/${id}`);
+  const [execution] = await project.list("/executions");
   return execution.id;
 }
 
-const upload = (executionId: string, query: string, letters = "p") =>
-  ask(`POST /projects/${project.project}/test-runs?execution_id=${executionId}&${query}`, {
-    key: project.key,
-    body: junit(letters),
-  });
-const act = (id: string, action: string) =>
-  ask(`POST /projects/${project.project}/executions/${id}/${action}`, { key: project.key });
-const get = async (id: string) => (await ask(`GET /projects/${project.project}/executions/${id}`, project)).body;
+const upload = (execution_id: string, task_slug: string, letters = "p") =>
+  project.upload(letters, { execution_id, task_slug });
+const act = (id: string, action: string) => project.call("POST", `/executions/${id}/${action}`);
+const get = (id: string) => project.get(`/executions/${id}`);
 
 /** Its time is over, and so many servers find that at once. */
 async function expire(id: string, servers = 1): Promise<void> {
@@ -61,8 +59,8 @@ describe("of a scheduled execution", () => {
 
   test("only those are missed that did not report; half of the shards are a report, a failure is one", async () => {
     const id = await begin({ tasks: ["unit", "e2e", "lint", "docs"] });
-    await upload(id, "task_slug=unit", "f");
-    await upload(id, "task_slug=lint&shard=1/2");
+    await upload(id, "unit", "f");
+    await project.upload("p", { execution_id: id, task_slug: "lint", shard: "1/2" });
     await expire(id);
     expect(await missed()).toEqual([
       ["e2e", SILENCE],
@@ -72,21 +70,21 @@ describe("of a scheduled execution", () => {
 
   test("nothing is missed where all report, in time or at the last moment", async () => {
     const id = await begin();
-    await Promise.all([upload(id, "task_slug=unit"), upload(id, "task_slug=e2e", "f")]);
+    await Promise.all([upload(id, "unit"), upload(id, "e2e", "f")]);
     await expire(id);
     expect(await missed()).toEqual([]);
   });
 
   test("nothing is missed that somebody has cancelled", async () => {
     const id = await begin();
-    await upload(id, "task_slug=unit");
+    await upload(id, "unit");
     await act(id, "cancel");
     expect(await missed()).toEqual([]);
   });
 
   test("what is completed by hand misses the rest", async () => {
     const id = await begin();
-    await upload(id, "task_slug=unit");
+    await upload(id, "unit");
     await act(id, "complete");
     expect(await missed()).toEqual([["e2e", "The execution was completed without this task"]]);
   });
@@ -94,8 +92,8 @@ describe("of a scheduled execution", () => {
   test("a report that comes late is counted, and takes back and repeats nothing", async () => {
     const id = await begin();
     await expire(id);
-    await upload(id, "task_slug=unit");
-    await upload(id, "task_slug=e2e");
+    await upload(id, "unit");
+    await upload(id, "e2e");
     expect(await get(id)).toMatchObject({ status: "passed", passed: 2 });
     await expire(id);
     await act(id, "complete");
@@ -109,8 +107,7 @@ describe("of a scheduled execution", () => {
 });
 
 describe("of a scheduled execution of mode run", () => {
-  const sync = async (body: object) =>
-    (await ask(`POST /projects/${project.project}/leases`, { key: project.key, body: { runner: "r", ...body } })).body;
+  const sync = async (body: object) => project.post("/leases", { runner: "r", ...body });
 
   test("a task that no runner took is missed", async () => {
     await expire(await begin({ mode: "run" }), 4);
@@ -124,8 +121,7 @@ describe("of a scheduled execution of mode run", () => {
     const id = await begin({ mode: "run" });
     const failing = (await sync({ taskSlugs: ["e2e"] })).leases[0];
     await sync({ held: [{ id: failing.id }], free: 0 });
-    const path = `/projects/${project.project}/leases/${failing.id}/fail`;
-    await ask(`POST ${path}`, { key: project.key, body: { exitCode: 1, message: "It does not even start" } });
+    await project.call("POST", `/leases/${failing.id}/fail`, { exitCode: 1, message: "It does not even start" });
     for (const runner of ["a", "b"]) {
       const [lease] = (await sync({ runner })).leases;
       await sync({ runner, held: [{ id: lease.id }], free: 0 });
@@ -138,8 +134,7 @@ describe("of a scheduled execution of mode run", () => {
 });
 
 test("of an execution that nobody scheduled nothing is missed", async () => {
-  const body = { tasks: ["unit"] };
-  const { id } = (await ask(`POST /projects/${project.project}/executions`, { key: project.key, body })).body;
+  const { id } = await project.post("/executions", { tasks: ["unit"] });
   await expire(id);
   expect([(await get(id)).status, await missed()]).toEqual(["timed_out", []]);
 });

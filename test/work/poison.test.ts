@@ -13,23 +13,26 @@ import { countAll } from "../../src/work/count.ts";
 import { reseal } from "../../src/work/reseal.ts";
 import { retainResults } from "../../src/work/retain.ts";
 import { toTestNotice } from "../../src/wording/notification.ts";
-import { createHarness, junit, SECRET_KEY } from "../harness.ts";
+import { createAsking } from "../asking.ts";
+import { createAutomating } from "../automating.ts";
+import { createHarness, SECRET_KEY } from "../harness.ts";
 import { createReceiver, outboundToReceivers } from "../receiver.ts";
 
 const lines: string[] = [];
-const { ask, acme, addProject, database } = await createHarness({
+const harness = await createHarness({
   ownDatabase: true,
   outboundAllow: ["127.0.0.0/8"],
   log: (line) => lines.push(line),
 });
+const { ask, acme, addProject, database } = harness;
 const { pool } = database;
+const { call, integrate, automate, deliveriesOf, ...automating } = createAutomating(harness, acme);
 const key = acme.teamKey;
 const log = createLog("debug", (line) => lines.push(line), false);
 const logged = (level: string, id: string) =>
   lines.filter((line) => line.includes(`"level":"${level}"`) && line.includes(id));
 
-type Project = { project: string; key: string };
-let project: Project;
+let project: ReturnType<typeof createAsking>;
 
 /** Whatever the test has broken is whole again. */
 const mend: (() => Promise<unknown>)[] = [];
@@ -42,7 +45,7 @@ beforeEach(async () => {
   await pool`delete from execution`;
   await pool`delete from retry_backoff`;
   lines.length = 0;
-  project = await addProject(acme);
+  project = await addOther();
 });
 
 /** From now on this change of a table fails, for rows that meet the condition. */
@@ -71,22 +74,11 @@ async function pauses(item: string, times: number, loop: () => Promise<unknown>)
 }
 const GROWING = [10, 20, 40, 80, 160, 320, 640, 1280];
 
-const integrate = async (kind: string, config: Record<string, unknown>): Promise<string> =>
-  (await ask(`POST /teams/${acme.team}/integrations`, { key, body: { kind, config } })).body.id;
-const automate = async (body: Record<string, unknown>): Promise<string> => {
-  const answer = await ask(`POST /teams/${acme.team}/automations`, { key, body: { name: "a", ...body } });
-  expect([answer.status, answer.text]).toEqual([201, expect.any(String)]);
-  return answer.body.id;
-};
-async function upload(letters: string, { project: id, key }: Project = project, query = "?branch=main") {
-  return (await ask(`POST /projects/${id}/test-runs${query}`, { key, body: junit(letters) })).body;
-}
+const upload = (letters: string, to = project, task = "unit") =>
+  to.upload(letters, { branch: "main", task_slug: task });
+const addOther = async () => createAsking(ask, await addProject(acme));
 const runsOf = async (id: string) =>
-  (await ask(`GET /teams/${acme.team}/automations/${id}/runs`, { key })).body.data.map(
-    ({ status, reason, cause }: any) => [cause, status, reason],
-  );
-const deliveriesOf = async (id: string) =>
-  (await ask(`GET /teams/${acme.team}/integrations/${id}/deliveries?limit=100`, { key })).body.data;
+  (await automating.runsOf(id)).map(({ status, reason, cause }) => [cause, status, reason]);
 
 const INTERNAL = "Internal error: nothing was done. See the log of the server";
 const handleAll = () => handleEvents(database, "https://assay.test", log);
@@ -95,8 +87,8 @@ describe("handling events", () => {
   const trigger = { event: "execution.completed" };
   const starts = (slug: string) => ({ trigger, actions: [{ type: "start_execution", tasks: [slug] }] });
   const slugs = async () => {
-    const { body } = await ask(`GET /projects/${project.project}/executions?limit=100`, { key: project.key });
-    return body.data.filter(({ trigger }: any) => trigger === "automation").map(({ tasks }: any) => tasks[0].slug);
+    const executions = await project.list("/executions?limit=100");
+    return executions.filter(({ trigger }: any) => trigger === "automation").map(({ tasks }: any) => tasks[0].slug);
   };
   const isDone = async () => {
     const [row] = await pool`
@@ -131,7 +123,7 @@ describe("handling events", () => {
     await upload("p");
     await handleAll();
     expect(await slugs()).toEqual(["sound"]);
-    expect([(await runsOf(poison))[0][1], (await runsOf(sound))[0][1], await isDone()]).toEqual([
+    expect([(await runsOf(poison))[0]![1], (await runsOf(sound))[0]![1], await isDone()]).toEqual([
       "failed",
       "done",
       true,
@@ -160,7 +152,7 @@ describe("handling events", () => {
     await upload("p");
     const [event] = await pool`select id from event where project_id = ${project.project} and due_at is not null`;
     await raise("update on event", `new.id = '${event!["id"]}'`);
-    const other = await addProject(acme);
+    const other = await addOther();
     await upload("p", other);
     expect(await pauses(event!["id"], 3, handleAll)).toEqual([10, 20, 40]);
     expect((await runsOf(id)).map(([, status]: any) => status)).toEqual(["done"]);
@@ -175,7 +167,7 @@ describe("handling events", () => {
     expect([await slugs(), await runsOf(slow), (await runsOf(sound)).length]).toEqual([["sound"], [], 1]);
     await again();
     await handleAll();
-    expect([await slugs(), (await runsOf(slow))[0][1], await isDone()]).toEqual([["slow", "sound"], "done", true]);
+    expect([await slugs(), (await runsOf(slow))[0]![1], await isDone()]).toEqual([["slow", "sound"], "done", true]);
 
     await raise("insert on test_run", "new.task_slug = 'slow'", "57014");
     await upload("p");
@@ -215,7 +207,7 @@ describe("running schedules", () => {
       where id = ${id}`;
     return id;
   };
-  const nextOf = async (id: string) => (await ask(`GET /teams/${acme.team}/automations/${id}`, { key })).body.nextRunAt;
+  const nextOf = async (id: string) => (await call("GET", `/automations/${id}`)).body.nextRunAt;
 
   test("one that throws leaves a failed run and has a next time, and the others run", async () => {
     const [poison, sound] = [await schedule("poison", 5), await schedule("sound", 1)];
@@ -274,7 +266,7 @@ describe("delivering", () => {
     while ((await deliverer.start()) > 0) await deliverer.ended();
   }
   const later = () => pool`update delivery set due_at = now() - interval '1 second' where due_at is not null`;
-  const testIt = (id: string) => ask(`POST /teams/${acme.team}/integrations/${id}/test`, { key });
+  const testIt = (id: string) => call("POST", `/integrations/${id}/test`);
 
   test.each(["http:", "https:", "http://[", "https://%zz@:::99999", "http:\\x"])(
     "a secret that reads %s is a secret like any other",
@@ -407,8 +399,7 @@ describe("delivering", () => {
 test("an execution that cannot end is put off, for longer each time, and the others end", async () => {
   const ids: string[] = [];
   for (let index = 0; index < 3; index++) {
-    const body = { tasks: ["unit"] };
-    ids.push((await ask(`POST /projects/${project.project}/executions`, { key: project.key, body })).body.id);
+    ids.push((await project.post("/executions", { tasks: ["unit"] })).id);
   }
   await pool`update execution set expires_at = now() - interval '1 minute' where id = ${ids[0]!}`;
   await pool`update execution set expires_at = now() - interval '1 second' where id in ${pool(ids.slice(1))}`;
@@ -421,29 +412,26 @@ test("an execution that cannot end is put off, for longer each time, and the oth
 });
 
 test("a run that cannot be counted keeps no other run and no other project waiting, and whoever reads gets an answer", async () => {
-  const others = [await addProject(acme), await addProject(acme)];
+  const others = [await addOther(), await addOther()];
   await upload("pp");
   const [poison] = await pool<{ id: string }[]>`select id from test_run where project_id = ${project.project}`;
-  await upload("pp", project, "?branch=main&task_slug=other");
+  await upload("pp", project, "other");
   for (const other of others) await upload("pp", other);
   await raise("insert on case_health", `new.last_run_id = '${poison!.id}'`);
-  const read = async ({ project, key }: Project) => {
-    const { status, body } = await ask(`GET /projects/${project}/test-cases`, { key });
-    return [status, ...body.data.map(({ runs }: any) => runs).sort()];
-  };
-  expect((await read(project))[0]).toBe(200);
+  const countRuns = async () => (await project.list("/test-cases")).map(({ runs }) => runs).sort();
+  await countRuns();
   const loop = () => countAll(database, always, log);
   expect(await pauses(poison!.id, 9, loop)).toEqual([...GROWING, 2560]);
   const left = await pool`select id from test_run where not health_applied`;
   expect(left.map(({ id }) => id)).toEqual([poison!.id]);
-  expect(await read(project)).toEqual([200, 0, 0, 1, 1]);
+  expect(await countRuns()).toEqual([0, 0, 1, 1]);
   expect(logged("error", poison!.id)).toHaveLength(9);
 });
 
 test("a project whose results cannot be deleted keeps no other's results alive", async () => {
-  const others = [await addProject(acme), await addProject(acme), await addProject(acme)];
+  const others = [await addOther(), await addOther(), await addOther()];
   const projects = [project, ...others].toSorted((a, b) => (a.project < b.project ? -1 : 1));
-  for (const one of projects) await upload("pp", one, "?branch=main");
+  for (const one of projects) await upload("pp", one);
   const poison = projects[0]!.project;
   // The last one keeps its results for ever, so that no month is dropped as a whole.
   await pool`update project set retention_days = 0 where id = ${projects[3]!.project}`;
@@ -459,15 +447,9 @@ test("a project whose results cannot be deleted keeps no other's results alive",
 
 test("a value that does not open keeps no other from being sealed anew", async () => {
   const receiver = createReceiver({ status: 200, body: "ok" });
-  const { body: environment } = await ask(`POST /teams/${acme.team}/environments`, {
-    key,
-    body: { slug: "poison", name: "poison" },
-  });
+  const { body: environment } = await call("POST", "/environments", { slug: "poison", name: "poison" });
   for (let index = 0; index < 5; index++)
-    await ask(`PUT /teams/${acme.team}/environments/${environment.id}/variables/V${index}`, {
-      key,
-      body: { value: `value ${index}` },
-    });
+    await call("PUT", `/environments/${environment.id}/variables/V${index}`, { value: `value ${index}` });
   const integrations = [
     await integrate("slack", { url: receiver.url }),
     await integrate("slack", { url: receiver.url }),
@@ -502,8 +484,7 @@ test("what is old is forgotten, though one table of it cannot be", async () => {
 });
 
 test("while the database is away nothing is put off: the round is over, and the next one does it all", async () => {
-  const body = { tasks: ["unit"] };
-  const { body: execution } = await ask(`POST /projects/${project.project}/executions`, { key: project.key, body });
+  const execution = await project.post("/executions", { tasks: ["unit"] });
   await pool`update execution set expires_at = now() - interval '1 second' where id = ${execution.id}`;
   const away = Object.assign(new Error("write CONNECTION_CLOSED"), { code: "CONNECTION_CLOSED" });
   const begin = async () => {

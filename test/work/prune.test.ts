@@ -4,9 +4,12 @@ import { deleteOldAnswers } from "../../src/store/idempotency.ts";
 import { notSent } from "../../src/schema/deliveries.ts";
 import { failCutOff } from "../../src/store/deliveries.ts";
 import { prune } from "../../src/work/prune.ts";
+import { createAutomating } from "../automating.ts";
 import { createHarness } from "../harness.ts";
 
-const { ask, acme, database } = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
+const harness = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
+const { acme, database } = harness;
+const { integrate, automate, deliveriesOf } = createAutomating(harness, acme);
 const { pool } = database;
 const log = createLog("error", () => {}, false);
 
@@ -23,14 +26,12 @@ test("old events go when nobody waits for them, old runs and deliveries when the
       (${team}, ${young}, 'execution.completed', '{}', now() - interval '6 days', null),
       (${team}, ${old}, 'execution.completed', '{}', now() - interval '8 days', null),
       (${team}, ${due}, 'execution.completed', '{}', now() - interval '8 days', now())`;
-  const key = acme.teamKey;
-  const config = { url: "http://127.0.0.1:1/" };
-  const { body: webhook } = await ask(`POST /teams/${team}/integrations`, { key, body: { kind: "webhook", config } });
+  const integrationId = await integrate("webhook", { url: "http://127.0.0.1:1/" });
   const delivery = async (status: string, days: number) => {
     const id = Bun.randomUUIDv7();
     await pool`
       insert into delivery (team_id, integration_id, id, action, options, event_type, notice, status, due_at, created_at)
-      values (${team}, ${webhook.id}, ${id}, 'notify', '{}', 'test', '{}', ${status},
+      values (${team}, ${integrationId}, ${id}, 'notify', '{}', 'test', '{}', ${status},
         ${status === "pending" ? pool`now() + interval '1 hour'` : null}, now() - interval '1 day' * ${days}::int)`;
     return id;
   };
@@ -40,15 +41,13 @@ test("old events go when nobody waits for them, old runs and deliveries when the
     await delivery("pending", 4),
     await delivery("pending", 6),
   ];
-  const trigger = { event: "execution.completed" };
-  const actions = [{ type: "notify", integrationId: webhook.id }];
-  const body = { name: "a", trigger, actions };
-  const { body: automation } = await ask(`POST /teams/${team}/automations`, { key, body });
+  const actions = [{ type: "notify", integrationId }];
+  const automationId = await automate({ trigger: { event: "execution.completed" }, actions });
   const run = async (status: string, days: number) => {
     const id = Bun.randomUUIDv7();
     await pool`
       insert into automation_run (team_id, automation_id, id, cause, status, reason, actions, created_at)
-      values (${team}, ${automation.id}, ${id}, 'manual', ${status}, 'r', '[]', now() - interval '1 day' * ${days}::int)`;
+      values (${team}, ${automationId}, ${id}, 'manual', ${status}, 'r', '[]', now() - interval '1 day' * ${days}::int)`;
     return id;
   };
   const [done, doneLong, skipped, skippedLong] = [
@@ -82,22 +81,19 @@ test("answers to requests are forgotten after a day", async () => {
 });
 
 test("a delivery that its sender has not ended was cut off, and says so", async () => {
-  const key = acme.teamKey;
-  const config = { url: "http://127.0.0.1:1/" };
-  const path = `/teams/${acme.team}/integrations`;
-  const { body: webhook } = await ask(`POST ${path}`, { key, body: { kind: "webhook", config } });
+  const integrationId = await integrate("webhook", { url: "http://127.0.0.1:1/" });
   const insert = async (minutes: number) => {
     const id = Bun.randomUUIDv7();
     await pool`
       insert into delivery (team_id, integration_id, id, action, options, event_type, notice, created_at)
-      values (${acme.team}, ${webhook.id}, ${id}, 'notify', '{}', 'test', '{"title":"t"}',
+      values (${acme.team}, ${integrationId}, ${id}, 'notify', '{}', 'test', '{"title":"t"}',
         now() - interval '1 minute' * ${minutes}::int)`;
     return id;
   };
   const [running, dead] = [await insert(1), await insert(3)];
   await failCutOff(pool, notSent(new Date(), "Cut off"));
-  const { body } = await ask(`GET ${path}/${webhook.id}/deliveries`, { key });
-  const states = body.data.map(({ id, status, attempts }: any) => [id, status, attempts.at(-1)?.error]);
+  const deliveries = await deliveriesOf(integrationId);
+  const states = deliveries.map(({ id, status, attempts }: any) => [id, status, attempts.at(-1)?.error]);
   expect(new Set(states)).toEqual(
     new Set([
       [running, "pending", undefined],

@@ -1,21 +1,18 @@
 /** Background work of two servers at once: claims that are lost, pauses, and what both find out. */
 
 import { beforeEach, expect, test } from "bun:test";
-import { createLog } from "../../src/log.ts";
-import { createSeal } from "../../src/secrets/seal.ts";
 import { lockDueEvent, putEventOff } from "../../src/store/events.ts";
 import { toTestNotice } from "../../src/wording/notification.ts";
-import { createDeliverer } from "../../src/work/deliver.ts";
-import { createHarness, SECRET_KEY } from "../harness.ts";
-import { createReceiver, outboundToReceivers } from "../receiver.ts";
+import { createAutomating } from "../automating.ts";
+import { createHarness } from "../harness.ts";
+import { createReceiver } from "../receiver.ts";
 
-const { ask, acme, database } = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
+const harness = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
+const { acme, database } = harness;
 const { pool } = database;
-const log = createLog("error", () => {}, false);
+const { createSender, ...automating } = createAutomating(harness, acme);
 const notice = JSON.stringify(toTestNotice(acme.team, "test", "http://assay.test", new Date()));
 const receiver = createReceiver();
-const createSender = () =>
-  createDeliverer(database, { outbound: outboundToReceivers(), seal: createSeal(SECRET_KEY) }, log);
 
 let integrationId: string;
 beforeEach(async () => {
@@ -25,10 +22,7 @@ beforeEach(async () => {
   integrationId = await integrate(receiver.url);
 });
 
-async function integrate(url: string): Promise<string> {
-  const body = { kind: "webhook", config: { url } };
-  return (await ask(`POST /teams/${acme.team}/integrations`, { key: acme.teamKey, body })).body.id;
-}
+const integrate = (url: string) => automating.integrate("webhook", { url });
 
 /** Deliveries that are due. */
 const add = (count: number, id = integrationId) => pool`

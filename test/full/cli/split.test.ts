@@ -2,10 +2,12 @@
 
 import { expect, test } from "bun:test";
 import { join } from "node:path";
+import { createAsking } from "../../asking.ts";
 import { createFolder, home, run, SOURCE, variablesOf } from "../../commands.ts";
 import { createHarness } from "../../harness.ts";
 
 const { ask, acme, url } = await createHarness();
+const project = createAsking(ask, acme);
 const server = variablesOf(url, acme);
 const docs = await Bun.file(join(import.meta.dir, "../../../docs/splitting.md")).text();
 const github = {
@@ -48,9 +50,9 @@ test("two builds of two jobs each run every file once, the second by what the fi
   for (const build of ["91", "92"]) {
     const errors = await Promise.all([job(build, "1/2"), job(build, "2/2")]);
     for (const text of errors) expect(text.includes("this task has no runs yet")).toBe(build === "91");
-    const { body } = await ask(`GET /projects/${acme.project}/executions?key=${build}`, { key: acme.key });
-    expect(body.data).toHaveLength(1);
-    expect(body.data[0].tasks[0]).toMatchObject({ slug: "jobs", passed: 5, failed: 0, missingShards: [] });
+    const executions = await project.list(`/executions?key=${build}`);
+    expect(executions).toHaveLength(1);
+    expect(executions[0].tasks[0]).toMatchObject({ slug: "jobs", passed: 5, failed: 0, missingShards: [] });
   }
   // The long one alone is more than the others together.
   expect(await Bun.file(join(folder, "files-1.txt")).text()).toBe("t/d.test.ts\n");
@@ -64,8 +66,7 @@ test("writes what bun test --shard goes by", async () => {
   const seconds = { "t/a.test.ts": 9, "t/b.test.ts": 2, "t/c.test.ts": 3, "t/d.test.ts": 3 };
   const cases = Object.entries(seconds).map(([file, time]) => `<testcase name="x" file="${file}" time="${time}"/>`);
   const body = `<testsuite>${cases.join("")}</testsuite>`;
-  const uploaded = await ask(`POST /projects/${acme.project}/test-runs?task_slug=bun`, { key: acme.key, body });
-  expect(uploaded.status).toBe(201);
+  expect((await project.send(body, { task_slug: "bun" })).status).toBe(201);
   const args = ["split", "--shard", "1/2", "--execution-key", "7", "--task", "bun", "--timings", "bun"];
   const { output } = await run(args, { cwd: folder, env: server });
   const timings = { "t/a.test.ts": 9000, "t/b.test.ts": 2000, "t/c.test.ts": 3000, "t/d.test.ts": 3000 };

@@ -4,18 +4,20 @@ import { afterAll, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { createLog } from "../../../src/log.ts";
-import { handleEvents } from "../../../src/work/automate.ts";
 import { advanceSearches } from "../../../src/work/culprits.ts";
 import { reclaimLeases } from "../../../src/work/reclaim.ts";
+import { createAsking } from "../../asking.ts";
+import { createAutomating } from "../../automating.ts";
 import { createHarness, until } from "../../harness.ts";
 import { createPlace, removePlace } from "../../places.ts";
 import { startProbeRunner } from "../../probing.ts";
 
-const { url, ask, acme, database } = await createHarness();
+const harness = await createHarness();
+const { url, ask, acme, database } = harness;
 const { pool } = database;
-const { project, key, team, teamKey } = acme;
+const { automate, handle } = createAutomating(harness, acme);
+const { project, get, list, call, send } = createAsking(ask, acme);
 const log = createLog("debug", () => {}, false);
-const get = async (path: string) => (await ask(`GET /projects/${project}${path}`, { key })).body;
 
 const COMMITS = 64;
 /** The numbers of the commits that break the price and the stock, and of those that do not build. */
@@ -83,16 +85,14 @@ async function build(commit: string, environment: Record<string, string> = {}): 
   await run(["git", "checkout", "-q", commit], repository);
   const reporter = ["--reporter=junit", "--reporter-outfile=../report.xml"];
   await run([process.execPath, "test", ...reporter], repository, environment);
-  const path = `/test-runs?task_slug=unit&branch=main&commit=${commit}&complete=true`;
   const body = await Bun.file(join(place, "report.xml")).text();
-  const { status } = await ask(`POST /projects/${project}${path}`, { key, body });
+  const { status } = await send(body, { task_slug: "unit", branch: "main", commit, complete: "true" });
   expect(status).toBe(201);
 }
 
 const bugOf = async (name: string) => {
-  const { data } = await get(`/test-cases?q=${encodeURIComponent(name)}`);
-  const found = await get(`/bug-reports?test_case_id=${data[0].id}`);
-  return found.data[0];
+  const [{ id }] = await list(`/test-cases?q=${encodeURIComponent(name)}`);
+  return (await list(`/bug-reports?test_case_id=${id}`))[0];
 };
 
 test("two runners, one of which is killed, find the two commits that broke two tests", async () => {
@@ -109,22 +109,19 @@ test("two runners, one of which is killed, find the two commits that broke two t
   const [first, second] = await Promise.all([start("first", task), start("second", holding)]);
   await until(async () => (await get("/runners")).data.length === 2, 30);
   const action = { type: "find_culprit", maxProbes: 60 };
-  const body = { name: "culprits", trigger: { event: "bug_report.opened" }, actions: [action] };
-  expect((await ask(`POST /teams/${team}/automations`, { key: teamKey, body })).status).toBe(201);
+  await automate({ trigger: { event: "bug_report.opened" }, actions: [action] });
 
   await build(hashes[0]!);
   // The test of the clock fails and passes on one commit: it is flaky.
   await build(hashes[0]!, { LATE: "1" });
   await build(hashes[0]!);
   await build(hashes.at(-1)!, { LATE: "1" });
-  await handleEvents(database, "https://assay.test", log);
+  await handle();
 
   const [price, stock, clock] = [await bugOf("adds the fee"), await bugOf("reserves"), await bugOf("is in time")];
   expect(await get(`/bug-reports/${price.id}`)).toMatchObject({ culprit: { status: "running", commit: null } });
   const isFlaky = { status: 400, body: { error: { message: expect.stringContaining("its test is flaky") } } };
-  expect(await ask(`POST /projects/${project}/bug-reports/${clock.id}/culprit`, { key, body: {} })).toMatchObject(
-    isFlaky,
-  );
+  expect(await call("POST", `/bug-reports/${clock.id}/culprit`, {})).toMatchObject(isFlaky);
 
   // What probes must leave as it is.
   const others = async () =>

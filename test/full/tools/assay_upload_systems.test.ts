@@ -1,4 +1,4 @@
-/** tools/assay-upload.sh reads the variables that the table of CI systems states, in the same order. */
+/** tools/assay-upload.sh reads the variables that the table of CI systems states, in the same order, and finds the build in them. */
 
 import { afterAll, expect, test } from "bun:test";
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -6,6 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { detectBuild } from "../../../src/cli/ci.ts";
 import { CI_SYSTEM_LIST, type CiField, type CiSystemName } from "../../../src/rules/ci_systems.ts";
+import { BUILDS, type BuildOfCi } from "../../cli/ci_builds.ts";
+import { createShells, type Shell } from "./shells.ts";
 
 const SCRIPT = join(import.meta.dir, "../../../tools/assay-upload.sh");
 const home = mkdtempSync(join(tmpdir(), "assay-upload-systems-"));
@@ -14,7 +16,8 @@ afterAll(() => rmSync(home, { recursive: true }));
 writeFileSync(join(home, "report.xml"), "<testsuites/>");
 // A curl that keeps its configuration, and answers as a server that takes the upload.
 writeFileSync(join(home, "curl"), `#!/bin/sh\ncat > "$RECORD"\n: > "$3"\nprintf 200\n`);
-writeFileSync(join(home, "git"), "#!/bin/sh\nexit 1\n");
+// A git that resolves one revision, if any.
+writeFileSync(join(home, "git"), `#!/bin/sh\ncase "$*" in *" $REVISION") echo "$COMMIT" ;; *) exit 1 ;; esac\n`);
 for (const tool of ["curl", "git"]) chmodSync(join(home, tool), 0o755);
 
 /** The script has no part for these. */
@@ -40,13 +43,16 @@ const valueOf = (name: string) =>
 const expand = (source: string) =>
   source.includes("$") ? source.replace(/\$([A-Z_]+)/g, (_, name: string) => valueOf(name)) : valueOf(source);
 
+const shells = createShells(home);
+
 let runs = 0;
-async function upload(variables: Variables): Promise<Variables> {
+/** Returns the fields of the upload. */
+async function upload(variables: Variables, { command, path }: Shell = shells[0]): Promise<Variables> {
   const record = join(home, `record-${++runs}`);
-  const child = Bun.spawn(["sh", SCRIPT, "report.xml"], {
+  const child = Bun.spawn([...command, SCRIPT, "report.xml"], {
     cwd: home,
     env: {
-      PATH: `${home}:${process.env["PATH"]}`,
+      PATH: `${home}:${path}`,
       TMPDIR: home,
       RECORD: record,
       ...{ ASSAY_URL: "http://assay.test", ASSAY_PROJECT: "p", ASSAY_KEY: "secret" },
@@ -92,3 +98,40 @@ test.each(inScript)("%s: the first variable of the table that is set is the one 
   }
   expect(compared).toBeGreaterThanOrEqual(5);
 });
+
+/** What the script should send of a build; the server encodes addresses. */
+const fieldsOf = ({ build: { system: _, task, baseBranch, ...build } }: BuildOfCi): Variables =>
+  JSON.parse(
+    JSON.stringify({
+      ...Object.fromEntries(FIELDS.map((field) => [FORM_NAMES[field], build[field]?.replaceAll("%20", " ")])),
+      ...{ task_slug: task, base_branch: baseBranch, shard: build.shard },
+      ...(build.untrusted ? { untrusted: "true" } : {}),
+    }),
+  );
+
+/** The variables of a build, with what git and the event file say. */
+function variablesOf({ variables, event, git = {} }: BuildOfCi, indent = 0): Variables {
+  const path = join(home, `event-${++runs}.json`);
+  let text = event;
+  if (event !== undefined && indent > 0) text = JSON.stringify(JSON.parse(event), null, indent);
+  if (text !== undefined) writeFileSync(path, text);
+  const [[REVISION, COMMIT] = ["none", ""]] = Object.entries(git);
+  return { ...variables, GITHUB_EVENT_PATH: path, REVISION, COMMIT };
+}
+
+const inBoth = BUILDS.filter(({ build, notInScript }) => !notInScript && !NOT_IN_SCRIPT.includes(build.system!));
+
+test.each(inBoth.map((build) => [build.name, build] as const))("%s", async (_, build) => {
+  expect(await upload(variablesOf(build))).toEqual(fieldsOf(build));
+});
+
+test.each(shells.map((shell) => [shell.name, shell] as const))(
+  "%s reads each event, however it is laid out",
+  async (_, shell) => {
+    const builds = inBoth.filter(({ event }) => event?.endsWith("}"));
+    expect(builds.length).toBeGreaterThan(8);
+    for (const build of builds)
+      for (const indent of [0, 2])
+        expect([build.name, await upload(variablesOf(build, indent), shell)]).toEqual([build.name, fieldsOf(build)]);
+  },
+);

@@ -4,11 +4,11 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createAsking, type Project } from "../../asking.ts";
 import { createHarness, junit } from "../../harness.ts";
 import { guardProcess } from "../../places.ts";
 
 const { ask, acme, addProject, url } = await createHarness();
-type Project = Awaited<ReturnType<typeof addProject>>;
 
 const ROOT = join(import.meta.dir, "../../..");
 const home = mkdtempSync(join(tmpdir(), "assay-ci-"));
@@ -157,8 +157,7 @@ const SYSTEMS: [name: string, run: (project: Project, job: Job) => Promise<End>]
   ["the component of GitLab", runTemplate],
 ];
 
-const list = async ({ project, key }: Project) =>
-  (await ask(`GET /projects/${project}/executions?limit=100`, { key })).body.data;
+const list = (project: Project) => createAsking(ask, project).list("/executions?limit=100");
 /** A command that writes a report and ends; it has quotes, and a variable of the shell. */
 const tests = (letters: string, code = 0) => `name="report" && cp ${letters}.xml "$name.xml" && sh -c 'exit ${code}'`;
 const FILES = Object.fromEntries(["pp", "fp", "pf"].map((letters) => [`${letters}.xml`, junit(letters)]));
@@ -189,8 +188,7 @@ describe.each(SYSTEMS)("%s", (name, run) => {
 
   test("passes through the gate if the default branch has the same failure, and not otherwise", async () => {
     const project = await addProject(acme);
-    const path = `POST /projects/${project.project}/test-runs?task_slug=unit&branch=main`;
-    await ask(path, { key: project.key, body: junit("fp") });
+    await createAsking(ask, project).upload("fp", { task_slug: "unit", branch: "main" });
     const gated = (letters: string) =>
       run(project, { inputs: { ...REPORT, command: tests(letters, 1), gate: "new", task: "unit" }, files: FILES });
     expect([(await gated("fp")).code, (await gated("pf")).code]).toEqual([0, 1]);

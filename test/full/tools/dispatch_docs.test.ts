@@ -4,14 +4,14 @@ import { afterAll, beforeEach, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createLog } from "../../../src/log.ts";
-import { createSeal } from "../../../src/secrets/seal.ts";
-import { createDeliverer } from "../../../src/work/deliver.ts";
-import { createHarness, junit, SECRET_KEY } from "../../harness.ts";
-import { createReceiver, outboundToReceivers } from "../../receiver.ts";
+import { createAsking } from "../../asking.ts";
+import { createAutomating } from "../../automating.ts";
+import { createHarness, junit } from "../../harness.ts";
+import { createReceiver } from "../../receiver.ts";
 
-const { ask, acme, addProject, database, url } = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
-const log = createLog("debug", () => {}, false);
+const harness = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
+const { ask, acme, addProject, url } = harness;
+const { call, integrate, automate, deliver } = createAutomating(harness, acme);
 const text = await Bun.file(join(import.meta.dir, "../../../docs/dispatch.md")).text();
 
 /** The code of a language under a heading, or the first of the page. */
@@ -25,9 +25,9 @@ function codeOf(language: string, heading = ""): string {
 
 const home = mkdtempSync(join(tmpdir(), "assay-docs-"));
 afterAll(() => rmSync(home, { recursive: true }));
-let project: { project: string; key: string };
+let project: ReturnType<typeof createAsking>;
 beforeEach(async () => {
-  project = await addProject(acme);
+  project = createAsking(ask, await addProject(acme));
 });
 
 let folders = 0;
@@ -55,17 +55,7 @@ function createCheckout() {
 }
 
 const server = () => ({ ASSAY_URL: url, ASSAY_PROJECT: project.project, ASSAY_KEY: project.key });
-const list = async () => (await ask(`GET /projects/${project.project}/executions`, project)).body.data;
-
-async function integrate(kind: string, config: object): Promise<string> {
-  const body = { kind, config };
-  return (await ask(`POST /teams/${acme.team}/integrations`, { key: acme.teamKey, body })).body.id;
-}
-
-async function deliver(): Promise<void> {
-  const sender = createDeliverer(database, { outbound: outboundToReceivers(), seal: createSeal(SECRET_KEY) }, log);
-  while ((await sender.start()) > 0) await sender.ended();
-}
+const list = () => project.list("/executions");
 
 /** As the page says by hand, for an integration; the inputs or variables with which the engine was asked. */
 async function startByHand(receiver: ReturnType<typeof createReceiver>, integration: string) {
@@ -170,10 +160,7 @@ test("the automation is taken as it is written, and starts what it says", async 
   const config = { baseUrl: receiver.url, repository: "acme/web", token: "t", workflow: "assay.yml" };
   const integration = await integrate("github", config);
   const body = JSON.parse(codeOf("json").replaceAll("PROJECT", project.project).replaceAll("INTEGRATION", integration));
-  const path = `/teams/${acme.team}/automations`;
-  const { status, body: automation } = await ask(`POST ${path}`, { key: acme.teamKey, body });
-  expect(status).toBe(201);
-  await ask(`POST ${path}/${automation.id}/run`, { key: acme.teamKey, body: {} });
+  await call("POST", `/automations/${await automate(body)}/run`, {});
   await deliver();
   const [execution] = await list();
   expect(execution).toMatchObject({ trigger: "schedule", branch: "main", tasks: [{ slug: "unit" }, { slug: "e2e" }] });

@@ -1,13 +1,16 @@
-/** Every snippet is run as its CI system runs it, in every shell, against a server. */
+/** Every snippet is run as its CI system runs it, against a server. */
 
 import { afterAll, describe, expect, test } from "bun:test";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { detectBuild } from "../../../src/cli/ci.ts";
+import type { CiSystemName } from "../../../src/rules/ci_systems.ts";
 import { createSnippets } from "../../../src/rules/snippets.ts";
 import type { System } from "../../../src/schema/onboarding.ts";
+import { createAsking, type Project } from "../../asking.ts";
+import { BUILDS, HEAD, MERGE } from "../../cli/ci_builds.ts";
 import { createHarness, junit } from "../../harness.ts";
+import { createShells, type Shell } from "./shells.ts";
 
 const { ask, acme, addProject, url } = await createHarness();
 
@@ -15,27 +18,8 @@ const home = mkdtempSync(join(tmpdir(), "assay-snippets-"));
 afterAll(() => rmSync(home, { recursive: true }));
 
 type Variables = Record<string, string>;
-type Shell = { name: string; command: string[]; path: string; hasPipefail: boolean };
 
-const SYSTEM_PATH = process.env["PATH"]!;
-
-/** busybox with its own tools alone, as in an image that has curl and git beside them. */
-function createBusybox(program: string): Shell {
-  const path = join(home, "busybox");
-  mkdirSync(path);
-  for (const tool of ["sh", "cat", "rm", "mktemp", "od", "tr", "sed", "date", "printf", "kill", "true"])
-    symlinkSync(program, join(path, tool));
-  for (const tool of ["curl", "git"]) symlinkSync(Bun.which(tool)!, join(path, tool));
-  return { name: "busybox", command: [program, "sh"], path, hasPipefail: true };
-}
-
-const busybox = Bun.which("busybox");
-/** sh and bash are everywhere; busybox is tried where there is one. */
-const SHELLS: Shell[] = [
-  { name: "sh", command: ["sh"], path: SYSTEM_PATH, hasPipefail: false },
-  { name: "bash", command: ["bash"], path: SYSTEM_PATH, hasPipefail: true },
-  ...(busybox ? [createBusybox(busybox)] : []),
-];
+const SHELLS = createShells(home);
 
 /** What `npm test` does: the code that it exits with, or its death, and what it leaves behind. */
 type Tests = { exit: number | "killed"; report: string | null };
@@ -205,21 +189,17 @@ const RUNS: Record<System, (snippet: string, job: Job) => Promise<Ran>> = {
   },
 };
 
-const HEAD = "0123456789abcdef0123456789abcdef01234567";
-const MERGE = "fedcba9876543210fedcba9876543210fedcba98";
 /** More than git allows in a name. */
 const ODD = `@<feat/a b&c=#1;type=x,"d" 'e' $HOME \`id\` $(id) %20 日本語 ünï`;
 
-/** The variables of a job of a build, and the task and shard that it is. */
-type Given = { variables: Variables; task: string; shard?: string; edit?: (snippet: string) => string };
+/** The variables of a job of a build, and the task that it is. */
+type Given = { variables: Variables; task: string; edit?: (snippet: string) => string };
 type Ci = {
   /** The pull request's number, as Assay is to know it. */
   pullRequest: string;
   buildUrl: string;
   /** Two jobs of a matrix, as the pull request's build `build` runs them. */
   matrix: (build: string, branch: string) => [Given, Given];
-  /** Two shards of one task. */
-  shards: (build: string, branch: string) => [Given, Given];
 };
 
 const github = (build: string, branch: string, matrix: object | null): Variables => ({
@@ -321,10 +301,6 @@ const SYSTEMS: Record<System, Ci> = {
       { variables: shell(build, branch, { TASK: "unit 18" }), task: "unit 18" },
       { variables: shell(build, branch, { TASK: "unit 20" }), task: "unit 20" },
     ],
-    shards: (build, branch) => [
-      { variables: shell(build, branch, { SHARD: "1/2" }), task: "tests", shard: "1/2" },
-      { variables: shell(build, branch, { SHARD: "2/2" }), task: "tests", shard: "2/2" },
-    ],
   },
   githubActions: {
     pullRequest: "7",
@@ -333,10 +309,6 @@ const SYSTEMS: Record<System, Ci> = {
       { variables: github(build, branch, { node: 18, os: "ubuntu" }), task: "unit 18 ubuntu" },
       { variables: github(build, branch, { node: 20, os: "ubuntu" }), task: "unit 20 ubuntu" },
     ],
-    shards: (build, branch) => [
-      { variables: github(build, branch, { shard: 1 }), task: "unit", shard: "1/2", edit: overShards },
-      { variables: github(build, branch, { shard: 2 }), task: "unit", shard: "2/2", edit: overShards },
-    ],
   },
   gitlabCi: {
     pullRequest: "7",
@@ -344,10 +316,6 @@ const SYSTEMS: Record<System, Ci> = {
     matrix: (build, branch) => [
       { variables: gitlab(build, branch, "unit: [18, a/b]", 1), task: "unit: [18, a/b]" },
       { variables: gitlab(build, branch, "unit: [20, a/b]", 2), task: "unit: [20, a/b]" },
-    ],
-    shards: (build, branch) => [
-      { variables: gitlab(build, branch, "unit 1/2", 1), task: "unit", shard: "1/2" },
-      { variables: gitlab(build, branch, "unit 2/2", 2), task: "unit", shard: "2/2" },
     ],
   },
   jenkins: {
@@ -363,11 +331,6 @@ const SYSTEMS: Record<System, Ci> = {
         { variables: other!, task: "unit mac firefox", edit },
       ];
     },
-    // What Jenkins runs in parallel are stages of other names.
-    shards: (build, branch) => [
-      { variables: jenkins(build, branch, "unit"), task: "unit" },
-      { variables: jenkins(build, branch, "e2e"), task: "e2e" },
-    ],
   },
   circleci: {
     pullRequest: "7",
@@ -375,10 +338,6 @@ const SYSTEMS: Record<System, Ci> = {
     matrix: (build, branch) => [
       { variables: circle(build, branch, "unit-18", 0, 1), task: "unit-18" },
       { variables: circle(build, branch, "unit-20", 0, 1), task: "unit-20" },
-    ],
-    shards: (build, branch) => [
-      { variables: circle(build, branch, "unit", 0, 2), task: "unit", shard: "1/2" },
-      { variables: circle(build, branch, "unit", 1, 2), task: "unit", shard: "2/2" },
     ],
   },
   azurePipelines: {
@@ -393,15 +352,6 @@ const SYSTEMS: Record<System, Ci> = {
         { variables: azure(build, branch, two), task: "test.unit.node20" },
       ];
     },
-    shards: (build, branch) => {
-      const parallel = { SYSTEM_PARALLELEXECUTIONTYPE: "MultiMachine", SYSTEM_TOTALJOBSINPHASE: "2" };
-      const one = { ...parallel, SYSTEM_JOBIDENTIFIER: "unit.Job1", SYSTEM_JOBPOSITIONINPHASE: "1" };
-      const two = { ...parallel, SYSTEM_JOBIDENTIFIER: "unit.Job2", SYSTEM_JOBPOSITIONINPHASE: "2" };
-      return [
-        { variables: azure(build, branch, one), task: "unit", shard: "1/2" },
-        { variables: azure(build, branch, two), task: "unit", shard: "2/2" },
-      ];
-    },
   },
   buildkite: {
     pullRequest: "7",
@@ -410,21 +360,10 @@ const SYSTEMS: Record<System, Ci> = {
       { variables: buildkite(build, branch, { BUILDKITE_LABEL: ":node: unit 18" }), task: ":node: unit 18" },
       { variables: buildkite(build, branch, { BUILDKITE_COMMAND: "npm run 20" }), task: "npm run 20" },
     ],
-    shards: (build, branch) => {
-      const parallel = { BUILDKITE_PARALLEL_JOB_COUNT: "2", BUILDKITE_STEP_KEY: "unit" };
-      const one = { ...parallel, BUILDKITE_PARALLEL_JOB: "0", BUILDKITE_LABEL: "unit 1 of 2" };
-      const two = { ...parallel, BUILDKITE_PARALLEL_JOB: "1", BUILDKITE_LABEL: "unit 2 of 2" };
-      return [
-        { variables: buildkite(build, branch, one), task: "unit", shard: "1/2" },
-        { variables: buildkite(build, branch, two), task: "unit", shard: "2/2" },
-      ];
-    },
   },
 };
 
 const ALL = Object.keys(SYSTEMS) as System[];
-const nothing = () => undefined;
-type Project = Awaited<ReturnType<typeof addProject>>;
 
 /** Runs a job of a system against the project; `at` is where the server is said to be. */
 async function run(
@@ -439,14 +378,7 @@ async function run(
   return await RUNS[system](edited, { ...job, key, variables });
 }
 
-const listExecutions = async ({ project, key }: Project) =>
-  (await ask(`GET /projects/${project}/executions?limit=100`, { key })).body.data;
-
-async function detail({ project, key }: Project, task: string) {
-  const [{ id }] = await listExecutions({ project, key });
-  const path = `/projects/${project}/executions/${id}/test-runs/${encodeURIComponent(task)}`;
-  return (await ask(`GET ${path}`, { key })).body;
-}
+const listExecutions = (project: Project) => createAsking(ask, project).list("/executions?limit=100");
 
 /** A system in each shell. */
 const EACH = ALL.flatMap((system) => SHELLS.map((shell) => [system, shell.name, shell] as const));
@@ -475,119 +407,105 @@ test("the lines of curl in README.md and on the page of the API end their build 
   }
 });
 
-describe.each(EACH)("the snippet for %s in %s", (system, _, shell) => {
-  const { matrix, shards, pullRequest, buildUrl } = SYSTEMS[system];
-
-  test("a job ends its build at once, unless it says that others come; then the last one does", async () => {
+test.each(EACH)(
+  "jobs of a matrix are tasks of one build, which the last one ends: %s in %s",
+  async (system, _, shell) => {
+    const { matrix, pullRequest, buildUrl } = SYSTEMS[system];
     const project = await addProject(acme);
-    const [given, last] = matrix("4711", ODD);
-    const first = { ...given!, variables: { ...given!.variables, ASSAY_COMPLETE: "false", COMPLETE: "false" } };
-    await run(system, project, first, { shell, tests: GREEN });
+    const [first, last] = matrix("4711", ODD);
+    const waiting = { ...first, variables: { ...first.variables, ASSAY_COMPLETE: "false", COMPLETE: "false" } };
+    const red = await run(system, project, waiting, { shell, tests: RED });
+    expect(red).toMatchObject({ exit: 3, upload: { exit: 0, output: expect.stringMatching(/^FAILED /) } });
     expect(await listExecutions(project)).toMatchObject([{ status: "running" }]);
-    await run(system, project, last!, { shell, tests: GREEN });
-    const [{ status, tasks }, ...others] = await listExecutions(project);
-    expect([status, tasks.length, others]).toEqual(["passed", 2, []]);
-  });
-
-  test.each([
-    ["the red one first", [RED, GREEN], [3, 0]],
-    ["the green one first", [GREEN, RED], [0, 3]],
-  ] as const)("two jobs of a matrix are two tasks of one red execution, %s", async (_, outcomes, exits) => {
-    const project = await addProject(acme);
-    const given = matrix("4711", ODD);
-    for (const [index, job] of given.entries()) {
-      const ran = await run(system, project, job, { shell, tests: outcomes[index]! });
-      expect(ran.exit).toBe(exits[index]!);
-      expect(ran.upload).toMatchObject({ exit: 0, output: expect.stringMatching(/^(PASSED|FAILED) /) });
-    }
-    const executions = await listExecutions(project);
-    expect(executions).toEqual([
-      expect.objectContaining({
-        key: "4711",
-        verdict: "failed",
-        commit: HEAD,
-        branch: ODD,
-        pullRequest,
-        buildUrl: expect.stringContaining(buildUrl),
-        passed: 3,
-        failed: 1,
-      }),
-    ]);
-    expect(
-      Object.fromEntries(executions[0].tasks.map((task: any) => [task.slug, [task.attempt, task.passed, task.failed]])),
-    ).toEqual({
-      [given[0].task]: [1, ...(outcomes[0] === RED ? [1, 1] : [2, 0])],
-      [given[1].task]: [1, ...(outcomes[1] === RED ? [1, 1] : [2, 0])],
-    });
-  });
-
-  test("shards of a task that arrive at once are one run, which a red one makes red", async () => {
-    const project = await addProject(acme);
-    const [one, two] = shards("4711", "main");
-    await Promise.all([
-      run(system, project, one, { shell, tests: GREEN }),
-      run(system, project, two, { shell, tests: { exit: 1, report: junit("f", "other") } }),
-    ]);
+    const green = await run(system, project, last, { shell, tests: GREEN });
+    expect(green).toMatchObject({ exit: 0, upload: { exit: 0, output: expect.stringMatching(/^PASSED /) } });
     const [execution, ...others] = await listExecutions(project);
     expect(others).toEqual([]);
-    expect(execution).toMatchObject({ verdict: "failed", passed: 2, failed: 1 });
-    expect(execution.tasks.map(({ slug }: { slug: string }) => slug).sort()).toEqual(
-      [...new Set([one.task, two.task])].sort(),
-    );
-    if (one.shard) expect(await detail(project, one.task)).toMatchObject({ shards: 2, attempt: 1 });
-  });
-
-  test.each([
-    ["is killed", { exit: "killed", report: null }, 137],
-    ["claims success", { exit: 0, report: null }, 0],
-  ] as const)("a runner that %s without a report is red, until it comes again with one", async (_, tests, exit) => {
-    const project = await addProject(acme);
-    const [job] = matrix("4711", "main");
-    const ran = await run(system, project, job, { shell, tests });
-    expect([ran.exit, ran.upload!.exit]).toEqual([exit, 0]);
-    expect(ran.upload!.output).toStartWith("FAILED ");
-    const tells = system === "githubActions" || system === "gitlabCi" || system === "azurePipelines" ? 1 : exit;
-    expect(await detail(project, job.task)).toMatchObject({
-      verdict: "failed",
-      total: 1,
-      failed: 1,
-      exitCode: exit === 0 ? -1 : tells,
+    expect(execution).toMatchObject({
+      ...{ key: "4711", status: "failed", commit: HEAD, branch: ODD, pullRequest },
+      ...{ buildUrl: expect.stringContaining(buildUrl), passed: 3, failed: 1 },
     });
+    expect(Object.fromEntries(execution.tasks.map((task: any) => [task.slug, [task.passed, task.failed]]))).toEqual({
+      [first.task]: [1, 1],
+      [last.task]: [2, 0],
+    });
+  },
+);
 
-    await run(system, project, job, { shell, tests: GREEN });
-    expect(await detail(project, job.task)).toMatchObject({ verdict: "passed", total: 2, attempt: 2 });
+/** Creates a curl that is found before any other. */
+function createCurl(script: string): string {
+  const tools = join(home, `curl-${++jobs}`);
+  mkdirSync(tools);
+  writeFileSync(join(tools, "curl"), `#!/bin/sh\n${script}\n`);
+  chmodSync(join(tools, "curl"), 0o755);
+  return tools;
+}
+
+/** Runs a job with a curl that only records its fields, and returns them without those that are empty. */
+async function fieldsOf(system: System, given: Given, git: Variables = {}): Promise<Variables> {
+  const tools = createCurl(`printf '%s\\0' "$@" > '${home}/words'`);
+  const [[revision, commit] = ["none", ""]] = Object.entries(git);
+  const answer = `case "$*" in *" ${revision}") echo '${commit}' ;; *) exit 1 ;; esac`;
+  writeFileSync(join(tools, "git"), `#!/bin/sh\n${answer}\n`);
+  chmodSync(join(tools, "git"), 0o755);
+  await run(system, { project: "p", key: "secret" }, given, { shell: SHELLS[0], tests: GREEN, tools });
+  const words = readFileSync(join(home, "words"), "utf8").split("\0");
+  const fields = words.filter((_, index) => words[index - 1] === "--form-string").map((word) => word.split(/=(.*)/s));
+  return Object.fromEntries(fields.filter(([, value]) => value !== ""));
+}
+
+/** GitHub's snippet reads expressions, and not variables. */
+const SYSTEM_OF: Partial<Record<CiSystemName, System>> = {
+  ...{ gitlab: "gitlabCi", jenkins: "jenkins", circleci: "circleci", azure: "azurePipelines", buildkite: "buildkite" },
+};
+const inSnippets = BUILDS.filter(({ build, notInSnippet }) => SYSTEM_OF[build.system!] && !notInSnippet);
+
+test.each(inSnippets.map((build) => [build.name, build] as const))("%s", async (_, { variables, git, build }) => {
+  const given = { variables: { REPORT: "report.xml", ...variables }, task: "" };
+  const fields = await fieldsOf(SYSTEM_OF[build.system!]!, given, git);
+  const { task, shard, executionKey, commit, branch, pullRequest, buildUrl } = build;
+  expect(fields).toEqual({
+    ...{ exit_code: "0", allow_empty: "false", repository_root: expect.any(String) },
+    ...{ execution_key: executionKey!, task_slug: task!, commit: commit!, branch: branch! },
+    ...(pullRequest === undefined ? {} : { pull_request: pullRequest }),
+    // The server encodes addresses.
+    build_url: buildUrl!.replaceAll("%20", " "),
+    ...(shard === undefined ? { complete: "true" } : { shard, complete: "false" }),
   });
 });
 
-/** The variable by which `assay upload` recognises a system; GitHub's snippet works with expressions and not with variables. */
-const RECOGNISED = {
-  gitlabCi: { GITLAB_CI: "true" },
-  jenkins: { JENKINS_URL: "https://ci.test/" },
-  circleci: { CIRCLECI: "true" },
-  azurePipelines: { TF_BUILD: "True" },
-  buildkite: { BUILDKITE: "true" },
-} as const;
-
-test.each(Object.keys(RECOGNISED) as (keyof typeof RECOGNISED)[])(
-  "what the snippet for %s says of a build is what assay upload detects",
-  (system) => {
-    const { matrix, shards, pullRequest, buildUrl } = SYSTEMS[system];
-    const jobs = [...matrix("4711", "feat"), ...shards("4711", "feat")];
-    expect(jobs.length).toBeGreaterThanOrEqual(4);
-    for (const { variables, task, shard, edit } of jobs) {
-      // A snippet may be edited to name its task and shard.
-      if (edit) continue;
-      const detected = detectBuild({ ...RECOGNISED[system], ...variables }, nothing, nothing);
-      expect(detected).toMatchObject({ executionKey: "4711", commit: HEAD, branch: "feat", pullRequest, task });
-      expect(detected.shard).toBe(shard);
-      expect(detected.buildUrl).toContain(buildUrl);
-    }
-  },
-);
+test("shards are one task where the snippet is told of them, and a push to GitHub has no pull request", async () => {
+  const manual = { variables: shell("1", "feat", { SHARD: "2/4" }), task: "tests" };
+  expect(await fieldsOf("curl", manual)).toMatchObject({ task_slug: "tests", shard: "2/4", complete: "false" });
+  const shard = { variables: github("1", "feat", { shard: 2 }), task: "unit", edit: overShards };
+  expect(await fieldsOf("githubActions", shard)).toMatchObject({ task_slug: "unit", shard: "2/2", complete: "false" });
+  const push = { job: "unit", sha: HEAD, head_ref: "", ref_name: "main", event: {} };
+  const variables = { ...github("1", "", null), contexts: JSON.stringify({ github: push }) };
+  const fields = await fieldsOf("githubActions", { variables, task: "unit" });
+  expect(fields).toMatchObject({ execution_key: "1", task_slug: "unit", commit: HEAD, branch: "main" });
+  expect(fields["pull_request"]).toBeUndefined();
+});
 
 describe.each(ALL)("the snippet for %s", (system) => {
   const { matrix } = SYSTEMS[system];
   const shell = SHELLS.at(-1)!;
+
+  test.each([
+    ["is killed", "killed", 137],
+    ["claims success", 0, 0],
+  ] as const)("a runner that %s without a report is red", async (_, end, exit) => {
+    const project = await addProject(acme);
+    const [job] = matrix("4711", "main");
+    const ran = await run(system, project, job, { shell, tests: { exit: end, report: null } });
+    expect(ran).toMatchObject({ exit, upload: { exit: 0, output: expect.stringMatching(/^FAILED /) } });
+    // These systems give no code.
+    const given = ["githubActions", "gitlabCi", "azurePipelines"].includes(system) ? 1 : exit;
+    const [{ id }] = await listExecutions(project);
+    const path = `/executions/${id}/test-runs/${encodeURIComponent(job.task)}`;
+    expect(await createAsking(ask, project).get(path)).toMatchObject({
+      ...{ verdict: "failed", total: 1, failed: 1, exitCode: exit === 0 ? -1 : given },
+    });
+  });
 
   test("a report without test cases is red where the tests failed, and is not taken for success where they did not", async () => {
     const project = await addProject(acme);
@@ -601,11 +519,8 @@ describe.each(ALL)("the snippet for %s", (system) => {
 
   test("what goes wrong with an upload changes nothing about the job", async () => {
     const project = await addProject(acme);
-    const tools = join(home, `no-curl-${++jobs}`);
-    mkdirSync(tools);
     // As curl ends when nobody listens and its time is over.
-    writeFileSync(join(tools, "curl"), "#!/bin/sh\nexit 7\n");
-    chmodSync(join(tools, "curl"), 0o755);
+    const tools = createCurl("exit 7");
     const [job] = matrix("4711", "main");
     const away = await run(system, project, job, { shell, tests: RED, tools });
     expect(away).toMatchObject({ exit: 3, upload: { exit: 0, errors: expect.stringContaining("was not reached") } });
@@ -663,11 +578,8 @@ describe("every snippet", () => {
 
   test("prints nothing of an answer that would be a command to the CI system", async () => {
     const project = await addProject(acme);
-    const tools = join(home, `hostile-curl-${++jobs}`);
-    mkdirSync(tools);
     const answer = String.raw`::error::a\n ##vso[b] ###[c]\r::add-mask::d\033[2J\nPASSED e`;
-    writeFileSync(join(tools, "curl"), `#!/bin/sh\nprintf '${answer}\\n'\n`);
-    chmodSync(join(tools, "curl"), 0o755);
+    const tools = createCurl(`printf '${answer}\\n'`);
     for (const shell of SHELLS) {
       const [job] = SYSTEMS.azurePipelines.matrix("4711", "main");
       const { upload } = await run("azurePipelines", project, job, { shell, tests: RED, tools });
@@ -691,106 +603,22 @@ describe("every snippet", () => {
   });
 });
 
-describe("outside of a pull request and a matrix", () => {
-  const [shell] = SHELLS as [Shell];
+describe("outside of a usual build", () => {
+  const [shell] = SHELLS;
 
-  test.each([
-    [
-      "githubActions",
-      {
-        contexts: JSON.stringify({ github: { job: "unit", sha: HEAD, head_ref: "", ref_name: "main", event: {} } }),
-        GITHUB_RUN_ID: "1",
-        GITHUB_SERVER_URL: "https://github.test",
-        GITHUB_REPOSITORY: "acme/web",
-      },
-      "unit",
-    ],
-    [
-      "gitlabCi",
-      {
-        CI_PIPELINE_ID: "1",
-        CI_JOB_NAME: "unit",
-        CI_NODE_TOTAL: "1",
-        CI_COMMIT_SHA: HEAD,
-        CI_COMMIT_REF_NAME: "main",
-        CI_JOB_URL: "https://ci.test/1",
-      },
-      "unit",
-    ],
-    ["jenkins", { BUILD_TAG: "1", STAGE_NAME: "unit", GIT_COMMIT: HEAD, GIT_BRANCH: "origin/main" }, "unit"],
-    ["circleci", { CIRCLE_WORKFLOW_ID: "1", CIRCLE_JOB: "unit", CIRCLE_SHA1: HEAD, CIRCLE_BRANCH: "main" }, "unit"],
-    [
-      "azurePipelines",
-      {
-        BUILD_BUILDID: "1",
-        SYSTEM_JOBIDENTIFIER: "unit.__default",
-        SYSTEM_PARALLELEXECUTIONTYPE: "None",
-        BUILD_SOURCEVERSION: HEAD,
-        BUILD_SOURCEBRANCH: "refs/heads/main",
-        SYSTEM_COLLECTIONURI: "https://dev.azure.test/acme/",
-        SYSTEM_TEAMPROJECT: "web",
-      },
-      "unit",
-    ],
-    [
-      "buildkite",
-      {
-        REPORT: "report.xml",
-        BUILDKITE_BUILD_ID: "1",
-        BUILDKITE_LABEL: "unit",
-        BUILDKITE_COMMIT: HEAD,
-        BUILDKITE_BRANCH: "main",
-        BUILDKITE_PULL_REQUEST: "false",
-        BUILDKITE_BUILD_URL: "https://ci.test/1",
-      },
-      "unit",
-    ],
-  ] as [System, Variables, string][])(
-    "%s names its build, task, commit and branch",
-    async (system, variables, task) => {
-      const project = await addProject(acme);
-      const ran = await run(system, project, { variables, task }, { shell, tests: GREEN });
-      expect(ran.upload!.output).toStartWith("PASSED ");
-      expect(await listExecutions(project)).toMatchObject([
-        { key: "1", commit: HEAD, branch: "main", pullRequest: null, tasks: [{ slug: task, passed: 2 }] },
-      ]);
-    },
-  );
-
-  const commitIn = (directory: string, ...more: string[]) =>
-    Bun.$`git -c user.name=a -c user.email=a@example.com commit -q --allow-empty -m a ${more}`
-      .env({ ...process.env, GIT_DIR: directory, GIT_WORK_TREE: home })
-      .quiet();
-  const git = async (...words: string[]) =>
-    (
-      await Bun.$`git ${words}`
-        .env({ ...process.env, GIT_DIR: join(home, "repository") })
-        .quiet()
-        .text()
-    ).trim();
-
-  test("the checkout tells what the shell does not, the head of what Jenkins has merged, and what HEAD is at Buildkite", async () => {
+  test("the checkout has the commit and the branch that the shell does not name", async () => {
     const repository = join(home, "repository");
+    const env = { ...process.env, GIT_DIR: repository, GIT_WORK_TREE: home };
     await Bun.$`git init -q --bare -b trunk ${repository}`.quiet();
-    await commitIn(repository);
-    const head = await git("rev-parse", "HEAD");
-    await git("update-ref", "refs/remotes/origin/PR-7", head);
-    await commitIn(repository);
-    const merge = await git("rev-parse", "HEAD");
+    await Bun.$`git -c user.name=a -c user.email=a@example.com commit -q --allow-empty -m a`.env(env).quiet();
+    const commit = (await Bun.$`git rev-parse HEAD`.env(env).text()).trim();
 
     const project = await addProject(acme);
     await run("curl", project, { variables: {}, task: "tests" }, { shell, tests: GREEN });
-    const variables = { ...jenkins("jenkins", "feat/a", "unit"), GIT_COMMIT: merge };
-    await run("jenkins", project, { variables, task: "unit" }, { shell, tests: GREEN });
-    const manual = buildkite("buildkite", "main", { BUILDKITE_COMMIT: "HEAD" });
-    await run("buildkite", project, { variables: manual, task: "npm test" }, { shell, tests: GREEN });
     rmSync(repository, { recursive: true });
-    expect(await listExecutions(project)).toMatchObject([
-      { key: "buildkite", commit: merge },
-      { key: "jenkins", commit: head, branch: "feat/a" },
-      // What names no build is one of its own, complete at once.
-      { key: expect.stringMatching(/^\d+-[0-9a-f]{16}$/), commit: merge, branch: "trunk", status: "passed" },
-    ]);
+    // What names no build is one of its own, complete at once.
+    const key = expect.stringMatching(/^\d+-[0-9a-f]{16}$/);
+    expect(await listExecutions(project)).toMatchObject([{ key, commit, branch: "trunk", status: "passed" }]);
   });
 
   test("a stage at Jenkins whose tests never begin is red, whatever the build before has left", async () => {
