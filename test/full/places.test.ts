@@ -11,8 +11,8 @@ const source = (name: string) => JSON.stringify(join(import.meta.dir, name));
 
 /** A cluster and a process that would go on for a minute, in a process of its own, as a test has them. */
 const RUN = `
-  const { createPlace, guardProcess } = await import(${source("places.ts")});
-  const { startEmbedded } = await import(${source("../src/database/postgres/embedded.ts")});
+  const { createPlace, guardProcess } = await import(${source("../places.ts")});
+  const { startEmbedded } = await import(${source("../../src/database/postgres/embedded.ts")});
   const place = createPlace("dying");
   const child = Bun.spawn(["sleep", "60"]);
   guardProcess(child);
@@ -48,7 +48,7 @@ test("what a run left whose guard was killed as well is removed by the next one"
   // As both leave them: the lock of a process that is gone, and notes of a place that is not.
   await Bun.write(join(forgotten, "data/file"), "");
   await Bun.write(join(temporary, "assay-run-dead/notes"), `place ${forgotten}\n`);
-  const next = `const { createPlace, removePlace } = await import(${source("places.ts")});
+  const next = `const { createPlace, removePlace } = await import(${source("../places.ts")});
     await removePlace(createPlace("next"));`;
   expect(await Bun.spawn([process.execPath, "-e", next], { env }).exited).toBe(0);
   await until(() => readdirSync(temporary).length === 0, 20);
