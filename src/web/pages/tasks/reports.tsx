@@ -21,7 +21,7 @@ export function uploadTable(uploads: readonly UploadRow[], isSharded: boolean, n
           {uploads.length < MAX_UPLOADS ? counted(uploads.length, "report") : `the last ${MAX_UPLOADS} reports`}
         </small>
       </h2>
-      <div class="card scroll">
+      <div class="card scroll" tabindex={0} role="region" aria-label="Uploads">
         <table>
           <TableHead
             caption="Reports of this task, the newest attempt first"
