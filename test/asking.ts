@@ -17,8 +17,10 @@ function expectSuccess({ status, body }: Answer): void {
 
 /** `path` is relative to the project: "/test-cases?limit=1". Answers that are no success fail the test. */
 export function createAsking(ask: AskServer, { project, key }: Project) {
-  const call = (method: string, path: string, body?: unknown): Promise<Answer> =>
-    ask(`${method} /projects/${project}${path}`, { key, ...(body === undefined ? {} : { body }) });
+  const call = (method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer> =>
+    ask(`${method} /projects/${project}${path}`, {
+      ...{ key, ...(headers && { headers }), ...(body === undefined ? {} : { body }) },
+    });
 
   /** Returns the body of a success. */
   async function succeed(method: string, path: string, body?: unknown): Promise<any> {
@@ -28,27 +30,34 @@ export function createAsking(ask: AskServer, { project, key }: Project) {
   }
 
   /** Uploads a report, as it is, to the task "t" unless the query names another one. */
-  const send = (report: unknown, query: Query = {}): Promise<Answer> => {
+  const send = (report: unknown, query: Query = {}, headers?: Record<string, string>): Promise<Answer> => {
     const parameters = new URLSearchParams(query);
     if (!parameters.has("task_slug")) parameters.set("task_slug", "t");
-    return call("POST", `/test-runs?${parameters}`, report);
+    return call("POST", `/test-runs?${parameters}`, report, headers);
   };
 
+  /** Uploads a report, as it is, and returns the run. */
+  async function uploadReport(report: unknown, query: Query = {}): Promise<any> {
+    const answer = await send(report, query);
+    expectSuccess(answer);
+    return answer.body;
+  }
+
   return {
-    ...{ project, key, call, send },
+    ...{ project, key, call, send, uploadReport },
     get: (path: string) => succeed("GET", path),
     post: (path: string, body?: unknown) => succeed("POST", path, body),
     patch: (path: string, body: unknown) => succeed("PATCH", path, body),
     /** The rows of a list. */
     list: async (path: string): Promise<any[]> => (await succeed("GET", path)).data,
     /** Uploads a JUnit report, a letter per case as `junit` takes them, and returns the run. */
-    async upload(letters: string, query: Query = {}, suite?: string): Promise<any> {
-      const answer = await send(junit(letters, suite), query);
-      expectSuccess(answer);
-      return answer.body;
-    },
+    upload: (letters: string, query: Query = {}, suite?: string): Promise<any> =>
+      uploadReport(junit(letters, suite), query),
   };
 }
+
+/** The requests of one project. */
+export type Asking = ReturnType<typeof createAsking>;
 
 /** The lists of a run or an execution that are not empty, each with its number of failures. */
 export const filledLists = ({ counts }: { counts: Record<string, number> }): Record<string, number> =>

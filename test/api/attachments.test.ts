@@ -277,27 +277,6 @@ describe("POST …/attachments", () => {
     expect(readdirSync(join(directory, "incoming"))).toEqual([]);
   });
 
-  test("what is beyond a limit is named, on the run as well, and the rest is stored", async () => {
-    const passed = { name: "passes", status: "passed" as const, attachments: [{ path: "passed.png" }] };
-    const { body: run } = await upload("", toReport([FAILED, passed]));
-    const many = Object.fromEntries(Array.from({ length: 6 }, (_, index) => [`${index}.log`, `${index}`]));
-    const { status, body } = await post(run.executionId, { "big.bin": new Uint8Array(MIB + 1), "passed.png": PNG });
-    expect([status, body]).toEqual([
-      200,
-      {
-        attachments: [],
-        warnings: [
-          'Attachment "big.bin" was not stored: larger than 1 MiB (MAX_ATTACHMENT_MB of the server)',
-          'Attachment "passed.png" was not stored: only test cases that passed refer to it (upload the report with attachments=all to keep such files)',
-        ],
-      },
-    ]);
-    const more = await post(run.executionId, many);
-    expect([more.status, more.body.attachments.length]).toEqual([201, 5]);
-    expect(more.body.warnings).toEqual([expect.stringContaining('"5.log" was not stored: the run has 5 attachments')]);
-    expect(await warningsOf(run.executionId)).toEqual([body.warnings[0], more.body.warnings[0]]);
-  });
-
   test("a form of very many parts is answered with a bounded number of warnings", async () => {
     const { body: run } = await upload("", toReport([FAILED]));
     const many = Object.fromEntries(Array.from({ length: 1_200 }, (_, index) => [`${index}.log`, `${index}`]));
@@ -319,16 +298,6 @@ describe("POST …/attachments", () => {
     }
     expect((await post(crypto.randomUUID(), { a: "a" })).status).toBe(404);
     expect((await post(run.executionId, { a: "a" }, { query: `?lease_id=${crypto.randomUUID()}` })).status).toBe(400);
-  });
-
-  test("while the store is away it is a 500, and nothing is half stored", async () => {
-    const { ask: askAway } = await createServer(database, { attachments: { directory: "/dev/null/attachments" } });
-    const { body: run } = await upload("", toReport([FAILED]));
-    const form = new FormData();
-    form.append("attachment", new Blob(["a"]), "a.log");
-    const { status, headers, body } = await askAway(`POST ${pathOf(run.executionId)}/attachments`, { key, body: form });
-    expect([status, headers.get("retry-after"), body.error.code]).toEqual([500, "10", "INTERNAL_ERROR"]);
-    expect(await list(run.executionId)).toEqual([]);
   });
 
   test("a runner sends the files of a lease that has ended", async () => {

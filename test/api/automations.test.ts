@@ -3,8 +3,6 @@ import { createLog } from "../../src/log.ts";
 import { createSeal } from "../../src/secrets/seal.ts";
 import { handleEvents, runSchedules } from "../../src/work/automate.ts";
 import { createDeliverer } from "../../src/work/deliver.ts";
-import { expireExecutions } from "../../src/work/expire.ts";
-import { prune } from "../../src/work/prune.ts";
 import { createHarness, junit, SECRET_KEY } from "../harness.ts";
 import { createReceiver, outboundToReceivers } from "../receiver.ts";
 
@@ -133,19 +131,16 @@ describe("automations", () => {
     expect(await message({ trigger, actions: [] })).toContain(`"actions"`);
     expect(await message({ trigger, actions: [{ type: "explode" }] })).toContain(`"actions.0.type"`);
     expect(await message({ trigger, actions: [notify], conditions: { branch: ["main"] } })).toContain("branch");
+    for (const branches of [[], ["!main"]])
+      expect(await message({ trigger, actions: [notify], conditions: { branches } })).toContain(
+        `"conditions.branches"`,
+      );
   });
 
-  test("another team sees nothing of them, and cannot use this team's integrations", async () => {
+  test("another team cannot use this team's integrations", async () => {
     const integrationId = await integrate("slack", { url: "https://hooks.slack.com/services/T/B/abcdefgh" });
     const body = { name: "x", trigger: { event: "execution.failed" }, actions: [{ type: "notify", integrationId }] };
-    const { id } = await automate(body);
-    for (const target of ["GET", "PATCH", "DELETE"])
-      expect((await ask(`${target} /teams/${rival.team}/automations/${id}`, { key: rival.teamKey })).status).toBe(404);
-    const foreign = `/teams/${rival.team}/automations`;
-    expect((await ask(`POST ${foreign}/${id}/run`, { key: rival.teamKey })).status).toBe(404);
-    expect((await ask(`GET ${foreign}/${id}/runs`, { key: rival.teamKey })).status).toBe(404);
-    const { status } = await ask(`POST ${foreign}`, { key: rival.teamKey, body });
-    expect(status).toBe(400);
+    expect((await ask(`POST /teams/${rival.team}/automations`, { key: rival.teamKey, body })).status).toBe(400);
   });
 });
 
@@ -265,27 +260,6 @@ describe("events", () => {
     });
   });
 
-  test("one that fails in us is tried again later, and holds up no other", async () => {
-    const receiver = createReceiver({ status: 200, body: "ok" });
-    const integrationId = await integrate("slack", { url: receiver.url });
-    const { id } = await automate({
-      trigger: { event: "execution.completed" },
-      actions: [{ type: "notify", integrationId }],
-    });
-    await upload("p", { commit: "first" });
-    await database.pool`update event set data = '"broken"'::json where project_id = ${project.project} and type = 'execution.completed'`;
-    await database.pool`update event set type = 'execution.completed', data = 'null' where project_id = ${project.project} and due_at is not null`;
-    await upload("p", { commit: "second" });
-    await handleAll();
-    expect((await runsOf(id)).map(({ status }: any) => status)).toEqual(["done"]);
-    const left = await database.pool<{ tries: number; later: boolean }[]>`
-      select tries, due_at > now() as later from event where project_id = ${project.project} and due_at is not null`;
-    expect(left.map((row) => ({ ...row }))).toEqual(left.map(() => ({ tries: 1, later: true })));
-    expect(left.length).toBeGreaterThan(0);
-    expect(lines.some((line) => line.includes("Cannot handle an event"))).toBe(true);
-    await database.pool`delete from event where project_id = ${project.project}`;
-  });
-
   test("of two states of one thing only the newer is sent: no retry overtakes it", async () => {
     const receiver = createReceiver({ status: 502 }, { status: 201 });
     const integrationId = await integrate("gitlab", { baseUrl: receiver.url, project: "acme/web", token: "t" });
@@ -332,27 +306,6 @@ describe("events", () => {
     expect((await patch({ name: "n", enabled: false })).body).toMatchObject({ name: "n", enabled: false });
     expect((await patch({ actions })).status).toBe(400);
     expect((await patch({ trigger: { event: "bug_report.opened" }, conditions: { minFailed: 1 } })).status).toBe(400);
-  });
-
-  test("patterns exclude of what stands before them", async () => {
-    const integrationId = await integrate("slack", { url: "https://hooks.slack.com/services/T/B/abcdefgh" });
-    const { id } = await automate({
-      trigger: { event: "execution.completed" },
-      conditions: { branches: ["release/*", "!release/old", "main"], projects: [project.project] },
-      actions: [{ type: "notify", integrationId }],
-    });
-    for (const branch of ["release/1", "release/old", "main", "other"]) await upload("p", { branch });
-    await handleAll();
-    expect((await runsOf(id)).map(({ status, reason }: any) => [status, reason]).reverse()).toEqual([
-      ["done", expect.stringContaining(`"release/1" matches "release/*"`)],
-      ["skipped", `The branch "release/old" is excluded by "!release/old"`],
-      ["done", expect.stringContaining(`"main" matches "main"`)],
-      ["skipped", `The branch "other" matches none of "release/*", "!release/old", "main"`],
-    ]);
-    const none = await ask(`PATCH ${base}/${id}`, { key: teamKey, body: { conditions: { branches: [] } } });
-    expect([none.status, none.body.error.message]).toEqual([400, expect.stringContaining(`"conditions.branches"`)]);
-    const only = await ask(`PATCH ${base}/${id}`, { key: teamKey, body: { conditions: { branches: ["!main"] } } });
-    expect([only.status, only.body.error.message]).toEqual([400, expect.stringContaining(`"conditions.branches"`)]);
   });
 
   describe("by owner", () => {
@@ -735,29 +688,6 @@ describe("schedules", () => {
     expect(await runSchedules(database, PUBLIC, at("05:59"))).toBe(0);
   });
 
-  test("a task that a schedule expected and that did not report is missed", async () => {
-    const receiver = createReceiver({ status: 200, body: "ok" });
-    const integrationId = await integrate("slack", { url: receiver.url });
-    const { id } = await automate({
-      trigger: { schedule: "0 3 * * *" },
-      actions: [{ type: "start_execution", projectId: project.project, tasks: ["nightly", "backup"] }],
-    });
-    await automate({
-      trigger: { event: "task.missed" },
-      conditions: { taskSlugs: ["nightly"] },
-      actions: [{ type: "notify", integrationId }],
-    });
-    await due(id, at("03:00"));
-    await runSchedules(database, PUBLIC, at("03:00"));
-    const [execution] = await executionsOf();
-    await upload("p", { execution_id: execution.id, task_slug: "backup" });
-    await database.pool`update execution set expires_at = now() - interval '1 second' where id = ${execution.id}`;
-    await expireExecutions(database);
-    await handleAll();
-    await deliverAll();
-    expect(receiver.requests.map(({ body }) => body.blocks[0].text.text)).toEqual(["🔴 other: nightly did not report"]);
-  });
-
   test("notify sums up each project", async () => {
     const receiver = createReceiver({ status: 200, body: "ok" });
     const integrationId = await integrate("slack", { url: receiver.url });
@@ -821,29 +751,4 @@ describe("POST …/run", () => {
     expect(await executionsOf()).toHaveLength(3);
     expect((await runsOf(id))[0].id).toBe(real.id);
   });
-});
-
-test("what is old is forgotten, what did nothing earlier than the rest", async () => {
-  const integrationId = await integrate("slack", { url: "https://hooks.slack.com/services/T/B/abcdefgh" });
-  const { id } = await automate({
-    trigger: { event: "execution.completed" },
-    conditions: { minFailed: 1 },
-    actions: [{ type: "notify", integrationId }],
-  });
-  await upload("f");
-  await upload("p");
-  await handleAll();
-  const after = async (days: number) => {
-    await database.pool`
-      update automation_run set created_at = now() - interval '1 day' * ${days}::int where automation_id = ${id}`;
-    await database.pool`
-      update event set occurred_at = now() - interval '1 day' * ${days}::int where project_id = ${project.project}`;
-    await prune(database.pool);
-    const [events] =
-      await database.pool`select count(*)::int as count from event where project_id = ${project.project}`;
-    return [(await runsOf(id)).map(({ status }: any) => status), events!["count"] > 0];
-  };
-  expect(await after(6)).toEqual([["skipped", "done"], true]);
-  expect(await after(8)).toEqual([["done"], false]);
-  expect(await after(31)).toEqual([[], false]);
 });

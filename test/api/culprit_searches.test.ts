@@ -11,7 +11,7 @@ import { createDeliverer } from "../../src/work/deliver.ts";
 import { createHarness, SECRET_KEY } from "../harness.ts";
 import { createReceiver, outboundToReceivers, type Recorded } from "../receiver.ts";
 
-const { ask, acme, rival, addProject, database } = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
+const { ask, acme, addProject, database } = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
 const { pool } = database;
 const log = createLog("debug", () => {}, false);
 
@@ -164,18 +164,6 @@ describe("a search", () => {
     expect(await waitingFor()).toBeNull();
   });
 
-  test("of a range of one commit confirms it", async () => {
-    const bug = await openBug(1);
-    await sync();
-    await start(bug);
-    const probed = await work(2, (at) => (at === 1 ? FAULT : null));
-    expect(probed.toSorted()).toEqual([0, 0, 1, 1]);
-    expect(await get(`/bug-reports/${bug}/culprit`)).toMatchObject({
-      verdict: "culprit",
-      culprit: { commit: hash(1) },
-    });
-  });
-
   test("blames the environment if the good commit fails as well", async () => {
     const bug = await openBug(6);
     await sync();
@@ -202,17 +190,6 @@ describe("a search", () => {
       summary: "Cannot tell which of these 3 commits broke it: 2 of them have no result",
       suspects: [{ commit: hash(3) }, { commit: hash(4) }, { commit: hash(5) }],
     });
-  });
-
-  test("a failure with another message is another failure", async () => {
-    const bug = await openBug(6);
-    await sync();
-    await start(bug);
-    await work(7, (at) => (at >= 3 ? FAULT : at === 1 ? "TypeError: the shop is closed" : null));
-    const found = await get(`/bug-reports/${bug}/culprit`);
-    expect(found).toMatchObject({ verdict: "culprit", culprit: { commit: hash(3) } });
-    const others = found.probes.filter(({ commit }: { commit: string }) => commit === hash(1));
-    for (const { result } of others) expect(result).toBe("other_failure");
   });
 
   test("ends when its probes or its time are used up", async () => {
@@ -349,15 +326,6 @@ describe("POST …/culprit refuses", () => {
     expect(await start(bugReports[0].id, { goodCommit: "main" })).toBe(
       'Cannot read "goodCommit": expected a commit hash of 7 to 64 hexadecimal digits, got "main"',
     );
-  });
-
-  test("what is of another project", async () => {
-    const bug = await openBug(9);
-    const path = `/projects/${rival.project}/bug-reports/${bug}/culprit`;
-    for (const target of [`GET ${path}`, `POST ${path}`, `POST ${path}/cancel`])
-      expect((await ask(target, { key: rival.key, ...(target.startsWith("POST") ? { body: {} } : {}) })).status).toBe(
-        404,
-      );
   });
 });
 

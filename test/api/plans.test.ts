@@ -4,7 +4,6 @@ import { insertPlan } from "../../src/store/plans.ts";
 import { firstIdAt } from "../../src/database/time_bounds.ts";
 import { reclaimLeases } from "../../src/work/reclaim.ts";
 import { retainResults } from "../../src/work/retain.ts";
-import { createRandom } from "../random.ts";
 
 const { ask, acme, database } = await createHarness();
 const { ask: askOther } = await createServer(database);
@@ -48,31 +47,6 @@ async function plan(execution: string, task: string, shard = "1/1") {
 }
 
 describe("GET …/test-runs/{taskSlug}/plan", () => {
-  test("shards of 400 files end within 10 % of each other, in a build that takes as long as builds do", async () => {
-    const { next: random } = createRandom(42);
-    const normal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
-    const usual = Array.from({ length: 400 }, () => 0.8 * Math.exp(1.1 * normal()));
-    // A file is a tenth faster or slower from build to build, a build is as a whole, and now and then a file hangs.
-    const build = () => {
-      const machine = Math.exp(0.15 * normal());
-      return usual.map((seconds) => seconds * machine * Math.exp(0.1 * normal()) * (random() < 0.005 ? 15 : 1));
-    };
-    const name = (index: number) => `packages/p${index % 9}/src/f${index}.test.ts`;
-    for (let number = 0; number < 6; number++) {
-      const cases = build().flatMap((seconds, index) =>
-        [0.5, 0.3, 0.2].map((share, at) => `${name(index)} case-${at} ${(seconds * share).toFixed(3)}`),
-      );
-      await upload("done", cases, { branch: "main" });
-    }
-    const execution = await begin({ branch: "topic" });
-    const plans = await Promise.all(["1/4", "2/4", "3/4", "4/4"].map((shard) => plan(execution, "done", shard)));
-    const all = plans.flatMap(({ files }) => files);
-    expect([all.length, new Set(all).size]).toEqual([400, 400]);
-    const real = new Map(usual.map((seconds, index) => [name(index), seconds * Math.exp(0.1 * normal())]));
-    const sums = plans.map(({ files }) => files.reduce((sum, file) => sum + real.get(file)!, 0));
-    expect(Math.max(...sums) / Math.min(...sums)).toBeLessThan(1.1);
-  });
-
   test("is the same for ever once made, whatever comes, on every server; another number of shards has its own", async () => {
     await upload("same", ["a.ts x 4", "b.ts x 3", "c.ts x 2", "d.ts x 1"]);
     const execution = await begin();

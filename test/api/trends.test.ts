@@ -1,11 +1,13 @@
 import { beforeEach, describe, expect, test } from "bun:test";
+import { type Asking, createAsking } from "../asking.ts";
 import { createHarness } from "../harness.ts";
 
 const { ask, acme, addProject } = await createHarness();
 
-let project: string;
-let key: string;
-beforeEach(async () => ({ project, key } = await addProject(acme)));
+let own: Asking;
+beforeEach(async () => {
+  own = createAsking(ask, await addProject(acme));
+});
 
 const DAY = 86_400_000;
 /** `2026-01-31`, so many days before today in UTC. */
@@ -18,15 +20,18 @@ async function upload({ day, clock = "12:00:00Z", ms = 100, failed = 0, flaky = 
     { name: "a", status: "passed", flaky },
     ...Array.from({ length: failed }, (_, at) => ({ name: `f${at}`, status: "failed", message: "no" })),
   ];
-  const { status, body } = await ask(`POST /projects/${project}/test-runs?${query}&completed_at=${day}T${clock}`, {
-    key,
-    body: { passed: 1, failed, skipped: 0, durationMs: ms, cases },
+  const { status, body } = await own.call("POST", `/test-runs?${query}&completed_at=${day}T${clock}`, {
+    passed: 1,
+    failed,
+    skipped: 0,
+    durationMs: ms,
+    cases,
   });
   expect(status).toBe(201);
   return body;
 }
 
-const trends = async (query = "") => (await ask(`GET /projects/${project}/trends${query}`, { key })).body;
+const trends = async (query = "") => await own.get(`/trends${query}`);
 const NO_FAILURES = { testFailures: 0, infrastructureFailures: 0 };
 const FIVE_FAILURES = { testFailures: 5, infrastructureFailures: 0 };
 const NOTHING = {
@@ -132,17 +137,14 @@ describe("GET /projects/:projectId/trends", () => {
 
   test("leave out what is not complete, and other projects", async () => {
     const other = await addProject(acme);
-    await ask(`POST /projects/${other.project}/test-runs`, {
-      key: other.key,
-      body: { passed: 1, failed: 0, skipped: 0 },
-    });
-    await ask(`POST /projects/${project}/test-runs?shard=1/2`, { key, body: { passed: 1, failed: 0, skipped: 0 } });
+    await createAsking(ask, other).uploadReport({ passed: 1, failed: 0, skipped: 0 });
+    await own.post("/test-runs?shard=1/2", { passed: 1, failed: 0, skipped: 0 });
     expect(await trends("?days=1")).toMatchObject({ days: [{ runs: 0 }], tasks: [] });
   });
 
   test("mark tasks of sample data, and leave it out of the days", async () => {
     await upload({ day: dayAgo(1) });
-    await ask(`POST /projects/${project}/onboarding/sample-data`, { key });
+    await own.post("/onboarding/sample-data");
     const { days, tasks } = await trends("?days=7");
     expect(days.map(({ runs }: { runs: number }) => runs)).toEqual([0, 0, 0, 0, 0, 1, 0]);
     const told = tasks.map(({ taskSlug, sample }: { taskSlug: string; sample?: true }) => [taskSlug, sample]);
@@ -166,7 +168,7 @@ describe("GET /projects/:projectId/trends", () => {
 
   test("name what is wrong with the request", async () => {
     for (const days of ["0", "91", "x", ""]) {
-      const { status, body } = await ask(`GET /projects/${project}/trends?days=${days}&branch=&task_slug=`, { key });
+      const { status, body } = await own.call("GET", `/trends?days=${days}&branch=&task_slug=`);
       expect(status).toBe(400);
       for (const name of ["days", "branch", "task_slug"]) expect(body.error.message).toContain(`"${name}"`);
     }
