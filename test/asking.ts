@@ -50,6 +50,17 @@ export function createAsking(ask: AskServer, { project, key }: Project) {
     patch: (path: string, body: unknown) => succeed("PATCH", path, body),
     /** The rows of a list. */
     list: async (path: string): Promise<any[]> => (await succeed("GET", path)).data,
+    /** The rows of all pages of a list. */
+    async walk(path: string): Promise<any[]> {
+      const rows: any[] = [];
+      for (let cursor = "", more = true; more;) {
+        const page = await succeed("GET", `${path}${cursor && (path.includes("?") ? "&" : "?")}${cursor}`);
+        rows.push(...page.data);
+        more = page.pagination.hasMore;
+        cursor = `cursor=${page.pagination.cursor}`;
+      }
+      return rows;
+    },
     /** Uploads a JUnit report, a letter per case as `junit` takes them, and returns the run. */
     upload: (letters: string, query: Query = {}, suite?: string): Promise<any> =>
       uploadReport(junit(letters, suite), query),

@@ -1,9 +1,10 @@
 import { beforeEach, describe, expect, test } from "bun:test";
+import { type Asking, createAsking } from "../asking.ts";
 import { createLog } from "../../src/log.ts";
 import { createSeal } from "../../src/secrets/seal.ts";
 import { handleEvents, runSchedules } from "../../src/work/automate.ts";
 import { createDeliverer } from "../../src/work/deliver.ts";
-import { createHarness, junit, SECRET_KEY } from "../harness.ts";
+import { createHarness, SECRET_KEY } from "../harness.ts";
 import { createReceiver, outboundToReceivers } from "../receiver.ts";
 
 const { ask, acme, rival, addProject, database } = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
@@ -12,13 +13,13 @@ const base = `/teams/${acme.team}/automations`;
 const PUBLIC = "https://assay.test";
 const lines: string[] = [];
 const log = createLog("debug", (line) => lines.push(line), false);
-let project: { project: string; key: string };
+let project: Asking;
 
 beforeEach(async () => {
   for (const { id } of (await ask(`GET ${base}?limit=100`, { key: teamKey })).body.data)
     await ask(`DELETE ${base}/${id}`, { key: teamKey });
   await handleAll();
-  project = await addProject(acme);
+  project = createAsking(ask, await addProject(acme));
 });
 
 const handleAll = () => handleEvents(database, PUBLIC, log);
@@ -37,18 +38,14 @@ async function automate(body: Record<string, unknown>) {
   return answer.body;
 }
 
-async function upload(letters: string, parameters: Record<string, string> = {}, { project: id, key } = project) {
-  const query = new URLSearchParams({ branch: "main", ...parameters });
-  const { body } = await ask(`POST /projects/${id}/test-runs?${query}`, { key, body: junit(letters) });
-  return body;
-}
+const upload = (letters: string, parameters: Record<string, string> = {}) =>
+  project.upload(letters, { task_slug: "unit", branch: "main", ...parameters });
 
 const runsOf = async (id: string, query = "") =>
   (await ask(`GET ${base}/${id}/runs${query}`, { key: teamKey })).body.data;
 const run = async (id: string, dryRun = false) =>
   await ask(`POST ${base}/${id}/run`, { key: teamKey, body: { dryRun } });
-const executionsOf = async ({ project: id, key } = project) =>
-  (await ask(`GET /projects/${id}/executions?limit=100`, { key })).body.data;
+const executionsOf = () => project.list("/executions?limit=100");
 
 describe("automations", () => {
   test("are created, listed newest first, changed and deleted", async () => {
@@ -318,13 +315,13 @@ describe("events", () => {
     const send = (parameters: Record<string, string>, ...names: string[]) => sendReport(parameters, failing(...names));
     const sendReport = async (parameters: Record<string, string>, body: string) => {
       const query = new URLSearchParams({ branch: "main", complete: "true", ...parameters });
-      await ask(`POST /projects/${project.project}/test-runs?${query}`, { key: project.key, body });
+      await project.post(`/test-runs?${query}`, body);
       await handleAll();
       await deliverAll();
     };
     beforeEach(async () => {
       const body = "/src/cart* @cart\n/src/pay* @pay\n";
-      await ask(`PUT /projects/${project.project}/owners`, { key: project.key, body });
+      await project.call("PUT", "/owners", body);
     });
 
     test("a condition takes failures of its owners, and the message names only these", async () => {
@@ -363,7 +360,7 @@ describe("events", () => {
       expect(told()).not.toHaveProperty("knownBugs");
       expect(told().failures).toMatchObject([{ name: "cart", knownBug: null }]);
       await send({ execution_key: "2" }, "cart", "pay");
-      const { body } = await ask(`GET /projects/${project.project}/bug-reports`, { key: project.key });
+      const body = await project.get("/bug-reports");
       const [bug] = body.data.toReversed();
       expect(told().knownBugs).toEqual([
         {
@@ -524,8 +521,7 @@ describe("actions", () => {
       trigger: { event: "execution.failed" },
       actions: [{ type: "open_bug_report", title: "The nightly is red", severity: "critical", labels: ["nightly"] }],
     });
-    const bugs = async () =>
-      (await ask(`GET /projects/${project.project}/bug-reports?severity=critical`, { key: project.key })).body.data;
+    const bugs = async () => await project.list("/bug-reports?severity=critical");
     await upload("f");
     await upload("f");
     await handleAll();
@@ -540,10 +536,7 @@ describe("actions", () => {
       `Bug report #${bug.number} is open already`,
       `Opened bug report #${bug.number}`,
     ]);
-    await ask(`PATCH /projects/${project.project}/bug-reports/${bug.id}`, {
-      key: project.key,
-      body: { status: "resolved" },
-    });
+    await project.patch(`/bug-reports/${bug.id}`, { status: "resolved" });
     await upload("f");
     await handleAll();
     expect((await bugs()).map(({ id, status, regressed }: any) => [id, status, regressed])).toEqual([
@@ -584,14 +577,11 @@ describe("actions", () => {
     const team = (path: string, body?: unknown) =>
       ask(path.replace("/", `/teams/${acme.team}/`), { key: acme.teamKey, ...(body ? { body } : {}) });
     const { body } = await team("POST /environments", { slug: "short-lived" });
-    await ask(`POST /projects/${project.project}/executions`, {
-      key: project.key,
-      body: { mode: "run", tasks: ["unit"], environment: "short-lived" },
-    });
+    await project.post("/executions", { mode: "run", tasks: ["unit"], environment: "short-lived" });
     await team(`DELETE /environments/${body.id}`);
     const { id } = await automate({ trigger: { event: "execution.failed" }, actions: [{ type: "rerun_failed" }] });
     const sync = { runner: "r" };
-    const { body: taken } = await ask(`POST /projects/${project.project}/leases`, { key: project.key, body: sync });
+    const taken = await project.post("/leases", sync);
     await upload("f", { lease_id: taken.leases[0].id });
     await handleAll();
     const [{ status, actions }] = await runsOf(id);

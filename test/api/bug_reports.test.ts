@@ -397,35 +397,25 @@ describe("the list", () => {
     [0, null, "major", "in_progress"],
   ];
 
-  /** Page by page, as many rows as told. */
-  async function walk(query: string, limit: number): Promise<number[]> {
-    const numbers: number[] = [];
-    let cursor: string | undefined;
-    do {
-      const rest = `limit=${limit}${query}${cursor === undefined ? "" : `&cursor=${cursor}`}`;
-      const { status, body } = await own.call("GET", `/bug-reports?${rest}`);
-      expect(status).toBe(200);
-      numbers.push(...body.data.map(({ number }: { number: number }) => number));
-      cursor = body.pagination.cursor;
-    } while (cursor !== undefined);
-    return numbers;
-  }
-
-  test.each([
-    ["", [7, 6, 5, 4, 3, 2, 1]],
-    ["&status=open,in_progress", [7, 6, 4, 3, 1]],
-    ["&status=resolved", [2]],
-    ["&sort=newest&status=resolved,ignored", [5, 2]],
-    ["&sort=occurrences", [2, 5, 4, 1, 6, 7, 3]],
-    ["&sort=occurrences&status=in_progress,open", [4, 1, 6, 7, 3]],
-    ["&sort=lastSeenAt", [4, 2, 1, 6, 5, 7, 3]],
-    ["&sort=lastSeenAt&status=open,in_progress", [4, 1, 6, 7, 3]],
-    ["&sort=severity", [6, 3, 7, 5, 1, 4, 2]],
-    ["&sort=severity&status=open,open,in_progress", [6, 3, 7, 1, 4]],
-    ["&sort=severity&severity=major", [7, 5, 1]],
-  ])("is walked exactly, whatever the size of a page: %p", async (query, expected) => {
+  test("is walked exactly, whatever the size of a page", async () => {
     await open(ROWS);
-    for (const limit of [1, 2, 3, 100]) expect([limit, await walk(query, limit)]).toEqual([limit, expected]);
+    for (const [query, expected] of [
+      ["", [7, 6, 5, 4, 3, 2, 1]],
+      ["&status=open,in_progress", [7, 6, 4, 3, 1]],
+      ["&status=resolved", [2]],
+      ["&sort=newest&status=resolved,ignored", [5, 2]],
+      ["&sort=occurrences", [2, 5, 4, 1, 6, 7, 3]],
+      ["&sort=occurrences&status=in_progress,open", [4, 1, 6, 7, 3]],
+      ["&sort=lastSeenAt", [4, 2, 1, 6, 5, 7, 3]],
+      ["&sort=lastSeenAt&status=open,in_progress", [4, 1, 6, 7, 3]],
+      ["&sort=severity", [6, 3, 7, 5, 1, 4, 2]],
+      ["&sort=severity&status=open,open,in_progress", [6, 3, 7, 1, 4]],
+      ["&sort=severity&severity=major", [7, 5, 1]],
+    ] as const)
+      for (const limit of [1, 2, 100]) {
+        const numbers = (await own.walk(`/bug-reports?limit=${limit}${query}`)).map(({ number }) => number);
+        expect([query, limit, numbers]).toEqual([query, limit, [...expected]]);
+      }
   });
 
   test.each(["sort=number", "status=open,closed", "status=", "status=open,"])("%s is refused", async (query) => {

@@ -1,6 +1,7 @@
 /** Searches for culprits over the API, with a runner that this test plays. */
 
 import { beforeEach, describe, expect, test } from "bun:test";
+import { type Asking, createAsking } from "../asking.ts";
 import { createLog } from "../../src/log.ts";
 import { createSeal } from "../../src/secrets/seal.ts";
 import { attemptDelivery } from "../../src/operations/automation/deliveries.ts";
@@ -15,10 +16,9 @@ const { ask, acme, addProject, database } = await createHarness({ outboundAllow:
 const { pool } = database;
 const log = createLog("debug", () => {}, false);
 
-type Project = { project: string; key: string };
-let place: Project;
+let place: Asking;
 beforeEach(async () => {
-  place = await addProject(acme);
+  place = createAsking(ask, await addProject(acme));
 });
 
 const request = (target: string, body?: object) => {
@@ -39,10 +39,7 @@ const report = (message: string | null) =>
   `<testsuite name="cart"><testcase classname="cart" name="adds">${message === null ? "" : `<failure message="${message}"/>`}</testcase></testsuite>`;
 const build = async (at: number, message: string | null, more = "") => {
   const path = `/test-runs?task_slug=unit&branch=main&commit=${hash(at)}&complete=true${more}`;
-  const { status, body } = await ask(`POST /projects/${place.project}${path}`, {
-    key: place.key,
-    body: report(message),
-  });
+  const { status, body } = await place.call("POST", `${path}`, report(message));
   expect(status).toBe(201);
   return body;
 };

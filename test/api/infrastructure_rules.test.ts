@@ -1,16 +1,17 @@
 import { beforeEach, describe, expect, test } from "bun:test";
+import { type Asking, createAsking } from "../asking.ts";
 import { countAll } from "../../src/work/count.ts";
 import { createHarness } from "../harness.ts";
 
 const { ask, acme, rival, addProject, database } = await createHarness();
 const key = acme.teamKey;
 const base = `/teams/${acme.team}/infrastructure-rules`;
-let project: { project: string; key: string };
+let project: Asking;
 
 beforeEach(async () => {
   for (const { id } of (await ask(`GET ${base}?limit=100`, { key })).body.data)
     await ask(`DELETE ${base}/${id}`, { key });
-  project = await addProject(acme);
+  project = createAsking(ask, await addProject(acme));
 });
 
 type Case = { name: string; status?: string; message?: string; stack?: string; output?: string; file?: string };
@@ -21,7 +22,7 @@ async function upload(cases: readonly Case[], parameters: Record<string, string>
   const full = cases.map((one) => ({ suite: "s", status: one.message ? "failed" : "passed", durationMs: 1, ...one }));
   const count = (status: string) => full.filter((one) => one.status === status).length;
   const body = JSON.stringify({ passed: count("passed"), failed: count("failed"), skipped: 0, cases: full });
-  const answer = await ask(`POST /projects/${project.project}/test-runs?${query}`, { key: project.key, body });
+  const answer = await project.call("POST", `/test-runs?${query}`, body);
   expect([answer.status, answer.text]).toEqual([expect.any(Number), expect.any(String)]);
   return answer.body;
 }
@@ -31,7 +32,7 @@ const create = async (rule: object) => {
   expect([answer.status, answer.text]).toEqual([201, expect.any(String)]);
   return answer.body;
 };
-const get = async (path: string) => (await ask(`GET /projects/${project.project}${path}`, { key: project.key })).body;
+const get = async (path: string) => await project.get(`${path}`);
 const failuresOf = async ({ executionId }: any) => await get(`/executions/${executionId}/failures`);
 const bugs = async () => (await get("/bug-reports?limit=100")).data;
 
@@ -138,7 +139,7 @@ describe("a failure that matches a rule", () => {
     await upload([{ name: "a" }, { name: "b" }]);
     const [one] = (await get("/test-cases")).data;
     const patch = { quarantine: { reason: "#12" } };
-    await ask(`PATCH /projects/${project.project}/test-cases/${one.id}`, { key: project.key, body: patch });
+    await project.patch(`/test-cases/${one.id}`, patch);
     const run = await upload([{ name: "a", message: REFUSED }, { name: "b" }]);
     expect(run.verdict).toBe("passed");
     const { counts, causes } = await failuresOf(run);

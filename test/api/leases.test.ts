@@ -1,6 +1,7 @@
 /** Tasks that runners take, keep, and end; with two servers on one database. */
 
 import { describe, expect, test } from "bun:test";
+import { type Asking, createAsking } from "../asking.ts";
 import { createHarness, createServer, junit, until } from "../harness.ts";
 import { notifyLeases } from "../../src/database/signals.ts";
 import { reclaimLeases } from "../../src/work/reclaim.ts";
@@ -10,9 +11,9 @@ const harness = await createHarness({ ownDatabase: true });
 const { ask, acme, rival, database, addProject } = harness;
 const other = await createServer(database);
 
-type Project = { project: string; key: string };
+type Project = Asking;
 /** A project of its own: queues are a project's. */
-const fresh = (): Promise<Project> => addProject(acme);
+const fresh = async () => createAsking(ask, await addProject(acme));
 
 const post = async (
   { project, key }: Project,
@@ -107,11 +108,7 @@ describe("an execution of mode run", () => {
   test("a report without a lease is not taken for a task that runners have or wait for", async () => {
     const place = await fresh();
     const { id } = await start(place);
-    const upload = () =>
-      ask(`POST /projects/${place.project}/test-runs?execution_id=${id}&task_slug=unit`, {
-        key: place.key,
-        body: junit("p"),
-      });
+    const upload = () => place.call("POST", `/test-runs?execution_id=${id}&task_slug=unit`, junit("p"));
     const refused = `Cannot accept the report: the task "unit" is run by runners, which report with their lease_id`;
     expect(message(await upload())).toBe(refused);
     const [lease] = await take(place);
@@ -143,10 +140,7 @@ describe("an execution of mode run", () => {
       environment: "e",
     });
     for (const which of [`execution_id=${id}`, "execution_key=7"])
-      await ask(`POST /projects/${place.project}/test-runs?${which}&task_slug=other&${query}`, {
-        key: place.key,
-        body: junit(which),
-      });
+      await place.post(`/test-runs?${which}&task_slug=other&${query}`, junit(which));
     expect(message(await post(place, "/executions", { mode: "run", key: "7", environment: "e", tasks: ["a"] }))).toBe(
       `Cannot read "environment": the execution with this key has none`,
     );
@@ -417,7 +411,7 @@ describe("what a runner cannot run", () => {
   const heldBy = async (place: Project, runner: string, more: object = {}) =>
     (await take(place, { runner, ...more }))[0];
   const runnerOf = async (place: Project, name: string) => {
-    const { body } = await ask(`GET /projects/${place.project}/runners`, { key: place.key });
+    const body = await place.get("/runners");
     return body.data.find((runner: { name: string }) => runner.name === name);
   };
 
@@ -459,7 +453,7 @@ describe("what a runner cannot run", () => {
       why,
     ]);
     expect(ended.reason).toBe(`Incomplete: unit did not finish (${why})`);
-    const { body } = await ask(`GET /projects/${place.project}/test-cases`, { key: place.key });
+    const body = await place.get("/test-cases");
     expect(body.data).toEqual([]);
     expect(await heldBy(place, "r1")).toBeUndefined();
   });
@@ -563,7 +557,7 @@ describe("a runner that somebody pauses", () => {
       paused: true,
       reason: "New disk",
     });
-    const { body } = await ask(`GET /projects/${place.project}/runners`, { key: place.key });
+    const body = await place.get("/runners");
     expect(body.data[0].paused).toEqual({ reason: "New disk", until: null });
     for (const server of [harness, other])
       expect(await sync(place, { held: [{ id: held.id }] }, server)).toMatchObject({
@@ -694,10 +688,7 @@ describe("what is lost", () => {
         select from lease where id = ${lease.id} and expires_at > now() + interval '105 seconds'`;
       return row !== undefined;
     });
-    await ask(`POST /projects/${place.project}/leases`, {
-      key: place.key,
-      body: { runner: "r", free: 0, waitSeconds: 0 },
-    });
+    await place.post("/leases", { runner: "r", free: 0, waitSeconds: 0 });
     await sync(place, { free: 0 });
     await waiting;
   });
@@ -799,7 +790,7 @@ describe("what fails without a report", () => {
       status: "failed",
     });
     expect((await fail(place, lease.id, body)).status).toBe(200);
-    const cases = await ask(`GET /projects/${place.project}/executions/${id}/test-runs/unit/cases`, { key: place.key });
+    const cases = await place.call("GET", `/executions/${id}/test-runs/unit/cases`);
     expect(cases.body.data).toMatchObject([
       { name: "runner exited 3", status: "failed", message: "No report matched", output: "Segmentation fault\n" },
     ]);
@@ -831,7 +822,7 @@ describe("cancellation", () => {
       0,
       ["cancelled", "cancelled"],
     ]);
-    const { data } = (await ask(`GET /projects/${place.project}/test-cases`, { key: place.key })).body;
+    const { data } = await place.get("/test-cases");
     expect(data).toEqual([]);
   });
 
@@ -873,10 +864,7 @@ describe("shards", () => {
     const leases = await take(place, { free: 5 });
     expect(leases.map(({ shard }: any) => shard)).toEqual([1, 2, 3].map((index) => ({ index, total: 3 })));
     for (const [index, lease] of leases.entries())
-      await ask(`POST /projects/${place.project}/test-runs?lease_id=${lease.id}`, {
-        key: place.key,
-        body: junit("p", `suite ${index}`),
-      });
+      await place.post(`/test-runs?lease_id=${lease.id}`, junit("p", `suite ${index}`));
     const ended = await see(place, id);
     expect([ended.status, ended.passed, ended.tasks.length]).toEqual(["passed", 3, 1]);
   });
@@ -922,7 +910,7 @@ describe("variables", () => {
     expect(message(await post(place, "/executions", { mode: "run", tasks: ["a"], environment: "nowhere" }))).toBe(
       `Cannot read "environment": the team has no environment "nowhere", whose variables the tasks would get`,
     );
-    const { body } = await ask(`GET /projects/${place.project}/executions`, { key: place.key });
+    const body = await place.get("/executions");
     expect(body.data).toEqual([]);
   });
 
@@ -930,8 +918,7 @@ describe("variables", () => {
     const place = await fresh();
     await start(place, { variables: { OWN: "do-not-keep-this" } });
     const headers = { "idempotency-key": "once" };
-    const once = () =>
-      ask(`POST /projects/${place.project}/leases`, { key: place.key, headers, body: { runner: "r" } });
+    const once = () => place.call("POST", "/leases", { runner: "r" }, headers);
     expect((await once()).body.leases).toHaveLength(1);
     expect((await once()).body.leases).toEqual([]);
     const kept = await database.pool`select body from idempotency where body like '%do-not-keep-this%'`;
@@ -953,7 +940,7 @@ describe("POST …/rerun", () => {
     await post(place, `/executions/${id}/rerun`, {});
     // What was asked for and did not run has not passed, and what was not asked for says nothing.
     const body = junit("ps").replace("case 0", "another").replace("case 1", "case 0");
-    await ask(`POST /projects/${place.project}/test-runs?lease_id=${failed[0].id}`, { key: place.key, body });
+    await place.post(`/test-runs?lease_id=${failed[0].id}`, body);
     const repeated = await see(place, failed[0].execution.id);
     expect([repeated.status, repeated.passed, repeated.failed, repeated.skipped]).toEqual(["failed", 1, 1, 0]);
     const all = await take(place, { free: 5, labels: ["l"] });
@@ -994,7 +981,7 @@ describe("POST …/rerun", () => {
     const { id } = await start(place);
     const [lease] = await take(place);
     const body = junit("pfpp").slice(0, -60);
-    await ask(`POST /projects/${place.project}/test-runs?lease_id=${lease.id}`, { key: place.key, body });
+    await place.post(`/test-runs?lease_id=${lease.id}`, body);
     expect(await rerun(place, id)).toEqual([[undefined, undefined]]);
   });
 });
@@ -1010,7 +997,7 @@ describe("DELETE of an execution", () => {
       const [runner] = await database.pool`select free from runner where project_id = ${place.project}`;
       return runner?.["free"] === 0;
     });
-    expect((await ask(`DELETE /projects/${place.project}/executions/${id}`, { key: place.key })).status).toBe(204);
+    expect((await place.call("DELETE", `/executions/${id}`)).status).toBe(204);
     expect((await waiting).held).toMatchObject([{ id: lease.id, cancelled: true }]);
     expect(performance.now() - began).toBeLessThan(8_000);
   });
@@ -1081,7 +1068,7 @@ describe("GET …/runners", () => {
     const place = await fresh();
     const { id } = await start(place, { tasks: [{ slug: "unit", shards: 2 }] });
     const [lease] = await take(place, { taskSlugs: ["unit"] });
-    const { body } = await ask(`GET /projects/${place.project}/runners`, { key: place.key });
+    const body = await place.get("/runners");
     expect(body.data).toEqual([
       {
         name: "r1",
