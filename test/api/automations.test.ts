@@ -371,23 +371,6 @@ describe("events", () => {
       expect(told().failures).toMatchObject([{ name: "cart", knownBug: 1 }]);
     });
 
-    test("the failures of an outage are all counted, although only one of them is matched with the bug", async () => {
-      const receiver = await notifyCart();
-      const names = ["pay", "cart"].flatMap((name) => Array.from({ length: 10 }, (_, index) => `${name}${index}`));
-      const failure = `<failure message="no">Error: no\n    at cart (src/cart.ts:42:5)</failure>`;
-      const body = failing(...names).replaceAll(`<failure message="no"/>`, failure);
-      await sendReport({ execution_key: "1" }, body);
-      await sendReport({ execution_key: "2" }, body);
-      const matched = await database.pool`
-        select distinct c.name from bug_occurrence o
-        join test_case c on c.project_id = o.project_id and c.number = o.test_case
-        where o.project_id = ${project.project}`;
-      expect(matched.map(({ name }) => name)).toEqual(["pay0"]);
-      const { knownBugs, failures } = receiver.requests.at(-1)!.body.data;
-      expect(knownBugs).toMatchObject([{ number: 1, failed: 10 }]);
-      expect(failures.map(({ knownBug }: any) => knownBug)).toEqual(Array.from({ length: 10 }, () => 1));
-    });
-
     test("each message goes to the owners that it is for, and is not sent where there is nothing of theirs", async () => {
       const [cart, pay, all] = [createReceiver(), createReceiver(), createReceiver()];
       const notify = async ({ url }: { url: string }, owners?: string[]) => ({
@@ -571,25 +554,6 @@ describe("actions", () => {
     ]);
     expect(all[0].rerunOf).toBe(all[1].id);
     expect((await runsOf(id))[0].actions[0].reason).toBe("It has already been rerun 2 times");
-  });
-
-  test("rerun_failed says which environment there is no more, and is no failure of ours", async () => {
-    const team = (path: string, body?: unknown) =>
-      ask(path.replace("/", `/teams/${acme.team}/`), { key: acme.teamKey, ...(body ? { body } : {}) });
-    const { body } = await team("POST /environments", { slug: "short-lived" });
-    await project.post("/executions", { mode: "run", tasks: ["unit"], environment: "short-lived" });
-    await team(`DELETE /environments/${body.id}`);
-    const { id } = await automate({ trigger: { event: "execution.failed" }, actions: [{ type: "rerun_failed" }] });
-    const sync = { runner: "r" };
-    const taken = await project.post("/leases", sync);
-    await upload("f", { lease_id: taken.leases[0].id });
-    await handleAll();
-    const [{ status, actions }] = await runsOf(id);
-    expect([status, actions[0].reason]).toEqual([
-      "failed",
-      `Cannot read "environment": the team has no environment "short-lived", whose variables the tasks would get`,
-    ]);
-    expect(await executionsOf()).toHaveLength(1);
   });
 
   test("start_execution on every failure ends: what automations begin carries its depth", async () => {

@@ -1,14 +1,14 @@
 import { describe, expect, test } from "bun:test";
+import { createAsking } from "../asking.ts";
 import { expireExecutions } from "../../src/work/expire.ts";
 import { createHarness, createServer, junit, until } from "../harness.ts";
 
 const { ask, acme, addProject, database } = await createHarness();
-const executions = `/projects/${acme.project}/executions`;
-const create = (body: unknown = {}) => ask(`POST ${executions}`, { key: acme.key, body });
-const get = async (id: string) => (await ask(`GET ${executions}/${id}`, acme)).body;
-const upload = (query: string, letters: string) =>
-  ask(`POST /projects/${acme.project}/test-runs?${query}`, { key: acme.key, body: junit(letters) });
-const act = (id: string, action: string) => ask(`POST ${executions}/${id}/${action}`, { key: acme.key });
+const own = createAsking(ask, acme);
+const create = (body: unknown = {}) => own.call("POST", "/executions", body);
+const get = (id: string) => own.get(`/executions/${id}`);
+const upload = (query: string, letters: string) => own.call("POST", `/test-runs?${query}`, junit(letters));
+const act = (id: string, action: string) => own.call("POST", `/executions/${id}/${action}`);
 const makeOverdue = (id: string) =>
   database.pool`update execution set expires_at = now() - interval '1 second' where id = ${id}`;
 
@@ -69,7 +69,7 @@ describe("POST /projects/:projectId/executions", () => {
   });
 
   test("an empty body is an execution without declarations", async () => {
-    const { status, body } = await ask(`POST ${executions}`, { key: acme.key });
+    const { status, body } = await own.call("POST", "/executions");
     expect([status, body.tasks]).toEqual([201, []]);
   });
 
@@ -220,15 +220,13 @@ describe("which build a report belongs to", () => {
   });
 
   test("executions are listed by key, commit and pull request", async () => {
-    const project = await addProject(acme);
-    const send = (query: string) =>
-      ask(`POST /projects/${project.project}/test-runs?${query}`, { key: project.key, body: junit("p") });
+    const fresh = createAsking(ask, await addProject(acme));
+    const send = (query: string) => fresh.send(junit("p"), query);
     const one = (await send(`execution_key=9&branch=a&commit=${head}&pull_request=12`)).body.executionId;
     const two = (await send(`execution_key=9&branch=b&commit=${otherHead}&pull_request=13`)).body.executionId;
     const three = (await send(`execution_key=10&branch=b&commit=${otherHead.slice(0, 9)}&pull_request=13`)).body
       .executionId;
-    const list = async (query: string) =>
-      (await ask(`GET /projects/${project.project}/executions?${query}`, project)).body.data.map(({ id }: any) => id);
+    const list = async (query: string) => (await fresh.list(`/executions?${query}`)).map(({ id }: any) => id);
     expect(await list("key=9")).toEqual([two, one]);
     expect(await list("key=none")).toEqual([]);
     expect(await list("pull_request=13")).toEqual([three, two]);
@@ -242,11 +240,8 @@ describe("which build a report belongs to", () => {
 
 describe("shards that never came", () => {
   const shard = (query: string, letters = "pp") => upload(`task_slug=t&${query}`, letters);
-  const asText = (query: string, letters: string) =>
-    ask(`POST /projects/${acme.project}/test-runs?${query}`, {
-      ...{ key: acme.key, body: junit(letters), headers: { accept: "text/plain" } },
-    });
-  const runOf = async (executionId: string) => (await ask(`GET ${executions}/${executionId}/test-runs/t`, acme)).body;
+  const asText = (query: string, letters: string) => own.send(junit(letters), query, { accept: "text/plain" });
+  const runOf = async (executionId: string) => await own.get(`/executions/${executionId}/test-runs/t`);
 
   test("make their run incomplete and red when the execution ends, and are named", async () => {
     const first = await shard("execution_key=never&shard=2/4");
@@ -385,7 +380,7 @@ describe("the life of an execution", () => {
 
   test("DELETE removes it with its runs and cases", async () => {
     const { body } = await upload("task_slug=gone", "pf");
-    const path = `${executions}/${body.executionId}`;
+    const path = `/projects/${acme.project}/executions/${body.executionId}`;
     const deleted = await ask(`DELETE ${path}`, acme);
     expect([deleted.status, deleted.text]).toEqual([204, ""]);
     for (const request of [
@@ -395,9 +390,7 @@ describe("the life of an execution", () => {
       `GET ${path}/test-runs/gone/cases`,
     ])
       expect((await ask(request, acme)).status).toBe(404);
-    expect(
-      (await ask(`GET /projects/${acme.project}/test-runs?execution_id=${body.executionId}`, acme)).body.data,
-    ).toEqual([]);
+    expect(await own.list(`/test-runs?execution_id=${body.executionId}`)).toEqual([]);
     const left =
       await database.pool`select run_id from case_result r where not exists (select from test_run t where t.id = r.run_id)`;
     expect(left.length).toBe(0);
@@ -408,40 +401,38 @@ describe("GET /projects/:projectId/executions/:executionId?wait=", () => {
   test("answers as soon as the execution ends, also when another server ends it", async () => {
     const other = await createServer(database);
     const { body } = await create({ tasks: ["a"] });
-    const waiting = ask(`GET ${executions}/${body.id}?wait=30`, acme);
+    const waiting = own.call("GET", `/executions/${body.id}?wait=30`);
     await until(async () => {
       const [row] =
         await database.pool`select count(*)::int as count from pg_stat_activity where query ilike 'listen%' and datname = current_database()`;
       return row!["count"] > 0;
     });
-    await other.ask(`POST ${executions}/${body.id}/cancel`, acme);
+    await other.ask(`POST /projects/${acme.project}/executions/${body.id}/cancel`, acme);
     expect((await waiting).body.status).toBe("cancelled");
   });
 
   test("an execution that has ended is answered at once, and a missing one is a 404", async () => {
     const { body } = await upload("", "p");
-    expect((await ask(`GET ${executions}/${body.executionId}?wait=30`, acme)).body.status).toBe("passed");
-    expect((await ask(`GET ${executions}/${crypto.randomUUID()}?wait=30`, acme)).status).toBe(404);
+    expect((await own.get(`/executions/${body.executionId}?wait=30`)).status).toBe("passed");
+    expect((await own.call("GET", `/executions/${crypto.randomUUID()}?wait=30`)).status).toBe(404);
   });
 
   test("wait is 1 to 30 seconds", async () => {
     const { body } = await create();
     for (const wait of ["0", "31", "x"])
-      expect((await ask(`GET ${executions}/${body.id}?wait=${wait}`, acme)).status).toBe(400);
+      expect((await own.call("GET", `/executions/${body.id}?wait=${wait}`)).status).toBe(400);
   });
 });
 
 describe("GET /projects/:projectId/executions", () => {
   test("filters by status, branch, environment, task and time of creation, newest first", async () => {
-    const { project, key } = await addProject(acme);
-    const path = `/projects/${project}/executions`;
-    const post = async (body: object) => (await ask(`POST ${path}`, { key, body })).body;
+    const fresh = createAsking(ask, await addProject(acme));
+    const post = (body: object) => fresh.post("/executions", body);
     const one = await post({ branch: "main", environment: "ci", tasks: ["unit"] });
     const two = await post({ branch: "feature", environment: "ci", tasks: ["unit", "e2e"] });
     const three = await post({ branch: "main" });
-    await ask(`POST ${path}/${three.id}/cancel`, { key });
-    const list = async (query: string) =>
-      (await ask(`GET ${path}?${query}`, { key })).body.data.map(({ id }: { id: string }) => id);
+    await fresh.post(`/executions/${three.id}/cancel`);
+    const list = async (query: string) => (await fresh.list(`/executions?${query}`)).map(({ id }) => id);
     expect(await list("")).toEqual([three.id, two.id, one.id]);
     expect(await list("status=queued")).toEqual([two.id, one.id]);
     expect(await list("branch=main")).toEqual([three.id, one.id]);
@@ -452,11 +443,11 @@ describe("GET /projects/:projectId/executions", () => {
     expect(await list(`created_after=${time}&limit=100`)).not.toContain(one.id);
     expect(await list("created_after=2026-01-01T00:00:00%2B02:00&limit=100")).toHaveLength(3);
     for (const bad of ["2026-02-30T00:00:00Z", "infinity", "294277-01-01T00:00:00Z", "2026-01-01"])
-      expect((await ask(`GET ${path}?created_after=${bad}`, { key })).status).toBe(400);
+      expect((await fresh.call("GET", `/executions?created_after=${bad}`)).status).toBe(400);
     // Their offset leads out of the years that there are.
     for (const bad of ["1970-01-01T00:00:00+14:00", "9999-12-31T23:59:59-00:01"])
       for (const name of ["created_after", "created_before"]) {
-        const { status, body } = await ask(`GET ${path}?${name}=${encodeURIComponent(bad)}`, { key });
+        const { status, body } = await fresh.call("GET", `/executions?${name}=${encodeURIComponent(bad)}`);
         expect([status, body.error.message]).toEqual([400, expect.stringContaining(`"${name}"`)]);
       }
     expect(await list("created_before=9999-12-31T23:59:59.999Z&limit=100")).toHaveLength(3);

@@ -117,18 +117,6 @@ describe("slower than usual", () => {
     });
   });
 
-  test("is not a failed test case, a quick one, or one on a machine that slows down everything", async () => {
-    const mine = await addProject(acme);
-    const all = (factor: number): Durations =>
-      Object.fromEntries(Array.from({ length: 12 }, (_, index) => [`t${index}`, (0.3 + index / 50) * factor]));
-    for (let build = 1; build <= 12; build++) await upload(mine, { ...all(1), fails: 0.5, quick: 0.01 });
-    for (let build = 1; build <= 3; build++)
-      expect((await upload(mine, { ...all(6), fails: "failed", quick: 0.9 })).slowerTests).toEqual([]);
-    // The run itself takes longer, whatever the reason is.
-    expect((await upload(mine, { ...all(6), fails: 0.5, quick: 0.01 })).slower).toBeNull();
-    expect((await upload(mine, { ...all(6), fails: 0.5, quick: 0.01 })).slower).toMatchObject({ usualMs: 5_430 });
-  });
-
   test("is taken back by a further attempt of the run that is quick", async () => {
     const mine = await createProject();
     await upload(mine, { ...usual(1), adds: 6.2 });
