@@ -1,4 +1,4 @@
-/** Requests below a project with its key, and uploads to it. */
+/** Requests below one address with one key, and uploads to a project. */
 
 import { expect } from "bun:test";
 import { type Answer, type Ask, junit } from "./harness.ts";
@@ -8,6 +8,7 @@ export type Project = { project: string; key: string };
 export type Query = string | Record<string, string>;
 
 type AskServer = (target: string, ask?: Ask) => Promise<Answer>;
+type Headers = Record<string, string>;
 
 function expectSuccess({ status, body }: Answer): void {
   // The error first: its message says more than the status.
@@ -15,10 +16,10 @@ function expectSuccess({ status, body }: Answer): void {
   expect(status).toBeLessThan(300);
 }
 
-/** `path` is relative to the project: "/test-cases?limit=1". Answers that are no success fail the test. */
-export function createAsking(ask: AskServer, { project, key }: Project) {
-  const call = (method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer> =>
-    ask(`${method} /projects/${project}${path}`, {
+/** `path` is relative to `base`, such as "/projects/…". Except by `call`, answers that are no success fail the test. */
+export function createRequests(ask: AskServer, base: string, key: string) {
+  const call = (method: string, path: string, body?: unknown, headers?: Headers): Promise<Answer> =>
+    ask(`${method} ${base}${path}`, {
       ...{ key, ...(headers && { headers }), ...(body === undefined ? {} : { body }) },
     });
 
@@ -29,22 +30,8 @@ export function createAsking(ask: AskServer, { project, key }: Project) {
     return answer.body;
   }
 
-  /** Uploads a report, as it is, to the task "t" unless the query names another one. */
-  const send = (report: unknown, query: Query = {}, headers?: Record<string, string>): Promise<Answer> => {
-    const parameters = new URLSearchParams(query);
-    if (!parameters.has("task_slug")) parameters.set("task_slug", "t");
-    return call("POST", `/test-runs?${parameters}`, report, headers);
-  };
-
-  /** Uploads a report, as it is, and returns the run. */
-  async function uploadReport(report: unknown, query: Query = {}): Promise<any> {
-    const answer = await send(report, query);
-    expectSuccess(answer);
-    return answer.body;
-  }
-
   return {
-    ...{ project, key, call, send, uploadReport },
+    call,
     get: (path: string) => succeed("GET", path),
     post: (path: string, body?: unknown) => succeed("POST", path, body),
     patch: (path: string, body: unknown) => succeed("PATCH", path, body),
@@ -61,6 +48,29 @@ export function createAsking(ask: AskServer, { project, key }: Project) {
       }
       return rows;
     },
+  };
+}
+
+/** `path` is relative to the project: "/test-cases?limit=1". */
+export function createAsking(ask: AskServer, { project, key }: Project) {
+  const requests = createRequests(ask, `/projects/${project}`, key);
+
+  /** Uploads a report, as it is, to the task "t" unless the query names another one. */
+  const send = (report: unknown, query: Query = {}, headers?: Headers): Promise<Answer> => {
+    const parameters = new URLSearchParams(query);
+    if (!parameters.has("task_slug")) parameters.set("task_slug", "t");
+    return requests.call("POST", `/test-runs?${parameters}`, report, headers);
+  };
+
+  /** Uploads a report, as it is, and returns the run. */
+  async function uploadReport(report: unknown, query: Query = {}): Promise<any> {
+    const answer = await send(report, query);
+    expectSuccess(answer);
+    return answer.body;
+  }
+
+  return {
+    ...{ project, key, ...requests, send, uploadReport },
     /** Uploads a JUnit report, a letter per case as `junit` takes them, and returns the run. */
     upload: (letters: string, query: Query = {}, suite?: string): Promise<any> =>
       uploadReport(junit(letters, suite), query),

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "bun:test";
-import { type Asking, createAsking } from "../asking.ts";
+import { type Asking, createAsking, createRequests } from "../asking.ts";
 import { createLog } from "../../src/log.ts";
 import { createSeal } from "../../src/secrets/seal.ts";
 import { handleEvents, runSchedules } from "../../src/work/automate.ts";
@@ -10,14 +10,14 @@ import { createReceiver, outboundToReceivers } from "../receiver.ts";
 const { ask, acme, rival, addProject, database } = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
 const teamKey = acme.teamKey;
 const base = `/teams/${acme.team}/automations`;
+const team = createRequests(ask, base, teamKey);
 const PUBLIC = "https://assay.test";
 const lines: string[] = [];
 const log = createLog("debug", (line) => lines.push(line), false);
 let project: Asking;
 
 beforeEach(async () => {
-  for (const { id } of (await ask(`GET ${base}?limit=100`, { key: teamKey })).body.data)
-    await ask(`DELETE ${base}/${id}`, { key: teamKey });
+  for (const { id } of await team.list("?limit=100")) await team.call("DELETE", `/${id}`);
   await handleAll();
   project = createAsking(ask, await addProject(acme));
 });
@@ -33,7 +33,7 @@ const integrate = async (kind: string, config: Record<string, unknown>) =>
   (await ask(`POST /teams/${acme.team}/integrations`, { key: teamKey, body: { kind, config } })).body.id as string;
 
 async function automate(body: Record<string, unknown>) {
-  const answer = await ask(`POST ${base}`, { key: teamKey, body: { name: "a", ...body } });
+  const answer = await team.call("POST", "", { name: "a", ...body });
   expect([answer.status, answer.text]).toEqual([201, expect.any(String)]);
   return answer.body;
 }
@@ -41,10 +41,8 @@ async function automate(body: Record<string, unknown>) {
 const upload = (letters: string, parameters: Record<string, string> = {}) =>
   project.upload(letters, { task_slug: "unit", branch: "main", ...parameters });
 
-const runsOf = async (id: string, query = "") =>
-  (await ask(`GET ${base}/${id}/runs${query}`, { key: teamKey })).body.data;
-const run = async (id: string, dryRun = false) =>
-  await ask(`POST ${base}/${id}/run`, { key: teamKey, body: { dryRun } });
+const runsOf = async (id: string, query = "") => await team.list(`/${id}/runs${query}`);
+const run = (id: string, dryRun = false) => team.call("POST", `/${id}/run`, { dryRun });
 const executionsOf = () => project.list("/executions?limit=100");
 
 describe("automations", () => {
@@ -69,21 +67,21 @@ describe("automations", () => {
       updatedAt: expect.any(String),
     });
     const second = await automate({ trigger: { schedule: "0 6 * * *" }, actions: [{ type: "notify", integrationId }] });
-    const { body: page } = await ask(`GET ${base}?limit=1`, { key: teamKey });
+    const page = await team.get("?limit=1");
     expect(page.data.map(({ id }: any) => id)).toEqual([second.id]);
-    const { body: next } = await ask(`GET ${base}?limit=1&cursor=${page.pagination.cursor}`, { key: teamKey });
+    const next = await team.get(`?limit=1&cursor=${page.pagination.cursor}`);
     expect(next.data.map(({ id }: any) => id)).toEqual([created.id]);
     const patch = { name: "b", enabled: false, conditions: {} };
-    const { body: changed } = await ask(`PATCH ${base}/${created.id}`, { key: teamKey, body: patch });
+    const changed = await team.patch(`/${created.id}`, patch);
     expect(changed).toMatchObject({ ...patch, trigger: { event: "execution.failed" } });
-    expect((await ask(`DELETE ${base}/${created.id}`, { key: teamKey })).status).toBe(204);
-    expect((await ask(`GET ${base}/${created.id}`, { key: teamKey })).status).toBe(404);
+    expect((await team.call("DELETE", `/${created.id}`)).status).toBe(204);
+    expect((await team.call("GET", `/${created.id}`)).status).toBe(404);
   });
 
   test("what cannot work is refused, every mistake at once", async () => {
     const slack = await integrate("slack", { url: "https://hooks.slack.com/services/T/B/abcdefgh" });
     const message = async (body: object) => {
-      const answer = await ask(`POST ${base}`, { key: teamKey, body: { name: "x", ...body } });
+      const answer = await team.call("POST", "", { name: "x", ...body });
       expect(answer.status).toBe(400);
       return answer.body.error.message as string;
     };
@@ -227,7 +225,7 @@ describe("events", () => {
       actions: [{ type: "notify", status: "done", integrationId, deliveryId: expect.any(String) }],
     });
     expect(await runsOf(id, "?status=done")).toHaveLength(1);
-    const { body } = await ask(`GET ${base}/${id}`, { key: teamKey });
+    const body = await team.get(`/${id}`);
     expect(body.lastRun).toMatchObject({ id: runs[0].id, status: "done" });
   });
 
@@ -299,7 +297,7 @@ describe("events", () => {
     const actions = [{ type: "notify", integrationId }];
     const { id } = await automate({ trigger: { event: "execution.failed" }, actions });
     await ask(`DELETE /teams/${acme.team}/integrations/${integrationId}`, { key: teamKey });
-    const patch = (body: object) => ask(`PATCH ${base}/${id}`, { key: teamKey, body });
+    const patch = (body: object) => team.call("PATCH", `/${id}`, body);
     expect((await patch({ name: "n", enabled: false })).body).toMatchObject({ name: "n", enabled: false });
     expect((await patch({ actions })).status).toBe(400);
     expect((await patch({ trigger: { event: "bug_report.opened" }, conditions: { minFailed: 1 } })).status).toBe(400);
@@ -412,8 +410,7 @@ describe("events", () => {
 
     test("an event that has no owners is refused", async () => {
       const integrationId = await integrate("webhook", { url: createReceiver().url });
-      const message = async (body: object) =>
-        (await ask(`POST ${base}`, { key: teamKey, body: { name: "x", ...body } })).body.error.message;
+      const message = async (body: object) => (await team.call("POST", "", { name: "x", ...body })).body.error.message;
       const actions = [{ type: "notify", integrationId, owners: ["@cart"] }];
       expect(await message({ trigger: { schedule: "@daily" }, actions })).toBe(
         'Cannot use "actions.0.owners" with a schedule',
@@ -618,7 +615,7 @@ describe("schedules", () => {
     const trigger = { schedule: "30 6 * * *", timezone: "Asia/Tokyo" };
     const { id, nextRunAt } = await automate({ trigger, actions });
     expect(nextRunAt).toEndWith("T21:30:00.000Z");
-    const patch = async (body: object) => (await ask(`PATCH ${base}/${id}`, { key: teamKey, body })).body.nextRunAt;
+    const patch = async (body: object) => (await team.patch(`/${id}`, body)).nextRunAt;
     expect(await patch({ name: "other" })).toBe(nextRunAt);
     expect(await patch({ enabled: false })).toBeNull();
     expect(await patch({ enabled: true })).toBe(nextRunAt);
@@ -637,7 +634,7 @@ describe("schedules", () => {
     expect((await executionsOf()).map(({ key, trigger, tasks }: any) => [key, trigger, tasks.length])).toEqual([
       ["nightly-2030-01-07-05-30", "schedule", 1],
     ]);
-    const { body } = await ask(`GET ${base}/${id}`, { key: teamKey });
+    const body = await team.get(`/${id}`);
     expect(body).toMatchObject({ nextRunAt: "2030-01-07T06:00:00.000Z", lastRun: { status: "done" } });
     expect(await runSchedules(database, PUBLIC, at("05:59"))).toBe(0);
   });

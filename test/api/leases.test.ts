@@ -594,18 +594,23 @@ describe("what is lost", () => {
   test("a lease lost while it ran is handed out once more; then its task is timed out", async () => {
     const place = await fresh();
     const { id } = await start(place);
+    let lost = "";
     for (const attempt of [1, 2]) {
       const [lease] = await take(place, { runner: `r${attempt}` });
       expect(lease.attempt).toBe(attempt);
       await reclaimLeases(database);
       await age(lease.id, 91);
       await reclaimLeases(database);
+      lost = lease.id;
     }
     expect((await sync(place)).leases).toEqual([]);
     const ended = await see(place, id);
     expect([ended.status, ended.tasks[0].status]).toEqual(["timed_out", "timed_out"]);
     expect(ended.tasks[0].reason).toBe("The runner r2 was lost, like the one before it");
     expect(ended.reason).toBe("Timed out: unit did not report (The runner r2 was lost, like the one before it)");
+    // The report of the second runner is taken all the same.
+    expect((await report(place, lost, "pp")).status).toBe(201);
+    expect(await see(place, id)).toMatchObject({ passed: 2 });
   });
 
   test("the log and the reason of what was lost stay readable", async () => {
@@ -661,21 +666,6 @@ describe("what is lost", () => {
       "Cannot accept the report: the lease was lost, and another runner has reported in its place",
     );
     expect(await see(place, again.id)).toMatchObject({ status: "passed", passed: 2 });
-  });
-
-  test("the report of a task that was given up, after two runners were lost, is taken as well", async () => {
-    const place = await fresh();
-    const { id } = await start(place);
-    const leases = [];
-    for (const runner of ["r1", "r2"]) {
-      const [lease] = await take(place, { runner });
-      leases.push(lease);
-      await age(lease.id, 91);
-      await reclaimLeases(database);
-    }
-    expect((await see(place, id)).status).toBe("timed_out");
-    expect((await report(place, leases[1].id, "pp")).status).toBe(201);
-    expect(await see(place, id)).toMatchObject({ passed: 2 });
   });
 
   test("a lease lasts from the end of the call that names it", async () => {
@@ -991,15 +981,14 @@ describe("DELETE of an execution", () => {
     const place = await fresh();
     const { id } = await start(place);
     const [lease] = await take(place);
-    const began = performance.now();
     const waiting = sync(place, { free: 0, held: [{ id: lease.id }], waitSeconds: 55 });
     await until(async () => {
       const [runner] = await database.pool`select free from runner where project_id = ${place.project}`;
       return runner?.["free"] === 0;
     });
     expect((await place.call("DELETE", `/executions/${id}`)).status).toBe(204);
-    expect((await waiting).held).toMatchObject([{ id: lease.id, cancelled: true }]);
-    expect(performance.now() - began).toBeLessThan(8_000);
+    const later = sync(await fresh(), { waitSeconds: 8 }).then(() => "later than a call that waits 8 seconds");
+    expect(await Promise.race([waiting, later])).toMatchObject({ held: [{ id: lease.id, cancelled: true }] });
   });
 
   test("locks leases in the order in which runners renew them", async () => {

@@ -149,11 +149,8 @@ describe("uploads with the same tags", () => {
 describe("tags that cannot be read", () => {
   test.each([
     ["webkit", "expected a tag such as browser:webkit"],
-    ["browser:", "expected a tag such as browser:webkit"],
-    [":webkit", "expected a tag such as browser:webkit"],
     [`${"k".repeat(33)}:v`, "expected a tag such as browser:webkit"],
     [`k:${"v".repeat(65)}`, "expected a tag such as browser:webkit"],
-    ["k:[v]", "expected a tag such as browser:webkit"],
     ["k:a\nb", "expected a tag such as browser:webkit"],
     ["os:linux,os:windows", "expected one value for each key"],
     [Array.from("abcdefghi", (letter) => `${letter}:1`).join(","), "expected at most 8 tags"],
