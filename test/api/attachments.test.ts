@@ -541,8 +541,6 @@ describe("GET /projects/:projectId/attachments/:attachmentId", () => {
 test("the list of a run's attachments has pages", async () => {
   const { body: run } = await upload("", junit("f"));
   for (const name of ["a", "b", "c"]) await put(run.executionId, name, name);
-  const first = await own.get(`${pathOf(run.executionId)}/attachments?limit=2`);
-  expect([namesOf(first.data), first.pagination.hasMore]).toEqual([["a", "b"], true]);
-  const second = await own.get(`${pathOf(run.executionId)}/attachments?limit=2&cursor=${first.pagination.cursor}`);
-  expect([namesOf(second.data), second.pagination.hasMore]).toEqual([["c"], false]);
+  const all = await own.walk(`${pathOf(run.executionId)}/attachments?limit=2`);
+  expect(namesOf(all)).toEqual(["a", "b", "c"]);
 });

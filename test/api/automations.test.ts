@@ -67,10 +67,7 @@ describe("automations", () => {
       updatedAt: expect.any(String),
     });
     const second = await automate({ trigger: { schedule: "0 6 * * *" }, actions: [{ type: "notify", integrationId }] });
-    const page = await team.get("?limit=1");
-    expect(page.data.map(({ id }: any) => id)).toEqual([second.id]);
-    const next = await team.get(`?limit=1&cursor=${page.pagination.cursor}`);
-    expect(next.data.map(({ id }: any) => id)).toEqual([created.id]);
+    expect((await team.walk("?limit=1")).map(({ id }) => id)).toEqual([second.id, created.id]);
     const patch = { name: "b", enabled: false, conditions: {} };
     const changed = await team.patch(`/${created.id}`, patch);
     expect(changed).toMatchObject({ ...patch, trigger: { event: "execution.failed" } });

@@ -460,9 +460,7 @@ describe("bug reports by hand", () => {
     expect(await numbers("?source=automatic")).toEqual([]);
     expect(await numbers("?task_slug=t")).toEqual([1]);
     expect(await numbers("?q=THRE")).toEqual([3]);
-    const page = await own.call("GET", "/bug-reports?limit=2");
-    const rest = await own.call("GET", `/bug-reports?limit=2&cursor=${page.body.pagination.cursor}`);
-    expect(rest.body.data.map(({ number }: { number: number }) => number)).toEqual([1]);
+    expect((await own.walk("/bug-reports?limit=2")).map(({ number }) => number)).toEqual([3, 2, 1]);
   });
 
   test("each bad field is named", async () => {

@@ -127,16 +127,9 @@ describe("an untrusted report", () => {
     await upload(`${many}f`, build);
     const run = await upload(`f${many.slice(1)}p`, build);
     expect(run).toMatchObject({ attempt: 2, passed: 299, failed: 1, flaky: 1 });
-    const names = new Set<string>();
-    let query = "?limit=100";
-    for (let page = 0; page < 4; page++) {
-      const { data, pagination } = await own.get(`/executions/${run.executionId}/test-runs/t/cases${query}`);
-      for (const { name } of data) names.add(name);
-      if (page === 0) expect(data[0]).toMatchObject({ name: "case 0", status: "failed" });
-      if (!pagination.hasMore) break;
-      query = `?limit=100&cursor=${encodeURIComponent(pagination.cursor)}`;
-    }
-    expect(names.size).toBe(300);
+    const cases = await own.walk(`/executions/${run.executionId}/test-runs/t/cases?limit=100`);
+    expect(cases[0]).toMatchObject({ name: "case 0", status: "failed" });
+    expect(new Set(cases.map(({ name }) => name)).size).toBe(300);
   });
 });
 

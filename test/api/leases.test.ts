@@ -622,25 +622,17 @@ describe("what is lost", () => {
     await reclaimLeases(database);
     const next = (await take(place, { runner: "r2" }))[0];
     await sync(place, { runner: "r2", free: 0, held: [{ id: next.id, log: { offset: 0, text: "again\n" } }] });
-    const path = `/projects/${place.project}/executions/${id}/test-runs/unit`;
-    const { key } = place;
-    const { body } = await ask(`GET ${path}/leases?limit=1`, { key });
-    expect(body.data).toMatchObject([
+    const path = `/executions/${id}/test-runs/unit`;
+    expect(await place.walk(`${path}/leases?limit=1`)).toMatchObject([
       { id: lost.id, shard: null, attempt: 1, runner: "r1", status: "lost", reason: "The runner r1 was lost" },
+      { id: next.id, attempt: 2, runner: "r2", status: "running", endedAt: null },
     ]);
-    const more = await ask(`GET ${path}/leases?cursor=${body.pagination.cursor}`, { key });
-    expect(more.body.data).toMatchObject([{ id: next.id, attempt: 2, runner: "r2", status: "running", endedAt: null }]);
-    const log = async (query: string) => (await ask(`GET ${path}/log${query}`, { key })).body;
+    const log = (query: string) => place.get(`${path}/log${query}`);
     expect(await log("")).toMatchObject({ leaseId: next.id, text: "again\n", ended: false });
     expect(await log(`?lease_id=${lost.id}`)).toMatchObject({ leaseId: lost.id, text: "began\n", ended: true });
     const elsewhere = await start(place);
-    expect(
-      (
-        await ask(`GET /projects/${place.project}/executions/${elsewhere.id}/test-runs/unit/log?lease_id=${lost.id}`, {
-          key,
-        })
-      ).status,
-    ).toBe(404);
+    const foreign = await place.call("GET", `/executions/${elsewhere.id}/test-runs/unit/log?lease_id=${lost.id}`);
+    expect(foreign.status).toBe(404);
   });
 
   test("the report of a lease that was lost is taken until another runner has reported, which is then not wanted", async () => {
