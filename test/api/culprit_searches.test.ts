@@ -23,9 +23,9 @@ beforeEach(async () => {
 
 const request = (target: string, body?: object) => {
   const [method, path] = target.split(" ") as [string, string];
-  return ask(`${method} /projects/${place.project}${path}`, { key: place.key, ...(body ? { body } : {}) });
+  return place.call(method, path, body);
 };
-const get = async (path: string) => (await request(`GET ${path}`)).body;
+const get = (path: string) => place.get(path);
 const advance = () => advanceSearches(database, undefined, undefined, log);
 
 const hash = (at: number) => at.toString(16).padStart(40, "c");
@@ -37,12 +37,8 @@ const range = (commits: number) =>
 
 const report = (message: string | null) =>
   `<testsuite name="cart"><testcase classname="cart" name="adds">${message === null ? "" : `<failure message="${message}"/>`}</testcase></testsuite>`;
-const build = async (at: number, message: string | null, more = "") => {
-  const path = `/test-runs?task_slug=unit&branch=main&commit=${hash(at)}&complete=true${more}`;
-  const { status, body } = await place.call("POST", `${path}`, report(message));
-  expect(status).toBe(201);
-  return body;
-};
+const build = (at: number, message: string | null, more = "") =>
+  place.uploadReport(report(message), `task_slug=unit&branch=main&commit=${hash(at)}&complete=true${more}`);
 
 const FAULT = "expected the cart to be full";
 
@@ -87,8 +83,8 @@ async function work(
       const outcome = outcomeOf(at);
       if (outcome === "no_build") await request(`POST /leases/${id}/fail`, { message: "broken", reason: "no_build" });
       else {
-        const path = `POST /projects/${place.project}/test-runs?lease_id=${id}&exit_code=${outcome === null ? 0 : 1}`;
-        expect((await ask(path, { key: place.key, body: report(outcome) })).status).toBe(201);
+        const query = `lease_id=${id}&task_slug=unit&exit_code=${outcome === null ? 0 : 1}`;
+        await place.uploadReport(report(outcome), query);
       }
     }
   }

@@ -169,17 +169,6 @@ describe("which build a report belongs to", () => {
     expect((await create({ key: "filled", branch: "main", commit: otherHead })).status).toBe(201);
   });
 
-  test("parallel uploads of two builds with one key meet their own", async () => {
-    const answers = await Promise.all(
-      Array.from({ length: 12 }, (_, index) =>
-        upload(`execution_key=two&task_slug=t${index}&commit=${index % 2 === 0 ? head : otherHead}`, "p"),
-      ),
-    );
-    const ids = answers.map(({ body }) => body.executionId);
-    expect(new Set(ids).size).toBe(2);
-    expect(ids.every((id, index) => id === ids[index % 2])).toBe(true);
-  });
-
   test("parallel uploads that fill in different commits of one execution do not end in it together", async () => {
     const { body } = await create({ key: "fill" });
     const commits = [head, otherHead, head, otherHead];

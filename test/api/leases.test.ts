@@ -1,7 +1,7 @@
 /** Tasks that runners take, keep, and end; with two servers on one database. */
 
 import { describe, expect, test } from "bun:test";
-import { type Asking, createAsking } from "../asking.ts";
+import { type Asking, createAsking, createRequests } from "../asking.ts";
 import { createHarness, createServer, junit, until } from "../harness.ts";
 import { notifyLeases } from "../../src/database/signals.ts";
 import { reclaimLeases } from "../../src/work/reclaim.ts";
@@ -11,32 +11,30 @@ const harness = await createHarness({ ownDatabase: true });
 const { ask, acme, rival, database, addProject } = harness;
 const other = await createServer(database);
 
-type Project = Asking;
 /** A project of its own: queues are a project's. */
 const fresh = async () => createAsking(ask, await addProject(acme));
 
 const post = async (
-  { project, key }: Project,
+  { project, key }: Asking,
   path: string,
   body: unknown,
   server: Pick<typeof harness, "ask"> = harness,
 ) => await server.ask(`POST /projects/${project}${path}`, { key, body });
 
-const start = async (place: Project, more: object = {}) =>
+const start = async (place: Asking, more: object = {}) =>
   (await post(place, "/executions", { mode: "run", tasks: ["unit"], ...more })).body;
-const sync = async (place: Project, more: object = {}, server: Pick<typeof harness, "ask"> = harness) =>
+const sync = async (place: Asking, more: object = {}, server: Pick<typeof harness, "ask"> = harness) =>
   (await post(place, "/leases", { runner: "r1", ...more }, server)).body;
-const take = async (place: Project, more: object = {}) => {
+const take = async (place: Asking, more: object = {}) => {
   const { leases } = await sync(place, more);
   const held = leases.map(({ id }: { id: string }) => ({ id }));
   if (held.length > 0) await sync(place, { ...more, free: 0, held });
   return leases;
 };
-const report = async ({ project, key }: Project, leaseId: string, letters: string, query = "") =>
-  await ask(`POST /projects/${project}/test-runs?lease_id=${leaseId}${query}`, { key, body: junit(letters) });
-const fail = (place: Project, leaseId: string, body: object) => post(place, `/leases/${leaseId}/fail`, body);
-const see = async ({ project, key }: Project, id: string) =>
-  (await ask(`GET /projects/${project}/executions/${id}`, { key })).body;
+const report = (place: Asking, leaseId: string, letters: string, query = "") =>
+  place.call("POST", `/test-runs?lease_id=${leaseId}${query}`, junit(letters));
+const fail = (place: Asking, leaseId: string, body: object) => post(place, `/leases/${leaseId}/fail`, body);
+const see = (place: Asking, id: string) => place.get(`/executions/${id}`);
 const message = ({ body }: { body: any }): string => body.error.message;
 /** As if so much time had gone by for what is handed out. */
 const age = (id: string, seconds: number) => database.pool`
@@ -406,11 +404,11 @@ describe("tasks of one concurrency group", () => {
 });
 
 describe("what a runner cannot run", () => {
-  const cannot = (place: Project, leaseId: string, message: string) =>
+  const cannot = (place: Asking, leaseId: string, message: string) =>
     fail(place, leaseId, { message, exitCode: 1, infrastructure: true });
-  const heldBy = async (place: Project, runner: string, more: object = {}) =>
+  const heldBy = async (place: Asking, runner: string, more: object = {}) =>
     (await take(place, { runner, ...more }))[0];
-  const runnerOf = async (place: Project, name: string) => {
+  const runnerOf = async (place: Asking, name: string) => {
     const body = await place.get("/runners");
     return body.data.find((runner: { name: string }) => runner.name === name);
   };
@@ -869,11 +867,10 @@ describe("shards", () => {
 describe("variables", () => {
   test("are those of the environment and, above them, of the execution; a rerun has the same", async () => {
     const place = await fresh();
-    const team = (path: string, body: unknown) =>
-      ask(`${path.replace("/", `/teams/${acme.team}/`)}`, { key: acme.teamKey, body });
-    const { body } = await team("POST /environments", { slug: "lease-stage", baseUrl: "https://stage.example.org" });
-    await team(`PUT /environments/${body.id}/variables/TOKEN`, { value: "hush-hush" });
-    await team(`PUT /environments/${body.id}/variables/MODE`, { value: "slow", secret: false });
+    const environments = createRequests(ask, `/teams/${acme.team}/environments`, acme.teamKey);
+    const environment = await environments.post("", { slug: "lease-stage", baseUrl: "https://stage.example.org" });
+    await environments.call("PUT", `/${environment.id}/variables/TOKEN`, { value: "hush-hush" });
+    await environments.call("PUT", `/${environment.id}/variables/MODE`, { value: "slow", secret: false });
     const { id } = await start(place, { environment: "lease-stage", variables: { MODE: "fast", OWN: "1" } });
     const [lease] = await take(place);
     const variables = { MODE: "fast", OWN: "1", TOKEN: "hush-hush" };
@@ -936,7 +933,7 @@ describe("POST …/rerun", () => {
     ]);
   });
 
-  const rerun = async (place: Project, id: string) => {
+  const rerun = async (place: Asking, id: string) => {
     await post(place, `/executions/${id}/rerun`, { failedOnly: true });
     const leases = await take(place, { free: 5 });
     return leases.map(({ shard, only }: any) => [shard?.index, only]);
@@ -989,10 +986,9 @@ describe("DELETE of an execution", () => {
     const [a, b] = (await sync(place, { free: 2 })).leases;
     // What was handed out again has a later id than what came after it.
     const [again] = (await sync(place, { free: 1, held: [{ id: b.id }], returned: [a.id] })).leases;
-    const target = `DELETE /projects/${place.project}/executions/${id}`;
     const deleted = await database.begin(async (sql) => {
       await sql`select from lease where id = ${b.id} for update`;
-      const deleting = ask(target, { key: place.key });
+      const deleting = place.call("DELETE", `/executions/${id}`);
       await until(async () => {
         const waits = await database.pool`
           select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
@@ -1006,8 +1002,7 @@ describe("DELETE of an execution", () => {
 });
 
 describe("GET …/log", () => {
-  const log = async ({ project, key }: Project, id: string, query = "") =>
-    (await ask(`GET /projects/${project}/executions/${id}/test-runs/unit/log${query}`, { key })).body;
+  const log = (place: Asking, id: string, query = "") => place.get(`/executions/${id}/test-runs/unit/log${query}`);
 
   test("grows by what its runner appends, whatever comes twice or is left out", async () => {
     const place = await fresh();
@@ -1027,9 +1022,8 @@ describe("GET …/log", () => {
     expect(await log(place, id, "?offset=38")).toMatchObject({ offset: 38, text: "", nextOffset: 38 });
     await report(place, lease.id, "p");
     expect((await log(place, id)).ended).toBe(true);
-    const headers = { accept: "text/plain" };
-    const target = `GET /projects/${place.project}/executions/${id}/test-runs/unit/log`;
-    expect((await ask(target, { key: place.key, headers })).text).toBe(whole.text);
+    const plain = await place.call("GET", `/executions/${id}/test-runs/unit/log`, undefined, { accept: "text/plain" });
+    expect(plain.text).toBe(whole.text);
   });
 
   test("keeps the last mebibyte", async () => {
@@ -1070,6 +1064,6 @@ describe("GET …/runners", () => {
         ],
       },
     ]);
-    expect((await ask(`GET /projects/${rival.project}/runners`, { key: rival.key })).body.data).toEqual([]);
+    expect(await createAsking(ask, rival).list("/runners")).toEqual([]);
   });
 });

@@ -32,19 +32,13 @@ async function upload({ day, clock = "12:00:00Z", ms = 100, failed = 0, flaky = 
 }
 
 const trends = async (query = "") => await own.get(`/trends${query}`);
-const NO_FAILURES = { testFailures: 0, infrastructureFailures: 0 };
-const FIVE_FAILURES = { testFailures: 5, infrastructureFailures: 0 };
-const NOTHING = {
-  ...NO_FAILURES,
-  runs: 0,
-  passed: 0,
-  failed: 0,
-  passRate: null,
-  p50Ms: null,
-  p95Ms: null,
-  flaky: 0,
-  forgiven: 0,
-};
+/** What a day or a task has come to; all of it passed unless something else is said. */
+const figures = (runs: number, p50Ms: number | null, p95Ms: number | null, more: object = {}) => ({
+  ...{ runs, passed: runs, failed: 0, passRate: runs > 0 ? 1 : null, p50Ms, p95Ms, flaky: 0, forgiven: 0 },
+  ...{ testFailures: 0, infrastructureFailures: 0 },
+  ...more,
+});
+const NOTHING = figures(0, null, null);
 
 describe("GET /projects/:projectId/trends", () => {
   test("tells runs, pass rate, duration and flakiness of every day, all together and by task", async () => {
@@ -52,40 +46,10 @@ describe("GET /projects/:projectId/trends", () => {
     for (let ms = 100; ms <= 2_000; ms += 100)
       await upload({ day, ms, failed: ms <= 500 ? 1 : 0, flaky: ms > 1_700 }, `task_slug=unit&execution_key=${ms}`);
     await upload({ day, ms: 9_000 }, "task_slug=e2e&execution_key=100");
-    const unit = {
-      ...FIVE_FAILURES,
-      runs: 20,
-      passed: 15,
-      failed: 5,
-      passRate: 0.75,
-      p50Ms: 1_000,
-      p95Ms: 1_900,
-      flaky: 3,
-      forgiven: 0,
-    };
-    const e2e = {
-      ...NO_FAILURES,
-      runs: 1,
-      passed: 1,
-      failed: 0,
-      passRate: 1,
-      p50Ms: 9_000,
-      p95Ms: 9_000,
-      flaky: 0,
-      forgiven: 0,
-    };
-    const all = {
-      ...FIVE_FAILURES,
-      executions: 20,
-      runs: 21,
-      passed: 16,
-      failed: 5,
-      passRate: 0.7619,
-      p50Ms: 1_100,
-      p95Ms: 2_000,
-      flaky: 3,
-      forgiven: 0,
-    };
+    const failures = { failed: 5, testFailures: 5, flaky: 3 };
+    const unit = figures(20, 1_000, 1_900, { ...failures, passed: 15, passRate: 0.75 });
+    const e2e = figures(1, 9_000, 9_000);
+    const all = figures(21, 1_100, 2_000, { ...failures, executions: 20, passed: 16, passRate: 0.7619 });
     const [before, after] = [dayAgo(3), [dayAgo(1), dayAgo(0)]];
     const around = (figures: object, nothing: object) => [
       { day: before, ...nothing },
