@@ -71,13 +71,6 @@ describe("many failures for one cause outside of the code", () => {
     expect(filledLists(await upload(first(12, AWAY), "branch=a"))).toEqual({ newFailures: 12 });
   });
 
-  test("are excused again while other branches show them as well", async () => {
-    await upload(none, "branch=main");
-    await upload(first(12, AWAY), "branch=a");
-    await upload(first(12, AWAY), "branch=b");
-    expect(filledLists(await upload(first(12, AWAY), "branch=a"))).toEqual({ incidentFailures: 12 });
-  });
-
   test("are excused no more when a branch shows them three times in a row while another one ran without", async () => {
     await upload(none, "branch=main");
     expect(filledLists(await upload(first(12, AWAY), "branch=main"))).toEqual({ incidentFailures: 12 });

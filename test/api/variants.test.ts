@@ -169,12 +169,6 @@ describe("tags that cannot be read", () => {
     expect(twice.body.error.message).toBe('Cannot read "tag": the task "e2e [os:linux]" already has the tags os:linux');
     expect((await own.get("/executions")).data).toEqual([]);
   });
-
-  test("are the only parameter that may be repeated", async () => {
-    const { status, body } = await post("p", { branch: ["a", "b"] });
-    expect(status).toBe(400);
-    expect(body.error.message).toBe('Cannot read "branch": given more than once');
-  });
 });
 
 describe("a failure in some variants only", () => {
@@ -239,13 +233,6 @@ describe("a failure in some variants only", () => {
     expect(data).toHaveLength(1);
     expect(data[0].taskSlugs.sort()).toEqual(["e2e [browser:chromium]", "e2e [browser:webkit]"]);
   });
-});
-
-test("a test of a task without variants has none", async () => {
-  await upload("p", {});
-  const { data } = await own.get("/test-cases");
-  expect(data).toMatchObject([{ tags: [] }]);
-  expect(await own.get(`/test-cases/${data[0].id}`)).toMatchObject({ variants: [], byTag: [] });
 });
 
 describe("the filter by tag", () => {
