@@ -53,23 +53,6 @@ describe("an untrusted report", () => {
     expect((await own.get(`/test-runs?execution_id=${untrusted.executionId}`)).data).toHaveLength(1);
   });
 
-  test("changes neither the state, nor health, nor bugs, nor events", async () => {
-    for (const letters of ["pp", "pp", "fp"]) await upload(letters, { branch: "main" });
-    const tell = async () => {
-      const events = await database.pool`select id from event where project_id = ${own.project} order by id`;
-      return JSON.stringify([
-        await own.get("/state?branch=main"),
-        await own.get("/test-cases"),
-        await own.get("/bug-reports"),
-        await own.get("/trends"),
-        events,
-      ]);
-    };
-    const before = await tell();
-    for (const letters of ["pp", "ff", "pf"]) await fork(letters, { branch: "main", pull_request: "" });
-    expect(await tell()).toBe(before);
-  });
-
   test("never belongs to a trusted execution, nor the other way round", async () => {
     const build = { branch: "main", commit: "abcdef0", execution_key: "7", complete: "false" };
     const trusted = await upload("p", build);

@@ -116,15 +116,6 @@ describe("many failures for one cause outside of the code", () => {
   });
 });
 
-describe("many failures that do not come from outside", () => {
-  const WORDS = "the basket view has no title after loading";
-
-  test("are new: a change has broken them", async () => {
-    await upload(none, "branch=main");
-    expect(filledLists(await upload(first(12, WORDS), "branch=a"))).toEqual({ newFailures: 12 });
-  });
-});
-
 test("a run in which tests begin to look flaky at once excuses what fails on, unless several fail for one reason in the code", async () => {
   await upload(none, "branch=main");
   const query = `branch=a&commit=${"b".repeat(40)}&execution_key=ill`;
