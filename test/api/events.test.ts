@@ -405,6 +405,9 @@ describe("Last-Event-ID", () => {
     await database.begin(async (early) => {
       await insertEvents(early, own.project, [event("early")]);
       await tell(own, "late");
+      const { id } = await createRun(own);
+      // The stream has read what is committed.
+      await stream.hears("execution", (execution) => execution.id === id);
     });
     await tell(own, "last");
     await until(() => notesOf(stream).includes("last"));
