@@ -150,6 +150,15 @@ describe("GET /projects/:projectId/state", () => {
     await upload(place, "f", "task_slug=unit&branch=main&complete=true&completed_at=2026-01-01T00:00:00Z");
     expect(await stateOf(place)).toMatchObject({ state: "passed" });
   });
+
+  test("says that it may be red for longer, if all 200 executions that are read are", async () => {
+    const place = await fresh();
+    const fail = () => upload(place, "f", "task_slug=unit&branch=main&complete=true");
+    await fail();
+    expect(await stateOf(place)).not.toHaveProperty("isLonger");
+    for (let part = 0; part < 20; part++) await Promise.all(Array.from({ length: 10 }, fail));
+    expect(await stateOf(place)).toMatchObject({ state: "failed", isLonger: true, tasks: [{ isLonger: true }] });
+  });
 });
 
 describe("a rerun", () => {
