@@ -1,6 +1,7 @@
 /** Searches for culprits over the API, with a runner that this test plays. */
 
 import { beforeEach, describe, expect, test } from "bun:test";
+import { type Asking, createAsking } from "../asking.ts";
 import { createLog } from "../../src/log.ts";
 import { createSeal } from "../../src/secrets/seal.ts";
 import { attemptDelivery } from "../../src/operations/automation/deliveries.ts";
@@ -11,21 +12,20 @@ import { createDeliverer } from "../../src/work/deliver.ts";
 import { createHarness, SECRET_KEY } from "../harness.ts";
 import { createReceiver, outboundToReceivers, type Recorded } from "../receiver.ts";
 
-const { ask, acme, rival, addProject, database } = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
+const { ask, acme, addProject, database } = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
 const { pool } = database;
 const log = createLog("debug", () => {}, false);
 
-type Project = { project: string; key: string };
-let place: Project;
+let place: Asking;
 beforeEach(async () => {
-  place = await addProject(acme);
+  place = createAsking(ask, await addProject(acme));
 });
 
 const request = (target: string, body?: object) => {
   const [method, path] = target.split(" ") as [string, string];
-  return ask(`${method} /projects/${place.project}${path}`, { key: place.key, ...(body ? { body } : {}) });
+  return place.call(method, path, body);
 };
-const get = async (path: string) => (await request(`GET ${path}`)).body;
+const get = (path: string) => place.get(path);
 const advance = () => advanceSearches(database, undefined, undefined, log);
 
 const hash = (at: number) => at.toString(16).padStart(40, "c");
@@ -37,15 +37,8 @@ const range = (commits: number) =>
 
 const report = (message: string | null) =>
   `<testsuite name="cart"><testcase classname="cart" name="adds">${message === null ? "" : `<failure message="${message}"/>`}</testcase></testsuite>`;
-const build = async (at: number, message: string | null, more = "") => {
-  const path = `/test-runs?task_slug=unit&branch=main&commit=${hash(at)}&complete=true${more}`;
-  const { status, body } = await ask(`POST /projects/${place.project}${path}`, {
-    key: place.key,
-    body: report(message),
-  });
-  expect(status).toBe(201);
-  return body;
-};
+const build = (at: number, message: string | null, more = "") =>
+  place.uploadReport(report(message), `task_slug=unit&branch=main&commit=${hash(at)}&complete=true${more}`);
 
 const FAULT = "expected the cart to be full";
 
@@ -90,8 +83,8 @@ async function work(
       const outcome = outcomeOf(at);
       if (outcome === "no_build") await request(`POST /leases/${id}/fail`, { message: "broken", reason: "no_build" });
       else {
-        const path = `POST /projects/${place.project}/test-runs?lease_id=${id}&exit_code=${outcome === null ? 0 : 1}`;
-        expect((await ask(path, { key: place.key, body: report(outcome) })).status).toBe(201);
+        const query = `lease_id=${id}&task_slug=unit&exit_code=${outcome === null ? 0 : 1}`;
+        await place.uploadReport(report(outcome), query);
       }
     }
   }
@@ -164,34 +157,6 @@ describe("a search", () => {
     expect(await waitingFor()).toBeNull();
   });
 
-  test("of a range of one commit confirms it", async () => {
-    const bug = await openBug(1);
-    await sync();
-    await start(bug);
-    const probed = await work(2, (at) => (at === 1 ? FAULT : null));
-    expect(probed.toSorted()).toEqual([0, 0, 1, 1]);
-    expect(await get(`/bug-reports/${bug}/culprit`)).toMatchObject({
-      verdict: "culprit",
-      culprit: { commit: hash(1) },
-    });
-  });
-
-  test("blames the environment if the good commit fails as well", async () => {
-    const bug = await openBug(6);
-    await sync();
-    await start(bug);
-    await work(7, () => FAULT);
-    expect(await get(`/bug-reports/${bug}/culprit`)).toMatchObject({
-      ...{ status: "completed", verdict: "environment", reason: "good_fails", culprit: null },
-      summary: expect.stringMatching(
-        /^Not the code of these commits: the good commit fails today as well, \d of \d times: c{10} change 0$/,
-      ),
-    });
-    const events =
-      await pool`select from event where project_id = ${place.project} and type = 'bug_report.culprit_found'`;
-    expect(events).toHaveLength(0);
-  });
-
   test("cannot tell which of the commits that do not build it was, and says which are left", async () => {
     const bug = await openBug(8);
     await sync();
@@ -202,17 +167,9 @@ describe("a search", () => {
       summary: "Cannot tell which of these 3 commits broke it: 2 of them have no result",
       suspects: [{ commit: hash(3) }, { commit: hash(4) }, { commit: hash(5) }],
     });
-  });
-
-  test("a failure with another message is another failure", async () => {
-    const bug = await openBug(6);
-    await sync();
-    await start(bug);
-    await work(7, (at) => (at >= 3 ? FAULT : at === 1 ? "TypeError: the shop is closed" : null));
-    const found = await get(`/bug-reports/${bug}/culprit`);
-    expect(found).toMatchObject({ verdict: "culprit", culprit: { commit: hash(3) } });
-    const others = found.probes.filter(({ commit }: { commit: string }) => commit === hash(1));
-    for (const { result } of others) expect(result).toBe("other_failure");
+    const events =
+      await pool`select from event where project_id = ${place.project} and type = 'bug_report.culprit_found'`;
+    expect(events).toHaveLength(0);
   });
 
   test("ends when its probes or its time are used up", async () => {
@@ -349,15 +306,6 @@ describe("POST …/culprit refuses", () => {
     expect(await start(bugReports[0].id, { goodCommit: "main" })).toBe(
       'Cannot read "goodCommit": expected a commit hash of 7 to 64 hexadecimal digits, got "main"',
     );
-  });
-
-  test("what is of another project", async () => {
-    const bug = await openBug(9);
-    const path = `/projects/${rival.project}/bug-reports/${bug}/culprit`;
-    for (const target of [`GET ${path}`, `POST ${path}`, `POST ${path}/cancel`])
-      expect((await ask(target, { key: rival.key, ...(target.startsWith("POST") ? { body: {} } : {}) })).status).toBe(
-        404,
-      );
   });
 });
 

@@ -1,11 +1,13 @@
 import { beforeEach, describe, expect, test } from "bun:test";
+import { type Asking, createAsking } from "../asking.ts";
 import { createHarness } from "../harness.ts";
 
 const { ask, acme, addProject, database } = await createHarness();
 
-let project: string;
-let key: string;
-beforeEach(async () => ({ project, key } = await addProject(acme)));
+let own: Asking;
+beforeEach(async () => {
+  own = createAsking(ask, await addProject(acme));
+});
 
 /** A test for each name; what begins with an exclamation mark fails. */
 const report = (names: readonly string[]) => {
@@ -16,18 +18,13 @@ const report = (names: readonly string[]) => {
   );
   return `<testsuite name="s">${cases.join("")}</testsuite>`;
 };
-async function upload(names: readonly string[], query = "branch=main") {
-  const path = `POST /projects/${project}/test-runs?task_slug=t&${query}`;
-  const { status, body } = await ask(path, { key, body: report(names) });
-  expect(status).toBe(201);
-  return body;
-}
+const upload = (names: readonly string[], query = "branch=main") => own.uploadReport(report(names), query);
 const catalogue = async () => {
-  const { body } = await ask(`GET /projects/${project}/test-cases?limit=100`, { key });
+  const body = await own.get("/test-cases?limit=100");
   return body.data.map(({ name, runs }: any) => [name, runs]).sort();
 };
 const aliases = async () =>
-  (await database.pool`select count(*)::int as count from test_case_alias where project_id = ${project}`)[0]!.count;
+  (await database.pool`select count(*)::int as count from test_case_alias where project_id = ${own.project}`)[0]!.count;
 
 describe("a test whose name holds a drawn value", () => {
   test("is one test under all its names, and is shown without the value", async () => {
@@ -52,7 +49,7 @@ describe("a test whose name holds a drawn value", () => {
       newFailures: [],
       stillFailing: [{ name: "total[seed=<n>]" }],
     });
-    const { body } = await ask(`GET /projects/${project}/bug-reports`, { key });
+    const body = await own.get("/bug-reports");
     expect(body.data).toMatchObject([{ occurrences: 2 }]);
   });
 
@@ -71,7 +68,7 @@ describe("a test whose name holds a drawn value", () => {
       ["total[seed=<n>]", 3],
       ["total[seed=<n>]", 3],
     ]);
-    const { body } = await ask(`GET /projects/${project}/test-cases?limit=100`, { key });
+    const body = await own.get("/test-cases?limit=100");
     expect(body.data.map(({ failures }: any) => failures).sort()).toEqual([0, 2]);
   });
 });
@@ -98,7 +95,7 @@ test("shards do not take each other's tests for their own", async () => {
     await upload([`total[seed=${run}1]`], `${query}&shard=1/2`);
     await upload([`total[seed=${run}2]`], `${query}&shard=2/2`);
   }
-  const { body } = await ask(`GET /projects/${project}/executions?limit=1`, { key });
+  const body = await own.get("/executions?limit=1");
   expect(body.data[0].tasks[0]).toMatchObject({ total: 2 });
 });
 

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from "bun:test";
+import { createRequests } from "../asking.ts";
 import { createSeal, SealError } from "../../src/secrets/seal.ts";
 import { loadSecretKey } from "../../src/operations/projects/secret_key.ts";
 import { reseal } from "../../src/work/reseal.ts";
@@ -7,26 +8,29 @@ import { join } from "node:path";
 import { createHarness, createServer, SECRET_KEY } from "../harness.ts";
 import { createPlace, removePlace } from "../places.ts";
 
-const { ask, acme, rival, database } = await createHarness({ ownDatabase: true });
+const { ask, acme, database } = await createHarness({ ownDatabase: true });
 const key = acme.teamKey;
 const base = `/teams/${acme.team}/environments`;
+const team = createRequests(ask, base, key);
 let id: string;
 let count = 0;
 beforeEach(async () => {
-  const { body } = await ask(`POST ${base}`, { key, body: { slug: `e${count++}` } });
+  const body = await team.post("", { slug: `e${count++}` });
   id = body.id;
 });
 
-const list = async (query = "") => (await ask(`GET ${base}/${id}/variables${query}`, { key })).body.data;
-const put = (name: string, body: unknown) => ask(`PUT ${base}/${id}/variables/${name}`, { key, body });
+const list = async (query = "") => await team.list(`/${id}/variables${query}`);
+const put = (name: string, body: unknown) => team.call("PUT", `/${id}/variables/${name}`, body);
 const replace = (body: unknown, type = "") =>
-  ask(`PUT ${base}/${id}/variables`, { key, body, headers: type ? { "content-type": type } : {} });
+  team.call("PUT", `/${id}/variables`, body, type ? { "content-type": type } : {});
 
 describe("environments", () => {
   test("are created, listed by slug, changed and deleted", async () => {
-    const { status, body } = await ask(`POST ${base}`, {
-      key,
-      body: { slug: "a-staging", name: "Staging", baseUrl: "https://staging.example.com", description: "x" },
+    const { status, body } = await team.call("POST", "", {
+      slug: "a-staging",
+      name: "Staging",
+      baseUrl: "https://staging.example.com",
+      description: "x",
     });
     expect(status).toBe(201);
     expect(body).toEqual({
@@ -39,37 +43,23 @@ describe("environments", () => {
       createdAt: expect.any(String),
       updatedAt: expect.any(String),
     });
-    const { body: page } = await ask(`GET ${base}?limit=1`, { key });
-    expect(page.data.map(({ slug }: { slug: string }) => slug)).toEqual(["a-staging"]);
-    const { body: next } = await ask(`GET ${base}?limit=1&cursor=${page.pagination.cursor}`, { key });
-    expect(next.data[0].slug > "a-staging").toBe(true);
-    const changed = await ask(`PATCH ${base}/${body.id}`, { key, body: { baseUrl: null, name: "S" } });
+    const slugs = (await team.walk("?limit=1")).map(({ slug }) => slug);
+    expect([slugs[0], slugs]).toEqual(["a-staging", slugs.toSorted()]);
+    const changed = await team.call("PATCH", `/${body.id}`, { baseUrl: null, name: "S" });
     expect(changed.body).toMatchObject({ name: "S", baseUrl: null, description: "x", slug: "a-staging" });
-    expect((await ask(`DELETE ${base}/${body.id}`, { key })).status).toBe(204);
-    expect((await ask(`GET ${base}/${body.id}`, { key })).status).toBe(404);
+    expect((await team.call("DELETE", `/${body.id}`)).status).toBe(204);
+    expect((await team.call("GET", `/${body.id}`)).status).toBe(404);
   });
 
   test("a slug is taken once, and each bad field is named", async () => {
-    const { body } = await ask(`GET ${base}/${id}`, { key });
-    for (const target of [
-      `POST ${base}`,
-      `PATCH ${base}/${(await ask(`POST ${base}`, { key, body: { slug: "other" } })).body.id}`,
-    ]) {
+    const body = await team.get(`/${id}`);
+    for (const target of [`POST ${base}`, `PATCH ${base}/${(await team.post("", { slug: "other" })).id}`]) {
       const taken = await ask(target, { key, body: { slug: body.slug } });
       expect([taken.status, taken.body.error.message]).toEqual([400, expect.stringContaining(`"${body.slug}"`)]);
     }
     const bad = { slug: "No Spaces", baseUrl: "ftp://x", name: "", nope: 1 };
-    const { body: refused } = await ask(`POST ${base}`, { key, body: bad });
+    const { body: refused } = await team.call("POST", "", bad);
     for (const name of Object.keys(bad)) expect(refused.error.message).toContain(`"${name}"`);
-  });
-
-  test("another team sees nothing of them", async () => {
-    const foreign = `/teams/${rival.team}/environments/${id}`;
-    for (const target of ["GET", "DELETE"])
-      expect((await ask(`${target} ${foreign}`, { key: rival.teamKey })).status).toBe(404);
-    const { status } = await ask(`PUT ${foreign}/variables/A`, { key: rival.teamKey, body: { value: "x" } });
-    expect(status).toBe(404);
-    expect((await ask(`GET ${foreign}/variables`, { key: rival.teamKey })).status).toBe(404);
   });
 });
 
@@ -88,9 +78,9 @@ describe("variables", () => {
       { name: "REGION", value: "us" },
       { name: "TOKEN", value: null },
     ]);
-    expect((await ask(`GET ${base}/${id}`, { key })).body.variableCount).toBe(2);
-    expect((await ask(`DELETE ${base}/${id}/variables/TOKEN`, { key })).status).toBe(204);
-    expect((await ask(`DELETE ${base}/${id}/variables/TOKEN`, { key })).status).toBe(404);
+    expect((await team.get(`/${id}`)).variableCount).toBe(2);
+    expect((await team.call("DELETE", `/${id}/variables/TOKEN`)).status).toBe(204);
+    expect((await team.call("DELETE", `/${id}/variables/TOKEN`)).status).toBe(404);
     expect((await put("1A", { value: "x" })).body.error.message).toContain("variableName");
   });
 
@@ -194,7 +184,7 @@ describe("sealing", () => {
     await database.pool`
       update variable v set sealed = o.sealed from variable o
       where v.environment_id = ${id} and o.environment_id = ${id} and v.name <> o.name`;
-    expect((await ask(`GET ${base}/${id}/variables`, { key })).status).toBe(500);
+    expect((await team.call("GET", `/${id}/variables`)).status).toBe(500);
     await database.pool`delete from variable where environment_id = ${id}`;
   });
 

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from "bun:test";
+import { type Asking, createAsking, filledLists } from "../asking.ts";
 import { insertFoundSearch } from "../culprit_searches.ts";
 import { createHarness, junit } from "../harness.ts";
 import { lockHealth } from "../../src/store/pending_health.ts";
@@ -6,24 +7,18 @@ import { retainResults } from "../../src/work/retain.ts";
 
 const { ask, acme, addProject, database } = await createHarness();
 
-let project: string;
-let key: string;
-beforeEach(async () => ({ project, key } = await addProject(acme)));
+let own: Asking;
+beforeEach(async () => {
+  own = createAsking(ask, await addProject(acme));
+});
 
-/** A letter per case, as `junit` takes them. */
-async function upload(letters: string, query: string) {
-  const path = `POST /projects/${project}/test-runs?task_slug=t&${query}`;
-  const { status, body } = await ask(path, { key, body: junit(letters) });
-  expect(status).toBe(201);
-  return body;
-}
 /** One run a letter of the first case, the others pass. */
 async function runs(letters: string, branch = "main") {
-  for (const letter of letters) await upload(`${letter}pp`, `branch=${branch}`);
+  for (const letter of letters) await own.upload(`${letter}pp`, `branch=${branch}`);
 }
 /** What is remembered is counted behind the uploads. */
-const catchUp = () => ask(`GET /projects/${project}/test-cases?limit=1`, { key });
-const get = async (path: string) => (await ask(`GET /projects/${project}/executions/${path}`, { key })).body;
+const catchUp = () => own.call("GET", "/test-cases?limit=1");
+const get = async (path: string) => await own.get(`/executions/${path}`);
 const compare = (executionId: string, query = "") => get(`${executionId}/comparison${query}`);
 const names = (cases: { name: string }[]) => cases.map(({ name }) => name);
 
@@ -34,28 +29,31 @@ const blames = (answer: any) =>
 
 describe("a failure", () => {
   test("is new where the default branch passed, at every push of a branch, and on the default branch once", async () => {
-    expect(blames(await upload("fpp", "branch=main"))).toEqual({ newFailures: ["case 0"] });
-    expect(blames(await upload("ffp", "branch=main"))).toEqual({ newFailures: ["case 1"], stillFailing: ["case 0"] });
+    expect(blames(await own.upload("fpp", "branch=main"))).toEqual({ newFailures: ["case 0"] });
+    expect(blames(await own.upload("ffp", "branch=main"))).toEqual({
+      newFailures: ["case 1"],
+      stillFailing: ["case 0"],
+    });
     const push = { newFailures: ["case 2"], stillFailing: ["case 0", "case 1"] };
-    expect(blames(await upload("fff", "branch=x"))).toEqual(push);
-    expect(blames(await upload("fff", "branch=x"))).toEqual(push);
-    expect(blames(await upload("ffp", "branch=main"))).toEqual({ stillFailing: ["case 0", "case 1"] });
+    expect(blames(await own.upload("fff", "branch=x"))).toEqual(push);
+    expect(blames(await own.upload("fff", "branch=x"))).toEqual(push);
+    expect(blames(await own.upload("ffp", "branch=main"))).toEqual({ stillFailing: ["case 0", "case 1"] });
   });
 
   test("of a flaky test is not excused when it fails on one branch more often in a row than its rate allows", async () => {
     // In one result of four it passes only when it is tried again.
     for (let build = 0; build < 20; build++) {
-      if (build % 4 === 0) await upload("fpp", `branch=main&execution_key=r${build}&complete=true`);
-      await upload("ppp", `branch=main&execution_key=r${build}&complete=true`);
+      if (build % 4 === 0) await own.upload("fpp", `branch=main&execution_key=r${build}&complete=true`);
+      await own.upload("ppp", `branch=main&execution_key=r${build}&complete=true`);
     }
     await catchUp();
     const push = (commit: number) =>
-      upload("fpp", `branch=x&commit=abcdef${commit}&execution_key=x${commit}&complete=true`);
+      own.upload("fpp", `branch=x&commit=abcdef${commit}&execution_key=x${commit}&complete=true`);
     for (const commit of [1, 2, 3]) expect(blames(await push(commit))).toEqual({ flakyFailures: ["case 0"] });
     for (const commit of [4, 5]) expect(blames(await push(commit))).toEqual({ newFailures: ["case 0"] });
     // Each says why.
     const reasonOf = async (executionKey: string) => {
-      const { body } = await ask(`GET /projects/${project}/executions?key=${executionKey}`, { key });
+      const body = await own.get(`/executions?key=${executionKey}`);
       return (await get(`${body.data[0].id}/failures`)).causes[0].failures[0].reason;
     };
     const rate = "Fails \\d+ % of the time without a code change";
@@ -65,46 +63,45 @@ describe("a failure", () => {
     expect(await reasonOf("x2")).toMatch(odds(2));
     expect(await reasonOf("x5")).toMatch(odds(5));
     // A pass in between, and another branch, begin anew.
-    expect(blames(await upload("fpp", "branch=y"))).toEqual({ flakyFailures: ["case 0"] });
-    await upload("ppp", "branch=x&commit=abcdef8");
+    expect(blames(await own.upload("fpp", "branch=y"))).toEqual({ flakyFailures: ["case 0"] });
+    await own.upload("ppp", "branch=x&commit=abcdef8");
     expect(blames(await push(9))).toEqual({ flakyFailures: ["case 0"] });
   });
 
   test("is answered by what is known so far, while earlier results are being counted", async () => {
-    await upload("ppp", "branch=main");
+    await own.upload("ppp", "branch=main");
     const { promise: locked, resolve: hasLocked } = Promise.withResolvers<void>();
     const { promise: end, resolve: unlock } = Promise.withResolvers<void>();
     const counting = database.begin(async (sql) => {
-      await lockHealth(sql, project);
+      await lockHealth(sql, own.project);
       hasLocked();
       await end;
     });
     await locked;
     // All at once: none of them takes the connections that the others need.
-    const uploads = Array.from({ length: 12 }, (_, index) => upload("fpp", `branch=${index}`));
+    const uploads = Array.from({ length: 12 }, (_, index) => own.upload("fpp", `branch=${index}`));
     await Promise.all(uploads).finally(unlock);
     await counting;
     await catchUp();
-    const { body } = await ask(`GET /projects/${project}/test-cases`, { key });
+    const body = await own.get("/test-cases");
     expect(body.data).toContainEqual(expect.objectContaining({ name: "case 0", runs: 13, failures: 12 }));
   });
 
   test("is the default branch's own where that has broken since the execution began", async () => {
-    await upload("ppp", "branch=main");
-    const { body: mine } = await ask(`POST /projects/${project}/executions`, { key, body: { branch: "x" } });
-    await upload("fpp", "branch=main");
-    const answer = await upload("ffp", `execution_id=${mine.id}`);
+    await own.upload("ppp", "branch=main");
+    const mine = await own.post("/executions", { branch: "x" });
+    await own.upload("fpp", "branch=main");
+    const answer = await own.upload("ffp", `execution_id=${mine.id}`);
     expect(blames(answer)).toEqual({ newFailures: ["case 1"], alsoFailingOnMain: ["case 0"] });
     expect(blames(await compare(mine.id))).toEqual(blames(answer));
-    expect(blames(await upload("ffp", "branch=y"))).toEqual({ newFailures: ["case 1"], stillFailing: ["case 0"] });
+    expect(blames(await own.upload("ffp", "branch=y"))).toEqual({ newFailures: ["case 1"], stillFailing: ["case 0"] });
   });
 
   test("of two builds of the default branch side by side is new in the earlier one, whatever the order of their reports", async () => {
-    await upload("ppp", "branch=main");
-    const begin = async (commit: string) =>
-      (await ask(`POST /projects/${project}/executions`, { key, body: { branch: "main", commit } })).body.id;
+    await own.upload("ppp", "branch=main");
+    const begin = async (commit: string) => (await own.post("/executions", { branch: "main", commit })).id;
     const [first, second] = [await begin("aaaaaaa"), await begin("bbbbbbb")];
-    const blame = async (id: string, letters = "fpp") => blames(await upload(letters, `execution_id=${id}`));
+    const blame = async (id: string, letters = "fpp") => blames(await own.upload(letters, `execution_id=${id}`));
     expect(await blame(second)).toEqual({ newFailures: ["case 0"] });
     expect(await blame(first)).toEqual({ newFailures: ["case 0"] });
     // Retries that fail again are judged anew.
@@ -115,45 +112,37 @@ describe("a failure", () => {
   test("of a branch that began before the default branch was mended is not new", async () => {
     await runs("ppfffffp");
     await catchUp();
-    expect(blames(await upload("ffp", "branch=x"))).toEqual({ newFailures: ["case 1"], alsoFailingOnMain: ["case 0"] });
+    expect(blames(await own.upload("ffp", "branch=x"))).toEqual({
+      newFailures: ["case 1"],
+      alsoFailingOnMain: ["case 0"],
+    });
     await runs("p".repeat(20));
     await catchUp();
-    expect(blames(await upload("ffp", "branch=x"))).toEqual({ newFailures: ["case 0", "case 1"] });
+    expect(blames(await own.upload("ffp", "branch=x"))).toEqual({ newFailures: ["case 0", "case 1"] });
   });
 
   test("of a flaky case is told apart, with its rate and when it was last seen", async () => {
-    await upload("fpp", "branch=main&execution_key=a");
-    await upload("ppp", "branch=main&execution_key=a&complete=true");
+    await own.upload("fpp", "branch=main&execution_key=a");
+    await own.upload("ppp", "branch=main&execution_key=a&complete=true");
     await catchUp();
-    const answer = await upload("ffp", "branch=x");
+    const answer = await own.upload("ffp", "branch=x");
     expect(blames(answer)).toEqual({ newFailures: ["case 1"], flakyFailures: ["case 0"] });
-    const [flaky] = (await ask(`GET /projects/${project}/test-cases?health=flaky`, { key })).body.data;
+    const [flaky] = await own.list("/test-cases?health=flaky");
     expect(answer.flakyFailures[0]).toMatchObject({ flakeRate: 1, lastFlakyAt: flaky.flaky.lastSeenAt });
     expect(answer.verdict).toBe("failed");
   });
 
-  test("of a case that passed on the same commit is that of a flaky one, by whichever length of its hash", async () => {
-    await upload("fpp", "branch=y&commit=aaaaaaaaaaaa");
-    await upload("ppp", "branch=y&commit=aaaaaaa");
-    expect(blames(await upload("ffp", "branch=x"))).toEqual({ newFailures: ["case 1"], flakyFailures: ["case 0"] });
-  });
-
   test("of a case that fails on the default branch for a short time again and again is explained by that", async () => {
     await runs("pppfpppfpppppp");
-    const answer = await upload("ffp", "branch=x");
+    const answer = await own.upload("ffp", "branch=x");
     expect(blames(answer)).toEqual({ newFailures: ["case 1"], flakyFailures: ["case 0"] });
     expect(answer.flakyFailures[0]).toMatchObject({ flakeRate: 0.1429, lastFlakyAt: expect.any(String) });
-  });
-
-  test("of a case that failed once on the default branch, where that was just mended, is the default branch's", async () => {
-    await runs("pppfppp");
-    expect(blames(await upload("fpp", "branch=x"))).toEqual({ alsoFailingOnMain: ["case 0"] });
   });
 
   test("of a case that failed once on the default branch is new later on, unless it says the same", async () => {
     const send = async (branch: string, message: string) => {
       const body = `<testsuite name="unit"><testcase name="case 0"><failure message="${message}"/></testcase></testsuite>`;
-      return (await ask(`POST /projects/${project}/test-runs?task_slug=t&branch=${branch}`, { key, body })).body;
+      return await own.uploadReport(body, `branch=${branch}`);
     };
     await runs("p");
     await send("main", "Error: the session sess_9aF3kQ27Lm was lost on the way");
@@ -166,7 +155,7 @@ describe("a failure", () => {
   test("that a branch has brought to the default branch is new there, in the same words", async () => {
     const send = async (branch: string) => {
       const body = `<testsuite name="unit"><testcase name="case 0"><failure message="Error: the basket has no owner"/></testcase></testsuite>`;
-      return (await ask(`POST /projects/${project}/test-runs?task_slug=t&branch=${branch}`, { key, body })).body;
+      return await own.uploadReport(body, `branch=${branch}`);
     };
     await runs("p");
     expect(blames(await send("x"))).toEqual({ newFailures: ["case 0"] });
@@ -178,19 +167,19 @@ describe("a failure", () => {
     await runs("p");
     const fails = (branch: string, message: string) => {
       const body = `<testsuite name="unit"><testcase name="case 0"><failure message="${message}"/></testcase></testsuite>`;
-      return ask(`POST /projects/${project}/test-runs?task_slug=t&branch=${branch}`, { key, body });
+      return own.uploadReport(body, `branch=${branch}`);
     };
     await fails("x", "Error: the first of them");
-    expect(blames(await upload("fpp", "branch=z"))).toEqual({ newFailures: ["case 0"] });
+    expect(blames(await own.upload("fpp", "branch=z"))).toEqual({ newFailures: ["case 0"] });
     await fails("y", "Error: another one");
-    expect(blames(await upload("fpp", "branch=x"))).toEqual({ flakyFailures: ["case 0"] });
-    expect(blames(await upload("ffp", "branch=w"))).toEqual({ newFailures: ["case 1"], flakyFailures: ["case 0"] });
+    expect(blames(await own.upload("fpp", "branch=x"))).toEqual({ flakyFailures: ["case 0"] });
+    expect(blames(await own.upload("ffp", "branch=w"))).toEqual({ newFailures: ["case 1"], flakyFailures: ["case 0"] });
   });
 
   test("of one commit on several branches is no record of the case", async () => {
     await runs("p");
     for (const branch of ["a", "b", "c", "d"])
-      expect(blames(await upload("fpp", `branch=${branch}&commit=77777777`))).toEqual({ newFailures: ["case 0"] });
+      expect(blames(await own.upload("fpp", `branch=${branch}&commit=77777777`))).toEqual({ newFailures: ["case 0"] });
   });
 
   test("that another branch has in the same telling words is the case's own, but not in what every assertion says", async () => {
@@ -200,7 +189,7 @@ describe("a failure", () => {
           ? `<testcase name="${name}"/>`
           : `<testcase name="${name}"><failure message="${message}"/></testcase>`;
       const body = `<testsuite name="s">${failing("a", a)}${failing("b", b)}</testsuite>`;
-      return (await ask(`POST /projects/${project}/test-runs?task_slug=t&branch=${branch}`, { key, body })).body;
+      return await own.uploadReport(body, `branch=${branch}`);
     };
     const lost = (session: string) => `Error: the session ${session} was lost on the way to the basket`;
     await send("main", "", "");
@@ -215,34 +204,33 @@ describe("a failure", () => {
 
   test("of a build that is imported after its time is not judged by what its case has become since", async () => {
     const daysAgo = (days: number) => `completed_at=${new Date(Date.now() - days * 86_400_000).toISOString()}`;
-    await upload("ppp", `branch=main&${daysAgo(12)}`);
-    await upload("fpp", `branch=main&${daysAgo(10)}&execution_key=a`);
-    await upload("ppp", `branch=main&${daysAgo(10)}&execution_key=a`);
-    await upload("fpp", `branch=y&commit=b1&${daysAgo(9)}`);
-    await upload("fpp", `branch=z&commit=c1&${daysAgo(9)}`);
-    expect(blames(await upload("fpp", `branch=x&${daysAgo(11)}`))).toEqual({ newFailures: ["case 0"] });
-    expect(blames(await upload("fpp", `branch=x&${daysAgo(8)}`))).toEqual({ flakyFailures: ["case 0"] });
+    await own.upload("ppp", `branch=main&${daysAgo(12)}`);
+    await own.upload("fpp", `branch=main&${daysAgo(10)}&execution_key=a`);
+    await own.upload("ppp", `branch=main&${daysAgo(10)}&execution_key=a`);
+    await own.upload("fpp", `branch=y&commit=b1&${daysAgo(9)}`);
+    await own.upload("fpp", `branch=z&commit=c1&${daysAgo(9)}`);
+    expect(blames(await own.upload("fpp", `branch=x&${daysAgo(11)}`))).toEqual({ newFailures: ["case 0"] });
+    expect(blames(await own.upload("fpp", `branch=x&${daysAgo(8)}`))).toEqual({ flakyFailures: ["case 0"] });
   });
 
   test("that is quarantined is told as that and nothing else", async () => {
-    const { newFailures } = await upload("fpp", "branch=main");
-    const path = `PATCH /projects/${project}/test-cases/${newFailures[0].testCaseId}`;
-    await ask(path, { key, body: { quarantine: { reason: "later" } } });
-    expect(blames(await upload("fpp", "branch=x"))).toEqual({ quarantinedFailures: ["case 0"] });
+    const { newFailures } = await own.upload("fpp", "branch=main");
+    await own.patch(`/test-cases/${newFailures[0].testCaseId}`, { quarantine: { reason: "later" } });
+    expect(blames(await own.upload("fpp", "branch=x"))).toEqual({ quarantinedFailures: ["case 0"] });
   });
 
   test("of an outage blames nobody, and an outage of the default branch excuses nobody", async () => {
-    await upload("p".repeat(12), "branch=main");
-    const outage = await upload("f".repeat(12), "branch=main");
+    await own.upload("p".repeat(12), "branch=main");
+    const outage = await own.upload("f".repeat(12), "branch=main");
     expect([outage.outage, blames(outage)]).toEqual([true, {}]);
     expect(blames(await compare(outage.executionId))).toEqual({});
-    expect(blames(await upload(`f${"p".repeat(11)}`, "branch=x"))).toEqual({ newFailures: ["case 0"] });
+    expect(blames(await own.upload(`f${"p".repeat(11)}`, "branch=x"))).toEqual({ newFailures: ["case 0"] });
   });
 
   test("that a retry has undone is none, and those that stay are judged again", async () => {
-    await upload("ppp", "branch=main");
-    expect(blames(await upload("ffp", "branch=x&execution_key=a"))).toEqual({ newFailures: ["case 0", "case 1"] });
-    const retried = await upload("pfp", "branch=x&execution_key=a");
+    await own.upload("ppp", "branch=main");
+    expect(blames(await own.upload("ffp", "branch=x&execution_key=a"))).toEqual({ newFailures: ["case 0", "case 1"] });
+    const retried = await own.upload("pfp", "branch=x&execution_key=a");
     expect(blames(retried)).toEqual({ newFailures: ["case 1"] });
     expect(blames(await compare(retried.executionId))).toEqual({ newFailures: ["case 1"] });
   });
@@ -251,9 +239,9 @@ describe("a failure", () => {
 describe("the baseline", () => {
   test("explains what it has explained when its results are no longer kept; blame goes with the results", async () => {
     const old = new Date(Date.now() - 100 * 86_400_000).toISOString();
-    await upload("ppp", `branch=main&completed_at=${old}`);
-    const base = await upload("fpp", `branch=main&completed_at=${old}`);
-    const mine = await upload("ffp", "branch=x");
+    await own.upload("ppp", `branch=main&completed_at=${old}`);
+    const base = await own.upload("fpp", `branch=main&completed_at=${old}`);
+    const mine = await own.upload("ffp", "branch=x");
     await retainResults(database, 90, new Date());
     expect(blames(await compare(mine.executionId))).toEqual(blames(mine));
     expect((await get(`${mine.executionId}/failures`)).counts).toMatchObject({ newFailures: 1, stillFailing: 1 });
@@ -265,14 +253,14 @@ describe("the baseline", () => {
   });
 
   test("is fixed when the execution begins, and the same for ever", async () => {
-    const base = await upload("pfp", "branch=main");
-    const mine = await upload("ffp", "branch=x&execution_key=a");
+    const base = await own.upload("pfp", "branch=main");
+    const mine = await own.upload("ffp", "branch=x&execution_key=a");
     const before = await compare(mine.executionId);
     expect([before.baselineId, (await get(mine.executionId)).baselineId]).toEqual([base.executionId, base.executionId]);
-    await upload("ffp", "branch=main");
-    await upload("ppp", "branch=main");
+    await own.upload("ffp", "branch=main");
+    await own.upload("ppp", "branch=main");
     expect(await compare(mine.executionId)).toEqual(before);
-    expect(blames(await upload("ffpp", "branch=x&execution_key=a"))).toEqual({
+    expect(blames(await own.upload("ffpp", "branch=x&execution_key=a"))).toEqual({
       ...{ alsoFailingOnMain: ["case 0"], stillFailing: ["case 1"] },
     });
     expect((await compare(mine.executionId)).baselineId).toBe(base.executionId);
@@ -280,144 +268,135 @@ describe("the baseline", () => {
 
   test("is the execution of the base commit where that is named, short or long, whatever came later", async () => {
     const commit = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
-    const base = await upload("fpp", `branch=main&commit=${commit}`);
-    await upload("ppp", "branch=main&commit=bbbbbbbbbbbb");
-    const mine = await upload("fpf", `branch=x&base_commit=${commit.slice(0, 9)}`);
+    const base = await own.upload("fpp", `branch=main&commit=${commit}`);
+    await own.upload("ppp", "branch=main&commit=bbbbbbbbbbbb");
+    const mine = await own.upload("fpf", `branch=x&base_commit=${commit.slice(0, 9)}`);
     expect(blames(mine)).toEqual({ newFailures: ["case 2"], stillFailing: ["case 0"] });
     expect((await get(mine.executionId)).baselineId).toBe(base.executionId);
     const body = { branch: "y", baseCommit: commit };
-    const created = (await ask(`POST /projects/${project}/executions`, { key, body })).body;
+    const created = await own.post("/executions", body);
     expect(created.baselineId).toBe(base.executionId);
     expect(mine.warnings).toEqual([]);
-    const unknown = await upload("ppf", "branch=z&base_commit=cccccccccccc&execution_key=z");
+    const unknown = await own.upload("ppf", "branch=z&base_commit=cccccccccccc&execution_key=z");
     expect((await get(unknown.executionId)).baselineId).not.toBe(base.executionId);
     const why = "no execution of that commit has ended; it is the last one of the default branch";
     expect(unknown.warnings).toEqual([`The baseline is not the execution of base_commit "cccccccccccc": ${why}`]);
-    const late = await upload("ppp", `branch=z&base_commit=${commit}&execution_key=z`);
+    const late = await own.upload("ppp", `branch=z&base_commit=${commit}&execution_key=z`);
     expect(late.warnings).toEqual([
       `The baseline is not the execution of base_commit "${commit}": it was fixed when the execution began`,
     ]);
   });
 
   test("of a rerun is that of the execution it repeats", async () => {
-    const base = await upload("ppp", "branch=main");
-    const red = await upload("fpp", "branch=main");
-    const again = await ask(`POST /projects/${project}/executions/${red.executionId}/rerun`, { key, body: {} });
+    const base = await own.upload("ppp", "branch=main");
+    const red = await own.upload("fpp", "branch=main");
+    const again = await own.call("POST", `/executions/${red.executionId}/rerun`, {});
     expect(again.body.baselineId).toBe(base.executionId);
-    expect(blames(await upload("fpp", `execution_id=${again.body.id}`))).toEqual({ newFailures: ["case 0"] });
+    expect(blames(await own.upload("fpp", `execution_id=${again.body.id}`))).toEqual({ newFailures: ["case 0"] });
   });
 
   test("is not an execution without results: one whose runner died, whose report broke off, or that nobody reported to", async () => {
-    const base = await upload("fpp", "branch=main");
+    const base = await own.upload("fpp", "branch=main");
     const empty = `task_slug=t&branch=main&exit_code=1&allow_empty=true`;
-    await ask(`POST /projects/${project}/test-runs?${empty}`, { key, body: "<testsuites/>" });
-    const { body: silent } = await ask(`POST /projects/${project}/executions`, {
-      key,
-      body: { branch: "main", tasks: ["t"] },
-    });
-    await ask(`POST /projects/${project}/executions/${silent.id}/complete`, { key });
-    await ask(`POST /projects/${project}/test-runs?task_slug=t&branch=main`, {
-      key,
-      body: junit("ppp").replace(/<testcase classname="unit" name="case 1"[^]*$/, "<testca"),
-    });
-    const mine = await upload("fpf", "branch=x");
+    await own.post(`/test-runs?${empty}`, "<testsuites/>");
+    const silent = await own.post("/executions", { branch: "main", tasks: ["t"] });
+    await own.post(`/executions/${silent.id}/complete`);
+    await own.uploadReport(
+      junit("ppp").replace(/<testcase classname="unit" name="case 1"[^]*$/, "<testca"),
+      "branch=main",
+    );
+    const mine = await own.upload("fpf", "branch=x");
     expect((await get(mine.executionId)).baselineId).toBe(base.executionId);
     expect(blames(mine)).toEqual({ newFailures: ["case 2"], stillFailing: ["case 0"] });
   });
 
   test("that lacks a test makes none of its failures new that are known on the default branch", async () => {
     // The bug is open; five failures in a row are broken.
-    for (let build = 0; build < 5; build++) await upload("fpp", "branch=main");
+    for (let build = 0; build < 5; build++) await own.upload("fpp", "branch=main");
     await catchUp();
     const without = junit("fpp").replace(/<testcase classname="unit" name="case 0"[^]*?<\/testcase>/, "");
-    await ask(`POST /projects/${project}/test-runs?task_slug=t&branch=main`, { key, body: without });
-    expect(blames(await upload("fpf", "branch=x"))).toEqual({
+    await own.uploadReport(without, "branch=main");
+    expect(blames(await own.upload("fpf", "branch=x"))).toEqual({
       newFailures: ["case 2"],
       alsoFailingOnMain: ["case 0"],
     });
-    expect(blames(await upload("fpp", "branch=main"))).toEqual({ stillFailing: ["case 0"] });
+    expect(blames(await own.upload("fpp", "branch=main"))).toEqual({ stillFailing: ["case 0"] });
   });
 
   test("that lacks a test with an open bug leaves that to the bug, and not to the bug that the same build opens", async () => {
-    await upload("pfp", "branch=main");
+    await own.upload("pfp", "branch=main");
     const without = junit("pfp").replace(/<testcase classname="unit" name="case 1"[^]*?<\/testcase>/, "");
-    await ask(`POST /projects/${project}/test-runs?task_slug=t&branch=main`, { key, body: without });
-    expect(blames(await upload("pfp", "branch=x"))).toEqual({ alsoFailingOnMain: ["case 1"] });
-    expect(blames(await upload("pppf", "branch=main&execution_key=1"))).toEqual({ newFailures: ["case 3"] });
-    expect(blames(await upload("fppf", "branch=main&execution_key=1"))).toEqual({ newFailures: ["case 0", "case 3"] });
+    await own.uploadReport(without, "branch=main");
+    expect(blames(await own.upload("pfp", "branch=x"))).toEqual({ alsoFailingOnMain: ["case 1"] });
+    expect(blames(await own.upload("pppf", "branch=main&execution_key=1"))).toEqual({ newFailures: ["case 3"] });
+    expect(blames(await own.upload("fppf", "branch=main&execution_key=1"))).toEqual({
+      newFailures: ["case 0", "case 3"],
+    });
   });
 
   test("that lacks a test does not excuse it by a bug that only other tests have on the default branch", async () => {
     const fault = `<failure message="TypeError: no currency">TypeError: no currency\n    at priceOf (src/price.ts:41:17)</failure>`;
     const failing = (name: string) =>
       junit("ppp").replace("</testsuite>", `<testcase classname="unit" name="${name}">${fault}</testcase></testsuite>`);
-    await ask(`POST /projects/${project}/test-runs?task_slug=t&branch=main`, { key, body: failing("theirs") });
-    const own = failing("mine");
+    await own.uploadReport(failing("theirs"), "branch=main");
+    const mine = failing("mine");
     for (let push = 0; push < 3; push++) {
-      const { body } = await ask(`POST /projects/${project}/test-runs?task_slug=t&branch=x`, { key, body: own });
+      const body = await own.uploadReport(mine, "branch=x");
       expect(blames(body)).toEqual({ newFailures: ["mine"] });
     }
   });
 
   test("lends a task that it lacks the run before it", async () => {
-    await upload("fpp", "branch=main");
+    await own.upload("fpp", "branch=main");
     const send = (task: string, letters: string, branch: string) =>
-      ask(`POST /projects/${project}/test-runs?task_slug=${task}&branch=${branch}`, { key, body: junit(letters) });
+      own.call("POST", `/test-runs?task_slug=${task}&branch=${branch}`, junit(letters));
     await send("docs", "p", "main");
-    expect(blames(await upload("ffp", "branch=x"))).toEqual({ newFailures: ["case 1"], stillFailing: ["case 0"] });
+    expect(blames(await own.upload("ffp", "branch=x"))).toEqual({ newFailures: ["case 1"], stillFailing: ["case 0"] });
   });
 
   test("is not what is still running, was cancelled or names another branch", async () => {
-    const base = await upload("ppp", "branch=main");
-    await upload("fpp", "branch=main&execution_key=running");
-    const { body: cancelled } = await ask(`POST /projects/${project}/executions`, { key, body: { branch: "main" } });
-    await ask(`POST /projects/${project}/executions/${cancelled.id}/cancel`, { key });
-    await upload("fpp", "branch=other");
-    const mine = await upload("ppf", "branch=x");
+    const base = await own.upload("ppp", "branch=main");
+    await own.upload("fpp", "branch=main&execution_key=running");
+    const cancelled = await own.post("/executions", { branch: "main" });
+    await own.post(`/executions/${cancelled.id}/cancel`);
+    await own.upload("fpp", "branch=other");
+    const mine = await own.upload("ppf", "branch=x");
     expect((await get(mine.executionId)).baselineId).toBe(base.executionId);
   });
 });
 
 describe("comparison", () => {
   test("tells new, fixed, still failing, added and missing cases against the default branch or a given execution", async () => {
-    const base = await upload("pffp", "branch=main");
-    const mine = await upload("fpfsp", "branch=x");
+    const base = await own.upload("pffp", "branch=main");
+    const mine = await own.upload("fpfsp", "branch=x");
     const found = await compare(mine.executionId, `?baseline=${base.executionId}`);
     expect(found).toMatchObject({
       executionId: mine.executionId,
       baselineId: base.executionId,
-      counts: {
-        ...{
-          newFailures: 1,
-          flakyFailures: 0,
-          alsoFailingOnMain: 0,
-          stillFailing: 1,
-          quarantinedFailures: 0,
-          incidentFailures: 0,
-        },
-        ...{ fixed: 1, added: 1, missing: 0 },
-      },
     });
+    expect(filledLists(found)).toEqual({ newFailures: 1, stillFailing: 1, fixed: 1, added: 1 });
     expect([blames(found), names(found.fixed), names(found.added), names(found.missing)]).toEqual([
       ...[{ newFailures: ["case 0"], stillFailing: ["case 2"] }, ["case 1"], ["case 4"], []],
     ]);
     expect(await compare(mine.executionId)).toEqual(found);
     expect(blames(mine)).toEqual(blames(found));
-    const later = await upload("pff", "branch=y");
+    const later = await own.upload("pff", "branch=y");
     expect(await compare(later.executionId, "?branch=x")).toMatchObject({
       ...{ baselineId: mine.executionId, counts: { newFailures: 1, stillFailing: 1, fixed: 1, missing: 2 } },
     });
-    expect((await compare(mine.executionId, "?branch=y")).error.message).toBe(
+    expect((await own.call("GET", `/executions/${mine.executionId}/comparison?branch=y`)).body.error.message).toBe(
       'Cannot read "branch": no execution of "y" had ended before this one began',
     );
   });
 
   test("without a baseline everything is new, and one that is not there is named", async () => {
-    const { executionId } = await upload("pf", "branch=main");
+    const { executionId } = await own.upload("pf", "branch=main");
     expect(await compare(executionId)).toMatchObject({ baselineId: null, counts: { newFailures: 1, added: 2 } });
     const other = crypto.randomUUID();
-    expect((await compare(executionId, `?baseline=${other}`)).error.message).toContain(other);
-    expect((await ask(`GET /projects/${project}/executions/${other}/comparison`, { key })).status).toBe(404);
+    expect(
+      (await own.call("GET", `/executions/${executionId}/comparison?baseline=${other}`)).body.error.message,
+    ).toContain(other);
+    expect((await own.call("GET", `/executions/${other}/comparison`)).status).toBe(404);
   });
 });
 
@@ -425,10 +404,8 @@ describe("GET …/executions/{executionId}/failures", () => {
   const testcase = (name: string, message?: string, stack = "") =>
     `<testcase classname="s" name="${name}" file="src/${name}.test.ts">` +
     `${message === undefined ? "" : `<failure message="${message}">${stack}</failure>`}</testcase>`;
-  const send = async (query: string, ...cases: string[]) => {
-    const path = `POST /projects/${project}/test-runs?task_slug=t&${query}`;
-    return (await ask(path, { key, body: `<testsuite name="s">${cases.join("")}</testsuite>` })).body;
-  };
+  const send = (query: string, ...cases: string[]) =>
+    own.uploadReport(`<testsuite name="s">${cases.join("")}</testsuite>`, query);
   const refused = "Error: connect ECONNREFUSED 10.0.0.7:5432";
 
   test("tells of each the machine that it failed on", async () => {
@@ -439,7 +416,7 @@ describe("GET …/executions/{executionId}/failures", () => {
     // What is repeated elsewhere fails there; what is not repeated has failed where it was.
     await shard(1, "host=ci-3", testcase("a", "one"));
     const { executionId } = await shard(2, "", testcase("d", "four"));
-    const { body } = await ask(`GET /projects/${project}/executions/${executionId}/failures`, { key });
+    const body = await own.get(`/executions/${executionId}/failures`);
     const failures = body.causes.flatMap((cause: any) => cause.failures);
     expect(Object.fromEntries(failures.map(({ name, host }: any) => [name, host]))).toEqual({
       a: "ci-3",
@@ -453,26 +430,19 @@ describe("GET …/executions/{executionId}/failures", () => {
     await send("branch=main&commit=a1", testcase("a"), testcase("b"), testcase("c"));
     const first = await send("branch=main&commit=b2", testcase("a", refused), testcase("b"), testcase("c"));
     const { testCaseId } = first.newFailures[0];
-    await ask(`PATCH /projects/${project}/test-cases/${testCaseId}`, { key, body: { owner: "storage" } });
+    await own.patch(`/test-cases/${testCaseId}`, { owner: "storage" });
     const cases = [
       testcase("a", refused),
       testcase("b", "AssertionError: the total is wrong", "at total (src/b.ts:3:1)"),
     ];
     const mine = await send("branch=main&commit=c3", ...cases, testcase("c", refused.replace("10.0.0.7", "10.0.0.8")));
-    const { body } = await ask(`GET /projects/${project}/executions/${mine.executionId}/failures`, { key });
+    const body = await own.get(`/executions/${mine.executionId}/failures`);
     expect(body).toMatchObject({
       executionId: mine.executionId,
       baselineId: first.executionId,
       failed: 3,
-      counts: {
-        newFailures: 2,
-        stillFailing: 1,
-        flakyFailures: 0,
-        alsoFailingOnMain: 0,
-        quarantinedFailures: 0,
-        incidentFailures: 0,
-      },
     });
+    expect(filledLists(body)).toEqual({ newFailures: 2, stillFailing: 1 });
     expect(body.causes).toMatchObject([
       {
         ...{ message: "AssertionError: the total is wrong", stack: "at total (src/b.ts:3:1)" },
@@ -501,9 +471,7 @@ describe("GET …/executions/{executionId}/failures", () => {
         ],
       },
     ]);
-    expect((await ask(`GET /projects/${project}/executions/${crypto.randomUUID()}/failures`, { key })).status).toBe(
-      404,
-    );
+    expect((await own.call("GET", `/executions/${crypto.randomUUID()}/failures`)).status).toBe(404);
   });
 
   test("says whether its bug was known, and which commit is proven to have broken its test", async () => {
@@ -517,14 +485,14 @@ describe("GET …/executions/{executionId}/failures", () => {
     expect(await bugIn(first)).toEqual({ ...bug, known: false, culprit: null });
     expect(await bugIn(branch)).toEqual({ ...bug, known: true, culprit: null });
 
-    const searchId = await insertFoundSearch(database, { project, bugReportId: bug.id });
-    const { culprit } = (await ask(`GET /projects/${project}/bug-reports/${bug.id}/culprit`, { key })).body;
+    const searchId = await insertFoundSearch(database, { project: own.project, bugReportId: bug.id });
+    const { culprit } = await own.get(`/bug-reports/${bug.id}/culprit`);
     const summary = expect.stringMatching(/^\w{10} by Ada broke it: it failed there 2 of 2 times, on its parent/);
     const proven = { searchId, commit: culprit.commit, author: "Ada", summary };
     expect(await bugIn(first)).toEqual({ ...bug, known: false, culprit: proven });
     expect(await bugIn(branch)).toEqual({ ...bug, known: true, culprit: proven });
     // A search that is repeated, or cancelled, leaves the verdict as it is.
-    const again = await insertFoundSearch(database, { project, bugReportId: bug.id });
+    const again = await insertFoundSearch(database, { project: own.project, bugReportId: bug.id });
     const setSearch = (status: string, verdict: string | null) =>
       database.pool`update culprit_search set status = ${status}, verdict = ${verdict}, culprit = null where id = ${again}`;
     for (const status of ["running", "cancelled"]) {
@@ -534,8 +502,7 @@ describe("GET …/executions/{executionId}/failures", () => {
     await setSearch("completed", "undecided");
     expect((await bugIn(branch)).culprit).toBeNull();
 
-    const setStatus = (status: string) =>
-      ask(`PATCH /projects/${project}/bug-reports/${bug.id}`, { key, body: { status } });
+    const setStatus = (status: string) => own.call("PATCH", `/bug-reports/${bug.id}`, { status });
     for (const [status, known] of Object.entries({ in_progress: true, ignored: false, resolved: false })) {
       await setStatus(status);
       expect(await bugIn(branch)).toMatchObject({ status, known });
@@ -545,11 +512,13 @@ describe("GET …/executions/{executionId}/failures", () => {
     expect(await bugIn(back)).toMatchObject({ status: "open", known: false });
     expect(await bugIn(await upload("5&branch=main", refused))).toMatchObject({ status: "open", known: true });
     // Another task of the execution that opened it.
-    const path = `POST /projects/${project}/test-runs?task_slug=other&execution_id=${back.executionId}`;
-    expect((await ask(path, { key, body: `<testsuite>${testcase("a", refused)}</testsuite>` })).status).toBe(201);
+    await own.uploadReport(
+      `<testsuite>${testcase("a", refused)}</testsuite>`,
+      `task_slug=other&execution_id=${back.executionId}`,
+    );
     expect(await bugIn(back)).toMatchObject({ known: false });
 
-    ({ project, key } = await addProject(acme));
+    own = createAsking(ask, await addProject(acme));
     expect(await bugIn(await upload("1&branch=x", refused))).toBeNull();
   });
 
@@ -557,21 +526,15 @@ describe("GET …/executions/{executionId}/failures", () => {
     const messages = ["Error: the basket is gone", "Error: the mail was not sent"];
     const many = Array.from({ length: 600 }, (_, index) => testcase(`case ${index}`, messages[index % 2]));
     const fine = Array.from({ length: 600 }, (_, index) => testcase(`fine ${index}`));
-    const counts = {
-      newFailures: 600,
-      stillFailing: 0,
-      flakyFailures: 0,
-      alsoFailingOnMain: 0,
-      quarantinedFailures: 0,
-      incidentFailures: 0,
-    };
+    const counts = { newFailures: 600 };
     const told = ({ causes }: any) =>
       causes.map(({ message, failed, failures }: any) => [message, failed, failures.length]);
 
     test("groups all of them, lists a share of each cause, and goes on from cause to cause", async () => {
       const { executionId } = await send("branch=main", ...many, ...fine);
       const whole = await get(`${executionId}/failures`);
-      expect(whole).toMatchObject({ failed: 600, counts, causeCount: 2, pagination: { hasMore: false } });
+      expect(filledLists(whole)).toEqual(counts);
+      expect(whole).toMatchObject({ failed: 600, causeCount: 2, pagination: { hasMore: false } });
       expect(told(whole)).toEqual([
         [messages[0], 300, 250],
         [messages[1], 300, 250],
@@ -586,7 +549,7 @@ describe("GET …/executions/{executionId}/failures", () => {
 
     test("those that have not joined the bug report of their cause belong to it all the same", async () => {
       const { executionId } = await send("branch=main", ...many, ...fine);
-      await database.pool`delete from bug_occurrence where project_id = ${project} and test_case % 3 = 0`;
+      await database.pool`delete from bug_occurrence where project_id = ${own.project} and test_case % 3 = 0`;
       const { causes, causeCount } = await get(`${executionId}/failures`);
       expect([causeCount, causes.map(({ failed, bugReport }: any) => [failed, bugReport?.number])]).toEqual([
         2,
@@ -596,7 +559,7 @@ describe("GET …/executions/{executionId}/failures", () => {
         ],
       ]);
       // Also if none of the owner's failures has joined it.
-      await database.pool`update test_case set owner = 'storage' where project_id = ${project} and number % 3 = 0`;
+      await database.pool`update test_case set owner = 'storage' where project_id = ${own.project} and number % 3 = 0`;
       const owned = await get(`${executionId}/failures?owner=storage`);
       expect(owned.causes.map(({ failed, bugReport }: any) => [failed, bugReport?.number])).toEqual([
         [100, 1],
@@ -606,18 +569,17 @@ describe("GET …/executions/{executionId}/failures", () => {
 
     test("the answer to an upload counts all of them, as JSON and as text, also when it is repeated", async () => {
       const body = `<testsuite name="s">${[...many, ...fine].join("")}</testsuite>`;
-      const path = `POST /projects/${project}/test-runs?task_slug=t&execution_key=1`;
-      const { body: answer } = await ask(path, { key, body });
-      expect([answer.counts, answer.newFailures.length]).toEqual([counts, 100]);
-      const text = await ask(path, { key, body, headers: { Accept: "text/plain" } });
+      const answer = await own.uploadReport(body, "execution_key=1");
+      expect([filledLists(answer), answer.newFailures.length]).toEqual([counts, 100]);
+      const text = await own.send(body, "execution_key=1", { accept: "text/plain" });
       expect(text).toMatchObject({ status: 200, text: expect.stringContaining(" 600 failed (600 new), ") });
     });
   });
 
   test("an execution without failures has no causes; those of an outage blame nobody", async () => {
-    const green = await upload("pp", "branch=main");
+    const green = await own.upload("pp", "branch=main");
     expect(await get(`${green.executionId}/failures`)).toMatchObject({ failed: 0, causes: [] });
-    const outage = await upload("f".repeat(12), "branch=main");
+    const outage = await own.upload("f".repeat(12), "branch=main");
     const { failed, causes, counts } = await get(`${outage.executionId}/failures`);
     expect([failed, counts.newFailures]).toEqual([12, 0]);
     const failures = causes.flatMap(({ failures }: any) => failures);

@@ -1,11 +1,13 @@
 import { beforeEach, describe, expect, test } from "bun:test";
+import { type Asking, createAsking, filledLists } from "../asking.ts";
 import { createHarness } from "../harness.ts";
 
 const { ask, acme, addProject } = await createHarness();
 
-let project: string;
-let key: string;
-beforeEach(async () => ({ project, key } = await addProject(acme)));
+let own: Asking;
+beforeEach(async () => {
+  own = createAsking(ask, await addProject(acme));
+});
 
 const AWAY = "connect ECONNREFUSED 10.0.0.7:41022 (payment)";
 
@@ -33,29 +35,23 @@ const first =
 let build = 0;
 async function upload(said: Said, query: string) {
   const commit = (++build).toString(16).padStart(40, "a");
-  const path = `POST /projects/${project}/test-runs?task_slug=t&commit=${commit}&complete=true&${query}`;
-  const { status, body } = await ask(path, { key, body: report(said) });
-  expect(status).toBe(201);
-  return body;
+  return await own.uploadReport(report(said), `commit=${commit}&complete=true&${query}`);
 }
-const get = async (path: string) => (await ask(`GET /projects/${project}${path}`, { key })).body;
-const bugs = async () => (await get("/bug-reports?source=automatic")).data;
-/** How many failures are in each list that is not empty. */
-const counts = ({ counts }: any) => Object.fromEntries(Object.entries(counts).filter(([, count]) => count !== 0));
+const bugs = async () => (await own.get("/bug-reports?source=automatic")).data;
 
 describe("many failures for one cause outside of the code", () => {
   test("are an incident: nobody's, one bug, and no sign of the tests", async () => {
     await upload(none, "branch=main");
     const struck = await upload(first(20, AWAY), "branch=main&execution_key=1");
-    expect(counts(struck)).toEqual({ incidentFailures: 20 });
+    expect(filledLists(struck)).toEqual({ incidentFailures: 20 });
     expect(struck.incidentFailures).toHaveLength(20);
     expect(struck).toMatchObject({ verdict: "failed", newFailures: [], bugReports: [{ change: "opened" }] });
-    const { causes } = await get(`/executions/${struck.executionId}/failures`);
+    const { causes } = await own.get(`/executions/${struck.executionId}/failures`);
     expect(causes).toMatchObject([{ failed: 20, bugReport: { number: 1 } }]);
     expect(causes[0].failures[0]).toMatchObject({
       ...{ blame: "incident", reason: expect.stringContaining("for a cause outside the code") },
     });
-    expect(await get(`/executions/${struck.executionId}/comparison`)).toMatchObject({
+    expect(await own.get(`/executions/${struck.executionId}/comparison`)).toMatchObject({
       counts: { incidentFailures: 20 },
     });
     // Three such builds would be three short episodes.
@@ -64,54 +60,39 @@ describe("many failures for one cause outside of the code", () => {
       await upload(first(20, AWAY), "branch=main");
     }
     expect(await bugs()).toMatchObject([{ occurrences: 80 }]);
-    const [one] = (await get("/test-cases?limit=100")).data.filter(({ name }: any) => name === "case 0");
+    const [one] = (await own.get("/test-cases?limit=100")).data.filter(({ name }: any) => name === "case 0");
     expect(one).toMatchObject({ health: "new", runs: 4, failures: 0, lastStatus: "failed" });
-  });
-
-  test("are one from eight tests in three files on, and only where each of them passed before", async () => {
-    await upload(none, "branch=main");
-    expect(counts(await upload(first(7, AWAY), "branch=a"))).toEqual({ newFailures: 7 });
-    expect(counts(await upload(first(8, AWAY), "branch=b"))).toEqual({ incidentFailures: 8 });
-    const inTwoFiles: Said = (index) => (index % 8 < 2 ? "getaddrinfo EAI_AGAIN stock.internal" : null);
-    expect(counts(await upload(inTwoFiles, "branch=c"))).toEqual({ newFailures: 10 });
   });
 
   test("are not excused again on a branch that alone shows them", async () => {
     await upload(none, "branch=main");
-    expect(counts(await upload(first(12, AWAY), "branch=a"))).toEqual({ incidentFailures: 12 });
+    expect(filledLists(await upload(first(12, AWAY), "branch=a"))).toEqual({ incidentFailures: 12 });
     await upload(none, "branch=main");
-    expect(counts(await upload(first(12, AWAY), "branch=a"))).toEqual({ newFailures: 12 });
-  });
-
-  test("are excused again while other branches show them as well", async () => {
-    await upload(none, "branch=main");
-    await upload(first(12, AWAY), "branch=a");
-    await upload(first(12, AWAY), "branch=b");
-    expect(counts(await upload(first(12, AWAY), "branch=a"))).toEqual({ incidentFailures: 12 });
+    expect(filledLists(await upload(first(12, AWAY), "branch=a"))).toEqual({ newFailures: 12 });
   });
 
   test("are excused no more when a branch shows them three times in a row while another one ran without", async () => {
     await upload(none, "branch=main");
-    expect(counts(await upload(first(12, AWAY), "branch=main"))).toEqual({ incidentFailures: 12 });
+    expect(filledLists(await upload(first(12, AWAY), "branch=main"))).toEqual({ incidentFailures: 12 });
     // One branch comes from there, and one does not.
-    expect(counts(await upload(first(12, AWAY), "branch=young"))).toEqual({ incidentFailures: 12 });
+    expect(filledLists(await upload(first(12, AWAY), "branch=young"))).toEqual({ incidentFailures: 12 });
     await upload(none, "branch=old");
-    expect(counts(await upload(first(12, AWAY), "branch=main"))).toEqual({ incidentFailures: 12 });
-    expect(counts(await upload(first(12, AWAY), "branch=main"))).toEqual({ newFailures: 12 });
-    expect(counts(await upload(first(12, AWAY), "branch=main"))).toEqual({ stillFailing: 12 });
-    expect(counts(await upload(first(12, AWAY), "branch=younger"))).toEqual({ stillFailing: 12 });
+    expect(filledLists(await upload(first(12, AWAY), "branch=main"))).toEqual({ incidentFailures: 12 });
+    expect(filledLists(await upload(first(12, AWAY), "branch=main"))).toEqual({ newFailures: 12 });
+    expect(filledLists(await upload(first(12, AWAY), "branch=main"))).toEqual({ stillFailing: 12 });
+    expect(filledLists(await upload(first(12, AWAY), "branch=younger"))).toEqual({ stillFailing: 12 });
   });
 
   test("leave what else fails beside them as it is", async () => {
     await upload(none, "branch=main");
     const said: Said = (index) => (index < 12 ? AWAY : index < 14 ? "expected the basket total to be refunded" : null);
-    expect(counts(await upload(said, "branch=a"))).toEqual({ incidentFailures: 12, newFailures: 2 });
+    expect(filledLists(await upload(said, "branch=a"))).toEqual({ incidentFailures: 12, newFailures: 2 });
   });
 
   test("say nothing of the tests in the next build: what fails there for its own reason is new", async () => {
     await upload(none, "branch=main");
     await upload(first(12, AWAY), "branch=main");
-    expect(counts(await upload(first(1, "expected the basket total to be refunded"), "branch=a"))).toEqual({
+    expect(filledLists(await upload(first(1, "expected the basket total to be refunded"), "branch=a"))).toEqual({
       newFailures: 1,
     });
   });
@@ -119,14 +100,13 @@ describe("many failures for one cause outside of the code", () => {
   test("count as passed, and as nothing more, when a retry of a counted run passes", async () => {
     await upload(none, "branch=main");
     const query = "branch=main&execution_key=retried";
-    const path = `POST /projects/${project}/test-runs?task_slug=t&${query}`;
-    await ask(path, { key, body: report(first(12, AWAY)) });
-    await get("/test-cases?limit=1");
-    expect((await ask(path, { key, body: report(first(12, AWAY)) })).body).toMatchObject({ verdict: "failed" });
-    await get("/test-cases?limit=1");
-    const { body } = await ask(path, { key, body: report(none) });
+    await own.uploadReport(report(first(12, AWAY)), query);
+    await own.get("/test-cases?limit=1");
+    expect(await own.uploadReport(report(first(12, AWAY)), query)).toMatchObject({ verdict: "failed" });
+    await own.get("/test-cases?limit=1");
+    const body = await own.uploadReport(report(none), query);
     expect(body).toMatchObject({ verdict: "passed" });
-    const all = (await get("/test-cases?limit=100")).data;
+    const all = (await own.get("/test-cases?limit=100")).data;
     expect(all.find(({ name }: any) => name === "case 0")).toMatchObject({
       runs: 2,
       failures: 0,
@@ -136,30 +116,21 @@ describe("many failures for one cause outside of the code", () => {
   });
 });
 
-describe("many failures that do not come from outside", () => {
-  const WORDS = "the basket view has no title after loading";
-
-  test("are new: a change has broken them", async () => {
-    await upload(none, "branch=main");
-    expect(counts(await upload(first(12, WORDS), "branch=a"))).toEqual({ newFailures: 12 });
-  });
-
-  test("are new on every branch that has the change, and on the default branch that gets it", async () => {
-    await upload(none, "branch=main");
-    for (const branch of ["a", "stacked", "a", "main"])
-      expect(counts(await upload(first(12, WORDS), `branch=${branch}`))).toEqual({ newFailures: 12 });
-  });
-});
-
 test("a run in which tests begin to look flaky at once excuses what fails on, unless several fail for one reason in the code", async () => {
   await upload(none, "branch=main");
-  const path = `POST /projects/${project}/test-runs?task_slug=t&branch=a&commit=${"b".repeat(40)}&execution_key=ill`;
+  const query = `branch=a&commit=${"b".repeat(40)}&execution_key=ill`;
   const words = ["one", "two", "three", "four", "five", "six", "seven", "eight"];
-  const own = (index: number) => `the ${words[index]} row has no owner`;
-  await ask(path, { key, body: report((index) => (index < 8 ? own(index) : null)) });
-  const { body } = await ask(path, { key, body: report((index) => (index === 7 ? own(7) : null)) });
-  expect(counts(body)).toEqual({ incidentFailures: 1 });
-  expect((await get("/test-cases?health=flaky")).data).toEqual([]);
+  const said = (index: number) => `the ${words[index]} row has no owner`;
+  await own.uploadReport(
+    report((index) => (index < 8 ? said(index) : null)),
+    query,
+  );
+  const body = await own.uploadReport(
+    report((index) => (index === 7 ? said(7) : null)),
+    query,
+  );
+  expect(filledLists(body)).toEqual({ incidentFailures: 1 });
+  expect((await own.get("/test-cases?health=flaky")).data).toEqual([]);
 });
 
 describe("a machine", () => {
@@ -178,10 +149,10 @@ describe("a machine", () => {
   test("whose last runs are bad on several branches is ill: that is an incident, and so was what it has shown before", async () => {
     await sound(20);
     const first = await sick("a");
-    expect(counts(first)).toEqual({ newFailures: 6 });
-    expect(counts(await sick("b"))).toEqual({ newFailures: 6 });
-    expect(counts(await sick("c"))).toEqual({ incidentFailures: 6 });
-    const { causes, counts: now } = await get(`/executions/${first.executionId}/failures`);
+    expect(filledLists(first)).toEqual({ newFailures: 6 });
+    expect(filledLists(await sick("b"))).toEqual({ newFailures: 6 });
+    expect(filledLists(await sick("c"))).toEqual({ incidentFailures: 6 });
+    const { causes, counts: now } = await own.get(`/executions/${first.executionId}/failures`);
     expect(now).toMatchObject({ newFailures: 0, incidentFailures: 6 });
     expect(causes[0].failures[0]).toMatchObject({
       ...{
@@ -191,27 +162,27 @@ describe("a machine", () => {
       },
     });
     // One failure more is not looked at for itself, and elsewhere the same is new.
-    expect(counts(await upload(odd(1, "d"), "branch=d&host=ci-3"))).toEqual({ incidentFailures: 1 });
-    expect(counts(await upload(odd(1, "e"), "branch=e&host=ci-1"))).toEqual({ newFailures: 1 });
+    expect(filledLists(await upload(odd(1, "d"), "branch=d&host=ci-3"))).toEqual({ incidentFailures: 1 });
+    expect(filledLists(await upload(odd(1, "e"), "branch=e&host=ci-1"))).toEqual({ newFailures: 1 });
   });
 
   test("is not blamed for what one branch breaks, nor where nobody says which it was", async () => {
     await sound(12);
-    for (let push = 0; push < 3; push++) expect(counts(await sick("a"))).toEqual({ newFailures: 6 });
+    for (let push = 0; push < 3; push++) expect(filledLists(await sick("a"))).toEqual({ newFailures: 6 });
     for (const branch of ["b", "c"])
-      expect(counts(await upload(odd(6, branch), `branch=${branch}`))).toEqual({ newFailures: 6 });
+      expect(filledLists(await upload(odd(6, branch), `branch=${branch}`))).toEqual({ newFailures: 6 });
   });
 
   test("that is ill takes back what tests have shown on it", async () => {
     await sound(20);
     const commit = "c".repeat(40);
-    const path = (branch: string, host: string) =>
-      `POST /projects/${project}/test-runs?task_slug=t&branch=${branch}&commit=${commit}&execution_key=${branch}&host=${host}&complete=true`;
+    const query = (branch: string, host: string) =>
+      `branch=${branch}&commit=${commit}&execution_key=${branch}&host=${host}&complete=true`;
     const words: Said = (index) => (index > 37 ? `the ${THINGS[index - 38]} view has no title` : null);
     // Two tests fail on it and pass elsewhere, on one commit: that looks like flaky ones, and not enough at once to tell.
-    await ask(path("one", "ci-3"), { key, body: report(words) });
-    await ask(path("two", "ci-1"), { key, body: report(none) });
-    const flaky = async () => (await get("/test-cases?health=flaky")).data.length;
+    await own.uploadReport(report(words), query("one", "ci-3"));
+    await own.uploadReport(report(none), query("two", "ci-1"));
+    const flaky = async () => (await own.get("/test-cases?health=flaky")).data.length;
     expect(await flaky()).toBe(2);
     for (const branch of ["a", "b"]) await sick(branch);
     expect(await flaky()).toBe(2);

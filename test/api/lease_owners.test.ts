@@ -1,6 +1,7 @@
 /** What the runners and leases of a project, and runners of their names in another one, cannot do to each other. */
 
 import { describe, expect, test } from "bun:test";
+import { type Asking, createAsking } from "../asking.ts";
 import { createHarness, junit, until } from "../harness.ts";
 import { reclaimLeases } from "../../src/work/reclaim.ts";
 import { createLog } from "../../src/log.ts";
@@ -8,12 +9,10 @@ import { advanceSearches } from "../../src/work/culprits.ts";
 
 const { ask, acme, rival, database, addProject } = await createHarness();
 
-type Place = { project: string; key: string };
-
-const post = ({ project, key }: Place, path: string, body: unknown) =>
-  ask(`POST /projects/${project}${path}`, { key, body });
-const get = async ({ project, key }: Place, path: string) =>
-  (await ask(`GET /projects/${project}${path}`, { key })).body;
+type Place = Asking;
+const fresh = async () => createAsking(ask, await addProject(acme));
+const post = (place: Place, path: string, body: unknown) => place.call("POST", path, body);
+const get = (place: Place, path: string) => place.get(path);
 const start = async (place: Place, more: object = {}) =>
   (await post(place, "/executions", { mode: "run", tasks: ["unit"], ...more })).body;
 const sync = async (place: Place, runner: string, more: object = {}) =>
@@ -28,8 +27,8 @@ async function take(place: Place, runner: string): Promise<{ id: string }> {
   return lease;
 }
 
-const report = ({ project, key }: Place, leaseId: string, letters: string) =>
-  ask(`POST /projects/${project}/test-runs?lease_id=${leaseId}`, { key, body: junit(letters) });
+const report = (place: Place, leaseId: string, letters: string) =>
+  place.call("POST", `/test-runs?lease_id=${leaseId}`, junit(letters));
 const messageOf = ({ body }: { body: any }): string => body.error?.message;
 
 /** The lease is over its time, and its runner is given up. */
@@ -40,13 +39,13 @@ async function lose({ id }: { id: string }): Promise<void> {
 
 /** The key that only this runner has. */
 const ownKey = async (place: Place, runner: string): Promise<Place> => {
-  const { body } = await post(place, "/runners", { runner });
-  return { project: place.project, key: body.key };
+  const { key } = await place.post("/runners", { runner });
+  return createAsking(ask, { project: place.project, key });
 };
 
 describe("a lease that another runner names as its own", () => {
   test("is not that runner's: it is neither renewed nor gets a log by it", async () => {
-    const place = await addProject(acme);
+    const place = await fresh();
     const { id: executionId } = await start(place);
     const lease = await take(place, "r1");
     const expiresAt = async () => (await database.pool`select expires_at from lease where id = ${lease.id}`)[0];
@@ -62,7 +61,7 @@ describe("a lease that another runner names as its own", () => {
   });
 
   test("is not returned to the queue by it", async () => {
-    const place = await addProject(acme);
+    const place = await fresh();
     await start(place);
     const lease = await take(place, "r1");
     expect((await sync(place, "r2", { free: 1, returned: [lease.id] })).leases).toEqual([]);
@@ -70,7 +69,7 @@ describe("a lease that another runner names as its own", () => {
   });
 
   test("does not end with the commits that it sends for a search", async () => {
-    const place = await addProject(acme);
+    const place = await fresh();
     const commit = (at: number) => at.toString(16).padStart(40, "c");
     const build = async (at: number, letters: string) => {
       const path = `/test-runs?task_slug=unit&branch=main&commit=${commit(at)}&complete=true`;
@@ -102,12 +101,11 @@ describe("a lease that another runner names as its own", () => {
 });
 
 test("attachments of one test run are not taken with a lease of another", async () => {
-  const place = await addProject(acme);
+  const place = await fresh();
   const [mine, theirs] = [await start(place), await start(place)];
   const leases = [await take(place, "r1"), await take(place, "r1")];
   const path = (id: string) => `/executions/${id}/test-runs/unit/attachments`;
-  const send = (leaseId: string) =>
-    ask(`PUT /projects/${place.project}${path(mine.id)}?lease_id=${leaseId}&path=a.log`, { key: place.key, body: "a" });
+  const send = (leaseId: string) => place.call("PUT", `${path(mine.id)}?lease_id=${leaseId}&path=a.log`, "a");
   const refused = await send(leases[1]!.id);
   expect([refused.status, messageOf(refused)]).toEqual([
     400,
@@ -119,7 +117,7 @@ test("attachments of one test run are not taken with a lease of another", async 
 });
 
 test("a call that waits takes no task for a runner that has called again since", async () => {
-  const place = await addProject(acme);
+  const place = await fresh();
   const waiting = sync(place, "r1", { waitSeconds: 50 });
   await until(async () => (await database.pool`select from runner where project_id = ${place.project}`).length === 1);
   await sync(place, "r1", { free: 0 });
@@ -130,7 +128,7 @@ test("a call that waits takes no task for a runner that has called again since",
 
 describe("the late report of a lease that was lost", () => {
   test("is refused when the runner that got the task has said that it failed", async () => {
-    const place = await addProject(acme);
+    const place = await fresh();
     const { id } = await start(place);
     const lost = await take(place, "r1");
     await lose(lost);
@@ -147,7 +145,7 @@ describe("the late report of a lease that was lost", () => {
   });
 
   test("ends the newest lease of the task, not one that was returned meanwhile", async () => {
-    const place = await addProject(acme);
+    const place = await fresh();
     const { id } = await start(place);
     const lost = await take(place, "r1");
     await lose(lost);
@@ -164,7 +162,7 @@ describe("the late report of a lease that was lost", () => {
 });
 
 test("what one runner was offered takes no place of another one", async () => {
-  const place = await addProject(acme);
+  const place = await fresh();
   await start(place, { tasks: ["a", "b"] });
   for (const runner of ["r1", "r2"]) expect((await sync(place, runner)).leases).toHaveLength(1);
 });
@@ -178,7 +176,7 @@ describe("shards of one task", () => {
   }
 
   test("are lost one by one: a late report ends the successor of its own shard", async () => {
-    const place = await addProject(acme);
+    const place = await fresh();
     const { leases: lost, path } = await takeShards(place);
     for (const lease of lost) await lose(lease);
     const successors = [await take(place, "r3"), await take(place, "r4")] as const;
@@ -193,7 +191,7 @@ describe("shards of one task", () => {
   });
 
   test("have logs that end with their own lease", async () => {
-    const place = await addProject(acme);
+    const place = await fresh();
     const { leases, path } = await takeShards(place);
     const hasEnded = async (shard: number) => (await get(place, `${path}/log?shard=${shard}`)).ended;
     expect((await report(place, leases[0].id, "pp")).status).toBe(201);
@@ -219,7 +217,7 @@ describe("runners of one name in two projects", () => {
   };
 
   test("are paused, and begin anew, each by its own tasks", async () => {
-    const [one, two] = [await addProject(acme), await addProject(acme)];
+    const [one, two] = [await fresh(), await fresh()];
     // Another runner that could run the tasks: else nobody is paused.
     for (const place of [one, two]) await sync(place, "sound", { free: 0 });
     await failOn(two, 2);
@@ -232,7 +230,7 @@ describe("runners of one name in two projects", () => {
   });
 
   test("are there, or not, each by what it holds itself", async () => {
-    const [one, two] = [await addProject(acme), await addProject(acme)];
+    const [one, two] = [await fresh(), await fresh()];
     await start(two);
     await take(two, "sound");
     await sync(one, "sound", { free: 0 });
@@ -245,7 +243,7 @@ describe("runners of one name in two projects", () => {
 });
 
 test("an older part of a log that comes again does not set the log back", async () => {
-  const place = await addProject(acme);
+  const place = await fresh();
   const { id } = await start(place);
   const lease = await take(place, "r1");
   const say = async (offset: number, text: string) => (await renew(place, "r1", lease.id, { offset, text })).logOffset;
@@ -259,7 +257,7 @@ test("an older part of a log that comes again does not set the log back", async 
 });
 
 test("a lease has the address and the variables of its own team's environment, not of another's of the same slug", async () => {
-  const place = await addProject(acme);
+  const place = await fresh();
   const add = async ({ team, teamKey }: typeof acme, name: string) => {
     const key = teamKey;
     const path = `/teams/${team}/environments`;

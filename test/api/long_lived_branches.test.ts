@@ -1,61 +1,55 @@
 import { beforeEach, describe, expect, test } from "bun:test";
-import { createHarness, junit } from "../harness.ts";
+import { type Asking, createAsking, filledLists } from "../asking.ts";
+import { createHarness } from "../harness.ts";
 
 const { ask, acme, addProject } = await createHarness();
 
-let project: string;
-let key: string;
-beforeEach(async () => ({ project, key } = await addProject(acme)));
+let own: Asking;
+beforeEach(async () => {
+  own = createAsking(ask, await addProject(acme));
+});
 
-/** A letter per case, as `junit` takes them. */
-async function upload(letters: string, query: string) {
-  const path = `POST /projects/${project}/test-runs?task_slug=t&complete=true&${query}`;
-  const { status, body } = await ask(path, { key, body: junit(letters) });
-  expect(status).toBe(201);
-  return body;
-}
-/** How many failures are in each list that is not empty. */
-const counts = ({ counts }: any) => Object.fromEntries(Object.entries(counts).filter(([, count]) => count !== 0));
+const upload = (letters: string, query: string) => own.upload(letters, `complete=true&${query}`);
 
 describe("a long-lived branch", () => {
   test("is compared with its own builds, and with the default branch where it has none", async () => {
     await upload("fpp", "branch=main");
-    expect(counts(await upload("ffp", "branch=release/1"))).toEqual({ stillFailing: 1, newFailures: 1 });
+    expect(filledLists(await upload("ffp", "branch=release/1"))).toEqual({ stillFailing: 1, newFailures: 1 });
     // The default branch goes on; what the release fails with is its own.
     await upload("ppp", "branch=main");
-    expect(counts(await upload("fff", "branch=release/1"))).toEqual({ stillFailing: 2, newFailures: 1 });
-    expect(counts(await upload("ffp", "branch=feature"))).toEqual({ alsoFailingOnMain: 1, newFailures: 1 });
+    expect(filledLists(await upload("fff", "branch=release/1"))).toEqual({ stillFailing: 2, newFailures: 1 });
+    expect(filledLists(await upload("ffp", "branch=feature"))).toEqual({ alsoFailingOnMain: 1, newFailures: 1 });
   });
 
   test("is one by the patterns of the project", async () => {
     const patch = { longLivedBranches: ["v*"] };
-    expect((await ask(`PATCH /projects/${project}`, { key, body: patch })).body).toMatchObject(patch);
+    expect(await own.patch("", patch)).toMatchObject(patch);
     await upload("ppp", "branch=main");
     for (const branch of ["v1", "release/1"]) await upload("fpp", `branch=${branch}`);
-    expect(counts(await upload("fpp", "branch=v1"))).toEqual({ stillFailing: 1 });
-    expect(counts(await upload("fpp", "branch=release/1"))).toEqual({ newFailures: 1 });
+    expect(filledLists(await upload("fpp", "branch=v1"))).toEqual({ stillFailing: 1 });
+    expect(filledLists(await upload("fpp", "branch=release/1"))).toEqual({ newFailures: 1 });
   });
 
   test("is not meant by a pull request whose branch has such a name", async () => {
     await upload("ppp", "branch=main");
     await upload("fpp", "branch=release/1&pull_request=7");
-    expect(counts(await upload("fpp", "branch=release/1&pull_request=7"))).toEqual({ newFailures: 1 });
-    expect(counts(await upload("fpp", "branch=release/1"))).toEqual({ newFailures: 1 });
+    expect(filledLists(await upload("fpp", "branch=release/1&pull_request=7"))).toEqual({ newFailures: 1 });
+    expect(filledLists(await upload("fpp", "branch=release/1"))).toEqual({ newFailures: 1 });
   });
 
   test.each([["a*"], ["release/**"], ["a_c", "a%"]])("takes %s literally, but for the star", async (...patterns) => {
-    const answer = await ask(`PATCH /projects/${project}`, { key, body: { longLivedBranches: patterns } });
+    const answer = await own.call("PATCH", "", { longLivedBranches: patterns });
     expect(answer.status).toBe(200);
     await upload("ppp", "branch=main");
     await upload("fpp", "branch=abc");
-    expect(counts(await upload("fpp", "branch=abc"))).toEqual(
+    expect(filledLists(await upload("fpp", "branch=abc"))).toEqual(
       patterns[0] === "a*" ? { stillFailing: 1 } : { newFailures: 1 },
     );
   });
 
   test("is never every branch", async () => {
     for (const pattern of ["*", "**"]) {
-      const { status, body } = await ask(`PATCH /projects/${project}`, { key, body: { longLivedBranches: [pattern] } });
+      const { status, body } = await own.call("PATCH", "", { longLivedBranches: [pattern] });
       expect([status, body.error.message]).toEqual([
         400,
         `Cannot read "longLivedBranches.0": expected a pattern that does not match every branch, got "${pattern}"`,
@@ -68,8 +62,7 @@ describe("a long-lived branch", () => {
     const send = async (branch: string, message?: string) => {
       const failure = message === undefined ? "" : `<failure message="${message}">at f (src/pay.ts:3:1)</failure>`;
       const body = `<testsuite name="s"><testcase classname="c" name="a" file="a.ts">${failure}</testcase></testsuite>`;
-      const path = `POST /projects/${project}/test-runs?task_slug=t&complete=true&branch=${branch}`;
-      return (await ask(path, { key, body })).body;
+      return await own.uploadReport(body, `complete=true&branch=${branch}`);
     };
     beforeEach(async () => {
       await send("main");
@@ -77,13 +70,13 @@ describe("a long-lived branch", () => {
     });
 
     test("explains what a branch that comes from it fails with, in the same words", async () => {
-      expect(counts(await send("backport", GONE))).toEqual({ alsoFailingOnMain: 1 });
-      expect(counts(await send("other", "the export has no header at all"))).toEqual({ newFailures: 1 });
+      expect(filledLists(await send("backport", GONE))).toEqual({ alsoFailingOnMain: 1 });
+      expect(filledLists(await send("other", "the export has no header at all"))).toEqual({ newFailures: 1 });
     });
 
     test("explains nothing once it is mended", async () => {
       await send("release/1");
-      expect(counts(await send("late", GONE))).toEqual({ newFailures: 1 });
+      expect(filledLists(await send("late", GONE))).toEqual({ newFailures: 1 });
     });
   });
 });

@@ -1,28 +1,25 @@
 /** Builds of merge queues and merge trains: each is a build of its pull request against the base branch. */
 
 import { beforeEach, describe, expect, test } from "bun:test";
+import { type Asking, createAsking, filledLists } from "../asking.ts";
 import { createHarness, junit } from "../harness.ts";
 
 const { ask, acme, addProject, database } = await createHarness();
 
-let project: string;
-let key: string;
-beforeEach(async () => ({ project, key } = await addProject(acme)));
+let own: Asking;
+beforeEach(async () => {
+  own = createAsking(ask, await addProject(acme));
+});
 
-const get = async (path: string) => (await ask(`GET /projects/${project}${path}`, { key })).body;
+const get = async (path: string) => await own.get(`${path}`);
 
 /** A letter per case, as `junit` takes them. */
 async function upload(letters: string, query: Record<string, string>) {
   const parameters = new URLSearchParams({ task_slug: "t", complete: "true", ...query });
-  const { status, body } = await ask(`POST /projects/${project}/test-runs?${parameters}`, {
-    key,
-    body: junit(letters),
-  });
+  const { status, body } = await own.call("POST", `/test-runs?${parameters}`, junit(letters));
   expect(status).toBe(201);
   return body;
 }
-/** How many failures are in each list that is not empty. */
-const counts = ({ counts }: any) => Object.fromEntries(Object.entries(counts).filter(([, count]) => count !== 0));
 
 const queue = (pullRequest: number, base = "main") =>
   `gh-readonly-queue/${base}/pr-${pullRequest}-${String(pullRequest).padStart(40, "c")}`;
@@ -30,10 +27,13 @@ const queue = (pullRequest: number, base = "main") =>
 describe("a build of a merge queue", () => {
   test("is compared with the last result of its base branch, whatever was in the queue before", async () => {
     await upload("fppp", { branch: "main" });
-    expect(counts(await upload("fpff", { branch: queue(12) }))).toEqual({ stillFailing: 1, newFailures: 2 });
-    expect(counts(await upload("fpff", { branch: queue(13) }))).toEqual({ stillFailing: 1, newFailures: 2 });
+    expect(filledLists(await upload("fpff", { branch: queue(12) }))).toEqual({ stillFailing: 1, newFailures: 2 });
+    expect(filledLists(await upload("fpff", { branch: queue(13) }))).toEqual({ stillFailing: 1, newFailures: 2 });
     await upload("ppfp", { branch: "develop" });
-    expect(counts(await upload("fpfp", { branch: queue(14, "develop") }))).toEqual({ stillFailing: 1, newFailures: 1 });
+    expect(filledLists(await upload("fpfp", { branch: queue(14, "develop") }))).toEqual({
+      stillFailing: 1,
+      newFailures: 1,
+    });
   });
 
   test("is a build of its pull request, and of no branch", async () => {
@@ -43,7 +43,7 @@ describe("a build of a merge queue", () => {
     expect((await get("/executions?pull_request=12")).data).toMatchObject([build]);
     for (const branch of ["main", queue(12)])
       expect((await get(`/executions?branch=${encodeURIComponent(branch)}`)).data).toEqual([]);
-    const [red] = await database.pool`select count(*)::int from red_task where project_id = ${project}`;
+    const [red] = await database.pool`select count(*)::int from red_task where project_id = ${own.project}`;
     expect(red).toEqual({ count: 0 });
   });
 
@@ -65,7 +65,7 @@ describe("a build of a merge queue", () => {
     const events = async () => {
       const rows = await database.pool<{ type: string; pull: string }[]>`
         select type, data #>> '{execution,pullRequest}' as pull from event
-        where project_id = ${project} and type in ('execution.failed', 'execution.recovered') order by id`;
+        where project_id = ${own.project} and type in ('execution.failed', 'execution.recovered') order by id`;
       return rows.map(({ type, pull }) => `${type} ${pull}`);
     };
     await upload("p", { branch: "main" });
@@ -82,7 +82,7 @@ describe("a build of a merge queue", () => {
       const failure = message === undefined ? "" : `<failure message="${message}">at f (src/pay.ts:3:1)</failure>`;
       const body = `<testsuite name="s"><testcase classname="c" name="a" file="a.ts">${failure}</testcase></testsuite>`;
       const parameters = new URLSearchParams({ task_slug: "t", complete: "true", branch, ...more });
-      return counts((await ask(`POST /projects/${project}/test-runs?${parameters}`, { key, body })).body);
+      return filledLists(await own.post(`/test-runs?${parameters}`, body));
     };
     const GONE = "the session of the buyer is gone";
     await send("main");
@@ -104,16 +104,13 @@ describe("a build of a merge queue", () => {
   });
 
   test("is found by the request that creates an execution, and read by a runner as its ref", async () => {
-    const create = (body: unknown) => ask(`POST /projects/${project}/executions`, { key, body });
+    const create = (body: unknown) => own.call("POST", "/executions", body);
     const { body: created } = await create({ key: "9", branch: queue(12), tasks: ["t"] });
     expect(created).toMatchObject({ branch: null, pullRequest: "12", baseBranch: "main", queueRef: queue(12) });
     const uploaded = await upload("p", { branch: queue(12), execution_key: "9" });
     expect(uploaded.executionId).toBe(created.id);
     await create({ key: "10", mode: "run", branch: queue(12), tasks: ["t"] });
-    const { body } = await ask(`POST /projects/${project}/leases`, {
-      key,
-      body: { runner: "r" },
-    });
+    const body = await own.post("/leases", { runner: "r" });
     expect(body.leases).toMatchObject([{ execution: { branch: queue(12), pullRequest: "12" } }]);
   });
 });
@@ -123,10 +120,10 @@ test("a build of a merge train names its base branch beside the ref, by default 
   await upload("pf", { branch: "develop" });
   const train = "refs/merge-requests/31/train";
   const onMain = await upload("ff", { branch: train, commit: "1234567" });
-  expect(counts(onMain)).toEqual({ stillFailing: 1, newFailures: 1 });
+  expect(filledLists(onMain)).toEqual({ stillFailing: 1, newFailures: 1 });
   const ofMain = { branch: null, pullRequest: "31", baseBranch: "main", queueRef: train };
   expect(await get(`/executions/${onMain.executionId}`)).toMatchObject(ofMain);
   const onDevelop = await upload("ff", { branch: train, base_branch: "develop", commit: "89abcde" });
-  expect(counts(onDevelop)).toEqual({ stillFailing: 1, newFailures: 1 });
+  expect(filledLists(onDevelop)).toEqual({ stillFailing: 1, newFailures: 1 });
   expect(await get(`/executions/${onDevelop.executionId}`)).toMatchObject({ ...ofMain, baseBranch: "develop" });
 });

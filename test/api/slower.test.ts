@@ -1,12 +1,13 @@
 /** Results that took longer than usual: what answers say of them, and what confirms them. */
 
 import { describe, expect, test } from "bun:test";
+import { type Asking, createAsking } from "../asking.ts";
 import { countAll } from "../../src/work/count.ts";
 import { createHarness } from "../harness.ts";
 
 const { ask, acme, addProject, database } = await createHarness();
 
-type Project = { project: string; key: string };
+type Project = Asking;
 type Durations = Record<string, number | "failed">;
 
 /** Durations in seconds. */
@@ -22,17 +23,12 @@ const toReport = (durations: Durations): string =>
 let builds = 0;
 
 /** Each upload is a build of its own, unless `query` names one. */
-async function upload({ project, key }: Project, durations: Durations, query: Record<string, string> = {}) {
+async function upload(project: Project, durations: Durations, query: Record<string, string> = {}) {
   builds++;
-  const parameters = new URLSearchParams({
+  const body = await project.uploadReport(toReport(durations), {
     ...{ task_slug: "unit", execution_key: `${builds}`, commit: Bun.SHA1.hash(`${builds}`, "hex") },
     ...{ branch: "main", complete: "true", ...query },
   });
-  const { status, body } = await ask(`POST /projects/${project}/test-runs?${parameters}`, {
-    key,
-    body: toReport(durations),
-  });
-  expect(status).toBe(201);
   await countAll(database);
   return body;
 }
@@ -41,15 +37,14 @@ const usual = (build: number): Durations => ({ adds: 0.8 + (build % 5) / 20, sum
 
 /** Twelve builds of the default branch in which "adds" takes 0.8 to 1.0 s, and "sums" 20 ms. */
 async function createProject(): Promise<Project> {
-  const mine = await addProject(acme);
+  const mine = createAsking(ask, await addProject(acme));
   for (let build = 1; build <= 12; build++)
     expect(await upload(mine, usual(build))).toMatchObject({ slower: null, slowerTests: [] });
   return mine;
 }
 
 const ADDS = { suite: "cart", name: "adds", usualMs: 900, longestMs: 1_000 };
-const read = async ({ project, key }: Project, path: string) =>
-  (await ask(`GET /projects/${project}/${path}`, { key })).body;
+const read = (project: Project, path: string) => project.get(`/${path}`);
 
 describe("slower than usual", () => {
   test("is a test case in the second build of the default branch, and its run", async () => {
@@ -117,18 +112,6 @@ describe("slower than usual", () => {
     });
   });
 
-  test("is not a failed test case, a quick one, or one on a machine that slows down everything", async () => {
-    const mine = await addProject(acme);
-    const all = (factor: number): Durations =>
-      Object.fromEntries(Array.from({ length: 12 }, (_, index) => [`t${index}`, (0.3 + index / 50) * factor]));
-    for (let build = 1; build <= 12; build++) await upload(mine, { ...all(1), fails: 0.5, quick: 0.01 });
-    for (let build = 1; build <= 3; build++)
-      expect((await upload(mine, { ...all(6), fails: "failed", quick: 0.9 })).slowerTests).toEqual([]);
-    // The run itself takes longer, whatever the reason is.
-    expect((await upload(mine, { ...all(6), fails: 0.5, quick: 0.01 })).slower).toBeNull();
-    expect((await upload(mine, { ...all(6), fails: 0.5, quick: 0.01 })).slower).toMatchObject({ usualMs: 5_430 });
-  });
-
   test("is taken back by a further attempt of the run that is quick", async () => {
     const mine = await createProject();
     await upload(mine, { ...usual(1), adds: 6.2 });
@@ -158,7 +141,7 @@ describe("slower than usual", () => {
     const stored = async () =>
       (await database.pool`select from slower_result where project_id = ${mine.project}`).length;
     expect(await stored()).toBe(1);
-    await ask(`DELETE /projects/${mine.project}/executions/${executionId}`, { key: mine.key });
+    await mine.call("DELETE", `/executions/${executionId}`);
     expect(await stored()).toBe(0);
   });
 });

@@ -1,26 +1,19 @@
 import { describe, expect, test } from "bun:test";
+import { type Asking, createAsking } from "../asking.ts";
 import { createHarness, junit } from "../harness.ts";
 import { expireExecutions } from "../../src/work/expire.ts";
 
 const { ask, acme, addProject, database } = await createHarness();
 
-type Place = Awaited<ReturnType<typeof addProject>>;
+type Place = Asking;
+const fresh = async () => createAsking(ask, await addProject(acme));
 
-const upload = async ({ project, key }: Place, letters: string, query: string) => {
-  const answer = await ask(`POST /projects/${project}/test-runs?${query}`, { key, body: junit(letters) });
-  if (answer.status >= 300) throw new Error(answer.text);
-  return answer.body.executionId as string;
-};
-const stateOf = async ({ project, key }: Place, branch?: string) => {
-  const query = branch === undefined ? "" : `?branch=${encodeURIComponent(branch)}`;
-  const { status, body } = await ask(`GET /projects/${project}/state${query}`, { key });
-  expect(status).toBe(200);
-  return body;
-};
-const post = async ({ project, key }: Place, path: string, body?: unknown) =>
-  (await ask(`POST /projects/${project}${path}`, { key, ...(body === undefined ? {} : { body }) })).body;
-const executionOf = async ({ project, key }: Place, id: string) =>
-  (await ask(`GET /projects/${project}/executions/${id}`, { key })).body;
+const upload = async (place: Place, letters: string, query: string): Promise<string> =>
+  (await place.upload(letters, query)).executionId;
+const stateOf = (place: Place, branch?: string) =>
+  place.get(`/state${branch === undefined ? "" : `?branch=${encodeURIComponent(branch)}`}`);
+const post = (place: Place, path: string, body?: unknown) => place.post(path, body);
+const executionOf = (place: Place, id: string) => place.get(`/executions/${id}`);
 
 /** All that has waited for reports is out of time. */
 const expire = async ({ project }: Place) => {
@@ -31,7 +24,7 @@ const expire = async ({ project }: Place) => {
 
 describe("GET /projects/:projectId/state", () => {
   test("knows nothing of a branch without results", async () => {
-    const place = await addProject(acme);
+    const place = await fresh();
     const nothing = { state: null, since: null, executionId: null, tasks: [], missing: [] };
     expect(await stateOf(place)).toEqual({ branch: "main", ...nothing });
     await upload(place, "f", "task_slug=unit&branch=fix&complete=true");
@@ -41,7 +34,7 @@ describe("GET /projects/:projectId/state", () => {
   });
 
   test("is red while the newest result of one task is, whatever other tasks do in builds of their own", async () => {
-    const place = await addProject(acme);
+    const place = await fresh();
     const e2e = "task_slug=e2e&branch=main&complete=true";
     const unit = "task_slug=unit&branch=main&complete=true";
     await upload(place, "pp", e2e);
@@ -61,27 +54,26 @@ describe("GET /projects/:projectId/state", () => {
   });
 
   test("counts what names no branch as the default branch, and as no other one", async () => {
-    const place = await addProject(acme);
+    const place = await fresh();
     await upload(place, "f", "task_slug=unit&complete=true");
     expect(await stateOf(place)).toMatchObject({ branch: "main", state: "failed" });
     expect(await stateOf(place, "fix")).toMatchObject({ state: null });
   });
 
   test("does not know of a fork's pull request, though its branch has the name of the default one", async () => {
-    const place = await addProject(acme);
+    const place = await fresh();
     await upload(place, "pp", "task_slug=unit&branch=main&complete=true");
     const fork = "task_slug=unit&branch=main&pull_request=12&commit=abcdef1&complete=true";
     for (let push = 0; push < 6; push++) await upload(place, "fp", fork);
     expect(await stateOf(place)).toMatchObject({ state: "passed", tasks: [{ failed: 0 }] });
-    const { data } = (await ask(`GET /projects/${place.project}/test-cases`, { key: place.key })).body;
+    const { data } = await place.get("/test-cases");
     // Neither broken nor flaky on the default branch, and no bug of it.
     expect(data).toMatchObject([{ failures: 6, flaky: null }, { failures: 0 }]);
     expect(data[0].health).not.toBe("broken");
-    const bugs = (await ask(`GET /projects/${place.project}/bug-reports`, { key: place.key })).body.data;
+    const bugs = await place.list("/bug-reports");
     expect(bugs).toEqual([]);
     const next = await upload(place, "fp", "task_slug=unit&branch=main&complete=true");
-    const comparison = (await ask(`GET /projects/${place.project}/executions/${next}/comparison`, { key: place.key }))
-      .body;
+    const comparison = (await place.call("GET", `/executions/${next}/comparison`)).body;
     expect(comparison.newFailures).toHaveLength(1);
     expect(await stateOf(place)).toMatchObject({ state: "failed", executionId: next });
     await upload(place, "pp", fork);
@@ -92,7 +84,7 @@ describe("GET /projects/:projectId/state", () => {
   });
 
   test("follows the order in which the branch saw its commits, whenever they are built again", async () => {
-    const place = await addProject(acme);
+    const place = await fresh();
     const build = (task: string, commit: string, letters: string) =>
       upload(place, letters, `task_slug=${task}&branch=main&commit=${commit}&complete=true`);
     await build("unit", "aaaaaaa1", "ffff");
@@ -112,17 +104,17 @@ describe("GET /projects/:projectId/state", () => {
   });
 
   test("old commits that are built again neither mend what is broken nor bring a bug back", async () => {
-    const place = await addProject(acme);
+    const place = await fresh();
     const build = (commit: number, letters: string) =>
       upload(place, letters, `task_slug=unit&branch=main&commit=abcdef${commit}&complete=true`);
-    const one = async () => (await ask(`GET /projects/${place.project}/test-cases`, { key: place.key })).body.data[0];
+    const one = async () => (await place.list("/test-cases"))[0];
     await build(0, "pppp");
     for (let commit = 1; commit < 5; commit++) await build(commit, "fppp");
     await build(0, "pppp");
     await one();
     await build(5, "fppp");
     expect(await one()).toMatchObject({ health: "broken" });
-    const bug = async () => (await ask(`GET /projects/${place.project}/bug-reports`, { key: place.key })).body.data[0];
+    const bug = async () => (await place.list("/bug-reports"))[0];
     for (let commit = 6; commit < 9; commit++) await build(commit, "pppp");
     expect(await bug()).toMatchObject({ status: "resolved" });
     await build(3, "fppp");
@@ -132,7 +124,7 @@ describe("GET /projects/:projectId/state", () => {
   });
 
   test("knows a task by its result before the other tasks of its build have reported, and one that never did as red", async () => {
-    const place = await addProject(acme);
+    const place = await fresh();
     const { id } = await post(place, "/executions", { tasks: ["unit", "e2e"], branch: "main" });
     expect(await stateOf(place)).toMatchObject({ state: null });
     await upload(place, "p", `task_slug=unit&execution_id=${id}`);
@@ -146,27 +138,25 @@ describe("GET /projects/:projectId/state", () => {
   });
 
   test("is that of another branch where that becomes the default", async () => {
-    const place = await addProject(acme);
+    const place = await fresh();
     await upload(place, "f", "task_slug=unit&branch=develop&complete=true");
-    await ask(`PATCH /projects/${place.project}`, { key: place.key, body: { defaultBranch: "develop" } });
+    await place.patch("", { defaultBranch: "develop" });
     expect(await stateOf(place)).toMatchObject({ branch: "develop", state: "failed" });
   });
 
   test("follows the order in which builds began, not that in which they are told", async () => {
-    const place = await addProject(acme);
+    const place = await fresh();
     await upload(place, "p", "task_slug=unit&branch=main&complete=true");
     await upload(place, "f", "task_slug=unit&branch=main&complete=true&completed_at=2026-01-01T00:00:00Z");
     expect(await stateOf(place)).toMatchObject({ state: "passed" });
   });
 
   test("says that it may be red for longer, if all 200 executions that are read are", async () => {
-    const place = await addProject(acme);
-    await upload(place, "f", "task_slug=unit&branch=main&complete=true");
+    const place = await fresh();
+    const fail = () => upload(place, "f", "task_slug=unit&branch=main&complete=true");
+    await fail();
     expect(await stateOf(place)).not.toHaveProperty("isLonger");
-    for (let part = 0; part < 20; part++)
-      await Promise.all(
-        Array.from({ length: 10 }, () => upload(place, "f", "task_slug=unit&branch=main&complete=true")),
-      );
+    for (let part = 0; part < 20; part++) await Promise.all(Array.from({ length: 10 }, fail));
     expect(await stateOf(place)).toMatchObject({ state: "failed", isLonger: true, tasks: [{ isLonger: true }] });
   });
 });
@@ -175,7 +165,7 @@ describe("a rerun", () => {
   const unit = "task_slug=unit&branch=main&complete=true";
 
   test("that passes makes the build that it repeats green, and is no build of its own", async () => {
-    const place = await addProject(acme);
+    const place = await fresh();
     await upload(place, "ppp", unit);
     const red = await upload(place, "fpp", unit);
     const { id } = await post(place, `/executions/${red}/rerun`, { failedOnly: true });
@@ -185,21 +175,15 @@ describe("a rerun", () => {
     expect(await stateOf(place)).toMatchObject({ state: "passed", tasks: [{ slug: "unit", lastExecutionId: id }] });
     expect(await executionOf(place, red)).toMatchObject({ status: "failed", repeatedStatus: "passed" });
     expect(await executionOf(place, id)).toMatchObject({ status: "passed", repeatedStatus: null, rerunOf: red });
-    const { days } = (await ask(`GET /projects/${place.project}/trends?days=2&branch=main`, { key: place.key })).body;
+    const { days } = await place.get("/trends?days=2&branch=main");
     expect(days.at(-1)).toMatchObject({ executions: 2, runs: 2, passed: 2, failed: 0 });
-    const { body: mine } = await ask(
-      `POST /projects/${place.project}/test-runs?task_slug=unit&branch=x&complete=true`,
-      {
-        key: place.key,
-        body: junit("ppp"),
-      },
-    );
+    const mine = await place.post("/test-runs?task_slug=unit&branch=x&complete=true", junit("ppp"));
     // What has results of a part only is nobody's baseline.
     expect((await executionOf(place, mine.executionId)).baselineId).toBe(red);
   });
 
   test("of a rerun is a part of the first build, and one that is deleted counts no more", async () => {
-    const place = await addProject(acme);
+    const place = await fresh();
     const red = await upload(place, "fpp", unit);
     const { id: first } = await post(place, `/executions/${red}/rerun`, { failedOnly: true });
     await upload(place, "f", `task_slug=unit&execution_id=${first}`);
@@ -207,15 +191,15 @@ describe("a rerun", () => {
     await upload(place, "p", `task_slug=unit&execution_id=${second}`);
     expect(await executionOf(place, red)).toMatchObject({ repeatedStatus: "passed" });
     expect(await stateOf(place)).toMatchObject({ state: "passed" });
-    await ask(`DELETE /projects/${place.project}/executions/${second}`, { key: place.key });
+    await place.call("DELETE", `/executions/${second}`);
     expect(await executionOf(place, red)).toMatchObject({ repeatedStatus: null });
     expect(await stateOf(place)).toMatchObject({ state: "failed", executionId: red });
-    await ask(`DELETE /projects/${place.project}/executions/${red}`, { key: place.key });
+    await place.call("DELETE", `/executions/${red}`);
     expect(await stateOf(place)).toMatchObject({ state: null });
   });
 
   test("that fails makes a green build red", async () => {
-    const place = await addProject(acme);
+    const place = await fresh();
     const green = await upload(place, "ppp", unit);
     const { id } = await post(place, `/executions/${green}/rerun`, {});
     await upload(place, "fpp", `task_slug=unit&execution_id=${id}`);
@@ -224,7 +208,7 @@ describe("a rerun", () => {
   });
 
   test("that nobody answers is cancelled, and changes nothing", async () => {
-    const place = await addProject(acme);
+    const place = await fresh();
     const green = await upload(place, "ppp", unit);
     const { id } = await post(place, `/executions/${green}/rerun`, {});
     await expire(place);
@@ -242,7 +226,7 @@ describe("a rerun", () => {
   });
 
   test("of which one task is answered counts for that task", async () => {
-    const place = await addProject(acme);
+    const place = await fresh();
     const build = await upload(place, "fp", "task_slug=unit&branch=main&execution_key=7");
     await upload(place, "f", "task_slug=e2e&branch=main&execution_key=7&complete=true");
     const { id } = await post(place, `/executions/${build}/rerun`, { failedOnly: true });
@@ -260,7 +244,7 @@ describe("a rerun", () => {
   });
 
   test("of an old build does not move the state of what was built since", async () => {
-    const place = await addProject(acme);
+    const place = await fresh();
     const old = await upload(place, "ppp", unit);
     await upload(place, "fpp", unit);
     const { id } = await post(place, `/executions/${old}/rerun`, {});

@@ -1,25 +1,17 @@
 import { beforeEach, describe, expect, test } from "bun:test";
+import { type Asking, createAsking } from "../asking.ts";
 import { readHistory } from "../../src/operations/health/case_history.ts";
 import { retainResults } from "../../src/work/retain.ts";
 import { createHarness, junit } from "../harness.ts";
 
 const { ask, acme, addProject, database } = await createHarness();
 
-let project: string;
-let key: string;
-beforeEach(async () => ({ project, key } = await addProject(acme)));
+let own: Asking;
+beforeEach(async () => {
+  own = createAsking(ask, await addProject(acme));
+});
 
-/** A letter per case, as `junit` takes them. */
-async function upload(letters: string, query = "", suite = "unit") {
-  const { status, body } = await ask(`POST /projects/${project}/test-runs?task_slug=t${query}`, {
-    key,
-    body: junit(letters, suite),
-  });
-  expect(status === 201 || status === 200).toBe(true);
-  return body;
-}
-
-const catalogue = async (query = "") => (await ask(`GET /projects/${project}/test-cases${query}`, { key })).body.data;
+const catalogue = async (query = "") => await own.list(`/test-cases${query}`);
 const one = async (index = 0) => (await catalogue("?limit=100"))[index];
 const names = (cases: { name: string }[]) => cases.map(({ name }) => name);
 const report = (file: string, ...cases: string[]) =>
@@ -27,9 +19,9 @@ const report = (file: string, ...cases: string[]) =>
 
 describe("health", () => {
   test("a case is new until its fifth result, then healthy", async () => {
-    for (let run = 0; run < 4; run++) await upload("p", `&branch=b${run}`);
+    for (let run = 0; run < 4; run++) await own.upload("p", `branch=b${run}`);
     expect(await one()).toMatchObject({ health: "new", runs: 4, failures: 0, lastStatus: "passed", flakeRate: 0 });
-    await upload("p", "&branch=b5");
+    await own.upload("p", "branch=b5");
     const found = await one();
     expect(found).toEqual({
       id: expect.any(String),
@@ -53,32 +45,33 @@ describe("health", () => {
       owner: null,
       owners: [],
     });
-    expect((await ask(`GET /projects/${project}/test-cases/${found.id}`, { key })).body).toEqual({
+    expect(await own.get(`/test-cases/${found.id}`)).toEqual({
       ...found,
       ...{ variants: [], byTag: [] },
     });
   });
 
   test("passed after a failure within a run is flaky, whether the retry comes in time or after the run was counted", async () => {
-    await upload("fp", "&execution_key=a");
+    await own.upload("fp", "execution_key=a");
     expect(await one()).toMatchObject({ health: "new", failures: 1, lastStatus: "failed" });
-    await upload("p", "&execution_key=a");
+    await own.upload("p", "execution_key=a");
     expect(await one()).toMatchObject({ health: "flaky", runs: 1, failures: 0, lastStatus: "passed", flakeRate: 1 });
     expect(await one(1)).toMatchObject({ health: "new", runs: 1, failures: 0, flakeRate: 0 });
   });
 
-  test("both outcomes on one commit are flaky, by whichever length of its hash it is named", async () => {
+  test("both outcomes on one commit are flaky, by whichever length of its hash it is named, and on two commits they are not", async () => {
     const commit = "0123456789abcdef0123456789abcdef01234567";
-    await upload("f", `&commit=${commit}&branch=x`);
-    await upload("p", `&commit=${commit.slice(0, 8)}&branch=x`);
+    await own.upload("p", "commit=fedcba98&branch=x");
+    await own.upload("f", `commit=${commit}&branch=x`);
+    expect((await one()).flaky).toBeNull();
+    await own.upload("p", `commit=${commit.slice(0, 8)}&branch=x`);
     expect((await one()).flaky).toMatchObject({ signs: ["same_commit"] });
   });
 
   test("is removed when 20 runs of its task on the default branch do not have it, with its bug, and returns with its history", async () => {
+    const send = (body: string, query = "branch=main") => own.uploadReport(body, query);
     const without = junit("fpp").replace(/<testcase classname="unit" name="case 0"[^]*?<\/testcase>/, "");
-    const send = async (body: string, query = "branch=main") =>
-      await ask(`POST /projects/${project}/test-runs?task_slug=t&${query}`, { key, body });
-    const bug = async () => (await ask(`GET /projects/${project}/bug-reports`, { key })).body.data[0].status;
+    const bug = async () => (await own.list("/bug-reports"))[0].status;
     for (let run = 0; run < 5; run++) await send(junit("fpp"));
     expect((await one()).health).toBe("broken");
     for (let run = 0; run < 19; run++) await send(without);
@@ -98,8 +91,7 @@ describe("health", () => {
   });
 
   test("is removed though a branch that began before still runs it, and one that only a branch had when that ends", async () => {
-    const send = async (letters: string, query = "branch=main") =>
-      await ask(`POST /projects/${project}/test-runs?task_slug=t&${query}`, { key, body: junit(letters) });
+    const send = (letters: string, query = "branch=main") => own.upload(letters, query);
     const health = async () =>
       Object.fromEntries((await catalogue("?limit=100")).map(({ name, health }: any) => [name, health]));
     for (let run = 0; run < 5; run++) await send("pf");
@@ -117,76 +109,31 @@ describe("health", () => {
   test("five cases that begin to look flaky in one run are its machine's, by retries and by another run of the commit", async () => {
     const twenty = "p".repeat(20);
     const flaky = async () => (await catalogue("?health=flaky")).length;
-    await upload(`${"f".repeat(5)}${"p".repeat(15)}`, "&execution_key=a");
-    await upload(twenty, "&execution_key=a");
+    await own.upload(`${"f".repeat(5)}${"p".repeat(15)}`, "execution_key=a");
+    await own.upload(twenty, "execution_key=a");
     expect(await flaky()).toBe(0);
-    await upload(`${"f".repeat(12)}${"p".repeat(8)}`, "&commit=0123456789&branch=x");
-    await upload(twenty, "&commit=0123456789&branch=x");
+    await own.upload(`${"f".repeat(12)}${"p".repeat(8)}`, "commit=0123456789&branch=x");
+    await own.upload(twenty, "commit=0123456789&branch=x");
     expect(await flaky()).toBe(0);
-    await upload(`${"f".repeat(4)}${"p".repeat(16)}`, "&commit=1123456789&branch=x");
-    await upload(twenty, "&commit=1123456789&branch=x");
+    await own.upload(`${"f".repeat(4)}${"p".repeat(16)}`, "commit=1123456789&branch=x");
+    await own.upload(twenty, "commit=1123456789&branch=x");
     expect(await flaky()).toBe(4);
     // Those that are known as flaky are no sign of it.
-    await upload(`${"f".repeat(8)}${"p".repeat(12)}`, "&execution_key=b");
-    await upload(twenty, "&execution_key=b");
+    await own.upload(`${"f".repeat(8)}${"p".repeat(12)}`, "execution_key=b");
+    await own.upload(twenty, "execution_key=b");
     expect(await flaky()).toBe(8);
-  });
-
-  test("both outcomes on one commit are flaky, on two commits they are not", async () => {
-    await upload("pf", "&commit=a&branch=x");
-    await upload("fp", "&commit=b&branch=x");
-    expect(await catalogue("?health=flaky")).toEqual([]);
-    await upload("pp", "&commit=b&branch=x");
-    expect(names(await catalogue("?health=flaky"))).toEqual(["case 0"]);
-  });
-
-  test("a flaky case recovers after 20 passes in a row", async () => {
-    await upload("f", "&execution_key=a");
-    await upload("p", "&execution_key=a");
-    for (let run = 0; run < 19; run++) await upload("p");
-    expect((await one()).health).toBe("flaky");
-    await upload("p");
-    expect(await one()).toMatchObject({ health: "healthy", runs: 21, flakeRate: 0.0476 });
   });
 
   /** One run on the default branch a letter. */
   async function runs(letters: string, branch = "main") {
-    for (const letter of letters) await upload(letter, `&branch=${branch}`);
+    for (const letter of letters) await own.upload(letter, `branch=${branch}`);
   }
-
-  test("three separate short episodes on the default branch are flaky, without any retry", async () => {
-    await runs("ppppfppffpf");
-    expect(await one()).toMatchObject({ health: "healthy", flaky: null, flakeRate: 0 });
-    await runs("f");
-    expect((await one()).health).toBe("healthy");
-    await runs("p");
-    const found = await one();
-    expect(found).toMatchObject({ health: "flaky", flaky: { signs: ["episodes"] }, flakeRate: 0.2308, failures: 5 });
-    expect([found.flaky.since, found.flaky.lastSeenAt]).toEqual([found.lastRunAt, found.lastRunAt]);
-  });
-
-  test("it recovers when the odds of so many passes at its own flake rate are below 1 %", async () => {
-    await runs(`${"p".repeat(14)}fpfpfp`);
-    expect(await one()).toMatchObject({ health: "flaky", flakeRate: 0.15 });
-    // 0.85 ^ 29 is above 1 %, and one more is not; the case has passed once since its last failure was seen.
-    await runs("p".repeat(28));
-    expect((await one()).health).toBe("flaky");
-    expect((await one()).flakeRate).toBeGreaterThan(0);
-    await runs("p");
-    expect(await one()).toMatchObject({ health: "healthy", flaky: null });
-  });
-
-  test("episodes of other branches, long ones, and a regression that is mended twice do not make a case flaky", async () => {
-    await runs("fpfpfpfp", "feature");
-    await runs("pfffffpfffffpfffffpfpppfp");
-    expect(await one()).toMatchObject({ health: "healthy", flaky: null, flakeRate: 0 });
-  });
 
   test("episodes are counted within the last 100 results on the default branch", async () => {
     await runs("fpfp");
     expect((await one()).health).toBe("new");
     // 96 passes more.
-    await database.pool`update case_health set main_runs = main_runs + 96, runs = runs + 96 where project_id = ${project}`;
+    await database.pool`update case_health set main_runs = main_runs + 96, runs = runs + 96 where project_id = ${own.project}`;
     await runs("fp");
     expect((await one()).health).toBe("healthy");
     await runs("fp");
@@ -195,140 +142,73 @@ describe("health", () => {
     expect((await one()).health).toBe("flaky");
   });
 
-  test("what a retry has undone is a retry's sign and no episode", async () => {
-    await upload("f", "&branch=main&execution_key=a&complete=true");
-    expect((await one()).lastStatus).toBe("failed");
-    await upload("p", "&branch=main&execution_key=a");
-    await runs("fpfp");
-    expect((await one()).flaky).toMatchObject({ signs: ["retry"] });
-    await runs("fp");
-    expect((await one()).flaky).toMatchObject({ signs: ["retry", "episodes"] });
-  });
-
   test("a retry that fails again is no further failure in a row", async () => {
     for (let run = 0; run < 4; run++) {
       const query = `&branch=main&execution_key=${run}`;
-      await upload("f", `${query}&complete=true`);
+      await own.upload("f", `${query}&complete=true`);
       expect((await one()).runs).toBe(run + 1);
       // With a case more it is another report, and not the same one again.
-      expect((await upload("fp", query)).attempt).toBe(2);
+      expect((await own.upload("fp", query)).attempt).toBe(2);
       expect(await one()).toMatchObject({ name: "case 0", runs: run + 1, failures: run + 1 });
       expect((await one()).health).not.toBe("broken");
     }
-    await upload("f", "&branch=main");
+    await own.upload("f", "branch=main");
     expect((await one()).health).toBe("broken");
-  });
-
-  test("five failures in a row on the default branch are broken, those of other branches do not count", async () => {
-    for (let run = 0; run < 4; run++) await upload("f", "&branch=main");
-    await upload("f", "&branch=feature");
-    expect((await one()).health).toBe("healthy");
-    await upload("f");
-    expect((await one()).health).toBe("broken");
-    expect(names(await catalogue("?health=broken"))).toEqual(["case 0"]);
-    await upload("p", "&branch=feature");
-    expect((await one()).health).toBe("broken");
-    await upload("p", "&branch=main");
-    expect((await one()).health).toBe("healthy");
   });
 
   test("an outage is marked and says nothing about its cases, until a retry shows that it is over", async () => {
-    await upload("p".repeat(12));
-    const down = await upload(`${"f".repeat(11)}p`, "&execution_key=down");
+    await own.upload("p".repeat(12));
+    const down = await own.upload(`${"f".repeat(11)}p`, "execution_key=down");
     expect(down).toMatchObject({ outage: true, verdict: "failed", failed: 11 });
     expect(await one()).toMatchObject({ runs: 1, failures: 0, lastStatus: "failed" });
-    expect(await upload("p".repeat(11), "&execution_key=down")).toMatchObject({ outage: false, flaky: 11 });
+    expect(await own.upload("p".repeat(11), "execution_key=down")).toMatchObject({ outage: false, flaky: 11 });
     expect(await one()).toMatchObject({ runs: 2, failures: 0, lastStatus: "passed", health: "new", flaky: null });
-    expect((await upload(`${"f".repeat(9)}p`)).outage).toBe(false);
+    expect((await own.upload(`${"f".repeat(9)}p`)).outage).toBe(false);
     // Half of it is over: what still fails is the outage's.
-    await upload("f".repeat(20), "&execution_key=half");
-    expect(await upload("p".repeat(10), "&execution_key=half")).toMatchObject({ outage: true, newFailures: [] });
+    await own.upload("f".repeat(20), "execution_key=half");
+    expect(await own.upload("p".repeat(10), "execution_key=half")).toMatchObject({ outage: true, newFailures: [] });
     // What did not run tells nothing.
-    expect((await upload(`${"f".repeat(10)}sssss`)).outage).toBe(true);
+    expect((await own.upload(`${"f".repeat(10)}sssss`)).outage).toBe(true);
   });
 
   test("skipped results are seen and not counted; a run counts once all its shards are in", async () => {
-    await upload("s");
+    await own.upload("s");
     expect(await one()).toMatchObject({ runs: 0, lastStatus: "skipped", health: "new", averageMs: null });
-    await upload("f", "&shard=1/2&execution_key=a");
+    await own.upload("f", "shard=1/2&execution_key=a");
     expect(await one()).toMatchObject({ runs: 0, lastStatus: "skipped" });
-    await upload("p", "&shard=2/2&execution_key=a", "other");
+    await own.upload("p", "shard=2/2&execution_key=a", "other");
     expect(await one()).toMatchObject({ runs: 1, failures: 1, lastStatus: "failed" });
-  });
-
-  test("identical bytes posted again are counted once", async () => {
-    await upload("f", "&execution_key=a&complete=true");
-    await upload("f", "&execution_key=a&complete=true");
-    expect(await one()).toMatchObject({ runs: 1, failures: 1 });
-  });
-
-  test("the 95th percentile is that of the last 20 durations", async () => {
-    for (let run = 1; run <= 20; run++)
-      await ask(`POST /projects/${project}/test-runs?task_slug=t`, {
-        key,
-        body: { passed: 1, failed: 0, skipped: 0, cases: [{ name: "a", status: "passed", durationMs: run * 10 }] },
-      });
-    expect(await one()).toMatchObject({ p95Ms: 190, averageMs: 105, runs: 20 });
-  });
-
-  test("runs that complete at once are counted each exactly once", async () => {
-    await Promise.all(Array.from({ length: 20 }, (_, index) => upload("pf", `&branch=b${index}`)));
-    await Promise.all(Array.from({ length: 5 }, () => catalogue()));
-    expect(await one()).toMatchObject({ runs: 20, failures: 0 });
-    expect(await one(1)).toMatchObject({ runs: 20, failures: 20 });
   });
 });
 
 describe("the catalogue", () => {
-  test("is sorted by what is remembered, greatest first, and walked exactly once in any order", async () => {
-    await upload("pppppp");
-    await upload("fpfppp");
-    await upload("fppppp", "&execution_key=a");
-    await upload("p", "&execution_key=a");
-    expect(names(await catalogue("?sort=failures&limit=3"))).toEqual(["case 2", "case 0", "case 1"]);
-    expect(names(await catalogue("?sort=flakeRate&limit=1"))).toEqual(["case 0"]);
-    for (const sort of ["", "&sort=flakeRate", "&sort=failures", "&sort=p95Ms", "&sort=lastRunAt"]) {
-      const seen = [];
-      for (let cursor: string | undefined; ;) {
-        const path = `GET /projects/${project}/test-cases?limit=1${sort}${cursor ? `&cursor=${cursor}` : ""}`;
-        const { body } = await ask(path, { key });
-        seen.push(...names(body.data));
-        if (!body.pagination.hasMore) break;
-        cursor = body.pagination.cursor;
-      }
-      expect(seen.toSorted()).toEqual([0, 1, 2, 3, 4, 5].map((index) => `case ${index}`));
-    }
-  });
-
   test("is filtered by task, health and text, and each mistake is named", async () => {
-    await upload("pp");
-    await ask(`POST /projects/${project}/test-runs?task_slug=u`, { key, body: report("src/Cart.test.ts", "adds") });
+    await own.upload("pp");
+    await own.post("/test-runs?task_slug=u", report("src/Cart.test.ts", "adds"));
     expect(names(await catalogue("?task_slug=u"))).toEqual(["adds"]);
     expect(names(await catalogue("?q=CART"))).toEqual(["adds"]);
     expect(names(await catalogue("?q=%25"))).toEqual([]);
     expect(names(await catalogue("?health=new,flaky&q=case%201"))).toEqual(["case 1"]);
-    const { status, body } = await ask(`GET /projects/${project}/test-cases?health=sick&sort=name&x=1`, { key });
+    const { status, body } = await own.call("GET", "/test-cases?health=sick&sort=name&x=1");
     expect(status).toBe(400);
     for (const name of ["health", "sort", "x"]) expect(body.error.message).toContain(`"${name}"`);
   });
 
   test("is filtered by owner and quarantine, walked exactly once in any order", async () => {
-    await upload("pppppp");
-    await upload("fpfppf");
-    await upload("fppppp", "&execution_key=a");
-    await upload("p", "&execution_key=a");
+    await own.upload("pppppp");
+    await own.upload("fpfppf");
+    await own.upload("fppppp", "execution_key=a");
+    await own.upload("p", "execution_key=a");
     const ids = (await catalogue("?limit=100")).map(({ id }: { id: string }) => id);
     const patch = (places: number[], body: object) =>
-      ask(`PATCH /projects/${project}/test-cases`, {
-        key,
-        body: { testCaseIds: places.map((at) => ids[at]), ...body },
-      });
+      own.call("PATCH", "/test-cases", { testCaseIds: places.map((at) => ids[at]), ...body });
     await patch([0, 1, 2, 3], { owner: "ann" });
     await patch([5], { owner: "Ann" });
     await patch([1, 2, 4], { quarantine: { reason: "#1" } });
     await database.pool`
-      insert into quarantine (project_id, test_case, reason, until) values (${project}, 1, 'over', now())`;
+      insert into quarantine (project_id, test_case, reason, until) values (${own.project}, 1, 'over', now())`;
     for (const [filter, places] of [
+      ["", [0, 1, 2, 3, 4, 5]],
       ["owner=ann", [0, 1, 2, 3]],
       ["owner=bob", []],
       ["quarantined=true", [1, 2, 4]],
@@ -337,61 +217,34 @@ describe("the catalogue", () => {
       ["owner=ann&quarantined=false&q=case", [0, 3]],
     ] as const)
       for (const sort of ["", "&sort=flakeRate", "&sort=failures", "&sort=p95Ms", "&sort=lastRunAt"]) {
-        const seen = [];
-        for (let cursor = "", more = true; more;) {
-          const { body } = await ask(`GET /projects/${project}/test-cases?limit=1&${filter}${sort}${cursor}`, { key });
-          seen.push(...names(body.data));
-          more = body.pagination.hasMore;
-          cursor = `&cursor=${body.pagination.cursor}`;
-        }
+        const seen = names(await own.walk(`/test-cases?limit=1&${filter}${sort}`));
         expect([filter, sort, ...seen.toSorted()]).toEqual([filter, sort, ...places.map((place) => `case ${place}`)]);
       }
+    expect(names(await catalogue("?sort=flakeRate&limit=1"))).toEqual(["case 0"]);
     expect(names(await catalogue("?quarantined=false&sort=failures&limit=2"))).toEqual(["case 5", "case 0"]);
-    const { body } = await ask(`GET /projects/${project}/test-cases?owner=&quarantined=yes`, { key });
+    const { body } = await own.call("GET", "/test-cases?owner=&quarantined=yes");
     for (const name of ["owner", "quarantined"]) expect(body.error.message).toContain(`"${name}"`);
   });
 
   test("is walked exactly once by an owner of very many, too", async () => {
-    await upload(`${"f".repeat(120)}${"p".repeat(2_000)}`);
+    await own.upload(`${"f".repeat(120)}${"p".repeat(2_000)}`);
     await catalogue();
-    await database.pool`update test_case set owner = 'ann' where project_id = ${project} and number > 10`;
-    const seen = [];
-    for (let cursor = "", more = true; more;) {
-      const path = `/projects/${project}/test-cases?limit=100&owner=ann&sort=failures${cursor}`;
-      const { body } = await ask(`GET ${path}`, { key });
-      seen.push(...names(body.data));
-      more = body.pagination.hasMore;
-      cursor = `&cursor=${body.pagination.cursor}`;
-    }
+    await database.pool`update test_case set owner = 'ann' where project_id = ${own.project} and number > 10`;
+    const seen = names(await own.walk(`/test-cases?limit=100&owner=ann&sort=failures`));
     const cases = Array.from({ length: 2_120 }, (_, index) => `case ${index}`);
     expect(seen).toEqual([...cases.slice(10, 120).toReversed(), ...cases.slice(120)]);
-  });
-
-  test("another project's case, and one that is not there, are 404", async () => {
-    await upload("p");
-    const { id } = await one();
-    const other = await addProject(acme);
-    for (const [path, who] of [
-      [`/projects/${other.project}/test-cases/${id}`, other.key],
-      [`/projects/${project}/test-cases/${crypto.randomUUID()}`, key],
-      [`/projects/${project}/test-cases/${`0${id.slice(1, 8)}${id.slice(8)}`.replace(/^0/, "f")}`, key],
-    ] as const) {
-      expect((await ask(`GET ${path}`, { key: who })).status).toBe(404);
-      expect((await ask(`GET ${path}/results`, { key: who })).status).toBe(404);
-      expect((await ask(`PATCH ${path}`, { key: who, body: { owner: "me" } })).status).toBe(404);
-    }
   });
 });
 
 describe("history", () => {
   test("tells newest first what came of a case, where and why", async () => {
-    await upload("p", "&branch=main&commit=a");
-    await upload("f", "&branch=main&commit=b&execution_key=b");
-    await upload("p", "&execution_key=b");
-    await upload("f", "&branch=x&commit=c");
+    await own.upload("p", "branch=main&commit=a");
+    await own.upload("f", "branch=main&commit=b&execution_key=b");
+    await own.upload("p", "execution_key=b");
+    await own.upload("f", "branch=x&commit=c");
     const { id } = await one();
-    const path = `/projects/${project}/test-cases/${id}/results`;
-    const { body } = await ask(`GET ${path}?limit=2`, { key });
+    const path = `/test-cases/${id}/results`;
+    const body = await own.get(`${path}?limit=2`);
     expect(body.data).toEqual([
       {
         executionId: expect.any(String),
@@ -408,7 +261,7 @@ describe("history", () => {
       },
       expect.objectContaining({ status: "passed", flaky: true, attempt: 2, commit: "b", message: null }),
     ]);
-    const { body: rest } = await ask(`GET ${path}?limit=2&cursor=${body.pagination.cursor}`, { key });
+    const rest = await own.get(`${path}?limit=2&cursor=${body.pagination.cursor}`);
     expect(rest.data).toEqual([expect.objectContaining({ status: "passed", commit: "a" })]);
     expect(rest.pagination).toEqual({ hasMore: false });
   });
@@ -417,10 +270,10 @@ describe("history", () => {
     const runs = [..."pfspfpPfFs"].map((letter, index) => ({ letter, branch: ["main", "x", "y"][index % 3]! }));
     for (const [index, { letter, branch }] of runs.entries()) {
       const origin = `&branch=${branch}&commit=${index}&execution_key=${index}`;
-      if (letter < "a") await upload("f", origin);
-      await upload(letter.toLowerCase(), origin);
+      if (letter < "a") await own.upload("f", origin);
+      await own.upload(letter.toLowerCase(), origin);
     }
-    await upload("sfffffffff", "&branch=other", "other");
+    await own.upload("sfffffffff", "branch=other", "other");
     const { id } = (await catalogue("?q=unit"))[0];
     const statuses: Record<string, string> = { passed: "pP", failed: "fF", skipped: "s" };
     for (const status of [undefined, ...Object.keys(statuses)])
@@ -430,7 +283,10 @@ describe("history", () => {
           let pages = 0;
           for (let after: string | undefined; ;) {
             const query = { limit: 2, status: status as "passed", branch, after };
-            const { rows, last } = await readHistory(database.pool, project, id, query, { lookedAt, patienceMs: 0 });
+            const { rows, last } = await readHistory(database.pool, own.project, id, query, {
+              lookedAt,
+              patienceMs: 0,
+            });
             expect(rows.length).toBeLessThanOrEqual(2);
             seen.push(...rows.map(({ commit }) => commit));
             pages++;
@@ -451,7 +307,7 @@ describe("history", () => {
           const [count, all] = [expected.length, { lookedAt, patienceMs: Infinity }];
           const found = await readHistory(
             database.pool,
-            project,
+            own.project,
             id,
             { limit: Math.max(1, count), status: status as "passed", branch },
             all,
@@ -460,27 +316,23 @@ describe("history", () => {
           // An empty page is not the end; the run of another suite is looked at as well.
           if (branch === "z") expect(pages).toBe(Math.ceil((runs.length + 1) / lookedAt));
         }
-    const path = `/projects/${project}/test-cases/${id}/results`;
-    const { body } = await ask(`GET ${path}?status=failed&branch=x&limit=1`, { key });
+    const path = `/test-cases/${id}/results`;
+    const body = await own.get(`${path}?status=failed&branch=x&limit=1`);
     expect(body).toMatchObject({
       data: [{ status: "failed", branch: "x", commit: "7" }],
       pagination: { hasMore: true },
     });
-    const { body: rest } = await ask(`GET ${path}?status=failed&branch=x&limit=1&cursor=${body.pagination.cursor}`, {
-      key,
-    });
+    const rest = await own.get(`${path}?status=failed&branch=x&limit=1&cursor=${body.pagination.cursor}`);
     expect(rest).toMatchObject({ data: [{ commit: "4" }], pagination: { hasMore: true } });
-    const other = await ask(`GET ${path}?status=passed&branch=x&cursor=${body.pagination.cursor}`, { key });
+    const other = await own.call("GET", `${path}?status=passed&branch=x&cursor=${body.pagination.cursor}`);
     expect([other.status, other.body.error.message]).toEqual([400, expect.stringContaining(`"cursor"`)]);
-    expect((await ask(`GET ${path}?status=broken&branch=`, { key })).body.error.message).toMatch(/"status".*"branch"/);
+    expect((await own.call("GET", `${path}?status=broken&branch=`)).body.error.message).toMatch(/"status".*"branch"/);
   });
 
   test("survives that the file moves, the workspace changes or the file is renamed as a whole", async () => {
-    const send = (body: string, query = "") =>
-      ask(`POST /projects/${project}/test-runs?task_slug=t${query}`, { key, body });
-    await send(report("src/cart.test.ts", "adds", "removes"));
-    await send(report("/mnt/build-7/src/cart.test.ts", "adds", "removes"));
-    await send(report("src/basket.test.ts", "adds", "removes"));
+    await own.uploadReport(report("src/cart.test.ts", "adds", "removes"));
+    await own.uploadReport(report("/mnt/build-7/src/cart.test.ts", "adds", "removes"));
+    await own.uploadReport(report("src/basket.test.ts", "adds", "removes"));
     expect(await catalogue()).toEqual([
       expect.objectContaining({ name: "adds", file: "src/basket.test.ts", runs: 3 }),
       expect.objectContaining({ name: "removes", file: "src/basket.test.ts", runs: 3 }),
@@ -488,16 +340,13 @@ describe("history", () => {
   });
 
   test("is one where branches have a file at its old and its new place, also within one build and its retry", async () => {
-    const send = async (body: string, query: string) => {
-      expect((await ask(`POST /projects/${project}/test-runs?task_slug=t&${query}`, { key, body })).status).toBe(201);
-    };
     const [old, moved] = ["src/cart.test.ts", "src/shop/cart.test.ts"];
-    await send(report(old, "adds", "removes"), "branch=main");
-    await send(report(moved, "adds", "removes"), "branch=move&execution_key=a");
-    await send(report(old, "adds", "removes", "counts"), "branch=main");
-    await send(report(moved, "removes"), "branch=move&execution_key=a");
-    await send(report(old, "adds", "removes", "counts"), "branch=other");
-    await send(report(moved, "adds", "removes", "counts"), "branch=main");
+    await own.uploadReport(report(old, "adds", "removes"), "branch=main");
+    await own.uploadReport(report(moved, "adds", "removes"), "branch=move&execution_key=a");
+    await own.uploadReport(report(old, "adds", "removes", "counts"), "branch=main");
+    await own.uploadReport(report(moved, "removes"), "branch=move&execution_key=a");
+    await own.uploadReport(report(old, "adds", "removes", "counts"), "branch=other");
+    await own.uploadReport(report(moved, "adds", "removes", "counts"), "branch=main");
     expect(await catalogue()).toEqual([
       expect.objectContaining({ name: "adds", file: moved, runs: 5 }),
       expect.objectContaining({ name: "removes", file: moved, runs: 5 }),
@@ -506,28 +355,25 @@ describe("history", () => {
   });
 
   test("is not shared by a copy: where both places are in one report they are two cases from then on", async () => {
-    const send = (body: string) => ask(`POST /projects/${project}/test-runs?task_slug=t`, { key, body });
     const [old, moved] = ["a/cart.test.ts", "b/cart.test.ts"];
     const both = `<testsuites>${report(old, "adds")}${report(moved, "adds")}</testsuites>`;
-    await send(report(old, "adds"));
-    await send(report(moved, "adds"));
+    await own.uploadReport(report(old, "adds"));
+    await own.uploadReport(report(moved, "adds"));
     expect(await catalogue()).toHaveLength(1);
-    expect((await send(both)).body).toMatchObject({ passed: 2, total: 2 });
+    expect(await own.uploadReport(both)).toMatchObject({ passed: 2, total: 2 });
     expect(await catalogue()).toEqual([
       expect.objectContaining({ file: moved, runs: 3 }),
       expect.objectContaining({ file: old, runs: 1 }),
     ]);
-    await send(report(old, "adds"));
+    await own.uploadReport(report(old, "adds"));
     expect((await catalogue()).map(({ runs }: { runs: number }) => runs)).toEqual([3, 2]);
   });
 
   test("is not given to a namesake in another file", async () => {
-    const send = (body: string, query = "") =>
-      ask(`POST /projects/${project}/test-runs?task_slug=t${query}`, { key, body });
-    await send(report("a.test.ts", "works"), "&shard=1/2&execution_key=a");
-    await send(report("b.test.ts", "works"), "&shard=2/2&execution_key=a");
-    await send(report("c.test.ts", "works"), "&shard=1/3&execution_key=b");
-    await send(`<testsuites>${report("a.test.ts", "works")}${report("d.test.ts", "works")}</testsuites>`);
+    await own.uploadReport(report("a.test.ts", "works"), "shard=1/2&execution_key=a");
+    await own.uploadReport(report("b.test.ts", "works"), "shard=2/2&execution_key=a");
+    await own.uploadReport(report("c.test.ts", "works"), "shard=1/3&execution_key=b");
+    await own.uploadReport(`<testsuites>${report("a.test.ts", "works")}${report("d.test.ts", "works")}</testsuites>`);
     expect((await catalogue()).map(({ file }: { file: string }) => file)).toEqual([
       "a.test.ts",
       "b.test.ts",
@@ -539,66 +385,54 @@ describe("history", () => {
 
 describe("quarantine", () => {
   test("takes a failure out of the verdict, not out of the counts, until it ends", async () => {
-    await upload("pf");
+    await own.upload("pf");
     const { id } = await one(1);
-    const path = `/projects/${project}/test-cases/${id}`;
-    const { body } = await ask(`PATCH ${path}`, { key, body: { quarantine: { reason: "#12" }, owner: "ann" } });
+    const path = `/test-cases/${id}`;
+    const body = await own.patch(path, { quarantine: { reason: "#12" }, owner: "ann" });
     expect(body).toMatchObject({ owner: "ann", quarantine: { reason: "#12", until: null } });
-    expect(await upload("pf")).toMatchObject({
+    expect(await own.upload("pf")).toMatchObject({
       verdict: "passed",
       failed: 1,
       quarantinedFailures: [{ testCaseId: id, taskSlug: "t", suite: "unit", name: "case 1", file: null }],
     });
-    expect(await upload("ff")).toMatchObject({ verdict: "failed" });
-    expect((await ask(`PATCH ${path}`, { key, body: { quarantine: null } })).body).toMatchObject({
+    expect(await own.upload("ff")).toMatchObject({ verdict: "failed" });
+    expect(await own.patch(path, { quarantine: null })).toMatchObject({
       quarantine: null,
       owner: "ann",
     });
-    expect(await upload("pf")).toMatchObject({ verdict: "failed", quarantinedFailures: [] });
+    expect(await own.upload("pf")).toMatchObject({ verdict: "failed", quarantinedFailures: [] });
   });
 
   test("is over when its time is", async () => {
-    await upload("f");
+    await own.upload("f");
     const { id } = await one();
-    const path = `/projects/${project}/test-cases/${id}`;
+    const path = `/test-cases/${id}`;
     const until = new Date(Date.now() + 60_000).toISOString();
-    await ask(`PATCH ${path}`, { key, body: { quarantine: { reason: "for now", until } } });
-    expect(await upload("f")).toMatchObject({ verdict: "passed" });
-    await database.pool`update quarantine set until = now() - interval '1 minute' where project_id = ${project}`;
-    expect(await upload("f")).toMatchObject({ verdict: "failed", quarantinedFailures: [] });
+    await own.patch(path, { quarantine: { reason: "for now", until } });
+    expect(await own.upload("f")).toMatchObject({ verdict: "passed" });
+    await database.pool`update quarantine set until = now() - interval '1 minute' where project_id = ${own.project}`;
+    expect(await own.upload("f")).toMatchObject({ verdict: "failed", quarantinedFailures: [] });
     expect((await one()).quarantine).toBeNull();
-    const past = await ask(`PATCH ${path}`, {
-      key,
-      body: { quarantine: { reason: "x", until: "2020-01-01T00:00:00Z" } },
-    });
+    const past = await own.call("PATCH", path, { quarantine: { reason: "x", until: "2020-01-01T00:00:00Z" } });
     expect(past.status).toBe(400);
     expect(past.body.error.message).toContain("quarantine.until");
-  });
-
-  test("a green run with a quarantined failure makes a green execution", async () => {
-    await upload("f");
-    const { id } = await one();
-    await ask(`PATCH /projects/${project}/test-cases/${id}`, { key, body: { quarantine: { reason: "x" } } });
-    const { executionId } = await upload("f");
-    const { body } = await ask(`GET /projects/${project}/executions/${executionId}`, { key });
-    expect(body).toMatchObject({ status: "passed", verdict: "passed", failed: 1 });
   });
 });
 
 describe("PATCH /projects/:projectId/test-cases", () => {
-  const patch = (body: object, who = key) => ask(`PATCH /projects/${project}/test-cases`, { key: who, body });
+  const patch = (body: object) => own.call("PATCH", "/test-cases", body);
   const ids = async () => (await catalogue("?limit=100")).map(({ id }: { id: string }) => id);
 
   test("quarantines, gives an owner and ends both, for many at once, and tells how many it has changed", async () => {
-    await upload("pfffp");
-    const [, a, b, c] = await ids();
+    await own.upload("pfffp");
+    const [, a, b, c] = (await ids()) as [string, string, string, string];
     const quarantine = { reason: "#12", until: null };
     expect((await patch({ testCaseIds: [a, b, a.toUpperCase()], quarantine, owner: "ann" })).body).toEqual({
       changed: 2,
     });
     expect(await one(1)).toMatchObject({ owner: "ann", quarantine });
     expect((await patch({ testCaseIds: [a, b, c], quarantine })).body).toEqual({ changed: 1 });
-    expect(await upload("pfffp")).toMatchObject({ verdict: "passed", failed: 3 });
+    expect(await own.upload("pfffp")).toMatchObject({ verdict: "passed", failed: 3 });
     const { createdAt } = (await one(1)).quarantine;
     expect((await patch({ testCaseIds: [a], quarantine: { reason: "#13" } })).body).toEqual({ changed: 1 });
     expect(await one(1)).toMatchObject({ owner: "ann", quarantine: { reason: "#13", createdAt } });
@@ -608,13 +442,11 @@ describe("PATCH /projects/:projectId/test-cases", () => {
   });
 
   test("changes nothing where one is not there, and names all of these", async () => {
-    await upload("pp");
+    await own.upload("pp");
     const [a, b] = await ids();
-    const other = await addProject(acme);
-    const theirs = (await ask(`POST /projects/${other.project}/test-runs`, { key: other.key, body: junit("p") }))
-      .status;
-    expect(theirs).toBe(201);
-    const [foreign] = (await ask(`GET /projects/${other.project}/test-cases`, { key: other.key })).body.data;
+    const other = createAsking(ask, await addProject(acme));
+    await other.upload("p");
+    const [foreign] = await other.list("/test-cases");
     const missing = crypto.randomUUID();
     const { status, body } = await patch({ testCaseIds: [a, missing, foreign.id, b], owner: "ann" });
     expect([status, body.error.code]).toEqual([400, "VALIDATION_ERROR"]);
@@ -624,7 +456,7 @@ describe("PATCH /projects/:projectId/test-cases", () => {
   });
 
   test("names what is wrong with the request", async () => {
-    await upload("p");
+    await own.upload("p");
     const testCaseIds = await ids();
     for (const [body, words] of [
       [{}, `"testCaseIds"`],
@@ -639,11 +471,11 @@ describe("PATCH /projects/:projectId/test-cases", () => {
       const { status, body: answer } = await patch(body);
       expect([status, answer.error.message]).toEqual([400, expect.stringContaining(words)]);
     }
-    expect((await ask(`PATCH /projects/${project}/test-cases`, { key })).status).toBe(400);
+    expect((await own.call("PATCH", "/test-cases")).status).toBe(400);
   });
 
   test("those who want the same ones at once in another order do not wait for each other for ever", async () => {
-    await upload("p".repeat(40));
+    await own.upload("p".repeat(40));
     const all = await ids();
     const answers = await Promise.all(
       Array.from({ length: 12 }, (_, index) =>
@@ -662,7 +494,7 @@ describe("PATCH /projects/:projectId/test-cases", () => {
 
 describe("retention", () => {
   test("a month that no project keeps any more goes with its disk space", async () => {
-    await upload("p");
+    await own.upload("p");
     await one();
     const partitions = async () =>
       (
@@ -670,7 +502,7 @@ describe("retention", () => {
       )[0]!.count;
     const before = await partitions();
     const later = new Date(Date.now() + 100 * 86_400_000);
-    await database.pool`update project set retention_days = 0 where id = ${project}`;
+    await database.pool`update project set retention_days = 0 where id = ${own.project}`;
     await retainResults(database, 30, later);
     expect(await partitions()).toBe(before + 2);
     await database.pool`update project set retention_days = null`;
@@ -680,12 +512,12 @@ describe("retention", () => {
   });
 
   test("0 keeps the results for ever, as the project's own number of days and as that of the server", async () => {
-    const forEver = { project, key, ...(await upload("pf")) };
-    await ask(`PATCH /projects/${project}`, { key, body: { retentionDays: 0 } });
-    ({ project, key } = await addProject(acme));
-    const bounded = { project, key, ...(await upload("pf")) };
-    const cases = async ({ project, key, executionId }: typeof forEver) =>
-      (await ask(`GET /projects/${project}/executions/${executionId}/test-runs/t/cases`, { key })).body.data.length;
+    const forEver = { asking: own, ...(await own.upload("pf")) };
+    await own.patch("", { retentionDays: 0 });
+    own = createAsking(ask, await addProject(acme));
+    const bounded = { asking: own, ...(await own.upload("pf")) };
+    const cases = async ({ asking, executionId }: typeof forEver) =>
+      (await asking.list(`/executions/${executionId}/test-runs/t/cases`)).length;
     const inAYear = new Date(Date.now() + 366 * 86_400_000);
     await retainResults(database, 0, inAYear);
     expect([await cases(forEver), await cases(bounded)]).toEqual([2, 2]);
@@ -695,22 +527,19 @@ describe("retention", () => {
   });
 
   test("deletes the results of old runs and keeps their counts and what is remembered", async () => {
-    const { executionId } = await upload("pf");
+    const { executionId } = await own.upload("pf");
     await one();
-    const days = (await ask(`PATCH /projects/${project}`, { key, body: { retentionDays: 30 } })).body.retentionDays;
+    const days = (await own.patch("", { retentionDays: 30 })).retentionDays;
     expect(days).toBe(30);
-    const cases = async () =>
-      (await ask(`GET /projects/${project}/executions/${executionId}/test-runs/t/cases`, { key })).body.data.length;
+    const cases = async () => (await own.list(`/executions/${executionId}/test-runs/t/cases`)).length;
     const later = (days: number) => new Date(Date.now() + days * 86_400_000);
     await retainResults(database, 0, later(29));
     expect(await cases()).toBe(2);
     await retainResults(database, 0, later(31));
     expect(await cases()).toBe(0);
-    const run = await ask(`GET /projects/${project}/executions/${executionId}/test-runs/t`, { key });
+    const run = await own.call("GET", `/executions/${executionId}/test-runs/t`);
     expect(run.body).toMatchObject({ passed: 1, failed: 1 });
     expect(await one(1)).toMatchObject({ runs: 1, failures: 1 });
-    expect((await ask(`PATCH /projects/${project}`, { key, body: { retentionDays: null } })).body.retentionDays).toBe(
-      90,
-    );
+    expect((await own.patch("", { retentionDays: null })).retentionDays).toBe(90);
   });
 });

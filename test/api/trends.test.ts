@@ -1,11 +1,13 @@
 import { beforeEach, describe, expect, test } from "bun:test";
+import { type Asking, createAsking } from "../asking.ts";
 import { createHarness } from "../harness.ts";
 
 const { ask, acme, addProject } = await createHarness();
 
-let project: string;
-let key: string;
-beforeEach(async () => ({ project, key } = await addProject(acme)));
+let own: Asking;
+beforeEach(async () => {
+  own = createAsking(ask, await addProject(acme));
+});
 
 const DAY = 86_400_000;
 /** `2026-01-31`, so many days before today in UTC. */
@@ -18,28 +20,25 @@ async function upload({ day, clock = "12:00:00Z", ms = 100, failed = 0, flaky = 
     { name: "a", status: "passed", flaky },
     ...Array.from({ length: failed }, (_, at) => ({ name: `f${at}`, status: "failed", message: "no" })),
   ];
-  const { status, body } = await ask(`POST /projects/${project}/test-runs?${query}&completed_at=${day}T${clock}`, {
-    key,
-    body: { passed: 1, failed, skipped: 0, durationMs: ms, cases },
+  const { status, body } = await own.call("POST", `/test-runs?${query}&completed_at=${day}T${clock}`, {
+    passed: 1,
+    failed,
+    skipped: 0,
+    durationMs: ms,
+    cases,
   });
   expect(status).toBe(201);
   return body;
 }
 
-const trends = async (query = "") => (await ask(`GET /projects/${project}/trends${query}`, { key })).body;
-const NO_FAILURES = { testFailures: 0, infrastructureFailures: 0 };
-const FIVE_FAILURES = { testFailures: 5, infrastructureFailures: 0 };
-const NOTHING = {
-  ...NO_FAILURES,
-  runs: 0,
-  passed: 0,
-  failed: 0,
-  passRate: null,
-  p50Ms: null,
-  p95Ms: null,
-  flaky: 0,
-  forgiven: 0,
-};
+const trends = async (query = "") => await own.get(`/trends${query}`);
+/** What a day or a task has come to; all of it passed unless something else is said. */
+const figures = (runs: number, p50Ms: number | null, p95Ms: number | null, more: object = {}) => ({
+  ...{ runs, passed: runs, failed: 0, passRate: runs > 0 ? 1 : null, p50Ms, p95Ms, flaky: 0, forgiven: 0 },
+  ...{ testFailures: 0, infrastructureFailures: 0 },
+  ...more,
+});
+const NOTHING = figures(0, null, null);
 
 describe("GET /projects/:projectId/trends", () => {
   test("tells runs, pass rate, duration and flakiness of every day, all together and by task", async () => {
@@ -47,40 +46,10 @@ describe("GET /projects/:projectId/trends", () => {
     for (let ms = 100; ms <= 2_000; ms += 100)
       await upload({ day, ms, failed: ms <= 500 ? 1 : 0, flaky: ms > 1_700 }, `task_slug=unit&execution_key=${ms}`);
     await upload({ day, ms: 9_000 }, "task_slug=e2e&execution_key=100");
-    const unit = {
-      ...FIVE_FAILURES,
-      runs: 20,
-      passed: 15,
-      failed: 5,
-      passRate: 0.75,
-      p50Ms: 1_000,
-      p95Ms: 1_900,
-      flaky: 3,
-      forgiven: 0,
-    };
-    const e2e = {
-      ...NO_FAILURES,
-      runs: 1,
-      passed: 1,
-      failed: 0,
-      passRate: 1,
-      p50Ms: 9_000,
-      p95Ms: 9_000,
-      flaky: 0,
-      forgiven: 0,
-    };
-    const all = {
-      ...FIVE_FAILURES,
-      executions: 20,
-      runs: 21,
-      passed: 16,
-      failed: 5,
-      passRate: 0.7619,
-      p50Ms: 1_100,
-      p95Ms: 2_000,
-      flaky: 3,
-      forgiven: 0,
-    };
+    const failures = { failed: 5, testFailures: 5, flaky: 3 };
+    const unit = figures(20, 1_000, 1_900, { ...failures, passed: 15, passRate: 0.75 });
+    const e2e = figures(1, 9_000, 9_000);
+    const all = figures(21, 1_100, 2_000, { ...failures, executions: 20, passed: 16, passRate: 0.7619 });
     const [before, after] = [dayAgo(3), [dayAgo(1), dayAgo(0)]];
     const around = (figures: object, nothing: object) => [
       { day: before, ...nothing },
@@ -132,17 +101,14 @@ describe("GET /projects/:projectId/trends", () => {
 
   test("leave out what is not complete, and other projects", async () => {
     const other = await addProject(acme);
-    await ask(`POST /projects/${other.project}/test-runs`, {
-      key: other.key,
-      body: { passed: 1, failed: 0, skipped: 0 },
-    });
-    await ask(`POST /projects/${project}/test-runs?shard=1/2`, { key, body: { passed: 1, failed: 0, skipped: 0 } });
+    await createAsking(ask, other).uploadReport({ passed: 1, failed: 0, skipped: 0 });
+    await own.post("/test-runs?shard=1/2", { passed: 1, failed: 0, skipped: 0 });
     expect(await trends("?days=1")).toMatchObject({ days: [{ runs: 0 }], tasks: [] });
   });
 
   test("mark tasks of sample data, and leave it out of the days", async () => {
     await upload({ day: dayAgo(1) });
-    await ask(`POST /projects/${project}/onboarding/sample-data`, { key });
+    await own.post("/onboarding/sample-data");
     const { days, tasks } = await trends("?days=7");
     expect(days.map(({ runs }: { runs: number }) => runs)).toEqual([0, 0, 0, 0, 0, 1, 0]);
     const told = tasks.map(({ taskSlug, sample }: { taskSlug: string; sample?: true }) => [taskSlug, sample]);
@@ -166,7 +132,7 @@ describe("GET /projects/:projectId/trends", () => {
 
   test("name what is wrong with the request", async () => {
     for (const days of ["0", "91", "x", ""]) {
-      const { status, body } = await ask(`GET /projects/${project}/trends?days=${days}&branch=&task_slug=`, { key });
+      const { status, body } = await own.call("GET", `/trends?days=${days}&branch=&task_slug=`);
       expect(status).toBe(400);
       for (const name of ["days", "branch", "task_slug"]) expect(body.error.message).toContain(`"${name}"`);
     }

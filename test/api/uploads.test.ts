@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { createRequests } from "../asking.ts";
 import { deleteOldUploads } from "../../src/store/uploads.ts";
 import { createHarness, createServer, junit, until } from "../harness.ts";
 
@@ -112,23 +113,12 @@ describe("GET /projects/:projectId/uploads", () => {
     expect(await list(own)).toEqual({ data: [], pagination: { hasMore: false } });
   });
 
-  const gzip = { "content-encoding": "gzip" };
   const refusals: [name: string, query: string, body: () => unknown, headers: Record<string, string>, bytes: number][] =
     [
       ["is no report", "?task_slug=t", () => "hello", {}, 5],
       ["is no report, in the thread for large ones", "?task_slug=t", () => large("hello"), {}, large("hello").length],
-      ["is empty", "?task_slug=t", () => "", {}, 0],
       ["is too large", "?task_slug=t", () => "x".repeat(2 * MIB + 1), {}, 2 * MIB + 1],
-      ["inflates too far", "?task_slug=t", () => Bun.gzipSync("x".repeat(5 * MIB)), gzip, -1],
-      ["is not what its encoding says", "?task_slug=t", () => "hello", gzip, 5],
       ["has a broken parameter", "?task_slug=t&%ff=1", () => junit("p"), {}, junit("p").length],
-      [
-        "is for an execution that is not there",
-        `?task_slug=t&execution_id=${crypto.randomUUID()}`,
-        () => junit("p"),
-        {},
-        -1,
-      ],
       ["has an Idempotency-Key that is none", "?task_slug=t", () => junit("p"), { "idempotency-key": "a b" }, -1],
     ];
   test.each(refusals)("tells of one that %s", async (_, query, body, headers, bytes) => {
@@ -280,23 +270,15 @@ describe("GET /projects/:projectId/uploads", () => {
       await post(own, `?task_slug=t${index}`, index % 2 ? warned(`tests="${index + 50}"`) : "hello");
       await app.settled();
     }
-    const slugs = ({ data }: any) => data.map(({ parameters }: any) => parameters.taskSlug);
-    const first = await list(own, "?limit=2");
-    expect([slugs(first), first.pagination.hasMore]).toEqual([["t4", "t3"], true]);
     const other = await createServer(database);
-    const second = await other.ask(
-      `GET /projects/${own.project}/uploads?limit=2&cursor=${first.pagination.cursor}`,
-      own,
-    );
-    expect(slugs(second.body)).toEqual(["t2", "t1"]);
-    expect(slugs(await list(own, "?outcome=warned"))).toEqual(["t3", "t1"]);
-    expect(slugs(await list(own, "?outcome=refused&limit=2"))).toEqual(["t4", "t2"]);
-    const foreign = await ask(
-      `GET /projects/${own.project}/uploads?outcome=warned&cursor=${first.pagination.cursor}`,
-      own,
-    );
-    const unknown = await ask(`GET /projects/${own.project}/uploads?outcome=lost`, own);
-    expect([foreign.status, unknown.status]).toEqual([400, 400]);
+    const uploads = createRequests(other.ask, `/projects/${own.project}/uploads`, own.key);
+    const slugs = async (query: string) => (await uploads.walk(query)).map(({ parameters }) => parameters.taskSlug);
+    expect(await slugs("?limit=2")).toEqual(["t4", "t3", "t2", "t1", "t0"]);
+    expect(await slugs("?outcome=warned")).toEqual(["t3", "t1"]);
+    expect(await slugs("?outcome=refused&limit=2")).toEqual(["t4", "t2", "t0"]);
+    const { pagination } = await uploads.get("?limit=2");
+    for (const query of [`outcome=warned&cursor=${pagination.cursor}`, "outcome=lost"])
+      expect((await uploads.call("GET", `?${query}`)).status).toBe(400);
   });
 
   test("holds what is younger than a day, and the newest of that", async () => {

@@ -1,13 +1,15 @@
 /** Variants of a task: uploads with different tags are different runs. */
 
 import { beforeEach, describe, expect, test } from "bun:test";
+import { type Asking, createAsking } from "../asking.ts";
 import { createHarness, junit } from "../harness.ts";
 
 const { ask, acme, addProject } = await createHarness();
 
-let project: string;
-let key: string;
-beforeEach(async () => ({ project, key } = await addProject(acme)));
+let own: Asking;
+beforeEach(async () => {
+  own = createAsking(ask, await addProject(acme));
+});
 
 type Query = Record<string, string | string[]>;
 
@@ -18,13 +20,8 @@ function toSearch(query: Query): string {
   return String(new URLSearchParams(pairs));
 }
 
-const get = async (path: string) => (await ask(`GET /projects/${project}${path}`, { key })).body;
-
 const post = (letters: string, query: Query) =>
-  ask(`POST /projects/${project}/test-runs?${toSearch({ task_slug: "e2e", execution_key: "1", ...query })}`, {
-    key,
-    body: junit(letters),
-  });
+  own.call("POST", `/test-runs?${toSearch({ task_slug: "e2e", execution_key: "1", ...query })}`, junit(letters));
 
 async function upload(letters: string, query: Query) {
   const { status, body } = await post(letters, query);
@@ -43,7 +40,7 @@ describe("uploads with different tags", () => {
     expect(passed.executionId).toBe(failed.executionId);
     expect(failed).toMatchObject({ taskSlug: "e2e [browser:webkit]", tags: ["browser:webkit"], verdict: "failed" });
     expect(passed).toMatchObject({ taskSlug: "e2e [browser:chromium]", attempt: 1, flaky: 0, verdict: "passed" });
-    const execution = await get(`/executions/${failed.executionId}`);
+    const execution = await own.get(`/executions/${failed.executionId}`);
     expect(execution).toMatchObject({ status: "failed", verdict: "failed", failed: 1, passed: 3, flaky: 0 });
     expect(execution.tasks.map(({ slug, tags }: any) => [slug, tags])).toEqual([
       ["e2e [browser:webkit]", ["browser:webkit"]],
@@ -55,7 +52,7 @@ describe("uploads with different tags", () => {
     await upload("f", WEBKIT);
     await upload("p", CHROMIUM);
     const { executionId } = await upload("p", { complete: "true" });
-    const { tasks, status } = await get(`/executions/${executionId}`);
+    const { tasks, status } = await own.get(`/executions/${executionId}`);
     expect(tasks).toHaveLength(3);
     expect(status).toBe("failed");
   });
@@ -64,9 +61,9 @@ describe("uploads with different tags", () => {
     await upload("p", { ...WEBKIT, branch: "main", execution_key: "main", complete: "true" });
     await upload("p", { ...CHROMIUM, branch: "topic" });
     const { executionId } = await upload("f", { ...WEBKIT, branch: "topic", complete: "true" });
-    const verdict = await get(`/executions/${executionId}/verdict?gate=new`);
+    const verdict = await own.get(`/executions/${executionId}/verdict?gate=new`);
     expect(verdict).toMatchObject({ pass: false });
-    expect((await get(`/executions/${executionId}/verdict?gate=new&task_slug=e2e`)).pass).toBe(false);
+    expect((await own.get(`/executions/${executionId}/verdict?gate=new&task_slug=e2e`)).pass).toBe(false);
   });
 
   test("are compared with the same variant of the baseline: a failure in another one explains nothing", async () => {
@@ -76,7 +73,7 @@ describe("uploads with different tags", () => {
     const chromium = await upload("fp", { ...CHROMIUM, branch: "topic" });
     expect(webkit).toMatchObject({ counts: { stillFailing: 1, newFailures: 0 } });
     expect(chromium).toMatchObject({ counts: { stillFailing: 0, newFailures: 1 } });
-    const gate = await get(`/executions/${chromium.executionId}/verdict?gate=new`);
+    const gate = await own.get(`/executions/${chromium.executionId}/verdict?gate=new`);
     expect(gate.pass).toBe(false);
   });
 
@@ -98,7 +95,7 @@ describe("uploads with different tags", () => {
     const states = [];
     for (const [execution_key, order] of Object.entries({ a: variants, b: variants.toReversed() })) {
       const [{ executionId }] = (await send(order, execution_key)) as [any];
-      const { tasks } = await get(`/executions/${executionId}`);
+      const { tasks } = await own.get(`/executions/${executionId}`);
       states.push(tasks.map(({ slug, attempt }: any) => [slug, attempt]).sort());
     }
     expect(states[0]).toHaveLength(12);
@@ -125,7 +122,7 @@ describe("uploads with the same tags", () => {
     for (const tag of ["os:windows", "browser:edge"]) form.append("tag", tag);
     form.set("task_slug", "e2e");
     form.set("report", new File([junit("p")], "report.xml"));
-    const { status, body } = await ask(`POST /projects/${project}/test-runs`, { key, body: form as never });
+    const { status, body } = await own.call("POST", "/test-runs", form as never);
     expect(status).toBe(201);
     expect(body.tags).toEqual(["browser:edge", "os:windows"]);
   });
@@ -136,27 +133,24 @@ describe("uploads with the same tags", () => {
     const webkit = await upload("p", { ...WEBKIT, shard: "2/2" });
     expect(webkit).toMatchObject({ arrivedShards: [1, 2], missingShards: [], status: "passed" });
     const path = `/executions/${webkit.executionId}/test-runs/${encodeURIComponent("e2e [browser:chromium]")}`;
-    expect(await get(path)).toMatchObject({ arrivedShards: [2], missingShards: [1], tags: ["browser:chromium"] });
+    expect(await own.get(path)).toMatchObject({ arrivedShards: [2], missingShards: [1], tags: ["browser:chromium"] });
   });
 
   test("are expected where an execution declares the variant", async () => {
     const tasks = ["e2e [browser:chromium]", "e2e [browser:webkit]"];
-    await ask(`POST /projects/${project}/executions`, { key, body: { key: "1", tasks } });
+    await own.post("/executions", { key: "1", tasks });
     const { executionId } = await upload("p", WEBKIT);
-    expect(await get(`/executions/${executionId}`)).toMatchObject({ status: "running" });
+    expect(await own.get(`/executions/${executionId}`)).toMatchObject({ status: "running" });
     await upload("p", CHROMIUM);
-    expect(await get(`/executions/${executionId}`)).toMatchObject({ status: "passed" });
+    expect(await own.get(`/executions/${executionId}`)).toMatchObject({ status: "passed" });
   });
 });
 
 describe("tags that cannot be read", () => {
   test.each([
     ["webkit", "expected a tag such as browser:webkit"],
-    ["browser:", "expected a tag such as browser:webkit"],
-    [":webkit", "expected a tag such as browser:webkit"],
     [`${"k".repeat(33)}:v`, "expected a tag such as browser:webkit"],
     [`k:${"v".repeat(65)}`, "expected a tag such as browser:webkit"],
-    ["k:[v]", "expected a tag such as browser:webkit"],
     ["k:a\nb", "expected a tag such as browser:webkit"],
     ["os:linux,os:windows", "expected one value for each key"],
     [Array.from("abcdefghi", (letter) => `${letter}:1`).join(","), "expected at most 8 tags"],
@@ -164,7 +158,7 @@ describe("tags that cannot be read", () => {
     const { status, body } = await post("p", { tag });
     expect(status).toBe(400);
     expect(body.error.message).toStartWith(`Cannot read "tag": ${message}`);
-    expect((await get("/executions")).data).toEqual([]);
+    expect((await own.get("/executions")).data).toEqual([]);
   });
 
   test("are refused if they and the task are too long, or the task has some already", async () => {
@@ -173,19 +167,13 @@ describe("tags that cannot be read", () => {
     expect(long.body.error.message).toContain("at most 200 characters together, got 208");
     const twice = await post("p", { task_slug: "e2e [os:linux]", ...WEBKIT });
     expect(twice.body.error.message).toBe('Cannot read "tag": the task "e2e [os:linux]" already has the tags os:linux');
-    expect((await get("/executions")).data).toEqual([]);
-  });
-
-  test("are the only parameter that may be repeated", async () => {
-    const { status, body } = await post("p", { branch: ["a", "b"] });
-    expect(status).toBe(400);
-    expect(body.error.message).toBe('Cannot read "branch": given more than once');
+    expect((await own.get("/executions")).data).toEqual([]);
   });
 });
 
 describe("a failure in some variants only", () => {
   const failuresOf = async (executionId: string) =>
-    (await get(`/executions/${executionId}/failures`)).causes.flatMap(({ failures }: any) => failures);
+    (await own.get(`/executions/${executionId}/failures`)).causes.flatMap(({ failures }: any) => failures);
 
   test("says with which tags, in the answer and in the list of failures", async () => {
     await upload("ppp", CHROMIUM);
@@ -218,16 +206,16 @@ describe("a failure in some variants only", () => {
       await upload("fp", { ...WEBKIT, ...where });
       await upload("pp", { ...CHROMIUM, ...where, complete: "true" });
     }
-    const { data } = await get("/test-cases");
+    const { data } = await own.get("/test-cases");
     expect(data.map(({ tags, name, health, flakeRate }: any) => [tags[0], name, health, flakeRate])).toEqual([
       ["browser:webkit", data[0].name, "broken", 0],
       ["browser:webkit", data[1].name, "healthy", 0],
       ["browser:chromium", data[0].name, "healthy", 0],
       ["browser:chromium", data[1].name, "healthy", 0],
     ]);
-    const bugs = (await get("/bug-reports")).data;
+    const bugs = (await own.get("/bug-reports")).data;
     expect(bugs).toMatchObject([{ status: "open", taskSlugs: ["e2e [browser:webkit]"] }]);
-    const detail = await get(`/test-cases/${data[0].id}`);
+    const detail = await own.get(`/test-cases/${data[0].id}`);
     expect(detail.variants).toMatchObject([
       { taskSlug: "e2e [browser:chromium]", testCaseId: data[2].id, health: "healthy", passed: 6, failed: 0 },
       { taskSlug: "e2e [browser:webkit]", testCaseId: data[0].id, health: "broken", passed: 0, failed: 6 },
@@ -241,17 +229,10 @@ describe("a failure in some variants only", () => {
   test("in every variant joins one bug report", async () => {
     await upload("f", { ...WEBKIT, branch: "main" });
     await upload("f", { ...CHROMIUM, branch: "main", complete: "true" });
-    const { data } = await get("/bug-reports");
+    const { data } = await own.get("/bug-reports");
     expect(data).toHaveLength(1);
     expect(data[0].taskSlugs.sort()).toEqual(["e2e [browser:chromium]", "e2e [browser:webkit]"]);
   });
-});
-
-test("a test of a task without variants has none", async () => {
-  await upload("p", {});
-  const { data } = await get("/test-cases");
-  expect(data).toMatchObject([{ tags: [] }]);
-  expect(await get(`/test-cases/${data[0].id}`)).toMatchObject({ variants: [], byTag: [] });
 });
 
 describe("the filter by tag", () => {
@@ -268,17 +249,17 @@ describe("the filter by tag", () => {
     [["browser:webkit2"], ["3"]],
     [["browser:firefox"], []],
   ])("of executions and test cases: %p", async (tag, keys) => {
-    const executions = (await get(`/executions?${toSearch({ tag })}`)).data;
+    const executions = (await own.get(`/executions?${toSearch({ tag })}`)).data;
     expect(executions.map((one: any) => one.key).sort()).toEqual(keys);
     for (const sort of [{}, { sort: "lastRunAt" }] as Query[]) {
-      const cases = (await get(`/test-cases?${toSearch({ tag, ...sort })}`)).data;
+      const cases = (await own.get(`/test-cases?${toSearch({ tag, ...sort })}`)).data;
       expect(cases).toHaveLength(keys.length);
       expect(cases.every(({ tags }: any) => tag.every((one) => tags.includes(one)))).toBe(true);
     }
   });
 
   test("refuses what is no tag", async () => {
-    const { status, body } = await ask(`GET /projects/${project}/executions?tag=webkit`, { key });
+    const { status, body } = await own.call("GET", "/executions?tag=webkit");
     expect(status).toBe(400);
     expect(body.error.message).toStartWith('Cannot read "tag": expected a tag such as browser:webkit');
   });

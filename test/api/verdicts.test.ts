@@ -1,31 +1,29 @@
 import { beforeEach, describe, expect, test } from "bun:test";
+import { type Asking, createAsking } from "../asking.ts";
 import { createHarness, junit } from "../harness.ts";
 
 const { ask, acme, addProject } = await createHarness();
 
-let project: string;
-let key: string;
-beforeEach(async () => ({ project, key } = await addProject(acme)));
+let own: Asking;
+beforeEach(async () => {
+  own = createAsking(ask, await addProject(acme));
+});
 
 async function upload(letters: string, query: string, suite = "unit", expected = 201) {
-  const path = `POST /projects/${project}/test-runs?${query.includes("task_slug") ? "" : "task_slug=t&"}${query}`;
-  const { status, body } = await ask(path, { key, body: junit(letters, suite) });
+  const { status, body } = await own.send(junit(letters, suite), query);
   expect([body.error, status]).toEqual([undefined, expected]);
   return body;
 }
-const get = async (path: string) => (await ask(`GET /projects/${project}/executions/${path}`, { key })).body;
+const get = async (path: string) => await own.get(`/executions/${path}`);
 const verdict = (id: string, query = "gate=new") => get(`${id}/verdict?${query}`);
 const names = (forgiven: { name: string; list: string }[]) => forgiven.map(({ name, list }) => `${name}: ${list}`);
 
 /** The first case fails on the default branch, the second is quarantined. */
 async function prepare() {
   await upload("fppp", "branch=main");
-  const { body } = await ask(`GET /projects/${project}/test-cases?limit=100`, { key });
+  const body = await own.get("/test-cases?limit=100");
   const quarantine = { quarantine: { reason: "unstable" } };
-  await ask(`PATCH /projects/${project}/test-cases/${body.data.find(({ name }: any) => name === "case 1").id}`, {
-    key,
-    body: quarantine,
-  });
+  await own.patch(`/test-cases/${body.data.find(({ name }: any) => name === "case 1").id}`, quarantine);
 }
 
 describe("an upload with a gate", () => {
@@ -57,8 +55,7 @@ describe("an upload with a gate", () => {
 
   test("does not pass with a report that counts more failures than it names", async () => {
     const body = `<testsuite name="unit" tests="4" failures="3">${'<testcase name="case 1"><failure/></testcase>'}<testcase name="case 2"/></testsuite>`;
-    const path = `POST /projects/${project}/test-runs?task_slug=t&branch=x&gate=new&exit_code=1`;
-    const { gate } = (await ask(path, { key, body })).body;
+    const { gate } = await own.uploadReport(body, "branch=x&gate=new&exit_code=1");
     expect(gate).toMatchObject({ pass: false, reasons: [expect.stringContaining("report")] });
   });
 
@@ -66,16 +63,11 @@ describe("an upload with a gate", () => {
     const one = (file: string, name: string, failed = false) =>
       `<testcase classname="s" name="${name}" file="test/${file}.ts">${failed ? "<failure/>" : ""}</testcase>`;
     const send = async (query: string, cases: string) =>
-      (
-        await ask(`POST /projects/${project}/test-runs?task_slug=parts&${query}`, {
-          key,
-          body: `<testsuite name="s">${cases}</testsuite>`,
-        })
-      ).body;
+      await own.post(`/test-runs?task_slug=parts&${query}`, `<testsuite name="s">${cases}</testsuite>`);
     await send("branch=main", one("a", "login") + one("a", "logout") + one("b", "pay"));
-    const { data } = (await ask(`GET /projects/${project}/test-cases?task_slug=parts`, { key })).body;
+    const { data } = await own.get("/test-cases?task_slug=parts");
     const { id } = data.find(({ name }: { name: string }) => name === "login");
-    await ask(`PATCH /projects/${project}/test-cases/${id}`, { key, body: { quarantine: { reason: "unstable" } } });
+    await own.patch(`/test-cases/${id}`, { quarantine: { reason: "unstable" } });
     const { gate } = await send("branch=x&gate=quarantine&exit_code=1", one("admin", "login", true));
     expect(gate).toMatchObject({ pass: false, reasons: ["parts: 1 new failure"] });
   });
@@ -123,35 +115,12 @@ describe("an upload with a gate", () => {
 
   test.each([
     ["a crash", "fppp", "exit_code=139", "t: exit code 139, which means more than failed tests"],
-    ["an interruption", "ffpp", "exit_code=3", "t: exit code 3, which means more than failed tests"],
     ["no failed test", "pppp", "exit_code=1", "t: test runner exited with code 1"],
-    ["no test at all", "", "exit_code=1", "t: test runner exited with code 1"],
   ])("does not pass with %s", async (_, letters, query, reason) => {
     expect((await upload(letters, `branch=x&gate=new&${query}`)).gate).toMatchObject({
       pass: false,
       reasons: [reason],
     });
-  });
-
-  test("passes with an exit code that is the number of failed tests", async () => {
-    expect((await upload("ffpp", "branch=x&gate=new&exit_code=2")).gate.pass).toBe(true);
-  });
-
-  test("does not pass with a truncated report", async () => {
-    const cut = junit("fppp").slice(0, -60);
-    const { body } = await ask(`POST /projects/${project}/test-runs?task_slug=t&branch=x&gate=new`, { key, body: cut });
-    expect(body.gate).toMatchObject({ pass: false, reasons: ["t: the report is incomplete"] });
-  });
-
-  test("does not pass with failures that are only counted", async () => {
-    const counts = { taskSlug: "t", passed: 5, failed: 2, skipped: 0 };
-    const { body } = await ask(`POST /projects/${project}/test-runs?branch=x&gate=new`, { key, body: counts });
-    expect(body.gate).toMatchObject({ pass: false, reasons: ["t: 2 failures without a test case in the report"] });
-  });
-
-  test("does not pass in an outage", async () => {
-    const { gate } = await upload("f".repeat(12), "branch=x&gate=new");
-    expect(gate).toMatchObject({ pass: false, reasons: ["t: an outage: nearly all tests failed"] });
   });
 
   test("of a shard is judged by its own results", async () => {
@@ -183,9 +152,8 @@ describe("an upload with a gate", () => {
   });
 
   test("is answered as text whose first line is the decision", async () => {
-    const path = `POST /projects/${project}/test-runs?task_slug=t&branch=x&gate=new&exit_code=1`;
     const lines = async (letters: string) =>
-      (await ask(path, { key, body: junit(letters), headers: { accept: "text/plain" } })).text.split("\n");
+      (await own.send(junit(letters), "branch=x&gate=new&exit_code=1", { accept: "text/plain" })).text.split("\n");
     expect(await lines("fppp")).toEqual([
       "Gate new: passed, 1 failure forgiven",
       "Forgiven: unit > case 0: It failed in the baseline",
@@ -200,7 +168,7 @@ describe("an upload with a gate", () => {
   });
 
   test("refuses an unknown mode", async () => {
-    const { status, body } = await ask(`POST /projects/${project}/test-runs?gate=all`, { key, body: junit("p") });
+    const { status, body } = await own.call("POST", "/test-runs?gate=all", junit("p"));
     expect([status, body.error.message]).toEqual([
       400,
       'Cannot read "gate": expected "quarantine" or "new", got "all"',
@@ -232,7 +200,7 @@ describe("GET …/executions/:executionId/verdict", () => {
 
   test("is not final before all tasks have reported, and waits for the end", async () => {
     const created = { key: "2", tasks: ["t", "lint", "e2e"], branch: "x" };
-    const { body: execution } = await ask(`POST /projects/${project}/executions`, { key, body: created });
+    const execution = await own.post("/executions", created);
     const open = await verdict(execution.id);
     expect(open).toMatchObject({ pass: false, final: false, reasons: ["3 of 3 tasks have not reported"] });
     await upload("fppp", "branch=x&execution_key=2");
@@ -245,15 +213,14 @@ describe("GET …/executions/:executionId/verdict", () => {
 
   test("does not pass with missing shards, a task that never reported, or when it was cancelled", async () => {
     const { executionId } = await upload("p", "branch=x&execution_key=3&shard=1/3");
-    await ask(`POST /projects/${project}/executions/${executionId}/complete`, { key });
+    await own.post(`/executions/${executionId}/complete`);
     expect(await verdict(executionId)).toMatchObject({ pass: false, reasons: ["t: shards 2 and 3 of 3 missing"] });
-    const create = async (tasks: string[]) =>
-      (await ask(`POST /projects/${project}/executions`, { key, body: { tasks } })).body.id;
+    const create = async (tasks: string[]) => (await own.post("/executions", { tasks })).id;
     const silent = await create(["t"]);
-    await ask(`POST /projects/${project}/executions/${silent}/complete`, { key });
+    await own.post(`/executions/${silent}/complete`);
     expect(await verdict(silent)).toMatchObject({ pass: false, reasons: ["t: did not report"] });
     const cancelled = await create(["t"]);
-    await ask(`POST /projects/${project}/executions/${cancelled}/cancel`, { key });
+    await own.post(`/executions/${cancelled}/cancel`);
     const reasons = ["The execution was cancelled", "t: did not report"];
     expect(await verdict(cancelled)).toMatchObject({ pass: false, final: true, reasons });
   });
@@ -261,17 +228,16 @@ describe("GET …/executions/:executionId/verdict", () => {
   test("judges a task as its last rerun left it", async () => {
     const { executionId } = await upload("pppf", "branch=x&execution_key=4&complete=true");
     expect((await verdict(executionId)).pass).toBe(false);
-    const path = `POST /projects/${project}/executions/${executionId}/rerun`;
-    const { body: rerun } = await ask(path, { key, body: { failedOnly: true } });
+    const rerun = await own.post(`/executions/${executionId}/rerun`, { failedOnly: true });
     await upload("pppp", `execution_id=${rerun.id}`);
     expect(await verdict(executionId)).toMatchObject({ pass: true, final: true, status: "failed" });
   });
 
   test("is answered as text, and needs a mode", async () => {
     const { executionId } = await upload("fppp", "branch=x");
-    const path = `GET /projects/${project}/executions/${executionId}/verdict`;
-    const { text } = await ask(`${path}?gate=new`, { key, headers: { accept: "text/plain" } });
+    const path = `/executions/${executionId}/verdict`;
+    const { text } = await own.call("GET", `${path}?gate=new`, undefined, { accept: "text/plain" });
     expect(text.split("\n")[0]).toBe("Gate new: passed, 1 failure forgiven");
-    expect((await ask(path, { key })).status).toBe(400);
+    expect((await own.call("GET", path)).status).toBe(400);
   });
 });

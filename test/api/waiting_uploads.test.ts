@@ -1,6 +1,7 @@
 /** Uploads that wait for others, and what they are told of what has become of it meanwhile. */
 
 import { describe, expect, test } from "bun:test";
+import { createAsking } from "../asking.ts";
 import { removeExecution } from "../../src/operations/executions/executions.ts";
 import { createHarness, junit, until } from "../harness.ts";
 
@@ -28,16 +29,13 @@ const redOf = async (project: string) =>
 
 describe("red and green: an execution of mode run without a branch is of the default branch, whatever reports name", () => {
   test("by a lease, whose report names a branch itself", async () => {
-    const { project, key } = await addProject(acme);
-    const post = async (path: string, body: unknown) =>
-      (await ask(`POST /projects/${project}${path}`, { key, body })).body;
+    const own = createAsking(ask, await addProject(acme));
+    const { project } = own;
     const run = async (status: "passed" | "failed") => {
-      await post("/executions", { mode: "run", tasks: ["unit"] });
-      const { leases } = await post("/leases", { runner: "r1" });
-      const [{ id }] = leases;
-      await post("/leases", { runner: "r1", free: 0, held: [{ id }] });
-      const path = `POST /projects/${project}/test-runs?lease_id=${id}`;
-      expect((await ask(path, { key, body: ctrf(status, "feature") })).status).toBe(201);
+      await own.post("/executions", { mode: "run", tasks: ["unit"] });
+      const [{ id }] = (await own.post("/leases", { runner: "r1" })).leases;
+      await own.post("/leases", { runner: "r1", free: 0, held: [{ id }] });
+      await own.post(`/test-runs?lease_id=${id}`, ctrf(status, "feature"));
     };
     await run("failed");
     expect(await redOf(project)).toEqual(["main"]);
@@ -49,12 +47,11 @@ describe("red and green: an execution of mode run without a branch is of the def
 
 describe("what is red when an upload ends its execution", () => {
   test("counts although the upload had to wait, and it turned red meanwhile", async () => {
-    const { project, key } = await addProject(acme);
+    const own = createAsking(ask, await addProject(acme));
+    const { project } = own;
     const upload = (letters: string, query: string) =>
-      ask(`POST /projects/${project}/test-runs?branch=main&task_slug=unit${query}`, { key, body: junit(letters) });
-    const { id } = (
-      await ask(`POST /projects/${project}/executions`, { key, body: { key: "1", branch: "main", tasks: ["unit"] } })
-    ).body;
+      own.call("POST", `/test-runs?branch=main&task_slug=unit${query}`, junit(letters));
+    const { id } = await own.post("/executions", { key: "1", branch: "main", tasks: ["unit"] });
     const [isHeld, isOver] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     // As any other upload to the execution, a large one for example.
     const other = database.begin(async (sql) => {
@@ -70,10 +67,7 @@ describe("what is red when an upload ends its execution", () => {
       return row!.waits;
     });
     expect((await upload("f", "&execution_key=2")).status).toBe(201);
-    await ask(`POST /projects/${project}/test-runs?branch=main&task_slug=unit&execution_key=2&complete=true`, {
-      key,
-      body: junit("ff"),
-    });
+    await own.post("/test-runs?branch=main&task_slug=unit&execution_key=2&complete=true", junit("ff"));
     expect(await redOf(project)).toEqual(["main"]);
     isOver.resolve();
     await other;
@@ -85,12 +79,10 @@ describe("what is red when an upload ends its execution", () => {
 
 describe("an upload that waited while its execution was deleted", () => {
   test("begins another one and is not told of a build that is gone", async () => {
-    const { project, key } = await addProject(acme);
+    const own = createAsking(ask, await addProject(acme));
+    const { project } = own;
     const upload = () =>
-      ask(`POST /projects/${project}/test-runs?branch=main&commit=abcdef1&execution_key=1&complete=true`, {
-        key,
-        body: junit("p"),
-      });
+      own.call("POST", "/test-runs?branch=main&commit=abcdef1&execution_key=1&complete=true", junit("p"));
     const { executionId } = (await upload()).body;
     const [isHeld, isOver] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const deletion = database.begin(async (sql) => {

@@ -109,7 +109,8 @@ test("a restore gives a server that is quiet until it is resumed", async () => {
     return row!;
   };
   const before = await state();
-  expect(before).toMatchObject({ due: 5, ran: false });
+  expect(before.ran).toBe(false);
+  expect(before.due).toBeGreaterThanOrEqual(5);
   const server = await startServer(there);
   try {
     await until(async () => server.output().includes("Quiet after a restore"), 20);
@@ -118,7 +119,10 @@ test("a restore gives a server that is quiet until it is resumed", async () => {
       await until(async () => (await state()).served !== last, 20);
       last = (await state()).served;
     }
-    expect(await state()).toMatchObject({ due: 5, ran: false });
+    // More of them may have become due meanwhile; none is processed.
+    const quiet = await state();
+    expect(quiet.ran).toBe(false);
+    expect(quiet.due).toBeGreaterThanOrEqual(before.due);
     const resumed = await assay(["admin", "resume"], there);
     expect([resumed.code, resumed.output]).toEqual([0, "resumed\n"]);
     await until(async () => (await state()).ran && (await state()).due === 0, 20);
