@@ -390,10 +390,14 @@ describe("quarantine", () => {
     const path = `/test-cases/${id}`;
     const body = await own.patch(path, { quarantine: { reason: "#12" }, owner: "ann" });
     expect(body).toMatchObject({ owner: "ann", quarantine: { reason: "#12", until: null } });
-    expect(await own.upload("pf")).toMatchObject({
+    const forgiven = await own.upload("pf");
+    expect(forgiven).toMatchObject({
       verdict: "passed",
       failed: 1,
       quarantinedFailures: [{ testCaseId: id, taskSlug: "t", suite: "unit", name: "case 1", file: null }],
+    });
+    expect(await own.get(`/executions/${forgiven.executionId}`)).toMatchObject({
+      ...{ status: "passed", verdict: "passed", failed: 1 },
     });
     expect(await own.upload("ff")).toMatchObject({ verdict: "failed" });
     expect(await own.patch(path, { quarantine: null })).toMatchObject({

@@ -26,7 +26,7 @@ const home = mkdtempSync(join(tmpdir(), "assay-docs-"));
 const tools = join(home, "tools");
 const pids = join(home, "pids");
 
-const { acme, rival, addProject, ask, connection, url } = await createHarness();
+const { acme, rival, addProject, ask, connection, url } = await createHarness({ ownDatabase: true });
 
 type Block = { document: string; line: number; language: string; text: string };
 
