@@ -67,7 +67,8 @@ const NOT_RUN: Record<string, string> = {
   "claude mcp add": "needs Claude Code; test/mcp/clients.test.ts connects the official clients",
   "gemini mcp add": "needs Gemini CLI; test/mcp/clients.test.ts connects the official clients",
   "vendor/bin/phpunit": "needs PHPUnit; test/cli/upload_gate.test.ts runs commands with other exit codes",
-  "/verify": "needs a runner with a repository: test/operations/verifications.test.ts verifies a test case with one",
+  "/verify":
+    "needs a runner with a repository: test/full/operations/verifications.test.ts verifies a test case with one",
   "npx jest": "needs Jest from the network; test/full/cli/split.test.ts runs its commands",
   "--timings bun": "needs a later version of Bun than the tests",
   "gh run download": "needs GitHub; test/cli/import.test.ts imports such a folder",

@@ -2,10 +2,10 @@
 
 import { afterAll, describe, expect, test } from "bun:test";
 import postgres from "postgres";
-import { connect, isUnavailable } from "../../src/database/connect.ts";
-import { createSilenceWatch, type WatchedSession, sessionsOf } from "../../src/database/silence.ts";
-import { createDatabase, until } from "../harness.ts";
-import { createTunnel } from "../tunnel.ts";
+import { connect, isUnavailable } from "../../../src/database/connect.ts";
+import { createSilenceWatch, type WatchedSession, sessionsOf } from "../../../src/database/silence.ts";
+import { createDatabase, until } from "../../harness.ts";
+import { createTunnel } from "../../tunnel.ts";
 
 const { connection, database } = await createDatabase();
 const TIMES = { silenceMs: 40, probeAfterMs: 10 };

@@ -1,12 +1,12 @@
 /** Verifications with a real repository and `assay runner`, and what they do to a quarantine. */
 
 import { describe, expect, test } from "bun:test";
-import { createAsking } from "../asking.ts";
-import { createHarness, until } from "../harness.ts";
-import { createProbedRepository, startProbeRunner } from "../probing.ts";
-import { createPlace, removePlace } from "../places.ts";
-import { reclaimLeases } from "../../src/work/reclaim.ts";
-import { advanceVerifications } from "../../src/work/verify.ts";
+import { createAsking } from "../../asking.ts";
+import { createHarness, until } from "../../harness.ts";
+import { createProbedRepository, startProbeRunner } from "../../probing.ts";
+import { createPlace, removePlace } from "../../places.ts";
+import { reclaimLeases } from "../../../src/work/reclaim.ts";
+import { advanceVerifications } from "../../../src/work/verify.ts";
 
 const { url, ask, acme, database, addProject } = await createHarness({ ownDatabase: true });
 const { pool } = database;

@@ -4,23 +4,23 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import type { ContentStore } from "../../src/attachments/content.ts";
-import { createDiskStore } from "../../src/attachments/disk_store.ts";
-import { readBackup } from "../../src/backup/reader.ts";
-import { connect, type Database } from "../../src/database/connect.ts";
-import { migrate, schemaVersion } from "../../src/database/migrate.ts";
-import { startEmbedded } from "../../src/database/postgres/embedded.ts";
-import { postponeRetry } from "../../src/database/retry_backoff.ts";
-import { selectIsBackupRunning, withSnapshot } from "../../src/database/snapshot.ts";
-import { sweepContents } from "../../src/operations/attachments/contents.ts";
-import { checkBackup, restoreBackup } from "../../src/operations/backup/restore_backup.ts";
-import { resume } from "../../src/operations/backup/quiet.ts";
-import { takeBackup } from "../../src/operations/backup/take_backup.ts";
-import { claimSecretKeyDigest } from "../../src/store/instance.ts";
-import { createToken } from "../../src/secrets/tokens.ts";
-import { insertSession } from "../../src/store/sessions.ts";
-import { createSeal } from "../../src/secrets/seal.ts";
-import { createEverything } from "../everything.ts";
+import type { ContentStore } from "../../../src/attachments/content.ts";
+import { createDiskStore } from "../../../src/attachments/disk_store.ts";
+import { readBackup } from "../../../src/backup/reader.ts";
+import { connect, type Database } from "../../../src/database/connect.ts";
+import { migrate, schemaVersion } from "../../../src/database/migrate.ts";
+import { startEmbedded } from "../../../src/database/postgres/embedded.ts";
+import { postponeRetry } from "../../../src/database/retry_backoff.ts";
+import { selectIsBackupRunning, withSnapshot } from "../../../src/database/snapshot.ts";
+import { sweepContents } from "../../../src/operations/attachments/contents.ts";
+import { checkBackup, restoreBackup } from "../../../src/operations/backup/restore_backup.ts";
+import { resume } from "../../../src/operations/backup/quiet.ts";
+import { takeBackup } from "../../../src/operations/backup/take_backup.ts";
+import { claimSecretKeyDigest } from "../../../src/store/instance.ts";
+import { createToken } from "../../../src/secrets/tokens.ts";
+import { insertSession } from "../../../src/store/sessions.ts";
+import { createSeal } from "../../../src/secrets/seal.ts";
+import { createEverything } from "../../everything.ts";
 import {
   createBareDatabase,
   createDatabase,
@@ -29,10 +29,10 @@ import {
   junit,
   SECRET_KEY,
   until,
-} from "../harness.ts";
-import { fillOtherTables } from "../other_tables.ts";
-import { CLIENT } from "../people.ts";
-import { createPlace, removePlace } from "../places.ts";
+} from "../../harness.ts";
+import { fillOtherTables } from "../../other_tables.ts";
+import { CLIENT } from "../../people.ts";
+import { createPlace, removePlace } from "../../places.ts";
 
 const place = createPlace("backup");
 afterAll(() => removePlace(place));

@@ -1,16 +1,16 @@
 /** What a request reads does not grow with what is stored, even where PostgreSQL knows nothing of the tables yet. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { selectCountedOnCommits } from "../src/store/pending_health.ts";
-import { connect, type Fragment, type Sql } from "../src/database/connect.ts";
-import { firstIdAt } from "../src/database/time_bounds.ts";
-import { selectBranchBuilds, selectLastBuild, selectNewFailures } from "../src/store/overview.ts";
-import { selectBranchState } from "../src/store/state.ts";
-import { analyzeOutgrown } from "../src/work/analyze.ts";
-import { countAll } from "../src/work/count.ts";
-import { fill, reportOf, taskOf } from "./lab/bench/growth_data.ts";
-import { createHarness, createServer } from "./harness.ts";
-import { createPerson } from "./people.ts";
+import { selectCountedOnCommits } from "../../src/store/pending_health.ts";
+import { connect, type Fragment, type Sql } from "../../src/database/connect.ts";
+import { firstIdAt } from "../../src/database/time_bounds.ts";
+import { selectBranchBuilds, selectLastBuild, selectNewFailures } from "../../src/store/overview.ts";
+import { selectBranchState } from "../../src/store/state.ts";
+import { analyzeOutgrown } from "../../src/work/analyze.ts";
+import { countAll } from "../../src/work/count.ts";
+import { fill, reportOf, taskOf } from "../lab/bench/growth_data.ts";
+import { createHarness, createServer } from "../harness.ts";
+import { createPerson } from "../people.ts";
 
 const { database: beside, connection, acme } = await createHarness({ ownDatabase: true });
 const { project, key, team } = acme;
