@@ -289,6 +289,39 @@ describe("POST …/attachments", () => {
     expect([status, body.attachments.length, body.warnings.length]).toEqual([201, 5, 1_000]);
   });
 
+  test("what is beyond a limit is named, on the run as well, and the rest is stored", async () => {
+    const passed = { name: "passes", status: "passed" as const, attachments: [{ path: "passed.png" }] };
+    const { body: run } = await upload("", toReport([FAILED, passed]));
+    const many = Object.fromEntries(Array.from({ length: 6 }, (_, index) => [`${index}.log`, `${index}`]));
+    const { status, body } = await post(run.executionId, { "big.bin": new Uint8Array(MIB + 1), "passed.png": PNG });
+    expect([status, body]).toEqual([
+      200,
+      {
+        attachments: [],
+        warnings: [
+          'Attachment "big.bin" was not stored: larger than 1 MiB (MAX_ATTACHMENT_MB of the server)',
+          'Attachment "passed.png" was not stored: only test cases that passed refer to it (upload the report with attachments=all to keep such files)',
+        ],
+      },
+    ]);
+    const more = await post(run.executionId, many);
+    expect([more.status, more.body.attachments.length]).toEqual([201, 5]);
+    expect(more.body.warnings).toEqual([expect.stringContaining('"5.log" was not stored: the run has 5 attachments')]);
+    expect(await warningsOf(run.executionId)).toEqual([body.warnings[0], more.body.warnings[0]]);
+  });
+
+  test("while the store is away it is a 500, and nothing is half stored", async () => {
+    const { ask: askAway } = await createServer(database, { attachments: { directory: "/dev/null/attachments" } });
+    const { body: run } = await upload("", toReport([FAILED]));
+    const form = new FormData();
+    form.append("attachment", new Blob(["a"]), "a.log");
+    const { status, headers, body } = await askAway(`POST /projects/${project}${pathOf(run.executionId)}/attachments`, {
+      ...{ key, body: form },
+    });
+    expect([status, headers.get("retry-after"), body.error.code]).toEqual([500, "10", "INTERNAL_ERROR"]);
+    expect(await list(run.executionId)).toEqual([]);
+  });
+
   test("another body is refused", async () => {
     const { body: run } = await upload("", toReport([FAILED]));
     const target = `POST /projects/${project}${pathOf(run.executionId)}/attachments`;

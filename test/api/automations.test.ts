@@ -422,6 +422,23 @@ describe("events", () => {
     });
   });
 
+  test("rerun_failed says which environment there is no more, and is no failure of ours", async () => {
+    const environments = createRequests(ask, `/teams/${acme.team}/environments`, teamKey);
+    const { id: environment } = await environments.post("", { slug: "short-lived" });
+    await project.post("/executions", { mode: "run", tasks: ["unit"], environment: "short-lived" });
+    await environments.call("DELETE", `/${environment}`);
+    const { id } = await automate({ trigger: { event: "execution.failed" }, actions: [{ type: "rerun_failed" }] });
+    const { leases } = await project.post("/leases", { runner: "r" });
+    await upload("f", { lease_id: leases[0].id });
+    await handleAll();
+    const [{ status, actions }] = await runsOf(id);
+    expect([status, actions[0].reason]).toEqual([
+      "failed",
+      `Cannot read "environment": the team has no environment "short-lived", whose variables the tasks would get`,
+    ]);
+    expect(await executionsOf()).toHaveLength(1);
+  });
+
   test("a disabled automation does nothing, a disabled or deleted integration is told in the run", async () => {
     const [gone, off] = [
       await integrate("slack", { url: "https://hooks.slack.com/services/T/B/abcdefgh" }),

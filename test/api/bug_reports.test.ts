@@ -274,6 +274,22 @@ describe("which failures are one bug", () => {
     ]);
   });
 
+  test("two tests that are known to be flaky have one each beside the one that they share", async () => {
+    const names = ["a", "b"];
+    for (const letters of [
+      names.map((name) => fail(name, "Error: the shared animal hides")),
+      [...names.map((name) => ({ name }))],
+    ])
+      await upload(letters, "&execution_key=1");
+    await countAll(database);
+    for (const [index, animal] of ["zebra", "lion", "tiger"].entries()) {
+      await upload([fail("a", `Error: the ${animal} sleeps at home`), { name: "b" }], `&commit=a${index}`);
+      await upload([fail("b", `Error: the ${animal} eats in bed`), { name: "a" }], `&commit=b${index}`);
+    }
+    expect(await bugs()).toHaveLength(3);
+    expect((await bugs()).map(({ testCaseIds }: { testCaseIds: string[] }) => testCaseIds.length)).toEqual([1, 1, 2]);
+  });
+
   test("what bugs of the first version were known by is found by case, place and words", async () => {
     const placed = fail("a", "Error: the zebra is missing", "cart");
     const told = fail("b", "Error: no route to 'shop' 17");
