@@ -73,6 +73,14 @@ describe("POST /projects/:projectId/executions", () => {
     expect([status, body.tasks]).toEqual([201, []]);
   });
 
+  test("completed with a declared task missing is not green", async () => {
+    const { body } = await create({ tasks: ["a", "b"] });
+    await upload(`execution_id=${body.id}&task_slug=a`, "pp");
+    const { body: ended } = await act(body.id, "complete");
+    expect(ended).toMatchObject({ status: "timed_out", verdict: "failed" });
+    expect(ended.tasks[1]).toMatchObject({ slug: "b", status: "timed_out" });
+  });
+
   test("a key that exists answers 200 with the same execution, however many ask at once", async () => {
     const answers = await Promise.all(Array.from({ length: 10 }, () => create({ key: "meet here", tasks: ["a"] })));
     expect(answers.map(({ status }) => status).sort()).toEqual([...Array(9).fill(200), 201]);

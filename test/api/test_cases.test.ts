@@ -18,6 +18,27 @@ const report = (file: string, ...cases: string[]) =>
   `<testsuite name="s">${cases.map((name) => `<testcase name="${name}" file="${file}"/>`).join("")}</testsuite>`;
 
 describe("health", () => {
+  test("both outcomes on one commit are flaky, on two commits they are not", async () => {
+    await own.upload("pf", "commit=a&branch=x");
+    await own.upload("fp", "commit=b&branch=x");
+    expect(await catalogue("?health=flaky")).toEqual([]);
+    await own.upload("pp", "commit=b&branch=x");
+    expect(names(await catalogue("?health=flaky"))).toEqual(["case 0"]);
+  });
+
+  test("five failures in a row on the default branch are broken, those of other branches do not count", async () => {
+    for (let run = 0; run < 4; run++) await own.upload("f", "branch=main");
+    await own.upload("f", "branch=feature");
+    expect((await one()).health).toBe("healthy");
+    await own.upload("f");
+    expect((await one()).health).toBe("broken");
+    expect(names(await catalogue("?health=broken"))).toEqual(["case 0"]);
+    await own.upload("p", "branch=feature");
+    expect((await one()).health).toBe("broken");
+    await own.upload("p", "branch=main");
+    expect((await one()).health).toBe("healthy");
+  });
+
   test("a case is new until its fifth result, then healthy", async () => {
     for (let run = 0; run < 4; run++) await own.upload("p", `branch=b${run}`);
     expect(await one()).toMatchObject({ health: "new", runs: 4, failures: 0, lastStatus: "passed", flakeRate: 0 });

@@ -321,6 +321,29 @@ describe("attempts and shards", () => {
     expect(second.body).toEqual(first.body);
   });
 
+  test("a case that failed before and passes now is flaky, and the run green", async () => {
+    await post("flaky", "pfp");
+    const { body } = await post("flaky", "ppp");
+    expect(body).toMatchObject({ passed: 3, failed: 0, flaky: 1, attempt: 2, verdict: "passed" });
+  });
+
+  test("a case that passed and fails now is failed", async () => {
+    await post("worse", "pp");
+    const { body } = await post("worse", "pf");
+    expect(body).toMatchObject({ passed: 1, failed: 1, flaky: 0 });
+  });
+
+  test("two shards that report the same case differently are not green, whichever comes last", async () => {
+    for (const [key, order] of [
+      ["order a", ["p", "f"]],
+      ["order b", ["f", "p"]],
+    ] as const) {
+      await post(key, order[0], "&shard=1/2");
+      const { body } = await post(key, order[1], "&shard=2/2");
+      expect(body).toMatchObject({ passed: 0, failed: 1, flaky: 0, verdict: "failed" });
+    }
+  });
+
   test("a retry of only some tests neither loses passes nor turns other failures green", async () => {
     await upload("?execution_key=part&task_slug=t", junit("pffp"));
     const only = `<testsuite name="unit"><testcase classname="unit" name="case 1" time="0.01"/></testsuite>`;
@@ -348,6 +371,14 @@ describe("attempts and shards", () => {
     const retried = await shard(2, "pp");
     expect(retried.body).toMatchObject({ passed: 5, failed: 0, flaky: 1, attempt: 2, verdict: "passed" });
     expect(await list()).toHaveLength(1);
+  });
+
+  test("a shard whose report broke off is not made green by a whole one after it, but by its own retry", async () => {
+    const send = (shard: string, report: string) => upload(`?execution_key=broken&task_slug=t&shard=${shard}`, report);
+    const whole = junit("pp", "part 1");
+    expect((await send("1/2", whole.slice(0, whole.lastIndexOf("<testcase")))).status).toBe(201);
+    expect((await send("2/2", junit("pp"))).body).toMatchObject({ missingShards: [], failed: 0, verdict: "failed" });
+    expect((await send("1/2", whole)).body).toMatchObject({ failed: 0, verdict: "passed" });
   });
 
   test("shards that disagree on their number are refused", async () => {

@@ -29,6 +29,23 @@ async function prepare() {
 describe("an upload with a gate", () => {
   beforeEach(prepare);
 
+  test("does not pass in an outage", async () => {
+    const { gate } = await upload("f".repeat(12), "branch=x&gate=new");
+    expect(gate).toMatchObject({ pass: false, reasons: ["t: an outage: nearly all tests failed"] });
+  });
+
+  test("does not pass with a truncated report", async () => {
+    const cut = junit("fppp").slice(0, -60);
+    const { body } = await own.send(cut, "branch=x&gate=new");
+    expect(body.gate).toMatchObject({ pass: false, reasons: ["t: the report is incomplete"] });
+  });
+
+  test("does not pass with failures that are only counted", async () => {
+    const counts = { taskSlug: "t", passed: 5, failed: 2, skipped: 0 };
+    const { body } = await own.send(counts, "branch=x&gate=new");
+    expect(body.gate).toMatchObject({ pass: false, reasons: ["t: 2 failures without a test case in the report"] });
+  });
+
   test("passes when all failures are forgiven, names them and records them on the run", async () => {
     const run = await upload("ffpp", "branch=x&gate=new&exit_code=1");
     expect(run).toMatchObject({ verdict: "failed", gate: { gate: "new", pass: true, reasons: [], forgivenCount: 2 } });
