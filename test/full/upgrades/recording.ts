@@ -33,8 +33,7 @@ async function settle(read: () => Promise<RecordedAnswer[]>): Promise<RecordedAn
 /** The database as SQL without the commands of psql. */
 async function dumpDatabase(connection: Record<string, unknown>): Promise<string> {
   const args = ["--no-owner", "--no-privileges", "--rows-per-insert=100"];
-  const environment = { ...process.env, ...databaseVariables(connection) };
-  const text = await Bun.$`${POSTGRES}/pg_dump ${args} ${String(connection["database"])}`.env(environment).text();
+  const text = await Bun.$`${POSTGRES}/pg_dump ${args} ${databaseVariables(connection).DATABASE_URL}`.text();
   return text.replaceAll(/^\\(un)?restrict .*\n/gm, "");
 }
 
