@@ -5,8 +5,8 @@ import { toStoredBlock, UNTRUSTED_BLOCKS } from "../rules/untrusted.ts";
 import type { CaseStatus } from "../schema/fields.ts";
 import type { CaseResult } from "../schema/test_runs.ts";
 import type { Given } from "../database/compose.ts";
-import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
-import { blockOfCase } from "./packing.ts";
+import { type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
+import { blockOfCase, caseOfResult } from "./packing.ts";
 import { isActiveQuarantine } from "./predicates.ts";
 
 /** A run, with what tells where its results are stored. */
@@ -218,10 +218,6 @@ export async function selectCaseResults(
         (status === undefined || toStatus(letter) === status) && (flaky === undefined || (letter === "P") === flaky),
     );
     if (letters.length === 0) return [];
-    // A look-up for each result: while the statistics do not know the project, a join would read all results for each test case.
-    const named = (number: Fragment) => sql`
-      select id, suite, name, file from test_case
-      where project_id = ${projectId} and number = ${number} offset 0`;
     const rows = await sql<Unpacked[]>`
       select ${rank}::int as rank, r.number, c.id as "testCaseId", c.suite, c.name, c.file, d.line, r.letter, d.kind,
         r.attempt, r.duration as "durationMs", d.message, d.stack, right(d.output, 16384) as output, d.properties,
@@ -230,7 +226,7 @@ export async function selectCaseResults(
         select result.number, result.letter, coalesce(result.attempt, 1) as attempt, result.duration
         from case_result b, lateral unnest(b.test_cases, string_to_array(b.statuses, null), b.attempts, b.durations)
           as result (number, letter, attempt, duration)
-        ${q === undefined ? sql`` : sql`cross join lateral (${named(sql`result.number`)}) c`}
+        ${q === undefined ? sql`` : sql`cross join lateral ${caseOfResult(sql, projectId, sql`result.number`)} c`}
         where b.project_id = ${projectId} and b.run_id = ${run.id} and b.block >= ${storedBlock(after)}
           and b.statuses ~ ${`[${letters.join("")}]`} and result.number > ${after}
           and result.letter = any(${toTextArray(letters)}::text[])
@@ -238,7 +234,7 @@ export async function selectCaseResults(
           ${testCase === undefined ? sql`` : sql`and b.block = ${storedBlock(testCase)} and result.number = ${testCase}`}
         order by b.block, result.number limit ${limit}
       ) r
-      cross join lateral (${named(sql`r.number`)}) c
+      cross join lateral ${caseOfResult(sql, projectId, sql`r.number`)} c
       left join case_detail d on d.project_id = ${projectId} and d.run_id = ${run.id} and d.test_case = r.number
         and d.attempt = r.attempt
       left join lateral (

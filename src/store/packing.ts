@@ -15,6 +15,13 @@ export const resultsOf = (sql: Sql, projectId: Given, runs: Fragment): Fragment 
   select b.* from (${runs}) run, lateral (
     select * from case_result where project_id = ${projectId} and run_id = run.id offset 0) b)`;
 
+/**
+ * The test case of a result, for a lateral join; `number` is an expression. Like `resultsOf`, it is looked up for each result: while the
+ * statistics do not know the project, a join would read all results for each test case.
+ */
+export const caseOfResult = (sql: Sql, projectId: Given, number: Fragment): Fragment => sql`(
+  select * from test_case where project_id = ${projectId} and number = ${number} offset 0)`;
+
 /** The failed results of `runs`, a statement that selects ids as `id`: run_id, number, attempt. */
 export const failedResultsOf = (sql: Sql, projectId: Given, runs: Fragment): Fragment => sql`(
   select b.run_id, f.number, coalesce(f.attempt, 1)::int as attempt from ${resultsOf(sql, projectId, runs)} b,

@@ -3,6 +3,7 @@
 import type { FileTiming, PlannedFile } from "../rules/plan.ts";
 import { type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
 import { deletePortion } from "../database/delete_portion.ts";
+import { caseOfResult } from "./packing.ts";
 import { isOnDefault, isTrustedBuild } from "./predicates.ts";
 import { indexedTask } from "./task_runs.ts";
 
@@ -60,10 +61,8 @@ export async function selectFileTimings(
       from chosen c
       join case_result b on b.project_id = ${projectId} and b.run_id = c.id,
         lateral unnest(b.test_cases, b.durations) as result (number, ms),
-        -- A look-up for each result: while the statistics do not know the project, a join would read all results for each test case.
-        lateral (
-          select file from test_case
-          where project_id = ${projectId} and number = result.number and file is not null offset 0) t
+        lateral ${caseOfResult(sql, projectId, sql`result.number`)} t
+      where t.file is not null
       group by b.run_id, t.file
     ), per_file as (
       select file, percentile_cont(0.5) within group (order by ms)::int as ms from per_run group by file
