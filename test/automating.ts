@@ -5,6 +5,7 @@ import { createLog } from "../src/log.ts";
 import { createSeal } from "../src/secrets/seal.ts";
 import { handleEvents } from "../src/work/automate.ts";
 import { createDeliverer } from "../src/work/deliver.ts";
+import { createRequests } from "./asking.ts";
 import { type createHarness, SECRET_KEY } from "./harness.ts";
 import { outboundToReceivers } from "./receiver.ts";
 
@@ -16,10 +17,7 @@ type Team = { team: string; teamKey: string };
 const log = createLog("error", () => {}, false);
 
 export function createAutomating({ ask, database }: Harness, { team, teamKey: key }: Team) {
-  /** `path` is relative to the team. */
-  const call = (method: string, path: string, body?: unknown) =>
-    ask(`${method} /teams/${team}${path}`, { key, ...(body === undefined ? {} : { body }) });
-  const list = async (path: string): Promise<any[]> => (await call("GET", path)).body.data;
+  const { call, list } = createRequests(ask, `/teams/${team}`, key);
   async function create(path: string, body: unknown): Promise<string> {
     const answer = await call("POST", path, body);
     expect([answer.status, answer.text]).toEqual([201, expect.any(String)]);
@@ -42,7 +40,7 @@ export function createAutomating({ ask, database }: Harness, { team, teamKey: ke
       for (const { id } of await list("/automations?limit=100")) await call("DELETE", `/automations/${id}`);
     },
     /** Runs of an automation, the newest first. */
-    runsOf: (id: string) => list(`/automations/${id}/runs`),
+    runsOf: (id: string, query = "") => list(`/automations/${id}/runs${query}`),
     /** Deliveries of an integration, the newest first. */
     deliveriesOf: (id: string) => list(`/integrations/${id}/deliveries?limit=100`),
     /** Handles all events, and sends the deliveries that they cause. */

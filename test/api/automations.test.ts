@@ -1,37 +1,27 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { type Asking, createAsking, createRequests } from "../asking.ts";
-import { createLog } from "../../src/log.ts";
-import { createSeal } from "../../src/secrets/seal.ts";
-import { handleEvents, runSchedules } from "../../src/work/automate.ts";
-import { createDeliverer } from "../../src/work/deliver.ts";
-import { createHarness, SECRET_KEY } from "../harness.ts";
-import { createReceiver, outboundToReceivers } from "../receiver.ts";
+import { runSchedules } from "../../src/work/automate.ts";
+import { createAutomating, PUBLIC_URL } from "../automating.ts";
+import { createHarness } from "../harness.ts";
+import { createReceiver } from "../receiver.ts";
 
-const { ask, acme, rival, addProject, database } = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
+const harness = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
+const { ask, acme, rival, addProject, database } = harness;
 const teamKey = acme.teamKey;
 const base = `/teams/${acme.team}/automations`;
 const team = createRequests(ask, base, teamKey);
-const PUBLIC = "https://assay.test";
-const lines: string[] = [];
-const log = createLog("debug", (line) => lines.push(line), false);
+const automating = createAutomating(harness, acme);
+const { handle: handleAll, integrate, runsOf } = automating;
+const deliverAll = () => automating.deliver();
 let project: Asking;
 
 beforeEach(async () => {
-  for (const { id } of await team.list("?limit=100")) await team.call("DELETE", `/${id}`);
+  await automating.deleteAutomations();
   await handleAll();
   project = createAsking(ask, await addProject(acme));
 });
 
-const handleAll = () => handleEvents(database, PUBLIC, log);
-
-async function deliverAll(): Promise<void> {
-  const sender = createDeliverer(database, { outbound: outboundToReceivers(), seal: createSeal(SECRET_KEY) }, log);
-  while ((await sender.start()) > 0) await sender.ended();
-}
-
-const integrate = async (kind: string, config: Record<string, unknown>) =>
-  (await ask(`POST /teams/${acme.team}/integrations`, { key: teamKey, body: { kind, config } })).body.id as string;
-
+/** Returns the automation. */
 async function automate(body: Record<string, unknown>) {
   const answer = await team.call("POST", "", { name: "a", ...body });
   expect([answer.status, answer.text]).toEqual([201, expect.any(String)]);
@@ -41,7 +31,6 @@ async function automate(body: Record<string, unknown>) {
 const upload = (letters: string, parameters: Record<string, string> = {}) =>
   project.upload(letters, { task_slug: "unit", branch: "main", ...parameters });
 
-const runsOf = async (id: string, query = "") => await team.list(`/${id}/runs${query}`);
 const run = (id: string, dryRun = false) => team.call("POST", `/${id}/run`, { dryRun });
 const executionsOf = () => project.list("/executions?limit=100");
 
@@ -158,7 +147,7 @@ describe("events", () => {
     expect(heads).toEqual(["🔴 other: main failed", "🟢 other: main is green again"]);
     const [red] = receiver.requests;
     expect(red!.body.blocks[1].text.text).toBe("1 failed (1 new), 1 passed\n• unit &gt; case 1: case 1 failed");
-    expect(red!.body.blocks[3].elements[0].url).toStartWith(`${PUBLIC}/projects/${project.project}/executions/`);
+    expect(red!.body.blocks[3].elements[0].url).toStartWith(`${PUBLIC_URL}/projects/${project.project}/executions/`);
   });
 
   test("a message says what is new and what is not, as the answer to the upload did", async () => {
@@ -644,13 +633,13 @@ describe("schedules", () => {
       actions: [{ type: "start_execution", tasks: ["nightly", "nightly"], key: "nightly-{date}-{time}" }],
     });
     await due(id, at("03:00"));
-    await Promise.all([1, 2, 3, 4].map(() => runSchedules(database, PUBLIC, at("05:30"))));
+    await Promise.all([1, 2, 3, 4].map(() => runSchedules(database, PUBLIC_URL, at("05:30"))));
     expect((await executionsOf()).map(({ key, trigger, tasks }: any) => [key, trigger, tasks.length])).toEqual([
       ["nightly-2030-01-07-05-30", "schedule", 1],
     ]);
     const body = await team.get(`/${id}`);
     expect(body).toMatchObject({ nextRunAt: "2030-01-07T06:00:00.000Z", lastRun: { status: "done" } });
-    expect(await runSchedules(database, PUBLIC, at("05:59"))).toBe(0);
+    expect(await runSchedules(database, PUBLIC_URL, at("05:59"))).toBe(0);
   });
 
   test("notify sums up each project", async () => {

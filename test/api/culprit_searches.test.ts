@@ -6,13 +6,13 @@ import { createLog } from "../../src/log.ts";
 import { createSeal } from "../../src/secrets/seal.ts";
 import { attemptDelivery } from "../../src/operations/automation/deliveries.ts";
 import type { DueDelivery } from "../../src/store/deliveries.ts";
-import { handleEvents } from "../../src/work/automate.ts";
 import { advanceSearches } from "../../src/work/culprits.ts";
-import { createDeliverer } from "../../src/work/deliver.ts";
+import { createAutomating } from "../automating.ts";
 import { createHarness, SECRET_KEY } from "../harness.ts";
 import { createReceiver, outboundToReceivers, type Recorded } from "../receiver.ts";
 
-const { ask, acme, addProject, database } = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
+const harness = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
+const { ask, acme, addProject, database } = harness;
 const { pool } = database;
 const log = createLog("debug", () => {}, false);
 
@@ -331,7 +331,8 @@ describe("POST …/leases/:leaseId/commits", () => {
 });
 
 describe("the pull request that brought the culprit", () => {
-  const { team, teamKey: key } = acme;
+  const { team } = acme;
+  const { integrate, settle, deliveriesOf, call, ...automating } = createAutomating(harness, acme);
   const list = "/repos/acme/web/issues/128/comments";
 
   /** A code host on which pull request 128 brought the commits of `merged`. */
@@ -353,34 +354,20 @@ describe("the pull request that brought the culprit", () => {
 
   async function automate(baseUrl: string): Promise<string> {
     const config = { baseUrl, repository: "acme/web", token: "S3CRET-token" };
-    const { body } = await ask(`POST /teams/${team}/integrations`, { key, body: { kind: "github", config } });
-    const { status } = await ask(`POST /teams/${team}/automations`, {
-      key,
-      body: {
-        ...{ name: "tell the author", trigger: { event: "bug_report.culprit_found" } },
-        ...{ conditions: { projects: [place.project] }, actions: [{ type: "notify", integrationId: body.id }] },
-      },
+    const integrationId = await integrate("github", config);
+    await automating.automate({
+      ...{ name: "tell the author", trigger: { event: "bug_report.culprit_found" } },
+      ...{ conditions: { projects: [place.project] }, actions: [{ type: "notify", integrationId }] },
     });
-    expect(status).toBe(201);
-    return body.id;
+    return integrationId;
   }
-
-  async function deliver(): Promise<void> {
-    await handleEvents(database, "https://assay.test", log);
-    const outbound = outboundToReceivers();
-    const deliverer = createDeliverer(database, { outbound, seal: createSeal(SECRET_KEY) }, log);
-    while ((await deliverer.start()) > 0) await deliverer.ended();
-  }
-
-  const deliveriesOf = async (integration: string) =>
-    (await ask(`GET /teams/${team}/integrations/${integration}/deliveries`, { key })).body.data;
 
   /** A search that proves commit 4. */
   async function search(bug: string): Promise<void> {
     await sync();
     await start(bug);
     await work(10, (at) => (at >= 4 ? FAULT : null));
-    await deliver();
+    await settle();
   }
 
   test("gets one comment, whatever is repeated", async () => {
@@ -400,9 +387,9 @@ describe("the pull request that brought the culprit", () => {
     expect([...host.comments.values()]).toEqual([text]);
     const [delivery] = await deliveriesOf(integration);
     expect(delivery).toMatchObject({ status: "sent" });
-    const again = `POST /teams/${team}/integrations/${integration}/deliveries/${delivery.id}/redeliver`;
-    expect((await ask(again, { key })).status).toBe(200);
-    await deliver();
+    const again = `/integrations/${integration}/deliveries/${delivery.id}/redeliver`;
+    expect((await call("POST", again)).status).toBe(200);
+    await settle();
     // It proves the same commit, which is no event.
     await search(bug);
     expect([...host.comments.values()]).toEqual([text]);
@@ -426,7 +413,7 @@ describe("the pull request that brought the culprit", () => {
         ],
       },
     ]);
-    const { body } = await ask(`GET /teams/${team}/integrations/${integration}`, { key });
+    const { body } = await call("GET", `/integrations/${integration}`);
     expect(body.lastDelivery).toMatchObject({ status: "inapplicable" });
     expect(await pool`select failures, failing_since from integration where id = ${integration}`).toEqual([
       { failures: 0, failing_since: null },
@@ -457,7 +444,7 @@ describe("the pull request that brought the culprit", () => {
     );
     expect(statuses).toEqual(["inapplicable"]);
     expect(await deliveriesOf(integration)).toMatchObject([{ status: "inapplicable" }]);
-    const { body } = await ask(`GET /teams/${team}/integrations/${integration}`, { key });
+    const { body } = await call("GET", `/integrations/${integration}`);
     expect(body).not.toHaveProperty("givenUp");
     expect(await pool`select failures, failing_since from integration where id = ${integration}`).toEqual([
       { failures: 0, failing_since: null },

@@ -142,18 +142,21 @@ test("two runners, one of which is killed, find the two commits that broke two t
   await Bun.write(hold, "");
   await until(async () => {
     await advanceSearches(database, undefined, undefined, log);
-    const running = await pool`select from lease where runner = 'second' and status = 'running'`;
+    const running =
+      await pool`select from lease where project_id = ${project} and runner = 'second' and status = 'running'`;
     return existsSync(held) && running.length > 0;
   }, 60);
   second.kill();
   await pool`
     update lease set expires_at = now() - interval '1 second'
-    where runner = 'second' and status in ('offered', 'running')`;
+    where project_id = ${project} and runner = 'second' and status in ('offered', 'running')`;
   await reclaimLeases(database);
-  expect(await pool`select from lease where runner = 'second' and status = 'lost'`).toHaveLength(1);
+  expect(
+    await pool`select from lease where project_id = ${project} and runner = 'second' and status = 'lost'`,
+  ).toHaveLength(1);
   await until(async () => {
     await advanceSearches(database, undefined, undefined, log);
-    return (await pool`select from culprit_search where status = 'running'`).length === 0;
+    return (await pool`select from culprit_search where project_id = ${project} and status = 'running'`).length === 0;
   }, 90);
 
   const found = await Promise.all([price, stock].map(({ id }) => get(`/bug-reports/${id}/culprit`)));
@@ -192,7 +195,9 @@ test("two runners, one of which is killed, find the two commits that broke two t
   // Both tests ran together on the first commits, and the commits were listed once.
   const shared = await pool`select from probe where project_id = ${project} and kind = 'test' and number > 1`;
   expect(shared.length).toBeGreaterThan(0);
-  expect(await pool`select distinct execution_id from probe where kind = 'commits'`).toHaveLength(1);
+  expect(
+    await pool`select distinct execution_id from probe where project_id = ${project} and kind = 'commits'`,
+  ).toHaveLength(1);
   expect(await others()).toEqual(before);
   const events = await pool`
     select data -> 'culprit' ->> 'commit' as commit, data -> 'bugReport' ->> 'id' as bug from event
