@@ -1,11 +1,11 @@
-/** What a command gets from its caller: arguments aside, everything that it knows of the process that it runs in. */
+/** A command gets these from its caller. Besides its arguments, it knows nothing else of the process that it runs in. */
 
 import { resolve } from "node:path";
 import { createSecrets, type SecretSet, toPlainLine } from "./output.ts";
 
 export type EnvironmentVariables = Readonly<Record<string, string | undefined>>;
 
-/** What a process that is started with one of our streams gets: ours, or an open file. */
+/** The stream of a child process: the one of this process, or an open file. */
 type ChildStream = "inherit" | number;
 
 export type InputStream = {

@@ -38,7 +38,7 @@ type EnvironmentVariables = Readonly<Record<string, string | undefined>>;
 /** Shorter ones would blank out words that they happen to be in. */
 const MIN_SECRET_LENGTH = 6;
 
-/** What a command must not print. */
+/** Secrets that a command must not print. */
 export type SecretSet = {
   /** Adds a secret that was received from others than the environment. */
   add(secret: string): void;

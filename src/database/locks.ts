@@ -20,7 +20,7 @@ const NUMBERS = {
   key: 5,
   /** Of a project and a key of executions: whoever begins one. */
   execution: 6,
-  /** Of a project: figures of days are stored, or discarded (store/past_days.ts). */
+  /** Locks a project while figures of its days are stored, or discarded (store/past_days.ts). */
   days: 7,
   /** Of an execution: files are attached to its runs. */
   attachments: 8,

@@ -1,4 +1,4 @@
-/** What the runners and leases of a project, and runners of their names in another one, cannot do to each other. */
+/** Runners of a project, and runners of the same names in another one, cannot use or change leases that they do not hold. */
 
 import { describe, expect, test } from "bun:test";
 import { type Asking, createAsking } from "../asking.ts";

@@ -274,7 +274,7 @@ describe("the queue", () => {
     const isThere = async () =>
       (await database.pool`select from runner where project_id = ${place.project} and free > 0`).length === 2;
     await until(isThere);
-    // Those who are not notified look again every ten seconds, after this one.
+    // Without a notification, a call looks again after ten seconds, when this one has ended.
     const later = sync(await fresh(), { waitSeconds: 5 }).then(() => "later than a call that waits 5 seconds");
     await harness.regenerate({ ...acme, project: place.project });
     for (const one of waiting) expect(await Promise.race([one, later])).toBe(401);

@@ -32,7 +32,7 @@ async function upload({ day, clock = "12:00:00Z", ms = 100, failed = 0, flaky = 
 }
 
 const trends = async (query = "") => await own.get(`/trends${query}`);
-/** What a day or a task has come to; all of it passed unless something else is said. */
+/** The figures of a day or of a task; by default everything passed. */
 const figures = (runs: number, p50Ms: number | null, p95Ms: number | null, more: object = {}) => ({
   ...{ runs, passed: runs, failed: 0, passRate: runs > 0 ? 1 : null, p50Ms, p95Ms, flaky: 0, forgiven: 0 },
   ...{ testFailures: 0, infrastructureFailures: 0 },

@@ -12,7 +12,7 @@ type Variables = Record<string, string>;
 type Outside = {
   /** The text of GitHub's event file. */
   event?: string;
-  /** What git resolves, by the name of the revision. */
+  /** Commits, by the name of the revision that git resolves to them. */
   git?: Record<string, string>;
   /** tools/assay-upload.sh does not know this variant. */
   notInScript?: true;

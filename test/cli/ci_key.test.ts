@@ -171,7 +171,7 @@ test("an answer that is lost is asked for again by the same attempt", async () =
   const secrets = createSecrets({});
   const address = await toServerAddress(source, { patience: { waitsMs: [1, 1], withinMs: 1_000, sleep }, secrets });
   expect(address).toEqual({ url: service.url, project: "p", key });
-  // What another call received is not hidden here, and need not be.
+  // The secrets of another call do not contain this key.
   expect([secrets.mask(key), createSecrets({}).mask(key)]).toEqual(["***", key]);
   const [first, second] = service.requests;
   expect(first).toMatchObject({ method: "POST", path: "/auth/ci", body: { project: "p", token: "t" } });

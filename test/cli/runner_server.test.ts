@@ -10,6 +10,7 @@ import {
   handedOut,
   lives,
   pidIn,
+  readText,
   report,
   stopped,
   task,
@@ -128,12 +129,7 @@ describe("the server", () => {
     const runner = startRunner({ place: project, tasks: { unit: task(`echo $$ > pid; sleep 1000`) } });
     const id = await start(project);
     await runs(project, id);
-    await until(
-      async () =>
-        (await Bun.file(runner.file("pid"))
-          .text()
-          .catch(() => "")) !== "",
-    );
+    await until(() => readText(runner.file("pid")) !== "");
     await regenerate({ ...acme, ...project });
     runner.signal("SIGTERM");
     expect(await runner.ended).toBe(1);

@@ -1,4 +1,4 @@
-/** What `assay runner` makes of tasks: their logs, secrets and gates, and how many run at once. */
+/** Logs, secrets and gates of the tasks of `assay runner`, and how many run at once. */
 
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";

@@ -2,19 +2,13 @@
 
 import { describe, expect, test } from "bun:test";
 import { junit } from "../harness.ts";
-import { createPages, headline, type Shown, type Who } from "./browser.ts";
+import { createPages, headline } from "./browser.ts";
+import { create, createVisit, main, pathOf, upload } from "./executions.ts";
 
-const { createProject, database, look, fill } = await createPages();
+const pages = await createPages();
+const { createProject, database } = pages;
 
-type Project = Awaited<ReturnType<typeof createProject>>;
-
-const visit = (path: string, who: Who = "owner", fields?: Record<string, string>): Promise<Shown> =>
-  fields ? fill(who, path, fields) : look(who, path);
-const upload = async (mine: Project, query: Record<string, string>, body: string): Promise<string> =>
-  (await mine.uploadReport(body, query)).executionId;
-const create = async (mine: Project, body: unknown): Promise<string> => (await mine.post("/executions", body)).id;
-const pathOf = ({ path }: Project, id: string) => `${path}/executions/${id}`;
-const main = (key: string) => ({ execution_key: key, branch: "main", commit: `aaaaaaa${key}`, complete: "true" });
+const visit = createVisit(pages);
 
 describe("the forms of an execution", () => {
   test("a rerun is offered where a runner was there within the last hour, and goes on to the new execution", async () => {

@@ -4,20 +4,14 @@ import { describe, expect, test } from "bun:test";
 import { countAll } from "../../src/work/count.ts";
 import { insertFoundSearch } from "../culprit_searches.ts";
 import { junit } from "../harness.ts";
-import { cartReport, createPages, headline, type Shown, type Who } from "./browser.ts";
+import { cartReport, createPages, headline, type Shown } from "./browser.ts";
+import { create, createVisit, main, pathOf, upload } from "./executions.ts";
 
 const NOW = new Date(Date.now() + 60 * 60_000);
-const { createProject, database, look, fill, walk } = await createPages({ clock: () => NOW });
+const pages = await createPages({ clock: () => NOW });
+const { createProject, database, walk } = pages;
 
-type Project = Awaited<ReturnType<typeof createProject>>;
-
-const visit = (path: string, who: Who = "owner", fields?: Record<string, string>): Promise<Shown> =>
-  fields ? fill(who, path, fields) : look(who, path);
-const upload = async (mine: Project, query: Record<string, string>, body: string): Promise<string> =>
-  (await mine.uploadReport(body, query)).executionId;
-const create = async (mine: Project, body: unknown): Promise<string> => (await mine.post("/executions", body)).id;
-const pathOf = ({ path }: Project, id: string) => `${path}/executions/${id}`;
-const main = (key: string) => ({ execution_key: key, branch: "main", commit: `aaaaaaa${key}`, complete: "true" });
+const visit = createVisit(pages);
 
 test("an execution that a runner runs shows the end of its log", async () => {
   const mine = await createProject();

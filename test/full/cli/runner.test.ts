@@ -65,12 +65,7 @@ test("a kill -9 leaves no process behind", async () => {
   const runner = startRunner({ place: project, tasks: { unit: task(command) } });
   const id = await start(project);
   await runs(project, id);
-  await until(
-    async () =>
-      (await Bun.file(runner.file("pid"))
-        .text()
-        .catch(() => "")) !== "",
-  );
+  await until(() => readText(runner.file("pid")) !== "");
   const pid = Number(await Bun.file(runner.file("pid")).text());
   const [lease] = await database.pool`select id from lease where execution_id = ${id}`;
   expect(lives(pid)).toBe(true);
