@@ -184,3 +184,13 @@ export function followOutput(
   })().catch(reject);
   return { url, output: () => output };
 }
+
+/** Waits for the end of a process, and reads all that it prints. */
+export async function readOutput(child: Bun.Subprocess<Bun.SpawnOptions.Writable, "pipe", "pipe">) {
+  const [code, output, errors] = await Promise.all([
+    child.exited,
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+  ]);
+  return { code, output, errors };
+}

@@ -3,6 +3,7 @@
 import { afterAll, expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { createAsking, type Project } from "./asking.ts";
 import {
   createFolder,
   type Ended,
@@ -13,7 +14,6 @@ import {
 } from "./commands.ts";
 import { type createHarness, junit, until } from "./harness.ts";
 
-export type RunnerProject = { project: string; key: string };
 /** A request of a runner, as its server got it. */
 export type RunnerRequest = { method: string; path: string; body: string; at: number };
 
@@ -63,7 +63,7 @@ const plain = (headers: Headers) => {
 };
 
 export type RunnerOptions = {
-  place: RunnerProject;
+  place: Project;
   tasks: object;
   args?: string[];
   environment?: Variables;
@@ -95,31 +95,27 @@ type Harness = Pick<Awaited<ReturnType<typeof createHarness>>, "url" | "ask" | "
 
 /** What tests of runners do with a server. */
 export function createRunners({ url, ask, acme, addProject }: Harness) {
-  const see = async ({ project, key }: RunnerProject, id: string) =>
-    (await ask(`GET /projects/${project}/executions/${id}`, { key })).body;
+  const get = (place: Project, path: string) => createAsking(ask, place).get(path);
+  const see = (place: Project, id: string) => get(place, `/executions/${id}`);
   return {
     startRunner: (options: RunnerOptions) => startRunner(url, options),
     /** A project of its own: queues are a project's. */
-    fresh: (): Promise<RunnerProject> => addProject(acme),
-    start: async ({ project, key }: RunnerProject, more: object = {}) => {
+    fresh: (): Promise<Project> => addProject(acme),
+    start: async ({ project, key }: Project, more: object = {}) => {
       const body = { mode: "run", tasks: ["unit"], ...more };
       const answer = await ask(`POST /projects/${project}/executions`, { key, body });
       expect(answer.status).toBe(201);
       return answer.body.id as string;
     },
     see,
-    logOf: async ({ project, key }: RunnerProject, id: string, task = "unit") => {
-      const answer = await ask(`GET /projects/${project}/executions/${id}/test-runs/${task}/log`, { key });
-      expect([answer.status, answer.text]).toEqual([200, expect.anything()]);
-      return answer.body;
-    },
-    casesOf: async ({ project, key }: RunnerProject, id: string, task = "unit") =>
-      (await ask(`GET /projects/${project}/executions/${id}/test-runs/${task}/cases`, { key })).body.data,
-    ends: async (place: RunnerProject, id: string) => {
+    logOf: (place: Project, id: string, task = "unit") => get(place, `/executions/${id}/test-runs/${task}/log`),
+    casesOf: async (place: Project, id: string, task = "unit") =>
+      (await get(place, `/executions/${id}/test-runs/${task}/cases`)).data,
+    ends: async (place: Project, id: string) => {
       await until(async () => !["queued", "running"].includes((await see(place, id)).status));
       return await see(place, id);
     },
-    runs: (place: RunnerProject, id: string) => until(async () => (await see(place, id)).tasks[0].status === "running"),
+    runs: (place: Project, id: string) => until(async () => (await see(place, id)).tasks[0].status === "running"),
   };
 }
 

@@ -3,19 +3,9 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
-import { createAsking } from "../asking.ts";
+import { createAsking, type Project } from "../asking.ts";
 import { createHarness, until } from "../harness.ts";
-import {
-  awaitFile,
-  createRunners,
-  handedOut,
-  lives,
-  pidIn,
-  report,
-  stopped,
-  task,
-  type RunnerProject,
-} from "../runners.ts";
+import { awaitFile, createRunners, handedOut, lives, pidIn, report, stopped, task } from "../runners.ts";
 
 const harness = await createHarness();
 const { ask, acme, database } = harness;
@@ -184,7 +174,7 @@ describe("a task with a gate", () => {
     await createAsking(ask, project).upload("fpp", { task_slug: "unit", branch: "main" });
     return { project, id: await start(project, { branch: "x" }) };
   };
-  const once = (project: RunnerProject, more: object, command: string) =>
+  const once = (project: Project, more: object, command: string) =>
     startRunner({ place: project, tasks: { unit: { ...task(command), ...more } }, args: ["--once"] });
 
   test("passes for --once when its failures are forgiven, and the execution stays red", async () => {

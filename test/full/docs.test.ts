@@ -15,6 +15,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { readRunnerConfig } from "../../src/runner/config.ts";
 import { createHarness, junit, databaseVariables } from "../harness.ts";
+import { readOutput } from "../places.ts";
 
 const ROOT = join(import.meta.dir, "../..");
 const DOCUMENTS = [
@@ -220,11 +221,7 @@ describe.each(DOCUMENTS)("%s", (document) => {
       stdout: "pipe",
       stderr: "pipe",
     });
-    const [code, output, errors] = await Promise.all([
-      child.exited,
-      new Response(child.stdout).text(),
-      new Response(child.stderr).text(),
-    ]);
+    const { code, output, errors } = await readOutput(child);
     expect({ code, said: code === 0 ? "" : `${output.slice(-2_000)}\n${errors.slice(-2_000)}` }).toEqual({
       code: 0,
       said: "",

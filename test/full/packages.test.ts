@@ -18,7 +18,7 @@ import { join } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
 import { packNpmPackages } from "../../tools/npm_packages.ts";
 import { junit, until } from "../harness.ts";
-import { createPlace, followOutput, guardProcess, removePlace } from "../places.ts";
+import { createPlace, followOutput, guardProcess, readOutput, removePlace } from "../places.ts";
 
 const isReachable = Bun.spawnSync(["npm", "ping", "--fetch-retries=0", "--fetch-timeout=10000"]).success;
 if (!isReachable) console.warn("The npm registry cannot be reached: the npm packages are not installed");
@@ -62,12 +62,7 @@ async function run(command: string[], more: Record<string, string> = {}) {
     stderr: "pipe",
   });
   guardProcess(child);
-  const [code, output, errors] = await Promise.all([
-    child.exited,
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-  ]);
-  return { code, output, errors };
+  return await readOutput(child);
 }
 
 async function start(command: string[], more: Record<string, string> = {}) {

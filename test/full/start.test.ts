@@ -6,7 +6,7 @@ import { join } from "node:path";
 import postgres from "postgres";
 import { startEmbedded } from "../../src/database/postgres/embedded.ts";
 import { createDatabase, junit, until, databaseVariables } from "../harness.ts";
-import { createPlace, guardProcess, removePlace } from "../places.ts";
+import { createPlace, guardProcess, readOutput, removePlace } from "../places.ts";
 import { startSharingPooler } from "../pgbouncer.ts";
 import { createProxy, createReceiver } from "../receiver.ts";
 import { beginUpload } from "../slow_upload.ts";
@@ -490,8 +490,8 @@ test("admin commands work while the server runs and while it does not", async ()
       stdout: "pipe",
       stderr: "pipe",
     });
-    const [text, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
-    return { code: await child.exited, answer: text === "" ? undefined : JSON.parse(text), errors };
+    const { code, output, errors } = await readOutput(child);
+    return { code, answer: output === "" ? undefined : JSON.parse(output), errors };
   };
   await (await start(dataDir)).stop("SIGTERM");
   const { answer: team } = await admin("create-team", "--name", "Acme");

@@ -11,7 +11,7 @@ import { chownSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSy
 import { homedir } from "node:os";
 import { basename, join } from "node:path";
 import { junit } from "../harness.ts";
-import { createPlace, followOutput, guardProcess, removePlace } from "../places.ts";
+import { createPlace, followOutput, guardProcess, readOutput, removePlace } from "../places.ts";
 
 const ROOT = join(import.meta.dir, "../..");
 const PROGRAM = "assay";
@@ -35,11 +35,7 @@ setTimeout(() => {
 async function run(command: string[], environment: Record<string, string> = {}): Promise<string> {
   const child = Bun.spawn(command, { env: { ...process.env, ...environment }, stdout: "pipe", stderr: "pipe" });
   guardProcess(child);
-  const [output, errors, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
+  const { code, output, errors } = await readOutput(child);
   if (code !== 0) throw new Error(`${command.join(" ")} exited with ${code}:\n${(output + errors).slice(-4_000)}`);
   return output.trim();
 }

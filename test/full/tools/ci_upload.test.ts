@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createAsking, type Project } from "../../asking.ts";
 import { createHarness, junit } from "../../harness.ts";
-import { guardProcess } from "../../places.ts";
+import { guardProcess, readOutput } from "../../places.ts";
 
 const { ask, acme, addProject, url } = await createHarness();
 
@@ -43,11 +43,7 @@ async function runShell(command: string[], folder: string, variables: Variables)
     stderr: "pipe",
   });
   guardProcess(child);
-  const [code, output, errors] = await Promise.all([
-    child.exited,
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-  ]);
+  const { code, output, errors } = await readOutput(child);
   return { code, output: output + errors };
 }
 

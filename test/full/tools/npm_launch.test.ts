@@ -4,6 +4,7 @@ import { afterAll, expect, test } from "bun:test";
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { readOutput } from "../../places.ts";
 
 const home = mkdtempSync(join(tmpdir(), "assay-launch-"));
 afterAll(() => rmSync(home, { recursive: true }));
@@ -33,11 +34,7 @@ async function launch(programs: Record<string, string>) {
     stdout: "pipe",
     stderr: "pipe",
   });
-  const [code, output, errors] = await Promise.all([
-    child.exited,
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-  ]);
+  const { code, output, errors } = await readOutput(child);
   return { code, output: output.replaceAll(`${folder}/`, ""), errors };
 }
 

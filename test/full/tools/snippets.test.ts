@@ -11,6 +11,7 @@ import { createAsking, type Project } from "../../asking.ts";
 import { BUILDS, HEAD, MERGE } from "../../cli/ci_builds.ts";
 import { createHarness, junit } from "../../harness.ts";
 import { createShells, type Shell } from "./shells.ts";
+import { readOutput } from "../../places.ts";
 
 const { ask, acme, addProject, url } = await createHarness();
 
@@ -67,11 +68,7 @@ async function createWorkspace({ shell, tests, tools }: Job) {
       stdout: "pipe",
       stderr: "pipe",
     });
-    const [output, errors, exit] = await Promise.all([
-      new Response(child.stdout).text(),
-      new Response(child.stderr).text(),
-      child.exited,
-    ]);
+    const { code: exit, output, errors } = await readOutput(child);
     return { exit, output, errors };
   };
 }

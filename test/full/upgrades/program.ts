@@ -1,7 +1,7 @@
 /** The server and the commands of a checkout as programs of their own. */
 
 import { databaseVariables, SECRET_KEY } from "../../harness.ts";
-import { followOutput, guardProcess } from "../../places.ts";
+import { followOutput, guardProcess, readOutput } from "../../places.ts";
 
 type Options = { source: string; connection: Record<string, unknown>; dataDir: string };
 
@@ -39,6 +39,5 @@ export async function runCommand(options: Options, args: readonly string[]) {
   const child = Bun.spawn([process.execPath, "src/cli/assay.ts", ...args], {
     ...{ cwd: options.source, env: toEnvironment(options, {}), stdin: "ignore", stdout: "pipe", stderr: "pipe" },
   });
-  const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
-  return { code: await child.exited, output, errors };
+  return await readOutput(child);
 }
