@@ -27,23 +27,24 @@ const key = { SECRET_KEY: Buffer.from(SECRET_KEY).toString("base64") };
 
 const here = { ...databaseVariables(connection), DATA_DIR: join(place, "data") };
 const assay = (args: string[], env: Variables = here) => run(args, { env });
+/** A backup of everything, which the tests verify and restore. */
+const one = join(place, "one.assay");
+const written = await assay(["backup", one]);
 
 describe("assay backup", () => {
   test("writes a file that can be verified without a database", async () => {
-    const file = join(place, "one.assay");
-    const written = await assay(["backup", file]);
     expect([written.code, written.errors]).toEqual([0, ""]);
     expect(written.output).toMatch(
       new RegExp(
-        `^Backed up \\d+ tables with \\d+ rows and 8 attachments to ".*one.assay": ${statSync(file).size} bytes\n` +
+        `^Backed up \\d+ tables with \\d+ rows and 8 attachments to ".*one.assay": ${statSync(one).size} bytes\n` +
           `To restore it, the secret key with the fingerprint ${fingerprint} is needed\n$`,
       ),
     );
-    expect(statSync(file).mode & 0o777).toBe(0o600);
-    const verified = await assay(["backup", "--verify", file, "--json"], { DATA_DIR: join(place, "none") });
+    expect(statSync(one).mode & 0o777).toBe(0o600);
+    const verified = await assay(["backup", "--verify", one, "--json"], { DATA_DIR: join(place, "none") });
     expect(JSON.parse(verified.output)).toMatchObject({ contents: 8, lost: 0, secretKeyFingerprint: fingerprint });
     expect(existsSync(join(place, "none"))).toBe(false);
-    expect((await Bun.file(file).bytes()).includes(0)).toBe(true);
+    expect((await Bun.file(one).bytes()).includes(0)).toBe(true);
   });
 
   test("fails where the content of all attachments is missing", async () => {
@@ -103,7 +104,7 @@ describe("assay admin quiet", () => {
   test("makes a server quiet that was restored otherwise, and revokes what it is asked to", async () => {
     const bare = await createBareDatabase();
     const there = { ...databaseVariables(bare.connection), ...key, DATA_DIR: join(place, "other-tool") };
-    expect((await assay(["restore", join(place, "one.assay"), "--as-of-backup"], there)).code).toBe(0);
+    expect((await assay(["restore", one, "--as-of-backup"], there)).code).toBe(0);
     const admin = async (...args: string[]) => JSON.parse((await assay(["admin", ...args, "--json"], there)).output);
     const isQuiet = async () =>
       (await bare.database.pool<{ quiet: boolean }[]>`select quiet_since is not null as quiet from instance`)[0]!.quiet;
@@ -130,8 +131,7 @@ describe("assay restore", () => {
     const bare = await createBareDatabase();
     const dataDir = join(place, "without-key");
     const there = { ...databaseVariables(bare.connection), DATA_DIR: dataDir };
-    const file = join(place, "one.assay");
-    const none = await assay(["restore", file], there);
+    const none = await assay(["restore", one], there);
     expect(none).toEqual({
       code: 1,
       output: "",
@@ -144,13 +144,13 @@ describe("assay restore", () => {
   test("gives the rows of the backup, revokes what may have been revoked since, and takes no database that is in use", async () => {
     const bare = await createBareDatabase();
     const there = { ...databaseVariables(bare.connection), ...key, DATA_DIR: join(place, "restored") };
-    const restored = await assay(["restore", join(place, "one.assay")], there);
+    const restored = await assay(["restore", one], there);
     expect([restored.code, restored.errors]).toEqual([0, ""]);
     expect(restored.output).toContain('The server will be quiet until "assay admin resume"\n');
     expect(restored.output).toMatch(/^Revoked keys: [1-9]\d*, sessions: [1-9]\d*, invitations: 1, shared links: 3$/m);
     const count = ({ pool }: Database) => pool`select count(*)::int as count from case_result`;
     expect([...(await count(bare.database))]).toEqual([...(await count(database))]);
-    const again = await assay(["restore", join(place, "one.assay")], there);
+    const again = await assay(["restore", one], there);
     expect(again).toEqual({ code: 1, output: "", errors: expect.stringContaining("the database is not empty") });
   });
 });
