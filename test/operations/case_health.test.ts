@@ -5,6 +5,7 @@ import { countSome } from "../../src/operations/health/case_health.ts";
 import { BLOCK_SIZE, blockOf } from "../../src/rules/merge.ts";
 import { toNumberArray } from "../../src/database/connect.ts";
 import { countAll } from "../../src/work/count.ts";
+import { isFull } from "../depth.ts";
 import { createHarness } from "../harness.ts";
 
 const { acme, addProject, database } = await createHarness({ ownDatabase: true });
@@ -69,38 +70,41 @@ function createRandom(seed: number): () => number {
   };
 }
 
-test.each([1, 2])("runs counted at once are counted as if one came after the other (%i)", async (seed) => {
-  const random = createRandom(seed);
-  const pick = <T>(values: readonly T[]): T => values[Math.floor(random() * values.length)]!;
-  const failing = Array.from({ length: 150 }, () => pick([0, 0, 0.05, 0.3]));
-  const runs = Array.from({ length: 60 }, (_, index) => {
-    // Some that have been counted before are newer by far, and some clocks are ahead.
-    const completedAt = minutesAgo(index === 5 ? -90 : 400 - 5 * index);
-    const results = failing.flatMap((rate, number): Run["results"] => {
-      if (random() < 0.2) return [];
-      const letter = random() < rate ? pick(["f", "f", "P", "F"]) : random() < 0.02 ? "s" : "p";
-      return [[number, letter, random() < 0.3 ? null : Math.floor(random() * 1000)]];
+test.each(isFull ? [1, 2] : [1])(
+  "runs counted at once are counted as if one came after the other (%i)",
+  async (seed) => {
+    const random = createRandom(seed);
+    const pick = <T>(values: readonly T[]): T => values[Math.floor(random() * values.length)]!;
+    const failing = Array.from({ length: 150 }, () => pick([0, 0, 0.05, 0.3]));
+    const runs = Array.from({ length: 60 }, (_, index) => {
+      // Some that have been counted before are newer by far, and some clocks are ahead.
+      const completedAt = minutesAgo(index === 5 ? -90 : 400 - 5 * index);
+      const results = failing.flatMap((rate, number): Run["results"] => {
+        if (random() < 0.2) return [];
+        const letter = random() < rate ? pick(["f", "f", "P", "F"]) : random() < 0.02 ? "s" : "p";
+        return [[number, letter, random() < 0.3 ? null : Math.floor(random() * 1000)]];
+      });
+      return toRun({
+        ...{ completedAt, results, taskSlug: pick(["unit", "unit", "e2e"]), outage: random() < 0.05 },
+        ...{ commit: pick([null, "abcdef0", "abcdef01", "abcdef02", "1.0"]), branch: pick(["main", "main", "x"]) },
+      });
     });
-    return toRun({
-      ...{ completedAt, results, taskSlug: pick(["unit", "unit", "e2e"]), outage: random() < 0.05 },
-      ...{ commit: pick([null, "abcdef0", "abcdef01", "abcdef02", "1.0"]), branch: pick(["main", "main", "x"]) },
-    });
-  });
-  const others = (await addProject(acme)).project;
-  const inOrder = runs.toSorted((a, b) => (a.completedAt < b.completedAt ? -1 : 1));
-  for (const run of inOrder) {
-    await insert(project, run);
-    await countSome(begin, project);
-  }
-  for (const run of runs) await insert(others, run);
-  expect(await countSome(begin, others)).toBe(false);
-  const rows = await remembered(project);
-  expect(await remembered(others)).toEqual(rows);
-  const [sum] = await pool`
+    const others = (await addProject(acme)).project;
+    const inOrder = runs.toSorted((a, b) => (a.completedAt < b.completedAt ? -1 : 1));
+    for (const run of inOrder) {
+      await insert(project, run);
+      await countSome(begin, project);
+    }
+    for (const run of runs) await insert(others, run);
+    expect(await countSome(begin, others)).toBe(false);
+    const rows = await remembered(project);
+    expect(await remembered(others)).toEqual(rows);
+    const [sum] = await pool`
     select count(*) filter (where flaky)::int > 20 as flaky, count(*) filter (where flaky_signs like '%c%')::int > 20 as
       contradicted, sum(cardinality(episodes))::int > 20 as episodes from case_health where project_id = ${project}`;
-  expect(sum).toEqual({ flaky: true, contradicted: true, episodes: true });
-});
+    expect(sum).toEqual({ flaky: true, contradicted: true, episodes: true });
+  },
+);
 
 test("a run of more cases than are in memory at a time is counted as a whole, and so is what contradicts it", async () => {
   const cases = 20 * BLOCK_SIZE + 7;

@@ -134,7 +134,7 @@ async function figures(project: string): Promise<unknown> {
 }
 
 /** Of a history. */
-const ROUNDS = isFull ? 60 : 14;
+const ROUNDS = isFull ? 60 : 8;
 
 describe.each(isFull ? [21, 22, 23] : [21])("a random history (%i)", (seed) => {
   test("is stored and told the same with untrusted executions in between", async () => {

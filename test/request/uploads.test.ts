@@ -106,7 +106,7 @@ describe("uploads side by side", () => {
     const own = await addProject(acme);
     const text = (index: number) => large("pf".repeat(index + 1), 5 * MIB);
     const answers = await Promise.all(
-      Array.from({ length: 16 }, (_, index) => {
+      Array.from({ length: 8 }, (_, index) => {
         const query = `&execution_key=${index}`;
         if (index % 4 === 0) return upload(own, Bun.gzipSync(text(index)), query, { "content-encoding": "gzip" });
         if (index % 4 === 1)
