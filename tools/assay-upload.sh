@@ -88,8 +88,7 @@ elif [ -n "$TF_BUILD" ]; then
   [ "$SYSTEM_PARALLELEXECUTIONTYPE" != MultiMachine ] || task=${task%.*} shard=$SYSTEM_JOBPOSITIONINPHASE/$SYSTEM_TOTALJOBSINPHASE
   case $SYSTEM_PULLREQUEST_ISFORK in [Tt]rue) # The owner at GitHub, or the repository at Azure.
     fork=${SYSTEM_PULLREQUEST_SOURCEREPOSITORYURI%/}
-    case $fork in */_git/*) ;; *) fork=${fork%/*} ;; esac
-    fork=${fork##*/} ;;
+    case $fork in */_git/*) ;; *) fork=${fork%/*} ;; esac && fork=${fork##*/} ;;
   esac
 elif [ -n "$BUILDKITE" ]; then
   key=$BUILDKITE_BUILD_ID task=${BUILDKITE_LABEL:-$BUILDKITE_COMMAND} commit=$BUILDKITE_COMMIT branch=$BUILDKITE_BRANCH
@@ -115,28 +114,22 @@ field() { [ -z "$2" ] || option form-string "$1=$2"; }
 report() { option form "report=@\"$(quote "$1")\""; }
 fields=$(
   if [ -n "$ASSAY_EXECUTION_ID" ]; then field execution_id "$ASSAY_EXECUTION_ID"; else field execution_key "${assay_key:-$key}"; fi
-  field complete "$assay_complete"
-  field task_slug "${assay_task:-$task}"
-  field tag "${assay_tags:-$ASSAY_TAGS}"
-  field shard "${assay_shard:-$shard}"
-  field commit "$commit"
-  field branch "${fork:+$fork:}${branch#refs/heads/}"
-  field pull_request "$pull"
-  field base_branch "$base"
-  field build_url "$url"
+  field task_slug "${assay_task:-$task}"; field shard "${assay_shard:-$shard}"; field tag "${assay_tags:-$ASSAY_TAGS}"
+  field commit "$commit"; field branch "${fork:+$fork:}${branch#refs/heads/}"; field base_branch "$base"; field pull_request "$pull"
+  field build_url "$url"; field complete "$assay_complete"
 )
 send() { # Takes the options for the reports, the exit code and the gate.
-  config=$(printf '%s\n' "$fields" "$1" && field exit_code "$2" && field gate "$3")
-  status=$({ printf '%s\n' "$config" && option url "${ASSAY_URL%/}/api/v1/projects/$ASSAY_PROJECT/test-runs" &&
-    option header "Authorization: Bearer $ASSAY_KEY"; } | curl -sS -K - -o "$assay_work/answer" -w '%{http_code}' \
+  status=$({
+    printf '%s\n' "$fields" "$1"; field exit_code "$2"; field gate "$3"
+    option url "${ASSAY_URL%/}/api/v1/projects/$ASSAY_PROJECT/test-runs"; option header "Authorization: Bearer $ASSAY_KEY"
+  } | curl -sS -K - -o "$assay_work/answer" -w '%{http_code}' \
     --retry 5 --retry-connrefused --retry-max-time 120 --connect-timeout 10 --max-time 90 -H Accept:text/plain \
     -H "Idempotency-Key: $(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')" 2>&1)
 }
 reports='' gate=$assay_gate status=400
 for file in $assay_files; do
-  if [ -s "$file" ] && [ ! "$assay_work/start" -nt "$file" ]; then reports=$(printf '%s\n%s' "$reports" "$(report "$file")"); else
-    gate='' && say "No \"$file\", or none since the command began"
-  fi
+  [ -s "$file" ] && [ ! "$assay_work/start" -nt "$file" ] && reports=$(printf '%s\n%s' "$reports" "$(report "$file")") && continue
+  gate='' && say "No \"$file\", or none since the command began"
 done
 [ -n "$reports$assay_code" ] || lost "there is no report"
 [ -z "$reports" ] || send "$reports" "$assay_code" "$gate"
