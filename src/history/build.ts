@@ -1,7 +1,7 @@
 /** The shape of an old build, and the order in which old builds are uploaded. */
 
 /** Files with their names, as an upload sends them. */
-export type ReportBytes = { name: string; bytes: Uint8Array<ArrayBuffer> };
+type ReportBytes = { name: string; bytes: Uint8Array<ArrayBuffer> };
 
 export type PastBuild = {
   /** The execution key. It is the same in every import of the same folder. */

@@ -19,7 +19,7 @@ type CiSystem = {
  * Systems are asked for in this order. Exceptions that depend on more than one variable, such as forks, GitHub's event
  * file and a commit that only git knows, are in `cli/ci.ts`.
  */
-export const CI_SYSTEMS = {
+const CI_SYSTEMS = {
   // Woodpecker comes first: versions that were forked from Drone set Drone's variable as well.
   woodpecker: {
     recognisedBy: { variable: "CI", value: "woodpecker" },
