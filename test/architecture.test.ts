@@ -168,7 +168,7 @@ const SHARED: Record<string, string[]> = {
     "usage",
     "why_lines",
   ],
-  history: ["build", "files", "name_pattern", "read_reports", "zip"],
+  history: ["build", "files"],
   http: [
     "address",
     "body",

@@ -11,7 +11,7 @@ export type CiBuild = {
   system?: CiSystemName;
   /** The value that all jobs of the build share. */
   executionKey?: string;
-  /** The name of the job, as the snippets of the onboarding name its task. */
+  /** The name of the job. */
   task?: string;
   /** For a pull request the commit of its head, not the merge commit of CI. */
   commit?: string;

@@ -1,8 +1,6 @@
 /** `assay import`: uploads the reports of old builds in chronological order. */
 
-import { buildEnd, type PastBuilds, type PastBuild, type PastUpload } from "../history/build.ts";
-import { readAllureHistory } from "../history/read_allure_history.ts";
-import { GITHUB_DATES, readGithubArtifacts } from "../history/read_github_artifacts.ts";
+import type { PastBuild } from "../history/build.ts";
 import { readReports } from "../history/read_reports.ts";
 import { isRecent } from "../rules/recency.ts";
 import { readServerAddress, type ServerAddress, ServerAwayError, toPatience } from "./client.ts";
@@ -16,13 +14,12 @@ import {
   importProgressLine,
 } from "./import_lines.ts";
 import { type ImportArguments, readImportArguments } from "./import_options.ts";
-import { findMissing, ImportRefusedError, readExecutions, readProject } from "./import_server.ts";
+import { ImportRefusedError, isStored, readExecutions, readProject } from "./import_server.ts";
 import { type Invocation, locate } from "./invocation.ts";
 import { toJsonLine, toPlainLine } from "./output.ts";
 import { sendReports, type UploadEnd } from "./upload_request.ts";
 import { listenForStop } from "./wrapped_command.ts";
 
-const USUAL_DATES = ["report", "name"] as const;
 const AWAY_CODE = 3;
 const INTERRUPTED_CODE = 130;
 
@@ -54,20 +51,18 @@ export async function importHistory(args: string[], invocation: Invocation): Pro
     const patience = () => toPatience({ patienceMs: given.patienceMs, signal: stop.signal });
     const project = await readProject(address, patience());
     ({ retentionDays } = project);
-    const history = readHistory(given, project.defaultBranch);
+    const history = readReports(given.directory, given);
     end.problems.push(...history.problems);
     for (const line of historyLines(history)) await say(line);
     const builds = history.builds.filter((build) => {
-      const isExpired = retentionDays > 0 && buildEnd(build).getTime() < Date.now() - retentionDays * 86_400_000;
+      const isExpired = retentionDays > 0 && build.completedAt.getTime() < Date.now() - retentionDays * 86_400_000;
       const isLeftOut = isTooRecent(build, given);
       end.expired += isExpired ? 1 : 0;
       end.recent += isLeftOut ? 1 : 0;
       return !isExpired && !isLeftOut;
     });
     const stored = await readExecutions(address, builds, patience);
-    const missing = builds
-      .map((build) => ({ build, uploads: findMissing(build, stored) }))
-      .filter(({ uploads }) => uploads.length > 0);
+    const missing = builds.filter((build) => !isStored(build, stored));
     end.existing = builds.length - missing.length;
     await uploadAll(address, missing, { ...given, signal: stop.signal, say, end });
     code = end.problems.length > 0 ? 1 : 0;
@@ -81,21 +76,14 @@ export async function importHistory(args: string[], invocation: Invocation): Pro
 
 /** Whether the server would send notifications of the build. */
 const isTooRecent = (build: PastBuild, { includesRecent }: ImportArguments): boolean =>
-  !includesRecent && isRecent(buildEnd(build).getTime());
-
-function readHistory(given: ImportArguments, defaultBranch: string | undefined): PastBuilds {
-  const { directory, from } = given;
-  if (from === "allure-history") return readAllureHistory(directory, given);
-  if (from === "reports") return readReports(directory, { ...given, dates: given.dates ?? USUAL_DATES });
-  return readGithubArtifacts(directory, { ...given, dates: given.dates ?? GITHUB_DATES, defaultBranch });
-}
+  !includesRecent && isRecent(build.completedAt.getTime());
 
 async function printPlan(
   given: ImportArguments,
   say: (line: string) => Promise<void>,
   print: (line: string) => void,
 ): Promise<number> {
-  const history = readHistory(given, undefined);
+  const history = readReports(given.directory, given);
   const lines = [
     ...historyLines(history),
     ...history.builds.map((build) => plannedLine(build, isTooRecent(build, given))),
@@ -104,11 +92,7 @@ async function printPlan(
   ];
   for (const line of lines) await say(line);
   if (given.isJson) {
-    const builds = history.builds.map((build) => ({
-      ...build,
-      recent: isTooRecent(build, given),
-      uploads: build.uploads.map(({ name, task, completedAt }) => ({ name, task, completedAt })),
-    }));
+    const builds = history.builds.map((build) => ({ ...build, recent: isTooRecent(build, given) }));
     print(toJsonLine({ builds, problems: history.problems }));
   }
   return history.problems.length > 0 ? 1 : 0;
@@ -120,67 +104,55 @@ type Uploading = ImportArguments & {
   end: ImportEnd;
 };
 
-async function uploadAll(
-  address: ServerAddress,
-  missing: readonly { build: PastBuild; uploads: PastUpload[] }[],
-  uploading: Uploading,
-): Promise<void> {
+async function uploadAll(address: ServerAddress, builds: readonly PastBuild[], uploading: Uploading): Promise<void> {
   const { say, end } = uploading;
   const began = performance.now();
-  for (const [index, { build, uploads }] of missing.entries()) {
-    const leftMs = index === 0 ? undefined : ((performance.now() - began) / index) * (missing.length - index);
-    await say(importProgressLine(index + 1, missing.length, build, leftMs));
-    const problems = await uploadBuild(address, build, uploads, uploading);
-    end.problems.push(...problems);
-    end.imported += problems.length < uploads.length ? 1 : 0;
+  for (const [index, build] of builds.entries()) {
+    const leftMs = index === 0 ? undefined : ((performance.now() - began) / index) * (builds.length - index);
+    await say(importProgressLine(index + 1, builds.length, build, leftMs));
+    const problem = await uploadBuild(address, build, uploading);
+    if (problem === undefined) end.imported++;
+    else end.problems.push({ name: build.name, message: problem });
   }
 }
 
-/** Returns the reports that the server refused. Throws StoppedError where the next build would fail as well. */
+/** Returns why the server refused the build, if it did. Throws StoppedError where the next build would fail as well. */
 async function uploadBuild(
   address: ServerAddress,
   build: PastBuild,
-  uploads: readonly PastUpload[],
   { patienceMs, signal, say }: Uploading,
-): Promise<PastBuilds["problems"]> {
-  const problems: PastBuilds["problems"] = [];
-  for (const [index, upload] of uploads.entries()) {
-    let reports: ReturnType<PastUpload["read"]>;
-    try {
-      reports = upload.read();
-    } catch (error) {
-      problems.push({ name: upload.name, message: (error as Error).message });
-      continue;
-    }
-    const parameters = toParameters(build, upload, index === uploads.length - 1);
-    const answer = await sendReports(address, reports, parameters, { patienceMs, signal });
-    if (answer.end === "uploaded") {
-      for (const warning of answer.run.warnings) await say(toPlainLine(`  Warning: ${upload.name}: ${warning}`));
-      continue;
-    }
-    if (signal.aborted) throw new StoppedError("Interrupted", INTERRUPTED_CODE);
-    if (answer.end === "away") throw new StoppedError(answer.problem, AWAY_CODE);
-    if (!concernsReport(answer)) throw new StoppedError(answer.problem, 1);
-    problems.push({ name: upload.name, message: answer.problem });
+): Promise<string | undefined> {
+  let reports: ReturnType<PastBuild["read"]>;
+  try {
+    reports = build.read();
+  } catch (error) {
+    return (error as Error).message;
   }
-  return problems;
+  const answer = await sendReports(address, reports, toParameters(build), { patienceMs, signal });
+  if (answer.end === "uploaded") {
+    for (const warning of answer.run.warnings) await say(toPlainLine(`  Warning: ${build.name}: ${warning}`));
+    return undefined;
+  }
+  if (signal.aborted) throw new StoppedError("Interrupted", INTERRUPTED_CODE);
+  if (answer.end === "away") throw new StoppedError(answer.problem, AWAY_CODE);
+  if (!concernsReport(answer)) throw new StoppedError(answer.problem, 1);
+  return answer.problem;
 }
 
 /** Whether the next build may be accepted all the same. */
 const concernsReport = ({ status }: Exclude<UploadEnd, { end: "uploaded" }>): boolean =>
   status === 400 || status === 413;
 
-function toParameters(build: PastBuild, upload: PastUpload, isLast: boolean): Record<string, string> {
+function toParameters(build: PastBuild): Record<string, string> {
   const parameters = {
     execution_key: build.key,
-    task_slug: upload.task,
+    task_slug: build.task,
     branch: build.branch,
     commit: build.commit,
     build_url: build.buildUrl,
-    untrusted: build.untrusted ? "true" : undefined,
-    format: upload.format,
-    completed_at: upload.completedAt.toISOString(),
-    complete: isLast ? "true" : undefined,
+    format: build.format,
+    completed_at: build.completedAt.toISOString(),
+    complete: "true",
   };
   const known = Object.entries(parameters).filter(([, value]) => value !== undefined && value !== "");
   return Object.fromEntries(known) as Record<string, string>;

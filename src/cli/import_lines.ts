@@ -1,6 +1,6 @@
 /** The lines that `assay import` prints. */
 
-import { buildEnd, type PastBuilds, type PastBuild } from "../history/build.ts";
+import type { PastBuild, PastBuilds } from "../history/build.ts";
 import { counted, toCount } from "../wording/numbers.ts";
 import { toPlainLine } from "./output.ts";
 
@@ -8,13 +8,10 @@ const MAX_NAME = 80;
 const MAX_OTHERS = 3;
 
 /** Returns a line of a build: date, name, branch, commit. */
-export function buildLine({ branch, commit, uploads, ...build }: PastBuild): string {
-  const name = uploads[0]!.name.slice(0, MAX_NAME);
-  const tasks = uploads.length > 1 ? ` and ${counted(uploads.length - 1, "more report")}` : "";
+export function buildLine({ name, branch, commit, completedAt }: PastBuild): string {
   const origin = [branch, commit?.slice(0, 10)].filter((one) => one !== undefined && one !== "").join(" ");
-  return `${buildEnd({ ...build, uploads })
-    .toISOString()
-    .slice(0, 19)}Z  ${name}${tasks}${origin === "" ? "" : `  ${origin}`}`;
+  const time = completedAt.toISOString().slice(0, 19);
+  return `${time}Z  ${name.slice(0, MAX_NAME)}${origin === "" ? "" : `  ${origin}`}`;
 }
 
 /** Returns the line of a build that is not imported yet. */
@@ -43,12 +40,12 @@ function toWords(ms: number): string {
   return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** Returns what the folder contains, in one line and some notes. */
-export function historyLines({ builds, others, notes }: PastBuilds): string[] {
+/** Returns what the folder contains, in one or two lines. */
+export function historyLines({ builds, others }: PastBuilds): string[] {
   const [first, last] = [builds[0], builds.at(-1)];
   const span =
     first && last
-      ? `, ${buildEnd(first).toISOString().slice(0, 10)} to ${buildEnd(last).toISOString().slice(0, 10)}`
+      ? `, ${first.completedAt.toISOString().slice(0, 10)} to ${last.completedAt.toISOString().slice(0, 10)}`
       : "";
   const examples = others.slice(0, MAX_OTHERS).map((path) => `"${path}"`);
   return [
@@ -58,7 +55,6 @@ export function historyLines({ builds, others, notes }: PastBuilds): string[] {
       : [
           `Ignored ${counted(others.length, "file")} that ${others.length === 1 ? "is not a test report" : "are not test reports"}, such as ${examples.join(", ")}`,
         ]),
-    ...notes,
   ].map(toPlainLine);
 }
 

@@ -3,7 +3,7 @@
 import * as v from "valibot";
 import { isSameCommit } from "../rules/commit.ts";
 import { hasEnded } from "../rules/execution.ts";
-import { buildEnd, type PastBuild, type PastUpload } from "../history/build.ts";
+import type { PastBuild } from "../history/build.ts";
 import { askPatiently, messageOf, type Patience, type ServerAddress } from "./client.ts";
 
 /** The server refuses what an import needs. */
@@ -11,7 +11,7 @@ export class ImportRefusedError extends Error {
   override name = "ImportRefusedError";
 }
 
-const projectAnswer = v.object({ defaultBranch: v.string(), retentionDays: v.number() });
+const projectAnswer = v.object({ retentionDays: v.number() });
 const executionsAnswer = v.object({
   data: v.array(
     v.object({
@@ -58,8 +58,8 @@ export async function readExecutions(
   // CI may have uploaded a build itself, some time before or after the date that is known here.
   const query = new URLSearchParams({
     limit: "100",
-    created_after: new Date(buildEnd(first).getTime() - 7 * DAY_MS).toISOString(),
-    created_before: new Date(buildEnd(last).getTime() + 7 * DAY_MS).toISOString(),
+    created_after: new Date(first.completedAt.getTime() - 7 * DAY_MS).toISOString(),
+    created_before: new Date(last.completedAt.getTime() + 7 * DAY_MS).toISOString(),
   });
   for (;;) {
     const { data, pagination } = await read(address, `/executions?${query}`, executionsAnswer, patience());
@@ -70,13 +70,12 @@ export async function readExecutions(
   }
 }
 
-/** Returns the uploads of a build that the server does not have. */
-export function findMissing(build: PastBuild, stored: ReadonlyMap<string, readonly StoredExecution[]>): PastUpload[] {
+/** Whether the server has the report of the build already. */
+export function isStored(build: PastBuild, stored: ReadonlyMap<string, readonly StoredExecution[]>): boolean {
   const same = stored.get(build.key)?.find((execution) => isSame(build, execution));
-  // An execution that has not ended may lack any report; the server recognises those that it has.
-  if (!same || !hasEnded(same.status as never)) return build.uploads;
-  const tasks = same.tasks.map(({ slug }) => slug);
-  return build.uploads.filter(({ task }) => (task === undefined ? tasks.length === 0 : !tasks.includes(task)));
+  // An execution that has not ended may lack the report; the server recognises a report that it has.
+  if (!same || !hasEnded(same.status as never)) return false;
+  return build.task === undefined ? same.tasks.length > 0 : same.tasks.some(({ slug }) => slug === build.task);
 }
 
 const isSame = ({ branch, commit }: PastBuild, execution: StoredExecution): boolean =>

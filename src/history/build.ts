@@ -1,31 +1,23 @@
-/** The one shape that every kind of old results is read into: builds of the past, and what is uploaded for each. */
+/** The shape of an old build, and the order in which old builds are uploaded. */
 
 /** Files with their names, as an upload sends them. */
-export type ReportBytes = { name: string; bytes: Uint8Array<ArrayBuffer> };
-
-/** The reports of one task of a build. */
-export type PastUpload = {
-  /** How messages name it: its path below the folder. */
-  name: string;
-  /** Undefined: the server takes the name from the report. */
-  task: string | undefined;
-  completedAt: Date;
-  /** The name of a format; undefined: the server recognises it. */
-  format?: string;
-  /** Throws an Error if a file cannot be read any more. */
-  read: () => ReportBytes[];
-};
+type ReportBytes = { name: string; bytes: Uint8Array<ArrayBuffer> };
 
 export type PastBuild = {
   /** The execution key. It is the same in every import of the same folder. */
   key: string;
+  /** The name of its folder or file. */
+  name: string;
+  /** Undefined: the server takes the name from the report. */
+  task?: string | undefined;
   branch?: string | undefined;
   commit?: string | undefined;
   buildUrl?: string | undefined;
-  /** The build comes from a fork. */
-  untrusted?: boolean | undefined;
-  /** In the order in which they ended; at least one. */
-  uploads: PastUpload[];
+  /** The name of a format; undefined: the server recognises it. */
+  format?: string | undefined;
+  completedAt: Date;
+  /** Throws an Error if a file cannot be read any more. */
+  read: () => ReportBytes[];
 };
 
 /** `name` is the path of a file below the folder. */
@@ -38,11 +30,7 @@ export type PastBuilds = {
   problems: FileProblem[];
   /** Paths of files that are not test reports. */
   others: string[];
-  /** Sentences about what the files do not say. */
-  notes: string[];
 };
-
-export const buildEnd = ({ uploads }: PastBuild): Date => uploads.at(-1)!.completedAt;
 
 const MAX_KEY_LENGTH = 200;
 
@@ -58,23 +46,16 @@ export function toKey(text: string): string {
 export const compareNames = new Intl.Collator("en", { numeric: true }).compare;
 
 /**
- * Sorts builds by their end. A build whose names state only its day has the same time as others of that day: it keeps the order of
+ * Sorts builds by their end. A build whose name states only its day has the same time as others of that day: it keeps the order of
  * the names and is dated a millisecond after the build before it, because the server orders builds by their times.
  */
 export function toChronological(builds: readonly PastBuild[]): PastBuild[] {
   const sorted = builds.toSorted(
-    (one, other) =>
-      buildEnd(one).getTime() - buildEnd(other).getTime() || compareNames(one.uploads[0]!.name, other.uploads[0]!.name),
+    (one, other) => one.completedAt.getTime() - other.completedAt.getTime() || compareNames(one.name, other.name),
   );
   let last = Number.NEGATIVE_INFINITY;
   return sorted.map((build) => {
-    const shift = Math.max(0, last + 1 - buildEnd(build).getTime());
-    last = buildEnd(build).getTime() + shift;
-    if (shift === 0) return build;
-    const uploads = build.uploads.map((upload) => ({
-      ...upload,
-      completedAt: new Date(upload.completedAt.getTime() + shift),
-    }));
-    return { ...build, uploads };
+    last = Math.max(last + 1, build.completedAt.getTime());
+    return { ...build, completedAt: new Date(last) };
   });
 }

@@ -1,23 +1,15 @@
-/** Groups the test reports of a folder into builds with dates. */
+/** Reads a folder of test reports as builds with dates. */
 
 import { basename } from "node:path";
 import { findFormat, readReport } from "../reports/read.ts";
 import type { Report } from "../reports/report.ts";
-import { type PastBuilds, type PastBuild, type PastUpload, type FileProblem, toChronological, toKey } from "./build.ts";
+import { type FileProblem, type PastBuild, type PastBuilds, toChronological, toKey } from "./build.ts";
 import { type HistoryFile, listFiles } from "./files.ts";
-import { type NamedPart, type NamePattern, readNameDate } from "./name_pattern.ts";
 
-/** Where the date of a build may come from. `run`: what the CI system says of the run. */
-export type DateSource = "run" | "report" | "name" | "mtime";
-
-/** Facts about a build that its reports do not contain. */
-export type KnownBuild = Pick<PastBuild, "branch" | "commit" | "buildUrl" | "untrusted"> & { at?: Date | undefined };
+/** Where the date of a build may come from. */
+export type DateSource = "report" | "name" | "mtime";
 
 export type FolderOptions = {
-  /** Undefined: every folder and every file directly in the folder is a build. */
-  pattern: NamePattern | undefined;
-  /** Whether the same build on another date is another build; undefined: unknown, so builds of several days are left out. */
-  areBuildsDaily: boolean | undefined;
   /** In order of preference. */
   dates: readonly DateSource[];
   /** The offset of times that state none, in minutes ahead of UTC. */
@@ -25,10 +17,6 @@ export type FolderOptions = {
   branch: string | undefined;
   task: string | undefined;
   format: string | undefined;
-  /** Returns what is known of the build with this id. */
-  find?: (build: string) => KnownBuild | undefined;
-  /** Returns false for files that are not part of the results. */
-  accepts?: (path: string) => boolean;
 };
 
 /** What a server decompresses at most with its usual limits. */
@@ -39,24 +27,26 @@ const CANDIDATE = /\.(?:xml|trx|jsonl?|ndjson|tap|subunit|txt|log)(?:\.(?:gz|zst
 /** A broken file of these kinds was meant to be a report; a broken text is just a text. */
 const STRUCTURED = /\.(?:xml|trx|json|subunit)(?:\.(?:gz|zst))?$/i;
 
-type Group = NamedPart & { files: HistoryFile[] };
+/** Every folder and every file directly in the folder is a build. */
+const buildNameOf = (path: string): string => path.split("/")[0]!;
 
 /** Throws an Error if the folder cannot be read. */
 export function readReports(folder: string, options: FolderOptions): PastBuilds {
   const { files, problems } = listFiles(folder);
-  const accepted = files.filter(({ path }) => options.accepts?.(path) ?? true);
   const others: string[] = [];
-  const reports = accepted.filter((file) => isReport(file, options.format, { problems, others }));
-  const groups = toGroups(reports, options, problems);
-  const broken = new Set(problems.flatMap(({ name }) => toPart(name, options)?.prefix ?? []));
-  const uploads = groups.flatMap((group) => {
-    // A build without one of its reports would look better than it was.
-    if (!broken.has(group.prefix)) return toUpload(group, options, problems) ?? [];
-    problems.push({ name: group.prefix, message: "left out, because one of its files cannot be read" });
-    return [];
-  });
-  const clear = options.areBuildsDaily === undefined ? leaveOutAmbiguous(uploads, problems) : uploads;
-  return { builds: toChronological(toBuilds(clear, options)), problems, others, notes: [] };
+  const reports = files.filter((file) => isReport(file, options.format, { problems, others }));
+  const broken = new Set(problems.map(({ name }) => buildNameOf(name)));
+  const builds: PastBuild[] = [];
+  for (const [name, group] of Map.groupBy(reports, ({ path }) => buildNameOf(path))) {
+    try {
+      // A build without one of its reports would look better than it was.
+      if (broken.has(name)) throw new Error("left out, because one of its files cannot be read");
+      builds.push(toBuild(name, group, options));
+    } catch (error) {
+      problems.push({ name, message: (error as Error).message });
+    }
+  }
+  return { builds: toChronological(builds), problems, others };
 }
 
 function isReport(
@@ -64,80 +54,74 @@ function isReport(
   format: string | undefined,
   { problems, others }: { problems: FileProblem[]; others: string[] },
 ): boolean {
-  if (!CANDIDATE.test(file.path)) {
-    others.push(file.path);
-    return false;
-  }
   try {
-    const isOne = format !== undefined || findFormat(file.read(), MAX_INFLATED_BYTES) !== undefined;
-    if (!isOne) others.push(file.path);
-    return isOne;
+    if (
+      CANDIDATE.test(file.path) &&
+      (format !== undefined || findFormat(file.read(), MAX_INFLATED_BYTES) !== undefined)
+    )
+      return true;
   } catch (error) {
-    if (STRUCTURED.test(file.path)) problems.push({ name: file.path, message: (error as Error).message });
-    else others.push(file.path);
-    return false;
-  }
-}
-
-const toPart = (path: string, { pattern }: FolderOptions): NamedPart | undefined =>
-  pattern ? pattern.match(path) : { fields: {}, prefix: path.split("/")[0]! };
-
-function toGroups(files: readonly HistoryFile[], options: FolderOptions, problems: FileProblem[]): Group[] {
-  const groups = new Map<string, Group>();
-  for (const file of files) {
-    const part = toPart(file.path, options);
-    if (!part) problems.push({ name: file.path, message: "its path does not match --pattern" });
-    else {
-      const group = groups.get(part.prefix) ?? { ...part, files: [] };
-      group.files.push(file);
-      groups.set(part.prefix, group);
+    if (STRUCTURED.test(file.path)) {
+      problems.push({ name: file.path, message: (error as Error).message });
+      return false;
     }
   }
-  return [...groups.values()];
+  others.push(file.path);
+  return false;
 }
 
-type DatedGroup = { group: Group; upload: PastUpload; known: KnownBuild | undefined; report: Report };
-
-function toUpload(group: Group, options: FolderOptions, problems: FileProblem[]): DatedGroup | undefined {
-  const { prefix, files, fields } = group;
+function toBuild(name: string, files: readonly HistoryFile[], options: FolderOptions): PastBuild {
+  const { format, task } = options;
   const read = () => files.map((file) => ({ name: basename(file.path), bytes: file.read() }));
-  const known = fields.build === undefined ? undefined : options.find?.(fields.build);
-  try {
-    const { format } = options;
-    const report = readReport(read(), { ...(format ? { format } : {}), maxInflatedBytes: MAX_INFLATED_BYTES });
-    const completedAt = findDate(group, report, known, options);
-    const upload = {
-      ...{ name: prefix, task: options.task ?? fields.task, completedAt, read },
-      ...(format === undefined ? {} : { format }),
-    };
-    return { group, upload, known, report };
-  } catch (error) {
-    problems.push({ name: prefix, message: (error as Error).message });
-    return undefined;
-  }
+  const report = readReport(read(), { ...(format ? { format } : {}), maxInflatedBytes: MAX_INFLATED_BYTES });
+  const completedAt = findDate(name, files, report, options);
+  const { branch, commit, buildUrl } = report.context;
+  // An import for each task makes one build of folders with the same date. Other names may occur in unrelated imports.
+  const isShared = task !== undefined && readNameDate(name, 0) !== undefined;
+  const key = isShared ? `import ${name}` : `import ${name} ${completedAt.toISOString()}`;
+  return {
+    ...{ key: toKey(key), name, task, branch: options.branch ?? branch, commit, buildUrl, format },
+    ...{ completedAt, read },
+  };
 }
 
-const WAYS: Record<DateSource, string> = {
-  run: "run.json does not name the run",
+const MISSING: Record<DateSource, string> = {
   report: "its reports contain no time",
-  name: "its name contains no date (--pattern)",
+  name: "its name does not begin with a date",
   mtime: "",
 };
 
-function findDate(group: Group, report: Report, known: KnownBuild | undefined, options: FolderOptions): Date {
-  const { files, fields } = group;
+function findDate(
+  name: string,
+  files: readonly HistoryFile[],
+  report: Report,
+  { dates, offsetMinutes }: FolderOptions,
+): Date {
   const readers: Record<DateSource, () => Date | undefined> = {
-    run: () => known?.at,
-    report: () => report.completedAt ?? latestLocalTime(files, options.offsetMinutes),
-    name: () => (fields.date === undefined ? undefined : readNameDate(fields.date, options.offsetMinutes)),
+    report: () => report.completedAt ?? latestLocalTime(files, offsetMinutes),
+    name: () => readNameDate(name, offsetMinutes),
     mtime: () => new Date(Math.max(...files.map(({ changedAt }) => changedAt.getTime()))),
   };
-  for (const source of options.dates) {
+  for (const source of dates) {
     const date = readers[source]();
     if (date) return date;
   }
-  const hint = options.dates.includes("mtime") ? "" : "; --date-from mtime takes the time when its files were changed";
-  throw new Error(`Cannot find its date: ${options.dates.map((source) => WAYS[source]).join(", ")}${hint}`);
+  const reasons = dates.map((source) => MISSING[source]).join(", ");
+  throw new Error(`Cannot find its date: ${reasons}; --date-from mtime takes the time when its files were changed`);
+}
+
+const NAME_DATE = /^(\d{4})-?(\d{2})-?(\d{2})(?:[T_](\d{2})[:.-]?(\d{2})(?:[:.-]?(\d{2}))?(Z?))?(?!\d)/;
+
+/**
+ * Reads the date that a name begins with: "2026-01-02", "20260102T030405Z" or "2026-01-02_03-04-05". A time without "Z" is
+ * `offsetMinutes` ahead of UTC. Returns undefined for a day or a time that does not exist.
+ */
+export function readNameDate(name: string, offsetMinutes: number): Date | undefined {
+  const [, year, month, day, hour = "00", minute = "00", second = "00", zone] = NAME_DATE.exec(name) ?? [];
+  const date = new Date(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
+  // Date reads February 30 as March 2.
+  if (Number.isNaN(date.getTime()) || date.getUTCDate() !== Number(day)) return undefined;
+  return zone === "Z" ? date : new Date(date.getTime() - offsetMinutes * 60_000);
 }
 
 const HEAD_BYTES = 65_536;
@@ -151,68 +135,4 @@ function latestLocalTime(files: readonly HistoryFile[], offsetMinutes: number): 
   });
   const known = times.filter((time) => time !== undefined && !Number.isNaN(time)) as number[];
   return known.length === 0 ? undefined : new Date(Math.max(...known));
-}
-
-/** The dates in the names of one build are at most this many days apart, unless the numbers of builds begin anew every day. */
-const MAX_DAYS_APART = 1;
-const DAY_MS = 86_400_000;
-
-/**
- * Leaves out builds whose names have dates of several days, if one of them has dates that are days apart: the numbers of builds probably
- * begin anew every day, and different builds would become one.
- */
-function leaveOutAmbiguous(uploads: readonly DatedGroup[], problems: FileProblem[]): DatedGroup[] {
-  const builds = [
-    ...Map.groupBy(uploads, ({ group: { fields } }) =>
-      JSON.stringify([fields.build, fields.branch, fields.commit]),
-    ).values(),
-  ].map((same) => ({ same, daysApart: daysApart(same) }));
-  if (builds.every(({ daysApart }) => daysApart <= MAX_DAYS_APART)) return [...uploads];
-  return builds.flatMap(({ same, daysApart }) => {
-    const { prefix, fields } = same[0]!.group;
-    if (daysApart === 0) return same;
-    problems.push({
-      name: prefix,
-      message:
-        `left out, like all ${same.length} reports of build "${fields.build}", which have dates of several days: ` +
-        "--daily-builds makes a build of each date, --unique-builds makes one build of them",
-    });
-    return [];
-  });
-}
-
-/** Returns how many days the dates in the names of a build are apart; 0 without `{build}` or `{date}`. */
-function daysApart(same: readonly DatedGroup[]): number {
-  const days = same.flatMap(({ group: { fields } }) => {
-    const date = fields.build === undefined || fields.date === undefined ? undefined : readNameDate(fields.date, 0);
-    return date ? [Math.floor(date.getTime() / DAY_MS)] : [];
-  });
-  return days.length === 0 ? 0 : Math.max(...days) - Math.min(...days);
-}
-
-/** Uploads that name the same build, branch and commit belong to one build. */
-function toBuilds(
-  uploads: readonly DatedGroup[],
-  { branch: branchOption, areBuildsDaily }: FolderOptions,
-): PastBuild[] {
-  const keyOf = ({ group: { prefix, fields }, upload }: DatedGroup): string => {
-    if (fields.build !== undefined)
-      return areBuildsDaily && fields.date !== undefined ? `${fields.date} ${fields.build}` : fields.build;
-    // A build with several tasks has the same name without the task.
-    if (fields.task !== undefined && fields.date !== undefined)
-      return `import ${[fields.date, fields.branch, fields.commit].filter(Boolean).join(" ")}`;
-    // Folders of several imports into a project may have the same names.
-    return `import ${prefix} ${upload.completedAt.toISOString()}`;
-  };
-  const origin = ({ group: { fields }, known, report: { context } }: DatedGroup) => ({
-    branch: known?.branch ?? fields.branch ?? branchOption ?? context.branch,
-    commit: known?.commit ?? fields.commit ?? context.commit,
-    buildUrl: known?.buildUrl ?? context.buildUrl,
-    untrusted: known?.untrusted,
-  });
-  const builds = Map.groupBy(uploads, (one) => JSON.stringify([keyOf(one), origin(one)]));
-  return [...builds.values()].map((group): PastBuild => {
-    const sorted = group.toSorted((a, b) => a.upload.completedAt.getTime() - b.upload.completedAt.getTime());
-    return { key: toKey(keyOf(sorted[0]!)), ...origin(sorted[0]!), uploads: sorted.map(({ upload }) => upload) };
-  });
 }

@@ -4,7 +4,7 @@ import { type JsonObject, toCase, toEpochMs, toFields, asList, asText } from "./
 import type { ReportedCase, CaseStatus, FailureKind, Report } from "./report.ts";
 import { createCutter, firstLine, joinAttachments, toMs, type WrittenAttachment } from "./text.ts";
 
-export type AllureResult = {
+type AllureResult = {
   result: ReportedCase;
   /** Results of one test have it in common; "" where the file tells none. */
   historyId: string;

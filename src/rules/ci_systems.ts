@@ -1,6 +1,6 @@
 /** How each CI system is recognised, and which environment variables describe a build. */
 
-// The snippets and `assay upload` are derived from this table, and tools/assay-upload.sh is tested against it.
+// `assay upload` uses this table, and tools/assay-upload.sh is tested against it.
 
 /** The fields of a build that a CI system describes in variables. */
 export type CiField = "executionKey" | "commit" | "branch" | "pullRequest" | "buildUrl";
@@ -13,19 +13,13 @@ type CiSystem = {
    * a text in which `$NAME` stands for one.
    */
   sources: Record<CiField, readonly string[]>;
-  /** The part of a variable's value that is used, as the suffix of a parameter expansion in the shell. */
-  parts?: Readonly<Record<string, string>>;
-  /** Rare variables that the snippets leave out, to stay short. */
-  notInSnippet?: readonly string[];
-  /** Variables that only `assay upload` reads. */
-  notInScript?: readonly string[];
 };
 
 /**
  * Systems are asked for in this order. Exceptions that depend on more than one variable, such as forks, GitHub's event
  * file and a commit that only git knows, are in `cli/ci.ts`.
  */
-export const CI_SYSTEMS = {
+const CI_SYSTEMS = {
   // Woodpecker comes first: versions that were forked from Drone set Drone's variable as well.
   woodpecker: {
     recognisedBy: { variable: "CI", value: "woodpecker" },
@@ -62,12 +56,6 @@ export const CI_SYSTEMS = {
       pullRequest: ["CI_MERGE_REQUEST_IID", "CI_EXTERNAL_PULL_REQUEST_IID"],
       buildUrl: ["CI_JOB_URL", "CI_PIPELINE_URL"],
     },
-    notInSnippet: [
-      "CI_EXTERNAL_PULL_REQUEST_SOURCE_BRANCH_SHA",
-      "CI_EXTERNAL_PULL_REQUEST_SOURCE_BRANCH_NAME",
-      "CI_EXTERNAL_PULL_REQUEST_IID",
-      "CI_PIPELINE_URL",
-    ],
   },
   circleci: {
     recognisedBy: { variable: "CIRCLECI" },
@@ -75,13 +63,10 @@ export const CI_SYSTEMS = {
       executionKey: ["CIRCLE_WORKFLOW_ID"],
       commit: ["CIRCLE_SHA1"],
       branch: ["CIRCLE_BRANCH", "CIRCLE_TAG"],
+      // The first is an address that ends with the number.
       pullRequest: ["CIRCLE_PULL_REQUEST", "CIRCLE_PR_NUMBER"],
       buildUrl: ["CIRCLE_BUILD_URL"],
     },
-    // The value is the address of the pull request, which ends with its number.
-    parts: { CIRCLE_PULL_REQUEST: "##*/" },
-    notInSnippet: ["CIRCLE_TAG", "CIRCLE_PR_NUMBER"],
-    notInScript: ["CIRCLE_PR_NUMBER"],
   },
   azure: {
     recognisedBy: { variable: "TF_BUILD" },
@@ -113,8 +98,6 @@ export const CI_SYSTEMS = {
       pullRequest: ["BUILDKITE_PULL_REQUEST"],
       buildUrl: ["BUILDKITE_BUILD_URL"],
     },
-    // "false" means that there is no pull request.
-    parts: { BUILDKITE_PULL_REQUEST: "#false" },
   },
   drone: {
     recognisedBy: { variable: "DRONE" },
@@ -147,7 +130,6 @@ export const CI_SYSTEMS = {
       pullRequest: ["CHANGE_ID"],
       buildUrl: ["BUILD_URL"],
     },
-    parts: { GIT_BRANCH: "#origin/" },
   },
 } as const satisfies Record<string, CiSystem>;
 

@@ -42,7 +42,7 @@ export const onboarding = v.strictObject({
           "done",
         ),
         doneAt: v.pipe(v.nullable(time), v.description("When it first happened")),
-        hint: described(v.string(), "Instructions", "Paste the snippet of your CI"),
+        hint: described(v.string(), "Instructions", "Run the curl command"),
       }),
     ),
     "The steps, in the recommended order",
@@ -54,8 +54,8 @@ export const onboarding = v.strictObject({
       ) as Record<System, v.StringSchema<undefined>>,
     ),
     v.description(
-      "Snippets to paste. They run the tests (replace `npm test`) and upload report.xml with the key in ASSAY_KEY. A " +
-        "missing report is recorded as a failure, and the job exits with the exit code of the tests",
+      "Lines to paste. curl uploads report.xml; the others run the tests (replace `npm test`) with the command assay upload, " +
+        "which uploads the report and exits with the exit code of the tests. The key is in ASSAY_KEY",
     ),
   ),
 });

@@ -64,8 +64,8 @@ describe("steps", () => {
   });
 });
 
-test("snippets have the project's address", async () => {
-  expect((await get()).snippets).toEqual(createSnippets(`${url}/api/v1/projects/${own.project}/test-runs`));
+test("snippets have the addresses of the server and of the project", async () => {
+  expect((await get()).snippets).toEqual(createSnippets({ publicUrl: url, projectId: own.project }));
 });
 
 describe("sample data", () => {

@@ -16,8 +16,6 @@ type Outside = {
   git?: Record<string, string>;
   /** tools/assay-upload.sh does not know this variant. */
   notInScript?: true;
-  /** The snippets of the onboarding leave it out, to stay short. */
-  notInSnippet?: true;
 };
 export type BuildOfCi = Outside & { name: string; variables: Variables; build: CiBuild };
 
@@ -32,8 +30,7 @@ const builds =
   });
 
 /** Only `assay upload` knows it. */
-const RARE: Outside = { notInScript: true, notInSnippet: true };
-const NOT_IN_SNIPPET: Outside = { notInSnippet: true };
+const RARE: Outside = { notInScript: true };
 const eventOf = (json: unknown): Outside => ({ event: JSON.stringify(json) });
 
 const GITHUB: Variables = {
@@ -70,7 +67,7 @@ const pullOf = (source: string | null) => ({
   body: `"url": "https://api.github.com/repos/acme/web/pulls/666", "statuses_url": "https://x/statuses/${MERGE}"`,
   milestone: { url: "https://api.github.com/repos/acme/web/milestones/3", number: 3 },
   head: {
-    ...{ label: "alice:main", ref: "main", user: { login: "alice" } },
+    ...{ label: `${(source ?? "alice/web").split("/")[0]}:main`, ref: "main", user: { login: "alice" } },
     repo: source === null ? null : repository(source),
     sha: HEAD,
   },
@@ -82,9 +79,13 @@ const { head, base, ...rest } = pullOf("alice/web");
 /** Texts of people in the event that look like its fields. */
 const misleading = {
   title: `"}},"pull_request":{"number":666,"head":{"sha":"${MERGE}"}} \\" [ { , :`,
-  labels: [{ name: "sha" }, { number: 3, head: { sha: MERGE } }],
+  labels: [{ name: "sha" }],
   note: `\\\\"\n$(id) \`id\` EVENT\nEVENT\n\t*`,
   ...pullOf("acme/web"),
+};
+const misleadingFields = {
+  ...misleading,
+  labels: [{ number: 3, head: { sha: MERGE } }],
   "a/b": { head: { sha: MERGE } },
 };
 
@@ -121,6 +122,10 @@ const GITHUB_BUILDS = [
   github("an event in another order", ofMain, onFork, eventOf({ pull_request: { ...rest, base, head } })),
   github("an event of few fields", ofFeature, onPull, eventOf({ pull_request: { number: 7, head: { sha: HEAD } } })),
   github("texts that look like fields", ofFeature, onPull, eventOf({ pull_request: misleading })),
+  github("fields elsewhere of the same names", ofFeature, onPull, {
+    ...eventOf({ pull_request: misleadingFields }),
+    notInScript: true,
+  }),
   github("no event", ofFeature, { ...onPull, commit: MERGE }),
   github("an event that is no JSON", ofFeature, { ...onPull, commit: MERGE }, { event: `{"pull_request": {"number` }),
   // It must not count as the default branch.
@@ -133,19 +138,19 @@ const GITHUB_BUILDS = [
     "a workflow that uploads what another one has tested for a fork",
     WORKFLOW,
     { ...uploaded, branch: "alice:main", untrusted: true },
-    eventOf({ workflow_run }),
+    { ...eventOf({ workflow_run }), notInScript: true },
   ),
   github(
     "a workflow that uploads what another one has tested for a fork that was deleted since",
     WORKFLOW,
     { ...uploaded, branch: "main", untrusted: true },
-    eventOf({ workflow_run: { ...workflow_run, head_repository: null } }),
+    { ...eventOf({ workflow_run: { ...workflow_run, head_repository: null } }), notInScript: true },
   ),
   github(
     "a workflow that uploads what another one has tested here",
     WORKFLOW,
     { ...uploaded, branch: "main" },
-    eventOf({ workflow_run: { ...workflow_run, head_repository: repository("acme/web") } }),
+    { ...eventOf({ workflow_run: { ...workflow_run, head_repository: repository("acme/web") } }), notInScript: true },
   ),
   github(
     "a merge queue",
@@ -208,7 +213,6 @@ const GITLAB_BUILDS = [
       CI_MERGE_REQUEST_SOURCE_BRANCH_NAME: "main",
     },
     { branch: "users/alice:main", pullRequest: "7" },
-    NOT_IN_SNIPPET,
   ),
   gitlab(
     "a merge train tests more than the head of its merge request",
@@ -219,7 +223,6 @@ const GITLAB_BUILDS = [
       CI_MERGE_REQUEST_TARGET_BRANCH_NAME: "develop",
     },
     { commit: MERGE, branch: "refs/merge-requests/7/train", pullRequest: "7", baseBranch: "develop" },
-    NOT_IN_SNIPPET,
   ),
   gitlab(
     "a pull request of a repository at GitHub",
@@ -230,7 +233,6 @@ const GITLAB_BUILDS = [
       CI_EXTERNAL_PULL_REQUEST_SOURCE_BRANCH_SHA: HEAD,
     },
     onPull,
-    NOT_IN_SNIPPET,
   ),
   gitlab(
     "parallel jobs are shards",
@@ -268,8 +270,8 @@ const JENKINS_BUILDS = [
   jenkins("the head of a pull request that Jenkins has merged", { ...CHANGE, GIT_COMMIT: MERGE }, onPull, {
     git: { "origin/PR-7": HEAD },
   }),
-  jenkins("a fork, by its owner", { ...FORK, CHANGE_FORK: "alice" }, onFork, NOT_IN_SNIPPET),
-  jenkins("a fork, by its path", { ...FORK, CHANGE_FORK: "alice/web" }, onFork, NOT_IN_SNIPPET),
+  jenkins("a fork, by its owner", { ...FORK, CHANGE_FORK: "alice" }, onFork),
+  jenkins("a fork, by its path", { ...FORK, CHANGE_FORK: "alice/web" }, onFork),
   jenkins("a tag", { BRANCH_NAME: "v1.2.0", TAG_NAME: "v1.2.0", GIT_BRANCH: "v1.2.0" }, { branch: "v1.2.0" }),
 ];
 
@@ -305,7 +307,7 @@ const CIRCLECI_BUILDS = [
     { branch: "pull/7", pullRequest: "7" },
     RARE,
   ),
-  circleci("a tag", { CIRCLE_BRANCH: "", CIRCLE_TAG: "v1.2.0" }, { branch: "v1.2.0" }, NOT_IN_SNIPPET),
+  circleci("a tag", { CIRCLE_BRANCH: "", CIRCLE_TAG: "v1.2.0" }, { branch: "v1.2.0" }),
   circleci(
     "parallel nodes, counted from 0",
     { CIRCLE_BRANCH: "main", CIRCLE_NODE_INDEX: "3", CIRCLE_NODE_TOTAL: "4" },
@@ -342,12 +344,7 @@ const PULL_REQUEST = {
 const NUMBERED = { SYSTEM_PULLREQUEST_PULLREQUESTID: "293753840", SYSTEM_PULLREQUEST_PULLREQUESTNUMBER: "7" };
 const azureFork = (name: string, repository: string) => {
   const fork = { SYSTEM_PULLREQUEST_ISFORK: "True", SYSTEM_PULLREQUEST_SOURCEREPOSITORYURI: repository };
-  return azure(
-    name,
-    { ...PULL_REQUEST, ...fork, SYSTEM_PULLREQUEST_SOURCEBRANCH: "refs/heads/main" },
-    onFork,
-    NOT_IN_SNIPPET,
-  );
+  return azure(name, { ...PULL_REQUEST, ...fork, SYSTEM_PULLREQUEST_SOURCEBRANCH: "refs/heads/main" }, onFork);
 };
 
 const AZURE_BUILDS = [

@@ -8,11 +8,9 @@ import { createAsking, type Project } from "../asking.ts";
 import { createFolder, start as startCommand, variablesOf } from "../commands.ts";
 import { createHarness, createServer, junit, until } from "../harness.ts";
 import { createReceiver } from "../receiver.ts";
-import { createZip } from "../zip.ts";
 
 setDefaultTimeout(60_000);
 const { ask, acme, addProject, database, url } = await createHarness();
-type Files = Parameters<typeof createFolder>[0] & {};
 
 const start = (project: Project, args: string[], server = url) =>
   startCommand(["import", ...args], { env: variablesOf(server, project) });
@@ -60,69 +58,34 @@ describe("a folder of reports", () => {
     ]);
   });
 
-  test("is described by the names of its folders and files, by a pattern", async () => {
+  test("has dates in the names of its folders and files, and builds of one day keep the order of their numbers", async () => {
     const project = await addProject(acme);
     const compact = dayBefore(4).replaceAll("-", "");
     const folder = createFolder({
-      [`main/${dayBefore(4)}-10/unit.xml`]: junit("p"),
-      [`main/${dayBefore(4)}-10/e2e.xml`]: junit("f"),
-      [`main/${dayBefore(4)}-9/unit.xml`]: junit("pp"),
-      [`feat/${compact}T040506Z-11/unit.xml`]: junit("ppp"),
-      "feat/notes-12/unit.xml": junit("p"),
+      [`${dayBefore(4)}-10/a/unit.xml`]: junit("p"),
+      [`${dayBefore(4)}-10/b/unit.xml`]: junit("f"),
+      [`${dayBefore(4)}-9.xml`]: junit("pp"),
+      [`${compact}T040506Z-11/unit.xml`]: junit("ppp"),
+      "notes-12/unit.xml": junit("p"),
     });
-    const { code, output } = await run(project, [folder, "--pattern", "{branch}/{date}-{build}/{task}"]);
+    const { code, output } = await run(project, [folder, "--branch", "main"]);
     expect(code).toBe(1);
-    expect(output).toEndWith("1 problem:\n  feat/notes-12/unit.xml: its path does not match --pattern\n");
+    expect(output).toEndWith(
+      "1 problem:\n  notes-12: Cannot find its date: its reports contain no time, its name does not begin with a date; " +
+        "--date-from mtime takes the time when its files were changed\n",
+    );
     expect(await executions(project)).toMatchObject([
-      { key: "9", branch: "main", tasks: [{ slug: "unit" }], completedAt: `${dayBefore(4)}T00:00:00.000Z` },
-      // Builds of one day keep the order of their numbers.
-      { key: "10", branch: "main", status: "failed", completedAt: `${dayBefore(4)}T00:00:00.001Z` },
-      { key: "11", branch: "feat", completedAt: `${dayBefore(4)}T04:05:06.000Z` },
+      { passed: 2, completedAt: `${dayBefore(4)}T00:00:00.000Z` },
+      { passed: 1, failed: 1, completedAt: `${dayBefore(4)}T00:00:00.001Z` },
+      { passed: 3, completedAt: `${dayBefore(4)}T04:05:06.000Z` },
     ]);
-    const [, ten] = await executions(project);
-    expect(ten.tasks.map(({ slug }: { slug: string }) => slug).toSorted()).toEqual(["e2e", "unit"]);
   });
 
-  test("with numbers that begin anew every day are builds of each day, if one says so", async () => {
-    // Build b is of two consecutive days, and no less ambiguous than a.
-    const names = [
-      `${dayBefore(9)}-a`,
-      `${dayBefore(6)}-b`,
-      `${dayBefore(5)}-a`,
-      `${dayBefore(5)}-b`,
-      `${dayBefore(4)}-c`,
-    ];
-    const folder = createFolder(Object.fromEntries(names.map((name) => [`${name}/report.xml`, junit("p")])));
-    const project = await addProject(acme);
-    const args = [folder, "--pattern", "{date}-{build}", "--branch", "main", "--task", "unit"];
-    const mixed = await run(project, args);
-    expect([mixed.code, mixed.errors]).toEqual([1, ""]);
-    for (const [first, build] of [
-      [`${dayBefore(9)}-a`, "a"],
-      [`${dayBefore(6)}-b`, "b"],
-    ])
-      expect(mixed.output).toContain(
-        `${first}: left out, like all 2 reports of build "${build}", which have dates of several days`,
-      );
-    expect(await executions(project)).toMatchObject([{ key: "c" }]);
-    const daily = await run(await addProject(acme), [...args, "--daily-builds"]);
-    expect([daily.code, daily.output]).toEqual([0, expect.stringContaining("Imported 5 builds")]);
-    const unique = await run(await addProject(acme), [...args, "--unique-builds"]);
-    expect([unique.code, unique.output]).toEqual([0, expect.stringContaining("Imported 3 builds")]);
-    const both = await run(project, [...args, "--unique-builds", "--daily-builds"]);
-    expect([both.code, both.errors]).toEqual([2, expect.stringContaining("exclude each other")]);
-  });
-
-  test("without a date is refused, until the times of files are asked for", async () => {
+  test("without a date has those of its files, if they are asked for", async () => {
     const project = await addProject(acme);
     const folder = createFolder({ "a.xml": junit("p") });
     const at = new Date(`${dayBefore(6)}T12:00:00Z`);
     utimesSync(join(folder, "a.xml"), at, at);
-    const refused = await run(project, [folder]);
-    expect(refused.code).toBe(1);
-    expect(refused.output).toContain(
-      "a.xml: Cannot find its date: its reports contain no time, its name contains no date",
-    );
     expect((await run(project, [folder, "--date-from", "report,mtime"])).code).toBe(0);
     expect(await executions(project)).toMatchObject([{ completedAt: at.toISOString() }]);
   });
@@ -237,14 +200,16 @@ describe("a second start", () => {
     expect(all.every(({ tasks }: { tasks: { attempt: number }[] }) => tasks[0]!.attempt === 1)).toBe(true);
   });
 
-  test("after a task was missing adds it to its build", async () => {
+  test("for another task adds it to the builds of the same date", async () => {
     const project = await addProject(acme);
-    const pattern = ["--pattern", "{date}-{build}/{task}"];
-    const files: Files = { [`${dayBefore(8)}-1/unit.xml`]: junit("p") };
-    await run(project, [createFolder(files), ...pattern]);
-    await run(project, [createFolder({ ...files, [`${dayBefore(8)}-1/e2e.xml`]: junit("p") }), ...pattern]);
+    const folder = createFolder({ [`${dayBefore(8)}-1/report.xml`]: junit("p") });
+    for (const task of ["unit", "e2e"])
+      expect((await run(project, [folder, "--task", task, "--branch", "main"])).output).toContain("Imported 1 build\n");
     const [execution, ...others] = await executions(project);
-    expect([others, execution.tasks.length]).toEqual([[], 2]);
+    const slugs = execution.tasks.map(({ slug }: { slug: string }) => slug);
+    expect([others, slugs.toSorted()]).toEqual([[], ["e2e", "unit"]]);
+    await run(project, [folder, "--task", "unit", "--branch", "other"]);
+    expect(await executions(project)).toHaveLength(2);
   });
 });
 
@@ -264,7 +229,7 @@ describe("old builds", () => {
         ]),
       ),
     );
-    const options = ["--pattern", "{date}/{task}", "--branch", "main"];
+    const options = ["--task", "unit", "--branch", "main"];
     expect((await run(project, [folder, ...options])).code).toBe(0);
     await countAll(database);
     expect([...(await countEvents())]).toEqual([...eventsBefore]);
@@ -314,110 +279,5 @@ describe("a server", () => {
     expect([refused.code, refused.output]).toEqual([1, expect.stringContaining("Stopped: Invalid API key")]);
     const away = await run(acme, [folder, "--patience", "0"], "http://127.0.0.1:1");
     expect([away.code, away.output]).toEqual([3, expect.stringContaining("Stopped: Cannot reach http://127.0.0.1:1")]);
-  });
-});
-
-describe("artifacts of GitHub Actions", () => {
-  const runOfGithub = (databaseId: number, letter: string, event: string, days: number) => ({
-    ...{ databaseId, headSha: letter.repeat(40), headBranch: "main", event, attempt: 2 },
-    createdAt: `${dayBefore(days)}T10:00:00Z`,
-    url: `https://github.com/acme/web/actions/runs/${databaseId}`,
-  });
-  const runsOfGithub = [runOfGithub(101, "a", "push", 7), runOfGithub(102, "b", "pull_request", 6)];
-
-  test("become builds with branch, commit, date and link; archives count as folders", async () => {
-    const project = await addProject(acme);
-    const folder = createFolder({
-      "run.json": JSON.stringify(runsOfGithub),
-      "101/unit-results/junit.xml": junit("pp"),
-      "101/unit-results/log.txt": "building",
-      "101/e2e.zip": createZip({ "out/": "", "out/junit.xml": junit("f"), "out/trace.bin": "x" }),
-      "102/unit-results.zip": createZip({ "junit.xml": junit("p") }),
-      "103/unit-results/junit.xml": timed("p", `${dayBefore(3)}T10:00:00Z`),
-    });
-    const { code, output } = await run(project, [folder, "--from", "github-artifacts"]);
-    expect([code, output]).toEqual([
-      0,
-      expect.stringContaining("run.json does not name run 103: branch and commit are unknown"),
-    ]);
-    expect(await executions(project)).toMatchObject([
-      {
-        ...{ key: "101", branch: "main", commit: "a".repeat(40), status: "failed" },
-        ...{ buildUrl: "https://github.com/acme/web/actions/runs/101", completedAt: `${dayBefore(7)}T10:00:00.000Z` },
-        tasks: expect.arrayContaining([
-          expect.objectContaining({ slug: "e2e" }),
-          expect.objectContaining({ slug: "unit-results" }),
-        ]),
-      },
-      // A pull request from a branch with the name of the default branch is one of a fork.
-      { key: "102", branch: "fork:main", untrusted: true },
-      { key: "103", branch: null, commit: null },
-    ]);
-  });
-
-  test("that CI has uploaded itself are there already", async () => {
-    const project = await addProject(acme);
-    await createAsking(ask, project).upload("pp", {
-      ...{ execution_key: "101", branch: "main", commit: "a".repeat(40), task_slug: "unit", complete: "true" },
-      completed_at: `${dayBefore(7)}T11:00:00Z`,
-    });
-    const folder = createFolder({
-      "run.json": JSON.stringify(runsOfGithub[0]),
-      "101/results-unit/junit.xml": junit("pp"),
-    });
-    const { output } = await run(project, [
-      folder,
-      "--from",
-      "github-artifacts",
-      "--pattern",
-      "{build}/results-{task}",
-    ]);
-    expect(output).toContain("Imported 0 builds, 1 already there");
-  });
-
-  test("in a damaged archive are named", async () => {
-    const project = await addProject(acme);
-    const whole = createZip({ "junit.xml": junit("p") });
-    const folder = createFolder({
-      "run.json": JSON.stringify(runsOfGithub),
-      "101/unit.zip": whole.slice(0, whole.length - 30),
-      "102/unit.zip": Uint8Array.from(whole, (byte, at) => (at === 45 ? byte ^ 0xff : byte)),
-    });
-    const { code, output } = await run(project, [folder, "--from", "github-artifacts"]);
-    expect(code).toBe(1);
-    expect(output).toContain("101/unit.zip: it is not a ZIP archive, or it breaks off\n");
-    expect(output).toContain("102/unit/junit.xml: its archive is damaged\n");
-  });
-});
-
-describe("the history of an Allure report", () => {
-  const fixture = (name: string) => join(import.meta.dir, "../fixtures/allure_history", name);
-
-  test("becomes builds with the results of its tests", async () => {
-    const project = await addProject(acme);
-    // The builds of the fixture get older than other projects keep results.
-    await createAsking(ask, project).patch("", { retentionDays: 0 });
-    const options = ["--from", "allure-history", "--branch", "main", "--task", "e2e"];
-    const { code, output } = await run(project, [fixture("addresses"), ...options]);
-    expect(code).toBe(0);
-    expect(output).toContain("1 test is not in the newest report, so the names are unknown: 3 results are left out");
-    const all = await executions(project);
-    expect(all).toMatchObject([
-      { buildUrl: "https://ci.example/job/web/10/allure", passed: 2, failed: 2, skipped: 2 },
-      { buildUrl: "https://ci.example/job/web/11/allure", passed: 0, failed: 4, skipped: 2 },
-      { buildUrl: "https://ci.example/job/web/12/allure", passed: 2, failed: 2, skipped: 2 },
-      { buildUrl: "https://ci.example/job/web/13/allure", completedAt: "2026-10-15T05:10:02.586Z", passed: 2 },
-    ]);
-    expect((await run(project, [fixture("addresses"), ...options])).output).toContain("4 already there");
-  });
-
-  test("without names, or that is none, is refused", async () => {
-    const empty = createFolder({
-      "history/history.json": '{"a":{"items":[{"uid":"1","status":"passed","time":{"start":1792041002553}}]}}',
-    });
-    const nameless = await run(acme, [empty, "--from", "allure-history", "--dry-run"]);
-    expect([nameless.code, nameless.errors]).toEqual([1, expect.stringContaining("does not name its tests")]);
-    const none = await run(acme, [createFolder(), "--from", "allure-history", "--dry-run"]);
-    expect([none.code, none.errors]).toEqual([1, expect.stringContaining("No Allure history in")]);
   });
 });

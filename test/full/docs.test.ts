@@ -73,7 +73,6 @@ const NOT_RUN: Record<string, string> = {
   "npx jest": "needs Jest from the network; test/full/cli/split.test.ts runs its commands",
   "--timings bun": "needs a later version of Bun than the tests",
   "gh run download": "needs GitHub; test/cli/import.test.ts imports such a folder",
-  "--from allure-history": "needs a report of Allure; test/cli/import.test.ts imports one",
   "npx playwright test": "needs Playwright from the network; test/cli/split.test.ts runs its commands",
   "assay upload 'reports/**/*.xml' -- npm test": "two ways of one line: test/cli/upload_command.test.ts runs each",
 };

@@ -22,11 +22,11 @@ import { insertSampleData } from "./sample_data.ts";
 const TEXTS: Record<StepId, { title: string; hint: string }> = {
   first_run: {
     title: "Upload a first report",
-    hint: "Paste the snippet for your CI, or the curl command, and replace npm test with your tests.",
+    hint: "Run the curl command, or add the lines for your CI and replace npm test with your tests.",
   },
   commit_and_branch: {
     title: "Send commit and branch",
-    hint: "Send commit and branch with each upload, as the CI snippets do. They are needed to find flaky tests and bugs.",
+    hint: "Send commit and branch with each upload, as assay upload does. They are needed to find flaky tests and bugs.",
   },
   environment: {
     title: "Send the environment",
@@ -46,10 +46,6 @@ const TEXTS: Record<StepId, { title: string; hint: string }> = {
   },
 };
 
-/** Where a project's reports are sent. */
-export const uploadUrl = (publicUrl: string, projectId: string): string =>
-  `${publicUrl}/api/v1/projects/${projectId}/test-runs`;
-
 export async function findOnboarding(sql: Sql, projectId: string, publicUrl: string): Promise<Onboarding> {
   const { skipped, dismissed, doneAt } = await selectOnboarding(sql, projectId);
   const steps = STEPS.map((id): Onboarding["steps"][number] => {
@@ -60,7 +56,7 @@ export async function findOnboarding(sql: Sql, projectId: string, publicUrl: str
     completed: steps.every(({ status }) => status !== "todo"),
     dismissed,
     steps,
-    snippets: createSnippets(uploadUrl(publicUrl, projectId)),
+    snippets: createSnippets({ publicUrl, projectId }),
   };
 }
 

@@ -1,9 +1,9 @@
-/** The shells that scripts of `tools/` and snippets run in. */
+/** The shells that scripts of `tools/` run in. */
 
 import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 
-export type Shell = { name: string; command: string[]; path: string; hasPipefail: boolean };
+export type Shell = { name: string; command: string[]; path: string };
 
 const BUSYBOX_TOOLS = [
   "sh",
@@ -27,7 +27,7 @@ function createBusybox(program: string, home: string): Shell {
   mkdirSync(path);
   for (const tool of BUSYBOX_TOOLS) symlinkSync(program, join(path, tool));
   for (const tool of ["curl", "git"]) symlinkSync(Bun.which(tool)!, join(path, tool));
-  return { name: "busybox", command: [program, "sh"], path, hasPipefail: true };
+  return { name: "busybox", command: [program, "sh"], path };
 }
 
 /** Returns sh, bash and, if it is installed, busybox, whose folder is created in `home`. */
@@ -36,8 +36,8 @@ export function createShells(home: string): [Shell, ...Shell[]] {
   const busybox = Bun.which("busybox");
   if (!busybox) console.warn("The scripts are not tested in busybox: it is not installed");
   return [
-    { name: "sh", command: ["sh"], path, hasPipefail: false },
-    { name: "bash", command: ["bash"], path, hasPipefail: true },
+    { name: "sh", command: ["sh"], path },
+    { name: "bash", command: ["bash"], path },
     ...(busybox ? [createBusybox(busybox, home)] : []),
   ];
 }

@@ -2,14 +2,13 @@
 
 import { afterAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { OPERATIONS, type Operation, TAGS, toCurl } from "../../../src/web/pages/docs/reference.ts";
+import { OPERATIONS, type Operation, toCurl } from "../../../src/web/pages/docs/reference.ts";
 import { advanceSearches } from "../../../src/work/culprits.ts";
 import { unescape } from "../../browser.ts";
 import { createAsking } from "../../asking.ts";
 import { junit } from "../../harness.ts";
 import { createPlace, removePlace } from "../../places.ts";
 import { createPages } from "../../web/browser.ts";
-import { linesIn } from "../../web/shell_lines.ts";
 
 const { url, ask, acme, createProject, look, database } = await createPages();
 
@@ -142,30 +141,12 @@ describe("the line for the shell works as it stands", () => {
       ]);
     },
   );
-
-  test("and those that only read, with the ids that a page fills in", async () => {
-    let count = 0;
-    for (const { name } of TAGS) {
-      const { html } = await look("viewer", `/docs/${name}?project=${project}`);
-      for (const [anchor, line] of linesIn(html)) {
-        // What the newest object of the path may not have, or has no page.
-        const isAbsent = /-(?:plan|culprit|verificationId)$/.test(anchor);
-        if (!anchor.startsWith("get-") || ELSEWHERE.includes(anchor) || isAbsent) continue;
-        const { status } = await run(line);
-        expect([line, status]).toEqual([line, 200]);
-        count++;
-      }
-    }
-    expect(count).toBeGreaterThan(20);
-  });
 });
 
-test("the lines of the first report work, also where the branch has an odd name", async () => {
+test("the lines of the first report work", async () => {
   const mine = await createProject();
-  const branch = 'it\'s "$(touch x)" `y`!';
-  await database.pool`update project set default_branch = ${branch} where id = ${mine.project}`;
   const { html } = await look("member", `${mine.path}/onboarding`);
   const lines = [...html.matchAll(/<pre data-copy[^>]*>([^]*?)<\/pre>/g)].map(([, line]) => unescape(line!));
   for (const line of lines.slice(0, 2)) expect(await runText(line, { ASSAY_KEY: mine.key })).toContain("/executions/");
-  expect((await mine.list("/executions")).map(({ branch }) => branch)).toEqual([null, branch]);
+  expect(await mine.list("/executions")).toHaveLength(2);
 });

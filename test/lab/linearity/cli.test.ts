@@ -92,11 +92,9 @@ testLinearity(
     },
     "import_options.ts": {
       readImportArguments: (text) =>
-        ["--pattern", "--date-from", "--utc-offset", "--from"].map((name) =>
-          attempt(() => readImportArguments([text, `${name}=${text}`])),
-        ),
+        ["--date-from", "--utc-offset"].map((name) => attempt(() => readImportArguments([text, `${name}=${text}`]))),
     },
-    "import_server.ts": { findMissing: null, readExecutions: null, readProject: null },
+    "import_server.ts": { isStored: null, readExecutions: null, readProject: null },
     "interruption.ts": { untilInterrupted: null },
     "invocation.ts": { createInvocation: null, locate: null },
     "main.ts": { main: null },

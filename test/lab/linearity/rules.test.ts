@@ -355,7 +355,7 @@ testLinearity("rules", {
   },
   "shards.ts": { missingShardsOf: null, shardsOf: null, toShardList: null },
   "shell.ts": { quoted, scanShell },
-  "snippets.ts": { createSnippets: null },
+  "snippets.ts": { createSnippets: null, shellSnippet: null, uploadUrl: null },
   "source_links.ts": {
     sourceLinks: (text) => sourceLinks({ buildUrl: `https://a/${text}`, pullRequest: text, commit: text }),
   },

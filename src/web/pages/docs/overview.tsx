@@ -51,7 +51,7 @@ const FirstUpload = (context: DocsContext): Html => (
     {shell(`curl ${AUTHORIZATION} \\\n  "${baseOf(context)}/test-runs?limit=1"`)}
     <p class="prose">
       With <code>-H "Accept: text/plain"</code>, the response to an upload is one readable line. The{" "}
-      <a href={`${pathTo(context, "onboarding")}#get-onboarding`}>snippets</a> contain commands for each CI system.
+      <a href={`${pathTo(context, "onboarding")}#get-onboarding`}>onboarding</a> contains lines for each CI system.
     </p>
   </>
 );

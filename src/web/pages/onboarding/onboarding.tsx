@@ -93,7 +93,7 @@ const onboardingPage = page(path, { access: "viewer", query }, async (context) =
         <small>with your project's ids, in a folder that has a report</small>
       </h2>
       {keyHint(project, keys.length > 0, role)}
-      {lines(project, publicUrl)}
+      {lines(state, { publicUrl, projectId: project.id })}
       {snippets(base, state, query.ci ?? "githubActions")}
     </>
   );

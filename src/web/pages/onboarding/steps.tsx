@@ -20,8 +20,8 @@ const HINTS: Record<Step["id"], (links: StepLinks) => Piece> = {
   ),
   commit_and_branch: () => (
     <>
-      The snippets for <a href="#ci">your CI</a> send both. Assay needs them to distinguish flaky tests from broken
-      ones.
+      In <a href="#ci">your CI</a>, <code>assay upload</code> sends both. Assay needs them to distinguish flaky tests
+      from broken ones.
     </>
   ),
   environment: () => (
