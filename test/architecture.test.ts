@@ -198,7 +198,6 @@ const SHARED: Record<string, string[]> = {
     "execution",
     "fingerprint",
     "identity",
-    "linear_pattern",
     "outside",
     "owner_patterns",
     "palette",
