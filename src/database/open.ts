@@ -7,7 +7,7 @@ import { toFileReason } from "../file_failure.ts";
 import { connect, type Database } from "./connect.ts";
 import { holdsCluster, startEmbedded } from "./postgres/embedded.ts";
 
-export type OpenOptions = {
+type OpenOptions = {
   databaseUrl: string | undefined;
   dataDir: string;
   databasePool: number;

@@ -67,7 +67,7 @@ export type ServerOptions = {
 };
 
 /** The address of a server that listens on this host and port, as a browser on the same machine reaches it. */
-export function toServerUrl(host: string, port: number): string {
+function toServerUrl(host: string, port: number): string {
   const shown = host === "0.0.0.0" || host === "::" ? "localhost" : host.includes(":") ? `[${host}]` : host;
   return `http://${shown}:${port}`;
 }

@@ -46,7 +46,7 @@ export function warnOfDescriptors({ max, isCramped }: ReturnType<typeof readDesc
     );
 }
 
-export type ServeOptions = {
+type ServeOptions = {
   config: Config;
   log: Log;
   /** Migrated; whoever has opened it closes it. */
@@ -58,7 +58,7 @@ export type ServeOptions = {
 };
 
 /** `stop` resolves when all that had begun is done. */
-export type Serving = { url: string; stop(): Promise<void> };
+type Serving = { url: string; stop(): Promise<void> };
 
 /** Resolves when it listens and answers. */
 export async function serve(options: ServeOptions): Promise<Serving> {

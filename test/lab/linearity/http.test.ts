@@ -120,7 +120,7 @@ testLinearity("http", {
   "rate_limit.ts": { createRateLimit: null },
   "router.ts": { createRouter: (text) => [findRoute("GET", text), findRoute("GET", `/a/${text}`)] },
   "listeners.ts": { createListeners: null },
-  "serve.ts": { findPort: null, startServer: null, toServerUrl: null },
+  "serve.ts": { findPort: null, startServer: null },
   "target.ts": {
     isAsSent: (text) => isAsSent(text, { segment0: text }),
     segmentPatterns: null,
