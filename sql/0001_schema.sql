@@ -550,7 +550,7 @@ create table slower_result (
 -- Texts that a team knows to be no fault of a test: a failure that contains one blames nobody (src/rules/infrastructure.ts).
 create table infrastructure_rule (
   team_id uuid not null references stored_team (id) on delete cascade, id uuid not null,
-  name text not null, kind text not null check (kind in ('text', 'regex')), pattern text not null,
+  name text not null, pattern text not null,
   url text, -- documentation; null: none
   created_at timestamptz(3) not null default now(), updated_at timestamptz(3) not null default now(),
   primary key (team_id, id)

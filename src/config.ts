@@ -12,8 +12,6 @@ import type { LogLevel } from "./log.ts";
 export type Config = {
   port: number;
   host: string;
-  /** Processes that serve, on one port; with 1 there is no other process. */
-  workers: number;
   /** Undefined: the built-in PostgreSQL in `dataDir`. */
   databaseUrl: string | undefined;
   dataDir: string;
@@ -23,7 +21,7 @@ export type Config = {
   rateLimitPerMinute: number;
   maxBodyBytes: number;
   maxInflatedBytes: number;
-  /** For all uploads together: three times `maxInflatedBytes` for the one that each worker reads, the rest for those that wait. */
+  /** For all uploads together: three times `maxInflatedBytes` for the one that is being read, the rest for those that wait. */
   uploadMemoryBytes: number;
   /** The proxies whose X-Forwarded-For is believed. */
   trustProxy: BlockList;
@@ -34,7 +32,7 @@ export type Config = {
   /** Who does not know it does not get the figures of /metrics; undefined: they are open. */
   metricsToken: string | undefined;
   logLevel: LogLevel;
-  /** Connections of each worker for statements, and as many again for transactions. */
+  /** Connections for statements, and as many again for transactions. */
   databasePool: number;
   /** How long results are kept where a project says nothing itself; 0: for ever. */
   retentionDays: number;
@@ -108,17 +106,13 @@ export function readConfig(environment: Record<string, string | undefined>, dire
 
   const maxBody = integer("MAX_BODY_MB", 32, 1, 1024);
   const maxInflated = integer("MAX_INFLATED_MB", 128, 1, 2048);
-  const workers = integer("WORKERS", 1, 1, 64);
-  // For the upload that a worker reads, and one that waits.
-  const leastMemory = workers * (3 * maxInflated + maxBody);
-  // One has 8; more have some 16 between them, which is as many statements as a database of some cores does at a time.
-  const pool = workers === 1 ? 8 : Math.max(2, Math.ceil(16 / workers));
+  // For the upload that is being read, and one that waits.
+  const leastMemory = 3 * maxInflated + maxBody;
 
   const dataDir = resolve(directory, read("DATA_DIR") ?? "data");
   const config: Config = {
     port: integer("PORT", 8080, 0, 65_535),
     host: read("HOST") ?? "127.0.0.1",
-    workers,
     databaseUrl,
     dataDir,
     publicUrl: publicUrl?.replace(/\/+$/, ""),
@@ -131,7 +125,7 @@ export function readConfig(environment: Record<string, string | undefined>, dire
     outboundProxy,
     metricsToken,
     logLevel: logLevel as LogLevel,
-    databasePool: integer("DATABASE_POOL", pool, 1, 25),
+    databasePool: integer("DATABASE_POOL", 8, 1, 25),
     retentionDays: integer("RETENTION_DAYS", 90, 0, 36_500),
     attachments: readAttachmentSettings(variables, dataDir),
     secretKey: variables.key("SECRET_KEY") ?? variables.keyInFile("SECRET_KEY_FILE"),

@@ -13,10 +13,3 @@ export const OPERATOR_COMMAND = Bun.isStandaloneExecutable ? "assay" : "bun run 
 
 /** How the operator starts the server. */
 export const START_COMMAND = Bun.isStandaloneExecutable ? "assay start" : "bun start";
-
-/** The command of a single executable that starts one of several server processes. */
-export const WORKER_COMMAND = "server-process";
-
-/** Returns the command that starts a server process, whose program is the file `entry` when it runs from its sources. */
-export const serverProcessCommand = (entry: string): string[] =>
-  Bun.isStandaloneExecutable ? [process.execPath, WORKER_COMMAND] : [process.execPath, ...process.execArgv, entry];

@@ -14,10 +14,9 @@ import { OPERATOR_COMMAND } from "./executable.ts";
 import { selectCursorSecret } from "./store/instance.ts";
 import { migrate } from "./database/migrate.ts";
 import { createPartitions } from "./database/partitions.ts";
-import { type OpenDatabase, openDatabase } from "./database/open.ts";
+import { openDatabase } from "./database/open.ts";
 import { requireSessions } from "./database/session.ts";
 import { selectAnyTeam } from "./store/projects.ts";
-import { hasEnoughConnections, parentPool, startWorkers } from "./workers/supervisor.ts";
 
 async function main(): Promise<void> {
   const config = readConfig(process.env);
@@ -27,8 +26,7 @@ async function main(): Promise<void> {
   warnOfDescriptors(readDescriptors(config), log);
   // A start that is refused must not have upgraded the database of the server that has the port.
   if (config.port !== 0) await findPort(config.host, config.port);
-  const isAlone = config.workers === 1;
-  const database = await (isAlone ? openDatabase : openForAll)(config, (message) => log.info(message));
+  const database = await openDatabase(config, (message) => log.info(message));
 
   try {
     if (config.databaseUrl !== undefined) await requireSessions(database);
@@ -39,16 +37,15 @@ async function main(): Promise<void> {
     const cursorSecret = await selectCursorSecret(database.pool);
     for (const name of ["NO_PROXY", "no_proxy"]) delete process.env[name];
     const toPublicUrl = (url: string) => config.publicUrl ?? url;
-    const options = {
+    const server = await serve({
       ...{ config, log, database, secretKey, cursorSecret },
-      announce: (url: string) => announce(config, database, log, toPublicUrl(url)),
-    };
-    const server = isAlone ? await serve(options) : await startWorkers(options);
+      announce: (url) => announce(config, database, log, toPublicUrl(url)),
+    });
     const publicUrl = toPublicUrl(server.url);
     try {
       announceStore(config, log);
       log.info("Assay is ready", { url: publicUrl });
-      await ("failed" in server ? Promise.race([stopping, server.failed]) : stopping);
+      await stopping;
       log.info("Stopping: waiting for running requests");
     } finally {
       await server.stop();
@@ -57,15 +54,6 @@ async function main(): Promise<void> {
     await database.close();
   }
   log.info("Stopped");
-}
-
-/** A built-in PostgreSQL that a server before has left running may have too few connections: it is started anew then. */
-async function openForAll(config: Config, say: (message: string) => void): Promise<OpenDatabase> {
-  const options = parentPool(config);
-  const database = await openDatabase(options, say);
-  if (config.databaseUrl !== undefined || (await hasEnoughConnections(database, config))) return database;
-  await database.close();
-  return await openDatabase(options, say);
 }
 
 /** Tells people, once, what an empty database needs. */

@@ -8,8 +8,7 @@ const SOURCE = join(import.meta.dir, "../src");
 
 /** A part is a folder or a file of `src`. A data file, which imports nothing, is a part of its own wherever it lies. */
 const MAY_IMPORT: Record<string, string[]> = {
-  main: ["config", "database", "executable", "file_failure", "http", "log", "operations", "server", "store", "workers"],
-  workers: ["config", "database", "executable", "http", "log", "secrets", "server", "store", "work"],
+  main: ["config", "database", "executable", "file_failure", "http", "log", "operations", "server", "store"],
   server: [
     "api",
     "attachments",
@@ -92,23 +91,11 @@ const MAY_IMPORT: Record<string, string[]> = {
     "secrets",
     "store",
     "wording",
-    "workers",
   ],
-  doctor: [
-    "attachments",
-    "config",
-    "database",
-    "executable",
-    "file_failure",
-    "http",
-    "secrets",
-    "store",
-    "wording",
-    "workers",
-  ],
+  doctor: ["attachments", "config", "database", "executable", "file_failure", "http", "secrets", "store", "wording"],
   history: ["file_failure", "reports"],
-  runner: ["log", "reports", "rules", "schema"],
-  senders: ["http", "schema", "wording"],
+  runner: ["log", "reports", "rules", "schema", "secrets"],
+  senders: ["http", "schema", "secrets", "wording"],
   store: ["database", "rules", "schema"],
   wording: ["rules", "schema"],
   rules: ["reports", "schema"],
@@ -180,7 +167,6 @@ const SHARED: Record<string, string[]> = {
     "listeners",
     "outbound",
     "problem",
-    "shared_rate_limit",
     "target",
   ],
   database: [
@@ -212,7 +198,6 @@ const SHARED: Record<string, string[]> = {
     "execution",
     "fingerprint",
     "identity",
-    "linear_pattern",
     "outside",
     "owner_patterns",
     "palette",
@@ -326,7 +311,6 @@ const SHARED: Record<string, string[]> = {
     "task",
   ],
   work: ["loop"],
-  workers: ["channel", "supervisor"],
 };
 /** Folders in which one step leads to the next. */
 const STEPS = ["doctor", "mcp", "operations", "request", "runner", "server", "web"];
@@ -462,7 +446,7 @@ test("only the store and the database speak SQL", async () => {
 });
 
 test("only the entry points touch the process: environment, arguments, streams, working directory, signals and exit", async () => {
-  const entries = ["main.ts", "cli/assay.ts", "cli/assay_cli.ts", "workers/worker.ts"];
+  const entries = ["main.ts", "cli/assay.ts", "cli/assay_cli.ts"];
   const touches =
     /process\.(?:env|argv|exit|stdin|stdout|stderr|cwd|on|once|off)\b|Bun\.(?:env|stdin|stdout|stderr)|console\./;
   const allowed: Record<string, RegExp> = {

@@ -103,18 +103,11 @@ test("METRICS_TOKEN is a word, or none", () => {
   expect(readConfig({ METRICS_TOKEN: " k9/x+=.~ " }).metricsToken).toBe("k9/x+=.~");
 });
 
-test("WORKERS is how many processes serve: they share what the memory and the database of all must bear", () => {
-  const read = (WORKERS: string, more = {}) => readConfig({ WORKERS, ...more });
-  expect(readConfig({})).toMatchObject({ workers: 1, databasePool: 8, uploadMemoryBytes: 512 * 1_048_576 });
-  expect(read("2")).toMatchObject({ workers: 2, databasePool: 8, uploadMemoryBytes: 2 * 416 * 1_048_576 });
-  expect(read("4")).toMatchObject({ workers: 4, databasePool: 4, uploadMemoryBytes: 4 * 416 * 1_048_576 });
-  expect(read("64")).toMatchObject({ workers: 64, databasePool: 2 });
-  expect(read("8", { DATABASE_POOL: "5" }).databasePool).toBe(5);
-  // Each reads a large upload at a time.
-  expect(() => read("2", { UPLOAD_MEMORY_MB: "831" })).toThrow("UPLOAD_MEMORY_MB: expected an integer from 832 to");
-  expect(read("2", { UPLOAD_MEMORY_MB: "831", MAX_INFLATED_MB: "100" }).uploadMemoryBytes).toBe(831 * 1_048_576);
-  for (const wrong of ["0", "65", "auto", "1.5"])
-    expect(() => read(wrong)).toThrow("Cannot read WORKERS: expected an integer from 1 to 64");
+test("UPLOAD_MEMORY_MB is enough for the report that is read, and for one that waits", () => {
+  expect(readConfig({}).uploadMemoryBytes).toBe(512 * 1_048_576);
+  expect(readConfig({ MAX_INFLATED_MB: "200" }).uploadMemoryBytes).toBe(632 * 1_048_576);
+  expect(readConfig({ UPLOAD_MEMORY_MB: "416" }).uploadMemoryBytes).toBe(416 * 1_048_576);
+  expect(() => readConfig({ UPLOAD_MEMORY_MB: "415" })).toThrow("UPLOAD_MEMORY_MB: expected an integer from 416 to");
 });
 
 test("PUBLIC_URL loses its trailing slash", () => {

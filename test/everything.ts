@@ -217,8 +217,7 @@ export async function createEverything(
   });
   const rule = await postToTeam("/infrastructure-rules", {
     name: naming("Search index"),
-    kind: "regex",
-    pattern: "index .* is being rebuilt",
+    pattern: "index * is being rebuilt",
     url: "https://wiki.acme.example/search",
   });
   const variables = `/teams/${team}/environments/${environment.id}/variables`;

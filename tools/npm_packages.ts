@@ -32,7 +32,7 @@ export const NPM_PACKAGES: NpmPackage[] = [
     name: "assay-server",
     description: "Self-hosted service that stores test results and runs tests, with PostgreSQL included",
     commands: ["assay-server"],
-    entrypoints: ["src/cli/assay.ts", "src/server/upload_worker.ts", "src/workers/worker.ts"],
+    entrypoints: ["src/cli/assay.ts", "src/server/upload_worker.ts"],
     defaultCommand: "start",
     folders: ["sql"],
     optionalDependencies: packageJson.optionalDependencies,

@@ -21,7 +21,7 @@ import {
 } from "../schema/infrastructure_rules.ts";
 import { selectInfrastructureRules } from "../store/infrastructure_rules.ts";
 
-const example = { name: "Package registry", kind: "regex", pattern: "ECONNREFUSED.*registry" };
+const example = { name: "Package registry", pattern: "ECONNREFUSED*registry" };
 
 export const infrastructureRules: Route[] = [
   route(
@@ -63,7 +63,7 @@ export const infrastructureRules: Route[] = [
       description:
         "Returns how many of the newest failures of each project the rule would match, and some of them. Nothing is " +
         "stored.",
-      example: { body: { kind: example.kind, pattern: example.pattern, days: 7 } },
+      example: { body: { pattern: example.pattern, days: 7 } },
       body: ruleTrial,
       answer: ruleTrialResult,
     },

@@ -7,8 +7,8 @@ import { toPlainLines } from "./output.ts";
 import { UsageError } from "./usage.ts";
 
 export type Command = {
-  /** The lines of the command in the usage text; undefined: people do not run it. */
-  usage?: string | (() => Promise<string>);
+  /** The lines of the command in the usage text. */
+  usage: string | (() => Promise<string>);
   /** Returns the help text; `words` follow the command. Undefined: the usage text is its help. */
   help?: (words: readonly string[]) => Promise<string>;
   /** Returns the command and its words that have a help text of their own; default: the command. */
@@ -36,8 +36,8 @@ function findHelpRequest([command, ...rest]: readonly string[], commands: Comman
 }
 
 async function usageOf(commands: Commands): Promise<string> {
-  const usages = Object.values(commands).flatMap(({ usage }) => usage ?? []);
-  const blocks = await Promise.all(usages.map((usage) => (typeof usage === "string" ? usage : usage())));
+  const usages = Object.values(commands).map(({ usage }) => (typeof usage === "string" ? usage : usage()));
+  const blocks = await Promise.all(usages);
   return `Usage: assay COMMAND [options]
 
 ${blocks.join("\n")}

@@ -1,6 +1,5 @@
 /** The command line of `assay`: all commands, those of the server included. */
 
-import { WORKER_COMMAND } from "../executable.ts";
 import { CLIENT_COMMANDS } from "./client_commands.ts";
 import { type Commands, runCommandLine } from "./command_line.ts";
 import type { EnvironmentVariables, Io } from "./invocation.ts";
@@ -63,7 +62,6 @@ const COMMANDS: Commands = {
     helpTopic: async ([name]) => (await import("./admin.ts")).adminHelpTopic(name),
     run: async (...given) => await (await import("./admin.ts")).admin(...given),
   },
-  [WORKER_COMMAND]: { run: async () => void (await import("../workers/worker.ts")) },
 };
 
 /** Runs one command. Returns the exit code. */

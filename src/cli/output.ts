@@ -1,6 +1,6 @@
 /** Makes text of others safe to print: without commands to a terminal or a CI system, and without this build's secrets. */
 
-import { createMask } from "../runner/mask.ts";
+import { createMask } from "../secrets/mask.ts";
 
 /** Azure, GitHub and TeamCity look for these anywhere in a line: `##[error]`, `##vso[…]`, `##teamcity[…]`. */
 export const withoutWorkflowCommands = (text: string): string => text.replace(/##(?=\w*\[)/g, "# #");
@@ -88,10 +88,7 @@ export function createOutputMask(
   secrets: readonly string[],
   encodings: readonly ((text: string) => string)[] = [],
 ): (text: string) => string {
-  const written = new Set(secrets.flatMap((secret) => [secret, ...encodings.map((encode) => encode(secret))]));
-  const longestFirst = [...written].sort((a, b) => b.length - a.length);
-  const others = createMask(secrets);
-  return (text) => others.text(longestFirst.reduce((rest, secret) => rest.replaceAll(secret, "***"), text));
+  return createMask(secrets.flatMap((secret) => [secret, ...encodings.map((encode) => encode(secret))])).text;
 }
 
 /** A copy of what JSON can hold, with all its texts cleaned. */

@@ -5,16 +5,12 @@ import { join } from "node:path";
 import { START_COMMAND } from "../executable.ts";
 import { toFileReason } from "../file_failure.ts";
 import { connect, type Database } from "./connect.ts";
-import { holdsCluster, MAX_CONNECTIONS, startEmbedded } from "./postgres/embedded.ts";
+import { holdsCluster, startEmbedded } from "./postgres/embedded.ts";
 
-export { MAX_CONNECTIONS };
-
-export type OpenOptions = {
+type OpenOptions = {
   databaseUrl: string | undefined;
   dataDir: string;
   databasePool: number;
-  /** Of all processes together, where the built-in one is started. */
-  maxConnections?: number;
 };
 
 /** The database, and what to repeat so that it stays there: nothing where it is not ours to start. */
@@ -44,12 +40,12 @@ function holdsDatabase(dataDir: string): boolean {
 
 /** `close` also stops the built-in PostgreSQL, unless somebody else is still connected to it. */
 export async function openDatabase(
-  { databaseUrl, dataDir, databasePool, maxConnections = MAX_CONNECTIONS }: OpenOptions,
+  { databaseUrl, dataDir, databasePool }: OpenOptions,
   say: (message: string) => void,
 ): Promise<OpenDatabase> {
   if (databaseUrl !== undefined) return connect({ url: databaseUrl }, databasePool);
   await createDataDir(dataDir);
-  const embedded = await startEmbedded({ directory: join(dataDir, "postgres"), maxConnections, say });
+  const embedded = await startEmbedded({ directory: join(dataDir, "postgres"), say });
   const database = connect(embedded.connection, databasePool);
   return {
     ...database,

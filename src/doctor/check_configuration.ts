@@ -14,11 +14,11 @@ const LOOPBACK = /^(?:127\.|::1$|localhost$)/;
 
 export function checkConfiguration(config: Config): Finding[] {
   const { ok, warn } = findingsOf("configuration");
-  const { databaseUrl, dataDir, host, port, workers, publicUrl, metricsToken, trustProxy } = config;
+  const { databaseUrl, dataDir, host, port, publicUrl, metricsToken, trustProxy } = config;
   const findings = [
     ok(
       `The configuration is valid: ${databaseUrl === undefined ? "built-in PostgreSQL" : "DATABASE_URL"}, DATA_DIR "${dataDir}", ` +
-        `${host}:${port}, ${workers === 1 ? "1 process" : `${workers} workers`}`,
+        `${host}:${port}`,
     ),
   ];
   const isPublic = !LOOPBACK.test(host);

@@ -53,7 +53,7 @@ export async function checkServer(sql: Sql, { isBuiltIn, neededConnections }: Se
     maxConnections < neededConnections
       ? fail(
           `PostgreSQL accepts ${maxConnections} connections, and this server may need ${neededConnections}`,
-          "Raise max_connections, or lower DATABASE_POOL or WORKERS",
+          "Raise max_connections, or lower DATABASE_POOL",
         )
       : ok(
           `PostgreSQL accepts ${maxConnections} connections, ${connections} are open; each server like this one may need ${neededConnections}`,

@@ -7,7 +7,6 @@ import type { Config } from "../config.ts";
 import { selectClockMs } from "../database/diagnosis.ts";
 import { openExistingDatabase } from "../database/open.ts";
 import { requireSessions } from "../database/session.ts";
-import { connectionsOf } from "../workers/supervisor.ts";
 import { checkConfiguration, checkDataDirectory, checkSecretKey } from "./check_configuration.ts";
 import {
   checkClock,
@@ -21,6 +20,12 @@ import {
 import { checkAttachments, checkOutbound, checkRunningServer } from "./check_outbound.ts";
 import { checkKeyOfDatabase, checkQueues, checkRunners, checkStoredContent } from "./check_service.ts";
 import { type Finding, findingsOf } from "./finding.ts";
+
+/**
+ * Connections of a server beside its two pools: 2 for fast reads of the API, 1 each for keys and pages, the listener, 5 of the upload
+ * thread, 2 that replace silent ones, 1 that holds the built-in PostgreSQL, 4 for exports, and 9 for commands.
+ */
+const OTHER_CONNECTIONS = 26;
 
 export type DiagnoseOptions = {
   config: Config;
@@ -79,7 +84,7 @@ async function* diagnoseDatabase(
   }
   const { pool } = database;
   try {
-    const neededConnections = connectionsOf(config);
+    const neededConnections = 2 * config.databasePool + OTHER_CONNECTIONS;
     yield* await attempt("database", () => checkServer(pool, { isBuiltIn, neededConnections }));
     let isCurrent = false;
     yield* await attempt("database", async () => {

@@ -39,27 +39,6 @@ export function writeExposition(families: readonly MetricFamily[]): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** A family that was read: plain data, which another process can be sent. */
-export type Figure = Omit<MetricFamily, "samples"> & { samples: readonly Sample[] };
-
-export const readFigures = (families: readonly MetricFamily[]): Figure[] =>
-  families.map((family) => ({ ...family, samples: family.samples() }));
-
-/** Merges the metrics of several processes: `label` names the process of a sample, unless the sample already does. */
-export function joinFigures(
-  label: string,
-  all: readonly (readonly [owner: string, figures: readonly Figure[]])[],
-): MetricFamily[] {
-  const joined = new Map<string, Figure & { samples: Sample[] }>();
-  for (const [owner, figures] of all)
-    for (const { samples, ...about } of figures) {
-      let family = joined.get(about.name);
-      if (!family) joined.set(about.name, (family = { ...about, samples: [] }));
-      for (const sample of samples) family.samples.push({ ...sample, labels: { [label]: owner, ...sample.labels } });
-    }
-  return [...joined.values()].map((family) => ({ ...family, samples: () => family.samples }));
-}
-
 type Named = { name: string; help: string };
 
 const named = ({ name, help }: Named, type: MetricFamily["type"], samples: MetricFamily["samples"]): MetricFamily => {

@@ -64,19 +64,16 @@ export type ServerOptions = {
   log?: { warn(message: string, fields?: object): void };
   /** How many file descriptors the process may have; default: as the system says. */
   maxDescriptors?: number | undefined;
-  /** Whether other processes of ours listen on the port as well: the system gives each connection to one of them. */
-  isShared?: boolean;
 };
 
 /** The address of a server that listens on this host and port, as a browser on the same machine reaches it. */
-export function toServerUrl(host: string, port: number): string {
+function toServerUrl(host: string, port: number): string {
   const shown = host === "0.0.0.0" || host === "::" ? "localhost" : host.includes(":") ? `[${host}]` : host;
   return `http://${shown}:${port}`;
 }
 
 /**
- * A port that nobody listens on: `port`, or any for 0. Processes that share one would share it with strangers as well, so
- * this is to be asked before the first of them listens. Throws when the address cannot be listened on.
+ * Returns a port that nobody listens on: `port`, or any for 0. Throws when the address cannot be listened on.
  */
 export async function findPort(host: string, port: number): Promise<number> {
   const listener = listening(host, port, () =>
@@ -89,7 +86,7 @@ export async function findPort(host: string, port: number): Promise<number> {
 
 /** Listens at once; what comes before there is a handler waits for it. Throws when the address cannot be listened on. */
 export function startServer(options: ServerOptions) {
-  const { host, log, maxDescriptors = descriptorLimit(), isShared = false } = options;
+  const { host, log, maxDescriptors = descriptorLimit() } = options;
   const { promise: ready, resolve: setReady } = Promise.withResolvers<Handler>();
   let handler: Handler | undefined;
 
@@ -102,7 +99,7 @@ export function startServer(options: ServerOptions) {
       hostname: host,
       port,
       // Outside of development Bun 1.4.5 shares a port with whoever listens on it already; each gets some requests.
-      reusePort: isShared,
+      reusePort: false,
       development: false,
       idleTimeout: 60,
       // Bun's own answer to a large body would not be ours: bodies are counted while they are read.

@@ -1,7 +1,7 @@
 /** The bodies of requests with attachments: several files as a form, or a large one as it is, read while it is sent. */
 
 import type { AttachmentFile } from "./attachment_file.ts";
-import type { Mask } from "./mask.ts";
+import type { Mask } from "../secrets/mask.ts";
 import type { StreamedBody } from "./protocol.ts";
 
 const UNKNOWN_TYPE = "application/octet-stream";

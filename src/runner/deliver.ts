@@ -4,7 +4,7 @@ import * as v from "valibot";
 import type { GateMode } from "../schema/gate.ts";
 import type { TaskConfig } from "./config.ts";
 import { keepAsking, type ServerConnection } from "./line.ts";
-import type { Mask } from "./mask.ts";
+import type { Mask } from "../secrets/mask.ts";
 import type { RunnerRequest, TaskLogPart, Server, ServerAnswer } from "./protocol.ts";
 import type { TaskOutcome } from "./task.ts";
 import { listPaths } from "./report_files.ts";

@@ -1,7 +1,7 @@
 /** Fetches of git that fail: the reason that git prints, and how often the runner tries again. */
 
 import { setTimeout as wait } from "node:timers/promises";
-import type { Mask } from "./mask.ts";
+import type { Mask } from "../secrets/mask.ts";
 
 /** The result of a git command. `output` is masked, and only the end of a long one. */
 export type GitRun = { exitCode: number; output: string };

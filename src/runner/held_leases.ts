@@ -3,7 +3,7 @@
 import { isAbsolute } from "node:path";
 import { passwordsOf } from "./checkout.ts";
 import { inSlot, type TaskConfig } from "./config.ts";
-import { createMask, createMaskCache, type Mask, MaskError } from "./mask.ts";
+import { createMask, type Mask } from "../secrets/mask.ts";
 import type { RunnerLease } from "./protocol.ts";
 import { mayShareReport } from "./report_files.ts";
 import { createTaskLog, type TaskLog } from "./task_log.ts";
@@ -18,8 +18,6 @@ export type RunningLease = {
   slot: number;
   log: TaskLog;
   mask: Mask;
-  /** Why the task cannot run at all. */
-  refusal: string | undefined;
   stop: AbortController;
   /** The task runs or its report is being delivered: it occupies its slot. */
   isRunning: boolean;
@@ -50,7 +48,6 @@ export type HeldLeases = {
 /** `maxRunning` tasks run at the same time. */
 export function createHeldLeases(tasks: ReadonlyMap<string, TaskConfig>, maxRunning: number): HeldLeases {
   const leases = new Map<string, RunningLease>();
-  const maskFor = createMaskCache();
   const all = () => [...leases.values()];
   const running = () => all().filter(({ isRunning }) => isRunning);
 
@@ -71,9 +68,9 @@ export function createHeldLeases(tasks: ReadonlyMap<string, TaskConfig>, maxRunn
     add(lease, config) {
       const slot = freeSlot();
       const own = inSlot(config, slot);
-      const { mask, refusal } = maskOf(lease, own, maskFor);
+      const mask = maskOf(lease, own);
       const held: RunningLease = {
-        ...{ lease, config: own, slot, mask, refusal, log: createTaskLog(mask), stop: new AbortController() },
+        ...{ lease, config: own, slot, mask, log: createTaskLog(mask), stop: new AbortController() },
         ...{ isRunning: true, isGone: false, flush: undefined },
       };
       leases.set(lease.id, held);
@@ -90,19 +87,10 @@ export function createHeldLeases(tasks: ReadonlyMap<string, TaskConfig>, maxRunn
   };
 }
 
-/** A task whose secrets cannot be hidden does not start, and so there is nothing to hide. */
-function maskOf(
-  { secretNames, variables }: RunnerLease,
-  { git }: TaskConfig,
-  maskFor: (values: readonly string[]) => Mask,
-): Pick<RunningLease, "mask" | "refusal"> {
-  try {
-    const passwords = git ? passwordsOf(git) : [];
-    return { mask: maskFor([...secretNames.map((name) => variables[name] ?? ""), ...passwords]), refusal: undefined };
-  } catch (error) {
-    if (!(error instanceof MaskError)) throw error;
-    return { mask: createMask([]), refusal: error.message };
-  }
+/** Hides the secret variables of a task, and the passwords in the address of its repository. */
+function maskOf({ secretNames, variables }: RunnerLease, { git }: TaskConfig): Mask {
+  const passwords = git ? passwordsOf(git) : [];
+  return createMask([...secretNames.map((name) => variables[name] ?? ""), ...passwords]);
 }
 
 /** Returns the configuration of a task with a work tree, with only the reports that lie outside of the tree. */

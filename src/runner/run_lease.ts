@@ -12,13 +12,9 @@ import { fitLogPart, MAX_LOG_JSON_BYTES, MAX_LOG_PART_BYTES } from "./log_part.t
 import type { Server } from "./protocol.ts";
 import { runTask, type TaskOutcome } from "./task.ts";
 import { sendTaskAttachments } from "./task_attachments.ts";
-import { toLogNote } from "./task_log.ts";
 
 /** While a delivery takes less, no sync is sent: the next one then reports the end of the lease as well. */
 export const DELIVERY_MS = 1_000;
-
-const RARE_FORMS_SHOWN =
-  "The secret variables are so large that only their common forms are masked: see docs/runner.md";
 
 /** Everything that all leases of a runner share. */
 export type LeaseRun = {
@@ -70,13 +66,11 @@ async function attach({ lease, config, mask }: RunningLease, end: TaskOutcome, s
 
 /** `release` gives the work tree back, once nobody reads the report in it any more. */
 async function runCommands(held: RunningLease, shared: LeaseRun): Promise<{ end: TaskOutcome; release: () => void }> {
-  const { lease, config, mask, refusal, stop } = held;
+  const { lease, config, mask, stop } = held;
   const { line, log, host, graceMs, cgroups, hurry } = shared;
   const onOutput = (bytes: Uint8Array) => held.log.write(bytes);
-  const plan = refusal === undefined ? await askShardPlan(held, shared) : undefined;
-  if (!mask.hidesRareForms) onOutput(toLogNote(RARE_FORMS_SHOWN));
+  const plan = await askShardPlan(held, shared);
   let release = () => {};
-  if (refusal !== undefined) return { end: { kind: "failure", message: refusal }, release };
   if (plan === "no answer") {
     const message = "Cannot get the plan of the shard: the server does not respond";
     return { end: { kind: "infrastructure", message }, release };

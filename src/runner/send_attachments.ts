@@ -9,7 +9,7 @@ import {
   readAttachment,
   streamAttachment,
 } from "./attachment_body.ts";
-import type { Mask } from "./mask.ts";
+import type { Mask } from "../secrets/mask.ts";
 import type { NamedAttachment } from "./named_attachments.ts";
 import type { RunnerRequest, ServerAnswer } from "./protocol.ts";
 

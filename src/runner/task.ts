@@ -13,7 +13,7 @@ import { type AskBatch, QUEUE_VARIABLE, serveFileQueue } from "./file_queue.ts";
 import { collectOutput, createFetchRetry, type FetchRetries, type GitRun } from "./git_fetch.ts";
 import { startGuard } from "./processes.ts";
 import { listLeaseRange, type ListingOutcome } from "./list_range.ts";
-import type { Mask } from "./mask.ts";
+import type { Mask } from "../secrets/mask.ts";
 import type { RunnerLease } from "./protocol.ts";
 import { listPaths, watchReports } from "./report_files.ts";
 import { commandOf } from "./task_command.ts";

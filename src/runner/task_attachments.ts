@@ -5,7 +5,7 @@ import { basename, relative } from "node:path";
 import { openAttachRoot } from "./attachment_file.ts";
 import type { TaskConfig } from "./config.ts";
 import { keepAsking, RunnerError, type ServerConnection } from "./line.ts";
-import type { Mask } from "./mask.ts";
+import type { Mask } from "../secrets/mask.ts";
 import { findNamedAttachments, type NamedAttachment } from "./named_attachments.ts";
 import type { RunnerLease, Server } from "./protocol.ts";
 import { sendAttachments, toAttachmentLines } from "./send_attachments.ts";

@@ -1,6 +1,6 @@
 /** The output of a task on its way to the server, by byte offset: masked, whole characters, bounded in memory. */
 
-import type { Mask } from "./mask.ts";
+import type { Mask } from "../secrets/mask.ts";
 
 /** Returns a line of the runner itself for the log of a task. */
 export const toLogNote = (text: string): Uint8Array => new TextEncoder().encode(`[assay] ${text}\n`);

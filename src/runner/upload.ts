@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { relative } from "node:path";
 import { decode } from "../reports/text.ts";
 import { unpack } from "../reports/unpack.ts";
-import type { Mask } from "./mask.ts";
+import type { Mask } from "../secrets/mask.ts";
 
 /** The size that a server with default limits accepts, for all files together. */
 const MAX_BYTES = 128 * 1_048_576;

@@ -19,27 +19,16 @@ import { listPage, pageQuery } from "./page.ts";
 export const MAX_INFRASTRUCTURE_RULES = 50;
 const MAX_PATTERN = 300;
 
-export const RULE_KINDS = ["text", "regex"] as const;
-const kind = v.picklist(RULE_KINDS, `expected "text" or "regex"`);
-/** What a rule looks for. */
-export type InfrastructurePattern = { kind: (typeof RULE_KINDS)[number]; pattern: string };
-
-const TOLD_KIND =
-  "text: the failure contains the pattern; regex: a line of the failure matches it. Letter case makes no difference";
 const TOLD_PATTERN =
-  "The text, or a regular expression of a subset that is matched in linear time: | () (?:) [] . ^ $ * + ? {n,m}, \\d \\w \\s and " +
-  "their negations. Backreferences, lookaround, \\b, named groups and inline flags are answered 400";
+  "The text that the message, the stack or the output of a failure contains; * stands for any run of characters. Letter case makes no " +
+  "difference";
+const EXAMPLE_PATTERN = "ECONNREFUSED*registry";
 
 const pattern = v.pipe(
   text(MAX_PATTERN),
   v.check((value) => !/[\n\r]/.test(value), "expected a single line"),
-  v.check((value) => value.trim() !== "", "expected a text that is not blank"),
+  v.check((value) => /[^\s*]/.test(value), "expected a text that is not blank and more than *"),
 );
-
-const PATTERN_FIELDS = {
-  kind: described(v.optional(kind, "text"), `${TOLD_KIND}. Default: text`, "regex"),
-  pattern: described(pattern, TOLD_PATTERN, "ECONNREFUSED.*registry"),
-};
 
 const link = described(
   v.optional(v.nullable(httpUrl)),
@@ -49,15 +38,14 @@ const link = described(
 
 export const newInfrastructureRule = v.strictObject({
   name: described(text(200), "The name, shown as the reason of a failure", "Package registry"),
-  ...PATTERN_FIELDS,
+  pattern: described(pattern, TOLD_PATTERN, EXAMPLE_PATTERN),
   url: link,
 });
 export type NewInfrastructureRule = v.InferOutput<typeof newInfrastructureRule>;
 
 export const infrastructureRulePatch = patchOf({
   name: described(v.optional(text(200)), "The name, shown as the reason of a failure", "Package registry"),
-  kind: described(v.optional(kind), TOLD_KIND, "regex"),
-  pattern: described(v.optional(pattern), TOLD_PATTERN, "ECONNREFUSED.*registry"),
+  pattern: described(v.optional(pattern), TOLD_PATTERN, EXAMPLE_PATTERN),
   url: link,
 });
 export type InfrastructureRulePatch = v.InferOutput<typeof infrastructureRulePatch>;
@@ -65,8 +53,7 @@ export type InfrastructureRulePatch = v.InferOutput<typeof infrastructureRulePat
 export const infrastructureRule = v.strictObject({
   id: described(uuid, "The id of the rule"),
   name: described(v.string(), "The name, shown as the reason of a failure", "Package registry"),
-  kind: described(v.picklist(RULE_KINDS), TOLD_KIND, "regex"),
-  pattern: described(v.string(), "The text or the regular expression", "ECONNREFUSED.*registry"),
+  pattern: described(v.string(), TOLD_PATTERN, EXAMPLE_PATTERN),
   url: described(
     v.nullable(v.string()),
     "A link to more information; null: none",
@@ -80,7 +67,7 @@ export const infrastructureRulePage = listPage(infrastructureRule);
 export const infrastructureRuleFilter = v.strictObject(pageQuery);
 
 export const ruleTrial = v.strictObject({
-  ...PATTERN_FIELDS,
+  pattern: described(pattern, TOLD_PATTERN, EXAMPLE_PATTERN),
   days: described(v.optional(integer(1, 30), 7), "The number of days whose failures are searched. Default: 7", 7),
 });
 export type RuleTrial = v.InferOutput<typeof ruleTrial>;

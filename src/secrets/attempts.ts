@@ -46,8 +46,8 @@ export function addressBlock(address: string): string {
  * names that somebody makes up use none of it.
  *
  * The counts are kept in this process, because a refusal must cost nothing and a stranger must not write to the database.
- * The workers of a server ask the process that counts for all of them. Several servers count each on its own; a proxy that
- * sends an address always to the same server makes that exact. `monotonic` gives milliseconds.
+ * Several servers count each on its own; a proxy that sends an address always to the same server makes that exact.
+ * `monotonic` gives milliseconds.
  */
 export function createAttempts(
   monotonic: () => number = () => performance.now(),
@@ -123,10 +123,5 @@ export function createAttempts(
 }
 
 /** One attempt to sign in; `isReviewed`: `review` has let it through. */
-export type SignInAttempt = { account: string; address: string; isReviewed?: boolean };
-/** Several processes of a server count in one of them. */
-export type Attempts = {
-  begin(who: SignInAttempt): number | Promise<number>;
-  review(who: SignInAttempt): number | Promise<number>;
-  succeed(who: SignInAttempt): void | Promise<void>;
-};
+type SignInAttempt = { account: string; address: string; isReviewed?: boolean };
+export type Attempts = ReturnType<typeof createAttempts>;

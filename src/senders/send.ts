@@ -4,6 +4,7 @@ import { type Outbound, type OutboundAnswer, OutboundError } from "../http/outbo
 import type { DeliveryAttempt } from "../schema/deliveries.ts";
 import type { IntegrationAction, Kind } from "../schema/integration_configs.ts";
 import { toStorable } from "../schema/fields.ts";
+import { createMask } from "../secrets/mask.ts";
 import { discord } from "./discord.ts";
 import { github } from "./github.ts";
 import { gitlab } from "./gitlab.ts";
@@ -56,20 +57,19 @@ export async function send(
   const started = performance.now();
   let last: OutboundAnswer | undefined;
   let bug: unknown;
-  const hidden = new Set(secrets.flatMap(formsOf));
+  const hidden = secrets.flatMap(partsOf);
   const watched: Outbound = {
     async request(request) {
       // A receiver may send back what it has got, and what our secrets were made into counts as much.
       for (const [name, value] of Object.entries(request.headers ?? {}))
         if (/^(authorization|private-token|webhook-signature)$/i.test(name))
-          for (const part of value.split(" ")) for (const form of formsOf(part)) hidden.add(form);
+          hidden.push(...value.split(" ").flatMap(partsOf));
       last = undefined;
       const left = Math.ceil(DELIVERY_MS - (performance.now() - started));
       if (left <= 0) throw new OutboundError(`Not done within ${DELIVERY_MS / 1000} s`, false);
       return (last = await http.request({ ...request, timeoutMs: left }));
     },
   };
-  const hide = (text: string) => [...hidden].reduce((rest, secret) => rest.replaceAll(secret, "[secret]"), text);
   let outcome: Outcome;
   try {
     outcome = await (SENDERS[kind] as Sender<never>).send(watched, config as never, job);
@@ -81,14 +81,15 @@ export async function send(
     }
   }
   const answer = last as OutboundAnswer | undefined;
-  const error = "error" in outcome ? toStorable(shorten(hide(outcome.error), ERROR_CHARACTERS)) : null;
+  const mask = createMask(hidden, "[secret]");
+  const error = "error" in outcome ? toStorable(shorten(mask.text(outcome.error), ERROR_CHARACTERS)) : null;
   return {
     outcome: error === null ? outcome : ({ ...outcome, error } as Outcome),
     attempt: {
       attemptedAt: job.now.toISOString(),
       statusCode: answer?.status ?? null,
       latencyMs: Math.round(performance.now() - started),
-      answer: answer ? toStorable(hide(answer.text).slice(0, ANSWER_CHARACTERS)) : null,
+      answer: answer ? toStorable(mask.text(answer.text).slice(0, ANSWER_CHARACTERS)) : null,
       error,
     },
     ...(bug === undefined ? {} : { bug }),
@@ -98,25 +99,17 @@ export async function send(
 /** Shorter ones are words that stand in many answers. */
 const SHORTEST = 8;
 
-/** Of any text: a secret as receivers may send it back, the longest form first; of an address each part that nobody can guess. */
-function formsOf(secret: string): string[] {
+/** Returns the parts of a secret that receivers may send back: of an address, those that nobody can guess. */
+function partsOf(secret: string): string[] {
   // Base64 may come without its padding, or with that spelled otherwise.
-  const forms = [secret, secret.replace(/^whsec_/, ""), secret.replace(/=+$/, "")];
+  const parts = [secret, secret.replace(/^whsec_/, ""), secret.replace(/=+$/, "")];
   // A token may begin like an address and be none.
   const address = /^https?:/i.test(secret) ? URL.parse(secret) : null;
   if (address) {
     const { pathname, search, searchParams } = address;
-    const guessable = (part: string) => /^[a-z]*$/i.test(part) || part.length < SHORTEST;
-    const parts = [...pathname.split("/"), ...searchParams.values()].filter((part) => !guessable(part));
-    forms.push(`${pathname}${search}`, pathname, search, ...parts);
+    const isSecret = (part: string) => !/^[a-z]*$/i.test(part);
+    parts.push(`${pathname}${search}`, pathname, search);
+    parts.push(...[...pathname.split("/"), ...searchParams.values()].filter(isSecret));
   }
-  const written = forms.flatMap((form) => [
-    form,
-    JSON.stringify(form).slice(1, -1),
-    form.replaceAll("/", "\\/"),
-    form.replaceAll("&", "\\u0026"),
-    Bun.escapeHTML(form),
-    encodeURIComponent(form.toWellFormed()),
-  ]);
-  return [...new Set(written)].filter((form) => form.length >= SHORTEST).sort((a, b) => b.length - a.length);
+  return parts.filter((part) => part.length >= SHORTEST);
 }

@@ -26,7 +26,7 @@ import { trends } from "../api/trends.ts";
 import { uploads } from "../api/uploads.ts";
 import { verifications } from "../api/verifications.ts";
 import { verdicts } from "../api/verdicts.ts";
-import { createRateLimit, type RateLimit } from "../http/rate_limit.ts";
+import { createRateLimit } from "../http/rate_limit.ts";
 import type { Connection } from "../http/serve.ts";
 import { exportReply } from "../request/project_export.ts";
 import type { Route } from "../request/route.ts";
@@ -74,8 +74,6 @@ export const ROUTES: readonly Route[] = [...FAMILIES, ...createExports(FAMILIES)
 export type AppOptions = Omit<ApiOptions, "rateLimit"> &
   Omit<PagesOptions, "exportProject"> & {
     rateLimitPerMinute: number;
-    /** Undefined: one of its own, which no other process knows of. */
-    rateLimit?: RateLimit | undefined;
     /** The proxies whose X-Forwarded-For is believed. */
     trustProxy: BlockList;
     metrics: Metrics;
@@ -86,7 +84,7 @@ export function createApp(options: AppOptions) {
   const readAddress = createClientAddressReader(options);
   const recordRequest = createRequestLog(options);
   const uploads = createUploadRecord({ pool: database.pool, log, metrics });
-  const rateLimit = options.rateLimit ?? createRateLimit(options.rateLimitPerMinute);
+  const rateLimit = createRateLimit(options.rateLimitPerMinute);
   const api = createApi(ROUTES, { ...options, rateLimit }, { readAddress, recordRequest, uploads });
   const respondToAssistant = createMcpRequests(options, { readAddress, recordRequest, api });
   const respondToCi = createCiAuth({ ...options, rateLimit }, { readAddress, recordRequest });

@@ -2,19 +2,18 @@
 
 import { type AppOptions, createApp } from "./app.ts";
 import { openAttachments } from "../attachments/store.ts";
-import { createMetrics, type Peers } from "./metrics.ts";
+import { createMetrics } from "./metrics.ts";
 import type { Config, OidcConfig } from "../config.ts";
 import { createAddressList } from "../http/address.ts";
 import { createEventStreams, type StreamLimits } from "../http/events.ts";
 import { createOidc } from "../http/oidc.ts";
 import { createOutbound, type Outbound } from "../http/outbound.ts";
-import type { RateLimit } from "../http/rate_limit.ts";
 import { startServer } from "../http/serve.ts";
 import type { Log } from "../log.ts";
 import { createLive } from "../operations/live/live.ts";
 import { createUploadThread } from "../request/upload_thread.ts";
 import { createVisitors } from "../request/visitors.ts";
-import { type Attempts, createAttempts } from "../secrets/attempts.ts";
+import { createAttempts } from "../secrets/attempts.ts";
 import { createPasswords } from "../secrets/passwords.ts";
 import { createSeal } from "../secrets/seal.ts";
 import type { Database } from "../database/connect.ts";
@@ -25,9 +24,6 @@ import { OIDC_CALLBACK } from "../web/pages/log_in/provider.tsx";
 /** The program of the thread that reads large uploads. */
 export const UPLOAD_WORKER = new URL("./upload_worker.ts", import.meta.url);
 
-/** Everything that several processes on one port share. */
-export type SharedState = { rateLimit: RateLimit | undefined; attempts: Attempts; peers: Peers };
-
 export type CompositionOptions = {
   config: Config;
   log: Log;
@@ -35,8 +31,6 @@ export type CompositionOptions = {
   secretKey: Uint8Array;
   cursorSecret: Uint8Array;
   isReady: AppOptions["isReady"];
-  /** Undefined: no other process listens on the port. */
-  shared?: SharedState | undefined;
   /** The limit of open files; default: the system's. */
   maxDescriptors?: number | undefined;
   streamLimits?: Partial<StreamLimits> | undefined;
@@ -49,7 +43,7 @@ export type CompositionOptions = {
 
 /** Listens and answers when it returns. Throws when the address cannot be listened on. */
 export function composeServer(options: CompositionOptions) {
-  const { config, log, database, secretKey, cursorSecret, isReady, shared, maxDescriptors, clock } = options;
+  const { config, log, database, secretKey, cursorSecret, isReady, maxDescriptors, clock } = options;
   const signals = createSignals(database.openListener);
   const live = createLive(database, { onError: (error) => log.warn("Cannot read live events", { error }) });
   const eventStreams = createEventStreams(options.streamLimits);
@@ -59,14 +53,14 @@ export function composeServer(options: CompositionOptions) {
     proxy: config.outboundProxy,
     onPrivate: (hostname, addresses) => log.info("Refused to send to a private address", { hostname, addresses }),
   });
-  const metrics = createMetrics({ database, gauges: createGauges(database), peers: shared?.peers });
+  const metrics = createMetrics({ database, gauges: createGauges(database) });
 
   const attachments = openAttachments(config.attachments, {
     onSpoolError: (error) => log.error("Cannot write an attachment that arrives", { error }),
     counters: metrics.attachments,
   });
 
-  const server = startServer({ ...config, log, maxDescriptors, isShared: shared !== undefined });
+  const server = startServer({ ...config, log, maxDescriptors });
   const publicUrl = config.publicUrl ?? server.url;
   const uploadThread = createUploadThread(
     UPLOAD_WORKER,
@@ -88,10 +82,9 @@ export function composeServer(options: CompositionOptions) {
     ...config,
     ...{ database, uploadThread, log, seal, outbound, cursorSecret, publicUrl, signals, metrics, live, eventStreams },
     attachments,
-    ...{ sessions, isReady, rateLimit: shared?.rateLimit },
+    ...{ sessions, isReady },
     visitors: options.visitors ?? sessions,
-    signIn:
-      options.signIn?.(publicUrl) ?? configuredSignIn(config, { publicUrl, outbound, attempts: shared?.attempts }),
+    signIn: options.signIn?.(publicUrl) ?? configuredSignIn(config, { publicUrl, outbound }),
     ...(clock ? { clock } : {}),
   });
   server.answerWith(app);
@@ -115,13 +108,13 @@ export function composeServer(options: CompositionOptions) {
   };
 }
 
-type SignInOptions = { publicUrl: string; outbound: Outbound; attempts: Attempts | undefined };
+type SignInOptions = { publicUrl: string; outbound: Outbound };
 
-function configuredSignIn(config: Config, { publicUrl, outbound, attempts }: SignInOptions): AppOptions["signIn"] {
+function configuredSignIn(config: Config, { publicUrl, outbound }: SignInOptions): AppOptions["signIn"] {
   const { oidc, passwordLogin, outboundProxy: proxy } = config;
   return {
     passwords: createPasswords(),
-    attempts: attempts ?? createAttempts(),
+    attempts: createAttempts(),
     policy: { allowedDomains: oidc?.allowedDomains ?? [], passwordLogin },
     oidc: oidc && openOidc(oidc, { publicUrl, outbound, proxy }),
   };

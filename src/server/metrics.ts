@@ -6,11 +6,8 @@ import {
   createLoopLag,
   createRequestMetrics,
   type MetricFamily,
-  type Figure,
   gauge,
-  joinFigures,
   processFamilies,
-  readFigures,
   writeExposition,
 } from "../http/metrics.ts";
 import type { Database, PoolLoad } from "../database/connect.ts";
@@ -49,23 +46,14 @@ export type CountedUpload = {
   seconds: number | undefined;
 };
 
-/** The other processes of the same server, for whoever asks one of them means all. */
-export type Peers = {
-  /** The name of this process among them. */
-  self: string;
-  /** The metrics of all other workers that respond in time. */
-  figures: () => Promise<[name: string, figures: Figure[]][]>;
-};
-
 export type MetricsOptions = {
   database: Pick<Database, "load">;
   /** Undefined: the database did not answer in time. */
   gauges: () => Promise<Gauges | undefined>;
-  peers?: Peers | undefined;
 };
 
 /** No label holds an id, or a name that users have given. */
-export function createMetrics({ database, gauges, peers }: MetricsOptions) {
+export function createMetrics({ database, gauges }: MetricsOptions) {
   const requests = createRequestMetrics("assay");
   const lag = createLoopLag();
   const uploads = createCounter({
@@ -180,14 +168,8 @@ export function createMetrics({ database, gauges, peers }: MetricsOptions) {
 
     /** Everything, in the text format of Prometheus; without what only the database knows when it does not answer. */
     async exposition(): Promise<string> {
-      const [shared, others] = await Promise.all([gauges(), peers?.figures()]);
-      // Each process keeps series of its own: a sum would fall, and rise again, when one of them starts anew.
-      const all = peers && others ? joinFigures("worker", [[peers.self, readFigures(own)], ...others]) : own;
-      return writeExposition([...all, ...databaseFamilies(shared)]);
+      return writeExposition([...own, ...databaseFamilies(await gauges())]);
     },
-
-    /** The counters of this process. */
-    figures: (): Figure[] => readFigures(own),
 
     stop: lag.stop,
   };

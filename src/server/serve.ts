@@ -1,10 +1,9 @@
-/** One process that serves: all that stands between an open database and a server that has drained. */
+/** Runs a server on an open database until it has drained. */
 
-import { composeServer, type SharedState } from "./composition.ts";
+import { composeServer } from "./composition.ts";
 import type { Config } from "../config.ts";
 import { descriptorLimit } from "../http/descriptors.ts";
 import { STREAM_LIMITS } from "../http/events.ts";
-import type { Figure } from "../http/metrics.ts";
 import type { Log } from "../log.ts";
 import { useAllConnections } from "../store/instance.ts";
 import { schemaVersion } from "../database/migrate.ts";
@@ -47,27 +46,25 @@ export function warnOfDescriptors({ max, isCramped }: ReturnType<typeof readDesc
     );
 }
 
-export type ServeOptions = {
+type ServeOptions = {
   config: Config;
   log: Log;
   /** Migrated; whoever has opened it closes it. */
   database: OpenDatabase;
   secretKey: Uint8Array;
   cursorSecret: Uint8Array;
-  /** Undefined: there is one process only. `isBackground`: whether this one does the work that only one of them does. */
-  shared?: SharedState & { isBackground: boolean };
   /** Runs when the server listens, and before it is ready: programs that wait for `/readyz` read what is printed. */
-  announce?: (url: string) => Promise<void>;
+  announce: (url: string) => Promise<void>;
 };
 
 /** `stop` resolves when all that had begun is done. */
-export type Serving = { url: string; figures: () => Figure[]; stop(): Promise<void> };
+type Serving = { url: string; stop(): Promise<void> };
 
 /** Resolves when it listens and answers. */
 export async function serve(options: ServeOptions): Promise<Serving> {
-  const { config, log, database, shared, announce } = options;
+  const { config, log, database, announce } = options;
   const { max: maxDescriptors, isCramped } = readDescriptors(config);
-  let isAnnounced = announce === undefined;
+  let isAnnounced = false;
   let draining = false;
 
   const canServe = createReadiness(database, await schemaVersion(), (error) => log.error(DISK_FULL, { error }));
@@ -80,18 +77,16 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   });
   const { app, metrics, outbound, publicUrl, seal, attachments } = server;
   const deliverer = createDeliverer(database, { outbound, seal, onAttempt: metrics.delivery }, log);
-  const isBackground = shared?.isBackground ?? true;
   const watching = watchConnections(database, log);
   const loops = startLoops({
     ...config,
     attachments,
     attachmentRetentionDays: config.attachments.retentionDays,
-    ...{ database, publicUrl, log, seal, deliverer, isCramped, sweep: app.sweep, isBackground },
+    ...{ database, publicUrl, log, seal, deliverer, isCramped, sweep: app.sweep },
   });
 
   const serving: Serving = {
     url: server.url,
-    figures: metrics.figures,
     async stop() {
       draining = true;
       const drained = Promise.all([server.drain(), loops.stop(), deliverer.stop()]);
@@ -103,7 +98,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     },
   };
   try {
-    await announce?.(server.url);
+    await announce(server.url);
   } catch (error) {
     await serving.stop();
     throw error;

@@ -7,7 +7,7 @@ import type { CaseRef } from "../schema/case_ref.ts";
 import type { InfrastructureRule, NewInfrastructureRule } from "../schema/infrastructure_rules.ts";
 import { isTrustedBuild } from "./predicates.ts";
 
-const columns = (sql: Sql) => sql`id, name, kind, pattern, url, created_at as "createdAt", updated_at as "updatedAt"`;
+const columns = (sql: Sql) => sql`id, name, pattern, url, created_at as "createdAt", updated_at as "updatedAt"`;
 
 /** In the order in which they were created, which is the order in which they are tried; one row more than `limit`. */
 export const selectInfrastructureRules = (sql: Sql, teamId: string, limit: number, after: string | undefined) => sql<
@@ -29,9 +29,9 @@ export const selectInfrastructureRule = async (
 
 /** All rules of the team of a project, in the order in which they are tried. */
 export const selectRulesOfProject = (sql: Sql, projectId: string) => sql<
-  Pick<InfrastructureRule, "id" | "name" | "kind" | "pattern" | "url">[]
+  Pick<InfrastructureRule, "id" | "name" | "pattern" | "url">[]
 >`
-  select r.id, r.name, r.kind, r.pattern, r.url from project p
+  select r.id, r.name, r.pattern, r.url from project p
   join infrastructure_rule r on r.team_id = p.team_id
   where p.id = ${projectId} order by r.id`;
 
@@ -47,10 +47,10 @@ export const insertInfrastructureRule = (
   sql: Tx,
   teamId: string,
   id: string,
-  { name, kind, pattern, url }: NewInfrastructureRule,
+  { name, pattern, url }: NewInfrastructureRule,
 ) => sql`
-  insert into infrastructure_rule (team_id, id, name, kind, pattern, url)
-  values (${teamId}, ${id}, ${name}, ${kind}, ${pattern}, ${url ?? null})`;
+  insert into infrastructure_rule (team_id, id, name, pattern, url)
+  values (${teamId}, ${id}, ${name}, ${pattern}, ${url ?? null})`;
 
 /** In a transaction: returns whether the rule exists; nobody else changes it until the commit. */
 export const lockInfrastructureRule = async (sql: Tx, teamId: string, id: string): Promise<boolean> =>
@@ -59,9 +59,9 @@ export const lockInfrastructureRule = async (sql: Tx, teamId: string, id: string
 export const updateInfrastructureRule = (
   sql: Tx,
   teamId: string,
-  { id, name, kind, pattern, url }: Pick<InfrastructureRule, "id" | "name" | "kind" | "pattern" | "url">,
+  { id, name, pattern, url }: Pick<InfrastructureRule, "id" | "name" | "pattern" | "url">,
 ) => sql`
-  update infrastructure_rule set name = ${name}, kind = ${kind}, pattern = ${pattern}, url = ${url}, updated_at = now()
+  update infrastructure_rule set name = ${name}, pattern = ${pattern}, url = ${url}, updated_at = now()
   where team_id = ${teamId} and id = ${id}`;
 
 /** Returns the name of the rule; undefined if there was none. */

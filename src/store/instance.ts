@@ -77,10 +77,3 @@ export async function useAllConnections(database: Database, size: number): Promi
   const uses = Array.from({ length: size }, () => [selectSchemaVersion(pool), begin(selectSchemaVersion)]);
   await Promise.all([...uses.flat(), ...[fast, keys, pages].map(selectSchemaVersion)]);
 }
-
-/** How many connections the server of the database takes from anybody but its superuser, those that are open included. */
-export const selectMaxConnections = async (sql: Sql): Promise<number> => {
-  const [row] = await sql<{ max: number }[]>`
-    select current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int as max`;
-  return row!.max;
-};

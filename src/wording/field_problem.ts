@@ -6,7 +6,7 @@ const LABELS: Readonly<Record<string, string>> = {
   executionTimeoutMinutes: "Execution time-out",
   retentionDays: "Retention",
   confirm: "Name",
-  pattern: "Text or regular expression",
+  pattern: "Text",
   keys: "Keys of the issuer",
   baseUrl: "Address",
   expiresInDays: "Expires after (days)",

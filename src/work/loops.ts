@@ -47,8 +47,6 @@ export type LoopsOptions = Pick<Config, "databasePool" | "retentionDays" | "secr
   isCramped: boolean;
   /** Gives back the memory of clients that are gone. */
   sweep: () => void;
-  /** Whether this process does what one of a server is enough for. */
-  isBackground: boolean;
 };
 
 /** `stop` resolves when what has begun is done. */
@@ -59,11 +57,9 @@ export function startLoops(options: LoopsOptions): Loop {
   const every = (ms: number, name: string, work: (goOn: GoOn) => Promise<unknown>) =>
     void loops.push(startLoop(name, ms, log, work));
 
-  const stop = async () => void (await Promise.all(loops.map((loop) => loop.stop())));
   if (options.isCramped) every(MINUTE, "hold connections", () => useAllConnections(database, databasePool));
   if (revive) every(SECOND, "keep PostgreSQL running", revive);
   every(MINUTE, "sweep rate limits", async () => options.sweep());
-  if (!options.isBackground) return { stop };
   every(SECOND, "watch the quiet time", watchQuiet(pool, log));
   // After a restore nothing leaves the server, nothing is started, and nothing is deleted, until somebody resumes it.
   const everyUnlessQuiet = (ms: number, name: string, work: (goOn: GoOn) => Promise<unknown>) =>
@@ -100,7 +96,7 @@ export function startLoops(options: LoopsOptions): Loop {
   every(20 * SECOND, "bound deliveries", (goOn) => boundDeliveries(pool, log, goOn));
   every(MINUTE, "end what was cut off", async () => await failCutOff(pool, notSent(new Date(), CUT_OFF)));
   every(10 * MINUTE, "forget old answers", async () => await deleteOldAnswers(pool));
-  return { stop };
+  return { stop: async () => void (await Promise.all(loops.map((loop) => loop.stop()))) };
 }
 
 /** To be stopped last: until then whatever is asked of a connection that falls silent must end, so that others can stop. */

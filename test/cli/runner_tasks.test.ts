@@ -2,10 +2,9 @@
 
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { hostname } from "node:os";
 import { createAsking, type Project } from "../asking.ts";
 import { createHarness, until } from "../harness.ts";
-import { awaitFile, createRunners, handedOut, lives, pidIn, report, stopped, task } from "../runners.ts";
+import { awaitFile, createRunners, lives, pidIn, report, stopped, task } from "../runners.ts";
 
 const harness = await createHarness();
 const { ask, acme, database } = harness;
@@ -148,24 +147,6 @@ test("variables reach the task, and the values of the secret ones are found nowh
     project.key,
   ])
     expect([hidden, everything.includes(hidden), stored.includes(hidden)]).toEqual([hidden, false, false]);
-});
-
-test("a task whose secrets are too large to be hidden is refused before it begins", async () => {
-  const variables = { LARGE: Buffer.alloc(9_000_000, "0123456789abcdef").toString() };
-  const lease = { ...handedOut, id: crypto.randomUUID(), variables, secretNames: ["LARGE"] };
-  const runner = startRunner({ place: await fresh(), tasks: { unit: task("echo began > began") } });
-  runner.front.answerOnce(({ path }) =>
-    path.endsWith("/leases") ? Response.json({ leases: [lease], held: [], nextSeconds: 20 }) : undefined,
-  );
-  const failures = () => runner.front.requests.filter(({ path }) => path.endsWith(`/leases/${lease.id}/fail`));
-  await until(() => failures().length > 0, 30);
-  expect(JSON.parse(failures()[0]!.body)).toEqual({
-    message: "The secret variables are too large to be masked",
-    host: hostname(),
-    system: expect.any(String),
-  });
-  await stopped(runner);
-  expect(await Bun.file(runner.file("began")).exists()).toBe(false);
 });
 
 describe("a task with a gate", () => {

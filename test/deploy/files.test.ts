@@ -72,6 +72,16 @@ test("the parts of kubernetes.yaml fit each other and the image", () => {
   expect(container.livenessProbe.httpGet.path).toBe("/healthz");
 });
 
+test.each([
+  ["nginx", "nginx.conf"],
+  ["caddyfile", "Caddyfile"],
+])("docs/scaling.md shows lines of the example for %s", (language, example) => {
+  const linesOf = (text: string) => text.split("\n").map((line) => line.trim());
+  const [, block] = new RegExp(`\`\`\`${language}\n([^\`]+)\`\`\``).exec(read("docs/scaling.md"))!;
+  const all = new Set(linesOf(read(`deploy/${example}`)));
+  expect(linesOf(block!).filter((line) => !all.has(line))).toEqual([]);
+});
+
 const analyzer = Bun.which("systemd-analyze");
 if (analyzer === null) console.warn("systemd-analyze is not installed: it does not check the units");
 test.skipIf(analyzer === null).each(["deploy/assay.service", "deploy/assay-runner.service"])(

@@ -160,7 +160,7 @@ describe.each(DOCUMENTS)("%s", (document) => {
   const shell = blocks.filter(({ language }) => ["sh", "bash", "console", "shell"].includes(language));
 
   test("has no block of a kind that is not tested", () => {
-    const known = ["sh", "yaml", "json", "ini", "sql", "groovy", "text", ""];
+    const known = ["sh", "nginx", "caddyfile", "yaml", "json", "ini", "sql", "groovy", "text", ""];
     expect(blocks.filter(({ language }) => !known.includes(language))).toEqual([]);
   });
 

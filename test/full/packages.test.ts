@@ -65,10 +65,10 @@ async function run(command: string[], more: Record<string, string> = {}) {
   return await readOutput(child);
 }
 
-async function start(command: string[], more: Record<string, string> = {}) {
+async function start(command: string[]) {
   const child = Bun.spawn(command, {
     cwd: folder,
-    env: environment({ PORT: "0", ...more }),
+    env: environment({ PORT: "0" }),
     stdin: "ignore",
     stdout: "pipe",
     stderr: "inherit",
@@ -126,8 +126,8 @@ test.skipIf(!isReachable)(
     expect(failed).toMatchObject({ code: 7, errors: expect.stringContaining("FAILED lint") });
     await interrupt(first.child, first.output);
 
-    // Several processes, and the thread for large uploads, have programs of their own.
-    const second = await start(["node_modules/.bin/assay-server"], { WORKERS: "2" });
+    // The thread for large uploads has a program of its own.
+    const second = await start(["node_modules/.bin/assay-server"]);
     const large = `<testsuite>${Array.from({ length: 30_000 }, (_, at) => `<testcase classname="large" name="case ${at}"/>`).join("")}</testsuite>`;
     writeFileSync(join(folder, "large.xml"), large);
     expect(large.length).toBeGreaterThan(1_000_000);

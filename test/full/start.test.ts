@@ -444,7 +444,7 @@ test("who waits until the server is ready finds the keys of the first start in i
 
 test("a port in use is refused before the database is opened", async () => {
   const dataDir = createDirectory();
-  const other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
+  const other = Bun.serve({ port: 0, hostname: "127.0.0.1", reusePort: true, fetch: () => new Response() });
   const refused = await start(dataDir, { PORT: String(other.port) });
   expect(await refused.errors()).toContain(`Cannot listen on 127.0.0.1:${other.port}`);
   expect(await refused.stop("SIGTERM")).toBe(1);

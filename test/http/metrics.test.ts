@@ -5,9 +5,7 @@ import {
   createLoopLag,
   createRequestMetrics,
   gauge,
-  joinFigures,
   processFamilies,
-  readFigures,
   writeExposition,
 } from "../../src/http/metrics.ts";
 
@@ -79,35 +77,4 @@ test("the event loop's lag is how late its timer is, and the process tells its m
   expect(value("process_resident_memory_bytes")).toBeGreaterThan(10_000_000);
   expect(value("process_start_time_seconds") + value("process_uptime_seconds")).toBeCloseTo(Date.now() / 1_000, -1);
   expect(value("process_cpu_seconds_total")).toBeGreaterThan(0);
-});
-
-test("figures of several owners are one family of each name, with a label that says whose they are", () => {
-  const figuresOf = (count: number) => {
-    const counter = createCounter({ name: "a_total", help: "A" });
-    counter.at({ x: "y" }).value = count;
-    return readFigures([counter.family, gauge({ name: "only", help: "O" }, () => (count > 1 ? count : undefined))]);
-  };
-  const sent = structuredClone(figuresOf(2));
-  const restarts = createCounter({ name: "b_total", help: "B" });
-  restarts.at({ owner: "2" });
-  const joined = joinFigures("owner", [
-    ["1", figuresOf(1)],
-    ["2", sent],
-    ["parent", readFigures([restarts.family])],
-  ]);
-  expect(writeExposition(joined)).toBe(
-    [
-      "# HELP a_total A",
-      "# TYPE a_total counter",
-      `a_total{owner="1",x="y"} 1`,
-      `a_total{owner="2",x="y"} 2`,
-      "# HELP only O",
-      "# TYPE only gauge",
-      `only{owner="2"} 2`,
-      "# HELP b_total B",
-      "# TYPE b_total counter",
-      `b_total{owner="2"} 0`,
-      "",
-    ].join("\n"),
-  );
 });

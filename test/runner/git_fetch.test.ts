@@ -12,7 +12,7 @@ import {
   GitFetchError,
   gitReasonIn,
 } from "../../src/runner/git_fetch.ts";
-import { createMask } from "../../src/runner/mask.ts";
+import { createMask } from "../../src/secrets/mask.ts";
 import type { RunnerLease } from "../../src/runner/protocol.ts";
 import { runTask } from "../../src/runner/task.ts";
 import { createPlace, removePlace } from "../places.ts";

@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, utimesSync
 import { join } from "node:path";
 import { type Cgroups, findOwnCgroup, openCgroups } from "../../src/runner/cgroups.ts";
 import type { TaskConfig } from "../../src/runner/config.ts";
-import { createMask } from "../../src/runner/mask.ts";
+import { createMask } from "../../src/secrets/mask.ts";
 import type { RunnerLease } from "../../src/runner/protocol.ts";
 import { runTask } from "../../src/runner/task.ts";
 import { until } from "../harness.ts";

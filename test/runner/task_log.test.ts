@@ -1,7 +1,7 @@
 /** The log of a task on its way: by byte offset, in whole characters, and never more than it may hold. */
 
 import { describe, expect, test } from "bun:test";
-import { createMask } from "../../src/runner/mask.ts";
+import { createMask } from "../../src/secrets/mask.ts";
 import { createTaskLog } from "../../src/runner/task_log.ts";
 import { createRandom } from "../random.ts";
 

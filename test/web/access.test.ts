@@ -130,9 +130,7 @@ const FIELDS: Record<string, Record<string, string>> = {
   "/teams/:teamId/environments/:environmentId": { slug: "taken", name: "", baseUrl: "", description: "" },
   "/teams/:teamId/environments/:environmentId/variables": { name: "TAKEN", value: "1" },
   "/teams/:teamId/environments/:environmentId/variables/paste": { text: "TAKEN=1" },
-  "/teams/:teamId/infrastructure-rules/:infrastructureRuleId": {
-    ...{ name: "taken", kind: "text", pattern: "taken", url: "", do: "save" },
-  },
+  "/teams/:teamId/infrastructure-rules/:infrastructureRuleId": { name: "taken", pattern: "taken", url: "", do: "save" },
   "/teams/:teamId/integrations/:integrationId": { name: "taken" },
   "/teams/:teamId/integrations/:integrationId/state": { enabled: "false" },
   "/teams/:teamId/members/:accountId/role": { role: "viewer" },

@@ -42,16 +42,11 @@ export type EmbeddedOptions = {
   binaries?: string;
   /** False is for tests only: a power cut then ruins the data. */
   fsync?: boolean;
-  /** Of a server that this starts, in all; one that already runs has as many as it was started with. */
-  maxConnections?: number;
   say?: (message: string) => void;
 };
 
 /** Whoever stops a whole unit tells PostgreSQL and us at once: then we are gone before this is over. */
 const STOPPING_GRACE_MS = 10_000;
-
-/** Enough for two servers of one process each, and for commands beside them. */
-export const MAX_CONNECTIONS = 64;
 
 /** The name under which a handle's own connection is seen in pg_stat_activity. */
 export const holderName = "assay holder";
@@ -88,7 +83,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
 const startLock = (home: Home) => join(home.directory, "start.lock");
 
 async function open(options: EmbeddedOptions, home: Home): Promise<Embedded> {
-  const { directory, binaries, fsync = true, maxConnections = MAX_CONNECTIONS, say = () => {} } = options;
+  const { directory, binaries, fsync = true, say = () => {} } = options;
   const cluster = join(home.directory, "cluster");
   const running = await whenReady(cluster, () => false, say);
   const programs = () =>
@@ -99,7 +94,7 @@ async function open(options: EmbeddedOptions, home: Home): Promise<Embedded> {
     });
   const launchHere = async (found: Binaries) => {
     recordUse(home, directory);
-    return await launch(home, found, { fsync, maxConnections }, say);
+    return await launch(home, found, { fsync }, say);
   };
   let server = running;
   if (server) {

@@ -23,7 +23,10 @@ const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
 /** As the server itself describes it in postmaster.pid. */
 export type Postmaster = { pid: number; socket: string; status: string };
 
-export type RunOptions = { fsync: boolean; maxConnections: number };
+export type RunOptions = { fsync: boolean };
+
+/** Enough for two servers, and for commands beside them. */
+const MAX_CONNECTIONS = 64;
 
 /** Nothing listens on it: it is a part of the socket's name. */
 export const serverPort = 5432;
@@ -211,13 +214,13 @@ export function forgetSocketDirectory(home: Home): void {
 }
 
 // On the command line, so that they also reach a cluster made by an earlier Assay.
-const settings = (socket: string, { fsync, maxConnections }: RunOptions) =>
+const settings = (socket: string, { fsync }: RunOptions) =>
   Object.entries({
     listen_addresses: "",
     port: serverPort,
     unix_socket_directories: socket,
     unix_socket_permissions: "0700",
-    max_connections: maxConnections,
+    max_connections: MAX_CONNECTIONS,
     shared_buffers: "128MB",
     work_mem: "8MB",
     maintenance_work_mem: "64MB",

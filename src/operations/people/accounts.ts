@@ -136,17 +136,17 @@ async function attempt<Account, T>(
   verify: (account: Account | undefined) => Promise<T | undefined>,
 ): Promise<T | undefined> {
   const began = performance.now();
-  const wait = await attempts.begin(who);
+  const wait = attempts.begin(who);
   if (wait === 0) {
     const right = await verify(await findAccount());
-    if (right !== undefined) await attempts.succeed(who);
+    if (right !== undefined) attempts.succeed(who);
     return right;
   }
   const account = await findAccount();
-  if (account !== undefined && (await attempts.review(who)) === 0) {
+  if (account !== undefined && attempts.review(who) === 0) {
     const right = await verify(account);
     if (right !== undefined) {
-      await attempts.succeed({ ...who, isReviewed: true });
+      attempts.succeed({ ...who, isReviewed: true });
       return right;
     }
   }

@@ -1,8 +1,7 @@
 /** The infrastructure rules of a team: created, changed, deleted, and tried on the failures of the last days. */
 
-import { createRuleSearch, findPatternProblem } from "../../rules/infrastructure.ts";
+import { createRuleSearch } from "../../rules/infrastructure.ts";
 import {
-  type InfrastructurePattern,
   type InfrastructureRule,
   type InfrastructureRulePatch,
   MAX_INFRASTRUCTURE_RULES,
@@ -30,11 +29,6 @@ const DAY = 86_400_000;
 /** Which rule, of which team. */
 export type InfrastructureRuleKey = { teamId: string; infrastructureRuleId: string };
 
-function requireMatchable(rule: InfrastructurePattern): void {
-  const problem = findPatternProblem(rule);
-  if (problem !== undefined) refuse(`Cannot read "pattern": ${problem}, got ${JSON.stringify(rule.pattern)}`);
-}
-
 export const findInfrastructureRule = async (sql: Sql, key: InfrastructureRuleKey): Promise<InfrastructureRule> =>
   (await selectInfrastructureRule(sql, key.teamId, key.infrastructureRuleId)) ?? refuseAbsent();
 
@@ -44,7 +38,6 @@ export async function createInfrastructureRule(
   teamId: string,
   rule: NewInfrastructureRule,
 ): Promise<InfrastructureRule> {
-  requireMatchable(rule);
   if ((await countInfrastructureRules(sql, teamId)) >= MAX_INFRASTRUCTURE_RULES)
     refuse(`A team has at most ${MAX_INFRASTRUCTURE_RULES} infrastructure rules`);
   const infrastructureRuleId = Bun.randomUUIDv7();
@@ -60,9 +53,8 @@ export async function changeInfrastructureRule(
 ): Promise<InfrastructureRule> {
   if (!(await lockInfrastructureRule(sql, key.teamId, key.infrastructureRuleId))) refuseAbsent();
   const before = await findInfrastructureRule(sql, key);
-  const { name = before.name, kind = before.kind, pattern = before.pattern, url = before.url } = patch;
-  requireMatchable({ kind, pattern });
-  await updateInfrastructureRule(sql, key.teamId, { id: before.id, name, kind, pattern, url });
+  const { name = before.name, pattern = before.pattern, url = before.url } = patch;
+  await updateInfrastructureRule(sql, key.teamId, { id: before.id, name, pattern, url });
   return await findInfrastructureRule(sql, key);
 }
 
@@ -74,15 +66,14 @@ export const removeInfrastructureRule = async (sql: Tx, key: InfrastructureRuleK
 export async function tryInfrastructureRule(
   sql: Sql,
   teamId: string,
-  { kind, pattern, days }: RuleTrial,
+  { pattern, days }: RuleTrial,
   now: Date,
 ): Promise<RuleTrialResult> {
-  requireMatchable({ kind, pattern });
+  const find = createRuleSearch([{ pattern }]);
   const projects: RuleTrialResult["projects"] = [];
   const since = new Date(now.getTime() - days * DAY);
   for (const { id, name } of (await selectTeamProjects(sql, teamId, undefined)).slice(0, TRIAL.projects)) {
     const failures = await selectRecentFailures(sql, id, { since, limit: TRIAL.failures });
-    const find = createRuleSearch([{ kind, pattern }]);
     const matches = failures.filter((failure) => find(failure) !== undefined);
     const examples = matches.slice(0, TRIAL.examples).map(({ stack, output: _, ...failure }) => {
       return { ...failure, message: firstPlainLine(failure.message) || firstPlainLine(stack) || null };

@@ -19,8 +19,8 @@ const STOP_MS = 30_000;
 /** Longer than it takes to suspect a connection twice. */
 const SLOW_MS = 13_000;
 
-// Its PostgreSQL takes enough connections for those that are silent and for those that replace them.
-const world = await startServers({ environment: { WORKERS: "2" } });
+// The pools are small, so that PostgreSQL has enough connections for the silent ones and for those that replace them.
+const world = await startServers();
 const { username, password, database: name } = world.connection;
 const tunnel = await startTunnel(world.connection);
 const { host, port } = tunnel.options;
@@ -29,8 +29,8 @@ const DATABASE_URL = `postgres://${username}:${encodeURIComponent(password)}@${h
 world.servers[0]!.child.kill("SIGTERM");
 await world.servers[0]!.child.exited;
 const servers = [
-  await world.add({ DATABASE_URL }),
-  await world.add({ DATABASE_URL, WORKERS: "2", DATABASE_POOL: "4" }),
+  await world.add({ DATABASE_URL, DATABASE_POOL: "4" }),
+  await world.add({ DATABASE_URL, DATABASE_POOL: "2" }),
 ];
 
 const { token } = await world.database.begin(async (sql) => {

@@ -43,7 +43,6 @@ testLinearity("http", {
     isTrusted: (text) => isTrusted(text, trusted),
   },
   "connection_failure.ts": { describeConnectionFailure: (text) => describeConnectionFailure({ code: text }) },
-  "shared_rate_limit.ts": { createSharedRateLimitFile: null, openSharedRateLimit: null },
   "body.ts": {
     inflate: withFewTexts((text) => inflate([Bun.gzipSync(bytes(text))], "gzip", 1e6)),
     // Called by inflate.
@@ -104,8 +103,8 @@ testLinearity("http", {
       counter.at({ a: text }).value++;
       writeExposition([counter.family]);
     },
-    ...{ createHistogram: null, createLoopLag: null, createRequestMetrics: null, gauge: null, joinFigures: null },
-    ...{ processFamilies: null, readFigures: null, writeExposition: null },
+    ...{ createHistogram: null, createLoopLag: null, createRequestMetrics: null, gauge: null },
+    ...{ processFamilies: null, writeExposition: null },
   },
   // What a provider answers is limited to 1 MiB, and read as JSON.
   "oidc.ts": { createOidc: null },
@@ -121,7 +120,7 @@ testLinearity("http", {
   "rate_limit.ts": { createRateLimit: null },
   "router.ts": { createRouter: (text) => [findRoute("GET", text), findRoute("GET", `/a/${text}`)] },
   "listeners.ts": { createListeners: null },
-  "serve.ts": { findPort: null, startServer: null, toServerUrl: null },
+  "serve.ts": { findPort: null, startServer: null },
   "target.ts": {
     isAsSent: (text) => isAsSent(text, { segment0: text }),
     segmentPatterns: null,

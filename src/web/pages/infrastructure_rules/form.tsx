@@ -6,51 +6,42 @@ import { check } from "../../../http/input.ts";
 import { tryInfrastructureRule } from "../../../operations/projects/infrastructure_rules.ts";
 import {
   type InfrastructureRule,
-  RULE_KINDS,
   ruleTrial,
   type RuleTrialResult,
   TRIAL,
 } from "../../../schema/infrastructure_rules.ts";
 import { counted, toCount } from "../../../wording/numbers.ts";
-import { Csrf, Field, Select } from "../../components/form.tsx";
+import { Csrf, Field } from "../../components/form.tsx";
 import { Breakable } from "../../components/text.tsx";
 import type { PageContext } from "../../site/page.ts";
 import { executionPath, testPath } from "../../site/paths.ts";
 
-const KIND_WORDS: Record<InfrastructureRule["kind"], string> = {
-  text: "contains the text",
-  regex: "has a line that matches the regular expression",
-};
-const KIND_OPTIONS = RULE_KINDS.map((kind) => [kind, `A failure ${KIND_WORDS[kind]}`] as const);
-
 export const ruleFields = v.strictObject({
   name: v.string(),
-  kind: v.string(),
   pattern: v.string(),
   url: v.string(),
   do: v.picklist(["save", "try"], "expected a known operation"),
 });
 export type RuleFields = Omit<v.InferOutput<typeof ruleFields>, "do">;
 
-export const EMPTY_RULE: RuleFields = { name: "", kind: "text", pattern: "", url: "" };
+export const EMPTY_RULE: RuleFields = { name: "", pattern: "", url: "" };
 
 /** Converts the fields to the input of the API. */
-export const toRule = ({ name, kind, pattern, url }: RuleFields) => ({
+export const toRule = ({ name, pattern, url }: RuleFields) => ({
   name: name.trim(),
-  kind,
   pattern,
   url: url.trim() === "" ? null : url.trim(),
 });
 
-export const toRuleFields = ({ name, kind, pattern, url }: InfrastructureRule): RuleFields => {
-  return { name, kind, pattern, url: url ?? "" };
+export const toRuleFields = ({ name, pattern, url }: InfrastructureRule): RuleFields => {
+  return { name, pattern, url: url ?? "" };
 };
 
 /** Searches the failures of the last days with the rule of a form. */
 export const tryRule = (
   { sql, team, now }: Pick<PageContext, "sql" | "now"> & { team: { id: string } },
-  { kind, pattern }: RuleFields,
-): Promise<RuleTrialResult> => tryInfrastructureRule(sql, team.id, check(ruleTrial, { kind, pattern }), now);
+  { pattern }: RuleFields,
+): Promise<RuleTrialResult> => tryInfrastructureRule(sql, team.id, check(ruleTrial, { pattern }), now);
 
 type FormProperties = { to: Path; csrf: string; fields: RuleFields; button: string };
 
@@ -66,18 +57,15 @@ export const RuleForm = ({ to, csrf, fields, button }: FormProperties): Html => 
       placeholder="Package registry"
       hint="Shown as the reason of a failure and as the title of its bug."
     />
-    <Select label="It matches if" name="kind" options={KIND_OPTIONS} value={fields.kind} />
     <Field
-      label="Text or regular expression"
+      label="Text"
       name="pattern"
       value={fields.pattern}
       required
       max={300}
       isCode
-      placeholder="ECONNREFUSED.*registry"
-      hint={
-        "Searched in the message, the first lines of the stack and the end of the output. Letter case is ignored. Backreferences, lookaround and \\b are not supported."
-      }
+      placeholder="ECONNREFUSED*registry"
+      hint="Searched in the message, the first lines of the stack and the end of the output. * stands for any characters. Letter case is ignored."
     />
     <Field
       label="Link"
@@ -99,9 +87,9 @@ export const RuleForm = ({ to, csrf, fields, button }: FormProperties): Html => 
   </form>
 );
 
-export const ruleWords = ({ kind, pattern }: Pick<InfrastructureRule, "kind" | "pattern">): Html => (
+export const ruleWords = ({ pattern }: Pick<InfrastructureRule, "pattern">): Html => (
   <>
-    {KIND_WORDS[kind]}{" "}
+    contains{" "}
     <code>
       <Breakable text={pattern} />
     </code>

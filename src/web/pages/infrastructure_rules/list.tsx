@@ -181,7 +181,7 @@ export const createRuleForm = form(
         ({ id, name }) => ({
           action: "infrastructure_rule.created",
           subject: name,
-          details: { infrastructureRuleId: id, kind: rule.kind, pattern: rule.pattern },
+          details: { infrastructureRuleId: id, pattern: rule.pattern },
         }),
       );
       return undefined;

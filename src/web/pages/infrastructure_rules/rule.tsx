@@ -78,10 +78,10 @@ export const changeRuleForm = form(onePath, { access: "owner", fields: ruleField
       context,
       "owner",
       (sql) => changeInfrastructureRule(sql, params, patch),
-      ({ id, name, kind, pattern }) => ({
+      ({ id, name, pattern }) => ({
         action: "infrastructure_rule.changed",
         subject: name,
-        details: { infrastructureRuleId: id, kind, pattern },
+        details: { infrastructureRuleId: id, pattern },
       }),
     );
     return undefined;

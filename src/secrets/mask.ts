@@ -1,0 +1,202 @@
+/** Hides secret values in text, in the forms in which tools usually print them. */
+
+/** A shorter value would black out whole logs, and is easily guessed anyway. In characters. */
+const MIN_VALUE_LENGTH = 6;
+/** Lines of a value are often ordinary text: shorter or more monotonous ones are hidden only with the lines around them. */
+const MIN_LINE_LENGTH = 8;
+const MIN_DISTINCT_CHARACTERS = 4;
+
+/**
+ * Longer forms are hidden in pieces of this length. So the end of a text that waits for the next chunk is short, the time for a text
+ * does not depend on the length of the values, and a value that is cut off is hidden as well. At most 32: lengths are bits of a number.
+ */
+const PIECE_BYTES = 32;
+
+/** Other tasks go on while a large text is masked. */
+const BYTES_BETWEEN_YIELDS = 262_144;
+
+export type Mask = {
+  /** Masks a whole text of UTF-8; yields to the event loop. Returns the same bytes if there are no secrets. */
+  bytes(bytes: Uint8Array): Promise<Uint8Array>;
+  /** For short texts: does not yield. */
+  text(text: string): string;
+  /** Masks a text that arrives in chunks: an end that may be the beginning of a secret is kept until the next chunk. */
+  stream(): { push(bytes: Uint8Array): Uint8Array; end(): Uint8Array };
+  /** Whether there is nothing to hide. */
+  isEmpty: boolean;
+};
+
+/** Replaces each of the secret `values`, as a whole and line by line. Secrets that overlap or touch are replaced once. */
+export function createMask(values: readonly string[], replacement = "***"): Mask {
+  const pieces = piecesOf(values);
+  const isEmpty = pieces.size === 0;
+  const search = createSearch(pieces);
+  const stream = () => (isEmpty ? PASS_THROUGH : createStream(search, replacement));
+  return {
+    isEmpty,
+    stream,
+    text(text) {
+      if (isEmpty) return text;
+      const { push, end } = stream();
+      return Buffer.concat([push(Buffer.from(text)), end()]).toString();
+    },
+    async bytes(bytes) {
+      if (isEmpty) return bytes;
+      const { push, end } = stream();
+      const parts: Uint8Array[] = [];
+      for (let at = 0; at < bytes.length; at += BYTES_BETWEEN_YIELDS) {
+        if (at > 0) await new Promise(setImmediate);
+        parts.push(push(bytes.subarray(at, at + BYTES_BETWEEN_YIELDS)));
+      }
+      return Buffer.concat([...parts, end()]);
+    },
+  };
+}
+
+const PASS_THROUGH = { push: (bytes: Uint8Array) => bytes, end: () => new Uint8Array(0) };
+
+/** Returns the texts to hide: the values, the values without surrounding white space, and their lines that are long and varied enough. */
+function textsOf(values: readonly string[]): Set<string> {
+  const texts = new Set<string>();
+  for (const value of values.map((value) => value.toWellFormed())) {
+    for (const text of [value, value.trim()])
+      if (text.length >= MIN_VALUE_LENGTH && text.trim() !== "") texts.add(text);
+    for (const line of value.split(/[\r\n]/)) {
+      const text = line.trim();
+      if (text.length >= MIN_LINE_LENGTH && isVaried(text)) texts.add(text);
+    }
+  }
+  return texts;
+}
+
+function isVaried(text: string): boolean {
+  let distinct = "";
+  for (let at = 0; at < text.length && distinct.length < MIN_DISTINCT_CHARACTERS; at++)
+    if (!distinct.includes(text[at]!)) distinct += text[at];
+  return distinct.length === MIN_DISTINCT_CHARACTERS;
+}
+
+/** How tools write a text: as it is, in JSON, URLs, XML, HTML and base64. */
+function formsOf(text: string): string[] {
+  const json = JSON.stringify(text).slice(1, -1);
+  const url = encodeURIComponent(text);
+  return [
+    text,
+    json,
+    json.replaceAll("/", "\\/"),
+    json.replace(/[<>&]/g, (char) => `\\u00${char.charCodeAt(0).toString(16)}`),
+    url,
+    url.replaceAll("%20", "+"),
+    ...[/[&<]/g, /[&<>]/g, /[&<>"]/g].map((escaped) => text.replace(escaped, (char) => XML_CODES[char]!)),
+    Bun.escapeHTML(text),
+    ...base64FormsOf(text).flatMap((form) => [form, form.replaceAll("+", "-").replaceAll("/", "_")]),
+  ];
+}
+
+const XML_CODES: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+
+/** What stands before the text in the encoded data shifts it by 0, 1 or 2 bytes. Characters that it shares with its neighbours are left out. */
+function base64FormsOf(text: string): string[] {
+  return [0, 1, 2].flatMap((shift) => {
+    const bytes = Buffer.concat([Buffer.alloc(shift), Buffer.from(text)]);
+    const first = [0, 2, 3][shift]!;
+    const encoded = bytes.toString("base64");
+    // At the end of the encoded data the last character is known as well.
+    return [encoded.slice(first, Math.floor((bytes.length * 8) / 6)), encoded.slice(first)];
+  });
+}
+
+/** Returns the bytes of all forms, a character for each byte, in pieces of at most PIECE_BYTES. */
+function piecesOf(values: readonly string[]): Set<string> {
+  const pieces = new Set<string>();
+  for (const text of textsOf(values))
+    for (const form of new Set(formsOf(text)))
+      for (const piece of cut(Buffer.from(form).toString("latin1"))) pieces.add(piece);
+  return pieces;
+}
+
+/** The last piece overlaps the one before it. Monotonous pieces, such as white space, are ordinary text: they are left out. */
+function cut(form: string): string[] {
+  if (form.length <= PIECE_BYTES) return [form];
+  const last = form.length - PIECE_BYTES;
+  const pieces = Array.from({ length: Math.ceil(form.length / PIECE_BYTES) }, (_, index) => {
+    const from = Math.min(index * PIECE_BYTES, last);
+    return form.slice(from, from + PIECE_BYTES);
+  });
+  const varied = pieces.filter(isVaried);
+  return varied.length > 0 ? varied : pieces;
+}
+
+type Search = ReturnType<typeof createSearch>;
+
+function createSearch(pieces: ReadonlySet<string>) {
+  /** By the first two bytes of a text, the first one low: a bit for each length of the pieces that begin with them. */
+  const lengths = new Uint32Array(65_536);
+  for (const piece of pieces) lengths[piece.charCodeAt(0) | (piece.charCodeAt(1) << 8)]! |= 1 << (piece.length - 1);
+  const sorted = [...pieces].sort();
+
+  /** Whether a piece begins with the text and is longer. */
+  function isBeginning(text: string): boolean {
+    let [from, to] = [0, sorted.length];
+    while (from < to) {
+      const middle = (from + to) >>> 1;
+      if (sorted[middle]! <= text) from = middle + 1;
+      else to = middle;
+    }
+    return sorted[from]?.startsWith(text) ?? false;
+  }
+
+  return {
+    /** Returns the length of the longest piece at this place; 0 if there is none. */
+    lengthAt(text: string, at: number): number {
+      for (let bits = lengths[text.charCodeAt(at) | (text.charCodeAt(at + 1) << 8)]!; bits !== 0;) {
+        const length = 32 - Math.clz32(bits);
+        if (at + length <= text.length && pieces.has(text.slice(at, at + length))) return length;
+        bits &= ~(1 << (length - 1));
+      }
+      return 0;
+    },
+
+    /** Returns where the first piece may begin that the text does not have whole; its length if there is none. */
+    openFrom(text: string): number {
+      let at = Math.max(0, text.length - PIECE_BYTES + 1);
+      while (at < text.length && !isBeginning(text.slice(at))) at++;
+      return at;
+    },
+  };
+}
+
+function createStream({ lengthAt, openFrom }: Search, replacement: string) {
+  let kept = "";
+  /** Up to this place of the kept text, everything is written or replaced. */
+  let done = 0;
+  let isReplaced = false;
+
+  function advance(text: string, end: number): Uint8Array {
+    let written = "";
+    for (let at = 0; at < end; at++) {
+      const length = lengthAt(text, at);
+      if (length === 0) continue;
+      if (at > done) written += text.slice(done, at);
+      if (at > done || !isReplaced) written += replacement;
+      isReplaced = true;
+      done = Math.max(done, at + length);
+    }
+    if (done < end) {
+      written += text.slice(done, end);
+      isReplaced = false;
+      done = end;
+    }
+    kept = text.slice(end);
+    done -= end;
+    return Buffer.from(written, "latin1");
+  }
+
+  return {
+    push(bytes: Uint8Array): Uint8Array {
+      const text = kept + Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1");
+      return advance(text, openFrom(text));
+    },
+    end: (): Uint8Array => advance(kept, kept.length),
+  };
+}
