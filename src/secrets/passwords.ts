@@ -8,7 +8,7 @@ const AT_ONCE = 2;
 /** Who comes when so many wait would wait for seconds. */
 const MAX_WAITING = 100;
 /** Of a password that nobody knows: an unknown account costs what a known one does. */
-const DUMMY =
+export const DUMMY =
   "$argon2id$v=19$m=19456,t=2,p=1$j3YF/lCwlLauc86sLLuKfB1IWgtp7mRshWeMXobvcrI$Au6qlwwoFjnJy9sJSpe8okbqlmwZ0LueFQ0M80h46Vo";
 
 /** What does the work, and can be counted. */
