@@ -25,11 +25,11 @@ const { pool } = database;
 
 describe("searches of the same range", () => {
   test("run each probe once if one commit broke all tests, and list its commits once", async () => {
-    const breaks = { adds: 13, prints: 13, sorts: 13 };
-    const bugs = await startSearches(20, breaks);
-    await work({ commits: 20, breaks });
+    const breaks = { adds: 7, prints: 7, sorts: 7 };
+    const bugs = await startSearches(10, breaks);
+    await work({ commits: 10, breaks });
     for (const bug of Object.values(bugs)) {
-      expect(await culpritOf(bug)).toBe(hash(13));
+      expect(await culpritOf(bug)).toBe(hash(7));
       expect((await get(`/bug-reports/${bug}/culprit`)).summary).toMatch(
         /it failed there \d of \d times, on its parent/,
       );
@@ -40,31 +40,31 @@ describe("searches of the same range", () => {
   }, 60_000);
 
   test("need fewer executions than separate ones if several commits broke the tests", async () => {
-    const breaks = { adds: 5, prints: 20 };
+    const breaks = { adds: 3, prints: 11 };
     const separate = { executions: 0 };
     for (const name of ["adds", "prints"] as const) {
       await enterProject();
-      const bugs = await startSearches(24, breaks, [name]);
-      await work({ commits: 24, breaks });
+      const bugs = await startSearches(14, breaks, [name]);
+      await work({ commits: 14, breaks });
       expect(await culpritOf(bugs[name])).toBe(hash(breaks[name]));
       separate.executions += (await count()).executions;
     }
     await enterProject();
-    const bugs = await startSearches(24, breaks);
-    await work({ commits: 24, breaks, free: 2 });
-    expect(await Promise.all([culpritOf(bugs["adds"]), culpritOf(bugs["prints"])])).toEqual([hash(5), hash(20)]);
+    const bugs = await startSearches(14, breaks);
+    await work({ commits: 14, breaks, free: 2 });
+    expect(await Promise.all([culpritOf(bugs["adds"]), culpritOf(bugs["prints"])])).toEqual([hash(3), hash(11)]);
     expect((await count()).executions).toBeLessThan(separate.executions);
     expect((await foundEvents()).map(({ bug }) => bug).toSorted()).toEqual(Object.values(bugs).toSorted());
   }, 60_000);
 
   test("run each commit once for up to nine of them, however many tests one commit broke", async () => {
-    const breaks = Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`test${at + 10}`, 9]));
-    const bugs = await startSearches(16, breaks);
-    await work({ commits: 16, breaks });
-    for (const bug of Object.values(bugs)) expect(await culpritOf(bug)).toBe(hash(9));
+    const breaks = Object.fromEntries(Array.from({ length: 12 }, (_, at) => [`test${at + 10}`, 6]));
+    const bugs = await startSearches(9, breaks);
+    await work({ commits: 9, breaks });
+    for (const bug of Object.values(bugs)) expect(await culpritOf(bug)).toBe(hash(6));
     const { executions, probes } = await count();
-    // 20 searches are three groups.
-    expect(executions).toBeLessThanOrEqual(3 * Math.ceil(probes / 20));
+    // 12 searches are two groups.
+    expect(executions).toBeLessThanOrEqual(2 * Math.ceil(probes / 12));
     const repeated = await pool`
       select from probe p join probe o using (project_id, culprit_search_id, commit)
       where p.project_id = ${project()} and p.kind = 'test' and p.execution_id < o.execution_id and p.ended_at > o.created_at`;
@@ -210,11 +210,11 @@ describe("searches of the same range", () => {
   });
 
   test("run their tests alone once one had no result beside another one", async () => {
-    const breaks = { adds: 5, prints: 13 };
-    const bugs = await startSearches(20, breaks);
+    const breaks = { adds: 5, prints: 9 };
+    const bugs = await startSearches(12, breaks);
     // The first test ends the process.
-    await work({ commits: 20, breaks, reported: (names) => (names.length > 1 ? [] : names) });
-    expect(await Promise.all([culpritOf(bugs["adds"]), culpritOf(bugs["prints"])])).toEqual([hash(5), hash(13)]);
+    await work({ commits: 12, breaks, reported: (names) => (names.length > 1 ? [] : names) });
+    expect(await Promise.all([culpritOf(bugs["adds"]), culpritOf(bugs["prints"])])).toEqual([hash(5), hash(9)]);
     const shared = await pool`select from probe where project_id = ${project()} and kind = 'test' and number > 1`;
     expect(shared).toHaveLength(1);
   });
