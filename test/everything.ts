@@ -238,11 +238,7 @@ export async function createEverything(
   });
   const sync = { runner: naming("build-3/1"), labels: ["linux"] };
   const { leases } = await post("/leases", { ...sync, free: 1 });
-  await post("/leases", {
-    ...sync,
-    free: 0,
-    held: [{ id: leases[0].id, log: { offset: 0, text: naming(LOG) } }],
-  });
+  await post("/leases", { ...sync, free: 0, held: [{ id: leases[0].id, log: { offset: 0, text: naming(LOG) } }] });
 
   const receiver = createReceiver(
     { status: 200 },

@@ -238,10 +238,7 @@ describe("POST /projects/:projectId/test-runs with attachments", () => {
     expect([status, body.failed, body.warnings]).toEqual([201, 1, [warning]]);
     const { status: refused, headers } = await askAway(
       `PUT /projects/${project}${pathOf(body.executionId)}/attachments?path=a`,
-      {
-        key,
-        body: "a",
-      },
+      { key, body: "a" },
     );
     expect([refused, headers.get("retry-after")]).toEqual([500, "10"]);
     // Once it is back, the same upload brings what is missing.
@@ -388,10 +385,7 @@ describe("POST …/attachments, repeated and by runners", () => {
     const execution = await own.post("/executions", { mode: "run", tasks: [{ slug: "e2e", shards: 2 }] });
     const take = async (runner: string) => {
       const body = await own.post("/runners", { runner });
-      const { body: sync } = await ask(`POST /projects/${project}/leases`, {
-        key: body.key,
-        body: { runner },
-      });
+      const { body: sync } = await ask(`POST /projects/${project}/leases`, { key: body.key, body: { runner } });
       return { key: body.key as string, lease: sync.leases[0].id as string };
     };
     const run = `/projects/${project}/executions/${execution.id}/test-runs/e2e`;

@@ -34,11 +34,7 @@ async function createRun(own: Project, tasks: unknown[] = ["unit"]) {
   return { id, sync, take, print, report };
 }
 
-const event = (note: string) => ({
-  type: "test_run.completed" as const,
-  data: { taskSlug: note },
-  depth: 0,
-});
+const event = (note: string) => ({ type: "test_run.completed" as const, data: { taskSlug: note }, depth: 0 });
 const notesOf = (stream: EventStream) => stream.named("test_run.completed").map(({ data }) => data.taskSlug);
 const tell = ({ project }: Pick<Company, "project">, ...notes: string[]) =>
   database.begin((sql) => insertEvents(sql, project, notes.map(event)));

@@ -370,10 +370,7 @@ describe("comparison", () => {
     const base = await own.upload("pffp", "branch=main");
     const mine = await own.upload("fpfsp", "branch=x");
     const found = await compare(mine.executionId, `?baseline=${base.executionId}`);
-    expect(found).toMatchObject({
-      executionId: mine.executionId,
-      baselineId: base.executionId,
-    });
+    expect(found).toMatchObject({ executionId: mine.executionId, baselineId: base.executionId });
     expect(filledLists(found)).toEqual({ newFailures: 1, stillFailing: 1, fixed: 1, added: 1 });
     expect([blames(found), names(found.fixed), names(found.added), names(found.missing)]).toEqual([
       ...[{ newFailures: ["case 0"], stillFailing: ["case 2"] }, ["case 1"], ["case 4"], []],
@@ -437,11 +434,7 @@ describe("GET …/executions/{executionId}/failures", () => {
     ];
     const mine = await send("branch=main&commit=c3", ...cases, testcase("c", refused.replace("10.0.0.7", "10.0.0.8")));
     const body = await own.get(`/executions/${mine.executionId}/failures`);
-    expect(body).toMatchObject({
-      executionId: mine.executionId,
-      baselineId: first.executionId,
-      failed: 3,
-    });
+    expect(body).toMatchObject({ executionId: mine.executionId, baselineId: first.executionId, failed: 3 });
     expect(filledLists(body)).toEqual({ newFailures: 2, stillFailing: 1 });
     expect(body.causes).toMatchObject([
       {

@@ -187,10 +187,7 @@ describe("private addresses", () => {
     "%s is refused when it is given",
     async (url) => {
       const team = createRequests(strict.ask, base, key);
-      const { status, body } = await team.call("POST", "", {
-        kind: "webhook",
-        config: { url, secret: whsec("a") },
-      });
+      const { status, body } = await team.call("POST", "", { kind: "webhook", config: { url, secret: whsec("a") } });
       expect([status, body.error.message]).toEqual([400, expect.stringContaining("private address")]);
       const jira = { kind: "jira", config: { baseUrl: url, token: "t", projectKey: "WEB" } };
       expect((await team.call("POST", "", jira)).status).toBe(400);
@@ -400,10 +397,7 @@ describe("deliveries", () => {
       await pass(other.id, interval);
       await deliverAll();
     }
-    expect(await read(other.id)).toMatchObject({
-      enabled: false,
-      disabledReason: "No delivery succeeded for 5 days",
-    });
+    expect(await read(other.id)).toMatchObject({ enabled: false, disabledReason: "No delivery succeeded for 5 days" });
     const events = await database.pool<{ data: any }[]>`
       select data from event where team_id = ${acme.team} and type = 'integration.disabled' order by id`;
     expect(events.map(({ data }) => data.integration.name)).toEqual(["gone", "away"]);

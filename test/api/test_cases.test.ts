@@ -66,10 +66,7 @@ describe("health", () => {
       owner: null,
       owners: [],
     });
-    expect(await own.get(`/test-cases/${found.id}`)).toEqual({
-      ...found,
-      ...{ variants: [], byTag: [] },
-    });
+    expect(await own.get(`/test-cases/${found.id}`)).toEqual({ ...found, ...{ variants: [], byTag: [] } });
   });
 
   test("passed after a failure within a run is flaky, whether the retry comes in time or after the run was counted", async () => {
@@ -421,10 +418,7 @@ describe("quarantine", () => {
       ...{ status: "passed", verdict: "passed", failed: 1 },
     });
     expect(await own.upload("ff")).toMatchObject({ verdict: "failed" });
-    expect(await own.patch(path, { quarantine: null })).toMatchObject({
-      quarantine: null,
-      owner: "ann",
-    });
+    expect(await own.patch(path, { quarantine: null })).toMatchObject({ quarantine: null, owner: "ann" });
     expect(await own.upload("pf")).toMatchObject({ verdict: "failed", quarantinedFailures: [] });
   });
 

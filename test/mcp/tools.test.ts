@@ -89,10 +89,7 @@ describe("why_is_it_red", () => {
       expect(found).toMatchObject({ red: true, execution: { id: executionId } });
       expect(found.newerExecutionStillRunning).toBe(running.id);
     }
-    expect(await call("why_is_it_red", { executionId })).toMatchObject({
-      red: true,
-      execution: { id: executionId },
-    });
+    expect(await call("why_is_it_red", { executionId })).toMatchObject({ red: true, execution: { id: executionId } });
     await upload("pp", "branch=green");
     const green = await call("why_is_it_red", { branch: "green" });
     expect([green.red, green.summary, green.causes, green.untrusted.headline]).toEqual([

@@ -168,10 +168,7 @@ describe("notify", () => {
     for (const id of [null, "99"])
       expect(
         (await sender.deliver({ action, comment: { ...COMMENT, id, since: null }, scripts: [locked] })).outcome,
-      ).toEqual({
-        status: "refused",
-        error: "Answered 403: Unable to create comment because issue is locked.",
-      });
+      ).toEqual({ status: "refused", error: "Answered 403: Unable to create comment because issue is locked." });
   });
 
   test("without a pull request there is nothing to comment on", async () => {
@@ -222,12 +219,7 @@ describe("the comment on the pull request that brought a commit", () => {
     expect(shown(requests)).toEqual([
       find,
       list,
-      {
-        method: "POST",
-        path: "/repos/acme/web/issues/128/comments",
-        headers: HEADERS,
-        body: { body: COMMENT.body },
-      },
+      { method: "POST", path: "/repos/acme/web/issues/128/comments", headers: HEADERS, body: { body: COMMENT.body } },
     ]);
   });
 

@@ -61,11 +61,7 @@ test("create_issue opens one and tells its address", async () => {
       method: "POST",
       path: "/api/v4/projects/acme%2Fweb/issues",
       headers: HEADERS,
-      body: {
-        title: "Web: main failed",
-        description: MARKDOWN,
-        labels: "bug,a b",
-      },
+      body: { title: "Web: main failed", description: MARKDOWN, labels: "bug,a b" },
     },
   ]);
 });

@@ -23,11 +23,7 @@ test("bad news triggers an alert, good news resolves that one", async () => {
           source: "Assay",
           severity: "error",
           timestamp: BAD.occurredAt,
-          custom_details: {
-            Branch: "main",
-            Commit: "0123456789ab",
-            details: ["unit > adds: expected 1, got 2"],
-          },
+          custom_details: { Branch: "main", Commit: "0123456789ab", details: ["unit > adds: expected 1, got 2"] },
         },
         links: [
           { href: BAD.url, text: "Assay" },

@@ -12,11 +12,7 @@ import type { Role } from "../../src/schema/accounts.ts";
 const lines: string[] = [];
 const { url, database, acme, rival, ask } = await createHarness({
   ownDatabase: true,
-  signIn: () => ({
-    ...createSignIn().signIn,
-    policy: { allowedDomains: [], passwordLogin: true },
-    oidc: undefined,
-  }),
+  signIn: () => ({ ...createSignIn().signIn, policy: { allowedDomains: [], passwordLogin: true }, oidc: undefined }),
   log: (line) => lines.push(line),
 });
 
