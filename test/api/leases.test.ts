@@ -36,10 +36,24 @@ const report = (place: Asking, leaseId: string, letters: string, query = "") =>
 const fail = (place: Asking, leaseId: string, body: object) => post(place, `/leases/${leaseId}/fail`, body);
 const see = (place: Asking, id: string) => place.get(`/executions/${id}`);
 const message = ({ body }: { body: any }): string => body.error.message;
+/** An execution in a project of its own, and the lease of the runner that has taken its first task. */
+const taken = async (more: object = {}, runner: object = {}) => {
+  const place = await fresh();
+  const { id } = await start(place, more);
+  const [lease] = await take(place, runner);
+  return { place, id: id as string, lease };
+};
+const renew = (place: Asking, { id }: { id: string }, more: object = {}, server?: Pick<typeof harness, "ask">) =>
+  sync(place, { free: 0, held: [{ id }], ...more }, server);
 /** As if so much time had gone by for what is handed out. */
 const age = (id: string, seconds: number) => database.pool`
   update lease set expires_at = expires_at - ${seconds}::int * interval '1 second',
     started_at = started_at - ${seconds}::int * interval '1 second' where id = ${id}`;
+/** The runner of the lease has not been heard of for longer than a lease lasts. */
+const lose = async (id: string) => {
+  await age(id, 91);
+  await reclaimLeases(database);
+};
 
 describe("an execution of mode run", () => {
   test("is taken, run, and reported: its lease says what it is, and ends with the report", async () => {
@@ -85,9 +99,7 @@ describe("an execution of mode run", () => {
   });
 
   test("what says something else than its lease is refused", async () => {
-    const place = await fresh();
-    await start(place, { tasks: [{ slug: "unit", shards: 2 }] });
-    const [lease] = await take(place);
+    const { place, lease } = await taken({ tasks: [{ slug: "unit", shards: 2 }] });
     for (const query of [
       "task_slug=e2e",
       "tag=os:linux",
@@ -116,9 +128,7 @@ describe("an execution of mode run", () => {
   });
 
   test("where it comes from is not for its reports to say", async () => {
-    const place = await fresh();
-    const { id } = await start(place, { commit: "abcdef1" });
-    const [lease] = await take(place);
+    const { place, id, lease } = await taken({ commit: "abcdef1" });
     await report(place, lease.id, "p", "&branch=--upload-pack=x&completed_at=2020-01-01T00:00:00Z");
     const { branch, commit, createdAt, completedAt } = await see(place, id);
     expect([branch, commit, completedAt >= createdAt]).toEqual([null, "abcdef1", true]);
@@ -252,17 +262,15 @@ describe("the queue", () => {
   });
 
   test("a call that waits brings what is printed sooner while somebody looks", async () => {
-    const place = await fresh();
-    const { id } = await start(place);
-    const [lease] = await take(place);
+    const { place, id, lease } = await taken();
     const looks = () => database.pool`
       update execution set watched_until = now() + interval '20 seconds' where id = ${id}`;
-    const waiting = sync(place, { free: 0, held: [{ id: lease.id }], waitSeconds: 50 });
+    const waiting = renew(place, lease, { waitSeconds: 50 });
     await looks();
     await database.begin((sql) => notifyLeases(sql, place.project));
     expect((await waiting).nextSeconds).toBe(3);
     await looks();
-    expect((await sync(place, { free: 0, held: [{ id: lease.id }], waitSeconds: 50 })).nextSeconds).toBe(3);
+    expect((await renew(place, lease, { waitSeconds: 50 })).nextSeconds).toBe(3);
   });
 
   test("calls that wait are a 401 as soon as their key is revoked, or the one that it was made with", async () => {
@@ -476,8 +484,7 @@ describe("what a runner cannot run", () => {
     await sync(place, { runner: "r2", free: 0 });
     await cannot(place, (await heldBy(place, "r1")).id, "npm ci failed");
     const lost = await heldBy(place, "r2");
-    await age(lost.id, 91);
-    await reclaimLeases(database);
+    await lose(lost.id);
     const next = await heldBy(place, "r2");
     expect(next.attempt).toBe(3);
     await report(place, next.id, "p");
@@ -582,7 +589,7 @@ describe("what is lost", () => {
     const [second] = await take(place, { runner: "r2" });
     expect([second.id === first.id, second.attempt]).toEqual([false, 1]);
     // Whoever comes late with it is told so, and its report is not taken.
-    expect((await sync(place, { free: 0, held: [{ id: first.id }] })).held[0]).toMatchObject({ cancelled: true });
+    expect((await renew(place, first)).held[0]).toMatchObject({ cancelled: true });
     expect(message(await report(place, first.id, "p"))).toBe(
       `Cannot accept the report: the lease has ended, it is "returned"`,
     );
@@ -597,8 +604,7 @@ describe("what is lost", () => {
       const [lease] = await take(place, { runner: `r${attempt}` });
       expect(lease.attempt).toBe(attempt);
       await reclaimLeases(database);
-      await age(lease.id, 91);
-      await reclaimLeases(database);
+      await lose(lease.id);
       lost = lease.id;
     }
     expect((await sync(place)).leases).toEqual([]);
@@ -616,8 +622,7 @@ describe("what is lost", () => {
     const { id } = await start(place);
     const lost = (await take(place, { runner: "r1" }))[0];
     await sync(place, { runner: "r1", free: 0, held: [{ id: lost.id, log: { offset: 0, text: "began\n" } }] });
-    await age(lost.id, 91);
-    await reclaimLeases(database);
+    await lose(lost.id);
     const next = (await take(place, { runner: "r2" }))[0];
     await sync(place, { runner: "r2", free: 0, held: [{ id: next.id, log: { offset: 0, text: "again\n" } }] });
     const path = `/executions/${id}/test-runs/unit`;
@@ -637,8 +642,7 @@ describe("what is lost", () => {
     const place = await fresh();
     const { id } = await start(place);
     const [first] = await take(place, { runner: "r1" });
-    await age(first.id, 91);
-    await reclaimLeases(database);
+    await lose(first.id);
     const [second] = await take(place, { runner: "r2" });
     expect((await report(place, first.id, "pp")).status).toBe(201);
     const { held } = await sync(place, { runner: "r2", free: 0, held: [{ id: second.id }] });
@@ -648,8 +652,7 @@ describe("what is lost", () => {
     // The other way round the one that came first is kept as well.
     const again = await start(place);
     const [lost] = await take(place, { runner: "r1" });
-    await age(lost.id, 91);
-    await reclaimLeases(database);
+    await lose(lost.id);
     const [found] = await take(place, { runner: "r2" });
     expect((await report(place, found.id, "pp")).status).toBe(201);
     expect(message(await report(place, lost.id, "fp"))).toBe(
@@ -659,10 +662,8 @@ describe("what is lost", () => {
   });
 
   test("a lease lasts from the end of the call that names it", async () => {
-    const place = await fresh();
-    await start(place);
-    const [lease] = await take(place);
-    const waiting = sync(place, { free: 0, held: [{ id: lease.id }], waitSeconds: 20 });
+    const { place, lease } = await taken();
+    const waiting = renew(place, lease, { waitSeconds: 20 });
     await until(async () => {
       const [row] = await database.pool`
         select from lease where id = ${lease.id} and expires_at > now() + interval '105 seconds'`;
@@ -674,31 +675,27 @@ describe("what is lost", () => {
   });
 
   test("nothing is lost before the service has been back for as long as a lease lasts", async () => {
-    const place = await fresh();
-    await start(place);
-    const [lease] = await take(place);
+    const { place, lease } = await taken();
     await age(lease.id, 300);
     const serving = (seconds: number) =>
       database.pool`update instance set serving_at = now(), serving_since = now() - ${seconds}::int * interval '1 second'`;
     try {
       await serving(80);
       await reclaimLeases(database);
-      expect((await sync(place, { free: 0, held: [{ id: lease.id }] })).held).toMatchObject([{ cancelled: false }]);
+      expect((await renew(place, lease)).held).toMatchObject([{ cancelled: false }]);
       await age(lease.id, 300);
       await serving(91);
       await reclaimLeases(database);
-      expect((await sync(place, { free: 0, held: [{ id: lease.id }] })).held).toMatchObject([{ cancelled: true }]);
+      expect((await renew(place, lease)).held).toMatchObject([{ cancelled: true }]);
     } finally {
       await database.pool`update instance set serving_at = null, serving_since = null`;
     }
   });
 
   test("a call renews what it names: it is not lost", async () => {
-    const place = await fresh();
-    await start(place);
-    const [lease] = await take(place);
+    const { place, lease } = await taken();
     await age(lease.id, 60);
-    await sync(place, { free: 0, held: [{ id: lease.id }] });
+    await renew(place, lease);
     await age(lease.id, 60);
     await reclaimLeases(database);
     expect((await report(place, lease.id, "p")).status).toBe(201);
@@ -714,12 +711,10 @@ describe("what is lost", () => {
   });
 
   test("a lease that takes too long is to be ended, and counts as a failure", async () => {
-    const place = await fresh();
-    const { id } = await start(place, { tasks: [{ slug: "unit", timeoutSeconds: 10 }] });
-    const [lease] = await take(place);
+    const { place, id, lease } = await taken({ tasks: [{ slug: "unit", timeoutSeconds: 10 }] });
     await database.pool`update lease set started_at = now() - interval '71 seconds' where id = ${lease.id}`;
     await reclaimLeases(database);
-    const { held } = await sync(place, { free: 0, held: [{ id: lease.id }] });
+    const { held } = await renew(place, lease);
     expect(held[0]).toMatchObject({ cancelled: true, reason: "It exceeded its time limit of 10 s" });
     expect((await fail(place, lease.id, { message: "Timed out after 10 s", exitCode: 137 })).body.status).toBe(
       "failed",
@@ -730,13 +725,11 @@ describe("what is lost", () => {
   });
 
   test("a runner that goes on for minutes after its time is not waited for", async () => {
-    const place = await fresh();
-    const { id } = await start(place, { tasks: [{ slug: "unit", timeoutSeconds: 10 }] });
-    const [lease] = await take(place);
+    const { place, id, lease } = await taken({ tasks: [{ slug: "unit", timeoutSeconds: 10 }] });
     await database.pool`update lease set started_at = now() - interval '1 hour' where id = ${lease.id}`;
     await reclaimLeases(database);
     expect((await see(place, id)).status).toBe("timed_out");
-    expect((await sync(place, { free: 0, held: [{ id: lease.id }] })).held[0].cancelled).toBe(true);
+    expect((await renew(place, lease)).held[0].cancelled).toBe(true);
   });
 
   test("an execution that no runner comes for ends in its time; one that waits for a busy runner does not", async () => {
@@ -759,9 +752,7 @@ describe("what is lost", () => {
 
 describe("what fails without a report", () => {
   test("is one failed case with its exit code, its message and the end of its log", async () => {
-    const place = await fresh();
-    const { id } = await start(place);
-    const [lease] = await take(place);
+    const { place, id, lease } = await taken();
     const body = { exitCode: 3, message: "No report matched", log: { offset: 0, text: "Segmentation fault\n" } };
     expect((await fail(place, lease.id, body)).body).toEqual({
       id: lease.id,
@@ -781,18 +772,16 @@ describe("what fails without a report", () => {
 
 describe("cancellation", () => {
   test("reaches the runner at once, and nothing fails by it", async () => {
-    const place = await fresh();
-    const { id } = await start(place, { tasks: ["a", "b"] });
-    const [lease] = await take(place);
-    const waiting = sync(place, { free: 0, held: [{ id: lease.id }], waitSeconds: 50 }, other);
+    const { place, id, lease } = await taken({ tasks: ["a", "b"] });
+    const waiting = renew(place, lease, { waitSeconds: 50 }, other);
     await post(place, `/executions/${id}/cancel`, {});
     expect((await waiting).held[0]).toMatchObject({ cancelled: true, reason: "The execution was cancelled" });
     // Told once, the next call waits again, as long as the runner takes to end it.
     let answered = false;
-    const next = sync(place, { free: 0, held: [{ id: lease.id }], waitSeconds: 50 }).then(() => (answered = true));
+    const next = renew(place, lease, { waitSeconds: 50 }).then(() => (answered = true));
     for (let count = 0; count < 3; count++) await see(place, id);
     expect(answered).toBe(false);
-    await sync(place, { free: 0, held: [{ id: lease.id }] });
+    await renew(place, lease);
     await next;
     expect((await fail(place, lease.id, { message: "Cancelled" })).body.status).toBe("cancelled");
     expect((await sync(place, { free: 9 })).leases).toEqual([]);
@@ -807,12 +796,9 @@ describe("cancellation", () => {
   });
 
   test("a runner that is lost while it should end leaves nothing waiting", async () => {
-    const place = await fresh();
-    const { id } = await start(place);
-    const [lease] = await take(place);
+    const { place, id, lease } = await taken();
     await post(place, `/executions/${id}/cancel`, {});
-    await age(lease.id, 91);
-    await reclaimLeases(database);
+    await lose(lease.id);
     expect((await sync(place, { runner: "r2" })).leases).toEqual([]);
   });
 
@@ -856,8 +842,7 @@ describe("shards", () => {
     await report(place, first.id, "p");
     for (const runner of ["x", "y"]) {
       const [lease] = await take(place, { runner });
-      await age(lease.id, 91);
-      await reclaimLeases(database);
+      await lose(lease.id);
     }
     const ended = await see(place, id);
     expect([ended.status, ended.tasks[0].status, ended.tasks[0].missingShards]).toEqual(["failed", "incomplete", [2]]);
@@ -956,9 +941,7 @@ describe("POST …/rerun", () => {
   });
 
   test("of what failed hands out all of a task whose report broke off", async () => {
-    const place = await fresh();
-    const { id } = await start(place);
-    const [lease] = await take(place);
+    const { place, id, lease } = await taken();
     const body = junit("pfpp").slice(0, -60);
     await place.post(`/test-runs?lease_id=${lease.id}`, body);
     expect(await rerun(place, id)).toEqual([[undefined, undefined]]);
@@ -967,10 +950,8 @@ describe("POST …/rerun", () => {
 
 describe("DELETE of an execution", () => {
   test("tells the runner that is at it, at once", async () => {
-    const place = await fresh();
-    const { id } = await start(place);
-    const [lease] = await take(place);
-    const waiting = sync(place, { free: 0, held: [{ id: lease.id }], waitSeconds: 55 });
+    const { place, id, lease } = await taken();
+    const waiting = renew(place, lease, { waitSeconds: 55 });
     await until(async () => {
       const [runner] = await database.pool`select free from runner where project_id = ${place.project}`;
       return runner?.["free"] === 0;
@@ -1027,9 +1008,7 @@ describe("GET …/log", () => {
   });
 
   test("keeps the last mebibyte", async () => {
-    const place = await fresh();
-    const { id } = await start(place);
-    const [lease] = await take(place);
+    const { place, id, lease } = await taken();
     const text = "x".repeat(262_143) + "\n";
     for (let part = 0; part < 6; part++)
       await sync(place, { free: 0, held: [{ id: lease.id, log: { offset: part * 262_144, text } }] });
@@ -1040,9 +1019,7 @@ describe("GET …/log", () => {
 
 describe("GET …/runners", () => {
   test("says who asks for tasks, and what they hold", async () => {
-    const place = await fresh();
-    const { id } = await start(place, { tasks: [{ slug: "unit", shards: 2 }] });
-    const [lease] = await take(place, { taskSlugs: ["unit"] });
+    const { place, id, lease } = await taken({ tasks: [{ slug: "unit", shards: 2 }] }, { taskSlugs: ["unit"] });
     const body = await place.get("/runners");
     expect(body.data).toEqual([
       {
