@@ -8,13 +8,11 @@ const commits = ["a", "b", "c", "d"].map((letter, at) => ({
   ...{ hash: letter.repeat(40), author: "Ada", date: "2026-01-31T10:00:00Z", subject: `change ${at}` },
 }));
 const probesOf = (text: string): CommitProbe[] =>
-  text
-    .split(" ")
-    .map((word, round) => ({
-      index: Number(word[0]),
-      result: ({ p: "passed", f: "failed", o: "other_failure", n: "no_build" } as const)[word[1] as "p"],
-      round,
-    }));
+  text.split(" ").map((word, round) => ({
+    index: Number(word[0]),
+    result: ({ p: "passed", f: "failed", o: "other_failure", n: "no_build" } as const)[word[1] as "p"],
+    round,
+  }));
 const sentence = (verdict: Parameters<typeof culpritSentence>[0]["verdict"], probes: string) =>
   culpritSentence({ commits, probes: probesOf(probes), verdict, isGoodKnown: true });
 
