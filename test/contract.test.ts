@@ -152,14 +152,17 @@ describe.each(ROUTES.map((route) => ({ ...route, name: `${route.method} ${route.
     expect((await ask(`${target}?key=${own}`)).status).toBe(401);
   });
 
-  test.each(Object.keys(OPENED))("is open to a key of the scope %s if that says so, else a 401", async (scope) => {
-    const reads = scope !== "runner" && route.method === "GET";
-    const isOpen = route.access === "project" && (OPENED[scope]!.includes(route.name) || reads);
-    // A query that is wrong keeps it from having any effect.
-    const { status, body } = await ask(`${target}?nope=1`, { key: scoped[scope]! });
-    if (isOpen) expect(status).toBeOneOf([400, 404]);
-    else expect([status, body.error.code]).toEqual([401, "UNAUTHORIZED"]);
-  });
+  test.each(Object.keys(OPENED))(
+    "is open to a key of the scope %s if that says so, and a 401 otherwise",
+    async (scope) => {
+      const reads = scope !== "runner" && route.method === "GET";
+      const isOpen = route.access === "project" && (OPENED[scope]!.includes(route.name) || reads);
+      // A query that is wrong keeps it from having any effect.
+      const { status, body } = await ask(`${target}?nope=1`, { key: scoped[scope]! });
+      if (isOpen) expect(status).toBeOneOf([400, 404]);
+      else expect([status, body.error.code]).toEqual([401, "UNAUTHORIZED"]);
+    },
+  );
 
   test("is one and the same 404 for what is missing and what is somebody else's", async () => {
     const rivalTarget = `${route.method} ${fill(route.path, rival.project, rival.team)}`;
