@@ -6,331 +6,91 @@ import { join } from "node:path";
 
 const SOURCE = join(import.meta.dir, "../src");
 
+/** A line names a folder or file of `src`, and after the colon what belongs to it; a line that is indented further goes on. */
+const readTable = (text: string): Record<string, string[]> =>
+  Object.fromEntries(
+    text
+      .trim()
+      .split(/\n {2}(?=\w)/)
+      .map((line) => line.split(":"))
+      .map(([name, list]) => [name!, list!.trim().split(/\s+/)]),
+  );
+
 /** A part is a folder or a file of `src`. A data file, which imports nothing, is a part of its own wherever it lies. */
-const MAY_IMPORT: Record<string, string[]> = {
-  main: ["config", "database", "executable", "file_failure", "http", "log", "operations", "server", "store"],
-  server: [
-    "api",
-    "attachments",
-    "config",
-    "database",
-    "http",
-    "log",
-    "mcp",
-    "operations",
-    "request",
-    "schema",
-    "secrets",
-    "store",
-    "web",
-    "work",
-  ],
-  web: [
-    "attachments",
-    "database",
-    "executable",
-    "http",
-    "log",
-    "openapi.json",
-    "operations",
-    "request",
-    "rules",
-    "schema",
-    "secrets",
-    "senders",
-    "store",
-    "wording",
-  ],
-  request: ["attachments", "database", "http", "log", "schema", "secrets", "store"],
-  api: [
-    "attachments",
-    "database",
-    "http",
-    "operations",
-    "reports",
-    "request",
-    "rules",
-    "schema",
-    "secrets",
-    "senders",
-    "store",
-    "wording",
-  ],
-  mcp: ["http", "input_schemas.json", "rules", "schema", "wording"],
-  work: ["attachments", "config", "database", "log", "operations", "schema", "secrets", "store"],
-  operations: [
-    "attachments",
-    "backup",
-    "database",
-    "executable",
-    "reports",
-    "rules",
-    "schema",
-    "secrets",
-    "senders",
-    "store",
-    "wording",
-  ],
-  cli: [
-    "attachments",
-    "backup",
-    "config",
-    "database",
-    "doctor",
-    "executable",
-    "file_failure",
-    "history",
-    "http",
-    "log",
-    "main",
-    "mcp",
-    "operations",
-    "rules",
-    "runner",
-    "schema",
-    "secrets",
-    "store",
-    "wording",
-  ],
-  doctor: ["attachments", "config", "database", "executable", "file_failure", "http", "secrets", "store", "wording"],
-  history: ["file_failure", "reports"],
-  runner: ["log", "reports", "rules", "schema", "secrets"],
-  senders: ["http", "schema", "secrets", "wording"],
-  store: ["database", "rules", "schema"],
-  wording: ["rules", "schema"],
-  rules: ["reports", "schema"],
-  reports: ["schema"],
-  secrets: ["schema"],
-  config: ["attachment_config", "attachments", "file_failure", "http", "log"],
-  attachment_config: ["attachments"],
-  attachments: [],
-  backup: ["file_failure"],
-  file_failure: [],
-  http: [],
-  log: ["secrets"],
-  database: ["executable", "file_failure", "http"],
-  executable: [],
-  schema: [],
-};
+const MAY_IMPORT = readTable(`
+  main: config database executable file_failure http log operations server store
+  server: api attachments config database http log mcp operations request schema secrets store web work
+  web: attachments database executable http log openapi.json operations request rules schema secrets senders store
+    wording
+  request: attachments database http log schema secrets store
+  api: attachments database http operations reports request rules schema secrets senders store wording
+  mcp: http input_schemas.json rules schema wording
+  work: attachments config database log operations schema secrets store
+  operations: attachments backup database executable reports rules schema secrets senders store wording
+  cli: attachments backup config database doctor executable file_failure history http log main mcp operations rules
+    runner schema secrets store wording
+  doctor: attachments config database executable file_failure http secrets store wording
+  history: file_failure reports
+  runner: log reports rules schema secrets
+  senders: http schema secrets wording
+  store: database rules schema
+  wording: rules schema
+  rules: reports schema
+  reports: schema
+  secrets: schema
+  config: attachment_config attachments file_failure http log
+  attachment_config: attachments
+  attachments:
+  backup: file_failure
+  file_failure:
+  http:
+  log: secrets
+  database: executable file_failure http
+  executable:
+  schema:
+`);
 
 /** Files that their neighbours in the folder may import; elsewhere neighbours are strangers. */
-const SHARED: Record<string, string[]> = {
-  attachments: ["content", "media_type", "spool"],
-  api: ["execution_fields", "failure_fields"],
-  backup: ["complete_file", "format", "frames"],
-  cli: [
-    "admin_accounts",
-    "admin_options",
-    "admin_trust",
-    "annotations",
-    "bisect_case",
-    "bisect_lines",
-    "bisect_options",
-    "bisect_probe",
-    "bisect_range",
-    "bisect_server",
-    "ci",
-    "ci_key",
-    "client",
-    "client_commands",
-    "export_attachments",
-    "export_lines",
-    "command_line",
-    "gate",
-    "import_lines",
-    "import_options",
-    "import_server",
-    "interruption",
-    "invocation",
-    "machine",
-    "main",
-    "output",
-    "owners_file",
-    "process_io",
-    "split_files",
-    "split_options",
-    "split_request",
-    "tags",
-    "terminal",
-    "usage",
-    "why_lines",
-  ],
-  history: ["build", "files"],
-  http: [
-    "address",
-    "body",
-    "connection_failure",
-    "descriptors",
-    "fair_queue",
-    "html",
-    "input",
-    "listeners",
-    "outbound",
-    "problem",
-    "target",
-  ],
-  database: [
-    "binaries",
-    "compose",
-    "connect",
-    "delete_portion",
-    "database_url",
-    "home",
-    "lock",
-    "locks",
-    "relations",
-    "server",
-    "time_bounds",
-    "silence",
-    "watched_pool",
-  ],
-  rules: [
-    "ansi",
-    "blame",
-    "branch",
-    "ci_systems",
-    "codeowners",
-    "commit",
-    "culprit",
-    "culprit_suspects",
-    "digest_table",
-    "drawn_name",
-    "execution",
-    "fingerprint",
-    "identity",
-    "outside",
-    "owner_patterns",
-    "palette",
-    "plan",
-    "randomness",
-    "report_path",
-    "rerun_cases",
-    "rerun_insertion",
-    "rerun_pattern",
-    "rerun_tools",
-    "shards",
-    "shell",
-    "stack",
-    "variants",
-  ],
-  reports: [
-    ...[
-      "cpp_checks",
-      "cucumber_steps",
-      "fields",
-      "go",
-      "js_tools",
-      "json_lines",
-      "junit_names",
-      "junit_outcome",
-      "pytest",
-      "report",
-      "subunit_packets",
-      "tap_source",
-      "text",
-      "totals",
-    ],
-    ...["unknown_results", "unpack"],
-  ],
-  schema: [
-    "attachments",
-    "automation_actions",
-    "automation_runs",
-    "bounded",
-    "bug_reports",
-    "case_ref",
-    "culprit_searches",
-    "deliveries",
-    "environments",
-    "events",
-    "executions",
-    "failures",
-    "fields",
-    "gate",
-    "integration_configs",
-    "integrations",
-    "known_bugs",
-    "leases",
-    "page",
-    "planned_tasks",
-    "private_key",
-    "pull_requests",
-    "slower",
-    "tags",
-    "verifications",
-  ],
-  senders: ["comment_target", "github_app", "github_check_run", "sender"],
-  store: [
-    "baselines",
-    "bug_cases",
-    "bug_fingerprints",
-    "case_index_version",
-    "case_ref",
-    "causes",
-    "commits",
-    "culprit_searches",
-    "default_branch",
-    "durations",
-    "execution_list",
-    "execution_of_build",
-    "execution_tasks",
-    "executions",
-    "failures",
-    "filter_options",
-    "health",
-    "instance",
-    "integrations",
-    "keys",
-    "lease_offers",
-    "leases",
-    "outcome",
-    "overview",
-    "owners",
-    "packing",
-    "plans",
-    "past_days",
-    "predicates",
-    "probes",
-    "restored",
-    "runner_presence",
-    "shards",
-    "state",
-    "task_runs",
-    "verifications",
-  ],
-  wording: [
-    "missing_runner",
-    "blame",
-    "case_title",
-    "execution_name",
-    "first_line",
-    "known_bug",
-    "numbers",
-    "reasons",
-    "single_line",
-    "task",
-  ],
-  work: ["loop"],
-};
+const SHARED = readTable(`
+  attachments: content media_type spool
+  api: execution_fields failure_fields
+  backup: complete_file format frames
+  cli: admin_accounts admin_options admin_trust annotations bisect_case bisect_lines bisect_options bisect_probe
+    bisect_range bisect_server ci ci_key client client_commands export_attachments export_lines command_line gate
+    import_lines import_options import_server interruption invocation machine main output owners_file process_io
+    split_files split_options split_request tags terminal usage why_lines
+  history: build files
+  http: address body connection_failure descriptors fair_queue html input listeners outbound problem target
+  database: binaries compose connect delete_portion database_url home lock locks relations server time_bounds
+    silence watched_pool
+  rules: ansi blame branch ci_systems codeowners commit culprit culprit_suspects digest_table drawn_name execution
+    fingerprint identity outside owner_patterns palette plan randomness report_path rerun_cases
+    rerun_insertion rerun_pattern rerun_tools shards shell stack variants
+  reports: cpp_checks cucumber_steps fields go js_tools json_lines junit_names junit_outcome pytest report
+    subunit_packets tap_source text totals unknown_results unpack
+  schema: attachments automation_actions automation_runs bounded bug_reports case_ref culprit_searches deliveries
+    environments events executions failures fields gate integration_configs integrations known_bugs leases page
+    planned_tasks private_key pull_requests slower tags verifications
+  senders: comment_target github_app github_check_run sender
+  store: baselines bug_cases bug_fingerprints case_index_version case_ref causes commits culprit_searches
+    default_branch durations execution_list execution_of_build execution_tasks executions failures filter_options
+    health instance integrations keys lease_offers leases outcome overview owners packing plans past_days predicates
+    probes restored runner_presence shards state task_runs verifications
+  wording: missing_runner blame case_title execution_name first_line known_bug numbers reasons single_line task
+  work: loop
+`);
 /** Folders in which one step leads to the next. */
 const STEPS = ["doctor", "mcp", "operations", "request", "runner", "server", "web"];
 /** Files that put their neighbours together. */
-const GATHERERS = [
-  "attachments/store",
-  "cli/assay",
-  "cli/client_commands",
-  "cli/import",
-  "cli/upload",
-  "cli/upload_output",
-  "store/ingest",
-  "work/loops",
-  "reports/read",
-  "reports/readers",
-  "reports/source",
-  "senders/send",
-  "database/open",
-  "database/postgres/embedded",
-];
+const GATHERERS = readTable(`
+  attachments: store
+  cli: assay client_commands import upload upload_output
+  store: ingest
+  work: loops
+  reports: read readers source
+  senders: send
+  database: open postgres/embedded
+`);
 
 const files = [...new Glob("**/*.{ts,tsx}").scanSync(SOURCE)].sort();
 /** Type imports count as well: they are dependencies of the reader, too. */
@@ -359,7 +119,8 @@ test("imports run one way", async () => {
 test("neighbours in a folder do not import each other, except its shared files", async () => {
   const wrong: string[] = [];
   for (const file of files.filter((file) => file.includes("/"))) {
-    if (STEPS.includes(partOf(file)) || GATHERERS.includes(file.replace(/\.tsx?$/, ""))) continue;
+    const [, folder, own] = /^(\w+)\/(.*)\.tsx?$/.exec(file)!;
+    if (STEPS.includes(folder!) || GATHERERS[folder!]?.includes(own!)) continue;
     for (const path of await importsOf(file)) {
       const target = join(file, "..", path);
       if (partOf(target) !== partOf(file)) continue;

@@ -58,50 +58,25 @@ export async function createCiIssuer(audience: string) {
     { key = rsa.privateKey, header = {}, seconds = 300 }: Signing = {},
   ) {
     const now = Math.floor(Date.now() / 1000);
-    const all = {
-      iss: url,
-      aud: audience,
-      iat: now,
-      nbf: now,
-      exp: now + seconds,
-      jti: crypto.randomUUID(),
-      ...claims,
-    };
+    const times = { iat: now, nbf: now, exp: now + seconds };
+    const all = { iss: url, aud: audience, ...times, jti: crypto.randomUUID(), ...claims };
     const given = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
     return await new SignJWT(given).setProtectedHeader({ alg: "RS256", kid: "rsa", typ: "JWT", ...header }).sign(key);
   }
 
-  const github = (claims: Record<string, unknown> = {}, signing?: Signing) =>
-    sign(
-      {
-        sub: `repo:${REPOSITORY.name}:ref:refs/heads/main`,
-        repository: REPOSITORY.name,
-        repository_id: REPOSITORY.id,
-        repository_owner: "acme",
-        repository_owner_id: REPOSITORY.owner,
-        event_name: "push",
-        ref: "refs/heads/main",
-        ref_type: "branch",
-        ...claims,
-      },
-      signing,
-    );
+  const { id, owner, name } = REPOSITORY;
+  const onMain = { ref_type: "branch" };
+  const ofGitHub = {
+    ...{ sub: `repo:${name}:ref:refs/heads/main`, repository: name, repository_id: id, ...onMain },
+    ...{ repository_owner: "acme", repository_owner_id: owner, event_name: "push", ref: "refs/heads/main" },
+  };
+  const github = (claims: object = {}, signing?: Signing) => sign({ ...ofGitHub, ...claims }, signing);
 
-  const gitlab = (claims: Record<string, unknown> = {}, signing?: Signing) =>
-    sign(
-      {
-        sub: `project_path:${REPOSITORY.name}:ref_type:branch:ref:main`,
-        project_id: REPOSITORY.id,
-        project_path: REPOSITORY.name,
-        job_project_id: REPOSITORY.id,
-        pipeline_source: "push",
-        ref: "main",
-        ref_type: "branch",
-        ref_path: "refs/heads/main",
-        ...claims,
-      },
-      signing,
-    );
+  const ofGitLab = {
+    ...{ sub: `project_path:${name}:ref_type:branch:ref:main`, project_id: id, project_path: name, ...onMain },
+    ...{ job_project_id: id, pipeline_source: "push", ref: "main", ref_path: "refs/heads/main" },
+  };
+  const gitlab = (claims: object = {}, signing?: Signing) => sign({ ...ofGitLab, ...claims }, signing);
 
   return { url, state, rsa, ec, toJwk, sign, github, gitlab };
 }

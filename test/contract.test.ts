@@ -22,20 +22,16 @@ async function createEverything(): Promise<Record<string, string>> {
     (await ask(`POST ${path}`, { key: own, body: body ?? {} })).body;
   const run = await post(`/projects/${project}/test-runs?task_slug=unit`, junit("f"), key);
   const cases = await ask(`GET /projects/${project}/test-cases`, { key });
-  const { body: file } = await ask(
-    `PUT /projects/${project}/executions/${run.executionId}/test-runs/unit/attachments?path=there.txt`,
-    { key, body: "there" },
-  );
+  const attachments = `/projects/${project}/executions/${run.executionId}/test-runs/unit/attachments`;
+  const { body: file } = await ask(`PUT ${attachments}?path=there.txt`, { key, body: "there" });
   const environment = await post(`/teams/${team}/environments`, { slug: "there" });
   const rule = await post(`/teams/${team}/infrastructure-rules`, { name: "there", pattern: "never said" });
   const config = { url: "https://hooks.invalid/there" };
   const integration = await post(`/teams/${team}/integrations`, { kind: "slack", config });
   const delivery = await post(`/teams/${team}/integrations/${integration.id}/test`);
-  const automation = await post(`/teams/${team}/automations`, {
-    name: "there",
-    trigger: { event: "execution.failed" },
-    actions: [{ type: "notify", integrationId: integration.id }],
-  });
+  const actions = [{ type: "notify", integrationId: integration.id }];
+  const notifying = { name: "there", trigger: { event: "execution.failed" }, actions };
+  const automation = await post(`/teams/${team}/automations`, notifying);
   await post(`/projects/${project}/executions`, { mode: "run", tasks: ["there"] }, key);
   const { leases } = await post(`/projects/${project}/leases`, { runner: "there" }, key);
   const named = await post(`/projects/${project}/keys`, { name: "there", scope: "read" }, key);
@@ -44,21 +40,10 @@ async function createEverything(): Promise<Record<string, string>> {
   const verify = `/projects/${project}/test-cases/${testCaseId}/verify`;
   const verification = await post(verify, { commit: "9f8e7d6c" }, key);
   return {
-    verificationId: verification.id,
-    keyId: named.id,
-    projectId: project,
-    teamId: team,
-    executionId: run.executionId,
-    leaseId: leases[0].id,
-    taskSlug: "unit",
-    attachmentId: file.attachment.id,
-    bugReportId: run.bugReports[0].id,
-    testCaseId,
-    environmentId: environment.id,
-    infrastructureRuleId: rule.id,
-    integrationId: integration.id,
-    deliveryId: delivery.id,
-    automationId: automation.id,
+    ...{ projectId: project, teamId: team, keyId: named.id, leaseId: leases[0].id, taskSlug: "unit" },
+    ...{ executionId: run.executionId, attachmentId: file.attachment.id, bugReportId: run.bugReports[0].id },
+    ...{ testCaseId, verificationId: verification.id, environmentId: environment.id, infrastructureRuleId: rule.id },
+    ...{ integrationId: integration.id, deliveryId: delivery.id, automationId: automation.id },
   };
 }
 const there = await createEverything();
@@ -88,37 +73,29 @@ const missing = crypto.randomUUID();
 /** What keys of each scope open, besides every GET; a runner's opens nothing else. */
 const P = "/projects/:projectId";
 const RUN = `${P}/executions/:executionId/test-runs/:taskSlug`;
+const inProject = (method: string, ...paths: string[]) => paths.map((path) => `${method} ${P}/${path}`);
+const OF_RUN = [`POST ${RUN}/batches`, `PUT ${RUN}/attachments`, `POST ${RUN}/attachments`];
 const UPLOAD = [
-  ...[`POST ${P}/test-runs`, `POST ${P}/executions`, `POST ${P}/executions/:executionId/complete`],
-  ...[
-    `POST ${RUN}/plan`,
-    `POST ${RUN}/batches`,
-    `PUT ${RUN}/attachments`,
-    `POST ${RUN}/attachments`,
-    `PUT ${P}/owners`,
-  ],
+  ...inProject("POST", "test-runs", "executions", "executions/:executionId/complete"),
+  ...[`POST ${RUN}/plan`, ...OF_RUN, `PUT ${P}/owners`],
 ];
 const OPENED: Record<string, string[]> = {
   read: [],
   upload: UPLOAD,
   run: [
     ...UPLOAD,
-    ...["cancel", "rerun"].map((what) => `POST ${P}/executions/:executionId/${what}`),
-    ...["test-cases/:testCaseId/verify", "verifications/:verificationId/cancel"].map((what) => `POST ${P}/${what}`),
-    ...["runners", "runners/pause", "leases", "leases/:leaseId/fail", "leases/:leaseId/commits"].map(
-      (what) => `POST ${P}/${what}`,
-    ),
+    ...inProject("POST", "executions/:executionId/cancel", "executions/:executionId/rerun"),
+    ...inProject("POST", "test-cases/:testCaseId/verify", "verifications/:verificationId/cancel"),
+    ...inProject("POST", "runners", "runners/pause", "leases", "leases/:leaseId/fail", "leases/:leaseId/commits"),
   ],
   triage: [
-    ...["test-cases", "test-cases/:testCaseId", "bug-reports/:bugReportId"].map((what) => `PATCH ${P}/${what}`),
-    ...["bug-reports", "bug-reports/:bugReportId/merge", "executions/:executionId/rerun"].map(
-      (what) => `POST ${P}/${what}`,
-    ),
-    ...["culprit", "culprit/cancel"].map((what) => `POST ${P}/bug-reports/:bugReportId/${what}`),
+    ...inProject("PATCH", "test-cases", "test-cases/:testCaseId", "bug-reports/:bugReportId"),
+    ...inProject("POST", "bug-reports", "bug-reports/:bugReportId/merge", "executions/:executionId/rerun"),
+    ...inProject("POST", "bug-reports/:bugReportId/culprit", "bug-reports/:bugReportId/culprit/cancel"),
   ],
   runner: [
-    ...["test-runs", "leases", "leases/:leaseId/fail", "leases/:leaseId/commits"].map((what) => `POST ${P}/${what}`),
-    ...[`GET ${RUN}/plan`, `POST ${RUN}/batches`, `PUT ${RUN}/attachments`, `POST ${RUN}/attachments`],
+    ...inProject("POST", "test-runs", "leases", "leases/:leaseId/fail", "leases/:leaseId/commits"),
+    ...[`GET ${RUN}/plan`, ...OF_RUN],
   ],
 };
 const scoped: Record<string, string> = {};
@@ -151,25 +128,22 @@ describe.each(ROUTES.map((route) => ({ ...route, name: `${route.method} ${route.
 
   test("is a 401 without a valid key of the right kind", async () => {
     const flipped = `${own.slice(0, -1)}${own.endsWith("A") ? "B" : "A"}`;
-    const authorizations: (string | undefined)[] = [
-      undefined,
-      "",
-      "Bearer",
-      own,
-      `Basic ${btoa(`x:${own}`)}`,
-      `Bearer ${own}, Bearer ${own}`,
-      `Bearer ${own.toLowerCase()}`,
-      `Bearer ${flipped}`,
-      `Bearer ${own} `.concat("x"),
-      `Bearer ${revoked}`,
-      `Bearer ${createKey(route.access).key}`,
-      `Bearer ${wrong}`,
-      "Bearer svc_pat_abcdefgh",
+    const bearers = [
+      `${own}, Bearer ${own}`,
+      own.toLowerCase(),
+      flipped,
+      `${own} x`,
+      revoked,
+      wrong,
+      "svc_pat_abcdefgh",
+    ];
+    const authorizations = [
+      ...[undefined, "", "Bearer", own, `Basic ${btoa(`x:${own}`)}`],
+      ...[...bearers, createKey(route.access).key].map((bearer) => `Bearer ${bearer}`),
     ];
     for (const authorization of authorizations) {
-      const { status, body, headers } = await ask(target, {
-        headers: authorization === undefined ? {} : { authorization },
-      });
+      const given = authorization === undefined ? {} : { authorization };
+      const { status, body, headers } = await ask(target, { headers: given });
       expect([authorization, status, body.error.code]).toEqual([authorization, 401, "UNAUTHORIZED"]);
       expect(headers.get("www-authenticate")).toBe("Bearer");
     }
@@ -181,9 +155,8 @@ describe.each(ROUTES.map((route) => ({ ...route, name: `${route.method} ${route.
   test.each(Object.keys(OPENED))(
     "is open to a key of the scope %s if that says so, and a 401 otherwise",
     async (scope) => {
-      const isOpen =
-        route.access === "project" &&
-        (OPENED[scope]!.includes(route.name) || (scope !== "runner" && route.method === "GET"));
+      const reads = scope !== "runner" && route.method === "GET";
+      const isOpen = route.access === "project" && (OPENED[scope]!.includes(route.name) || reads);
       // A query that is wrong keeps it from having any effect.
       const { status, body } = await ask(`${target}?nope=1`, { key: scoped[scope]! });
       if (isOpen) expect(status).toBeOneOf([400, 404]);
@@ -296,12 +269,9 @@ describe.each(ROUTES.map((route) => ({ ...route, name: `${route.method} ${route.
       }
       for (const body of [undefined, "", "{}"]) {
         const { status, body: answer } = await ask(here, { key: own, ...(body === undefined ? {} : { body }) });
-        expect([status, answer.error?.message]).toEqual([
-          400,
-          expect.stringMatching(
-            new RegExp(`^Cannot read the body: expected at least one of ${named}(, got an empty object)?$`),
-          ),
-        ]);
+        const message = `Cannot read the body: expected at least one of ${named}`;
+        expect(status).toBe(400);
+        expect([message, `${message}, got an empty object`]).toContain(answer.error?.message);
       }
       const { patch } = openapi.paths[route.path.replace(/:(\w+)/g, "{$1}")];
       expect(patch.requestBody.required).toBe(true);
@@ -310,13 +280,8 @@ describe.each(ROUTES.map((route) => ({ ...route, name: `${route.method} ${route.
 
   // An ownership file is any text.
   const isAnyText = route.name === `PUT ${P}/owners`;
-  if (
-    route.body !== undefined &&
-    route.body !== "upload" &&
-    route.body !== "file" &&
-    route.body !== "files" &&
-    !isAnyText
-  )
+  const isJson = route.body !== undefined && !["upload", "file", "files"].includes(route.body as string);
+  if (isJson && !isAnyText)
     test("is a 400 for an unknown field and for what is no JSON object", async () => {
       const nowhere = await ask(target, { key: own, body: {} });
       expect(nowhere.status).not.toBe(500);
@@ -352,11 +317,11 @@ test("a request id is kept when it is well-formed", async () => {
 test("answers over 1 KiB are compressed for those who accept it", async () => {
   for (let index = 0; index < 10; index++)
     await ask(`POST /projects/${acme.project}/executions`, { key: acme.key, body: { key: `compressed ${index}` } });
-  const get = (encoding: string) =>
-    fetch(`${url}/api/v1/projects/${acme.project}/executions`, {
-      headers: { authorization: `Bearer ${acme.key}`, "accept-encoding": encoding },
-      decompress: false,
-    } as RequestInit);
+  const get = (encoding: string) => {
+    const headers = { authorization: `Bearer ${acme.key}`, "accept-encoding": encoding };
+    const path = `${url}/api/v1/projects/${acme.project}/executions`;
+    return fetch(path, { headers, decompress: false } as RequestInit);
+  };
   const plain = await (await get("identity")).text();
   for (const [accepted, encoding] of [
     ["gzip", "gzip"],

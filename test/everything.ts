@@ -29,21 +29,20 @@ type Failure = { says: string; stack: string };
 const CURRENCY: Failure = {
   says: "TypeError: Cannot read properties of undefined (reading 'currency')",
   stack: [
-    "TypeError: Cannot read properties of undefined (reading 'currency')",
-    "    at priceOf (src/cart/price.ts:41:17)",
-    "    at lineTotal (src/cart/lines.ts:18:10)",
-    "    at Object.<anonymous> (test/cart.test.ts:33:21)",
+    ...[
+      "TypeError: Cannot read properties of undefined (reading 'currency')",
+      "    at priceOf (src/cart/price.ts:41:17)",
+    ],
+    ...["    at lineTotal (src/cart/lines.ts:18:10)", "    at Object.<anonymous> (test/cart.test.ts:33:21)"],
     "    at run (node_modules/vitest/dist/chunk.js:1512:12)",
   ].join("\n"),
 };
 const VOUCHER: Failure = {
   says: "AssertionError: expected 2 items, got 1",
-  stack: [
-    "AssertionError: expected 2 items, got 1",
-    "Expected: 2",
-    "Received: 1",
-    "    at toHaveLength (test/voucher.test.ts:57:24)",
-  ].join("\n"),
+  stack: `AssertionError: expected 2 items, got 1
+Expected: 2
+Received: 1
+    at toHaveLength (test/voucher.test.ts:57:24)`,
 };
 const SLOW: Failure = { says: "Timed out: no answer within 2000 ms", stack: "at waitFor (test/search.e2e.ts:88:9)" };
 
@@ -54,7 +53,7 @@ function toReport(
   failures: Record<string, Failure>,
   naming: Naming,
   pace = 1,
-): string {
+) {
   const cases = names.map((name, index) => {
     const failure = failures[name];
     const inner = failure
@@ -82,11 +81,10 @@ const LOG = [
   "$ npx playwright test --shard 1/2",
   "Running 64 tests using 4 workers",
   "",
-  ...Array.from(
-    { length: 24 },
-    (_, index) =>
-      `\u001b[32m  ✓\u001b[39m  ${index + 1} [chromium] › checkout.spec.ts:${12 + index * 7} › checkout › step ${index + 1} (${300 + index * 41}ms)`,
-  ),
+  ...Array.from({ length: 24 }, (_, index) => {
+    const place = `checkout.spec.ts:${12 + index * 7} › checkout › step ${index + 1} (${300 + index * 41}ms)`;
+    return `\u001b[32m  ✓\u001b[39m  ${index + 1} [chromium] › ${place}`;
+  }),
   "\u001b[31m  ✘\u001b[39m  25 [chromium] › voucher.spec.ts:31 › applies two vouchers at once (2.1s)",
   "",
 ].join("\n");
@@ -154,6 +152,7 @@ export async function createEverything(
   await sample.post("/onboarding/sample-data");
 
   const now = Date.now();
+  const slow = toReport("Search", SEARCH, { "answers in time": SLOW }, naming);
   for (let day = days; day >= 1; day--) {
     const at = new Date(now - day * DAY + 3_600_000).toISOString();
     const commit = Bun.SHA1.hash(`main ${day}`, "hex");
@@ -180,44 +179,27 @@ export async function createEverything(
     pull_request: naming("87"),
     ...{ host: naming("ci-3"), system: naming("linux x64"), image: naming("ubuntu-24.04") },
   };
-  await upload(
-    { ...feature, task_slug: "unit", exit_code: "1" },
-    toReport(
-      "Cart",
-      CART,
-      {
-        "adds up prices in two currencies": CURRENCY,
-        "rounds prices to cents": CURRENCY,
-        "refuses an empty cart": CURRENCY,
-      },
-      naming,
-    ),
-  );
-  await upload(
-    { ...feature, task_slug: "voucher" },
-    toReport("Voucher", VOUCHERS, { "applies two vouchers at once": VOUCHER }, naming),
-  );
-  await upload({ ...feature, task_slug: "e2e" }, toReport("Search", SEARCH, { "answers in time": SLOW }, naming));
+  const broken = ["adds up prices in two currencies", "rounds prices to cents", "refuses an empty cart"];
+  const currencies = Object.fromEntries(broken.map((name) => [name, CURRENCY]));
+  const voucher = toReport("Voucher", VOUCHERS, { "applies two vouchers at once": VOUCHER }, naming);
+  await upload({ ...feature, task_slug: "unit", exit_code: "1" }, toReport("Cart", CART, currencies, naming));
+  await upload({ ...feature, task_slug: "voucher" }, voucher);
+  await upload({ ...feature, task_slug: "e2e" }, slow);
   await uploadPictures({ ...feature, task_slug: "visual" });
   const run = await upload({ ...feature, task_slug: "e2e", complete: "true" }, toReport("Search", SEARCH, {}, naming));
   await call("POST", "/test-runs?task_slug=unit&branch=main", naming("<testsuite><cut off"));
   await call("POST", "/test-runs?task_slug=unit", `<testsuite name="empty"/>`);
 
-  await call(
-    "PUT",
-    "/owners?path=.github/CODEOWNERS&branch=main",
-    `# ${naming("Who looks after the tests of the shop")}\n/test/cart.test.ts @acme/cart\n/test/voucher.test.ts @acme/cart @acme/pay\n`,
-  );
+  const owners = "/test/cart.test.ts @acme/cart\n/test/voucher.test.ts @acme/cart @acme/pay\n";
+  const ownersFile = `# ${naming("Who looks after the tests of the shop")}\n${owners}`;
+  await call("PUT", "/owners?path=.github/CODEOWNERS&branch=main", ownersFile);
 
   const environment = await postToTeam("/environments", {
-    slug: "staging",
-    name: naming("Staging"),
+    ...{ slug: "staging", name: naming("Staging"), description: naming("Reset every night") },
     baseUrl: "https://staging.acme.example",
-    description: naming("Reset every night"),
   });
   const rule = await postToTeam("/infrastructure-rules", {
-    name: naming("Search index"),
-    pattern: "index * is being rebuilt",
+    ...{ name: naming("Search index"), pattern: "index * is being rebuilt" },
     url: "https://wiki.acme.example/search",
   });
   const variables = `/teams/${team}/environments/${environment.id}/variables`;
@@ -228,42 +210,22 @@ export async function createEverything(
     await ask(`PUT ${variables}/${name}`, { key: teamKey, body: { value, secret } });
 
   const running = await post("/executions", {
-    mode: "run",
-    key: "414",
-    environment: "staging",
-    tasks: [{ slug: "e2e", shards: 2 }, "unit", "lint"],
-    branch: naming("main"),
-    commit: "9f8e7d6c5b4a39281706f5e4d3c2b1a098765432",
+    ...{ mode: "run", key: "414", environment: "staging", tasks: [{ slug: "e2e", shards: 2 }, "unit", "lint"] },
+    ...{ branch: naming("main"), commit: "9f8e7d6c5b4a39281706f5e4d3c2b1a098765432" },
   });
   const sync = { runner: naming("build-3/1"), labels: ["linux"] };
   const { leases } = await post("/leases", { ...sync, free: 1 });
-  await post("/leases", {
-    ...sync,
-    free: 0,
-    held: [{ id: leases[0].id, log: { offset: 0, text: naming(LOG) } }],
-  });
+  await post("/leases", { ...sync, free: 0, held: [{ id: leases[0].id, log: { offset: 0, text: naming(LOG) } }] });
 
-  const receiver = createReceiver(
-    { status: 200 },
-    { status: 500, body: naming("the service is away") },
-    { status: 200 },
-  );
-  const integration = await postToTeam("/integrations", {
-    kind: "webhook",
-    name: naming("Deployments"),
-    config: { url: `${receiver.url}/assay` },
-  });
-  const slack = await postToTeam("/integrations", {
-    kind: "slack",
-    name: naming("#quality"),
-    config: { url: "https://hooks.slack.invalid/services/T0/B0/X" },
-  });
+  const failing = { status: 500, body: naming("the service is away") };
+  const receiver = createReceiver({ status: 200 }, failing, { status: 200 });
+  const config = { url: `${receiver.url}/assay` };
+  const integration = await postToTeam("/integrations", { kind: "webhook", name: naming("Deployments"), config });
+  const channel = { url: "https://hooks.slack.invalid/services/T0/B0/X" };
+  const slack = await postToTeam("/integrations", { kind: "slack", name: naming("#quality"), config: channel });
   const services = { outbound: outboundToReceivers(2_000), seal: createSeal(SECRET_KEY) };
-  const deliverer = createDeliverer(
-    database,
-    services,
-    createLog("error", () => {}, false),
-  );
+  const log = createLog("error", () => {}, false);
+  const deliverer = createDeliverer(database, services, log);
   let delivery;
   for (let index = 0; index < 2; index++) {
     delivery = await postToTeam(`/integrations/${integration.id}/test`);
@@ -286,11 +248,9 @@ export async function createEverything(
   const cases = await list("/test-cases?health=flaky,broken&limit=50");
   const bugs = await list("/bug-reports?limit=50");
   const bug = await post("/bug-reports", {
-    title: naming("The cart forgets its items after a log-in"),
+    ...{ title: naming("The cart forgets its items after a log-in"), severity: "critical" },
     description: naming("Since the cart was rewritten.\nSeen by two customers."),
-    severity: "critical",
-    assignee: naming("Grace Hopper"),
-    testCaseIds: [cases[0].id],
+    ...{ assignee: naming("Grace Hopper"), testCaseIds: [cases[0].id] },
   });
   const quarantined = cases.find(({ name }: { name: string }) => name.includes("answers in time")) ?? cases[0];
   await patch(`/test-cases/${quarantined.id}`, {
@@ -310,17 +270,11 @@ export async function createEverything(
   const badge = await createShare(database, owner, place, { kind: "badge", branch: null, shows: "status" });
   const invitation = await invite(database, owner, team, { role: "member", email: undefined });
   const namedKey = await post("/keys", { name: naming("nightly e2e"), scope: "upload" });
-  const trustRuleId = await database.begin((sql) =>
-    addTrustRule(
-      sql,
-      project,
-      {
-        ...{ kind: "github", issuer: DEFAULT_ISSUERS.github, repositoryId: "700100", ownerId: "4711" },
-        ...{ repository: naming("acme/shop"), events: ["push"], refs: ["refs/heads/main"] },
-      },
-      COMMAND_LINE,
-    ),
-  );
+  const trusted = {
+    ...({ kind: "github", issuer: DEFAULT_ISSUERS.github, repositoryId: "700100", ownerId: "4711" } as const),
+    ...{ repository: naming("acme/shop"), events: ["push"], refs: ["refs/heads/main"] },
+  };
+  const trustRuleId = await database.begin((sql) => addTrustRule(sql, project, trusted, COMMAND_LINE));
   const [teamKeyRow] = await database.pool<{ id: string }[]>`
     select id from api_key where team_id = ${team} and revoked_at is null limit 1`;
 
@@ -330,27 +284,12 @@ export async function createEverything(
 
   /** One of each parameter of a path. */
   const there: Record<string, string> = {
-    projectId: project,
-    teamId: team,
-    executionId: run.executionId,
-    taskSlug: "unit",
-    attachmentId: attachment.id,
-    tag: "test-runs",
-    testId: verified.id,
-    verificationId: verification.id,
-    bugId: bugs[0].id,
-    environmentId: environment.id,
-    infrastructureRuleId: rule.id,
-    variableName: "BASE_URL",
-    integrationId: integration.id,
-    deliveryId: delivery.id,
-    automationId: automation.id,
-    invitationId: invitation.id,
-    accountId: people.member.accountId,
-    sessionId: owner.sessionId,
-    keyId: teamKeyRow!.id,
-    namedKeyId: namedKey.id,
-    trustRuleId,
+    ...{ projectId: project, teamId: team, accountId: people.member.accountId, sessionId: owner.sessionId },
+    ...{ executionId: run.executionId, taskSlug: "unit", attachmentId: attachment.id, tag: "test-runs" },
+    ...{ testId: verified.id, verificationId: verification.id, bugId: bugs[0].id },
+    ...{ environmentId: environment.id, variableName: "BASE_URL", infrastructureRuleId: rule.id },
+    ...{ integrationId: integration.id, deliveryId: delivery.id, automationId: automation.id },
+    ...{ invitationId: invitation.id, keyId: teamKeyRow!.id, namedKeyId: namedKey.id, trustRuleId },
     shareId: share.share.id,
   };
   const tokens: Record<string, string> = {

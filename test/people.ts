@@ -57,3 +57,10 @@ export async function createPerson(
     return { email, name, ...(await startSession(sql, accountId, CLIENT)) };
   });
 }
+
+/** The message of an operation that refuses, "absent" if it has none, or another error as it is. */
+export const refusal = (work: Promise<unknown>): Promise<string> =>
+  work.then(
+    () => "it was not refused",
+    (error: Error) => (error.name === "Refusal" ? error.message || "absent" : String(error.stack)),
+  );

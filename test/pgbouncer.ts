@@ -17,9 +17,7 @@ if (!hasPgBouncer) console.warn("PgBouncer is not installed: what needs it is sk
 
 /** What docs/operations.md says that PgBouncer needs, beside the mode. */
 const DOCS = readFileSync(join(import.meta.dir, "../docs/operations.md"), "utf8");
-export const IGNORED_PARAMETERS = {
-  ignore_startup_parameters: /^ignore_startup_parameters = (.+)$/m.exec(DOCS)![1]!,
-};
+export const IGNORED_PARAMETERS = { ignore_startup_parameters: /^ignore_startup_parameters = (.+)$/m.exec(DOCS)![1]! };
 
 const freePort = async (): Promise<number> => {
   const server = createTcpServer();

@@ -31,13 +31,21 @@ const toReport = (cases: readonly Case[]): string => {
   return JSON.stringify({ passed: count("passed"), failed: count("failed"), skipped: 0, cases });
 };
 
-function toForm(report: string, files: Record<string, string | Uint8Array>): FormData {
+function toFiles(files: Record<string, string | Uint8Array>): FormData {
   const form = new FormData();
   for (const [path, content] of Object.entries(files)) form.append("attachment", new Blob([content as never]), path);
+  return form;
+}
+function toForm(report: string, files: Record<string, string | Uint8Array>): FormData {
+  const form = toFiles(files);
   form.append("file", new Blob([report]), "report.json");
   return form;
 }
 
+const IMAGE = { "test-results/cart/actual.png": PNG };
+/** Uploads the report of the failed case, and returns the id of its execution. */
+const runFailed = async (): Promise<string> => (await upload("", toReport([FAILED]))).body.executionId;
+const incoming = () => readdirSync(join(directory, "incoming"));
 const upload = (query: string, body: unknown) => own.call("POST", `/test-runs?task_slug=e2e${query}`, body);
 const pathOf = (executionId: string) => `/executions/${executionId}/test-runs/e2e`;
 const put = (executionId: string, path: string, body: string | Uint8Array, query = "") =>
@@ -52,13 +60,7 @@ const fetchContent = (id: string, headers: Record<string, string> = {}) =>
 
 /** The files below a directory, by their paths. */
 const filesBelow = (path: string): string[] =>
-  (
-    readdirSync(path, { recursive: true, withFileTypes: true }) as {
-      isFile(): boolean;
-      parentPath: string;
-      name: string;
-    }[]
-  )
+  readdirSync(path, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map(({ parentPath, name }) => join(parentPath, name));
 
@@ -74,25 +76,14 @@ const FAILED: Case = {
 describe("POST /projects/:projectId/test-runs with attachments", () => {
   test("files join the cases that name them, and the others belong to the run", async () => {
     const report = toReport([FAILED, { name: "passes", status: "passed", attachments: [{ path: "passed.png" }] }]);
-    const { status, body } = await upload(
-      "",
-      toForm(report, {
-        "test-results/cart/actual.png": PNG,
-        "test-results/cart/trace.zip": "PK\x03\x04 trace",
-        "passed.png": PNG,
-        "server.log": "GET /cart 500\n",
-      }),
-    );
+    const files = { ...IMAGE, "test-results/cart/trace.zip": "PK\x03\x04 trace", "passed.png": PNG };
+    const { status, body } = await upload("", toForm(report, { ...files, "server.log": "GET /cart 500\n" }));
     expect([status, body.warnings]).toEqual([201, []]);
     const cases = await own.list(`${pathOf(body.executionId)}/cases`);
     expect(cases[0].attachments).toEqual([
       {
-        id: expect.any(String),
-        name: "screenshot",
-        path: "test-results/cart/actual.png",
-        contentType: "image/png",
-        bytes: PNG.byteLength,
-        attempt: 1,
+        ...{ id: expect.any(String), name: "screenshot", path: "test-results/cart/actual.png" },
+        ...{ contentType: "image/png", bytes: PNG.byteLength, attempt: 1 },
         url: `${url}/projects/${project}/attachments/${cases[0].attachments[0].id}`,
       },
       expect.objectContaining({ name: "trace.zip", contentType: "application/zip" }),
@@ -114,24 +105,21 @@ describe("POST /projects/:projectId/test-runs with attachments", () => {
 
   test("those of a test that failed before it passed are kept", async () => {
     const flaky: Case = { ...FAILED, status: "passed", flaky: true };
-    const { body } = await upload("", toForm(toReport([flaky]), { "test-results/cart/actual.png": PNG }));
+    const { body } = await upload("", toForm(toReport([flaky]), IMAGE));
     expect(namesOf(await list(body.executionId))).toEqual(["actual.png"]);
   });
 
   test("each attempt keeps its own file of a path", async () => {
-    const send = (content: string, duration: number) =>
-      upload(
-        "&execution_key=attempts",
-        toForm(toReport([{ ...FAILED, durationMs: duration } as Case]), { "test-results/cart/actual.png": content }),
-      );
+    const send = (content: string, durationMs: number) => {
+      const report = toReport([{ ...FAILED, durationMs } as Case]);
+      return upload("&execution_key=attempts", toForm(report, { "test-results/cart/actual.png": content }));
+    };
     const { body } = await send("first", 1);
     await send("second", 2);
     const [result] = await own.list(`${pathOf(body.executionId)}/cases`);
-    const contents = result.attachments.map(async ({ id, attempt }: any) => [
-      attempt,
-      await (await fetchContent(id)).text(),
-    ]);
-    expect(await Promise.all(contents)).toEqual([
+    const contents: unknown[] = [];
+    for (const { id, attempt } of result.attachments) contents.push([attempt, await (await fetchContent(id)).text()]);
+    expect(contents).toEqual([
       [2, "second"],
       [1, "first"],
     ]);
@@ -147,10 +135,8 @@ describe("POST /projects/:projectId/test-runs with attachments", () => {
 
   test("beyond the limits the report is taken, with warnings", async () => {
     const many = Object.fromEntries(Array.from({ length: 7 }, (_, index) => [`${index}.txt`, `${index}`]));
-    const { status, body } = await upload(
-      "",
-      toForm(toReport([FAILED]), { "big.bin": new Uint8Array(MIB + 1), ...many }),
-    );
+    const form = toForm(toReport([FAILED]), { "big.bin": new Uint8Array(MIB + 1), ...many });
+    const { status, body } = await upload("", form);
     expect([status, body.failed]).toEqual([201, 1]);
     expect(body.warnings).toEqual([
       'Attachment "big.bin" was not stored: larger than 1 MiB (MAX_ATTACHMENT_MB of the server)',
@@ -162,15 +148,11 @@ describe("POST /projects/:projectId/test-runs with attachments", () => {
   });
 
   test("the bytes of an execution are counted over its runs and uploads", async () => {
-    const send = (task: string, names: string[]) =>
-      own.call(
-        "POST",
-        `/test-runs?execution_key=bytes&task_slug=${task}`,
-        toForm(
-          toReport([FAILED]),
-          Object.fromEntries(names.map((name) => [name, new Uint8Array(MIB).fill(name.charCodeAt(0))])),
-        ),
-      );
+    const send = (task: string, names: string[]) => {
+      const files = names.map((name) => [name, new Uint8Array(MIB).fill(name.charCodeAt(0))] as const);
+      const form = toForm(toReport([FAILED]), Object.fromEntries(files));
+      return own.call("POST", `/test-runs?execution_key=bytes&task_slug=${task}`, form);
+    };
     expect((await send("e2e", ["a", "b"])).body.warnings).toEqual([]);
     const { body } = await send("unit", ["c", "d"]);
     expect(body.warnings).toEqual([
@@ -181,7 +163,7 @@ describe("POST /projects/:projectId/test-runs with attachments", () => {
   });
 
   test("a compressed form has attachments as well", async () => {
-    const sent = new Response(toForm(toReport([FAILED]), { "test-results/cart/actual.png": PNG }));
+    const sent = new Response(toForm(toReport([FAILED]), IMAGE));
     const headers = { "content-encoding": "gzip", "content-type": sent.headers.get("content-type")! };
     const form = Bun.gzipSync(await sent.arrayBuffer());
     const { status, body } = await own.call("POST", "/test-runs?task_slug=e2e", form, headers);
@@ -190,14 +172,9 @@ describe("POST /projects/:projectId/test-runs with attachments", () => {
   });
 
   test("a report that is read in a thread of its own brings its attachments along", async () => {
-    const cases: Case[] = Array.from({ length: 20_000 }, (_, index) => ({
-      name: `case ${index} of very many`,
-      status: "passed",
-    }));
-    const { status, body } = await upload(
-      "",
-      toForm(toReport([...cases, FAILED]), { "test-results/cart/actual.png": PNG }),
-    );
+    const passed = Array.from({ length: 20_000 }, (_, index) => `case ${index} of very many`);
+    const cases = passed.map((name): Case => ({ name, status: "passed" }));
+    const { status, body } = await upload("", toForm(toReport([...cases, FAILED]), IMAGE));
     expect(status).toBe(201);
     expect(namesOf(await list(body.executionId))).toEqual(["actual.png"]);
     expect(await harness.metrics.exposition()).toMatch(/^assay_attachment_bytes_total [1-9]/m);
@@ -209,7 +186,7 @@ describe("POST /projects/:projectId/test-runs with attachments", () => {
     const whole = await sent.bytes();
     for (const body of [whole, whole.slice(0, 150)])
       expect((await own.call("POST", "/test-runs?task_slug=e2e", body, { "content-type": type })).status).toBe(400);
-    expect(readdirSync(join(directory, "incoming"))).toEqual([]);
+    expect(incoming()).toEqual([]);
   });
 
   test("the path of a file is a name, and leads nowhere", async () => {
@@ -230,19 +207,14 @@ describe("POST /projects/:projectId/test-runs with attachments", () => {
 
   test("while the store is away results are stored, and what is missing is named", async () => {
     const { ask: askAway } = await createServer(database, { attachments: { directory: "/dev/null/attachments" } });
-    const form = () => toForm(toReport([FAILED]), { "test-results/cart/actual.png": PNG });
+    const form = () => toForm(toReport([FAILED]), IMAGE);
     const path = `POST /projects/${project}/test-runs?task_slug=e2e&execution_key=away`;
     const { status, body } = await askAway(path, { key, body: form() });
     const warning =
       'Attachment "test-results/cart/actual.png" was not stored: the store of attachments is not available';
     expect([status, body.failed, body.warnings]).toEqual([201, 1, [warning]]);
-    const { status: refused, headers } = await askAway(
-      `PUT /projects/${project}${pathOf(body.executionId)}/attachments?path=a`,
-      {
-        key,
-        body: "a",
-      },
-    );
+    const putting = `PUT /projects/${project}${pathOf(body.executionId)}/attachments?path=a`;
+    const { status: refused, headers } = await askAway(putting, { key, body: "a" });
     expect([refused, headers.get("retry-after")]).toEqual([500, "10"]);
     // Once it is back, the same upload brings what is missing.
     expect((await ask(path, { key, body: form() })).status).toBe(200);
@@ -254,38 +226,29 @@ describe("POST /projects/:projectId/test-runs with attachments", () => {
 });
 
 describe("POST …/attachments", () => {
-  const post = (
-    executionId: string,
-    files: Record<string, string | Uint8Array>,
-    more: { key?: string; query?: string } = {},
-  ) => {
-    const form = new FormData();
-    for (const [path, content] of Object.entries(files)) form.append("attachment", new Blob([content as never]), path);
-    return ask(`POST /projects/${project}${pathOf(executionId)}/attachments${more.query ?? ""}`, {
-      key: more.key ?? key,
-      body: form,
-    });
-  };
+  type Files = Record<string, string | Uint8Array>;
+  const post = (executionId: string, files: Files, query = "", asked: Pick<typeof own, "call"> = own) =>
+    asked.call("POST", `${pathOf(executionId)}/attachments${query}`, toFiles(files));
 
   test("the files of a form join their cases, with the names that the report gives them; the same again changes nothing", async () => {
-    const { body: run } = await upload("", toReport([FAILED]));
-    const files = { "test-results/cart/actual.png": PNG, "server.log": "started" };
-    const { status, body } = await post(run.executionId, files);
+    const id = await runFailed();
+    const files = { ...IMAGE, "server.log": "started" };
+    const { status, body } = await post(id, files);
     expect([status, body.warnings]).toEqual([201, []]);
     expect(body.attachments).toMatchObject([
       { name: "screenshot", path: "test-results/cart/actual.png", testCaseIds: [expect.any(String)] },
       { name: "server.log", path: "server.log", testCaseIds: [] },
     ]);
-    const again = await post(run.executionId, files);
+    const again = await post(id, files);
     expect([again.status, again.body.attachments]).toEqual([200, body.attachments]);
     expect(await (await fetchContent(body.attachments[1].id)).text()).toBe("started");
-    expect(readdirSync(join(directory, "incoming"))).toEqual([]);
+    expect(incoming()).toEqual([]);
   });
 
   test("a form of very many parts is answered with a bounded number of warnings", async () => {
-    const { body: run } = await upload("", toReport([FAILED]));
+    const id = await runFailed();
     const many = Object.fromEntries(Array.from({ length: 1_200 }, (_, index) => [`${index}.log`, `${index}`]));
-    const { status, body } = await post(run.executionId, many);
+    const { status, body } = await post(id, many);
     expect([status, body.attachments.length, body.warnings.length]).toEqual([201, 5, 1_000]);
   });
 
@@ -294,16 +257,11 @@ describe("POST …/attachments", () => {
     const { body: run } = await upload("", toReport([FAILED, passed]));
     const many = Object.fromEntries(Array.from({ length: 6 }, (_, index) => [`${index}.log`, `${index}`]));
     const { status, body } = await post(run.executionId, { "big.bin": new Uint8Array(MIB + 1), "passed.png": PNG });
-    expect([status, body]).toEqual([
-      200,
-      {
-        attachments: [],
-        warnings: [
-          'Attachment "big.bin" was not stored: larger than 1 MiB (MAX_ATTACHMENT_MB of the server)',
-          'Attachment "passed.png" was not stored: only test cases that passed refer to it (upload the report with attachments=all to keep such files)',
-        ],
-      },
-    ]);
+    const warnings = [
+      'Attachment "big.bin" was not stored: larger than 1 MiB (MAX_ATTACHMENT_MB of the server)',
+      'Attachment "passed.png" was not stored: only test cases that passed refer to it (upload the report with attachments=all to keep such files)',
+    ];
+    expect([status, body]).toEqual([200, { attachments: [], warnings }]);
     const more = await post(run.executionId, many);
     expect([more.status, more.body.attachments.length]).toEqual([201, 5]);
     expect(more.body.warnings).toEqual([expect.stringContaining('"5.log" was not stored: the run has 5 attachments')]);
@@ -311,90 +269,64 @@ describe("POST …/attachments", () => {
   });
 
   test("while the store is away it is a 500, and nothing is half stored", async () => {
-    const { ask: askAway } = await createServer(database, { attachments: { directory: "/dev/null/attachments" } });
-    const { body: run } = await upload("", toReport([FAILED]));
-    const form = new FormData();
-    form.append("attachment", new Blob(["a"]), "a.log");
-    const { status, headers, body } = await askAway(`POST /projects/${project}${pathOf(run.executionId)}/attachments`, {
-      ...{ key, body: form },
-    });
+    const away = await createServer(database, { attachments: { directory: "/dev/null/attachments" } });
+    const id = await runFailed();
+    const { status, headers, body } = await post(id, { "a.log": "a" }, "", createAsking(away.ask, acme));
     expect([status, headers.get("retry-after"), body.error.code]).toEqual([500, "10", "INTERNAL_ERROR"]);
-    expect(await list(run.executionId)).toEqual([]);
+    expect(await list(id)).toEqual([]);
   });
 
   test("another body is refused", async () => {
-    const { body: run } = await upload("", toReport([FAILED]));
-    const target = `POST /projects/${project}${pathOf(run.executionId)}/attachments`;
+    const id = await runFailed();
     const empty = new FormData();
     empty.append("other", "a");
-    for (const [body, headers, message] of [
-      ["{}", {}, "expected multipart/form-data"],
-      [empty, {}, 'expected files in parts named "attachment"'],
+    for (const [body, message] of [
+      ["{}", "expected multipart/form-data"],
+      [empty, 'expected files in parts named "attachment"'],
     ] as const) {
-      const answer = await ask(target, { key, body, headers });
+      const answer = await own.call("POST", `${pathOf(id)}/attachments`, body);
       expect([answer.status, answer.body.error.message]).toEqual([400, expect.stringContaining(message)]);
     }
     expect((await post(crypto.randomUUID(), { a: "a" })).status).toBe(404);
-    expect((await post(run.executionId, { a: "a" }, { query: `?lease_id=${crypto.randomUUID()}` })).status).toBe(400);
+    expect((await post(id, { a: "a" }, `?lease_id=${crypto.randomUUID()}`)).status).toBe(400);
   });
 
   test("a runner sends the files of a lease that has ended", async () => {
-    const runner = await own.post("/runners", { runner: "two" });
+    const { key } = await own.post("/runners", { runner: "two" });
+    const runner = createAsking(ask, { project, key });
     const execution = await own.post("/executions", { mode: "run", tasks: ["e2e"] });
-    const { body: sync } = await ask(`POST /projects/${project}/leases`, { key: runner.key, body: { runner: "two" } });
-    const [lease] = sync.leases;
-    const report = await ask(`POST /projects/${project}/test-runs?lease_id=${lease.id}`, {
-      key: runner.key,
-      body: toReport([FAILED]),
-    });
-    expect(report.status).toBe(201);
+    const [lease] = (await runner.post("/leases", { runner: "two" })).leases;
     const query = `?lease_id=${lease.id}`;
-    const { status, body } = await post(
-      execution.id,
-      { "test-results/cart/actual.png": PNG },
-      { key: runner.key, query },
-    );
+    expect((await runner.call("POST", `/test-runs${query}`, toReport([FAILED]))).status).toBe(201);
+    const { status, body } = await post(execution.id, IMAGE, query, runner);
     expect([status, namesOf(body.attachments)]).toEqual([201, ["screenshot"]]);
-    const { body: other } = await upload("", toReport([FAILED]));
-    expect((await post(other.executionId, { a: "a" }, { key: runner.key, query })).status).toBe(404);
+    expect((await post(await runFailed(), { a: "a" }, query, runner)).status).toBe(404);
   });
 });
 
 describe("POST …/attachments, repeated and by runners", () => {
-  const form = (text: string) => {
-    const body = new FormData();
-    body.append("attachment", new Blob([text]), "server.log");
-    return body;
-  };
+  const form = (text: string) => toFiles({ "server.log": text });
 
   test("a repetition with its Idempotency-Key has the answer of the first, and other files are refused", async () => {
-    const { body: run } = await upload("", toReport([FAILED]));
-    const target = `POST /projects/${project}${pathOf(run.executionId)}/attachments`;
+    const path = `${pathOf(await runFailed())}/attachments`;
     const headers = { "idempotency-key": crypto.randomUUID() };
-    const first = await ask(target, { key, body: form("one"), headers });
-    const again = await ask(target, { key, body: form("one"), headers });
+    const send = (text: string) => own.call("POST", path, form(text), headers);
+    const [first, again] = [await send("one"), await send("one")];
     expect([first.status, again.status, again.headers.get("idempotent-replayed")]).toEqual([201, 201, "true"]);
     expect(again.body).toEqual(first.body);
-    const other = await ask(target, { key, body: form("two"), headers });
-    expect([other.status, other.body.error.message]).toEqual([
-      400,
-      expect.stringContaining("was used before for a different request"),
-    ]);
+    const other = await send("two");
+    expect(other.status).toBe(400);
+    expect(other.body.error.message).toContain("was used before for a different request");
   });
 
   test("a runner names a lease of its own", async () => {
     const own = createAsking(ask, await harness.addProject(acme));
-    const { project } = own;
     const execution = await own.post("/executions", { mode: "run", tasks: [{ slug: "e2e", shards: 2 }] });
     const take = async (runner: string) => {
-      const body = await own.post("/runners", { runner });
-      const { body: sync } = await ask(`POST /projects/${project}/leases`, {
-        key: body.key,
-        body: { runner },
-      });
-      return { key: body.key as string, lease: sync.leases[0].id as string };
+      const { key } = await own.post("/runners", { runner });
+      const asking = createAsking(ask, { ...own, key });
+      return { asking, lease: (await asking.post("/leases", { runner })).leases[0].id as string };
     };
-    const run = `/projects/${project}/executions/${execution.id}/test-runs/e2e`;
     const [three, four] = [await take("three"), await take("four")];
     for (const [method, body] of [
       ["POST", form("a")],
@@ -402,12 +334,10 @@ describe("POST …/attachments, repeated and by runners", () => {
     ] as const) {
       const path = method === "PUT" ? "&path=a.log" : "";
       const send = (lease: string) =>
-        ask(`${method} ${run}/attachments?lease_id=${lease}${path}`, { key: three.key, body });
+        three.asking.call(method, `${pathOf(execution.id)}/attachments?lease_id=${lease}${path}`, body);
       const foreign = await send(four.lease);
-      expect([foreign.status, foreign.body.error.message]).toEqual([
-        400,
-        'Cannot read "lease_id": it is the lease of another runner',
-      ]);
+      const message = 'Cannot read "lease_id": it is the lease of another runner';
+      expect([foreign.status, foreign.body.error.message]).toEqual([400, message]);
       expect((await send(three.lease)).status).toBe(201);
     }
   });
@@ -415,24 +345,17 @@ describe("POST …/attachments, repeated and by runners", () => {
 
 describe("PUT …/attachments", () => {
   test("a file joins the case of a report that has come before it", async () => {
-    const { body: run } = await upload("", toReport([FAILED]));
-    const { status, body } = await put(run.executionId, ".\\test-results/cart/actual.png", PNG);
-    const [result] = await own.list(`${pathOf(run.executionId)}/cases`);
+    const id = await runFailed();
+    const { status, body } = await put(id, ".\\test-results/cart/actual.png", PNG);
+    const [result] = await own.list(`${pathOf(id)}/cases`);
     expect([status, body.reason]).toEqual([201, null]);
     expect(body.attachment).toEqual({
-      id: expect.any(String),
-      name: "actual.png",
-      path: "test-results/cart/actual.png",
-      contentType: "image/png",
-      bytes: PNG.byteLength,
-      sha256: Bun.SHA256.hash(PNG, "hex"),
-      attempt: 1,
-      testCaseIds: [result.testCaseId],
-      createdAt: expect.any(String),
-      url: expect.any(String),
+      ...{ id: expect.any(String), name: "actual.png", path: "test-results/cart/actual.png", contentType: "image/png" },
+      ...{ bytes: PNG.byteLength, sha256: Bun.SHA256.hash(PNG, "hex"), attempt: 1, testCaseIds: [result.testCaseId] },
+      ...{ createdAt: expect.any(String), url: expect.any(String) },
     });
     expect(namesOf(result.attachments)).toEqual(["screenshot"]);
-    const again = await put(run.executionId, "test-results/cart/actual.png", PNG);
+    const again = await put(id, "test-results/cart/actual.png", PNG);
     expect([again.status, again.body.attachment.id]).toEqual([200, body.attachment.id]);
   });
 
@@ -462,69 +385,63 @@ describe("PUT …/attachments", () => {
   });
 
   test("what is too large or too much is a 400 and a warning on the run", async () => {
-    const { body: run } = await upload("", toReport([FAILED]));
-    const large = await put(run.executionId, "big.bin", new Uint8Array(MIB + 1));
-    expect([large.status, large.body.error.message]).toEqual([
-      400,
-      "Attachment too large: at most 1 MiB (MAX_ATTACHMENT_MB of the server)",
-    ]);
-    for (let index = 0; index < 5; index++)
-      expect((await put(run.executionId, `${index}`, `${index}`)).status).toBe(201);
-    expect((await put(run.executionId, "more", "more")).status).toBe(400);
-    expect(await warningsOf(run.executionId)).toEqual([
+    const id = await runFailed();
+    const large = await put(id, "big.bin", new Uint8Array(MIB + 1));
+    const message = "Attachment too large: at most 1 MiB (MAX_ATTACHMENT_MB of the server)";
+    expect([large.status, large.body.error.message]).toEqual([400, message]);
+    for (let index = 0; index < 5; index++) expect((await put(id, `${index}`, `${index}`)).status).toBe(201);
+    expect((await put(id, "more", "more")).status).toBe(400);
+    expect(await warningsOf(id)).toEqual([
       'Attachment "big.bin" was not stored: larger than 1 MiB (MAX_ATTACHMENT_MB of the server)',
       'Attachment "more" was not stored: the run has 5 attachments, and more are not stored (MAX_RUN_ATTACHMENTS of the server)',
     ]);
   });
 
   test("a compressed body is stored as what it was", async () => {
-    const { body: run } = await upload("", toReport([FAILED]));
-    const target = `PUT /projects/${project}${pathOf(run.executionId)}/attachments?path=log.txt`;
-    const { body } = await ask(target, { key, body: Bun.gzipSync("a log"), headers: { "content-encoding": "gzip" } });
+    const id = await runFailed();
+    const send = (content: string | Uint8Array<ArrayBuffer>) =>
+      own.call("PUT", `${pathOf(id)}/attachments?path=log.txt`, Bun.gzipSync(content), { "content-encoding": "gzip" });
+    const { body } = await send("a log");
     expect(await (await fetchContent(body.attachment.id)).text()).toBe("a log");
-    const bomb = Bun.gzipSync(new Uint8Array(50 * MIB));
-    expect((await ask(target, { key, body: bomb, headers: { "content-encoding": "gzip" } })).status).toBe(400);
-    expect(readdirSync(join(directory, "incoming"))).toEqual([]);
+    expect((await send(new Uint8Array(50 * MIB))).status).toBe(400);
+    expect(incoming()).toEqual([]);
   });
 
   test("a runner's own key reaches the runs of its leases, and no other", async () => {
-    const runner = await own.post("/runners", { runner: "one" });
+    const { key } = await own.post("/runners", { runner: "one" });
+    const runner = createAsking(ask, { project, key });
     const execution = await own.post("/executions", { mode: "run", tasks: ["e2e"] });
-    const target = `PUT /projects/${project}${pathOf(execution.id)}/attachments?path=log.txt`;
-    expect((await ask(target, { key: runner.key, body: "log" })).status).toBe(404);
-    await ask(`POST /projects/${project}/leases`, { key: runner.key, body: { runner: "one" } });
-    expect((await ask(target, { key: runner.key, body: "log" })).status).toBe(201);
-    const { body: other } = await upload("", toReport([FAILED]));
-    const foreign = `PUT /projects/${project}${pathOf(other.executionId)}/attachments?path=log.txt`;
-    expect((await ask(foreign, { key: runner.key, body: "log" })).status).toBe(404);
+    const putAs = async (id: string) =>
+      (await runner.call("PUT", `${pathOf(id)}/attachments?path=log.txt`, "log")).status;
+    expect(await putAs(execution.id)).toBe(404);
+    await runner.post("/leases", { runner: "one" });
+    expect(await putAs(execution.id)).toBe(201);
+    expect(await putAs(await runFailed())).toBe(404);
   });
 
   test("a run that is not there is a 404, and a file without a path a 400", async () => {
     expect((await put(crypto.randomUUID(), "a", "a")).status).toBe(404);
-    const { body: run } = await upload("", toReport([FAILED]));
-    expect((await own.call("PUT", `${pathOf(run.executionId)}/attachments`, "a")).status).toBe(400);
-    expect((await put(run.executionId, "./", "a")).status).toBe(400);
+    const id = await runFailed();
+    expect((await own.call("PUT", `${pathOf(id)}/attachments`, "a")).status).toBe(400);
+    expect((await put(id, "./", "a")).status).toBe(400);
   });
 });
 
 describe("GET /projects/:projectId/attachments/:attachmentId", () => {
   async function attach(path: string, content: string | Uint8Array) {
-    const { body: run } = await upload("", toReport([FAILED]));
-    return (await put(run.executionId, path, content)).body.attachment as { id: string; sha256: string };
+    return (await put(await runFailed(), path, content)).body.attachment as { id: string; sha256: string };
   }
 
   test("answers the content as what its first bytes show, in a sandbox", async () => {
     const { id, sha256 } = await attach('ä"b\r\n.png', PNG);
     const response = await fetchContent(id);
     expect(Buffer.from(await response.bytes()).equals(PNG)).toBe(true);
-    const { headers } = response;
-    expect(headers.get("content-type")).toBe("image/png");
-    expect(headers.get("content-length")).toBe(String(PNG.byteLength));
-    expect(headers.get("content-security-policy")).toStartWith("sandbox;");
-    expect(headers.get("x-content-type-options")).toBe("nosniff");
-    expect(headers.get("cross-origin-resource-policy")).toBe("same-origin");
-    expect(headers.get("content-disposition")).toMatch(/^inline; filename="[ -~]+"; filename\*=UTF-8''%C3%A4/);
-    expect(headers.get("etag")).toBe(`"${sha256}"`);
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      ...{ "content-type": "image/png", "content-length": String(PNG.byteLength), etag: `"${sha256}"` },
+      "content-security-policy": expect.stringMatching(/^sandbox;/),
+      ...{ "x-content-type-options": "nosniff", "cross-origin-resource-policy": "same-origin" },
+      "content-disposition": expect.stringMatching(/^inline; filename="[ -~]+"; filename\*=UTF-8''%C3%A4/),
+    });
   });
 
   test("HTML is plain text, and what is not recognised a download", async () => {
@@ -564,16 +481,16 @@ describe("GET /projects/:projectId/attachments/:attachmentId", () => {
   });
 
   test("it goes with its execution", async () => {
-    const { body: run } = await upload("", toReport([FAILED]));
-    const { attachment } = (await put(run.executionId, "a", "a")).body;
-    await own.call("DELETE", `/executions/${run.executionId}`);
+    const id = await runFailed();
+    const { attachment } = (await put(id, "a", "a")).body;
+    await own.call("DELETE", `/executions/${id}`);
     expect((await fetchContent(attachment.id)).status).toBe(404);
   });
 });
 
 test("the list of a run's attachments has pages", async () => {
-  const { body: run } = await upload("", junit("f"));
-  for (const name of ["a", "b", "c"]) await put(run.executionId, name, name);
-  const all = await own.walk(`${pathOf(run.executionId)}/attachments?limit=2`);
+  const { executionId: id } = (await upload("", junit("f"))).body;
+  for (const name of ["a", "b", "c"]) await put(id, name, name);
+  const all = await own.walk(`${pathOf(id)}/attachments?limit=2`);
   expect(namesOf(all)).toEqual(["a", "b", "c"]);
 });

@@ -8,11 +8,12 @@ import { createReceiver } from "../receiver.ts";
 const harness = await createHarness({ outboundAllow: ["127.0.0.0/8"] });
 const { ask, acme, rival, addProject, database } = harness;
 const teamKey = acme.teamKey;
-const base = `/teams/${acme.team}/automations`;
-const team = createRequests(ask, base, teamKey);
+const team = createRequests(ask, `/teams/${acme.team}/automations`, teamKey);
+const integrations = createRequests(ask, `/teams/${acme.team}/integrations`, teamKey);
 const automating = createAutomating(harness, acme);
-const { handle: handleAll, integrate, runsOf } = automating;
+const { handle: handleAll, integrate, runsOf, settle } = automating;
 const deliverAll = () => automating.deliver();
+const SLACK = { url: "https://hooks.slack.com/services/T/B/abcdefgh" };
 let project: Asking;
 
 beforeEach(async () => {
@@ -34,28 +35,35 @@ const upload = (letters: string, parameters: Record<string, string> = {}) =>
 const run = (id: string, dryRun = false) => team.call("POST", `/${id}/run`, { dryRun });
 const executionsOf = () => project.list("/executions?limit=100");
 
+/** A receiver that answers as Slack or a webhook does, and the action that notifies it. */
+async function createNotify(kind: "slack" | "webhook" = "slack") {
+  const receiver = createReceiver({ status: 200, body: "ok" });
+  return { receiver, notify: { type: "notify", integrationId: await integrate(kind, { url: receiver.url }) } };
+}
+/** The same for a repository at GitHub. */
+async function createGitHub(answer: { status: number; body?: object }, more: object = {}) {
+  const receiver = createReceiver(answer);
+  const config = { baseUrl: receiver.url, repository: "acme/web", token: "t", ...more };
+  return { receiver, integrationId: await integrate("github", config) };
+}
 describe("automations", () => {
   test("are created, listed newest first, changed and deleted", async () => {
-    const integrationId = await integrate("slack", { url: "https://hooks.slack.com/services/T/B/abcdefgh" });
-    const created = await automate({
-      name: "red main",
-      trigger: { event: "execution.failed" },
+    const notify = { type: "notify", integrationId: await integrate("slack", SLACK) };
+    const body = {
+      ...{ name: "red main", trigger: { event: "execution.failed" }, actions: [notify] },
       conditions: { branches: ["main"], projects: [project.project] },
-      actions: [{ type: "notify", integrationId }],
-    });
+    };
+    const created = await automate(body);
+    const times = { createdAt: expect.any(String), updatedAt: expect.any(String) };
     expect(created).toEqual({
       id: expect.any(String),
-      name: "red main",
+      ...body,
       enabled: true,
-      trigger: { event: "execution.failed" },
-      conditions: { branches: ["main"], projects: [project.project] },
-      actions: [{ type: "notify", integrationId }],
       lastRun: null,
       nextRunAt: null,
-      createdAt: expect.any(String),
-      updatedAt: expect.any(String),
+      ...times,
     });
-    const second = await automate({ trigger: { schedule: "0 6 * * *" }, actions: [{ type: "notify", integrationId }] });
+    const second = await automate({ trigger: { schedule: "0 6 * * *" }, actions: [notify] });
     expect((await team.walk("?limit=1")).map(({ id }) => id)).toEqual([second.id, created.id]);
     const patch = { name: "b", enabled: false, conditions: {} };
     const changed = await team.patch(`/${created.id}`, patch);
@@ -65,7 +73,7 @@ describe("automations", () => {
   });
 
   test("what cannot work is refused, every mistake at once", async () => {
-    const slack = await integrate("slack", { url: "https://hooks.slack.com/services/T/B/abcdefgh" });
+    const slack = await integrate("slack", SLACK);
     const message = async (body: object) => {
       const answer = await team.call("POST", "", { name: "x", ...body });
       expect(answer.status).toBe(400);
@@ -113,13 +121,11 @@ describe("automations", () => {
     expect(await message({ trigger, actions: [{ type: "explode" }] })).toContain(`"actions.0.type"`);
     expect(await message({ trigger, actions: [notify], conditions: { branch: ["main"] } })).toContain("branch");
     for (const branches of [[], ["!main"]])
-      expect(await message({ trigger, actions: [notify], conditions: { branches } })).toContain(
-        `"conditions.branches"`,
-      );
+      expect(await message({ trigger, actions: [notify], conditions: { branches } })).toContain("conditions.branches");
   });
 
   test("another team cannot use this team's integrations", async () => {
-    const integrationId = await integrate("slack", { url: "https://hooks.slack.com/services/T/B/abcdefgh" });
+    const integrationId = await integrate("slack", SLACK);
     const body = { name: "x", trigger: { event: "execution.failed" }, actions: [{ type: "notify", integrationId }] };
     expect((await ask(`POST /teams/${rival.team}/automations`, { key: rival.teamKey, body })).status).toBe(400);
   });
@@ -127,11 +133,10 @@ describe("automations", () => {
 
 describe("events", () => {
   test("main turns red and is green again: two messages, and none for another branch or a second green", async () => {
-    const receiver = createReceiver({ status: 200, body: "ok" });
-    const integrationId = await integrate("slack", { url: receiver.url });
+    const { receiver, notify } = await createNotify();
     const conditions = { branches: ["main"], projects: [project.project] };
     for (const event of ["execution.failed", "execution.recovered"])
-      await automate({ name: event, trigger: { event }, conditions, actions: [{ type: "notify", integrationId }] });
+      await automate({ name: event, trigger: { event }, conditions, actions: [notify] });
     for (const [letters, branch, commit] of [
       ["pp", "main", "a1"],
       ["pf", "feature/x", "b1"],
@@ -141,8 +146,7 @@ describe("events", () => {
       ["pp", "main", "a4"],
     ] as const)
       await upload(letters, { branch, commit });
-    await handleAll();
-    await deliverAll();
+    await settle();
     const heads = receiver.requests.map(({ body }) => body.blocks[0].text.text);
     expect(heads).toEqual(["🔴 other: main failed", "🟢 other: main is green again"]);
     const [red] = receiver.requests;
@@ -151,38 +155,33 @@ describe("events", () => {
   });
 
   test("a message says what is new and what is not, as the answer to the upload did", async () => {
-    const receiver = createReceiver({ status: 200, body: "ok" });
-    const integrationId = await integrate("slack", { url: receiver.url });
-    const actions = [{ type: "notify", integrationId }];
-    for (const event of ["test_run.completed", "execution.failed"]) await automate({ trigger: { event }, actions });
+    const { receiver, notify } = await createNotify();
+    for (const event of ["test_run.completed", "execution.failed"])
+      await automate({ trigger: { event }, actions: [notify] });
     await upload("fpp", { branch: "main" });
     await upload("fpf", { branch: "x", commit: "c0ffee12" });
-    await handleAll();
-    await deliverAll();
+    await settle();
     const told = "2 failed (1 new, 1 still failing), 1 passed\n• unit &gt; case 2: case 2 failed\n";
-    const texts = receiver.requests
-      .map(({ body }) => body.blocks[1].text.text)
-      .filter((text) => text.startsWith("2 failed"));
-    expect(texts).toEqual(Array(2).fill(`${told}• unit &gt; case 0 (still failing, known bug #1): case 0 failed`));
+    const texts = receiver.requests.map(({ body }) => body.blocks[1].text.text);
+    expect(texts.filter((text) => text.startsWith("2 failed"))).toEqual(
+      Array(2).fill(`${told}• unit &gt; case 0 (still failing, known bug #1): case 0 failed`),
+    );
   });
 
   test("a message about an outage says so, and blames nobody", async () => {
-    const receiver = createReceiver({ status: 200, body: "ok" });
-    const integrationId = await integrate("slack", { url: receiver.url });
-    await automate({ trigger: { event: "execution.failed" }, actions: [{ type: "notify", integrationId }] });
+    const { receiver, notify } = await createNotify();
+    await automate({ trigger: { event: "execution.failed" }, actions: [notify] });
     await upload("f".repeat(12), { branch: "main" });
-    await handleAll();
-    await deliverAll();
+    await settle();
     expect(receiver.requests[0]!.body.blocks[1].text.text).toStartWith("12 failed (an outage)\n");
   });
 
   test("each run is kept with its reason, skipped ones as well", async () => {
-    const receiver = createReceiver({ status: 200, body: "ok" });
-    const integrationId = await integrate("slack", { url: receiver.url });
+    const { notify } = await createNotify();
     const { id } = await automate({
       trigger: { event: "execution.completed" },
       conditions: { branches: ["release/*", "main"], minFailed: 2, environments: ["staging"], taskSlugs: ["unit"] },
-      actions: [{ type: "notify", integrationId }],
+      actions: [notify],
     });
     const given = { environment: "staging" };
     await upload("ff", { branch: "feature" });
@@ -205,24 +204,19 @@ describe("events", () => {
       ["skipped", `The branch "feature" matches none of "release/*", "main"`],
     ]);
     expect(runs[0]).toMatchObject({
-      cause: "event",
-      eventType: "execution.completed",
-      projectId: project.project,
-      actions: [{ type: "notify", status: "done", integrationId, deliveryId: expect.any(String) }],
+      ...{ cause: "event", eventType: "execution.completed", projectId: project.project },
+      actions: [{ ...notify, status: "done", deliveryId: expect.any(String) }],
     });
     expect(await runsOf(id, "?status=done")).toHaveLength(1);
-    const body = await team.get(`/${id}`);
-    expect(body.lastRun).toMatchObject({ id: runs[0].id, status: "done" });
+    expect((await team.get(`/${id}`)).lastRun).toMatchObject({ id: runs[0].id, status: "done" });
   });
 
   test("several servers handle each event once, and send each message once", async () => {
     const receiver = createReceiver({ status: 200 });
     const secret = `whsec_${Buffer.alloc(32, 1).toString("base64")}`;
     const integrationId = await integrate("webhook", { url: receiver.url, secret });
-    const { id } = await automate({
-      trigger: { event: "test_run.completed" },
-      actions: [{ type: "notify", integrationId }],
-    });
+    const notify = { type: "notify", integrationId };
+    const { id } = await automate({ trigger: { event: "test_run.completed" }, actions: [notify] });
     const servers = [1, 2, 3, 4];
     const busy = servers.map(async () => {
       for (let round = 0; round < 5; round++) await handleAll();
@@ -251,8 +245,7 @@ describe("events", () => {
       await deliverAll();
     };
     await upload("f", { commit: "c0ffee12" });
-    await handleAll();
-    await deliverAll();
+    await settle();
     await upload("p", { commit: "c0ffee12" });
     await upload("f", { commit: "decade12" });
     await handleAll();
@@ -264,25 +257,21 @@ describe("events", () => {
       ["c0ffee12", "success"],
       ["decade12", "failed"],
     ]);
-    const { body } = await ask(`GET /teams/${acme.team}/integrations/${integrationId}/deliveries`, { key: teamKey });
-    const oldest = body.data.at(-1);
-    expect([oldest.status, oldest.nextAttemptAt, oldest.attempts.map(({ error }: any) => error)]).toEqual([
-      "failed",
-      null,
-      [expect.stringContaining("502"), "Not sent: a newer delivery for the same has taken its place"],
+    const oldest = (await automating.deliveriesOf(integrationId)).at(-1);
+    expect(oldest).toMatchObject({ status: "failed", nextAttemptAt: null });
+    expect(oldest.attempts.map(({ error }: any) => error)).toEqual([
+      expect.stringContaining("502"),
+      "Not sent: a newer delivery for the same has taken its place",
     ]);
-    await ask(`POST /teams/${acme.team}/integrations/${integrationId}/deliveries/${oldest.id}/redeliver`, {
-      key: teamKey,
-    });
+    await integrations.call("POST", `/${integrationId}/deliveries/${oldest.id}/redeliver`);
     await deliverAll();
     expect(receiver.requests.at(-1)!.body.state).toBe("failed");
   });
 
   test("one whose integration was deleted can still be renamed and switched off", async () => {
-    const integrationId = await integrate("slack", { url: "https://hooks.slack.com/services/T/B/abcdefgh" });
-    const actions = [{ type: "notify", integrationId }];
+    const actions = [{ type: "notify", integrationId: await integrate("slack", SLACK) }];
     const { id } = await automate({ trigger: { event: "execution.failed" }, actions });
-    await ask(`DELETE /teams/${acme.team}/integrations/${integrationId}`, { key: teamKey });
+    await integrations.call("DELETE", `/${actions[0]!.integrationId}`);
     const patch = (body: object) => team.call("PATCH", `/${id}`, body);
     expect((await patch({ name: "n", enabled: false })).body).toMatchObject({ name: "n", enabled: false });
     expect((await patch({ actions })).status).toBe(400);
@@ -290,32 +279,20 @@ describe("events", () => {
   });
 
   describe("by owner", () => {
-    const failing = (...names: string[]) =>
-      `<testsuite>${names
-        .map(
-          (name) => `<testcase classname="S" name="${name}" file="src/${name}.ts"><failure message="no"/></testcase>`,
-        )
-        .join("")}</testsuite>`;
-    const send = (parameters: Record<string, string>, ...names: string[]) => sendReport(parameters, failing(...names));
-    const sendReport = async (parameters: Record<string, string>, body: string) => {
+    const failing = (name: string) =>
+      `<testcase classname="S" name="${name}" file="src/${name}.ts"><failure message="no"/></testcase>`;
+    const send = async (parameters: Record<string, string>, ...names: string[]) => {
       const query = new URLSearchParams({ branch: "main", complete: "true", ...parameters });
-      await project.post(`/test-runs?${query}`, body);
-      await handleAll();
-      await deliverAll();
+      await project.post(`/test-runs?${query}`, `<testsuite>${names.map(failing).join("")}</testsuite>`);
+      await settle();
     };
-    beforeEach(async () => {
-      const body = "/src/cart* @cart\n/src/pay* @pay\n";
-      await project.call("PUT", "/owners", body);
-    });
+    const inProject = (owners?: string[]) => ({ projects: [project.project], ...(owners && { owners }) });
+    beforeEach(async () => void (await project.call("PUT", "/owners", "/src/cart* @cart\n/src/pay* @pay\n")));
 
     test("a condition takes failures of its owners, and the message names only these", async () => {
-      const receiver = createReceiver();
-      const integrationId = await integrate("webhook", { url: receiver.url });
-      const { id } = await automate({
-        trigger: { event: "execution.failed" },
-        conditions: { projects: [project.project], owners: ["@cart"] },
-        actions: [{ type: "notify", integrationId }],
-      });
+      const { receiver, notify } = await createNotify("webhook");
+      const conditions = inProject(["@cart"]);
+      const { id } = await automate({ trigger: { event: "execution.failed" }, conditions, actions: [notify] });
       await send({ execution_key: "1" }, "pay");
       expect(await runsOf(id)).toMatchObject([{ status: "skipped", reason: 'Nothing in it belongs to "@cart"' }]);
       await send({ execution_key: "2" }, "cart", "pay", "lost");
@@ -325,27 +302,16 @@ describe("events", () => {
       ]);
     });
 
-    /** Sends failed executions to a receiver, as far as they concern @cart. */
-    async function notifyCart() {
-      const receiver = createReceiver();
-      const integrationId = await integrate("webhook", { url: receiver.url });
-      await automate({
-        trigger: { event: "execution.failed" },
-        conditions: { projects: [project.project] },
-        actions: [{ type: "notify", integrationId, owners: ["@cart"] }],
-      });
-      return receiver;
-    }
-
     test("a message names the known bugs of its owners' failures, and none that the execution has opened", async () => {
-      const receiver = await notifyCart();
+      const { receiver, notify } = await createNotify("webhook");
+      const actions = [{ ...notify, owners: ["@cart"] }];
+      await automate({ trigger: { event: "execution.failed" }, conditions: inProject(), actions });
       const told = () => receiver.requests.at(-1)!.body.data;
       await send({ execution_key: "1" }, "cart");
       expect(told()).not.toHaveProperty("knownBugs");
       expect(told().failures).toMatchObject([{ name: "cart", knownBug: null }]);
       await send({ execution_key: "2" }, "cart", "pay");
-      const body = await project.get("/bug-reports");
-      const [bug] = body.data.toReversed();
+      const bug = (await project.list("/bug-reports")).at(-1);
       expect(told().knownBugs).toEqual([
         {
           ...{ id: bug.id, number: 1, title: bug.title, status: "open", failed: 1, culprit: null },
@@ -356,17 +322,10 @@ describe("events", () => {
     });
 
     test("each message goes to the owners that it is for, and is not sent where there is nothing of theirs", async () => {
-      const [cart, pay, all] = [createReceiver(), createReceiver(), createReceiver()];
-      const notify = async ({ url }: { url: string }, owners?: string[]) => ({
-        type: "notify",
-        integrationId: await integrate("slack", { url: `${url}/services/T/B/abcdefgh` }),
-        ...(owners ? { owners } : {}),
-      });
-      for (const receiver of [cart, pay, all]) receiver.play({ status: 200, body: "ok" });
+      const [cart, pay, all] = [await createNotify(), await createNotify(), await createNotify()];
       const { id, actions } = await automate({
-        trigger: { event: "execution.failed" },
-        conditions: { projects: [project.project] },
-        actions: [await notify(cart, ["@cart"]), await notify(pay, ["@pay"]), await notify(all)],
+        ...{ trigger: { event: "execution.failed" }, conditions: inProject() },
+        actions: [{ ...cart.notify, owners: ["@cart"] }, { ...pay.notify, owners: ["@pay"] }, all.notify],
       });
       expect(actions[0].owners).toEqual(["@cart"]);
       await send({}, "cart", "lost");
@@ -375,39 +334,30 @@ describe("events", () => {
         { status: "skipped", reason: "Nothing in it belongs to @pay" },
         { status: "done" },
       ]);
-      expect(pay.requests).toEqual([]);
-      expect(cart.requests[0]!.text).toContain("cart (@cart): no");
-      expect(cart.requests[0]!.text).not.toContain("lost");
-      expect(all.requests[0]!.text).toContain("lost: no");
+      expect(pay.receiver.requests).toEqual([]);
+      expect(cart.receiver.requests[0]!.text).toContain("cart (@cart): no");
+      expect(cart.receiver.requests[0]!.text).not.toContain("lost");
+      expect(all.receiver.requests[0]!.text).toContain("lost: no");
     });
 
     test("bugs and tests bring their owners", async () => {
-      const receiver = createReceiver();
-      const integrationId = await integrate("webhook", { url: receiver.url });
-      await automate({
-        trigger: { event: "bug_report.opened" },
-        conditions: { projects: [project.project], owners: ["@pay"] },
-        actions: [{ type: "notify", integrationId }],
-      });
+      const { receiver, notify } = await createNotify("webhook");
+      const conditions = inProject(["@pay"]);
+      await automate({ trigger: { event: "bug_report.opened" }, conditions, actions: [notify] });
       await send({}, "cart");
       await send({}, "pay");
       expect(receiver.requests.map(({ body }) => body.data.bugReport.owners)).toEqual([["@pay"]]);
     });
 
     test("an event that has no owners is refused", async () => {
-      const integrationId = await integrate("webhook", { url: createReceiver().url });
+      const { notify } = await createNotify("webhook");
       const message = async (body: object) => (await team.call("POST", "", { name: "x", ...body })).body.error.message;
-      const actions = [{ type: "notify", integrationId, owners: ["@cart"] }];
-      expect(await message({ trigger: { schedule: "@daily" }, actions })).toBe(
+      const [owners, schedule] = [["@cart"], "@daily"];
+      expect(await message({ trigger: { schedule }, actions: [{ ...notify, owners }] })).toBe(
         'Cannot use "actions.0.owners" with a schedule',
       );
-      expect(
-        await message({
-          trigger: { event: "task.missed" },
-          conditions: { owners: ["@cart"] },
-          actions: [{ type: "notify", integrationId }],
-        }),
-      ).toBe('Cannot use "conditions.owners" with "task.missed"');
+      const missed = { trigger: { event: "task.missed" }, conditions: { owners }, actions: [notify] };
+      expect(await message(missed)).toBe('Cannot use "conditions.owners" with "task.missed"');
     });
   });
 
@@ -421,77 +371,69 @@ describe("events", () => {
     await upload("f", { lease_id: leases[0].id });
     await handleAll();
     const [{ status, actions }] = await runsOf(id);
-    expect([status, actions[0].reason]).toEqual([
-      "failed",
-      `Cannot read "environment": the team has no environment "short-lived", whose variables the tasks would get`,
-    ]);
+    const reason = `Cannot read "environment": the team has no environment "short-lived", whose variables the tasks would get`;
+    expect(status).toBe("failed");
+    expect(actions[0].reason).toBe(reason);
     expect(await executionsOf()).toHaveLength(1);
   });
 
   test("a disabled automation does nothing, a disabled or deleted integration is told in the run", async () => {
-    const [gone, off] = [
-      await integrate("slack", { url: "https://hooks.slack.com/services/T/B/abcdefgh" }),
-      await integrate("slack", { url: "https://hooks.slack.com/services/T/B/abcdefgh" }),
-    ];
+    const [gone, off] = [await integrate("slack", SLACK), await integrate("slack", SLACK)];
     const trigger = { event: "execution.completed" };
     const actions = [gone, off].map((integrationId) => ({ type: "notify", integrationId }));
     const asleep = await automate({ trigger, actions, enabled: false });
     const awake = await automate({ trigger, actions });
-    await ask(`DELETE /teams/${acme.team}/integrations/${gone}`, { key: teamKey });
-    await ask(`PATCH /teams/${acme.team}/integrations/${off}`, { key: teamKey, body: { enabled: false } });
+    await integrations.call("DELETE", `/${gone}`);
+    await integrations.patch(`/${off}`, { enabled: false });
     await upload("p");
     await handleAll();
     expect(await runsOf(asleep.id)).toEqual([]);
     const [kept] = await runsOf(awake.id);
-    expect(kept.status).toBe("failed");
-    expect(kept.actions.map(({ status, reason }: any) => [status, reason])).toEqual([
-      ["failed", "The integration was deleted"],
-      ["skipped", `The integration "slack" is disabled`],
-    ]);
+    expect(kept).toMatchObject({
+      status: "failed",
+      actions: [
+        { status: "failed", reason: "The integration was deleted" },
+        { status: "skipped", reason: `The integration "slack" is disabled` },
+      ],
+    });
   });
 });
 
 describe("actions", () => {
   test("create_issue opens one for a bug, and the bug links to it; regressions open no second one", async () => {
-    const receiver = createReceiver({ status: 201, body: { html_url: "https://github.test/acme/web/issues/7" } });
-    const integrationId = await integrate("github", { baseUrl: receiver.url, repository: "acme/web", token: "t" });
+    const externalUrl = "https://github.test/acme/web/issues/7";
+    const { receiver, integrationId } = await createGitHub({ status: 201, body: { html_url: externalUrl } });
     const actions = [{ type: "create_issue", integrationId, labels: ["flaky"] }];
-    await automate({ trigger: { event: "bug_report.opened" }, conditions: { severity: "major" }, actions });
-    const back = await automate({ trigger: { event: "bug_report.regressed" }, actions });
-    const critical = await automate({
+    const opened = (severity: unknown) => ({
       trigger: { event: "bug_report.opened" },
-      conditions: { severity: ["critical"] },
+      conditions: { severity },
       actions,
     });
+    await automate(opened("major"));
+    const back = await automate({ trigger: { event: "bug_report.regressed" }, actions });
+    const critical = await automate(opened(["critical"]));
     const { bugReports } = await upload("f");
-    await handleAll();
-    await deliverAll();
+    await settle();
     expect(receiver.requests.map(({ path, body }) => [path, body.title, body.labels])).toEqual([
       ["/repos/acme/web/issues", "case 0 failed", ["flaky"]],
     ]);
-    const path = `/projects/${project.project}/bug-reports/${bugReports[0].id}`;
-    const { body: bug } = await ask(`GET ${path}`, { key: project.key });
-    expect(bug.externalUrl).toBe("https://github.test/acme/web/issues/7");
-    await ask(`PATCH ${path}`, { key: project.key, body: { status: "resolved" } });
+    const path = `/bug-reports/${bugReports[0].id}`;
+    expect(await project.get(path)).toMatchObject({ externalUrl });
+    await project.patch(path, { status: "resolved" });
     await upload("f");
     await handleAll();
-    const [skipped] = await runsOf(back.id);
-    expect([skipped.status, skipped.actions[0].reason]).toEqual([
-      "skipped",
-      "The bug report is followed up at https://github.test/acme/web/issues/7 already",
-    ]);
+    const reason = `The bug report is followed up at ${externalUrl} already`;
+    expect((await runsOf(back.id))[0]).toMatchObject({ status: "skipped", actions: [{ reason }] });
     expect((await runsOf(critical.id))[0].reason).toBe(`The severity "major" is none of "critical"`);
   });
 
   test("set_commit_status tells the outcome of the commit, per task where it is about one", async () => {
-    const receiver = createReceiver({ status: 201 });
-    const integrationId = await integrate("github", { baseUrl: receiver.url, repository: "acme/web", token: "t" });
+    const { receiver, integrationId } = await createGitHub({ status: 201 });
     const actions = [{ type: "set_commit_status", integrationId }];
     for (const event of ["test_run.completed", "execution.completed"]) await automate({ trigger: { event }, actions });
     await upload("pf", { commit: "c0ffee12" });
     const without = await upload("p");
-    await handleAll();
-    await deliverAll();
+    await settle();
     expect(receiver.requests.map(({ path, body }) => [path, body.state, body.context, body.description])).toEqual([
       ["/repos/acme/web/statuses/c0ffee12", "failure", "assay/unit", "1 failed (1 new), 1 passed"],
       ["/repos/acme/web/statuses/c0ffee12", "failure", "assay", "1 failed (1 new), 1 passed"],
@@ -500,21 +442,15 @@ describe("actions", () => {
   });
 
   test("open_bug_report opens one per branch and reopens it, and sets off no loop", async () => {
-    const { id } = await automate({
-      trigger: { event: "execution.failed" },
-      actions: [{ type: "open_bug_report", title: "The nightly is red", severity: "critical", labels: ["nightly"] }],
-    });
+    const bugReport = { title: "The nightly is red", severity: "critical", labels: ["nightly"] };
+    const actions = [{ type: "open_bug_report", ...bugReport }];
+    const { id } = await automate({ trigger: { event: "execution.failed" }, actions });
     const bugs = async () => await project.list("/bug-reports?severity=critical");
     await upload("f");
     await upload("f");
     await handleAll();
     const [bug] = await bugs();
-    expect(bug).toMatchObject({
-      title: "The nightly is red",
-      source: "automatic",
-      labels: ["nightly"],
-      status: "open",
-    });
+    expect(bug).toMatchObject({ ...bugReport, source: "automatic", status: "open" });
     expect((await runsOf(id)).map(({ actions }: any) => actions[0].reason)).toEqual([
       `Bug report #${bug.number} is open already`,
       `Opened bug report #${bug.number}`,
@@ -522,22 +458,18 @@ describe("actions", () => {
     await project.patch(`/bug-reports/${bug.id}`, { status: "resolved" });
     await upload("f");
     await handleAll();
-    expect((await bugs()).map(({ id, status, regressed }: any) => [id, status, regressed])).toEqual([
-      [bug.id, "open", true],
-    ]);
-    const depths = await database.pool<{ type: string; depth: number }[]>`
+    expect(await bugs()).toMatchObject([{ id: bug.id, status: "open", regressed: true }]);
+    const depths = await database.pool`
       select type, depth from event where project_id = ${project.project} and depth > 0 order by id`;
-    expect(depths.map(({ type, depth }) => [type, depth])).toEqual([
-      ["bug_report.opened", 1],
-      ["bug_report.regressed", 1],
-    ]);
+    expect(depths).toEqual([
+      { type: "bug_report.opened", depth: 1 },
+      { type: "bug_report.regressed", depth: 1 },
+    ] as never);
   });
 
   test("rerun_failed asks again for what failed, and no more often than it may", async () => {
-    const { id } = await automate({
-      trigger: { event: "execution.failed" },
-      actions: [{ type: "rerun_failed", maximum: 2 }],
-    });
+    const actions = [{ type: "rerun_failed", maximum: 2 }];
+    const { id } = await automate({ trigger: { event: "execution.failed" }, actions });
     const parameters = { execution_key: "b1", commit: "c1" };
     await upload("p", { ...parameters, task_slug: "lint" });
     await upload("f", { ...parameters, task_slug: "unit", complete: "true" });
@@ -557,10 +489,8 @@ describe("actions", () => {
   });
 
   test("start_execution on every failure ends: what automations begin carries its depth", async () => {
-    const { id } = await automate({
-      trigger: { event: "execution.failed" },
-      actions: [{ type: "start_execution", tasks: ["diagnose"], environment: "lab" }],
-    });
+    const actions = [{ type: "start_execution", tasks: ["diagnose"], environment: "lab" }];
+    const { id } = await automate({ trigger: { event: "execution.failed" }, actions });
     await upload("f");
     for (let round = 0; round < 6; round++) {
       await handleAll();
@@ -568,39 +498,27 @@ describe("actions", () => {
       if (newest.status === "queued") await upload("f", { execution_id: newest.id, task_slug: "diagnose" });
     }
     expect(await executionsOf()).toHaveLength(4);
-    expect((await runsOf(id))[0].actions[0]).toMatchObject({
-      status: "skipped",
-      reason: "Stopped: a chain of 3 automations led to this event",
-    });
+    const reason = "Stopped: a chain of 3 automations led to this event";
+    expect((await runsOf(id))[0].actions[0]).toMatchObject({ status: "skipped", reason });
   });
 
   test("start_execution gives runners nothing of a report that git would take for an option", async () => {
-    const { id } = await automate({
-      trigger: { event: "execution.failed" },
-      actions: [{ type: "start_execution", mode: "run", tasks: ["diagnose"] }],
-    });
+    const actions = [{ type: "start_execution", mode: "run", tasks: ["diagnose"] }];
+    const { id } = await automate({ trigger: { event: "execution.failed" }, actions });
     await upload("f", { branch: "--upload-pack=x" });
     await handleAll();
-    expect((await runsOf(id))[0].actions[0]).toMatchObject({
-      status: "failed",
-      reason: `Cannot read "branch": expected no "-" at the beginning, got "--upload-pack=x"`,
-    });
+    const reason = `Cannot read "branch": expected no "-" at the beginning, got "--upload-pack=x"`;
+    expect((await runsOf(id))[0].actions[0]).toMatchObject({ status: "failed", reason });
     expect(await executionsOf()).toHaveLength(1);
   });
 
   test("dispatch starts a pipeline, and tells it the execution that it is about", async () => {
-    const receiver = createReceiver({ status: 204 });
-    const integrationId = await integrate("github", {
-      ...{ baseUrl: receiver.url, repository: "acme/web", token: "t", workflow: "ci.yml" },
-    });
+    const { receiver, integrationId } = await createGitHub({ status: 204 }, { workflow: "ci.yml" });
     const inputs = { reason: "red" };
-    await automate({
-      trigger: { event: "execution.failed" },
-      actions: [{ type: "dispatch", integrationId, ref: "main", inputs }],
-    });
+    const actions = [{ type: "dispatch", integrationId, ref: "main", inputs }];
+    await automate({ trigger: { event: "execution.failed" }, actions });
     const { executionId } = await upload("f");
-    await handleAll();
-    await deliverAll();
+    await settle();
     const told = { ...inputs, assay_execution_id: executionId };
     expect(receiver.requests.map(({ path, body }) => [path, body])).toEqual([
       ["/repos/acme/web/actions/workflows/ci.yml/dispatches", { ref: "main", inputs: told }],
@@ -637,41 +555,34 @@ describe("schedules", () => {
     expect((await executionsOf()).map(({ key, trigger, tasks }: any) => [key, trigger, tasks.length])).toEqual([
       ["nightly-2030-01-07-05-30", "schedule", 1],
     ]);
-    const body = await team.get(`/${id}`);
-    expect(body).toMatchObject({ nextRunAt: "2030-01-07T06:00:00.000Z", lastRun: { status: "done" } });
+    const lastRun = { status: "done" };
+    expect(await team.get(`/${id}`)).toMatchObject({ nextRunAt: "2030-01-07T06:00:00.000Z", lastRun });
     expect(await runSchedules(database, PUBLIC_URL, at("05:59"))).toBe(0);
   });
 
   test("notify sums up each project", async () => {
-    const receiver = createReceiver({ status: 200, body: "ok" });
-    const integrationId = await integrate("slack", { url: receiver.url });
-    const { id } = await automate({
-      trigger: { schedule: "0 9 * * 1" },
-      conditions: { projects: [project.project] },
-      actions: [{ type: "notify", integrationId }],
-    });
+    const { receiver, notify } = await createNotify();
+    const conditions = { projects: [project.project] };
+    const { id } = await automate({ trigger: { schedule: "0 9 * * 1" }, conditions, actions: [notify] });
     await upload("pf");
     await upload("pp");
     const { body } = await run(id);
     expect(body).toMatchObject({ cause: "manual", status: "done", reason: "Scheduled time reached" });
     await deliverAll();
-    const [message] = receiver.requests;
-    expect(message!.body.blocks[0].text.text).toBe("⚪ other: 2 executions, 1 failed");
-    expect(message!.body.blocks[1].text.text).toBe("1 open bug, 0 flaky tests");
+    const [heading, summary] = receiver.requests[0]!.body.blocks;
+    expect(heading.text.text).toBe("⚪ other: 2 executions, 1 failed");
+    expect(summary.text.text).toBe("1 open bug, 0 flaky tests");
   });
 });
 
 describe("POST …/run", () => {
   test("dry, it says what would happen and why, and nothing happens", async () => {
-    const receiver = createReceiver({ status: 200, body: "ok" });
-    const slack = await integrate("slack", { url: receiver.url });
+    const { receiver, notify } = await createNotify();
     const { id } = await automate({
       trigger: { event: "execution.failed" },
       conditions: { branches: ["main"], projects: [project.project] },
       actions: [
-        { type: "notify", integrationId: slack },
-        { type: "open_bug_report" },
-        { type: "rerun_failed" },
+        ...[notify, { type: "open_bug_report" }, { type: "rerun_failed" }],
         { type: "start_execution", tasks: ["diagnose"] },
       ],
     });
@@ -683,11 +594,8 @@ describe("POST …/run", () => {
     await database.pool`update event set due_at = null`;
     const before = [await executionsOf(), await runsOf(id)];
     const { body } = await run(id, true);
-    expect([body.id, body.status, body.reason]).toEqual([
-      null,
-      "done",
-      expect.stringContaining(`"main" matches "main"`),
-    ]);
+    const reason = expect.stringContaining(`"main" matches "main"`);
+    expect(body).toMatchObject({ id: null, status: "done", reason });
     expect(body.actions.map(({ type, status, reason }: any) => [type, status, reason])).toEqual([
       ["notify", "planned", `Would send "other: main failed" to "slack" (slack)`],
       ["open_bug_report", "planned", `Would open the bug report "other: main failed"`],

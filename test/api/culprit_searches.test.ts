@@ -26,6 +26,12 @@ const request = (target: string, body?: object) => {
   return place.call(method, path, body);
 };
 const get = (path: string) => place.get(path);
+const culpritOf = (bug: string) => get(`/bug-reports/${bug}/culprit`);
+const message = ({ body }: { body: any }): string => body.error.message;
+const foundEvents = () =>
+  pool`select data from event where project_id = ${place.project} and type = 'bug_report.culprit_found'`;
+const age = (search: string) =>
+  pool`update culprit_search set created_at = created_at - interval '1 hour' where id = ${search}`;
 const advance = () => advanceSearches(database, undefined, undefined, log);
 
 const hash = (at: number) => at.toString(16).padStart(40, "c");
@@ -35,8 +41,8 @@ const range = (commits: number) =>
     ...{ subject: `change ${at}`, files: [`file-${at}.ts`] },
   }));
 
-const report = (message: string | null) =>
-  `<testsuite name="cart"><testcase classname="cart" name="adds">${message === null ? "" : `<failure message="${message}"/>`}</testcase></testsuite>`;
+const report = (failure: string | null) =>
+  `<testsuite name="cart"><testcase classname="cart" name="adds">${failure === null ? "" : `<failure message="${failure}"/>`}</testcase></testsuite>`;
 const build = (at: number, message: string | null, more = "") =>
   place.uploadReport(report(message), `task_slug=unit&branch=main&commit=${hash(at)}&complete=true${more}`);
 
@@ -50,6 +56,12 @@ async function openBug(bad: number): Promise<string> {
 }
 
 /** A runner that can probe calls the server; returns its new leases. */
+/** The same, with a runner that could probe it. */
+async function openProbable(bad: number): Promise<string> {
+  const bug = await openBug(bad);
+  await sync();
+  return bug;
+}
 const sync = async (free = 1, runner = "r") => {
   const body = { runner, taskSlugs: ["unit"], probeSlugs: ["unit"], free };
   const { leases } = (await request("POST /leases", body)).body;
@@ -62,11 +74,7 @@ const sync = async (free = 1, runner = "r") => {
 type Outcome = string | null | "no_build";
 
 /** Works until the search has ended, or for so many leases. Returns the numbers of the probed commits. */
-async function work(
-  commits: number,
-  outcomeOf: (at: number) => Outcome,
-  { free = 1, leases = 200 } = {},
-): Promise<number[]> {
+async function work(commits: number, outcomeOf: (at: number) => Outcome, { free = 1, leases = 200 } = {}) {
   const probed: number[] = [];
   for (let count = 0; count < leases;) {
     await advance();
@@ -98,8 +106,7 @@ const start = async (bug: string, body: object = {}) => {
 
 describe("a search", () => {
   test("names the commit that it has proven, in its answer, the bug report and an event", async () => {
-    const bug = await openBug(9);
-    await sync();
+    const bug = await openProbable(9);
     expect((await get(`/bug-reports/${bug}`)).culprit).toBeNull();
     expect((await request(`GET /bug-reports/${bug}/culprit`)).status).toBe(404);
     expect(await start(bug, { maxProbes: 40 })).toMatchObject({
@@ -108,10 +115,10 @@ describe("a search", () => {
       summary: "Listing the commits after cccccccccc up to cccccccccc",
     });
     await work(10, (at) => (at >= 4 ? FAULT : null));
-    const found = await get(`/bug-reports/${bug}/culprit`);
-    const summary = expect.stringMatching(
-      /^c{10} by Ada broke it: it failed there \d of \d times, on its parent c{10} it passed \d of \d times$/,
-    );
+    const found = await culpritOf(bug);
+    const proof =
+      /^c{10} by Ada broke it: it failed there \d of \d times, on its parent c{10} it passed \d of \d times$/;
+    const summary = expect.stringMatching(proof);
     expect(found).toMatchObject({
       ...{ status: "completed", verdict: "culprit", reason: null, commitCount: 9, summary },
       culprit: { commit: hash(4), author: "Ada", subject: "change 4", files: ["file-4.ts"] },
@@ -122,8 +129,7 @@ describe("a search", () => {
     expect((await get(`/bug-reports/${bug}`)).culprit).toMatchObject({
       ...{ searchId: found.id, status: "completed", verdict: "culprit", summary, commit: hash(4), author: "Ada" },
     });
-    const [event] =
-      await pool`select data from event where project_id = ${place.project} and type = 'bug_report.culprit_found'`;
+    const [event] = await foundEvents();
     expect(event!["data"]).toMatchObject({
       bugReport: { id: bug, number: 1 },
       culprit: { searchId: found.id, commit: hash(4), author: "Ada", subject: "change 4", files: ["file-4.ts"] },
@@ -135,12 +141,11 @@ describe("a search", () => {
     await sync(0);
     await start(bug);
     await advance();
-    const waitingFor = async () => (await get(`/bug-reports/${bug}/culprit`)).waitingFor;
+    const waitingFor = async () => (await culpritOf(bug)).waitingFor;
     expect(await waitingFor()).toBe("The list of the commits waits for a free runner");
     await pool`update runner set seen_at = now() - interval '10 minutes' where project_id = ${place.project}`;
-    expect(await waitingFor()).toBe(
-      "The list of the commits waits for a runner: no runner has been online in the last 2 minutes",
-    );
+    const away = "The list of the commits waits for a runner: no runner has been online in the last 2 minutes";
+    expect(await waitingFor()).toBe(away);
     const [listing] = await sync();
     expect(await waitingFor()).toBe("A runner lists the commits");
     await request(`POST /leases/${listing.id}/commits`, { commits: range(10) });
@@ -158,35 +163,31 @@ describe("a search", () => {
   });
 
   test("cannot tell which of the commits that do not build it was, and says which are left", async () => {
-    const bug = await openBug(8);
-    await sync();
+    const bug = await openProbable(8);
     await start(bug);
     await work(9, (at) => (at === 3 || at === 4 ? "no_build" : at >= 5 ? FAULT : null));
-    expect(await get(`/bug-reports/${bug}/culprit`)).toMatchObject({
+    expect(await culpritOf(bug)).toMatchObject({
       ...{ verdict: "undecided", reason: "no_result", culprit: null },
       summary: "Cannot tell which of these 3 commits broke it: 2 of them have no result",
       suspects: [{ commit: hash(3) }, { commit: hash(4) }, { commit: hash(5) }],
     });
-    const events =
-      await pool`select from event where project_id = ${place.project} and type = 'bug_report.culprit_found'`;
-    expect(events).toHaveLength(0);
+    expect(await foundEvents()).toHaveLength(0);
   });
 
   test("ends when its probes or its time are used up", async () => {
-    const bug = await openBug(100);
-    await sync();
+    const bug = await openProbable(100);
     await start(bug, { maxProbes: 2 });
     await work(101, (at) => (at >= 40 ? FAULT : null));
-    expect(await get(`/bug-reports/${bug}/culprit`)).toMatchObject({
+    expect(await culpritOf(bug)).toMatchObject({
       ...{ verdict: "undecided", reason: "budget" },
       summary: expect.stringMatching(/^Cannot tell after 2 probes: at \d+ % it is one of \d+ commits$/),
     });
     const { id } = await start(bug);
     await work(101, (at) => (at >= 40 ? FAULT : null), { leases: 2 });
     await advance();
-    await pool`update culprit_search set created_at = created_at - interval '1 hour' where id = ${id}`;
+    await age(id);
     await advance();
-    const found = await get(`/bug-reports/${bug}/culprit`);
+    const found = await culpritOf(bug);
     expect(found).toMatchObject({
       ...{ verdict: "undecided", reason: "time", commitCount: 100 },
       summary: expect.stringMatching(/^Cannot tell after \d probes in 60 minutes: at \d+ % it is one of \d+ commits$/),
@@ -196,45 +197,30 @@ describe("a search", () => {
   });
 
   test("says that no runner took a probe, or why the commits cannot be listed", async () => {
-    const bug = await openBug(9);
-    await sync();
+    const bug = await openProbable(9);
     const { id } = await start(bug);
     await advance();
-    await pool`update culprit_search set created_at = created_at - interval '1 hour' where id = ${id}`;
+    await age(id);
     await advance();
-    expect(await get(`/bug-reports/${bug}/culprit`)).toMatchObject({
-      ...{
-        verdict: "undecided",
-        reason: "no_runner",
-        summary: "Cannot tell: no runner took a probe within 60 minutes",
-      },
-    });
+    const late = "Cannot tell: no runner took a probe within 60 minutes";
+    expect(await culpritOf(bug)).toMatchObject({ verdict: "undecided", reason: "no_runner", summary: late });
     await start(bug);
     await advance();
     const [listing] = await sync();
     expect(listing).toMatchObject({ probe: true, commits: { good: hash(0), bad: hash(9) } });
     await request(`POST /leases/${listing.id}/fail`, { message: "Cannot list the commits: there are too many" });
     await advance();
-    expect(await get(`/bug-reports/${bug}/culprit`)).toMatchObject({
-      ...{
-        verdict: "undecided",
-        reason: "no_commits",
-        summary: "Cannot tell: cannot list the commits: there are too many",
-      },
-    });
+    const summary = "Cannot tell: cannot list the commits: there are too many";
+    expect(await culpritOf(bug)).toMatchObject({ verdict: "undecided", reason: "no_commits", summary });
   });
 
   test("uses what other searches and builds have found, and the commits that they have listed", async () => {
-    const bug = await openBug(40);
-    await sync();
+    const bug = await openProbable(40);
     await start(bug, { maxProbes: 4 });
     await work(41, (at) => (at >= 30 ? FAULT : null));
     await start(bug);
     const probed = await work(41, (at) => (at >= 30 ? FAULT : null));
-    expect(await get(`/bug-reports/${bug}/culprit`)).toMatchObject({
-      verdict: "culprit",
-      culprit: { commit: hash(30) },
-    });
+    expect(await culpritOf(bug)).toMatchObject({ verdict: "culprit", culprit: { commit: hash(30) } });
     expect(probed.length).toBeLessThan(9);
     const listings = await pool`select from probe where project_id = ${place.project} and kind = 'commits'`;
     expect(listings).toHaveLength(1);
@@ -247,30 +233,23 @@ describe("a search", () => {
     await work(61, () => null, { free: 4, leases: 1 });
     await sync(4);
     await Promise.all([advance(), advance(), advance()]);
-    const { probes } = await get(`/bug-reports/${bug}/culprit`);
+    const { probes } = await culpritOf(bug);
     expect(probes).toHaveLength(4);
     expect(new Set(probes.map(({ createdAt }: { createdAt: string }) => createdAt)).size).toBe(1);
   });
 
   test("can be cancelled: its probes are, too, and another one can start", async () => {
-    const bug = await openBug(9);
-    await sync();
+    const bug = await openProbable(9);
     const { id } = await start(bug);
     await work(10, () => null, { leases: 1 });
     await advance();
-    const { status, body } = await request(`POST /bug-reports/${bug}/culprit/cancel`, {});
-    expect([status, body.id, body.status, body.verdict, body.summary]).toEqual([
-      200,
-      id,
-      "cancelled",
-      null,
-      "Cancelled",
-    ]);
+    const cancel = () => request(`POST /bug-reports/${bug}/culprit/cancel`, {});
+    const { status, body } = await cancel();
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ id, status: "cancelled", verdict: null, summary: "Cancelled" });
     expect(body.probes).toMatchObject([{ result: "no_result" }]);
     await advance();
-    expect((await request(`POST /bug-reports/${bug}/culprit/cancel`, {})).body.error.message).toBe(
-      "Cannot cancel the search: no search of this bug is running",
-    );
+    expect(message(await cancel())).toBe("Cannot cancel the search: no search of this bug is running");
     expect((await start(bug)).status).toBe("running");
   });
 });
@@ -280,9 +259,8 @@ describe("POST …/culprit refuses", () => {
 
   test("while a search runs, and if no runner can probe", async () => {
     const bug = await openBug(9);
-    expect(await start(bug)).toStartWith(
-      "Cannot run the test case alone: no runner that was seen within the last hour",
-    );
+    const nobody = "Cannot run the test case alone: no runner that was seen within the last hour";
+    expect(await start(bug)).toStartWith(nobody);
     await sync();
     await start(bug);
     expect(await start(bug)).toBe(`${REFUSED}: a search is running already`);
@@ -311,22 +289,21 @@ describe("POST …/culprit refuses", () => {
 
 describe("POST …/leases/:leaseId/commits", () => {
   test("takes the commits once, and only for a lease that asks for them", async () => {
-    const bug = await openBug(3);
-    await sync();
+    const bug = await openProbable(3);
     await start(bug);
     await advance();
     const [listing] = await sync();
-    const wrong = await request(`POST /leases/${listing.id}/commits`, { commits: range(1) });
-    expect(wrong.body.error.message).toBe('Cannot read "commits": expected at least two commits, got an array of 1');
-    const answer = await request(`POST /leases/${listing.id}/commits`, { commits: range(4) });
+    const list = (lease: string, commits: number) =>
+      request(`POST /leases/${lease}/commits`, { commits: range(commits) });
+    const few = 'Cannot read "commits": expected at least two commits, got an array of 1';
+    expect(message(await list(listing.id, 1))).toBe(few);
+    const answer = await list(listing.id, 4);
     expect([answer.status, answer.body.status]).toEqual([200, "passed"]);
-    expect((await get(`/bug-reports/${bug}/culprit`)).commitCount).toBe(3);
+    expect((await culpritOf(bug)).commitCount).toBe(3);
     await advance();
     const [probe] = await sync();
     expect(probe.only).toEqual([{ suite: "cart", name: "adds", file: null }]);
-    expect((await request(`POST /leases/${probe.id}/commits`, { commits: range(4) })).body.error.message).toBe(
-      "Cannot accept the commits: the lease asks for none",
-    );
+    expect(message(await list(probe.id, 4))).toBe("Cannot accept the commits: the lease asks for none");
   });
 });
 
@@ -375,7 +352,7 @@ describe("the pull request that brought the culprit", () => {
     const integration = await automate(host.url);
     const bug = await openBug(9);
     await search(bug);
-    const { testCaseId, culprit } = await get(`/bug-reports/${bug}/culprit`);
+    const { testCaseId, culprit } = await culpritOf(bug);
     const base = `https://assay.test/projects/${place.project}`;
     const text = expect.stringMatching(
       new RegExp(
@@ -393,31 +370,28 @@ describe("the pull request that brought the culprit", () => {
     // It proves the same commit, which is no event.
     await search(bug);
     expect([...host.comments.values()]).toEqual([text]);
-    expect(
-      host.requests.filter(({ method }) => method !== "GET").map(({ method, path }) => `${method} ${path}`),
-    ).toEqual([`POST ${list}`, "PATCH /repos/acme/web/issues/comments/100"]);
+    const writes = host.requests
+      .filter(({ method }) => method !== "GET")
+      .map(({ method, path }) => `${method} ${path}`);
+    expect(writes).toEqual([`POST ${list}`, "PATCH /repos/acme/web/issues/comments/100"]);
   });
 
+  /** The integration is as sound as if nothing had ever failed. */
+  const expectSound = async (integration: string) =>
+    expect(await pool`select failures, failing_since from integration where id = ${integration}`).toEqual([
+      { failures: 0, failing_since: null },
+    ] as never);
   test("that does not exist is no failure of the delivery or the integration", async () => {
     const host = createHost([]);
     const integration = await automate(host.url);
     await search(await openBug(9));
+    const error = `Nothing to send: no merged pull request contains the commit ${hash(4).slice(0, 12)}`;
     expect(await deliveriesOf(integration)).toMatchObject([
-      {
-        ...{ status: "inapplicable", nextAttemptAt: null },
-        attempts: [
-          {
-            statusCode: 200,
-            error: `Nothing to send: no merged pull request contains the commit ${hash(4).slice(0, 12)}`,
-          },
-        ],
-      },
+      { status: "inapplicable", nextAttemptAt: null, attempts: [{ statusCode: 200, error }] },
     ]);
     const { body } = await call("GET", `/integrations/${integration}`);
     expect(body.lastDelivery).toMatchObject({ status: "inapplicable" });
-    expect(await pool`select failures, failing_since from integration where id = ${integration}`).toEqual([
-      { failures: 0, failing_since: null },
-    ] as never);
+    await expectSound(integration);
   });
 
   test("that does not exist means that a delivery given up meanwhile is not lost, and that the integration is reached", async () => {
@@ -430,24 +404,16 @@ describe("the pull request that brought the culprit", () => {
       select i.kind, i.name as "integrationName", i.config, i.sealed, d.id, d.action, d.options, d.notice, d.tries, d.attempts
       from delivery d join integration i on i.team_id = d.team_id and i.id = d.integration_id where i.id = ${integration}`;
     const statuses: string[] = [];
-    await attemptDelivery(
-      {
-        begin: database.begin,
-        outbound: outboundToReceivers(),
-        seal: createSeal(SECRET_KEY),
-        onBug: (error) => expect(error).toBeUndefined(),
-        onAttempt: (status) => statuses.push(status),
-      },
-      { teamId: team, id: integration },
-      delivery!,
-      "once",
-    );
+    const services = {
+      ...{ begin: database.begin, outbound: outboundToReceivers(), seal: createSeal(SECRET_KEY) },
+      onBug: (error: unknown) => expect(error).toBeUndefined(),
+      onAttempt: (status: string) => statuses.push(status),
+    };
+    await attemptDelivery(services, { teamId: team, id: integration }, delivery!, "once");
     expect(statuses).toEqual(["inapplicable"]);
     expect(await deliveriesOf(integration)).toMatchObject([{ status: "inapplicable" }]);
     const { body } = await call("GET", `/integrations/${integration}`);
     expect(body).not.toHaveProperty("givenUp");
-    expect(await pool`select failures, failing_since from integration where id = ${integration}`).toEqual([
-      { failures: 0, failing_since: null },
-    ] as never);
+    await expectSound(integration);
   });
 });

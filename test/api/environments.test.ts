@@ -26,23 +26,11 @@ const replace = (body: unknown, type = "") =>
 
 describe("environments", () => {
   test("are created, listed by slug, changed and deleted", async () => {
-    const { status, body } = await team.call("POST", "", {
-      slug: "a-staging",
-      name: "Staging",
-      baseUrl: "https://staging.example.com",
-      description: "x",
-    });
+    const given = { slug: "a-staging", name: "Staging", baseUrl: "https://staging.example.com", description: "x" };
+    const { status, body } = await team.call("POST", "", given);
     expect(status).toBe(201);
-    expect(body).toEqual({
-      id: expect.any(String),
-      slug: "a-staging",
-      name: "Staging",
-      baseUrl: "https://staging.example.com",
-      description: "x",
-      variableCount: 0,
-      createdAt: expect.any(String),
-      updatedAt: expect.any(String),
-    });
+    const times = { createdAt: expect.any(String), updatedAt: expect.any(String) };
+    expect(body).toEqual({ id: expect.any(String), ...given, variableCount: 0, ...times });
     const slugs = (await team.walk("?limit=1")).map(({ slug }) => slug);
     expect([slugs[0], slugs]).toEqual(["a-staging", slugs.toSorted()]);
     const changed = await team.call("PATCH", `/${body.id}`, { baseUrl: null, name: "S" });
@@ -65,12 +53,8 @@ describe("environments", () => {
 
 describe("variables", () => {
   test("are set, read unless secret, and deleted", async () => {
-    expect((await put("TOKEN", { value: "s3cret" })).body).toEqual({
-      name: "TOKEN",
-      secret: true,
-      value: null,
-      updatedAt: expect.any(String),
-    });
+    const secret = { name: "TOKEN", secret: true, value: null, updatedAt: expect.any(String) };
+    expect((await put("TOKEN", { value: "s3cret" })).body).toEqual(secret);
     const plain = await put("REGION", { value: "eu", secret: false });
     expect([plain.status, plain.body.value]).toEqual([201, "eu"]);
     expect((await put("REGION", { value: "us", secret: false })).status).toBe(200);
@@ -150,12 +134,8 @@ describe("variables", () => {
     }
     const all = seen.join("\n");
     expect(all).toContain("TOKEN");
-    for (const form of [
-      secret,
-      Buffer.from(secret).toString("hex"),
-      Buffer.from(secret).toString("base64").slice(0, 40),
-    ])
-      expect(all.includes(form)).toBe(false);
+    const [hex, base64] = [Buffer.from(secret).toString("hex"), Buffer.from(secret).toString("base64").slice(0, 40)];
+    for (const form of [secret, hex, base64]) expect(all.includes(form)).toBe(false);
   });
 });
 
@@ -196,9 +176,8 @@ describe("sealing", () => {
       const load = (more: object) => loadSecretKey(database.pool, { ...options, ...more });
       const made = await load({});
       expect(statSync(join(dataDir, "secret-key")).mode & 0o777).toBe(0o600);
-      expect(Buffer.from(readFileSync(join(dataDir, "secret-key"), "utf8"), "base64").equals(Buffer.from(made))).toBe(
-        true,
-      );
+      const stored = Buffer.from(readFileSync(join(dataDir, "secret-key"), "utf8"), "base64");
+      expect(stored.equals(Buffer.from(made))).toBe(true);
       expect(await load({})).toEqual(made);
       // The server of this file seals with its own key, and never claimed it.
       await database.pool`update instance set secret_key_digest = null`;
@@ -244,12 +223,8 @@ describe("replacing all variables", () => {
       "constructor=1\n__proto__=2\nprototype=3\ntoString=4",
     ]) {
       expect((await replace(body)).body).toEqual({ variableCount: 4 });
-      expect((await list()).map(({ name }: { name: string }) => name)).toEqual([
-        "__proto__",
-        "constructor",
-        "prototype",
-        "toString",
-      ]);
+      const names = ["__proto__", "constructor", "prototype", "toString"];
+      expect((await list()).map(({ name }: { name: string }) => name)).toEqual(names);
     }
     const { status, body } = await replace(`{"__proto__":{"value":5},"OK":"1","9":"x"}`);
     expect(status).toBe(400);

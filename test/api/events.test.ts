@@ -15,11 +15,18 @@ const other = await createServer(database);
 const opened: EventStream[] = [];
 afterAll(() => Promise.all(opened.map((stream) => stream.close())));
 
-async function open({ project, key }: Pick<Company, "project" | "key">, options: Partial<StreamOptions> = {}) {
-  const stream = await openStream(url, project, { key, ...options });
+async function open(
+  { project, key }: Pick<Company, "project" | "key">,
+  options: Partial<StreamOptions> = {},
+  server = url,
+) {
+  const stream = await openStream(server, project, { key, ...options });
   opened.push(stream);
   return stream;
 }
+const of = ({ id }: { id: string }) => ({ query: `?execution_id=${id}` });
+/** Waits until the stream has told so many notes. */
+const hear = (stream: EventStream, count: number) => until(() => notesOf(stream).length === count);
 
 type Project = Asking;
 const fresh = async () => createAsking(ask, await addProject(acme));
@@ -33,12 +40,15 @@ async function createRun(own: Project, tasks: unknown[] = ["unit"]) {
   const report = (lease: string, letters: string) => own.call("POST", `/test-runs?lease_id=${lease}`, junit(letters));
   return { id, sync, take, print, report };
 }
+/** The same in a project of its own, whose runner has taken the first task. */
+async function createTaken(tasks?: unknown[]) {
+  const own = await fresh();
+  const run = await createRun(own, tasks);
+  const [lease] = await run.take();
+  return { own, run, lease: lease!.id };
+}
 
-const event = (note: string) => ({
-  type: "test_run.completed" as const,
-  data: { taskSlug: note },
-  depth: 0,
-});
+const event = (note: string) => ({ type: "test_run.completed" as const, data: { taskSlug: note }, depth: 0 });
 const notesOf = (stream: EventStream) => stream.named("test_run.completed").map(({ data }) => data.taskSlug);
 const tell = ({ project }: Pick<Company, "project">, ...notes: string[]) =>
   database.begin((sql) => insertEvents(sql, project, notes.map(event)));
@@ -54,9 +64,10 @@ describe("GET /projects/:projectId/events", () => {
     const body = await own.post("/test-runs?task_slug=unit&branch=main", junit("pf"));
     const ended = await stream.hears("execution.completed");
     expect(ended.execution).toMatchObject({ id: body.executionId, status: "failed", passed: 1, failed: 1 });
+    const testRun = { taskSlug: "unit", failed: 1 };
     expect(await stream.hears("test_run.completed")).toMatchObject({
       occurredAt: expect.stringMatching(/Z$/),
-      testRun: { taskSlug: "unit", failed: 1 },
+      testRun,
     });
     await stream.hears("bug_report.opened");
     const ids = stream.told.flatMap(({ id }) => id ?? []);
@@ -90,7 +101,7 @@ describe("GET /projects/:projectId/events", () => {
     const [unit, e2e] = ["unit", "e2e"].map((slug) => leases.find(({ taskSlug }) => taskSlug === slug)!.id);
     await run.print(unit!, 0, "one\n");
     await run.report(e2e!, "p");
-    const stream = await open(own, { query: `?execution_id=${run.id}` });
+    const stream = await open(own, of(run));
     const first = await stream.hears("execution");
     expect(stream.told[0]!.event).toBe("execution");
     expect(first).toMatchObject({
@@ -112,20 +123,16 @@ describe("GET /projects/:projectId/events", () => {
     await stream.hears("end");
     await stream.over;
     expect(stream.told.at(-1)).toMatchObject({ event: "end", data: { reason: "ended" } });
-    expect(stream.named("task").at(-1)!.data).toMatchObject({
-      executionId: run.id,
-      slug: "unit",
-      status: "failed",
-      failed: 1,
-    });
+    const unitEnd = { executionId: run.id, slug: "unit", status: "failed", failed: 1 };
+    expect(stream.named("task").at(-1)!.data).toMatchObject(unitEnd);
     expect(stream.named("execution").at(-1)!.data).toMatchObject({ status: "failed", verdict: "failed" });
     expect(stream.named("execution.completed")).toHaveLength(1);
     expect(notesOf(stream)).not.toContain("not of this execution");
 
     // A client that comes back by itself is told to stay away; any other sees it all once more.
-    const again = await open(own, { query: `?execution_id=${run.id}`, lastEventId: stream.lastId });
+    const again = await open(own, { ...of(run), lastEventId: stream.lastId });
     expect(again.status).toBe(204);
-    const anew = await open(own, { query: `?execution_id=${run.id}` });
+    const anew = await open(own, of(run));
     await anew.over;
     expect(anew.named("log").map(({ data }) => data.text)).toEqual(["one\n", "zwei ✓\n"]);
     expect(anew.named("test_run.completed")).toHaveLength(2);
@@ -133,16 +140,13 @@ describe("GET /projects/:projectId/events", () => {
   });
 
   test("a cancelled execution is told to the last word of its runner", async () => {
-    const own = await fresh();
-    const run = await createRun(own);
-    const [lease] = await run.take();
-    await run.print(lease!.id, 0, "busy\n");
-    const stream = await open(own, { query: `?execution_id=${run.id}` });
+    const { own, run, lease } = await createTaken();
+    await run.print(lease, 0, "busy\n");
+    const stream = await open(own, of(run));
     await own.post(`/executions/${run.id}/cancel`);
     await stream.hears("execution", ({ status }) => status === "cancelled");
-    const log = { offset: 5, text: "stopping\n" };
-    const body = { message: "cancelled", log };
-    expect((await own.call("POST", `/leases/${lease!.id}/fail`, body)).status).toBe(200);
+    const body = { message: "cancelled", log: { offset: 5, text: "stopping\n" } };
+    expect((await own.call("POST", `/leases/${lease}/fail`, body)).status).toBe(200);
     await stream.over;
     expect(stream.named("log").map(({ data }) => data.text)).toEqual(["busy\n", "stopping\n"]);
     expect(stream.told.at(-1)).toMatchObject({ event: "end", data: { reason: "ended" } });
@@ -151,7 +155,7 @@ describe("GET /projects/:projectId/events", () => {
   test("an execution that is deleted ends its stream", async () => {
     const own = await fresh();
     const run = await createRun(own);
-    const stream = await open(own, { query: `?execution_id=${run.id}` });
+    const stream = await open(own, of(run));
     await stream.hears("execution");
     await own.call("DELETE", `/executions/${run.id}`);
     expect(await stream.hears("end")).toEqual({ reason: "deleted" });
@@ -159,12 +163,10 @@ describe("GET /projects/:projectId/events", () => {
   });
 
   test("logs longer than what is read at once come whole and in order, also where their beginning is gone", async () => {
-    const own = await fresh();
-    const run = await createRun(own);
-    const [lease] = await run.take();
+    const { own, run, lease } = await createTaken();
     const part = (n: number) => `${n} `.padEnd(99_999, "x") + "\n";
-    for (let n = 0; n < 15; n++) await run.print(lease!.id, n * 100_000, part(n));
-    const stream = await open(own, { query: `?execution_id=${run.id}` });
+    for (let n = 0; n < 15; n++) await run.print(lease, n * 100_000, part(n));
+    const stream = await open(own, of(run));
     await stream.hears("log", ({ offset }) => offset === 1_400_000);
     const told = stream.named("log").map(({ data }) => data);
     const [kept] = told;
@@ -174,17 +176,15 @@ describe("GET /projects/:projectId/events", () => {
   });
 
   test("parts of a log are told in their order, whatever the order of the transactions that wrote them", async () => {
-    const own = await fresh();
-    const run = await createRun(own);
-    const [lease] = await run.take();
+    const { own, run, lease } = await createTaken();
     const write = (sql: Tx, offset: number, text: string) =>
-      appendLogs(sql, own.project, [{ id: lease!.id, offset, bytes: new TextEncoder().encode(text) }]);
+      appendLogs(sql, own.project, [{ id: lease, offset, bytes: new TextEncoder().encode(text) }]);
     await database.begin(async (early) => {
       await early`select pg_current_xact_id()`;
       await database.begin((late) => write(late, 0, "first "));
       await write(early, 6, "second");
     });
-    const stream = await open(own, { query: `?execution_id=${run.id}` });
+    const stream = await open(own, of(run));
     await stream.hears("log", ({ offset }) => offset === 6);
     expect(stream.named("log").map(({ data }) => data.text)).toEqual(["first ", "second"]);
   });
@@ -196,20 +196,18 @@ describe("GET /projects/:projectId/events", () => {
     expect([status, headers.get("content-type")]).toEqual([200, "text/event-stream"]);
     // There is room for one.
     expect(server.eventStreams.refusal({ project: own.project })).toBeUndefined();
-    const stream = await openStream(server.url, own.project, own);
-    opened.push(stream);
+    const stream = await open(own, {}, server.url);
     await tell(own, "heard");
-    await until(() => notesOf(stream).length === 1);
+    await hear(stream, 1);
   });
 
   test("counts as one request, however long it lasts", async () => {
     const server = await createServer(database, { rateLimitPerMinute: 5 });
     const own = await fresh();
-    const stream = await openStream(server.url, own.project, own);
-    opened.push(stream);
+    const stream = await open(own, {}, server.url);
     expect(stream.headers.get("x-ratelimit-remaining")).toBe("4");
     await tell(own, "one", "two");
-    await until(() => notesOf(stream).length === 2);
+    await hear(stream, 2);
     const { headers } = await server.ask(`GET /projects/${own.project}/executions`, { key: own.key });
     expect(headers.get("x-ratelimit-remaining")).toBe("3");
   });
@@ -218,8 +216,7 @@ describe("GET /projects/:projectId/events", () => {
     const server = await createServer(database, { eventStreams: { server: 3, project: 2 } });
     const [own, second] = [await fresh(), await fresh()];
     const begin = async (project: Project) => {
-      const stream = await openStream(server.url, project.project, project);
-      opened.push(stream);
+      const stream = await open(project, {}, server.url);
       await until(() => stream.raw !== "");
       return stream;
     };
@@ -229,9 +226,8 @@ describe("GET /projects/:projectId/events", () => {
     expect([status, body.error.code, headers.get("retry-after")]).toEqual([429, "RATE_LIMITED", "10"]);
     expect(body.error.message).toBe("At most 2 event streams per project at a time: end one first");
     streams.push(await begin(second));
-    expect((await refused(second)).body.error.message).toBe(
-      "At most 3 event streams at a time on this server: end one first",
-    );
+    const full = "At most 3 event streams at a time on this server: end one first";
+    expect((await refused(second)).body.error.message).toBe(full);
     await streams[0]!.close();
     await until(async () => (await refused(second)).status === 200);
   });
@@ -240,14 +236,14 @@ describe("GET /projects/:projectId/events", () => {
     const own = await fresh();
     const stream = await open(own);
     await tell(own, "before");
-    await until(() => notesOf(stream).length === 1);
+    await hear(stream, 1);
     const admin = connect(connection as never, 1);
     await admin.pool`
       select pg_terminate_backend(pid) from pg_stat_activity
       where datname = current_database() and pid <> pg_backend_pid()`;
     await admin.begin((sql) => insertEvents(sql, own.project, [event("after")]));
     await admin.close();
-    await until(() => notesOf(stream).length === 2);
+    await hear(stream, 2);
     expect(notesOf(stream)).toEqual(["before", "after"]);
   });
 });
@@ -258,9 +254,9 @@ describe("who may see it", () => {
     const run = await createRun(own);
     const [mine, theirs, next] = [await open(own), await open(rival), await open(sibling)];
     await tell(own, "secret");
-    await until(() => notesOf(mine).length === 1);
+    await hear(mine, 1);
     await Promise.all([tell(rival, "theirs"), tell(sibling, "next")]);
-    await until(() => notesOf(theirs).length === 1 && notesOf(next).length === 1);
+    await Promise.all([hear(theirs, 1), hear(next, 1)]);
     expect([notesOf(theirs), notesOf(next)]).toEqual([["theirs"], ["next"]]);
     for (const stream of [theirs, next]) expect(stream.raw).not.toContain(run.id);
     for (const { project, key } of [rival, sibling]) {
@@ -274,9 +270,7 @@ describe("who may see it", () => {
     const own = await fresh();
     const run = await createRun(own);
     const streams = await Promise.all(
-      [url, other.url].flatMap((server) =>
-        ["", `?execution_id=${run.id}`].map((query) => openStream(server, own.project, { ...own, query })),
-      ),
+      [url, other.url].flatMap((server) => [open(own, {}, server), open(own, of(run), server)]),
     );
     await tell(own, "before");
     await until(() => streams.every((stream, at) => (at % 2 ? stream.named("execution") : notesOf(stream)).length > 0));
@@ -301,14 +295,13 @@ describe("Last-Event-ID", () => {
     const own = await fresh();
     const stream = await open(own);
     await tell(own, "one", "two", "three");
-    await until(() => notesOf(stream).length === 3);
+    await hear(stream, 3);
     await stream.close();
     await tell(own, "four");
     const [second] = stream.named("test_run.completed").slice(1);
-    const resumed = await openStream(other.url, own.project, { ...own, lastEventId: second!.id });
-    opened.push(resumed);
+    const resumed = await open(own, { lastEventId: second!.id }, other.url);
     await tell(own, "five");
-    await until(() => notesOf(resumed).length === 3);
+    await hear(resumed, 3);
     expect(notesOf(resumed)).toEqual(["three", "four", "five"]);
   });
 
@@ -319,45 +312,34 @@ describe("Last-Event-ID", () => {
     await stream.close();
     await tell(own, "missed");
     const resumed = await open(own, { lastEventId: stream.lastId });
-    await until(() => notesOf(resumed).length === 1);
+    await hear(resumed, 1);
   });
 
   test("goes on within logs, after the present state", async () => {
     const own = await fresh();
     const run = await createRun(own, ["unit", "e2e"]);
     const leases = (await run.take(2)).map(({ id }) => id);
-    const query = `?execution_id=${run.id}`;
-    const stream = await open(own, { query });
+    const stream = await open(own, of(run));
     for (const lease of leases) await run.print(lease, 0, "one ");
     await until(() => stream.named("log").length === 2);
     await stream.close();
     for (const lease of leases) await run.print(lease, 4, "two ");
-    const resumed = await openStream(other.url, own.project, {
-      ...own,
-      query,
-      lastEventId: stream.named("log")[0]!.id,
-    });
-    opened.push(resumed);
+    const resumed = await open(own, { ...of(run), lastEventId: stream.named("log")[0]!.id }, other.url);
     await until(() => resumed.named("log").length >= 3);
     await run.print(leases[0]!, 8, "three");
     await resumed.hears("log", ({ text }) => text === "three");
     expect(resumed.told[0]!.event).toBe("execution");
-    const texts = (lease: string) =>
-      [stream.named("log")[0]!, ...resumed.named("log")].flatMap(({ data }) =>
-        data.leaseId === lease ? data.text : [],
-      );
-    expect(leases.map((lease) => texts(lease).join(""))).toEqual(["one two three", "one two "]);
+    const logs = [stream.named("log")[0]!, ...resumed.named("log")].map(({ data }) => data);
+    const textOf = (lease: string) => logs.map(({ leaseId, text }) => (leaseId === lease ? text : "")).join("");
+    expect(leases.map(textOf)).toEqual(["one two three", "one two "]);
   });
 
   test("that this stream cannot have given is a 400", async () => {
     const path = `GET /projects/${acme.project}/events`;
     for (const id of ["x", "1", "1.2.e.x", "-1.2", crypto.randomUUID(), "9".repeat(300)]) {
       const { status, body } = await ask(path, { key: acme.key, headers: { "last-event-id": id } });
-      expect([id, status, body.error.message]).toEqual([
-        id,
-        400,
-        `Cannot read the header "Last-Event-ID": expected an id that this stream has sent`,
-      ]);
+      const message = `Cannot read the header "Last-Event-ID": expected an id that this stream has sent`;
+      expect([id, status, body.error.message]).toEqual([id, 400, message]);
     }
     expect((await ask(`${path}?execution_id=x`, { key: acme.key })).status).toBe(400);
   });
@@ -367,33 +349,32 @@ describe("Last-Event-ID", () => {
     await tell(own, "kept");
     const at = Math.floor(Date.now() / 1000) - 8 * 86_400;
     const stream = await open(own, { lastEventId: `1.${at}` });
-    await until(() => notesOf(stream).length === 1);
+    await hear(stream, 1);
     expect(stream.told.map(({ event }) => event)).toEqual(["gap", "test_run.completed"]);
   });
 
   test("of before the database was restored from a dump goes on from its time, and nothing old is news", async () => {
-    const own = await fresh();
-    const run = await createRun(own);
-    const [lease] = await run.take();
-    await run.print(lease!.id, 0, "old ");
+    const { own, run, lease } = await createTaken();
+    await run.print(lease, 0, "old ");
     const before = await open(own);
     await tell(own, "old");
-    await until(() => notesOf(before).length === 1);
+    await hear(before, 1);
     await before.close();
     // As after a dump: what has been written carries the numbers of another database.
     const foreign = 1_000_000_000;
-    await database.pool`update event set xact = ${String(foreign)}::text::xid8 where project_id = ${own.project}`;
-    await database.pool`update lease_log set xact = ${String(foreign)}::text::xid8 where project_id = ${own.project}`;
+    for (const table of ["event", "lease_log"])
+      await database.pool`
+        update ${database.pool(table)} set xact = ${String(foreign)}::text::xid8 where project_id = ${own.project}`;
     const { position } = readPosition(before.named("test_run.completed")[0]!.id!)!;
     const young = await open(own);
     const resumed = await open(own, { lastEventId: writePosition({ ...position, xact: foreign }) });
-    await run.print(lease!.id, 4, "new");
+    await run.print(lease, 4, "new");
     await tell(own, "new");
     await until(() => notesOf(resumed).includes("new") && notesOf(young).includes("new"));
     expect(notesOf(young)).toEqual(["new"]);
     expect(resumed.told[0]!.event).toBe("gap");
     expect(notesOf(resumed)).toEqual(["old", "new"]);
-    const logs = await open(own, { query: `?execution_id=${run.id}` });
+    const logs = await open(own, of(run));
     await logs.hears("log", ({ text }) => text === "new");
     expect(logs.named("log").map(({ data }) => data.text)).toEqual(["old ", "new"]);
   });
@@ -414,8 +395,7 @@ describe("Last-Event-ID", () => {
     const told = notesOf(stream);
     expect(told.toSorted()).toEqual(["early", "last", "late"]);
     for (const [at, { id }] of stream.named("test_run.completed").slice(0, 2).entries()) {
-      const resumed = await openStream(at ? url : other.url, own.project, { ...own, lastEventId: id });
-      opened.push(resumed);
+      const resumed = await open(own, { lastEventId: id }, at ? url : other.url);
       await until(() => notesOf(resumed).includes(told.at(-1)));
       expect(notesOf(resumed)).toEqual(told.slice(at + 1));
     }
@@ -444,7 +424,7 @@ describe("somebody who watches", () => {
     await run.sync({ held: [{ id: lease!.id }] });
     const waiting = run.sync({ held: [{ id: lease!.id }], waitSeconds: 20 });
     await until(async () => (await watch.next(50)) === "time");
-    await open(own, { query: `?execution_id=${run.id}` });
+    await open(own, of(run));
     expect(await watch.next(5_000)).toBe("lease");
     expect((await waiting).nextSeconds).toBe(3);
     await until(async () => ((await watched(own, run.id)) ?? 0) > 5);
@@ -457,10 +437,10 @@ describe("somebody who watches", () => {
     const run = await createRun(own);
     const { id } = await own.post("/executions", {});
     const stream = await open(own);
-    const one = await open(own, { query: `?execution_id=${id}` });
+    const one = await open(own, of({ id }));
     await Promise.all([stream.hears("execution", (data) => data.id === run.id), one.hears("execution")]);
     await tell(own, "later");
-    await until(() => notesOf(stream).length === 1);
+    await hear(stream, 1);
     expect([await watched(own, run.id), await watched(own, id)]).toEqual([null, null]);
   });
 });

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { type Asking, createAsking, filledLists } from "../asking.ts";
 import { insertFoundSearch } from "../culprit_searches.ts";
-import { createHarness, junit } from "../harness.ts";
+import { createHarness, holdTransaction, junit } from "../harness.ts";
 import { lockHealth } from "../../src/store/pending_health.ts";
 import { retainResults } from "../../src/work/retain.ts";
 
@@ -18,6 +18,15 @@ async function runs(letters: string, branch = "main") {
 }
 /** What is remembered is counted behind the uploads. */
 const catchUp = () => own.call("GET", "/test-cases?limit=1");
+/** A report of one case, "case 0", that fails with the message. */
+const fail = (branch: string, message: string): Promise<any> =>
+  own.uploadReport(
+    `<testsuite name="unit"><testcase name="case 0"><failure message="${message}"/></testcase></testsuite>`,
+    `branch=${branch}`,
+  );
+/** The report of `letters` without the case of that number. */
+const without = (letters: string, number: number) =>
+  junit(letters).replace(new RegExp(`<testcase classname="unit" name="case ${number}"[^]*?</testcase>`), "");
 const get = async (path: string) => await own.get(`/executions/${path}`);
 const compare = (executionId: string, query = "") => get(`${executionId}/comparison${query}`);
 const names = (cases: { name: string }[]) => cases.map(({ name }) => name);
@@ -30,10 +39,8 @@ const blames = (answer: any) =>
 describe("a failure", () => {
   test("is new where the default branch passed, at every push of a branch, and on the default branch once", async () => {
     expect(blames(await own.upload("fpp", "branch=main"))).toEqual({ newFailures: ["case 0"] });
-    expect(blames(await own.upload("ffp", "branch=main"))).toEqual({
-      newFailures: ["case 1"],
-      stillFailing: ["case 0"],
-    });
+    const both = { newFailures: ["case 1"], stillFailing: ["case 0"] };
+    expect(blames(await own.upload("ffp", "branch=main"))).toEqual(both);
     const push = { newFailures: ["case 2"], stillFailing: ["case 0", "case 1"] };
     expect(blames(await own.upload("fff", "branch=x"))).toEqual(push);
     expect(blames(await own.upload("fff", "branch=x"))).toEqual(push);
@@ -53,8 +60,8 @@ describe("a failure", () => {
     for (const commit of [4, 5]) expect(blames(await push(commit))).toEqual({ newFailures: ["case 0"] });
     // Each says why.
     const reasonOf = async (executionKey: string) => {
-      const body = await own.get(`/executions?key=${executionKey}`);
-      return (await get(`${body.data[0].id}/failures`)).causes[0].failures[0].reason;
+      const [{ id }] = await own.list(`/executions?key=${executionKey}`);
+      return (await get(`${id}/failures`)).causes[0].failures[0].reason;
     };
     const rate = "Fails \\d+ % of the time without a code change";
     expect(await reasonOf("x1")).toMatch(new RegExp(`^${rate}$`));
@@ -70,21 +77,13 @@ describe("a failure", () => {
 
   test("is answered by what is known so far, while earlier results are being counted", async () => {
     await own.upload("ppp", "branch=main");
-    const { promise: locked, resolve: hasLocked } = Promise.withResolvers<void>();
-    const { promise: end, resolve: unlock } = Promise.withResolvers<void>();
-    const counting = database.begin(async (sql) => {
-      await lockHealth(sql, own.project);
-      hasLocked();
-      await end;
-    });
-    await locked;
+    const counting = await holdTransaction(database, (sql) => lockHealth(sql, own.project));
     // All at once: none of them takes the connections that the others need.
     const uploads = Array.from({ length: 12 }, (_, index) => own.upload("fpp", `branch=${index}`));
-    await Promise.all(uploads).finally(unlock);
-    await counting;
+    await Promise.all(uploads).finally(counting.release);
     await catchUp();
-    const body = await own.get("/test-cases");
-    expect(body.data).toContainEqual(expect.objectContaining({ name: "case 0", runs: 13, failures: 12 }));
+    const cases = await own.list("/test-cases");
+    expect(cases).toContainEqual(expect.objectContaining({ name: "case 0", runs: 13, failures: 12 }));
   });
 
   test("is the default branch's own where that has broken since the execution began", async () => {
@@ -112,10 +111,8 @@ describe("a failure", () => {
   test("of a branch that began before the default branch was mended is not new", async () => {
     await runs("ppfffffp");
     await catchUp();
-    expect(blames(await own.upload("ffp", "branch=x"))).toEqual({
-      newFailures: ["case 1"],
-      alsoFailingOnMain: ["case 0"],
-    });
+    const old = { newFailures: ["case 1"], alsoFailingOnMain: ["case 0"] };
+    expect(blames(await own.upload("ffp", "branch=x"))).toEqual(old);
     await runs("p".repeat(20));
     await catchUp();
     expect(blames(await own.upload("ffp", "branch=x"))).toEqual({ newFailures: ["case 0", "case 1"] });
@@ -140,23 +137,16 @@ describe("a failure", () => {
   });
 
   test("of a case that failed once on the default branch is new later on, unless it says the same", async () => {
-    const send = async (branch: string, message: string) => {
-      const body = `<testsuite name="unit"><testcase name="case 0"><failure message="${message}"/></testcase></testsuite>`;
-      return await own.uploadReport(body, `branch=${branch}`);
-    };
     await runs("p");
-    await send("main", "Error: the session sess_9aF3kQ27Lm was lost on the way");
+    await fail("main", "Error: the session sess_9aF3kQ27Lm was lost on the way");
     await runs("pppppp");
-    expect(blames(await send("y", "Error: the basket has no owner"))).toEqual({ newFailures: ["case 0"] });
+    expect(blames(await fail("y", "Error: the basket has no owner"))).toEqual({ newFailures: ["case 0"] });
     const lost = "Error: the session sess_Zk81mmPq0X was lost on the way";
-    expect(blames(await send("y", lost))).toEqual({ flakyFailures: ["case 0"] });
+    expect(blames(await fail("y", lost))).toEqual({ flakyFailures: ["case 0"] });
   });
 
   test("that a branch has brought to the default branch is new there, in the same words", async () => {
-    const send = async (branch: string) => {
-      const body = `<testsuite name="unit"><testcase name="case 0"><failure message="Error: the basket has no owner"/></testcase></testsuite>`;
-      return await own.uploadReport(body, `branch=${branch}`);
-    };
+    const send = (branch: string) => fail(branch, "Error: the basket has no owner");
     await runs("p");
     expect(blames(await send("x"))).toEqual({ newFailures: ["case 0"] });
     expect(blames(await send("y"))).toEqual({ flakyFailures: ["case 0"] });
@@ -165,13 +155,9 @@ describe("a failure", () => {
 
   test("of a case that failed on two other branches, while the default branch was fine, is its own", async () => {
     await runs("p");
-    const fails = (branch: string, message: string) => {
-      const body = `<testsuite name="unit"><testcase name="case 0"><failure message="${message}"/></testcase></testsuite>`;
-      return own.uploadReport(body, `branch=${branch}`);
-    };
-    await fails("x", "Error: the first of them");
+    await fail("x", "Error: the first of them");
     expect(blames(await own.upload("fpp", "branch=z"))).toEqual({ newFailures: ["case 0"] });
-    await fails("y", "Error: another one");
+    await fail("y", "Error: another one");
     expect(blames(await own.upload("fpp", "branch=x"))).toEqual({ flakyFailures: ["case 0"] });
     expect(blames(await own.upload("ffp", "branch=w"))).toEqual({ newFailures: ["case 1"], flakyFailures: ["case 0"] });
   });
@@ -183,20 +169,16 @@ describe("a failure", () => {
   });
 
   test("that another branch has in the same telling words is the case's own, but not in what every assertion says", async () => {
-    const send = async (branch: string, a: string, b: string) => {
+    const send = (branch: string, a: string, b: string) => {
       const failing = (name: string, message: string) =>
-        message === ""
-          ? `<testcase name="${name}"/>`
-          : `<testcase name="${name}"><failure message="${message}"/></testcase>`;
-      const body = `<testsuite name="s">${failing("a", a)}${failing("b", b)}</testsuite>`;
-      return await own.uploadReport(body, `branch=${branch}`);
+        `<testcase name="${name}">${message && `<failure message="${message}"/>`}</testcase>`;
+      return own.uploadReport(`<testsuite name="s">${failing("a", a)}${failing("b", b)}</testsuite>`, { branch });
     };
     const lost = (session: string) => `Error: the session ${session} was lost on the way to the basket`;
     await send("main", "", "");
     await send("x", lost("sess_9aF3kQ27Lm"), "AssertionError: expected 3 to be 4");
-    expect(blames(await send("y", lost("sess_Zk81mmPq0X"), "AssertionError: expected 5 to be 6"))).toEqual({
-      ...{ flakyFailures: ["a"], newFailures: ["b"] },
-    });
+    const elsewhere = await send("y", lost("sess_Zk81mmPq0X"), "AssertionError: expected 5 to be 6");
+    expect(blames(elsewhere)).toEqual({ flakyFailures: ["a"], newFailures: ["b"] });
     await send("main", "", "");
     expect(blames(await send("z", "TypeError: basket is undefined", ""))).toEqual({ flakyFailures: ["a"] });
     expect(blames(await send("x", "TypeError: basket is undefined", ""))).toEqual({ flakyFailures: ["a"] });
@@ -245,11 +227,8 @@ describe("the baseline", () => {
     await retainResults(database, 90, new Date());
     expect(blames(await compare(mine.executionId))).toEqual(blames(mine));
     expect((await get(`${mine.executionId}/failures`)).counts).toMatchObject({ newFailures: 1, stillFailing: 1 });
-    expect(await get(`${base.executionId}/failures`)).toMatchObject({
-      failed: 1,
-      counts: { newFailures: 0 },
-      causes: [],
-    });
+    const gone = { failed: 1, counts: { newFailures: 0 }, causes: [] };
+    expect(await get(`${base.executionId}/failures`)).toMatchObject(gone);
   });
 
   test("is fixed when the execution begins, and the same for ever", async () => {
@@ -260,9 +239,8 @@ describe("the baseline", () => {
     await own.upload("ffp", "branch=main");
     await own.upload("ppp", "branch=main");
     expect(await compare(mine.executionId)).toEqual(before);
-    expect(blames(await own.upload("ffpp", "branch=x&execution_key=a"))).toEqual({
-      ...{ alsoFailingOnMain: ["case 0"], stillFailing: ["case 1"] },
-    });
+    const now = { alsoFailingOnMain: ["case 0"], stillFailing: ["case 1"] };
+    expect(blames(await own.upload("ffpp", "branch=x&execution_key=a"))).toEqual(now);
     expect((await compare(mine.executionId)).baselineId).toBe(base.executionId);
   });
 
@@ -273,8 +251,7 @@ describe("the baseline", () => {
     const mine = await own.upload("fpf", `branch=x&base_commit=${commit.slice(0, 9)}`);
     expect(blames(mine)).toEqual({ newFailures: ["case 2"], stillFailing: ["case 0"] });
     expect((await get(mine.executionId)).baselineId).toBe(base.executionId);
-    const body = { branch: "y", baseCommit: commit };
-    const created = await own.post("/executions", body);
+    const created = await own.post("/executions", { branch: "y", baseCommit: commit });
     expect(created.baselineId).toBe(base.executionId);
     expect(mine.warnings).toEqual([]);
     const unknown = await own.upload("ppf", "branch=z&base_commit=cccccccccccc&execution_key=z");
@@ -297,14 +274,10 @@ describe("the baseline", () => {
 
   test("is not an execution without results: one whose runner died, whose report broke off, or that nobody reported to", async () => {
     const base = await own.upload("fpp", "branch=main");
-    const empty = `task_slug=t&branch=main&exit_code=1&allow_empty=true`;
-    await own.post(`/test-runs?${empty}`, "<testsuites/>");
+    await own.post("/test-runs?task_slug=t&branch=main&exit_code=1&allow_empty=true", "<testsuites/>");
     const silent = await own.post("/executions", { branch: "main", tasks: ["t"] });
     await own.post(`/executions/${silent.id}/complete`);
-    await own.uploadReport(
-      junit("ppp").replace(/<testcase classname="unit" name="case 1"[^]*$/, "<testca"),
-      "branch=main",
-    );
+    await own.uploadReport(junit("ppp").split('classname="unit" name="case 1"')[0], "branch=main");
     const mine = await own.upload("fpf", "branch=x");
     expect((await get(mine.executionId)).baselineId).toBe(base.executionId);
     expect(blames(mine)).toEqual({ newFailures: ["case 2"], stillFailing: ["case 0"] });
@@ -314,24 +287,19 @@ describe("the baseline", () => {
     // The bug is open; five failures in a row are broken.
     for (let build = 0; build < 5; build++) await own.upload("fpp", "branch=main");
     await catchUp();
-    const without = junit("fpp").replace(/<testcase classname="unit" name="case 0"[^]*?<\/testcase>/, "");
-    await own.uploadReport(without, "branch=main");
-    expect(blames(await own.upload("fpf", "branch=x"))).toEqual({
-      newFailures: ["case 2"],
-      alsoFailingOnMain: ["case 0"],
-    });
+    await own.uploadReport(without("fpp", 0), "branch=main");
+    const known = { newFailures: ["case 2"], alsoFailingOnMain: ["case 0"] };
+    expect(blames(await own.upload("fpf", "branch=x"))).toEqual(known);
     expect(blames(await own.upload("fpp", "branch=main"))).toEqual({ stillFailing: ["case 0"] });
   });
 
   test("that lacks a test with an open bug leaves that to the bug, and not to the bug that the same build opens", async () => {
     await own.upload("pfp", "branch=main");
-    const without = junit("pfp").replace(/<testcase classname="unit" name="case 1"[^]*?<\/testcase>/, "");
-    await own.uploadReport(without, "branch=main");
+    await own.uploadReport(without("pfp", 1), "branch=main");
     expect(blames(await own.upload("pfp", "branch=x"))).toEqual({ alsoFailingOnMain: ["case 1"] });
     expect(blames(await own.upload("pppf", "branch=main&execution_key=1"))).toEqual({ newFailures: ["case 3"] });
-    expect(blames(await own.upload("fppf", "branch=main&execution_key=1"))).toEqual({
-      newFailures: ["case 0", "case 3"],
-    });
+    const both = { newFailures: ["case 0", "case 3"] };
+    expect(blames(await own.upload("fppf", "branch=main&execution_key=1"))).toEqual(both);
   });
 
   test("that lacks a test does not excuse it by a bug that only other tests have on the default branch", async () => {
@@ -339,18 +307,13 @@ describe("the baseline", () => {
     const failing = (name: string) =>
       junit("ppp").replace("</testsuite>", `<testcase classname="unit" name="${name}">${fault}</testcase></testsuite>`);
     await own.uploadReport(failing("theirs"), "branch=main");
-    const mine = failing("mine");
-    for (let push = 0; push < 3; push++) {
-      const body = await own.uploadReport(mine, "branch=x");
-      expect(blames(body)).toEqual({ newFailures: ["mine"] });
-    }
+    for (let push = 0; push < 3; push++)
+      expect(blames(await own.uploadReport(failing("mine"), "branch=x"))).toEqual({ newFailures: ["mine"] });
   });
 
   test("lends a task that it lacks the run before it", async () => {
     await own.upload("fpp", "branch=main");
-    const send = (task: string, letters: string, branch: string) =>
-      own.call("POST", `/test-runs?task_slug=${task}&branch=${branch}`, junit(letters));
-    await send("docs", "p", "main");
+    await own.upload("p", "branch=main&task_slug=docs");
     expect(blames(await own.upload("ffp", "branch=x"))).toEqual({ newFailures: ["case 1"], stillFailing: ["case 0"] });
   });
 
@@ -370,10 +333,7 @@ describe("comparison", () => {
     const base = await own.upload("pffp", "branch=main");
     const mine = await own.upload("fpfsp", "branch=x");
     const found = await compare(mine.executionId, `?baseline=${base.executionId}`);
-    expect(found).toMatchObject({
-      executionId: mine.executionId,
-      baselineId: base.executionId,
-    });
+    expect(found).toMatchObject({ executionId: mine.executionId, baselineId: base.executionId });
     expect(filledLists(found)).toEqual({ newFailures: 1, stillFailing: 1, fixed: 1, added: 1 });
     expect([blames(found), names(found.fixed), names(found.added), names(found.missing)]).toEqual([
       ...[{ newFailures: ["case 0"], stillFailing: ["case 2"] }, ["case 1"], ["case 4"], []],
@@ -384,18 +344,17 @@ describe("comparison", () => {
     expect(await compare(later.executionId, "?branch=x")).toMatchObject({
       ...{ baselineId: mine.executionId, counts: { newFailures: 1, stillFailing: 1, fixed: 1, missing: 2 } },
     });
-    expect((await own.call("GET", `/executions/${mine.executionId}/comparison?branch=y`)).body.error.message).toBe(
-      'Cannot read "branch": no execution of "y" had ended before this one began',
-    );
+    const refused = await own.call("GET", `/executions/${mine.executionId}/comparison?branch=y`);
+    const none = 'Cannot read "branch": no execution of "y" had ended before this one began';
+    expect(refused.body.error.message).toBe(none);
   });
 
   test("without a baseline everything is new, and one that is not there is named", async () => {
     const { executionId } = await own.upload("pf", "branch=main");
     expect(await compare(executionId)).toMatchObject({ baselineId: null, counts: { newFailures: 1, added: 2 } });
     const other = crypto.randomUUID();
-    expect(
-      (await own.call("GET", `/executions/${executionId}/comparison?baseline=${other}`)).body.error.message,
-    ).toContain(other);
+    const refused = await own.call("GET", `/executions/${executionId}/comparison?baseline=${other}`);
+    expect(refused.body.error.message).toContain(other);
     expect((await own.call("GET", `/executions/${other}/comparison`)).status).toBe(404);
   });
 });
@@ -416,32 +375,23 @@ describe("GET …/executions/{executionId}/failures", () => {
     // What is repeated elsewhere fails there; what is not repeated has failed where it was.
     await shard(1, "host=ci-3", testcase("a", "one"));
     const { executionId } = await shard(2, "", testcase("d", "four"));
-    const body = await own.get(`/executions/${executionId}/failures`);
-    const failures = body.causes.flatMap((cause: any) => cause.failures);
-    expect(Object.fromEntries(failures.map(({ name, host }: any) => [name, host]))).toEqual({
-      a: "ci-3",
-      b: "ci-1",
-      c: "ci-2",
-      d: null,
-    });
+    const { causes } = await get(`${executionId}/failures`);
+    const failures = causes.flatMap((cause: any) => cause.failures);
+    const hosts = { a: "ci-3", b: "ci-1", c: "ci-2", d: null };
+    expect(Object.fromEntries(failures.map(({ name, host }: any) => [name, host]))).toEqual(hosts);
   });
 
   test("tells all of them by cause: what, since when, new or not, whose, with the bug report", async () => {
     await send("branch=main&commit=a1", testcase("a"), testcase("b"), testcase("c"));
     const first = await send("branch=main&commit=b2", testcase("a", refused), testcase("b"), testcase("c"));
-    const { testCaseId } = first.newFailures[0];
-    await own.patch(`/test-cases/${testCaseId}`, { owner: "storage" });
+    await own.patch(`/test-cases/${first.newFailures[0].testCaseId}`, { owner: "storage" });
     const cases = [
       testcase("a", refused),
       testcase("b", "AssertionError: the total is wrong", "at total (src/b.ts:3:1)"),
     ];
     const mine = await send("branch=main&commit=c3", ...cases, testcase("c", refused.replace("10.0.0.7", "10.0.0.8")));
-    const body = await own.get(`/executions/${mine.executionId}/failures`);
-    expect(body).toMatchObject({
-      executionId: mine.executionId,
-      baselineId: first.executionId,
-      failed: 3,
-    });
+    const body = await get(`${mine.executionId}/failures`);
+    expect(body).toMatchObject({ executionId: mine.executionId, baselineId: first.executionId, failed: 3 });
     expect(filledLists(body)).toEqual({ newFailures: 2, stillFailing: 1 });
     expect(body.causes).toMatchObject([
       {
@@ -449,12 +399,8 @@ describe("GET …/executions/{executionId}/failures", () => {
         ...{ exceptionType: "AssertionError", bugReport: { number: 2, status: "open" } },
         failures: [
           {
-            name: "b",
-            blame: "new",
-            reason: expect.stringMatching(/^It did not fail in the baseline/),
-            since: { executionId: mine.executionId, commit: "c3" },
-            owner: null,
-            owners: [],
+            ...{ name: "b", blame: "new", reason: expect.stringMatching(/^It did not fail in the baseline/) },
+            ...{ since: { executionId: mine.executionId, commit: "c3" }, owner: null, owners: [] },
           },
         ],
       },
@@ -463,10 +409,8 @@ describe("GET …/executions/{executionId}/failures", () => {
         failures: [
           { name: "c", blame: "new", since: { executionId: mine.executionId } },
           {
-            name: "a",
-            ...{ blame: "still_failing", reason: "It failed in the baseline" },
+            ...{ name: "a", blame: "still_failing", reason: "It failed in the baseline", owner: "storage" },
             since: { executionId: first.executionId, commit: "b2" },
-            owner: "storage",
           },
         ],
       },
@@ -512,10 +456,8 @@ describe("GET …/executions/{executionId}/failures", () => {
     expect(await bugIn(back)).toMatchObject({ status: "open", known: false });
     expect(await bugIn(await upload("5&branch=main", refused))).toMatchObject({ status: "open", known: true });
     // Another task of the execution that opened it.
-    await own.uploadReport(
-      `<testsuite>${testcase("a", refused)}</testsuite>`,
-      `task_slug=other&execution_id=${back.executionId}`,
-    );
+    const report = `<testsuite>${testcase("a", refused)}</testsuite>`;
+    await own.uploadReport(report, `task_slug=other&execution_id=${back.executionId}`);
     expect(await bugIn(back)).toMatchObject({ known: false });
 
     own = createAsking(ask, await addProject(acme));
@@ -551,20 +493,16 @@ describe("GET …/executions/{executionId}/failures", () => {
       const { executionId } = await send("branch=main", ...many, ...fine);
       await database.pool`delete from bug_occurrence where project_id = ${own.project} and test_case % 3 = 0`;
       const { causes, causeCount } = await get(`${executionId}/failures`);
-      expect([causeCount, causes.map(({ failed, bugReport }: any) => [failed, bugReport?.number])]).toEqual([
-        2,
-        [
-          [300, 1],
-          [300, 2],
-        ],
-      ]);
+      const bugsOf = (causes: any[]) => causes.map(({ failed, bugReport }) => [failed, bugReport?.number]);
+      const half = (count: number) => [
+        [count, 1],
+        [count, 2],
+      ];
+      expect([causeCount, bugsOf(causes)]).toEqual([2, half(300)]);
       // Also if none of the owner's failures has joined it.
       await database.pool`update test_case set owner = 'storage' where project_id = ${own.project} and number % 3 = 0`;
       const owned = await get(`${executionId}/failures?owner=storage`);
-      expect(owned.causes.map(({ failed, bugReport }: any) => [failed, bugReport?.number])).toEqual([
-        [100, 1],
-        [100, 2],
-      ]);
+      expect(bugsOf(owned.causes)).toEqual(half(100));
     });
 
     test("the answer to an upload counts all of them, as JSON and as text, also when it is repeated", async () => {

@@ -17,11 +17,9 @@ type Said = (test: number) => string | null;
 const report = (said: Said, count = 40) => {
   const cases = Array.from({ length: count }, (_, index) => {
     const message = said(index);
-    const failure =
-      message === null
-        ? ""
-        : `<failure message="${message}">${message}\n at f (test/${index % 8}.test.ts:3:1)</failure>`;
-    return `<testcase classname="c" name="case ${index}" file="test/${index % 8}.test.ts" time="0.1">${failure}</testcase>`;
+    const file = `test/${index % 8}.test.ts`;
+    const failure = message === null ? "" : `<failure message="${message}">${message}\n at f (${file}:3:1)</failure>`;
+    return `<testcase classname="c" name="case ${index}" file="${file}" time="0.1">${failure}</testcase>`;
   });
   return `<testsuite name="s">${cases.join("")}</testsuite>`;
 };
@@ -48,12 +46,10 @@ describe("many failures for one cause outside of the code", () => {
     expect(struck).toMatchObject({ verdict: "failed", newFailures: [], bugReports: [{ change: "opened" }] });
     const { causes } = await own.get(`/executions/${struck.executionId}/failures`);
     expect(causes).toMatchObject([{ failed: 20, bugReport: { number: 1 } }]);
-    expect(causes[0].failures[0]).toMatchObject({
-      ...{ blame: "incident", reason: expect.stringContaining("for a cause outside the code") },
-    });
-    expect(await own.get(`/executions/${struck.executionId}/comparison`)).toMatchObject({
-      counts: { incidentFailures: 20 },
-    });
+    const reason = expect.stringContaining("for a cause outside the code");
+    expect(causes[0].failures[0]).toMatchObject({ blame: "incident", reason });
+    const { counts } = await own.get(`/executions/${struck.executionId}/comparison`);
+    expect(counts).toMatchObject({ incidentFailures: 20 });
     // Three such builds would be three short episodes.
     for (let again = 0; again < 3; again++) {
       await upload(none, "branch=main");
@@ -92,9 +88,8 @@ describe("many failures for one cause outside of the code", () => {
   test("say nothing of the tests in the next build: what fails there for its own reason is new", async () => {
     await upload(none, "branch=main");
     await upload(first(12, AWAY), "branch=main");
-    expect(filledLists(await upload(first(1, "expected the basket total to be refunded"), "branch=a"))).toEqual({
-      newFailures: 1,
-    });
+    const next = await upload(first(1, "expected the basket total to be refunded"), "branch=a");
+    expect(filledLists(next)).toEqual({ newFailures: 1 });
   });
 
   test("count as passed, and as nothing more, when a retry of a counted run passes", async () => {
@@ -107,12 +102,8 @@ describe("many failures for one cause outside of the code", () => {
     const body = await own.uploadReport(report(none), query);
     expect(body).toMatchObject({ verdict: "passed" });
     const all = (await own.get("/test-cases?limit=100")).data;
-    expect(all.find(({ name }: any) => name === "case 0")).toMatchObject({
-      runs: 2,
-      failures: 0,
-      flakeRate: 0,
-      lastStatus: "passed",
-    });
+    const counted = { runs: 2, failures: 0, flakeRate: 0, lastStatus: "passed" };
+    expect(all.find(({ name }: any) => name === "case 0")).toMatchObject(counted);
   });
 });
 
@@ -121,14 +112,9 @@ test("a run in which tests begin to look flaky at once excuses what fails on, un
   const query = `branch=a&commit=${"b".repeat(40)}&execution_key=ill`;
   const words = ["one", "two", "three", "four", "five", "six", "seven", "eight"];
   const said = (index: number) => `the ${words[index]} row has no owner`;
-  await own.uploadReport(
-    report((index) => (index < 8 ? said(index) : null)),
-    query,
-  );
-  const body = await own.uploadReport(
-    report((index) => (index === 7 ? said(7) : null)),
-    query,
-  );
+  const send = (said: Said) => own.uploadReport(report(said), query);
+  await send((index) => (index < 8 ? said(index) : null));
+  const body = await send((index) => (index === 7 ? said(7) : null));
   expect(filledLists(body)).toEqual({ incidentFailures: 1 });
   expect((await own.get("/test-cases?health=flaky")).data).toEqual([]);
 });
@@ -154,13 +140,8 @@ describe("a machine", () => {
     expect(filledLists(await sick("c"))).toEqual({ incidentFailures: 6 });
     const { causes, counts: now } = await own.get(`/executions/${first.executionId}/failures`);
     expect(now).toMatchObject({ newFailures: 0, incidentFailures: 6 });
-    expect(causes[0].failures[0]).toMatchObject({
-      ...{
-        blame: "incident",
-        host: "ci-3",
-        reason: "Recent runs on this machine failed far more often than runs on other machines",
-      },
-    });
+    const reason = "Recent runs on this machine failed far more often than runs on other machines";
+    expect(causes[0].failures[0]).toMatchObject({ blame: "incident", host: "ci-3", reason });
     // One failure more is not looked at for itself, and elsewhere the same is new.
     expect(filledLists(await upload(odd(1, "d"), "branch=d&host=ci-3"))).toEqual({ incidentFailures: 1 });
     expect(filledLists(await upload(odd(1, "e"), "branch=e&host=ci-1"))).toEqual({ newFailures: 1 });

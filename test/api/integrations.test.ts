@@ -7,7 +7,7 @@ import { insertDelivery } from "../../src/store/deliveries.ts";
 import { createDeliverer } from "../../src/work/deliver.ts";
 import { reseal } from "../../src/work/reseal.ts";
 import { toTestNotice } from "../../src/wording/notification.ts";
-import { createHarness, createServer, SECRET_KEY, until } from "../harness.ts";
+import { createHarness, createServer, holdTransaction, SECRET_KEY, until } from "../harness.ts";
 import { createReceiver, outboundToReceivers } from "../receiver.ts";
 
 const lines: string[] = [];
@@ -29,12 +29,8 @@ const create = async (kind: string, config: Record<string, unknown>, name = kind
 
 /** One server's worth of sending, until nothing is due; each is a server of its own. */
 const createSender = (timeoutMs = 300) => {
-  const services = { outbound: outboundToReceivers(timeoutMs), seal: createSeal(SECRET_KEY) };
-  return createDeliverer(
-    database,
-    services,
-    createLog("debug", (line) => lines.push(line), false),
-  );
+  const log = createLog("debug", (line) => lines.push(line), false);
+  return createDeliverer(database, { outbound: outboundToReceivers(timeoutMs), seal: createSeal(SECRET_KEY) }, log);
 };
 async function deliverAll(sender = createSender()): Promise<void> {
   while ((await sender.start()) > 0) await sender.ended();
@@ -55,6 +51,13 @@ async function enqueue(integrationId: string, count = 1): Promise<string[]> {
 }
 
 const deliveries = async (id: string, query = "") => await team.list(`/${id}/deliveries${query}`);
+const redeliver = (id: string, delivery: string) => team.call("POST", `/${id}/deliveries/${delivery}/redeliver`);
+/** A webhook whose receiver plays the answers. */
+async function createWebhook(...answers: Parameters<typeof createReceiver>) {
+  const receiver = createReceiver(...answers);
+  const { id } = await create("webhook", { url: receiver.url, secret: whsec("a") });
+  return { id: id as string, receiver };
+}
 const read = async (id: string) => await team.get(`/${id}`);
 
 /** As if so much time had gone by for the integration and its deliveries. */
@@ -69,33 +72,19 @@ const pass = async (id: string, interval: string) => {
 describe("integrations", () => {
   test("are created, listed newest first, changed and deleted; secrets are null for ever", async () => {
     const secret = whsec("s");
-    const body = await create("webhook", { url: "https://hooks.example.com/assay", secret }, "ours");
+    const url = "https://hooks.example.com/assay";
+    const body = await create("webhook", { url, secret }, "ours");
     expect(body).toEqual({
-      id: expect.any(String),
-      kind: "webhook",
-      name: "ours",
-      enabled: true,
-      disabledReason: null,
-      config: { url: "https://hooks.example.com/assay", secret: null },
-      actions: ["notify"],
-      lastDelivery: null,
-      createdAt: expect.any(String),
-      updatedAt: expect.any(String),
+      ...{ id: expect.any(String), kind: "webhook", name: "ours", enabled: true, disabledReason: null },
+      ...{ config: { url, secret: null }, actions: ["notify"], lastDelivery: null },
+      ...{ createdAt: expect.any(String), updatedAt: expect.any(String) },
     });
     const slack = await create("slack", { url: "https://hooks.slack.com/services/T/B/abcdefgh" });
     expect(slack.config).toEqual({ url: null });
     expect((await team.walk("?limit=1")).map(({ id }) => id)).toEqual([slack.id, body.id]);
     expect(await team.list("?kind=slack")).toHaveLength(1);
-    const changed = await team.call("PATCH", `/${body.id}`, {
-      name: "theirs",
-      enabled: false,
-      config: { url: "https://hooks.example.com/2", secret: null },
-    });
-    expect(changed.body).toMatchObject({
-      name: "theirs",
-      enabled: false,
-      config: { url: "https://hooks.example.com/2", secret: null },
-    });
+    const changes = { name: "theirs", enabled: false, config: { url: "https://hooks.example.com/2", secret: null } };
+    expect(await team.patch(`/${body.id}`, changes)).toMatchObject(changes);
     expect((await team.call("DELETE", `/${body.id}`)).status).toBe(204);
     expect((await team.call("GET", `/${body.id}`)).status).toBe(404);
   });
@@ -116,12 +105,8 @@ describe("integrations", () => {
   });
 
   test("each bad field is named, and no secret is quoted", async () => {
-    const secret = "whsec_tooShortButSecret";
-    const { status, body } = await team.call("POST", "", {
-      kind: "webhook",
-      config: { url: "ftp://x", secret, nope: 1 },
-      name: "",
-    });
+    const config = { url: "ftp://x", secret: "whsec_tooShortButSecret", nope: 1 };
+    const { status, body } = await team.call("POST", "", { kind: "webhook", config, name: "" });
     expect(status).toBe(400);
     for (const name of ["config.url", "config.secret", "name", "config.nope"])
       expect(body.error.message).toContain(`"${name}"`);
@@ -148,10 +133,8 @@ describe("integrations", () => {
     const { id } = await create("gitlab", gitlab);
     const patch = (config: object) => team.call("PATCH", `/${id}`, { config });
     const moved = await patch({ baseUrl: receiver.url });
-    expect([moved.status, moved.body.error.message]).toEqual([
-      400,
-      `Cannot change "config.baseUrl" to another server without "config.token", "config.triggerToken"`,
-    ]);
+    const servers = `Cannot change "config.baseUrl" to another server without "config.token", "config.triggerToken"`;
+    expect([moved.status, moved.body.error.message]).toEqual([400, servers]);
     expect((await patch({ baseUrl: "https://gitlab.com/sub" })).status).toBe(200);
     expect((await patch({ baseUrl: receiver.url, token: "second", triggerToken: "" })).status).toBe(200);
     await team.post(`/${id}/test`);
@@ -160,15 +143,12 @@ describe("integrations", () => {
   });
 
   test("each kind knows its actions and its defaults", async () => {
+    const repository = ["set_commit_status", "create_issue", "notify", "dispatch"];
     const kinds: [string, Record<string, unknown>, string[]][] = [
       ["discord", { url: "https://discord.com/api/webhooks/1/token" }, ["notify"]],
       ["teams", { url: "https://prod-1.westeurope.logic.azure.com/workflows/1" }, ["notify"]],
-      [
-        "github",
-        { repository: "acme/web", token: "t0ken" },
-        ["set_commit_status", "create_issue", "notify", "dispatch"],
-      ],
-      ["gitlab", { project: "acme/web", token: "t0ken" }, ["set_commit_status", "create_issue", "notify", "dispatch"]],
+      ["github", { repository: "acme/web", token: "t0ken" }, repository],
+      ["gitlab", { project: "acme/web", token: "t0ken" }, repository],
       ["jira", { baseUrl: "https://acme.atlassian.net/", token: "t", projectKey: "WEB" }, ["create_issue"]],
       ["linear", { token: "lin_api_1", teamId: crypto.randomUUID() }, ["create_issue"]],
       ["pagerduty", { routingKey: "R".repeat(32) }, ["notify"]],
@@ -187,10 +167,7 @@ describe("private addresses", () => {
     "%s is refused when it is given",
     async (url) => {
       const team = createRequests(strict.ask, base, key);
-      const { status, body } = await team.call("POST", "", {
-        kind: "webhook",
-        config: { url, secret: whsec("a") },
-      });
+      const { status, body } = await team.call("POST", "", { kind: "webhook", config: { url, secret: whsec("a") } });
       expect([status, body.error.message]).toEqual([400, expect.stringContaining("private address")]);
       const jira = { kind: "jira", config: { baseUrl: url, token: "t", projectKey: "WEB" } };
       expect((await team.call("POST", "", jira)).status).toBe(400);
@@ -238,8 +215,7 @@ describe("private addresses", () => {
 
   test("what has become private since is refused when it is dialled, and recorded", async () => {
     const team = createRequests(strict.ask, base, key);
-    const receiver = createReceiver();
-    const { id } = await create("webhook", { url: receiver.url, secret: whsec("a") });
+    const { id, receiver } = await createWebhook();
     const { status, body } = await team.call("POST", `/${id}/test`);
     expect([status, body.status, body.attempts[0].statusCode]).toEqual([200, "failed", null]);
     expect(body.attempts[0].error).toContain("private addresses");
@@ -258,20 +234,16 @@ describe("POST …/test", () => {
 
   test("of an integration that is being deleted is not found", async () => {
     const { id } = await create("slack", { url: createReceiver().url });
-    const { promise: sent, resolve: send } = Promise.withResolvers<void>();
-    const deleting = database.begin(async (sql) => {
-      await sql`delete from integration where id = ${id}`;
-      send();
-      await until(async () => {
-        const [waiting] = await database.pool`
-          select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
-        return waiting !== undefined;
-      });
-    });
-    await sent;
-    const { status } = await team.call("POST", `/${id}/test`);
-    await deleting;
-    expect(status).toBe(404);
+    const isWaiting = async () => {
+      const waiting = await database.pool`
+        select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
+      return waiting.length > 0;
+    };
+    const deleting = await holdTransaction(database, (sql) => sql`delete from integration where id = ${id}`);
+    const testing = team.call("POST", `/${id}/test`);
+    await until(isWaiting);
+    await deleting.release();
+    expect((await testing).status).toBe(404);
   });
 
   test("sends a signed sample that a receiver accepts, and tells what came back", async () => {
@@ -279,26 +251,13 @@ describe("POST …/test", () => {
     const secret = whsec("k");
     const { id } = await create("webhook", { url: `${receiver.url}/hook?x=1`, secret });
     const { status, body } = await team.call("POST", `/${id}/test`);
+    const attempt = { attemptedAt: expect.any(String), statusCode: 202, latencyMs: expect.any(Number), error: null };
     expect([status, body]).toEqual([
       200,
       {
-        id: expect.any(String),
-        eventId: null,
-        eventType: "test",
-        action: "notify",
-        title: "Assay can reach webhook",
-        status: "sent",
-        attempts: [
-          {
-            attemptedAt: expect.any(String),
-            statusCode: 202,
-            latencyMs: expect.any(Number),
-            answer: "thanks",
-            error: null,
-          },
-        ],
-        nextAttemptAt: null,
-        createdAt: expect.any(String),
+        ...{ id: expect.any(String), eventId: null, eventType: "test", action: "notify" },
+        ...{ title: "Assay can reach webhook", status: "sent", attempts: [{ ...attempt, answer: "thanks" }] },
+        ...{ nextAttemptAt: null, createdAt: expect.any(String) },
       },
     ]);
     const [request] = receiver.requests;
@@ -319,8 +278,7 @@ describe("POST …/test", () => {
 
 describe("deliveries", () => {
   test("are tried again in their time with the same id, and never after they were sent", async () => {
-    const receiver = createReceiver({ status: 500, body: "down" }, { status: 503 }, { status: 200 });
-    const { id } = await create("webhook", { url: receiver.url, secret: whsec("a") });
+    const { id, receiver } = await createWebhook({ status: 500, body: "down" }, { status: 503 }, { status: 200 });
     const [delivery] = await enqueue(id);
     await deliverAll();
     const [first] = await deliveries(id);
@@ -344,8 +302,7 @@ describe("deliveries", () => {
   });
 
   test("end after the ninth try, and are sent again when somebody asks", async () => {
-    const receiver = createReceiver({ status: 500 });
-    const { id } = await create("webhook", { url: receiver.url, secret: whsec("a") });
+    const { id, receiver } = await createWebhook({ status: 500 });
     const [delivery] = await enqueue(id);
     for (let round = 0; round < 12; round++) {
       await deliverAll();
@@ -356,8 +313,7 @@ describe("deliveries", () => {
     expect(receiver.requests).toHaveLength(9);
     receiver.play({ status: 200 });
     await database.pool`update integration set paused_until = now() + interval '15 minutes' where id = ${id}`;
-    const body = await team.post(`/${id}/deliveries/${delivery}/redeliver`);
-    expect(body.status).toBe("pending");
+    expect((await redeliver(id, delivery!)).body.status).toBe("pending");
     await deliverAll();
     expect((await deliveries(id))[0].status).toBe("sent");
     expect(receiver.requests.at(-1)!.headers["webhook-id"]).toBe(delivery!);
@@ -373,14 +329,15 @@ describe("deliveries", () => {
       return Date.parse(nextAttemptAt) - Date.parse(attempts.at(-1).attemptedAt);
     };
     expect(await waits()).toBeWithin(599_000, 602_000);
-    receiver.play({ status: 429, headers: { "retry-after": "31536000" } });
-    await pass(id, "1 hour");
-    await deliverAll();
-    expect(await waits()).toBeWithin(86_399_000, 86_402_000);
-    receiver.play({ status: 429, headers: { "retry-after": "9".repeat(30) } });
-    await pass(id, "2 days");
-    await deliverAll();
-    expect(await waits()).toBeWithin(86_399_000, 86_402_000);
+    for (const [seconds, interval] of [
+      ["31536000", "1 hour"],
+      ["9".repeat(30), "2 days"],
+    ] as const) {
+      receiver.play({ status: 429, headers: { "retry-after": seconds } });
+      await pass(id, interval);
+      await deliverAll();
+      expect(await waits()).toBeWithin(86_399_000, 86_402_000);
+    }
   });
 
   test("410 disables the integration, with an event; so do days of failure", async () => {
@@ -390,8 +347,7 @@ describe("deliveries", () => {
     await deliverAll();
     expect(receiver.requests).toHaveLength(1);
     expect(await read(id)).toMatchObject({ enabled: false, disabledReason: expect.stringContaining("410") });
-    const refused = await team.call("POST", `/${id}/deliveries/${(await deliveries(id))[0].id}/redeliver`);
-    expect(refused.status).toBe(400);
+    expect((await redeliver(id, (await deliveries(id))[0].id)).status).toBe(400);
 
     const failing = createReceiver({ status: 404 });
     const other = await create("webhook", { url: failing.url, secret: whsec("a") }, "away");
@@ -400,28 +356,24 @@ describe("deliveries", () => {
       await pass(other.id, interval);
       await deliverAll();
     }
-    expect(await read(other.id)).toMatchObject({
-      enabled: false,
-      disabledReason: "No delivery succeeded for 5 days",
-    });
+    expect(await read(other.id)).toMatchObject({ enabled: false, disabledReason: "No delivery succeeded for 5 days" });
     const events = await database.pool<{ data: any }[]>`
       select data from event where team_id = ${acme.team} and type = 'integration.disabled' order by id`;
     expect(events.map(({ data }) => data.integration.name)).toEqual(["gone", "away"]);
-    const enabled = await team.call("PATCH", `/${id}`, { enabled: true });
-    expect(enabled.body).toMatchObject({ enabled: true, disabledReason: null });
+    expect(await team.patch(`/${id}`, { enabled: true })).toMatchObject({ enabled: true, disabledReason: null });
     receiver.play({ status: 200 });
     await deliverAll();
     expect((await deliveries(id)).map(({ status }: any) => status).sort()).toEqual(["failed", "sent", "sent"]);
   });
 
   test("a receiver that hangs or fails delays nobody else, and is not asked for each delivery", async () => {
-    const dead = createReceiver("hang");
-    const broken = createReceiver({ status: 500 });
-    const alive = createReceiver({ status: 200 });
-    const ids = [];
-    for (const receiver of [dead, broken, alive])
-      ids.push((await create("webhook", { url: receiver.url, secret: whsec("a") })).id);
-    for (const id of ids) await enqueue(id, 10);
+    const [hanging, failing, sound] = [
+      await createWebhook("hang"),
+      await createWebhook({ status: 500 }),
+      await createWebhook({ status: 200 }),
+    ];
+    const [dead, broken, alive] = [hanging.receiver, failing.receiver, sound.receiver];
+    for (const { id } of [hanging, failing, sound]) await enqueue(id, 10);
     const sender = createSender(2_000);
     await sender.start();
     await until(() => alive.requests.length === 10 && dead.requests.length > 0);
@@ -429,17 +381,14 @@ describe("deliveries", () => {
     expect(dead.requests).toHaveLength(1);
     await sender.ended();
     expect([dead.requests.length, broken.requests.length]).toEqual([2, 2]);
-    expect((await deliveries(ids[0]!, "?limit=1")).map(({ status }: any) => status)).toEqual(["pending"]);
-    expect((await deliveries(ids[0]!)).find(({ attempts }: any) => attempts.length > 0).attempts[0]).toMatchObject({
-      statusCode: null,
-      answer: null,
-      error: "No answer within 2 s",
-    });
+    const { id } = hanging;
+    expect(await deliveries(id, "?limit=1")).toMatchObject([{ status: "pending" }]);
+    const tried = (await deliveries(id)).find(({ attempts }) => attempts.length > 0);
+    expect(tried.attempts[0]).toMatchObject({ statusCode: null, answer: null, error: "No answer within 2 s" });
   });
 
   test("a single failure holds up nothing else", async () => {
-    const receiver = createReceiver({ status: 200 }, { status: 503 }, { status: 200 });
-    const { id } = await create("webhook", { url: receiver.url, secret: whsec("a") });
+    const { id, receiver } = await createWebhook({ status: 200 }, { status: 503 }, { status: 200 });
     await enqueue(id, 5);
     await deliverAll();
     expect(receiver.requests).toHaveLength(5);
@@ -450,8 +399,7 @@ describe("deliveries", () => {
   });
 
   test("what a server had in hand when it died is sent by another one, with the same id", async () => {
-    const receiver = createReceiver({ status: 200 });
-    const { id } = await create("webhook", { url: receiver.url, secret: whsec("a") });
+    const { id, receiver } = await createWebhook({ status: 200 });
     const [delivery] = await enqueue(id);
     await database.pool`
       update integration set claim = ${crypto.randomUUID()}, claimed_until = now() + interval '60 seconds' where id = ${id}`;
@@ -528,12 +476,7 @@ test("after a change of SECRET_KEY the secrets are sealed anew and still open", 
   expect(await reseal(database, rotating)).toBe(0);
   await enqueue(id);
   const services = { outbound: outboundToReceivers(), seal: createSeal(fresh) };
-  await deliverAll(
-    createDeliverer(
-      database,
-      services,
-      createLog("error", () => {}, false),
-    ),
-  );
+  const log = createLog("error", () => {}, false);
+  await deliverAll(createDeliverer(database, services, log));
   expect(new Webhook(secret).verify(receiver.requests[0]!.text, receiver.requests[0]!.headers)).toBeTruthy();
 });

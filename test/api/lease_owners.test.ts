@@ -81,12 +81,8 @@ describe("a lease that another runner names as its own", () => {
     await sync(place, "r1", able);
     const culprit = `/bug-reports/${bugReports[0].id}/culprit`;
     expect((await post(place, culprit, {})).status).toBe(201);
-    await advanceSearches(
-      database,
-      undefined,
-      undefined,
-      createLog("debug", () => {}, false),
-    );
+    const log = createLog("debug", () => {}, false);
+    await advanceSearches(database, undefined, undefined, log);
     const [listing] = (await sync(place, "r1", able)).leases;
     expect(listing.commits).toEqual({ good: commit(0), bad: commit(3) });
     const commits = [0, 1, 2, 3].map((at) => ({
@@ -107,10 +103,8 @@ test("attachments of one test run are not taken with a lease of another", async 
   const path = (id: string) => `/executions/${id}/test-runs/unit/attachments`;
   const send = (leaseId: string) => place.call("PUT", `${path(mine.id)}?lease_id=${leaseId}&path=a.log`, "a");
   const refused = await send(leases[1]!.id);
-  expect([refused.status, messageOf(refused)]).toEqual([
-    400,
-    'Cannot read "lease_id": it is not a lease of this test run',
-  ]);
+  const message = 'Cannot read "lease_id": it is not a lease of this test run';
+  expect([refused.status, messageOf(refused)]).toEqual([400, message]);
   expect((await send(leases[0]!.id)).status).toBe(201);
   expect((await get(place, path(mine.id))).data).toHaveLength(1);
   expect((await get(place, path(theirs.id))).data).toEqual([]);
@@ -133,14 +127,11 @@ describe("the late report of a lease that was lost", () => {
     const lost = await take(place, "r1");
     await lose(lost);
     const successor = await take(place, "r2");
-    expect((await post(place, `/leases/${successor.id}/fail`, { exitCode: 1, message: "It crashed" })).status).toBe(
-      200,
-    );
+    const failed = await post(place, `/leases/${successor.id}/fail`, { exitCode: 1, message: "It crashed" });
+    expect(failed.status).toBe(200);
     const late = await report(place, lost.id, "pp");
-    expect([late.status, messageOf(late)]).toEqual([
-      400,
-      "Cannot accept the report: the lease was lost, and another runner has reported in its place",
-    ]);
+    const message = "Cannot accept the report: the lease was lost, and another runner has reported in its place";
+    expect([late.status, messageOf(late)]).toEqual([400, message]);
     expect(await get(place, `/executions/${id}`)).toMatchObject({ status: "failed", passed: 0, failed: 1 });
   });
 

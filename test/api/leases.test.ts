@@ -36,48 +36,50 @@ const report = (place: Asking, leaseId: string, letters: string, query = "") =>
 const fail = (place: Asking, leaseId: string, body: object) => post(place, `/leases/${leaseId}/fail`, body);
 const see = (place: Asking, id: string) => place.get(`/executions/${id}`);
 const message = ({ body }: { body: any }): string => body.error.message;
+const refusal = async (place: Asking, body: object) => message(await post(place, "/executions", body));
+const slugsOf = (leases: { taskSlug: string }[]) => leases.map(({ taskSlug }) => taskSlug);
+/** An execution in a project of its own, and the lease of the runner that has taken its first task. */
+const taken = async (more: object = {}, runner: object = {}) => {
+  const place = await fresh();
+  const { id } = await start(place, more);
+  const [lease] = await take(place, runner);
+  return { place, id: id as string, lease };
+};
+const renew = (place: Asking, { id }: { id: string }, more: object = {}, server?: Pick<typeof harness, "ask">) =>
+  sync(place, { free: 0, held: [{ id }], ...more }, server);
 /** As if so much time had gone by for what is handed out. */
 const age = (id: string, seconds: number) => database.pool`
   update lease set expires_at = expires_at - ${seconds}::int * interval '1 second',
     started_at = started_at - ${seconds}::int * interval '1 second' where id = ${id}`;
+/** The runner of the lease has not been heard of for longer than a lease lasts. */
+const lose = async (id: string) => {
+  await age(id, 91);
+  await reclaimLeases(database);
+};
 
 describe("an execution of mode run", () => {
   test("is taken, run, and reported: its lease says what it is, and ends with the report", async () => {
     const place = await fresh();
-    const created = await start(place, { branch: "main", commit: "abcdef1", key: "7" });
-    expect([created.mode, created.status, created.tasks[0].status]).toEqual(["run", "queued", "queued"]);
+    const build = { branch: "main", commit: "abcdef1", key: "7" };
+    const created = await start(place, build);
+    expect(created).toMatchObject({ mode: "run", status: "queued", tasks: [{ status: "queued" }] });
     const { leases, nextSeconds } = await sync(place);
     expect(leases).toEqual([
       {
-        id: expect.any(String),
-        expiresAt: expect.any(String),
-        timeoutSeconds: 1_800,
-        execution: {
-          id: created.id,
-          key: "7",
-          branch: "main",
-          commit: "abcdef1",
-          pullRequest: null,
-          environment: null,
-          baseUrl: null,
-        },
-        taskSlug: "unit",
-        attempt: 1,
-        variables: {},
-        secretNames: [],
-        executionNames: [],
+        ...{ id: expect.any(String), expiresAt: expect.any(String), timeoutSeconds: 1_800 },
+        execution: { id: created.id, ...build, pullRequest: null, environment: null, baseUrl: null },
+        ...{ taskSlug: "unit", attempt: 1, variables: {}, secretNames: [], executionNames: [] },
       },
     ]);
     expect(nextSeconds).toBe(20);
     const { id } = leases[0];
     const again = await sync(place, { free: 0, held: [{ id }] });
     expect(again.held).toEqual([{ id, expiresAt: expect.any(String), cancelled: false, reason: null, logOffset: 0 }]);
-    const running = await see(place, created.id);
-    expect([running.status, running.tasks[0].status, running.tasks[0].runner]).toEqual(["running", "running", "r1"]);
-    expect(running.startedAt).toBeString();
+    const running = { status: "running", runner: "r1" };
+    const startedAt = expect.any(String);
+    expect(await see(place, created.id)).toMatchObject({ status: "running", startedAt, tasks: [running] });
     expect((await report(place, id, "pp")).status).toBe(201);
-    const ended = await see(place, created.id);
-    expect([ended.status, ended.passed, ended.tasks[0].status]).toEqual(["passed", 2, "passed"]);
+    expect(await see(place, created.id)).toMatchObject({ status: "passed", passed: 2, tasks: [{ status: "passed" }] });
     // The same bytes again are the same run; another report is not taken, and the lease is the runner's no more.
     expect((await report(place, id, "pp")).status).toBe(200);
     expect(message(await report(place, id, "pf"))).toBe("Cannot accept the report: this lease has reported already");
@@ -85,14 +87,12 @@ describe("an execution of mode run", () => {
   });
 
   test("what says something else than its lease is refused", async () => {
-    const place = await fresh();
-    await start(place, { tasks: [{ slug: "unit", shards: 2 }] });
-    const [lease] = await take(place);
+    const { place, lease } = await taken({ tasks: [{ slug: "unit", shards: 2 }] });
     for (const query of [
       "task_slug=e2e",
       "tag=os:linux",
       "shard=2/2",
-      `execution_id=${crypto.randomUUID()}`,
+      `execution_id=${place.project}`,
       "execution_key=x",
     ])
       expect(message(await report(place, lease.id, "p", `&${query}`))).toBe(
@@ -116,14 +116,12 @@ describe("an execution of mode run", () => {
   });
 
   test("where it comes from is not for its reports to say", async () => {
-    const place = await fresh();
-    const { id } = await start(place, { commit: "abcdef1" });
-    const [lease] = await take(place);
+    const { place, id, lease } = await taken({ commit: "abcdef1" });
     await report(place, lease.id, "p", "&branch=--upload-pack=x&completed_at=2020-01-01T00:00:00Z");
     const { branch, commit, createdAt, completedAt } = await see(place, id);
     expect([branch, commit, completedAt >= createdAt]).toEqual([null, "abcdef1", true]);
     for (const name of ["branch", "commit", "pullRequest"])
-      expect(message(await post(place, "/executions", { mode: "run", tasks: ["a"], [name]: "--upload-pack=x" }))).toBe(
+      expect(await refusal(place, { mode: "run", tasks: ["a"], [name]: "--upload-pack=x" })).toBe(
         `Cannot read "${name}": expected no "-" at the beginning, got "--upload-pack=x"`,
       );
   });
@@ -131,24 +129,14 @@ describe("an execution of mode run", () => {
   test("nor for those of other tasks, which runners do not run", async () => {
     const place = await fresh();
     const { id } = await start(place, { key: "7" });
-    const query = new URLSearchParams({
-      branch: "--upload-pack=x",
-      commit: "--x",
-      pull_request: "-1",
-      environment: "e",
-    });
+    const query = "branch=--upload-pack=x&commit=--x&pull_request=-1&environment=e";
     for (const which of [`execution_id=${id}`, "execution_key=7"])
       await place.post(`/test-runs?${which}&task_slug=other&${query}`, junit(which));
-    expect(message(await post(place, "/executions", { mode: "run", key: "7", environment: "e", tasks: ["a"] }))).toBe(
+    expect(await refusal(place, { mode: "run", key: "7", environment: "e", tasks: ["a"] })).toBe(
       `Cannot read "environment": the execution with this key has none`,
     );
     const [{ execution }] = await take(place);
-    expect([execution.branch, execution.commit, execution.pullRequest, execution.environment]).toEqual([
-      null,
-      null,
-      null,
-      null,
-    ]);
+    expect(execution).toMatchObject({ branch: null, commit: null, pullRequest: null, environment: null });
   });
 
   test("says of a task that waits for a runner which there is not", async () => {
@@ -169,9 +157,7 @@ describe("an execution of mode run", () => {
       e2e: 'No runner that is online and has the task "e2e" has the labels arm, gpu',
     });
     await database.pool`update lease set probe = true where project_id = ${place.project} and task_slug = 'plain'`;
-    expect((await reasons())["plain"]).toStartWith(
-      'No runner that is online can run single test cases of the task "plain"',
-    );
+    expect((await reasons())["plain"]).toStartWith("No runner that is online can run single test cases of the task");
     await database.pool`update runner set paused_at = now() where project_id = ${place.project}`;
     expect((await reasons())["plain"]).toBe("All runners that are online are paused");
   });
@@ -187,19 +173,16 @@ describe("an execution of mode run", () => {
 
   test("needs tasks; variables, failFast and labels are for it alone", async () => {
     const place = await fresh();
-    expect(message(await post(place, "/executions", { mode: "run" }))).toContain(`Cannot read "tasks"`);
+    expect(await refusal(place, { mode: "run" })).toContain(`Cannot read "tasks"`);
     const given = { tasks: [{ slug: "a", labels: ["x"], timeoutSeconds: 3 }], variables: { A: "1" }, failFast: 1 };
-    expect(message(await post(place, "/executions", given))).toBe(
+    expect(await refusal(place, given)).toBe(
       `Cannot read "variables" and "failFast" and "tasks.labels" and "tasks.timeoutSeconds": only executions of mode "run" have this`,
     );
-    expect(message(await post(place, "/executions", { tasks: [{ slug: "a", nope: 1 }] }))).toContain(
-      `"tasks.0": expected no field "nope"`,
-    );
-    expect(message(await post(place, "/executions", { tasks: [{ slug: "a", shards: 0 }] }))).toContain(
-      "expected an integer from 1 to 500",
-    );
+    const ofTask = (more: object) => refusal(place, { tasks: [{ slug: "a", ...more }] });
+    expect(await ofTask({ nope: 1 })).toContain(`"tasks.0": expected no field "nope"`);
+    expect(await ofTask({ shards: 0 })).toContain("expected an integer from 1 to 500");
     await start(place, { key: "k" });
-    expect(message(await post(place, "/executions", { key: "k" }))).toContain(`of mode "run"`);
+    expect(await refusal(place, { key: "k" })).toContain(`of mode "run"`);
   });
 
   test("announces the shards of a task to reporters as well", async () => {
@@ -214,14 +197,11 @@ describe("the queue", () => {
     const place = await fresh();
     const tasks = Array.from({ length: 60 }, (_, index) => `t${index}`);
     await start(place, { tasks });
-    const answers = await Promise.all(
-      Array.from({ length: 20 }, (_, index) =>
-        sync(place, { runner: `r${index}`, free: 4 }, index % 2 === 0 ? harness : other),
-      ),
+    const calls = Array.from({ length: 20 }, (_, index) =>
+      sync(place, { runner: `r${index}`, free: 4 }, index % 2 === 0 ? harness : other),
     );
-    const taken = answers.flatMap(({ leases }) => leases.map((lease: { taskSlug: string }) => lease.taskSlug));
-    const rest = await sync(place, { runner: "last", free: 64 });
-    taken.push(...rest.leases.map((lease: { taskSlug: string }) => lease.taskSlug));
+    const taken = slugsOf((await Promise.all(calls)).flatMap(({ leases }) => leases));
+    taken.push(...slugsOf((await sync(place, { runner: "last", free: 64 })).leases));
     expect(taken.sort()).toEqual(tasks.sort());
   });
 
@@ -237,7 +217,7 @@ describe("the queue", () => {
   test("gives a task to a runner that has its labels and knows it", async () => {
     const place = await fresh();
     await start(place, { tasks: [{ slug: "gpu", labels: ["gpu", "linux"] }, "plain"] });
-    const slugs = async (more: object) => (await sync(place, { free: 9, ...more })).leases.map((l: any) => l.taskSlug);
+    const slugs = async (more: object) => slugsOf((await sync(place, { free: 9, ...more })).leases);
     expect(await slugs({ labels: ["gpu"], taskSlugs: ["gpu", "other"] })).toEqual([]);
     expect(await slugs({ labels: ["linux", "gpu", "x"], taskSlugs: ["gpu", "other"] })).toEqual(["gpu"]);
     expect(await slugs({})).toEqual(["plain"]);
@@ -252,17 +232,15 @@ describe("the queue", () => {
   });
 
   test("a call that waits brings what is printed sooner while somebody looks", async () => {
-    const place = await fresh();
-    const { id } = await start(place);
-    const [lease] = await take(place);
+    const { place, id, lease } = await taken();
     const looks = () => database.pool`
       update execution set watched_until = now() + interval '20 seconds' where id = ${id}`;
-    const waiting = sync(place, { free: 0, held: [{ id: lease.id }], waitSeconds: 50 });
+    const waiting = renew(place, lease, { waitSeconds: 50 });
     await looks();
     await database.begin((sql) => notifyLeases(sql, place.project));
     expect((await waiting).nextSeconds).toBe(3);
     await looks();
-    expect((await sync(place, { free: 0, held: [{ id: lease.id }], waitSeconds: 50 })).nextSeconds).toBe(3);
+    expect((await renew(place, lease, { waitSeconds: 50 })).nextSeconds).toBe(3);
   });
 
   test("calls that wait are a 401 as soon as their key is revoked, or the one that it was made with", async () => {
@@ -283,14 +261,14 @@ describe("the queue", () => {
 
 test("the commit that was tested becomes the execution's where it named none, and changes no other", async () => {
   const place = await fresh();
-  for (const [commit, expected] of [
-    [undefined, "abcdef1"],
-    ["1234567", "1234567"],
-  ]) {
-    const { id } = await start(place, commit === undefined ? {} : { commit });
+  for (const [given, commit] of [
+    [{}, "abcdef1"],
+    [{ commit: "1234567" }, "1234567"],
+  ] as const) {
+    const { id } = await start(place, given);
     const [lease] = await take(place);
     expect((await report(place, lease.id, "p", "&commit=abcdef1&branch=other")).status).toBe(201);
-    expect(await see(place, id)).toMatchObject({ commit: expected, branch: null });
+    expect(await see(place, id)).toMatchObject({ commit, branch: null });
   }
 });
 
@@ -309,9 +287,7 @@ test("a runner with 1,200 tasks gets one of them, and none of others", async () 
   const place = await fresh();
   await start(place, { tasks: ["task-1199", "other"] });
   const taskSlugs = Array.from({ length: 1_200 }, (_, at) => `task-${at}`);
-  expect((await sync(place, { free: 5, taskSlugs })).leases.map(({ taskSlug }: any) => taskSlug)).toEqual([
-    "task-1199",
-  ]);
+  expect(slugsOf((await sync(place, { free: 5, taskSlugs })).leases)).toEqual(["task-1199"]);
 });
 
 describe("what is more urgent", () => {
@@ -330,29 +306,22 @@ describe("what is more urgent", () => {
 
   test("cancels what is older of its branch and pull request where it says so", async () => {
     const place = await fresh();
-    const begin = (branch: string | undefined, more: object = {}) =>
-      start(place, { branch, commit: "abcdef1", ...more });
-    const [running, waiting, elsewhere, ofFork] = [
-      await begin("a"),
-      await begin("a", { key: "2" }),
-      await begin("b"),
-      await begin("a", { pullRequest: "7" }),
-    ];
+    const begin = (branch: string, more: object = {}) => start(place, { branch, commit: "abcdef1", ...more });
+    const [running, waiting] = [await begin("a"), await begin("a", { key: "2" })];
+    const [elsewhere, ofFork] = [await begin("b"), await begin("a", { pullRequest: "7" })];
     const [lease] = await take(place);
     expect(lease.execution.id).toBe(running.id);
     const newest = await begin("a", { key: "9", supersede: true });
     const reason = 'Superseded by the execution "9" of the branch';
-    for (const { id } of [running, waiting]) {
-      const { status, tasks } = await see(place, id);
-      expect([status, tasks[0].reason]).toEqual(["cancelled", reason]);
-    }
+    for (const { id } of [running, waiting])
+      expect(await see(place, id)).toMatchObject({ status: "cancelled", tasks: [{ reason }] });
     expect((await sync(place, { held: [{ id: lease.id }] })).held[0]).toMatchObject({ cancelled: true, reason });
     for (const { id } of [elsewhere, ofFork, newest]) expect((await see(place, id)).status).toBe("queued");
-    expect(message(await post(place, "/executions", { mode: "run", tasks: ["unit"], supersede: true }))).toBe(
+    expect(await refusal(place, { mode: "run", tasks: ["unit"], supersede: true })).toBe(
       'Cannot supersede other executions: the execution has no "branch"',
     );
     for (const more of [{ supersede: true }, { priority: 1 }])
-      expect(message(await post(place, "/executions", { tasks: ["unit"], ...more }))).toBe(
+      expect(await refusal(place, { tasks: ["unit"], ...more })).toBe(
         `Cannot read "${Object.keys(more)[0]}": only executions of mode "run" have this`,
       );
   });
@@ -369,10 +338,9 @@ describe("tasks of one concurrency group", () => {
       sync(place, { runner: `r${at}`, free: 3 }, at % 2 ? other : harness),
     );
     const taken = (await Promise.all(calls)).flatMap(({ leases }) => leases);
-    expect(taken.map(({ taskSlug }) => taskSlug).sort()).toEqual(["a", "free"]);
-    let runner = (await database.pool`select runner from lease where task_slug = 'a' and status = 'offered'`)[0]![
-      "runner"
-    ];
+    expect(slugsOf(taken).sort()).toEqual(["a", "free"]);
+    const [first] = await database.pool`select runner from lease where task_slug = 'a' and status = 'offered'`;
+    let runner = first!["runner"];
     let id = taken.find(({ taskSlug }) => taskSlug === "a").id;
     const order = ["a"];
     for (let left = 4; left > 0; left--) {
@@ -392,7 +360,7 @@ describe("tasks of one concurrency group", () => {
 
   test("are for executions of mode run, and keep their group when they run again", async () => {
     const place = await fresh();
-    expect(message(await post(place, "/executions", { tasks: [grouped("a")] }))).toBe(
+    expect(await refusal(place, { tasks: [grouped("a")] })).toBe(
       'Cannot read "tasks.concurrencyGroup": only executions of mode "run" have this',
     );
     const { id } = await start(place, { tasks: [grouped("a")] });
@@ -406,12 +374,9 @@ describe("tasks of one concurrency group", () => {
 describe("what a runner cannot run", () => {
   const cannot = (place: Asking, leaseId: string, message: string) =>
     fail(place, leaseId, { message, exitCode: 1, infrastructure: true });
-  const heldBy = async (place: Asking, runner: string, more: object = {}) =>
-    (await take(place, { runner, ...more }))[0];
-  const runnerOf = async (place: Asking, name: string) => {
-    const body = await place.get("/runners");
-    return body.data.find((runner: { name: string }) => runner.name === name);
-  };
+  const heldBy = async (place: Asking, runner: string) => (await take(place, { runner }))[0];
+  const runnerOf = async (place: Asking, name: string) =>
+    (await place.list("/runners")).find((runner) => runner.name === name);
 
   test("goes to another runner, in its old place in the queue, and blames nobody", async () => {
     const place = await fresh();
@@ -421,7 +386,7 @@ describe("what a runner cannot run", () => {
     expect(lease.execution.id).toBe(first.id);
     await sync(place, { runner: "sound", free: 0 });
     const { body } = await cannot(place, lease.id, "npm ci failed");
-    expect([body.status, body.executionId]).toEqual(["queued", first.id]);
+    expect(body).toMatchObject({ status: "queued", executionId: first.id });
     expect((await cannot(place, lease.id, "npm ci failed")).body).toEqual(body);
     // What it could not run is not offered to it again while there is another one, that which waits behind it is.
     const other = await heldBy(place, "broken");
@@ -429,8 +394,8 @@ describe("what a runner cannot run", () => {
     const again = await heldBy(place, "sound");
     expect([again.execution.id, again.attempt]).toEqual([first.id, 2]);
     await report(place, again.id, "p");
-    const ended = await see(place, first.id);
-    expect([ended.status, ended.passed, ended.failed, ended.tasks[0].attempt]).toEqual(["passed", 1, 0, 1]);
+    const ended = { status: "passed", passed: 1, failed: 0, tasks: [{ attempt: 1 }] };
+    expect(await see(place, first.id)).toMatchObject(ended);
   });
 
   test("three times in all leaves an incomplete task that says why, and no failed test", async () => {
@@ -442,17 +407,12 @@ describe("what a runner cannot run", () => {
       expect(lease.attempt).toBe(index + 1);
       expect((await cannot(place, lease.id, "npm ci failed")).body.status).toBe(index < 2 ? "queued" : "incomplete");
     }
-    const ended = await see(place, id);
     const why = "3 runners could not run it; the last time: npm ci failed";
-    expect([ended.status, ended.failed, ended.tasks[0].status, ended.tasks[0].reason]).toEqual([
-      "failed",
-      0,
-      "incomplete",
-      why,
-    ]);
-    expect(ended.reason).toBe(`Incomplete: unit did not finish (${why})`);
-    const body = await place.get("/test-cases");
-    expect(body.data).toEqual([]);
+    expect(await see(place, id)).toMatchObject({
+      ...{ status: "failed", failed: 0, reason: `Incomplete: unit did not finish (${why})` },
+      tasks: [{ status: "incomplete", reason: why }],
+    });
+    expect(await place.list("/test-cases")).toEqual([]);
     expect(await heldBy(place, "r1")).toBeUndefined();
   });
 
@@ -464,9 +424,8 @@ describe("what a runner cannot run", () => {
       expect(lease.attempt).toBe(attempt);
       await cannot(place, lease.id, "no disk");
     }
-    expect((await see(place, id)).tasks[0].reason).toBe(
-      "The runner only failed to start it three times; the last time: no disk",
-    );
+    const reason = "The runner only failed to start it three times; the last time: no disk";
+    expect((await see(place, id)).tasks).toMatchObject([{ reason }]);
     expect((await runnerOf(place, "only")).paused).toBeNull();
   });
 
@@ -476,8 +435,7 @@ describe("what a runner cannot run", () => {
     await sync(place, { runner: "r2", free: 0 });
     await cannot(place, (await heldBy(place, "r1")).id, "npm ci failed");
     const lost = await heldBy(place, "r2");
-    await age(lost.id, 91);
-    await reclaimLeases(database);
+    await lose(lost.id);
     const next = await heldBy(place, "r2");
     expect(next.attempt).toBe(3);
     await report(place, next.id, "p");
@@ -492,11 +450,8 @@ describe("what a runner cannot run", () => {
       expect((await runnerOf(place, "broken"))?.paused ?? null).toBeNull();
       await cannot(place, (await heldBy(place, "broken")).id, why);
     }
-    const { paused } = await runnerOf(place, "broken");
-    expect(paused).toEqual({
-      reason: "It could not run 3 tasks in a row; the last time: three",
-      until: expect.any(String),
-    });
+    const reason = "It could not run 3 tasks in a row; the last time: three";
+    expect((await runnerOf(place, "broken")).paused).toEqual({ reason, until: expect.any(String) });
     expect(await heldBy(place, "broken")).toBeUndefined();
     expect((await runnerOf(place, "broken")).version).toBeNull();
     await post(place, "/runners", { runner: "broken", version: "1.4.0" });
@@ -536,35 +491,27 @@ describe("what a runner cannot run", () => {
     const other = await start(place);
     const reported = await heldBy(place, "r1");
     await report(place, reported.id, "p");
-    expect(message(await cannot(place, reported.id, "x"))).toBe(
-      'Cannot accept the failure: the lease has ended, it is "reported"',
-    );
+    const ended = 'Cannot accept the failure: the lease has ended, it is "reported"';
+    expect(message(await cannot(place, reported.id, "x"))).toBe(ended);
     expect((await see(place, other.id)).status).toBe("passed");
   });
 });
 
 describe("a runner that somebody pauses", () => {
   test("goes on with what it has, gets nothing new on any server, and then something again", async () => {
-    const place = await fresh();
-    await start(place, { tasks: ["a", "b"] });
-    const [held] = await take(place, { free: 1 });
+    const { place, lease } = await taken({ tasks: ["a", "b"] }, { free: 1 });
     const pause = (paused: boolean, more: object = {}) =>
       post(place, "/runners/pause", { runner: "r1", paused, ...more });
-    expect((await pause(true, { reason: "New disk" })).body).toEqual({
-      runner: "r1",
-      paused: true,
-      reason: "New disk",
-    });
-    const body = await place.get("/runners");
-    expect(body.data[0].paused).toEqual({ reason: "New disk", until: null });
+    const reason = "New disk";
+    expect((await pause(true, { reason })).body).toEqual({ runner: "r1", paused: true, reason });
+    expect((await place.list("/runners"))[0].paused).toEqual({ reason, until: null });
     for (const server of [harness, other])
-      expect(await sync(place, { held: [{ id: held.id }] }, server)).toMatchObject({
-        leases: [],
-        held: [{ id: held.id, cancelled: false }],
+      expect(await sync(place, { held: [{ id: lease.id }] }, server)).toMatchObject({
+        ...{ leases: [], held: [{ id: lease.id, cancelled: false }] },
       });
     await post(place, "/runners", { runner: "r1" });
     expect((await sync(place)).leases).toEqual([]);
-    expect((await report(place, held.id, "p")).status).toBe(201);
+    expect((await report(place, lease.id, "p")).status).toBe(201);
     const waiting = sync(place, { waitSeconds: 50 }, other);
     await pause(false);
     expect((await waiting).leases).toHaveLength(1);
@@ -582,10 +529,9 @@ describe("what is lost", () => {
     const [second] = await take(place, { runner: "r2" });
     expect([second.id === first.id, second.attempt]).toEqual([false, 1]);
     // Whoever comes late with it is told so, and its report is not taken.
-    expect((await sync(place, { free: 0, held: [{ id: first.id }] })).held[0]).toMatchObject({ cancelled: true });
-    expect(message(await report(place, first.id, "p"))).toBe(
-      `Cannot accept the report: the lease has ended, it is "returned"`,
-    );
+    expect((await renew(place, first)).held[0]).toMatchObject({ cancelled: true });
+    const ended = `Cannot accept the report: the lease has ended, it is "returned"`;
+    expect(message(await report(place, first.id, "p"))).toBe(ended);
     expect((await report(place, second.id, "p")).status).toBe(201);
   });
 
@@ -597,27 +543,24 @@ describe("what is lost", () => {
       const [lease] = await take(place, { runner: `r${attempt}` });
       expect(lease.attempt).toBe(attempt);
       await reclaimLeases(database);
-      await age(lease.id, 91);
-      await reclaimLeases(database);
+      await lose(lease.id);
       lost = lease.id;
     }
     expect((await sync(place)).leases).toEqual([]);
-    const ended = await see(place, id);
-    expect([ended.status, ended.tasks[0].status]).toEqual(["timed_out", "timed_out"]);
-    expect(ended.tasks[0].reason).toBe("The runner r2 was lost, like the one before it");
-    expect(ended.reason).toBe("Timed out: unit did not report (The runner r2 was lost, like the one before it)");
+    const reason = "The runner r2 was lost, like the one before it";
+    expect(await see(place, id)).toMatchObject({
+      ...{ status: "timed_out", reason: `Timed out: unit did not report (${reason})` },
+      tasks: [{ status: "timed_out", reason }],
+    });
     // The report of the second runner is taken all the same.
     expect((await report(place, lost, "pp")).status).toBe(201);
     expect(await see(place, id)).toMatchObject({ passed: 2 });
   });
 
   test("the log and the reason of what was lost stay readable", async () => {
-    const place = await fresh();
-    const { id } = await start(place);
-    const lost = (await take(place, { runner: "r1" }))[0];
-    await sync(place, { runner: "r1", free: 0, held: [{ id: lost.id, log: { offset: 0, text: "began\n" } }] });
-    await age(lost.id, 91);
-    await reclaimLeases(database);
+    const { place, id, lease: lost } = await taken();
+    await sync(place, { free: 0, held: [{ id: lost.id, log: { offset: 0, text: "began\n" } }] });
+    await lose(lost.id);
     const next = (await take(place, { runner: "r2" }))[0];
     await sync(place, { runner: "r2", free: 0, held: [{ id: next.id, log: { offset: 0, text: "again\n" } }] });
     const path = `/executions/${id}/test-runs/unit`;
@@ -634,11 +577,8 @@ describe("what is lost", () => {
   });
 
   test("the report of a lease that was lost is taken until another runner has reported, which is then not wanted", async () => {
-    const place = await fresh();
-    const { id } = await start(place);
-    const [first] = await take(place, { runner: "r1" });
-    await age(first.id, 91);
-    await reclaimLeases(database);
+    const { place, id, lease: first } = await taken();
+    await lose(first.id);
     const [second] = await take(place, { runner: "r2" });
     expect((await report(place, first.id, "pp")).status).toBe(201);
     const { held } = await sync(place, { runner: "r2", free: 0, held: [{ id: second.id }] });
@@ -648,21 +588,17 @@ describe("what is lost", () => {
     // The other way round the one that came first is kept as well.
     const again = await start(place);
     const [lost] = await take(place, { runner: "r1" });
-    await age(lost.id, 91);
-    await reclaimLeases(database);
+    await lose(lost.id);
     const [found] = await take(place, { runner: "r2" });
     expect((await report(place, found.id, "pp")).status).toBe(201);
-    expect(message(await report(place, lost.id, "fp"))).toBe(
-      "Cannot accept the report: the lease was lost, and another runner has reported in its place",
-    );
+    const late = "Cannot accept the report: the lease was lost, and another runner has reported in its place";
+    expect(message(await report(place, lost.id, "fp"))).toBe(late);
     expect(await see(place, again.id)).toMatchObject({ status: "passed", passed: 2 });
   });
 
   test("a lease lasts from the end of the call that names it", async () => {
-    const place = await fresh();
-    await start(place);
-    const [lease] = await take(place);
-    const waiting = sync(place, { free: 0, held: [{ id: lease.id }], waitSeconds: 20 });
+    const { place, lease } = await taken();
+    const waiting = renew(place, lease, { waitSeconds: 20 });
     await until(async () => {
       const [row] = await database.pool`
         select from lease where id = ${lease.id} and expires_at > now() + interval '105 seconds'`;
@@ -674,31 +610,27 @@ describe("what is lost", () => {
   });
 
   test("nothing is lost before the service has been back for as long as a lease lasts", async () => {
-    const place = await fresh();
-    await start(place);
-    const [lease] = await take(place);
+    const { place, lease } = await taken();
     await age(lease.id, 300);
     const serving = (seconds: number) =>
       database.pool`update instance set serving_at = now(), serving_since = now() - ${seconds}::int * interval '1 second'`;
     try {
       await serving(80);
       await reclaimLeases(database);
-      expect((await sync(place, { free: 0, held: [{ id: lease.id }] })).held).toMatchObject([{ cancelled: false }]);
+      expect((await renew(place, lease)).held).toMatchObject([{ cancelled: false }]);
       await age(lease.id, 300);
       await serving(91);
       await reclaimLeases(database);
-      expect((await sync(place, { free: 0, held: [{ id: lease.id }] })).held).toMatchObject([{ cancelled: true }]);
+      expect((await renew(place, lease)).held).toMatchObject([{ cancelled: true }]);
     } finally {
       await database.pool`update instance set serving_at = null, serving_since = null`;
     }
   });
 
   test("a call renews what it names: it is not lost", async () => {
-    const place = await fresh();
-    await start(place);
-    const [lease] = await take(place);
+    const { place, lease } = await taken();
     await age(lease.id, 60);
-    await sync(place, { free: 0, held: [{ id: lease.id }] });
+    await renew(place, lease);
     await age(lease.id, 60);
     await reclaimLeases(database);
     expect((await report(place, lease.id, "p")).status).toBe(201);
@@ -714,29 +646,23 @@ describe("what is lost", () => {
   });
 
   test("a lease that takes too long is to be ended, and counts as a failure", async () => {
-    const place = await fresh();
-    const { id } = await start(place, { tasks: [{ slug: "unit", timeoutSeconds: 10 }] });
-    const [lease] = await take(place);
+    const { place, id, lease } = await taken({ tasks: [{ slug: "unit", timeoutSeconds: 10 }] });
     await database.pool`update lease set started_at = now() - interval '71 seconds' where id = ${lease.id}`;
     await reclaimLeases(database);
-    const { held } = await sync(place, { free: 0, held: [{ id: lease.id }] });
+    const { held } = await renew(place, lease);
     expect(held[0]).toMatchObject({ cancelled: true, reason: "It exceeded its time limit of 10 s" });
-    expect((await fail(place, lease.id, { message: "Timed out after 10 s", exitCode: 137 })).body.status).toBe(
-      "failed",
-    );
-    const ended = await see(place, id);
-    expect([ended.status, ended.failed]).toEqual(["failed", 1]);
-    expect(ended.reason).toBe("Failed: unit test runner exited with code 137 (Timed out after 10 s)");
+    const failed = await fail(place, lease.id, { message: "Timed out after 10 s", exitCode: 137 });
+    expect(failed.body.status).toBe("failed");
+    const reason = "Failed: unit test runner exited with code 137 (Timed out after 10 s)";
+    expect(await see(place, id)).toMatchObject({ status: "failed", failed: 1, reason });
   });
 
   test("a runner that goes on for minutes after its time is not waited for", async () => {
-    const place = await fresh();
-    const { id } = await start(place, { tasks: [{ slug: "unit", timeoutSeconds: 10 }] });
-    const [lease] = await take(place);
+    const { place, id, lease } = await taken({ tasks: [{ slug: "unit", timeoutSeconds: 10 }] });
     await database.pool`update lease set started_at = now() - interval '1 hour' where id = ${lease.id}`;
     await reclaimLeases(database);
     expect((await see(place, id)).status).toBe("timed_out");
-    expect((await sync(place, { free: 0, held: [{ id: lease.id }] })).held[0].cancelled).toBe(true);
+    expect((await renew(place, lease)).held[0].cancelled).toBe(true);
   });
 
   test("an execution that no runner comes for ends in its time; one that waits for a busy runner does not", async () => {
@@ -747,11 +673,8 @@ describe("what is lost", () => {
     await sync(busy, { free: 0 });
     await database.pool`update execution set expires_at = now() - interval '1 second' where id in (${a.id}, ${b.id})`;
     await expireExecutions(database);
-    const ended = await see(lonely, a.id);
-    expect([ended.status, ended.tasks[0].reason]).toEqual([
-      "timed_out",
-      "No runner took the task in time: none with the labels gpu, linux was there",
-    ]);
+    const reason = "No runner took the task in time: none with the labels gpu, linux was there";
+    expect(await see(lonely, a.id)).toMatchObject({ status: "timed_out", tasks: [{ reason }] });
     expect((await see(busy, b.id)).status).toBe("queued");
     expect((await sync(lonely)).leases).toEqual([]);
   });
@@ -759,60 +682,42 @@ describe("what is lost", () => {
 
 describe("what fails without a report", () => {
   test("is one failed case with its exit code, its message and the end of its log", async () => {
-    const place = await fresh();
-    const { id } = await start(place);
-    const [lease] = await take(place);
+    const { place, id, lease } = await taken();
     const body = { exitCode: 3, message: "No report matched", log: { offset: 0, text: "Segmentation fault\n" } };
-    expect((await fail(place, lease.id, body)).body).toEqual({
-      id: lease.id,
-      executionId: id,
-      taskSlug: "unit",
-      status: "failed",
-    });
+    const failed = { id: lease.id, executionId: id, taskSlug: "unit", status: "failed" };
+    expect((await fail(place, lease.id, body)).body).toEqual(failed);
     expect((await fail(place, lease.id, body)).status).toBe(200);
-    const cases = await place.call("GET", `/executions/${id}/test-runs/unit/cases`);
-    expect(cases.body.data).toMatchObject([
+    expect(await place.list(`/executions/${id}/test-runs/unit/cases`)).toMatchObject([
       { name: "runner exited 3", status: "failed", message: "No report matched", output: "Segmentation fault\n" },
     ]);
-    const ended = await see(place, id);
-    expect([ended.status, ended.failed, ended.tasks[0].attempt]).toEqual(["failed", 1, 1]);
+    expect(await see(place, id)).toMatchObject({ status: "failed", failed: 1, tasks: [{ attempt: 1 }] });
   });
 });
 
 describe("cancellation", () => {
   test("reaches the runner at once, and nothing fails by it", async () => {
-    const place = await fresh();
-    const { id } = await start(place, { tasks: ["a", "b"] });
-    const [lease] = await take(place);
-    const waiting = sync(place, { free: 0, held: [{ id: lease.id }], waitSeconds: 50 }, other);
+    const { place, id, lease } = await taken({ tasks: ["a", "b"] });
+    const waiting = renew(place, lease, { waitSeconds: 50 }, other);
     await post(place, `/executions/${id}/cancel`, {});
     expect((await waiting).held[0]).toMatchObject({ cancelled: true, reason: "The execution was cancelled" });
     // Told once, the next call waits again, as long as the runner takes to end it.
     let answered = false;
-    const next = sync(place, { free: 0, held: [{ id: lease.id }], waitSeconds: 50 }).then(() => (answered = true));
+    const next = renew(place, lease, { waitSeconds: 50 }).then(() => (answered = true));
     for (let count = 0; count < 3; count++) await see(place, id);
     expect(answered).toBe(false);
-    await sync(place, { free: 0, held: [{ id: lease.id }] });
+    await renew(place, lease);
     await next;
     expect((await fail(place, lease.id, { message: "Cancelled" })).body.status).toBe("cancelled");
     expect((await sync(place, { free: 9 })).leases).toEqual([]);
-    const ended = await see(place, id);
-    expect([ended.status, ended.failed, ended.tasks.map(({ status }: any) => status)]).toEqual([
-      "cancelled",
-      0,
-      ["cancelled", "cancelled"],
-    ]);
-    const { data } = await place.get("/test-cases");
-    expect(data).toEqual([]);
+    const ended = { status: "cancelled", failed: 0, tasks: [{ status: "cancelled" }, { status: "cancelled" }] };
+    expect(await see(place, id)).toMatchObject(ended);
+    expect(await place.list("/test-cases")).toEqual([]);
   });
 
   test("a runner that is lost while it should end leaves nothing waiting", async () => {
-    const place = await fresh();
-    const { id } = await start(place);
-    const [lease] = await take(place);
+    const { place, id, lease } = await taken();
     await post(place, `/executions/${id}/cancel`, {});
-    await age(lease.id, 91);
-    await reclaimLeases(database);
+    await lose(lease.id);
     expect((await sync(place, { runner: "r2" })).leases).toEqual([]);
   });
 
@@ -827,13 +732,10 @@ describe("cancellation", () => {
     const reason = "Stopped early: 2 failures, and failFast is 2";
     expect(held[0]).toMatchObject({ cancelled: true, reason });
     await fail(place, b.id, { message: "Ended" });
-    const ended = await see(place, id);
-    expect([ended.status, ended.tasks.map(({ status }: any) => status)]).toEqual([
-      "failed",
-      ["failed", "cancelled", "cancelled"],
-    ]);
-    expect(ended.tasks[2].reason).toBe(reason);
-    expect(ended.reason).toContain(`(${reason})`);
+    expect(await see(place, id)).toMatchObject({
+      ...{ status: "failed", reason: expect.stringContaining(`(${reason})`) },
+      tasks: [{ status: "failed" }, { status: "cancelled" }, { status: "cancelled", reason }],
+    });
   });
 });
 
@@ -850,17 +752,14 @@ describe("shards", () => {
   });
 
   test("of which one is lost for good leave an incomplete run", async () => {
-    const place = await fresh();
-    const { id } = await start(place, { tasks: [{ slug: "unit", shards: 2 }] });
-    const [first] = await take(place, { free: 1 });
+    const { place, id, lease: first } = await taken({ tasks: [{ slug: "unit", shards: 2 }] });
     await report(place, first.id, "p");
     for (const runner of ["x", "y"]) {
       const [lease] = await take(place, { runner });
-      await age(lease.id, 91);
-      await reclaimLeases(database);
+      await lose(lease.id);
     }
-    const ended = await see(place, id);
-    expect([ended.status, ended.tasks[0].status, ended.tasks[0].missingShards]).toEqual(["failed", "incomplete", [2]]);
+    const tasks = [{ status: "incomplete", missingShards: [2] }];
+    expect(await see(place, id)).toMatchObject({ status: "failed", tasks });
   });
 });
 
@@ -886,11 +785,10 @@ describe("variables", () => {
 
   test("of an environment that there is not are not left out silently", async () => {
     const place = await fresh();
-    expect(message(await post(place, "/executions", { mode: "run", tasks: ["a"], environment: "nowhere" }))).toBe(
+    expect(await refusal(place, { mode: "run", tasks: ["a"], environment: "nowhere" })).toBe(
       `Cannot read "environment": the team has no environment "nowhere", whose variables the tasks would get`,
     );
-    const body = await place.get("/executions");
-    expect(body.data).toEqual([]);
+    expect(await place.list("/executions")).toEqual([]);
   });
 
   test("are not kept for a request that is repeated", async () => {
@@ -920,12 +818,12 @@ describe("POST …/rerun", () => {
     // What was asked for and did not run has not passed, and what was not asked for says nothing.
     const body = junit("ps").replace("case 0", "another").replace("case 1", "case 0");
     await place.post(`/test-runs?lease_id=${failed[0].id}`, body);
-    const repeated = await see(place, failed[0].execution.id);
-    expect([repeated.status, repeated.passed, repeated.failed, repeated.skipped]).toEqual(["failed", 1, 1, 0]);
+    const counts = { passed: 1, failed: 1, skipped: 0 };
+    expect(await see(place, failed[0].execution.id)).toMatchObject({ status: "failed", ...counts });
     const all = await take(place, { free: 5, labels: ["l"] });
-    const minutes =
-      await database.pool`select distinct timeout_minutes from execution where project_id = ${place.project}`;
-    expect(minutes.map((row) => row["timeout_minutes"])).toEqual([240]);
+    const minutes = await database.pool`
+      select distinct timeout_minutes as minutes from execution where project_id = ${place.project}`;
+    expect(minutes).toEqual([{ minutes: 240 }] as never);
     expect(all.map(({ taskSlug, shard, only }: any) => [taskSlug, shard?.index, only])).toEqual([
       ["unit", 1, undefined],
       ["unit", 2, undefined],
@@ -956,9 +854,7 @@ describe("POST …/rerun", () => {
   });
 
   test("of what failed hands out all of a task whose report broke off", async () => {
-    const place = await fresh();
-    const { id } = await start(place);
-    const [lease] = await take(place);
+    const { place, id, lease } = await taken();
     const body = junit("pfpp").slice(0, -60);
     await place.post(`/test-runs?lease_id=${lease.id}`, body);
     expect(await rerun(place, id)).toEqual([[undefined, undefined]]);
@@ -967,10 +863,8 @@ describe("POST …/rerun", () => {
 
 describe("DELETE of an execution", () => {
   test("tells the runner that is at it, at once", async () => {
-    const place = await fresh();
-    const { id } = await start(place);
-    const [lease] = await take(place);
-    const waiting = sync(place, { free: 0, held: [{ id: lease.id }], waitSeconds: 55 });
+    const { place, id, lease } = await taken();
+    const waiting = renew(place, lease, { waitSeconds: 55 });
     await until(async () => {
       const [runner] = await database.pool`select free from runner where project_id = ${place.project}`;
       return runner?.["free"] === 0;
@@ -1027,41 +921,24 @@ describe("GET …/log", () => {
   });
 
   test("keeps the last mebibyte", async () => {
-    const place = await fresh();
-    const { id } = await start(place);
-    const [lease] = await take(place);
+    const { place, id, lease } = await taken();
     const text = "x".repeat(262_143) + "\n";
     for (let part = 0; part < 6; part++)
       await sync(place, { free: 0, held: [{ id: lease.id, log: { offset: part * 262_144, text } }] });
-    const first = await log(place, id);
-    expect([first.offset, first.nextOffset]).toEqual([2 * 262_144, 6 * 262_144]);
+    expect(await log(place, id)).toMatchObject({ offset: 2 * 262_144, nextOffset: 6 * 262_144 });
   });
 });
 
 describe("GET …/runners", () => {
   test("says who asks for tasks, and what they hold", async () => {
-    const place = await fresh();
-    const { id } = await start(place, { tasks: [{ slug: "unit", shards: 2 }] });
-    const [lease] = await take(place, { taskSlugs: ["unit"] });
-    const body = await place.get("/runners");
-    expect(body.data).toEqual([
+    const { place, id, lease } = await taken({ tasks: [{ slug: "unit", shards: 2 }] }, { taskSlugs: ["unit"] });
+    const { id: leaseId, shard } = lease;
+    expect(shard).toEqual({ index: 1, total: 2 });
+    const held = { id: leaseId, executionId: id, taskSlug: "unit", shard, startedAt: expect.any(String) };
+    expect(await place.list("/runners")).toEqual([
       {
-        name: "r1",
-        labels: [],
-        taskSlugs: ["unit"],
-        free: 0,
-        seenAt: expect.any(String),
-        paused: null,
-        version: null,
-        leases: [
-          {
-            id: lease.id,
-            executionId: id,
-            taskSlug: "unit",
-            shard: { index: 1, total: 2 },
-            startedAt: expect.any(String),
-          },
-        ],
+        ...{ name: "r1", labels: [], taskSlugs: ["unit"], free: 0, paused: null, version: null },
+        ...{ seenAt: expect.any(String), leases: [held] },
       },
     ]);
     expect(await createAsking(ask, rival).list("/runners")).toEqual([]);

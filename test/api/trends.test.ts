@@ -20,13 +20,8 @@ async function upload({ day, clock = "12:00:00Z", ms = 100, failed = 0, flaky = 
     { name: "a", status: "passed", flaky },
     ...Array.from({ length: failed }, (_, at) => ({ name: `f${at}`, status: "failed", message: "no" })),
   ];
-  const { status, body } = await own.call("POST", `/test-runs?${query}&completed_at=${day}T${clock}`, {
-    passed: 1,
-    failed,
-    skipped: 0,
-    durationMs: ms,
-    cases,
-  });
+  const path = `/test-runs?${query}&completed_at=${day}T${clock}`;
+  const { status, body } = await own.call("POST", path, { passed: 1, failed, skipped: 0, durationMs: ms, cases });
   expect(status).toBe(201);
   return body;
 }

@@ -13,13 +13,8 @@ const { pool } = database;
 
 type Own = { project: string; key: string };
 
-const post = (
-  { project, key }: Own,
-  query: string,
-  body: unknown,
-  headers: Record<string, string> = {},
-  asked: typeof ask = ask,
-) => asked(`POST /projects/${project}/test-runs${query}`, { key, body, headers });
+const post = (own: Own, query: string, body: unknown, headers: Record<string, string> = {}, asked = ask) =>
+  createRequests(asked, `/projects/${own.project}`, own.key).call("POST", `/test-runs${query}`, body, headers);
 
 const list = async ({ project, key }: Own, query = "") => {
   await app.settled();
@@ -48,37 +43,18 @@ describe("GET /projects/:projectId/uploads", () => {
     const own = await addProject(acme);
     const before = Date.now();
     const query = "?task_slug=unit&shard=9/4&branch=main&commit=abc&execution_key=build+7&pull_request=12&format=junit";
-    const refused = await post(own, `${query}&build_url=http://user:pass@ci`, junit("p"), {
-      "user-agent": "curl/8.5.0",
-      "x-request-id": "job-7",
-    });
+    const client = { "user-agent": "curl/8.5.0", "x-request-id": "job-7" };
+    const refused = await post(own, `${query}&build_url=http://user:pass@ci`, junit("p"), client);
     expect(refused.status).toBe(400);
     const upload = await noted(own);
+    const build = { branch: "main", commit: "abc", executionKey: "build 7", pullRequest: "12" };
     expect(upload).toEqual({
-      id: expect.stringMatching(/^[0-9a-f-]{36}$/),
-      answeredAt: upload.lastAnsweredAt,
-      outcome: "refused",
-      statusCode: 400,
-      message: refused.body.error.message,
-      warnings: [],
-      parameters: {
-        taskSlug: "unit",
-        shard: "9/4",
-        branch: "main",
-        commit: "abc",
-        executionKey: "build 7",
-        pullRequest: "12",
-        format: "junit",
-      },
-      bytes: junit("p").length,
-      userAgent: "curl/8.5.0",
-      clientAddress: "127.0.0.1",
-      keyLeading: own.key.slice(0, 17),
-      requestId: "job-7",
-      executionId: null,
-      taskSlug: null,
-      times: 1,
-      lastAnsweredAt: expect.any(String),
+      ...{ id: expect.stringMatching(/^[0-9a-f-]{36}$/), outcome: "refused", statusCode: 400, times: 1 },
+      ...{ answeredAt: upload.lastAnsweredAt, lastAnsweredAt: expect.any(String) },
+      ...{ message: refused.body.error.message, warnings: [], bytes: junit("p").length },
+      parameters: { taskSlug: "unit", shard: "9/4", ...build, format: "junit" },
+      ...{ userAgent: "curl/8.5.0", requestId: "job-7", clientAddress: "127.0.0.1" },
+      ...{ keyLeading: own.key.slice(0, 17), executionId: null, taskSlug: null },
     });
     expect(Date.parse(upload.answeredAt)).toBeGreaterThanOrEqual(before);
     expect(Date.parse(upload.answeredAt)).toBeLessThanOrEqual(Date.now());
@@ -93,13 +69,9 @@ describe("GET /projects/:projectId/uploads", () => {
     const again = await post(own, "?execution_key=b&task_slug=t&shard=1/2", warned());
     expect([second.status, again.status]).toEqual([201, 200]);
     expect([second.body.warnings.length, again.body.warnings.length]).toEqual([1, 1]);
+    const { warnings, executionId } = first.body;
     expect(await noted(own)).toMatchObject({
-      outcome: "warned",
-      statusCode: 201,
-      message: null,
-      warnings: first.body.warnings,
-      executionId: first.body.executionId,
-      taskSlug: "t",
+      ...{ outcome: "warned", statusCode: 201, message: null, warnings, executionId, taskSlug: "t" },
       parameters: { executionKey: "b", taskSlug: "t", shard: "1/2" },
     });
   });
@@ -136,11 +108,8 @@ describe("GET /projects/:projectId/uploads", () => {
     ["large", large],
   ])("knows the parameters that came in a form with a %s report", async (_, size) => {
     const own = await addProject(acme);
-    const refused = await post(
-      own,
-      "?branch=main",
-      form({ task_slug: "api", shard: "x", nope: "1" }, size(junit("p"))),
-    );
+    const fields = { task_slug: "api", shard: "x", nope: "1" };
+    const refused = await post(own, "?branch=main", form(fields, size(junit("p"))));
     expect(refused.status).toBe(400);
     expect((await noted(own)).parameters).toEqual({ branch: "main", taskSlug: "api", shard: "x" });
     const accepted = await addProject(acme);
@@ -151,25 +120,15 @@ describe("GET /projects/:projectId/uploads", () => {
   test("tells of one that broke off, and who sent it", async () => {
     const own = await addProject(acme);
     const head = `POST /api/v1/projects/${own.project}/test-runs?task_slug=t HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer ${own.key}\r\nUser-Agent: flaky-network/1\r\nContent-Length: 100\r\n\r\n`;
-    await Bun.connect({
-      hostname: "127.0.0.1",
-      port: Number(new URL(url).port),
-      socket: {
-        open(socket) {
-          socket.write(`${head}0123456789`);
-          socket.flush();
-          socket.end();
-        },
-        data() {},
-      },
-    });
+    const open = (socket: Bun.Socket) => {
+      socket.write(`${head}0123456789`);
+      socket.flush();
+      socket.end();
+    };
+    await Bun.connect({ hostname: "127.0.0.1", port: Number(new URL(url).port), socket: { open, data() {} } });
     await until(async () => (await list(own)).data.length === 1);
-    expect(await noted(own)).toMatchObject({
-      statusCode: 400,
-      message: "The body is truncated",
-      clientAddress: "127.0.0.1",
-      userAgent: "flaky-network/1",
-    });
+    const client = { clientAddress: "127.0.0.1", userAgent: "flaky-network/1" };
+    expect(await noted(own)).toMatchObject({ statusCode: 400, message: "The body is truncated", ...client });
   });
 
   test("tells the project of a key that was used for a project of others", async () => {
@@ -223,12 +182,8 @@ describe("GET /projects/:projectId/uploads", () => {
     );
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(38);
     await limited.app.settled();
-    expect(await noted(own)).toMatchObject({
-      statusCode: 429,
-      times: 1,
-      userAgent: "flood",
-      parameters: { taskSlug: "t" },
-    });
+    const one = { statusCode: 429, times: 1, userAgent: "flood", parameters: { taskSlug: "t" } };
+    expect(await noted(own)).toMatchObject(one);
     limited.app.sweep();
     await limited.app.settled();
     const flood = await noted(own);
@@ -240,10 +195,8 @@ describe("GET /projects/:projectId/uploads", () => {
   test("never holds a key, wherever somebody has put one", async () => {
     const own = await addProject(acme);
     const { key } = own;
-    await post(own, `?task_slug=${key}&shard=${key}&${key}=1`, junit("p"), {
-      "user-agent": `mine ${key}`,
-      "x-request-id": key,
-    });
+    const client = { "user-agent": `mine ${key}`, "x-request-id": key };
+    await post(own, `?task_slug=${key}&shard=${key}&${key}=1`, junit("p"), client);
     await post(own, `?format=${key}`, junit("p"));
     const { data } = await list(own);
     const rows = await pool`select u::text from upload_log u where project_id = ${own.project}`;

@@ -134,10 +134,8 @@ describe("an upload with a gate", () => {
     ["a crash", "fppp", "exit_code=139", "t: exit code 139, which means more than failed tests"],
     ["no failed test", "pppp", "exit_code=1", "t: test runner exited with code 1"],
   ])("does not pass with %s", async (_, letters, query, reason) => {
-    expect((await upload(letters, `branch=x&gate=new&${query}`)).gate).toMatchObject({
-      pass: false,
-      reasons: [reason],
-    });
+    const { gate } = await upload(letters, `branch=x&gate=new&${query}`);
+    expect(gate).toMatchObject({ pass: false, reasons: [reason] });
   });
 
   test("of a shard is judged by its own results", async () => {
@@ -186,10 +184,8 @@ describe("an upload with a gate", () => {
 
   test("refuses an unknown mode", async () => {
     const { status, body } = await own.call("POST", "/test-runs?gate=all", junit("p"));
-    expect([status, body.error.message]).toEqual([
-      400,
-      'Cannot read "gate": expected "quarantine" or "new", got "all"',
-    ]);
+    const message = 'Cannot read "gate": expected "quarantine" or "new", got "all"';
+    expect([status, body.error.message]).toEqual([400, message]);
   });
 });
 

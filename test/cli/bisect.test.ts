@@ -93,9 +93,8 @@ describe("a repository of 64 commits", async () => {
     writeFileSync(join(path, "new"), "not added");
     writeFileSync(join(path, ".git/hooks/post-checkout"), `#!/bin/sh\ntouch ${join(place, "hook")}\n`, { mode: 0o755 });
     const variables = environment();
-    const { code, json, errors } = await bisect(repository, [...options, "--json", "--", "sh", "test.sh"], {
-      environment: variables,
-    });
+    const args = [...options, "--json", "--", "sh", "test.sh"];
+    const { code, json, errors } = await bisect(repository, args, { environment: variables });
     expect([code, json.verdict, json.culprit.hash]).toEqual([0, "culprit", hashes[CULPRIT - 1]]);
     expect(json).toMatchObject({
       culprit: { author: "Ada", subject: "change 41", files: ["number", "state"], date: "2023-11-14T22:14:00+00:00" },
@@ -103,16 +102,10 @@ describe("a repository of 64 commits", async () => {
       ...{ commitCount: 63, candidates: [], reason: null },
     });
     expect(json.chance).toBeGreaterThanOrEqual(0.99);
-    const results = (hash: string) =>
-      json.probes
-        .filter(({ commit }: { commit: string }) => commit === hash)
-        .map(({ result }: { result: string }) => result);
-    expect(results(hashes[CULPRIT - 1]!).filter((result: string) => result === "failed").length).toBeGreaterThanOrEqual(
-      2,
-    );
-    expect(results(hashes[CULPRIT - 2]!).filter((result: string) => result === "passed").length).toBeGreaterThanOrEqual(
-      2,
-    );
+    const countOf = (hash: string, outcome: string) =>
+      json.probes.filter((probe: any) => probe.commit === hash && probe.result === outcome).length;
+    expect(countOf(hashes[CULPRIT - 1]!, "failed")).toBeGreaterThanOrEqual(2);
+    expect(countOf(hashes[CULPRIT - 2]!, "passed")).toBeGreaterThanOrEqual(2);
     // Flaky failures of sound commits were among the results.
     const sound = json.probes.filter(({ commit }: { commit: string }) => hashes.indexOf(commit) < CULPRIT - 1);
     expect(sound.some(({ result }: { result: string }) => result === "failed")).toBe(true);
@@ -133,14 +126,10 @@ describe("a repository of 64 commits", async () => {
     const { code, output } = await bisect(repository, args, { environment: { ...environment(), IS_FLAKY: "no" } });
     const [first, ...lines] = output.trimEnd().split("\n");
     expect(code).toBe(0);
-    expect(first).toMatch(
-      new RegExp(
-        `^${hashes[CULPRIT - 1]!.slice(0, 10)} by Ada broke it: it failed there [2-9] of [2-9] times, ` +
-          `on its parent ${hashes[CULPRIT - 2]!.slice(0, 10)} it passed [2-9] of [2-9] times$`,
-      ),
-    );
+    const [short, parent] = [hashes[CULPRIT - 1]!.slice(0, 10), hashes[CULPRIT - 2]!.slice(0, 10)];
+    const proof = `it failed there [2-9] of [2-9] times, on its parent ${parent} it passed [2-9] of [2-9] times`;
+    expect(first).toMatch(new RegExp(`^${short} by Ada broke it: ${proof}$`));
     expect(lines.slice(0, 2)).toEqual(["  change 41", "  2023-11-14T22:14:00+00:00"]);
-    const short = hashes[CULPRIT - 1]!.slice(0, 10);
     expect(lines.slice(-2)).toEqual([`The end of the output in ${short}:`, "  state is broken"]);
   });
 

@@ -43,14 +43,11 @@ describe("a task", () => {
   test("goes to no runner that does not know it, or has not its labels", async () => {
     const project = await fresh();
     const id = await start(project, { tasks: ["other", { slug: "unit", labels: ["linux", "gpu"] }] });
-    const without = startRunner({ place: project, tasks: { unit: task(report("p")) }, args: ["--labels", "linux"] });
+    const tasks = { unit: task(report("p")) };
+    const without = startRunner({ place: project, tasks, args: ["--labels", "linux"] });
     await until(() => without.syncs().length > 0);
     expect(without.syncs()[0]).toMatchObject({ taskSlugs: ["unit"], labels: ["linux"], free: 1, waitSeconds: 55 });
-    const having = startRunner({
-      place: project,
-      tasks: { unit: task(report("p")) },
-      args: ["--labels", "gpu, linux"],
-    });
+    const having = startRunner({ place: project, tasks, args: ["--labels", "gpu, linux"] });
     await until(async () => (await see(project, id)).tasks[1].status === "passed");
     expect((await see(project, id)).tasks[0].status).toBe("queued");
     await Promise.all([stopped(without), stopped(having)]);
@@ -62,10 +59,8 @@ describe("a task", () => {
     const command = `i=\${ASSAY_SHARD%/*}; ${report("pp", "a-$i.xml")}; sed -i "s/name=.case/&$i/g" a-$i.xml
       ${report("f", "b-$i.xml")}; sed -i "s/name=.case/&late$i/g" b-$i.xml; echo "shard $ASSAY_SHARD"`;
     const where = "d-$ASSAY_SHARD";
-    const runner = startRunner({
-      place: project,
-      tasks: { unit: { command: `mkdir -p ${where}; cd ${where}; ${command}`, report: "d-*/**/*.xml" } },
-    });
+    const unit = { command: `mkdir -p ${where}; cd ${where}; ${command}`, report: "d-*/**/*.xml" };
+    const runner = startRunner({ place: project, tasks: { unit } });
     const execution = await ends(project, id);
     expect(execution.tasks[0]).toMatchObject({ passed: 6, failed: 3 });
     await stopped(runner);
@@ -106,19 +101,10 @@ describe("a task", () => {
     await Bun.$`sh -ec ${`${git} init -q -b main ${source}; cd ${source}; echo one > text; git add .; ${git} commit -qm one; echo two > text; ${git} commit -qam two`}`;
     const [one, two] = (await Bun.$`git -C ${source} rev-parse HEAD~1 HEAD`.text()).trim().split("\n");
     const checkout = { git: source, prepare: `echo "prepared $(cat text)" >> ${source}.log; mkdir sub`, keep: 3 };
-    const command = `echo "$(cat ../text) in $(pwd)"; until [ $(ls ${source}.* | wc -l) -gt 2 ]; do sleep 0.05; done; ${report("p")}`;
-    const runner = startRunner({
-      place: project,
-      tasks: {
-        unit: {
-          checkout,
-          workingDirectory: "sub",
-          command: `touch ${source}.$ASSAY_EXECUTION_ID; ${command}`,
-          report: "report.xml",
-        },
-      },
-      args: ["--concurrency", "2"],
-    });
+    const command = `touch ${source}.$ASSAY_EXECUTION_ID; echo "$(cat ../text) in $(pwd)"
+      until [ $(ls ${source}.* | wc -l) -gt 2 ]; do sleep 0.05; done; ${report("p")}`;
+    const unit = { checkout, workingDirectory: "sub", command, report: "report.xml" };
+    const runner = startRunner({ place: project, tasks: { unit }, args: ["--concurrency", "2"] });
     const ids = [await start(project, { commit: one!.slice(0, 9) }), await start(project, { branch: "main" })];
     const [first, second] = [await ends(project, ids[0]!), await ends(project, ids[1]!)];
     expect([first.status, second.status, second.commit]).toEqual(["passed", "passed", two]);
@@ -163,19 +149,10 @@ describe("a task", () => {
 
   test("with {slot} in its folder and its report runs as often at once as the runner has places", async () => {
     const project = await fresh();
-    const command = `mkdir -p out; touch ../here-$ASSAY_SHARD_NAME; until [ $(ls .. | grep -c here) = 2 ]; do sleep 0.05; done; ${report("p", "out/report.xml")}`;
-    const runner = startRunner({
-      place: project,
-      tasks: {
-        unit: {
-          command: command.replace("$ASSAY_SHARD_NAME", "${ASSAY_SHARD%/*}"),
-          workingDirectory: "slot-{slot}",
-          report: "out/*.xml",
-          before: "true",
-        },
-      },
-      args: ["--concurrency", "2"],
-    });
+    const command = `mkdir -p out; touch ../here-\${ASSAY_SHARD%/*}
+      until [ $(ls .. | grep -c here) = 2 ]; do sleep 0.05; done; ${report("p", "out/report.xml")}`;
+    const unit = { command, workingDirectory: "slot-{slot}", report: "out/*.xml", before: "true" };
+    const runner = startRunner({ place: project, tasks: { unit }, args: ["--concurrency", "2"] });
     for (const slot of [1, 2]) await Bun.write(runner.file(`slot-${slot}/x`), "");
     const id = await start(project, { tasks: [{ slug: "unit", shards: 2 }] });
     expect((await ends(project, id)).status).toBe("passed");

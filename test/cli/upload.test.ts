@@ -30,19 +30,9 @@ describe("reports", () => {
     const { code, output, errors } = await upload(project, ["*.xml", ...options, ...more], { folder });
     expect([code, errors]).toEqual([0, ""]);
     expect(output).toMatch(/^FAILED unit: 3 passed, 1 failed \(1 new\), 0 skipped, attempt 1 http\S+\n$/);
-    expect(await list(project)).toEqual([
-      expect.objectContaining({
-        key: "42",
-        status: "failed",
-        branch: "feat/a",
-        commit: "0123456789abcdef",
-        pullRequest: "7",
-        buildUrl: "https://ci.test/1",
-        environment: "staging",
-        passed: 3,
-        failed: 1,
-      }),
-    ]);
+    const build = { key: "42", branch: "feat/a", commit: "0123456789abcdef", pullRequest: "7", environment: "staging" };
+    const found = { ...build, buildUrl: "https://ci.test/1", status: "failed", passed: 3, failed: 1 };
+    expect(await list(project)).toEqual([expect.objectContaining(found)]);
   });
 
   test("take what the CI system says where no option says it, and shards of a build meet", async () => {
@@ -50,21 +40,14 @@ describe("reports", () => {
     const circle = (index: string): UploadOptions => ({
       folder: createFolder({ "r.xml": junit("p", `s${index}`) }),
       variables: {
-        CIRCLECI: "true",
-        CIRCLE_WORKFLOW_ID: "w-1",
-        CIRCLE_JOB: "unit",
-        CIRCLE_SHA1: "abc1234",
-        CIRCLE_BRANCH: "main",
-        CIRCLE_NODE_INDEX: index,
-        CIRCLE_NODE_TOTAL: "2",
+        ...{ CIRCLECI: "true", CIRCLE_WORKFLOW_ID: "w-1", CIRCLE_JOB: "unit", CIRCLE_SHA1: "abc1234" },
+        ...{ CIRCLE_BRANCH: "main", CIRCLE_NODE_INDEX: index, CIRCLE_NODE_TOTAL: "2" },
       },
     });
-    expect((await upload(project, ["r.xml", "--branch", "", "--commit", "def5678"], circle("0"))).output).toStartWith(
-      "WAITING unit: 1 of 2 shards, missing shard 2; 1 passed",
-    );
-    expect((await upload(project, ["r.xml", "--commit", "def5678"], circle("1"))).output).toStartWith(
-      "PASSED unit: 2 passed",
-    );
+    const args = ["r.xml", "--commit", "def5678"];
+    const first = await upload(project, [...args, "--branch", ""], circle("0"));
+    expect(first.output).toStartWith("WAITING unit: 1 of 2 shards, missing shard 2; 1 passed");
+    expect((await upload(project, args, circle("1"))).output).toStartWith("PASSED unit: 2 passed");
     expect(await list(project)).toEqual([expect.objectContaining({ key: "w-1", branch: "main", commit: "def5678" })]);
   });
 
@@ -156,18 +139,9 @@ describe("reports", () => {
     const folder = createFolder({ "r.xml": junit("pf"), "bad.xml": "<html/>" });
     const variables = { GITHUB_ACTIONS: "true" };
     const { output, errors } = await upload(project, ["r.xml", "--json"], { folder, variables });
-    expect(
-      output
-        .trimEnd()
-        .split("\n")
-        .map((line) => JSON.parse(line)),
-    ).toEqual([
-      expect.objectContaining({
-        verdict: "failed",
-        passed: 1,
-        newFailures: [expect.objectContaining({ name: "case 1" })],
-      }),
-    ]);
+    const lines = output.trimEnd().split("\n");
+    const answer = { verdict: "failed", passed: 1, newFailures: [{ name: "case 1" }] };
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([answer]);
     expect(errors).toBe("::error title=unit > case 1::case 1 failed\n");
     const bad = await upload(project, ["bad.xml", "--json"], { folder });
     expect(JSON.parse(bad.output)).toEqual({ error: { message: expect.stringContaining("it is an HTML page") } });

@@ -41,29 +41,23 @@ const named = () => ["--task", "unit", "--execution-key", `attachments-${++keys}
 describe("files that a report names", () => {
   test("are sent after it, those of failed and flaky cases in one request", async () => {
     const recorder = createAttachmentRecorder(url);
+    const marks = {
+      failed: ["shot.png", "ä 😀.log"],
+      flaky: ["../flaky.txt"],
+      passed: ["passed.png"],
+      suite: ["server.log"],
+    };
     const work = createWork({
-      "out/report.xml": report({
-        failed: ["shot.png", "ä 😀.log"],
-        flaky: ["../flaky.txt"],
-        passed: ["passed.png"],
-        suite: ["server.log"],
-      }),
-      ...{
-        "out/shot.png": "picture",
-        "out/ä 😀.log": "log",
-        "flaky.txt": "flaky",
-        "out/passed.png": "no",
-        "server.log": "server",
-      },
+      ...{ "out/report.xml": report(marks), "out/shot.png": "picture", "out/ä 😀.log": "log" },
+      ...{ "flaky.txt": "flaky", "out/passed.png": "no", "server.log": "server" },
     });
     const { code, lines, output } = await upload(recorder.url, work, ["out/report.xml", ...named()]);
     expect([code, output]).toEqual([0, expect.stringContaining("FAILED unit")]);
     expect(recorder.requests).toHaveLength(1);
     const { method, path, query, headers, files } = recorder.requests[0]!;
     expect([method, query]).toEqual(["POST", {}]);
-    expect(path).toMatch(
-      new RegExp(`^/projects/${project.project}/executions/[0-9a-f-]{36}/test-runs/unit/attachments$`),
-    );
+    const run = `/projects/${project.project}/executions/[0-9a-f-]{36}/test-runs/unit`;
+    expect(path).toMatch(new RegExp(`^${run}/attachments$`));
     expect(headers).toMatchObject({ authorization: `Bearer ${project.key}`, "content-length": expect.any(String) });
     const type = "application/octet-stream";
     expect(files).toEqual([
@@ -77,11 +71,9 @@ describe("files that a report names", () => {
 
   test("are those of all cases with --attachments all, and none with --no-attachments or when all passed", async () => {
     const recorder = createAttachmentRecorder(url);
-    const files = { "a.png": "a", "b.png": "b" };
     const work = createWork({
-      "report.xml": report({ failed: ["a.png"], passed: ["b.png"] }),
+      ...{ "report.xml": report({ failed: ["a.png"], passed: ["b.png"] }), "a.png": "a", "b.png": "b" },
       "green.xml": report({ passed: ["b.png"] }),
-      ...files,
     });
     await upload(recorder.url, work, ["report.xml", ...named(), "--attachments", "all"]);
     expect(recorder.files().map(({ path }) => path)).toEqual(["a.png", "b.png"]);
@@ -91,28 +83,14 @@ describe("files that a report names", () => {
     await upload(recorder.url, work, ["green.xml", ...named(), "--attachments=all"]);
     expect(recorder.files().map(({ path }) => path)).toEqual(["a.png", "b.png", "b.png"]);
     const wrong = await upload(recorder.url, work, ["report.xml", "--attachments", "some"]);
-    expect([wrong.code, wrong.errors]).toEqual([
-      2,
-      expect.stringContaining('--attachments: expected "failed" or "all", got "some"'),
-    ]);
+    expect(wrong.code).toBe(2);
+    expect(wrong.errors).toContain('--attachments: expected "failed" or "all", got "some"');
   });
 
   test("never leave the attach root, and one line says which are left out", async () => {
     const recorder = createAttachmentRecorder(url);
-    const hostile = [
-      ...[
-        "../secret",
-        "/proc/self/environ",
-        "/etc/passwd",
-        "~/.ssh/id_rsa",
-        "link",
-        "up/secret",
-        ".env",
-        ".git/config",
-        "fifo",
-      ],
-      ...["gone.png", "https://example.com/a.png", "shot.png"],
-    ];
+    const elsewhere = ["../secret", "/proc/self/environ", "/etc/passwd", "~/.ssh/id_rsa", "link", "up/secret"];
+    const hostile = [...elsewhere, ".env", ".git/config", "fifo", "gone.png", "https://example.com/a.png", "shot.png"];
     const work = createWork({
       ...{ "report.xml": report({ failed: hostile }), ".env": SECRET, ".git/config": SECRET, "shot.png": "picture" },
     });
@@ -168,10 +146,8 @@ describe("files that a report names", () => {
     ]);
     expect(files[1]!.text).toBe(picture("cart-actual.png"));
     const [, actual] = await sent("out/junit.xml");
-    expect(actual).toMatchObject({
-      path: "../test-results/cart-shows-the-cart/cart-actual.png",
-      text: picture("cart-actual.png"),
-    });
+    const path = "../test-results/cart-shows-the-cart/cart-actual.png";
+    expect(actual).toMatchObject({ path, text: picture("cart-actual.png") });
     const allure = await sent("out/allure-results/*.json");
     expect(allure.map(({ path, type }) => [path, type])).toEqual([
       ["89a6adc1-a351-43e3-b23a-3ea0aa993224-attachment.png", "image/png"],
@@ -222,21 +198,13 @@ describe("what goes by itself", () => {
     writeFileSync(join(work, '100 %22"\\.png'), "odd");
     writeFileSync(join(work, "small.png"), "small");
     const { lines } = await upload(recorder.url, work, ["report.xml", ...named()]);
-    expect(
-      recorder.requests.map(({ method, query, headers, files }) => [
-        method,
-        query,
-        headers["content-length"],
-        files.map(({ text }) => text.length),
-      ]),
-    ).toEqual([
-      [
-        "PUT",
-        { path: "video.webm", name: "video.webm", content_type: "application/octet-stream" },
-        "5000000",
-        [5_000_000],
-      ],
-      ["PUT", { path: '100 %22"\\.png', name: ".png", content_type: "application/octet-stream" }, "3", [3]],
+    const sent = recorder.requests.map(({ method, query, headers, files }) => [
+      ...[method, query, headers["content-length"], files.map(({ text }) => text.length)],
+    ]);
+    const type = { content_type: "application/octet-stream" };
+    expect(sent).toEqual([
+      ["PUT", { path: "video.webm", name: "video.webm", ...type }, "5000000", [5_000_000]],
+      ["PUT", { path: '100 %22"\\.png', name: ".png", ...type }, "3", [3]],
       ["POST", {}, expect.any(String), [5]],
     ]);
     expect(lines.at(-1)).toBe("assay: Sent 3 attachments, 5000008 bytes");
@@ -281,11 +249,8 @@ describe("a server that does not take them is no failure", () => {
     const recorder = createAttachmentRecorder(url);
     recorder.play(({ files }) => ({ status: files.length > 2 ? 413 : 201 }));
     const { lines } = await upload(recorder.url, createFailed(), ["report.xml", ...named()]);
-    expect(recorder.requests.map(({ files }) => files.map(({ path }) => basename(path, ".png")).join(""))).toEqual([
-      "abcd",
-      "ab",
-      "cd",
-    ]);
+    const parts = recorder.requests.map(({ files }) => files.map(({ path }) => basename(path, ".png")).join(""));
+    expect(parts).toEqual(["abcd", "ab", "cd"]);
     expect(lines).toEqual(["assay: Sent 4 attachments, 4 bytes"]);
   });
 
@@ -295,14 +260,11 @@ describe("a server that does not take them is no failure", () => {
     recorder.play(() => ({ status: 201, body: { attachments: [{}, {}, {}], warnings } }));
     const kept = await upload(recorder.url, createFailed(), ["report.xml", ...named()]);
     expect(kept.lines).toEqual(["assay: Sent 3 attachments, 4 bytes", 'assay: Warning: "a.png" is larger than 50 MB']);
-    recorder.play(() => ({
-      status: 400,
-      body: { error: { code: "VALIDATION_ERROR", message: "no ##[error]\u001b[31m" } },
-    }));
+    const error = { code: "VALIDATION_ERROR", message: "no ##[error]\u001b[31m" };
+    recorder.play(() => ({ status: 400, body: { error } }));
     const refused = await upload(recorder.url, createFailed(), ["report.xml", ...named()]);
-    expect(refused.lines).toEqual([
-      'assay: Left out 4 attachments: "a.png", "b.png", "c.png", "d.png" (no # #[error] [31m)',
-    ]);
+    const left = 'assay: Left out 4 attachments: "a.png", "b.png", "c.png", "d.png" (no # #[error] [31m)';
+    expect(refused.lines).toEqual([left]);
   });
 });
 

@@ -8,10 +8,8 @@ import { createHarness, junit } from "../harness.ts";
 const { ask, acme, addProject, url } = await createHarness();
 const project = createAsking(ask, await addProject(acme));
 /** Runs `assay upload`; `files` are there before the command. */
-async function upload(
-  args: string[],
-  { files = {}, variables = {} }: { files?: Variables; variables?: Variables } = {},
-) {
+type Setting = { files?: Variables; variables?: Variables };
+async function upload(args: string[], { files = {}, variables = {} }: Setting = {}) {
   const env = { ...variablesOf(url, project), ...variables };
   const ended = await run(["upload", ...args], { cwd: createFolder(files), env });
   const isOfGate = (line: string) => !/^assay: Warning|^(FAILED|PASSED|WAITING)/.test(line);
@@ -43,15 +41,13 @@ async function newestRun() {
 describe("exits with 0", () => {
   test("when everything that failed is forgiven, and names it with the reason", async () => {
     const { code, gate } = await gated("ffpp", "exit 1");
-    expect({ code, gate }).toEqual({
-      code: 0,
-      gate: [
-        "assay: Gate new: passed, 2 failures forgiven",
-        "assay: Forgiven: unit > case 0: It failed in the baseline",
-        "assay: Forgiven: unit > case 1: Quarantined: its failures do not count",
-        "",
-      ],
-    });
+    expect(code).toBe(0);
+    expect(gate).toEqual([
+      "assay: Gate new: passed, 2 failures forgiven",
+      "assay: Forgiven: unit > case 0: It failed in the baseline",
+      "assay: Forgiven: unit > case 1: Quarantined: its failures do not count",
+      "",
+    ]);
     expect(await newestRun()).toMatchObject({ forgiven: 2, exitCode: 1, gates: [{ pass: true }] });
   });
 
@@ -108,23 +104,19 @@ describe("keeps the exit code of the command", () => {
 
   test("with a failure that only the other mode forgives", async () => {
     const { code, gate } = await gated("ffpp", "exit 1", "quarantine");
-    expect({ code, gate }).toEqual({
-      code: 1,
-      gate: [
-        "assay: Gate quarantine: failed",
-        "assay: Would be forgiven: unit > case 1: Quarantined: its failures do not count",
-        "assay: Stays red: unit: 1 failure that the baseline has too",
-        "",
-      ],
-    });
+    expect(code).toBe(1);
+    expect(gate).toEqual([
+      "assay: Gate quarantine: failed",
+      "assay: Would be forgiven: unit > case 1: Quarantined: its failures do not count",
+      "assay: Stays red: unit: 1 failure that the baseline has too",
+      "",
+    ]);
   });
 
   test("with one usable report and one that is older than the command", async () => {
     const files = { "old.xml": junit("pppp", "old") };
-    const { code, gate } = await upload(
-      ["report.xml", "old.xml", ...BRANCH, "--gate=new", ...tests("fppp", "exit 1")],
-      { files },
-    );
+    const args = ["report.xml", "old.xml", ...BRANCH, "--gate=new", ...tests("fppp", "exit 1")];
+    const { code, gate } = await upload(args, { files });
     expect([code, gate.some((line) => line.includes("Stays red: a report is unusable"))]).toEqual([1, true]);
   });
 
@@ -136,20 +128,14 @@ describe("keeps the exit code of the command", () => {
       { ASSAY_KEY: "" },
     ]) {
       const { code, gate } = await upload(args, { variables });
-      expect([variables, code, gate.some((line) => line.includes("Stays red: the results were not uploaded"))]).toEqual(
-        [variables, 1, true],
-      );
+      const isRed = gate.some((line) => line.includes("Stays red: the results were not uploaded"));
+      expect([variables, code, isRed]).toEqual([variables, 1, true]);
     }
   });
 
   test("in a dry run, which only says what it would do", async () => {
-    const { code, gate } = await upload([
-      "report.xml",
-      ...BRANCH,
-      "--gate=new",
-      "--gate-dry-run",
-      ...tests("fppp", "exit 1"),
-    ]);
+    const args = ["report.xml", ...BRANCH, "--gate=new", "--gate-dry-run", ...tests("fppp", "exit 1")];
+    const { code, gate } = await upload(args);
     expect([code, gate.at(-2)]).toEqual([1, "assay: Dry run: the exit code would be 0"]);
     expect(await newestRun()).toMatchObject({ forgiven: 0, gates: [] });
   });
@@ -168,13 +154,8 @@ describe("keeps the exit code of the command", () => {
 test("prints names of tests without commands for terminals and CI systems, and without secrets", async () => {
   const suite = `[31m##[error]::error::${project.key}`;
   await project.upload("fp", { task_slug: "hostile", branch: "main" }, suite);
-  const ended = await upload([
-    "report.xml",
-    "--task=hostile",
-    "--branch=x",
-    "--gate=new",
-    ...tests("fp", "exit 1", suite),
-  ]);
+  const args = ["report.xml", "--task=hostile", "--branch=x", "--gate=new", ...tests("fp", "exit 1", suite)];
+  const ended = await upload(args);
   expect(ended.code).toBe(0);
   expect(ended.errors).toContain("Gate new: passed, 1 failure forgiven");
   expect(ended.errors).not.toMatch(/\u001b|##\[|^::/m);

@@ -50,33 +50,16 @@ describe("the key", () => {
       `${"n".repeat(290)}${key}`,
     ];
     const file = `src/${key}.test.ts`;
+    const failing = { taskSlug: `t ${key}`, file, line: 1, blame: "new" };
     const causes = [`m ${key}`, `${"m".repeat(1_990)}${key}`, `${"m".repeat(3_990)}${key}`].map((message, at) => ({
       message,
-      failures: names.map((name) => ({
-        taskSlug: `t ${key}`,
-        suite: at === 0 ? key : "s",
-        name,
-        file,
-        line: 1,
-        blame: "new",
-      })),
+      failures: names.map((name) => ({ ...failing, suite: at === 0 ? key : "s", name })),
     }));
     const newFailures = names.map((name) => ({ suite: key, name, file, testCaseId: "x", taskSlug: "t" }));
-    const answer = {
-      ...SAMPLE,
-      taskSlug: `t ${key}`,
-      failed: 2,
-      verdict: "failed",
-      newFailures,
-      warnings: [`w ${key}`],
-    };
-    for (const system of [
-      { ...GITHUB },
-      { TEAMCITY_VERSION: "2025.03" },
-      { TF_BUILD: "True" },
-      { GITLAB_CI: "true" },
-      { BUILDKITE: "true" },
-    ] as Record<string, string>[])
+    const failed = { taskSlug: `t ${key}`, failed: 2, verdict: "failed", newFailures, warnings: [`w ${key}`] };
+    const answer = { ...SAMPLE, ...failed };
+    const systems: Record<string, string>[] = [{ ...GITHUB }, { TEAMCITY_VERSION: "2025.03" }, { TF_BUILD: "True" }];
+    for (const system of [...systems, { GITLAB_CI: "true" }, { BUILDKITE: "true" }])
       for (const options of [[], ["--json"]]) {
         const receiver = createReceiver({ status: 201, body: answer }, { status: 200, body: { causes } });
         const folder = createFolder({
@@ -93,10 +76,8 @@ describe("the key", () => {
           // The receiver takes any key, and HTTP no characters beyond Latin-1.
           ASSAY_KEY: key,
         };
-        const { code, output, errors } = await upload(project, ["r.xml", `no ${key}.xml`, ...options], {
-          folder,
-          variables,
-        });
+        const args = ["r.xml", `no ${key}.xml`, ...options];
+        const { code, output, errors } = await upload(project, args, { folder, variables });
         expect([code, output.includes("***")]).toEqual([0, true]);
         const written = ["summary.md", "args", "text"].map((name) => readFileSync(join(folder, name), "utf8"));
         expect(written[0]).toContain("***");
@@ -163,11 +144,8 @@ describe("an answer", () => {
     const endless = () =>
       new Response(new ReadableStream({ pull: (to) => void (to.enqueue(mebibyte), sent++) }), { status: 201 });
     const { code, errors, requests, address } = await refuses(endless);
-    expect([code, errors, requests]).toEqual([
-      1,
-      `assay: Results were not uploaded: Cannot read ${address}: the answer has more than 1 MiB\n`,
-      1,
-    ]);
+    const message = `Cannot read ${address}: the answer has more than 1 MiB`;
+    expect([code, errors, requests]).toEqual([1, `assay: Results were not uploaded: ${message}\n`, 1]);
     expect(sent).toBeLessThan(64);
     const bomb = Bun.gzipSync(new Uint8Array(64 * 2 ** 20).fill(32));
     const packed = () => new Response(bomb, { status: 201, headers: { "Content-Encoding": "gzip" } });
@@ -185,40 +163,32 @@ describe("an answer", () => {
       "",
     ]) {
       const { code, errors } = await refuses(body);
-      expect([code, errors]).toEqual([
-        1,
-        expect.stringMatching(/^assay: Results were not uploaded: .*is not an Assay/),
-      ]);
+      const refused = /^assay: Results were not uploaded: .*is not an Assay/;
+      expect([code, errors]).toEqual([1, expect.stringMatching(refused)]);
     }
   });
 
   test("begins no command of a CI system, and tells a terminal nothing", async () => {
     const words =
       "##vso[task.complete] ##[error]x ##teamcity[x] \r\n::stop-commands::x\u001b[2J\u009b2Jsection_start:1:a\r\u001b[0K";
-    const body = JSON.stringify({
-      ...SAMPLE,
-      taskSlug: words,
-      warnings: [words],
-      newFailures: [{ suite: words, name: words, file: words }],
-    });
+    const newFailures = [{ suite: words, name: words, file: words }];
+    const body = JSON.stringify({ ...SAMPLE, taskSlug: words, warnings: [words], newFailures });
     for (const variables of [{}, GITHUB, { TF_BUILD: "True" }, { TEAMCITY_VERSION: "1" }, { GITLAB_CI: "true" }]) {
-      const plain = await upload(project, ["r.xml"], {
-        variables: { ...variables, ASSAY_URL: createReceiver({ status: 201, body }, { status: 500 }).url },
-      });
-      const json = await upload(project, ["r.xml", "--json"], {
-        variables: { ...variables, ASSAY_URL: createReceiver({ status: 201, body }, { status: 500 }).url },
-      });
+      const send = (...args: string[]) => {
+        const { url: ASSAY_URL } = createReceiver({ status: 201, body }, { status: 500 });
+        return upload(project, ["r.xml", ...args], { variables: { ...variables, ASSAY_URL } });
+      };
+      const [plain, json] = [await send(), await send("--json")];
       expect([plain.code, json.code]).toEqual([0, 0]);
       const [line] = json.output.split("\n");
       expect(JSON.parse(line!)).toMatchObject({ taskSlug: words, warnings: [words] });
       // The CLI's own commands are those at the start of a line.
+      const own = /^\s*(?:::(?!error (?:file|title)=)|##(?!vso\[task\.logissue|teamcity\[buildStatus))/;
       for (const text of [plain.output, plain.errors, json.output, json.errors])
         for (const printed of text.split("\n")) {
           expect(printed).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/);
           expect(printed.slice(1)).not.toMatch(/##\w*\[/);
-          expect(printed).not.toMatch(
-            /^\s*(?:::(?!error (?:file|title)=)|##(?!vso\[task\.logissue|teamcity\[buildStatus))/,
-          );
+          expect(printed).not.toMatch(own);
         }
     }
   });
@@ -234,13 +204,8 @@ describe("the address of the run", () => {
   const page = `/projects/${project.project}/executions/${SAMPLE.executionId}`;
 
   test.each([
-    "https://evil.test/projects/x",
-    "javascript:alert(1)",
-    "data:text/html,x",
-    "//evil.test",
-    "http://127.0.0.1:1@evil.test/",
-    "file:///etc/passwd",
-    "",
+    ...["https://evil.test/projects/x", "javascript:alert(1)", "data:text/html,x", "//evil.test"],
+    ...["http://127.0.0.1:1@evil.test/", "file:///etc/passwd", ""],
   ])("is at ASSAY_URL, whatever an answer says: %j", async (answered) => {
     expect((await told(answered)).shown).toBe(`OWN${page}`);
     expect((await told(answered, "/assay/")).shown).toBe(`OWN/assay${page}`);
@@ -248,9 +213,8 @@ describe("the address of the run", () => {
 
   test("may be at ASSAY_PUBLIC_URL, which a note asks for where people reach the server elsewhere", async () => {
     const outside = `https://assay.example.com${page}`;
-    expect((await told(outside)).errors).toContain(
-      `The public address of the server is "https://assay.example.com", not ASSAY_URL`,
-    );
+    const note = `The public address of the server is "https://assay.example.com", not ASSAY_URL`;
+    expect((await told(outside)).errors).toContain(note);
     const named = await told(outside, "", { ASSAY_PUBLIC_URL: "https://assay.example.com/" });
     expect(named).toEqual({ shown: outside, errors: "" });
   });

@@ -6,37 +6,18 @@ import { toSummary } from "../../src/cli/job_summary.ts";
 import { toPlainLine } from "../../src/cli/output.ts";
 import type { ReportedRun } from "../../src/wording/run_line.ts";
 
+const NONE = {
+  ...{ newFailures: 0, flakyFailures: 0, alsoFailingOnMain: 0 },
+  ...{ stillFailing: 0, quarantinedFailures: 0, incidentFailures: 0 },
+};
 const RUN: ReportedRun = {
-  taskSlug: "unit",
-  passed: 3,
-  failed: 1,
-  skipped: 0,
-  flaky: 0,
-  warnings: [],
+  ...{ taskSlug: "unit", passed: 3, failed: 1, skipped: 0, flaky: 0, warnings: [], outage: false, attempt: 1 },
+  ...{ url: "https://assay.test/projects/p/executions/e", arrivedShards: [1], missingShards: [], reason: null },
   status: "failed",
   verdict: "failed",
-  outage: false,
-  attempt: 1,
-  url: "https://assay.test/projects/p/executions/e",
-  arrivedShards: [1],
-  missingShards: [],
-  reason: null,
-  counts: {
-    newFailures: 1,
-    flakyFailures: 0,
-    alsoFailingOnMain: 0,
-    stillFailing: 0,
-    quarantinedFailures: 0,
-    incidentFailures: 0,
-  },
+  counts: { ...NONE, newFailures: 1 },
 };
-const GREEN: ReportedRun = {
-  ...RUN,
-  status: "passed",
-  verdict: "passed",
-  failed: 0,
-  counts: { ...RUN.counts, newFailures: 0 },
-};
+const GREEN: ReportedRun = { ...RUN, status: "passed", verdict: "passed", failed: 0, counts: NONE };
 
 const failure = (more: Partial<AnnotatedFailure> = {}): AnnotatedFailure => ({
   suite: "cart",
@@ -64,12 +45,8 @@ describe("annotations", () => {
   });
 
   test("at GitHub hold whatever is in a name or a message as text", () => {
-    const [line, ...more] = toAnnotations(
-      "github",
-      RUN,
-      [failure({ suite: "", name: HOSTILE, file: "a,line=9::b\n%", message: HOSTILE })],
-      asIs,
-    );
+    const hostile = failure({ suite: "", name: HOSTILE, file: "a,line=9::b\n%", message: HOSTILE });
+    const [line, ...more] = toAnnotations("github", RUN, [hostile], asIs);
     expect(more).toEqual([]);
     const data = "100%25%0A::error file=x,line=1::pwned%0A# #[error]pwned # #vso[task.complete result=Failed;] [31m ";
     const title = data.replaceAll(":", "%3A").replaceAll(",", "%2C");
@@ -105,9 +82,8 @@ describe("annotations", () => {
   });
 
   test("a line of others is one line, and no command", () => {
-    expect(toPlainLine(HOSTILE)).toBe(
-      "100% ::error file=x,line=1::pwned # #[error]pwned # #vso[task.complete result=Failed;] [31m ",
-    );
+    const plain = "100% ::error file=x,line=1::pwned # #[error]pwned # #vso[task.complete result=Failed;] [31m ";
+    expect(toPlainLine(HOSTILE)).toBe(plain);
   });
 });
 
@@ -147,24 +123,13 @@ describe("the job summary", () => {
       "<pre>&lt;/pre&gt;&lt;/details&gt;&lt;img src=x onerror=alert(1)&gt;\n\n# heading [31m</pre>",
     );
     expect(summary).toStartWith("### FAILED &#42;&#42;t&#42;&#42; &#35; x\n");
-    expect([...summary.matchAll(/<(\/?\w+)/g)].map(([, tag]) => tag)).toEqual([
-      "a",
-      "/a",
-      "details",
-      "summary",
-      "code",
-      "/code",
-      "/summary",
-      "pre",
-      "/pre",
-      "/details",
-    ]);
+    const tags = ["a", "/a", "details", "summary", "code", "/code", "/summary", "pre", "/pre", "/details"];
+    expect([...summary.matchAll(/<(\/?\w+)/g)].map(([, tag]) => tag)).toEqual(tags);
   });
 
   test("has room for so many bytes, in whole entries, and says how many it leaves out", () => {
-    const failures = Array.from({ length: 60 }, (_, index) =>
-      failure({ name: `é ${index}`, message: "ü".repeat(9_000) }),
-    );
+    const message = "ü".repeat(9_000);
+    const failures = Array.from({ length: 60 }, (_, index) => failure({ name: `é ${index}`, message }));
     const all = toSummary(RUN, failures, ROOM);
     expect(all.match(/<details>/g)).toHaveLength(50);
     expect(all).toEndWith("</details>\n\n10 more\n\n");

@@ -53,10 +53,8 @@ describe("assay why", () => {
 
   test("says that a server may be older that does not have the endpoint", async () => {
     const { code, errors } = await why([], place, { ASSAY_URL: `${url}/api/v1` });
-    expect([code, errors]).toEqual([
-      3,
-      expect.stringMatching(/^No such endpoint: \S+: the server may be older than this command\n$/),
-    ]);
+    expect(code).toBe(3);
+    expect(errors).toMatch(/^No such endpoint: \S+: the server may be older than this command\n$/);
   });
 
   test("names the commands that explain the other red tasks of the branch", async () => {
@@ -73,19 +71,14 @@ describe("assay why", () => {
   test("explains the red task of the default branch, although a later build of another task is green", async () => {
     const { code, lines, errors } = await why([], place);
     expect([code, errors]).toEqual([1, ""]);
+    const reason =
+      "   It did not fail in the baseline or on the default branch since then, and is not known to be flaky";
     expect(lines).toEqual([
-      "main is red: unit 2 failures",
-      "2 new failures since #1",
+      ...["main is red: unit 2 failures", "2 new failures since #1"],
       expect.stringMatching(/^execution 2 · main · 2222222bbb · ended 20\d\d-/),
-      `${url}/projects/${place.project}/executions/${red}`,
-      "",
-      "1. unit > case 1",
-      "   new · bug 1",
-      "   It did not fail in the baseline or on the default branch since then, and is not known to be flaky",
-      "",
-      "2. unit > case 2",
-      "   new · bug 2",
-      "   It did not fail in the baseline or on the default branch since then, and is not known to be flaky",
+      ...[`${url}/projects/${place.project}/executions/${red}`, ""],
+      ...["1. unit > case 1", "   new · bug 1", reason, ""],
+      ...["2. unit > case 2", "   new · bug 2", reason],
     ]);
   });
 
@@ -123,12 +116,8 @@ describe("assay why", () => {
     const { lines } = await why([], own);
     const { causes } = await own.get(`/executions/${uploaded.executionId}/failures`);
     const [actual, diff] = causes[0].failures[0].attachments;
-    expect(lines.slice(-4)).toEqual([
-      "   actual.png: out/actual.png (text/plain)",
-      `   ${actual.url}`,
-      "   diff.png: out/diff.png (text/plain)",
-      `   ${diff.url}`,
-    ]);
+    const shown = [actual, diff].flatMap(({ name, url }) => [`   ${name}: out/${name} (text/plain)`, `   ${url}`]);
+    expect(lines.slice(-4)).toEqual(shown);
   });
 
   test("says what the page, the API and the tool for assistants say", async () => {
@@ -143,11 +132,8 @@ describe("assay why", () => {
     const { key } = await place.post("/keys", { name: "reader", scope: "read" });
     const reader = { ...place, key };
     const green = await why(["--branch", "green"], reader);
-    expect([green.code, green.lines[0], green.lines[1]]).toEqual([
-      0,
-      "green is green",
-      expect.stringMatching(/^4 passed/),
-    ]);
+    expect([green.code, green.lines[0]]).toEqual([0, "green is green"]);
+    expect(green.lines[1]).toStartWith("4 passed");
     expect((await why(["--pull-request", "7"], reader)).code).toBe(0);
     const pull = await why(["--pull-request", "8"], reader);
     expect([pull.code, pull.lines[0]]).toEqual([1, "1 new failure since #3"]);
@@ -157,12 +143,8 @@ describe("assay why", () => {
     const { code, lines } = await why(["--json", "--pull-request", "8"], place);
     expect([code, lines.length]).toEqual([1, 1]);
     expect(JSON.parse(lines[0]!)).toMatchObject({
-      red: true,
-      headline: "1 new failure since #3",
-      state: null,
-      running: null,
-      execution: { pullRequest: "8", verdict: "failed" },
-      failures: { causes: [{ failed: 1 }] },
+      ...{ red: true, headline: "1 new failure since #3", state: null, running: null },
+      ...{ execution: { pullRequest: "8", verdict: "failed" }, failures: { causes: [{ failed: 1 }] } },
     });
   });
 
@@ -209,11 +191,8 @@ describe("the lines", () => {
     const report = `<testsuite>${cases.join("")}</testsuite>`;
     const run = await upload(hostile, `task_slug=unit&branch=${branch}&execution_key=${branch}`, report);
     const { code, lines, output } = await why(["--execution", run.executionId], hostile);
-    expect([code, lines.length <= MAX_LINES, lines.at(-1)]).toEqual([
-      1,
-      true,
-      expect.stringMatching(/^\d+ more causes on/),
-    ]);
+    expect([code, lines.length <= MAX_LINES]).toEqual([1, true]);
+    expect(lines.at(-1)).toMatch(/^\d+ more causes on/);
     expect(lines.length).toBeGreaterThan(30);
     // oxlint-disable-next-line no-control-regex
     expect(output).not.toMatch(/[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]|##\[|^\s*::/m);

@@ -123,14 +123,7 @@ afterAll(() => {
   rmSync(home, { recursive: true, force: true });
 });
 
-type Reader = {
-  project: string;
-  key: string;
-  environment: string;
-  integration: string;
-  projectKey: string;
-  user: string;
-};
+type Reader = Record<"project" | "key" | "environment" | "integration" | "projectKey" | "user", string>;
 
 /** The documents' addresses and placeholders, as the reader would fill them in. */
 const fillIn = (text: string, reader: Reader): string =>
@@ -171,22 +164,12 @@ describe.each(DOCUMENTS)("%s", (document) => {
     const make = async (path: string, body: object): Promise<string> =>
       (await ask(`POST /teams/${acme.team}/${path}`, { ...owner, body })).body.id;
     const environment = await make("environments", { slug: `docs-${Bun.randomUUIDv7()}` });
-    const integration = await make("integrations", {
-      kind: "slack",
-      config: { url: "https://hooks.slack.com/services/T0/B0/x" },
-    });
-    const pipelines = await make("integrations", {
-      kind: "github",
-      config: { repository: "acme/shop", token: "github_pat_XXXX", workflow: "tests.yml" },
-    });
-    const reader = {
-      project,
-      key,
-      environment,
-      integration,
-      projectKey: other.project,
-      user: `docs-${Bun.randomUUIDv7()}@example.com`,
-    };
+    const slack = { kind: "slack", config: { url: "https://hooks.slack.com/services/T0/B0/x" } };
+    const integration = await make("integrations", slack);
+    const config = { repository: "acme/shop", token: "github_pat_XXXX", workflow: "tests.yml" };
+    const pipelines = await make("integrations", { kind: "github", config });
+    const user = `docs-${Bun.randomUUIDv7()}@example.com`;
+    const reader = { project, key, environment, integration, projectKey: other.project, user };
     const folder = mkdtempSync(join(home, "reader-"));
     write(folder, FILES);
     const run = shell.filter(({ text }) => !Object.keys(NOT_RUN).some((part) => text.includes(part)));
@@ -201,19 +184,11 @@ describe.each(DOCUMENTS)("%s", (document) => {
     const child = Bun.spawn(["bash", "-c", script], {
       cwd: folder,
       env: {
-        PATH: `${tools}:${process.env["PATH"]}`,
-        HOME: folder,
-        GIT_CEILING_DIRECTORIES: home,
+        ...{ PATH: `${tools}:${process.env["PATH"]}`, HOME: folder, GIT_CEILING_DIRECTORIES: home },
         ...databaseVariables(connection),
-        ASSAY_URL: url,
-        ASSAY_PROJECT: project,
-        ASSAY_KEY: key,
-        ASSAY_TEAM: acme.team,
-        ASSAY_TEAM_KEY: acme.teamKey,
-        INTEGRATION: pipelines,
-        TESTS_EXIT_CODE: "0",
-        BUILD_ID: "1",
-        BUILD_URL: "https://ci.example.com/1",
+        ...{ ASSAY_URL: url, ASSAY_PROJECT: project, ASSAY_KEY: key },
+        ...{ ASSAY_TEAM: acme.team, ASSAY_TEAM_KEY: acme.teamKey },
+        ...{ INTEGRATION: pipelines, TESTS_EXIT_CODE: "0", BUILD_ID: "1", BUILD_URL: "https://ci.example.com/1" },
         COMMIT: "0123456789abcdef0123456789abcdef01234567",
       },
       stdin: new Blob(["a long password\n".repeat(4)]),
@@ -221,10 +196,8 @@ describe.each(DOCUMENTS)("%s", (document) => {
       stderr: "pipe",
     });
     const { code, output, errors } = await readOutput(child);
-    expect({ code, said: code === 0 ? "" : `${output.slice(-2_000)}\n${errors.slice(-2_000)}` }).toEqual({
-      code: 0,
-      said: "",
-    });
+    const said = code === 0 ? "" : `${output.slice(-2_000)}\n${errors.slice(-2_000)}`;
+    expect([code, said]).toEqual([0, ""]);
   }, 60_000);
 
   test("its YAML and JSON is valid, and its assay.yaml is taken by a runner", () => {

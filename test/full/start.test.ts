@@ -29,16 +29,23 @@ function createDirectory(): string {
 
 const environment = (more: Record<string, string>) => ({ ...process.env, DATABASE_URL: "", PUBLIC_URL: "", ...more });
 
-/** Resolves when the server is ready, or has ended before. */
-async function start(dataDir: string, more: Record<string, string> = {}) {
-  const child = Bun.spawn([process.execPath, "src/main.ts"], {
-    cwd: ROOT,
-    env: environment({ DATA_DIR: dataDir, PORT: "0", RATE_LIMIT_PER_MINUTE: "0", LOG_LEVEL: "info", ...more }),
-    stdout: "pipe",
-    stderr: "pipe",
-  });
+type Server = Awaited<ReturnType<typeof start>>;
+
+/** A command that ends with the tests, if not before. */
+function spawn(command: string[], options: Bun.SpawnOptions.OptionsObject<"ignore", "pipe", "pipe">) {
+  const child = Bun.spawn(command, { cwd: ROOT, stdout: "pipe", stderr: "pipe", ...options });
   children.add(child);
   guardProcess(child);
+  void child.exited.then(() => children.delete(child));
+  return child;
+}
+const startCommand = [process.execPath, "src/main.ts"];
+
+/** Resolves when the server is ready, or has ended before. */
+async function start(dataDir: string, more: Record<string, string> = {}) {
+  const child = spawn(startCommand, {
+    env: environment({ DATA_DIR: dataDir, PORT: "0", RATE_LIMIT_PER_MINUTE: "0", LOG_LEVEL: "info", ...more }),
+  });
   let output = "";
   const { promise: ready, resolve } = Promise.withResolvers<string | undefined>();
   const reading = (async () => {
@@ -50,20 +57,29 @@ async function start(dataDir: string, more: Record<string, string> = {}) {
     resolve(undefined);
   })();
   const url = (await ready) ?? "";
+  const stop = async (signal: NodeJS.Signals = "SIGTERM") => {
+    child.kill(signal);
+    await child.exited;
+    await reading;
+    return child.exitCode;
+  };
+  return { child, url, output: () => output, stop, errors: () => new Response(child.stderr).text() };
+}
+
+/** Requests with a key that the first start has printed: of its project, or of its team. */
+function createCalls({ output }: Server, kind: "project" | "team") {
+  const [, team, teamKey, project, key] = /Team\s+(\S+)\s+(\S+)\s+Project\s+(\S+)\s+(\S+)/.exec(output()) as string[];
+  const [base, authorization] = kind === "team" ? [`/teams/${team}`, teamKey] : [`/projects/${project}`, key];
+  const headers = { authorization: `Bearer ${authorization}` };
+  const call = (server: Server, path: string, init: RequestInit = {}) =>
+    fetch(`${server.url}/api/v1${base}${path}`, { headers, ...init });
   return {
-    child,
-    url,
-    output: () => output,
-    stop: async (signal: NodeJS.Signals) => {
-      child.kill(signal);
-      await child.exited;
-      await reading;
-      children.delete(child);
-      return child.exitCode;
-    },
-    errors: () => new Response(child.stderr).text(),
+    ...{ project: project!, key: authorization!, call },
+    post: (server: Server, path: string, body: unknown) =>
+      call(server, path, { method: "POST", body: typeof body === "string" ? body : JSON.stringify(body) }),
   };
 }
+const readJson = async (answer: Response): Promise<any> => await answer.json();
 
 const shell = async (line: string) => JSON.parse(await Bun.$`sh -c ${line}`.quiet().text());
 
@@ -103,16 +119,11 @@ test("a start prints a link that makes the first account, a later one another, a
   const crossed = [link.replace(first.url, second.url), other.replace(second.url, first.url)];
   for (const url of crossed) expect((await fetch(url)).status).toBe(200);
   expect((await fetch(`${first.url}/setup?token=${"x".repeat(43)}`)).status).toBe(404);
-  await second.stop("SIGTERM");
+  await second.stop();
 
   const team = /Team +([0-9a-f-]{36})/.exec(first.output())![1]!;
   const create = ["admin", "create-user", "--email", "ada@acme.example", "--team", team, "--no-password"];
-  const made = Bun.spawn([process.execPath, "src/cli/assay.ts", ...create], {
-    cwd: ROOT,
-    env: environment({ DATA_DIR: dataDir }),
-    stdout: "ignore",
-    stderr: "inherit",
-  });
+  const made = spawn([process.execPath, "src/cli/assay.ts", ...create], { env: environment({ DATA_DIR: dataDir }) });
   expect(await made.exited).toBe(0);
   expect((await fetch(link)).status).toBe(404);
   await first.stop("SIGTERM");
@@ -124,9 +135,7 @@ test("a start prints a link that makes the first account, a later one another, a
 test("kill -9 during uploads loses nothing that was acknowledged and halves nothing", async () => {
   const dataDir = createDirectory();
   let server = await start(dataDir);
-  const key = /svc_proj_\w+/.exec(server.output())![0];
-  const project = /projects\/([0-9a-f-]{36})/.exec(server.output())![1]!;
-  const headers = { authorization: `Bearer ${key}` };
+  const { call, post } = createCalls(server, "project");
   const acknowledged = new Set<string>();
   let count = 0;
   for (let round = 0; round < 2; round++) {
@@ -135,8 +144,7 @@ test("kill -9 during uploads loses nothing that was acknowledged and halves noth
     const uploaders = Array.from({ length: 8 }, async () => {
       for (;;) {
         const slug = `t${count++}`;
-        const path = `${server.url}/api/v1/projects/${project}/test-runs?task_slug=${slug}`;
-        const answer = await fetch(path, { method: "POST", headers, body: junit("ppf".repeat(70)) }).catch(() => {});
+        const answer = await post(server, `/test-runs?task_slug=${slug}`, junit("ppf".repeat(70))).catch(() => {});
         if (!answer) return;
         if (answer.status === 201) acknowledged.add(slug);
         if (acknowledged.size >= goal) resolve();
@@ -147,13 +155,12 @@ test("kill -9 during uploads loses nothing that was acknowledged and halves noth
     await Promise.all(uploaders);
     server = await start(dataDir);
   }
-  const answer = await fetch(`${server.url}/api/v1/projects/${project}/test-runs?limit=100`, { headers });
-  const { data } = (await answer.json()) as { data: { taskSlug: string; passed: number; failed: number }[] };
-  const stored = new Map(data.map(({ taskSlug, passed, failed }) => [taskSlug, [passed, failed]]));
+  const { data } = await readJson(await call(server, "/test-runs?limit=100"));
+  const stored = new Map<string, number[]>(data.map((run: any) => [run.taskSlug, [run.passed, run.failed]]));
   expect(stored.size).toBe(data.length);
   expect([...acknowledged].filter((slug) => !stored.has(slug))).toEqual([]);
   expect(new Set([...stored.values()].map(String))).toEqual(new Set(["140,70"]));
-  expect(await server.stop("SIGTERM")).toBe(0);
+  expect(await server.stop()).toBe(0);
 });
 
 test("kill -9 loses and invents no announcement: each upload is told under one id", async () => {
@@ -161,31 +168,18 @@ test("kill -9 loses and invents no announcement: each upload is told under one i
   const dataDir = createDirectory();
   const more = { OUTBOUND_ALLOW: "127.0.0.0/8" };
   let server = await start(dataDir, more);
-  const [, team, teamKey, project, key] = /Team\s+(\S+)\s+(\S+)\s+Project\s+(\S+)\s+(\S+)/.exec(server.output()) ?? [];
-  const post = async (path: string, key: string, body: unknown): Promise<{ id: string; executionId: string }> => {
-    const response = await fetch(`${server.url}/api/v1${path}`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${key}` },
-      body: typeof body === "string" ? body : JSON.stringify(body),
-    });
-    return (await response.json()) as never;
-  };
-  const secret = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
-  const config = { url: receiver.url, secret };
-  const { id } = await post(`/teams/${team}/integrations`, teamKey!, { kind: "webhook", config });
-  await post(`/teams/${team}/automations`, teamKey!, {
-    name: "tell",
-    trigger: { event: "test_run.completed" },
-    actions: [{ type: "notify", integrationId: id }],
-  });
+  const team = createCalls(server, "team");
+  const project = createCalls(server, "project");
+  const config = { url: receiver.url, secret: `whsec_${Buffer.alloc(32, 7).toString("base64")}` };
+  const { id } = await readJson(await team.post(server, "/integrations", { kind: "webhook", config }));
+  const actions = [{ type: "notify", integrationId: id }];
+  await team.post(server, "/automations", { name: "tell", trigger: { event: "test_run.completed" }, actions });
   const acknowledged: string[] = [];
   for (let round = 0; round < 2; round++) {
-    const uploads = Array.from({ length: 4 }, () =>
-      post(`/projects/${project}/test-runs`, key!, junit("pf")).then(
-        ({ executionId }) => acknowledged.push(executionId),
-        () => {},
-      ),
-    );
+    const uploads = Array.from({ length: 4 }, async () => {
+      const answer = await project.post(server, "/test-runs", junit("pf")).then(readJson, () => {});
+      if (answer) acknowledged.push(answer.executionId);
+    });
     await uploads[0];
     // The first time before anything was announced, then while it is.
     if (round > 0) await until(() => receiver.requests.length > round * 2);
@@ -197,14 +191,11 @@ test("kill -9 loses and invents no announcement: each upload is told under one i
     new Map(receiver.requests.map(({ body, headers }) => [headers["webhook-id"], body.data.execution.id]));
   // What was being sent when the server was killed is sent again when its claim is over.
   await until(() => acknowledged.every((id) => [...told().values()].includes(id)));
-  const stored = await fetch(`${server.url}/api/v1/projects/${project}/executions?limit=100`, {
-    headers: { authorization: `Bearer ${key}` },
-  });
-  const { data } = (await stored.json()) as { data: { id: string }[] };
-  const executions = data.map(({ id }) => id).sort();
+  const { data } = await readJson(await project.call(server, "/executions?limit=100"));
+  const executions = data.map(({ id }: { id: string }) => id).sort();
   await until(() => new Set(told().values()).size === executions.length);
   expect([...told().values()].sort()).toEqual(executions);
-  await server.stop("SIGTERM");
+  await server.stop();
 }, 90_000);
 
 test("HTTP_PROXY leads no request to an integration anywhere; OUTBOUND_PROXY does, and its password is nowhere", async () => {
@@ -213,41 +204,27 @@ test("HTTP_PROXY leads no request to an integration anywhere; OUTBOUND_PROXY doe
   const dataDir = createDirectory();
   const more = { OUTBOUND_ALLOW: "127.0.0.0/8", HTTP_PROXY: proxy.url, http_proxy: proxy.url, ALL_PROXY: proxy.url };
   let server = await start(dataDir, { ...more, NO_PROXY: "", no_proxy: "" });
-  const [, team, key] = /Team\s+(\S+)\s+(\S+)/.exec(server.output()) ?? [];
-  const post = async (path: string, body: unknown) => {
-    const response = await fetch(`${server.url}/api/v1/teams/${team}/integrations${path}`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${key}` },
-      body: JSON.stringify(body),
-    });
-    return (await response.json()) as { id: string; status: string };
-  };
+  const team = createCalls(server, "team");
+  const post = async (path: string, body: unknown) => readJson(await team.post(server, `/integrations${path}`, body));
   const { id } = await post("", { kind: "webhook", config: { url: receiver.url } });
   expect((await post(`/${id}/test`, {})).status).toBe("sent");
   expect(proxy.heads).toEqual([]);
-  await server.stop("SIGTERM");
+  await server.stop();
 
-  server = await start(dataDir, {
-    ...more,
-    OUTBOUND_PROXY: proxy.url,
-    NO_PROXY: "*",
-    no_proxy: "*",
-    LOG_LEVEL: "debug",
-  });
+  const proxies = { OUTBOUND_PROXY: proxy.url, NO_PROXY: "*", no_proxy: "*", LOG_LEVEL: "debug" };
+  server = await start(dataDir, { ...more, ...proxies });
   const sent = await post(`/${id}/test`, {});
   expect(sent.status).toBe("sent");
   expect(proxy.heads).toEqual([expect.stringContaining(`POST ${receiver.url}/ HTTP/1.1`)]);
   expect(receiver.requests).toHaveLength(2);
-  await server.stop("SIGTERM");
+  await server.stop();
   for (const text of [JSON.stringify(sent), server.output(), await server.errors()])
     expect(text).not.toMatch(/hunter2|b3BlcmF0b3I6aHVudGVyMg/);
 });
 
 test("SIGTERM, twice, lets a running upload end and does not wait for idle connections", async () => {
-  const dataDir = createDirectory();
-  const server = await start(dataDir);
-  const key = /svc_proj_\w+/.exec(server.output())![0];
-  const project = /projects\/([0-9a-f-]{36})/.exec(server.output())![1]!;
+  const server = await start(createDirectory());
+  const { project, key } = createCalls(server, "project");
   const { promise: idle, resolve: connected } = Promise.withResolvers<void>();
   const { hostname, port } = new URL(server.url);
   await Bun.connect({ hostname, port: Number(port), socket: { open: () => connected(), data() {} } });
@@ -255,7 +232,7 @@ test("SIGTERM, twice, lets a running upload end and does not wait for idle conne
   await idle;
   // An answer to a later request tells that the upload's head has been read.
   await fetch(`${server.url}/healthz`);
-  const stopped = server.stop("SIGTERM");
+  const stopped = server.stop();
   server.child.kill("SIGTERM");
   finish();
   expect(await answered).toStartWith("HTTP/1.1 201");
@@ -275,14 +252,11 @@ test.if(isLinux)(
   "PostgreSQL killed under it is back by itself, nothing is lost and nothing hangs meanwhile",
   async () => {
     const server = await start(createDirectory());
-    const key = /svc_proj_\w+/.exec(server.output())![0];
-    const project = /projects\/([0-9a-f-]{36})/.exec(server.output())![1]!;
-    const request = { headers: { authorization: `Bearer ${key}` } };
-    const path = `${server.url}/api/v1/projects/${project}/test-runs`;
-    expect((await fetch(path, { ...request, method: "POST", body: junit("pf") })).status).toBe(201);
+    const { call, post } = createCalls(server, "project");
+    expect((await post(server, "/test-runs", junit("pf"))).status).toBe(201);
     process.kill(postgresProcesses(server.output())[0]!, "SIGKILL");
     expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
-    let answer = await fetch(path, request);
+    let answer = await call(server, "/test-runs");
     await until(async () => {
       // What PostgreSQL had started answers for a moment after it was killed.
       if (answer.status === 200 && server.output().includes("runs again")) return true;
@@ -290,12 +264,12 @@ test.if(isLinux)(
         expect(answer.status).toBe(500);
         expect(answer.headers.get("retry-after")).toBe("2");
       }
-      answer = await fetch(path, request);
+      answer = await call(server, "/test-runs");
       return false;
     }, 20);
     expect(await answer.json()).toMatchObject({ data: [{ passed: 1, failed: 1 }] });
-    expect((await fetch(path, { ...request, method: "POST", body: junit("ppf") })).status).toBe(201);
-    expect(await server.stop("SIGTERM")).toBe(0);
+    expect((await post(server, "/test-runs", junit("ppf"))).status).toBe(201);
+    expect(await server.stop()).toBe(0);
   },
 );
 
@@ -303,10 +277,8 @@ test.if(isLinux)(
   "while PostgreSQL is frozen the server is alive and not ready, and goes on when it thaws",
   async () => {
     const server = await start(createDirectory());
-    const key = /svc_proj_\w+/.exec(server.output())![0];
-    const project = /projects\/([0-9a-f-]{36})/.exec(server.output())![1]!;
-    const list = () =>
-      fetch(`${server.url}/api/v1/projects/${project}/test-runs`, { headers: { authorization: `Bearer ${key}` } });
+    const { call } = createCalls(server, "project");
+    const list = () => call(server, "/test-runs");
     expect((await list()).status).toBe(200);
     const frozen = postgresProcesses(server.output());
     for (const pid of frozen) process.kill(pid, "SIGSTOP");
@@ -320,7 +292,7 @@ test.if(isLinux)(
     } finally {
       for (const pid of frozen) process.kill(pid, "SIGCONT");
     }
-    expect(await server.stop("SIGTERM")).toBe(0);
+    expect(await server.stop()).toBe(0);
   },
 );
 
@@ -335,7 +307,7 @@ test("two servers started at once on an empty directory set up one team between 
     const path = `${url}/api/v1/projects/${project}`;
     expect((await fetch(path, { headers: { authorization: `Bearer ${keys[0]}` } })).status).toBe(200);
   }
-  expect(await Promise.all(servers.map((server) => server.stop("SIGTERM")))).toEqual([0, 0]);
+  expect(await Promise.all(servers.map((server) => server.stop()))).toEqual([0, 0]);
 });
 
 test("of two servers started at once on a new database, each with a directory of its own, one seals and one is refused", async () => {
@@ -347,15 +319,15 @@ test("of two servers started at once on a new database, each with a directory of
   const [winner, loser] = servers[0]!.url === "" ? [1, 0] : [0, 1];
   const errors = await servers[loser]!.errors();
   expect(errors).toMatch(/^(SECRET_KEY is missing|The file "[^"]+secret-key" is not the key).*\n$/);
-  expect(await servers[loser]!.stop("SIGTERM")).toBe(1);
-  expect(await servers[winner]!.stop("SIGTERM")).toBe(0);
+  expect(await servers[loser]!.stop()).toBe(1);
+  expect(await servers[winner]!.stop()).toBe(0);
   const again = await start(directories[winner]!, database);
   expect(again.url).not.toBe("");
   // With the key of the first one, the other one starts as well.
   const file = readFileSync(join(directories[winner]!, "secret-key"), "utf8");
   const both = await start(directories[loser]!, { ...database, SECRET_KEY: file.trim() });
   expect(both.url).not.toBe("");
-  expect(await Promise.all([again.stop("SIGTERM"), both.stop("SIGTERM")])).toEqual([0, 0]);
+  expect(await Promise.all([again.stop(), both.stop()])).toEqual([0, 0]);
 });
 
 test("a pooler that shares sessions is refused at the start, in one sentence", async () => {
@@ -363,19 +335,12 @@ test("a pooler that shares sessions is refused at the start, in one sentence", a
   const url = await startSharingPooler(connection, { lock_timeout: "15s" });
   const server = await start(createDirectory(), { DATABASE_URL: url });
   expect(await server.errors()).toMatch(/^DATABASE_URL leads through a pooler that shares sessions [^\n]*\n$/);
-  expect(await server.stop("SIGTERM")).toBe(1);
+  expect(await server.stop()).toBe(1);
 });
 
 test("SIGTERM while the server starts stops it, and PostgreSQL with it, as soon as it has started", async () => {
   const dataDir = createDirectory();
-  const child = Bun.spawn([process.execPath, "src/main.ts"], {
-    cwd: ROOT,
-    env: environment({ DATA_DIR: dataDir, PORT: "0" }),
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  children.add(child);
-  guardProcess(child);
+  const child = spawn(startCommand, { env: environment({ DATA_DIR: dataDir, PORT: "0" }) });
   let output = "";
   let isTold = false;
   for await (const chunk of child.stdout) {
@@ -383,7 +348,7 @@ test("SIGTERM while the server starts stops it, and PostgreSQL with it, as soon 
     if (!isTold && output.includes("Created the database schema")) isTold = child.kill("SIGTERM") === undefined;
   }
   expect([await child.exited, await new Response(child.stderr).text()]).toEqual([0, ""]);
-  children.delete(child);
+
   expect(output).toContain('"message":"Stopped"');
   // PostgreSQL takes it away when it ends in order.
   expect(existsSync(join(dataDir, "postgres", "cluster", "postmaster.pid"))).toBe(false);
@@ -392,19 +357,15 @@ test("SIGTERM while the server starts stops it, and PostgreSQL with it, as soon 
 test("a database of a newer version is refused, and so is one whose values the key does not open", async () => {
   const dataDir = createDirectory();
   const server = await start(dataDir);
-  const team = /Team +([0-9a-f-]{36})/.exec(server.output())![1];
-  const key = /svc_team_\w+/.exec(server.output())![0];
-  const headers = { authorization: `Bearer ${key}` };
-  const environments = `${server.url}/api/v1/teams/${team}/environments`;
-  const made = await fetch(environments, { method: "POST", headers, body: `{"slug":"staging"}` });
-  const { id } = (await made.json()) as { id: string };
-  const put = { method: "PUT", headers, body: `{"value":"x"}` };
-  expect((await fetch(`${environments}/${id}/variables/TOKEN`, put)).status).toBe(201);
-  expect(await server.stop("SIGTERM")).toBe(0);
+  const { call, post } = createCalls(server, "team");
+  const { id } = await readJson(await post(server, "/environments", { slug: "staging" }));
+  const put = { method: "PUT", body: `{"value":"x"}` };
+  expect((await call(server, `/environments/${id}/variables/TOKEN`, put)).status).toBe(201);
+  expect(await server.stop()).toBe(0);
 
   const wrong = await start(dataDir, { SECRET_KEY: Buffer.alloc(32).toString("base64") });
   expect(await wrong.errors()).toContain("SECRET_KEY is not the key of 1 value in the database");
-  expect(await wrong.stop("SIGTERM")).toBe(1);
+  expect(await wrong.stop()).toBe(1);
 
   const cluster = await startEmbedded({ directory: join(dataDir, "postgres"), fsync: false });
   const sql = postgres({ ...cluster.connection, max: 1 });
@@ -415,7 +376,7 @@ test("a database of a newer version is refused, and so is one whose values the k
   expect(await old.errors()).toMatch(
     /^The database has schema 99, this version of Assay knows up to \d+: start a newer version\n$/,
   );
-  expect(await old.stop("SIGTERM")).toBe(1);
+  expect(await old.stop()).toBe(1);
 });
 
 test("who waits until the server is ready finds the keys of the first start in its output", async () => {
@@ -447,36 +408,32 @@ test("a port in use is refused before the database is opened", async () => {
   const other = Bun.serve({ port: 0, hostname: "127.0.0.1", reusePort: true, fetch: () => new Response() });
   const refused = await start(dataDir, { PORT: String(other.port) });
   expect(await refused.errors()).toContain(`Cannot listen on 127.0.0.1:${other.port}`);
-  expect(await refused.stop("SIGTERM")).toBe(1);
+  expect(await refused.stop()).toBe(1);
   expect(existsSync(dataDir)).toBe(false);
   await other.stop(true);
   const first = await start(dataDir);
   expect(first.output().match(/svc_proj_\w+/g)).toHaveLength(4);
   const second = await start(createDirectory(), { PORT: new URL(first.url).port });
   expect(await second.errors()).toContain("Cannot listen");
-  expect(await second.stop("SIGTERM")).toBe(1);
-  expect(await first.stop("SIGTERM")).toBe(0);
+  expect(await second.stop()).toBe(1);
+  expect(await first.stop()).toBe(0);
 });
 
 test("a long poll does not hold up the stop", async () => {
   const server = await start(createDirectory());
-  const key = /svc_proj_\w+/.exec(server.output())![0];
-  const project = /projects\/([0-9a-f-]{36})/.exec(server.output())![1]!;
-  const headers = { authorization: `Bearer ${key}` };
-  const path = `${server.url}/api/v1/projects/${project}/executions`;
-  const { id } = (await (await fetch(path, { method: "POST", headers, body: "{}" })).json()) as { id: string };
-  const waiting = fetch(`${path}/${id}?wait=30`, { headers });
+  const { call, post } = createCalls(server, "project");
+  const { id } = await readJson(await post(server, "/executions", {}));
+  const waiting = call(server, `/executions/${id}?wait=30`);
   await fetch(`${server.url}/healthz`);
   // It would not within the time of this test, were the poll waited for.
-  expect(await server.stop("SIGTERM")).toBe(0);
-  const answer = (await (await waiting).json()) as { status: string };
-  expect(answer.status).toBe("queued");
+  expect(await server.stop()).toBe(0);
+  expect(await readJson(await waiting)).toMatchObject({ status: "queued" });
 });
 
 test("wrong configuration stops the start and names every mistake", async () => {
   const server = await start(createDirectory(), { PORT: "x", LOG_LEVEL: "loud", TRUST_PROXY: "nonsense" });
   const errors = await server.errors();
-  expect(await server.stop("SIGTERM")).toBe(1);
+  expect(await server.stop()).toBe(1);
   for (const name of ["PORT", "LOG_LEVEL", "TRUST_PROXY"]) expect(errors).toContain(name);
 });
 
@@ -484,55 +441,39 @@ test("admin commands work while the server runs and while it does not", async ()
   const dataDir = createDirectory();
   const admin = async (...args: string[]) => {
     const command = [process.execPath, "src/cli/assay.ts", "admin", ...args, "--json"];
-    const child = Bun.spawn(command, {
-      cwd: ROOT,
-      env: environment({ DATA_DIR: dataDir }),
-      stdout: "pipe",
-      stderr: "pipe",
-    });
+    const child = spawn(command, { env: environment({ DATA_DIR: dataDir }) });
     const { code, output, errors } = await readOutput(child);
     return { code, answer: output === "" ? undefined : JSON.parse(output), errors };
   };
-  await (await start(dataDir)).stop("SIGTERM");
+  await (await start(dataDir)).stop();
   const { answer: team } = await admin("create-team", "--name", "Acme");
   const { answer: project } = await admin("create-project", "--team", team.id, "--name", "Web");
   const server = await start(dataDir);
-  expect((await admin("list-teams")).answer.data.map(({ name }: { name: string }) => name)).toEqual([
-    "My team",
-    "Acme",
-  ]);
-  const status = async (key: string) =>
-    (await fetch(`${server.url}/api/v1/projects/${project.id}`, { headers: { authorization: `Bearer ${key}` } }))
-      .status;
+  expect((await admin("list-teams")).answer.data).toMatchObject([{ name: "My team" }, { name: "Acme" }]);
+  const status = async (key: string) => {
+    const headers = { authorization: `Bearer ${key}` };
+    return (await fetch(`${server.url}/api/v1/projects/${project.id}`, { headers })).status;
+  };
   const { answer: first } = await admin("generate-key", "--project", project.id);
-  expect(first).toEqual({
-    id: expect.any(String),
-    key: expect.stringMatching(/^svc_proj_/),
-    leading: first.key.slice(0, 17),
-  });
+  const key = expect.stringMatching(/^svc_proj_/);
+  expect(first).toEqual({ id: expect.any(String), key, leading: first.key.slice(0, 17) });
   expect(await status(first.key)).toBe(200);
   const { answer: second } = await admin("generate-key", "--project", project.id);
   expect([await status(first.key), await status(second.key)]).toEqual([401, 200]);
   const { answer: keys } = await admin("list-keys", "--team", team.id);
-  expect(
-    keys.data.map(({ id, revokedAt }: { id: string; revokedAt: string | null }) => [id, revokedAt === null]),
-  ).toEqual([
-    [second.id, true],
-    [first.id, false],
+  expect(keys.data).toMatchObject([
+    { id: second.id, revokedAt: null },
+    { id: first.id, revokedAt: expect.any(String) },
   ]);
   expect(JSON.stringify(keys)).not.toContain(second.key);
   await admin("revoke-key", "--id", second.id);
   expect(await status(second.key)).toBe(401);
-  expect(await server.stop("SIGTERM")).toBe(0);
+  expect(await server.stop()).toBe(0);
 });
 
 test("too few file descriptors are told at the start, and what to do", async () => {
-  const child = Bun.spawn(["sh", "-c", 'ulimit -n 40; exec "$@"', "sh", process.execPath, "src/main.ts"], {
-    cwd: ROOT,
-    env: environment({ DATA_DIR: createDirectory(), PORT: "0" }),
-    stdout: "ignore",
-    stderr: "pipe",
-  });
+  const command = ["sh", "-c", 'ulimit -n 40; exec "$@"', "sh", ...startCommand];
+  const child = spawn(command, { env: environment({ DATA_DIR: createDirectory(), PORT: "0" }) });
   expect(await new Response(child.stderr).text()).toContain("at least 66 are needed: raise it (ulimit -n)");
   expect(await child.exited).toBe(1);
 });

@@ -24,25 +24,23 @@ test("counters, gauges and histograms are written as Prometheus reads them", () 
     gauge({ name: "nothing", help: "N" }, () => undefined),
   ];
   expect(writeExposition(families)).toBe(
-    [
-      `# HELP a_total Back\\\\slash and\\nbreak`,
-      "# TYPE a_total counter",
-      `a_total{x="\\"q\\" \\\\ \\n"} 3`,
-      "# HELP b_seconds B",
-      "# TYPE b_seconds histogram",
-      `b_seconds_bucket{r="/x",le="0.5"} 2`,
-      `b_seconds_bucket{r="/x",le="1"} 3`,
-      `b_seconds_bucket{r="/x",le="+Inf"} 4`,
-      `b_seconds_sum{r="/x"} 5.5`,
-      `b_seconds_count{r="/x"} 4`,
-      "# HELP c C",
-      "# TYPE c gauge",
-      "c +Inf",
-      "# HELP d D",
-      "# TYPE d gauge",
-      `d{k="v"} 1.5`,
-      "",
-    ].join("\n"),
+    `# HELP a_total Back\\\\slash and\\nbreak
+# TYPE a_total counter
+a_total{x="\\"q\\" \\\\ \\n"} 3
+# HELP b_seconds B
+# TYPE b_seconds histogram
+b_seconds_bucket{r="/x",le="0.5"} 2
+b_seconds_bucket{r="/x",le="1"} 3
+b_seconds_bucket{r="/x",le="+Inf"} 4
+b_seconds_sum{r="/x"} 5.5
+b_seconds_count{r="/x"} 4
+# HELP c C
+# TYPE c gauge
+c +Inf
+# HELP d D
+# TYPE d gauge
+d{k="v"} 1.5
+`,
   );
   expect(() => createCounter({ name: "1a", help: "" })).toThrow("not a valid name");
 });

@@ -31,10 +31,8 @@ describe("a message", () => {
   test("of an unknown method is an error of the protocol in both eras", async () => {
     for (const method of ["resources/list", "constructor", "server/discover"]) {
       const { status, body } = await post({ jsonrpc: "2.0", id: "a", method }, key);
-      expect([status, body]).toEqual([
-        200,
-        { jsonrpc: "2.0", id: "a", error: { code: -32601, message: `Unknown method "${method}"` } },
-      ]);
+      const error = { code: -32601, message: `Unknown method "${method}"` };
+      expect([status, body]).toEqual([200, { jsonrpc: "2.0", id: "a", error }]);
     }
     for (const method of ["initialize", "ping", "subscriptions/listen"]) {
       const { status, body } = await request(method, {}, key);
@@ -56,10 +54,8 @@ describe("a message", () => {
 
   test("larger than 64 KiB is a 400 in our shape", async () => {
     const { status, body } = await post({ ...ping(), params: { x: "a".repeat(70_000) } }, key);
-    expect([status, body]).toEqual([
-      400,
-      { error: { code: "VALIDATION_ERROR", message: "Body too large: at most 64 KiB" } },
-    ]);
+    const error = { code: "VALIDATION_ERROR", message: "Body too large: at most 64 KiB" };
+    expect([status, body]).toEqual([400, { error }]);
   });
 
   test("nested a thousand levels deep is answered", async () => {
@@ -88,31 +84,23 @@ describe("initialize", () => {
   test("is followed by a header, in which a revision that nobody knows is refused", async () => {
     for (const requested of ["2001-01-01", "2031-01-01", "x"]) {
       const { status, body } = await post(ping(), key, { "mcp-protocol-version": requested });
-      expect([status, body]).toMatchObject([
-        400,
-        { id: 1, error: { code: -32022, data: { requested, supported: expect.arrayContaining([STATELESS]) } } },
-      ]);
+      const error = { code: -32022, data: { requested, supported: expect.arrayContaining([STATELESS]) } };
+      expect([status, body]).toMatchObject([400, { id: 1, error }]);
     }
   });
 });
 
 describe("the revision without a handshake", () => {
   test("discovers the server, and lists may be kept by this client", async () => {
+    const kept = { resultType: "complete", ttlMs: expect.any(Number), cacheScope: "private" };
     const { body } = await request("server/discover", {}, key);
     expect(body.result).toMatchObject({
-      resultType: "complete",
-      ttlMs: expect.any(Number),
-      cacheScope: "private",
+      ...kept,
       supportedVersions: [STATELESS, "2025-11-25", "2025-06-18", "2025-03-26"],
       capabilities: { tools: {} },
       _meta: { "io.modelcontextprotocol/serverInfo": { name: "assay" } },
     });
-    const list = await request("tools/list", {}, key);
-    expect(list.body.result).toMatchObject({
-      resultType: "complete",
-      ttlMs: expect.any(Number),
-      cacheScope: "private",
-    });
+    expect((await request("tools/list", {}, key)).body.result).toMatchObject(kept);
     const called = await request("tools/call", { name: "flaky_tests", arguments: {} }, key);
     expect(called.body.result).toMatchObject({ resultType: "complete", content: [{ type: "text" }] });
   });

@@ -37,8 +37,9 @@ const endTime = (id: string) =>
 
 /** Sends what is due; what was put off is due as well, since a while: columns round to milliseconds, into the future. */
 async function deliver(): Promise<void> {
-  await database.pool`update delivery set due_at = now() - interval '1 second' where status = 'pending' and due_at is not null`;
-  await database.pool`update integration set paused_until = null`;
+  const { pool } = database;
+  await pool`update delivery set due_at = now() - interval '1 second' where status = 'pending' and due_at is not null`;
+  await pool`update integration set paused_until = null`;
   await automating.deliver();
 }
 
@@ -76,13 +77,12 @@ describe("POST …/executions with dispatch", () => {
     const receiver = createReceiver({ status: 204 });
     const integrationId = await github(receiver.url);
     const { status, body } = await create({ integrationId, inputs: { suite: "fast" } });
-    expect([status, body.status]).toEqual([201, "queued"]);
+    expect(body.status).toBe("queued");
+    expect(status).toBe(201);
     await deliver();
+    const inputs = { suite: "fast", assay_execution_id: body.id };
     expect(receiver.requests.map(({ path, body }) => [path, body])).toEqual([
-      [
-        "/repos/acme/web/actions/workflows/ci.yml/dispatches",
-        { ref: "feat/a", inputs: { suite: "fast", assay_execution_id: body.id } },
-      ],
+      ["/repos/acme/web/actions/workflows/ci.yml/dispatches", { ref: "feat/a", inputs }],
     ]);
     await upload(receiver.requests[0]!.body.inputs.assay_execution_id);
     expect(await list()).toMatchObject([{ id: body.id, status: "passed", passed: 1, trigger: "api" }]);
@@ -95,11 +95,9 @@ describe("POST …/executions with dispatch", () => {
     const receiver = createReceiver({ status: 201, body: { web_url: "https://gitlab.test/1" } });
     const { body } = await create({ integrationId: await gitlab(receiver.url), inputs: { SUITE: "fast" } });
     await deliver();
+    const variables = { SUITE: "fast", ASSAY_EXECUTION_ID: body.id };
     expect(receiver.requests.map(({ path, body }) => [path, body])).toEqual([
-      [
-        "/api/v4/projects/acme%2Fweb/trigger/pipeline",
-        { token: "trigger", ref: "feat/a", variables: { SUITE: "fast", ASSAY_EXECUTION_ID: body.id } },
-      ],
+      ["/api/v4/projects/acme%2Fweb/trigger/pipeline", { token: "trigger", ref: "feat/a", variables }],
     ]);
   });
 
@@ -111,10 +109,8 @@ describe("POST …/executions with dispatch", () => {
     await upload(body.id, "pf");
     const { body: again } = await act(body.id, "rerun");
     await deliver();
-    expect(receiver.requests.map(({ body }) => body)).toEqual([
-      { ref: "release", inputs: { suite: "fast", assay_execution_id: body.id } },
-      { ref: "release", inputs: { suite: "fast", assay_execution_id: again.id } },
-    ]);
+    const told = (id: string) => ({ ref: "release", inputs: { suite: "fast", assay_execution_id: id } });
+    expect(receiver.requests.map(({ body }) => body)).toEqual([told(body.id), told(again.id)]);
     await upload(again.id, "pp");
     expect(await get(body.id)).toMatchObject({ status: "failed", repeatedStatus: "passed" });
     await act(again.id, "rerun");
@@ -141,11 +137,10 @@ describe("POST …/executions with dispatch", () => {
   test("starts nothing for an execution that is there already, nor for a request that comes twice", async () => {
     const receiver = createReceiver({ status: 204 });
     const integrationId = await github(receiver.url);
-    const again = { key: project.key, headers: { "idempotency-key": crypto.randomUUID() } };
     const body = { key: "b1", tasks: ["unit"], dispatch: { integrationId } };
-    const target = `POST /projects/${project.project}/executions`;
-    const answers = [await ask(target, { ...again, body }), await ask(target, { ...again, body })];
-    answers.push(await ask(target, { key: project.key, body }));
+    const headers = { "idempotency-key": crypto.randomUUID() };
+    const send = (headers?: Record<string, string>) => project.call("POST", "/executions", body, headers);
+    const answers = [await send(headers), await send(headers), await send()];
     expect(answers.map(({ status }) => status)).toEqual([201, 201, 200]);
     await deliver();
     expect(receiver.requests).toHaveLength(1);
@@ -154,47 +149,41 @@ describe("POST …/executions with dispatch", () => {
   test("refuses what cannot work by the name of its field, and leaves nothing behind", async () => {
     const receiver = createReceiver({ status: 204 });
     const url = receiver.url;
-    const good = await github(url);
+    const integrationId = await github(url);
     const disabled = await github(url);
     await change(disabled, { enabled: false });
+    const foreign = await github(url, { workflow: "ci.yml" }, createAutomating(harness, rival).integrate);
     const many = Object.fromEntries(Array.from({ length: 25 }, (_, index) => [`i${index}`, "x"]));
-    const refused: [object, object, string][] = [
-      [{ integrationId: crypto.randomUUID() }, {}, '"dispatch.integrationId": there is no such integration'],
-      [
-        { integrationId: await github(url, { workflow: "ci.yml" }, createAutomating(harness, rival).integrate) },
-        {},
-        '"dispatch.integrationId": there is no such',
-      ],
+    const refused: [dispatch: object, field: string, reason: string, more?: object][] = [
+      [{ integrationId: crypto.randomUUID() }, "dispatch.integrationId", "there is no such integration"],
+      [{ integrationId: foreign }, "dispatch.integrationId", "there is no such"],
       [
         { integrationId: await integrate("slack", { url }) },
-        {},
-        '"dispatch.integrationId": an integration of slack starts no',
+        "dispatch.integrationId",
+        "an integration of slack starts no",
       ],
-      [{ integrationId: disabled }, {}, '"dispatch.integrationId": the integration "github" is disabled'],
-      [{ integrationId: await github(url, {}) }, {}, '"dispatch.workflow": neither it nor the integration'],
+      [{ integrationId: disabled }, "dispatch.integrationId", 'the integration "github" is disabled'],
+      [{ integrationId: await github(url, {}) }, "dispatch.workflow", "neither it nor the integration"],
       [
         { integrationId: await gitlab(url, {}) },
-        {},
-        '"dispatch.integrationId": the integration "gitlab" has no "triggerToken"',
+        "dispatch.integrationId",
+        'the integration "gitlab" has no "triggerToken"',
       ],
       [
         { integrationId: await gitlab(url), workflow: "ci.yml" },
-        {},
-        '"dispatch.workflow": an integration of gitlab knows none',
+        "dispatch.workflow",
+        "an integration of gitlab knows none",
       ],
-      [{ integrationId: good, inputs: many }, {}, '"dispatch.inputs": expected at most 24'],
-      [
-        { integrationId: good, inputs: { assay_execution_id: "x" } },
-        {},
-        '"dispatch.inputs": "assay_execution_id" is the id',
-      ],
-      [{ integrationId: good, workflow: "../ci.yml" }, {}, '"dispatch.workflow": expected a workflow file'],
-      [{ integrationId: good }, { tasks: [] }, '"tasks": "dispatch" needs at least one task'],
-      [{ integrationId: good }, { mode: "run" }, '"dispatch": an execution of mode "run" is for runners'],
+      [{ integrationId, inputs: many }, "dispatch.inputs", "expected at most 24"],
+      [{ integrationId, inputs: { assay_execution_id: "x" } }, "dispatch.inputs", '"assay_execution_id" is the id'],
+      [{ integrationId, workflow: "../ci.yml" }, "dispatch.workflow", "expected a workflow file"],
+      [{ integrationId }, "tasks", '"dispatch" needs at least one task', { tasks: [] }],
+      [{ integrationId }, "dispatch", 'an execution of mode "run" is for runners', { mode: "run" }],
     ];
-    for (const [dispatch, more, message] of refused) {
+    for (const [dispatch, field, reason, more] of refused) {
       const { status, body } = await create(dispatch, more);
-      expect([status, body.error?.message]).toEqual([400, expect.stringContaining(`Cannot read ${message}`)]);
+      const message = expect.stringContaining(`Cannot read "${field}": ${reason}`);
+      expect([status, body.error?.message]).toEqual([400, message]);
     }
     await deliver();
     expect([await list(), receiver.requests]).toEqual([[], []]);
@@ -220,12 +209,8 @@ describe("a dispatch that fails", () => {
     await deliver();
     const reason = "The pipeline was not started: Answered 404: Not Found";
     expect(await get(body.id)).toMatchObject({
-      status: "timed_out",
-      verdict: "failed",
-      tasks: [
-        { slug: "unit", status: "timed_out", reason },
-        { slug: "e2e", status: "timed_out", reason },
-      ],
+      ...{ status: "timed_out", verdict: "failed" },
+      tasks: ["unit", "e2e"].map((slug) => ({ slug, status: "timed_out", reason })),
     });
     expect(await typesOf()).toEqual(["execution.completed", "execution.failed"]);
   });
@@ -236,8 +221,8 @@ describe("a dispatch that fails", () => {
     for (let tries = 1; tries <= 8; tries++) await deliver();
     expect([receiver.requests.length, (await get(body.id)).status]).toEqual([8, "queued"]);
     await deliver();
-    const [task] = (await get(body.id)).tasks;
-    expect(task).toMatchObject({ status: "timed_out", reason: "The pipeline was not started: Answered 503" });
+    const reason = "The pipeline was not started: Answered 503";
+    expect((await get(body.id)).tasks).toMatchObject([{ status: "timed_out", reason }]);
   });
 
   test("leaves alone what has reported meanwhile", async () => {
@@ -246,9 +231,8 @@ describe("a dispatch that fails", () => {
     await upload(body.id);
     await deliver();
     expect(await get(body.id)).toMatchObject({ status: "passed", tasks: [{ reason: null }] });
-    expect((await deliveriesOf(integrationId))[0].attempts.at(-1).error).toBe(
-      'Not sent: its execution has ended, it is "passed"',
-    );
+    const ended = 'Not sent: its execution has ended, it is "passed"';
+    expect((await deliveriesOf(integrationId))[0].attempts.at(-1).error).toBe(ended);
   });
 
   test("while the time of its execution runs out is told as the reason, and then starts nothing any more", async () => {
@@ -258,17 +242,13 @@ describe("a dispatch that fails", () => {
     await deliver();
     await endTime(body.id);
     await expireExecutions(database);
-    expect((await get(body.id)).tasks).toMatchObject([
-      { status: "timed_out", reason: "The pipeline was not started in time: Answered 503" },
-    ]);
+    const reason = "The pipeline was not started in time: Answered 503";
+    expect((await get(body.id)).tasks).toMatchObject([{ status: "timed_out", reason }]);
     receiver.play({ status: 204 });
     await deliver();
     expect(receiver.requests).toHaveLength(1);
-    const [delivery] = await deliveriesOf(integrationId);
-    expect([delivery.status, delivery.attempts.map(({ error }: any) => error)]).toEqual([
-      "failed",
-      ["Answered 503", 'Not sent: its execution has ended, it is "timed_out"'],
-    ]);
+    const attempts = [{ error: "Answered 503" }, { error: 'Not sent: its execution has ended, it is "timed_out"' }];
+    expect((await deliveriesOf(integrationId))[0]).toMatchObject({ status: "failed", attempts });
   });
 
   test("is not told as the reason of an execution whose pipeline was started and said nothing", async () => {
@@ -311,29 +291,21 @@ describe("start_execution", () => {
     const integrationId = await github(receiver.url);
     const run = await runAt3(start({ key: "nightly-{date}", branch: "feat/a", dispatch: { integrationId } }));
     const [execution] = await list();
+    const reason = 'Started the tasks "unit" in "other", with a pipeline by "github" (github)';
     expect(run.actions).toMatchObject([
-      {
-        status: "done",
-        reason: 'Started the tasks "unit" in "other", with a pipeline by "github" (github)',
-        executionId: execution.id,
-        integrationId,
-        deliveryId: expect.any(String),
-      },
+      { status: "done", reason, executionId: execution.id, integrationId, deliveryId: expect.any(String) },
     ]);
     await deliver();
-    expect(receiver.requests.map(({ body }) => body)).toEqual([
-      { ref: "feat/a", inputs: { assay_execution_id: execution.id } },
-    ]);
+    const told = { ref: "feat/a", inputs: { assay_execution_id: execution.id } };
+    expect(receiver.requests.map(({ body }) => body)).toEqual([told]);
     await upload(execution.id);
     expect(await list()).toMatchObject([{ key: "nightly-2030-01-07", status: "passed", trigger: "schedule" }]);
   });
 
   test("whose pipeline cannot be started ends as missed, and the message says why", async () => {
     const slack = createReceiver({ status: 200, body: "ok" });
-    const tell = await automate({
-      trigger: { event: "task.missed" },
-      actions: [{ type: "notify", integrationId: await integrate("slack", { url: slack.url }) }],
-    });
+    const notify = { type: "notify", integrationId: await integrate("slack", { url: slack.url }) };
+    const tell = await automate({ trigger: { event: "task.missed" }, actions: [notify] });
     const integrationId = await github(createReceiver({ status: 422, body: { message: "No ref found" } }).url);
     await runAt3(start({ dispatch: { integrationId } }));
     await deliver();
@@ -341,9 +313,8 @@ describe("start_execution", () => {
     await handle();
     await deliver();
     await call("DELETE", `/automations/${tell.body.id}`);
-    expect(slack.requests.map(({ text }) => text)).toEqual([
-      expect.stringContaining("The pipeline was not started: Answered 422: No ref found"),
-    ]);
+    const reason = expect.stringContaining("The pipeline was not started: Answered 422: No ref found");
+    expect(slack.requests.map(({ text }) => text)).toEqual([reason]);
   });
 
   test("begins nothing where the integration has been deleted or disabled, and what cannot be sent ends what was begun", async () => {
@@ -365,9 +336,8 @@ describe("start_execution", () => {
     await fillQueue(integrationId);
     const waiting = "1000 deliveries are waiting for the integration already";
     expect(await runNow()).toEqual(["failed", waiting]);
-    expect(await list()).toMatchObject([
-      { status: "timed_out", tasks: [{ reason: `The pipeline was not started: ${waiting}` }] },
-    ]);
+    const tasks = [{ reason: `The pipeline was not started: ${waiting}` }];
+    expect(await list()).toMatchObject([{ status: "timed_out", tasks }]);
 
     await call("DELETE", `/integrations/${integrationId}`);
     const deleted = "Cannot dispatch, by its integrationId: there is no such integration in this team";
@@ -377,16 +347,14 @@ describe("start_execution", () => {
 
   test("that makes no sense is refused before it is stored", async () => {
     const integrationId = await github(createReceiver().url);
+    const many = Array.from({ length: 5 }, (_, index) => ({ slug: `${index}`, shards: 500 }));
     const refused: [object, string][] = [
       [{ mode: "run", dispatch: { integrationId } }, '"actions.0.dispatch": an execution of mode "run" is for runners'],
       [{ dispatch: { integrationId: crypto.randomUUID() } }, '"actions.0.dispatch.integrationId": there is no such'],
       [{ dispatch: { integrationId: await gitlab("http://127.0.0.1:1", {}) } }, 'has no "triggerToken"'],
       [{ tasks: [{ slug: "a", labels: ["linux"] }] }, '"actions.0.tasks": labels and timeoutSeconds are for'],
       [{ mode: "run", tasks: [{ slug: "a", shards: 0 }] }, "expected an integer from 1 to 500"],
-      [
-        { mode: "run", tasks: Array.from({ length: 5 }, (_, i) => ({ slug: `${i}`, shards: 500 })) },
-        "at most 2000 shards",
-      ],
+      [{ mode: "run", tasks: many }, "at most 2000 shards"],
     ];
     for (const [more, message] of refused) {
       const { status, body } = await automate(start(more));
@@ -396,10 +364,8 @@ describe("start_execution", () => {
 
   test("of mode run in an environment that is not there begins nothing, and says so", async () => {
     const run = await runAt3(start({ mode: "run", environment: "nowhere" }));
-    expect(run).toMatchObject({
-      status: "failed",
-      actions: [{ reason: 'The team has no environment "nowhere", whose variables the tasks would get' }],
-    });
+    const reason = 'The team has no environment "nowhere", whose variables the tasks would get';
+    expect(run).toMatchObject({ status: "failed", actions: [{ reason }] });
     expect(await list()).toEqual([]);
   });
 
@@ -410,8 +376,7 @@ describe("start_execution", () => {
     expect(run.actions[0].reason).toBe('Started the tasks "lint", "e2e" in "other"');
     expect(await list()).toMatchObject([{ mode: "run", trigger: "schedule", branch: "main", environment: "staging" }]);
     const sync = async (labels: string[]) => {
-      const body = { runner: `r ${labels}`, labels, free: 8 };
-      const { leases } = await project.post("/leases", body);
+      const { leases } = await project.post("/leases", { runner: `r ${labels}`, labels, free: 8 });
       return leases.map(({ taskSlug, shard, execution }: any) => [taskSlug, shard?.index, execution.environment]);
     };
     expect(await sync([])).toEqual([["lint", undefined, "staging"]]);
@@ -423,18 +388,14 @@ describe("start_execution", () => {
 
   test("of mode run on an event runs where that happened", async () => {
     await addEnvironment("lab");
-    const { body } = await automate({
-      trigger: { event: "execution.failed" },
-      conditions: { projects: [project.project] },
-      actions: [{ type: "start_execution", mode: "run", tasks: ["diagnose"] }],
-    });
-    await project.upload("f", { branch: "feat/b", commit: "c0ffee12", environment: "lab" });
+    const actions = [{ type: "start_execution", mode: "run", tasks: ["diagnose"] }];
+    const conditions = { projects: [project.project] };
+    const { body } = await automate({ trigger: { event: "execution.failed" }, conditions, actions });
+    const build = { branch: "feat/b", commit: "c0ffee12", environment: "lab" };
+    await project.upload("f", build);
     await handle();
     await call("DELETE", `/automations/${body.id}`);
     const [execution] = await list();
-    expect(execution).toMatchObject({
-      ...{ mode: "run", trigger: "automation", status: "queued" },
-      ...{ branch: "feat/b", commit: "c0ffee12", environment: "lab" },
-    });
+    expect(execution).toMatchObject({ mode: "run", trigger: "automation", status: "queued", ...build });
   });
 });

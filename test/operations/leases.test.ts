@@ -8,10 +8,7 @@ import { syncRunner } from "../../src/operations/executions/leases.ts";
 import { createSeal } from "../../src/secrets/seal.ts";
 
 const lines: string[] = [];
-const harness = await createHarness({
-  ownDatabase: true,
-  log: (line) => void lines.push(line),
-});
+const harness = await createHarness({ ownDatabase: true, log: (line) => void lines.push(line) });
 const { ask, acme, database, addProject } = harness;
 const { pool, begin } = database;
 const { call } = createAutomating(harness, acme);

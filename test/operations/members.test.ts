@@ -1,8 +1,8 @@
 /** Invitations, roles, removals, and the log of them. */
 
 import { describe, expect, test } from "bun:test";
-import { createHarness } from "../harness.ts";
-import { CLIENT, createPerson, createSignIn, PASSWORD } from "../people.ts";
+import { createHarness, until } from "../harness.ts";
+import { CLIENT, createPerson, createSignIn, PASSWORD, refusal } from "../people.ts";
 import { admitUser } from "../../src/operations/people/accounts.ts";
 import { requireRole } from "../../src/operations/people/audit.ts";
 import { generateProjectKey, generateTeamKey, revokeKeyById } from "../../src/operations/people/keys.ts";
@@ -24,12 +24,6 @@ import { prune } from "../../src/work/prune.ts";
 
 const { acme, database } = await createHarness({ ownDatabase: true });
 
-const refusal = (work: Promise<unknown>): Promise<string> =>
-  work.then(
-    () => "it was not refused",
-    (error: Error) => (error.name === "Refusal" ? error.message || "absent" : String(error.stack)),
-  );
-
 /** A team of its own, with somebody of each role. */
 async function createTeam() {
   const team = await database.begin((sql) => insertTeam(sql, "Team"));
@@ -39,12 +33,10 @@ async function createTeam() {
 
 const entriesOf = async (team: string) =>
   (await selectAuditEntries(database.pool, team, { limit: 100 })).map(({ action, actor, subject, details }) => ({
-    action,
-    actor,
-    subject,
-    details,
+    ...{ action, actor, subject, details },
   }));
 const newcomer = (email = `${crypto.randomUUID()}@new.example`) => ({ email, name: "New", password: PASSWORD });
+const TEAM_ONLY = "This is for owners of the team only";
 
 describe("an invitation", () => {
   test("is for owners to make; its token is shown once, and both it and its use are in the log", async () => {
@@ -52,49 +44,29 @@ describe("an invitation", () => {
     const { signIn } = createSignIn();
     const outsider = await createPerson(database, { team: acme.team, role: "owner" });
     for (const person of [member, viewer])
-      expect(await refusal(invite(database, person, team, { role: "viewer" }))).toBe(
-        "This is for owners of the team only",
-      );
+      expect(await refusal(invite(database, person, team, { role: "viewer" }))).toBe(TEAM_ONLY);
     expect(await refusal(invite(database, outsider, team, { role: "viewer" }))).toBe("absent");
 
-    const invitation = await invite(database, owner, team, { role: "member", email: undefined });
+    const { id, token, expiresAt } = await invite(database, owner, team, { role: "member", email: undefined });
     expect([...(await selectInvitations(database.pool, team))]).toEqual([
-      {
-        id: invitation.id,
-        role: "member",
-        email: null,
-        createdBy: owner.email,
-        createdAt: expect.any(String),
-        expiresAt: invitation.expiresAt,
-      },
+      { id, role: "member", email: null, createdBy: owner.email, createdAt: expect.any(String), expiresAt },
     ]);
-    const days = (Date.parse(invitation.expiresAt) - Date.now()) / 86_400_000;
+    const days = (Date.parse(expiresAt) - Date.now()) / 86_400_000;
     expect(days).toBeGreaterThan(6.9);
     expect(days).toBeLessThanOrEqual(7);
-    expect(await findInvitation(database, invitation.token)).toMatchObject({ teamId: team, role: "member" });
+    expect(await findInvitation(database, token)).toMatchObject({ teamId: team, role: "member" });
     const account = newcomer();
-    const joined = await acceptAsNew(database, signIn, { token: invitation.token, account, client: CLIENT });
+    const joined = await acceptAsNew(database, signIn, { token, account, client: CLIENT });
     expect(await selectRole(database.pool, team, joined.accountId)).toBe("member");
     expect([...(await selectInvitations(database.pool, team))]).toEqual([]);
+    const { email } = account;
+    const made = { actor: owner.email, subject: "anyone with the link", details: { role: "member" } };
     expect(await entriesOf(team)).toEqual([
-      {
-        action: "member.added",
-        actor: account.email,
-        subject: account.email,
-        details: { role: "member", by: "invitation" },
-      },
-      {
-        action: "invitation.created",
-        actor: owner.email,
-        subject: "anyone with the link",
-        details: { role: "member" },
-      },
+      { action: "member.added", actor: email, subject: email, details: { role: "member", by: "invitation" } },
+      { action: "invitation.created", ...made },
     ]);
-    const everything = JSON.stringify([
-      await database.pool`select * from invitation`,
-      await database.pool`select * from audit_entry`,
-    ]);
-    expect(everything).not.toContain(invitation.token);
+    for (const table of ["invitation", "audit_entry"])
+      expect(JSON.stringify(await database.pool`select * from ${database.pool(table)}`)).not.toContain(token);
   });
 
   test("is used once, however many race with it", async () => {
@@ -107,17 +79,14 @@ describe("an invitation", () => {
       ...others.map((person) => acceptAsSelf(database, person, token)),
     ]);
     expect(uses.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
-    expect(uses.flatMap((use) => (use.status === "rejected" ? [use.reason.message.slice(0, 27)] : []))).toEqual(
-      Array(4).fill("This invitation has expired"),
-    );
+    const reasons = uses.flatMap((use) => (use.status === "rejected" ? [use.reason.message.slice(0, 27)] : []));
+    expect(reasons).toEqual(Array(4).fill("This invitation has expired"));
     expect(await selectMembers(database.pool, team)).toHaveLength(4);
     // Nobody was made an account of by the uses that were refused.
-    expect(
-      (
-        await database.pool`select from account where email like '%@new.example' and not exists (
-      select from membership where account_id = account.id)`
-      ).length,
-    ).toBe(0);
+    const left = await database.pool`
+      select from account where email like '%@new.example' and not exists (
+        select from membership where account_id = account.id)`;
+    expect(left).toHaveLength(0);
   });
 
   test("works for an account that is signed in; a member is refused, and leaves it for others", async () => {
@@ -128,9 +97,8 @@ describe("an invitation", () => {
     const other = await createPerson(database, { team: acme.team, role: "member" });
     expect(await acceptAsSelf(database, other, token)).toEqual({ teamId: team });
     expect(await selectRole(database.pool, team, other.accountId)).toBe("viewer");
-    expect(await refusal(acceptAsSelf(database, await createPerson(database, undefined), token))).toContain(
-      "has expired",
-    );
+    const third = await createPerson(database, undefined);
+    expect(await refusal(acceptAsSelf(database, third, token))).toContain("has expired");
   });
 
   test("for an address is for that account alone", async () => {
@@ -162,12 +130,8 @@ describe("an invitation", () => {
     const second = await createPerson(database, { team, role: "owner" });
     const third = await createPerson(database, { team, role: "owner" });
     const make = async (person: typeof owner) => (await invite(database, person, team, { role: "owner" })).token;
-    const [old, revoked, demoted, removed] = [
-      await make(owner),
-      await make(owner),
-      await make(second),
-      await make(third),
-    ];
+    const [old, revoked] = [await make(owner), await make(owner)];
+    const [demoted, removed] = [await make(second), await make(third)];
     const [revokedId, oldId] = (await selectInvitations(database.pool, team)).slice(2).map(({ id }) => id);
     await database.pool`update invitation set expires_at = now() - interval '1 minute' where id = ${oldId!}`;
     await revokeInvitation(database, owner, team, revokedId!);
@@ -190,9 +154,8 @@ describe("an invitation", () => {
       update invitation set expires_at = now() - interval '31 days' where team_id = ${team} and id <> ${waiting.id}`;
     await database.pool`update session set expires_at = now() - interval '2 days' where id = ${owner.sessionId}`;
     await prune(database.pool);
-    expect((await database.pool`select id from invitation where team_id = ${team}`).map(({ id }) => id)).toEqual([
-      waiting.id,
-    ]);
+    const left = await database.pool`select id from invitation where team_id = ${team}`;
+    expect(left).toEqual([{ id: waiting.id }] as never);
     expect(await database.pool`select from session where id = ${owner.sessionId}`).toHaveLength(0);
   });
 });
@@ -206,8 +169,8 @@ describe("roles", () => {
     const remove = (person: typeof owner, accountId: string) =>
       removeMember(database, person, { teamId: team, accountId });
     for (const person of [member, viewer]) {
-      expect(await refusal(promote(person, person.accountId))).toBe("This is for owners of the team only");
-      expect(await refusal(remove(person, owner.accountId))).toBe("This is for owners of the team only");
+      expect(await refusal(promote(person, person.accountId))).toBe(TEAM_ONLY);
+      expect(await refusal(remove(person, owner.accountId))).toBe(TEAM_ONLY);
     }
     expect(await refusal(promote(elsewhere.owner, viewer.accountId))).toBe("absent");
     expect(await refusal(remove(elsewhere.owner, viewer.accountId))).toBe("absent");
@@ -216,18 +179,14 @@ describe("roles", () => {
     await remove(member, viewer.accountId);
     // Who leaves needs nobody's leave.
     await remove(owner, owner.accountId);
-    expect((await selectMembers(database.pool, team)).map(({ accountId, role }) => [accountId, role])).toEqual([
-      [member.accountId, "owner"],
+    expect([...(await selectMembers(database.pool, team))]).toMatchObject([
+      { accountId: member.accountId, role: "owner" },
     ]);
+    const promoted = { actor: owner.email, subject: member.email, details: { from: "member", to: "owner" } };
     expect(await entriesOf(team)).toEqual([
       { action: "member.removed", actor: owner.email, subject: owner.email, details: { role: "owner" } },
       { action: "member.removed", actor: member.email, subject: viewer.email, details: { role: "viewer" } },
-      {
-        action: "member.role_changed",
-        actor: owner.email,
-        subject: member.email,
-        details: { from: "member", to: "owner" },
-      },
+      { action: "member.role_changed", ...promoted },
     ]);
     expect(await refusal(promote(owner, member.accountId))).toBe("absent");
   });
@@ -280,14 +239,14 @@ describe("roles", () => {
       order.push("generated");
     });
     await proved;
-    const removed = removeMember(database, owner, { teamId: team, accountId: member.accountId }).then(() =>
-      order.push("removed"),
-    );
+    const place = { teamId: team, accountId: member.accountId };
+    const removed = removeMember(database, owner, place).then(() => order.push("removed"));
     // Only then has the removal taken what it locks first.
-    for (let waiting = 0; waiting === 0;)
-      waiting = (
-        await database.pool`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-      ).length;
+    await until(async () => {
+      const waiting = await database.pool`
+        select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+      return waiting.length > 0;
+    });
     resolve();
     await Promise.all([slow, removed]);
     expect(order).toEqual(["generated", "removed"]);
@@ -305,15 +264,11 @@ describe("the log", () => {
     for (let again = 0; again < 2; again++)
       expect(await database.begin((sql) => revokeKeyById(sql, second.id, COMMAND_LINE))).toEqual(expect.any(String));
     const teamKey = { kind: "team", projectId: null };
+    const details = { kind: "project", projectId: project, name: null };
     expect(await entriesOf(team)).toEqual([
       { action: "key.revoked", actor: "command line", subject: second.leading, details: teamKey },
       { action: "key.generated", actor: "command line", subject: second.leading, details: { ...teamKey, name: "CI" } },
-      {
-        action: "key.generated",
-        actor: owner.email,
-        subject: first.leading,
-        details: { kind: "project", projectId: project, name: null },
-      },
+      { action: "key.generated", actor: owner.email, subject: first.leading, details },
     ]);
     const all = JSON.stringify(await entriesOf(team));
     for (const { key } of [first, second]) expect(all).not.toContain(key);
@@ -337,10 +292,9 @@ describe("the log", () => {
         () => "done",
         (error) => error.message,
       );
-    expect(await message(database.pool`update audit_entry set actor = 'x' where team_id = ${team}`)).toContain(
-      "append-only",
-    );
-    expect(await message(database.pool`delete from audit_entry where team_id = ${team}`)).toContain("append-only");
+    const { pool } = database;
+    expect(await message(pool`update audit_entry set actor = 'x' where team_id = ${team}`)).toContain("append-only");
+    expect(await message(pool`delete from audit_entry where team_id = ${team}`)).toContain("append-only");
     expect(await message(database.pool`delete from team where id = ${team}`)).toBe("done");
     expect(await entriesOf(team)).toEqual([]);
   });

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { createDatabase, createHarness } from "../harness.ts";
-import { CLIENT, createPerson } from "../people.ts";
+import { CLIENT, createPerson, refusal } from "../people.ts";
 import { createSetupToken } from "../../src/operations/people/accounts.ts";
 import { acceptAsSelf, invite } from "../../src/operations/people/members.ts";
 import {
@@ -21,22 +21,13 @@ import { selectSessions } from "../../src/store/sessions.ts";
 const { acme, database } = await createHarness({ ownDatabase: true });
 const ISSUER = "https://id.example";
 const somebody = (subject: string, more: Partial<OidcPerson> = {}): OidcPerson => ({
-  issuer: ISSUER,
-  subject,
-  email: `${subject}@acme.example`,
-  isVerified: true,
-  name: subject,
+  ...{ issuer: ISSUER, subject, email: `${subject}@acme.example`, isVerified: true, name: subject },
   ...more,
 });
 const closed: OidcPolicy = { allowedDomains: [], passwordLogin: true };
 const open: OidcPolicy = { allowedDomains: ["acme.example"], passwordLogin: true };
 const come = (person: OidcPerson, policy = closed, entrance: Entrance = {}, db: Database = database) =>
   logInWithOidc(db, policy, { person, entrance, client: CLIENT });
-const refusal = (work: Promise<unknown>): Promise<string> =>
-  work.then(
-    () => "it was not refused",
-    (error: Error) => (error.name === "Refusal" ? error.message : String(error.stack)),
-  );
 const teamsOf = (accountId: string, db: Database = database) => selectTeamIdsOf(db.pool, accountId);
 
 /** A database of its own with an account, so that the first one is past. */

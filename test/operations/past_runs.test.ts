@@ -26,19 +26,14 @@ describe("the execution that the upload makes", () => {
     const time = daysAgo(40);
     const recent = await upload("p", "branch=main&commit=b");
     const old = await upload("p", at(time, "branch=main&commit=a"));
-    expect(await execution(old.executionId)).toMatchObject({
-      createdAt: time,
-      startedAt: time,
-      completedAt: time,
-      tasks: [expect.objectContaining({ startedAt: time, completedAt: time })],
-    });
+    const when = { startedAt: time, completedAt: time };
+    expect(await execution(old.executionId)).toMatchObject({ createdAt: time, ...when, tasks: [when] });
     const ids = async (query = "") => (await project.list(`/executions${query}`)).map(({ id }) => id);
     expect(await ids()).toEqual([recent.executionId, old.executionId]);
     expect(await ids(`?created_before=${daysAgo(30)}`)).toEqual([old.executionId]);
     // What is measured by the branch is measured by its newest run, not by what was sent last.
-    expect(await get(`/executions/${(await upload("p", "branch=x")).executionId}/comparison`)).toMatchObject({
-      baselineId: recent.executionId,
-    });
+    const { executionId } = await upload("p", "branch=x");
+    expect(await get(`/executions/${executionId}/comparison`)).toMatchObject({ baselineId: recent.executionId });
   });
 
   test("with others lasts from the first of its runs to the last, in whichever order they come", async () => {
@@ -69,12 +64,7 @@ describe("the test case", () => {
     expect(await one()).toMatchObject({ lastStatus: "passed", lastRunAt: times[3], runs: 4, failures: 2 });
     expect(await one()).toMatchObject({ lastPassedAt: times[3], lastFailedAt: times[2] });
     const told = (await history()).map(({ commit, completedAt }: Record<string, string>) => [commit, completedAt]);
-    expect(told).toEqual([
-      ["4", times[3]],
-      ["3", times[2]],
-      ["2", times[1]],
-      ["1", times[0]],
-    ]);
+    expect(told).toEqual(["4", "3", "2", "1"].map((commit) => [commit, times[Number(commit) - 1]]));
   });
 
   test("is what newer runs say of it, whenever an older one comes", async () => {
@@ -85,15 +75,9 @@ describe("the test case", () => {
       // Counted before the next one comes.
       await one();
     }
-    expect(await one()).toMatchObject({
-      health: "healthy",
-      lastStatus: "passed",
-      lastRunAt: now.lastRunAt,
-      lastPassedAt: now.lastPassedAt,
-      lastFailedAt: (await history()).at(1).completedAt,
-      runs: 7,
-      failures: 6,
-    });
+    const lastFailedAt = (await history()).at(1).completedAt;
+    const last = { lastStatus: "passed", lastRunAt: now.lastRunAt, lastPassedAt: now.lastPassedAt, lastFailedAt };
+    expect(await one()).toMatchObject({ health: "healthy", ...last, runs: 7, failures: 6 });
     await upload("f", "branch=main");
     expect(await one()).toMatchObject({ lastStatus: "failed", health: "healthy", failures: 7 });
   });
@@ -145,14 +129,8 @@ describe("the bug report", () => {
     await send(middle, "2");
     const last = await send(late, "3");
     const first = await send(early, "1");
-    expect(await bug()).toMatchObject({
-      occurrences: 3,
-      firstSeenAt: early,
-      lastSeenAt: late,
-      firstExecutionId: first,
-      lastExecutionId: last,
-      commit: "3",
-    });
+    const ends = { firstSeenAt: early, lastSeenAt: late, firstExecutionId: first, lastExecutionId: last };
+    expect(await bug()).toMatchObject({ occurrences: 3, ...ends, commit: "3" });
     const occurrences = await project.list(`/bug-reports/${(await bug()).id}/occurrences`);
     expect(occurrences.map(({ seenAt }) => seenAt)).toEqual([late, middle, early]);
   });
@@ -178,10 +156,8 @@ describe("the bug report", () => {
 });
 
 test("nobody is told of what was completed more than a day ago", async () => {
-  const types = async () =>
-    (await database.pool`select distinct type from event where project_id = ${project.project} order by 1`).map(
-      ({ type }) => type,
-    );
+  const select = () => database.pool`select distinct type from event where project_id = ${project.project} order by 1`;
+  const types = async () => (await select()).map(({ type }) => type);
   const send = (letters: string, days: number, more = "") => upload(letters, at(daysAgo(days), `branch=main${more}`));
   await send("f", 1.1, "&execution_key=a");
   await send("p", 1.1, "&execution_key=a&complete=true");

@@ -44,12 +44,8 @@ describe("probes", () => {
     const { testCaseId } = await report(project, good);
     const mine = owner();
     const unknown = "1234567890123456789012345678901234567890";
-    const runner = await startProbeRunner({
-      url,
-      project,
-      tasks: { unit: repository.task },
-      args: ["--concurrency", "2"],
-    });
+    const tasks = { unit: repository.task };
+    const runner = await startProbeRunner({ url, project, tasks, args: ["--concurrency", "2"] });
     await until(async () => (await countFreeRunners(pool, project.project, "unit")) > 0);
     const commits = [good, bad, broken, skipping, unknown];
     const ids = await create(project, testCaseId, commits, mine);
@@ -78,20 +74,11 @@ describe("probes", () => {
     const repository = await createProbedRepository([{ test: "echo too little; exit 1" }]);
     const [commit] = repository.commits as [string];
     const { testCaseId } = await report(project, commit);
+    const paths = ["/test-runs", "/test-cases", `/test-cases/${testCaseId}`, `/test-cases/${testCaseId}/results`];
+    const others = [...paths, "/bug-reports", "/events", "/state", "/trends"];
     const all = async () => ({
       executions: (await project.get("/executions")).data.map(({ id }: { id: string }) => id),
-      others: await Promise.all(
-        [
-          "/test-runs",
-          "/test-cases",
-          `/test-cases/${testCaseId}`,
-          `/test-cases/${testCaseId}/results`,
-          "/bug-reports",
-          "/events",
-          "/state",
-          "/trends",
-        ].map((path) => project.get(path)),
-      ),
+      others: await Promise.all(others.map((path) => project.get(path))),
     });
     const before = await all();
     const runner = await startProbeRunner({ url, project, tasks: { unit: repository.task } });
@@ -130,16 +117,12 @@ describe("probes", () => {
     const mine = owner();
     const ids = await create(project, testCaseId, ["abcdef1", "abcdef1"], mine);
     await project.post(`/executions/${ids[0]}/cancel`);
-    expect((await selectProbes(pool, project.project, mine)).map(({ result }) => result)).toEqual(["no_result", null]);
+    const results = async () => (await selectProbes(pool, project.project, mine)).map(({ result }) => result);
+    expect(await results()).toEqual(["no_result", null]);
     await begin((sql) => cancelProbes(sql, project.project, mine, "Enough"));
-    expect((await selectProbes(pool, project.project, mine)).map(({ result }) => result)).toEqual([
-      "no_result",
-      "no_result",
-    ]);
-    expect(await project.get(`/executions/${ids[1]}`)).toMatchObject({
-      status: "cancelled",
-      tasks: [{ reason: "Enough" }],
-    });
+    expect(await results()).toEqual(["no_result", "no_result"]);
+    const ended = { status: "cancelled", tasks: [{ reason: "Enough" }] };
+    expect(await project.get(`/executions/${ids[1]}`)).toMatchObject(ended);
   });
 
   test("run as the task was run before: with its labels, environment and concurrency group", async () => {

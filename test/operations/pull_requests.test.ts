@@ -24,11 +24,10 @@ function createHost() {
   const answer = ({ method, path, body }: Recorded) => {
     const id = Number(path.split("/").at(-1)!.split("?")[0]);
     if (method === "GET" && path.endsWith("/user")) return { status: 200, body: { id: 7 } };
-    if (method === "GET")
-      return {
-        status: 200,
-        body: [...comments].map(([id, body]) => ({ id, body, user: { id: 7 }, author: { id: 7 } })),
-      };
+    if (method === "GET") {
+      const me = { user: { id: 7 }, author: { id: 7 } };
+      return { status: 200, body: [...comments].map(([id, body]) => ({ id, body, ...me })) };
+    }
     if (method === "POST") comments.set(100 + comments.size, body.body);
     else if (!comments.has(id)) return { status: 404, body: {} };
     else comments.set(id, body.body);
@@ -50,13 +49,13 @@ async function commentTo(url: string, kind = "github") {
 }
 
 type Case = { name: string; fails?: boolean; file?: string; line?: number };
-const report = (...cases: Case[]) =>
-  `<testsuite name="Cart">${cases
-    .map(
-      ({ name, fails, file = "test/cart.test.ts", line = 3 }) =>
-        `<testcase classname="Cart" name="${name}" file="${file}" line="${line}" time="1">${fails ? `<failure message="${name} broke"/>` : ""}</testcase>`,
-    )
-    .join("")}</testsuite>`;
+const report = (...cases: Case[]) => {
+  const written = cases.map(({ name, fails, file = "test/cart.test.ts", line = 3 }) => {
+    const failure = fails ? `<failure message="${name} broke"/>` : "";
+    return `<testcase classname="Cart" name="${name}" file="${file}" line="${line}" time="1">${failure}</testcase>`;
+  });
+  return `<testsuite name="Cart">${written.join("")}</testsuite>`;
+};
 
 async function upload(parameters: Record<string, string>, ...cases: Case[]) {
   const query = new URLSearchParams({ branch: "feature", pull_request: "12", task_slug: "unit", ...parameters });
@@ -65,23 +64,24 @@ async function upload(parameters: Record<string, string>, ...cases: Case[]) {
   return body;
 }
 const methods = ({ requests }: { requests: Recorded[] }) => requests.map(({ method, path }) => `${method} ${path}`);
+const notesAt = "/api/v4/projects/acme%2Fweb/merge_requests/12/notes";
+/** Uploads a build of one case for the pull request, and sends what is to be said of it. */
+async function push(key: string, { name = "adds", fails = false } = {}, more: Record<string, string> = {}) {
+  const run = await upload({ execution_key: key, complete: "true", ...more }, { name, fails });
+  await settle();
+  return run;
+}
 
 describe.each([
   ["github", "/repos/acme/web/issues/12/comments", "PATCH /repos/acme/web/issues/comments/100"],
-  [
-    "gitlab",
-    "/api/v4/projects/acme%2Fweb/merge_requests/12/notes",
-    "PUT /api/v4/projects/acme%2Fweb/merge_requests/12/notes/100",
-  ],
+  ["gitlab", notesAt, `PUT ${notesAt}/100`],
 ])("%s", (kind, list, edit) => {
   test("two pushes are one comment: the second one changes it", async () => {
     const host = createHost();
     await commentTo(host.url, kind);
-    await upload({ execution_key: "1", complete: "true" }, { name: "adds", fails: true });
-    await settle();
+    await push("1", { fails: true });
     expect(host.comments.get(100)).toContain("`1 new failure`");
-    await upload({ execution_key: "2", complete: "true", commit: "0123456789abcdef" }, { name: "adds" });
-    await settle();
+    await push("2", {}, { commit: "0123456789abcdef" });
     expect([...host.comments.keys()]).toEqual([100]);
     expect(host.comments.get(100)).toContain("<code>other: 1 passed");
     expect(methods(host)).toEqual([`POST ${list}`, edit]);
@@ -93,8 +93,7 @@ describe("the comment", () => {
     const host = createHost();
     await commentTo(host.url);
     const tasks = ["unit", "e2e", "lint"];
-    const body = { key: "1", tasks, branch: "feature", pullRequest: "12" };
-    await project.post("/executions", body);
+    await project.post("/executions", { key: "1", tasks, branch: "feature", pullRequest: "12" });
     await upload({ execution_key: "1" }, { name: "adds" });
     await settle();
     expect(host.comments.get(100)).toContain("### `other`: `Running, 1 of 3 tasks`");
@@ -115,18 +114,14 @@ describe("the comment", () => {
     await upload({ ...main, execution_key: "main1" }, { name: "adds" }, { name: "sums", fails: true });
     const passes = Array.from({ length: 40 }, (_, index) => ({ name: `passes ${index}` }));
     const fails = Array.from({ length: 12 }, (_, index) => ({ name: `breaks ${index}`, fails: true, line: index + 1 }));
-    await upload(
-      { execution_key: "1", complete: "true" },
-      { name: "adds", fails: true, line: 42 },
-      { name: "sums" },
-      ...[...fails, ...passes],
-    );
+    const adds = { name: "adds", fails: true, line: 42 };
+    await upload({ execution_key: "1", complete: "true" }, adds, { name: "sums" }, ...fails, ...passes);
     await settle();
     const text = host.comments.get(100)!;
     const [added] = await project.list("/test-cases?q=adds");
-    expect(text).toContain(
-      `- [\`Cart › adds\`](<${PUBLIC_URL}/projects/${project.project}/tests/${added.id}>) \`test/cart.test.ts:42\` \`@acme/cart\`\n  \`adds broke\``,
-    );
+    const address = `${PUBLIC_URL}/projects/${project.project}/tests/${added.id}`;
+    const place = "`test/cart.test.ts:42` `@acme/cart`";
+    expect(text).toContain(`- [\`Cart › adds\`](<${address}>) ${place}\n  \`adds broke\``);
     expect(text).toContain("**New failures (13)**");
     expect(text.match(/broke`$/gm)).toHaveLength(10);
     expect(text).toContain("- and 3 more");
@@ -143,8 +138,7 @@ describe("the comment", () => {
     const others = await upload({ ...main, execution_key: "main2" }, { name: "adds", fails: true });
     project = createAsking(ask, await addProject(acme));
     await upload({ ...main, execution_key: "main1" }, { name: "adds" }, { name: "sums" });
-    await upload({ execution_key: "1", complete: "true" }, { name: "adds", fails: true });
-    await settle();
+    await push("1", { fails: true });
     expect(host.comments.get(100)).toContain("**New failures (1)**");
     expect(host.comments.get(100)).not.toMatch(/bug/i);
 
@@ -161,26 +155,23 @@ describe("the comment", () => {
       "### `other`: `Nothing new since main #main2: 1 still failing`",
       `**Known bugs (1)**`,
     ]);
-    expect(comment).toContain(
-      `- [\`Known bug #1 "sums broke"\`](<${bugUrl}>) 1 failure\n  [\`${summary}\`](<${bugUrl}#culprit>)\n`,
-    );
+    const proof = `[\`${summary}\`](<${bugUrl}#culprit>)`;
+    expect(comment).toContain(`- [\`Known bug #1 "sums broke"\`](<${bugUrl}>) 1 failure\n  ${proof}\n`);
     expect(comment).not.toContain(otherId);
   });
 
   test("counts all failures of a known bug, although only one of an outage is matched with it", async () => {
     const host = createHost();
     await commentTo(host.url);
+    const failure = `<failure message="expected 2 items">Error: expected 2 items\n    at cart (src/cart.ts:42:5)</failure>`;
     const names = Array.from({ length: 12 }, (_, index) => `adds ${index}`);
-    const cases = names.map(
-      (name) =>
-        `<testcase classname="Cart" name="${name}"><failure message="expected 2 items">Error: expected 2 items\n    at cart (src/cart.ts:42:5)</failure></testcase>`,
-    );
-    const send = (query: string) =>
-      project.send(`<testsuite>${cases.join("")}</testsuite>`, `complete=true&task_slug=unit&${query}`);
+    const cases = names.map((name) => `<testcase classname="Cart" name="${name}">${failure}</testcase>`);
+    const body = `<testsuite>${cases.join("")}</testsuite>`;
+    const send = (query: string) => project.uploadReport(body, `complete=true&task_slug=unit&${query}`);
     await send("branch=main");
-    const { body } = await send("branch=feature&pull_request=12");
+    const { executionId } = await send("branch=feature&pull_request=12");
     await settle();
-    const { causes } = await project.get(`/executions/${body.executionId}/failures`);
+    const { causes } = await project.get(`/executions/${executionId}/failures`);
     expect(causes).toMatchObject([{ failed: 12, bugReport: { number: 1, known: true } }]);
     expect([...host.comments.values()][0]).toMatch(/Known bug #1 .*\) 12 failures\n/);
   });
@@ -208,45 +199,34 @@ describe("the comment", () => {
     const host = createHost();
     const integrationId = await commentTo(host.url);
     await upload({ execution_key: "1" }, { name: "adds", fails: true });
-    await upload({ execution_key: "2", complete: "true" }, { name: "adds" });
-    await settle();
-    const { executionId } = await upload(
-      { execution_key: "1", task_slug: "e2e", complete: "true" },
-      { name: "pays", fails: true },
-    );
-    await settle();
+    await push("2");
+    const { executionId } = await push("1", { name: "pays", fails: true }, { task_slug: "e2e" });
     expect([...host.comments.values()]).toEqual([expect.stringContaining("<code>other: 1 passed")]);
     const { body } = await call("GET", `/integrations/${integrationId}/deliveries?status=inapplicable`);
     expect(executionId).toBeString();
-    expect(body.data.map(({ attempts }: any) => attempts.at(-1).error)).toContain(
-      "Nothing to send: the comment shows a later execution",
-    );
+    const errors = body.data.map(({ attempts }: any) => attempts.at(-1).error);
+    expect(errors).toContain("Nothing to send: the comment shows a later execution");
   });
 
   test("is found again after a crash between creating it and storing its id", async () => {
     const host = createHost();
     await commentTo(host.url);
-    await upload({ execution_key: "1", complete: "true" }, { name: "adds", fails: true });
-    await settle();
+    await push("1", { fails: true });
     // As if the server had ended before it stored the answer.
     await database.pool`update pull_request_comment set comment_id = null`;
     host.comments.set(50, host.comments.get(100)!.replace(/^<!--/, "> <!--"));
-    await upload({ execution_key: "2", complete: "true" }, { name: "adds" });
-    await settle();
+    await push("2");
     expect([...host.comments.keys()]).toEqual([100, 50]);
     expect(host.comments.get(100)).toContain("1 passed");
-    expect(
-      methods(host)
-        .slice(1)
-        .map((one) => one.split("?")[0]),
-    ).toEqual(["GET /repos/acme/web/issues/12/comments", "GET /user", "PATCH /repos/acme/web/issues/comments/100"]);
+    const addresses = methods(host).map((one) => one.split("?")[0]);
+    const list = "/repos/acme/web/issues/12/comments";
+    expect(addresses.slice(1)).toEqual([`GET ${list}`, "GET /user", "PATCH /repos/acme/web/issues/comments/100"]);
   });
 
   test("that another server writes at the same time is written once more", async () => {
     const host = createHost();
     await commentTo(host.url);
-    await upload({ execution_key: "1", complete: "true" }, { name: "adds", fails: true });
-    await settle();
+    await push("1", { fails: true });
     await upload({ execution_key: "2", complete: "true" }, { name: "adds" });
     await handle();
     let requests = 0;
@@ -290,8 +270,7 @@ describe("the comment", () => {
     const host = createHost();
     await commentTo(host.url);
     const branch = "gh-readonly-queue/main/pr-12-0123456789abcdef0123456789abcdef01234567";
-    await upload({ execution_key: "1", branch, pull_request: "", complete: "true" }, { name: "adds", fails: true });
-    await settle();
+    await push("1", { fails: true }, { branch, pull_request: "" });
     expect(methods(host)).toEqual(["POST /repos/acme/web/issues/12/comments"]);
     expect(host.comments.get(100)).toContain(`merge queue \`${branch}\``);
   });
@@ -310,10 +289,7 @@ test("a GitHub App makes a check run with annotations at the lines that failed, 
   await automate("test_run.completed", id, "set_commit_status");
   await project.call("PUT", "/owners", "*.ts @acme/cart\n");
   const commit = "0123456789abcdef0123456789abcdef01234567";
-  const { bugReports } = await upload(
-    { branch: "main", pull_request: "", execution_key: "main1", complete: "true" },
-    { name: "adds", fails: true },
-  );
+  const { bugReports } = await push("main1", { fails: true }, { branch: "main", pull_request: "" });
   await upload(
     { execution_key: "1", commit },
     { name: "adds", fails: true, file: "/home/runner/work/web/web/src/a.test.ts", line: 7 },
@@ -322,12 +298,8 @@ test("a GitHub App makes a check run with annotations at the lines that failed, 
   );
   await settle();
   const { path, body } = receiver.requests.at(-1)!;
-  expect([path, body.name, body.conclusion, body.head_sha]).toEqual([
-    "/repos/acme/web/check-runs",
-    "assay/unit",
-    "failure",
-    commit,
-  ]);
+  expect(path).toBe("/repos/acme/web/check-runs");
+  expect(body).toMatchObject({ name: "assay/unit", conclusion: "failure", head_sha: commit });
   expect(body.output.annotations).toEqual([
     {
       ...{ path: "src/a.test.ts", start_line: 7, end_line: 7, annotation_level: "failure" },

@@ -4,11 +4,7 @@ import { join } from "node:path";
 import { ReportError } from "../../src/reports/report.ts";
 import { FAULTS, read } from "./reading.ts";
 
-type Entry = {
-  format: string;
-  verdict: string;
-  expected: { passed: number; failed: number; skipped: number } | null;
-};
+type Entry = { format: string; verdict: string; expected: { passed: number; failed: number; skipped: number } | null };
 
 const folder = process.argv[2] ?? join(import.meta.dir, "../../../shared/corpus");
 const entries: [string, Entry][] = Object.entries(await Bun.file(join(folder, "expected.json")).json());

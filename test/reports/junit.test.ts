@@ -33,8 +33,8 @@ describe("a document", () => {
         </testsuite>
       </testsuites>`;
     expect(read(xml)).toEqual({
-      format: "junit",
-      suite: "all",
+      ...{ format: "junit", suite: "all", countsOnly: null, partial: false, context: {}, warnings: [] },
+      ...{ durationMs: 2500, completedAt: new Date("2026-01-01T08:00:02.500Z") },
       cases: [
         { ...bare, suite: "outer", file: "a.c", line: 3, durationMs: 500, output: "out\nerr" },
         {
@@ -42,20 +42,14 @@ describe("a document", () => {
           ...{ durationMs: 1_234_500, message: "m", stack: "  at x\n  at y" },
         },
       ],
-      countsOnly: null,
-      partial: false,
-      durationMs: 2500,
-      completedAt: new Date("2026-01-01T08:00:02.500Z"),
-      context: {},
-      warnings: [],
     });
   });
 
   test("names its machine, unless it says that it was anywhere, or where Playwright names a project", () => {
-    const hostOf = (host: string, more = "") =>
-      read(
-        `<testsuites ${more}><testsuite name="s" hostname="${host}"/><testsuite name="t" hostname="b"/></testsuites>`,
-      ).context.host;
+    const hostOf = (host: string, more = "") => {
+      const suites = `<testsuite name="s" hostname="${host}"/><testsuite name="t" hostname="b"/>`;
+      return read(`<testsuites ${more}>${suites}</testsuites>`).context.host;
+    };
     expect(hostOf(" ci-3 ")).toBe("ci-3");
     for (const host of ["", " ", "localhost", "Localhost.localdomain"]) expect(hostOf(host)).toBeUndefined();
     expect(hostOf("chromium", 'id="" name="" tests="2" failures="0" skipped="0" errors="0" time="1"')).toBeUndefined();
@@ -68,9 +62,8 @@ describe("a document", () => {
   test("may hold no test case, cases in the root, a prefix, or Eclipse's root", () => {
     expect(read("<testsuites/>").cases).toEqual([]);
     expect(read(`<testsuites><testcase name="a"/></testsuites>`).cases).toEqual([{ ...bare, suite: "" }]);
-    expect(
-      read(`<j:testsuite xmlns:j="x" name="s"><j:testcase name="a"><j:skipped/></j:testcase></j:testsuite>`).cases,
-    ).toEqual([{ ...bare, status: "skipped" }]);
+    const prefixed = `<j:testsuite xmlns:j="x" name="s"><j:testcase name="a"><j:skipped/></j:testcase></j:testsuite>`;
+    expect(read(prefixed).cases).toEqual([{ ...bare, status: "skipped" }]);
     expect(read(`<testrun name="r">${suite('<testcase name="a"/>')}</testrun>`).cases).toEqual([bare]);
   });
 
@@ -80,16 +73,12 @@ describe("a document", () => {
   });
 
   test("totals that disagree are one warning, and the cases count", () => {
-    const xml = suite(
-      '<testcase name="a"><failure/></testcase>',
-      'name="s" tests="3" failures="0" errors="0" skipped="1"',
-    );
-    expect(read(xml).warnings).toEqual([
+    const totals = 'name="s" tests="3" failures="0" errors="0" skipped="1"';
+    expect(read(suite('<testcase name="a"><failure/></testcase>', totals)).warnings).toEqual([
       "The report declares 3 tests, 0 failed, 1 skipped, but its test cases are 1 test, 1 failed, 0 skipped",
     ]);
-    expect(
-      read(suite('<testcase name="a" status="disabled"/>', 'tests="1" skipped="0" disabled="1"')).warnings,
-    ).toEqual([]);
+    const disabled = suite('<testcase name="a" status="disabled"/>', 'tests="1" skipped="0" disabled="1"');
+    expect(read(disabled).warnings).toEqual([]);
   });
 
   test("a suite's own failures outside of any case are one failed case of that suite", () => {
@@ -120,22 +109,17 @@ describe("a document", () => {
     const green = '<testcase name="a"/>';
     const hidden = suite(green, 'name="s" tests="1" errors="1"');
     const red = suite('<testcase name="b"><failure/></testcase>', 'name="t" tests="1" failures="1"');
+    const fault = (suite: string, who: string, count: number) => {
+      const message = `The ${who} declares ${count} failed, but none of its test cases failed`;
+      return [suite, "(failure without a test case)", "failed", message];
+    };
     expect(read(`<testsuites failures="1" errors="1">${hidden}${red}</testsuites>`).cases.map(brief)).toEqual([
       ["s", "a", "passed", null],
       ["t", "b", "failed", null],
-      [
-        "s",
-        "(failure without a test case)",
-        "failed",
-        'The suite "s" declares 1 failed, but none of its test cases failed',
-      ],
+      fault("s", 'suite "s"', 1),
     ]);
-    expect(read(`<testsuites failures="3">${suite(green)}</testsuites>`).cases.map(brief)[1]).toEqual([
-      "",
-      "(failure without a test case)",
-      "failed",
-      "The report declares 3 failed, but none of its test cases failed",
-    ]);
+    const whole = read(`<testsuites failures="3">${suite(green)}</testsuites>`);
+    expect(whole.cases.map(brief)[1]).toEqual(fault("", "report", 3));
   });
 
   test("a failure that one suite declares and another one holds is there once, where the totals of the report agree", () => {
@@ -143,9 +127,9 @@ describe("a document", () => {
     const holds = suite('<testcase name="b"><failure/></testcase>', 'name="t" tests="1" failures="0"');
     for (const totals of ['failures="1"', ""]) {
       const { cases, warnings } = read(`<testsuites ${totals}>${declares}${holds}</testsuites>`);
-      expect(cases.map(({ name, status }) => [name, status])).toEqual([
-        ["a", "passed"],
-        ["b", "failed"],
+      expect(cases).toMatchObject([
+        { name: "a", status: "passed" },
+        { name: "b", status: "failed" },
       ]);
       expect(warnings).toHaveLength(2);
     }

@@ -29,13 +29,8 @@ describe("a test point", () => {
   });
 
   test("has its name behind SKIP where QUnit and Busted write it, and Perl its reason behind skip", () => {
-    const { cases } = read(
-      "1..4",
-      "ok 1 # SKIP cart > later",
-      "ok 2 - # TODO this",
-      "ok 3 # skip no net",
-      "ok 4 # SKIP",
-    );
+    const points = ["ok 1 # SKIP cart > later", "ok 2 - # TODO this", "ok 3 # skip no net", "ok 4 # SKIP"];
+    const { cases } = read("1..4", ...points);
     expect(cases.map(({ name, message }) => [name, message])).toEqual([
       ["cart > later", null],
       ["this", null],
@@ -45,30 +40,17 @@ describe("a test point", () => {
   });
 
   test("tells its time on its line or in its block", () => {
-    const { cases } = read(
-      "1..4",
-      "ok 1 a # time=9.6ms",
-      "ok 2 b # in 2 sec",
-      "ok 3 c",
-      "  ---",
-      "  duration_ms: 7",
-      "  ...",
-      "ok 4 d",
-    );
+    const block = ["  ---", "  duration_ms: 7", "  ..."];
+    const { cases } = read("1..4", "ok 1 a # time=9.6ms", "ok 2 b # in 2 sec", "ok 3 c", ...block, "ok 4 d");
     expect(cases.map(({ durationMs }) => durationMs)).toEqual([10, 2000, 7, null]);
   });
 
   test("keeps what is written below a failure", () => {
-    const [a, b] = read(
-      "1..2",
-      "not ok 1 a",
-      "# first",
-      "#   second",
-      "not ok 2 b",
-      "  boom",
-      "    at c",
-      "ok 3",
-    ).cases;
+    const [first, second] = [
+      ["# first", "#   second"],
+      ["  boom", "    at c"],
+    ];
+    const [a, b] = read("1..2", "not ok 1 a", ...first!, "not ok 2 b", ...second!, "ok 3").cases;
     expect(a).toMatchObject({ message: "first", stack: "first\n  second" });
     expect(b).toMatchObject({ message: "boom", stack: "boom\n  at c" });
   });
@@ -89,17 +71,8 @@ test("a block that is no whole JSON, and the end of a group of GLib, are no mess
 
 describe("subtests", () => {
   test("count instead of their parents, which are the suites", () => {
-    const lines = [
-      "1..2",
-      "    1..2",
-      "        ok 1 - x",
-      "        1..1",
-      "    ok 1 - in",
-      "    ok 2 - b",
-      "ok 1 - out",
-      "ok 2 - c",
-    ];
-    expect(briefs(...lines)).toEqual([
+    const inner = ["    1..2", "        ok 1 - x", "        1..1", "    ok 1 - in", "    ok 2 - b"];
+    expect(briefs("1..2", ...inner, "ok 1 - out", "ok 2 - c")).toEqual([
       ["out > in", "x", "passed", null],
       ["out", "b", "passed", null],
       ["", "c", "passed", null],
@@ -108,15 +81,8 @@ describe("subtests", () => {
 
   test("may follow their parent in braces, as Vitest writes them, in files", () => {
     const lines = ["TAP version 13", "1..2", "not ok 1 - t/a.test.ts # time=2.00ms {", "    1..1"];
-    const inner = [
-      "    not ok 1 - s {",
-      "        1..1",
-      "        not ok 1 - x",
-      "    }",
-      "}",
-      "ok 2 - t/b.test.ts > s > y",
-    ];
-    const { cases } = read(...lines, ...inner);
+    const inner = ["    not ok 1 - s {", "        1..1", "        not ok 1 - x", "    }", "}"];
+    const { cases } = read(...lines, ...inner, "ok 2 - t/b.test.ts > s > y");
     expect(cases.map(({ file, ...one }) => [file, ...brief({ file, ...one })])).toEqual([
       ["t/a.test.ts", "s", "x", "failed", "failure"],
       ["t/b.test.ts", "s", "y", "passed", null],
@@ -124,16 +90,11 @@ describe("subtests", () => {
   });
 
   test("of a parent that is todo are skipped; a parent that fails alone is a failure", () => {
-    const lines = [
-      "1..2",
-      "    not ok 1 - x",
-      "    1..1",
-      "not ok 1 - a # TODO",
-      "    ok 1 - y",
-      "    1..1",
-      "not ok 2 - b",
+    const [x, y] = [
+      ["    not ok 1 - x", "    1..1"],
+      ["    ok 1 - y", "    1..1"],
     ];
-    expect(briefs(...lines)).toEqual([
+    expect(briefs("1..2", ...x!, "not ok 1 - a # TODO", ...y!, "not ok 2 - b")).toEqual([
       ["a", "x", "skipped", null],
       ["", "b", "failed", "failure"],
       ["b", "y", "passed", null],
@@ -158,13 +119,11 @@ describe("a subtest whose end contradicts it", () => {
     const open = ["1..2", "ok 1", "# Subtest: deep", "    1..3", "    ok 1 - x"];
     const broke = "; failed; error; The run broke off inside the subtest ";
     expect(faults(...open)).toEqual([`${broke}"deep": the plan is of 3 tests, but there is 1`]);
-    expect(faults(...open, "    ok 2 - y", "    ok 3 - z")).toEqual([
-      "; failed; error; The plan is of 2 tests, but there is 1",
-    ]);
+    const whole = "; failed; error; The plan is of 2 tests, but there is 1";
+    expect(faults(...open, "    ok 2 - y", "    ok 3 - z")).toEqual([whole]);
     expect(faults("1..1", "ok 1", "# Subtest: deep", "    ok 1 - x")).toEqual([`${broke}"deep"`]);
-    expect(faults("1..1", "ok 1", "# Subtest: deep", "    1..2")).toEqual([
-      `${broke}"deep": the plan is of 2 tests, but there are 0`,
-    ]);
+    const none = `${broke}"deep": the plan is of 2 tests, but there are 0`;
+    expect(faults("1..1", "ok 1", "# Subtest: deep", "    1..2")).toEqual([none]);
     const braces = ["TAP version 14", "1..2", "ok 1 - a {", "    1..1", "    ok 1 - x", "}", "ok 2 - b {"];
     expect(faults(...braces, "    1..1", "    ok 1 - y", "}")).toEqual([]);
     expect(faults(...braces, "    1..1", "    ok 1 - y")).toEqual([`${broke}"b"`]);
@@ -176,9 +135,8 @@ describe("a subtest whose end contradicts it", () => {
     const mismatch = "sub; failed; error; The plan is of 3 tests, but there is 1";
     expect(faults(...short, "ok 1 - sub")).toEqual([mismatch]);
     expect(faults("1..1", "ok 1 - sub {", ...short.slice(1), "}")).toEqual([mismatch]);
-    expect(faults("1..1", "        1..3", "        ok 1 - x", "    ok 1 - sub", "    1..1", "ok 1 - out")).toEqual([
-      `out > ${mismatch}`,
-    ]);
+    const deep = ["        1..3", "        ok 1 - x", "    ok 1 - sub", "    1..1"];
+    expect(faults("1..1", ...deep, "ok 1 - out")).toEqual([`out > ${mismatch}`]);
     // Perl says so by itself.
     expect(briefs(...short, "    # Looks like you planned 3 tests but ran 1.", "not ok 1 - sub")).toEqual([
       ["", "sub", "failed", "failure"],
@@ -220,42 +178,34 @@ describe("the plan", () => {
   });
 
   test("that is missing or of another number is a failed case", () => {
-    expect(read("1..3", "ok 1 a").cases[1]).toMatchObject({
-      name: "(plan mismatch)",
-      kind: "error",
-      message: "The plan is of 3 tests, but there is 1",
-    });
+    const message = "The plan is of 3 tests, but there is 1";
+    expect(read("1..3", "ok 1 a").cases[1]).toMatchObject({ name: "(plan mismatch)", kind: "error", message });
     expect(read("TAP version 13", "ok 1 a")).toMatchObject({ partial: true, cases: [{}, { name: "(plan mismatch)" }] });
   });
 
   test("of nothing with a reason is a skipped case", () => {
-    expect(read("1..0 # SKIP no database").cases).toMatchObject([
-      { name: "(all tests skipped)", status: "skipped", message: "no database" },
-    ]);
+    const skipped = { name: "(all tests skipped)", status: "skipped", message: "no database" };
+    expect(read("1..0 # SKIP no database").cases).toMatchObject([skipped]);
     expect(read("1..0").cases).toEqual([]);
   });
 
   test("does not matter after a bail out, which is a failed case", () => {
-    expect(read("1..9", "ok 1 a", "    Bail out! disk full", "Bail out! disk full").cases.slice(1)).toMatchObject([
-      { name: "(bail out)", status: "failed", kind: "error", message: "disk full" },
-    ]);
+    const { cases } = read("1..9", "ok 1 a", "    Bail out! disk full", "Bail out! disk full");
+    const fault = { name: "(bail out)", status: "failed", kind: "error", message: "disk full" };
+    expect(cases.slice(1)).toMatchObject([fault]);
   });
 });
 
 test("hostile lines neither crash nor hang", () => {
-  expect(briefs("1..1", "not ok 1 \0\u001b[31m\ud800__proto__", "    {", "}", "...")[0]![1]).toBe(
-    "\ufffd\ufffd__proto__",
-  );
+  const [[, name]] = briefs("1..1", "not ok 1 \0\u001b[31m\ud800__proto__", "    {", "}", "...") as [unknown[]];
+  expect(name).toBe("\ufffd\ufffd__proto__");
   const deep = Array.from({ length: 2000 }, (_, n) => `${" ".repeat(4 * n)}ok 1 - d${n} {`);
   expect(read(...deep).cases[0]!.suite).toHaveLength(1000);
   read("1..1", ...deep.toReversed());
   const long = ["#", " #", "# SKIP ", " # time=1ms", "\\", " {", "ok ", "error: "].map((part) => part.repeat(100_000));
   read("1..1", ...long.flatMap((text) => [`not ok 1 ${text}`, "  ---", `  message: ${text}`, text, "  ..."]));
-  read(
-    "TAP version 13",
-    "\n".repeat(300_000),
-    ...Array.from({ length: 50_000 }, () => "not ok 1\n}\n    # Subtest: a\n}"),
-  );
+  const closed = Array.from({ length: 50_000 }, () => "not ok 1\n}\n    # Subtest: a\n}");
+  read("TAP version 13", "\n".repeat(300_000), ...closed);
   read("1..1\n".repeat(20_000), ...Array.from({ length: 20_000 }, (_, n) => `ok ${n + 1}`));
   read(...deep, ...Array.from({ length: 100_000 }, () => "1..1"));
 });

@@ -13,6 +13,7 @@ const result = (
   ...{ createdAt: dayOf(at), endedAt: dayOf(at) },
   ...more,
 });
+const stateOf = (...results: TaskResult[]) => toBranchState(results, true);
 
 describe("the state of a branch", () => {
   test("is not known without results", () => {
@@ -22,37 +23,23 @@ describe("the state of a branch", () => {
   });
 
   test("is red as long as one task is, since the oldest of the red ones", () => {
-    const state = toBranchState(
-      [
-        result("e2e", 1, "passed"),
-        result("e2e", 2, "failed"),
-        result("e2e", 3, "timed_out"),
-        result("lint", 1, "failed"),
-        result("lint", 3, "passed"),
-        result("unit", 3, "passed"),
-        result("unit", 4, "incomplete"),
-      ],
-      true,
+    const state = stateOf(
+      ...[result("e2e", 1, "passed"), result("e2e", 2, "failed"), result("e2e", 3, "timed_out")],
+      ...[result("lint", 1, "failed"), result("lint", 3, "passed")],
+      ...[result("unit", 3, "passed"), result("unit", 4, "incomplete")],
     );
     expect(state).toMatchObject({ state: "failed", since: dayOf(2), executionId: "b2", isLonger: false });
-    expect(
-      state.tasks.map(({ slug, status, executionId, lastExecutionId }) => [slug, status, executionId, lastExecutionId]),
-    ).toEqual([
-      ["e2e", "timed_out", "b2", "b3"],
-      ["unit", "incomplete", "b4", "b4"],
-      ["lint", "passed", "b3", "b3"],
+    expect(state.tasks).toMatchObject([
+      { slug: "e2e", status: "timed_out", executionId: "b2", lastExecutionId: "b3" },
+      { slug: "unit", status: "incomplete", executionId: "b4", lastExecutionId: "b4" },
+      { slug: "lint", status: "passed", executionId: "b3", lastExecutionId: "b3" },
     ]);
   });
 
   test("is green since its last task became green", () => {
-    const state = toBranchState(
-      [
-        result("e2e", 1, "failed"),
-        result("e2e", 2, "passed"),
-        result("unit", 1, "passed"),
-        result("unit", 3, "passed"),
-      ],
-      true,
+    const state = stateOf(
+      ...[result("e2e", 1, "failed"), result("e2e", 2, "passed")],
+      ...[result("unit", 1, "passed"), result("unit", 3, "passed")],
     );
     expect(state).toMatchObject({ state: "passed", since: dayOf(2), executionId: "b2", isLonger: false });
   });
@@ -66,14 +53,11 @@ describe("the state of a branch", () => {
   });
 
   test("leaves out and names a task that has not run for 14 days or 50 builds", () => {
-    const state = toBranchState(
-      [
-        result("gone", 1, "failed", { buildsAgo: 3 }),
-        result("late", 2, "failed", { buildsAgo: 50 }),
-        result("rare", 9, "failed", { buildsAgo: 51 }),
-        result("unit", 16, "passed"),
-      ],
-      true,
+    const state = stateOf(
+      result("gone", 1, "failed", { buildsAgo: 3 }),
+      result("late", 2, "failed", { buildsAgo: 50 }),
+      result("rare", 9, "failed", { buildsAgo: 51 }),
+      result("unit", 16, "passed"),
     );
     expect(state).toMatchObject({ state: "failed", executionId: "b2" });
     expect(state.tasks.map(({ slug }) => slug)).toEqual(["late", "unit"]);

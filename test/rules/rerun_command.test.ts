@@ -212,10 +212,7 @@ describe("the command of a task", () => {
     ["jest", "npx jest 'a", "cannot be understood: it has an opening quotation mark"],
     ["jest", "npx jest $'a'", "cannot be understood: it has $'…'"],
   ])("of %s that cannot be added to: %j", (rerun, command, reason) => {
-    const named = {
-      pytest: at("test_a", "test_b", "test_a.py"),
-      go: at("a", "TestA"),
-    };
+    const named = { pytest: at("test_a", "test_b", "test_a.py"), go: at("a", "TestA") };
     const java = at("a.A", "b");
     const one = rerun === "maven" ? java : (named[rerun as "go"] ?? only[0]!);
     expect(reasonOf({ rerun, command, only: [one] })).toContain(reason);

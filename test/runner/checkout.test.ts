@@ -5,16 +5,14 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { checkoutFolder, type CheckoutConfig, openCheckout, passwordsOf } from "../../src/runner/checkout.ts";
 import { GIT_ENVIRONMENT, GIT_OPTIONS, NoSuchCommitError } from "../../src/runner/git_clone.ts";
-import { createPlace, removePlace } from "../places.ts";
+import { createPlace, readOutput, removePlace } from "../places.ts";
 
 const place = createPlace("checkout");
 afterAll(() => removePlace(place));
 const host = { PATH: process.env["PATH"], HOME: place };
 const IDENTITY = {
-  GIT_AUTHOR_NAME: "a",
-  GIT_AUTHOR_EMAIL: "a@example.com",
-  GIT_COMMITTER_NAME: "a",
-  GIT_COMMITTER_EMAIL: "a@example.com",
+  ...{ GIT_AUTHOR_NAME: "a", GIT_AUTHOR_EMAIL: "a@example.com" },
+  ...{ GIT_COMMITTER_NAME: "a", GIT_COMMITTER_EMAIL: "a@example.com" },
 };
 
 async function sh(directory: string, script: string): Promise<string> {
@@ -24,7 +22,7 @@ async function sh(directory: string, script: string): Promise<string> {
     stdout: "pipe",
     stderr: "pipe",
   });
-  const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  const { code, output, errors } = await readOutput(child);
   expect([code, errors]).toEqual([0, expect.anything()]);
   return output.trim();
 }
@@ -38,12 +36,8 @@ async function createRepository() {
     `git init -q -b main ${path}; cd ${path}; echo one > file; echo node_modules > .gitignore; git add .; git commit -qm one
      echo two > file; git commit -qam two; git checkout -qb topic/x; echo topic > file; git commit -qam topic; git checkout -q main`,
   );
-  const [one, two, topic] = (await sh(path, "git rev-parse HEAD~1 HEAD topic/x")).split("\n") as [
-    string,
-    string,
-    string,
-  ];
-  return { path, one, two, topic };
+  const [one, two, topic] = (await sh(path, "git rev-parse HEAD~1 HEAD topic/x")).split("\n");
+  return { path, one: one!, two: two!, topic: topic! };
 }
 
 const configOf = (repository: string, more: Partial<CheckoutConfig> = {}): CheckoutConfig => ({
@@ -51,19 +45,22 @@ const configOf = (repository: string, more: Partial<CheckoutConfig> = {}): Check
   ...more,
 });
 
+const runGit = async (args: readonly string[], directory: string) => {
+  const git = Bun.spawn(["git", ...GIT_OPTIONS, ...args], {
+    ...{ cwd: directory, stdout: "pipe", stderr: "pipe" },
+    env: { ...host, ...GIT_ENVIRONMENT, GIT_CONFIG_GLOBAL: join(place, "gitconfig") },
+  });
+  const { code, errors } = await readOutput(git);
+  return { output: errors, exitCode: code };
+};
+
 function open(repository: string) {
   const folder = checkoutFolder(join(place, `runner-${repositories++}`), configOf(repository));
   const checkout = openCheckout(folder, host);
   const ran: string[] = [];
   const run = async (args: readonly string[], directory: string) => {
     ran.push(args[0]!);
-    const git = Bun.spawn(["git", ...GIT_OPTIONS, ...args], {
-      cwd: directory,
-      env: { ...host, ...GIT_ENVIRONMENT, GIT_CONFIG_GLOBAL: join(place, "gitconfig") },
-      stdout: "ignore",
-      stderr: "pipe",
-    });
-    return { output: await git.stderr.text(), exitCode: await git.exited };
+    return await runGit(args, directory);
   };
   const take = (commit: string | null, branch: string | null = null, more: Partial<CheckoutConfig> = {}) =>
     checkout.take(configOf(repository, more), { commit, branch }, run);
@@ -158,10 +155,8 @@ describe("a work tree", () => {
     await sh(first.directory, "echo x > left; mkdir 'built 1 x'; echo changed > file");
     first.release();
     const second = await make(one);
-    expect([fileIn(second), readdirSync(second.directory).filter((name) => /left|built/.test(name))]).toEqual([
-      "one",
-      ["built [1] !x"],
-    ]);
+    const left = readdirSync(second.directory).filter((name) => /left|built/.test(name));
+    expect([fileIn(second), left]).toEqual(["one", ["built [1] !x"]]);
     expect([second.isPrepared, existsSync(join(second.directory, "node_modules/x"))]).toEqual([true, true]);
     second.release();
     const third = await make(two);
@@ -205,21 +200,11 @@ describe("a work tree", () => {
     }
     writeFileSync(pidFile, "999999999");
     const next = openCheckout(folder, host);
-    const run = async (args: readonly string[], directory: string) => {
-      const env = { ...host, ...GIT_ENVIRONMENT };
-      const git = Bun.spawn(["git", ...GIT_OPTIONS, ...args], {
-        cwd: directory,
-        env,
-        stdout: "ignore",
-        stderr: "ignore",
-      });
-      return { output: "", exitCode: await git.exited };
-    };
     const config = configOf(path, { keep: 1 });
-    const tree = await next.take(config, { commit: one, branch: null }, run);
+    const tree = await next.take(config, { commit: one, branch: null }, runGit);
     expect([tree.directory, fileIn(tree)]).toEqual([left.directory, "one"]);
     writeFileSync(join(folder, `work/${number}.pid`), String(living.pid));
-    const other = await openCheckout(folder, host).take(config, { commit: one, branch: null }, run);
+    const other = await openCheckout(folder, host).take(config, { commit: one, branch: null }, runGit);
     expect(other.directory).not.toBe(left.directory);
     living.kill();
   });
@@ -250,24 +235,19 @@ describe("what cannot be checked out", () => {
     const { path } = await createRepository();
     const { take, trees } = open(path);
     const none = "0".repeat(39) + "1";
+    const isNoHash = (commit: string) => `The execution names the commit "${commit}", which is not a commit hash`;
+    const isNoBranch = (name: string) => `The execution names the branch "${name}", which is not a valid branch name`;
     const cases: [string | null, string | null, string][] = [
       [none, null, `The repository has no commit "${none}", or several with this prefix`],
       ["1234567", "main", 'The repository has no commit "1234567", or several with this prefix'],
       [null, "gone", 'The repository has no branch "gone"'],
-      ["v1.2", null, 'The execution names the commit "v1.2", which is not a commit hash'],
-      [
-        "--upload-pack=touch pwned",
-        null,
-        'The execution names the commit "--upload-pack=touch pwned", which is not a commit hash',
-      ],
-      [null, "a..b", 'The execution names the branch "a..b", which is not a valid branch name'],
-      [
-        null,
-        "x:refs/heads/main",
-        'The execution names the branch "x:refs/heads/main", which is not a valid branch name',
-      ],
       [null, "--upload-pack=x", 'The repository has no branch "--upload-pack=x"'],
-      [null, "../../x", 'The execution names the branch "../../x", which is not a valid branch name'],
+      ...["v1.2", "--upload-pack=touch pwned"].map(
+        (commit) => [commit, null, isNoHash(commit)] as [string, null, string],
+      ),
+      ...["a..b", "x:refs/heads/main", "../../x"].map(
+        (name) => [null, name, isNoBranch(name)] as [null, string, string],
+      ),
     ];
     for (const [commit, branch, message] of cases) expect(await why(take(commit, branch))).toEqual([true, message]);
     expect(trees()).toBe(0);
@@ -291,21 +271,16 @@ describe("what cannot be checked out", () => {
     (await take(one)).release();
     await checkout.settled();
     const hook = join(folder, "repository.git/hooks/post-checkout");
-    await sh(
-      folder,
-      `mkdir -p repository.git/hooks; printf '#!/bin/sh\\ntouch ${place}/pwned\\n' > ${hook}; chmod +x ${hook}`,
-    );
+    const script = `printf '#!/bin/sh\\ntouch ${place}/pwned\\n' > ${hook}; chmod +x ${hook}`;
+    await sh(folder, `mkdir -p repository.git/hooks; ${script}`);
     await take(one, null, { keep: 1 });
     expect(existsSync(join(place, "pwned"))).toBeFalse();
   });
 });
 
 test("a password in the address is known, so that no log shows it", () => {
-  expect(passwordsOf(configOf("https://ann:s3cr%2Fet@git.example.com/shop.git"))).toEqual([
-    "s3cr%2Fet",
-    "s3cr/et",
-    "ann",
-  ]);
+  const of = (address: string) => passwordsOf(configOf(address));
+  expect(of("https://ann:s3cr%2Fet@git.example.com/shop.git")).toEqual(["s3cr%2Fet", "s3cr/et", "ann"]);
   expect(passwordsOf(configOf("https://token123@git.example.com/shop.git"))).toEqual(["token123"]);
   expect(passwordsOf(configOf("https://TOKEN123:x-oauth-basic@git.example.com/s.git"))).toContain("TOKEN123");
   expect(passwordsOf(configOf("https://ann:50%off@git.example.com/s.git"))).toContain("50%off");

@@ -42,51 +42,26 @@ tasks:
     accept: [BROWSER, BROWSER]
 `);
     expect([path, folder]).toEqual(["/srv/shop/assay.yaml", "/srv/shop"]);
-    expect([...tasks]).toEqual([
-      [
-        "unit",
-        {
-          command: "set -e\nnpx jest --json --outputFile=report.json\n",
-          report: ["report.json"],
-          format: undefined,
-          git: undefined,
-          workingDirectory: "/srv/shop",
-          timeoutSeconds: undefined,
-          silenceSeconds: undefined,
-          before: [],
-          after: [],
-          comparesCommit: true,
-          retryOn: [],
-          rerun: undefined,
-          gate: undefined,
-          artifacts: [],
-          attachments: "failed",
-          pass: [],
-          accept: [],
-        },
-      ],
-      [
-        "api tests",
-        {
-          command: "pytest --junitxml=reports/a.xml",
-          report: ["reports/*.xml", "/var/tmp/more.xml"],
-          format: "junit",
-          git: undefined,
-          workingDirectory: "/srv/shop/services/api",
-          timeoutSeconds: 900,
-          silenceSeconds: 60,
-          before: ["pip install -r requirements.txt"],
-          after: ["docker compose down", "rm -rf tmp"],
-          comparesCommit: false,
-          retryOn: [75, 69],
-          rerun: "pytest",
-          gate: "new",
-          artifacts: [],
-          attachments: "failed",
-          pass: ["CI_TOKEN", "LANG"],
-          accept: ["BROWSER"],
-        },
-      ],
+    const none = { format: undefined, git: undefined, timeoutSeconds: undefined, silenceSeconds: undefined };
+    const unit = {
+      ...{ ...none, rerun: undefined, gate: undefined, comparesCommit: true, workingDirectory: "/srv/shop" },
+      ...{ command: "set -e\nnpx jest --json --outputFile=report.json\n", report: ["report.json"] },
+      ...{ before: [], after: [], retryOn: [], artifacts: [], attachments: "failed", pass: [], accept: [] },
+    };
+    const api = {
+      ...{
+        command: "pytest --junitxml=reports/a.xml",
+        report: ["reports/*.xml", "/var/tmp/more.xml"],
+        format: "junit",
+      },
+      ...{ git: undefined, workingDirectory: "/srv/shop/services/api", timeoutSeconds: 900, silenceSeconds: 60 },
+      ...{ before: ["pip install -r requirements.txt"], after: ["docker compose down", "rm -rf tmp"] },
+      ...{ comparesCommit: false, retryOn: [75, 69], rerun: "pytest", gate: "new" },
+      ...{ artifacts: [], attachments: "failed", pass: ["CI_TOKEN", "LANG"], accept: ["BROWSER"] },
+    };
+    expect([...tasks] as unknown[]).toEqual([
+      ["unit", unit],
+      ["api tests", api],
     ]);
   });
 
@@ -103,33 +78,17 @@ tasks:
   unit: { command: a, report: r.xml, workingDirectory: ./packages/web/, checkout: { git: ../shop.git } }
   e2e: { command: a, report: r.xml, checkout: { git: git@example.com:shop.git, submodules: true, lfs: true, prepare: npm ci, build: [npm run build, make], keep: 5 } }
 `);
+    const shop = { submodules: false, lfs: false, prepare: [], build: [], keep: 2 };
+    const example = { submodules: true, lfs: true, prepare: ["npm ci"], build: ["npm run build", "make"], keep: 5 };
     expect([...tasks.values()].map(({ git, workingDirectory }) => [git, workingDirectory])).toEqual([
-      [
-        { repository: "/srv/shop.git", submodules: false, lfs: false, prepare: [], build: [], keep: 2 },
-        "packages/web/",
-      ],
-      [
-        {
-          repository: "git@example.com:shop.git",
-          submodules: true,
-          lfs: true,
-          prepare: ["npm ci"],
-          build: ["npm run build", "make"],
-          keep: 5,
-        },
-        ".",
-      ],
+      [{ repository: "/srv/shop.git", ...shop }, "packages/web/"],
+      [{ repository: "git@example.com:shop.git", ...example }, "."],
     ]);
+    const address = '"tasks.a.checkout.git": expected the address or path of a repository, got';
     for (const [checkout, mistake] of [
       ["git", '"tasks.a.checkout": expected "own", "none", or an object with "git", got "git"'],
-      [
-        "{ git: --upload-pack=x }",
-        '"tasks.a.checkout.git": expected the address or path of a repository, got "--upload-pack=x"',
-      ],
-      [
-        '{ git: "ext::sh -c x" }',
-        '"tasks.a.checkout.git": expected the address or path of a repository, got "ext::sh -c x"',
-      ],
+      ["{ git: --upload-pack=x }", `${address} "--upload-pack=x"`],
+      ['{ git: "ext::sh -c x" }', `${address} "ext::sh -c x"`],
     ])
       expect(mistakesIn(`tasks: { a: { command: x, report: r.xml, checkout: ${checkout} } }`)[0]).toContain(mistake!);
   });
@@ -147,8 +106,7 @@ tasks:
   });
 
   test("names every mistake at once, with its place", () => {
-    expect(
-      mistakesIn(`
+    const mistakes = mistakesIn(`
 version: 1
 tasks:
   unit:
@@ -164,8 +122,8 @@ tasks:
   api: bun test
   web: { command: a, report: [], rerun: "npx jest {file}" }
   go: { command: "", report: b, workingDirectory: "a\\0b" }
-`),
-    ).toEqual([
+`);
+    expect(mistakes).toEqual([
       'unknown field "version"',
       'unknown field "tasks.unit.reprot"',
       '"tasks.unit.command": expected a text of 1 to 32768 characters, got 5',

@@ -59,9 +59,7 @@ test.each(withCommit)("no commit is run by %p", async (command) => {
   await git(checkout, "clone", origin, ".");
   // The other machine runs what it is told, as a shell.
   for (const name of ["ssh", "scp", "kubectl"])
-    writeFileSync(join(tools, name), '#!/bin/sh\n[ "${0##*/}" != ssh ] || { shift 4; sh -c "$*"; }\n', {
-      mode: 0o755,
-    });
+    writeFileSync(join(tools, name), '#!/bin/sh\n[ "${0##*/}" != ssh ] || { shift 4; sh -c "$*"; }\n', { mode: 0o755 });
   await Bun.write(join(checkout, "job.yaml"), "image: app:COMMIT\n");
   const run = async (commit: string) => {
     const environment = { PATH: `${tools}:${process.env["PATH"]}`, HOME: root, ASSAY_COMMIT: commit };

@@ -10,30 +10,23 @@ describe("notify", () => {
   test("is a line and an embed, and asks whether it was right", async () => {
     const { outcome, requests } = await sender.deliver({ scripts: [{ status: 200, body: { id: "1" } }] });
     expect(outcome).toEqual({ status: "sent" });
-    expect(shown(requests)).toEqual([
-      {
-        method: "POST",
-        path: "/api/webhooks/1/S3CRET-token?wait=true",
-        headers: HEADERS,
-        body: {
-          content: "Web: main failed",
-          embeds: [
-            {
-              title: "1 failed, 9 passed",
-              description: "- unit > adds: expected 1, got 2",
-              url: BAD.url,
-              color: 0xd1242f,
-              fields: [
-                { name: "Branch", value: "main", inline: true },
-                { name: "Commit", value: "0123456789ab", inline: true },
-                { name: "Build", value: BAD.buildUrl },
-              ],
-              timestamp: BAD.occurredAt,
-            },
-          ],
-          allowed_mentions: { parse: [] },
-        },
+    const embed = {
+      ...{
+        title: "1 failed, 9 passed",
+        description: "- unit > adds: expected 1, got 2",
+        url: BAD.url,
+        color: 0xd1242f,
       },
+      fields: [
+        { name: "Branch", value: "main", inline: true },
+        { name: "Commit", value: "0123456789ab", inline: true },
+        { name: "Build", value: BAD.buildUrl },
+      ],
+      timestamp: BAD.occurredAt,
+    };
+    const body = { content: "Web: main failed", embeds: [embed], allowed_mentions: { parse: [] } };
+    expect(shown(requests)).toEqual([
+      { method: "POST", path: "/api/webhooks/1/S3CRET-token?wait=true", headers: HEADERS, body },
     ]);
     const good = await sender.deliver({ notice: GOOD, scripts: [{ status: 200 }] });
     expect(good.requests[0]!.body.embeds[0].color).toBe(0x1a7f37);
@@ -56,23 +49,13 @@ describe("notify", () => {
   test("mentions nobody, and keeps to Discord's limits", () => {
     const long = "x".repeat(9_000);
     const lines = Array.from({ length: 500 }, () => long);
+    const facts = Array(10).fill({ name: "Branch", value: long });
+    const knownBugs = Array(5).fill({ number: 1, text: "*".repeat(900), url: BUG_URL });
     for (const notice of [
       hostile(),
       { ...BAD, title: long, text: long, lines, facts: [{ name: long, value: long }] },
-      {
-        ...BAD,
-        text: long,
-        lines,
-        facts: Array(10).fill({ name: "Branch", value: long }),
-        buildUrl: `https://ci.test/${long}`,
-      },
-      {
-        ...BAD,
-        title: long,
-        text: long,
-        lines,
-        knownBugs: Array(5).fill({ number: 1, text: "*".repeat(900), url: BUG_URL }),
-      },
+      { ...BAD, text: long, lines, facts, buildUrl: `https://ci.test/${long}` },
+      { ...BAD, title: long, text: long, lines, knownBugs },
     ]) {
       const { content, embeds, allowed_mentions } = toDiscordMessage(notice);
       const [embed] = embeds as any[];
@@ -103,13 +86,10 @@ test.each([520, 522, 524])("a %d of the proxy before Discord is retried", async 
   expect((await sender.deliver({ scripts: [{ status }] })).outcome.status).toBe("retry");
 });
 
+const form = { message: "Invalid Form Body", errors: { embeds: ["0"] } };
 testFailures(sender, ["notify"], {
   reasons: [
     [401, { message: "Invalid Webhook Token", code: 50027 }, "Answered 401: Invalid Webhook Token"],
-    [
-      400,
-      { message: "Invalid Form Body", errors: { embeds: ["0"] } },
-      'Answered 400: Invalid Form Body: {"embeds":["0"]}',
-    ],
+    [400, form, 'Answered 400: Invalid Form Body: {"embeds":["0"]}'],
   ],
 });

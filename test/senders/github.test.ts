@@ -27,22 +27,16 @@ const HEADERS = {
 const { "content-type": _, ...READING } = HEADERS;
 
 test("set_commit_status sets the state of the commit", async () => {
-  const { outcome, requests } = await sender.deliver({
-    scripts: [{ status: 201 }],
-    options: { context: "assay/unit" },
-  });
+  const answer = { scripts: [{ status: 201 }] };
+  const { outcome, requests } = await sender.deliver({ ...answer, options: { context: "assay/unit" } });
   expect(outcome).toEqual({ status: "sent" });
+  const body = { state: "failure", target_url: BAD.url, description: "1 failed, 9 passed", context: "assay/unit" };
   expect(shown(requests)).toEqual([
-    {
-      method: "POST",
-      path: "/repos/acme/web/statuses/0123456789abcdef",
-      headers: HEADERS,
-      body: { state: "failure", target_url: BAD.url, description: "1 failed, 9 passed", context: "assay/unit" },
-    },
+    { method: "POST", path: "/repos/acme/web/statuses/0123456789abcdef", headers: HEADERS, body },
   ]);
-  const green = await sender.deliver({ notice: GOOD, scripts: [{ status: 201 }] });
+  const green = await sender.deliver({ notice: GOOD, ...answer });
   expect(green.requests[0]!.body).toMatchObject({ state: "success", context: "assay" });
-  const long = await sender.deliver({ notice: { ...BAD, text: "x".repeat(500) }, scripts: [{ status: 201 }] });
+  const long = await sender.deliver({ notice: { ...BAD, text: "x".repeat(500) }, ...answer });
   expect(long.requests[0]!.body.description).toHaveLength(140);
   const none = await sender.deliver({ notice: { ...BAD, commit: null } });
   expect([none.outcome, none.requests]).toEqual([{ status: "refused", error: "The execution has no commit" }, []]);
@@ -52,17 +46,12 @@ describe("create_issue", () => {
   const action = "create_issue" as const;
 
   test("opens one and tells its address", async () => {
-    const answer = { status: 201, body: { number: 7, html_url: "https://github.test/acme/web/issues/7" } };
+    const link = "https://github.test/acme/web/issues/7";
+    const answer = { status: 201, body: { number: 7, html_url: link } };
     const { outcome, requests } = await sender.deliver({ action, scripts: [answer] });
-    expect(outcome).toEqual({ status: "sent", link: "https://github.test/acme/web/issues/7" });
-    expect(shown(requests)).toEqual([
-      {
-        method: "POST",
-        path: "/repos/acme/web/issues",
-        headers: HEADERS,
-        body: { title: "Web: main failed", body: MARKDOWN, labels: ["assay"] },
-      },
-    ]);
+    expect(outcome).toEqual({ status: "sent", link });
+    const body = { title: "Web: main failed", body: MARKDOWN, labels: ["assay"] };
+    expect(shown(requests)).toEqual([{ method: "POST", path: "/repos/acme/web/issues", headers: HEADERS, body }]);
     const labelled = await sender.deliver({ action, options: { labels: ["bug"] }, scripts: [answer] });
     expect(labelled.requests[0]!.body.labels).toEqual(["bug"]);
   });
@@ -82,8 +71,9 @@ describe("notify", () => {
   const action = "notify" as const;
 
   const list = "/repos/acme/web/issues/12/comments";
-  const BODY = { body: COMMENT.body };
   const since = "2026-01-31T11:59:00.000Z";
+  const creation = { method: "POST", path: list, headers: HEADERS, body: { body: COMMENT.body } };
+  const change = { ...creation, method: "PATCH", path: "/repos/acme/web/issues/comments/99" };
   const reads = [
     { method: "GET", path: `${list}?since=${since}&per_page=100`, headers: READING, body: null },
     { method: "GET", path: "/user", headers: READING, body: null },
@@ -92,20 +82,15 @@ describe("notify", () => {
   test("creates the comment and tells its id", async () => {
     const { outcome, requests } = await sender.deliver({ action, scripts: [{ status: 201, body: { id: 99 } }] });
     expect(outcome).toEqual({ status: "sent", commentId: "99" });
-    expect(shown(requests)).toEqual([{ method: "POST", path: list, headers: HEADERS, body: BODY }]);
+    expect(shown(requests)).toEqual([creation]);
   });
 
   test("changes the comment whose id is known, without reading others", async () => {
     const comment = { ...COMMENT, id: "99", since };
-    const { outcome, requests } = await sender.deliver({
-      action,
-      comment,
-      scripts: [{ status: 200, body: { id: 99 } }],
-    });
+    const scripts = [{ status: 200, body: { id: 99 } }];
+    const { outcome, requests } = await sender.deliver({ action, comment, scripts });
     expect(outcome).toEqual({ status: "sent", commentId: "99" });
-    expect(shown(requests)).toEqual([
-      { method: "PATCH", path: "/repos/acme/web/issues/comments/99", headers: HEADERS, body: BODY },
-    ]);
+    expect(shown(requests)).toEqual([change]);
   });
 
   test("one that somebody has deleted is written again", async () => {
@@ -116,8 +101,7 @@ describe("notify", () => {
   });
 
   describe("where an earlier try may have created it", () => {
-    const deliver = (...scripts: Script[]) =>
-      sender.deliver({ action, comment: { ...COMMENT, since }, scripts: [...scripts] });
+    const deliver = (...scripts: Script[]) => sender.deliver({ action, comment: { ...COMMENT, since }, scripts });
     const own = { id: 99, body: `${COMMENT.marker}\n\nyellow`, user: { id: 7 } };
 
     test("finds it by its marker and its author", async () => {
@@ -133,10 +117,7 @@ describe("notify", () => {
         { status: 200, body: {} },
       );
       expect(outcome).toEqual({ status: "sent", commentId: "99" });
-      expect(shown(requests)).toEqual([
-        ...reads,
-        { method: "PATCH", path: "/repos/acme/web/issues/comments/99", headers: HEADERS, body: BODY },
-      ]);
+      expect(shown(requests)).toEqual([...reads, change]);
     });
 
     test("a marker that somebody else wrote is not trusted", async () => {
@@ -147,7 +128,7 @@ describe("notify", () => {
       ]) {
         const { outcome, requests } = await deliver(found, me, { status: 201, body: { id: 5 } });
         expect(outcome).toEqual({ status: "sent", commentId: "5" });
-        expect(shown(requests)).toEqual([...reads, { method: "POST", path: list, headers: HEADERS, body: BODY }]);
+        expect(shown(requests)).toEqual([...reads, creation]);
       }
     });
 
@@ -165,13 +146,10 @@ describe("notify", () => {
 
   test("a locked conversation is final", async () => {
     const locked = { status: 403, body: { message: "Unable to create comment because issue is locked." } };
-    for (const id of [null, "99"])
-      expect(
-        (await sender.deliver({ action, comment: { ...COMMENT, id, since: null }, scripts: [locked] })).outcome,
-      ).toEqual({
-        status: "refused",
-        error: "Answered 403: Unable to create comment because issue is locked.",
-      });
+    for (const id of [null, "99"]) {
+      const { outcome } = await sender.deliver({ action, comment: { ...COMMENT, id, since: null }, scripts: [locked] });
+      expect(outcome).toEqual({ status: "refused", error: `Answered 403: ${locked.body.message}` });
+    }
   });
 
   test("without a pull request there is nothing to comment on", async () => {
@@ -183,29 +161,16 @@ describe("notify", () => {
 });
 
 describe("the comment on the pull request that brought a commit", () => {
-  const action = "notify" as const;
   const commit = "c4d5e6f0127a8b9c0d1e2f3a4b5c6d7e8f901234";
   const comment = { ...COMMENT, mergedCommit: commit };
   const deliver = (...scripts: Script[]) =>
-    sender.deliver({ action, comment, notice: { ...BAD, pullRequest: null }, scripts });
+    sender.deliver({ action: "notify", comment, notice: { ...BAD, pullRequest: null }, scripts });
   const base = { repo: { full_name: "Acme/Web" } };
   const pull = { number: 128, merged_at: "2026-01-30T10:00:00Z", base };
-  const find = {
-    method: "GET",
-    path: `/repos/acme/web/commits/${commit}/pulls?per_page=100`,
-    headers: READING,
-    body: null,
-  };
-  const list = {
-    method: "GET",
-    path: "/repos/acme/web/issues/128/comments?since=2026-01-30T10:00:00.000Z&per_page=100",
-    headers: READING,
-    body: null,
-  };
-  const nothing = {
-    status: "inapplicable",
-    error: "Nothing to send: no merged pull request contains the commit c4d5e6f0127a",
-  };
+  const reads = (path: string) => ({ method: "GET", path: `/repos/acme/web${path}`, headers: READING, body: null });
+  const find = reads(`/commits/${commit}/pulls?per_page=100`);
+  const list = reads("/issues/128/comments?since=2026-01-30T10:00:00.000Z&per_page=100");
+  const error = "Nothing to send: no merged pull request contains the commit c4d5e6f0127a";
 
   test("is written to the first one that was merged into this repository", async () => {
     const others = [
@@ -222,12 +187,7 @@ describe("the comment on the pull request that brought a commit", () => {
     expect(shown(requests)).toEqual([
       find,
       list,
-      {
-        method: "POST",
-        path: "/repos/acme/web/issues/128/comments",
-        headers: HEADERS,
-        body: { body: COMMENT.body },
-      },
+      { method: "POST", path: "/repos/acme/web/issues/128/comments", headers: HEADERS, body: { body: COMMENT.body } },
     ]);
   });
 
@@ -251,8 +211,8 @@ describe("the comment on the pull request that brought a commit", () => {
     ["the commit is unknown", { status: 422, body: { message: `No commit found for SHA: ${commit}` } }],
   ])("is not written if %s, which is no failure", async (_, script) => {
     const { outcome, attempt, requests } = await deliver(script);
-    expect(outcome).toEqual(nothing as never);
-    expect(attempt.error).toBe(nothing.error);
+    expect(outcome).toEqual({ status: "inapplicable", error } as never);
+    expect(attempt.error).toBe(error);
     expect(shown(requests)).toEqual([find]);
   });
 
@@ -264,23 +224,15 @@ describe("the comment on the pull request that brought a commit", () => {
 });
 
 test("dispatch starts a workflow", async () => {
-  const action = "dispatch" as const;
-  const options = { ref: "release", inputs: { reason: "red" } };
-  const { outcome, requests } = await sender.deliver({ action, options, scripts: [{ status: 204 }] });
+  const deliver = (options: object) => sender.deliver({ action: "dispatch", options, scripts: [{ status: 204 }] });
+  const path = (workflow: string) => `/repos/acme/web/actions/workflows/${workflow}/dispatches`;
+  const body = { ref: "release", inputs: { reason: "red" } };
+  const { outcome, requests } = await deliver(body);
   expect(outcome).toEqual({ status: "sent" });
-  expect(shown(requests)).toEqual([
-    {
-      method: "POST",
-      path: "/repos/acme/web/actions/workflows/ci.yml/dispatches",
-      headers: HEADERS,
-      body: { ref: "release", inputs: { reason: "red" } },
-    },
-  ]);
-  const plain = await sender.deliver({ action, options: { workflow: "other.yml" }, scripts: [{ status: 204 }] });
-  expect([plain.requests[0]!.path, plain.requests[0]!.body]).toEqual([
-    "/repos/acme/web/actions/workflows/other.yml/dispatches",
-    { ref: "main", inputs: {} },
-  ]);
+  expect(shown(requests)).toEqual([{ method: "POST", path: path("ci.yml"), headers: HEADERS, body }]);
+  const plain = await deliver({ workflow: "other.yml" });
+  expect(plain.requests).toMatchObject([{ path: path("other.yml") }]);
+  expect(plain.requests[0]!.body).toEqual({ ref: "main", inputs: {} });
   const missing = await sendTo("github", (url) => ({ ...config(url), workflow: null }), "dispatch").deliver();
   expect([missing.outcome.status, missing.requests]).toEqual(["refused", []]);
 });
@@ -289,10 +241,8 @@ describe("a workflow that is told its execution", () => {
   const id = "0197f000-0000-7000-8000-0000000000ee";
   const execution = { projectId: "0197f000-0000-7000-8000-0000000000aa", id, waits: false };
   const inputsOf = (requests: readonly { body: any }[]) => requests.map(({ body }) => body.inputs);
-  const unknown = {
-    status: 422,
-    body: { message: 'Unexpected inputs provided: ["assay_execution_id"]', status: "422" },
-  };
+  const message = 'Unexpected inputs provided: ["assay_execution_id"]';
+  const unknown = { status: 422, body: { message, status: "422" } };
   const send = (options: object, ...scripts: Script[]) =>
     sender.deliver({ action: "dispatch", options: { inputs: { a: "b" }, execution, ...options }, scripts });
 
@@ -305,10 +255,7 @@ describe("a workflow that is told its execution", () => {
     const { outcome, requests } = await send({}, unknown, { status: 204 });
     expect([outcome.status, inputsOf(requests)]).toEqual(["sent", [{ a: "b", assay_execution_id: id }, { a: "b" }]]);
     const waited = await send({ execution: { ...execution, waits: true } }, unknown, { status: 204 });
-    expect(waited.outcome).toEqual({
-      status: "refused",
-      error: 'Answered 422: Unexpected inputs provided: ["assay_execution_id"]',
-    });
+    expect(waited.outcome).toEqual({ status: "refused", error: `Answered 422: ${message}` });
     expect(waited.requests).toHaveLength(1);
   });
 
@@ -325,14 +272,11 @@ describe("a workflow that is told its execution", () => {
   });
 });
 
+const reset = `${NOW.getTime() / 1_000 + 600}`;
 test.each([
   ["the secondary limit", { "retry-after": "60" }, 60_000],
-  [
-    "the primary limit",
-    { "x-ratelimit-remaining": "0", "x-ratelimit-reset": `${NOW.getTime() / 1_000 + 600}` },
-    600_000,
-  ],
-])("%s, which is a 403 with the time of its end, is retried", async (_, headers, afterMs) => {
+  ["the primary limit", { "x-ratelimit-remaining": "0", "x-ratelimit-reset": reset }, 600_000],
+] as const)("%s, which is a 403 with the time of its end, is retried", async (_, headers, afterMs) => {
   const { outcome } = await sender.deliver({ scripts: [{ status: 403, headers, body: { message: "rate limit" } }] });
   expect(outcome).toMatchObject({ status: "retry", afterMs });
 });
@@ -352,11 +296,8 @@ test("a reason that is cut within a secret shows no part of it", async () => {
 
 test("a redirect of the second request is not followed either, and sends no token", async () => {
   const elsewhere = createReceiver();
-  const { outcome } = await sender.deliver({
-    action: "notify",
-    comment: { ...COMMENT, id: "99" },
-    scripts: [{ status: 404 }, { status: 307, headers: { location: elsewhere.url } }],
-  });
+  const scripts = [{ status: 404 }, { status: 307, headers: { location: elsewhere.url } }];
+  const { outcome } = await sender.deliver({ action: "notify", comment: { ...COMMENT, id: "99" }, scripts });
   expect([outcome.status, elsewhere.requests]).toEqual(["refused", []]);
 });
 

@@ -24,17 +24,15 @@ const config = (url: string) => ({
 const sender = sendTo("gitlab", config, "set_commit_status");
 const created = { status: 201, body: {} };
 const HEADERS = { ...COMMON, "private-token": "S3CRET-token" };
+const { "content-type": _, ...READING } = HEADERS;
+const project = "/api/v4/projects/acme%2Fweb";
 
 test("set_commit_status sets the state of the commit", async () => {
   const { outcome, requests } = await sender.deliver({ scripts: [created] });
   expect(outcome).toEqual({ status: "sent" });
+  const body = { state: "failed", name: "assay", target_url: BAD.url, description: "1 failed, 9 passed" };
   expect(shown(requests)).toEqual([
-    {
-      method: "POST",
-      path: "/api/v4/projects/acme%2Fweb/statuses/0123456789abcdef",
-      headers: HEADERS,
-      body: { state: "failed", name: "assay", target_url: BAD.url, description: "1 failed, 9 passed" },
-    },
+    { method: "POST", path: `${project}/statuses/0123456789abcdef`, headers: HEADERS, body },
   ]);
   const green = await sender.deliver({ notice: GOOD, options: { context: "assay/unit" }, scripts: [created] });
   expect(green.requests[0]!.body).toMatchObject({ state: "success", name: "assay/unit" });
@@ -52,29 +50,19 @@ test("a state that the commit has already is no failure; one that it cannot take
 });
 
 test("create_issue opens one and tells its address", async () => {
-  const answer = { status: 201, body: { web_url: "https://gitlab.test/acme/web/-/issues/7" } };
+  const link = "https://gitlab.test/acme/web/-/issues/7";
+  const scripts = [{ status: 201, body: { web_url: link } }];
   const options = { labels: ["bug", "a,b"] };
-  const { outcome, requests } = await sender.deliver({ action: "create_issue", options, scripts: [answer] });
-  expect(outcome).toEqual({ status: "sent", link: "https://gitlab.test/acme/web/-/issues/7" });
-  expect(shown(requests)).toEqual([
-    {
-      method: "POST",
-      path: "/api/v4/projects/acme%2Fweb/issues",
-      headers: HEADERS,
-      body: {
-        title: "Web: main failed",
-        description: MARKDOWN,
-        labels: "bug,a b",
-      },
-    },
-  ]);
+  const { outcome, requests } = await sender.deliver({ action: "create_issue", options, scripts });
+  expect(outcome).toEqual({ status: "sent", link });
+  const body = { title: "Web: main failed", description: MARKDOWN, labels: "bug,a b" };
+  expect(shown(requests)).toEqual([{ method: "POST", path: `${project}/issues`, headers: HEADERS, body }]);
 });
 
 describe("notify", () => {
   const action = "notify" as const;
-  const list = "/api/v4/projects/acme%2Fweb/merge_requests/12/notes";
+  const list = `${project}/merge_requests/12/notes`;
   const BODY = { body: COMMENT.body };
-  const { "content-type": _, ...READING } = HEADERS;
 
   test("writes a note to the merge request, and changes it from then on", async () => {
     const first = await sender.deliver({ action, scripts: [{ status: 201, body: { id: 5 } }] });
@@ -84,11 +72,8 @@ describe("notify", () => {
     const second = await sender.deliver({ action, comment, scripts: [{ status: 200, body: { id: 5 } }] });
     expect(second.outcome).toEqual({ status: "sent", commentId: "5" });
     expect(shown(second.requests)).toEqual([{ method: "PUT", path: `${list}/5`, headers: HEADERS, body: BODY }]);
-    const deleted = await sender.deliver({
-      action,
-      comment,
-      scripts: [{ status: 404 }, { status: 201, body: { id: 6 } }],
-    });
+    const scripts = [{ status: 404 }, { status: 201, body: { id: 6 } }];
+    const deleted = await sender.deliver({ action, comment, scripts });
     expect(deleted.outcome).toEqual({ status: "sent", commentId: "6" });
   });
 
@@ -97,16 +82,11 @@ describe("notify", () => {
       { id: 1, body: COMMENT.body, author: { id: 8 } },
       { id: 2, body: COMMENT.body, author: { id: 7 } },
     ];
-    const send = (me: object) =>
-      sender.deliver({
-        action,
-        comment: { ...COMMENT, since: "2026-01-31T11:59:00.000Z" },
-        scripts: [
-          { status: 200, body: notes },
-          { status: 200, body: me },
-          { status: 200, body: { id: 2 } },
-        ],
-      });
+    const comment = { ...COMMENT, since: "2026-01-31T11:59:00.000Z" };
+    const send = (me: object) => {
+      const scripts = [notes, me, { id: 2 }].map((body) => ({ status: 200, body }));
+      return sender.deliver({ action, comment, scripts });
+    };
     const { outcome, requests } = await send({ id: 7 });
     expect(outcome).toEqual({ status: "sent", commentId: "2" });
     expect(shown(requests)).toEqual([
@@ -125,17 +105,11 @@ describe("notify", () => {
 
 describe("the note on the merge request that brought a commit", () => {
   const commit = "c4d5e6f0127a8b9c0d1e2f3a4b5c6d7e8f901234";
-  const { "content-type": _, ...READING } = HEADERS;
-  const project = "/api/v4/projects/acme%2Fweb";
   const reads = (path: string) => ({ method: "GET", path: `${project}${path}`, headers: READING, body: null });
   const find = reads(`/repository/commits/${commit}/merge_requests?state=merged&per_page=100`);
+  const comment = { ...COMMENT, mergedCommit: commit };
   const deliver = (...scripts: Script[]) =>
-    sender.deliver({
-      action: "notify",
-      comment: { ...COMMENT, mergedCommit: commit },
-      notice: { ...BAD, pullRequest: null },
-      scripts,
-    });
+    sender.deliver({ action: "notify", comment, notice: { ...BAD, pullRequest: null }, scripts });
   const merged = { iid: 128, state: "merged", merged_at: "2026-01-30T10:00:00Z" };
 
   test("is written to the first one that was merged", async () => {
@@ -149,24 +123,17 @@ describe("the note on the merge request that brought a commit", () => {
       { status: 201, body: { id: 5 } },
     );
     expect(outcome).toEqual({ status: "sent", commentId: "5" });
+    const list = "/merge_requests/128/notes";
     expect(shown(requests)).toEqual([
-      find,
-      reads("/merge_requests/128/notes?order_by=created_at&sort=desc&per_page=100"),
-      {
-        method: "POST",
-        path: `${project}/merge_requests/128/notes`,
-        headers: HEADERS,
-        body: { body: COMMENT.body },
-      },
+      ...[find, reads(`${list}?order_by=created_at&sort=desc&per_page=100`)],
+      { method: "POST", path: `${project}${list}`, headers: HEADERS, body: { body: COMMENT.body } },
     ]);
   });
 
   test("is changed, and not repeated, if it is there already", async () => {
+    const notes = [{ id: 5, body: COMMENT.body, author: { id: 7 } }];
     const { requests } = await deliver(
-      { status: 200, body: [merged] },
-      { status: 200, body: [{ id: 5, body: COMMENT.body, author: { id: 7 } }] },
-      { status: 200, body: { id: 7 } },
-      { status: 200, body: { id: 5 } },
+      ...[[merged], notes, { id: 7 }, { id: 5 }].map((body) => ({ status: 200, body })),
     );
     expect(requests.slice(2).map(({ method, path }) => `${method} ${path}`)).toEqual([
       "GET /api/v4/user",
@@ -180,19 +147,15 @@ describe("the note on the merge request that brought a commit", () => {
     ["the commit is unknown", { status: 404, body: { message: "404 Commit Not Found" } }],
   ])("is not written if %s, which is no failure", async (_, script) => {
     const { outcome, requests } = await deliver(script);
-    expect(outcome).toEqual({
-      status: "inapplicable",
-      error: "Nothing to send: no merged pull request contains the commit c4d5e6f0127a",
-    });
+    const error = "Nothing to send: no merged pull request contains the commit c4d5e6f0127a";
+    expect(outcome).toEqual({ status: "inapplicable", error });
     expect(shown(requests)).toEqual([find]);
   });
 
   test("needs access to the project", async () => {
     const hidden = { status: 404, body: { message: "404 Project Not Found" } };
-    expect((await deliver(hidden)).outcome).toEqual({
-      status: "refused",
-      error: "Answered 404: 404 Project Not Found",
-    });
+    const error = "Answered 404: 404 Project Not Found";
+    expect((await deliver(hidden)).outcome).toEqual({ status: "refused", error });
   });
 });
 
@@ -205,14 +168,8 @@ test("dispatch starts a pipeline with the trigger token alone", async () => {
   const options = { ref: "release", inputs: { REASON: "red" } };
   const { outcome, requests } = await sender.deliver({ action: "dispatch", options, scripts: [created] });
   expect(outcome).toEqual({ status: "sent" });
-  expect(shown(requests)).toEqual([
-    {
-      method: "POST",
-      path: "/api/v4/projects/acme%2Fweb/trigger/pipeline",
-      headers: COMMON,
-      body: { token: "S3CRET-trigger", ref: "release", variables: { REASON: "red" } },
-    },
-  ]);
+  const body = { token: "S3CRET-trigger", ref: "release", variables: { REASON: "red" } };
+  expect(shown(requests)).toEqual([{ method: "POST", path: `${project}/trigger/pipeline`, headers: COMMON, body }]);
   const without = sendTo("gitlab", (url) => ({ ...config(url), triggerToken: null }), "dispatch");
   expect((await without.deliver()).outcome.status).toBe("refused");
 });
@@ -220,10 +177,8 @@ test("dispatch starts a pipeline with the trigger token alone", async () => {
 test("a pipeline is told its execution; where nobody may set variables it starts without, unless an execution waits for it", async () => {
   const id = "0197f000-0000-7000-8000-0000000000ee";
   const execution = { projectId: "0197f000-0000-7000-8000-0000000000aa", id, waits: false };
-  const forbidden = {
-    status: 400,
-    body: { message: { base: ["Insufficient permissions to set pipeline variables"] } },
-  };
+  const message = { base: ["Insufficient permissions to set pipeline variables"] };
+  const forbidden = { status: 400, body: { message } };
   const send = async (options: object, ...scripts: Script[]) => {
     const sent = await sender.deliver({ action: "dispatch", options: { execution, ...options }, scripts });
     return [sent.outcome.status, sent.requests.map(({ body }) => body.variables)];

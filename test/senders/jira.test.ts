@@ -1,6 +1,7 @@
 /** Jira: issues in the Cloud and in a Data Center. */
 
 import { describe, expect, test } from "bun:test";
+import type { Script } from "../receiver.ts";
 import { BAD, BUG_LINE, BUG_URL, HEADERS, hostile, HOSTILE, KNOWN, sendTo, shown, testFailures } from "./sending.ts";
 
 const common = { token: "S3CRET-token", projectKey: "WEB", labels: ["assay", "flaky test"] };
@@ -8,11 +9,10 @@ const cloud = sendTo("jira", (url) => ({ ...common, baseUrl: `${url}/`, email: "
 const dataCenter = sendTo("jira", (url) => ({ ...common, baseUrl: `${url}/jira` }), "create_issue");
 const created = { status: 201, body: { id: "10000", key: "WEB-24" } };
 const fields = {
-  project: { key: "WEB" },
-  issuetype: { name: "Bug" },
-  summary: "Web: main failed",
-  labels: ["assay", "flaky-test"],
+  ...{ project: { key: "WEB" }, issuetype: { name: "Bug" } },
+  ...{ summary: "Web: main failed", labels: ["assay", "flaky-test"] },
 };
+const CREDENTIAL = Buffer.from("bot@example.com:S3CRET-token").toString("base64");
 
 test("the Cloud gets a document, and knows its user by e-mail and token", async () => {
   const { outcome, requests } = await cloud.deliver({ scripts: [created] });
@@ -21,31 +21,18 @@ test("the Cloud gets a document, and knows its user by e-mail and token", async 
   const paragraph = (...content: unknown[]) => ({ type: "paragraph", content });
   const item = (value: string) => ({ type: "listItem", content: [paragraph(text(value))] });
   const link = (name: string, href: string | null) => ({ ...text(name), marks: [{ type: "link", attrs: { href } }] });
+  const content = [
+    paragraph(text("1 failed, 9 passed")),
+    { type: "bulletList", content: [item("Branch: main"), item("Commit: 0123456789ab")] },
+    { type: "codeBlock", content: [text("unit > adds: expected 1, got 2")] },
+    paragraph(link("Assay", BAD.url)),
+    paragraph(link("Build", BAD.buildUrl)),
+  ];
   expect(shown(requests)).toEqual([
     {
-      method: "POST",
-      path: "/rest/api/3/issue",
-      headers: {
-        ...HEADERS,
-        authorization: `Basic ${Buffer.from("bot@example.com:S3CRET-token").toString("base64")}`,
-        accept: "application/json",
-      },
-      body: {
-        fields: {
-          ...fields,
-          description: {
-            type: "doc",
-            version: 1,
-            content: [
-              paragraph(text("1 failed, 9 passed")),
-              { type: "bulletList", content: [item("Branch: main"), item("Commit: 0123456789ab")] },
-              { type: "codeBlock", content: [text("unit > adds: expected 1, got 2")] },
-              paragraph(link("Assay", BAD.url)),
-              paragraph(link("Build", BAD.buildUrl)),
-            ],
-          },
-        },
-      },
+      ...{ method: "POST", path: "/rest/api/3/issue" },
+      headers: { ...HEADERS, authorization: `Basic ${CREDENTIAL}`, accept: "application/json" },
+      body: { fields: { ...fields, description: { type: "doc", version: 1, content } } },
     },
   ]);
 });
@@ -71,26 +58,13 @@ test("both link the known bugs", async () => {
 test("a Data Center gets text, and knows its user by the token", async () => {
   const { outcome, requests } = await dataCenter.deliver({ scripts: [created] });
   expect(outcome).toEqual({ status: "sent", link: expect.stringMatching(/\/jira\/browse\/WEB-24$/) });
+  const lines = ["1 failed, 9 passed", "Branch: main", "Commit: 0123456789ab", "unit > adds: expected 1, got 2"];
+  const links = [`Assay: ${BAD.url}`, `Build: ${BAD.buildUrl}`];
+  const description = ["{noformat}", ...lines, "{noformat}", ...links].join("\n");
   expect(shown(requests)).toEqual([
     {
-      method: "POST",
-      path: "/jira/rest/api/2/issue",
+      ...{ method: "POST", path: "/jira/rest/api/2/issue", body: { fields: { ...fields, description } } },
       headers: { ...HEADERS, authorization: "Bearer S3CRET-token", accept: "application/json" },
-      body: {
-        fields: {
-          ...fields,
-          description: [
-            "{noformat}",
-            "1 failed, 9 passed",
-            "Branch: main",
-            "Commit: 0123456789ab",
-            "unit > adds: expected 1, got 2",
-            "{noformat}",
-            `Assay: ${BAD.url}`,
-            `Build: ${BAD.buildUrl}`,
-          ].join("\n"),
-        },
-      },
     },
   ]);
   const { requests: risky } = await dataCenter.deliver({ notice: hostile(), scripts: [created] });
@@ -99,13 +73,9 @@ test("a Data Center gets text, and knows its user by the token", async () => {
 
 test("the credential is hidden in whatever spelling it comes back", async () => {
   for (const write of [encodeURIComponent, (text: string) => text.replace(/=+$/, ""), (text: string) => text]) {
-    const script = ({ headers }: { headers: Record<string, string> }) => ({
-      status: 400,
-      body: write(headers["authorization"]!),
-    });
+    const script: Script = ({ headers }) => ({ status: 400, body: write(headers["authorization"]!) });
     const { attempt } = await cloud.deliver({ scripts: [script] });
-    const credential = Buffer.from("bot@example.com:S3CRET-token").toString("base64").slice(0, 20);
-    expect(attempt.answer).not.toContain(credential);
+    expect(attempt.answer).not.toContain(CREDENTIAL.slice(0, 20));
   }
 });
 

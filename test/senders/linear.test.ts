@@ -19,13 +19,7 @@ test("create_issue opens one and tells its address", async () => {
       body: {
         query:
           "mutation ($input: IssueCreateInput!) { issueCreate(input: $input) { success issue { identifier url } } }",
-        variables: {
-          input: {
-            teamId: TEAM,
-            title: "Web: main failed",
-            description: MARKDOWN,
-          },
-        },
+        variables: { input: { teamId: TEAM, title: "Web: main failed", description: MARKDOWN } },
       },
     },
   ]);

@@ -5,56 +5,34 @@ import { BAD, BUG_LINE, BUG_URL, GOOD, HEADERS, hostile, KNOWN, sendTo, shown, t
 
 const sender = sendTo("pagerduty", (url) => ({ baseUrl: url, routingKey: "S3CRET-routing-key" }), "notify");
 const accepted = { status: 202, body: { status: "success" } };
+const LINKS = [
+  { href: BAD.url, text: "Assay" },
+  { href: BAD.buildUrl, text: "Build" },
+];
 
 test("bad news triggers an alert, good news resolves that one", async () => {
   const bad = await sender.deliver({ scripts: [accepted] });
   expect(bad.outcome).toEqual({ status: "sent" });
-  expect(shown(bad.requests)).toEqual([
+  const asked = (body: object) => [
     {
-      method: "POST",
-      path: "/v2/enqueue",
-      headers: HEADERS,
-      body: {
-        routing_key: "S3CRET-routing-key",
-        dedup_key: BAD.topic,
-        event_action: "trigger",
-        payload: {
-          summary: "Web: main failed: 1 failed, 9 passed",
-          source: "Assay",
-          severity: "error",
-          timestamp: BAD.occurredAt,
-          custom_details: {
-            Branch: "main",
-            Commit: "0123456789ab",
-            details: ["unit > adds: expected 1, got 2"],
-          },
-        },
-        links: [
-          { href: BAD.url, text: "Assay" },
-          { href: BAD.buildUrl, text: "Build" },
-        ],
-      },
+      ...{ method: "POST", path: "/v2/enqueue", headers: HEADERS },
+      body: { routing_key: "S3CRET-routing-key", dedup_key: BAD.topic, ...body },
     },
-  ]);
+  ];
+  const payload = {
+    ...{ summary: "Web: main failed: 1 failed, 9 passed", source: "Assay", severity: "error" },
+    timestamp: BAD.occurredAt,
+    custom_details: { Branch: "main", Commit: "0123456789ab", details: ["unit > adds: expected 1, got 2"] },
+  };
+  expect(shown(bad.requests)).toEqual(asked({ event_action: "trigger", payload, links: LINKS }));
   const good = await sender.deliver({ notice: GOOD, scripts: [accepted] });
   expect(good.outcome).toEqual({ status: "sent" });
-  expect(shown(good.requests)).toEqual([
-    {
-      method: "POST",
-      path: "/v2/enqueue",
-      headers: HEADERS,
-      body: { routing_key: "S3CRET-routing-key", dedup_key: BAD.topic, event_action: "resolve" },
-    },
-  ]);
+  expect(shown(good.requests)).toEqual(asked({ event_action: "resolve" }));
 });
 
 test("an alert links the known bugs", async () => {
   const { requests } = await sender.deliver({ notice: KNOWN, scripts: [accepted] });
-  expect(requests[0]!.body.links).toEqual([
-    { href: BAD.url, text: "Assay" },
-    { href: BAD.buildUrl, text: "Build" },
-    { href: BUG_URL, text: BUG_LINE },
-  ]);
+  expect(requests[0]!.body.links).toEqual([...LINKS, { href: BUG_URL, text: BUG_LINE }]);
 });
 
 test("good news about a long topic resolves what the bad news has triggered", async () => {
@@ -71,11 +49,8 @@ test("good news about a long topic resolves what the bad news has triggered", as
 });
 
 test("the severity is the integration's", async () => {
-  const critical = sendTo(
-    "pagerduty",
-    (url) => ({ baseUrl: url, routingKey: "S3CRET-routing-key", severity: "critical" }),
-    "notify",
-  );
+  const config = (url: string) => ({ baseUrl: url, routingKey: "S3CRET-routing-key", severity: "critical" });
+  const critical = sendTo("pagerduty", config, "notify");
   const severities: unknown[] = [];
   for (const tone of ["bad", "neutral"] as const) {
     const { requests } = await critical.deliver({ notice: { ...BAD, tone }, scripts: [accepted] });

@@ -11,37 +11,17 @@ describe("notify", () => {
   test("is a heading, the failures, where it happened, and two buttons", async () => {
     const { outcome, requests } = await sender.deliver({ scripts: [ok] });
     expect(outcome).toEqual({ status: "sent" });
-    expect(shown(requests)).toEqual([
-      {
-        method: "POST",
-        path: "/services/T/B/S3CRET-path",
-        headers: HEADERS,
-        body: {
-          text: "🔴 Web: main failed: 1 failed, 9 passed",
-          blocks: [
-            { type: "header", text: { type: "plain_text", text: "🔴 Web: main failed", emoji: true } },
-            {
-              type: "section",
-              text: { type: "mrkdwn", text: "1 failed, 9 passed\n• unit &gt; adds: expected 1, got 2" },
-            },
-            {
-              type: "context",
-              elements: [
-                { type: "mrkdwn", text: "Branch: main" },
-                { type: "mrkdwn", text: "Commit: 0123456789ab" },
-              ],
-            },
-            {
-              type: "actions",
-              elements: [
-                { type: "button", text: { type: "plain_text", text: "Open in Assay" }, url: BAD.url },
-                { type: "button", text: { type: "plain_text", text: "Open the build" }, url: BAD.buildUrl },
-              ],
-            },
-          ],
-        },
-      },
-    ]);
+    const section = (text: string) => ({ type: "section", text: { type: "mrkdwn", text } });
+    const facts = ["Branch: main", "Commit: 0123456789ab"].map((text) => ({ type: "mrkdwn", text }));
+    const button = (text: string, url: string | null) => ({ type: "button", text: { type: "plain_text", text }, url });
+    const blocks = [
+      { type: "header", text: { type: "plain_text", text: "🔴 Web: main failed", emoji: true } },
+      section("1 failed, 9 passed\n• unit &gt; adds: expected 1, got 2"),
+      { type: "context", elements: facts },
+      { type: "actions", elements: [button("Open in Assay", BAD.url), button("Open the build", BAD.buildUrl)] },
+    ];
+    const body = { text: "🔴 Web: main failed: 1 failed, 9 passed", blocks };
+    expect(shown(requests)).toEqual([{ method: "POST", path: "/services/T/B/S3CRET-path", headers: HEADERS, body }]);
     const good = await sender.deliver({ notice: GOOD, scripts: [ok] });
     expect(good.requests[0]!.body.text).toBe("🟢 Web: main is green again: 10 passed");
   });
@@ -75,13 +55,8 @@ describe("notify", () => {
   test("keeps to Slack's limits, without cutting an entity in two", () => {
     const long = "&".repeat(5_000);
     const lines = Array.from({ length: 500 }, () => long);
-    const { blocks, text } = toSlackMessage({
-      ...BAD,
-      title: long,
-      text: long,
-      lines,
-      facts: [{ name: "Branch", value: long }],
-    });
+    const facts = [{ name: "Branch", value: long }];
+    const { blocks, text } = toSlackMessage({ ...BAD, title: long, text: long, lines, facts });
     const [header, section, context] = blocks as any[];
     expect(text.length).toBeLessThanOrEqual(3_000);
     expect(header.text.text.length).toBeLessThanOrEqual(150);

@@ -48,6 +48,8 @@ const gitlabRule = (more: object = {}) => ruleOf("gitlab", more);
 const trust = (rule: NewTrustRule, to = project) => database.begin((sql) => addTrustRule(sql, to, rule, COMMAND_LINE));
 
 /** Refused with 401 in the shape of every error, without the token and without a key. */
+/** The live and ended keys that tokens were exchanged for. */
+const keysOf = () => database.pool`select from api_key where project_id = ${project} and trust_rule_id is not null`;
 async function expectRefused(token: string, message: string, to = project) {
   const { status, body, text, headers } = await exchange(token, to);
   expect([status, body]).toEqual([401, { error: { code: "UNAUTHORIZED", message: expect.stringContaining(message) } }]);
@@ -84,9 +86,8 @@ describe("a token of a trusted repository", () => {
     await trust(githubRule());
     await trust(gitlabRule());
     const es256 = { key: issuer.ec.privateKey, header: { alg: "ES256", kid: "ec" } };
-    expect((await exchange(await issuer.github({ aud: ["https://other.example", PUBLIC_URL] }, es256))).status).toBe(
-      200,
-    );
+    const audiences = await issuer.github({ aud: ["https://other.example", PUBLIC_URL] }, es256);
+    expect((await exchange(audiences)).status).toBe(200);
     const ids = { project_id: Number(REPOSITORY.id), job_project_id: Number(REPOSITORY.id) };
     expect((await exchange(await issuer.gitlab(ids))).status).toBe(200);
   });
@@ -108,14 +109,13 @@ describe("a token of a trusted repository", () => {
   test("is accepted by the first rule that holds for its event and ref, and told which claim no rule accepts", async () => {
     await trust(githubRule({ events: ["push"], refs: ["refs/heads/main", "refs/heads/release/*"] }));
     expect((await exchange(await issuer.github({ ref: "refs/heads/release/1.2" }))).status).toBe(200);
+    const rule = "The trust rule for acme/shop does not accept the token: its claim";
     await expectRefused(
       await issuer.github({ event_name: "pull_request", ref: "refs/pull/7/merge" }),
-      `The trust rule for acme/shop does not accept the token: its claim event_name "pull_request" is not one of push`,
+      `${rule} event_name "pull_request" is not one of push`,
     );
-    await expectRefused(
-      await issuer.github({ ref: "refs/heads/main2" }),
-      `its claim ref "refs/heads/main2" matches none of refs/heads/main, refs/heads/release/*`,
-    );
+    const other = `its claim ref "refs/heads/main2" matches none of refs/heads/main, refs/heads/release/*`;
+    await expectRefused(await issuer.github({ ref: "refs/heads/main2" }), other);
     await expectRefused(await issuer.github({ ref: undefined }), "its claim ref missing matches none of");
     await trust(githubRule({ events: ["pull_request"] }));
     expect((await exchange(await issuer.github({ event_name: "pull_request" }))).status).toBe(200);
@@ -175,11 +175,10 @@ describe("a token is refused", () => {
   test("without a signature, with a secret one, and with another's", async () => {
     const [, payload] = (await issuer.github()).split(".");
     const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
-    for (const signature of ["", "x".repeat(342)])
-      await expectRefused(
-        `${part({ alg: "none", typ: "JWT" })}.${payload}.${signature}`,
-        "it is not signed with RS256 or ES256",
-      );
+    for (const signature of ["", "x".repeat(342)]) {
+      const unsigned = `${part({ alg: "none", typ: "JWT" })}.${payload}.${signature}`;
+      await expectRefused(unsigned, "it is not signed with RS256 or ES256");
+    }
     for (const secret of [await exportSPKI(issuer.rsa.publicKey), JSON.stringify(issuer.state.keys[0])]) {
       const key = new TextEncoder().encode(secret);
       const token = await issuer.github({}, { key, header: { alg: "HS256" } });
@@ -212,14 +211,8 @@ describe("a token is refused", () => {
       await expectRefused(token, "it is not a signed JSON Web Token");
     const secret = "s3cr3t".repeat(4_000);
     for (const body of [
-      { project, token: secret },
-      { project, token: "" },
-      { project },
-      { project: secret, token: "x" },
-      { project, token: "x", more: secret },
-      secret,
-      `{"token":"${secret}`,
-      { project, token: 7 },
+      ...[{ project, token: secret }, { project, token: "" }, { project }, { project: secret, token: "x" }],
+      ...[{ project, token: "x", more: secret }, secret, `{"token":"${secret}`, { project, token: 7 }],
     ]) {
       const { status, body: answer, text } = await post(body);
       expect([status, answer.error.code]).toEqual([400, "VALIDATION_ERROR"]);
@@ -272,9 +265,7 @@ describe("a token that is used again", () => {
     );
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
     expect(answers.filter(({ status }) => status === 401)).toHaveLength(19);
-    expect(
-      await database.pool`select from api_key where project_id = ${project} and trust_rule_id is not null`,
-    ).toHaveLength(1);
+    expect(await keysOf()).toHaveLength(1);
   });
 
   test("by the same attempt replaces the key, whose answer was lost", async () => {
@@ -290,10 +281,7 @@ describe("a token that is used again", () => {
   test("is remembered until it has expired, and keys are swept after their end", async () => {
     const { body } = await exchange(await issuer.github());
     await prune(database.pool);
-    const count = async () => [
-      (await database.pool`select from used_ci_token`).length > 0,
-      (await database.pool`select from api_key where project_id = ${project} and trust_rule_id is not null`).length,
-    ];
+    const count = async () => [(await database.pool`select from used_ci_token`).length > 0, (await keysOf()).length];
     expect(await count()).toEqual([true, 1]);
     await database.pool`update used_ci_token set expires_at = now() - interval '2 hours'`;
     await database.pool`update api_key set expires_at = now() - interval '7 hours' where trust_rule_id is not null`;
@@ -356,9 +344,8 @@ describe("the number of requests and keys", () => {
     const { status, body, headers } = await from("192.0.2.1");
     expect([status, body.error.code, headers.get("retry-after") !== null]).toEqual([429, "RATE_LIMITED", true]);
     // A request to the API without a key counts with them.
-    const keyless = await fetch(`${limited.url}/api/v1/projects/${project}`, {
-      headers: { "x-forwarded-for": "192.0.2.1" },
-    });
+    const forwarded = { "x-forwarded-for": "192.0.2.1" };
+    const keyless = await fetch(`${limited.url}/api/v1/projects/${project}`, { headers: forwarded });
     expect(keyless.status).toBe(429);
     expect((await from("192.0.2.2")).status).toBe(401);
   });
@@ -372,14 +359,9 @@ describe("the number of requests and keys", () => {
       from generate_series(1, ${MAX_CI_KEYS})`;
     const token = await issuer.github();
     const { status, body, headers } = await exchange(token);
-    expect([status, body.error, headers.get("retry-after")]).toEqual([
-      429,
-      {
-        code: "RATE_LIMITED",
-        message: `This project has ${MAX_CI_KEYS} live keys of CI jobs, which is the limit: they end within minutes`,
-      },
-      "60",
-    ]);
+    const message = `This project has ${MAX_CI_KEYS} live keys of CI jobs, which is the limit: they end within minutes`;
+    expect([status, headers.get("retry-after")]).toEqual([429, "60"]);
+    expect(body.error).toEqual({ code: "RATE_LIMITED", message });
     await database.pool`update api_key set expires_at = now() where project_id = ${project} and name = 'CI'`;
     expect((await exchange(token)).status).toBe(200);
   });

@@ -8,40 +8,29 @@ import {
   type TimedExecutionRow,
 } from "../../src/store/execution_list.ts";
 import { selectBuild } from "../../src/store/overview.ts";
-import { createHarness, junit } from "../harness.ts";
+import { createAsking } from "../asking.ts";
+import { createHarness } from "../harness.ts";
 
 const { ask, database, acme } = await createHarness();
-const { project, key } = acme;
+const { project } = acme;
 const { pool } = database;
 
-async function create(body: object): Promise<string> {
-  const answer = await ask(`POST /projects/${project}/executions`, { key, body });
-  expect(answer.status).toBe(201);
-  return answer.body.id;
-}
-async function upload(id: string, taskSlug: string, letters: string): Promise<void> {
-  const path = `/projects/${project}/test-runs?execution_id=${id}&task_slug=${taskSlug}`;
-  expect((await ask(`POST ${path}`, { key, body: junit(letters, taskSlug) })).status).toBe(201);
-}
+const asking = createAsking(ask, acme);
+const create = async (body: object): Promise<string> => (await asking.post("/executions", body)).id;
+const upload = (id: string, taskSlug: string, letters: string) =>
+  asking.upload(letters, { execution_id: id, task_slug: taskSlug }, taskSlug);
 
 const silent = await create({ key: "silent", tasks: [] });
 const green = await create({ key: "green", tasks: ["unit", "e2e"], branch: "main", environment: "ci" });
 await upload(green, "unit", "ppps");
 await upload(green, "e2e", "p");
 const red = await create({
-  key: "red",
-  tasks: ["unit", "e2e"],
-  branch: "main",
-  commit: "9f8e7d6c5b4a3928",
-  pullRequest: "7",
+  ...{ key: "red", tasks: ["unit", "e2e"], branch: "main", commit: "9f8e7d6c5b4a3928", pullRequest: "7" },
 });
 await upload(red, "unit", "pfff");
-await ask(`POST /projects/${project}/executions/${red}/complete`, { key });
+await asking.post(`/executions/${red}/complete`);
 const waiting = await create({
-  key: "waiting",
-  tasks: ["unit", "e2e", "docs"],
-  branch: "feature/1",
-  environment: "ci",
+  ...{ key: "waiting", tasks: ["unit", "e2e", "docs"], branch: "feature/1", environment: "ci" },
 });
 await upload(waiting, "docs", "pf");
 
@@ -59,17 +48,12 @@ test("the totals of pages are the sums of the tasks that the API lists", async (
   expect(totals).toEqual(
     listed.map((row) => {
       const { id, tasks, durationMs, status } = row;
+      const isRed = ["failed", "timed_out"].includes(status);
       return {
-        ...{ id, durationMs },
-        passed: sum(row, "passed"),
-        failed: sum(row, "failed"),
-        skipped: sum(row, "skipped"),
-        flaky: sum(row, "flaky"),
-        tasks: tasks.length,
+        ...{ id, durationMs, passed: sum(row, "passed"), failed: sum(row, "failed") },
+        ...{ skipped: sum(row, "skipped"), flaky: sum(row, "flaky"), tasks: tasks.length },
         openTasks: tasks.filter(({ status }) => status === "queued" || status === "running").length,
-        redTasks: ["failed", "timed_out"].includes(status)
-          ? tasks.filter(({ status }) => status !== "passed").map(({ slug }) => slug)
-          : [],
+        redTasks: isRed ? tasks.filter(({ status }) => status !== "passed").map(({ slug }) => slug) : [],
       };
     }),
   );

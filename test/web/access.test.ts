@@ -12,30 +12,19 @@ import { formsOf } from "./browser.ts";
 
 /** What programs and people call things closes attributes, opens elements and turns the direction of text. */
 const hostile = (plain: string) => `${plain}"'><x-hostile>\u202e`;
-const everything = await createEverything(
-  await createHarness({ ownDatabase: true, outboundAllow: ["127.0.0.0/8"] }),
-  hostile,
-);
+const options = { ownDatabase: true, outboundAllow: ["127.0.0.0/8"] };
+const everything = await createEverything(await createHarness(options), hostile);
 const { url, people, fill, there, database, acme, rival } = everything;
 const sibling = await everything.addProject(acme);
 type Who = keyof typeof people | "nobody";
 
-const CSP = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "form-action 'self'",
-  "frame-ancestors 'none'",
-];
+const OWN = ["script-src", "style-src", "form-action"].map((part) => `${part} 'self'`);
+const CSP = [...OWN, "default-src 'none'", "frame-ancestors 'none'"];
 /** What browsers may keep: it is the same for everybody who has its address, or they ask each time whether it may be shown. */
 const KEPT = ["/badge/:token", "/projects/:projectId/attachments/:attachmentId"];
 
-async function ask(
-  who: Who,
-  method: string,
-  path: string,
-  { body, headers = {} }: { body?: string; headers?: object } = {},
-) {
+type Sent = { body?: string; headers?: object };
+async function ask(who: Who, method: string, path: string, { body, headers = {} }: Sent = {}) {
   // Pages know no keys.
   const by =
     who === "nobody" ? { authorization: `Bearer ${acme.key}` } : { cookie: `assay_session=${people[who].token}` };
@@ -64,14 +53,11 @@ const send = async (
   who: Who,
   path: string,
   { csrf = true, origin = url, fields = {} as Record<string, string> } = {},
-) =>
-  await ask(who, "POST", path, {
-    body: new URLSearchParams({
-      ...(csrf && who !== "nobody" ? { csrf: await tokenOf(who) } : {}),
-      ...fields,
-    }).toString(),
-    headers: { "content-type": FORM, origin },
-  });
+) => {
+  const token: Record<string, string> = csrf && who !== "nobody" ? { csrf: await tokenOf(who) } : {};
+  const body = new URLSearchParams({ ...token, ...fields }).toString();
+  return await ask(who, "POST", path, { body, headers: { "content-type": FORM, origin } });
+};
 
 const before = await digestTables(database);
 
@@ -196,9 +182,8 @@ test("GETs of the API answer", async () => {
   const headers = (access: string) => ({ authorization: `Bearer ${access === "team" ? acme.teamKey : acme.key}` });
   const other: string[] = [];
   // A plan is stored by the first GET of it: all shards get the same one.
-  for (const { path, access, example } of ROUTES.filter(
-    ({ method, path }) => method === "GET" && !/\/plan$/.test(path),
-  )) {
+  const reading = ROUTES.filter(({ method, path }) => method === "GET" && !/\/plan$/.test(path));
+  for (const { path, access, example } of reading) {
     const to = `/api/v1${fill(path, ids)}?${new URLSearchParams(example.query)}`;
     const { status } = await ask("nobody", "GET", to, { headers: headers(access) });
     if (status !== 200) other.push(`${status} ${path}`);

@@ -1,11 +1,12 @@
 /** Automations in the dashboard: a form, JSON for the rest, dry runs, and runs with their reasons. */
 
 import { describe, expect, test } from "bun:test";
-import { createLog } from "../../src/log.ts";
-import { handleEvents } from "../../src/work/automate.ts";
+import { createAutomating } from "../automating.ts";
 import { createPages, fieldsOf, type Shown, valueOf } from "./browser.ts";
 
-const { acme, rival, ask, look, fill, own, database } = await createPages();
+const pages = await createPages();
+const { acme, rival, ask, look, fill, own } = pages;
+const { handle } = createAutomating(pages, acme);
 const base = `/teams/${acme.team}/automations`;
 const key = acme.teamKey;
 const CHAT = { kind: "slack", name: "Team chat", config: { url: "https://hooks.slack.com/services/T/B/abcdefgh" } };
@@ -46,17 +47,10 @@ describe("the form", () => {
 
   test("says a schedule with its zone, and several actions", async () => {
     const path = await create({
-      name: "Nightly",
-      when: "schedule",
-      event: "execution.failed",
-      schedule: "30 2 * * 1-5",
-      timezone: "Europe/Berlin",
-      branches: "left from before",
-      "action.0.type": "start_execution",
-      "action.0.tasks": "nightly, e2e",
-      "action.0.key": "nightly-{date}",
-      "action.1.type": "notify",
-      "action.1.integrationId": chat,
+      ...{ name: "Nightly", when: "schedule", event: "execution.failed", branches: "left from before" },
+      ...{ schedule: "30 2 * * 1-5", timezone: "Europe/Berlin" },
+      ...{ "action.0.type": "start_execution", "action.0.tasks": "nightly, e2e", "action.0.key": "nightly-{date}" },
+      ...{ "action.1.type": "notify", "action.1.integrationId": chat },
     });
     expect(await find(path)).toMatchObject({
       trigger: { schedule: "30 2 * * 1-5", timezone: "Europe/Berlin" },
@@ -67,9 +61,8 @@ describe("the form", () => {
       ],
     });
     const { words } = await look("viewer", path);
-    expect(words).toContain(
-      "At 30 2 * * 1-5 (Europe/Berlin): start an execution of nightly, e2e, then send a message to Team chat",
-    );
+    const what = "start an execution of nightly, e2e, then send a message to Team chat";
+    expect(words).toContain(`At 30 2 * * 1-5 (Europe/Berlin): ${what}`);
     expect(words).toMatch(/runs next at \d+ \w+ \d{4}/);
   });
 
@@ -110,22 +103,17 @@ describe("the form", () => {
 
   test("comes back as it was filled in, with what is wrong", async () => {
     const refused = await fill("owner", `${base}/new`, {
-      name: "mine",
-      when: "schedule",
-      schedule: "every day",
-      "action.0.type": "start_execution",
-      "action.0.tasks": "",
+      ...{ name: "mine", when: "schedule", schedule: "every day" },
+      ...{ "action.0.type": "start_execution", "action.0.tasks": "" },
     });
     expect(refused.status).toBe(400);
     expect(refused.words).toContain("Schedule: expected five cron fields");
     expect(refused.words).toContain("Tasks: expected a non-empty list");
     expect([valueOf(refused, "name"), valueOf(refused, "schedule")]).toEqual(["mine", "every day"]);
+    const integrationId = await integrate(CHAT, rival);
     const theirs = await fill("owner", `${base}/new`, {
-      name: "x",
-      event: "execution.failed",
-      "project.0": rival.project,
-      "action.0.type": "notify",
-      "action.0.integrationId": await integrate(CHAT, rival),
+      ...{ name: "x", event: "execution.failed", "project.0": rival.project },
+      ...{ "action.0.type": "notify", "action.0.integrationId": integrationId },
     });
     expect(theirs.words).toContain(`there is no project "${rival.project}" in this team`);
     expect(theirs.words).toContain("Integration: there is no integration");
@@ -150,34 +138,23 @@ describe("the form", () => {
 
 describe("an automation", () => {
   test("says in a dry run what it would do and why, and does nothing", async () => {
-    const { body } = await ask(`POST ${base}`, {
-      key,
-      body: {
-        name: "dry",
-        trigger: { event: "execution.failed" },
-        conditions: { branches: ["main"] },
-        actions: [{ type: "notify", integrationId: chat }],
-      },
-    });
-    const path = `${base}/${body.id}`;
+    const actions = [{ type: "notify", integrationId: chat }];
+    const conditions = { branches: ["main"] };
+    const body = { name: "dry", trigger: { event: "execution.failed" }, conditions, actions };
+    const path = `${base}/${(await ask(`POST ${base}`, { key, body })).body.id}`;
     const nothing = await fill("owner", `${path}/run`, { dryRun: "true" });
     expect(nothing.words).toContain('Would do nothing: There was no "execution.failed" in the last 7 days');
     expect((await fill("owner", `${path}/run`, { dryRun: "false" })).words).toContain("Cannot run the automation");
     await own.upload("f", "branch=main");
     const dry = await fill("owner", `${path}/run`, { dryRun: "true" });
     expect(dry.status).toBe(200);
-    expect(dry.words).toContain(
-      'Would run: The branch "main" matches "main" Tested with the last execution.failed event',
-    );
+    const why = 'Would run: The branch "main" matches "main" Tested with the last execution.failed event';
+    expect(dry.words).toContain(why);
     expect(dry.words).toMatch(/send a message: planned Would send ".*" to "Team chat" \(slack\)/);
     expect((await look("owner", path)).words).toContain("No runs yet");
 
     expect((await fill("owner", `${path}/run`, { dryRun: "false" })).location).toBe(`${path}?notice=ran#runs`);
-    await handleEvents(
-      database,
-      "https://assay.test",
-      createLog("error", () => {}, false),
-    );
+    await handle();
     const ran = await look("viewer", path);
     expect(ran.words).toContain('done execution.failed, started manually The branch "main" matches "main"');
     expect(ran.words).toMatch(/send a message: done Sends ".*" to "Team chat" \(slack\) Delivery/);

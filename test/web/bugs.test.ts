@@ -106,10 +106,8 @@ describe("the list", () => {
     const { id, number } = await open("to be triaged");
     let undo: string | null = null;
     const click = async (verb: string) => {
-      const { status, location } = await fill("member", `${base}/triage`, {
-        do: `${verb} ${number}`,
-        back: "severity=major",
-      });
+      const fields = { do: `${verb} ${number}`, back: "severity=major" };
+      const { status, location } = await fill("member", `${base}/triage`, fields);
       const address = new URL(location!, "http://assay.example");
       expect([status, address.pathname, address.searchParams.get("severity")]).toEqual([303, base, "major"]);
       undo = address.searchParams.get("undo");
@@ -131,9 +129,8 @@ describe("the list", () => {
     expect(await click("resolve")).toEqual({ now: "resolved", severity: "critical", assignee: people.member.name });
     for (const what of ["constructor 1", "resolve 999999", "delete 1", "resolve 1; x"])
       expect([what, (await fill("member", `${base}/triage`, { do: what, back: "" })).status]).toEqual([what, 400]);
-    expect((await fill("member", `${base}/triage`, { do: `take ${number}`, back: "//evil.example" })).location).toBe(
-      `${base}?changed=take&bug=${number}`,
-    );
+    const outside = await fill("member", `${base}/triage`, { do: `take ${number}`, back: "//evil.example" });
+    expect(outside.location).toBe(`${base}?changed=take&bug=${number}`);
   });
 });
 
@@ -142,9 +139,7 @@ describe("one bug", () => {
     const { words, html } = await look("viewer", `${base}/${(await found()).id}`);
     expect(words).toContain("Bug 1: open, major, not assigned, 4 failures");
     expect(words).toContain("Why these failures are one bug");
-    expect(words).toMatch(
-      /The failures have the same message: .*, from src\/work.ts|The failures have the same message: .*, from work.ts work/,
-    );
+    expect(words).toMatch(/The failures have the same message: .*, from (src\/work.ts|work.ts work)/);
     expect(words).toContain("Occurrences 4 failures, newest first");
     expect(words).toContain("unit › case 1");
     expect(words.indexOf("#4")).toBeLessThan(words.lastIndexOf("#1"));
@@ -164,10 +159,7 @@ describe("one bug", () => {
   test("its occurrences and its tests are listed a page at a time", async () => {
     const { path, uploadReport, list } = await createProject();
     const failure = { message: "the disk is full", stack: "Error: the disk is full\n at write (src/disk.ts:3:1)" };
-    const cases = Array.from({ length: 370 }, (_, index) => ({
-      name: `case ${index}`,
-      ...(index < 70 ? failure : {}),
-    }));
+    const cases = Array.from({ length: 370 }, (_, index) => ({ name: `case ${index}`, ...(index < 70 && failure) }));
     await uploadReport(cartReport(cases), "branch=main");
     const [bug] = await list("/bug-reports");
     const one = `${path}/bugs/${bug.id}`;
@@ -186,9 +178,8 @@ describe("one bug", () => {
   test("is resolved with the commit of its fix, opened again, begun and ignored", async () => {
     const { id } = await open("to be resolved");
     const path = `${base}/${id}`;
-    expect((await fill("member", `${path}/status`, { status: "resolved", fixedInCommit: "9f8e7d6c5b" })).location).toBe(
-      path,
-    );
+    const fixed = await fill("member", `${path}/status`, { status: "resolved", fixedInCommit: "9f8e7d6c5b" });
+    expect(fixed.location).toBe(path);
     expect(await read(id)).toMatchObject({ status: "resolved", fixedInCommit: "9f8e7d6c5b" });
     expect((await look("viewer", path)).words).toMatch(/Fixed in 9f8e7d6/);
     await fill("member", `${path}/status`, { status: "open" });
@@ -203,35 +194,17 @@ describe("one bug", () => {
   test("is edited as a whole; what is emptied is nothing", async () => {
     const { id } = await open("old", { assignee: "ann", labels: ["a"], externalUrl: "https://tracker.example/1" });
     const path = `${base}/${id}`;
-    const fields = {
-      title: "new <i>",
-      description: "one\r\n\r\n  two",
-      severity: "minor",
-      assignee: "",
-      labels: " perf, ,disk ",
-      externalUrl: "https://tracker.example/2?a=1&b=2",
-      fixedInCommit: "",
-    };
+    const kept = { title: "new <i>", severity: "minor", externalUrl: "https://tracker.example/2?a=1&b=2" };
+    const typed = { description: "one\r\n\r\n  two", assignee: "", labels: " perf, ,disk ", fixedInCommit: "" };
+    const fields = { ...kept, ...typed };
     expect((await fill("member", path, fields)).status).toBe(303);
-    expect(await read(id)).toMatchObject({
-      title: "new <i>",
-      description: "one\n\n  two",
-      severity: "minor",
-      assignee: null,
-      labels: ["perf", "disk"],
-      externalUrl: "https://tracker.example/2?a=1&b=2",
-      fixedInCommit: null,
-    });
+    const taken = { description: "one\n\n  two", assignee: null, labels: ["perf", "disk"], fixedInCommit: null };
+    expect(await read(id)).toMatchObject({ ...kept, ...taken });
     const { html } = await look("viewer", path);
     expect(html).toContain(`href="https://tracker.example/2?a=1&amp;b=2" rel="noopener noreferrer"`);
     expect(html).toContain("one\n\n  two");
-    for (const wrong of [
-      { title: "" },
-      { externalUrl: "javascript:alert(1)" },
-      { severity: "x" },
-      { labels: "x".repeat(101) },
-    ])
-      expect((await fill("member", path, { ...fields, ...wrong })).status).toBe(400);
+    const bad = [{ title: "" }, { externalUrl: "javascript:alert(1)" }, { severity: "x" }, { labels: "x".repeat(101) }];
+    for (const wrong of bad) expect((await fill("member", path, { ...fields, ...wrong })).status).toBe(400);
     await database.pool`update bug_report set external_url = 'javascript:alert(1)' where project_id = ${own.project} and id = ${id}`;
     expect((await look("member", path)).html).not.toContain(`href="javascript:`);
   });
@@ -246,15 +219,12 @@ describe("one bug", () => {
     const { location } = await fill("member", path, { into: into.id });
     expect(location).toBe(`${base}/${into.id}`);
     expect(await read(from.id)).toMatchObject({ status: "resolved", mergedInto: into.id });
-    expect((await look("member", `${base}/${from.id}`)).words).toContain(
-      `Merged into bug ${into.number}: the thing itself`,
-    );
-    expect((await fill("member", path, { into: into.id })).words).toContain(
-      `bug report ${from.number} was merged into`,
-    );
-    expect((await fill("member", `${base}/${into.id}/merge`, { into: into.id })).words).toContain(
-      "expected another bug report",
-    );
+    const merged = await look("member", `${base}/${from.id}`);
+    expect(merged.words).toContain(`Merged into bug ${into.number}: the thing itself`);
+    const again = await fill("member", path, { into: into.id });
+    expect(again.words).toContain(`bug report ${from.number} was merged into`);
+    const itself = await fill("member", `${base}/${into.id}/merge`, { into: into.id });
+    expect(itself.words).toContain("expected another bug report");
   });
 
   test("is opened by hand, also about a test", async () => {
@@ -262,44 +232,27 @@ describe("one bug", () => {
     const { words, html } = await look("member", `${base}/new?test=${testCaseId}`);
     expect(words).toContain("Linked test: unit › case 1");
     expect(html).toContain(`name="tests" value="${testCaseId}"`);
-    const fields = {
-      title: "by hand",
-      severity: "minor",
-      description: "d",
-      assignee: "",
-      labels: "",
-      externalUrl: "",
-      fixedInCommit: "",
-    };
+    const given = { title: "by hand", severity: "minor" };
+    const fields = { ...given, description: "d", assignee: "", labels: "", externalUrl: "", fixedInCommit: "" };
     const { location } = await fill("member", base, { ...fields, tests: testCaseId });
     const id = location!.split("/").at(-1)!;
-    expect(await read(id)).toMatchObject({
-      title: "by hand",
-      source: "manual",
-      severity: "minor",
-      testCaseIds: [testCaseId],
-    });
-    expect((await fill("member", base, { ...fields, tests: crypto.randomUUID() })).words).toContain(
-      "expected only test cases of this project",
-    );
+    expect(await read(id)).toMatchObject({ ...given, source: "manual", testCaseIds: [testCaseId] });
+    const unknown = await fill("member", base, { ...fields, tests: crypto.randomUUID() });
+    expect(unknown.words).toContain("expected only test cases of this project");
     expect((await look("member", `${base}/new`)).words).toContain("New bug");
   });
 });
 
 test("a bug of another project cannot be merged into", async () => {
-  const { body: foreign } = await ask(`POST /projects/${rival.project}/bug-reports`, {
-    ...{ key: rival.key, body: { title: "secret" } },
-  });
+  const request = { key: rival.key, body: { title: "secret" } };
+  const { body: foreign } = await ask(`POST /projects/${rival.project}/bug-reports`, request);
   const merged = await fill("owner", `${base}/${(await found()).id}/merge`, { into: foreign.id });
   expect([merged.status, merged.words.includes("secret")]).toEqual([400, false]);
 });
 
 test("an execution that was deleted is told of, and not linked to", async () => {
-  const { body } = await report(
-    "f",
-    { execution_key: "gone", branch: "main", says: "Error: gone with its build" },
-    "vanishes",
-  );
+  const gone = { execution_key: "gone", branch: "main", says: "Error: gone with its build" };
+  const { body } = await report("f", gone, "vanishes");
   const bug = body.bugReports[0];
   await own.call("DELETE", `/executions/${body.executionId}`);
   const { html, words } = await look("viewer", `${base}/${bug.id}`);

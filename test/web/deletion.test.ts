@@ -66,14 +66,8 @@ describe("a project", () => {
 
     await own.upload("pff", "branch=main");
     const page = await look("owner", `${settings}/delete`);
-    for (const loss of [
-      "1 execution with",
-      "3 test cases with",
-      "2 bug reports",
-      "1 API key and 0 runners",
-      "0 shared links",
-    ])
-      expect(page.words).toContain(loss);
+    const losses = ["1 execution with", "3 test cases with", "2 bug reports", "1 API key and 0 runners"];
+    for (const loss of [...losses, "0 shared links"]) expect(page.words).toContain(loss);
     expect(formsOf(page)).toEqual([`${settings}/delete`]);
   });
 
@@ -86,28 +80,24 @@ describe("a project", () => {
       expect(refused.words).toContain(`Name: expected the name of the project, "other", got "${confirm}"`);
       expect(valueOf(refused, "confirm") ?? "").toBe(confirm);
     }
-    expect([await statusOf(`GET /projects/${own.project}`, own.key), await isDeleted(own.project)]).toEqual([
-      200,
-      false,
-    ]);
+    expect(await statusOf(`GET /projects/${own.project}`, own.key)).toBe(200);
+    expect(await isDeleted(own.project)).toBe(false);
   });
 
   test("whose name has line breaks and blanks is confirmed as its page shows it", async () => {
     const project = (await begin((sql) => insertProject(sql, acme.team, " a\n  <b> \u00e9")))!;
     const path = `/projects/${project}/settings/delete`;
     expect((await look("owner", path)).html).toContain("&lt;b&gt;");
-    expect((await fill("owner", path, { confirm: "a <b> e\u0301" })).location).toBe(
-      `/teams/${acme.team}/settings?notice=deleted`,
-    );
+    const deleted = await fill("owner", path, { confirm: "a <b> e\u0301" });
+    expect(deleted.location).toBe(`/teams/${acme.team}/settings?notice=deleted`);
     expect(await isDeleted(project)).toBe(true);
   });
 
   test("is not reached by anything from the commit on, and others go on", async () => {
     const [own, other] = [await createProject(), await createProject()];
     const uses = await createUses(own);
-    expect(Object.values(await outcomes({ ...uses, form: async () => 200 })).filter((status) => status >= 300)).toEqual(
-      [],
-    );
+    const before = Object.values(await outcomes({ ...uses, form: async () => 200 }));
+    expect(before.filter((status) => status >= 300)).toEqual([]);
     const slow = await beginUpload(url, own, junit("ffff"));
     const stream = await openStream(url, own.project, own);
     await until(() => stream.lastId !== undefined);
@@ -116,10 +106,8 @@ describe("a project", () => {
       async () => (await pool`select from runner where project_id = ${own.project} and name = 'r2'`).length === 1,
     );
 
-    const path = `${own.path}/settings/delete`;
-    expect((await fill("owner", path, { confirm: "other" })).location).toBe(
-      `/teams/${acme.team}/settings?notice=deleted`,
-    );
+    const deleted = await fill("owner", `${own.path}/settings/delete`, { confirm: "other" });
+    expect(deleted.location).toBe(`/teams/${acme.team}/settings?notice=deleted`);
 
     expect((await poll).status).toBe(401);
     await stream.over;
@@ -174,25 +162,15 @@ describe("a team", () => {
 
     expect(await statusOf(`GET /teams/${team}/environments`, key)).toBe(401);
     expect((await own.send(junit("p"))).status).toBe(401);
-    for (const path of [
-      `/teams/${team}/settings`,
-      `/teams/${team}/members`,
-      `/teams/${team}/audit`,
-      `/projects/${own.project}`,
-    ])
+    const pages = ["settings", "members", "audit"].map((page) => `/teams/${team}/${page}`);
+    for (const path of [...pages, `/projects/${own.project}`])
       expect([path, (await get(path)).status]).toEqual([path, 404]);
     expect((await send(`/teams/${team}/settings/delete`, { confirm: "Doomed" })).status).toBe(404);
     expect((await look("nobody", `/invitations/${token}`)).words).not.toBe(invitation.words);
     expect((await get("/")).words).toContain("You are not a member of a team yet");
     expect((await get("/account")).status).toBe(200);
-    expect(lines.map((line) => JSON.parse(line))).toContainEqual(
-      expect.objectContaining({
-        message: "A team was deleted",
-        teamId: team,
-        name: "Doomed",
-        deletedBy: person!.email,
-      }),
-    );
+    const logged = { message: "A team was deleted", teamId: team, name: "Doomed", deletedBy: person!.email };
+    expect(lines.map((line) => JSON.parse(line))).toContainEqual(expect.objectContaining(logged));
     expect(await statusOf(`GET /projects/${rival.project}`, rival.key)).toBe(200);
   });
 });

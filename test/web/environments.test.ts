@@ -4,9 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { createPages, nextOf, valueOf } from "./browser.ts";
 
 const lines: string[] = [];
-const { acme, ask, look, fill } = await createPages({
-  log: (line) => void lines.push(line),
-});
+const { acme, ask, look, fill } = await createPages({ log: (line) => void lines.push(line) });
 const base = `/teams/${acme.team}/environments`;
 const key = acme.teamKey;
 

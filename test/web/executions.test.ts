@@ -23,13 +23,12 @@ test("an execution that a runner runs shows the end of its log", async () => {
 });
 
 describe("an execution that passed", () => {
-  const cases = (parts: Record<string, { seconds?: number; fails?: boolean }>) =>
-    `<testsuite name="s">${Object.entries(parts)
-      .map(
-        ([name, { seconds = 0.1, fails = false }]) =>
-          `<testcase name="${name}" time="${seconds}">${fails ? '<failure message="boom"/>' : ""}</testcase>`,
-      )
-      .join("")}</testsuite>`;
+  const cases = (parts: Record<string, { seconds?: number; fails?: boolean }>) => {
+    const written = Object.entries(parts).map(([name, { seconds = 0.1, fails = false }]) => {
+      return `<testcase name="${name}" time="${seconds}">${fails ? '<failure message="boom"/>' : ""}</testcase>`;
+    });
+    return `<testsuite name="s">${written.join("")}</testsuite>`;
+  };
 
   test("names the tests that it fixed, added, lacks, and that are slower than usual", async () => {
     const mine = await createProject();
@@ -53,9 +52,8 @@ describe("an execution that passed", () => {
     expect(comparison.words).toContain(`Slower than usual 1 test, whatever the other execution took unit › ${slow}`);
     const [testPage] = new RegExp(`${mine.path}/tests/[0-9a-f-]+`).exec(html.split("Slower than usual")[1]!)!;
     const results = await visit(testPage);
-    expect(results.words).toMatch(
-      /#17 main aaaaaaa 3\.0 s slower, usually 100 ms .* #16 .* 2\.5 s slower, usually 100 ms .* #15/,
-    );
+    const slower = /#17 main aaaaaaa 3\.0 s slower, usually 100 ms .* #16 .* 2\.5 s slower, usually 100 ms .* #15/;
+    expect(results.words).toMatch(slower);
     expect(results.words.split("slower, usually")).toHaveLength(3);
     expect(results.html).toContain("passed, slower than usual: 3.0 s, usually 100 ms, #17 main");
   });
@@ -65,11 +63,8 @@ describe("an execution that passed", () => {
     await upload(mine, main("1"), cases({ one: {}, two: {} }));
     const same = await upload(mine, main("2"), cases({ one: {}, two: {} }));
     expect((await visit(pathOf(mine, same))).words).not.toContain("What changed");
-    const flaky = await upload(
-      mine,
-      main("3"),
-      `<testsuite name="s"><testcase name="one"><flakyFailure message="no luck"/></testcase><testcase name="two"/></testsuite>`,
-    );
+    const report = `<testsuite name="s"><testcase name="one"><flakyFailure message="no luck"/></testcase><testcase name="two"/></testsuite>`;
+    const flaky = await upload(mine, main("3"), report);
     expect((await visit(pathOf(mine, flaky))).words).toContain("Flaky 1 unit › s › one");
   });
 });
@@ -174,25 +169,11 @@ describe("failures by cause", () => {
 
   test("those of one cause are together, with stack, tests, history, since and bug", async () => {
     const mine = await createProject();
-    for (const key of ["1", "2", "3"])
-      await upload(
-        mine,
-        main(key),
-        cartReport([
-          { name: "a" },
-          { name: "b" },
-          { name: "old", ...(key === "1" ? {} : { message: "boom here now" }) },
-        ]),
-      );
-    const id = await upload(
-      mine,
-      { ...main("9"), branch: "feature" },
-      cartReport([
-        { name: "a", ...broken, output: "the last words" },
-        { name: "b", ...broken },
-        { name: "old", message: "boom here now" },
-      ]),
-    );
+    const old = { name: "old", message: "boom here now" };
+    await upload(mine, main("1"), cartReport([{ name: "a" }, { name: "b" }, { name: "old" }]));
+    for (const key of ["2", "3"]) await upload(mine, main(key), cartReport([{ name: "a" }, { name: "b" }, old]));
+    const failed = [{ name: "a", ...broken, output: "the last words" }, { name: "b", ...broken }, old];
+    const id = await upload(mine, { ...main("9"), branch: "feature" }, cartReport(failed));
     const page = await visit(pathOf(mine, id));
     expect(page.words).toContain("New failures 1 cause, 2 tests");
     expect(page.words).toContain("TypeError: x is undefined 2 tests");
@@ -210,16 +191,11 @@ describe("failures by cause", () => {
     expect(page.html).toContain(`Failing since <a href="${pathOf(mine, since.executionId)}">`);
     expect(page.words).toContain('Known bug #1 "boom here now" open');
     expect(page.words).not.toContain("broke it");
-    await insertFoundSearch(database, {
-      ...{ project: mine.project, bugReportId: known.bugReport.id },
-      naming: (plain) => `<i>${plain}</i>`,
-    });
-    const bugPath = `${mine.path}/bugs/${known.bugReport.id}`;
-    expect((await visit(pathOf(mine, id))).html).toMatch(
-      new RegExp(
-        `<a href="${bugPath}#culprit">\\w{10} by &lt;i&gt;Ada&lt;/i&gt; broke it: it failed there 2 of 2 times`,
-      ),
-    );
+    const found = { project: mine.project, bugReportId: known.bugReport.id };
+    await insertFoundSearch(database, { ...found, naming: (plain) => `<i>${plain}</i>` });
+    const link = `<a href="${mine.path}/bugs/${known.bugReport.id}#culprit">`;
+    const proof = `${link}\\w{10} by &lt;i&gt;Ada&lt;/i&gt; broke it: it failed there 2 of 2 times`;
+    expect((await visit(pathOf(mine, id))).html).toMatch(new RegExp(proof));
     expect(page.words.indexOf("New failures")).toBeLessThan(page.words.indexOf("Still failing 1"));
   });
 
@@ -276,9 +252,8 @@ describe("failures by cause", () => {
     const id = await upload(mine, { branch: "feature" }, cartReport([...failed, ...passed]));
     const { words, html } = await visit(pathOf(mine, id));
     expect(words).toContain("New failures 2 causes, 300 tests");
-    expect(words).toMatch(
-      /the mail was not sent 100 tests .* 100 tests .* and 90 more .* the basket is gone 200 tests/,
-    );
+    const listed = /the mail was not sent 100 tests .* 100 tests .* and 90 more .* the basket is gone 200 tests/;
+    expect(words).toMatch(listed);
     expect(words).toContain("and 190 more");
     expect(html).not.toContain('rel="next"');
   });
@@ -340,9 +315,7 @@ describe("comparison", () => {
   test("fixed, added, missing, with the baseline or another execution", async () => {
     const mine = await createProject();
     const cases = (names: string, failing = "") =>
-      cartReport(
-        [...names].map((name) => ({ name, ...(failing.includes(name) ? { message: `boom ${name} here` } : {}) })),
-      );
+      cartReport([...names].map((name) => ({ name, ...(failing.includes(name) && { message: `boom ${name} here` }) })));
     const first = await upload(mine, main("1"), cases("abcd", "ab"));
     await upload(mine, main("2"), cases("abcd", "a"));
     const id = await upload(mine, main("3"), cases("bcde", "c"));
@@ -355,8 +328,7 @@ describe("comparison", () => {
     expect(other.words).toContain("Missing 1 test, only in the other execution");
     expect((await visit(`${pathOf(mine, id)}/comparison?baseline=`)).words).toContain("#3 compared with #2");
     expect((await visit(`${pathOf(mine, id)}/comparison?baseline=${crypto.randomUUID()}`)).status).toBe(400);
-    expect((await visit(`${pathOf(mine, first)}/comparison`)).words).toContain(
-      "no other execution: there is no earlier one",
-    );
+    const earliest = await visit(`${pathOf(mine, first)}/comparison`);
+    expect(earliest.words).toContain("no other execution: there is no earlier one");
   });
 });

@@ -9,11 +9,7 @@ import { createFirstProject } from "../../src/operations/projects/first_project.
 
 const quick =
   (policy: object = {}) =>
-  () => ({
-    ...createSignIn().signIn,
-    policy: { allowedDomains: [], passwordLogin: true, ...policy },
-    oidc: undefined,
-  });
+  () => ({ ...createSignIn().signIn, policy: { allowedDomains: [], passwordLogin: true, ...policy }, oidc: undefined });
 const lines: string[] = [];
 const { url, database, acme } = await createHarness({
   ownDatabase: true,

@@ -53,9 +53,7 @@ describe("a task", () => {
   test("filters by status and text, and pages within them", async () => {
     const mine = await createProject();
     await mine.upload(`f${"p".repeat(9)}`, { execution_key: "1" });
-    const { executionId } = await mine.upload(`p${"f".repeat(70)}${"p".repeat(200)}ss`, {
-      execution_key: "1",
-    });
+    const { executionId } = await mine.upload(`p${"f".repeat(70)}${"p".repeat(200)}ss`, { execution_key: "1" });
     const path = pathOf(mine, executionId);
     expect(names((await get(`${path}?status=skipped`)).words)).toEqual([271, 272]);
     expect(names((await get(`${path}?status=flaky`)).words)).toEqual([0]);

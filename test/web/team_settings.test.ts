@@ -4,9 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { createPages, formsOf, valueOf } from "./browser.ts";
 
 const lines: string[] = [];
-const { acme, rival, ask, look, fill, people } = await createPages({
-  log: (line) => void lines.push(line),
-});
+const { acme, rival, ask, look, fill, people } = await createPages({ log: (line) => void lines.push(line) });
 const page = `/teams/${acme.team}/settings`;
 const KEY = /svc_team_[0-9A-Za-z]{44}/;
 const environments = `GET /teams/${acme.team}/environments`;

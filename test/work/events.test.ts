@@ -33,13 +33,8 @@ describe("executions", () => {
       "execution.completed",
     ]);
     const failed = (await eventsOf(project)).find(({ type }) => type === "execution.failed")!;
-    expect(failed.data.execution).toMatchObject({
-      status: "failed",
-      branch: "main",
-      commit: "c1",
-      failed: 1,
-      total: 2,
-    });
+    const outcome = { status: "failed", branch: "main", commit: "c1", failed: 1, total: 2 };
+    expect(failed.data.execution).toMatchObject(outcome);
     expect(failed.data.execution.tasks).toEqual([
       { slug: "unit", status: "failed", passed: 1, failed: 1, skipped: 0, verdict: "failed" },
     ]);
@@ -169,17 +164,10 @@ describe("bug reports", () => {
     for (const letters of ["f", "f", "p", "p", "p"]) await upload(project, letters);
     await Promise.all(Array.from({ length: 8 }, () => upload(project, "f")));
     const events = (await eventsOf(project)).filter(({ type }) => type.startsWith("bug_report."));
-    expect(events.map(({ type }) => type)).toEqual([
-      "bug_report.opened",
-      "bug_report.resolved",
-      "bug_report.regressed",
-    ]);
+    const types = ["opened", "resolved", "regressed"].map((what) => `bug_report.${what}`);
+    expect(events.map(({ type }) => type)).toEqual(types);
     expect(events[0]!.data.bugReport).toMatchObject({
-      number: 1,
-      status: "open",
-      severity: "major",
-      taskSlugs: ["unit"],
-      branch: "main",
+      ...{ number: 1, status: "open", severity: "major", taskSlugs: ["unit"], branch: "main" },
     });
     expect(events[1]!.data.bugReport).toMatchObject({ status: "resolved" });
   });
@@ -187,13 +175,8 @@ describe("bug reports", () => {
   test("opened and resolved by hand are told as well, other changes are not", async () => {
     const project = await fresh();
     const { id } = await project.post("/bug-reports", { title: "by hand" });
-    for (const patch of [
-      { severity: "minor" },
-      { status: "in_progress" },
-      { status: "resolved" },
-      { status: "resolved" },
-    ])
-      await project.patch(`/bug-reports/${id}`, patch);
+    const changes = [{ severity: "minor" }, { status: "in_progress" }, { status: "resolved" }, { status: "resolved" }];
+    for (const change of changes) await project.patch(`/bug-reports/${id}`, change);
     expect(await typesOf(project)).toEqual(["bug_report.opened", "bug_report.resolved"]);
   });
 });

@@ -22,10 +22,7 @@ beforeEach(async () => {
 const upload = async (letters: string, parameters: Record<string, string>): Promise<string> =>
   (await project.upload(letters, { task_slug: "unit", ...parameters })).executionId;
 
-const CONFIGS = {
-  github: { repository: "acme/web", token: "t0ken" },
-  gitlab: { project: "acme/web", token: "t0ken" },
-};
+const CONFIGS = { github: { repository: "acme/web", token: "t0ken" }, gitlab: { project: "acme/web", token: "t0ken" } };
 
 async function automate(kind: keyof typeof CONFIGS, event: string, action: object) {
   const receiver = createReceiver({ status: 201 });

@@ -37,11 +37,7 @@ test("two builds of two jobs each run every file once, the second by what the fi
         `${assay} split --shard ${shard} 't/*.test.ts' > files-${shard[0]}.txt
            ${assay} upload ${xml} --strict --shard ${shard} -- "${process.execPath}" test --reporter=junit --reporter-outfile=${xml} $(sed 's|^|./|' files-${shard[0]}.txt)`,
       ],
-      {
-        cwd: folder,
-        env: { PATH: process.env["PATH"]!, HOME: home, ...github, GITHUB_RUN_ID: build },
-        stderr: "pipe",
-      },
+      { cwd: folder, env: { PATH: process.env["PATH"]!, HOME: home, ...github, GITHUB_RUN_ID: build }, stderr: "pipe" },
     );
     const errors = await new Response(child.stderr).text();
     expect([await child.exited, errors]).toEqual([0, expect.stringContaining(`of "jobs": `)]);

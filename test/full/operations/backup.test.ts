@@ -48,12 +48,7 @@ await database.pool`insert into used_ci_token (digest, key_id, expires_at) value
 await claimSecretKeyDigest(database.pool, createSeal(SECRET_KEY).keyDigest, []);
 
 const take = (name: string, from: Pick<Database, "begin"> = database, content: Pick<ContentStore, "read"> = store) =>
-  takeBackup(from, {
-    path: join(place, name),
-    version: "test",
-    attachments: { content: "included" },
-    store: content,
-  });
+  takeBackup(from, { path: join(place, name), version: "test", attachments: { content: "included" }, store: content });
 
 const taken = await take("everything");
 
