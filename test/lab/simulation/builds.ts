@@ -34,6 +34,8 @@ export type Build = {
   /** Those whose services are down. */
   outage: ReadonlySet<Task>;
   trouble: Trouble | null;
+  /** Results that never arrive. */
+  isLost: ((testCase: TestCase) => boolean) | null;
   /** The machine of each task, where it is known. */
   hostOf: ((task: Task) => string) | null;
   /** An old commit of its branch is run again. */
@@ -100,7 +102,7 @@ export function runBuild(build: Build, { team, flaky, retries, seed }: Running):
       const maybe = shaky.get(testCase);
       return maybe && random.chance(maybe.rate) ? maybe.cause : null;
     };
-    const all = team.cases.filter((testCase) => testCase.task === task && exists(build, testCase));
+    const all = team.cases.filter((testCase) => testCase.task === task && exists(build, testCase) && !build.isLost?.(testCase));
     let cases = all;
     let at = build.startsAt + task.minutes * random.between(0.8, 1.3) * 60_000;
     const own: Upload[] = [];

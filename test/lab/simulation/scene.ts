@@ -26,7 +26,9 @@ export type Scene = {
 export function createScene(seed: number, { flaky: count, rates: [lowest, highest], ...size }: SceneSize): Scene {
   const random = createRandom(seed, "story");
   const team = createTeam(createRandom(seed, "team"), size);
-  const createCause = createCauses(createRandom(seed, "causes"), NOUNS);
+  // A thousand causes need more words than there are.
+  const words = count > 100 ? ["", "old ", "shared ", "remote "].flatMap((kind) => NOUNS.map((noun) => kind + noun)) : NOUNS;
+  const createCause = createCauses(createRandom(seed, "causes"), words);
   const frameOf = (task: Task, area: string): Frame => {
     const { file, functions } = sourceOf(task, area);
     return { file, function: random.pick(functions), line: random.integer(10, 400) };
@@ -56,7 +58,9 @@ export function createScene(seed: number, { flaky: count, rates: [lowest, highes
       ),
       ({ task, area }) => `${task.slug} ${area}`,
     );
-    const cases = random.sample(random.pick([...areas.values()].filter(({ length }) => length >= wanted)), wanted);
+    const large = [...areas.values()].filter(({ length }) => length >= wanted);
+    const most = [...areas.values()].reduce((a, b) => (b.length > a.length ? b : a));
+    const cases = random.sample(large.length > 0 ? random.pick(large) : most, wanted);
     const { task, area } = cases[0]!;
     if (isExclusive) for (const testCase of cases) taken.add(testCase);
     return { cause: causeIn(task, area, told), cases };
@@ -72,7 +76,7 @@ export const usually = (team: Team, random: Random) => ({
   commit: random.text(40, "0123456789abcdef"),
   tasks: team.tasks as readonly Task[],
   outage: new Set<Task>(),
-  ...{ isDefault: false, pullRequest: null, regressions: [], own: [], trouble: null, hostOf: null, isOld: false },
+  ...{ isDefault: false, pullRequest: null, regressions: [], own: [], trouble: null, isLost: null, hostOf: null, isOld: false },
 });
 
 export const KEYS = ["build", "branch"] as const;

@@ -62,6 +62,7 @@ export type Altered = Scene & {
   versions: number;
   versionAt: (hour: number) => number;
   regressionsAt: (version: number) => Regression[];
+  pullRequests: readonly PullRequest[];
   usually: () => ReturnType<typeof usually>;
 };
 
@@ -133,6 +134,7 @@ export function createStory(
     ...scene,
     ...{ versions, versionAt, usually: () => usually(team, random) },
     regressionsAt: (version) => regressionsAt(regressions, version),
+    pullRequests: plan.map(({ pullRequest }) => pullRequest),
   });
   moved.push(...(altered?.moved ?? []));
   regressions.push(...(altered?.regressions ?? []));

@@ -20,10 +20,23 @@ const [unit, e2e, api, backend] = TASKS as [Task, Task, Task, Task, Task];
 const SYSTEMS = ["linux", "mac", "windows"];
 const MATRIX = SYSTEMS.map((system): Task => ({ ...unit, slug: `unit-${system}` }));
 
-export const createMachines = (options: StoryOptions): Story =>
-  createStory({ ...LOADS.normal, tasks: [...MATRIX, e2e, api, backend], casesPerTask: [90, 180] }, options, alter);
+const LOAD = { ...LOADS.normal, tasks: [...MATRIX, e2e, api, backend], casesPerTask: [90, 180] as [number, number] };
 
-const alter: Alter = ({ seed, team, flaky, taken, causeIn }) => {
+export const createMachines = (options: StoryOptions): Story => createStory(LOAD, options, alter({}));
+
+/** No report names its machine, and the one that is ill fails 30 % of its tests for four days of 15. */
+export const createNamelessMachines = (options: StoryOptions): Story =>
+  createStory(LOAD, options, alter({ isNamed: false, failing: [0.3, 0.3], days: 0.27 }));
+
+type Machines = { isNamed?: boolean; failing?: readonly [number, number]; days?: number };
+
+const alter = ({ isNamed = true, failing = FAILING, days = 0.3 }: Machines): Alter => ({
+  seed,
+  team,
+  flaky,
+  taken,
+  causeIn,
+}) => {
   const random = createRandom(seed, "machines");
   const onWindows = team.cases.filter(({ task, added }) => task.slug === "unit-windows" && !added);
   for (const testCase of random.sample(
@@ -36,8 +49,8 @@ const alter: Alter = ({ seed, team, flaky, taken, causeIn }) => {
   }
   const planned = (builds: readonly Planned[]): Planned[] => {
     const from = random.between(0.2, 0.35) * HOURS;
-    const until = from + 0.3 * HOURS;
-    const share = random.between(...FAILING);
+    const until = from + days * HOURS;
+    const share = random.between(...failing);
     const ill = new Map(
       team.tasks.map((task) => {
         const told = { id: `${ILL} is ill`, kind: "incident" as const };
@@ -54,7 +67,7 @@ const alter: Alter = ({ seed, team, flaky, taken, causeIn }) => {
     };
     for (const build of builds) {
       const machines = new Map(build.tasks.map((task) => [task, random.pick(MACHINES)]));
-      build.hostOf = (task) => machines.get(task)!;
+      if (isNamed) build.hostOf = (task) => machines.get(task)!;
       if (build.at < from || build.at >= until) continue;
       build.trouble = (testCase, chance) => {
         if (machines.get(testCase.task) !== ILL || !chance.chance(share)) return null;

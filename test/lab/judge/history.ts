@@ -1,0 +1,302 @@
+/** What earlier builds of a team say about the failures of another one: the facts that the account weighs. */
+
+import { type Constants, CONSTANTS } from "./account.ts";
+import type { FailedBuild, FailedRun, FailedTest, Inheritance, Judgement, Rate, Sightings } from "./account.ts";
+import type { Failure, RecordedBuild, Run } from "./record.ts";
+
+const HOUR_MS = 3_600_000;
+const OUTSIDE_HOURS = 72;
+const SIBLING_MS = 5 * 24 * HOUR_MS;
+const SIBLINGS = 5;
+const BASE_DISTANCE = 20;
+
+/** Before anything is known of a team. */
+const PRIOR_TESTS = 100;
+const PRIOR: Rate[] = [
+  { rate: 1e-6, share: 0.95 },
+  ...[0.001, 0.003, 0.01, 0.03, 0.08, 0.15, 0.3, 0.5].map((rate) => ({ rate, share: 0.05 / 8 })),
+];
+
+/** `mean`: the rate at which the tests of the team were thought to fail by themselves when it was judged. */
+type PastFailure = { mean: number; task: string; build: RecordedBuild; failure: Failure; judgement: Judgement };
+type PastRun = {
+  build: RecordedBuild;
+  run: Run;
+  failed: Map<number, Failure>;
+  judged: Map<number, Judgement>;
+  disturbed: number;
+};
+
+export function createHistory(c: Constants = CONSTANTS) {
+  const failuresOf = new Map<number, PastFailure[]>();
+  const runsOf = new Map<string, PastRun[]>();
+  const builds: { build: RecordedBuild; disturbed: number }[] = [];
+
+  const fitted = { at: -1, rates: PRIOR };
+
+  const isOther = (one: RecordedBuild, build: RecordedBuild) =>
+    build.pullRequest === null
+      ? one.pullRequest !== null || one.line !== build.line
+      : one.pullRequest !== build.pullRequest;
+
+  /** How many tests fail by themselves at which rate, from how often each has. */
+  function flakyRates(): Rate[] {
+    if (fitted.at >= 0 && fitted.at + 10 > builds.length) return fitted.rates;
+    const tests = new Map<string, { k: number; n: number; count: number }>();
+    // What was put down to changes looks otherwise once it is known how many tests fail by themselves.
+    const mean = meanOf(fitted.rates);
+    const again = ({ judgement: { shares }, mean: before }: PastFailure) =>
+      (shares.flaky * mean) / (shares.flaky * mean + (1 - shares.flaky) * before);
+    const add = (k: number, n: number, count: number) => {
+      const found = tests.get(`${k} ${n}`);
+      if (found) found.count += count;
+      else tests.set(`${k} ${n}`, { k, n, count });
+    };
+    for (const [task, past] of runsOf) {
+      const n = past.length;
+      let all = 0;
+      for (const { run } of past.slice(-1)) all = run.tests.size;
+      let failing = 0;
+      for (const [, failures] of failuresOf) {
+        const own = failures.filter((one) => one.task === task);
+        if (own.length === 0) continue;
+        failing++;
+        const k = own.reduce((sum, one) => sum + again(one), 0);
+        add(Math.floor(k), n, Math.floor(k) + 1 - k);
+        add(Math.floor(k) + 1, n, k - Math.floor(k));
+      }
+      add(0, n, Math.max(0, all - failing));
+    }
+    let rates = PRIOR;
+    for (let round = 0; round < 15; round++) {
+      const sums = PRIOR.map(({ share }) => share * PRIOR_TESTS);
+      for (const { k, n, count } of tests.values()) {
+        const likelihoods = rates.map(
+          ({ rate, share }) => share * Math.exp(k * Math.log(rate) + (n - k) * Math.log1p(-rate)),
+        );
+        const all = likelihoods.reduce((a, b) => a + b, 0);
+        if (all > 0) likelihoods.forEach((one, index) => (sums[index]! += (count * one) / all));
+      }
+      const whole = sums.reduce((a, b) => a + b, 0);
+      rates = PRIOR.map(({ rate }, index) => ({ rate, share: sums[index]! / whole }));
+    }
+    fitted.at = builds.length;
+    return (fitted.rates = rates);
+  }
+
+  function inheritance(build: RecordedBuild, run: Run, failure: Failure): Inheritance {
+    const own = (runsOf.get(run.task) ?? []).filter(
+      (one) => one.build.line === build.line && one.build.pullRequest === null && one.run.tests.has(failure.test),
+    );
+    // The last of the results of one commit.
+    const byPosition = new Map<number, PastRun>();
+    for (const one of own)
+      if (!one.build.isOld || !byPosition.has(one.build.position)) byPosition.set(one.build.position, one);
+    const line = [...byPosition.values()].sort((a, b) => a.build.position - b.build.position);
+    const base = build.pullRequest === null && !build.isOld ? build.position - 1 : build.position;
+    const at = line.findLastIndex(({ build: { position } }) => position <= base);
+    const stateOf = (one: PastRun | undefined) => {
+      if (!one) return "none" as const;
+      const found = one.failed.get(failure.test);
+      if (!found || found.isRetried) return "passed" as const;
+      if (one.judged.get(failure.test)?.kind === "outside") return "none" as const;
+      if (found.cause === failure.cause) return "this cause" as const;
+      return one.judged.get(failure.test)?.kind === "flaky" ? ("passed" as const) : ("other cause" as const);
+    };
+    const found = line[at];
+    const isNear = found !== undefined && base - found.build.position <= BASE_DISTANCE;
+    const last = isNear ? stateOf(found) : "none";
+    const neighbours = [line[at - 1], line[at + 1]].map(stateOf);
+    const next = line[at + 1];
+    const isNextBroken =
+      last === "passed" &&
+      stateOf(next) === "this cause" &&
+      !line.slice(at + 2).some((one) => stateOf(one) === "passed");
+    const since = build.endedAt - SIBLING_MS;
+    const siblings = { failed: 0, passed: 0 };
+    const seen = new Set<number | string>();
+    for (const one of (runsOf.get(run.task) ?? []).toReversed()) {
+      if (seen.size >= SIBLINGS || one.build.endedAt < since) break;
+      if (!isOther(one.build, build) || one.build.line !== build.line || !one.run.tests.has(failure.test)) continue;
+      const key = one.build.pullRequest ?? one.build.line;
+      if (seen.has(key)) continue;
+      seen.add(key);
+      const state = stateOf(one);
+      if (state === "this cause") siblings.failed++;
+      if (state === "passed") siblings.passed++;
+    }
+    return {
+      last,
+      isTwice: neighbours.some(
+        (state) => state === "this cause" || (last === "other cause" && state === "other cause"),
+      ),
+      isNextBroken,
+      siblings,
+    };
+  }
+
+  function inARow(build: RecordedBuild, run: Run, test: number): number {
+    let count = 1;
+    for (const one of (runsOf.get(run.task) ?? []).toReversed()) {
+      const isMine =
+        build.pullRequest === null
+          ? one.build.pullRequest === null && one.build.line === build.line
+          : one.build.pullRequest === build.pullRequest;
+      if (!isMine || !one.run.tests.has(test)) continue;
+      const found = one.failed.get(test);
+      if (!found || found.isRetried || one.judged.get(test)?.kind === "outside") break;
+      count++;
+    }
+    return count;
+  }
+
+  /** Failures of a test in other builds, by their weight. */
+  function own(build: RecordedBuild, failure: Failure) {
+    const past = (failuresOf.get(failure.test) ?? []).filter(
+      (one) => isOther(one.build, build) && !["outside", "inherited"].includes(one.judgement.kind),
+    );
+    let weight = 0;
+    const byPlace = Map.groupBy(past, (one) =>
+      one.build.pullRequest === null ? `line ${one.build.line}` : String(one.build.pullRequest),
+    );
+    for (const [place, failures] of byPlace) {
+      if (!place.startsWith("line")) {
+        weight += Math.max(c.putDown, ...failures.map((one) => 1 - one.judgement.share));
+        continue;
+      }
+      // Episodes on a line: more than two in a row are half a one.
+      let row: number[] = [];
+      const end = () => {
+        weight += row.length > 2 ? c.longEpisode : row.length;
+        row = [];
+      };
+      for (const one of failures) {
+        if (one.failure.isRetried) {
+          weight++;
+          continue;
+        }
+        if (row.length > 0 && one.build.position > row.at(-1)! + 1) end();
+        row.push(one.build.position);
+      }
+      end();
+    }
+    return {
+      failures: weight,
+      hasFailed: past.length > 0,
+      hasFailedForThis: past.some((one) => one.failure.cause === failure.cause),
+    };
+  }
+
+  const results = (build: RecordedBuild, run: Run, test: number) =>
+    (runsOf.get(run.task) ?? []).filter((one) => isOther(one.build, build) && one.run.tests.has(test)).length;
+
+  function sightings(build: RecordedBuild, run: Run, cause: string, here: number): Sightings {
+    const since = build.endedAt - OUTSIDE_HOURS * HOUR_MS;
+    let [hits, all, three, six] = [0, 0, 0, 0];
+    let withHits = 0;
+    for (const one of runsOf.get(run.task) ?? []) {
+      if (one.build.endedAt < since || !isOther(one.build, build)) continue;
+      all += one.run.tests.size;
+      const count = one.run.failures.filter((failure) => failure.cause === cause).length;
+      hits += count;
+      if (count >= 3) three++;
+      if (count >= 6) six++;
+      if (count > 0) withHits += one.run.tests.size;
+    }
+    const usual = withHits === 0 ? 0 : (hits / withHits) * run.tests.size;
+    return {
+      hits,
+      results: all,
+      isSpread: three >= 2 || six >= 1,
+      shareOfUsual: usual === 0 ? 1 : here / usual,
+    };
+  }
+
+  /** Runs of the last three days on the same machine. */
+  function onHost(build: RecordedBuild, { host }: Run) {
+    if (host === null) return null;
+    const since = build.endedAt - OUTSIDE_HOURS * HOUR_MS;
+    const last = [...runsOf.values()].flat().filter((one) => one.run.host === host && one.build.endedAt >= since);
+    return { runs: last.length, disturbed: last.reduce((sum, one) => sum + one.disturbed, 0) };
+  }
+
+  /** The share of builds of the last three days that were disturbed. */
+  function disturbed(build: RecordedBuild): number {
+    const since = build.endedAt - OUTSIDE_HOURS * HOUR_MS;
+    const last = builds.filter((one) => one.build.endedAt >= since);
+    return (last.reduce((sum, one) => sum + one.disturbed, 0) + c.unrestA) / (last.length + c.unrestB);
+  }
+
+  return {
+    factsOf(build: RecordedBuild): FailedBuild {
+      const runs = build.runs.flatMap((run): FailedRun[] => {
+        const failed = run.failures.filter(({ isRetried }) => !isRetried);
+        if (failed.length === 0) return [];
+        const causes = Map.groupBy(run.failures, ({ cause }) => cause);
+        const failures = failed.map((failure): FailedTest => {
+          const { cause, test, file, saysOutside } = failure;
+          return {
+            ...{ test, cause, file, saysOutside, inARow: inARow(build, run, test) },
+            results: results(build, run, test),
+            ...own(build, failure),
+            inheritance: inheritance(build, run, failure),
+          };
+        });
+        const seen = [...causes].map(([cause, { length }]) => [cause, sightings(build, run, cause, length)] as const);
+        return [{ tests: run.tests.size, failures, sightings: new Map(seen), onHost: onHost(build, run) }];
+      });
+      return { disturbed: disturbed(build), rates: flakyRates(), runs };
+    },
+
+    /** The chance that a test fails by itself, with all that has been judged. */
+    flakiness(test: number): number {
+      const failures = failuresOf.get(test) ?? [];
+      if (failures.length === 0) return 0;
+      const places = Map.groupBy(failures, ({ build }) => build.pullRequest ?? `line ${build.number}`);
+      const k = [...places.values()].reduce(
+        (sum, own) => sum + Math.max(...own.map((one) => one.judgement.shares.flaky)),
+        0,
+      );
+      const n = (runsOf.get(failures[0]!.task) ?? []).length;
+      const weights = flakyRates().map(
+        ({ rate, share }) => share * Math.exp(k * Math.log(rate) + Math.max(0, n - k) * Math.log1p(-rate)),
+      );
+      return 1 - weights[0]! / weights.reduce((a, b) => a + b, 0);
+    },
+
+    add(build: RecordedBuild, judgements: readonly Judgement[]): void {
+      const judged = new Map(judgements.map((one) => [one.test, one]));
+      for (const run of build.runs) {
+        const failed = new Map(run.failures.map((failure) => [failure.test, failure]));
+        if (!runsOf.has(run.task)) runsOf.set(run.task, []);
+        runsOf.get(run.task)!.push({ build, run, failed, judged, disturbed: disturbedShare(run, judged) });
+        for (const failure of run.failures) {
+          const judgement = judged.get(failure.test) ?? RETRIED(failure);
+          if (!failuresOf.has(failure.test)) failuresOf.set(failure.test, []);
+          failuresOf.get(failure.test)!.push({ mean: meanOf(fitted.rates), task: run.task, build, failure, judgement });
+        }
+      }
+      const unrest = build.runs.map((run) => disturbedShare(run, judged));
+      builds.push({
+        build,
+        disturbed: Math.max(0, ...unrest),
+      });
+    },
+  };
+}
+
+/** How far what failed in a run is put down to the outside. */
+function disturbedShare({ failures }: Run, judged: ReadonlyMap<number, Judgement>): number {
+  const shares = failures.map(({ test }) => judged.get(test)?.shares.outside ?? 0);
+  return shares.length === 0 ? 0 : Math.max(0, ...shares);
+}
+
+const meanOf = (rates: readonly Rate[]): number => rates.reduce((sum, { rate, share }) => sum + rate * share, 0);
+
+const RETRIED = ({ test, cause }: Failure): Judgement => ({
+  test,
+  cause,
+  shares: { change: 0, flaky: 1, inherited: 0, outside: 0 },
+  share: 0,
+  kind: "flaky",
+});
