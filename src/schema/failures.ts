@@ -11,11 +11,22 @@ import { onlyWith } from "./tags.ts";
 const BLAMES = ["new", "flaky", "main", "still", "quarantined", "incident"] as const;
 /** As it is stored. */
 export type Blame = (typeof BLAMES)[number];
-/**
- * How an incident was recognised: by a message that many tests have in common, by the other runs of the machine, by tests of the
- * run that passed only on retry, or by an infrastructure rule of the team.
- */
-export type IncidentSign = "cause" | "machine" | "retries" | "rule";
+/** What the odds of a failure rest on, as it is stored. */
+export type Evidence = {
+  /** Failures in results of other builds, those put down to changes with less weight; and those results. */
+  failed: number;
+  results: number;
+  /** Failures in a row on this branch, this one included. */
+  inARow: number;
+  /** The task has passed it at the same commit. */
+  passedAtCommit: boolean;
+  /** The state of the test in the baseline. */
+  base: "this cause" | "other cause" | "passed" | "none";
+  /** Other branches that fail with the same message now. */
+  siblings: number;
+  /** Failures with the same message in other builds of the last three days. */
+  elsewhere: number;
+};
 
 /** In the answer to an upload, `onlyWith` is as of the variants that have reported so far. */
 export const failedCaseRef = v.strictObject({

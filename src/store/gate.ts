@@ -4,7 +4,7 @@ import type { GatedBuild, GatedUpload } from "../rules/gate.ts";
 import type { Flaws } from "../rules/red_reason.ts";
 import type { CaseRef } from "../schema/case_ref.ts";
 import type { TaskStatus } from "../schema/executions.ts";
-import type { Blame, IncidentSign } from "../schema/failures.ts";
+import type { Blame, Evidence } from "../schema/failures.ts";
 import { type GateDecision, MAX_FORGIVEN, type StoredGate } from "../schema/gate.ts";
 import {
   type Fragment,
@@ -114,11 +114,10 @@ export const selectGatedRuns = (sql: Sql, projectId: string, executionId: string
 
 export type ForgivenRow = CaseRef & {
   blame: Blame;
-  incident: IncidentSign | null;
   /** The infrastructure rule that it matches. */
   ruleName: string | null;
-  inARow: number | null;
-  flakeRate: number | null;
+  change: number;
+  evidence: Evidence;
 };
 
 /** The failures of runs with one of these blames, the first 100. */
@@ -129,8 +128,8 @@ export const selectForgiven = (
   blames: readonly Blame[],
   own?: ShardFailures,
 ) => sql<ForgivenRow[]>`
-  select c.id as "testCaseId", c.task_slug as "taskSlug", c.suite, c.name, c.file, f.blame, f.incident, f.rule_name as "ruleName",
-    f.in_a_row as "inARow", f.flake_rate as "flakeRate"
+  select c.id as "testCaseId", c.task_slug as "taskSlug", c.suite, c.name, c.file, f.blame, f.rule_name as "ruleName",
+    f.change::float8 as change, f.evidence
   from (
     select * from failure f
     where f.project_id = ${projectId} and f.run_id = any(${toTextArray(runIds)}::uuid[])

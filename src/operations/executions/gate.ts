@@ -39,10 +39,10 @@ const toText = (run: GatedRun): GatedTaskText => ({
   reason: taskReason(run),
 });
 
-const toForgiven = ({ blame, incident, ruleName, inARow, flakeRate, ...ref }: ForgivenRow): ForgivenFailure => ({
+const toForgiven = ({ blame, ruleName, change, evidence, ...ref }: ForgivenRow): ForgivenFailure => ({
   ...ref,
   list: WORD_OF[blame] as ForgivenFailure["list"],
-  reason: failureReason({ blame, incident, ruleName, inARow, flakeRate }) ?? "",
+  reason: failureReason({ blame, ruleName, change, evidence }) ?? "",
 });
 
 /** A shard is judged by its own results: other shards may not have reported yet. */

@@ -1,6 +1,6 @@
 /** Fits the constants of the account to some teams, one after the other, by the loss of what it says about builds. */
 
-import { CONSTANTS, type Constants } from "./account.ts";
+import { CONSTANTS, type Constants } from "../../../src/rules/odds.ts";
 import { play, score, TEAMS } from "./judge.ts";
 import { record } from "./record.ts";
 

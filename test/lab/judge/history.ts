@@ -1,7 +1,16 @@
 /** What earlier builds of a team say about the failures of another one: the facts that the account weighs. */
 
-import { type Constants, CONSTANTS } from "./account.ts";
-import type { FailedBuild, FailedRun, FailedTest, Inheritance, Judgement, Rate, Sightings } from "./account.ts";
+import { type Constants, CONSTANTS } from "../../../src/rules/odds.ts";
+import type {
+  FailedBuild,
+  FailedRun,
+  FailedTest,
+  Inheritance,
+  Judgement,
+  Rate,
+  Sightings,
+} from "../../../src/rules/odds.ts";
+import { fitRates, flakyChance, readRates, type TestCount } from "../../../src/rules/flaky_rates.ts";
 import type { Failure, RecordedBuild, Run } from "./record.ts";
 
 const HOUR_MS = 3_600_000;
@@ -9,13 +18,6 @@ const OUTSIDE_HOURS = 72;
 const SIBLING_MS = 5 * 24 * HOUR_MS;
 const SIBLINGS = 5;
 const BASE_DISTANCE = 20;
-
-/** Before anything is known of a team. */
-const PRIOR_TESTS = 100;
-const PRIOR: Rate[] = [
-  { rate: 1e-6, share: 0.95 },
-  ...[0.001, 0.003, 0.01, 0.03, 0.08, 0.15, 0.3, 0.5].map((rate) => ({ rate, share: 0.05 / 8 })),
-];
 
 /** `mean`: the rate at which the tests of the team were thought to fail by themselves when it was judged. */
 type PastFailure = { mean: number; task: string; build: RecordedBuild; failure: Failure; judgement: Judgement };
@@ -32,7 +34,7 @@ export function createHistory(c: Constants = CONSTANTS) {
   const runsOf = new Map<string, PastRun[]>();
   const builds: { build: RecordedBuild; disturbed: number }[] = [];
 
-  const fitted = { at: -1, rates: PRIOR };
+  const fitted = { at: -1, rates: readRates(null) };
 
   const isOther = (one: RecordedBuild, build: RecordedBuild) =>
     build.pullRequest === null
@@ -42,16 +44,11 @@ export function createHistory(c: Constants = CONSTANTS) {
   /** How many tests fail by themselves at which rate, from how often each has. */
   function flakyRates(): Rate[] {
     if (fitted.at >= 0 && fitted.at + 10 > builds.length) return fitted.rates;
-    const tests = new Map<string, { k: number; n: number; count: number }>();
+    const counts: TestCount[] = [];
     // What was put down to changes looks otherwise once it is known how many tests fail by themselves.
     const mean = meanOf(fitted.rates);
     const again = ({ judgement: { shares }, mean: before }: PastFailure) =>
       (shares.flaky * mean) / (shares.flaky * mean + (1 - shares.flaky) * before);
-    const add = (k: number, n: number, count: number) => {
-      const found = tests.get(`${k} ${n}`);
-      if (found) found.count += count;
-      else tests.set(`${k} ${n}`, { k, n, count });
-    };
     for (const [task, past] of runsOf) {
       const n = past.length;
       let all = 0;
@@ -61,27 +58,12 @@ export function createHistory(c: Constants = CONSTANTS) {
         const own = failures.filter((one) => one.task === task);
         if (own.length === 0) continue;
         failing++;
-        const k = own.reduce((sum, one) => sum + again(one), 0);
-        add(Math.floor(k), n, Math.floor(k) + 1 - k);
-        add(Math.floor(k) + 1, n, k - Math.floor(k));
+        counts.push({ failures: own.reduce((sum, one) => sum + again(one), 0), results: n, tests: 1 });
       }
-      add(0, n, Math.max(0, all - failing));
-    }
-    let rates = PRIOR;
-    for (let round = 0; round < 15; round++) {
-      const sums = PRIOR.map(({ share }) => share * PRIOR_TESTS);
-      for (const { k, n, count } of tests.values()) {
-        const likelihoods = rates.map(
-          ({ rate, share }) => share * Math.exp(k * Math.log(rate) + (n - k) * Math.log1p(-rate)),
-        );
-        const all = likelihoods.reduce((a, b) => a + b, 0);
-        if (all > 0) likelihoods.forEach((one, index) => (sums[index]! += (count * one) / all));
-      }
-      const whole = sums.reduce((a, b) => a + b, 0);
-      rates = PRIOR.map(({ rate }, index) => ({ rate, share: sums[index]! / whole }));
+      counts.push({ failures: 0, results: n, tests: Math.max(0, all - failing) });
     }
     fitted.at = builds.length;
-    return (fitted.rates = rates);
+    return (fitted.rates = readRates(fitRates(counts)));
   }
 
   function inheritance(build: RecordedBuild, run: Run, failure: Failure): Inheritance {
@@ -239,6 +221,7 @@ export function createHistory(c: Constants = CONSTANTS) {
             ...{ test, cause, file, saysOutside, inARow: inARow(build, run, test) },
             results: results(build, run, test),
             ...own(build, failure),
+            passedAtCommit: false,
             inheritance: inheritance(build, run, failure),
           };
         });
@@ -258,10 +241,7 @@ export function createHistory(c: Constants = CONSTANTS) {
         0,
       );
       const n = (runsOf.get(failures[0]!.task) ?? []).length;
-      const weights = flakyRates().map(
-        ({ rate, share }) => share * Math.exp(k * Math.log(rate) + Math.max(0, n - k) * Math.log1p(-rate)),
-      );
-      return 1 - weights[0]! / weights.reduce((a, b) => a + b, 0);
+      return flakyChance(flakyRates(), k, n);
     },
 
     add(build: RecordedBuild, judgements: readonly Judgement[]): void {

@@ -8,7 +8,7 @@ import { createNamelessMachines } from "../simulation/habits/machines.ts";
 import { createPeriodic } from "../simulation/habits/periodic.ts";
 import { createStory, LOADS, type StoryOptions } from "../simulation/story.ts";
 import type { Story } from "../simulation/builds.ts";
-import { CONSTANTS, type Constants, type Judgement, weigh } from "./account.ts";
+import { CONSTANTS, type Constants, type Judgement, weigh } from "../../../src/rules/odds.ts";
 import { createHistory } from "./history.ts";
 import { record, type Recorded } from "./record.ts";
 

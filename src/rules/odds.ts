@@ -1,6 +1,9 @@
-/** One account of why tests failed in a build: explanations are weighed against each other. Pure. */
+/**
+ * The odds of each explanation of the failures of a build: its change, the test itself (flaky), what it is based on (inherited), and its
+ * surroundings (outside). All failures of a build are weighed together. docs/verdicts.md explains the model.
+ */
 
-/** What the account rests on; each number is fitted over teams, see judge.ts. */
+/** Fitted to the builds of simulated teams: test/lab/judge. */
 export const CONSTANTS = {
   /** Of the builds of pull requests, so many break something. */
   guilty: 0.05,
@@ -13,6 +16,8 @@ export const CONSTANTS = {
   streak: 0.7,
   /** Each further thing that a change breaks for another reason. */
   further: 0.3,
+  /** A change breaks a test that has passed at the commit as well. */
+  passedAtCommit: 0.02,
   otherCause: 0.3,
   /** A test that nobody else has: the change adds it. */
   newTest: 0.3,
@@ -69,6 +74,8 @@ export type FailedTest = {
   failures: number;
   hasFailed: boolean;
   hasFailedForThis: boolean;
+  /** The task has passed it at the same commit. */
+  passedAtCommit: boolean;
   inheritance: Inheritance;
 };
 
@@ -229,7 +236,8 @@ function weighUnit(run: FailedRun, unit: readonly FailedTest[], rates: readonly 
   // The tests of a file follow from the first one; of many at once each set is as likely as another.
   const spread = isMany(unit) ? Math.log(c.many / n) - logChoose(n, size) : Math.log(c.broken / n);
   const isNew = unit.every(({ results, inheritance }) => results === 0 && inheritance.last === "none");
-  const change = (isNew ? Math.log(c.newTest) : spread) + again;
+  const hasPassed = unit.some(({ passedAtCommit }) => passedAtCommit) ? Math.log(c.passedAtCommit) : 0;
+  const change = (isNew ? Math.log(c.newTest) : spread) + again + hasPassed;
   let flaky = 0;
   for (const { hasFailed, hasFailedForThis, failures, results, inARow } of unit) {
     // The more often it has failed, the less does it fail for another cause than ever before.

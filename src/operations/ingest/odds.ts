@@ -1,0 +1,250 @@
+/** Puts together what the odds of the failures of a run are weighed by. */
+
+import { isFromOutside } from "../../rules/outside.ts";
+import { CONSTANTS, type FailedRun, type FailedTest, type Inheritance, type Sightings } from "../../rules/odds.ts";
+import { readRates } from "../../rules/flaky_rates.ts";
+import type { Rate } from "../../rules/odds.ts";
+import type { Tx } from "../../database/connect.ts";
+import type { JudgedRun } from "../../store/failures.ts";
+import {
+  type CaseState,
+  type FailedRow,
+  MAX_WITH_HISTORY,
+  type PastFailure,
+  type RunPlace,
+  selectAbsent,
+  selectFailed,
+  selectPast,
+  selectResultCounts,
+  selectRunPlace,
+  selectSightings,
+  selectStateRuns,
+  selectStates,
+  type Sighting,
+  type StateRun,
+} from "../../store/failure_facts.ts";
+
+/** What is known of the failures of a run. */
+export type OddsFacts = {
+  run: FailedRun;
+  disturbed: number;
+  rates: readonly Rate[];
+  rows: readonly FailedRow[];
+  isOnLine: boolean;
+  /** When each test case failed last by itself, as far as it is known. */
+  flakyAt: ReadonlyMap<number, string>;
+};
+
+/** Runs before and after the base that are asked for the state of a test case: the last one may not have it. */
+const BEFORE_BASE = 5;
+const AFTER_BASE = 20;
+
+/** In the transaction of an upload, after its results are stored. */
+export async function loadOddsFacts(sql: Tx, projectId: string, run: JudgedRun): Promise<OddsFacts> {
+  const rows = await selectFailed(sql, projectId, run.id);
+  const numbers = rows.map(({ testCase }) => testCase);
+  const first = numbers.slice(0, MAX_WITH_HISTORY);
+  const causes = [...new Set(rows.flatMap(({ cause }) => cause ?? []))].slice(0, MAX_WITH_HISTORY);
+  const [place, past, counts, seen] = await Promise.all([
+    selectRunPlace(sql, projectId, run, first),
+    selectPast(sql, projectId, run, first),
+    selectResultCounts(sql, projectId, first),
+    selectSightings(sql, projectId, run, causes),
+  ]);
+  const { baselineId, line } = place;
+  const runs = await selectStateRuns(sql, projectId, run, line);
+  const ofLine = runs.filter(({ of }) => of === "line");
+  const base = baselineId === null ? -1 : ofLine.findLastIndex(({ executionId }) => executionId <= baselineId);
+  const asked = ofLine.slice(Math.max(0, base - BEFORE_BASE + 1), base + 1 + AFTER_BASE);
+  const ids = asked.map(({ id }) => id);
+  const all = [...ids, ...runs.flatMap(({ id, of }) => (of === "sibling" ? id : []))];
+  const [states, absent] =
+    all.length === 0
+      ? [[], []]
+      : await Promise.all([selectStates(sql, projectId, all, numbers), selectAbsent(sql, projectId, all, first)]);
+  const lineFacts = createLine({ runs, asked, baselineId, states, absent });
+  const pastOf = Map.groupBy(past, ({ testCase }) => testCase);
+  const countOf = new Map(counts.map(({ testCase, runs }) => [testCase, runs]));
+  const passed = new Set(place.passed);
+  const sampleOf = new Map(
+    rows.flatMap((row) => (row.kind !== null || row.message !== null ? [[row.cause, row]] : [])),
+  );
+  const failures = rows.map((row): FailedTest => {
+    const { testCase, cause, file, suite } = row;
+    const sample = sampleOf.get(cause);
+    const own = weighPast(pastOf.get(testCase) ?? [], { cause, isOnLine: place.isOnLine, line, ...lineFacts });
+    return {
+      test: testCase,
+      cause: cause ?? "",
+      file: file ?? suite,
+      saysOutside: sample !== undefined && saysOutside(sample),
+      passedAtCommit: passed.has(testCase),
+      results: Math.max(0, (countOf.get(testCase) ?? 0) - own.inARow + 1),
+      ...own,
+      inheritance: lineFacts.inheritanceOf(testCase, cause),
+    };
+  });
+  return {
+    run: {
+      tests: place.tests,
+      failures,
+      sightings: toSightings(seen, failures, place.tests),
+      onHost: place.host === null ? null : { runs: place.hostRuns, disturbed: place.hostDisturbed },
+    },
+    disturbed: disturbedShare(place),
+    rates: readRates(place.rates),
+    rows,
+    isOnLine: place.isOnLine,
+    flakyAt: new Map([...pastOf].map(([testCase, [last]]) => [testCase, last!.at])),
+  };
+}
+
+const disturbedShare = ({ builds, disturbed }: RunPlace) =>
+  (disturbed + CONSTANTS.unrestA) / (builds + CONSTANTS.unrestB);
+
+const saysOutside = ({ kind, message, suite, file }: FailedRow) =>
+  isFromOutside({ kind, message, stack: null, suite, name: "", file });
+
+type LineFacts = {
+  runs: readonly StateRun[];
+  asked: readonly StateRun[];
+  baselineId: string | null;
+  states: readonly CaseState[];
+  absent: readonly { runId: string; testCase: number }[];
+};
+
+function createLine({ runs, asked, baselineId, states, absent }: LineFacts) {
+  const keyOf = (runId: string, testCase: number) => `${runId} ${testCase}`;
+  const failed = new Map(states.map((state) => [keyOf(state.runId, state.testCase), state]));
+  const missing = new Set(absent.map(({ runId, testCase }) => keyOf(runId, testCase)));
+  const ordinalsOf = (wanted: StateRun["of"]) =>
+    new Map(runs.filter(({ of }) => of === wanted).map(({ id }, index) => [id, index]));
+  const siblings = runs.filter(({ of }) => of === "sibling");
+
+  function stateOf(run: StateRun | undefined, testCase: number, cause: string | null): Inheritance["last"] {
+    if (!run || missing.has(keyOf(run.id, testCase))) return "none";
+    const found = failed.get(keyOf(run.id, testCase));
+    if (!found) return "passed";
+    if (found.explained === "outside") return "none";
+    if (found.cause === cause) return "this cause";
+    return found.explained === "flaky" ? "passed" : "other cause";
+  }
+
+  return {
+    ofLine: ordinalsOf("line"),
+    ofMine: ordinalsOf("mine"),
+    inheritanceOf(testCase: number, cause: string | null): Inheritance {
+      // The last run may be short, or have lost a shard.
+      const known = asked
+        .map((run) => ({ run, state: stateOf(run, testCase, cause) }))
+        .filter(({ state }) => state !== "none");
+      const isBefore = ({ run }: (typeof known)[number]) => baselineId !== null && run.executionId <= baselineId;
+      const at = known.findLastIndex(isBefore);
+      const last = known[at]?.state ?? "none";
+      const next = known[at + 1]?.state;
+      const twice = [known[at - 1]?.state, next];
+      const theirs = siblings.map((run) => stateOf(run, testCase, cause));
+      return {
+        last,
+        isTwice: twice.some((state) => state === "this cause" || (last === "other cause" && state === "other cause")),
+        isNextBroken:
+          last !== "this cause" &&
+          last !== "other cause" &&
+          next === "this cause" &&
+          !known.slice(at + 2).some(({ state }) => state === "passed"),
+        siblings: {
+          failed: theirs.filter((state) => state === "this cause").length,
+          passed: theirs.filter((state) => state === "passed").length,
+        },
+      };
+    },
+  };
+}
+
+type PastContext = {
+  cause: string | null;
+  isOnLine: boolean;
+  line: string | null;
+  /** The places of runs on the line, and on this branch where that is another one: two that follow each other differ by one. */
+  ofLine: ReadonlyMap<string, number>;
+  ofMine: ReadonlyMap<string, number>;
+};
+
+/** The failures of a test case before: those in a row on this branch, and the weight of the others. */
+function weighPast(past: readonly PastFailure[], { cause, isOnLine, line, ofLine, ofMine }: PastContext) {
+  const mine = past.filter(({ isMine, isRetried, explained }) => isMine && !isRetried && explained !== "outside");
+  const inARow = 1 + countStreak(mine, isOnLine ? ofLine : ofMine);
+  const streak = new Set(mine.slice(0, inARow - 1));
+  // What a branch did before it passed again may have been its change; on a line it is the test's.
+  const others = past.filter(
+    (one) =>
+      !streak.has(one) && (!one.isMine || isOnLine) && one.explained !== "outside" && one.explained !== "inherited",
+  );
+  const places = Map.groupBy(others, ({ pullRequest, branch }) =>
+    pullRequest === null && (branch === null || branch === line) ? "line" : `${pullRequest} ${branch}`,
+  );
+  let failures = 0;
+  for (const [place, own] of places)
+    failures +=
+      place === "line"
+        ? weighEpisodes(own, ofLine)
+        : Math.max(CONSTANTS.putDown, ...own.map(({ change }) => 1 - (change ?? 0)));
+  return {
+    inARow,
+    failures,
+    hasFailed: others.length > 0,
+    hasFailedForThis: others.some((one) => one.cause === cause),
+  };
+}
+
+/** Of failures, newest first, those without another run of the branch after them. */
+function countStreak(mine: readonly PastFailure[], ordinals: ReadonlyMap<string, number>): number {
+  let next = Math.max(-1, ...ordinals.values()) + 1;
+  let count = 0;
+  for (const { runId } of mine) {
+    if (ordinals.get(runId) !== next - 1) break;
+    next--;
+    count++;
+  }
+  return count;
+}
+
+/** Failures of a line that follow each other are one event: more than two in a row are a broken test, which weighs half a one. */
+function weighEpisodes(failures: readonly PastFailure[], ordinals: ReadonlyMap<string, number>): number {
+  let weight = failures.filter(({ isRetried }) => isRetried).length;
+  let row: number[] = [];
+  const end = () => {
+    weight += row.length > 2 ? CONSTANTS.longEpisode : row.length;
+    row = [];
+  };
+  for (const { runId, isRetried } of failures.toReversed()) {
+    if (isRetried) continue;
+    const at = ordinals.get(runId) ?? -1;
+    if (row.length > 0 && at !== row.at(-1)! + 1) end();
+    row.push(at);
+  }
+  end();
+  return weight;
+}
+
+function toSightings(
+  { results, sightings }: { results: number; sightings: readonly Sighting[] },
+  failures: readonly FailedTest[],
+  tests: number,
+): Map<string, Sightings> {
+  return new Map(
+    [...Map.groupBy(sightings, ({ cause }) => cause)].map(([cause, own]) => {
+      const hits = own.reduce((sum, one) => sum + one.hits, 0);
+      const usual = (hits / own.reduce((sum, one) => sum + one.tests, 0)) * tests;
+      const here = failures.filter((one) => one.cause === cause).length;
+      return [
+        cause,
+        {
+          ...{ hits, results },
+          isSpread: own.filter((one) => one.hits >= 3).length >= 2 || own.some((one) => one.hits >= 6),
+          shareOfUsual: usual === 0 ? 1 : here / usual,
+        },
+      ];
+    }),
+  );
+}
