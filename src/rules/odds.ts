@@ -6,10 +6,10 @@
 /** Fitted to the builds of simulated teams: test/lab/judge. */
 export const CONSTANTS = {
   /** Of the builds of pull requests, so many break something. */
-  guilty: 0.05,
+  guilty: 0.15,
   /** Of the tests of a run, so many break where something breaks. */
   broken: 0.5,
-  minTests: 50,
+  minTests: 5,
   /** A change breaks so many tests at once that they are no unit. */
   many: 0.4,
   /** Each further build of the pull request in a row. */
@@ -259,7 +259,7 @@ type RunState = {
   run: FailedRun;
   units: readonly Unit[];
   innocent: number;
-  broken: number;
+  broken: 0.5,
   disturbed: number;
 };
 
@@ -273,7 +273,7 @@ function toState(run: FailedRun, rates: readonly Rate[], c: Constants): RunState
   }
   const count = units.reduce((sum, { failures, inherited }) => sum + (inherited > LIKELY ? 0 : failures.length), 0);
   const disturbed = DISTURBED.map((share) => {
-    let likelihood = -Math.log(DISTURBED.length) + Math.log1p(-share) * (Math.max(run.tests, count) - count);
+    let likelihood = -Math.log(DISTURBED.length) + Math.log1p(-share) * (Math.max(run.tests, 50, count) - count);
     for (const { failures, inherited } of units) {
       const seen = run.sightings.get(failures[0]!.cause);
       const known = seen?.isSpread ? c.sighted : failures[0]!.saysOutside ? c.says : 1;
