@@ -1,6 +1,7 @@
 /** How many tests of a project fail by themselves, and at which rates: what a test that has never failed is assumed to be. */
 
-import type { Rate } from "./odds.ts";
+/** The share of tests that fail by themselves at a rate. */
+export type Rate = { rate: number; share: number };
 
 /** The first one is that of a sound test. */
 const RATES = [1e-6, 0.001, 0.003, 0.01, 0.03, 0.08, 0.15, 0.3, 0.5];

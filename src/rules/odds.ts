@@ -1,7 +1,4 @@
-/**
- * The odds of each explanation of the failures of a build: its change, the test itself (flaky), what it is based on (inherited), and its
- * surroundings (outside). All failures of a build are weighed together. docs/verdicts.md explains the model.
- */
+/** Weighs together what explains failures of a build: its change, the tests (flaky), what it is based on, its surroundings (outside). */
 
 /** Fitted to the builds of simulated teams: test/lab/judge. */
 export const CONSTANTS = {
@@ -37,7 +34,8 @@ export const CONSTANTS = {
   /** A machine is as bad as before: (k + a) / (n + b). */
   unrestA: 0.5,
   unrestB: 25,
-  putDown: 0.6,
+  /** Of the chance that a change breaks a test: those that fail in several pull requests are seldom broken by each. */
+  putDown: 0.1,
   longEpisode: 0.5,
   hostA: 0.5,
   hostB: 1,
@@ -62,7 +60,7 @@ export type Inheritance = {
 };
 
 /** What is known of one failed test of a build. */
-export type FailedTest = {
+export type FailedTestFacts = {
   test: number;
   cause: string;
   file: string;
@@ -72,6 +70,8 @@ export type FailedTest = {
   /** Its results elsewhere: how many, and the weight of the failures among them. */
   results: number;
   failures: number;
+  /** Further pull requests in which it failed: by itself, or for their changes. */
+  pullRequests: number;
   hasFailed: boolean;
   hasFailedForThis: boolean;
   /** The task has passed it at the same commit. */
@@ -92,7 +92,7 @@ export type Sightings = {
 /** The failures of one run, or of one shard of it. */
 export type FailedRun = {
   tests: number;
-  failures: readonly FailedTest[];
+  failures: readonly FailedTestFacts[];
   sightings: ReadonlyMap<string, Sightings>;
   /** Runs of the last three days on the same machine, and how many of them were disturbed. */
   onHost: { runs: number; disturbed: number } | null;
@@ -102,22 +102,22 @@ export type FailedBuild = {
   /** The share of builds that were disturbed lately. */
   disturbed: number;
   /** How many of the team's tests fail by themselves at which rate. */
-  rates: readonly Rate[];
+  rates: readonly RateShare[];
   runs: readonly FailedRun[];
 };
 
-/** The share of tests that fail by themselves at a rate. */
-export type Rate = { rate: number; share: number };
+/** The share of tests that fail by themselves at a rate: see flaky_rates.ts. */
+type RateShare = { rate: number; share: number };
 
-export type Kind = "change" | "flaky" | "inherited" | "outside";
+export type ExplanationKind = "change" | "flaky" | "inherited" | "outside";
 export type Judgement = {
   test: number;
   cause: string;
-  shares: Record<Kind, number>;
+  shares: Record<ExplanationKind, number>;
   /** Of "change". */
   share: number;
   /** The strongest explanation. */
-  kind: Kind;
+  kind: ExplanationKind;
 };
 
 /** The shares of tests that fail in a disturbed run, each as likely as another. */
@@ -126,7 +126,7 @@ const DISTURBED = [0.02, 0.06, 0.15, 0.3, 0.6, 0.95];
 const MANY = { tests: 6, files: 3 };
 
 /** Logarithms of the weights. */
-type Unit = { failures: readonly FailedTest[]; change: number; flaky: number; inherited: number; outside: number };
+type Unit = { failures: readonly FailedTestFacts[]; change: number; flaky: number; inherited: number; outside: number };
 
 /** Each is judged with the others: whether the build breaks something, and whether its surroundings are disturbed. */
 export function weigh({ disturbed, runs, rates }: FailedBuild, c: Constants = CONSTANTS): Judgement[] {
@@ -194,14 +194,14 @@ function toShares(
 
 const disturbedRate = ({ failures, tests }: FailedRun) => Math.max(0.02, failures.length / tests);
 
-function toJudgement({ test, cause }: FailedTest, shares: Record<Kind, number>): Judgement {
+function toJudgement({ test, cause }: FailedTestFacts, shares: Record<ExplanationKind, number>): Judgement {
   const others = (["flaky", "inherited", "outside"] as const).toSorted((a, b) => shares[b] - shares[a]);
   return { test, cause, shares, share: shares.change, kind: shares.change >= 0.5 ? "change" : others[0]! };
 }
 
 /** Failures of one file with one cause; or of one cause in many files. */
-function toUnits({ failures }: FailedRun): (readonly FailedTest[])[] {
-  const keyOf = ({ cause, inheritance }: FailedTest) => `${cause} ${inheritance.last === "this cause"}`;
+function toUnits({ failures }: FailedRun): (readonly FailedTestFacts[])[] {
+  const keyOf = ({ cause, inheritance }: FailedTestFacts) => `${cause} ${inheritance.last === "this cause"}`;
   return [...Map.groupBy(failures, keyOf).values()].flatMap((same) => {
     const byFile = [...Map.groupBy(same, ({ file }) => file).values()];
     const isInherited = same[0]!.inheritance.last === "this cause";
@@ -209,11 +209,17 @@ function toUnits({ failures }: FailedRun): (readonly FailedTest[])[] {
   });
 }
 
-/** The odds that a test that has failed by itself in `k` of `n` results does so `times` more. */
-function flakyOdds(k: number, n: number, times: number, rates: readonly Rate[]): number {
+type PastCount = { k: number; m: number; n: number; chance: number };
+
+/**
+ * The odds that a test fails by itself `times` more, that has done so in `k` of `n` results; `m` more failed in pull requests, whose
+ * changes break it with such a chance.
+ */
+function flakyOdds({ k, m, n, chance }: PastCount, times: number, rates: readonly RateShare[]): number {
   let [all, again] = [0, 0];
   for (const { rate, share } of rates) {
-    const likelihood = share * Math.exp(k * Math.log(rate) + Math.max(0, n - k) * Math.log1p(-rate));
+    const failed = k * Math.log(rate) + m * Math.log(rate + chance);
+    const likelihood = share * Math.exp(failed + Math.max(0, n - k - m) * Math.log1p(-rate));
     all += likelihood;
     again += likelihood * rate ** times;
   }
@@ -226,9 +232,9 @@ const logChoose = (n: number, k: number): number => {
   return sum;
 };
 
-const isMany = (unit: readonly FailedTest[]) => new Set(unit.map(({ file }) => file)).size > 1;
+const isMany = (unit: readonly FailedTestFacts[]) => new Set(unit.map(({ file }) => file)).size > 1;
 
-function weighUnit(run: FailedRun, unit: readonly FailedTest[], rates: readonly Rate[], c: Constants): Unit {
+function weighUnit(run: FailedRun, unit: readonly FailedTestFacts[], rates: readonly RateShare[], c: Constants): Unit {
   const n = Math.max(c.minTests, run.tests);
   const inARow = Math.min(...unit.map(({ inARow }) => inARow));
   const again = (inARow - 1) * Math.log(c.streak);
@@ -239,10 +245,12 @@ function weighUnit(run: FailedRun, unit: readonly FailedTest[], rates: readonly 
   const hasPassed = unit.some(({ passedAtCommit }) => passedAtCommit) ? Math.log(c.passedAtCommit) : 0;
   const change = (isNew ? Math.log(c.newTest) : spread) + again + hasPassed;
   let flaky = 0;
-  for (const { hasFailed, hasFailedForThis, failures, results, inARow } of unit) {
+  const chance = (c.putDown * c.guilty * c.broken) / n;
+  for (const { hasFailed, hasFailedForThis, failures, pullRequests, results, inARow } of unit) {
     // The more often it has failed, the less does it fail for another cause than ever before.
-    const words = hasFailed && !hasFailedForThis ? c.otherCause / (1 + failures) : 1;
-    flaky += Math.log(flakyOdds(failures, results, inARow, rates) * words);
+    const words = hasFailed && !hasFailedForThis ? c.otherCause / (1 + failures + pullRequests) : 1;
+    const past = { k: failures, m: pullRequests, n: results, chance };
+    flaky += Math.log(flakyOdds(past, inARow, rates) * words);
   }
   const inherited = Math.min(
     ...unit.map(({ inheritance }) => weighInherited(inheritance, Math.log(0.3) + spread + again, c)),
@@ -259,11 +267,11 @@ type RunState = {
   run: FailedRun;
   units: readonly Unit[];
   innocent: number;
-  broken: 0.5,
+  broken: number;
   disturbed: number;
 };
 
-function toState(run: FailedRun, rates: readonly Rate[], c: Constants): RunState {
+function toState(run: FailedRun, rates: readonly RateShare[], c: Constants): RunState {
   const units = toUnits(run).map((unit) => weighUnit(run, unit, rates, c));
   let [innocent, broken] = [0, 0];
   for (const { change, flaky, inherited, outside } of units) {
@@ -304,7 +312,7 @@ function weighInherited({ last, isTwice, isNextBroken, siblings }: Inheritance, 
   return -Infinity;
 }
 
-function weighOutside({ sightings }: FailedRun, unit: readonly FailedTest[], c: Constants): number {
+function weighOutside({ sightings }: FailedRun, unit: readonly FailedTestFacts[], c: Constants): number {
   const seen = sightings.get(unit[0]!.cause);
   if (!seen?.isSpread) return 0;
   return (seen.hits / (seen.results + c.outsidePrior)) * (seen.shareOfUsual < 0.25 ? c.outsideFew : 1);

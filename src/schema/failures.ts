@@ -12,7 +12,7 @@ const BLAMES = ["new", "flaky", "main", "still", "quarantined", "incident"] as c
 /** As it is stored. */
 export type Blame = (typeof BLAMES)[number];
 /** What the odds of a failure rest on, as it is stored. */
-export type Evidence = {
+export type OddsEvidence = {
   /** Failures in results of other builds, those put down to changes with less weight; and those results. */
   failed: number;
   results: number;

@@ -6,9 +6,10 @@ import { isUsable } from "./baselines.ts";
 import type { JudgedRun } from "./failures.ts";
 import { blockOfCase, failedResultsOf } from "./packing.ts";
 import { isActiveQuarantine, isOfOtherLine, isTrustedBuild } from "./predicates.ts";
-import type { Kind } from "../rules/odds.ts";
+import type { ExplanationKind } from "../rules/odds.ts";
 
 const HOUR_MS = 3_600_000;
+const FIRST_ID = "00000000-0000-0000-0000-000000000000";
 /** Of so many failures of a run the history is read; further ones are weighed without. */
 export const MAX_WITH_HISTORY = 300;
 /** So many of the last failures of a test case are read. */
@@ -132,6 +133,10 @@ export async function selectRunPlace(
   return row!;
 }
 
+/** A condition: the execution `e` tested the same commit as `mine`, or `mine` repeats it. */
+const isOfSameCommit = (sql: Sql) => sql`(
+  coalesce(is_same_commit(e.commit, mine.commit), false) or coalesce(e.id = mine.rerun_of, false))`;
+
 const timeOf = (completedAt: string | null) => (completedAt === null ? Date.now() : Date.parse(completedAt));
 
 /** A failure of a test case before, or a pass after a failed attempt. */
@@ -141,12 +146,14 @@ export type PastFailure = {
   cause: string | null;
   isRetried: boolean;
   /** Null: it was not judged. */
-  explained: Kind | null;
+  explained: ExplanationKind | null;
   change: number | null;
   pullRequest: string | null;
   branch: string | null;
   /** Of the same branch and pull request. */
   isMine: boolean;
+  /** Of the same commit, or of the execution that this one repeats. */
+  isSameCommit: boolean;
   /** ISO 8601. */
   at: string;
 };
@@ -161,7 +168,8 @@ export const selectPast = (
   const until = firstIdAt(timeOf(completedAt) + 1);
   return sql<PastFailure[]>`
     select n.number as "testCase", f.run_id as "runId", replace(f.cause::text, '-', '') as cause, f.retried as "isRetried",
-      f.explained, f.change::float8 as change, o.pull_request as "pullRequest", o.branch, o.is_mine as "isMine", o.completed_at as at
+      f.explained, f.change::float8 as change, o.pull_request as "pullRequest", o.branch, o.is_mine as "isMine",
+      o.is_same_commit as "isSameCommit", o.completed_at as at
     from unnest(${toNumberArray(numbers)}::int[]) as n (number)
     join execution mine on mine.project_id = ${projectId} and mine.id = ${executionId}
     cross join lateral (
@@ -176,10 +184,13 @@ export const selectPast = (
       ) f order by f.run_id desc limit ${PAST_FAILURES}
     ) f
     cross join lateral (
-      select e.pull_request, e.branch, r.completed_at,
-        e.branch is not distinct from mine.branch and e.pull_request is not distinct from mine.pull_request as is_mine
+      select e.id as execution_id, e.pull_request, e.branch, r.completed_at, ${isOfOtherLine(sql, sql`e`, sql`mine`)} as is_of_other_line,
+        e.branch is not distinct from mine.branch and e.pull_request is not distinct from mine.pull_request as is_mine,
+        ${isOfSameCommit(sql)} as is_same_commit
       from test_run r join execution e on e.project_id = ${projectId} and e.id = r.execution_id
       where r.project_id = ${projectId} and r.id = f.run_id and ${isTrustedBuild(sql, sql`e`)} and ${isUsable(sql)} offset 0) o
+    -- A build does not show what came before it on its branch; those in front of it in a merge queue have its change.
+    where case when o.is_mine then o.execution_id <= mine.id else o.is_of_other_line end
     order by f.run_id desc`;
 };
 
@@ -191,7 +202,13 @@ export const selectResultCounts = (sql: Tx, projectId: string, numbers: readonly
   where project_id = ${projectId} and test_case = any(${toNumberArray(numbers)}::int[])`;
 
 /** A run that shows the state of test cases: on the line, on this branch or pull request, or on another one. */
-export type StateRun = { id: string; executionId: string; of: "line" | "mine" | "sibling" };
+export type StateRun = {
+  id: string;
+  executionId: string;
+  of: "line" | "mine" | "sibling";
+  /** It came after the baseline, and is of the same commit: it shows no change of the line. */
+  isSameCommit: boolean;
+};
 
 /** The last runs of the task on the line and on this branch, and the last one of each of a few other branches, oldest first. */
 export const selectStateRuns = (
@@ -205,23 +222,27 @@ export const selectStateRuns = (
     select r.id from test_run r
     where r.project_id = ${projectId} and r.execution_id = e.id and r.task_slug = ${taskSlug} and ${isUsable(sql)} offset 0`;
   const ofLine = (branch: Fragment) => sql`(
-    select e.id, e.branch from execution e
+    select e.id, e.branch, e.id > coalesce(mine.baseline_id, ${FIRST_ID}) and ${isOfSameCommit(sql)} as is_same_commit
+    from execution e, mine
     where e.project_id = ${projectId} and e.branch ${branch} and e.pull_request is null and e.build_id is null
-      and not e.sample and ${isTrustedBuild(sql, sql`e`)} and e.id < ${firstIdAt(at + 1)} and e.id <> ${executionId}
+      and not e.sample and ${isTrustedBuild(sql, sql`e`)} and e.id < ${firstIdAt(at + 1)} and e.id <> mine.id
+      -- Of two builds of the line side by side only the earlier one explains the other.
+      and (e.id < mine.id or mine.pull_request is not null or mine.queue_ref is not null
+        or coalesce(mine.branch, mine.default_branch) is distinct from ${line}::text)
     order by e.branch, e.id desc limit ${LINE_RUNS})`;
   return sql<StateRun[]>`
     with mine as materialized (
       select e.*, p.default_branch from execution e join project p on p.id = ${projectId}
       where e.project_id = ${projectId} and e.id = ${executionId}
     )
-    select r.id, e.id as "executionId", 'line' as of
+    select r.id, e.id as "executionId", 'line' as of, e.is_same_commit as "isSameCommit"
     from (
       ${ofLine(sql`= ${line}::text`)} union all
       select * from ${ofLine(sql`is null`)} e where ${line}::text = (select default_branch from mine)
     ) e
     cross join lateral (${runOf}) r
     union all
-    select r.id, e.id, 'mine' from (
+    select r.id, e.id, 'mine', false from (
       select e.id from execution e, mine
       where e.project_id = ${projectId} and e.branch = mine.branch and e.pull_request is not distinct from mine.pull_request
         and e.build_id is null and e.id < ${firstIdAt(at + 1)} and e.id <> mine.id and e.branch is distinct from ${line}::text
@@ -229,13 +250,14 @@ export const selectStateRuns = (
     ) e
     cross join lateral (${runOf}) r
     union all
-    (select id, execution_id, 'sibling' from (
+    (select id, execution_id, 'sibling', false from (
       select distinct on (coalesce(e.pull_request, e.branch)) r.id, e.id as execution_id
       from (
         select e.* from execution e, mine
         where e.project_id = ${projectId} and e.id < ${firstIdAt(at + 1)}
           and e.id >= ${firstIdAt(at - SIBLING_DAYS * 24 * HOUR_MS)} and e.id <> mine.id and ${isOfOtherLine(sql, sql`e`, sql`mine`)}
           and (e.pull_request is not null or e.branch is distinct from ${line}::text) and e.build_id is null
+          and not ${isOfSameCommit(sql)}
         order by e.id desc limit ${LOOKED_THROUGH}
       ) e
       cross join lateral (${runOf}) r
@@ -245,7 +267,7 @@ export const selectStateRuns = (
 };
 
 /** What a test case did in a run; absent: it passed. */
-export type CaseState = { runId: string; testCase: number; cause: string | null; explained: Kind | null };
+export type CaseState = { runId: string; testCase: number; cause: string | null; explained: ExplanationKind | null };
 
 export const selectStates = (sql: Tx, projectId: string, runIds: readonly string[], numbers: readonly number[]) => sql<
   CaseState[]

@@ -1,8 +1,8 @@
 /** Failed results, each with what explains it: judged once, when they come, and the same for everybody who asks later. */
 
 import { type Blamed, BLAME_ORDER } from "../rules/blame.ts";
-import type { Kind } from "../rules/odds.ts";
-import type { Blame, Evidence } from "../schema/failures.ts";
+import type { ExplanationKind } from "../rules/odds.ts";
+import type { Blame, OddsEvidence } from "../schema/failures.ts";
 import type { CaseRef } from "../schema/case_ref.ts";
 import type { Given } from "../database/compose.ts";
 import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
@@ -23,16 +23,19 @@ export type JudgedFailure = {
   /** Hexadecimal. */
   cause: string | null;
   blame: Blame;
-  explained: Kind;
-  shares: Record<Kind, number>;
-  evidence: Evidence;
+  explained: ExplanationKind;
+  shares: Record<ExplanationKind, number>;
+  evidence: OddsEvidence;
   flakeRate: number | null;
   /** ISO 8601. */
   flakyAt: string | null;
 };
 
+/** PostgreSQL refuses numbers that are too small for its type. */
+const rounded = (share: number): number => Math.round(share * 1e6) / 1e6;
+
 export const insertFailures = (sql: Tx, projectId: string, runId: string, failures: readonly JudgedFailure[]) => {
-  const shares = (kind: Kind) => toNumberArray(failures.map((failure) => failure.shares[kind]));
+  const shares = (kind: ExplanationKind) => toNumberArray(failures.map((failure) => rounded(failure.shares[kind])));
   return sql`
     insert into failure (project_id, run_id, test_case, cause, blame, explained, change, flaky, inherited, outside, evidence,
       flake_rate, flaky_at)
@@ -45,7 +48,7 @@ export const insertFailures = (sql: Tx, projectId: string, runId: string, failur
       ${toTextArray(failures.map(({ explained }) => explained))}::text[],
       ${shares("change")}::real[], ${shares("flaky")}::real[], ${shares("inherited")}::real[], ${shares("outside")}::real[],
       ${toTextArray(failures.map(({ evidence }) => JSON.stringify(evidence)))}::text[],
-      ${toNumberArray(failures.map(({ flakeRate }) => flakeRate))}::real[],
+      ${toNumberArray(failures.map(({ flakeRate }) => (flakeRate === null ? null : rounded(flakeRate))))}::real[],
       ${toTextArray(failures.map(({ flakyAt }) => flakyAt))}::timestamptz[]
     ) as f (number, cause, blame, explained, change, flaky, inherited, outside, evidence, flake_rate, flaky_at)`;
 };
@@ -133,7 +136,7 @@ export type FailureRow = CaseRef & {
   blame: Blame | null;
   /** The shares of the explanations; null: it was not judged. */
   change: number | null;
-  evidence: Evidence | null;
+  evidence: OddsEvidence | null;
   /** The infrastructure rule that it matches. */
   ruleId: string | null;
   ruleName: string | null;

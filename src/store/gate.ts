@@ -4,7 +4,7 @@ import type { GatedBuild, GatedUpload } from "../rules/gate.ts";
 import type { Flaws } from "../rules/red_reason.ts";
 import type { CaseRef } from "../schema/case_ref.ts";
 import type { TaskStatus } from "../schema/executions.ts";
-import type { Blame, Evidence } from "../schema/failures.ts";
+import type { Blame, OddsEvidence } from "../schema/failures.ts";
 import { type GateDecision, MAX_FORGIVEN, type StoredGate } from "../schema/gate.ts";
 import {
   type Fragment,
@@ -117,7 +117,7 @@ export type ForgivenRow = CaseRef & {
   /** The infrastructure rule that it matches. */
   ruleName: string | null;
   change: number;
-  evidence: Evidence;
+  evidence: OddsEvidence;
 };
 
 /** The failures of runs with one of these blames, the first 100. */

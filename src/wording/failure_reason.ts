@@ -1,6 +1,6 @@
 /** Explains in one sentence why a failure is in its list: the strongest explanation with its counts, and the share of the change. */
 
-import type { Blame, Evidence } from "../schema/failures.ts";
+import type { Blame, OddsEvidence } from "../schema/failures.ts";
 import { counted } from "./numbers.ts";
 
 export type Judged = {
@@ -10,7 +10,7 @@ export type Judged = {
   ruleName: string | null;
   /** The share of the change among the explanations, 0 to 1. */
   change: number | null;
-  evidence: Evidence | null;
+  evidence: OddsEvidence | null;
 };
 
 /** Returns the reason without a full stop; null if the failure was not judged. */
@@ -23,7 +23,7 @@ export function failureReason(judged: Judged, defaultBranch = "the default branc
   return `${explanationOf(blame, evidence, defaultBranch)}: ${oddsOf(change)}`;
 }
 
-function explanationOf(blame: Blame, evidence: Evidence, defaultBranch: string): string {
+function explanationOf(blame: Blame, evidence: OddsEvidence, defaultBranch: string): string {
   const { failed, results, inARow, passedAtCommit, base, siblings, elsewhere } = evidence;
   const inResults = `It failed in ${failed} of ${counted(results, "result")} of other builds`;
   switch (blame) {

@@ -3,8 +3,8 @@
 import { applyInfrastructureRules } from "./infrastructure.ts";
 import { loadOddsFacts, type OddsFacts } from "./odds.ts";
 import { toCounts } from "../../rules/blame.ts";
-import { type Judgement, weigh } from "../../rules/odds.ts";
-import type { Blame, BlameCounts, Evidence } from "../../schema/failures.ts";
+import { type Inheritance, type Judgement, weigh } from "../../rules/odds.ts";
+import type { Blame, BlameCounts, OddsEvidence } from "../../schema/failures.ts";
 import { setKeepsPlans, type Tx } from "../../database/connect.ts";
 import { clearInfrastructure } from "../../store/infrastructure_rules.ts";
 import {
@@ -57,14 +57,15 @@ export async function judgeFailures(
   return counts;
 }
 
-function toFailures(judgements: readonly Judgement[], { run, rows, isOnLine, flakyAt }: OddsFacts): JudgedFailure[] {
+function toFailures(judgements: readonly Judgement[], facts: OddsFacts): JudgedFailure[] {
+  const { run, rows, isOnLine, flakyAt, failedInBaseline } = facts;
   const factsOf = new Map(run.failures.map((failure) => [failure.test, failure]));
   const rowOf = new Map(rows.map((row) => [row.testCase, row]));
   return judgements.map(({ test, shares, kind }): JudgedFailure => {
-    const { results, failures, inARow, passedAtCommit, inheritance, cause } = factsOf.get(test)!;
+    const { results, failures, pullRequests, inARow, passedAtCommit, inheritance, cause } = factsOf.get(test)!;
     const seen = run.sightings.get(cause);
-    const failed = Math.ceil(failures);
-    const evidence: Evidence = {
+    const failed = Math.ceil(failures) + pullRequests;
+    const evidence: OddsEvidence = {
       ...{ failed, results, inARow, passedAtCommit },
       base: inheritance.last,
       siblings: inheritance.siblings.failed,
@@ -73,7 +74,7 @@ function toFailures(judgements: readonly Judgement[], { run, rows, isOnLine, fla
     const blame: Record<typeof kind, Blame> = {
       change: "new",
       flaky: "flaky",
-      inherited: isOnLine || inheritance.last === "this cause" || inheritance.last === "other cause" ? "still" : "main",
+      inherited: failedInBaseline.has(test) || (isOnLine && isFailed(inheritance.last)) ? "still" : "main",
       outside: "incident",
     };
     return {
@@ -88,3 +89,5 @@ function toFailures(judgements: readonly Judgement[], { run, rows, isOnLine, fla
     };
   });
 }
+
+const isFailed = (state: Inheritance["last"]) => state === "this cause" || state === "other cause";

@@ -1,9 +1,8 @@
 /** Puts together what the odds of the failures of a run are weighed by. */
 
 import { isFromOutside } from "../../rules/outside.ts";
-import { CONSTANTS, type FailedRun, type FailedTest, type Inheritance, type Sightings } from "../../rules/odds.ts";
-import { readRates } from "../../rules/flaky_rates.ts";
-import type { Rate } from "../../rules/odds.ts";
+import { CONSTANTS, type FailedRun, type FailedTestFacts, type Inheritance, type Sightings } from "../../rules/odds.ts";
+import { type Rate, readRates } from "../../rules/flaky_rates.ts";
 import type { Tx } from "../../database/connect.ts";
 import type { JudgedRun } from "../../store/failures.ts";
 import {
@@ -33,6 +32,8 @@ export type OddsFacts = {
   isOnLine: boolean;
   /** When each test case failed last by itself, as far as it is known. */
   flakyAt: ReadonlyMap<number, string>;
+  /** The test cases that failed in the run of the baseline. */
+  failedInBaseline: ReadonlySet<number>;
 };
 
 /** Runs before and after the base that are asked for the state of a test case: the last one may not have it. */
@@ -53,7 +54,7 @@ export async function loadOddsFacts(sql: Tx, projectId: string, run: JudgedRun):
   ]);
   const { baselineId, line } = place;
   const runs = await selectStateRuns(sql, projectId, run, line);
-  const ofLine = runs.filter(({ of }) => of === "line");
+  const ofLine = runs.filter(({ of, isSameCommit }) => of === "line" && !isSameCommit);
   const base = baselineId === null ? -1 : ofLine.findLastIndex(({ executionId }) => executionId <= baselineId);
   const asked = ofLine.slice(Math.max(0, base - BEFORE_BASE + 1), base + 1 + AFTER_BASE);
   const ids = asked.map(({ id }) => id);
@@ -62,14 +63,14 @@ export async function loadOddsFacts(sql: Tx, projectId: string, run: JudgedRun):
     all.length === 0
       ? [[], []]
       : await Promise.all([selectStates(sql, projectId, all, numbers), selectAbsent(sql, projectId, all, first)]);
-  const lineFacts = createLine({ runs, asked, baselineId, states, absent });
+  const lineFacts = createLine({ runs: place.isOnLine ? runs.filter(({ of }) => of !== "sibling") : runs, asked, baselineId, states, absent });
   const pastOf = Map.groupBy(past, ({ testCase }) => testCase);
   const countOf = new Map(counts.map(({ testCase, runs }) => [testCase, runs]));
   const passed = new Set(place.passed);
   const sampleOf = new Map(
     rows.flatMap((row) => (row.kind !== null || row.message !== null ? [[row.cause, row]] : [])),
   );
-  const failures = rows.map((row): FailedTest => {
+  const failures = rows.map((row): FailedTestFacts => {
     const { testCase, cause, file, suite } = row;
     const sample = sampleOf.get(cause);
     const own = weighPast(pastOf.get(testCase) ?? [], { cause, isOnLine: place.isOnLine, line, ...lineFacts });
@@ -95,6 +96,7 @@ export async function loadOddsFacts(sql: Tx, projectId: string, run: JudgedRun):
     rates: readRates(place.rates),
     rows,
     isOnLine: place.isOnLine,
+    failedInBaseline: new Set(states.flatMap(({ runId, testCase }) => (runId === ofLine[base]?.id ? testCase : []))),
     flakyAt: new Map([...pastOf].map(([testCase, [last]]) => [testCase, last!.at])),
   };
 }
@@ -178,20 +180,26 @@ function weighPast(past: readonly PastFailure[], { cause, isOnLine, line, ofLine
   // What a branch did before it passed again may have been its change; on a line it is the test's.
   const others = past.filter(
     (one) =>
-      !streak.has(one) && (!one.isMine || isOnLine) && one.explained !== "outside" && one.explained !== "inherited",
+      !streak.has(one) &&
+      (!one.isMine || isOnLine) &&
+      // Builds of one commit that fail are one event.
+      (!one.isSameCommit || one.isRetried) &&
+      one.explained !== "outside" &&
+      one.explained !== "inherited",
   );
   const places = Map.groupBy(others, ({ pullRequest, branch }) =>
     pullRequest === null && (branch === null || branch === line) ? "line" : `${pullRequest} ${branch}`,
   );
-  let failures = 0;
-  for (const [place, own] of places)
-    failures +=
-      place === "line"
-        ? weighEpisodes(own, ofLine)
-        : Math.max(CONSTANTS.putDown, ...own.map(({ change }) => 1 - (change ?? 0)));
+  let [failures, pullRequests] = [0, 0];
+  for (const [place, own] of places) {
+    if (place === "line") failures += weighEpisodes(own, ofLine);
+    else if (own.some(({ isRetried }) => isRetried)) failures++;
+    else pullRequests++;
+  }
   return {
     inARow,
     failures,
+    pullRequests,
     hasFailed: others.length > 0,
     hasFailedForThis: others.some((one) => one.cause === cause),
   };
@@ -229,7 +237,7 @@ function weighEpisodes(failures: readonly PastFailure[], ordinals: ReadonlyMap<s
 
 function toSightings(
   { results, sightings }: { results: number; sightings: readonly Sighting[] },
-  failures: readonly FailedTest[],
+  failures: readonly FailedTestFacts[],
   tests: number,
 ): Map<string, Sightings> {
   return new Map(

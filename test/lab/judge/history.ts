@@ -4,13 +4,12 @@ import { type Constants, CONSTANTS } from "../../../src/rules/odds.ts";
 import type {
   FailedBuild,
   FailedRun,
-  FailedTest,
+  FailedTestFacts,
   Inheritance,
   Judgement,
-  Rate,
   Sightings,
 } from "../../../src/rules/odds.ts";
-import { fitRates, flakyChance, readRates, type TestCount } from "../../../src/rules/flaky_rates.ts";
+import { fitRates, flakyChance, type Rate, readRates, type TestCount } from "../../../src/rules/flaky_rates.ts";
 import type { Failure, RecordedBuild, Run } from "./record.ts";
 
 const HOUR_MS = 3_600_000;
@@ -137,13 +136,14 @@ export function createHistory(c: Constants = CONSTANTS) {
     const past = (failuresOf.get(failure.test) ?? []).filter(
       (one) => isOther(one.build, build) && !["outside", "inherited"].includes(one.judgement.kind),
     );
-    let weight = 0;
+    let [weight, pullRequests] = [0, 0];
     const byPlace = Map.groupBy(past, (one) =>
       one.build.pullRequest === null ? `line ${one.build.line}` : String(one.build.pullRequest),
     );
     for (const [place, failures] of byPlace) {
       if (!place.startsWith("line")) {
-        weight += Math.max(c.putDown, ...failures.map((one) => 1 - one.judgement.share));
+        if (failures.some(({ failure }) => failure.isRetried)) weight++;
+        else pullRequests++;
         continue;
       }
       // Episodes on a line: more than two in a row are half a one.
@@ -164,6 +164,7 @@ export function createHistory(c: Constants = CONSTANTS) {
     }
     return {
       failures: weight,
+      pullRequests,
       hasFailed: past.length > 0,
       hasFailedForThis: past.some((one) => one.failure.cause === failure.cause),
     };
@@ -215,7 +216,7 @@ export function createHistory(c: Constants = CONSTANTS) {
         const failed = run.failures.filter(({ isRetried }) => !isRetried);
         if (failed.length === 0) return [];
         const causes = Map.groupBy(run.failures, ({ cause }) => cause);
-        const failures = failed.map((failure): FailedTest => {
+        const failures = failed.map((failure): FailedTestFacts => {
           const { cause, test, file, saysOutside } = failure;
           return {
             ...{ test, cause, file, saysOutside, inARow: inARow(build, run, test) },
