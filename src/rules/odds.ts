@@ -26,16 +26,15 @@ export const CONSTANTS = {
   inheritedNext: 0.75,
   siblingsMost: 20,
   siblingsMany: 1,
-  siblingsOne: 2,
-  siblingsBoth: 0.4,
+  siblingsOne: 0.4,
   /** A run of a disturbed build is, where a machine is bad, and where what all machines need is away. */
   machine: 0.2,
   outage: 0.8,
   /** A machine is as bad as before: (k + a) / (n + b). */
   unrestA: 0.5,
   unrestB: 25,
-  /** Of the chance that a change breaks a test: those that fail in several pull requests are seldom broken by each. */
-  putDown: 0.1,
+  /** Of the chance that a change breaks a test: that another one breaks it for the same reason. */
+  sameBreak: 0.1,
   longEpisode: 0.5,
   hostA: 0.5,
   hostB: 1,
@@ -70,8 +69,8 @@ export type FailedTestFacts = {
   /** Its results elsewhere: how many, and the weight of the failures among them. */
   results: number;
   failures: number;
-  /** Further pull requests in which it failed: by itself, or for their changes. */
-  pullRequests: number;
+  /** Further pull requests in which it failed, by itself or for their changes: with this cause, and with others. */
+  pullRequests: { same: number; other: number };
   hasFailed: boolean;
   hasFailedForThis: boolean;
   /** The task has passed it at the same commit. */
@@ -209,19 +208,18 @@ function toUnits({ failures }: FailedRun): (readonly FailedTestFacts[])[] {
   });
 }
 
-type PastCount = { k: number; m: number; n: number; chance: number };
+/** `k` of `n` results failed by themselves, and those of pull requests that a change breaks with such a chance. */
+type PastCount = { k: number; n: number; pullRequests: readonly { count: number; chance: number }[] };
 
-/**
- * The odds that a test fails by itself `times` more, that has done so in `k` of `n` results; `m` more failed in pull requests, whose
- * changes break it with such a chance.
- */
-function flakyOdds({ k, m, n, chance }: PastCount, times: number, rates: readonly RateShare[]): number {
+/** The odds that a test fails by itself `times` more. */
+function flakyOdds({ k, n, pullRequests }: PastCount, times: number, rates: readonly RateShare[]): number {
+  const passed = Math.max(0, n - k - pullRequests.reduce((sum, { count }) => sum + count, 0));
   let [all, again] = [0, 0];
   for (const { rate, share } of rates) {
-    const failed = k * Math.log(rate) + m * Math.log(rate + chance);
-    const likelihood = share * Math.exp(failed + Math.max(0, n - k - m) * Math.log1p(-rate));
-    all += likelihood;
-    again += likelihood * rate ** times;
+    let likelihood = Math.log(share) + k * Math.log(rate) + passed * Math.log1p(-rate);
+    for (const { count, chance } of pullRequests) likelihood += count * Math.log(rate + chance);
+    all += Math.exp(likelihood);
+    again += Math.exp(likelihood) * rate ** times;
   }
   return again / all;
 }
@@ -245,11 +243,12 @@ function weighUnit(run: FailedRun, unit: readonly FailedTestFacts[], rates: read
   const hasPassed = unit.some(({ passedAtCommit }) => passedAtCommit) ? Math.log(c.passedAtCommit) : 0;
   const change = (isNew ? Math.log(c.newTest) : spread) + again + hasPassed;
   let flaky = 0;
-  const chance = (c.putDown * c.guilty * c.broken) / n;
+  const chance = (c.guilty * c.broken) / n;
   for (const { hasFailed, hasFailedForThis, failures, pullRequests, results, inARow } of unit) {
     // The more often it has failed, the less does it fail for another cause than ever before.
-    const words = hasFailed && !hasFailedForThis ? c.otherCause / (1 + failures + pullRequests) : 1;
-    const past = { k: failures, m: pullRequests, n: results, chance };
+    const words = hasFailed && !hasFailedForThis ? c.otherCause / (1 + failures + pullRequests.other) : 1;
+    const bySame = { count: pullRequests.same, chance: c.sameBreak * chance };
+    const past = { k: failures, n: results, pullRequests: [bySame, { count: pullRequests.other, chance }] };
     flaky += Math.log(flakyOdds(past, inARow, rates) * words);
   }
   const inherited = Math.min(
@@ -308,7 +307,7 @@ function weighInherited({ last, isTwice, isNextBroken, siblings }: Inheritance, 
   if (isNextBroken) return logSum([base, Math.log(c.inheritedNext)]);
   const { failed, passed } = siblings;
   if (failed >= 2) return Math.log(failed > passed ? c.siblingsMost : c.siblingsMany) + change;
-  if (failed === 1) return Math.log(passed === 0 ? c.siblingsOne : passed === 1 ? c.siblingsBoth : 0) + change;
+  if (failed === 1 && passed <= 1) return Math.log(c.siblingsOne) + change;
   return -Infinity;
 }
 

@@ -2,10 +2,9 @@
 
 import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
 import { firstIdAt } from "../database/time_bounds.ts";
-import { isUsable } from "./baselines.ts";
 import type { JudgedRun } from "./failures.ts";
 import { blockOfCase, failedResultsOf } from "./packing.ts";
-import { isActiveQuarantine, isOfOtherLine, isTrustedBuild } from "./predicates.ts";
+import { isActiveQuarantine, isOfOtherLine, isOnDefault, isTrustedBuild } from "./predicates.ts";
 import type { ExplanationKind } from "../rules/odds.ts";
 
 const HOUR_MS = 3_600_000;
@@ -91,7 +90,7 @@ export async function selectRunPlace(
         where project_id = ${projectId} and run_id = r.id) as host
       from test_run r
       where r.project_id = ${projectId} and r.id >= ${firstIdAt(at - OUTSIDE_HOURS * HOUR_MS)} and r.id < ${firstIdAt(at + 1)}
-        and r.execution_id <> ${executionId} and r.completed_at is not null and ${isTrustedBuild(sql, sql`r`)}
+        and r.execution_id <> ${executionId} and ${wasCompleted(sql, at)} and ${isTrustedBuild(sql, sql`r`)}
       order by r.id desc limit ${5 * LOOKED_THROUGH}
     ), build as (
       select max(disturbed) as disturbed from recent group by execution_id
@@ -122,7 +121,7 @@ export async function selectRunPlace(
         order by o.id desc limit ${SIBLINGS}
       ) o
       join test_run t on t.project_id = ${projectId} and t.execution_id = o.id and t.task_slug = ${taskSlug}
-        and t.completed_at is not null and not t.outage
+        and t.completed_at <= ${atTime(sql, at)} and not t.outage
       cross join unnest(${toNumberArray(numbers)}::int[]) as n (number)
       cross join lateral (
         select statuses, array_position(test_cases, n.number) as place from case_result
@@ -136,6 +135,10 @@ export async function selectRunPlace(
 /** A condition: the execution `e` tested the same commit as `mine`, or `mine` repeats it. */
 const isOfSameCommit = (sql: Sql) => sql`(
   coalesce(is_same_commit(e.commit, mine.commit), false) or coalesce(e.id = mine.rerun_of, false))`;
+
+const atTime = (sql: Sql, at: number) => sql`${new Date(at).toISOString()}::text::timestamptz`;
+/** A condition: the run `r` was complete by then. A build does not see what came after it, though it may be imported later. */
+const wasCompleted = (sql: Sql, at: number) => sql`r.completed_at <= ${atTime(sql, at)}`;
 
 const timeOf = (completedAt: string | null) => (completedAt === null ? Date.now() : Date.parse(completedAt));
 
@@ -184,11 +187,14 @@ export const selectPast = (
       ) f order by f.run_id desc limit ${PAST_FAILURES}
     ) f
     cross join lateral (
-      select e.id as execution_id, e.pull_request, e.branch, r.completed_at, ${isOfOtherLine(sql, sql`e`, sql`mine`)} as is_of_other_line,
+      select e.id as execution_id, e.pull_request, e.branch, r.completed_at, ${isOfOtherLine(sql, sql`e`, sql`mine`)}
+          -- The branch of a fork's pull request may have its name.
+          or ${isOnDefault(sql, sql`e`, sql`(select default_branch from project where id = ${projectId})`)} as is_of_other_line,
         e.branch is not distinct from mine.branch and e.pull_request is not distinct from mine.pull_request as is_mine,
         ${isOfSameCommit(sql)} as is_same_commit
       from test_run r join execution e on e.project_id = ${projectId} and e.id = r.execution_id
-      where r.project_id = ${projectId} and r.id = f.run_id and ${isTrustedBuild(sql, sql`e`)} and ${isUsable(sql)} offset 0) o
+      where r.project_id = ${projectId} and r.id = f.run_id and ${isTrustedBuild(sql, sql`e`)} and not r.outage
+        and ${wasCompleted(sql, timeOf(completedAt))} offset 0) o
     -- A build does not show what came before it on its branch; those in front of it in a merge queue have its change.
     where case when o.is_mine then o.execution_id <= mine.id else o.is_of_other_line end
     order by f.run_id desc`;
@@ -220,7 +226,8 @@ export const selectStateRuns = (
   const at = timeOf(completedAt);
   const runOf = sql`
     select r.id from test_run r
-    where r.project_id = ${projectId} and r.execution_id = e.id and r.task_slug = ${taskSlug} and ${isUsable(sql)} offset 0`;
+    where r.project_id = ${projectId} and r.execution_id = e.id and r.task_slug = ${taskSlug} and not r.outage and ${wasCompleted(sql, at)}
+    offset 0`;
   const ofLine = (branch: Fragment) => sql`(
     select e.id, e.branch, e.id > coalesce(mine.baseline_id, ${FIRST_ID}) and ${isOfSameCommit(sql)} as is_same_commit
     from execution e, mine
@@ -311,7 +318,7 @@ export async function selectSightings(
         order by e.id desc limit ${LOOKED_THROUGH}
       ) e cross join lateral (
         select * from test_run
-        where project_id = ${projectId} and execution_id = e.id and task_slug = ${taskSlug} and completed_at is not null offset 0
+        where project_id = ${projectId} and execution_id = e.id and task_slug = ${taskSlug} and completed_at <= ${atTime(sql, at)} offset 0
       ) r
       where mine.project_id = ${projectId} and mine.id = ${executionId}
     )

@@ -134,8 +134,9 @@ const STREAK = 100;
 
 export type FailureRow = CaseRef & {
   blame: Blame | null;
-  /** The shares of the explanations; null: it was not judged. */
+  /** The share of the change among the explanations, and those of all; null: it was not judged. */
   change: number | null;
+  shares: Record<ExplanationKind, number> | null;
   evidence: OddsEvidence | null;
   /** The infrastructure rule that it matches. */
   ruleId: string | null;

@@ -1,6 +1,6 @@
 /** What gates decide by, and the decisions that uploads asked for. */
 
-import type { GatedBuild, GatedUpload } from "../rules/gate.ts";
+import { type GatedBuild, type GatedUpload, MAX_FORGIVEN_CHANGE } from "../rules/gate.ts";
 import type { Flaws } from "../rules/red_reason.ts";
 import type { CaseRef } from "../schema/case_ref.ts";
 import type { TaskStatus } from "../schema/executions.ts";
@@ -37,6 +37,8 @@ export type GatedRun = GatedBuild & {
   uploads: (GatedUpload & { shard: number; counted: number })[];
   /** Without test cases that represent a test tool. */
   blames: Partial<Record<Blame, number>>;
+  /** Of these, the number whose odds are not clear enough to be forgiven. */
+  unclear: Partial<Record<Blame, number>>;
   /** The number of judged failures, with those that represent a test tool. */
   judged: number;
 };
@@ -56,6 +58,10 @@ const isTest = (sql: Sql): Fragment => sql`f.test_case <> all(array(
   select a.exit_case from attempt a
   where a.project_id = f.project_id and a.run_id = f.run_id and a.exit_case is not null))`;
 
+/** A condition: the odds of the failure `f` are clear enough to be forgiven. */
+const isClear = (sql: Sql): Fragment =>
+  sql`(f.blame = 'quarantined' or f.change <= ${sql.unsafe(String(MAX_FORGIVEN_CHANGE))}::real)`;
+
 /** A condition: the execution `e` of the project `p` is of the default branch or a long-lived branch. */
 const isShared = (sql: Sql): Fragment => sql`(
   ${isOnDefault(sql, sql`e`, sql`p.default_branch`)}
@@ -72,6 +78,13 @@ const isBaselineShared = (sql: Sql): Fragment => sql`coalesce((
   from execution own join execution e on e.project_id = own.project_id and e.id = own.baseline_id join project p on p.id = e.project_id
   where own.project_id = r.project_id and own.id = r.execution_id), true)`;
 
+/** The numbers of failures of the run `r` by blame. */
+const countBlames = (sql: Sql, own: ShardFailures | undefined, condition: Fragment): Fragment => sql`(
+  select coalesce(json_object_agg(blame, number), '{}') from (
+    select f.blame, count(*) as number from failure f
+    where f.project_id = r.project_id and f.run_id = r.id and ${isTest(sql)} ${isOfShard(sql, own)} ${condition}
+    group by 1) b)`;
+
 /** `runs` is a statement that selects rows of test_run. */
 const gatedRuns = (sql: Sql, runs: Fragment, own?: ShardFailures) => sql<GatedRun[]>`
   select r.id, r.task_slug as slug, r.status, r.verdict, ${isOnSharedBranch(sql)} as "isOnSharedBranch",
@@ -82,11 +95,8 @@ const gatedRuns = (sql: Sql, runs: Fragment, own?: ShardFailures) => sql<GatedRu
       from (
         select distinct on (a.shard) a.* from attempt a
         where a.project_id = r.project_id and a.run_id = r.id order by a.shard, a.number desc) a) as uploads,
-    case when r.failed = 0 then '{}' else (
-      select coalesce(json_object_agg(blame, number), '{}') from (
-        select f.blame, count(*) as number from failure f
-        where f.project_id = r.project_id and f.run_id = r.id and ${isTest(sql)} ${isOfShard(sql, own)}
-        group by 1) b) end as blames,
+    case when r.failed = 0 then '{}' else ${countBlames(sql, own, sql``)} end as blames,
+    case when r.failed = 0 then '{}' else ${countBlames(sql, own, sql`and not ${isClear(sql)}`)} end as unclear,
     case when r.failed = 0 then 0 else (
       select count(*)::int from failure f where f.project_id = r.project_id and f.run_id = r.id) end as judged
   from (${runs}) r order by r.id`;
@@ -120,7 +130,7 @@ export type ForgivenRow = CaseRef & {
   evidence: OddsEvidence;
 };
 
-/** The failures of runs with one of these blames, the first 100. */
+/** The failures of runs with one of these blames that can be forgiven, the first 100. */
 export const selectForgiven = (
   sql: Sql,
   projectId: string,
@@ -133,7 +143,7 @@ export const selectForgiven = (
   from (
     select * from failure f
     where f.project_id = ${projectId} and f.run_id = any(${toTextArray(runIds)}::uuid[])
-      and f.blame = any(${toTextArray(blames)}::text[]) and ${isTest(sql)} ${isOfShard(sql, own)}
+      and f.blame = any(${toTextArray(blames)}::text[]) and ${isClear(sql)} and ${isTest(sql)} ${isOfShard(sql, own)}
     order by f.run_id, f.test_case limit ${MAX_FORGIVEN}::int
   ) f cross join lateral (
     select * from test_case where project_id = ${projectId} and number = f.test_case offset 0) c

@@ -18,7 +18,8 @@ describe("a long-lived branch", () => {
     // The default branch goes on; what the release fails with is its own.
     await upload("ppp", "branch=main");
     expect(filledLists(await upload("fff", "branch=release/1"))).toEqual({ stillFailing: 2, newFailures: 1 });
-    expect(filledLists(await upload("ffp", "branch=feature"))).toEqual({ alsoFailingOnMain: 1, newFailures: 1 });
+    // The same could come from there.
+    expect(filledLists(await upload("ppf", "branch=feature"))).toEqual({ alsoFailingOnMain: 1 });
   });
 
   test("is one by the patterns of the project", async () => {

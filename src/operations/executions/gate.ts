@@ -29,6 +29,7 @@ const toTask = (run: GatedRun): GatedTask => ({
   missingShards: missingShardsOf(run),
   uploads: run.uploads,
   blames: run.blames,
+  unclear: run.unclear,
   unjudged: Math.max(0, run.failed - run.judged),
 });
 
@@ -86,7 +87,7 @@ export function gateQuietUpload(
   const task: GatedTask = {
     ...{ slug, status: "passed", verdict: null, isOutage: false, missingShards: [] },
     ...{ isOnSharedBranch: false, isBaselineShared: true },
-    ...{ uploads: [upload], blames: {}, unjudged: 0 },
+    ...{ uploads: [upload], blames: {}, unclear: {}, unjudged: 0 },
   };
   return toDecision(mode, gateTask(mode, task), { slug, shards, missingShards: [], reason: null }, []);
 }

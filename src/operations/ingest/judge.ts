@@ -64,7 +64,7 @@ function toFailures(judgements: readonly Judgement[], facts: OddsFacts): JudgedF
   return judgements.map(({ test, shares, kind }): JudgedFailure => {
     const { results, failures, pullRequests, inARow, passedAtCommit, inheritance, cause } = factsOf.get(test)!;
     const seen = run.sightings.get(cause);
-    const failed = Math.ceil(failures) + pullRequests;
+    const failed = Math.ceil(failures) + pullRequests.same + pullRequests.other;
     const evidence: OddsEvidence = {
       ...{ failed, results, inARow, passedAtCommit },
       base: inheritance.last,

@@ -63,7 +63,13 @@ export async function loadOddsFacts(sql: Tx, projectId: string, run: JudgedRun):
     all.length === 0
       ? [[], []]
       : await Promise.all([selectStates(sql, projectId, all, numbers), selectAbsent(sql, projectId, all, first)]);
-  const lineFacts = createLine({ runs: place.isOnLine ? runs.filter(({ of }) => of !== "sibling") : runs, asked, baselineId, states, absent });
+  const lineFacts = createLine({
+    runs: place.isOnLine ? runs.filter(({ of }) => of !== "sibling") : runs,
+    asked,
+    baselineId,
+    states,
+    absent,
+  });
   const pastOf = Map.groupBy(past, ({ testCase }) => testCase);
   const countOf = new Map(counts.map(({ testCase, runs }) => [testCase, runs]));
   const passed = new Set(place.passed);
@@ -174,6 +180,8 @@ type PastContext = {
 
 /** The failures of a test case before: those in a row on this branch, and the weight of the others. */
 function weighPast(past: readonly PastFailure[], { cause, isOnLine, line, ofLine, ofMine }: PastContext) {
+  const isOfLine = ({ pullRequest, branch }: PastFailure) =>
+    pullRequest === null && (branch === null || branch === line);
   const mine = past.filter(({ isMine, isRetried, explained }) => isMine && !isRetried && explained !== "outside");
   const inARow = 1 + countStreak(mine, isOnLine ? ofLine : ofMine);
   const streak = new Set(mine.slice(0, inARow - 1));
@@ -184,17 +192,18 @@ function weighPast(past: readonly PastFailure[], { cause, isOnLine, line, ofLine
       (!one.isMine || isOnLine) &&
       // Builds of one commit that fail are one event.
       (!one.isSameCommit || one.isRetried) &&
+      // What failed in a pull request may have come to the line with it.
+      (!isOnLine || one.isRetried || isOfLine(one) || one.cause !== cause) &&
       one.explained !== "outside" &&
       one.explained !== "inherited",
   );
-  const places = Map.groupBy(others, ({ pullRequest, branch }) =>
-    pullRequest === null && (branch === null || branch === line) ? "line" : `${pullRequest} ${branch}`,
-  );
-  let [failures, pullRequests] = [0, 0];
+  const places = Map.groupBy(others, (one) => (isOfLine(one) ? "line" : `${one.pullRequest} ${one.branch}`));
+  let failures = 0;
+  const pullRequests = { same: 0, other: 0 };
   for (const [place, own] of places) {
     if (place === "line") failures += weighEpisodes(own, ofLine);
     else if (own.some(({ isRetried }) => isRetried)) failures++;
-    else pullRequests++;
+    else pullRequests[own.some((one) => one.cause === cause) ? "same" : "other"]++;
   }
   return {
     inARow,

@@ -134,16 +134,24 @@ export function createHistory(c: Constants = CONSTANTS) {
   /** Failures of a test in other builds, by their weight. */
   function own(build: RecordedBuild, failure: Failure) {
     const past = (failuresOf.get(failure.test) ?? []).filter(
-      (one) => isOther(one.build, build) && !["outside", "inherited"].includes(one.judgement.kind),
+      (one) =>
+        isOther(one.build, build) &&
+        !["outside", "inherited"].includes(one.judgement.kind) &&
+        // What failed in a pull request may have come to the line with it.
+        (build.pullRequest !== null ||
+          one.failure.isRetried ||
+          one.build.pullRequest === null ||
+          one.failure.cause !== failure.cause),
     );
-    let [weight, pullRequests] = [0, 0];
+    let weight = 0;
+    const pullRequests = { same: 0, other: 0 };
     const byPlace = Map.groupBy(past, (one) =>
       one.build.pullRequest === null ? `line ${one.build.line}` : String(one.build.pullRequest),
     );
     for (const [place, failures] of byPlace) {
       if (!place.startsWith("line")) {
         if (failures.some(({ failure }) => failure.isRetried)) weight++;
-        else pullRequests++;
+        else pullRequests[failures.some((one) => one.failure.cause === failure.cause) ? "same" : "other"]++;
         continue;
       }
       // Episodes on a line: more than two in a row are half a one.
