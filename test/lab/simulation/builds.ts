@@ -102,7 +102,9 @@ export function runBuild(build: Build, { team, flaky, retries, seed }: Running):
       const maybe = shaky.get(testCase);
       return maybe && random.chance(maybe.rate) ? maybe.cause : null;
     };
-    const all = team.cases.filter((testCase) => testCase.task === task && exists(build, testCase) && !build.isLost?.(testCase));
+    const all = team.cases.filter(
+      (testCase) => testCase.task === task && exists(build, testCase) && !build.isLost?.(testCase),
+    );
     let cases = all;
     let at = build.startsAt + task.minutes * random.between(0.8, 1.3) * 60_000;
     const own: Upload[] = [];

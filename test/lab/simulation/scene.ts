@@ -27,7 +27,8 @@ export function createScene(seed: number, { flaky: count, rates: [lowest, highes
   const random = createRandom(seed, "story");
   const team = createTeam(createRandom(seed, "team"), size);
   // A thousand causes need more words than there are.
-  const words = count > 100 ? ["", "old ", "shared ", "remote "].flatMap((kind) => NOUNS.map((noun) => kind + noun)) : NOUNS;
+  const words =
+    count > 100 ? ["", "old ", "shared ", "remote "].flatMap((kind) => NOUNS.map((noun) => kind + noun)) : NOUNS;
   const createCause = createCauses(createRandom(seed, "causes"), words);
   const frameOf = (task: Task, area: string): Frame => {
     const { file, functions } = sourceOf(task, area);
@@ -76,7 +77,16 @@ export const usually = (team: Team, random: Random) => ({
   commit: random.text(40, "0123456789abcdef"),
   tasks: team.tasks as readonly Task[],
   outage: new Set<Task>(),
-  ...{ isDefault: false, pullRequest: null, regressions: [], own: [], trouble: null, isLost: null, hostOf: null, isOld: false },
+  ...{
+    isDefault: false,
+    pullRequest: null,
+    regressions: [],
+    own: [],
+    trouble: null,
+    isLost: null,
+    hostOf: null,
+    isOld: false,
+  },
 });
 
 export const KEYS = ["build", "branch"] as const;
