@@ -203,12 +203,12 @@ export const reportUploads: Route[] = [
       report.warnings.push(...stored.warnings);
       const prepared = prepareReport(params.projectId, report, parameters, context.body.digest);
       const answer = (
-        { run, added, bugReports, blames, failures, slowerTests, warnings, gate }: TakenReport,
+        { run, added, bugReports, blames, failures, slowerTests, absent, warnings, gate }: TakenReport,
         missing: readonly string[] = stored.warnings,
       ) => {
         const { executionId, taskSlug } = run;
         upload.tookUpload({ executionId, taskSlug, format: report.format, cases: totalOf(report), warnings, added });
-        const detail = toRunDetail(context.publicUrl, context.params.projectId, run);
+        const detail = toRunDetail(context.publicUrl, context.params.projectId, run, absent);
         const body = {
           ...detail,
           warnings: [...detail.warnings, ...missing.filter((one) => !detail.warnings.includes(one))],

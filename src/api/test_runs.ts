@@ -11,7 +11,7 @@ import { selectStoredGates } from "../store/gate.ts";
 import { selectSlowerTestsOfRun } from "../store/slower.ts";
 import { selectCaseResults } from "../store/case_results.ts";
 import { selectTestRun, selectTestRunPageWithKey } from "../store/test_runs.ts";
-import { toRunDetail, toSlowerTest } from "../operations/executions/run_detail.ts";
+import { readAbsentTests, toRunDetail, toSlowerTest } from "../operations/executions/run_detail.ts";
 
 export const testRuns: Route[] = [
   route(
@@ -44,12 +44,13 @@ export const testRuns: Route[] = [
     async (context) => {
       const { fast, params } = context;
       const run = (await selectRun(context)) ?? absent();
-      const [gates, slowerTests] = await Promise.all([
+      const [gates, slowerTests, absentTests] = await Promise.all([
         run.failed === 0 ? undefined : selectStoredGates(fast, params.projectId, [run.id]),
         selectSlowerTestsOfRun(fast, params.projectId, run.id, LISTED),
+        readAbsentTests(fast, params.projectId, run),
       ]);
       return {
-        ...toRunDetail(context.publicUrl, context.params.projectId, run),
+        ...toRunDetail(context.publicUrl, context.params.projectId, run, absentTests),
         machineTimeMs: run.machineTimeMs,
         shards: run.shards,
         slowerTests: slowerTests.map(toSlowerTest),

@@ -22,6 +22,7 @@ import {
   uuid,
   verdict,
 } from "./fields.ts";
+import { absentTests } from "./absent_tests.ts";
 import { caseAttachments } from "./attachments.ts";
 import { touchedBug } from "./bug_reports.ts";
 import { caseNames } from "./case_ref.ts";
@@ -121,6 +122,7 @@ const runDetail = {
     "With what its wall time is compared, if the run passed and took longer than usual; null: it did not. It is never red " +
       "for that",
   ),
+  ...absentTests,
   ranOn: described(
     v.array(ranOn),
     "The machines of the latest uploads, ordered by shard, the first 100; unknown machines are omitted",

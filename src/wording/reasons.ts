@@ -3,6 +3,7 @@
 import type { Flaws, TaskEnd } from "../rules/red_reason.ts";
 import { missingShardsOf, toShardList } from "../rules/shards.ts";
 import type { ExecutionStatus, TaskStatus } from "../schema/executions.ts";
+import { counted } from "./numbers.ts";
 import { singleLine } from "./single_line.ts";
 
 /** The stored reason of a task that is open when its execution ends, unless a better one is known. */
@@ -29,6 +30,10 @@ function whatFailed({ exitCode, says }: Flaws): string {
   return isKnown ? what : `${what} (${clip(says, MAX_REASON)})`;
 }
 
+/** Returns "2 failed tests of the build were not rerun". */
+export const notRerunWords = (count: number): string =>
+  `${counted(count, "failed test")} of the build ${count === 1 ? "was" : "were"} not rerun`;
+
 function whatEnded(task: Omit<TaskEnd, "slug">): string | null {
   const { status, attempt, shards, verdict, failed, flaws } = task;
   if (status === "timed_out" || (status === "cancelled" && attempt === 0)) return "did not report";
@@ -40,6 +45,7 @@ function whatEnded(task: Omit<TaskEnd, "slug">): string | null {
   if (verdict !== "failed" || status !== "failed") return null;
   if (flaws?.brokeOff) return "report is incomplete";
   if (flaws && flaws.standIns > 0 && flaws.standIns >= failed) return whatFailed(flaws);
+  if (flaws && flaws.notRerun > 0) return notRerunWords(flaws.notRerun);
   return failed === 0 ? "failed without a failing test" : null;
 }
 

@@ -3,6 +3,9 @@
 import { taskReason } from "../../wording/reasons.ts";
 import { shardsOf, toShardList } from "../../rules/shards.ts";
 import { readVariant } from "../../rules/variants.ts";
+import { type AbsentTests, MAX_ABSENT_NAMED } from "../../schema/absent_tests.ts";
+import type { Sql } from "../../database/connect.ts";
+import { selectCaseRefs } from "../../store/rerun_results.ts";
 import type { TestRun } from "../../schema/test_runs.ts";
 import type { LocatedRun } from "../../store/test_runs.ts";
 import type { SlowerRow } from "../../store/slower.ts";
@@ -12,7 +15,17 @@ import { executionUrl } from "../../schema/urls.ts";
 export const totalResults = ({ passed, failed, skipped }: Pick<TestRun, "passed" | "failed" | "skipped">) =>
   passed + failed + skipped;
 
-export function toRunDetail(publicUrl: string, projectId: string, run: LocatedRun) {
+/** Reads the tests that a run has no result of. */
+export async function readAbsentTests(
+  sql: Sql,
+  projectId: string,
+  { notRerun }: Pick<LocatedRun, "notRerun">,
+): Promise<AbsentTests> {
+  const testCases = await selectCaseRefs(sql, projectId, notRerun.slice(0, MAX_ABSENT_NAMED));
+  return { notRerun: { count: notRerun.length, testCases: [...testCases] } };
+}
+
+export function toRunDetail(publicUrl: string, projectId: string, run: LocatedRun, absent: AbsentTests) {
   const shards = shardsOf(run, run.namedShards);
   const never = `The execution has ended without ${toShardList(shards.missingShards)} of ${run.shards}`;
   return {
@@ -34,6 +47,7 @@ export function toRunDetail(publicUrl: string, projectId: string, run: LocatedRu
     warnings: run.status === "incomplete" ? [never, ...run.warnings] : run.warnings,
     outage: run.outage,
     slower: run.slower,
+    ...absent,
     ranOn: run.ranOn,
     url: executionUrl(publicUrl, projectId, run.executionId),
   };

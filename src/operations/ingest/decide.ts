@@ -11,6 +11,7 @@ import { endOfTask, type ExecutionEvent, hasEnded, verdictAtEnd } from "../../ru
 import { type Counts, countStatuses, type ResultBlock, toStatus } from "../../rules/merge.ts";
 import { isRecent } from "../../rules/recency.ts";
 import { flawsOf } from "../../rules/red_reason.ts";
+import { toBuildResults } from "../../rules/rerun_results.ts";
 import { findSlower } from "../../rules/slower.ts";
 import { latestAttempts, mayBeOutage, nextNumber, outcomeOf, type RunOutcome, WHOLE } from "../../rules/run_outcome.ts";
 import type { ExecutionData } from "../../schema/events.ts";
@@ -19,6 +20,7 @@ import type { Shard } from "../../schema/fields.ts";
 import { refuse } from "../../schema/refusal.ts";
 import type { UploadParameters } from "../../schema/test_runs.ts";
 import type { ExecutionOrigin, LockedExecution } from "../../store/executions.ts";
+import type { BuildResults, EarlierResults } from "../../store/rerun_results.ts";
 import type { SlowerResult } from "../../store/slower.ts";
 import { type Attempt, newRun, type RunRow, type TestRunChange, type TestRunDetailRow } from "../../store/test_runs.ts";
 
@@ -53,6 +55,8 @@ export type ReportFacts = {
   quarantined: ReadonlySet<number>;
   /** Files of a split task that nobody has run, in words for people. */
   unrunFiles: string | undefined;
+  /** Of a rerun: results of its build that it does not repeat. */
+  earlier: EarlierResults | undefined;
   durations: ComparedDurations;
 };
 
@@ -119,20 +123,22 @@ export function decideRun(facts: ReportFacts): DecidedRun {
   const counts = addCounts(countResults(merged.blocks, stored, facts.quarantined), latest);
   const others = runs.filter((other) => other !== known);
   const complete = others.filter((other) => other.completedAt !== null);
-  const outcome = outcomeOf(former, attempts, shard.of, counts, complete);
+  const build = toBuildResults(counts, facts.earlier);
+  const notRerun = build.notRerun.filter((testCase) => !facts.quarantined.has(testCase)).length;
+  const outcome = outcomeOf(former, attempts, shard.of, { ...counts, notRerun }, complete);
   const from = toOrigin(execution, origin);
   const isFinal = hasEnded(execution.status);
   const { untrusted } = execution;
   const about = { resolved, parameters, attempts, shards: shard.of, counts, outcome, time, isFinal, untrusted };
   const onDefaultBranch = isOnDefaultBranch(from, execution);
   const { slower, task } = facts.durations;
-  const change = toChange(former, { ...about, compared: task });
+  const change = { ...toChange(former, { ...about, compared: task }), ...build };
   const run: RunRow & TestRunDetailRow = {
     ...former,
     ...change,
     namedShards: namedShardsOf(attempts, shard.of),
     reason: null,
-    flaws: outcome.verdict === "failed" ? flawsOf(latest, messageOf(resolved)) : null,
+    flaws: outcome.verdict === "failed" ? flawsOf(latest, messageOf(resolved), build.notRerun.length) : null,
   };
   return {
     ...{ run, change, isKnown: known !== undefined, former, attempt, attempts, merged, outcome, from, joinsLate },
@@ -188,7 +194,7 @@ type Change = Pick<ReportFacts, "resolved" | "parameters" | "time"> & {
 function toChange(
   run: RunRow,
   { resolved: { report }, parameters, attempts, shards, counts, outcome, time, isFinal, untrusted, compared }: Change,
-): TestRunChange {
+): Omit<TestRunChange, keyof BuildResults> {
   const { status, verdict, isIn, outage, wasOutage, staysApplied } = outcome;
   const times = timesOf(attempts, run);
   // A slow machine is a reason for the run to take longer, so its wall time is compared as it is.

@@ -16,6 +16,7 @@ import { type BugsOfCases, tryBugsOfCases } from "../../store/bug_cases.ts";
 import { selectBlocks, selectOtherCounts, selectQuarantined } from "../../store/case_results.ts";
 import type { ExecutionOrigin } from "../../store/executions.ts";
 import { selectHasOpenLease } from "../../store/leases.ts";
+import { type EarlierResults, selectEarlierResults } from "../../store/rerun_results.ts";
 import { type Attempt, newRun, type RunRow, selectRuns } from "../../store/test_runs.ts";
 
 /** A report whose test cases and execution are known. */
@@ -37,6 +38,7 @@ export type LoadedFacts = {
   attempts: readonly Attempt[];
   stored: StoredResults | undefined;
   unrunFiles: string | undefined;
+  earlier: EarlierResults | undefined;
   durations: ComparedDurations;
   /** The very same bytes are there already. */
   isRepeated: boolean;
@@ -77,9 +79,13 @@ export async function loadFacts(
     const facts = mayWait ? await loadRunFacts(sql, projectId, report, { run: own, attempts }) : undefined;
     const isRepeated = facts?.isRepeated ?? false;
     if (ended.get(index) && !isRepeated) refuse("Cannot accept the report: this lease has reported already");
-    loaded.set(index, { ...{ stored: undefined, unrunFiles: undefined, isRepeated }, ...facts, attempts });
+    loaded.set(index, {
+      ...{ stored: undefined, unrunFiles: undefined, earlier: undefined, isRepeated },
+      ...facts,
+      attempts,
+    });
   }
-  const failed = reports.map(({ index, resolved }) => failedIn(resolved, loaded.get(index)!.stored));
+  const failed = reports.map(({ index, resolved }) => failedIn(resolved, loaded.get(index)!));
   const timed = reports.map((report, at) => toReportDurations(report, (ownRuns[at]?.attempts ?? []).length > 0));
   const [quarantined, durations] = await Promise.all([
     selectQuarantined(sql, projectId, [...new Set(failed.flat())]),
@@ -133,7 +139,7 @@ async function loadRunFacts(
     );
   const shard = toShard(run ?? newRun(execution, resolved.taskSlug, time.at), attempts, parameters);
   if (attempts.some((attempt) => attempt.shard === shard.index && attempt.digest === resolved.digest))
-    return { stored: undefined, unrunFiles: undefined, isRepeated: true };
+    return { stored: undefined, unrunFiles: undefined, earlier: undefined, isRepeated: true };
   const arrived = new Set(attempts.map((attempt) => attempt.shard)).add(shard.index);
   const isSplit = shard.of > 1 || parameters.lease_id !== undefined;
   const key = { projectId, executionId: execution.id, taskSlug: resolved.taskSlug };
@@ -144,6 +150,15 @@ async function loadRunFacts(
       : undefined,
     stored:
       run && attempts.length > 0 ? await loadStored(sql, projectId, { run, attempts, resolved, shard }) : undefined,
+    earlier:
+      execution.buildId === null
+        ? undefined
+        : await selectEarlierResults(
+            sql,
+            projectId,
+            { buildId: execution.buildId, executionId: execution.id, taskSlug: resolved.taskSlug },
+            { runId: run?.id, fresh: resolved.results },
+          ),
   };
 }
 
@@ -165,9 +180,13 @@ async function loadStored(
   return { blocks, others };
 }
 
-const failedIn = ({ results }: ResolvedReport, stored: StoredResults | undefined): number[] => [
+const failedIn = (
+  { results }: ResolvedReport,
+  { stored, earlier }: Pick<LoadedFacts, "stored" | "earlier">,
+): number[] => [
   ...results.flatMap(({ testCase, letter }) => (toStatus(letter) === "failed" ? testCase : [])),
   ...failedCases(stored?.blocks ?? []),
+  ...(earlier?.notRerun ?? []),
 ];
 
 /** The lock of the bugs, where failures or passes may change some, if no other transaction has it. */

@@ -12,6 +12,7 @@ import { countChanges } from "../health/case_health.ts";
 import { advanceExecution, type Advanced, type NextState, quietEvents, storeAdvance } from "../executions/advance.ts";
 import { toOrigin } from "../executions/origin.ts";
 import { explainByTags } from "../executions/only_with.ts";
+import { readAbsentTests } from "../executions/run_detail.ts";
 import { isDisturbedRun } from "../health/flaky_evidence.ts";
 import { type Blamed, toCounts } from "../../rules/blame.ts";
 import { hasEnded } from "../../rules/execution.ts";
@@ -20,6 +21,7 @@ import { type ChangedResult, toStatus } from "../../rules/merge.ts";
 import { toRanOn } from "../../rules/ran_on.ts";
 import { taskLine } from "../../wording/reasons.ts";
 import { latestAttempts } from "../../rules/run_outcome.ts";
+import type { AbsentTests } from "../../schema/absent_tests.ts";
 import type { TouchedBug } from "../../schema/bug_reports.ts";
 import type { NewEvent } from "../../schema/events.ts";
 import type { ExecutionStatus } from "../../schema/executions.ts";
@@ -78,6 +80,7 @@ export type TakenReport = {
   failures: readonly Blamed[];
   /** The first test cases of the run that took longer than usual. */
   slowerTests: readonly SlowerRow[];
+  absent: AbsentTests;
   /** Of this upload, where it was added; those of the run are of its other shards as well. */
   warnings: readonly string[];
   /** Undefined: the upload asks for no decision of a gate. */
@@ -132,7 +135,11 @@ async function readSlowerTests(
 
 /** Nothing is to be judged: the first results of a run, in which nothing failed, not even before a retry. */
 const isQuiet = ({ decided: { run, attempts, changedOthers } }: StoredReport): boolean =>
-  run.failed === 0 && run.flaky === 0 && attempts.length === 1 && changedOthers.length === 0;
+  run.failed === 0 &&
+  run.flaky === 0 &&
+  run.notRerun.length === 0 &&
+  attempts.length === 1 &&
+  changedOthers.length === 0;
 
 const quietEventsOf = (build: TakenBuild): readonly NewEvent[] | undefined => {
   const advanced = toAdvanced(build, () => toCounts({}));
@@ -154,6 +161,7 @@ function toAnswer({ report, decided, status }: StoredReport): TakenReport {
     blames: toCounts({}),
     failures: [],
     slowerTests: [],
+    absent: { notRerun: { count: 0, testCases: [] } },
     warnings: attempt.warnings,
     gate: decideQuietGate(report, decided),
   };
@@ -261,6 +269,7 @@ async function storeConsequences(
     const answer = answers.get(report.index)!;
     answer.blames = blames.get(decided.run.id) ?? toCounts({});
     answer.bugReports = touched.get(decided.run.id) ?? [];
+    answer.absent = await readAbsentTests(sql, projectId, decided.run);
     answer.failures = await explainByTags(sql, projectId, decided.run.executionId, failures.get(decided.run.id) ?? []);
   }
   // By branch, so that two batches do not wait for each other's red tasks.
@@ -268,7 +277,7 @@ async function storeConsequences(
   for (const build of builds.toSorted((a, b) => (branchOf(a) < branchOf(b) ? -1 : 1)))
     await advance(sql, projectId, build, (id) => blames.get(id) ?? toCounts({}), answers);
   for (const { report, decided } of all)
-    if (decided.run.failed > 0 || decided.attempts.length > 1)
+    if (decided.run.failed > 0 || decided.run.notRerun.length > 0 || decided.attempts.length > 1)
       answers.get(report.index)!.gate = await decideGate(sql, projectId, report, {
         ...{ runId: decided.run.id, attempts: decided.attempts },
       });
@@ -397,5 +406,6 @@ export async function repeatReport(
   const failures = await explainByTags(sql, projectId, execution.id, found);
   const gate = await decideGate(sql, projectId, report, { runId: run.id, attempts });
   const slowerTests = await selectSlowerTestsOfRun(sql, projectId, run.id, LISTED);
-  return { run, added: false, bugReports, blames, failures, slowerTests, warnings: [], gate };
+  const absent = await readAbsentTests(sql, projectId, run);
+  return { run, added: false, bugReports, blames, failures, slowerTests, absent, warnings: [], gate };
 }

@@ -135,7 +135,7 @@ testLinearity("wording", {
     taskLine: (text) => taskLine({ ...LOST_TASK, reason: text }),
     taskReason: (text) => {
       taskReason({ ...LOST_TASK, reason: text });
-      const flaws = { brokeOff: false, standIns: 1, exitCode: 1, says: text };
+      const flaws = { brokeOff: false, standIns: 1, exitCode: 1, says: text, notRerun: 0 };
       taskReason({ ...LOST_TASK, status: "failed", verdict: "failed", attempt: 1, failed: 1, flaws });
     },
   },
