@@ -303,9 +303,10 @@ create table test_run (
   attempt smallint not null default 0, -- 0: no report has arrived
   passed int not null default 0, failed int not null default 0, skipped int not null default 0, flaky int not null default 0,
   quarantined int not null default 0, -- failed cases that the verdict does not count
-  -- Of a rerun: the results of its build with its own put over them, test by test (src/store/rerun_results.ts). null: no rerun.
+  -- Of a rerun: the results of its build with its own put over them, test by test (src/rules/rerun_results.ts). null: no rerun.
   build_passed int, build_failed int, build_skipped int,
   not_rerun int[] not null default '{}', -- test cases that failed in the build and have no result in this rerun
+  absence json, -- tests of the baseline that did not run (src/rules/absent_tests.ts); null: none
   forgiven int not null default 0, -- failures that the gates of its uploads have forgiven
   infrastructure int not null default 0, -- failures that matched an infrastructure rule
   infrastructure_retries int[], -- test cases that passed after a failure that matched a rule; null: none

@@ -199,6 +199,7 @@ const SHARED: Record<string, string[]> = {
     "watched_pool",
   ],
   rules: [
+    "absent_tests",
     "ansi",
     "blame",
     "branch",
@@ -248,6 +249,7 @@ const SHARED: Record<string, string[]> = {
     ...["unknown_results", "unpack"],
   ],
   schema: [
+    "absent_tests",
     "attachments",
     "automation_actions",
     "automation_runs",
@@ -314,6 +316,7 @@ const SHARED: Record<string, string[]> = {
     "verifications",
   ],
   wording: [
+    "absent_tests",
     "missing_runner",
     "blame",
     "case_title",

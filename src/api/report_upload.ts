@@ -13,6 +13,7 @@ import type { TakenReport } from "../operations/ingest/store.ts";
 import { guessCases, readReport } from "../reports/read.ts";
 import { type CaseName, type Report, ReportError } from "../reports/report.ts";
 import { toLists } from "../rules/blame.ts";
+import { absentLines } from "../wording/absent_tests.ts";
 import { gateLines } from "../wording/gate.ts";
 import { toRunLine } from "../wording/run_line.ts";
 import { slowerLine } from "../wording/slower.ts";
@@ -124,7 +125,7 @@ async function ofLease(
     // Where it comes from is the execution's to say, and when it was run is known.
     parameters: {
       ...{ format, exit_code, allow_empty, complete, attachments, host, system, image, repository_root },
-      ...{ gate: parameters.gate, gate_dry_run: parameters.gate_dry_run },
+      ...{ gate: parameters.gate, gate_missing: parameters.gate_missing, gate_dry_run: parameters.gate_dry_run },
       ...{ lease_id, ...own, execution_id: lease.executionId },
       ...(lease.probe ? { untrusted: true } : {}),
     },
@@ -182,8 +183,8 @@ export const reportUploads: Route[] = [
       },
       text:
         "One line of text: the verdict, the counts and the page of the execution. With gate, lines about its decision " +
-        'come first; the first of all begins with "Gate new: passed" or "Gate new: failed". A last line names a test that took ' +
-        "longer than usual, if there is any",
+        'come first; the first of all begins with "Gate new: passed" or "Gate new: failed". Further lines name tests ' +
+        "of the baseline that did not run, failed tests that a rerun does not repeat, and a test that took longer than usual",
       query: uploadParameters,
       body: "upload",
       answer: uploadedRun,
@@ -224,6 +225,7 @@ export const reportUploads: Route[] = [
         const lines = [
           ...(gate ? gateLines(gate, MAX_FORGIVEN_LINES) : []),
           toRunLine(body),
+          ...absentLines(absent),
           ...(slower ? [slower] : []),
         ];
         return plainText(status, `${lines.join("\n")}\n`);

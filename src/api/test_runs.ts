@@ -2,6 +2,7 @@
 
 import { absent } from "../http/problem.ts";
 import { readCaseAttachments } from "../operations/attachments/read.ts";
+import { readAbsentTests } from "../operations/executions/absent_tests.ts";
 import { toPage, toPagination } from "../request/page.ts";
 import { jsonText } from "../request/reply.ts";
 import { type Context, route, type Route } from "../request/route.ts";
@@ -11,7 +12,7 @@ import { selectStoredGates } from "../store/gate.ts";
 import { selectSlowerTestsOfRun } from "../store/slower.ts";
 import { selectCaseResults } from "../store/case_results.ts";
 import { selectTestRun, selectTestRunPageWithKey } from "../store/test_runs.ts";
-import { readAbsentTests, toRunDetail, toSlowerTest } from "../operations/executions/run_detail.ts";
+import { toRunDetail, toSlowerTest } from "../operations/executions/run_detail.ts";
 
 export const testRuns: Route[] = [
   route(
@@ -47,7 +48,7 @@ export const testRuns: Route[] = [
       const [gates, slowerTests, absentTests] = await Promise.all([
         run.failed === 0 ? undefined : selectStoredGates(fast, params.projectId, [run.id]),
         selectSlowerTestsOfRun(fast, params.projectId, run.id, LISTED),
-        readAbsentTests(fast, params.projectId, run),
+        readAbsentTests(fast, params.projectId, [run]),
       ]);
       return {
         ...toRunDetail(context.publicUrl, context.params.projectId, run, absentTests),

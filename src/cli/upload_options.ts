@@ -134,7 +134,8 @@ export function readArguments(args: string[]): UploadArguments {
   const parameters = Object.fromEntries(given.filter(([, value]) => value !== ""));
   const { tag: tags = [] } = values as { tag?: string[] };
   const attachments = readAttachmentArguments(values as AttachmentValues);
-  const gate = readGateOptions((values as { gate?: string }).gate, flags["gate-dry-run"] === true);
+  const { gate: mode, "gate-missing": missing } = values as { gate?: string; "gate-missing"?: string };
+  const gate = readGateOptions({ gate: mode, missing }, flags["gate-dry-run"] === true);
   if (positionals.length === 0) throw new UsageError("Missing report after upload: name a file or a glob");
   if (command?.length === 0) throw new UsageError("Missing command after --");
   if (command && parameters["exit_code"] !== undefined)
@@ -170,7 +171,7 @@ function parse(args: string[]) {
   const options = Object.fromEntries([
     ["attach", { type: "string", multiple: true }] as const,
     ["tag", { type: "string", multiple: true }] as const,
-    ...[...Object.keys(PARAMETERS), "patience", "attachments", "attach-root", "gate"].map(
+    ...[...Object.keys(PARAMETERS), "patience", "attachments", "attach-root", "gate", "gate-missing"].map(
       (name) => [name, { type: "string" }] as const,
     ),
     ...FLAGS.map((name) => [name, { type: "boolean" }] as const),

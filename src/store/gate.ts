@@ -1,5 +1,6 @@
 /** What gates decide by, and the decisions that uploads asked for. */
 
+import type { Absence } from "../rules/absent_tests.ts";
 import type { GatedBuild, GatedUpload } from "../rules/gate.ts";
 import type { Flaws } from "../rules/red_reason.ts";
 import type { CaseRef } from "../schema/case_ref.ts";
@@ -33,6 +34,7 @@ export type GatedRun = GatedBuild & {
   completedAt: string | null;
   reason: string | null;
   flaws: Flaws | null;
+  absence: Absence | null;
   /** The latest of each shard. `counted`: failures of a report without test cases. */
   uploads: (GatedUpload & { shard: number; counted: number })[];
   /** Without test cases that represent a test tool. */
@@ -95,7 +97,7 @@ const gatedRuns = (sql: Sql, runs: Fragment, own?: ShardFailures) => sql<GatedRu
   select r.id, r.task_slug as slug, r.status, r.verdict, ${isOnSharedBranch(sql)} as "isOnSharedBranch",
     ${isBaselineShared(sql)} as "isBaselineShared", r.attempt, r.outage,
     r.failed + ${own === undefined ? sql`cardinality(r.not_rerun)` : sql`0`} as failed, r.shards,
-    ${namedShards(sql, sql`r`)} as "namedShards", r.completed_at as "completedAt", r.reason, ${flaws(sql, sql`r`)} as flaws,
+    ${namedShards(sql, sql`r`)} as "namedShards", r.completed_at as "completedAt", r.reason, r.absence, ${flaws(sql, sql`r`)} as flaws,
     (select coalesce(json_agg(json_build_object('shard', a.shard, 'exitCode', a.exit_code, 'failedCases', a.failed_cases,
         'isStandIn', a.exit_case is not null, 'isPartial', a.partial, 'counted', a.failed) order by a.shard), '[]')
       from (

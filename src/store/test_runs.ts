@@ -9,7 +9,8 @@ import type { TaskStatus } from "../schema/executions.ts";
 import type { Given } from "../database/compose.ts";
 import { type Sql, toTextArray, type Tx } from "../database/connect.ts";
 import type { Flaws } from "../rules/red_reason.ts";
-import type { BuildResults } from "./rerun_results.ts";
+import type { Absence } from "../rules/absent_tests.ts";
+import type { BuildResults } from "../rules/rerun_results.ts";
 import { IS_LIVE } from "./keys.ts";
 import { flaws, namedShards, ranOn } from "./shards.ts";
 import { INDEXED_TASK } from "./task_runs.ts";
@@ -116,6 +117,8 @@ export type TestRunDetailRow = Omit<TestRun, "completedAt" | "total"> & {
   flaws: Flaws | null;
   /** Of a rerun: the test cases that failed in the build, and have no result here. */
   notRerun: number[];
+  /** Tests of the baseline that did not run; null: all have run, or it is not complete, or there is no baseline. */
+  absence: Absence | null;
 };
 
 /** A run together with where its latest uploads ran. */
@@ -125,7 +128,7 @@ export type StoredRun = LocatedRun & { forgiven: number };
 
 const detailColumns = (sql: Sql) => sql`
   ${namedShards(sql, sql`test_run`)} as "namedShards", ${flaws(sql, sql`test_run`)} as flaws, reason,
-  to_json(not_rerun) as "notRerun", id, execution_id as "executionId", task_slug as "taskSlug", completed_at as "completedAt", status, passed, failed,
+  to_json(not_rerun) as "notRerun", absence, id, execution_id as "executionId", task_slug as "taskSlug", completed_at as "completedAt", status, passed, failed,
   skipped, attempt, shards, flaky, duration_ms as "durationMs",
   machine_ms as "machineTimeMs", tests_started_at as "testsStartedAt", verdict, format,
   exit_code as "exitCode", slower,
@@ -199,6 +202,7 @@ export const newRun = (
   reason: null,
   flaws: null,
   notRerun: [],
+  absence: null,
 });
 
 /** A task of an execution. */
@@ -310,6 +314,7 @@ export type TestRunChange = Pick<
   | "wasOutage"
   | "healthApplied"
   | "slower"
+  | "absence"
 > &
   BuildResults & {
     quarantined: number;
@@ -325,16 +330,16 @@ export type NewTestRun = Pick<TestRunDetailRow, "id" | "executionId" | "taskSlug
 export const insertTestRuns = (sql: Sql, projectId: Given, rows: Given) => sql`
   insert into test_run (project_id, id, execution_id, task_slug, status, shards, attempt, passed, failed, skipped, flaky,
     duration_ms, machine_ms, tests_started_at, verdict, exit_code, format, warnings, started_at, completed_at,
-    quarantined, outage, was_outage, health_applied, slower, untrusted, build_passed, build_failed, build_skipped, not_rerun)
+    quarantined, outage, was_outage, health_applied, slower, untrusted, build_passed, build_failed, build_skipped, not_rerun, absence)
   select ${projectId}, id, "executionId", "taskSlug", status, shards, attempt, passed, failed, skipped, flaky,
     "durationMs", "machineTimeMs", "testsStartedAt", verdict, "exitCode", format, warnings, "startedAt", "completedAt",
-    quarantined, outage, "wasOutage", "healthApplied", slower, untrusted, "buildPassed", "buildFailed", "buildSkipped", "notRerun"
+    quarantined, outage, "wasOutage", "healthApplied", slower, untrusted, "buildPassed", "buildFailed", "buildSkipped", "notRerun", absence
   from json_to_recordset(${rows}::text::json) as fresh (id uuid, "executionId" uuid, "taskSlug" text, status text,
     shards int, attempt int, passed int, failed int, skipped int, flaky int, "durationMs" bigint,
     "machineTimeMs" bigint, "testsStartedAt" timestamptz, verdict text,
     "exitCode" int, format text, warnings text[], "startedAt" timestamptz, "completedAt" timestamptz, quarantined int,
     outage boolean, "wasOutage" boolean, "healthApplied" boolean, slower json, untrusted boolean, "buildPassed" int, "buildFailed" int,
-    "buildSkipped" int, "notRerun" int[])`;
+    "buildSkipped" int, "notRerun" int[], absence json)`;
 
 export type ChangedTestRun = Pick<TestRunDetailRow, "id"> & TestRunChange;
 
@@ -347,12 +352,13 @@ export const updateTestRuns = (sql: Sql, projectId: Given, rows: Given) => sql`
     warnings = c.warnings, started_at = coalesce(r.started_at, c."startedAt"), completed_at = c."completedAt",
     quarantined = c.quarantined, outage = c.outage, was_outage = c."wasOutage", reason = null,
     health_applied = c."healthApplied", slower = c.slower, build_passed = c."buildPassed", build_failed = c."buildFailed",
-    build_skipped = c."buildSkipped", not_rerun = c."notRerun"
+    build_skipped = c."buildSkipped", not_rerun = c."notRerun",
+    absence = c.absence
   from json_to_recordset(${rows}::text::json) as c (id uuid, status text, shards int, attempt int, passed int,
     failed int, skipped int, flaky int, "durationMs" bigint, "machineTimeMs" bigint, "testsStartedAt" timestamptz,
     verdict text, "exitCode" int, format text, warnings text[], "startedAt" timestamptz, "completedAt" timestamptz,
     quarantined int, outage boolean, "wasOutage" boolean, "healthApplied" boolean, slower json, "buildPassed" int,
-    "buildFailed" int, "buildSkipped" int, "notRerun" int[])
+    "buildFailed" int, "buildSkipped" int, "notRerun" int[], absence json)
   where r.project_id = ${projectId} and r.id = c.id
     -- Looked up, as in updateExecutions.
     and r.id = any(array(select id from json_to_recordset(${rows}::text::json) as c (id uuid)))`;

@@ -3,7 +3,7 @@
 import type { Flaws, TaskEnd } from "../rules/red_reason.ts";
 import { missingShardsOf, toShardList } from "../rules/shards.ts";
 import type { ExecutionStatus, TaskStatus } from "../schema/executions.ts";
-import { counted } from "./numbers.ts";
+import { notRerunWords } from "./absent_tests.ts";
 import { singleLine } from "./single_line.ts";
 
 /** The stored reason of a task that is open when its execution ends, unless a better one is known. */
@@ -29,10 +29,6 @@ function whatFailed({ exitCode, says }: Flaws): string {
   const isKnown = says === null || (exitCode !== null && says.startsWith(exitMessage(exitCode)));
   return isKnown ? what : `${what} (${clip(says, MAX_REASON)})`;
 }
-
-/** Returns "2 failed tests of the build were not rerun". */
-export const notRerunWords = (count: number): string =>
-  `${counted(count, "failed test")} of the build ${count === 1 ? "was" : "were"} not rerun`;
 
 function whatEnded(task: Omit<TaskEnd, "slug">): string | null {
   const { status, attempt, shards, verdict, failed, flaws } = task;

@@ -6,6 +6,8 @@ const { ask, acme, rival, addProject } = await createHarness();
 const own = createAsking(ask, acme);
 const upload = (query: string, body: unknown) => own.call("POST", `/test-runs${query}`, body);
 
+const NO_TESTS = { count: 0, testCases: [] };
+
 describe("POST /projects/:projectId/test-runs", () => {
   test("a report as curl sends it becomes a run", async () => {
     const { status, body } = await own.call("POST", "/test-runs", junit("ppfs"), {
@@ -40,6 +42,7 @@ describe("POST /projects/:projectId/test-runs", () => {
       newFailures: [{ testCaseId: expect.any(String), taskSlug: "unit", suite: "unit", name: "case 2", file: null }],
       ...{ flakyFailures: [], alsoFailingOnMain: [], stillFailing: [], quarantinedFailures: [], incidentFailures: [] },
       ...{ slower: null, slowerTests: [] },
+      ...{ missing: NO_TESTS, newlySkipped: NO_TESTS, notRerun: NO_TESTS },
       bugReports: [{ id: expect.any(String), number: 1, title: "case 2 failed", status: "open", change: "opened" }],
       warnings: [],
       outage: false,

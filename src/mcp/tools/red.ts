@@ -6,6 +6,7 @@ import { refuse } from "../../schema/refusal.ts";
 import type { ExecutionFailures } from "../../schema/failures.ts";
 import type { ExecutionGate } from "../../schema/gate.ts";
 import { blameCountWords } from "../../wording/blame.ts";
+import { absentLines } from "../../wording/absent_tests.ts";
 import { counted } from "../../wording/numbers.ts";
 import { branchSentence, noExecution, redElsewhere } from "../../wording/why.ts";
 import type { JsonRecord } from "../json_rpc.ts";
@@ -95,6 +96,7 @@ export const whyIsItRedTool: Tool = tool(
         ...(running === null ? {} : { newerExecutionStillRunning: running }),
         execution: showExecution(execution, cleaner),
         ...(execution.verdict === "failed" ? await showGate(api, execution.id, cleaner) : {}),
+        ...cleaner.split({ didNotRun: absentLines(failures) }, []),
         causeCount: failures.causeCount,
         causes: failures.causes.map((cause) => showCause(cause, cleaner)),
       },

@@ -3,9 +3,7 @@
 import { taskReason } from "../../wording/reasons.ts";
 import { shardsOf, toShardList } from "../../rules/shards.ts";
 import { readVariant } from "../../rules/variants.ts";
-import { type AbsentTests, MAX_ABSENT_NAMED } from "../../schema/absent_tests.ts";
-import type { Sql } from "../../database/connect.ts";
-import { selectCaseRefs } from "../../store/rerun_results.ts";
+import type { AbsentTests } from "../../schema/absent_tests.ts";
 import type { TestRun } from "../../schema/test_runs.ts";
 import type { LocatedRun } from "../../store/test_runs.ts";
 import type { SlowerRow } from "../../store/slower.ts";
@@ -14,16 +12,6 @@ import { executionUrl } from "../../schema/urls.ts";
 /** The number of results in a run. */
 export const totalResults = ({ passed, failed, skipped }: Pick<TestRun, "passed" | "failed" | "skipped">) =>
   passed + failed + skipped;
-
-/** Reads the tests that a run has no result of. */
-export async function readAbsentTests(
-  sql: Sql,
-  projectId: string,
-  { notRerun }: Pick<LocatedRun, "notRerun">,
-): Promise<AbsentTests> {
-  const testCases = await selectCaseRefs(sql, projectId, notRerun.slice(0, MAX_ABSENT_NAMED));
-  return { notRerun: { count: notRerun.length, testCases: [...testCases] } };
-}
 
 export function toRunDetail(publicUrl: string, projectId: string, run: LocatedRun, absent: AbsentTests) {
   const shards = shardsOf(run, run.namedShards);

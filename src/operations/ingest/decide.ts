@@ -6,12 +6,13 @@ import { durationOf, machineOf, type PreparedReport, type ResolvedReport } from 
 import { type ComparedDurations, slowerInRun } from "./slower.ts";
 import { MAX_COUNT } from "../../reports/text.ts";
 import { isOnDefaultBranch, toOrigin } from "../executions/origin.ts";
+import { type AbsentCases, hasStoppedEarly, toAbsence } from "../../rules/absent_tests.ts";
 import { startOf, timesOf } from "../../rules/duration.ts";
 import { endOfTask, type ExecutionEvent, hasEnded, verdictAtEnd } from "../../rules/execution.ts";
 import { type Counts, countStatuses, type ResultBlock, toStatus } from "../../rules/merge.ts";
 import { isRecent } from "../../rules/recency.ts";
 import { flawsOf } from "../../rules/red_reason.ts";
-import { toBuildResults } from "../../rules/rerun_results.ts";
+import { type BuildResults, toBuildResults } from "../../rules/rerun_results.ts";
 import { findSlower } from "../../rules/slower.ts";
 import { latestAttempts, mayBeOutage, nextNumber, outcomeOf, type RunOutcome, WHOLE } from "../../rules/run_outcome.ts";
 import type { ExecutionData } from "../../schema/events.ts";
@@ -20,7 +21,7 @@ import type { Shard } from "../../schema/fields.ts";
 import { refuse } from "../../schema/refusal.ts";
 import type { UploadParameters } from "../../schema/test_runs.ts";
 import type { ExecutionOrigin, LockedExecution } from "../../store/executions.ts";
-import type { BuildResults, EarlierResults } from "../../store/rerun_results.ts";
+import type { EarlierResults } from "../../store/absent_tests.ts";
 import type { SlowerResult } from "../../store/slower.ts";
 import { type Attempt, newRun, type RunRow, type TestRunChange, type TestRunDetailRow } from "../../store/test_runs.ts";
 
@@ -57,6 +58,8 @@ export type ReportFacts = {
   unrunFiles: string | undefined;
   /** Of a rerun: results of its build that it does not repeat. */
   earlier: EarlierResults | undefined;
+  /** Tests of its baseline that the run does not have, if that was looked at. */
+  absent: AbsentCases | undefined;
   durations: ComparedDurations;
 };
 
@@ -126,13 +129,14 @@ export function decideRun(facts: ReportFacts): DecidedRun {
   const build = toBuildResults(counts, facts.earlier);
   const notRerun = build.notRerun.filter((testCase) => !facts.quarantined.has(testCase)).length;
   const outcome = outcomeOf(former, attempts, shard.of, { ...counts, notRerun }, complete);
+  const absence = outcome.isIn ? toAbsence(facts.absent, hasStoppedEarly(resolved.report)) : null;
   const from = toOrigin(execution, origin);
   const isFinal = hasEnded(execution.status);
   const { untrusted } = execution;
   const about = { resolved, parameters, attempts, shards: shard.of, counts, outcome, time, isFinal, untrusted };
   const onDefaultBranch = isOnDefaultBranch(from, execution);
   const { slower, task } = facts.durations;
-  const change = { ...toChange(former, { ...about, compared: task }), ...build };
+  const change = { ...toChange(former, { ...about, compared: task }), ...build, absence };
   const run: RunRow & TestRunDetailRow = {
     ...former,
     ...change,
@@ -194,7 +198,7 @@ type Change = Pick<ReportFacts, "resolved" | "parameters" | "time"> & {
 function toChange(
   run: RunRow,
   { resolved: { report }, parameters, attempts, shards, counts, outcome, time, isFinal, untrusted, compared }: Change,
-): Omit<TestRunChange, keyof BuildResults> {
+): Omit<TestRunChange, keyof BuildResults | "absence"> {
   const { status, verdict, isIn, outage, wasOutage, staysApplied } = outcome;
   const times = timesOf(attempts, run);
   // A slow machine is a reason for the run to take longer, so its wall time is compared as it is.

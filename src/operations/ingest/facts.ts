@@ -16,7 +16,13 @@ import { type BugsOfCases, tryBugsOfCases } from "../../store/bug_cases.ts";
 import { selectBlocks, selectOtherCounts, selectQuarantined } from "../../store/case_results.ts";
 import type { ExecutionOrigin } from "../../store/executions.ts";
 import { selectHasOpenLease } from "../../store/leases.ts";
-import { type EarlierResults, selectEarlierResults } from "../../store/rerun_results.ts";
+import { hasStoppedEarly, mayBeShort, type AbsentCases } from "../../rules/absent_tests.ts";
+import {
+  type EarlierResults,
+  selectAbsentCases,
+  selectExpectedCounts,
+  selectResultsBefore,
+} from "../../store/absent_tests.ts";
 import { type Attempt, newRun, type RunRow, selectRuns } from "../../store/test_runs.ts";
 
 /** A report whose test cases and execution are known. */
@@ -39,10 +45,16 @@ export type LoadedFacts = {
   stored: StoredResults | undefined;
   unrunFiles: string | undefined;
   earlier: EarlierResults | undefined;
+  absent: AbsentCases | undefined;
+  /** Tests of the baseline may be absent, which is looked at where the report is alone in its transaction. */
+  isShort: boolean;
   durations: ComparedDurations;
   /** The very same bytes are there already. */
   isRepeated: boolean;
 };
+
+/** `isIn`: all announced shards are in with the report. */
+type RunFacts = Omit<LoadedFacts, "durations" | "absent" | "isShort"> & { isIn: boolean };
 
 export type IngestFacts = {
   /** All runs by execution, ordered by id. */
@@ -67,7 +79,7 @@ export async function loadFacts(
   const tasks = known.map(({ match, resolved }) => ({ executionId: match.execution.id, taskSlug: resolved.taskSlug }));
   const runs = tasks.length === 0 ? [] : await selectRuns(sql, projectId, tasks, { isLocked: mayWait });
   const byExecution = Map.groupBy(runs, ({ executionId }) => executionId);
-  const loaded = new Map<number, Omit<LoadedFacts, "durations">>();
+  const loaded = new Map<number, RunFacts>();
   const ownRuns = reports.map(({ match, resolved }) =>
     byExecution.get(match.execution.id)?.find(({ taskSlug }) => taskSlug === resolved.taskSlug),
   );
@@ -80,21 +92,29 @@ export async function loadFacts(
     const isRepeated = facts?.isRepeated ?? false;
     if (ended.get(index) && !isRepeated) refuse("Cannot accept the report: this lease has reported already");
     loaded.set(index, {
-      ...{ stored: undefined, unrunFiles: undefined, earlier: undefined, isRepeated },
+      ...{ stored: undefined, unrunFiles: undefined, earlier: undefined, isRepeated, isIn: true },
       ...facts,
       attempts,
     });
   }
   const failed = reports.map(({ index, resolved }) => failedIn(resolved, loaded.get(index)!));
   const timed = reports.map((report, at) => toReportDurations(report, (ownRuns[at]?.attempts ?? []).length > 0));
-  const [quarantined, durations] = await Promise.all([
+  const [quarantined, durations, absences] = await Promise.all([
     selectQuarantined(sql, projectId, [...new Set(failed.flat())]),
     compareDurations(sql, projectId, timed),
+    findAbsent(
+      sql,
+      projectId,
+      reports.map((report, at) => ({ report, run: ownRuns[at], facts: loaded.get(report.index)! })),
+      { mayWait },
+    ),
   ]);
   return {
     runs: byExecution,
     byReport: new Map(
-      reports.map(({ index }, at) => [index, { ...loaded.get(index)!, durations: durations[at]! }] as const),
+      reports.map(
+        ({ index }, at) => [index, { ...loaded.get(index)!, ...absences[at]!, durations: durations[at]! }] as const,
+      ),
     ),
     quarantined,
     bugs: mayWait ? undefined : await tryBugs(sql, projectId, reports, failed),
@@ -131,7 +151,7 @@ async function loadRunFacts(
   projectId: string,
   { match: { execution }, resolved, parameters, time }: MatchedReport,
   { run, attempts }: { run: RunRow | undefined; attempts: readonly Attempt[] },
-): Promise<Omit<LoadedFacts, "attempts" | "durations">> {
+): Promise<Omit<RunFacts, "attempts">> {
   const isOwn = execution.mode !== "run" || parameters.lease_id !== undefined;
   if (!isOwn && run && (await selectHasOpenLease(sql, projectId, run.id)))
     refuse(
@@ -139,12 +159,13 @@ async function loadRunFacts(
     );
   const shard = toShard(run ?? newRun(execution, resolved.taskSlug, time.at), attempts, parameters);
   if (attempts.some((attempt) => attempt.shard === shard.index && attempt.digest === resolved.digest))
-    return { stored: undefined, unrunFiles: undefined, earlier: undefined, isRepeated: true };
+    return { stored: undefined, unrunFiles: undefined, earlier: undefined, isRepeated: true, isIn: false };
   const arrived = new Set(attempts.map((attempt) => attempt.shard)).add(shard.index);
   const isSplit = shard.of > 1 || parameters.lease_id !== undefined;
   const key = { projectId, executionId: execution.id, taskSlug: resolved.taskSlug };
   return {
     isRepeated: false,
+    isIn: arrived.size >= shard.of,
     unrunFiles: isSplit
       ? await findUnrunFiles(sql, key, { ...shard, index: shard.index || 1 }, arrived.size >= shard.of)
       : undefined,
@@ -153,13 +174,49 @@ async function loadRunFacts(
     earlier:
       execution.buildId === null
         ? undefined
-        : await selectEarlierResults(
+        : await selectResultsBefore(
             sql,
             projectId,
             { buildId: execution.buildId, executionId: execution.id, taskSlug: resolved.taskSlug },
             { runId: run?.id, fresh: resolved.results },
           ),
   };
+}
+
+type ReportOfRun = { report: MatchedReport; run: RunRow | undefined; facts: RunFacts };
+
+/** In the order of the reports. What a run lacks is looked at if the number of its results, or a gate, gives a reason to. */
+async function findAbsent(
+  sql: Tx,
+  projectId: string,
+  reports: readonly ReportOfRun[],
+  { mayWait }: { mayWait: boolean },
+): Promise<Pick<LoadedFacts, "absent" | "isShort">[]> {
+  const asked = reports.flatMap(({ report: { match, resolved } }) =>
+    match.execution.baselineId === null ? [] : { baselineId: match.execution.baselineId, taskSlug: resolved.taskSlug },
+  );
+  const expected = await selectExpectedCounts(sql, projectId, asked);
+  const found: Pick<LoadedFacts, "absent" | "isShort">[] = [];
+  for (const { report, run, facts } of reports) {
+    const { resolved, match, parameters } = report;
+    const { id: executionId, baselineId, buildId } = match.execution;
+    const count = baselineId === null ? null : expected.shift()!;
+    const isPart = facts.attempts.length > 0 || buildId !== null;
+    const hasFailed = resolved.results.some(({ letter }) => toStatus(letter) === "failed");
+    const hasRun = resolved.results.filter(({ letter }) => toStatus(letter) !== "skipped").length;
+    const isShort =
+      facts.isIn &&
+      !facts.isRepeated &&
+      resolved.report.countsOnly === null &&
+      baselineId !== null &&
+      (isPart ||
+        (parameters.gate !== undefined && hasFailed) ||
+        mayBeShort(hasRun, count, hasStoppedEarly(resolved.report)));
+    const task = { baselineId: baselineId ?? "", taskSlug: resolved.taskSlug, executionId, buildId };
+    const of = { runId: run?.id, fresh: resolved.results };
+    found.push({ isShort, absent: isShort && mayWait ? await selectAbsentCases(sql, projectId, task, of) : undefined });
+  }
+  return found;
 }
 
 async function loadStored(

@@ -32,13 +32,13 @@ export async function decideGate(
   { parameters, resolved }: MatchedReport,
   { runId, attempts }: { runId: string; attempts: readonly Attempt[] },
 ): Promise<GateDecision | undefined> {
-  const { gate, gate_dry_run, shard: given } = parameters;
+  const { gate, gate_missing, gate_dry_run, shard: given } = parameters;
   if (gate === undefined) return undefined;
   const shard = given?.index ?? WHOLE;
   const { digest } = resolved;
   const isReplaced = latestAttempts(attempts).find((attempt) => attempt.shard === shard)?.digest !== digest;
   const upload = { runId, shard, testCases: failedIn(resolved), isReplaced };
-  const decision = await gateUpload(sql, projectId, gate, upload);
+  const decision = await gateUpload(sql, projectId, { mode: gate, missingPercent: gate_missing }, upload);
   if (!gate_dry_run) await updateGate(sql, projectId, { runId, shard, digest }, decision);
   return decision;
 }

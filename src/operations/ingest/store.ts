@@ -12,7 +12,7 @@ import { countChanges } from "../health/case_health.ts";
 import { advanceExecution, type Advanced, type NextState, quietEvents, storeAdvance } from "../executions/advance.ts";
 import { toOrigin } from "../executions/origin.ts";
 import { explainByTags } from "../executions/only_with.ts";
-import { readAbsentTests } from "../executions/run_detail.ts";
+import { NOTHING_ABSENT, readAbsentTests } from "../executions/absent_tests.ts";
 import { isDisturbedRun } from "../health/flaky_evidence.ts";
 import { type Blamed, toCounts } from "../../rules/blame.ts";
 import { hasEnded } from "../../rules/execution.ts";
@@ -105,7 +105,7 @@ export async function storeReports(
     const written = storeIngest(sql, projectId, writes);
     const resolving = builds.flatMap(resolvingRuns);
     if (resolving.length > 0) await written.then(() => trackBugs(sql, projectId, resolving));
-    await readSlowerTests(sql, projectId, reports, answers);
+    await readTests(sql, projectId, reports, answers);
     return { answers, written };
   }
   for (const { report, decided } of reports) {
@@ -117,20 +117,24 @@ export async function storeReports(
   }
   await storeIngest(sql, projectId, writes);
   await storeConsequences(sql, projectId, builds, answers);
-  await readSlowerTests(sql, projectId, reports, answers);
+  await readTests(sql, projectId, reports, answers);
   return { answers, written: Promise.resolve() };
 }
 
 /** After the reports were stored, or have been sent to be. */
-async function readSlowerTests(
+async function readTests(
   sql: Tx,
   projectId: string,
   reports: readonly StoredReport[],
   answers: Answers,
 ): Promise<void> {
-  for (const { report, decided } of reports)
-    if (decided.slower.length > 0 || decided.attempts.length > 1)
-      answers.get(report.index)!.slowerTests = await selectSlowerTestsOfRun(sql, projectId, decided.run.id, LISTED);
+  for (const { report, decided } of reports) {
+    const { run, slower, attempts } = decided;
+    const answer = answers.get(report.index)!;
+    if (slower.length > 0 || attempts.length > 1)
+      answer.slowerTests = await selectSlowerTestsOfRun(sql, projectId, run.id, LISTED);
+    if (run.absence !== null || run.notRerun.length > 0) answer.absent = await readAbsentTests(sql, projectId, [run]);
+  }
 }
 
 /** Nothing is to be judged: the first results of a run, in which nothing failed, not even before a retry. */
@@ -161,7 +165,7 @@ function toAnswer({ report, decided, status }: StoredReport): TakenReport {
     blames: toCounts({}),
     failures: [],
     slowerTests: [],
-    absent: { notRerun: { count: 0, testCases: [] } },
+    absent: NOTHING_ABSENT,
     warnings: attempt.warnings,
     gate: decideQuietGate(report, decided),
   };
@@ -269,7 +273,6 @@ async function storeConsequences(
     const answer = answers.get(report.index)!;
     answer.blames = blames.get(decided.run.id) ?? toCounts({});
     answer.bugReports = touched.get(decided.run.id) ?? [];
-    answer.absent = await readAbsentTests(sql, projectId, decided.run);
     answer.failures = await explainByTags(sql, projectId, decided.run.executionId, failures.get(decided.run.id) ?? []);
   }
   // By branch, so that two batches do not wait for each other's red tasks.
@@ -406,6 +409,6 @@ export async function repeatReport(
   const failures = await explainByTags(sql, projectId, execution.id, found);
   const gate = await decideGate(sql, projectId, report, { runId: run.id, attempts });
   const slowerTests = await selectSlowerTestsOfRun(sql, projectId, run.id, LISTED);
-  const absent = await readAbsentTests(sql, projectId, run);
+  const absent = await readAbsentTests(sql, projectId, [run]);
   return { run, added: false, bugReports, blames, failures, slowerTests, absent, warnings: [], gate };
 }
