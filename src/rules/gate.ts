@@ -110,13 +110,15 @@ export function gateTask(mode: GateMode, task: GatedTask, missingPercent: number
   for (const [blame, count] of counts)
     if (count > 0 && !forgiving.includes(blame)) reasons.push({ kind: "failures", blame, count });
   if (task.unjudged > 0 && !task.isOutage) reasons.push({ kind: "unjudged", count: task.unjudged });
-  if (task.uploads.some(({ isPartial }) => isPartial)) reasons.push({ kind: "partial" });
+  const isPartial = task.uploads.some((upload) => upload.isPartial);
+  if (isPartial) reasons.push({ kind: "partial" });
   if (task.uploads.some(({ isStandIn }) => isStandIn)) reasons.push({ kind: "stand_in" });
   for (const { exitCode, failedCases, isStandIn } of task.uploads)
     if (!isStandIn && exitCode !== null && !isExplainedByFailures(exitCode, failedCases))
       reasons.push({ kind: "exit_code", exitCode });
   const forgiven = counts.reduce((sum, [blame, count]) => sum + (forgiving.includes(blame) ? count : 0), 0);
-  if (forgiven > 0 && task.absence !== null && isAbove(task.absence, missingPercent))
+  // The reason why is named already, if the report is incomplete.
+  if (forgiven > 0 && !isPartial && task.absence !== null && isAbove(task.absence, missingPercent))
     reasons.push({ kind: "absent", count: task.absence.missing + task.absence.skipped });
   // A task can be red in a way that is not known here: that is not forgiven.
   if (task.verdict === "failed" && reasons.length === 0 && forgiven === 0) reasons.push({ kind: "unexplained" });

@@ -85,18 +85,18 @@ export const whyIsItRedTool: Tool = tool(
         data: { red: false, summary: noExecution(why.state ? "branch" : "pull request"), ...showState(why, cleaner) },
       };
     const hint = `call get_failures with executionId ${execution.id}`;
+    const absent = absentLines(failures);
     return {
       hint,
       data: {
         red: isRed(why),
         summary:
           blameCountWords(failures.counts) || (execution.verdict === "failed" ? "no failing test" : "no failures"),
-        ...cleaner.split({ headline: failures.headline }, []),
+        ...cleaner.split({ headline: failures.headline, ...(absent.length === 0 ? {} : { didNotRun: absent }) }, []),
         ...showState(why, cleaner),
         ...(running === null ? {} : { newerExecutionStillRunning: running }),
         execution: showExecution(execution, cleaner),
         ...(execution.verdict === "failed" ? await showGate(api, execution.id, cleaner) : {}),
-        ...cleaner.split({ didNotRun: absentLines(failures) }, []),
         causeCount: failures.causeCount,
         causes: failures.causes.map((cause) => showCause(cause, cleaner)),
       },
