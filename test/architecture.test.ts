@@ -215,6 +215,7 @@ const SHARED: Record<string, string[]> = {
     "identity",
     "linear_pattern",
     "outside",
+    "outside_of_tests",
     "owner_patterns",
     "palette",
     "plan",

@@ -1,7 +1,7 @@
 /** JUnit XML: no standard, but dialects, of some forty producers. */
 
 import { elementsOf, foreignElement, toFault, type XmlPart } from "./fields.ts";
-import { isPlaywright, toolReaderOf } from "./js_tools.ts";
+import { FAILED_TO_LOAD, isPlaywright, toolReaderOf } from "./js_tools.ts";
 import { countCase, countComment, countStray, createTally, createTotals, type SuiteTotals } from "./totals.ts";
 import {
   type CaseName,
@@ -249,6 +249,9 @@ function toCase(node: Node, place: Place, namer: Namer, cutter: Cutter, readTool
   // Most cases pass and have nothing inside.
   const inside = node.children.length === 0 ? NOTHING : readInside(node, cutter);
   const { status, kind } = inside.outcome ?? toOutcome(attributes, NONE, null);
+  // pytest names a module that it could not load as if it were a test.
+  if (status === "failed" && given === "" && inside.message === NOT_COLLECTED && suites.includes("pytest"))
+    return { ...unnamed(inside, kind), file: cutter.cut("file", `${name.replaceAll(".", "/")}.py`) };
   const isUnended = attributes.incomplete === "true" && status === "failed";
   const suite = namer.toSuite(suites, classname, name, file);
   const one: ReportedCase = {
@@ -269,6 +272,16 @@ function toCase(node: Node, place: Place, namer: Namer, cutter: Cutter, readTool
   };
   return readTool === undefined ? one : { ...one, ...toNames({ suite, name, file }, node, tally, readTool, cutter) };
 }
+
+const NOT_COLLECTED = "collection failure";
+
+const unnamed = (
+  { outcome: _, ...inside }: ReturnType<typeof readInside>,
+  kind: ReportedCase["kind"],
+): ReportedCase => ({
+  ...inside,
+  ...{ suite: "", name: FAILED_TO_LOAD, file: null, line: null, status: "failed", kind, durationMs: null },
+});
 
 /** As long as several titles together. */
 const MAX_TITLES = 4 * MAX_NAME;

@@ -34,6 +34,7 @@ export const toStatus = (letter: string): CaseStatus =>
 const SEVERITY: Record<string, number> = { f: 2, p: 1, s: 0 };
 
 const failed = (letter: string) => letter === "f" || letter === "F";
+const isSkipped = (letter: string) => letter === "s" || letter === "S";
 const hasFailed = (letter: string) => letter === "f" || letter < "a";
 
 type Entry = { letter: string; attempt: number; durationMs: number | null };
@@ -46,10 +47,12 @@ function join(old: Entry, fresh: Entry): Entry {
     return capital && !failed(worse.letter) ? { ...worse, letter: worse.letter.toUpperCase() } : worse;
   }
   const [earlier, later] = fresh.attempt > old.attempt ? [old, fresh] : [fresh, old];
+  // What did not run says nothing else than before.
+  if (isSkipped(later.letter) && !isSkipped(earlier.letter)) return earlier;
   return hasFailed(earlier.letter) ? { ...later, letter: later.letter.toUpperCase() } : later;
 }
 
-/** The latest attempt of a case counts; within one attempt the worst. `fresh` is ascending by test case. */
+/** The latest attempt of a case that ran it counts; within one attempt the worst. `fresh` is ascending by test case. */
 export function mergeBlock(
   block: number,
   old: ResultBlock | undefined,

@@ -11,6 +11,7 @@ import { startOf, timesOf } from "../../rules/duration.ts";
 import { endOfTask, type ExecutionEvent, hasEnded, verdictAtEnd } from "../../rules/execution.ts";
 import { type Counts, countStatuses, type ResultBlock, toStatus } from "../../rules/merge.ts";
 import { isRecent } from "../../rules/recency.ts";
+import type { ReplacedFailure } from "../../rules/outside_of_tests.ts";
 import { flawsOf } from "../../rules/red_reason.ts";
 import { type BuildResults, toBuildResults } from "../../rules/rerun_results.ts";
 import { findSlower } from "../../rules/slower.ts";
@@ -21,6 +22,7 @@ import type { Shard } from "../../schema/fields.ts";
 import { refuse } from "../../schema/refusal.ts";
 import type { UploadParameters } from "../../schema/test_runs.ts";
 import type { ExecutionOrigin, LockedExecution } from "../../store/executions.ts";
+import { caseTitle } from "../../wording/case_title.ts";
 import type { EarlierResults } from "../../store/absent_tests.ts";
 import type { SlowerResult } from "../../store/slower.ts";
 import { type Attempt, newRun, type RunRow, type TestRunChange, type TestRunDetailRow } from "../../store/test_runs.ts";
@@ -56,6 +58,8 @@ export type ReportFacts = {
   quarantined: ReadonlySet<number>;
   /** Files of a split task that nobody has run, in words for people. */
   unrunFiles: string | undefined;
+  /** Failures outside of tests of the run so far that the report shows to be over. */
+  replaced: readonly ReplacedFailure[];
   /** Of a rerun: results of its build that it does not repeat. */
   earlier: EarlierResults | undefined;
   /** Tests of its baseline that the run does not have, if that was looked at. */
@@ -77,6 +81,8 @@ export type DecidedRun = {
   attempts: readonly Attempt[];
   merged: MergedResults;
   outcome: RunOutcome;
+  /** Failures that are over, by test case: no bug of theirs stays open. */
+  over: readonly number[];
   /** The results of the report that took longer than usual. */
   slower: readonly SlowerResult[];
   /** Where the execution comes from by now. */
@@ -120,7 +126,13 @@ export function decideRun(facts: ReportFacts): DecidedRun {
     ...(hasEnded(execution.status) ? [tooLate(execution, joinsLate)] : []),
   ]);
   if (resolved.report.countsOnly) requireMergeable(stored, attempt.shard, before);
-  const merged = mergeResults(resolved.results, attempt, before, stored?.blocks ?? []);
+  const merged = mergeResults(
+    resolved.results,
+    attempt,
+    before,
+    stored?.blocks ?? [],
+    facts.replaced.flatMap(({ testCase, attempt }) => (attempt === null ? [] : testCase)),
+  );
   const attempts = [...before, attempt];
   const latest = latestAttempts(attempts);
   const counts = addCounts(countResults(merged.blocks, stored, facts.quarantined), latest);
@@ -145,6 +157,7 @@ export function decideRun(facts: ReportFacts): DecidedRun {
     flaws: outcome.verdict === "failed" ? flawsOf(latest, messageOf(resolved), build.notRerun.length) : null,
   };
   return {
+    ...{ over: [...merged.removed, ...facts.replaced.map(({ testCase }) => testCase)] },
     ...{ run, change, isKnown: known !== undefined, former, attempt, attempts, merged, outcome, from, joinsLate },
     ...{ onDefaultBranch, slower: slowerInRun(slower, merged.blocks) },
     // Nothing that an untrusted run says is counted, so there is nothing to take back.
@@ -269,7 +282,7 @@ export function toShard(
 }
 
 function toAttempt(
-  { resolved, parameters, time, attempts: before, unrunFiles }: ReportFacts,
+  { resolved, parameters, time, attempts: before, unrunFiles, replaced }: ReportFacts,
   shard: number,
   warnings: readonly string[],
 ): Attempt {
@@ -287,11 +300,19 @@ function toAttempt(
     exitCode: exit_code ?? null,
     ...{ exitCase, passed, failed, skipped, durationMs },
     failedCases: report.countsOnly?.failed ?? report.cases.filter(({ status }) => status === "failed").length,
-    warnings: [...warnings, ...report.warnings, ...(unrunFiles === undefined ? [] : [unrunFiles])],
+    warnings: [
+      ...warnings,
+      ...replaced.map(replacedWarning),
+      ...report.warnings,
+      ...(unrunFiles === undefined ? [] : [unrunFiles]),
+    ],
     startedAt: startOf({ durationMs, endedAt: report.completedAt }, time.at, isAtEnd),
     ...machineOf(parameters, report),
   };
 }
+
+const replacedWarning = ({ attempt, ...failure }: ReplacedFailure): string =>
+  `${caseTitle(failure)} failed in ${attempt === null ? "the build" : `attempt ${attempt}`}, outside of a test`;
 
 /** Adds what reports without cases have counted. */
 function addCounts<C extends { passed: number; failed: number; skipped: number }>(

@@ -6,8 +6,11 @@ import { blocksToMerge } from "./merge.ts";
 import { type ComparedDurations, compareDurations, type ReportDurations } from "./slower.ts";
 import type { ResolvedReport, RunnerFailure } from "./prepare.ts";
 import { isOnDefaultBranch, toOrigin } from "../executions/origin.ts";
+import { findNotRerun } from "../executions/rerun_results.ts";
+import { findReplaced } from "./replaced.ts";
 import { findUnrunFiles } from "../executions/file_queues.ts";
 import { endByReport } from "../executions/lease_ends.ts";
+import type { ReplacedFailure } from "../../rules/outside_of_tests.ts";
 import { toStatus } from "../../rules/merge.ts";
 import { refuse } from "../../schema/refusal.ts";
 import type { UploadParameters } from "../../schema/test_runs.ts";
@@ -17,12 +20,7 @@ import { selectBlocks, selectOtherCounts, selectQuarantined } from "../../store/
 import type { ExecutionOrigin } from "../../store/executions.ts";
 import { selectHasOpenLease } from "../../store/leases.ts";
 import { hasStoppedEarly, mayBeShort, type AbsentCases } from "../../rules/absent_tests.ts";
-import {
-  type EarlierResults,
-  selectAbsentCases,
-  selectExpectedCounts,
-  selectResultsBefore,
-} from "../../store/absent_tests.ts";
+import { type EarlierResults, selectAbsentCases, selectExpectedCounts } from "../../store/absent_tests.ts";
 import { type Attempt, newRun, type RunRow, selectRuns } from "../../store/test_runs.ts";
 
 /** A report whose test cases and execution are known. */
@@ -44,6 +42,7 @@ export type LoadedFacts = {
   attempts: readonly Attempt[];
   stored: StoredResults | undefined;
   unrunFiles: string | undefined;
+  replaced: readonly ReplacedFailure[];
   earlier: EarlierResults | undefined;
   absent: AbsentCases | undefined;
   /** Tests of the baseline may be absent, which is looked at where the report is alone in its transaction. */
@@ -92,7 +91,7 @@ export async function loadFacts(
     const isRepeated = facts?.isRepeated ?? false;
     if (ended.get(index) && !isRepeated) refuse("Cannot accept the report: this lease has reported already");
     loaded.set(index, {
-      ...{ stored: undefined, unrunFiles: undefined, earlier: undefined, isRepeated, isIn: true },
+      ...{ stored: undefined, unrunFiles: undefined, replaced: [], earlier: undefined, isRepeated, isIn: true },
       ...facts,
       attempts,
     });
@@ -159,10 +158,26 @@ async function loadRunFacts(
     );
   const shard = toShard(run ?? newRun(execution, resolved.taskSlug, time.at), attempts, parameters);
   if (attempts.some((attempt) => attempt.shard === shard.index && attempt.digest === resolved.digest))
-    return { stored: undefined, unrunFiles: undefined, earlier: undefined, isRepeated: true, isIn: false };
+    return {
+      ...{ stored: undefined, unrunFiles: undefined, replaced: [], earlier: undefined },
+      ...{ isRepeated: true, isIn: false },
+    };
   const arrived = new Set(attempts.map((attempt) => attempt.shard)).add(shard.index);
   const isSplit = shard.of > 1 || parameters.lease_id !== undefined;
   const key = { projectId, executionId: execution.id, taskSlug: resolved.taskSlug };
+  const inRun =
+    run && attempts.length > 0
+      ? await findReplaced(sql, projectId, { run, attempts, resolved, shard: shard.index })
+      : [];
+  const inBuild =
+    execution.buildId === null
+      ? undefined
+      : await findNotRerun(
+          sql,
+          projectId,
+          { buildId: execution.buildId, executionId: execution.id, taskSlug: resolved.taskSlug },
+          { runId: run?.id, fresh: resolved.results, isComplete: !resolved.report.partial },
+        );
   return {
     isRepeated: false,
     isIn: arrived.size >= shard.of,
@@ -170,16 +185,11 @@ async function loadRunFacts(
       ? await findUnrunFiles(sql, key, { ...shard, index: shard.index || 1 }, arrived.size >= shard.of)
       : undefined,
     stored:
-      run && attempts.length > 0 ? await loadStored(sql, projectId, { run, attempts, resolved, shard }) : undefined,
-    earlier:
-      execution.buildId === null
-        ? undefined
-        : await selectResultsBefore(
-            sql,
-            projectId,
-            { buildId: execution.buildId, executionId: execution.id, taskSlug: resolved.taskSlug },
-            { runId: run?.id, fresh: resolved.results },
-          ),
+      run && attempts.length > 0
+        ? await loadStored(sql, projectId, { run, attempts, resolved, shard, replaced: inRun })
+        : undefined,
+    replaced: [...inRun, ...(inBuild?.replaced ?? [])],
+    earlier: inBuild?.earlier,
   };
 }
 
@@ -227,9 +237,21 @@ async function loadStored(
     attempts,
     resolved: { results, exitCase },
     shard,
-  }: { run: RunRow; attempts: readonly Attempt[]; resolved: ResolvedReport; shard: { index: number } },
+    replaced,
+  }: {
+    run: RunRow;
+    attempts: readonly Attempt[];
+    resolved: ResolvedReport;
+    shard: { index: number };
+    replaced: readonly ReplacedFailure[];
+  },
 ): Promise<StoredResults> {
-  const touched = blocksToMerge(results, { shard: shard.index, exitCase }, attempts);
+  const touched = blocksToMerge(
+    results,
+    { shard: shard.index, exitCase },
+    attempts,
+    replaced.map(({ testCase }) => testCase),
+  );
   const [blocks, others] = await Promise.all([
     selectBlocks(sql, projectId, run, touched),
     selectOtherCounts(sql, projectId, run, touched),

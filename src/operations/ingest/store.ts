@@ -7,7 +7,7 @@ import { judgeFailures } from "./judge.ts";
 import type { MatchedExecution } from "./match.ts";
 import { judgeAgain } from "./outages.ts";
 import { toRunDetails } from "./prepare.ts";
-import { type TrackedRun, trackBugs } from "../bugs/bug_reports.ts";
+import { resolveBugsOf, type TrackedRun, trackBugs } from "../bugs/bug_reports.ts";
 import { countChanges } from "../health/case_health.ts";
 import { advanceExecution, type Advanced, type NextState, quietEvents, storeAdvance } from "../executions/advance.ts";
 import { toOrigin } from "../executions/origin.ts";
@@ -112,7 +112,9 @@ export async function storeReports(
     const { merged, run, attempts } = decided;
     for (const block of merged.emptied) await deleteBlock(sql, projectId, run, block);
     if (attempts.length === 1) continue;
-    const replaced = report.resolved.results.map(({ testCase }) => testCase);
+    const replaced = report.resolved.results.flatMap(({ testCase, letter }) =>
+      toStatus(letter) === "skipped" ? [] : testCase,
+    );
     await deleteSlowerResults(sql, projectId, run.id, replaced);
   }
   await storeIngest(sql, projectId, writes);
@@ -265,6 +267,8 @@ async function storeConsequences(
     projectId,
     complete.map((one) => toTracked(one.first, one)),
   );
+  const over = all.flatMap(({ decided }) => (decided.run.untrusted ? [] : decided.over));
+  if (over.length > 0) await resolveBugsOf(sql, projectId, over);
   for (const one of all)
     await judgeAgain(sql, projectId, one.decided.changedOthers, (run) => toTracked(one.first, one, run));
   const failed = all.flatMap(({ decided: { run } }) => (run.failed > 0 ? run.id : []));
