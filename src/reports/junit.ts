@@ -145,6 +145,7 @@ export function readJunit(parts: Iterable<XmlPart>): Report {
     completedAt: toCompletion(root.attributes.timestamp ? endOf(root) : tops.end()),
     context: isPlaywright(first!.attributes) ? {} : toContext(tops.first()),
     ...(attachments ? { attachments } : {}),
+    ...toSpan(root, tops),
     warnings: [...totals.warnings(), ...cutter.warnings()],
   };
 }
@@ -177,17 +178,42 @@ function createTops() {
   let count = 0;
   let first: Node | undefined;
   let end = 0;
+  let from: number | null = null;
+  let to: number | null = null;
   return {
     add(suites: Node[]): void {
       first ??= suites[0] && { ...suites[0], children: [] };
       count += suites.length;
-      for (const suite of suites) end = Math.max(end, endOf(suite));
+      for (const suite of suites) {
+        end = Math.max(end, endOf(suite));
+        const began = localTime(suite.attributes.timestamp);
+        if (began === null) continue;
+        from = Math.min(from ?? began, began);
+        to = Math.max(to ?? 0, began + (msFromSeconds(suite.attributes.time) ?? 0));
+      }
     },
     first: () => first,
     only: () => (count === 1 ? first! : null),
     /** When the last of them ended; NaN when one does not say it. */
     end: () => end,
+    /** When the first of them began and the last one ended, as far as they say it. */
+    span: () => ({ from, to }),
   };
+}
+
+/** In the time zone of the machine, which nobody knows: it is compared with a report of the same machine. */
+function toSpan(root: Node, tops: ReturnType<typeof createTops>): Pick<Report, "span"> {
+  const { from, to } = tops.span();
+  const began = localTime(root.attributes.timestamp) ?? from;
+  if (began === null) return {};
+  return { span: { from: began, to: Math.max(began + (msFromSeconds(root.attributes.time) ?? 0), to ?? 0) } };
+}
+
+/** Milliseconds; a time without an offset is taken for UTC. */
+function localTime(timestamp = ""): number | null {
+  const text = timestamp.trim();
+  const time = Date.parse(/^\d{4}-\d\d-\d\dT[\d:.]+$/.test(text) ? `${text}Z` : text);
+  return time >= Date.UTC(2000) ? time : null;
 }
 
 /** The machine that wrote the report, where its first test suite says so. */
@@ -269,6 +295,10 @@ function toCase(node: Node, place: Place, namer: Namer, cutter: Cutter, readTool
     output: inside.output,
     properties: inside.properties,
     ...(inside.attachments ? { attachments: inside.attachments } : {}),
+    // gdUnit4 lists the failures of all attempts of a test that has passed in the end.
+    ...(status === "failed" && Number(tally.attributes.flaky) > 0 && countFailureElements(node) > 1
+      ? { isFlakyByCount: true }
+      : {}),
   };
   return readTool === undefined ? one : { ...one, ...toNames({ suite, name, file }, node, tally, readTool, cutter) };
 }

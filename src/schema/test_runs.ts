@@ -285,6 +285,13 @@ export const uploadParameters = v.strictObject({
       "have separate executions",
   ),
   ...gateParameters,
+  attempts: described(
+    v.optional(v.picklist(["merged"], 'expected "merged"')),
+    "merged: equal names within the upload are attempts of one test, the last of which counts. Without it they are if exit_code is 0 and " +
+      "the last one passed, or if a file of the upload began when another one had ended and repeats a part of its tests; otherwise they " +
+      "are rows of one test, and one that failed makes it fail",
+    "merged",
+  ),
   lease_id: described(
     v.optional(uuid),
     "For runners: the lease of the report, which determines execution, task and shard",

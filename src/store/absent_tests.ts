@@ -79,9 +79,9 @@ const casesOf = (results: readonly Result[], hasRun: boolean): number[] =>
 
 /** The last run of each task of a build that is one of a rerun and has a result, with what decides its verdict beside its uploads. */
 export const selectLastReruns = (sql: Sql, projectId: string, buildId: string) => sql<
-  { id: string; executionId: string; taskSlug: string; quarantined: number }[]
+  { id: string; executionId: string; taskSlug: string; quarantined: number; shadowed: number }[]
 >`
-  select distinct on (r.task_slug) r.id, r.execution_id as "executionId", r.task_slug as "taskSlug", r.quarantined
+  select distinct on (r.task_slug) r.id, r.execution_id as "executionId", r.task_slug as "taskSlug", r.quarantined, r.shadowed
   from execution e join test_run r on r.project_id = e.project_id and r.execution_id = e.id
   where e.project_id = ${projectId} and e.build_id = ${buildId} and r.status in ('passed', 'failed') and r.build_failed is not null
   order by r.task_slug, r.execution_id desc`;

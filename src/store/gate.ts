@@ -96,10 +96,10 @@ const failuresOf = (sql: Sql, own: ShardFailures | undefined): Fragment =>
 const gatedRuns = (sql: Sql, runs: Fragment, own?: ShardFailures) => sql<GatedRun[]>`
   select r.id, r.task_slug as slug, r.status, r.verdict, ${isOnSharedBranch(sql)} as "isOnSharedBranch",
     ${isBaselineShared(sql)} as "isBaselineShared", r.attempt, r.outage,
-    r.failed + ${own === undefined ? sql`cardinality(r.not_rerun)` : sql`0`} as failed, r.shards,
+    r.failed - r.shadowed + ${own === undefined ? sql`cardinality(r.not_rerun)` : sql`0`} as failed, r.shards,
     ${namedShards(sql, sql`r`)} as "namedShards", r.completed_at as "completedAt", r.reason, r.absence, ${flaws(sql, sql`r`)} as flaws,
     (select coalesce(json_agg(json_build_object('shard', a.shard, 'exitCode', a.exit_code, 'failedCases', a.failed_cases,
-        'isStandIn', a.exit_case is not null, 'isPartial', a.partial, 'counted', a.failed) order by a.shard), '[]')
+        'isStandIn', a.exit_case is not null, 'isPartial', a.partial, 'counted', case when a.failed < a.failed_cases then 0 else a.failed end) order by a.shard), '[]')
       from (
         select distinct on (a.shard) a.* from attempt a
         where a.project_id = r.project_id and a.run_id = r.id order by a.shard, a.number desc) a) as uploads,

@@ -318,6 +318,7 @@ export type TestRunChange = Pick<
 > &
   BuildResults & {
     quarantined: number;
+    shadowed: number;
     format: string;
     warnings: string[];
     startedAt: string;
@@ -330,16 +331,16 @@ export type NewTestRun = Pick<TestRunDetailRow, "id" | "executionId" | "taskSlug
 export const insertTestRuns = (sql: Sql, projectId: Given, rows: Given) => sql`
   insert into test_run (project_id, id, execution_id, task_slug, status, shards, attempt, passed, failed, skipped, flaky,
     duration_ms, machine_ms, tests_started_at, verdict, exit_code, format, warnings, started_at, completed_at,
-    quarantined, outage, was_outage, health_applied, slower, untrusted, build_passed, build_failed, build_skipped, not_rerun, absence)
+    quarantined, outage, was_outage, health_applied, slower, untrusted, build_passed, build_failed, build_skipped, not_rerun, absence, shadowed)
   select ${projectId}, id, "executionId", "taskSlug", status, shards, attempt, passed, failed, skipped, flaky,
     "durationMs", "machineTimeMs", "testsStartedAt", verdict, "exitCode", format, warnings, "startedAt", "completedAt",
-    quarantined, outage, "wasOutage", "healthApplied", slower, untrusted, "buildPassed", "buildFailed", "buildSkipped", "notRerun", absence
+    quarantined, outage, "wasOutage", "healthApplied", slower, untrusted, "buildPassed", "buildFailed", "buildSkipped", "notRerun", absence, shadowed
   from json_to_recordset(${rows}::text::json) as fresh (id uuid, "executionId" uuid, "taskSlug" text, status text,
     shards int, attempt int, passed int, failed int, skipped int, flaky int, "durationMs" bigint,
     "machineTimeMs" bigint, "testsStartedAt" timestamptz, verdict text,
     "exitCode" int, format text, warnings text[], "startedAt" timestamptz, "completedAt" timestamptz, quarantined int,
     outage boolean, "wasOutage" boolean, "healthApplied" boolean, slower json, untrusted boolean, "buildPassed" int, "buildFailed" int,
-    "buildSkipped" int, "notRerun" int[], absence json)`;
+    "buildSkipped" int, "notRerun" int[], absence json, shadowed int)`;
 
 export type ChangedTestRun = Pick<TestRunDetailRow, "id"> & TestRunChange;
 
@@ -353,12 +354,12 @@ export const updateTestRuns = (sql: Sql, projectId: Given, rows: Given) => sql`
     quarantined = c.quarantined, outage = c.outage, was_outage = c."wasOutage", reason = null,
     health_applied = c."healthApplied", slower = c.slower, build_passed = c."buildPassed", build_failed = c."buildFailed",
     build_skipped = c."buildSkipped", not_rerun = c."notRerun",
-    absence = c.absence
+    absence = c.absence, shadowed = c.shadowed
   from json_to_recordset(${rows}::text::json) as c (id uuid, status text, shards int, attempt int, passed int,
     failed int, skipped int, flaky int, "durationMs" bigint, "machineTimeMs" bigint, "testsStartedAt" timestamptz,
     verdict text, "exitCode" int, format text, warnings text[], "startedAt" timestamptz, "completedAt" timestamptz,
     quarantined int, outage boolean, "wasOutage" boolean, "healthApplied" boolean, slower json, "buildPassed" int,
-    "buildFailed" int, "buildSkipped" int, "notRerun" int[], absence json)
+    "buildFailed" int, "buildSkipped" int, "notRerun" int[], absence json, shadowed int)
   where r.project_id = ${projectId} and r.id = c.id
     -- Looked up, as in updateExecutions.
     and r.id = any(array(select id from json_to_recordset(${rows}::text::json) as c (id uuid)))`;

@@ -41,7 +41,7 @@ export async function findNotRerun(
 
 /** After a run of a build or of one of its reruns has changed or is gone: the last rerun of each task is what the build comes to. */
 export async function refreshReruns(sql: Tx, projectId: string, buildId: string): Promise<void> {
-  for (const { id, executionId, taskSlug, quarantined } of await selectLastReruns(sql, projectId, buildId)) {
+  for (const { id, executionId, taskSlug, quarantined, shadowed } of await selectLastReruns(sql, projectId, buildId)) {
     const runs = await selectRuns(sql, projectId, [{ executionId, taskSlug }], { isLocked: true });
     const run = runs.find((one) => one.id === id)!;
     const attempts = run.attempts!;
@@ -50,7 +50,7 @@ export async function refreshReruns(sql: Tx, projectId: string, buildId: string)
     const { earlier } = await findNotRerun(sql, projectId, task, { runId: id, fresh: [], isComplete });
     const ignored = await selectQuarantined(sql, projectId, earlier.notRerun);
     const { passed, failed, skipped, shards } = run;
-    const counts = { passed, failed, skipped, quarantined, notRerun: earlier.notRerun.length - ignored.size };
+    const counts = { passed, failed, skipped, quarantined, shadowed, notRerun: earlier.notRerun.length - ignored.size };
     const { verdict } = outcomeOf(run, attempts, shards, counts);
     await updateRerun(sql, projectId, id, { ...toBuildResults(run, earlier), verdict });
   }

@@ -9,13 +9,21 @@ import { isOnDefaultBranch, toOrigin } from "../executions/origin.ts";
 import { type AbsentCases, hasStoppedEarly, toAbsence } from "../../rules/absent_tests.ts";
 import { startOf, timesOf } from "../../rules/duration.ts";
 import { endOfTask, type ExecutionEvent, hasEnded, verdictAtEnd } from "../../rules/execution.ts";
-import { type Counts, countStatuses, type ResultBlock, toStatus } from "../../rules/merge.ts";
+import { type Counts, countStatuses, isFailure, type ResultBlock } from "../../rules/merge.ts";
 import { isRecent } from "../../rules/recency.ts";
 import type { ReplacedFailure } from "../../rules/outside_of_tests.ts";
 import { flawsOf } from "../../rules/red_reason.ts";
 import { type BuildResults, toBuildResults } from "../../rules/rerun_results.ts";
 import { findSlower } from "../../rules/slower.ts";
-import { latestAttempts, mayBeOutage, nextNumber, outcomeOf, type RunOutcome, WHOLE } from "../../rules/run_outcome.ts";
+import {
+  furtherRows,
+  latestAttempts,
+  mayBeOutage,
+  nextNumber,
+  outcomeOf,
+  type RunOutcome,
+  WHOLE,
+} from "../../rules/run_outcome.ts";
 import type { ExecutionData } from "../../schema/events.ts";
 import type { ExecutionStatus } from "../../schema/executions.ts";
 import type { Shard } from "../../schema/fields.ts";
@@ -140,7 +148,8 @@ export function decideRun(facts: ReportFacts): DecidedRun {
   const complete = others.filter((other) => other.completedAt !== null);
   const build = toBuildResults(counts, facts.earlier);
   const notRerun = build.notRerun.filter((testCase) => !facts.quarantined.has(testCase)).length;
-  const outcome = outcomeOf(former, attempts, shard.of, { ...counts, notRerun }, complete);
+  const shadowed = counts.through + furtherRows(latest);
+  const outcome = outcomeOf(former, attempts, shard.of, { ...counts, shadowed, notRerun }, complete);
   const absence = outcome.isIn ? toAbsence(facts.absent, hasStoppedEarly(resolved.report)) : null;
   const from = toOrigin(execution, origin);
   const isFinal = hasEnded(execution.status);
@@ -148,7 +157,7 @@ export function decideRun(facts: ReportFacts): DecidedRun {
   const about = { resolved, parameters, attempts, shards: shard.of, counts, outcome, time, isFinal, untrusted };
   const onDefaultBranch = isOnDefaultBranch(from, execution);
   const { slower, task } = facts.durations;
-  const change = { ...toChange(former, { ...about, compared: task }), ...build, absence };
+  const change = { ...toChange(former, { ...about, compared: task }), ...build, absence, shadowed };
   const run: RunRow & TestRunDetailRow = {
     ...former,
     ...change,
@@ -182,19 +191,20 @@ function countResults(
 ): Counts & { quarantined: number } {
   const counts = countStatuses(blocks.map(({ statuses }) => statuses).join(""));
   const quarantined = isQuarantined.size === 0 ? 0 : failedCases(blocks).filter((one) => isQuarantined.has(one)).length;
-  const others = stored?.others ?? { passed: 0, failed: 0, skipped: 0, flaky: 0, quarantined: 0 };
+  const others = stored?.others ?? { passed: 0, failed: 0, skipped: 0, flaky: 0, through: 0, quarantined: 0 };
   return {
     passed: counts.passed + others.passed,
     failed: counts.failed + others.failed,
     skipped: counts.skipped + others.skipped,
     flaky: counts.flaky + others.flaky,
+    through: counts.through + others.through,
     quarantined: quarantined + others.quarantined,
   };
 }
 
-/** The test cases that failed, by their numbers. */
+/** The test cases with a failure, by their numbers. */
 export const failedCases = (blocks: readonly ResultBlock[]): number[] =>
-  blocks.flatMap(({ testCases, statuses }) => testCases.filter((_, index) => toStatus(statuses[index]!) === "failed"));
+  blocks.flatMap(({ testCases, statuses }) => testCases.filter((_, index) => isFailure(statuses[index]!)));
 
 type Change = Pick<ReportFacts, "resolved" | "parameters" | "time"> & {
   attempts: readonly Attempt[];
@@ -211,13 +221,17 @@ type Change = Pick<ReportFacts, "resolved" | "parameters" | "time"> & {
 function toChange(
   run: RunRow,
   { resolved: { report }, parameters, attempts, shards, counts, outcome, time, isFinal, untrusted, compared }: Change,
-): Omit<TestRunChange, keyof BuildResults | "absence"> {
+): Omit<TestRunChange, keyof BuildResults | "absence" | "shadowed"> {
   const { status, verdict, isIn, outage, wasOutage, staysApplied } = outcome;
   const times = timesOf(attempts, run);
   // A slow machine is a reason for the run to take longer, so its wall time is compared as it is.
   const slower = status === "passed" ? findSlower({ ...compared, durationMs: times.durationMs }, 1) : undefined;
   return {
-    ...counts,
+    passed: counts.passed,
+    failed: counts.failed,
+    skipped: counts.skipped,
+    flaky: counts.flaky,
+    quarantined: counts.quarantined,
     status,
     verdict,
     shards,
@@ -286,11 +300,11 @@ function toAttempt(
   shard: number,
   warnings: readonly string[],
 ): Attempt {
-  const { report, digest, exitCase } = resolved;
+  const { report, rows, digest, exitCase } = resolved;
   const { exit_code, completed_at, lease_id } = parameters;
   if (before.length >= MAX_ATTEMPTS)
     refuse(`This run has ${MAX_ATTEMPTS} attempts: use another execution_key for another build`);
-  const { passed, failed, skipped } = report.countsOnly ?? { passed: 0, failed: 0, skipped: 0 };
+  const { passed, failed, skipped } = report.countsOnly ?? rows;
   const durationMs = durationOf(report);
   // Whoever says when the run was completed says when its tests ended; a runner reports as soon as they have.
   const isAtEnd = completed_at !== undefined || lease_id !== undefined;
@@ -299,7 +313,8 @@ function toAttempt(
     partial: report.partial || unrunFiles !== undefined,
     exitCode: exit_code ?? null,
     ...{ exitCase, passed, failed, skipped, durationMs },
-    failedCases: report.countsOnly?.failed ?? report.cases.filter(({ status }) => status === "failed").length,
+    failedCases:
+      report.countsOnly?.failed ?? report.cases.filter(({ status }) => status === "failed").length + rows.failed,
     warnings: [
       ...warnings,
       ...replaced.map(replacedWarning),

@@ -11,7 +11,7 @@ import { findReplaced } from "./replaced.ts";
 import { findUnrunFiles } from "../executions/file_queues.ts";
 import { endByReport } from "../executions/lease_ends.ts";
 import type { ReplacedFailure } from "../../rules/outside_of_tests.ts";
-import { toStatus } from "../../rules/merge.ts";
+import { isFailure, toStatus } from "../../rules/merge.ts";
 import { refuse } from "../../schema/refusal.ts";
 import type { UploadParameters } from "../../schema/test_runs.ts";
 import type { Tx } from "../../database/connect.ts";
@@ -263,7 +263,7 @@ const failedIn = (
   { results }: ResolvedReport,
   { stored, earlier }: Pick<LoadedFacts, "stored" | "earlier">,
 ): number[] => [
-  ...results.flatMap(({ testCase, letter }) => (toStatus(letter) === "failed" ? testCase : [])),
+  ...results.flatMap(({ testCase, letter }) => (isFailure(letter) ? testCase : [])),
   ...failedCases(stored?.blocks ?? []),
   ...(earlier?.notRerun ?? []),
 ];

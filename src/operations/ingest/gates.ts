@@ -4,7 +4,7 @@ import type { DecidedRun } from "./decide.ts";
 import type { MatchedReport } from "./facts.ts";
 import type { ResolvedReport } from "./prepare.ts";
 import { gateQuietUpload, gateUpload } from "../executions/gate.ts";
-import { toStatus } from "../../rules/merge.ts";
+import { isFailure } from "../../rules/merge.ts";
 import { latestAttempts, WHOLE } from "../../rules/run_outcome.ts";
 import type { GateDecision } from "../../schema/gate.ts";
 import type { Tx } from "../../database/connect.ts";
@@ -12,7 +12,7 @@ import { updateGate } from "../../store/gate.ts";
 import type { Attempt } from "../../store/test_runs.ts";
 
 const failedIn = ({ results }: ResolvedReport): number[] =>
-  results.flatMap(({ testCase, letter }) => (toStatus(letter) === "failed" ? testCase : []));
+  results.flatMap(({ testCase, letter }) => (isFailure(letter) ? testCase : []));
 
 /** The decision about the first upload of a run in which nothing failed. Undefined if the upload asks for none. */
 export function decideQuietGate({ parameters }: MatchedReport, { run, attempt }: DecidedRun): GateDecision | undefined {
