@@ -242,6 +242,7 @@ const SHARED: Record<string, string[]> = {
       "junit_outcome",
       "pytest",
       "report",
+      "rounds",
       "subunit_packets",
       "tap_source",
       "text",

@@ -93,7 +93,10 @@ export function identify(projectId: string, taskSlug: string, results: readonly 
   for (let index = 0; index < places.length; index++) {
     digest(index);
     const first = table.add(index);
-    if (first !== index) equal.set(first, [...(equal.get(first) ?? [first]), index]);
+    if (first === index) continue;
+    const rows = equal.get(first);
+    if (rows) rows.push(index);
+    else equal.set(first, [first, index]);
   }
   return { digests, places, results, equal };
 }

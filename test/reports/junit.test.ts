@@ -46,6 +46,7 @@ describe("a document", () => {
       partial: false,
       durationMs: 2500,
       completedAt: new Date("2026-01-01T08:00:02.500Z"),
+      span: { from: Date.parse("2026-01-01T08:00:00.500Z"), to: Date.parse("2026-01-01T08:00:03.000Z") },
       context: {},
       warnings: [],
     });

@@ -107,7 +107,7 @@ export function prepareReport(
 ): PreparedReport {
   const taskSlug = taskOf(given, parameters);
   const { cases: tests, rows } = foldCases(projectId, taskSlug, given.cases, parameters);
-  const report = { ...given, cases: tests };
+  const report = { ...given, cases: tests, durationMs: durationOf(given) };
   const exitCode = parameters.exit_code ?? 0;
   const failed = report.countsOnly?.failed ?? report.cases.filter(({ status }) => status === "failed").length;
   const unexplained =
