@@ -758,6 +758,7 @@ create table shard_plan (
   files text[] not null, -- the three arrays are parallel
   durations int[] not null, -- milliseconds
   file_shards smallint[] not null, -- the shard of each file, from 1
+  given text[], -- the files that the first job has named; null: it has named none
   created_at timestamptz(3) not null default now(),
   primary key (project_id, execution_id, task_slug, shards),
   foreign key (project_id, execution_id) references execution on delete cascade

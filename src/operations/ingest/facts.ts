@@ -8,6 +8,7 @@ import type { ResolvedReport, RunnerFailure } from "./prepare.ts";
 import { isOnDefaultBranch, toOrigin } from "../executions/origin.ts";
 import { findNotRerun } from "../executions/rerun_results.ts";
 import { findReplaced } from "./replaced.ts";
+import { findSkippedFiles } from "../executions/skipped_files.ts";
 import { findUnrunFiles } from "../executions/file_queues.ts";
 import { endByReport } from "../executions/lease_ends.ts";
 import type { ReplacedFailure } from "../../rules/outside_of_tests.ts";
@@ -182,7 +183,10 @@ async function loadRunFacts(
     isRepeated: false,
     isIn: arrived.size >= shard.of,
     unrunFiles: isSplit
-      ? await findUnrunFiles(sql, key, { ...shard, index: shard.index || 1 }, arrived.size >= shard.of)
+      ? ((await findUnrunFiles(sql, key, { ...shard, index: shard.index || 1 }, arrived.size >= shard.of)) ??
+        (shard.of > 1
+          ? await findSkippedFiles(sql, key, shard, { runId: run?.id, report: resolved.report })
+          : undefined))
       : undefined,
     stored:
       run && attempts.length > 0
