@@ -32,6 +32,7 @@ ${TAG_HELP}
   --repository-root DIR   paths of the report below it are stored relative to it (default: the checkout that git manages)
   --format NAME           the format of the report, such as "junit" (default: recognised from the content)
   --exit-code N           the exit code of the tests, if they do not run in the command
+  --attempts merged       equal names in the reports are attempts of one test, the last of which counts
   --allow-empty           accept a report without test cases
   --complete              this is the last upload of the build
   --no-owners             do not send the CODEOWNERS file of the repository (default: send it from the default branch)
@@ -86,6 +87,7 @@ const PARAMETERS = {
   image: "image",
   "repository-root": "repository_root",
   "exit-code": "exit_code",
+  attempts: "attempts",
 } as const;
 const FLAGS = [
   "allow-empty",
