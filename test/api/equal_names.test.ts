@@ -74,6 +74,14 @@ test("rows of a parameterised test stay red where one of them failed, also if it
   });
 });
 
+test("rows that all passed are one test beside the failure of their tool", async () => {
+  const place = await fresh();
+  const run = await place.uploadReport(junit([row("sums(int)"), row("sums(int)")]), "exit_code=3&complete=true");
+  expect(run).toMatchObject({ verdict: "failed", passed: 2, failed: 1 });
+  const cases = await place.list(`/executions/${run.executionId}/test-runs/t/cases`);
+  expect(cases.map(({ name }) => name)).toEqual(["runner exited 3", "sums(int)"]);
+});
+
 test.each([
   ["exit_code=0", "passed", 1],
   ["exit_code=1", "failed", 0],
