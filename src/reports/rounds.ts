@@ -13,7 +13,7 @@ function spanOf({ span, completedAt, durationMs }: Report): Report["span"] {
 }
 
 /**
- * Whether a report repeats a part of an earlier one: it began when that had ended, and has fewer of its tests, or only such as had failed. Equal
+ * Whether a report repeats a part of an earlier one: it began when that had ended, and has tests of it that had failed, beside them not all others. Equal
  * sets of tests may be those of two browsers.
  */
 function repeats(later: Report, earlier: Report): boolean {
@@ -21,8 +21,9 @@ function repeats(later: Report, earlier: Report): boolean {
   if (!own || !other || own.from < other.to || own.from <= other.from) return false;
   const ran = new Map(earlier.cases.filter(hasRun).map((one) => [keyOf(one), one.status]));
   const again = later.cases.filter(hasRun);
-  if (again.length === 0 || !again.every((one) => ran.has(keyOf(one)))) return false;
-  return again.length < ran.size || again.every((one) => ran.get(keyOf(one)) === "failed");
+  const failed = again.filter((one) => ran.get(keyOf(one)) === "failed");
+  if (failed.length === 0 || !again.every((one) => ran.has(keyOf(one)))) return false;
+  return again.length < ran.size || failed.length === again.length;
 }
 
 /** The maximum number of files that are compared with each other: a retry has few. */
