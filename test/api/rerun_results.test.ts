@@ -73,6 +73,19 @@ describe("a rerun of a part of the failed tests", () => {
     expect(next.counts).toMatchObject({ stillFailing: 0 });
   });
 
+  test("turns it green as well where the reruns report at one moment", async () => {
+    const place = await fresh();
+    const { executionId: build } = await place.uploadReport(report(RED), MAIN);
+    const ids = [];
+    for (let number = 0; number < 2; number++) ids.push((await place.post(`/executions/${build}/rerun`, {})).id);
+    const parts = [{ one: "p" }, { two: "p" }] as const;
+    await Promise.all(
+      ids.map((id, index) => place.uploadReport(report(parts[index]!), `execution_id=${id}&complete=true`)),
+    );
+    expect(await place.get("/state")).toMatchObject({ state: "passed", tasks: [{ passed: 4, failed: 0 }] });
+    expect(await place.get(`/executions/${build}`)).toMatchObject({ repeatedStatus: "passed" });
+  });
+
   test("is red again once the rerun that passed the others is deleted, or reports that one fails", async () => {
     const place = await fresh();
     const { executionId: build } = await place.uploadReport(report(RED), MAIN);

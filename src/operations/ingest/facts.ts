@@ -18,7 +18,7 @@ import type { UploadParameters } from "../../schema/test_runs.ts";
 import type { Tx } from "../../database/connect.ts";
 import { type BugsOfCases, tryBugsOfCases } from "../../store/bug_cases.ts";
 import { selectBlocks, selectOtherCounts, selectQuarantined } from "../../store/case_results.ts";
-import type { ExecutionOrigin } from "../../store/executions.ts";
+import { type ExecutionOrigin, lockExecution } from "../../store/executions.ts";
 import { selectHasOpenLease } from "../../store/leases.ts";
 import { hasStoppedEarly, mayBeShort, type AbsentCases } from "../../rules/absent_tests.ts";
 import { type EarlierResults, selectAbsentCases, selectExpectedCounts } from "../../store/absent_tests.ts";
@@ -75,6 +75,9 @@ export async function loadFacts(
 ): Promise<IngestFacts> {
   const ended = new Map<number, boolean>();
   for (const report of reports) ended.set(report.index, await endLease(sql, projectId, report));
+  // Reruns of one build report one after the other: each has to see what the others have brought.
+  for (const { match } of reports)
+    if (match.execution.buildId !== null) await lockExecution(sql, projectId, match.execution.buildId);
   const known = reports.filter(({ match }) => !match.isNew);
   const tasks = known.map(({ match, resolved }) => ({ executionId: match.execution.id, taskSlug: resolved.taskSlug }));
   const runs = tasks.length === 0 ? [] : await selectRuns(sql, projectId, tasks, { isLocked: mayWait });
