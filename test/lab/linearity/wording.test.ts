@@ -64,6 +64,7 @@ const tellOf = (text: string) =>
 
 testLinearity("wording", {
   "badge.ts": { drawBadge: (text) => drawBadge({ label: text, message: text, tone: "good", title: text }), widthOf },
+  "absent_tests.ts": { absentKinds: null, absentLines: null, absentWords: null, notRerunWords: null },
   "blame.ts": { blameCountWords: null },
   "case_title.ts": {
     caseTitle: (text) => caseTitle(caseOf(text)),
