@@ -4,7 +4,7 @@ import { EXCUSE_RESULTS, type FailureFacts } from "../rules/assign_blame.ts";
 import { compose, type Given } from "../database/compose.ts";
 import { type Fragment, type Sql, toTextArray, type Tx } from "../database/connect.ts";
 import { firstIdAt } from "../database/time_bounds.ts";
-import { baselineRuns, isUsable, onDefaultBranch } from "./baselines.ts";
+import { baselineRuns, isUsable, onDefaultBranch, withReruns } from "./baselines.ts";
 import { isOfIncident, type JudgedRun } from "./failures.ts";
 import { episodeRate, hadEpisodes, hasFailedOnMain, isBroken, isKnownFlaky, wasMended } from "./health.ts";
 import { blockOfCase, failedResultsOf, lastResults } from "./packing.ts";
@@ -28,7 +28,7 @@ const judgedRuns = (sql: Sql, given: Parameters<Fragment>) => sql`
 
 /** The failed test cases of runs, without those of incidents; `runs` is a table with `mine`, the judged run, and `id`. */
 const failedWithoutIncident = (sql: Sql, projectId: Given, runs: Fragment) => sql`
-  select distinct r.mine, f.number
+  select r.mine, f.number, f.run_id
   from ${failedResultsOf(sql, projectId, sql`select distinct id from ${runs} r`)} f join ${runs} r on r.id = f.run_id
   where not ${isOfIncident(sql, projectId, sql`f.run_id`, sql`f.number`)}`;
 
@@ -74,9 +74,18 @@ const FACTS = compose<keyof Parameters<string>, FailureFacts>((sql, name) => {
     failed as materialized (
       select run_id, number from ${failedResultsOf(sql, projectId, sql`select id from run`)} f),
     base_run as materialized (
-      select run.id as mine, b.id from run cross join lateral (
-        ${baselineRuns(sql, projectId, { executionId: sql`run.execution_id`, taskSlug: sql`run.task_slug` })}) b),
-    base as materialized (${failedWithoutIncident(sql, projectId, sql`base_run`)}),
+      select run.id as mine, b.id, b.execution_id from run cross join lateral (
+        ${withReruns(sql, projectId, baselineRuns(sql, projectId, { executionId: sql`run.execution_id`, taskSlug: sql`run.task_slug` }))}) b),
+    base as materialized (
+      select distinct f.mine, f.number from (${failedWithoutIncident(sql, projectId, sql`base_run`)}) f
+      join base_run own on own.mine = f.mine and own.id = f.run_id
+      -- A rerun of the baseline has passed it.
+      where not exists (
+        select from base_run later cross join lateral (
+          select test_cases, statuses from case_result
+          where project_id = ${projectId} and run_id = later.id and block = ${blockOfCase(sql, sql`f.number`)} offset 0) b
+        where later.mine = f.mine and later.execution_id > own.execution_id
+          and substr(b.statuses, array_position(b.test_cases, f.number), 1) in ('p', 'P'))),
     main_run as materialized (
       select run.id as mine, r.id from run
       cross join lateral (${onDefaultBranch(sql, projectId, since, MAX_RUNS_SINCE)}) e
@@ -84,7 +93,8 @@ const FACTS = compose<keyof Parameters<string>, FailureFacts>((sql, name) => {
         select * from test_run
         where project_id = ${projectId} and execution_id = e.id and task_slug = run.task_slug offset 0) r
       where ${isUsable(sql)}),
-    main as materialized (${failedWithoutIncident(sql, projectId, sql`main_run`)})
+    main as materialized (
+      select distinct f.mine, f.number from (${failedWithoutIncident(sql, projectId, sql`main_run`)}) f)
     select f.run_id as "runId", f.number as "testCase", q.test_case is not null as "isQuarantined",
       base.number is not null as "failedInBaseline", main.number is not null as "failedOnDefault",
       run.is_on_default as "isOnDefault", h.is_current as "isCurrent", h.is_flaky as "isFlaky",
