@@ -60,7 +60,7 @@ const SHARED = readTable(`
     import_lines import_options import_server interruption invocation machine main output owners_file process_io
     split_files split_options split_request tags terminal usage why_lines
   history: build files
-  http: address body connection_failure descriptors fair_queue html input listeners outbound problem target
+  http: address body connection_failure descriptors fair_queue html input outbound problem target
   database: binaries compose connect delete_portion database_url home lock locks relations server time_bounds
     silence watched_pool
   rules: absent_tests ansi blame branch ci_systems codeowners commit culprit culprit_suspects digest_table drawn_name execution
