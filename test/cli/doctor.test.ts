@@ -20,9 +20,12 @@ await claimSecretKeyDigest(pool, createSeal(SECRET_KEY).keyDigest, []);
 const secretKey = Buffer.from(SECRET_KEY).toString("base64");
 const dataDir = createFolder();
 chmodSync(dataDir, 0o700);
+const { endpoint, accessKeyId, secretAccessKey } = (await createS3()).settings;
 const variables: Variables = {
   ...databaseVariables(connection),
-  ...{ DATA_DIR: dataDir, PORT: "0", PUBLIC_URL: "http://localhost:8080", SECRET_KEY: secretKey },
+  ...{ S3_ENDPOINT: endpoint!, S3_ACCESS_KEY_ID: accessKeyId!, S3_SECRET_ACCESS_KEY: secretAccessKey! },
+  ...{ PUBLIC_URL: "https://localhost", TRUST_PROXY: "127.0.0.1" },
+  ...{ DATA_DIR: dataDir, PORT: "0", SECRET_KEY: secretKey },
 };
 
 async function doctor(more: Variables = {}, args: string[] = []) {
@@ -45,7 +48,7 @@ async function findFaults(more: Variables = {}): Promise<string[]> {
 }
 
 test("a sound installation has a line for each check, and the exit code says whether one has failed", async () => {
-  const { code, output } = await doctor();
+  const { code, output } = await doctor({ ATTACHMENTS_S3: `s3://${BUCKET}/doctor` });
   expect(code).toBe(1);
   expect(output).toContain("ok    configuration  The configuration is valid: DATABASE_URL, DATA_DIR");
   expect(output).toMatch(/^ok {4}disk {11}".+" has .+ of .+ free$/m);
@@ -56,6 +59,7 @@ test("a sound installation has a line for each check, and the exit code says whe
   expect(output).toMatch(/^ok {4}database {7}The schema is \d+, that of this program$/m);
   expect(output).toMatch(/^ok {4}secret key {5}The secret key is the key of the database$/m);
   expect(output).toMatch(/^ok {4}server {9}Runners online: 0; deliveries that wait: 0$/m);
+  expect(output).toContain(`ok    attachments    The bucket "${BUCKET}" can be written, read and cleared\n`);
   expect(output).toEndWith(" ok, 2 warnings, 2 failures\n");
 });
 
@@ -66,11 +70,11 @@ test("every variable that cannot be read", async () => {
   );
 });
 
-test("what others may read, a proxy that is not trusted, and keys that are sent unencrypted", async () => {
+test("what others may read, and a proxy that is not trusted", async () => {
   chmodSync(dataDir, 0o755);
   const file = join(createFolder(), "key");
   writeFileSync(file, secretKey, { mode: 0o644 });
-  const more = { SECRET_KEY: "", SECRET_KEY_FILE: file, HOST: "0.0.0.0", PUBLIC_URL: "https://localhost" };
+  const more = { SECRET_KEY: "", SECRET_KEY_FILE: file, HOST: "0.0.0.0", TRUST_PROXY: "" };
   expect(await findFaults(more)).toEqual([
     expect.stringContaining("warn configuration: METRICS_TOKEN is not set"),
     expect.stringContaining("warn configuration: TRUST_PROXY is not set"),
@@ -78,9 +82,6 @@ test("what others may read, a proxy that is not trusted, and keys that are sent 
     expect.stringContaining(`warn disk: DATA_DIR "${dataDir}" has mode 0755`),
   ]);
   chmodSync(dataDir, 0o711);
-  expect(await findFaults({ PUBLIC_URL: "http://192.0.2.1", TRUST_PROXY: "127.0.0.1" })).toEqual([
-    "warn configuration: PUBLIC_URL is an http address, so keys and passwords are sent unencrypted",
-  ]);
 });
 
 test("a key that is not that of the database, is missing, or cannot be read; a DATA_DIR may be missing", async () => {
@@ -149,10 +150,11 @@ test("a database that is newer than the program or empty, and a role that may no
   ]);
 });
 
-test("a pooler that shares sessions", async () => {
+test("a pooler that shares sessions, and a bucket that does not exist", async () => {
   const url = await startSharingPooler(connection, { lock_timeout: "15s" });
-  expect(await findFaults({ DATABASE_URL: url })).toEqual([
+  expect(await findFaults({ DATABASE_URL: url, ATTACHMENTS_S3: "s3://no-such-bucket" })).toEqual([
     expect.stringMatching(/^fail database: DATABASE_URL leads through a pooler that shares sessions/),
+    expect.stringContaining('fail attachments: The bucket "no-such-bucket" cannot be used'),
   ]);
 });
 
@@ -163,28 +165,17 @@ test("a clock that differs from that of the database", async () => {
   expect(String(faultsOf(await check(-90 * 60_000)))).toMatch(/^fail clock: .+ is 1:\d\d:\d\d behind this machine$/);
 });
 
-test("background work that is late, and a server that is quiet after a restore", async () => {
+test("keys that are sent unencrypted, background work that is late, and a server that is quiet after a restore", async () => {
   const id = crypto.randomUUID();
   await pool`
     insert into event (team_id, id, type, data, occurred_at, due_at)
     values (${acme.team}, ${id}, 'test', '{}', now() - interval '3 hours', now())`;
-  expect(await findFaults()).toEqual([
+  expect(await findFaults({ PUBLIC_URL: "http://192.0.2.1" })).toEqual([
+    "warn configuration: PUBLIC_URL is an http address, so keys and passwords are sent unencrypted",
     expect.stringMatching(/^warn server: The oldest of the events that wait .+ is 3:00:\d\d old$/),
   ]);
   await pool`update instance set quiet_since = now()`;
   expect(await findFaults()).toEqual([expect.stringContaining("warn server: The server is quiet after a restore")]);
   await pool`update instance set quiet_since = null`;
   await pool`delete from event where id = ${id}`;
-});
-
-test("a bucket that takes and returns attachments, or does not", async () => {
-  const { endpoint, accessKeyId, secretAccessKey } = (await createS3()).settings;
-  const keys = { S3_ACCESS_KEY_ID: accessKeyId!, S3_SECRET_ACCESS_KEY: secretAccessKey! };
-  const bucket = { S3_ENDPOINT: endpoint!, ...keys };
-  expect((await doctor({ ...bucket, ATTACHMENTS_S3: `s3://${BUCKET}/doctor` })).output).toContain(
-    `ok    attachments    The bucket "${BUCKET}" can be written, read and cleared\n`,
-  );
-  expect(await findFaults({ ...bucket, ATTACHMENTS_S3: "s3://no-such-bucket" })).toEqual([
-    expect.stringContaining('fail attachments: The bucket "no-such-bucket" cannot be used'),
-  ]);
 });
