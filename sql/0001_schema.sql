@@ -306,6 +306,11 @@ create table test_run (
   attempt smallint not null default 0, -- 0: no report has arrived
   passed int not null default 0, failed int not null default 0, skipped int not null default 0, flaky int not null default 0,
   quarantined int not null default 0, -- failed cases that the verdict does not count
+  shadowed int not null default 0, -- failed ones that failed only through a case that they contain, or are further rows of a failed case
+  -- Of a rerun: the results of its build with its own put over them, test by test (src/rules/rerun_results.ts). null: no rerun.
+  build_passed int, build_failed int, build_skipped int,
+  not_rerun int[] not null default '{}', -- test cases that failed in the build and have no result in this rerun
+  absence json, -- tests of the baseline that did not run (src/rules/absent_tests.ts); null: none
   forgiven int not null default 0, -- failures that the gates of its uploads have forgiven
   infrastructure int not null default 0, -- failures that matched an infrastructure rule
   infrastructure_retries int[], -- test cases that passed after a failure that matched a rule; null: none
@@ -342,7 +347,7 @@ create table attempt (
   partial boolean not null, -- the report is truncated
   exit_code int,
   exit_case int, -- the test case that represents a non-zero exit code without a failed case
-  passed int not null default 0, -- counts that were declared without their cases
+  passed int not null default 0, -- counts that were declared without their cases, or further rows of cases
   failed int not null default 0, skipped int not null default 0,
   failed_cases int not null default 0, -- failed test cases of the report, listed or counted
   gate json, -- the decision of the gate that the upload asked for; null: it asked for none
@@ -503,7 +508,7 @@ create table case_result (
   project_id uuid not null, run_id uuid not null,
   block int not null, -- test_case.number / 128
   test_cases int[] not null, -- ascending
-  statuses text not null, -- a letter per case: p passed, f failed, s skipped; capital: it had failed before in this run
+  statuses text not null, -- a letter per case: p passed, f failed, c failed through a case that it contains, s skipped; capital: it had failed before in this run
   attempts smallint[], -- the attempt that each result is from; null: all from the first
   durations int[] not null, -- milliseconds; null: unknown
   primary key (project_id, run_id, block), foreign key (project_id, run_id) references test_run on delete cascade
@@ -763,6 +768,7 @@ create table shard_plan (
   files text[] not null, -- the three arrays are parallel
   durations int[] not null, -- milliseconds
   file_shards smallint[] not null, -- the shard of each file, from 1
+  given text[], -- the files that the first job has named; null: it has named none
   created_at timestamptz(3) not null default now(),
   primary key (project_id, execution_id, task_slug, shards),
   foreign key (project_id, execution_id) references execution on delete cascade

@@ -60,15 +60,15 @@ const SHARED = readTable(`
     import_lines import_options import_server interruption invocation machine main output owners_file process_io
     split_files split_options split_request tags terminal usage why_lines
   history: build files
-  http: address body connection_failure descriptors fair_queue html input listeners outbound problem target
+  http: address body connection_failure descriptors fair_queue html input outbound problem target
   database: binaries compose connect delete_portion database_url home lock locks relations server time_bounds
     silence watched_pool
-  rules: ansi blame branch ci_systems codeowners commit culprit culprit_suspects digest_table drawn_name execution
-    fingerprint identity outside owner_patterns palette plan randomness report_path rerun_cases
+  rules: absent_tests ansi blame branch ci_systems codeowners commit culprit culprit_suspects digest_table drawn_name execution
+    fingerprint identity outside outside_of_tests owner_patterns palette plan randomness report_path rerun_cases
     rerun_insertion rerun_pattern rerun_tools shards shell stack variants
   reports: cpp_checks cucumber_steps fields go js_tools json_lines junit_names junit_outcome pytest report
-    subunit_packets tap_source text totals unknown_results unpack
-  schema: attachments automation_actions automation_runs bounded bug_reports case_ref culprit_searches deliveries
+    rounds subunit_packets tap_source text totals unknown_results unpack
+  schema: absent_tests attachments automation_actions automation_runs bounded bug_reports case_ref culprit_searches deliveries
     environments events executions failures fields gate integration_configs integrations known_bugs leases page
     planned_tasks private_key pull_requests slower tags verifications
   senders: comment_target github_app github_check_run sender
@@ -76,7 +76,7 @@ const SHARED = readTable(`
     default_branch durations execution_list execution_of_build execution_tasks executions failures filter_options
     health instance integrations keys lease_offers leases outcome overview owners packing plans past_days predicates
     probes restored runner_presence shards state task_runs verifications
-  wording: missing_runner blame case_title execution_name first_line known_bug numbers reasons single_line task
+  wording: absent_tests missing_runner blame case_title execution_name first_line known_bug numbers reasons single_line task
   work: loop
 `);
 /** Folders in which one step leads to the next. */

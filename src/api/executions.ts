@@ -18,6 +18,7 @@ import {
 } from "../operations/executions/executions.ts";
 import { findOrInsertExecution } from "../operations/executions/found_execution.ts";
 import { readCaseAttachments } from "../operations/attachments/read.ts";
+import { readAbsentOfExecution } from "../operations/executions/absent_tests.ts";
 import { readCauses, readHeadline } from "../operations/executions/failures.ts";
 import { resolveBranch } from "../rules/branch.ts";
 import { isBlame, toCounts, toLists } from "../rules/blame.ts";
@@ -362,10 +363,11 @@ export const executions: Route[] = [
         countFailures(sql, projectId, executionId),
       ]);
       const shown = causes.flatMap(({ failures }) => failures).map((failure) => ({ ...failure, deep: true }));
-      const [found, headline, filesOf] = await Promise.all([
+      const [found, headline, filesOf, absentTests] = await Promise.all([
         shown.length === 0 ? [] : selectFailureEvidence(sql, projectId, executionId, shown),
         readHeadline(sql, projectId, mine, counts),
         readCaseAttachments(sql, { publicUrl: context.publicUrl, projectId }, shown),
+        readAbsentOfExecution(sql, projectId, executionId),
       ]);
       const evidence = new Map(found.map((row) => [keyOf(row), row]));
       return {
@@ -376,6 +378,7 @@ export const executions: Route[] = [
         counts: toCounts(counts),
         causeCount: Object.values(totals).reduce((all, number) => all + number, 0),
         causes: causes.map((cause) => toCause(cause, evidence, filesOf)),
+        ...absentTests,
         pagination: toPagination(context, last && [String(last.rank), last.runId, String(last.number)]),
       };
     },

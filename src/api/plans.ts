@@ -31,7 +31,11 @@ async function preparePlan(sql: Sql, key: PlanKey, { index, of }: Shard, names?:
   const matched = names && matchTimings(timings, names);
   // Where reports name other files than the job does, their durations say nothing of it.
   const isKnown = matched?.some(({ ms }) => ms !== null) === true;
-  const fresh = { runs, files: planShards(isKnown ? matched! : timings, of) };
+  const fresh = {
+    runs,
+    files: planShards(isKnown ? matched! : timings, of),
+    given: names === undefined ? null : [...new Set(names)],
+  };
   return async (sql: Tx): Promise<Plan> => {
     await insertPlan(sql, key, of, fresh);
     await postponeExpiry(sql, key, Math.min(longestShard(fresh.files), MAX_WAIT_MS));

@@ -13,6 +13,7 @@ import type { TakenReport } from "../operations/ingest/store.ts";
 import { guessCases, readReport } from "../reports/read.ts";
 import { type CaseName, type Report, ReportError } from "../reports/report.ts";
 import { toLists } from "../rules/blame.ts";
+import { absentLines } from "../wording/absent_tests.ts";
 import { gateLines } from "../wording/gate.ts";
 import { toRunLine } from "../wording/run_line.ts";
 import { slowerLine } from "../wording/slower.ts";
@@ -124,8 +125,8 @@ async function ofLease(
     // Where it comes from is the execution's to say, and when it was run is known.
     parameters: {
       ...{ format, exit_code, allow_empty, complete, attachments, host, system, image, repository_root },
-      ...{ gate: parameters.gate, gate_dry_run: parameters.gate_dry_run },
-      ...{ lease_id, ...own, execution_id: lease.executionId },
+      ...{ gate: parameters.gate, gate_missing: parameters.gate_missing, gate_dry_run: parameters.gate_dry_run },
+      ...{ attempts: parameters.attempts, lease_id, ...own, execution_id: lease.executionId },
       ...(lease.probe ? { untrusted: true } : {}),
     },
     only: await selectOnly(sql, projectId, lease),
@@ -162,7 +163,7 @@ export const reportUploads: Route[] = [
       summary: "Upload a test report",
       description:
         "Adds a report to its run, completely or not at all, and returns the verdict. Uploads with the same " +
-        "execution_key, branch and commit belong to the same execution, in any order. Another upload of the same task is another attempt: results are merged test case by test case, the latest counts, and a test case that failed before and passes now is flaky. The same bytes again change nothing and are answered 200. Counts are always computed from the test cases.\n\n" +
+        "execution_key, branch and commit belong to the same execution, in any order. Another upload of the same task is another attempt: results are merged test case by test case, the latest counts, and a test case that failed before and passes now is flaky. A skipped result replaces none, and a failure outside of tests is replaced by tests of the same file, class or package. Equal names within one upload are attempts if exit_code is 0 and the last one passed, or with attempts=merged; otherwise they are rows of one test case. The same bytes again change nothing and are answered 200. Counts are always computed from the test cases.\n\n" +
         "Recognised formats are JUnit XML in the dialects of the many tools that write it, Playwright, Jest, Vitest and Mocha JSON, " +
         "CTRF, Go test2json and the text of go test -v, Dart and Flutter JSON lines, TeamCity service messages, TAP, TRX, NUnit and xUnit XML, Robot " +
         "Framework's output.xml, doctest, Catch2, Boost.Test, CTest and TestNG XML, SonarQube's generic test execution, subunit " +
@@ -182,8 +183,8 @@ export const reportUploads: Route[] = [
       },
       text:
         "One line of text: the verdict, the counts and the page of the execution. With gate, lines about its decision " +
-        'come first; the first of all begins with "Gate new: passed" or "Gate new: failed". A last line names a test that took ' +
-        "longer than usual, if there is any",
+        'come first; the first of all begins with "Gate new: passed" or "Gate new: failed". Further lines name tests ' +
+        "of the baseline that did not run, failed tests that a rerun does not repeat, and a test that took longer than usual",
       query: uploadParameters,
       body: "upload",
       answer: uploadedRun,
@@ -203,12 +204,12 @@ export const reportUploads: Route[] = [
       report.warnings.push(...stored.warnings);
       const prepared = prepareReport(params.projectId, report, parameters, context.body.digest);
       const answer = (
-        { run, added, bugReports, blames, failures, slowerTests, warnings, gate }: TakenReport,
+        { run, added, bugReports, blames, failures, slowerTests, absent, warnings, gate }: TakenReport,
         missing: readonly string[] = stored.warnings,
       ) => {
         const { executionId, taskSlug } = run;
         upload.tookUpload({ executionId, taskSlug, format: report.format, cases: totalOf(report), warnings, added });
-        const detail = toRunDetail(context.publicUrl, context.params.projectId, run);
+        const detail = toRunDetail(context.publicUrl, context.params.projectId, run, absent);
         const body = {
           ...detail,
           warnings: [...detail.warnings, ...missing.filter((one) => !detail.warnings.includes(one))],
@@ -224,6 +225,7 @@ export const reportUploads: Route[] = [
         const lines = [
           ...(gate ? gateLines(gate, MAX_FORGIVEN_LINES) : []),
           toRunLine(body),
+          ...absentLines(absent),
           ...(slower ? [slower] : []),
         ];
         return plainText(status, `${lines.join("\n")}\n`);

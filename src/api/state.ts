@@ -20,7 +20,7 @@ export const state: Route[] = [
       summary: "Get the state of a branch, and since when",
       description:
         "The state of a branch is the latest result of each of its tasks, in the order in which builds began: a build of one " +
-        "task does not change the state of other tasks, and a rerun counts for the build that it repeats. On the default branch, " +
+        "task does not change the state of other tasks, and a rerun counts for the build that it repeats, test by test. On the default branch, " +
         "executions that name no branch count as well.",
       example: { query: { branch: "main" } },
       query: stateFilter,

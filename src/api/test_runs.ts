@@ -2,6 +2,7 @@
 
 import { absent } from "../http/problem.ts";
 import { readCaseAttachments } from "../operations/attachments/read.ts";
+import { readAbsentTests } from "../operations/executions/absent_tests.ts";
 import { toPage, toPagination } from "../request/page.ts";
 import { jsonText } from "../request/reply.ts";
 import { type Context, route, type Route } from "../request/route.ts";
@@ -44,12 +45,13 @@ export const testRuns: Route[] = [
     async (context) => {
       const { fast, params } = context;
       const run = (await selectRun(context)) ?? absent();
-      const [gates, slowerTests] = await Promise.all([
+      const [gates, slowerTests, absentTests] = await Promise.all([
         run.failed === 0 ? undefined : selectStoredGates(fast, params.projectId, [run.id]),
         selectSlowerTestsOfRun(fast, params.projectId, run.id, LISTED),
+        readAbsentTests(fast, params.projectId, [run]),
       ]);
       return {
-        ...toRunDetail(context.publicUrl, context.params.projectId, run),
+        ...toRunDetail(context.publicUrl, context.params.projectId, run, absentTests),
         machineTimeMs: run.machineTimeMs,
         shards: run.shards,
         slowerTests: slowerTests.map(toSlowerTest),

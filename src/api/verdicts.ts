@@ -21,7 +21,8 @@ export const verdicts: Route[] = [
         "The decision of a gate about the whole execution, or about one of its tasks. An execution passes when all its " +
         "tasks have reported and nothing is wrong but failures that the gate forgives. New failures, failures in an " +
         "incident or an outage, missing shards, tasks that were cancelled or did not report, an incomplete report, and " +
-        "an exit code that means more than failed tests are never forgiven. A task that was rerun counts as its last " +
+        "an exit code that means more than failed tests are never forgiven, and nothing is in a task of which more than 5 % of the " +
+        "baseline's tests did not run (gate_missing). A task that was rerun counts as its last " +
         "rerun left it. With wait, the answer is sent as soon as the execution has ended.",
       example: { query: { gate: "new" } },
       text: 'The first line begins with "Gate new: passed" or "Gate new: failed"; forgiven failures and reasons follow',
@@ -34,7 +35,8 @@ export const verdicts: Route[] = [
       const { projectId, executionId } = params;
       const read = async () => {
         const status = (await selectExecutionStatus(fast, projectId, executionId)) ?? absent();
-        const decision = await readGate(sql, projectId, query.gate, { id: executionId, status }, query.task_slug);
+        const choice = { mode: query.gate, missingPercent: query.gate_missing };
+        const decision = await readGate(sql, projectId, choice, { id: executionId, status }, query.task_slug);
         return { executionId, status, ...decision };
       };
       const found = await awaitEnd(context, query.wait, read, ({ final }) => final);

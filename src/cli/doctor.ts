@@ -1,13 +1,10 @@
 /** `assay doctor`: checks the installation of a server, on its machine and with its configuration. */
 
 import { resolve } from "node:path";
-import packageJson from "../../package.json" with { type: "json" };
 import { type Config, readConfig } from "../config.ts";
 import { diagnose } from "../doctor/diagnose.ts";
 import type { Finding } from "../doctor/finding.ts";
 import { counted } from "../wording/numbers.ts";
-import { toDatabaseError } from "../database/database_failure.ts";
-import { toPlainError } from "../file_failure.ts";
 import type { EnvironmentVariables, Invocation } from "./invocation.ts";
 import { createOutputMask, toJsonLine, toPlainLine } from "./output.ts";
 import { parseOptions } from "./usage.ts";
@@ -48,12 +45,7 @@ async function* diagnoseEnvironment(environment: EnvironmentVariables, directory
     return;
   }
   const given = environment["SECRET_KEY_FILE"]?.trim() || undefined;
-  const keyFile = given && resolve(directory, given);
-  const describe = (error: unknown): string => {
-    const cause = toDatabaseError(toPlainError(error));
-    return (cause instanceof Error ? cause.message : String(cause)).split("\n")[0]!;
-  };
-  yield* diagnose({ config, keyFile, version: packageJson.version, describe });
+  yield* diagnose(config, given && resolve(directory, given));
 }
 
 const SECRETS = [

@@ -32,6 +32,7 @@ ${TAG_HELP}
   --repository-root DIR   paths of the report below it are stored relative to it (default: the checkout that git manages)
   --format NAME           the format of the report, such as "junit" (default: recognised from the content)
   --exit-code N           the exit code of the tests, if they do not run in the command
+  --attempts merged       equal names in the reports are attempts of one test, the last of which counts
   --allow-empty           accept a report without test cases
   --complete              this is the last upload of the build
   --no-owners             do not send the CODEOWNERS file of the repository (default: send it from the default branch)
@@ -86,6 +87,7 @@ const PARAMETERS = {
   image: "image",
   "repository-root": "repository_root",
   "exit-code": "exit_code",
+  attempts: "attempts",
 } as const;
 const FLAGS = [
   "allow-empty",
@@ -134,7 +136,8 @@ export function readArguments(args: string[]): UploadArguments {
   const parameters = Object.fromEntries(given.filter(([, value]) => value !== ""));
   const { tag: tags = [] } = values as { tag?: string[] };
   const attachments = readAttachmentArguments(values as AttachmentValues);
-  const gate = readGateOptions((values as { gate?: string }).gate, flags["gate-dry-run"] === true);
+  const { gate: mode, "gate-missing": missing } = values as { gate?: string; "gate-missing"?: string };
+  const gate = readGateOptions({ gate: mode, missing }, flags["gate-dry-run"] === true);
   if (positionals.length === 0) throw new UsageError("Missing report after upload: name a file or a glob");
   if (command?.length === 0) throw new UsageError("Missing command after --");
   if (command && parameters["exit_code"] !== undefined)
@@ -170,7 +173,7 @@ function parse(args: string[]) {
   const options = Object.fromEntries([
     ["attach", { type: "string", multiple: true }] as const,
     ["tag", { type: "string", multiple: true }] as const,
-    ...[...Object.keys(PARAMETERS), "patience", "attachments", "attach-root", "gate"].map(
+    ...[...Object.keys(PARAMETERS), "patience", "attachments", "attach-root", "gate", "gate-missing"].map(
       (name) => [name, { type: "string" }] as const,
     ),
     ...FLAGS.map((name) => [name, { type: "boolean" }] as const),

@@ -4,6 +4,7 @@ import { appendFileSync, existsSync, statSync } from "node:fs";
 import { relative, resolve } from "node:path";
 import * as v from "valibot";
 import type { CiSystemName } from "../rules/ci_systems.ts";
+import { absentLines } from "../wording/absent_tests.ts";
 import { toRunLine } from "../wording/run_line.ts";
 import { slowerLine } from "../wording/slower.ts";
 import { ANNOTATION_ENCODINGS, toAnnotations, toWarning, type AnnotatedFailure } from "./annotations.ts";
@@ -115,6 +116,7 @@ export async function tellRun(
     );
   const slower = slowerLine(run.slowerTests);
   await voice.tell(json ? toJsonLine(cleanTexts(answer, clean)) : toPlainLine(toRunLine(run)));
+  for (const line of json ? [] : absentLines(run)) await voice.tell(toPlainLine(line));
   if (!json && slower) await voice.tell(toPlainLine(slower));
   const { summary, agent } = findCiOutputs(invocation, system);
   const isTold = summary || agent || system === "github";

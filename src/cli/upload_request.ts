@@ -11,6 +11,7 @@ import {
 } from "./client.ts";
 import { type AnsweredGate, answeredGate } from "./gate.ts";
 import { toPlainLine } from "./output.ts";
+import type { NamedAbsence } from "../wording/absent_tests.ts";
 import type { ReportedRun } from "../wording/run_line.ts";
 import { executionUrl } from "../schema/urls.ts";
 import type { ServerAnswer } from "../runner/protocol.ts";
@@ -19,8 +20,15 @@ const shards = v.array(v.number());
 /** A newer server may know other words, but they are words. */
 const word = v.pipe(v.string(), v.regex(/^\w{1,40}$/));
 
+const someTests = v.object({
+  count: v.number(),
+  testCases: v.array(v.object({ suite: v.string(), name: v.string() })),
+});
 /** Only what is told here: a newer server may say more, and other words. */
 const answered = v.object({
+  missing: someTests,
+  newlySkipped: someTests,
+  notRerun: someTests,
   executionId: v.string(),
   taskSlug: v.string(),
   url: v.string(),
@@ -49,7 +57,7 @@ const answered = v.object({
   }),
 });
 export type AnsweredRun = ReportedRun &
-  Pick<v.InferOutput<typeof answered>, "executionId" | "newFailures" | "slowerTests"> & {
+  Pick<v.InferOutput<typeof answered>, "executionId" | "newFailures" | "slowerTests" | keyof NamedAbsence> & {
     /** Undefined: no decision was asked for. */
     gate?: AnsweredGate | undefined;
   };

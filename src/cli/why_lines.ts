@@ -3,6 +3,7 @@
 import type { Execution } from "../schema/executions.ts";
 import type { Cause } from "../schema/failures.ts";
 import { isRed, type Why } from "../mcp/why.ts";
+import { absentLines } from "../wording/absent_tests.ts";
 import { caseTitle } from "../wording/case_title.ts";
 import { lineName } from "../wording/execution_name.ts";
 import { counted } from "../wording/numbers.ts";
@@ -43,6 +44,7 @@ export function whyLines(why: Why, { hasColours, columns }: Layout): string[] {
     line(0, originOf(execution), "dim"),
     // An address that is cut leads nowhere.
     toPlainLine(execution.url),
+    ...absentLines(failures).map((text) => line(0, text)),
     ...(running === null ? [] : [line(0, "A newer execution has not ended yet", "dim")]),
     ...(state ? elsewhereLines(redElsewhere(state, execution.id)) : []).map((text) => line(0, text)),
   ];

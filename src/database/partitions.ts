@@ -42,18 +42,6 @@ export async function createPartitions(sql: Sql, now: Date): Promise<void> {
   }
 }
 
-/** Returns the names of the partitions that `createPartitions` would make. */
-export async function selectMissingPartitions(sql: Sql, now: Date): Promise<string[]> {
-  const missing: string[] = [];
-  for (const table of TABLES)
-    for (const ahead of [0, 1]) {
-      const month = monthOf(table, now, ahead);
-      const { there, early } = await selectMonthState(sql, table, month);
-      if (!there && !early) missing.push(month.name);
-    }
-  return missing;
-}
-
 /** Drops the months whose runs are all older than `floor`, a UUID; answers how many. */
 export async function dropPartitions(sql: Sql, floor: string): Promise<number> {
   let dropped = 0;

@@ -12,12 +12,12 @@ const SMALL = 10;
  * comes once a minute, and what is planned meanwhile may read all rows of a project. By what has been committed: to look at
  * a table whose rows are still being written would tell that there are none.
  */
-export const selectOutgrownTables = async (sql: Sql, small = SMALL): Promise<string[]> => {
+export const selectOutgrownTables = async (sql: Sql): Promise<string[]> => {
   const rows = await sql<{ name: string }[]>`
     select c.oid::regclass::text as name from pg_class c
     where c.relkind = 'r' and c.relpersistence = 'p' and c.relnamespace = current_schema()::regnamespace
       and pg_has_role(c.relowner, 'usage')
-      and pg_stat_get_mod_since_analyze(c.oid) > ${OUTGROWN}::int * greatest(c.reltuples, ${small}::int)
+      and pg_stat_get_mod_since_analyze(c.oid) > ${OUTGROWN}::int * greatest(c.reltuples, ${SMALL}::int)
     order by c.relname`;
   return rows.map(({ name }) => name);
 };

@@ -1,27 +1,39 @@
-/** Checks the PostgreSQL that a server uses: version, settings, privileges, tables and clock. */
+/** Checks the PostgreSQL that a server uses: version, settings, role, schema, clock, and what it says about the service. */
 
 import type { Sql } from "../database/connect.ts";
-import {
-  type RolePrivileges,
-  selectBloatedTables,
-  selectClockMs,
-  selectInvalidIndexes,
-  selectLongTransactions,
-  selectMonthSizes,
-  selectRolePrivileges,
-  selectServerSettings,
-  selectUnusedSlots,
-  type ServerSettings,
-} from "../database/diagnosis.ts";
+import { selectClockMs, selectServerFacts, type ServerFacts } from "../database/diagnosis.ts";
 import { MIN_POSTGRES_VERSION, schemaVersion, selectAppliedCount } from "../database/migrate.ts";
-import { selectMissingPartitions } from "../database/partitions.ts";
-import { selectOutgrownTables } from "../database/statistics.ts";
-import { type Finding, findingsOf, toRoughTime } from "./finding.ts";
-import { toSize } from "../wording/numbers.ts";
+import { OPERATOR_COMMAND } from "../executable.ts";
+import { createSeal } from "../secrets/seal.ts";
+import { selectGauges } from "../store/gauges.ts";
+import { selectSecretKeyDigest } from "../store/instance.ts";
+import { toDuration, toSize } from "../wording/numbers.ts";
+import { type Finding, findingsOf } from "./finding.ts";
 
 const { ok, warn, fail } = findingsOf("database");
 
-const MIN_SHARED_BUFFERS_BYTES = 128 * 2 ** 20;
+type Setting = { wanted: string; isWrong: (value: string) => boolean; level: typeof warn; effect: string };
+
+const isOff = (value: string): boolean => value === "off";
+const DURABILITY = { wanted: "on", isWrong: isOff, level: fail, effect: "a power failure can destroy the database" };
+const CLEANING = { wanted: "on", isWrong: isOff, level: fail, effect: "tables grow without limit" };
+
+const SETTINGS: Record<string, Setting> = {
+  fsync: DURABILITY,
+  full_page_writes: DURABILITY,
+  synchronous_commit: { ...DURABILITY, level: warn, effect: "a crash can lose the last acknowledged uploads" },
+  autovacuum: CLEANING,
+  track_counts: CLEANING,
+  idle_session_timeout: {
+    ...{ wanted: "0", isWrong: (value) => value !== "0", level: warn },
+    effect: "PostgreSQL closes connections of the server",
+  },
+  // Assay turns it off for its sessions, which a pooler may ignore.
+  jit: {
+    ...{ wanted: "off", isWrong: (value) => value === "on", level: warn },
+    effect: "PostgreSQL may compile a statement for longer than it takes to execute it",
+  },
+};
 
 type ServerOptions = {
   /** The server starts PostgreSQL itself. */
@@ -30,210 +42,120 @@ type ServerOptions = {
   neededConnections: number;
 };
 
-export async function checkServer(sql: Sql, { isBuiltIn, neededConnections }: ServerOptions): Promise<Finding[]> {
-  const settings = await selectServerSettings(sql);
-  const { version, versionText, databaseBytes, encoding, maxConnections, connections } = settings;
-  const size = `the database takes ${toSize(databaseBytes)}`;
-  return [
-    version < MIN_POSTGRES_VERSION
-      ? fail(`PostgreSQL ${versionText} is too old`, "Use PostgreSQL 15 or newer")
-      : ok(`PostgreSQL ${versionText}; ${size}`),
-    ...(encoding === "UTF8"
-      ? []
-      : [
-          fail(
-            `The encoding of the database is ${encoding}`,
-            "Create a database with encoding 'UTF8' and restore a backup",
-          ),
-        ]),
-    ...(settings.inRecovery || settings.isReadOnly
-      ? [fail("The database is read-only", "Set DATABASE_URL to the primary, or wait for the end of the fail-over")]
-      : []),
-    ...toSettingFindings(settings, isBuiltIn),
-    maxConnections < neededConnections
-      ? fail(
-          `PostgreSQL accepts ${maxConnections} connections, and this server may need ${neededConnections}`,
-          "Raise max_connections, or lower DATABASE_POOL",
-        )
-      : ok(
-          `PostgreSQL accepts ${maxConnections} connections, ${connections} are open; each server like this one may need ${neededConnections}`,
-        ),
-  ];
+export async function* checkServer(sql: Sql, { isBuiltIn, neededConnections }: ServerOptions): AsyncGenerator<Finding> {
+  const facts = await selectServerFacts(sql, Object.keys(SETTINGS));
+  const { version, versionText, databaseBytes, encoding, maxConnections, connections } = facts;
+  yield version < MIN_POSTGRES_VERSION
+    ? fail(`PostgreSQL ${versionText} is too old`, "Use PostgreSQL 15 or newer")
+    : ok(`PostgreSQL ${versionText}; the database takes ${toSize(databaseBytes)}`);
+  if (encoding !== "UTF8")
+    yield fail(
+      `The encoding of the database is ${encoding}`,
+      "Create a database with encoding 'UTF8' and restore a backup",
+    );
+  if (facts.isReadOnly)
+    yield fail("The database is read-only", "Set DATABASE_URL to the primary, or wait for the end of the fail-over");
+  for (const [name, { wanted, isWrong, level, effect }] of Object.entries(SETTINGS)) {
+    const value = facts.settings[name]!;
+    if (isWrong(value)) yield level(`${name} is ${value}, so ${effect}`, `Set ${name} = ${wanted}`);
+  }
+  yield maxConnections < neededConnections
+    ? fail(
+        `PostgreSQL accepts ${maxConnections} connections, and this server may need ${neededConnections}`,
+        "Raise max_connections, or lower DATABASE_POOL",
+      )
+    : ok(
+        `PostgreSQL accepts ${maxConnections} connections, ${connections} are open; each server like this one may need ${neededConnections}`,
+      );
+  yield* checkRole(facts, isBuiltIn);
 }
 
-function toSettingFindings(settings: ServerSettings, isBuiltIn: boolean): Finding[] {
-  const { fsync, fullPageWrites, synchronousCommit, autovacuum, trackCounts } = settings;
-  const findings: Finding[] = [];
-  if (fsync !== "on" || fullPageWrites !== "on")
-    findings.push(
-      fail(
-        "fsync or full_page_writes is off, so a power failure can destroy the database",
-        "Set both to on and restart PostgreSQL",
-      ),
-    );
-  if (synchronousCommit === "off")
-    findings.push(
-      warn(
-        "synchronous_commit is off, so a crash can lose the last acknowledged uploads",
-        "Set synchronous_commit = on",
-      ),
-    );
-  if (autovacuum !== "on" || trackCounts !== "on")
-    findings.push(fail("autovacuum is off, so tables grow without limit", "Set autovacuum = on and track_counts = on"));
-  if (settings.idleSessionTimeoutMs > 0)
-    findings.push(
-      warn("idle_session_timeout closes connections of the server", "Set idle_session_timeout = 0 for the role"),
-    );
-  if (!isBuiltIn && settings.sharedBuffersBytes < MIN_SHARED_BUFFERS_BYTES)
-    findings.push(
-      warn(
-        `shared_buffers is only ${toSize(settings.sharedBuffersBytes)}`,
-        "Set shared_buffers to about a quarter of the memory",
-      ),
-    );
-  return findings;
-}
-
-/** Compares the schema with that of this program. `isCurrent`: they are the same, so that its tables can be read. */
-export async function checkSchema(sql: Sql): Promise<{ findings: Finding[]; isCurrent: boolean }> {
-  const [known, applied] = [await schemaVersion(), await selectAppliedCount(sql)];
-  if (applied === known) return { findings: [ok(`The schema is ${applied}, that of this program`)], isCurrent: true };
-  const finding =
-    applied > known
-      ? fail(
-          `The schema is ${applied}, and this program knows up to ${known}`,
-          "Use the version of the server that runs",
-        )
-      : warn(
-          applied === 0 ? "The database is empty" : `The schema is ${applied}, and that of this program ${known}`,
-          applied === 0
-            ? "Start the server"
-            : "Make a backup, stop the servers of the older version, and start this one: it migrates the database",
-        );
-  return { findings: [finding], isCurrent: false };
-}
-
-export async function checkRole(sql: Sql, isBuiltIn: boolean): Promise<Finding[]> {
-  const privileges = findingsOf("permissions");
-  const { role, isSuperuser, canCreate, foreignTables }: RolePrivileges = await selectRolePrivileges(sql);
-  const findings: Finding[] = [];
+function* checkRole({ role, isSuperuser, canCreate, foreignTables }: ServerFacts, isBuiltIn: boolean) {
   if (!canCreate)
-    findings.push(
-      privileges.fail(
-        `The role "${role}" cannot create tables, so it can neither migrate nor add a month`,
-        `Run: grant create on schema public to "${role}"`,
-      ),
+    yield fail(
+      `The role "${role}" cannot create tables, so it can neither migrate nor add a month`,
+      `Run: grant create on schema public to "${role}"`,
     );
   if (foreignTables.length > 0)
-    findings.push(
-      privileges.fail(
-        `${foreignTables.length} tables belong to another role than "${role}", such as "${foreignTables[0]}"`,
-        `Run as their owner: reassign owned by OWNER to "${role}"`,
-      ),
+    yield fail(
+      `${foreignTables.length} tables belong to another role than "${role}", such as "${foreignTables[0]}"`,
+      `Run as their owner: reassign owned by OWNER to "${role}"`,
     );
   if (isSuperuser && !isBuiltIn)
-    findings.push(
-      privileges.warn(`The role "${role}" is a superuser`, "Use a role that owns only the database of Assay"),
+    yield warn(`The role "${role}" is a superuser`, "Use a role that owns only the database of Assay");
+}
+
+/** Compares the schema with that of this program. Returns whether they are the same, so that its tables can be read. */
+export async function* checkSchema(sql: Sql): AsyncGenerator<Finding, boolean> {
+  const [known, applied] = [await schemaVersion(), await selectAppliedCount(sql)];
+  if (applied === known) yield ok(`The schema is ${applied}, that of this program`);
+  else if (applied > known)
+    yield fail(
+      `The schema is ${applied}, and this program knows up to ${known}`,
+      "Use the version of the server that runs",
     );
-  return findings.length > 0 ? findings : [privileges.ok(`The role "${role}" can create tables and owns all tables`)];
-}
-
-/** Outdated statistics of a smaller table make no plan noticeably worse. */
-const SMALL_TABLE_ROWS = 1_000;
-
-/** Checks statistics, dead rows, indexes, partitions and transactions. */
-export async function checkTables(sql: Sql, now: Date): Promise<Finding[]> {
-  const tables = findingsOf("tables");
-  const outgrown = await selectOutgrownTables(sql, SMALL_TABLE_ROWS);
-  const bloated = await selectBloatedTables(sql);
-  const invalid = await selectInvalidIndexes(sql);
-  const missing = await selectMissingPartitions(sql, now);
-  const findings = [
-    ...(outgrown.length === 0
-      ? []
-      : [
-          tables.warn(
-            `Statistics are missing or outdated: ${list(outgrown)}`,
-            "A running server analyses them within ten seconds; otherwise run: analyze",
-          ),
-        ]),
-    ...bloated.map(({ name, live, dead }) =>
-      tables.warn(
-        `${name} has ${dead} dead rows beside ${live} live ones`,
-        `Run: vacuum (analyze) ${name}; look for long transactions, and make autovacuum more frequent`,
-      ),
-    ),
-    ...(invalid.length === 0
-      ? []
-      : [tables.fail(`Indexes are invalid: ${list(invalid)}`, `Run: reindex index concurrently ${invalid[0]}`)]),
-    ...(missing.length === 0
-      ? []
-      : [
-          tables.warn(
-            `Partitions are missing: ${list(missing)}`,
-            "A running server creates them within an hour, except during a backup: see its log",
-          ),
-        ]),
-  ];
-  return findings.length > 0 ? findings : [tables.ok("Statistics, dead rows, indexes and partitions are in order")];
-}
-
-export async function checkTransactions(sql: Sql): Promise<Finding[]> {
-  const transactions = await selectLongTransactions(sql);
-  const slots = await selectUnusedSlots(sql);
-  return [
-    ...transactions.map(({ pid, application, state, seconds }) =>
-      warn(
-        `A transaction of "${application}" (pid ${pid}, ${state}) has been open for ${toRoughTime(seconds)}, and dead rows are kept for it`,
-        `If it is not a backup, run: select pg_terminate_backend(${pid})`,
-      ),
-    ),
-    ...slots.map((name) =>
-      warn(
-        `Nobody reads the replication slot "${name}", and PostgreSQL keeps its log of writes for it`,
-        `Start the standby, or run: select pg_drop_replication_slot('${name}')`,
-      ),
-    ),
-  ];
-}
-
-/** Compares the space with what a month of results takes. `freeBytes`: undefined where the database is on another machine. */
-export async function checkGrowth(sql: Sql, freeBytes: number | undefined, now: Date): Promise<Finding[]> {
-  const disk = findingsOf("disk");
-  const current = now.toISOString().slice(0, 7).replace("-", "_");
-  const past = (await selectMonthSizes(sql)).filter(({ month }) => month < current);
-  const last = past.at(-1);
-  if (!last) return [];
-  const message = `The results of ${last.month.replace("_", "-")} take ${toSize(last.bytes)}`;
-  if (freeBytes === undefined || freeBytes > 3 * last.bytes) return [disk.ok(message)];
-  return [
-    disk.warn(
-      `${message}, and ${toSize(freeBytes)} are free`,
-      "Add space before it is used up, or lower RETENTION_DAYS",
-    ),
-  ];
+  else if (applied === 0) yield warn("The database is empty", "Start the server");
+  else
+    yield warn(
+      `The schema is ${applied}, and that of this program ${known}`,
+      "Make a backup, stop the servers of the older version, and start this one: it migrates the database",
+    );
+  return applied === known;
 }
 
 const [CLOCK_WARN_MS, CLOCK_FAIL_MS] = [2_000, 60_000];
 
-/** The answer takes a while: the clock of the database was read at some moment in between. */
-export async function checkClock(sql: Sql, clock: () => number = Date.now): Promise<Finding[]> {
+/** The database reads its clock at an unknown moment between the two readings here. */
+export async function* checkClock(sql: Sql, clock: () => number = Date.now): AsyncGenerator<Finding> {
   const area = findingsOf("clock");
-  const asked = clock();
+  const before = clock();
   const time = await selectClockMs(sql);
-  const answered = clock();
-  const aheadMs = time > answered ? time - answered : time < asked ? time - asked : 0;
-  if (Math.abs(aheadMs) < CLOCK_WARN_MS) return [area.ok("This machine and the database have the same time")];
+  const after = clock();
+  const aheadMs = time > after ? time - after : time < before ? time - before : 0;
+  if (Math.abs(aheadMs) < CLOCK_WARN_MS) return yield area.ok("This machine and the database have the same time");
   const level = Math.abs(aheadMs) < CLOCK_FAIL_MS ? area.warn : area.fail;
-  const seconds = toRoughTime(Math.abs(aheadMs) / 1000);
-  return [
-    level(
-      `The clock of the database is ${seconds} ${aheadMs > 0 ? "ahead of" : "behind"} this machine`,
-      "Synchronize both clocks (NTP): leases, sessions and rate limits depend on them",
-    ),
-  ];
+  yield level(
+    `The clock of the database is ${toDuration(Math.abs(aheadMs))} ${aheadMs > 0 ? "ahead of" : "behind"} this machine`,
+    "Synchronize both clocks (NTP): leases, sessions and rate limits depend on them",
+  );
 }
 
-const MAX_LISTED = 5;
-const list = (names: readonly string[]): string =>
-  `${names.slice(0, MAX_LISTED).join(", ")}${names.length > MAX_LISTED ? ` and ${names.length - MAX_LISTED} more` : ""}`;
+/** All servers of a database have one key. */
+export async function* checkKeyOfDatabase(sql: Sql, key: Uint8Array | undefined): AsyncGenerator<Finding> {
+  const area = findingsOf("secret key");
+  const digest = await selectSecretKeyDigest(sql);
+  if (digest === null) {
+    if (!key) yield area.ok("There is no secret key, and the database needs none: the next server creates it");
+  } else if (!key)
+    yield area.fail(
+      "The database is used with a secret key, and there is none here",
+      'Set SECRET_KEY, or restore the file "secret-key" in DATA_DIR',
+    );
+  else if (createSeal(key).keyDigest === digest) yield area.ok("The secret key is the key of the database");
+  else
+    yield area.fail(
+      "The secret key is not the key of the database, so a server with it does not start",
+      "Set SECRET_KEY to the key of the other servers, or restore it",
+    );
+}
+
+const LATE_SECONDS = 600;
+
+/** Checks what waits for background work. */
+export async function* checkQueues(sql: Sql): AsyncGenerator<Finding> {
+  const area = findingsOf("server");
+  const { quiet, eventAge, uncountedAge, deliveryAge, runners, deliveries } = await selectGauges(sql);
+  if (quiet)
+    return yield area.warn(
+      "The server is quiet after a restore: it sends, schedules and deletes nothing",
+      `Run: ${OPERATOR_COMMAND} admin resume`,
+    );
+  const ages = { events: eventAge, "uploaded runs": uncountedAge, deliveries: deliveryAge };
+  for (const [what, age] of Object.entries(ages))
+    if (age !== null && age > LATE_SECONDS)
+      yield area.warn(
+        `The oldest of the ${what} that wait for background work is ${toDuration(age * 1_000)} old`,
+        "Look for errors in the log of the servers, and whether one runs",
+      );
+  yield area.ok(`Runners online: ${runners}; deliveries that wait: ${deliveries}`);
+}

@@ -1,7 +1,5 @@
 /** Describes the result of one check of an installation. */
 
-import { counted } from "../wording/numbers.ts";
-
 export type Finding = {
   level: "ok" | "warn" | "fail";
   /** The part of the installation that was checked, such as "disk". */
@@ -18,16 +16,3 @@ export const findingsOf = (area: string) => ({
   warn: (message: string, remedy: string): Finding => ({ level: "warn", area, message, remedy }),
   fail: (message: string, remedy: string): Finding => ({ level: "fail", area, message, remedy }),
 });
-
-/** Returns a number of seconds in its largest unit: "3 hours". */
-export function toRoughTime(seconds: number): string {
-  const [value, unit]: [number, string] =
-    seconds < 120
-      ? [seconds, "second"]
-      : seconds < 7_200
-        ? [seconds / 60, "minute"]
-        : seconds < 172_800
-          ? [seconds / 3_600, "hour"]
-          : [seconds / 86_400, "day"];
-  return counted(Math.round(value), unit);
-}

@@ -1,13 +1,6 @@
-/** File descriptors: how many the process may have, and some that are kept back from the connections of others. */
+/** File descriptors: how many the process may have, and whether some are free. */
 
 import { closeSync, openSync } from "node:fs";
-
-/** The maximum number of reserved descriptors, and never more than an eighth of all. */
-const RESERVE = 24;
-/** Descriptors count as scarce when this many remain: an attempt to open the last one would come too late. */
-const MARGIN = 8;
-/** The number that must be free, besides the reserve, before connections are accepted again. */
-const ROOM = 16;
 
 /** How many the process may have: Bun raises it to the hard limit when it starts. `undefined` where there is none. */
 export function descriptorLimit(): number | undefined {
@@ -37,45 +30,4 @@ export function areFree(count: number): boolean {
   }
   for (const descriptor of opened) closeSync(descriptor);
   return opened.length === count;
-}
-
-/** Holds descriptors on nothing, so that they are there when they are needed. */
-export function createReserve(limit: number) {
-  const size = Math.min(RESERVE, Math.floor(limit / 8));
-  const held: number[] = [];
-
-  function release(): void {
-    while (held.length > 0) closeSync(held.pop()!);
-  }
-
-  function refill(): void {
-    while (held.length < size) {
-      const descriptor = open();
-      if (descriptor === undefined) return;
-      held.push(descriptor);
-    }
-  }
-
-  return {
-    /** Whether the last ones are being taken. */
-    isShort(): boolean {
-      const descriptor = open();
-      if (descriptor === undefined) return true;
-      closeSync(descriptor);
-      return descriptor >= limit - MARGIN;
-    },
-
-    /** Gives the process what has been kept back. */
-    release,
-
-    /** Keeps back what was given, as far as there is any. */
-    refill,
-
-    /** Keeps back what was given if there is room for others then. */
-    refillWithRoom(): boolean {
-      if (!areFree(size - held.length + ROOM)) return false;
-      refill();
-      return true;
-    },
-  };
 }

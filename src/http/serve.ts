@@ -1,7 +1,5 @@
-/** The listening server, how it keeps off more connections than it can hold, and how it stops without losing anything. */
+/** The listening server, and how it stops without losing anything. */
 
-import { descriptorLimit } from "./descriptors.ts";
-import { createListeners } from "./listeners.ts";
 import { segmentPatterns } from "./target.ts";
 
 /** Information about a request's connection. */
@@ -61,9 +59,6 @@ function listening<T>(host: string, port: number, listen: () => T): T {
 export type ServerOptions = {
   host: string;
   port: number;
-  log?: { warn(message: string, fields?: object): void };
-  /** How many file descriptors the process may have; default: as the system says. */
-  maxDescriptors?: number | undefined;
 };
 
 /** The address of a server that listens on this host and port, as a browser on the same machine reaches it. */
@@ -85,17 +80,16 @@ export async function findPort(host: string, port: number): Promise<number> {
 }
 
 /** Listens at once; what comes before there is a handler waits for it. Throws when the address cannot be listened on. */
-export function startServer(options: ServerOptions) {
-  const { host, log, maxDescriptors = descriptorLimit() } = options;
+export function startServer({ host, port }: ServerOptions) {
   const { promise: ready, resolve: setReady } = Promise.withResolvers<Handler>();
   let handler: Handler | undefined;
 
-  const serve = (port: number) => {
-    const answer = (request: SentRequest, server: Bun.Server<undefined>) => {
-      const connection = new ServerConnection(request, server);
-      return handler ? handler.fetch(request, connection) : ready.then((handler) => handler.fetch(request, connection));
-    };
-    return Bun.serve({
+  const answer = (request: SentRequest, server: Bun.Server<undefined>) => {
+    const connection = new ServerConnection(request, server);
+    return handler ? handler.fetch(request, connection) : ready.then((handler) => handler.fetch(request, connection));
+  };
+  const listener = listening(host, port, () =>
+    Bun.serve({
       hostname: host,
       port,
       // Outside of development Bun 1.4.5 shares a port with whoever listens on it already; each gets some requests.
@@ -107,16 +101,11 @@ export function startServer(options: ServerOptions) {
       routes: Object.fromEntries(segmentPatterns().map((pattern) => [pattern, answer])),
       fetch: answer,
       error: () => Response.json({ error: { code: "INTERNAL_ERROR", message: "Internal error" } }, { status: 500 }),
-    });
-  };
-
-  const first = listening(host, options.port, () => serve(options.port));
-  const port = first.port!;
-  const url = toServerUrl(host, port);
-  const listeners = createListeners({ first, listen: () => serve(port), maxDescriptors, log });
+    }),
+  );
 
   return {
-    url,
+    url: toServerUrl(host, listener.port!),
 
     /** From now on requests are answered; what has waited is, too. */
     answerWith(given: Handler): void {
@@ -126,17 +115,16 @@ export function startServer(options: ServerOptions) {
 
     /** Takes no new connections, lets running requests end, and closes what is left. */
     async stop(): Promise<void> {
-      const all = listeners.end();
-      const closed = Promise.all(all.map((listener) => listener.stop()));
+      const closed = listener.stop();
       const until = performance.now() + DRAIN_MS;
-      const isBusy = () => all.some(({ pendingRequests }) => pendingRequests > 0) && performance.now() < until;
+      const isBusy = () => listener.pendingRequests > 0 && performance.now() < until;
       do {
         while (isBusy()) await Bun.sleep(20);
         // An idle connection would keep the server open for seconds; what was answered a moment ago must still go out, and
         // a request that was on its way when this began is one that runs.
         await Promise.race([closed, Bun.sleep(200)]);
       } while (isBusy());
-      await Promise.all(all.map((listener) => listener.stop(true)));
+      await listener.stop(true);
     },
   };
 }

@@ -1,7 +1,7 @@
 /** JUnit XML: no standard, but dialects, of some forty producers. */
 
 import { elementsOf, foreignElement, toFault, type XmlPart } from "./fields.ts";
-import { isPlaywright, toolReaderOf } from "./js_tools.ts";
+import { FAILED_TO_LOAD, isPlaywright, toolReaderOf } from "./js_tools.ts";
 import { countCase, countComment, countStray, createTally, createTotals, type SuiteTotals } from "./totals.ts";
 import {
   type CaseName,
@@ -145,6 +145,7 @@ export function readJunit(parts: Iterable<XmlPart>): Report {
     completedAt: toCompletion(root.attributes.timestamp ? endOf(root) : tops.end()),
     context: isPlaywright(first!.attributes) ? {} : toContext(tops.first()),
     ...(attachments ? { attachments } : {}),
+    ...toSpan(root, tops),
     warnings: [...totals.warnings(), ...cutter.warnings()],
   };
 }
@@ -177,17 +178,42 @@ function createTops() {
   let count = 0;
   let first: Node | undefined;
   let end = 0;
+  let from: number | null = null;
+  let to: number | null = null;
   return {
     add(suites: Node[]): void {
       first ??= suites[0] && { ...suites[0], children: [] };
       count += suites.length;
-      for (const suite of suites) end = Math.max(end, endOf(suite));
+      for (const suite of suites) {
+        end = Math.max(end, endOf(suite));
+        const began = localTime(suite.attributes.timestamp);
+        if (began === null) continue;
+        from = Math.min(from ?? began, began);
+        to = Math.max(to ?? 0, began + (msFromSeconds(suite.attributes.time) ?? 0));
+      }
     },
     first: () => first,
     only: () => (count === 1 ? first! : null),
     /** When the last of them ended; NaN when one does not say it. */
     end: () => end,
+    /** When the first of them began and the last one ended, as far as they say it. */
+    span: () => ({ from, to }),
   };
+}
+
+/** In the time zone of the machine, which nobody knows: it is compared with a report of the same machine. */
+function toSpan(root: Node, tops: ReturnType<typeof createTops>): Pick<Report, "span"> {
+  const { from, to } = tops.span();
+  const began = localTime(root.attributes.timestamp) ?? from;
+  if (began === null) return {};
+  return { span: { from: began, to: Math.max(began + (msFromSeconds(root.attributes.time) ?? 0), to ?? 0) } };
+}
+
+/** Milliseconds; a time without an offset is taken for UTC. */
+function localTime(timestamp = ""): number | null {
+  const text = timestamp.trim();
+  const time = Date.parse(/^\d{4}-\d\d-\d\dT[\d:.]+$/.test(text) ? `${text}Z` : text);
+  return time >= Date.UTC(2000) ? time : null;
 }
 
 /** The machine that wrote the report, where its first test suite says so. */
@@ -249,6 +275,9 @@ function toCase(node: Node, place: Place, namer: Namer, cutter: Cutter, readTool
   // Most cases pass and have nothing inside.
   const inside = node.children.length === 0 ? NOTHING : readInside(node, cutter);
   const { status, kind } = inside.outcome ?? toOutcome(attributes, NONE, null);
+  // pytest names a module that it could not load as if it were a test.
+  if (status === "failed" && given === "" && inside.message === NOT_COLLECTED && suites.includes("pytest"))
+    return { ...unnamed(inside, kind), file: cutter.cut("file", `${name.replaceAll(".", "/")}.py`) };
   const isUnended = attributes.incomplete === "true" && status === "failed";
   const suite = namer.toSuite(suites, classname, name, file);
   const one: ReportedCase = {
@@ -266,9 +295,23 @@ function toCase(node: Node, place: Place, namer: Namer, cutter: Cutter, readTool
     output: inside.output,
     properties: inside.properties,
     ...(inside.attachments ? { attachments: inside.attachments } : {}),
+    // gdUnit4 lists the failures of all attempts of a test that has passed in the end.
+    ...(status === "failed" && Number(tally.attributes.flaky) > 0 && countFailureElements(node) > 1
+      ? { isFlakyByCount: true }
+      : {}),
   };
   return readTool === undefined ? one : { ...one, ...toNames({ suite, name, file }, node, tally, readTool, cutter) };
 }
+
+const NOT_COLLECTED = "collection failure";
+
+const unnamed = (
+  { outcome: _, ...inside }: ReturnType<typeof readInside>,
+  kind: ReportedCase["kind"],
+): ReportedCase => ({
+  ...inside,
+  ...{ suite: "", name: FAILED_TO_LOAD, file: null, line: null, status: "failed", kind, durationMs: null },
+});
 
 /** As long as several titles together. */
 const MAX_TITLES = 4 * MAX_NAME;

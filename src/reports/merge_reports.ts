@@ -1,12 +1,13 @@
 /** Merges the reports of several files into one. */
 
 import { type Report, ReportError } from "./report.ts";
+import { casesInRounds } from "./rounds.ts";
 import { cut, MAX_CASES, MAX_COUNT } from "./text.ts";
 
 /** `named`: the reports with the names of their files. Throws a ReportError if they cannot be merged. */
 export function mergeReports(named: [string, Report][]): Report {
   const reports = named.map(([, report]) => report);
-  const cases = reports.flatMap((report) => report.cases);
+  const cases = casesInRounds(reports);
   if (cases.length > MAX_CASES) {
     throw new ReportError(
       `Cannot read the files: together they have more than ${MAX_CASES.toLocaleString("en")} cases`,

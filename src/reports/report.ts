@@ -25,6 +25,12 @@ export type ReportedCase = {
   properties: Record<string, string> | null;
   /** Files that the report names or holds for this case; absent where there are none. */
   attachments?: ReportAttachment[];
+  /** Failed only because a case that it contains has failed. */
+  isThroughChild?: boolean;
+  /** Its suite counts a flaky test, and its failures are listed one by one: it may have passed in the end. */
+  isFlakyByCount?: boolean;
+  /** The run of the tests that it is from, where a report holds several: the last one has the highest number. */
+  round?: number;
 } & KnownNames;
 
 /** A file that explains a result. At least one of `path` and `body` is set. */
@@ -93,6 +99,8 @@ export type Report = {
   /** The report's own duration, else null; the sum of the cases is the fallback and not computed here. */
   durationMs: number | null;
   completedAt: Date | null;
+  /** When its tests ran, by its own clock: only to be compared with another report of the same upload. Absent: it does not say. */
+  span?: { from: number; to: number };
   context: ReportContext;
   /** Files that the report names outside of test cases; absent where there are none. */
   attachments?: ReportAttachment[];

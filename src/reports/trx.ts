@@ -47,6 +47,7 @@ export function readTrx(root: Node): Report {
     partial: false,
     durationMs: toMs(ended - began),
     completedAt: ended > 0 ? new Date(ended) : null,
+    ...(began > 0 && ended >= began ? { span: { from: began, to: ended } } : {}),
     context: {},
     warnings: [...declaredTotals(summary, cases), ...unknown.warnings(), ...cutter.warnings()],
   };
@@ -103,7 +104,13 @@ function readResult(node: Node, { definitions, cutter, unknown }: Reading): Repo
   const [message, stack] = [text(error, "Message"), text(error, "StackTrace")];
   const className = definitions.get(testId)?.className ?? "";
   const told = text(output, "StdOut");
-  return toCase(cutter, {
+  const inner = child(node, "InnerResults");
+  // The rows of a data-driven test are results as well, and the test has failed if one of them has.
+  const isThroughChild =
+    status === "failed" &&
+    inner !== undefined &&
+    elementsOf(inner).some(({ attributes }) => STATUSES[attributes["outcome"] ?? ""] === "failed");
+  const result = toCase(cutter, {
     suite: className,
     name: className !== "" && testName.startsWith(`${className}.`) ? testName.slice(className.length + 1) : testName,
     status,
@@ -114,6 +121,7 @@ function readResult(node: Node, { definitions, cutter, unknown }: Reading): Repo
     output: [told, text(output, "StdErr"), text(output, "DebugTrace")].filter(Boolean).join("\n"),
     properties: outcome === "" || outcome === "Passed" || outcome === "Failed" ? [] : [["outcome", outcome]],
   });
+  return isThroughChild ? { ...result, isThroughChild } : result;
 }
 
 function toKind(outcome: string): FailureKind {

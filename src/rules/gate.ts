@@ -3,6 +3,7 @@
 import type { ExecutionStatus, TaskStatus } from "../schema/executions.ts";
 import type { Blame } from "../schema/failures.ts";
 import type { GateMode } from "../schema/gate.ts";
+import { ABSENT_PERCENT, type AbsentCases, isAbove } from "./absent_tests.ts";
 import { hasEnded } from "./execution.ts";
 
 /**
@@ -84,6 +85,8 @@ export type GatedTask = GatedBuild & {
   unclear: Partial<Record<Blame, number>>;
   /** The number of failures that were not judged, because a report only counts them. */
   unjudged: number;
+  /** Tests of the baseline that did not run; null: none, or that is not known yet. */
+  absence: Pick<AbsentCases, "of" | "missing" | "skipped"> | null;
   /** The upload repeats a report that a later attempt has replaced, so the results of the run are not its own. */
   isReplaced?: boolean;
 };
@@ -92,12 +95,16 @@ export type GateReason =
   | { kind: "failures"; blame: Blame; count: number }
   | { kind: "unclear" | "unjudged"; count: number }
   | { kind: "exit_code"; exitCode: number }
+  | { kind: "absent"; count: number }
   | { kind: "outage" | "replaced" | "stand_in" | "partial" | "missing_shards" | "ended" | "unexplained" };
 
 export type TaskGate = { slug: string; reasons: GateReason[]; forgiven: number };
 
-/** Decides about a task that has reported or has ended. */
-export function gateTask(mode: GateMode, task: GatedTask): TaskGate {
+/**
+ * Decides about a task that has reported or has ended. Failures are not forgiven where more than `missingPercent` of the baseline's tests did
+ * not run: what they would have shown is unknown.
+ */
+export function gateTask(mode: GateMode, task: GatedTask, missingPercent: number = ABSENT_PERCENT): TaskGate {
   const reasons: GateReason[] = [];
   const forgiving = forgivenBlames(mode, task);
   if (task.status === "cancelled" || task.status === "timed_out" || task.status === "incomplete")
@@ -110,12 +117,16 @@ export function gateTask(mode: GateMode, task: GatedTask): TaskGate {
   const unclear = forgiving.reduce((sum, blame) => sum + (task.unclear[blame] ?? 0), 0);
   if (unclear > 0) reasons.push({ kind: "unclear", count: unclear });
   if (task.unjudged > 0 && !task.isOutage) reasons.push({ kind: "unjudged", count: task.unjudged });
-  if (task.uploads.some(({ isPartial }) => isPartial)) reasons.push({ kind: "partial" });
+  const isPartial = task.uploads.some((upload) => upload.isPartial);
+  if (isPartial) reasons.push({ kind: "partial" });
   if (task.uploads.some(({ isStandIn }) => isStandIn)) reasons.push({ kind: "stand_in" });
   for (const { exitCode, failedCases, isStandIn } of task.uploads)
     if (!isStandIn && exitCode !== null && !isExplainedByFailures(exitCode, failedCases))
       reasons.push({ kind: "exit_code", exitCode });
   const forgiven = counts.reduce((sum, [blame, count]) => sum + (forgiving.includes(blame) ? count : 0), -unclear);
+  // The reason why is named already, if the report is incomplete.
+  if (forgiven > 0 && !isPartial && task.absence !== null && isAbove(task.absence, missingPercent))
+    reasons.push({ kind: "absent", count: task.absence.missing + task.absence.skipped });
   // A task can be red in a way that is not known here: that is not forgiven.
   if (task.verdict === "failed" && reasons.length === 0 && forgiven === 0) reasons.push({ kind: "unexplained" });
   return { slug: task.slug, reasons, forgiven };
@@ -136,11 +147,11 @@ export function gateExecution(
   mode: GateMode,
   status: ExecutionStatus,
   tasks: readonly GatedTask[],
-  { isWhole }: { isWhole: boolean },
+  { isWhole, missingPercent }: { isWhole: boolean; missingPercent?: number | undefined },
 ): ExecutionDecision {
   const open = tasks.filter((task) => !hasEnded(task.status)).length;
   const final = hasEnded(status) || (!isWhole && tasks.length > 0 && open === 0);
-  const gates = tasks.map((task) => gateTask(mode, task));
+  const gates = tasks.map((task) => gateTask(mode, task, missingPercent));
   const isCancelled = isWhole && status === "cancelled";
   const isEmpty = tasks.length === 0;
   return {

@@ -1,4 +1,4 @@
-/** Which test case a result belongs to: the same task, suite, name and file, and the same place among equals. */
+/** Which test case a result belongs to: the same task, suite, name and file. */
 
 import type { KnownNames } from "../reports/report.ts";
 import { createDigests, createDigestTable, DIGEST_BYTES, type Digests, toHex } from "./digest_table.ts";
@@ -49,11 +49,11 @@ export const mayBeSameFile = (one: string | null, other: string | null): boolean
 export const losesFile = (file: string | null, known: string | null): boolean =>
   known !== null && (file === null || (isAbsolute(file) && !isAbsolute(known)));
 
-/** The identity of the n-th such case of a report. A separator cannot occur in the texts. */
+/** `occurrence`: of names that draw values, the place among those that differ only in these. A separator cannot occur in the texts. */
 const textOf = (scope: string, { suite, name, file }: PlacedCase, occurrence: number) =>
   `${scope}\0${suite}\0${name}\0${file ?? ""}\0${occurrence}`;
 
-/** Of the n-th such case of a report, counted from 0: 32 hexadecimal digits. */
+/** 32 hexadecimal digits. */
 export const identityOf = (projectId: string, taskSlug: string, place: PlacedCase, occurrence = 0): string =>
   Bun.SHA256.hash(textOf(`${projectId}\0${taskSlug}`, place, occurrence), "hex").slice(0, 2 * DIGEST_BYTES);
 
@@ -63,9 +63,11 @@ export type IdentifiedCases = {
   /** With normalised files. */
   places: PlacedCase[];
   results: readonly NamedResult[];
+  /** The indexes of all results by that of the first, for each name that several results have. */
+  equal: ReadonlyMap<number, readonly number[]>;
 };
 
-/** The second result of what looks like one case is a case of its own. */
+/** Results of one name are of one case. */
 export function identify(projectId: string, taskSlug: string, results: readonly NamedResult[]): IdentifiedCases {
   const scope = `${projectId}\0${taskSlug}`;
   const files = new Map<string, string>();
@@ -77,8 +79,8 @@ export function identify(projectId: string, taskSlug: string, results: readonly 
   const digests = createDigests(places.length);
   const hash = new Uint32Array(8);
   const bytes = new Uint8Array(hash.buffer);
-  const digest = (index: number, occurrence: number) => {
-    Bun.SHA256.hash(textOf(scope, places[index]!, occurrence), bytes);
+  const digest = (index: number) => {
+    Bun.SHA256.hash(textOf(scope, places[index]!, 0), bytes);
     // Word by word: a view of the hash for each of 100,000 cases costs as much as the hash.
     const at = index * 4;
     digests[at] = hash[0]!;
@@ -87,16 +89,16 @@ export function identify(projectId: string, taskSlug: string, results: readonly 
     digests[at + 3] = hash[3]!;
   };
   const table = createDigestTable(digests);
-  const occurrences = new Map<number, number>();
+  const equal = new Map<number, number[]>();
   for (let index = 0; index < places.length; index++) {
-    digest(index, 0);
+    digest(index);
     const first = table.add(index);
     if (first === index) continue;
-    const occurrence = (occurrences.get(first) ?? 0) + 1;
-    occurrences.set(first, occurrence);
-    digest(index, occurrence);
+    const rows = equal.get(first);
+    if (rows) rows.push(index);
+    else equal.set(first, [first, index]);
   }
-  return { digests, places, results };
+  return { digests, places, results, equal };
 }
 
 /**

@@ -16,24 +16,32 @@ export type ResultBlock = {
 
 export type Result = { testCase: number; letter: string; durationMs: number | null };
 
-export type Counts = { passed: number; failed: number; skipped: number; flaky: number };
+/** `through` of the failed ones failed only through a case that they contain. */
+export type Counts = { passed: number; failed: number; skipped: number; flaky: number; through: number };
 
 export const BLOCK_SIZE = 128;
 
 /** The row that holds the results of a test case. */
 export const blockOf = (testCase: number): number => Math.floor(testCase / BLOCK_SIZE);
 
-/** `p`, `f`, `s`; a capital letter when the case had failed earlier in the run: `P` is flaky. */
+/** `p`, `f`, `s`, beside `THROUGH_CHILD`; a capital letter when the case had failed earlier in the run: `P` is flaky. */
 export const toLetter = (status: CaseStatus, failedBefore: boolean): string =>
   failedBefore ? status[0]!.toUpperCase() : status[0]!;
 
+/** The letter of a case that failed only because a case that it contains did: it is failed, and no failure of its own. */
+export const THROUGH_CHILD = "c";
+const isThroughChild = (letter: string) => letter === "c" || letter === "C";
+
+/** Whether the result is a failure, which something has to explain. */
+export const isFailure = (letter: string): boolean => letter === "f" || letter === "F";
+
 export const toStatus = (letter: string): CaseStatus =>
-  letter === "p" || letter === "P" ? "passed" : letter === "f" || letter === "F" ? "failed" : "skipped";
+  letter === "p" || letter === "P" ? "passed" : isFailure(letter) || isThroughChild(letter) ? "failed" : "skipped";
 
 /** Worst first: what counts when two shards of one attempt report the same case. */
-const SEVERITY: Record<string, number> = { f: 2, p: 1, s: 0 };
+const SEVERITY: Record<string, number> = { f: 3, c: 2, p: 1, s: 0 };
 
-const failed = (letter: string) => letter === "f" || letter === "F";
+const isSkipped = (letter: string) => letter === "s" || letter === "S";
 const hasFailed = (letter: string) => letter === "f" || letter < "a";
 
 type Entry = { letter: string; attempt: number; durationMs: number | null };
@@ -43,13 +51,15 @@ function join(old: Entry, fresh: Entry): Entry {
     // Shards may come in any order, so the outcome must not depend on it.
     const worse = SEVERITY[fresh.letter.toLowerCase()]! > SEVERITY[old.letter.toLowerCase()]! ? fresh : old;
     const capital = old.letter < "a" || fresh.letter < "a";
-    return capital && !failed(worse.letter) ? { ...worse, letter: worse.letter.toUpperCase() } : worse;
+    return capital && !isFailure(worse.letter) ? { ...worse, letter: worse.letter.toUpperCase() } : worse;
   }
   const [earlier, later] = fresh.attempt > old.attempt ? [old, fresh] : [fresh, old];
+  // What did not run says nothing else than before.
+  if (isSkipped(later.letter) && !isSkipped(earlier.letter)) return earlier;
   return hasFailed(earlier.letter) ? { ...later, letter: later.letter.toUpperCase() } : later;
 }
 
-/** The latest attempt of a case counts; within one attempt the worst. `fresh` is ascending by test case. */
+/** The latest attempt of a case that ran it counts; within one attempt the worst. `fresh` is ascending by test case. */
 export function mergeBlock(
   block: number,
   old: ResultBlock | undefined,
@@ -129,10 +139,11 @@ function pack(block: number, entries: Map<number, Entry>): ResultBlock {
 }
 
 export function countStatuses(statuses: string): Counts {
-  const counts = { passed: 0, failed: 0, skipped: 0, flaky: 0 };
+  const counts = { passed: 0, failed: 0, skipped: 0, flaky: 0, through: 0 };
   for (const letter of statuses) {
     counts[toStatus(letter)]++;
     if (letter === "P") counts.flaky++;
+    if (isThroughChild(letter)) counts.through++;
   }
   return counts;
 }

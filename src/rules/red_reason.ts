@@ -12,6 +12,8 @@ export type Flaws = {
   exitCode: number | null;
   /** The message of such a failure. */
   says: string | null;
+  /** The number of tests that failed in the build and have no result in this rerun of it. */
+  notRerun: number;
 };
 
 export type TaskEnd = {
@@ -33,6 +35,7 @@ export type TaskEnd = {
 export const flawsOf = (
   attempts: readonly { partial: boolean; exitCase: number | null; exitCode: number | null }[],
   says: string | null,
+  notRerun = 0,
 ): Flaws => {
   const standIns = attempts.filter(({ exitCase }) => exitCase !== null);
   return {
@@ -40,5 +43,6 @@ export const flawsOf = (
     standIns: standIns.length,
     exitCode: standIns.find(({ exitCode }) => exitCode !== null)?.exitCode ?? null,
     says: standIns.length === 0 ? null : says,
+    notRerun,
   };
 };

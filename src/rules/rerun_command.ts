@@ -1,7 +1,6 @@
 /** The command that runs only the test cases that failed, from a preset or a template of assay.yaml: docs/rerun.md. */
 
-import { FAULT } from "../reports/fields.ts";
-import type { PlacedCase } from "./identity.ts";
+import { isOutsideOfTests } from "./outside_of_tests.ts";
 import { quoted, scanShell } from "./shell.ts";
 import {
   PRESETS,
@@ -89,15 +88,6 @@ export function toRerunCommand(rerun: RerunInput): RerunCommand {
     if (error instanceof CannotSelect) return { whole: true, reason: error.message };
     throw error;
   }
-}
-
-/** The names that our readers give what failed outside of tests, and operations/ingest/prepare.ts a bad exit code. */
-const SYNTHETIC =
-  /^\((?:no name|bail out|all tests skipped|plan mismatch|(?:file|build|setup|package|suite|test run|global setup|global teardown)(?: failed(?: to load)?| did not finish)|error outside of (?:tests|examples)|\S+ failed)\)$/;
-
-function isOutsideOfTests({ name, suite, file }: PlacedCase): boolean {
-  if (name === FAULT || SYNTHETIC.test(name)) return true;
-  return suite === "" && file === null && /^runner\b/.test(name);
 }
 
 /** A command that gives a tool the files of its shard, as docs/splitting.md has it: the files of a rerun are named instead. */

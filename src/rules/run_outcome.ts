@@ -12,7 +12,13 @@ export type RunAttempt = {
   passed: number;
   failed: number;
   skipped: number;
+  /** Failed test cases of the report, listed or counted. */
+  failedCases: number;
 };
+
+/** How many of the failed ones that uploads count beside their cases are further rows of a case that failed. */
+export const furtherRows = (attempts: readonly Pick<RunAttempt, "failed" | "failedCases">[]): number =>
+  attempts.reduce((sum, { failed, failedCases }) => sum + (failed < failedCases ? failed : 0), 0);
 
 type Counts = { passed: number; failed: number; skipped: number };
 
@@ -81,20 +87,21 @@ export type RunOutcome = {
 
 /**
  * `counts` are of all results and of all attempts without cases, `others` those of the complete runs of the other tasks of the
- * execution.
+ * execution. `shadowed` of the failed ones are no failures of their own. `notRerun` counts what failed in the build that a rerun repeats, and has no result in the rerun: it is still failed.
  */
 export function outcomeOf(
   run: RunSoFar,
   attempts: readonly RunAttempt[],
   shards: number,
-  counts: Counts & { quarantined: number },
+  counts: Counts & { quarantined: number; shadowed?: number; notRerun?: number },
   others: readonly Pick<Counts, "passed" | "failed">[] = [],
 ): RunOutcome {
   const isIn = run.completedAt !== null || isComplete(attempts, shards);
   const isBroken = latestAttempts(attempts).some(({ partial }) => partial);
   // The execution has ended: what has come since then is not all of it either.
   const isIncomplete = !isIn && (run.status === "incomplete" || run.status === "timed_out");
-  const verdict = counts.failed > counts.quarantined || isBroken || isIncomplete ? "failed" : "passed";
+  const isRed = counts.failed - (counts.shadowed ?? 0) > counts.quarantined || (counts.notRerun ?? 0) > 0;
+  const verdict = isRed || isBroken || isIncomplete ? "failed" : "passed";
   const ended = isIncomplete ? "incomplete" : run.status === "cancelled" ? run.status : "running";
   // Once its results are counted it stays what it was, unless a retry shows that the outage is over.
   const mayBe = isIn && (run.healthApplied !== true || run.outage);

@@ -1,6 +1,7 @@
 /** Failures as they are told: what each says about its build. */
 
 import * as v from "valibot";
+import { absentTests } from "./absent_tests.ts";
 import { caseAttachments } from "./attachments.ts";
 import { caseOwners, caseRef } from "./case_ref.ts";
 import { commit, count, described, executionId, integerText, text, time, uuid } from "./fields.ts";
@@ -179,6 +180,7 @@ export const executionFailures = v.strictObject({
   counts: described(blameCounts, "The number of failures in each list of the comparison"),
   causeCount: described(count, "The number of causes of all failures, on all pages", 2),
   causes: described(v.array(cause), "The causes of the failures, new failures first"),
+  ...absentTests,
   pagination,
 });
 

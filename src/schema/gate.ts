@@ -31,6 +31,16 @@ export const forgivenFailure = v.strictObject({
 });
 export type ForgivenFailure = v.InferOutput<typeof forgivenFailure>;
 
+/** What a client chooses: the mode, and the share of absent tests, in percent; undefined: the default. */
+export type GateChoice = { mode: GateMode; missingPercent: number | undefined };
+
+const gateMissing = described(
+  v.optional(integerText(0, 100)),
+  "The share of the baseline's tests, in percent, that may be missing or newly skipped in a task whose failures are forgiven: above " +
+    "it the gate does not pass. 100: any. Default: 5",
+  5,
+);
+
 const decision = {
   gate: described(gateMode, MODE_MEANING, "new"),
   pass: described(
@@ -75,6 +85,7 @@ export type ExecutionGate = v.InferOutput<typeof executionGate>;
 
 export const gateQuery = v.strictObject({
   gate: described(gateMode, MODE_MEANING, "new"),
+  gate_missing: gateMissing,
   task_slug: described(v.optional(slug), "Only this task of the execution", "unit"),
   wait: described(
     v.optional(integerText(1, 30)),
@@ -90,5 +101,6 @@ export const gateParameters = {
     `Decide whether the failures of this upload are forgiven, and record that. ${MODE_MEANING}. The answer then has "gate"`,
     "new",
   ),
+  gate_missing: gateMissing,
   gate_dry_run: described(v.optional(booleanText), "With gate: decide, but record nothing. Default: false"),
 };

@@ -44,6 +44,9 @@ export type PullRequestState = {
   knownBugs: SomeOf<NamedTest & { failed: number; culprit: NamedTest | null }>;
   flaky: SomeOf<NamedTest>;
   fixed: SomeOf<NamedTest>;
+  /** Tests of the baseline that did not run, and those that are skipped now. */
+  missing: SomeOf<NamedTest>;
+  newlySkipped: SomeOf<NamedTest>;
   slower: SomeOf<NamedTest & { durationMs: number; usualMs: number }>;
   /** New tests that failed in further runs, with what these say. */
   unreliableNewTests: SomeOf<NamedTest & { statement: string }>;

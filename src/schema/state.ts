@@ -14,7 +14,7 @@ const branchTask = v.strictObject({
   status: v.pipe(
     v.picklist(["passed", "failed", "incomplete", "timed_out"]),
     v.description(
-      "The latest result of the task on the branch; a rerun counts for the build that it repeats. incomplete: shards are " +
+      "The latest result of the task on the branch; the results of a rerun are put over those of the build that it repeats. incomplete: shards are " +
         "missing; timed_out: it was announced but never reported",
     ),
   ),

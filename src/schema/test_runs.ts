@@ -22,6 +22,7 @@ import {
   uuid,
   verdict,
 } from "./fields.ts";
+import { absentTests } from "./absent_tests.ts";
 import { caseAttachments } from "./attachments.ts";
 import { touchedBug } from "./bug_reports.ts";
 import { caseNames } from "./case_ref.ts";
@@ -121,6 +122,7 @@ const runDetail = {
     "With what its wall time is compared, if the run passed and took longer than usual; null: it did not. It is never red " +
       "for that",
   ),
+  ...absentTests,
   ranOn: described(
     v.array(ranOn),
     "The machines of the latest uploads, ordered by shard, the first 100; unknown machines are omitted",
@@ -283,6 +285,13 @@ export const uploadParameters = v.strictObject({
       "have separate executions",
   ),
   ...gateParameters,
+  attempts: described(
+    v.optional(v.picklist(["merged"], 'expected "merged"')),
+    "merged: equal names within the upload are attempts of one test, the last of which counts. Without it they are if exit_code is 0 and " +
+      "the last one passed, or if a file of the upload began when another one had ended and repeats a part of its tests; otherwise they " +
+      "are rows of one test, and one that failed makes it fail",
+    "merged",
+  ),
   lease_id: described(
     v.optional(uuid),
     "For runners: the lease of the report, which determines execution, task and shard",

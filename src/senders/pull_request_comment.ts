@@ -82,6 +82,8 @@ export function renderComment(state: PullRequestState, projectId: string): strin
     ...section("New tests that are not reliable", state.unreliableNewTests, ({ statement, ...test }) => {
       return `${link(test)} ${statement}`;
     }),
+    ...section("Tests of the baseline that did not run", state.missing, link),
+    ...section("Newly skipped", state.newlySkipped, link),
     ...taskTable(state.tasks),
     ...section("Flaky", state.flaky, link),
     ...section("Fixed", state.fixed, link),

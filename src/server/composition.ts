@@ -31,8 +31,7 @@ export type CompositionOptions = {
   secretKey: Uint8Array;
   cursorSecret: Uint8Array;
   isReady: AppOptions["isReady"];
-  /** The limit of open files; default: the system's. */
-  maxDescriptors?: number | undefined;
+  /** The limits of open event streams; default: those of docs/events.md. */
   streamLimits?: Partial<StreamLimits> | undefined;
   /** How pages recognise the person who asks; default: by the session cookie. */
   visitors?: AppOptions["visitors"] | undefined;
@@ -43,7 +42,7 @@ export type CompositionOptions = {
 
 /** Listens and answers when it returns. Throws when the address cannot be listened on. */
 export function composeServer(options: CompositionOptions) {
-  const { config, log, database, secretKey, cursorSecret, isReady, maxDescriptors, clock } = options;
+  const { config, log, database, secretKey, cursorSecret, isReady, clock } = options;
   const signals = createSignals(database.openListener);
   const live = createLive(database, { onError: (error) => log.warn("Cannot read live events", { error }) });
   const eventStreams = createEventStreams(options.streamLimits);
@@ -60,7 +59,7 @@ export function composeServer(options: CompositionOptions) {
     counters: metrics.attachments,
   });
 
-  const server = startServer({ ...config, log, maxDescriptors });
+  const server = startServer(config);
   const publicUrl = config.publicUrl ?? server.url;
   const uploadThread = createUploadThread(
     UPLOAD_WORKER,

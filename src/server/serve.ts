@@ -71,7 +71,6 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   if (isCramped) await useAllConnections(database, config.databasePool);
   const server = composeServer({
     ...options,
-    maxDescriptors,
     streamLimits: maxDescriptors === undefined ? {} : { server: streamsFor(maxDescriptors) },
     isReady: async () => isAnnounced && !draining && (await canServe()),
   });

@@ -3,6 +3,7 @@
 import { isCommit } from "./commits.ts";
 import type { Given } from "../database/compose.ts";
 import type { Fragment, Sql } from "../database/connect.ts";
+import { hasResult } from "./outcome.ts";
 import { isTrustedBuild } from "./predicates.ts";
 
 /** How many executions of the default branch are looked through for a run of a task. */
@@ -112,6 +113,23 @@ export const baselineRuns = (
       from (${tasks}) task offset 0) base
     where id is not null`;
 };
+
+/**
+ * The runs of `runs`, a statement that selects ids of runs of builds as `id`, together with the runs of their reruns: `base`, the run of
+ * the build, and `id` and `execution_id` of each. The latest result of a test case that is not skipped counts.
+ */
+export const withReruns = (sql: Sql, projectId: Given, runs: Fragment): Fragment => sql`
+  select b.id as base, r.id, r.execution_id from (${runs}) given cross join lateral (
+    select * from test_run where project_id = ${projectId} and id = given.id offset 0) b
+  cross join lateral (
+    select b.id, b.execution_id
+    union all
+    select r.id, r.execution_id from (
+      select id from execution where project_id = ${projectId} and build_id = b.execution_id offset 0) e
+    cross join lateral (
+      select * from test_run r
+      where r.project_id = ${projectId} and r.execution_id = e.id and r.task_slug = b.task_slug and ${hasResult(sql, sql`r`)} offset 0) r
+  ) r`;
 
 /** The number of results in the last run of a task on the default branch; null: there is none among its last builds. */
 export const selectDefaultTotal = async (sql: Sql, projectId: string, taskSlug: string): Promise<number | null> => {

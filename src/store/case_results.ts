@@ -213,7 +213,7 @@ export async function selectCaseResults(
 
   /** Rank 0 holds the failed results, rank 1 all others: within a rank a page reads only the blocks that it needs. */
   async function selectRanked(rank: 0 | 1, after: number, limit: number): Promise<CaseResultRow[]> {
-    const letters = [...(rank === 0 ? "fF" : "psPS")].filter(
+    const letters = [...(rank === 0 ? "fFcC" : "psPS")].filter(
       (letter) =>
         (status === undefined || toStatus(letter) === status) && (flaky === undefined || (letter === "P") === flaky),
     );

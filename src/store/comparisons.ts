@@ -2,7 +2,7 @@
 
 import type { Blamed } from "../rules/blame.ts";
 import type { Blame } from "../schema/failures.ts";
-import { baselineRuns } from "./baselines.ts";
+import { baselineRuns, withReruns } from "./baselines.ts";
 import type { Fragment, Sql } from "../database/connect.ts";
 import { LISTED } from "./failures.ts";
 import { resultsOf } from "./packing.ts";
@@ -24,6 +24,15 @@ export const selectBaseline = async (
     order by b.id desc limit 1`;
   return row?.id;
 };
+
+/** The results of runs with those of their reruns put over them. */
+const latestLettersOf = (sql: Sql, projectId: string, runs: Fragment) => sql`
+  select distinct on (r.number) r.number, r.letter in ('f', 'F') as failed
+  from (${withReruns(sql, projectId, runs)}) run
+  cross join lateral (
+    select * from case_result where project_id = ${projectId} and run_id = run.id offset 0) b,
+    lateral unnest(b.test_cases, string_to_array(b.statuses, null)) as r (number, letter)
+  order by r.number, r.letter in ('s', 'S'), run.execution_id desc`;
 
 const lettersOf = (sql: Sql, projectId: string, runs: Fragment) => sql`
   select r.number, r.letter in ('f', 'F') as failed, r.letter in ('p', 'P') as passed, b.run_id
@@ -49,7 +58,7 @@ export async function selectComparison(
     with kinds as (
       select coalesce(mine.number, base.number) as number, kind, f.flake_rate, f.flaky_at
       from (${lettersOf(sql, projectId, runsOf(executionId))}) mine
-      full join (${lettersOf(sql, projectId, base)}) base on base.number = mine.number
+      full join (${latestLettersOf(sql, projectId, base)}) base on base.number = mine.number
       -- Looked up for what failed: a join reads all failures that there have ever been.
       left join lateral (
         select blame, flake_rate, flaky_at from failure

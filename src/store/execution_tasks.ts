@@ -97,7 +97,7 @@ export const updateOpenTasks = (
 /** Failures that count, over all tasks. */
 export const countUnquarantined = async (sql: Sql, projectId: string, executionId: string): Promise<number> => {
   const [row] = await sql<{ count: number }[]>`
-    select coalesce(sum(failed - quarantined), 0)::int as count from test_run
+    select coalesce(sum(failed - shadowed - quarantined), 0)::int as count from test_run
     where project_id = ${projectId} and execution_id = ${executionId}`;
   return row!.count;
 };

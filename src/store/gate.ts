@@ -1,5 +1,6 @@
 /** What gates decide by, and the decisions that uploads asked for. */
 
+import type { Absence } from "../rules/absent_tests.ts";
 import { type GatedBuild, type GatedUpload, MAX_FORGIVEN_CHANGE } from "../rules/gate.ts";
 import type { Flaws } from "../rules/red_reason.ts";
 import type { CaseRef } from "../schema/case_ref.ts";
@@ -33,6 +34,7 @@ export type GatedRun = GatedBuild & {
   completedAt: string | null;
   reason: string | null;
   flaws: Flaws | null;
+  absence: Absence | null;
   /** The latest of each shard. `counted`: failures of a report without test cases. */
   uploads: (GatedUpload & { shard: number; counted: number })[];
   /** Without test cases that represent a test tool. */
@@ -78,27 +80,46 @@ const isBaselineShared = (sql: Sql): Fragment => sql`coalesce((
   from execution own join execution e on e.project_id = own.project_id and e.id = own.baseline_id join project p on p.id = e.project_id
   where own.project_id = r.project_id and own.id = r.execution_id), true)`;
 
-/** The numbers of failures of the run `r` by blame. */
+/**
+ * The failures of the run `r`, and of a rerun also those of its build that it does not repeat, as they were judged last; a shard has only
+ * its own.
+ */
+const failuresOf = (sql: Sql, own: ShardFailures | undefined): Fragment =>
+  own !== undefined
+    ? sql`(select * from failure where project_id = r.project_id and run_id = r.id)`
+    : sql`(
+        select * from failure where project_id = r.project_id and run_id = r.id
+        union all
+        select earlier.* from execution own cross join unnest(r.not_rerun) as n (number) cross join lateral (
+          select f.* from execution e
+          join test_run t on t.project_id = e.project_id and t.execution_id = e.id and t.task_slug = r.task_slug
+          join failure f on f.project_id = t.project_id and f.run_id = t.id and f.test_case = n.number
+          where e.project_id = own.project_id and e.id < own.id and (e.id = own.build_id or e.build_id = own.build_id)
+          order by e.id desc limit 1) earlier
+        where own.project_id = r.project_id and own.id = r.execution_id)`;
+
+/** The numbers of these failures by blame. */
 const countBlames = (sql: Sql, own: ShardFailures | undefined, condition: Fragment): Fragment => sql`(
   select coalesce(json_object_agg(blame, number), '{}') from (
-    select f.blame, count(*) as number from failure f
-    where f.project_id = r.project_id and f.run_id = r.id and ${isTest(sql)} ${isOfShard(sql, own)} ${condition}
+    select f.blame, count(*) as number from ${failuresOf(sql, own)} f
+    where ${isTest(sql)} ${isOfShard(sql, own)} ${condition}
     group by 1) b)`;
 
 /** `runs` is a statement that selects rows of test_run. */
 const gatedRuns = (sql: Sql, runs: Fragment, own?: ShardFailures) => sql<GatedRun[]>`
   select r.id, r.task_slug as slug, r.status, r.verdict, ${isOnSharedBranch(sql)} as "isOnSharedBranch",
-    ${isBaselineShared(sql)} as "isBaselineShared", r.attempt, r.outage, r.failed, r.shards,
-    ${namedShards(sql, sql`r`)} as "namedShards", r.completed_at as "completedAt", r.reason, ${flaws(sql, sql`r`)} as flaws,
+    ${isBaselineShared(sql)} as "isBaselineShared", r.attempt, r.outage,
+    r.failed - r.shadowed + ${own === undefined ? sql`cardinality(r.not_rerun)` : sql`0`} as failed, r.shards,
+    ${namedShards(sql, sql`r`)} as "namedShards", r.completed_at as "completedAt", r.reason, r.absence, ${flaws(sql, sql`r`)} as flaws,
     (select coalesce(json_agg(json_build_object('shard', a.shard, 'exitCode', a.exit_code, 'failedCases', a.failed_cases,
-        'isStandIn', a.exit_case is not null, 'isPartial', a.partial, 'counted', a.failed) order by a.shard), '[]')
+        'isStandIn', a.exit_case is not null, 'isPartial', a.partial, 'counted', case when a.failed < a.failed_cases then 0 else a.failed end) order by a.shard), '[]')
       from (
         select distinct on (a.shard) a.* from attempt a
         where a.project_id = r.project_id and a.run_id = r.id order by a.shard, a.number desc) a) as uploads,
-    case when r.failed = 0 then '{}' else ${countBlames(sql, own, sql``)} end as blames,
-    case when r.failed = 0 then '{}' else ${countBlames(sql, own, sql`and not ${isClear(sql)}`)} end as unclear,
-    case when r.failed = 0 then 0 else (
-      select count(*)::int from failure f where f.project_id = r.project_id and f.run_id = r.id) end as judged
+    case when r.failed = 0 and r.not_rerun = '{}' then '{}' else ${countBlames(sql, own, sql``)} end as blames,
+    case when r.failed = 0 and r.not_rerun = '{}' then '{}' else ${countBlames(sql, own, sql`and not ${isClear(sql)}`)} end as unclear,
+    case when r.failed = 0 and r.not_rerun = '{}' then 0 else (
+      select count(*)::int from ${failuresOf(sql, own)} f) end as judged
   from (${runs}) r order by r.id`;
 
 /** The run of a task, with the failures of the whole run or of one shard. */
@@ -141,9 +162,10 @@ export const selectForgiven = (
   select c.id as "testCaseId", c.task_slug as "taskSlug", c.suite, c.name, c.file, f.blame, f.rule_name as "ruleName",
     f.change::float8 as change, f.evidence
   from (
-    select * from failure f
-    where f.project_id = ${projectId} and f.run_id = any(${toTextArray(runIds)}::uuid[])
-      and f.blame = any(${toTextArray(blames)}::text[]) and ${isClear(sql)} and ${isTest(sql)} ${isOfShard(sql, own)}
+    select f.* from (
+      select * from test_run where project_id = ${projectId} and id = any(${toTextArray(runIds)}::uuid[])) r
+    cross join lateral ${failuresOf(sql, own)} f
+    where f.blame = any(${toTextArray(blames)}::text[]) and ${isClear(sql)} and ${isTest(sql)} ${isOfShard(sql, own)}
     order by f.run_id, f.test_case limit ${MAX_FORGIVEN}::int
   ) f cross join lateral (
     select * from test_case where project_id = ${projectId} and number = f.test_case offset 0) c

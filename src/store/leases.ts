@@ -358,7 +358,10 @@ export const selectCasesToRepeat = async (
   const rows = await sql<{ suite: string; name: string; file: string | null; isRunner: boolean }[]>`
     select c.suite, c.name, c.file, exists (
       select from attempt a where a.project_id = ${projectId} and a.run_id = f.run_id and a.exit_case = f.number) as "isRunner"
-    from ${failedResultsOf(sql, projectId, run)} f
+    from (
+      select run_id, number from ${failedResultsOf(sql, projectId, run)} own
+      union all
+      select r.id, unnest(r.not_rerun) from (${run}) found join test_run r on r.project_id = ${projectId} and r.id = found.id) f
     join test_case c on c.project_id = ${projectId} and c.number = f.number
     order by c.number limit ${MAX_ONLY + 1}`;
   const isAll = rows.length === 0 || rows.length > MAX_ONLY || rows.some(({ isRunner }) => isRunner);

@@ -77,19 +77,22 @@ export async function selectFileTimings(
 
 export type PlanKey = { projectId: string; executionId: string; taskSlug: string };
 
-export type StoredPlan = { runs: number; files: PlannedFile[] };
+/** `given` are the files that the first job has named; null: it has named none. */
+export type StoredPlan = { runs: number; files: PlannedFile[]; given: string[] | null };
 
 export async function selectPlan(
   sql: Sql,
   { projectId, executionId, taskSlug }: PlanKey,
   shards: number,
 ): Promise<StoredPlan | undefined> {
-  const [row] = await sql<{ runs: number; files: string[]; durations: number[]; places: number[] }[]>`
-    select runs, to_json(files) as files, to_json(durations) as durations, to_json(file_shards) as places from shard_plan
+  const [row] = await sql<
+    { runs: number; files: string[]; durations: number[]; places: number[]; given: string[] | null }[]
+  >`
+    select runs, to_json(given) as given, to_json(files) as files, to_json(durations) as durations, to_json(file_shards) as places from shard_plan
     where project_id = ${projectId} and execution_id = ${executionId} and task_slug = ${taskSlug} and shards = ${shards}`;
   if (!row) return undefined;
-  const { runs, files, durations, places } = row;
-  return { runs, files: files.map((file, index) => ({ file, ms: durations[index]!, shard: places[index]! })) };
+  const { runs, files, durations, places, given } = row;
+  return { runs, given, files: files.map((file, index) => ({ file, ms: durations[index]!, shard: places[index]! })) };
 }
 
 /** The first one stays: who comes later, or at the same moment on another server, finds it. */
@@ -97,13 +100,23 @@ export const insertPlan = (
   sql: Tx,
   { projectId, executionId, taskSlug }: PlanKey,
   shards: number,
-  { runs, files }: StoredPlan,
+  { runs, files, given }: StoredPlan,
 ) => sql`
-  insert into shard_plan (project_id, execution_id, task_slug, shards, runs, files, durations, file_shards)
+  insert into shard_plan (project_id, execution_id, task_slug, shards, runs, files, durations, file_shards, given)
   select ${projectId}, id, ${taskSlug}, ${shards}, ${runs}, ${toTextArray(files.map(({ file }) => file))}::text[],
-    ${toNumberArray(files.map(({ ms }) => ms))}::int[], ${toNumberArray(files.map(({ shard }) => shard))}::smallint[]
+    ${toNumberArray(files.map(({ ms }) => ms))}::int[], ${toNumberArray(files.map(({ shard }) => shard))}::smallint[],
+    ${given === null ? null : toTextArray(given)}::text[]
   from execution where project_id = ${projectId} and id = ${executionId} for key share
   on conflict do nothing`;
+
+/** The files of the test cases that a run has results of. */
+export const selectFilesOfRun = async (sql: Sql, projectId: string, runId: string): Promise<string[]> => {
+  const rows = await sql<{ file: string }[]>`
+    select distinct c.file from (select test_cases from case_result where project_id = ${projectId} and run_id = ${runId}) b,
+      lateral unnest(b.test_cases) as r (number), lateral ${caseOfResult(sql, projectId, sql`r.number`)} c
+    where c.file is not null`;
+  return rows.map(({ file }) => file);
+};
 
 /** Reports come when the longest shard, which takes so many milliseconds, is done: until then nothing is overdue. */
 export const postponeExpiry = (sql: Tx, { projectId, executionId }: PlanKey, ms: number) => sql`

@@ -14,6 +14,7 @@ export const flaws = (sql: Sql, run: Fragment): Fragment => sql`
   case when ${run}.verdict = 'failed' then (
     select json_build_object('brokeOff', coalesce(bool_or(a.partial), false), 'standIns', count(a.exit_case),
       'exitCode', (array_agg(a.exit_code order by a.shard) filter (where a.exit_case is not null and a.exit_code is not null))[1],
+      'notRerun', cardinality(${run}.not_rerun),
       'says', (array_agg(left(d.message, 500) order by a.shard) filter (where d.message is not null))[1])
     from (
       select distinct on (a.shard) a.shard, a.number, a.partial, a.exit_case, a.exit_code from attempt a

@@ -55,7 +55,8 @@ export async function selectBranchState(
       from newest n cross join lateral (
         select created_at from execution where project_id = ${projectId} and id = n.build_id offset 0) b
     ), result as materialized (
-      select distinct on (m.build_id, r.task_slug) m.*, r.task_slug, r.status, r.passed, r.failed, r.completed_at
+      select distinct on (m.build_id, r.task_slug) m.*, r.task_slug, r.status,
+        coalesce(r.build_passed, r.passed) as passed, coalesce(r.build_failed, r.failed) as failed, r.completed_at
       from mine m cross join lateral (
         select * from test_run r where r.project_id = ${projectId} and r.execution_id = m.id and ${hasResult(sql, sql`r`)}
         offset 0) r

@@ -9,6 +9,8 @@ import type { TaskStatus } from "../schema/executions.ts";
 import type { Given } from "../database/compose.ts";
 import { type Sql, toTextArray, type Tx } from "../database/connect.ts";
 import type { Flaws } from "../rules/red_reason.ts";
+import type { Absence } from "../rules/absent_tests.ts";
+import type { BuildResults } from "../rules/rerun_results.ts";
 import { IS_LIVE } from "./keys.ts";
 import { flaws, namedShards, ranOn } from "./shards.ts";
 import { INDEXED_TASK } from "./task_runs.ts";
@@ -113,6 +115,10 @@ export type TestRunDetailRow = Omit<TestRun, "completedAt" | "total"> & {
   /** Why it ended without a report, or without a whole one. */
   reason: string | null;
   flaws: Flaws | null;
+  /** Of a rerun: the test cases that failed in the build, and have no result here. */
+  notRerun: number[];
+  /** Tests of the baseline that did not run; null: all have run, or it is not complete, or there is no baseline. */
+  absence: Absence | null;
 };
 
 /** A run together with where its latest uploads ran. */
@@ -122,7 +128,7 @@ export type StoredRun = LocatedRun & { forgiven: number };
 
 const detailColumns = (sql: Sql) => sql`
   ${namedShards(sql, sql`test_run`)} as "namedShards", ${flaws(sql, sql`test_run`)} as flaws, reason,
-  id, execution_id as "executionId", task_slug as "taskSlug", completed_at as "completedAt", status, passed, failed,
+  to_json(not_rerun) as "notRerun", absence, id, execution_id as "executionId", task_slug as "taskSlug", completed_at as "completedAt", status, passed, failed,
   skipped, attempt, shards, flaky, duration_ms as "durationMs",
   machine_ms as "machineTimeMs", tests_started_at as "testsStartedAt", verdict, format,
   exit_code as "exitCode", slower,
@@ -195,6 +201,8 @@ export const newRun = (
   startedAt: null,
   reason: null,
   flaws: null,
+  notRerun: [],
+  absence: null,
 });
 
 /** A task of an execution. */
@@ -306,7 +314,16 @@ export type TestRunChange = Pick<
   | "wasOutage"
   | "healthApplied"
   | "slower"
-> & { quarantined: number; format: string; warnings: string[]; startedAt: string; completedAt: string | null };
+  | "absence"
+> &
+  BuildResults & {
+    quarantined: number;
+    shadowed: number;
+    format: string;
+    warnings: string[];
+    startedAt: string;
+    completedAt: string | null;
+  };
 
 export type NewTestRun = Pick<TestRunDetailRow, "id" | "executionId" | "taskSlug" | "untrusted"> & TestRunChange;
 
@@ -314,15 +331,16 @@ export type NewTestRun = Pick<TestRunDetailRow, "id" | "executionId" | "taskSlug
 export const insertTestRuns = (sql: Sql, projectId: Given, rows: Given) => sql`
   insert into test_run (project_id, id, execution_id, task_slug, status, shards, attempt, passed, failed, skipped, flaky,
     duration_ms, machine_ms, tests_started_at, verdict, exit_code, format, warnings, started_at, completed_at,
-    quarantined, outage, was_outage, health_applied, slower, untrusted)
+    quarantined, outage, was_outage, health_applied, slower, untrusted, build_passed, build_failed, build_skipped, not_rerun, absence, shadowed)
   select ${projectId}, id, "executionId", "taskSlug", status, shards, attempt, passed, failed, skipped, flaky,
     "durationMs", "machineTimeMs", "testsStartedAt", verdict, "exitCode", format, warnings, "startedAt", "completedAt",
-    quarantined, outage, "wasOutage", "healthApplied", slower, untrusted
+    quarantined, outage, "wasOutage", "healthApplied", slower, untrusted, "buildPassed", "buildFailed", "buildSkipped", "notRerun", absence, shadowed
   from json_to_recordset(${rows}::text::json) as fresh (id uuid, "executionId" uuid, "taskSlug" text, status text,
     shards int, attempt int, passed int, failed int, skipped int, flaky int, "durationMs" bigint,
     "machineTimeMs" bigint, "testsStartedAt" timestamptz, verdict text,
     "exitCode" int, format text, warnings text[], "startedAt" timestamptz, "completedAt" timestamptz, quarantined int,
-    outage boolean, "wasOutage" boolean, "healthApplied" boolean, slower json, untrusted boolean)`;
+    outage boolean, "wasOutage" boolean, "healthApplied" boolean, slower json, untrusted boolean, "buildPassed" int, "buildFailed" int,
+    "buildSkipped" int, "notRerun" int[], absence json, shadowed int)`;
 
 export type ChangedTestRun = Pick<TestRunDetailRow, "id"> & TestRunChange;
 
@@ -334,11 +352,14 @@ export const updateTestRuns = (sql: Sql, projectId: Given, rows: Given) => sql`
     tests_started_at = c."testsStartedAt", verdict = c.verdict, exit_code = c."exitCode", format = c.format,
     warnings = c.warnings, started_at = coalesce(r.started_at, c."startedAt"), completed_at = c."completedAt",
     quarantined = c.quarantined, outage = c.outage, was_outage = c."wasOutage", reason = null,
-    health_applied = c."healthApplied", slower = c.slower
+    health_applied = c."healthApplied", slower = c.slower, build_passed = c."buildPassed", build_failed = c."buildFailed",
+    build_skipped = c."buildSkipped", not_rerun = c."notRerun",
+    absence = c.absence, shadowed = c.shadowed
   from json_to_recordset(${rows}::text::json) as c (id uuid, status text, shards int, attempt int, passed int,
     failed int, skipped int, flaky int, "durationMs" bigint, "machineTimeMs" bigint, "testsStartedAt" timestamptz,
     verdict text, "exitCode" int, format text, warnings text[], "startedAt" timestamptz, "completedAt" timestamptz,
-    quarantined int, outage boolean, "wasOutage" boolean, "healthApplied" boolean, slower json)
+    quarantined int, outage boolean, "wasOutage" boolean, "healthApplied" boolean, slower json, "buildPassed" int,
+    "buildFailed" int, "buildSkipped" int, "notRerun" int[], absence json, shadowed int)
   where r.project_id = ${projectId} and r.id = c.id
     -- Looked up, as in updateExecutions.
     and r.id = any(array(select id from json_to_recordset(${rows}::text::json) as c (id uuid)))`;

@@ -4,6 +4,7 @@ import type { ExecutionDecision, GateReason, TaskGate } from "../rules/gate.ts";
 import { toShardList } from "../rules/shards.ts";
 import type { ForgivenFailure, GateDecision } from "../schema/gate.ts";
 import type { Blame } from "../schema/failures.ts";
+import { absentWords } from "./absent_tests.ts";
 import { caseTitle } from "./case_title.ts";
 import { counted } from "./numbers.ts";
 import { singleLine } from "./single_line.ts";
@@ -36,6 +37,8 @@ function reasonText(reason: GateReason, { shards, missingShards, reason: known }
       return `${counted(reason.count, "failure")} without a test case in the report`;
     case "exit_code":
       return `exit code ${reason.exitCode}, which means more than failed tests`;
+    case "absent":
+      return absentWords(reason.count);
     case "outage":
       return "an outage: nearly all tests failed";
     case "replaced":

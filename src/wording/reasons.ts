@@ -3,6 +3,7 @@
 import type { Flaws, TaskEnd } from "../rules/red_reason.ts";
 import { missingShardsOf, toShardList } from "../rules/shards.ts";
 import type { ExecutionStatus, TaskStatus } from "../schema/executions.ts";
+import { notRerunWords } from "./absent_tests.ts";
 import { singleLine } from "./single_line.ts";
 
 /** The stored reason of a task that is open when its execution ends, unless a better one is known. */
@@ -40,6 +41,7 @@ function whatEnded(task: Omit<TaskEnd, "slug">): string | null {
   if (verdict !== "failed" || status !== "failed") return null;
   if (flaws?.brokeOff) return "report is incomplete";
   if (flaws && flaws.standIns > 0 && flaws.standIns >= failed) return whatFailed(flaws);
+  if (flaws && flaws.notRerun > 0) return notRerunWords(flaws.notRerun);
   return failed === 0 ? "failed without a failing test" : null;
 }
 

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { createAsking } from "../asking.ts";
 import { createHarness, createServer, until } from "../harness.ts";
 import { insertPlan } from "../../src/store/plans.ts";
+import { hashShard } from "../../src/rules/plan.ts";
 import { firstIdAt } from "../../src/database/time_bounds.ts";
 import { reclaimLeases } from "../../src/work/reclaim.ts";
 import { retainResults } from "../../src/work/retain.ts";
@@ -87,7 +88,7 @@ describe("GET …/test-runs/{taskSlug}/plan", () => {
     let answer: ReturnType<typeof ask> | undefined;
     await database.begin(async (sql) => {
       const files = [{ file: "first.ts", ms: 7, shard: 1 }];
-      await insertPlan(sql, { projectId: project, executionId, taskSlug: "race" }, 2, { runs: 1, files });
+      await insertPlan(sql, { projectId: project, executionId, taskSlug: "race" }, 2, { runs: 1, files, given: null });
       answer = ask(pathOf(executionId, "race", "1/2"), { key });
       await until(isWaiting);
     });
@@ -229,6 +230,58 @@ describe("POST …/test-runs/{taskSlug}/plan", () => {
       400,
       'Cannot read "files": expected at most 10,000 files, got an array of 10001',
     ]);
+  });
+});
+
+describe("a shard that does not run all files of its plan", () => {
+  const FILES = ["a.ts", "b.ts", "c.ts", "d.ts"];
+  /** Splits the files over two shards; `ran` answers those of its own files that a shard has run. */
+  async function split(task: string, files: string[], ran: (mine: string[], shard: number) => string[]) {
+    const execution = await begin();
+    const runs: any[] = [];
+    for (const shard of [1, 2]) {
+      const planned = await own.post(`/executions/${execution}/test-runs/${task}/plan?shard=${shard}/2`, { files });
+      const mine = files.filter((file) =>
+        planned.timings[file] === undefined ? hashShard(file, 2) === shard : planned.files.includes(file),
+      );
+      runs.push(await send(execution, task, shard, ran(mine, shard)));
+    }
+    return { execution, runs };
+  }
+  async function send(execution: string, task: string, shard: number, files: string[]) {
+    const query = `execution_id=${execution}&task_slug=${task}&shard=${shard}/2&allow_empty=true`;
+    return (await own.call("POST", `/test-runs?${query}`, report(...files.map((file) => `${file} x 1`)))).body;
+  }
+
+  test.each([
+    ["skips", true],
+    ["skips_first", false],
+  ])("is incomplete, until it has reported the file (%s)", async (task, hasRuns) => {
+    if (hasRuns)
+      await upload(
+        task,
+        FILES.map((file) => `${file} x 2`),
+      );
+    const { execution, runs } = await split(task, FILES, (mine, shard) => (shard === 2 ? mine.slice(1) : mine));
+    const last = runs[1];
+    expect(last).toMatchObject({ verdict: "failed", status: "failed", reason: "report is incomplete", failed: 0 });
+    const [, skipped] = /^1 file of the split went to this shard and is in no report: (\S+)$/.exec(last.warnings[0])!;
+    expect(await send(execution, task, 2, [skipped!])).toMatchObject({ verdict: "passed", passed: 4, attempt: 2 });
+  });
+
+  test("is complete if the file has no tests in any run", async () => {
+    await upload(
+      "helpers",
+      FILES.map((file) => `${file} x 2`),
+    );
+    const files = [...FILES, "helper1.ts", "helper2.ts"];
+    const { runs } = await split("helpers", files, (mine) => mine.filter((file) => !file.startsWith("helper")));
+    expect(runs[1]).toMatchObject({ verdict: "passed", passed: 4 });
+  });
+
+  test("is complete if the reports name other files, or none", async () => {
+    const { runs } = await split("unnamed", FILES, (mine) => mine.map(() => "-"));
+    expect(runs[1]).toMatchObject({ verdict: "passed" });
   });
 });
 

@@ -12,6 +12,8 @@ const toForm = (files: Record<string, string>) => {
   return form;
 };
 
+const NO_TESTS = { count: 0, testCases: [] };
+
 describe("POST /projects/:projectId/test-runs", () => {
   test("a report as curl sends it becomes a run", async () => {
     const headers = { "content-type": "application/x-www-form-urlencoded" };
@@ -28,6 +30,7 @@ describe("POST /projects/:projectId/test-runs", () => {
       newFailures: [{ testCaseId: expect.any(String), taskSlug: "unit", suite: "unit", name: "case 2", file: null }],
       ...{ flakyFailures: [], alsoFailingOnMain: [], stillFailing: [], quarantinedFailures: [], incidentFailures: [] },
       ...{ slower: null, slowerTests: [] },
+      ...{ missing: NO_TESTS, newlySkipped: NO_TESTS, notRerun: NO_TESTS },
       bugReports: [{ id: expect.any(String), number: 1, title: "case 2 failed", status: "open", change: "opened" }],
       url: expect.stringContaining(`/projects/${acme.project}/executions/${body.executionId}`),
     });

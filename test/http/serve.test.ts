@@ -1,12 +1,10 @@
 /** The listening server, asked over bare sockets what no client library would send. */
 
-import { closeSync, openSync } from "node:fs";
 import { connect as dial } from "node:net";
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { ROUTES } from "../../src/server/app.ts";
 import { MAX_SEGMENTS } from "../../src/http/target.ts";
-import { startServer } from "../../src/http/serve.ts";
-import { createHarness, junit, until } from "../harness.ts";
+import { createHarness, junit } from "../harness.ts";
 
 const { acme, rival, database, url } = await createHarness();
 const port = Number(new URL(url).port);
@@ -130,103 +128,4 @@ test("a header that says two things is refused, and nothing is stored", async ()
   expect((await post(runs, form, [key, type, type])).status).toBe(400);
   expect(await countRuns()).toBe(0);
   expect((await post(runs, form, [key, type])).status).toBe(201);
-});
-
-describe("a server whose file descriptors are short", () => {
-  /** Answers /healthz at once, and everything else when `finish` is called. */
-  function start(room: number) {
-    const lowest = openSync("/dev/null", "r");
-    closeSync(lowest);
-    const { promise: finished, resolve: finish } = Promise.withResolvers<void>();
-    const warnings: unknown[] = [];
-    const log = { warn: (message: string, fields?: object) => void warnings.push({ message, ...fields }) };
-    let running = 0;
-    const maxDescriptors = lowest + room;
-    // It gives its port up for a moment: one that the system hands out could be another test's by then.
-    const own = 20_000 + Math.floor(Math.random() * 10_000);
-    const server = startServer({ host: "127.0.0.1", port: own, log, maxDescriptors });
-    server.answerWith({
-      async fetch(request) {
-        if (request.url.endsWith("/healthz")) return new Response("ok");
-        running++;
-        return await finished.then(() => new Response("finished"));
-      },
-    });
-    const { port, hostname } = new URL(server.url);
-    const open = (bytes: string) => {
-      const connection = { text: "", closed: false, end: () => void socket.destroy() };
-      const socket = dial(Number(port), hostname, () => void socket.write(bytes));
-      socket.on("data", (chunk) => (connection.text += chunk));
-      socket.on("error", () => {});
-      socket.on("close", () => (connection.closed = true));
-      return connection;
-    };
-    const isAlive = () =>
-      fetch(`${server.url}/healthz`, { keepalive: false }).then(
-        ({ ok }) => ok,
-        () => false,
-      );
-    return { server, warnings, maxDescriptors, open, isAlive, finish, running: () => running };
-  }
-
-  type Place = ReturnType<typeof start>;
-  type Connection = ReturnType<Place["open"]>;
-  const areAllClosed = (connections: readonly Connection[]) => connections.every(({ closed }) => closed);
-
-  /** Sixty connections, and as many more as it takes: descriptors that were in use before may be free by now. */
-  async function crowd({ open }: Place, bytes: string, isEnough: (sixty: readonly Connection[]) => boolean) {
-    const sixty = Array.from({ length: 60 }, () => open(bytes));
-    const more: Connection[] = [];
-    const soon = performance.now() + 1_000;
-    await until(() => {
-      if (performance.now() > soon) more.push(open(bytes));
-      return isEnough(sixty);
-    });
-    for (const connection of more) connection.end();
-    return sixty;
-  }
-
-  test("closes connections that have sent no request, tells of it once, and listens on", async () => {
-    const place = start(100);
-    const { server, warnings, maxDescriptors, isAlive } = place;
-    for (let round = 0; round < 3; round++) {
-      await crowd(place, "GET /healthz HT", areAllClosed);
-      await until(isAlive);
-    }
-    expect(warnings).toEqual([
-      {
-        message: expect.stringContaining("file descriptors are short"),
-        limit: maxDescriptors,
-        requests: expect.any(Number),
-      },
-    ]);
-    await server.stop();
-    expect(await isAlive()).toBe(false);
-  });
-
-  test("closes connections that are idle after an answer, and listens all the time", async () => {
-    const place = start(100);
-    const { server, warnings } = place;
-    const request = "GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n";
-    const idle = await crowd(place, request, (all) => all.filter(({ closed }) => closed).length > 30);
-    expect(idle.filter(({ text }) => text.startsWith("HTTP/1.1 200"))).toHaveLength(60);
-    expect(warnings).toEqual([]);
-    await server.stop();
-  });
-
-  test.each([false, true])("answers the requests that it has begun, stopping meanwhile: %p", async (stopping) => {
-    const place = start(100);
-    const { server, warnings, open, isAlive, finish, running } = place;
-    const slow = open("GET /slow HTTP/1.1\r\nHost: h\r\n\r\n");
-    await until(() => running() === 1);
-    const silent = await crowd(place, "GET /healthz HT", () => warnings.length === 1);
-    const stopped = stopping ? server.stop() : undefined;
-    if (stopping) await until(async () => !(await isAlive()));
-    expect([slow.text, silent.filter(({ closed }) => closed).length]).toEqual(["", 0]);
-    finish();
-    await until(() => slow.closed && areAllClosed(silent));
-    expect(slow.text).toEndWith("finished");
-    if (!stopping) await until(isAlive);
-    await (stopped ?? server.stop());
-  });
 });

@@ -11,6 +11,7 @@ import { prepareReport } from "../../src/operations/ingest/prepare.ts";
 import { resolveReport } from "../../src/operations/ingest/resolve.ts";
 import type { TakenReport } from "../../src/operations/ingest/store.ts";
 import { readReport } from "../../src/reports/read.ts";
+import { absentLines } from "../../src/wording/absent_tests.ts";
 import { takeLock } from "../../src/database/locks.ts";
 
 const { database, acme, addProject } = await createHarness();
@@ -55,9 +56,16 @@ async function takeTogether(project: string, given: readonly GivenReport[]): Pro
   return new Map(places.flatMap((place, index) => (taken[index] ? [[place, taken[index]] as const] : [])));
 }
 
-const withoutIds = ({ run: { id: _, executionId: __, ...run }, bugReports, failures, ...rest }: TakenReport) => ({
+const withoutIds = ({
+  run: { id: _, executionId: __, ...run },
+  bugReports,
+  failures,
+  absent,
+  ...rest
+}: TakenReport) => ({
   ...rest,
   run,
+  absent: absentLines(absent),
   failures: failures.map(({ testCaseId: _, ...failure }) => failure),
   bugReports: bugReports.map(({ number, change }) => ({ number, change })),
 });

@@ -106,6 +106,18 @@ describe("the comment", () => {
     expect(host.comments.size).toBe(1);
   });
 
+  test("is not folded where tests of the baseline did not run, and names them", async () => {
+    const host = createHost();
+    await commentTo(host.url);
+    const main = { branch: "main", pull_request: "", complete: "true" };
+    await upload(main, ...["adds", "removes", "pays"].map((name) => ({ name })));
+    await upload({ execution_key: "1", complete: "true" }, { name: "adds" });
+    await settle();
+    const comment = host.comments.get(100)!;
+    expect(comment).toContain("### `other`: `1 passed");
+    expect(comment).toContain("**Tests of the baseline that did not run (2)**\n\n- [`Cart › removes`]");
+  });
+
   test("names new failures with owner, line and link, and what it was compared with", async () => {
     const host = createHost();
     await commentTo(host.url);

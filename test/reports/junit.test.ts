@@ -35,6 +35,7 @@ describe("a document", () => {
     expect(read(xml)).toEqual({
       ...{ format: "junit", suite: "all", countsOnly: null, partial: false, context: {}, warnings: [] },
       ...{ durationMs: 2500, completedAt: new Date("2026-01-01T08:00:02.500Z") },
+      span: { from: Date.parse("2026-01-01T08:00:00.500Z"), to: Date.parse("2026-01-01T08:00:03.000Z") },
       cases: [
         { ...bare, suite: "outer", file: "a.c", line: 3, durationMs: 500, output: "out\nerr" },
         {

@@ -17,7 +17,7 @@ const upload = (more: Partial<GatedUpload> = {}): GatedUpload => ({
 const task = (more: Partial<GatedTask> = {}): GatedTask => ({
   ...{ slug: "unit", status: "failed", verdict: "failed", isOutage: false, missingShards: [] },
   ...{ isOnSharedBranch: false, isBaselineShared: true },
-  ...{ uploads: [upload()], blames: { quarantined: 2 }, unclear: {}, unjudged: 0 },
+  ...{ uploads: [upload()], blames: { quarantined: 2 }, unclear: {}, unjudged: 0, absence: null },
   ...more,
 });
 const MODES: GateMode[] = ["quarantine", "new"];

@@ -72,5 +72,5 @@ test("a case can be taken out of its block", () => {
 });
 
 test("counts passed, failed, skipped, and the flaky ones among the passed", () => {
-  expect(countStatuses("ppPffFsS")).toEqual({ passed: 3, failed: 3, skipped: 2, flaky: 1 });
+  expect(countStatuses("ppPffFcsS")).toEqual({ passed: 3, failed: 4, skipped: 2, flaky: 1, through: 1 });
 });

@@ -16,6 +16,7 @@ const attempt = (shard: number, number = 1, more: Partial<RunAttempt> = {}): Run
   passed: 0,
   failed: 0,
   skipped: 0,
+  failedCases: 0,
   ...more,
 });
 const fresh: RunSoFar = { completedAt: null, status: "running", outage: false, wasOutage: false, healthApplied: null };

@@ -15,6 +15,7 @@ const GOOD: PullRequestState = {
   baseline: { title: "main #412", url: at("e/0") },
   tasks: { first: [{ title: "unit", url: at("t/unit"), outcome: "1,210 passed", ...DURATION }], total: 1 },
   ...{ newFailures: none, knownBugs: none, flaky: none, fixed: none, slower: none, unreliableNewTests: none },
+  ...{ missing: none, newlySkipped: none },
 };
 const failure: FailedTest = {
   ...{ title: "Cart › adds", url: at("c/1"), owners: ["@acme/cart"], location: "test/cart.test.ts:42" },

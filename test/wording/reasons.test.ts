@@ -8,13 +8,15 @@ const task = (more: Partial<TaskEnd> = {}): TaskEnd => ({
     failed: 0,
     verdict: "failed",
     reason: null,
-    flaws: { brokeOff: false, standIns: 0, exitCode: null, says: null },
+    flaws: { brokeOff: false, standIns: 0, exitCode: null, says: null, notRerun: 0 },
   },
   ...more,
 });
 const incomplete = { status: "incomplete", shards: 3, namedShards: [1, 3], completedAt: null } as const;
 const silent = { status: "timed_out", attempt: 0, verdict: null, completedAt: null, flaws: null } as const;
-const flaws = (more: object) => ({ flaws: { brokeOff: false, standIns: 0, exitCode: null, says: null, ...more } });
+const flaws = (more: object) => ({
+  flaws: { brokeOff: false, standIns: 0, exitCode: null, says: null, notRerun: 0, ...more },
+});
 
 describe("a task", () => {
   test.each<[Partial<TaskEnd>, string | null]>([
@@ -83,8 +85,8 @@ describe("an execution", () => {
 
 test("the latest uploads of all shards tell what is wrong", () => {
   const upload = (more: object = {}) => ({ partial: false, exitCase: null, exitCode: 0, ...more });
-  expect(flawsOf([upload()], null)).toEqual({ brokeOff: false, standIns: 0, exitCode: null, says: null });
+  expect(flawsOf([upload()], null)).toEqual({ brokeOff: false, standIns: 0, exitCode: null, says: null, notRerun: 0 });
   expect(flawsOf([upload({ partial: true }), upload({ exitCase: 7, exitCode: 3 })], "Timed out")).toEqual({
-    ...{ brokeOff: true, standIns: 1, exitCode: 3, says: "Timed out" },
+    ...{ brokeOff: true, standIns: 1, exitCode: 3, says: "Timed out", notRerun: 0 },
   });
 });

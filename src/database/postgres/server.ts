@@ -26,7 +26,7 @@ export type Postmaster = { pid: number; socket: string; status: string };
 export type RunOptions = { fsync: boolean };
 
 /** Enough for two servers, and for commands beside them. */
-const MAX_CONNECTIONS = 64;
+const MAX_CONNECTIONS = 100;
 
 /** Nothing listens on it: it is a part of the socket's name. */
 export const serverPort = 5432;

@@ -6,6 +6,7 @@ import { refuse } from "../../schema/refusal.ts";
 import type { ExecutionFailures } from "../../schema/failures.ts";
 import type { ExecutionGate } from "../../schema/gate.ts";
 import { blameCountWords } from "../../wording/blame.ts";
+import { absentLines } from "../../wording/absent_tests.ts";
 import { counted } from "../../wording/numbers.ts";
 import { branchSentence, noExecution, redElsewhere } from "../../wording/why.ts";
 import type { JsonRecord } from "../json_rpc.ts";
@@ -84,13 +85,14 @@ export const whyIsItRedTool: Tool = tool(
         data: { red: false, summary: noExecution(why.state ? "branch" : "pull request"), ...showState(why, cleaner) },
       };
     const hint = `call get_failures with executionId ${execution.id}`;
+    const absent = absentLines(failures);
     return {
       hint,
       data: {
         red: isRed(why),
         summary:
           blameCountWords(failures.counts) || (execution.verdict === "failed" ? "no failing test" : "no failures"),
-        ...cleaner.split({ headline: failures.headline }, []),
+        ...cleaner.split({ headline: failures.headline, ...(absent.length === 0 ? {} : { didNotRun: absent }) }, []),
         ...showState(why, cleaner),
         ...(running === null ? {} : { newerExecutionStillRunning: running }),
         execution: showExecution(execution, cleaner),

@@ -29,7 +29,13 @@ export async function toGateNotice(
   const id = data.execution?.id;
   const build = projectId === null || id === undefined ? undefined : await selectBuildStatus(sql, projectId, id);
   if (!build) return { missing: "The execution was deleted" };
-  const decision = await readGate(sql, projectId!, gate, build, data.testRun?.taskSlug);
+  const decision = await readGate(
+    sql,
+    projectId!,
+    { mode: gate, missingPercent: undefined },
+    build,
+    data.testRun?.taskSlug,
+  );
   if (!decision.final) return { missing: `The decision is not final: ${decision.reasons.join("; ")}` };
   const tone = decision.pass ? "good" : "bad";
   return { notice: { ...notice, tone, text: gateSummary(decision), state: decision.pass ? "success" : "failure" } };

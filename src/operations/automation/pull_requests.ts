@@ -2,6 +2,7 @@
 
 import { hasEnded, sumTasks } from "../../rules/execution.ts";
 import { normalizeFile } from "../../rules/identity.ts";
+import type { AbsentTests } from "../../schema/absent_tests.ts";
 import type { JoinedBug, CountedBug } from "../../schema/known_bugs.ts";
 import type { Annotation, FailedTest, NamedTest, PullRequestState } from "../../schema/pull_requests.ts";
 import { bugReportUrl, executionUrl, taskUrl, testCaseUrl } from "../../schema/urls.ts";
@@ -22,6 +23,7 @@ import { joinedBugTitle, knownBugMention } from "../../wording/known_bug.ts";
 import { toCount } from "../../wording/numbers.ts";
 import { taskHeadline } from "../../wording/task.ts";
 import { newTestWords } from "../../wording/verification.ts";
+import { readAbsentOfExecution } from "../executions/absent_tests.ts";
 import { readCauses } from "../executions/failures.ts";
 
 /** Maximum number of new failures that a comment names. */
@@ -123,6 +125,11 @@ export async function readPullRequestState(
   const none = { first: [], total: 0 };
   const unreliable = execution.newTests.filter(({ failed }) => failed > 0);
   const changes = isOver ? await selectChanges(sql, site, execution) : { fixed: none, flaky: none };
+  const absent = await readAbsentOfExecution(sql, projectId, id);
+  const toAbsent = ({ count, testCases }: AbsentTests["missing"]) => ({
+    first: testCases.map((one) => toNamed(site, one)),
+    total: count,
+  });
   const headline = executionHeadline({
     ...{ execution, counts, defaultBranch: project?.defaultBranch ?? "the default branch" },
     baseline: baseline ? nameOf(baseline) : null,
@@ -132,7 +139,10 @@ export async function readPullRequestState(
     projectName: project?.name ?? "",
     headline: headline.map((word) => (typeof word === "string" ? word : word.text)).join(""),
     isOver,
-    isGood: (repeatedStatus ?? status) === "passed" && unreliable.length === 0,
+    isGood:
+      (repeatedStatus ?? status) === "passed" &&
+      unreliable.length === 0 &&
+      absent.missing.count + absent.newlySkipped.count === 0,
     rerun: repeatedStatus === null ? null : `${repeatedStatus.replace("_", " ")} in a rerun`,
     url: executionUrl(publicUrl, projectId, id),
     buildUrl: execution.buildUrl,
@@ -159,6 +169,8 @@ export async function readPullRequestState(
     },
     knownBugs: { first: known.bugs.map((bug) => toKnownBug(site, bug)), total: known.total },
     ...changes,
+    missing: toAbsent(absent.missing),
+    newlySkipped: toAbsent(absent.newlySkipped),
     slower: {
       first: slower
         .slice(0, MAX_NAMED)

@@ -34,6 +34,7 @@ import {
   selectRunFailures,
 } from "../../store/bug_occurrences.ts";
 import { moveSearches } from "../../store/culprit_searches.ts";
+import { selectBugsOnlyOf } from "../../store/outside_failures.ts";
 import { selectBugsOfRemoved } from "../../store/removed_cases.ts";
 import type { Tx } from "../../database/connect.ts";
 import { type BugEvent, insertBugEvents } from "../../store/events.ts";
@@ -207,6 +208,18 @@ export async function resolveRemoved(sql: Tx, projectId: string, numbers: readon
   const events: BugEvent[] = [];
   for (const { id, status } of await selectBugsOfRemoved(sql, projectId, numbers))
     events.push(...(await changeStatus(sql, projectId, { id, from: status, to: "resolved", cause: "removed", now })));
+  await insertBugEvents(sql, projectId, events, 0);
+}
+
+/** In a transaction: failures outside of tests are over, and with them the bugs that are about nothing else. */
+export async function resolveBugsOf(sql: Tx, projectId: string, testCases: readonly number[]): Promise<void> {
+  await lockBugs(sql, projectId);
+  const now = new Date().toISOString();
+  const events: BugEvent[] = [];
+  for (const { id, status } of await selectBugsOnlyOf(sql, projectId, testCases))
+    events.push(
+      ...(await changeStatus(sql, projectId, { id, from: status, to: "resolved", cause: "clean_runs", now })),
+    );
   await insertBugEvents(sql, projectId, events, 0);
 }
 

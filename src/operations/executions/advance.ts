@@ -36,6 +36,7 @@ import { updateEndedProbe } from "../../store/probes.ts";
 import { releaseForCounting } from "../../store/test_runs.ts";
 import { notifyExecutionEnded, notifyLeases } from "../../database/signals.ts";
 import { toOrigin } from "./origin.ts";
+import { refreshReruns } from "./rerun_results.ts";
 import { announceEnd, toChangedEvents, toEndEvents } from "./end_events.ts";
 
 /** Describes what has happened to an execution. */
@@ -179,6 +180,7 @@ export async function storeAdvance(
 
 /** In a transaction that holds the lock of the build or of one of its reruns: what the reruns make of the build's outcome. */
 export async function updateRepeated(sql: Tx, projectId: string, buildId: string): Promise<void> {
+  await refreshReruns(sql, projectId, buildId);
   const tasks = await selectTasksWithReruns(sql, projectId, buildId);
   const isRepeated = tasks.some((task) => task.isRepeated);
   await updateRepeatedStatus(sql, projectId, buildId, isRepeated ? byResults(tasks) : null);

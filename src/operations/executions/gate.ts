@@ -5,7 +5,7 @@ import { forgivenBlames, gateExecution, type GatedTask, gateTask, type TaskGate 
 import { missingShardsOf } from "../../rules/shards.ts";
 import { WHOLE } from "../../rules/run_outcome.ts";
 import type { ExecutionStatus } from "../../schema/executions.ts";
-import type { ForgivenFailure, GateDecision, GateMode } from "../../schema/gate.ts";
+import type { ForgivenFailure, GateChoice, GateDecision, GateMode } from "../../schema/gate.ts";
 import type { Sql, Tx } from "../../database/connect.ts";
 import {
   type ForgivenRow,
@@ -31,6 +31,7 @@ const toTask = (run: GatedRun): GatedTask => ({
   blames: run.blames,
   unclear: run.unclear,
   unjudged: Math.max(0, run.failed - run.judged),
+  absence: run.absence,
 });
 
 const toText = (run: GatedRun): GatedTaskText => ({
@@ -54,6 +55,7 @@ function toShardTask(run: GatedRun, shard: number): GatedTask {
     status: "failed",
     verdict: null,
     missingShards: [],
+    absence: null,
     uploads,
     unjudged: uploads.reduce((sum, { counted }) => sum + counted, 0),
   };
@@ -87,7 +89,7 @@ export function gateQuietUpload(
   const task: GatedTask = {
     ...{ slug, status: "passed", verdict: null, isOutage: false, missingShards: [] },
     ...{ isOnSharedBranch: false, isBaselineShared: true },
-    ...{ uploads: [upload], blames: {}, unclear: {}, unjudged: 0 },
+    ...{ uploads: [upload], blames: {}, unclear: {}, unjudged: 0, absence: null },
   };
   return toDecision(mode, gateTask(mode, task), { slug, shards, missingShards: [], reason: null }, []);
 }
@@ -96,7 +98,7 @@ export function gateQuietUpload(
 export async function gateUpload(
   sql: Tx,
   projectId: string,
-  mode: GateMode,
+  { mode, missingPercent }: GateChoice,
   {
     runId,
     shard,
@@ -106,7 +108,7 @@ export async function gateUpload(
 ): Promise<GateDecision> {
   const own = shard === WHOLE ? undefined : { shard, testCases };
   const run = (await selectGatedRun(sql, projectId, runId, own))!;
-  const gate = gateTask(mode, { ...(own ? toShardTask(run, shard) : toTask(run)), isReplaced });
+  const gate = gateTask(mode, { ...(own ? toShardTask(run, shard) : toTask(run)), isReplaced }, missingPercent);
   const forgiven = await forgivenOf(sql, projectId, mode, { runs: [run], count: gate.forgiven, own });
   return toDecision(mode, gate, toText(run), forgiven);
 }
@@ -117,12 +119,15 @@ export type GatedExecution = GateDecision & { final: boolean };
 export async function readGate(
   sql: Sql,
   projectId: string,
-  mode: GateMode,
+  { mode, missingPercent }: GateChoice,
   { id, status }: { id: string; status: ExecutionStatus },
   taskSlug?: string,
 ): Promise<GatedExecution> {
   const runs = await selectGatedRuns(sql, projectId, id, taskSlug);
-  const decision = gateExecution(mode, status, runs.map(toTask), { isWhole: taskSlug === undefined });
+  const decision = gateExecution(mode, status, runs.map(toTask), {
+    isWhole: taskSlug === undefined,
+    missingPercent,
+  });
   const count = decision.tasks.reduce((sum, { forgiven }) => sum + forgiven, 0);
   const forgiven = await forgivenOf(sql, projectId, mode, { runs, count });
   return {

@@ -3,6 +3,7 @@
 import { taskReason } from "../../wording/reasons.ts";
 import { shardsOf, toShardList } from "../../rules/shards.ts";
 import { readVariant } from "../../rules/variants.ts";
+import type { AbsentTests } from "../../schema/absent_tests.ts";
 import type { TestRun } from "../../schema/test_runs.ts";
 import type { LocatedRun } from "../../store/test_runs.ts";
 import type { SlowerRow } from "../../store/slower.ts";
@@ -12,7 +13,7 @@ import { executionUrl } from "../../schema/urls.ts";
 export const totalResults = ({ passed, failed, skipped }: Pick<TestRun, "passed" | "failed" | "skipped">) =>
   passed + failed + skipped;
 
-export function toRunDetail(publicUrl: string, projectId: string, run: LocatedRun) {
+export function toRunDetail(publicUrl: string, projectId: string, run: LocatedRun, absent: AbsentTests) {
   const shards = shardsOf(run, run.namedShards);
   const never = `The execution has ended without ${toShardList(shards.missingShards)} of ${run.shards}`;
   return {
@@ -34,6 +35,7 @@ export function toRunDetail(publicUrl: string, projectId: string, run: LocatedRu
     warnings: run.status === "incomplete" ? [never, ...run.warnings] : run.warnings,
     outage: run.outage,
     slower: run.slower,
+    ...absent,
     ranOn: run.ranOn,
     url: executionUrl(publicUrl, projectId, run.executionId),
   };

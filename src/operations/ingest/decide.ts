@@ -6,19 +6,32 @@ import { durationOf, machineOf, type PreparedReport, type ResolvedReport } from 
 import { type ComparedDurations, slowerInRun } from "./slower.ts";
 import { MAX_COUNT } from "../../reports/text.ts";
 import { isOnDefaultBranch, toOrigin } from "../executions/origin.ts";
+import { type AbsentCases, hasStoppedEarly, toAbsence } from "../../rules/absent_tests.ts";
 import { startOf, timesOf } from "../../rules/duration.ts";
 import { endOfTask, type ExecutionEvent, hasEnded, verdictAtEnd } from "../../rules/execution.ts";
-import { type Counts, countStatuses, type ResultBlock, toStatus } from "../../rules/merge.ts";
+import { type Counts, countStatuses, isFailure, type ResultBlock } from "../../rules/merge.ts";
 import { isRecent } from "../../rules/recency.ts";
+import type { ReplacedFailure } from "../../rules/outside_of_tests.ts";
 import { flawsOf } from "../../rules/red_reason.ts";
+import { type BuildResults, toBuildResults } from "../../rules/rerun_results.ts";
 import { findSlower } from "../../rules/slower.ts";
-import { latestAttempts, mayBeOutage, nextNumber, outcomeOf, type RunOutcome, WHOLE } from "../../rules/run_outcome.ts";
+import {
+  furtherRows,
+  latestAttempts,
+  mayBeOutage,
+  nextNumber,
+  outcomeOf,
+  type RunOutcome,
+  WHOLE,
+} from "../../rules/run_outcome.ts";
 import type { ExecutionData } from "../../schema/events.ts";
 import type { ExecutionStatus } from "../../schema/executions.ts";
 import type { Shard } from "../../schema/fields.ts";
 import { refuse } from "../../schema/refusal.ts";
 import type { UploadParameters } from "../../schema/test_runs.ts";
 import type { ExecutionOrigin, LockedExecution } from "../../store/executions.ts";
+import { caseTitle } from "../../wording/case_title.ts";
+import type { EarlierResults } from "../../store/absent_tests.ts";
 import type { SlowerResult } from "../../store/slower.ts";
 import { type Attempt, newRun, type RunRow, type TestRunChange, type TestRunDetailRow } from "../../store/test_runs.ts";
 
@@ -53,6 +66,12 @@ export type ReportFacts = {
   quarantined: ReadonlySet<number>;
   /** Files of a split task that nobody has run, in words for people. */
   unrunFiles: string | undefined;
+  /** Failures outside of tests of the run so far that the report shows to be over. */
+  replaced: readonly ReplacedFailure[];
+  /** Of a rerun: results of its build that it does not repeat. */
+  earlier: EarlierResults | undefined;
+  /** Tests of its baseline that the run does not have, if that was looked at. */
+  absent: AbsentCases | undefined;
   durations: ComparedDurations;
 };
 
@@ -70,6 +89,8 @@ export type DecidedRun = {
   attempts: readonly Attempt[];
   merged: MergedResults;
   outcome: RunOutcome;
+  /** Failures that are over, by test case: no bug of theirs stays open. */
+  over: readonly number[];
   /** The results of the report that took longer than usual. */
   slower: readonly SlowerResult[];
   /** Where the execution comes from by now. */
@@ -113,28 +134,39 @@ export function decideRun(facts: ReportFacts): DecidedRun {
     ...(hasEnded(execution.status) ? [tooLate(execution, joinsLate)] : []),
   ]);
   if (resolved.report.countsOnly) requireMergeable(stored, attempt.shard, before);
-  const merged = mergeResults(resolved.results, attempt, before, stored?.blocks ?? []);
+  const merged = mergeResults(
+    resolved.results,
+    attempt,
+    before,
+    stored?.blocks ?? [],
+    facts.replaced.flatMap(({ testCase, attempt }) => (attempt === null ? [] : testCase)),
+  );
   const attempts = [...before, attempt];
   const latest = latestAttempts(attempts);
   const counts = addCounts(countResults(merged.blocks, stored, facts.quarantined), latest);
   const others = runs.filter((other) => other !== known);
   const complete = others.filter((other) => other.completedAt !== null);
-  const outcome = outcomeOf(former, attempts, shard.of, counts, complete);
+  const build = toBuildResults(counts, facts.earlier);
+  const notRerun = build.notRerun.filter((testCase) => !facts.quarantined.has(testCase)).length;
+  const shadowed = counts.through + furtherRows(latest);
+  const outcome = outcomeOf(former, attempts, shard.of, { ...counts, shadowed, notRerun }, complete);
+  const absence = outcome.isIn ? toAbsence(facts.absent, hasStoppedEarly(resolved.report)) : null;
   const from = toOrigin(execution, origin);
   const isFinal = hasEnded(execution.status);
   const { untrusted } = execution;
   const about = { resolved, parameters, attempts, shards: shard.of, counts, outcome, time, isFinal, untrusted };
   const onDefaultBranch = isOnDefaultBranch(from, execution);
   const { slower, task } = facts.durations;
-  const change = toChange(former, { ...about, compared: task });
+  const change = { ...toChange(former, { ...about, compared: task }), ...build, absence, shadowed };
   const run: RunRow & TestRunDetailRow = {
     ...former,
     ...change,
     namedShards: namedShardsOf(attempts, shard.of),
     reason: null,
-    flaws: outcome.verdict === "failed" ? flawsOf(latest, messageOf(resolved)) : null,
+    flaws: outcome.verdict === "failed" ? flawsOf(latest, messageOf(resolved), build.notRerun.length) : null,
   };
   return {
+    ...{ over: [...merged.removed, ...facts.replaced.map(({ testCase }) => testCase)] },
     ...{ run, change, isKnown: known !== undefined, former, attempt, attempts, merged, outcome, from, joinsLate },
     ...{ onDefaultBranch, slower: slowerInRun(slower, merged.blocks) },
     // Nothing that an untrusted run says is counted, so there is nothing to take back.
@@ -159,19 +191,20 @@ function countResults(
 ): Counts & { quarantined: number } {
   const counts = countStatuses(blocks.map(({ statuses }) => statuses).join(""));
   const quarantined = isQuarantined.size === 0 ? 0 : failedCases(blocks).filter((one) => isQuarantined.has(one)).length;
-  const others = stored?.others ?? { passed: 0, failed: 0, skipped: 0, flaky: 0, quarantined: 0 };
+  const others = stored?.others ?? { passed: 0, failed: 0, skipped: 0, flaky: 0, through: 0, quarantined: 0 };
   return {
     passed: counts.passed + others.passed,
     failed: counts.failed + others.failed,
     skipped: counts.skipped + others.skipped,
     flaky: counts.flaky + others.flaky,
+    through: counts.through + others.through,
     quarantined: quarantined + others.quarantined,
   };
 }
 
-/** The test cases that failed, by their numbers. */
+/** The test cases with a failure, by their numbers. */
 export const failedCases = (blocks: readonly ResultBlock[]): number[] =>
-  blocks.flatMap(({ testCases, statuses }) => testCases.filter((_, index) => toStatus(statuses[index]!) === "failed"));
+  blocks.flatMap(({ testCases, statuses }) => testCases.filter((_, index) => isFailure(statuses[index]!)));
 
 type Change = Pick<ReportFacts, "resolved" | "parameters" | "time"> & {
   attempts: readonly Attempt[];
@@ -188,13 +221,17 @@ type Change = Pick<ReportFacts, "resolved" | "parameters" | "time"> & {
 function toChange(
   run: RunRow,
   { resolved: { report }, parameters, attempts, shards, counts, outcome, time, isFinal, untrusted, compared }: Change,
-): TestRunChange {
+): Omit<TestRunChange, keyof BuildResults | "absence" | "shadowed"> {
   const { status, verdict, isIn, outage, wasOutage, staysApplied } = outcome;
   const times = timesOf(attempts, run);
   // A slow machine is a reason for the run to take longer, so its wall time is compared as it is.
   const slower = status === "passed" ? findSlower({ ...compared, durationMs: times.durationMs }, 1) : undefined;
   return {
-    ...counts,
+    passed: counts.passed,
+    failed: counts.failed,
+    skipped: counts.skipped,
+    flaky: counts.flaky,
+    quarantined: counts.quarantined,
     status,
     verdict,
     shards,
@@ -259,15 +296,15 @@ export function toShard(
 }
 
 function toAttempt(
-  { resolved, parameters, time, attempts: before, unrunFiles }: ReportFacts,
+  { resolved, parameters, time, attempts: before, unrunFiles, replaced }: ReportFacts,
   shard: number,
   warnings: readonly string[],
 ): Attempt {
-  const { report, digest, exitCase } = resolved;
+  const { report, rows, digest, exitCase } = resolved;
   const { exit_code, completed_at, lease_id } = parameters;
   if (before.length >= MAX_ATTEMPTS)
     refuse(`This run has ${MAX_ATTEMPTS} attempts: use another execution_key for another build`);
-  const { passed, failed, skipped } = report.countsOnly ?? { passed: 0, failed: 0, skipped: 0 };
+  const { passed, failed, skipped } = report.countsOnly ?? rows;
   const durationMs = durationOf(report);
   // Whoever says when the run was completed says when its tests ended; a runner reports as soon as they have.
   const isAtEnd = completed_at !== undefined || lease_id !== undefined;
@@ -276,12 +313,21 @@ function toAttempt(
     partial: report.partial || unrunFiles !== undefined,
     exitCode: exit_code ?? null,
     ...{ exitCase, passed, failed, skipped, durationMs },
-    failedCases: report.countsOnly?.failed ?? report.cases.filter(({ status }) => status === "failed").length,
-    warnings: [...warnings, ...report.warnings, ...(unrunFiles === undefined ? [] : [unrunFiles])],
+    failedCases:
+      report.countsOnly?.failed ?? report.cases.filter(({ status }) => status === "failed").length + rows.failed,
+    warnings: [
+      ...warnings,
+      ...replaced.map(replacedWarning),
+      ...report.warnings,
+      ...(unrunFiles === undefined ? [] : [unrunFiles]),
+    ],
     startedAt: startOf({ durationMs, endedAt: report.completedAt }, time.at, isAtEnd),
     ...machineOf(parameters, report),
   };
 }
+
+const replacedWarning = ({ attempt, ...failure }: ReplacedFailure): string =>
+  `${caseTitle(failure)} failed in ${attempt === null ? "the build" : `attempt ${attempt}`}, outside of a test`;
 
 /** Adds what reports without cases have counted. */
 function addCounts<C extends { passed: number; failed: number; skipped: number }>(

@@ -6,16 +6,22 @@ import { blocksToMerge } from "./merge.ts";
 import { type ComparedDurations, compareDurations, type ReportDurations } from "./slower.ts";
 import type { ResolvedReport, RunnerFailure } from "./prepare.ts";
 import { isOnDefaultBranch, toOrigin } from "../executions/origin.ts";
+import { findNotRerun } from "../executions/rerun_results.ts";
+import { findReplaced } from "./replaced.ts";
+import { findSkippedFiles } from "../executions/skipped_files.ts";
 import { findUnrunFiles } from "../executions/file_queues.ts";
 import { endByReport } from "../executions/lease_ends.ts";
-import { toStatus } from "../../rules/merge.ts";
+import type { ReplacedFailure } from "../../rules/outside_of_tests.ts";
+import { isFailure, toStatus } from "../../rules/merge.ts";
 import { refuse } from "../../schema/refusal.ts";
 import type { UploadParameters } from "../../schema/test_runs.ts";
 import type { Tx } from "../../database/connect.ts";
 import { type BugsOfCases, tryBugsOfCases } from "../../store/bug_cases.ts";
 import { selectBlocks, selectOtherCounts, selectQuarantined } from "../../store/case_results.ts";
-import type { ExecutionOrigin } from "../../store/executions.ts";
+import { type ExecutionOrigin, lockExecution } from "../../store/executions.ts";
 import { selectHasOpenLease } from "../../store/leases.ts";
+import { hasStoppedEarly, mayBeShort, type AbsentCases } from "../../rules/absent_tests.ts";
+import { type EarlierResults, selectAbsentCases, selectExpectedCounts } from "../../store/absent_tests.ts";
 import { type Attempt, newRun, type RunRow, selectRuns } from "../../store/test_runs.ts";
 
 /** A report whose test cases and execution are known. */
@@ -37,10 +43,18 @@ export type LoadedFacts = {
   attempts: readonly Attempt[];
   stored: StoredResults | undefined;
   unrunFiles: string | undefined;
+  replaced: readonly ReplacedFailure[];
+  earlier: EarlierResults | undefined;
+  absent: AbsentCases | undefined;
+  /** Tests of the baseline may be absent, which is looked at where the report is alone in its transaction. */
+  isShort: boolean;
   durations: ComparedDurations;
   /** The very same bytes are there already. */
   isRepeated: boolean;
 };
+
+/** `isIn`: all announced shards are in with the report. */
+type RunFacts = Omit<LoadedFacts, "durations" | "absent" | "isShort"> & { isIn: boolean };
 
 export type IngestFacts = {
   /** All runs by execution, ordered by id. */
@@ -61,11 +75,14 @@ export async function loadFacts(
 ): Promise<IngestFacts> {
   const ended = new Map<number, boolean>();
   for (const report of reports) ended.set(report.index, await endLease(sql, projectId, report));
+  // Reruns of one build report one after the other: each has to see what the others have brought.
+  for (const { match } of reports)
+    if (match.execution.buildId !== null) await lockExecution(sql, projectId, match.execution.buildId);
   const known = reports.filter(({ match }) => !match.isNew);
   const tasks = known.map(({ match, resolved }) => ({ executionId: match.execution.id, taskSlug: resolved.taskSlug }));
   const runs = tasks.length === 0 ? [] : await selectRuns(sql, projectId, tasks, { isLocked: mayWait });
   const byExecution = Map.groupBy(runs, ({ executionId }) => executionId);
-  const loaded = new Map<number, Omit<LoadedFacts, "durations">>();
+  const loaded = new Map<number, RunFacts>();
   const ownRuns = reports.map(({ match, resolved }) =>
     byExecution.get(match.execution.id)?.find(({ taskSlug }) => taskSlug === resolved.taskSlug),
   );
@@ -77,18 +94,30 @@ export async function loadFacts(
     const facts = mayWait ? await loadRunFacts(sql, projectId, report, { run: own, attempts }) : undefined;
     const isRepeated = facts?.isRepeated ?? false;
     if (ended.get(index) && !isRepeated) refuse("Cannot accept the report: this lease has reported already");
-    loaded.set(index, { ...{ stored: undefined, unrunFiles: undefined, isRepeated }, ...facts, attempts });
+    loaded.set(index, {
+      ...{ stored: undefined, unrunFiles: undefined, replaced: [], earlier: undefined, isRepeated, isIn: true },
+      ...facts,
+      attempts,
+    });
   }
-  const failed = reports.map(({ index, resolved }) => failedIn(resolved, loaded.get(index)!.stored));
+  const failed = reports.map(({ index, resolved }) => failedIn(resolved, loaded.get(index)!));
   const timed = reports.map((report, at) => toReportDurations(report, (ownRuns[at]?.attempts ?? []).length > 0));
-  const [quarantined, durations] = await Promise.all([
+  const [quarantined, durations, absences] = await Promise.all([
     selectQuarantined(sql, projectId, [...new Set(failed.flat())]),
     compareDurations(sql, projectId, timed),
+    findAbsent(
+      sql,
+      projectId,
+      reports.map((report, at) => ({ report, run: ownRuns[at], facts: loaded.get(report.index)! })),
+      { mayWait },
+    ),
   ]);
   return {
     runs: byExecution,
     byReport: new Map(
-      reports.map(({ index }, at) => [index, { ...loaded.get(index)!, durations: durations[at]! }] as const),
+      reports.map(
+        ({ index }, at) => [index, { ...loaded.get(index)!, ...absences[at]!, durations: durations[at]! }] as const,
+      ),
     ),
     quarantined,
     bugs: mayWait ? undefined : await tryBugs(sql, projectId, reports, failed),
@@ -125,7 +154,7 @@ async function loadRunFacts(
   projectId: string,
   { match: { execution }, resolved, parameters, time }: MatchedReport,
   { run, attempts }: { run: RunRow | undefined; attempts: readonly Attempt[] },
-): Promise<Omit<LoadedFacts, "attempts" | "durations">> {
+): Promise<Omit<RunFacts, "attempts">> {
   const isOwn = execution.mode !== "run" || parameters.lease_id !== undefined;
   if (!isOwn && run && (await selectHasOpenLease(sql, projectId, run.id)))
     refuse(
@@ -133,18 +162,78 @@ async function loadRunFacts(
     );
   const shard = toShard(run ?? newRun(execution, resolved.taskSlug, time.at), attempts, parameters);
   if (attempts.some((attempt) => attempt.shard === shard.index && attempt.digest === resolved.digest))
-    return { stored: undefined, unrunFiles: undefined, isRepeated: true };
+    return {
+      ...{ stored: undefined, unrunFiles: undefined, replaced: [], earlier: undefined },
+      ...{ isRepeated: true, isIn: false },
+    };
   const arrived = new Set(attempts.map((attempt) => attempt.shard)).add(shard.index);
   const isSplit = shard.of > 1 || parameters.lease_id !== undefined;
   const key = { projectId, executionId: execution.id, taskSlug: resolved.taskSlug };
+  const inRun =
+    run && attempts.length > 0
+      ? await findReplaced(sql, projectId, { run, attempts, resolved, shard: shard.index })
+      : [];
+  const inBuild =
+    execution.buildId === null
+      ? undefined
+      : await findNotRerun(
+          sql,
+          projectId,
+          { buildId: execution.buildId, executionId: execution.id, taskSlug: resolved.taskSlug },
+          { runId: run?.id, fresh: resolved.results, isComplete: !resolved.report.partial },
+        );
   return {
     isRepeated: false,
+    isIn: arrived.size >= shard.of,
     unrunFiles: isSplit
-      ? await findUnrunFiles(sql, key, { ...shard, index: shard.index || 1 }, arrived.size >= shard.of)
+      ? ((await findUnrunFiles(sql, key, { ...shard, index: shard.index || 1 }, arrived.size >= shard.of)) ??
+        (shard.of > 1
+          ? await findSkippedFiles(sql, key, shard, { runId: run?.id, report: resolved.report })
+          : undefined))
       : undefined,
     stored:
-      run && attempts.length > 0 ? await loadStored(sql, projectId, { run, attempts, resolved, shard }) : undefined,
+      run && attempts.length > 0
+        ? await loadStored(sql, projectId, { run, attempts, resolved, shard, replaced: inRun })
+        : undefined,
+    replaced: [...inRun, ...(inBuild?.replaced ?? [])],
+    earlier: inBuild?.earlier,
   };
+}
+
+type ReportOfRun = { report: MatchedReport; run: RunRow | undefined; facts: RunFacts };
+
+/** In the order of the reports. What a run lacks is looked at if the number of its results, or a gate, gives a reason to. */
+async function findAbsent(
+  sql: Tx,
+  projectId: string,
+  reports: readonly ReportOfRun[],
+  { mayWait }: { mayWait: boolean },
+): Promise<Pick<LoadedFacts, "absent" | "isShort">[]> {
+  const asked = reports.flatMap(({ report: { match, resolved } }) =>
+    match.execution.baselineId === null ? [] : { baselineId: match.execution.baselineId, taskSlug: resolved.taskSlug },
+  );
+  const expected = await selectExpectedCounts(sql, projectId, asked);
+  const found: Pick<LoadedFacts, "absent" | "isShort">[] = [];
+  for (const { report, run, facts } of reports) {
+    const { resolved, match, parameters } = report;
+    const { id: executionId, baselineId, buildId } = match.execution;
+    const count = baselineId === null ? null : expected.shift()!;
+    const isPart = facts.attempts.length > 0 || buildId !== null;
+    const hasFailed = resolved.results.some(({ letter }) => toStatus(letter) === "failed");
+    const hasRun = resolved.results.filter(({ letter }) => toStatus(letter) !== "skipped").length;
+    const isShort =
+      facts.isIn &&
+      !facts.isRepeated &&
+      resolved.report.countsOnly === null &&
+      baselineId !== null &&
+      (isPart ||
+        (parameters.gate !== undefined && hasFailed) ||
+        mayBeShort(hasRun, count, hasStoppedEarly(resolved.report)));
+    const task = { baselineId: baselineId ?? "", taskSlug: resolved.taskSlug, executionId, buildId };
+    const of = { runId: run?.id, fresh: resolved.results };
+    found.push({ isShort, absent: isShort && mayWait ? await selectAbsentCases(sql, projectId, task, of) : undefined });
+  }
+  return found;
 }
 
 async function loadStored(
@@ -155,9 +244,21 @@ async function loadStored(
     attempts,
     resolved: { results, exitCase },
     shard,
-  }: { run: RunRow; attempts: readonly Attempt[]; resolved: ResolvedReport; shard: { index: number } },
+    replaced,
+  }: {
+    run: RunRow;
+    attempts: readonly Attempt[];
+    resolved: ResolvedReport;
+    shard: { index: number };
+    replaced: readonly ReplacedFailure[];
+  },
 ): Promise<StoredResults> {
-  const touched = blocksToMerge(results, { shard: shard.index, exitCase }, attempts);
+  const touched = blocksToMerge(
+    results,
+    { shard: shard.index, exitCase },
+    attempts,
+    replaced.map(({ testCase }) => testCase),
+  );
   const [blocks, others] = await Promise.all([
     selectBlocks(sql, projectId, run, touched),
     selectOtherCounts(sql, projectId, run, touched),
@@ -165,9 +266,13 @@ async function loadStored(
   return { blocks, others };
 }
 
-const failedIn = ({ results }: ResolvedReport, stored: StoredResults | undefined): number[] => [
-  ...results.flatMap(({ testCase, letter }) => (toStatus(letter) === "failed" ? testCase : [])),
+const failedIn = (
+  { results }: ResolvedReport,
+  { stored, earlier }: Pick<LoadedFacts, "stored" | "earlier">,
+): number[] => [
+  ...results.flatMap(({ testCase, letter }) => (isFailure(letter) ? testCase : [])),
   ...failedCases(stored?.blocks ?? []),
+  ...(earlier?.notRerun ?? []),
 ];
 
 /** The lock of the bugs, where failures or passes may change some, if no other transaction has it. */

@@ -4,7 +4,7 @@ import type { DecidedRun } from "./decide.ts";
 import type { MatchedReport } from "./facts.ts";
 import type { ResolvedReport } from "./prepare.ts";
 import { gateQuietUpload, gateUpload } from "../executions/gate.ts";
-import { toStatus } from "../../rules/merge.ts";
+import { isFailure } from "../../rules/merge.ts";
 import { latestAttempts, WHOLE } from "../../rules/run_outcome.ts";
 import type { GateDecision } from "../../schema/gate.ts";
 import type { Tx } from "../../database/connect.ts";
@@ -12,7 +12,7 @@ import { updateGate } from "../../store/gate.ts";
 import type { Attempt } from "../../store/test_runs.ts";
 
 const failedIn = ({ results }: ResolvedReport): number[] =>
-  results.flatMap(({ testCase, letter }) => (toStatus(letter) === "failed" ? testCase : []));
+  results.flatMap(({ testCase, letter }) => (isFailure(letter) ? testCase : []));
 
 /** The decision about the first upload of a run in which nothing failed. Undefined if the upload asks for none. */
 export function decideQuietGate({ parameters }: MatchedReport, { run, attempt }: DecidedRun): GateDecision | undefined {
@@ -32,13 +32,13 @@ export async function decideGate(
   { parameters, resolved }: MatchedReport,
   { runId, attempts }: { runId: string; attempts: readonly Attempt[] },
 ): Promise<GateDecision | undefined> {
-  const { gate, gate_dry_run, shard: given } = parameters;
+  const { gate, gate_missing, gate_dry_run, shard: given } = parameters;
   if (gate === undefined) return undefined;
   const shard = given?.index ?? WHOLE;
   const { digest } = resolved;
   const isReplaced = latestAttempts(attempts).find((attempt) => attempt.shard === shard)?.digest !== digest;
   const upload = { runId, shard, testCases: failedIn(resolved), isReplaced };
-  const decision = await gateUpload(sql, projectId, gate, upload);
+  const decision = await gateUpload(sql, projectId, { mode: gate, missingPercent: gate_missing }, upload);
   if (!gate_dry_run) await updateGate(sql, projectId, { runId, shard, digest }, decision);
   return decision;
 }

@@ -174,7 +174,8 @@ function decideOne(
   // The end of the execution is announced before anything that comes after it.
   const hasJustEnded = hasEnded(execution.status) && !hasEnded(match.execution.status);
   // What a rerun comes to is stored with the build that it repeats, whose row would be waited for.
-  if (isFurther || hasJustEnded || execution.mode === "run" || execution.buildId !== null) return undefined;
+  if (isFurther || hasJustEnded || own.isShort || execution.mode === "run" || execution.buildId !== null)
+    return undefined;
   try {
     const decided = decideRun(known);
     const needsBugs = decided.run.failed > 0 || mayResolveBugs(decided, match, facts);

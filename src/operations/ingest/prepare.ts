@@ -9,7 +9,9 @@ import { identify, type IdentifiedCases } from "../../rules/identity.ts";
 import { exitMessage } from "../../wording/reasons.ts";
 import { resolveBranch } from "../../rules/branch.ts";
 import { nameVariant, readVariant } from "../../rules/variants.ts";
-import { type Result, toLetter } from "../../rules/merge.ts";
+import { type FoldedCases, foldEqualNames } from "../../rules/equal_names.ts";
+import { markThroughChild } from "../../rules/through_child.ts";
+import { type Result, THROUGH_CHILD, toLetter } from "../../rules/merge.ts";
 import type { MachineNames } from "../../rules/ran_on.ts";
 import { WHOLE } from "../../rules/run_outcome.ts";
 import { buildUrl, MAX_SLUG_LENGTH, type Shard, toStorable } from "../../schema/fields.ts";
@@ -28,6 +30,8 @@ export type PreparedReport = {
   cases: readonly ReportedCase[];
   hasStandIn: boolean;
   identified: IdentifiedCases;
+  /** Further rows of cases that have several. */
+  rows: FoldedCases["rows"];
   /** Attachments of cases that passed are stored as well. */
   keepsAllAttachments: boolean;
   /** Hexadecimal; of everything that decides the results. */
@@ -42,6 +46,7 @@ export type ResolvedReport = {
   results: Result[];
   details: CaseDetail[];
   references: AttachmentReference[];
+  rows: FoldedCases["rows"];
   /** The test case that stands for the exit code, when no other failed. */
   exitCase: number | null;
   /** Hexadecimal; of everything that decides the results. */
@@ -80,15 +85,28 @@ function taskOf({ suite }: Report, { task_slug, tag = [] }: UploadParameters): s
   return name;
 }
 
+/** Each test once, and what it failed by. */
+function foldCases(
+  cases: readonly ReportedCase[],
+  { equal }: IdentifiedCases,
+  { exit_code: exitCode, attempts }: UploadParameters,
+): FoldedCases {
+  const folded = foldEqualNames(cases, equal, { exitCode, areAttempts: attempts === "merged" });
+  return { ...folded, cases: markThroughChild(folded.cases) };
+}
+
 /** `failure`: of a runner that has no report. Refuses tags that are too long. */
 export function prepareReport(
   projectId: string,
-  report: Report,
+  given: Report,
   parameters: UploadParameters,
   uploadDigest: string,
   failure?: RunnerFailure,
 ): PreparedReport {
-  const taskSlug = taskOf(report, parameters);
+  const taskSlug = taskOf(given, parameters);
+  const identified = identify(projectId, taskSlug, given.cases);
+  const { cases: tests, rows } = foldCases(given.cases, identified, parameters);
+  const report = { ...given, cases: tests, durationMs: durationOf(given) };
   const exitCode = parameters.exit_code ?? 0;
   const failed = report.countsOnly?.failed ?? report.cases.filter(({ status }) => status === "failed").length;
   const unexplained =
@@ -106,26 +124,34 @@ export function prepareReport(
     taskSlug,
     cases,
     hasStandIn: standIn !== undefined,
-    identified: identify(projectId, taskSlug, cases),
+    // Hashing the names of a large report costs as much as reading it.
+    identified:
+      identified.equal.size === 0 && standIn === undefined
+        ? { ...identified, results: cases }
+        : identify(projectId, taskSlug, cases),
+    rows,
     keepsAllAttachments: parameters.attachments === "all",
-    digest: Bun.SHA256.hash(`${uploadDigest} ${exitCode} ${parameters.format ?? ""}`, "hex"),
+    digest: Bun.SHA256.hash(
+      `${uploadDigest} ${exitCode} ${parameters.format ?? ""}${parameters.attempts ? ` ${parameters.attempts}` : ""}`,
+      "hex",
+    ),
   };
 }
 
 /** `numbers` are those of the test cases, in the order of `cases`. */
 export function toResolved(
-  { report, taskSlug, cases, hasStandIn, keepsAllAttachments, digest }: PreparedReport,
+  { report, taskSlug, cases, rows, hasStandIn, keepsAllAttachments, digest }: PreparedReport,
   numbers: readonly number[],
 ): ResolvedReport {
-  const results = cases.map(({ status, flaky, durationMs }, index): Result => ({
+  const results = cases.map(({ status, flaky, durationMs, isThroughChild = false }, index): Result => ({
     testCase: numbers[index]!,
-    letter: toLetter(status, flaky),
+    letter: isThroughChild ? THROUGH_CHILD : toLetter(status, flaky),
     durationMs,
   }));
   const details = cases.flatMap((result, index): CaseDetail[] => {
     if (!tellsMore(result)) return [];
     const { kind, line, attempts, message, stack, output, properties } = result;
-    const cause = result.status === "failed" ? fingerprint(result).digest : null;
+    const cause = result.status === "failed" && !result.isThroughChild ? fingerprint(result).digest : null;
     return [{ testCase: numbers[index]!, kind, line, runs: attempts, message, stack, output, properties, cause }];
   });
   return {
@@ -133,6 +159,7 @@ export function toResolved(
     taskSlug,
     results: results.sort((a, b) => a.testCase - b.testCase),
     details,
+    rows,
     references: toReferences(cases, numbers, keepsAllAttachments),
     exitCase: hasStandIn ? numbers.at(-1)! : null,
     digest,

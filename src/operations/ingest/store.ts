@@ -7,11 +7,12 @@ import { judgeFailures } from "./judge.ts";
 import type { MatchedExecution } from "./match.ts";
 import { judgeAgain } from "./outages.ts";
 import { toRunDetails } from "./prepare.ts";
-import { type TrackedRun, trackBugs } from "../bugs/bug_reports.ts";
+import { resolveBugsOf, type TrackedRun, trackBugs } from "../bugs/bug_reports.ts";
 import { countChanges } from "../health/case_health.ts";
 import { advanceExecution, type Advanced, type NextState, quietEvents, storeAdvance } from "../executions/advance.ts";
 import { toOrigin } from "../executions/origin.ts";
 import { explainByTags } from "../executions/only_with.ts";
+import { NOTHING_ABSENT, readAbsentTests } from "../executions/absent_tests.ts";
 import { isDisturbedRun } from "../health/flaky_evidence.ts";
 import { type Blamed, toCounts } from "../../rules/blame.ts";
 import { hasEnded } from "../../rules/execution.ts";
@@ -20,6 +21,7 @@ import { type ChangedResult, toStatus } from "../../rules/merge.ts";
 import { toRanOn } from "../../rules/ran_on.ts";
 import { taskLine } from "../../wording/reasons.ts";
 import { latestAttempts } from "../../rules/run_outcome.ts";
+import type { AbsentTests } from "../../schema/absent_tests.ts";
 import type { TouchedBug } from "../../schema/bug_reports.ts";
 import type { NewEvent } from "../../schema/events.ts";
 import type { ExecutionStatus } from "../../schema/executions.ts";
@@ -77,6 +79,7 @@ export type TakenReport = {
   failures: readonly Blamed[];
   /** The first test cases of the run that took longer than usual. */
   slowerTests: readonly SlowerRow[];
+  absent: AbsentTests;
   /** Of this upload, where it was added; those of the run are of its other shards as well. */
   warnings: readonly string[];
   /** Undefined: the upload asks for no decision of a gate. */
@@ -101,37 +104,47 @@ export async function storeReports(
     const written = storeIngest(sql, projectId, writes);
     const resolving = builds.flatMap(resolvingRuns);
     if (resolving.length > 0) await written.then(() => trackBugs(sql, projectId, resolving));
-    await readSlowerTests(sql, projectId, reports, answers);
+    await readTests(sql, projectId, reports, answers);
     return { answers, written };
   }
   for (const { report, decided } of reports) {
     const { merged, run, attempts } = decided;
     for (const block of merged.emptied) await deleteBlock(sql, projectId, run, block);
     if (attempts.length === 1) continue;
-    const replaced = report.resolved.results.map(({ testCase }) => testCase);
+    const replaced = report.resolved.results.flatMap(({ testCase, letter }) =>
+      toStatus(letter) === "skipped" ? [] : testCase,
+    );
     await deleteSlowerResults(sql, projectId, run.id, replaced);
   }
   await storeIngest(sql, projectId, writes);
   await storeConsequences(sql, projectId, builds, answers);
-  await readSlowerTests(sql, projectId, reports, answers);
+  await readTests(sql, projectId, reports, answers);
   return { answers, written: Promise.resolve() };
 }
 
 /** After the reports were stored, or have been sent to be. */
-async function readSlowerTests(
+async function readTests(
   sql: Tx,
   projectId: string,
   reports: readonly StoredReport[],
   answers: Answers,
 ): Promise<void> {
-  for (const { report, decided } of reports)
-    if (decided.slower.length > 0 || decided.attempts.length > 1)
-      answers.get(report.index)!.slowerTests = await selectSlowerTestsOfRun(sql, projectId, decided.run.id, LISTED);
+  for (const { report, decided } of reports) {
+    const { run, slower, attempts } = decided;
+    const answer = answers.get(report.index)!;
+    if (slower.length > 0 || attempts.length > 1)
+      answer.slowerTests = await selectSlowerTestsOfRun(sql, projectId, run.id, LISTED);
+    if (run.absence !== null || run.notRerun.length > 0) answer.absent = await readAbsentTests(sql, projectId, [run]);
+  }
 }
 
 /** Nothing is to be judged: the first results of a run, in which nothing failed, not even before a retry. */
 const isQuiet = ({ decided: { run, attempts, changedOthers } }: StoredReport): boolean =>
-  run.failed === 0 && run.flaky === 0 && attempts.length === 1 && changedOthers.length === 0;
+  run.failed === 0 &&
+  run.flaky === 0 &&
+  run.notRerun.length === 0 &&
+  attempts.length === 1 &&
+  changedOthers.length === 0;
 
 const quietEventsOf = (build: TakenBuild): readonly NewEvent[] | undefined => {
   const advanced = toAdvanced(build, () => toCounts({}));
@@ -153,6 +166,7 @@ function toAnswer({ report, decided, status }: StoredReport): TakenReport {
     blames: toCounts({}),
     failures: [],
     slowerTests: [],
+    absent: NOTHING_ABSENT,
     warnings: attempt.warnings,
     gate: decideQuietGate(report, decided),
   };
@@ -250,6 +264,8 @@ async function storeConsequences(
     projectId,
     complete.map((one) => toTracked(one.first, one)),
   );
+  const over = all.flatMap(({ decided }) => (decided.run.untrusted ? [] : decided.over));
+  if (over.length > 0) await resolveBugsOf(sql, projectId, over);
   for (const one of all)
     await judgeAgain(sql, projectId, one.decided.changedOthers, (run) => toTracked(one.first, one, run));
   const failed = all.flatMap(({ decided: { run } }) => (run.failed > 0 ? run.id : []));
@@ -265,7 +281,7 @@ async function storeConsequences(
   for (const build of builds.toSorted((a, b) => (branchOf(a) < branchOf(b) ? -1 : 1)))
     await advance(sql, projectId, build, (id) => blames.get(id) ?? toCounts({}), answers);
   for (const { report, decided } of all)
-    if (decided.run.failed > 0 || decided.attempts.length > 1)
+    if (decided.run.failed > 0 || decided.run.notRerun.length > 0 || decided.attempts.length > 1)
       answers.get(report.index)!.gate = await decideGate(sql, projectId, report, {
         ...{ runId: decided.run.id, attempts: decided.attempts },
       });
@@ -394,5 +410,6 @@ export async function repeatReport(
   const failures = await explainByTags(sql, projectId, execution.id, found);
   const gate = await decideGate(sql, projectId, report, { runId: run.id, attempts });
   const slowerTests = await selectSlowerTestsOfRun(sql, projectId, run.id, LISTED);
-  return { run, added: false, bugReports, blames, failures, slowerTests, warnings: [], gate };
+  const absent = await readAbsentTests(sql, projectId, [run]);
+  return { run, added: false, bugReports, blames, failures, slowerTests, absent, warnings: [], gate };
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { areFree, createReserve, descriptorLimit } from "../../../src/http/descriptors.ts";
+import { descriptorLimit } from "../../../src/http/descriptors.ts";
 
 const MODULE = join(import.meta.dir, "../../../src/http/descriptors.ts");
 
@@ -22,27 +22,4 @@ test("descriptors are free as long as the limit allows, and trying takes none", 
     true,
     true,
   ]);
-});
-
-test("a reserve holds back an eighth, tells of the last ones, and gives back what it holds", async () => {
-  const story = `(() => {
-    const { openSync } = require("node:fs");
-    const reserve = d.createReserve(64);
-    reserve.refill();
-    const told = [reserve.isShort()];
-    try { for (;;) openSync("/dev/null", "r"); } catch {}
-    told.push(reserve.isShort(), d.areFree(1), reserve.refillWithRoom());
-    reserve.release();
-    told.push(d.areFree(8), d.areFree(9), reserve.refillWithRoom());
-    reserve.refill();
-    return [...told, d.areFree(1)];
-  })()`;
-  expect(await under64(story)).toEqual([false, true, false, false, true, false, false, false]);
-});
-
-test("a reserve of a process that has plenty is never short", () => {
-  const reserve = createReserve(1_000_000);
-  reserve.refill();
-  expect([reserve.isShort(), areFree(50), reserve.refillWithRoom()]).toEqual([false, true, true]);
-  reserve.release();
 });

@@ -173,7 +173,7 @@ testLinearity(
     "gate.ts": {
       endGate: (text) =>
         endGate(
-          { mode: "new", isDryRun: false },
+          { mode: "new", isDryRun: false, missingPercent: undefined },
           {
             exitCode: 1,
             problem: undefined,
@@ -183,7 +183,7 @@ testLinearity(
             },
           },
         ),
-      readGateOptions: (text) => attempt(() => readGateOptions(text, false)),
+      readGateOptions: (text) => attempt(() => readGateOptions({ gate: text, missing: text }, false)),
       toGateParameters: null,
     },
     "job_summary.ts": {

@@ -64,7 +64,7 @@ testLinearity("http", {
   "csv.ts": { formatCsv: (text) => formatCsv([text], [{ [text]: text }]) },
   "cursor.ts": { createCursors: (text) => cursors.read("list", text) },
   "deadline.ts": { createDeadlines: null },
-  "descriptors.ts": { areFree: null, createReserve: null, descriptorLimit: null },
+  "descriptors.ts": { areFree: null, descriptorLimit: null },
   "events.ts": {
     createEventStreams: null,
     toEventText: (text) => toEventText({ id: text, event: text, data: text }),
@@ -119,7 +119,6 @@ testLinearity("http", {
   "problem.ts": { absent: null, fail: null },
   "rate_limit.ts": { createRateLimit: null },
   "router.ts": { createRouter: (text) => [findRoute("GET", text), findRoute("GET", `/a/${text}`)] },
-  "listeners.ts": { createListeners: null },
   "serve.ts": { findPort: null, startServer: null },
   "target.ts": {
     isAsSent: (text) => isAsSent(text, { segment0: text }),

@@ -54,6 +54,8 @@ import { describeClaims, explainRefusal, isOfRepository, matchesPattern } from "
 import type { TrustRule } from "../../../src/schema/trust_rules.ts";
 import { statusContext } from "../../../src/rules/status_context.ts";
 import { isTaskAmong, nameVariant, readVariant } from "../../../src/rules/variants.ts";
+import { isOutsideOfTests, isRepeated } from "../../../src/rules/outside_of_tests.ts";
+import { markThroughChild } from "../../../src/rules/through_child.ts";
 import { testLinearity, withFewTexts } from "./growth.ts";
 
 const TRUST_RULE: TrustRule = {
@@ -208,7 +210,7 @@ testLinearity("rules", {
   "log_parts.ts": { joinLog: (text) => joinLog([{ start: 0, bytes: Buffer.from(text) }], 1) },
   "merge.ts": {
     ...{ blockOf: null, changesOf: null, countStatuses: null, mergeBlock: null, packResults: null },
-    ...{ removeFromBlock: null, toLetter: null, toStatus: null },
+    ...{ removeFromBlock: null, isFailure: null, toLetter: null, toStatus: null },
   },
   "infrastructure.ts": {
     createRuleSearch: (text) => {
@@ -218,6 +220,23 @@ testLinearity("rules", {
   },
   "recency.ts": { isRecent: null },
   "odds.ts": { weigh: null },
+  "absent_tests.ts": { hasStoppedEarly: null, isAbove: null, mayBeShort: null, toAbsence: null },
+  "equal_names.ts": { foldEqualNames: null },
+  "outside_of_tests.ts": {
+    isOutsideOfTests: (text) => isOutsideOfTests({ suite: "", name: `(${text} failed)`, file: null }),
+    isRepeated: (text) =>
+      isRepeated({ suite: "", name: `setUpClass (${text})`, file: text }, [{ suite: text, file: text }], {
+        isComplete: true,
+      }),
+  },
+  "rerun_results.ts": { toBuildResults: null },
+  "through_child.ts": {
+    markThroughChild: (text) =>
+      markThroughChild([
+        { ...erroredCase({ suite: "", name: "a", file: null }, text), stack: text },
+        erroredCase({ suite: "", name: `a/${text}`, file: null }, text),
+      ]),
+  },
   "outside.ts": { isFromOutside: (text) => isFromOutside(failureOf(text)) },
   "codeowners.ts": {
     parseOwners: withFewTexts((text) => {
@@ -317,6 +336,7 @@ testLinearity("rules", {
   "ran_on.ts": { machineText: null, toRanOn: null },
   "red_reason.ts": { flawsOf: null },
   "run_outcome.ts": {
+    furtherRows: null,
     isComplete: null,
     isOutageRun: null,
     isOutageTogether: null,

@@ -64,6 +64,7 @@ const tellOf = (text: string) =>
 
 testLinearity("wording", {
   "badge.ts": { drawBadge: (text) => drawBadge({ label: text, message: text, tone: "good", title: text }), widthOf },
+  "absent_tests.ts": { absentKinds: null, absentLines: null, absentWords: null, notRerunWords: null },
   "blame.ts": { blameCountWords: null },
   "case_title.ts": {
     caseTitle: (text) => caseTitle(caseOf(text)),
@@ -135,7 +136,7 @@ testLinearity("wording", {
     taskLine: (text) => taskLine({ ...LOST_TASK, reason: text }),
     taskReason: (text) => {
       taskReason({ ...LOST_TASK, reason: text });
-      const flaws = { brokeOff: false, standIns: 1, exitCode: 1, says: text };
+      const flaws = { brokeOff: false, standIns: 1, exitCode: 1, says: text, notRerun: 0 };
       taskReason({ ...LOST_TASK, status: "failed", verdict: "failed", attempt: 1, failed: 1, flaws });
     },
   },

@@ -3,6 +3,7 @@
 import * as v from "valibot";
 import type { Html } from "../../../http/html.ts";
 import { absent } from "../../../http/problem.ts";
+import { readAbsentOfExecution } from "../../../operations/executions/absent_tests.ts";
 import { isAnswered } from "../../../operations/executions/reruns.ts";
 import { hasEnded } from "../../../rules/execution.ts";
 import type { Role } from "../../../schema/accounts.ts";
@@ -11,6 +12,7 @@ import { countFailures } from "../../../store/failures.ts";
 import { selectUsualDurations } from "../../../store/usual_durations.ts";
 import { type HeadlineWord, executionHeadline, headlineText } from "../../../wording/execution.ts";
 import { shortExecutionName } from "../../../wording/execution_name.ts";
+import { AbsentTestsNotice } from "../../components/absent_tests.tsx";
 import { causeCursor } from "../../components/causes.ts";
 import { Empty } from "../../components/empty.tsx";
 import { shareForm } from "../../components/share_parts.tsx";
@@ -51,7 +53,7 @@ async function loadExecution({ sql, project, params: { executionId }, query, rol
   const execution = found ?? absent();
   const isOver = hasEnded(execution.status);
   const shownTasks = execution.tasks.slice(0, MAX_TASKS).map(({ slug }) => slug);
-  const [liveLog, changes, usual, names, reruns, isRerunnable, flakyTestId, gates] = await Promise.all([
+  const [liveLog, changes, usual, names, reruns, isRerunnable, flakyTestId, gates, absentTests] = await Promise.all([
     readLiveLog(sql, projectId, execution),
     readChanges(sql, projectId, execution),
     selectUsualDurations(sql, projectId, executionId, shownTasks),
@@ -60,8 +62,22 @@ async function loadExecution({ sql, project, params: { executionId }, query, rol
     isOver && !execution.probe && role !== "viewer" && isAnswered(sql, projectId, execution),
     findFlakyTest(sql, projectId, execution),
     readGates(sql, projectId, execution),
+    readAbsentOfExecution(sql, projectId, executionId),
   ]);
-  return { execution, counts, failures, liveLog, changes, usual, names, reruns, isRerunnable, flakyTestId, gates };
+  return {
+    execution,
+    counts,
+    failures,
+    liveLog,
+    changes,
+    usual,
+    names,
+    reruns,
+    isRerunnable,
+    flakyTestId,
+    gates,
+    absentTests,
+  };
 }
 
 type ExecutionData = Awaited<ReturnType<typeof loadExecution>>;
@@ -107,6 +123,7 @@ function ExecutionState({ context, data, view, headline }: StateProperties): Htm
       </div>
       <ExecutionProgress execution={execution} usual={usual} now={now} />
       <TaskGates projectId={projectId} executionId={execution.id} tasks={data.gates} />
+      <AbsentTestsNotice projectId={projectId} absent={data.absentTests} />
     </div>
   );
 }

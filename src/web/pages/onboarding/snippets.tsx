@@ -38,7 +38,7 @@ export function lines({ snippets }: Onboarding, target: SnippetTarget): Html {
       <details class="bare">
         <summary>No report at hand? Send an example</summary>
         {code(
-          `curl -H "Authorization: Bearer $ASSAY_KEY" -H "Accept: text/plain" -d '${HELLO}' "${uploadUrl(target)}?complete=true"`,
+          `curl -H "Authorization: Bearer $ASSAY_KEY" -H "Accept: text/plain" -d '${HELLO}' "${uploadUrl(target)}?branch=hello&complete=true"`,
           "Upload an example",
         )}
       </details>

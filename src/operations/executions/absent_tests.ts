@@ -1,0 +1,40 @@
+/** Reads the tests that runs have no result of. */
+
+import { ABSENT_NAMED, type Absence } from "../../rules/absent_tests.ts";
+import type { AbsentTests } from "../../schema/absent_tests.ts";
+import type { Sql } from "../../database/connect.ts";
+import { selectCaseRefs, selectRunsWithAbsence } from "../../store/absent_tests.ts";
+
+type RunAbsence = { notRerun: readonly number[]; absence: Absence | null };
+
+const NONE = { count: 0, testCases: [] };
+export const NOTHING_ABSENT: AbsentTests = { missing: NONE, newlySkipped: NONE, notRerun: NONE };
+
+/** Of several runs of one execution. */
+export async function readAbsentTests(sql: Sql, projectId: string, runs: readonly RunAbsence[]): Promise<AbsentTests> {
+  const short = runs.flatMap(({ absence }) => (absence?.isShort ? absence : []));
+  const toTests = async (counts: readonly number[], cases: readonly (readonly number[])[]) => ({
+    count: counts.reduce((sum, count) => sum + count, 0),
+    testCases: [...(await selectCaseRefs(sql, projectId, cases.flat().slice(0, ABSENT_NAMED)))],
+  });
+  const notRerun = runs.map((run) => run.notRerun);
+  return {
+    missing: await toTests(
+      short.map(({ missing }) => missing),
+      short.map(({ missingCases }) => missingCases),
+    ),
+    newlySkipped: await toTests(
+      short.map(({ skipped }) => skipped),
+      short.map(({ skippedCases }) => skippedCases),
+    ),
+    notRerun: await toTests(
+      notRerun.map((cases) => cases.length),
+      notRerun,
+    ),
+  };
+}
+
+export async function readAbsentOfExecution(sql: Sql, projectId: string, executionId: string): Promise<AbsentTests> {
+  const runs = await selectRunsWithAbsence(sql, projectId, executionId);
+  return runs.length === 0 ? NOTHING_ABSENT : await readAbsentTests(sql, projectId, runs);
+}

@@ -1,0 +1,45 @@
+/** Several reports of one upload that are runs of the same tests, one after the other: a retry writes a file of its own. */
+
+import type { Report, ReportedCase } from "./report.ts";
+
+const keyOf = ({ suite, name, file }: ReportedCase): string => `${suite}\0${name}\0${file ?? ""}`;
+
+const hasRun = ({ status }: ReportedCase): boolean => status !== "skipped";
+
+/** When the tests of a report ran, where it says so. */
+function spanOf({ span, completedAt, durationMs }: Report): Report["span"] {
+  if (span || completedAt === null || durationMs === null) return span;
+  return { from: completedAt.getTime() - durationMs, to: completedAt.getTime() };
+}
+
+/**
+ * Whether a report repeats a part of an earlier one: it began when that had ended, and has tests of it that had failed, beside them not all others. Equal
+ * sets of tests may be those of two browsers.
+ */
+function repeats(later: Report, earlier: Report): boolean {
+  const [own, other] = [spanOf(later), spanOf(earlier)];
+  if (!own || !other || own.from < other.to || own.from <= other.from) return false;
+  const ran = new Map(earlier.cases.filter(hasRun).map((one) => [keyOf(one), one.status]));
+  const again = later.cases.filter(hasRun);
+  const failed = again.filter((one) => ran.get(keyOf(one)) === "failed");
+  if (failed.length === 0 || !again.every((one) => ran.has(keyOf(one)))) return false;
+  return again.length < ran.size || failed.length === again.length;
+}
+
+/** The maximum number of files that are compared with each other: a retry has few. */
+const MAX_COMPARED = 20;
+
+/** The cases of all reports; those of one that repeats others have a higher round than theirs. */
+export function casesInRounds(reports: readonly Report[]): ReportedCase[] {
+  if (reports.length > MAX_COMPARED) return reports.flatMap(({ cases }) => cases);
+  const order = reports.toSorted((a, b) => (spanOf(a)?.from ?? 0) - (spanOf(b)?.from ?? 0));
+  const rounds = new Map<Report, number>();
+  for (const [place, later] of order.entries()) {
+    const before = order.slice(0, place).filter((earlier) => repeats(later, earlier));
+    rounds.set(later, Math.max(0, ...before.map((earlier) => rounds.get(earlier)! + 1)));
+  }
+  return reports.flatMap((report) => {
+    const round = rounds.get(report)!;
+    return round === 0 ? report.cases : report.cases.map((one) => ({ ...one, round }));
+  });
+}
