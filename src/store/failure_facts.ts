@@ -282,7 +282,14 @@ export const selectStates = (sql: Tx, projectId: string, runIds: readonly string
   select f.run_id as "runId", f.test_case as "testCase", replace(f.cause::text, '-', '') as cause, f.explained
   from unnest(${toTextArray(runIds)}::uuid[]) as run (id)
   join failure f on f.project_id = ${projectId} and f.run_id = run.id
-  where f.test_case = any(${toNumberArray(numbers)}::int[])`;
+  where f.test_case = any(${toNumberArray(numbers)}::int[]) and not exists (
+    -- A rerun of the build has passed it.
+    select from test_run b
+    join execution e on e.project_id = ${projectId} and e.build_id = b.execution_id
+    join test_run r on r.project_id = ${projectId} and r.execution_id = e.id and r.task_slug = b.task_slug
+    join case_result c on c.project_id = ${projectId} and c.run_id = r.id and c.block = ${blockOfCase(sql, sql`f.test_case`)}
+    where b.project_id = ${projectId} and b.id = f.run_id
+      and substr(c.statuses, array_position(c.test_cases, f.test_case), 1) in ('p', 'P'))`;
 
 /** Which of these runs have no result of which of these test cases. */
 export const selectAbsent = (sql: Tx, projectId: string, runIds: readonly string[], numbers: readonly number[]) => sql<
