@@ -13,6 +13,9 @@ export const CONSTANTS = {
   streak: 0.7,
   /** Each further thing that a change breaks for another reason. */
   further: 0.3,
+  /** Of the changes that break something, so many break much: then so many times a single break is expected. */
+  wide: 0.01,
+  wideBreak: 6,
   /** A change breaks a test that has passed at the commit as well. */
   passedAtCommit: 0.02,
   otherCause: 0.3,
@@ -142,44 +145,56 @@ export function weigh({ disturbed, runs, rates }: FailedBuild, c: Constants = CO
     logSum([Math.log(1 - chance(state)) + calm, Math.log(chance(state)) + state.disturbed]);
   const all = (world: World, calm: (state: RunState) => number) =>
     states.reduce((sum, state) => sum + mixed(state, world, calm(state)), 0);
-  const [good, bad] = [Math.log(1 - c.guilty), Math.log(c.guilty / c.further)];
-  const sums = worlds.map((world) => {
-    const innocent = all(world, (state) => state.innocent);
-    return { world, innocent, broken: all(world, (state) => state.broken) };
-  });
+  const good = Math.log(1 - c.guilty);
+  const guilts = guiltsOf(c);
+  const sums = worlds.map((world) => ({
+    world,
+    innocent: all(world, (state) => state.innocent),
+    broken: guilts.map((_, index) => all(world, (state) => state.broken[index]!)),
+  }));
   const total = logSum(
     sums.flatMap(({ world: { odds }, innocent, broken }) => [
       good + odds + innocent,
-      bad + odds + logMinus(broken, innocent),
+      ...guilts.map((guilt, index) => guilt.odds + odds + logMinus(broken[index]!, innocent)),
     ]),
   );
   return states.flatMap((state) => {
     /** The odds of the worlds in which this run is calm. */
-    const calm = (before: number, of: "innocent" | "broken", own: number) =>
+    const calm = (before: number, own: number, of: (sum: (typeof sums)[number]) => number) =>
       sums.reduce((sum, one) => {
         const { odds, chance } = one.world;
-        const others = one[of] - mixed(state, one.world, state[of]);
+        const others = of(one) - mixed(state, one.world, own);
         return sum + Math.exp(before + odds + others + Math.log(1 - chance(state)) + own - total);
       }, 0);
-    const calmBroken = calm(bad, "broken", state.broken);
-    const calmInnocent = calm(good, "innocent", state.innocent) - calm(bad, "innocent", state.innocent);
-    return state.units.flatMap((unit) => toShares(state.run, unit, { calmBroken, calmInnocent }, c));
+    const innocent = (before: number) => calm(before, state.innocent, (one) => one.innocent);
+    const calmBroken = guilts.map(({ odds }, index) => calm(odds, state.broken[index]!, (one) => one.broken[index]!));
+    const calmInnocent = guilts.reduce((sum, { odds }) => sum - innocent(odds), innocent(good));
+    return state.units.flatMap((unit) => toShares(state.run, unit, { guilts, calmBroken, calmInnocent }));
   });
 }
 
 /** What the surroundings of a build are like; `chance`: that they disturb a run. */
 type World = { odds: number; chance: (state: RunState) => number };
 
-function toShares(
-  run: FailedRun,
-  unit: Unit,
-  { calmBroken, calmInnocent }: { calmBroken: number; calmInnocent: number },
-  c: Constants,
-): Judgement[] {
+/** A build that breaks something; `scale`: how much more than a single thing. Logarithms. */
+type Guilt = { odds: number; scale: number };
+
+const guiltsOf = (c: Constants): Guilt[] => [
+  { odds: Math.log((c.guilty * (1 - c.wide)) / c.further), scale: Math.log(c.further) },
+  { odds: Math.log(c.guilty * c.wide), scale: Math.log(c.wideBreak) },
+];
+
+type Calm = { guilts: readonly Guilt[]; calmBroken: readonly number[]; calmInnocent: number };
+
+function toShares(run: FailedRun, unit: Unit, { guilts, calmBroken, calmInnocent }: Calm): Judgement[] {
   const others = logSum([unit.flaky, unit.inherited, unit.outside]);
-  const change = Math.log(c.further) + unit.change;
-  const ofChange = Math.min(1, calmBroken * Math.exp(change - logSum([others, change])));
-  const rest = Math.max(0, calmBroken + calmInnocent - ofChange);
+  const parts = guilts.map(({ scale }, index) => {
+    const change = scale + unit.change;
+    return calmBroken[index]! * Math.exp(change - logSum([others, change]));
+  });
+  const sumOf = (numbers: readonly number[]) => numbers.reduce((sum, one) => sum + one, 0);
+  const ofChange = Math.min(1, sumOf(parts));
+  const rest = Math.max(0, sumOf(calmBroken) + calmInnocent - ofChange);
   const unsettled = Math.max(0, 1 - ofChange - rest);
   const hidden = 1 / (1 + Math.exp(Math.log(disturbedRate(run)) - unit.inherited));
   const shares = {
@@ -266,17 +281,19 @@ type RunState = {
   run: FailedRun;
   units: readonly Unit[];
   innocent: number;
-  broken: number;
+  /** As each guilt has it. */
+  broken: number[];
   disturbed: number;
 };
 
 function toState(run: FailedRun, rates: readonly RateShare[], c: Constants): RunState {
   const units = toUnits(run).map((unit) => weighUnit(run, unit, rates, c));
-  let [innocent, broken] = [0, 0];
+  const broken = guiltsOf(c).map(() => 0);
+  let innocent = 0;
   for (const { change, flaky, inherited, outside } of units) {
     const others = logSum([flaky, inherited, outside]);
     innocent += others;
-    broken += logSum([others, Math.log(c.further) + change]);
+    for (const [index, { scale }] of guiltsOf(c).entries()) broken[index]! += logSum([others, scale + change]);
   }
   const count = units.reduce((sum, { failures, inherited }) => sum + (inherited > LIKELY ? 0 : failures.length), 0);
   const disturbed = DISTURBED.map((share) => {

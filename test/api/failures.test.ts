@@ -3,6 +3,7 @@ import { type Asking, createAsking, filledLists } from "../asking.ts";
 import { insertFoundSearch } from "../culprit_searches.ts";
 import { createHarness, holdTransaction, junit } from "../harness.ts";
 import { lockHealth } from "../../src/store/pending_health.ts";
+import { countAll } from "../../src/work/count.ts";
 import { retainResults } from "../../src/work/retain.ts";
 
 const { ask, acme, addProject, database } = await createHarness();
@@ -18,12 +19,6 @@ async function runs(letters: string, branch = "main") {
 }
 /** What is remembered is counted behind the uploads. */
 const catchUp = () => own.call("GET", "/test-cases?limit=1");
-/** A report of one case, "case 0", that fails with the message. */
-const fail = (branch: string, message: string): Promise<any> =>
-  own.uploadReport(
-    `<testsuite name="unit"><testcase name="case 0"><failure message="${message}"/></testcase></testsuite>`,
-    `branch=${branch}`,
-  );
 /** The report of `letters` without the case of that number. */
 const without = (letters: string, number: number) =>
   junit(letters).replace(new RegExp(`<testcase classname="unit" name="case ${number}"[^]*?</testcase>`), "");
@@ -168,6 +163,32 @@ describe("a failure", () => {
     const [same, other] = [await one("x", BASKET), await one("y", "Error: the session was lost")];
     expect([blames(same), same.gate.pass]).toEqual([{ flakyFailures: ["case 0"] }, true]);
     expect(await changeOf(other)).toBeGreaterThan(2 * (await changeOf(same)));
+  });
+
+  test("of a test that never failed is likelier flaky where many tests of the project fail now and then", async () => {
+    const report = (letters: string) =>
+      `<testsuite name="unit">${Array.from(letters, (letter, index) => {
+        const said = `message="Error: row ${index % 7} is ${"abcdefg"[index % 7]}"`;
+        const child = { f: `<failure ${said}/>`, P: `<flakyFailure ${said}/>`, p: "" }[letter];
+        return `<testcase name="case ${index}">${child}</testcase>`;
+      }).join("")}</testsuite>`;
+    const with1 = (letter: string, at: number) => "p".repeat(at) + letter + "p".repeat(79 - at);
+    const flakyShare = async (branch: string) => {
+      const { executionId } = await own.uploadReport(report(with1("f", 70)), { branch });
+      const [{ failures }] = (await get(`${executionId}/failures`)).causes;
+      return failures[0].explanations.find(({ kind }: any) => kind === "flaky").share;
+    };
+    for (let build = 0; build < 20; build++) await own.uploadReport(report(with1("P", build)), "branch=main");
+    const before = await flakyShare("x");
+    await countAll(database);
+    const after = await flakyShare("y");
+    expect(before).toBeLessThan(0.1);
+    expect(after).toBeGreaterThan(3 * before);
+    // Once an hour is enough.
+    const fitted = () => database.pool`select flaky_rates_at from project where id = ${own.project}`;
+    const first = await fitted();
+    await countAll(database);
+    expect(await fitted()).toEqual(first);
   });
 
   test("of one commit on several branches is no record of the case", async () => {
