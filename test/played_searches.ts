@@ -77,13 +77,10 @@ export async function createPlayedSearches() {
     await upload(0);
     await upload(commits);
     await sync();
-    const open = async (testCase: string) =>
-      (await request("POST /bug-reports", { title: testCase, testCaseIds: [testCase] })).body;
     const bugs: Record<string, string> = {};
     for (const name of names) {
       const [testCase] = (await get(`/test-cases?q=${name}`)).data;
-      // Of many tests that fail together no bug is opened.
-      const [bug = await open(testCase.id)] = (await get(`/bug-reports?test_case_id=${testCase.id}`)).data;
+      const [bug] = (await get(`/bug-reports?test_case_id=${testCase.id}`)).data;
       bugs[name] = bug.id;
       expect((await request(`POST /bug-reports/${bug.id}/culprit`, limits[name] ?? {})).status).toBe(201);
     }
