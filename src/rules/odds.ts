@@ -44,6 +44,10 @@ export const CONSTANTS = {
   /** Failures of a disturbed run that say the same as those of another one. */
   sighted: 300,
   says: 4,
+  /** Many tests in several files say that something outside failed. */
+  saysMany: 1000,
+  /** The surroundings do the same to the next build of the branch, and to no other one. */
+  repeated: 0.03,
   outsidePrior: 200,
   outsideFew: 0.03,
 };
@@ -300,8 +304,11 @@ function toState(run: FailedRun, rates: readonly RateShare[], c: Constants): Run
     let likelihood = -Math.log(DISTURBED.length) + Math.log1p(-share) * (Math.max(run.tests, 50, count) - count);
     for (const { failures, inherited } of units) {
       const seen = run.sightings.get(failures[0]!.cause);
-      const known = seen?.isSpread ? c.sighted : failures[0]!.saysOutside ? c.says : 1;
-      likelihood += inherited > LIKELY ? inherited : failures.length * Math.log(share) + Math.log(known);
+      const says = isMany(failures) ? c.saysMany : c.says;
+      const known = seen?.isSpread ? c.sighted : failures[0]!.saysOutside ? says : 1;
+      const again = seen?.isSpread ? 0 : Math.min(...failures.map(({ inARow }) => inARow)) - 1;
+      const odds = failures.length * Math.log(share) + Math.log(known) + again * Math.log(c.repeated);
+      likelihood += inherited > LIKELY ? inherited : odds;
     }
     return likelihood;
   });

@@ -89,8 +89,9 @@ export async function selectRunPlace(
         select case when min(host) = max(host) then min(host) end from attempt
         where project_id = ${projectId} and run_id = r.id) as host
       from test_run r
-      where r.project_id = ${projectId} and r.id >= ${firstIdAt(at - OUTSIDE_HOURS * HOUR_MS)} and r.id < ${id}
-        and r.execution_id <> ${executionId} and ${wasCompleted(sql, at)} and ${isTrustedBuild(sql, sql`r`)}
+      where r.project_id = ${projectId} and r.id >= ${firstIdAt(at - OUTSIDE_HOURS * HOUR_MS)} and r.id < ${firstIdAt(at + 1)}
+        -- What arrives together does not see each other.
+        and r.health_applied and r.execution_id <> ${executionId} and ${wasCompleted(sql, at)} and ${isTrustedBuild(sql, sql`r`)}
       order by r.id desc limit ${5 * LOOKED_THROUGH}
     ), build as (
       select max(disturbed) as disturbed from recent group by execution_id

@@ -182,7 +182,9 @@ type PastContext = {
 function weighPast(past: readonly PastFailure[], { cause, isOnLine, line, ofLine, ofMine }: PastContext) {
   const isOfLine = ({ pullRequest, branch }: PastFailure) =>
     pullRequest === null && (branch === null || branch === line);
-  const mine = past.filter(({ isMine, isRetried, explained }) => isMine && !isRetried && explained !== "outside");
+  const mine = past.filter(
+    (one) => one.isMine && !one.isRetried && (one.explained !== "outside" || one.cause === cause),
+  );
   const inARow = 1 + countStreak(mine, isOnLine ? ofLine : ofMine);
   const streak = new Set(mine.slice(0, inARow - 1));
   // What a branch did before it passed again may have been its change; on a line it is the test's.

@@ -116,7 +116,7 @@ export function createHistory(c: Constants = CONSTANTS) {
     };
   }
 
-  function inARow(build: RecordedBuild, run: Run, test: number): number {
+  function inARow(build: RecordedBuild, run: Run, { test, cause }: Failure): number {
     let count = 1;
     for (const one of (runsOf.get(run.task) ?? []).toReversed()) {
       const isMine =
@@ -125,7 +125,8 @@ export function createHistory(c: Constants = CONSTANTS) {
           : one.build.pullRequest === build.pullRequest;
       if (!isMine || !one.run.tests.has(test)) continue;
       const found = one.failed.get(test);
-      if (!found || found.isRetried || one.judged.get(test)?.kind === "outside") break;
+      if (!found || found.isRetried) break;
+      if (one.judged.get(test)?.kind === "outside" && found.cause !== cause) break;
       count++;
     }
     return count;
@@ -227,7 +228,7 @@ export function createHistory(c: Constants = CONSTANTS) {
         const failures = failed.map((failure): FailedTestFacts => {
           const { cause, test, file, saysOutside } = failure;
           return {
-            ...{ test, cause, file, saysOutside, inARow: inARow(build, run, test) },
+            ...{ test, cause, file, saysOutside, inARow: inARow(build, run, failure) },
             results: results(build, run, test),
             ...own(build, failure),
             passedAtCommit: false,
