@@ -202,15 +202,15 @@ function toUnits({ failures }: FailedRun): (readonly FailedTest[])[] {
   });
 }
 
+/** The weights of the rates for a test that has failed by itself in `k` of `n` results. */
+export const weighRates = (k: number, n: number, rates: readonly Rate[]): number[] =>
+  rates.map(({ rate, share }) => share * Math.exp(k * Math.log(rate) + Math.max(0, n - k) * Math.log1p(-rate)));
+
 /** The odds that a test that has failed by itself in `k` of `n` results does so `times` more. */
 function flakyOdds(k: number, n: number, times: number, rates: readonly Rate[]): number {
-  let [all, again] = [0, 0];
-  for (const { rate, share } of rates) {
-    const likelihood = share * Math.exp(k * Math.log(rate) + Math.max(0, n - k) * Math.log1p(-rate));
-    all += likelihood;
-    again += likelihood * rate ** times;
-  }
-  return again / all;
+  const weights = weighRates(k, n, rates);
+  const again = rates.reduce((sum, { rate }, index) => sum + weights[index]! * rate ** times, 0);
+  return again / weights.reduce((sum, weight) => sum + weight, 0);
 }
 
 const logChoose = (n: number, k: number): number => {

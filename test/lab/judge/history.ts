@@ -1,6 +1,6 @@
 /** What earlier builds of a team say about the failures of another one: the facts that the account weighs. */
 
-import { type Constants, CONSTANTS } from "./account.ts";
+import { type Constants, CONSTANTS, weighRates } from "./account.ts";
 import type { FailedBuild, FailedRun, FailedTest, Inheritance, Judgement, Rate, Sightings } from "./account.ts";
 import type { Failure, RecordedBuild, Run } from "./record.ts";
 
@@ -71,9 +71,7 @@ export function createHistory(c: Constants = CONSTANTS) {
     for (let round = 0; round < 15; round++) {
       const sums = PRIOR.map(({ share }) => share * PRIOR_TESTS);
       for (const { k, n, count } of tests.values()) {
-        const likelihoods = rates.map(
-          ({ rate, share }) => share * Math.exp(k * Math.log(rate) + (n - k) * Math.log1p(-rate)),
-        );
+        const likelihoods = weighRates(k, n, rates);
         const all = likelihoods.reduce((a, b) => a + b, 0);
         if (all > 0) likelihoods.forEach((one, index) => (sums[index]! += (count * one) / all));
       }
@@ -258,9 +256,7 @@ export function createHistory(c: Constants = CONSTANTS) {
         0,
       );
       const n = (runsOf.get(failures[0]!.task) ?? []).length;
-      const weights = flakyRates().map(
-        ({ rate, share }) => share * Math.exp(k * Math.log(rate) + Math.max(0, n - k) * Math.log1p(-rate)),
-      );
+      const weights = weighRates(k, n, flakyRates());
       return 1 - weights[0]! / weights.reduce((a, b) => a + b, 0);
     },
 
