@@ -1,3 +1,3 @@
-/** How far tests go that try many random inputs: a few in the first tier, and more in the second. */
+/** Whether tests that try many random inputs, or compare two ways in random histories, go as far as in the second tier. */
 
 export const isFull = process.env["ASSAY_TESTS"] === "full";

@@ -13,20 +13,15 @@ function chunk(type: string, data: Uint8Array): Buffer {
   return framed;
 }
 
-/** `colourAt` is asked for each pixel. */
-export function drawPng(
-  width: number,
-  height: number,
-  colourAt: (x: number, y: number) => Colour,
-): Uint8Array<ArrayBuffer> {
+/** `at` is asked for each pixel. */
+function drawPng(width: number, height: number, at: (x: number, y: number) => Colour): Uint8Array<ArrayBuffer> {
   const header = Buffer.alloc(13);
   header.writeUInt32BE(width, 0);
   header.writeUInt32BE(height, 4);
   // Eight bits for each of red, green and blue.
   header.set([8, 2, 0, 0, 0], 8);
   const rows = Buffer.alloc(height * (1 + 3 * width));
-  for (let y = 0; y < height; y++)
-    for (let x = 0; x < width; x++) rows.set(colourAt(x, y), y * (1 + 3 * width) + 1 + 3 * x);
+  for (let y = 0; y < height; y++) for (let x = 0; x < width; x++) rows.set(at(x, y), y * (1 + 3 * width) + 1 + 3 * x);
   const parts = [
     Buffer.from("\x89PNG\r\n\x1a\n", "latin1"),
     chunk("IHDR", header),

@@ -8,11 +8,11 @@ export const ABSENT_PERCENT = 5;
 /** The maximum number of test cases that are named of each kind. */
 export const ABSENT_NAMED = 10;
 
-/** What a run does not have. */
+/** Counts the tests of the baseline that a run does not have. */
 export type AbsentCases = {
   /** The number of tests that have a result in the baseline. */
   of: number;
-  /** Those that the run does not have, and those that it has as skipped. */
+  /** The run has no result of `missing` tests, and has `skipped` ones as skipped. */
   missing: number;
   skipped: number;
   /** The first of each, by test_case.number. */
@@ -21,7 +21,7 @@ export type AbsentCases = {
 };
 
 export type Absence = AbsentCases & {
-  /** So many that it is said. */
+  /** There are so many of them that answers name them. */
   isShort: boolean;
 };
 

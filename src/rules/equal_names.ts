@@ -1,4 +1,4 @@
-/** What several rows of one upload with the name of one test are: attempts of it, where the tool says so, or rows of one test. */
+/** Rows of one upload that have the same name are attempts of one test if the tool says so, and otherwise rows of one test. */
 
 import type { ReportedCase } from "../reports/report.ts";
 
@@ -12,7 +12,7 @@ export type FoldedCases = {
 };
 
 export type FoldOptions = {
-  /** What the tool exited with; undefined: unknown. */
+  /** The exit code of the tool; undefined: unknown. */
   exitCode: number | undefined;
   /** The client says that equal names are attempts. */
   areAttempts: boolean;

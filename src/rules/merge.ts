@@ -54,7 +54,7 @@ function join(old: Entry, fresh: Entry): Entry {
     return capital && !isFailure(worse.letter) ? { ...worse, letter: worse.letter.toUpperCase() } : worse;
   }
   const [earlier, later] = fresh.attempt > old.attempt ? [old, fresh] : [fresh, old];
-  // What did not run says nothing else than before.
+  // A skipped result does not change what an earlier attempt has shown.
   if (isSkipped(later.letter) && !isSkipped(earlier.letter)) return earlier;
   return hasFailed(earlier.letter) ? { ...later, letter: later.letter.toUpperCase() } : later;
 }

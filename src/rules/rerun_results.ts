@@ -1,4 +1,4 @@
-/** What a build comes to with the results of a rerun put over its own: a rerun replaces only what it repeats. */
+/** Puts the results of a rerun over those of its build: a rerun replaces only what it repeats. */
 
 type Counts = { passed: number; failed: number; skipped: number };
 

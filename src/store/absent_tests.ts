@@ -5,8 +5,9 @@ import { type Result, toStatus } from "../rules/merge.ts";
 import type { BuildResults } from "../rules/rerun_results.ts";
 import type { CaseRef } from "../schema/case_ref.ts";
 import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
+import { isUsable } from "./baselines.ts";
 import { hasResult } from "./outcome.ts";
-import { caseOfResult, resultsOf } from "./packing.ts";
+import { caseOfResult, lettersOf } from "./packing.ts";
 import { isOnDefault, isTrustedBuild } from "./predicates.ts";
 import { indexedTask } from "./task_runs.ts";
 
@@ -34,6 +35,23 @@ const earlierRuns = (sql: Sql, projectId: string, { buildId, executionId, taskSl
     select * from test_run r
     where r.project_id = ${projectId} and r.execution_id = e.id and r.task_slug = ${taskSlug} and ${hasResult(sql, sql`r`)} offset 0) r`;
 
+const casesOf = (results: readonly Result[], hasRun: boolean): number[] =>
+  results.flatMap(({ testCase, letter }) => ((toStatus(letter) !== "skipped") === hasRun ? testCase : []));
+
+/** A statement: the test cases of `runs` and of further results, and whether each has run in one of them. */
+const casesIn = (sql: Sql, projectId: string, runs: Fragment, fresh: readonly Result[]): Fragment => sql`
+  select number, bool_or(has_run) as has_run from (
+    select number, letter not in ('s', 'S') as has_run from ${lettersOf(sql, projectId, runs)} r
+    union all
+    select number, true from unnest(${toNumberArray(casesOf(fresh, true))}::int[]) as r (number)
+    union all
+    select number, false from unnest(${toNumberArray(casesOf(fresh, false))}::int[]) as r (number)
+  ) r group by number`;
+
+/** A condition: the result `r` stands for the exit code of a test tool. */
+const isStandIn = (sql: Sql, projectId: string): Fragment => sql`exists (
+  select from attempt a where a.project_id = ${projectId} and a.run_id = r.run_id and a.exit_case = r.number)`;
+
 /**
  * `runId` is the run of the rerun, with what is stored of it; `fresh` are further results of it. A skipped result replaces none. What
  * stands for the exit code of a test tool is over with the next run of the tool.
@@ -48,23 +66,10 @@ export async function selectResultsBefore(
     with earlier_run as materialized (${earlierRuns(sql, projectId, task)}),
     earlier as (
       select distinct on (r.number) r.number, r.letter
-      from ${resultsOf(sql, projectId, sql`select id from earlier_run`)} b
-      join earlier_run e on e.id = b.run_id,
-        lateral unnest(b.test_cases, string_to_array(b.statuses, null)) as r (number, letter)
-      where not exists (
-        select from attempt a where a.project_id = ${projectId} and a.run_id = b.run_id and a.exit_case = r.number)
+      from ${lettersOf(sql, projectId, sql`select id from earlier_run`)} r join earlier_run e on e.id = r.run_id
+      where not ${isStandIn(sql, projectId)}
       order by r.number, r.letter in ('s', 'S'), e.execution_id desc
-    ), own as (
-      select number, bool_or(has_run) as has_run from (
-        select number, letter not in ('s', 'S') as has_run
-        from ${resultsOf(sql, projectId, sql`select ${runId ?? null}::uuid as id`)} b,
-          lateral unnest(b.test_cases, string_to_array(b.statuses, null)) as r (number, letter)
-        union all
-        select number, true from unnest(${toNumberArray(casesOf(fresh, true))}::int[]) as r (number)
-        union all
-        select number, false from unnest(${toNumberArray(casesOf(fresh, false))}::int[]) as r (number)
-      ) r group by number
-    )
+    ), own as (${casesIn(sql, projectId, sql`select ${runId ?? null}::uuid as id`, fresh)})
     select
       coalesce(json_agg(e.number order by e.number) filter (where e.letter in ('f', 'F')), '[]') as "notRerun",
       (count(*) filter (where e.letter in ('p', 'P')))::int as passed,
@@ -73,9 +78,6 @@ export async function selectResultsBefore(
     from earlier e left join own on own.number = e.number where own.has_run is not true`;
   return row;
 }
-
-const casesOf = (results: readonly Result[], hasRun: boolean): number[] =>
-  results.flatMap(({ testCase, letter }) => ((toStatus(letter) !== "skipped") === hasRun ? testCase : []));
 
 /** The last run of each task of a build that is one of a rerun and has a result, with what decides its verdict beside its uploads. */
 export const selectLastReruns = (sql: Sql, projectId: string, buildId: string) => sql<
@@ -107,7 +109,7 @@ export const selectCaseRefs = (sql: Sql, projectId: string, numbers: readonly nu
         from unnest(${toNumberArray(numbers)}::int[]) as r (number)
         cross join lateral ${caseOfResult(sql, projectId, sql`r.number`)} c order by r.number`;
 
-/** How many runs of a task are looked through for the tests of its baseline. */
+/** How many runs of a task are looked through for the tests of its baseline, or for one of the default branch if the baseline has none. */
 const MAX_BASE_RUNS = 20;
 /** So many green runs of the baseline's branch, one after the other, show that a test that they do not have was removed. */
 const GREEN_RUNS = 3;
@@ -115,9 +117,6 @@ const GREEN_RUNS = 3;
 const MAX_BASE_BUILDS = 200;
 
 export type BaseTask = { baselineId: string; taskSlug: string };
-
-/** How many runs of a task are looked through for one of the default branch, where its baseline has none. */
-const MAX_OTHER_RUNS = 20;
 
 /**
  * In their order: how many tests have a result in the run of the task in its baseline, or in the last one before on the default branch,
@@ -145,7 +144,7 @@ export async function selectExpectedCounts(
           select * from test_run
           where project_id = ${projectId} and ${indexedTask(sql)} = asked.task_slug and completed_at is not null
             and ${isTrustedBuild(sql, sql`test_run`)}
-          order by completed_at desc, id desc limit ${MAX_OTHER_RUNS}) r
+          order by completed_at desc, id desc limit ${MAX_BASE_RUNS}) r
         join execution e on e.project_id = ${projectId} and e.id = r.execution_id
         join project p on p.id = ${projectId}
         where e.id < asked.execution_id and e.build_id is null and ${isOnDefault(sql, sql`e`, sql`p.default_branch`)}
@@ -168,7 +167,6 @@ export async function selectAbsentCases(
     buildId === null
       ? sql`select null::uuid as id where false`
       : sql`select id from (${earlierRuns(sql, projectId, { buildId, executionId, taskSlug })}) e`;
-  const letters = sql`lateral unnest(b.test_cases, string_to_array(b.statuses, null)) as r (number, letter)`;
   const [row] = await sql<[AbsentCases]>`
     with baseline as materialized (
       select e.*, ${isOnDefault(sql, sql`e`, sql`p.default_branch`)} as is_default, p.default_branch
@@ -189,7 +187,7 @@ export async function selectAbsentCases(
       ) e cross join lateral (
         select * from test_run r
         where r.project_id = ${projectId} and r.execution_id = e.id and r.task_slug = ${taskSlug}
-          and r.completed_at is not null and not r.outage offset 0) r
+          and ${isUsable(sql)} offset 0) r
       order by r.execution_id desc limit ${MAX_BASE_RUNS}
     ), marked as (
       select *, coalesce((absence->>'isShort')::boolean, false) as is_short,
@@ -199,18 +197,9 @@ export async function selectAbsentCases(
         (select min(place) from marked where not is_short), (select min(place) from marked where greens >= ${GREEN_RUNS}::int)),
         ${MAX_BASE_RUNS}::int)
     ), base as (
-      select distinct r.number from ${resultsOf(sql, projectId, sql`select id from used`)} b, ${letters}
-      where r.letter not in ('s', 'S') and not exists (
-        select from attempt a where a.project_id = ${projectId} and a.run_id = b.run_id and a.exit_case = r.number)
-    ), own as (
-      select number, bool_or(has_run) as has_run from (
-        select number, letter not in ('s', 'S') as has_run
-        from ${resultsOf(sql, projectId, sql`select ${runId ?? null}::uuid as id union all ${earlier}`)} b, ${letters}
-        union all
-        select number, true from unnest(${toNumberArray(casesOf(fresh, true))}::int[]) as r (number)
-        union all
-        select number, false from unnest(${toNumberArray(casesOf(fresh, false))}::int[]) as r (number)
-      ) r group by number
+      select distinct r.number from ${lettersOf(sql, projectId, sql`select id from used`)} r
+      where r.letter not in ('s', 'S') and not ${isStandIn(sql, projectId)}
+    ), own as (${casesIn(sql, projectId, sql`select ${runId ?? null}::uuid as id union all ${earlier}`, fresh)}
     ), compared as (
       select base.number, own.has_run, row_number() over (partition by own.has_run order by base.number) as place
       from base left join own on own.number = base.number

@@ -5,7 +5,7 @@ import type { Blame } from "../schema/failures.ts";
 import { baselineRuns, withReruns } from "./baselines.ts";
 import type { Fragment, Sql } from "../database/connect.ts";
 import { LISTED } from "./failures.ts";
-import { resultsOf } from "./packing.ts";
+import { lettersOf } from "./packing.ts";
 import { isTrustedBuild } from "./predicates.ts";
 
 /** The newest execution on the branch that was over before this one began. */
@@ -34,10 +34,9 @@ const latestLettersOf = (sql: Sql, projectId: string, runs: Fragment) => sql`
     lateral unnest(b.test_cases, string_to_array(b.statuses, null)) as r (number, letter)
   order by r.number, r.letter in ('s', 'S'), run.execution_id desc`;
 
-const lettersOf = (sql: Sql, projectId: string, runs: Fragment) => sql`
-  select r.number, r.letter in ('f', 'F') as failed, r.letter in ('p', 'P') as passed, b.run_id
-  from ${resultsOf(sql, projectId, runs)} b,
-    lateral unnest(b.test_cases, string_to_array(b.statuses, null)) as r (number, letter)`;
+const outcomesOf = (sql: Sql, projectId: string, runs: Fragment) => sql`
+  select number, letter in ('f', 'F') as failed, letter in ('p', 'P') as passed, run_id
+  from ${lettersOf(sql, projectId, runs)} r`;
 
 type Kind = Blame | "fixed" | "added" | "missing";
 
@@ -57,7 +56,7 @@ export async function selectComparison(
   const rows = await sql<ComparedRow[]>`
     with kinds as (
       select coalesce(mine.number, base.number) as number, kind, f.flake_rate, f.flaky_at
-      from (${lettersOf(sql, projectId, runsOf(executionId))}) mine
+      from (${outcomesOf(sql, projectId, runsOf(executionId))}) mine
       full join (${latestLettersOf(sql, projectId, base)}) base on base.number = mine.number
       -- Looked up for what failed: a join reads all failures that there have ever been.
       left join lateral (

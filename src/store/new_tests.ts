@@ -3,7 +3,7 @@
 import type { PlannedTask } from "../schema/planned_tasks.ts";
 import { type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
 import { isDue } from "../database/retry_backoff.ts";
-import { caseOfResult, resultsOf } from "./packing.ts";
+import { caseOfResult, lettersOf } from "./packing.ts";
 import { isProject } from "./predicates.ts";
 
 /** Plans the checks of an execution that has just begun, for those of its tasks that ask for them. */
@@ -55,8 +55,7 @@ export const selectNewTests = (sql: Sql, projectId: string, runId: string, limit
   { id: string; taskSlug: string }[]
 >`
   select c.id, c.task_slug as "taskSlug"
-  from ${resultsOf(sql, projectId, sql`select id from test_run where project_id = ${projectId} and id = ${runId}`)} b,
-    lateral unnest(b.test_cases, string_to_array(b.statuses, null)) as result (number, letter)
+  from ${lettersOf(sql, projectId, sql`select id from test_run where project_id = ${projectId} and id = ${runId}`)} result
   cross join lateral ${caseOfResult(sql, projectId, sql`result.number`)} c
   left join case_health h on h.project_id = ${projectId} and h.test_case = result.number
   where result.letter in ('p', 'P') and coalesce(h.main_runs, 0) = 0

@@ -3,7 +3,7 @@
 import type { PlacedCase } from "../rules/identity.ts";
 import type { BugStatus } from "../schema/bug_reports.ts";
 import { type Sql, toNumberArray } from "../database/connect.ts";
-import { caseOfResult, failedResultsOf, resultsOf } from "./packing.ts";
+import { caseOfResult, failedResultsOf, lettersOf } from "./packing.ts";
 import { isLiveBug } from "./predicates.ts";
 
 /** A run has few failures outside of tests; of more failures than these the first are read. */
@@ -36,8 +36,7 @@ export const selectCasesThatRan = (
   fresh: readonly number[],
 ) => sql<PlacedCase[]>`
   select c.suite, c.name, c.file from (
-    select r.number from ${resultsOf(sql, projectId, sql`select ${runId ?? null}::uuid as id`)} b,
-      lateral unnest(b.test_cases, string_to_array(b.statuses, null)) as r (number, letter)
+    select r.number from ${lettersOf(sql, projectId, sql`select ${runId ?? null}::uuid as id`)} r
     where r.letter not in ('s', 'S')
     union
     select number from unnest(${toNumberArray(fresh)}::int[]) as r (number)) r

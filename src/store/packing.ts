@@ -22,6 +22,11 @@ export const resultsOf = (sql: Sql, projectId: Given, runs: Fragment): Fragment 
 export const caseOfResult = (sql: Sql, projectId: Given, number: Fragment): Fragment => sql`(
   select * from test_case where project_id = ${projectId} and number = ${number} offset 0)`;
 
+/** The results of `runs`, a statement that selects ids as `id`: run_id, number, letter. */
+export const lettersOf = (sql: Sql, projectId: Given, runs: Fragment): Fragment => sql`(
+  select b.run_id, r.number, r.letter from ${resultsOf(sql, projectId, runs)} b,
+    lateral unnest(b.test_cases, string_to_array(b.statuses, null)) as r (number, letter))`;
+
 /** The failed results of `runs`, a statement that selects ids as `id`: run_id, number, attempt. */
 export const failedResultsOf = (sql: Sql, projectId: Given, runs: Fragment): Fragment => sql`(
   select b.run_id, f.number, coalesce(f.attempt, 1)::int as attempt from ${resultsOf(sql, projectId, runs)} b,

@@ -10,7 +10,7 @@ type RunAbsence = { notRerun: readonly number[]; absence: Absence | null };
 const NONE = { count: 0, testCases: [] };
 export const NOTHING_ABSENT: AbsentTests = { missing: NONE, newlySkipped: NONE, notRerun: NONE };
 
-/** Of several runs of one execution. */
+/** Names the tests that runs of one execution have no result of. */
 export async function readAbsentTests(sql: Sql, projectId: string, runs: readonly RunAbsence[]): Promise<AbsentTests> {
   const short = runs.flatMap(({ absence }) => (absence?.isShort ? absence : []));
   const toTests = async (counts: readonly number[], cases: readonly (readonly number[])[]) => ({
@@ -18,20 +18,21 @@ export async function readAbsentTests(sql: Sql, projectId: string, runs: readonl
     testCases: [...(await selectCaseRefs(sql, projectId, cases.flat().slice(0, ABSENT_NAMED)))],
   });
   const notRerun = runs.map((run) => run.notRerun);
-  return {
-    missing: await toTests(
+  const [missing, newlySkipped, ofReruns] = await Promise.all([
+    toTests(
       short.map(({ missing }) => missing),
       short.map(({ missingCases }) => missingCases),
     ),
-    newlySkipped: await toTests(
+    toTests(
       short.map(({ skipped }) => skipped),
       short.map(({ skippedCases }) => skippedCases),
     ),
-    notRerun: await toTests(
+    toTests(
       notRerun.map((cases) => cases.length),
       notRerun,
     ),
-  };
+  ]);
+  return { missing, newlySkipped, notRerun: ofReruns };
 }
 
 export async function readAbsentOfExecution(sql: Sql, projectId: string, executionId: string): Promise<AbsentTests> {

@@ -68,7 +68,7 @@ export type ReportFacts = {
   unrunFiles: string | undefined;
   /** Failures outside of tests of the run so far that the report shows to be over. */
   replaced: readonly ReplacedFailure[];
-  /** Of a rerun: results of its build that it does not repeat. */
+  /** The results of the build that a rerun does not repeat; undefined: it is no rerun. */
   earlier: EarlierResults | undefined;
   /** Tests of its baseline that the run does not have, if that was looked at. */
   absent: AbsentCases | undefined;
@@ -166,7 +166,7 @@ export function decideRun(facts: ReportFacts): DecidedRun {
     flaws: outcome.verdict === "failed" ? flawsOf(latest, messageOf(resolved), build.notRerun.length) : null,
   };
   return {
-    ...{ over: [...merged.removed, ...facts.replaced.map(({ testCase }) => testCase)] },
+    over: [...merged.removed, ...facts.replaced.map(({ testCase }) => testCase)],
     ...{ run, change, isKnown: known !== undefined, former, attempt, attempts, merged, outcome, from, joinsLate },
     ...{ onDefaultBranch, slower: slowerInRun(slower, merged.blocks) },
     // Nothing that an untrusted run says is counted, so there is nothing to take back.

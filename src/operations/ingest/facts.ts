@@ -219,16 +219,16 @@ async function findAbsent(
     const { id: executionId, baselineId, buildId } = match.execution;
     const count = baselineId === null ? null : expected.shift()!;
     const isPart = facts.attempts.length > 0 || buildId !== null;
-    const hasFailed = resolved.results.some(({ letter }) => toStatus(letter) === "failed");
-    const hasRun = resolved.results.filter(({ letter }) => toStatus(letter) !== "skipped").length;
+    const hasFailed = () => resolved.results.some(({ letter }) => toStatus(letter) === "failed");
+    const countRun = () => resolved.results.filter(({ letter }) => toStatus(letter) !== "skipped").length;
     const isShort =
       facts.isIn &&
       !facts.isRepeated &&
       resolved.report.countsOnly === null &&
       baselineId !== null &&
       (isPart ||
-        (parameters.gate !== undefined && hasFailed) ||
-        mayBeShort(hasRun, count, hasStoppedEarly(resolved.report)));
+        (parameters.gate !== undefined && hasFailed()) ||
+        mayBeShort(countRun(), count, hasStoppedEarly(resolved.report)));
     const task = { baselineId: baselineId ?? "", taskSlug: resolved.taskSlug, executionId, buildId };
     const of = { runId: run?.id, fresh: resolved.results };
     found.push({ isShort, absent: isShort && mayWait ? await selectAbsentCases(sql, projectId, task, of) : undefined });

@@ -22,7 +22,7 @@ function placesOf({ cases }: Report): TestPlace[] {
   return [...places.values()];
 }
 
-/** Those of the run so far that the next attempt of this shard replaces. */
+/** Finds the failures of the run so far that the next attempt of this shard shows to be over. */
 export async function findReplaced(
   sql: Tx,
   projectId: string,

@@ -14,7 +14,7 @@ export function AbsentTestsNotice({ projectId, absent }: { projectId: string; ab
   return (
     <div class="message" role="note">
       {kinds.map(({ sentence, tests: { count, testCases } }) => (
-        <details>
+        <details class="bare">
           <summary>{sentence}</summary>
           <ul class="plain small">
             {testCases.map((test) => (

@@ -66,7 +66,7 @@ function scoreFlaky({ flaky, tests }: Recorded, played: Played) {
 
 export function score(recorded: Recorded, played: Played) {
   const { team, seed } = recorded;
-  let [told, right, own, found, guilty, missed, innocent, blamed] = [0, 0, 0, 0, 0, 0, 0, 0];
+  let [told, right, own, guilty, missed, innocent, blamed] = [0, 0, 0, 0, 0, 0, 0];
   let [loss, builds] = [0, 0];
   const tenths = Array.from({ length: 10 }, () => ({ count: 0, change: 0 }));
   for (const { build, judgements } of played) {
@@ -77,7 +77,6 @@ export function score(recorded: Recorded, played: Played) {
     told += asChange.length;
     right += asChange.filter(isOwn).length;
     own += judgements.filter(isOwn).length;
-    found += asChange.filter(isOwn).length;
     const isGuilty = judgements.some(isOwn);
     if (isGuilty) {
       guilty++;
@@ -100,11 +99,10 @@ export function score(recorded: Recorded, played: Played) {
       team,
       seed,
       flaky: scoreFlaky(recorded, played),
-      blame: `${ratio(right, told)} / ${ratio(found, own)}`,
+      blame: `${ratio(right, told)} / ${ratio(right, own)}`,
       missed: `${missed} of ${guilty}`,
       blamed: `${blamed} of ${innocent}`,
     },
-    sums: { told, right, own, found, guilty, missed, innocent, blamed },
     tenths,
     loss: (100 * loss) / builds,
   };

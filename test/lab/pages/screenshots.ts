@@ -1,6 +1,6 @@
 /**
  * Takes a picture of every page, light and dark, at 1280 and 375 pixels, of a team with something behind every page:
- * `bun test/full/browser/screenshots.ts [FOLDER] [PART OF A NAME]`. The cast is that of the tests, so is what runs it.
+ * `bun test/lab/pages/screenshots.ts [FOLDER] [PART OF A NAME]`. The cast is that of the tests, so is what runs it.
  */
 
 import { tmpdir } from "node:os";

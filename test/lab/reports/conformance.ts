@@ -1,12 +1,12 @@
 /** Reads a folder of reports with an `expected.json` and prints, per format, how many are read as it says. */
 
 import { join } from "node:path";
-import { ReportError } from "../../src/reports/report.ts";
-import { FAULTS, read } from "./reading.ts";
+import { ReportError } from "../../../src/reports/report.ts";
+import { FAULTS, read } from "../../reports/reading.ts";
 
 type Entry = { format: string; verdict: string; expected: { passed: number; failed: number; skipped: number } | null };
 
-const folder = process.argv[2] ?? join(import.meta.dir, "../../../shared/corpus");
+const folder = process.argv[2] ?? join(import.meta.dir, "../../../../shared/corpus");
 const entries: [string, Entry][] = Object.entries(await Bun.file(join(folder, "expected.json")).json());
 const scores = new Map<string, { right: number; all: number }>();
 const wrong: string[] = [];
