@@ -5,9 +5,9 @@ export type Rate = { rate: number; share: number };
 
 /** The first one is that of a sound test. */
 const RATES = [1e-6, 0.001, 0.003, 0.01, 0.03, 0.08, 0.15, 0.3, 0.5];
-/** Before anything is known of a project one test in a thousand is flaky; this weighs as much as so many tests. */
-const FLAKY_SHARE = 0.001;
-const PRIOR_TESTS = 100;
+/** Before anything is known of a project three tests in a thousand are flaky; this weighs as much as so many tests. */
+const FLAKY_SHARE = 0.003;
+const PRIOR_TESTS = 30;
 const ROUNDS = 15;
 
 const toRates = (shares: readonly number[]): Rate[] => RATES.map((rate, index) => ({ rate, share: shares[index]! }));

@@ -12,10 +12,7 @@ export const CONSTANTS = {
   /** Each further build of the pull request in a row. */
   streak: 0.7,
   /** Each further thing that a change breaks for another reason. */
-  further: 0.3,
-  /** Of the changes that break something, so many break much: then so many times a single break is expected. */
-  wide: 0.01,
-  wideBreak: 6,
+  further: 0.15,
   /** A change breaks a test that has passed at the commit as well. */
   passedAtCommit: 0.02,
   otherCause: 0.3,
@@ -43,7 +40,8 @@ export const CONSTANTS = {
   hostB: 1,
   /** Failures of a disturbed run that say the same as those of another one. */
   sighted: 300,
-  says: 4,
+  /** Failures of one file that say what was not seen elsewhere, nor that something outside failed. */
+  strange: 0.3,
   /** Many tests in several files say that something outside failed. */
   saysMany: 1000,
   /** The surroundings do the same to the next build of the branch, and to no other one. */
@@ -145,60 +143,54 @@ export function weigh({ disturbed, runs, rates }: FailedBuild, c: Constants = CO
     { odds: Math.log(disturbed / 2), chance: (state) => chanceOf(state, c.machine) },
     { odds: Math.log(disturbed / 2), chance: () => c.outage },
   ];
-  const mixed = (state: RunState, { chance }: World, calm: number) =>
-    logSum([Math.log(1 - chance(state)) + calm, Math.log(chance(state)) + state.disturbed]);
-  const all = (world: World, calm: (state: RunState) => number) =>
-    states.reduce((sum, state) => sum + mixed(state, world, calm(state)), 0);
-  const good = Math.log(1 - c.guilty);
-  const guilts = guiltsOf(c);
-  const sums = worlds.map((world) => ({
-    world,
-    innocent: all(world, (state) => state.innocent),
-    broken: guilts.map((_, index) => all(world, (state) => state.broken[index]!)),
-  }));
+  const mixed = (state: RunState, { chance }: World, guilt: Guilt) =>
+    logSum([Math.log(1 - chance(state)) + state.calm[guilt], Math.log(chance(state)) + state.disturbed[guilt]]);
+  const all = (world: World, guilt: Guilt) => states.reduce((sum, state) => sum + mixed(state, world, guilt), 0);
+  const [good, bad] = [Math.log(1 - c.guilty), Math.log(c.guilty / c.further)];
+  const sums = worlds.map((world) => ({ world, innocent: all(world, "innocent"), broken: all(world, "broken") }));
   const total = logSum(
     sums.flatMap(({ world: { odds }, innocent, broken }) => [
       good + odds + innocent,
-      ...guilts.map((guilt, index) => guilt.odds + odds + logMinus(broken[index]!, innocent)),
+      bad + odds + logMinus(broken, innocent),
     ]),
   );
   return states.flatMap((state) => {
-    /** The odds of the worlds in which this run is calm. */
-    const calm = (before: number, own: number, of: (sum: (typeof sums)[number]) => number) =>
+    /** The odds of the worlds in which this run is calm, or is disturbed. */
+    const oddsOf = (before: number, surroundings: "calm" | "disturbed", guilt: Guilt) =>
       sums.reduce((sum, one) => {
         const { odds, chance } = one.world;
-        const others = of(one) - mixed(state, one.world, own);
-        return sum + Math.exp(before + odds + others + Math.log(1 - chance(state)) + own - total);
+        const others = one[guilt] - mixed(state, one.world, guilt);
+        const own = surroundings === "calm" ? 1 - chance(state) : chance(state);
+        return sum + Math.exp(before + odds + others + Math.log(own) + state[surroundings][guilt] - total);
       }, 0);
-    const innocent = (before: number) => calm(before, state.innocent, (one) => one.innocent);
-    const calmBroken = guilts.map(({ odds }, index) => calm(odds, state.broken[index]!, (one) => one.broken[index]!));
-    const calmInnocent = guilts.reduce((sum, { odds }) => sum - innocent(odds), innocent(good));
-    return state.units.flatMap((unit) => toShares(state.run, unit, { guilts, calmBroken, calmInnocent }));
+    const calmBroken = oddsOf(bad, "calm", "broken");
+    const worldsOdds = {
+      calmBroken,
+      calm: calmBroken + oddsOf(good, "calm", "innocent") - oddsOf(bad, "calm", "innocent"),
+      disturbedBroken: oddsOf(bad, "disturbed", "broken"),
+    };
+    return state.units.flatMap((unit, index) => toShares(state, unit, state.changeInDisturbed[index]!, worldsOdds, c));
   });
 }
+
+/** Whether the build breaks nothing, or may break each test that failed. */
+type Guilt = "innocent" | "broken";
 
 /** What the surroundings of a build are like; `chance`: that they disturb a run. */
 type World = { odds: number; chance: (state: RunState) => number };
 
-/** A build that breaks something; `scale`: how much more than a single thing. Logarithms. */
-type Guilt = { odds: number; scale: number };
-
-const guiltsOf = (c: Constants): Guilt[] => [
-  { odds: Math.log((c.guilty * (1 - c.wide)) / c.further), scale: Math.log(c.further) },
-  { odds: Math.log(c.guilty * c.wide), scale: Math.log(c.wideBreak) },
-];
-
-type Calm = { guilts: readonly Guilt[]; calmBroken: readonly number[]; calmInnocent: number };
-
-function toShares(run: FailedRun, unit: Unit, { guilts, calmBroken, calmInnocent }: Calm): Judgement[] {
+function toShares(
+  { run }: RunState,
+  unit: Unit,
+  changeInDisturbed: number,
+  { calmBroken, calm, disturbedBroken }: { calmBroken: number; calm: number; disturbedBroken: number },
+  c: Constants,
+): Judgement[] {
   const others = logSum([unit.flaky, unit.inherited, unit.outside]);
-  const parts = guilts.map(({ scale }, index) => {
-    const change = scale + unit.change;
-    return calmBroken[index]! * Math.exp(change - logSum([others, change]));
-  });
-  const sumOf = (numbers: readonly number[]) => numbers.reduce((sum, one) => sum + one, 0);
-  const ofChange = Math.min(1, sumOf(parts));
-  const rest = Math.max(0, sumOf(calmBroken) + calmInnocent - ofChange);
+  const change = Math.log(c.further) + unit.change;
+  const inCalm = calmBroken * Math.exp(change - logSum([others, change]));
+  const ofChange = Math.min(1, inCalm + disturbedBroken * changeInDisturbed);
+  const rest = Math.max(0, Math.min(1 - ofChange, calm - inCalm));
   const unsettled = Math.max(0, 1 - ofChange - rest);
   const hidden = 1 / (1 + Math.exp(Math.log(disturbedRate(run)) - unit.inherited));
   const shares = {
@@ -280,39 +272,53 @@ function weighUnit(run: FailedRun, unit: readonly FailedTestFacts[], rates: read
 /** What is inherited with such odds fails in a disturbed run as well. */
 const LIKELY = Math.log(0.1);
 
-/** Logarithms: the likelihood of all failures of a run where the build breaks nothing, may break each, and where it is disturbed. */
+/** Logarithms of the likelihood of all failures of a run, by its surroundings and by the guilt of the build. */
 type RunState = {
   run: FailedRun;
   units: readonly Unit[];
-  innocent: number;
-  /** As each guilt has it. */
-  broken: number[];
-  disturbed: number;
+  calm: Record<Guilt, number>;
+  disturbed: Record<Guilt, number>;
+  /** Of each unit, in a disturbed run of a build that breaks something: the chance that it is the change's. */
+  changeInDisturbed: number[];
 };
 
 function toState(run: FailedRun, rates: readonly RateShare[], c: Constants): RunState {
   const units = toUnits(run).map((unit) => weighUnit(run, unit, rates, c));
-  const broken = guiltsOf(c).map(() => 0);
-  let innocent = 0;
+  const calm = { innocent: 0, broken: 0 };
   for (const { change, flaky, inherited, outside } of units) {
     const others = logSum([flaky, inherited, outside]);
-    innocent += others;
-    for (const [index, { scale }] of guiltsOf(c).entries()) broken[index]! += logSum([others, scale + change]);
+    calm.innocent += others;
+    calm.broken += logSum([others, Math.log(c.further) + change]);
   }
   const count = units.reduce((sum, { failures, inherited }) => sum + (inherited > LIKELY ? 0 : failures.length), 0);
-  const disturbed = DISTURBED.map((share) => {
-    let likelihood = -Math.log(DISTURBED.length) + Math.log1p(-share) * (Math.max(run.tests, 50, count) - count);
-    for (const { failures, inherited } of units) {
-      const seen = run.sightings.get(failures[0]!.cause);
-      const says = isMany(failures) ? c.saysMany : c.says;
-      const known = seen?.isSpread ? c.sighted : failures[0]!.saysOutside ? says : 1;
-      const again = seen?.isSpread ? 0 : Math.min(...failures.map(({ inARow }) => inARow)) - 1;
-      const odds = failures.length * Math.log(share) + Math.log(known) + again * Math.log(c.repeated);
-      likelihood += inherited > LIKELY ? inherited : odds;
-    }
-    return likelihood;
+  const byShare = DISTURBED.map((share) => {
+    const passes = -Math.log(DISTURBED.length) + Math.log1p(-share) * (Math.max(run.tests, 50, count) - count);
+    const outside = units.map((unit) => weighDisturbed(run, unit, share, c));
+    const broken = units.map(({ change }, index) => logSum([outside[index]!, Math.log(c.further) + change]));
+    return {
+      innocent: outside.reduce((sum, one) => sum + one, passes),
+      broken: broken.reduce((sum, one) => sum + one, passes),
+      changes: broken.map((one, index) => -Math.expm1(outside[index]! - one)),
+    };
   });
-  return { run, units, innocent, broken, disturbed: logSum(disturbed) };
+  const disturbed = {
+    innocent: logSum(byShare.map(({ innocent }) => innocent)),
+    broken: logSum(byShare.map(({ broken }) => broken)),
+  };
+  const changeInDisturbed = units.map((_, index) =>
+    byShare.reduce((sum, { broken, changes }) => sum + Math.exp(broken - disturbed.broken) * changes[index]!, 0),
+  );
+  return { run, units, calm, disturbed, changeInDisturbed };
+}
+
+/** Logarithm: the likelihood of the failures of a unit in a run of which its surroundings fail such a share. */
+function weighDisturbed({ sightings }: FailedRun, { failures, inherited }: Unit, share: number, c: Constants): number {
+  if (inherited > LIKELY) return inherited;
+  const seen = sightings.get(failures[0]!.cause);
+  const says = failures[0]!.saysOutside;
+  const known = seen?.isSpread ? c.sighted : isMany(failures) ? (says ? c.saysMany : 1) : says ? 1 : c.strange;
+  const again = seen?.isSpread ? 0 : Math.min(...failures.map(({ inARow }) => inARow)) - 1;
+  return failures.length * Math.log(share) + Math.log(known) + again * Math.log(c.repeated);
 }
 
 const logMinus = (a: number, b: number): number => (a <= b ? -Infinity : a + Math.log1p(-Math.exp(b - a)));

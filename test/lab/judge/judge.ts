@@ -6,7 +6,7 @@ import { createDevices } from "../simulation/habits/devices.ts";
 import { createLarge } from "../simulation/habits/large.ts";
 import { createNamelessMachines } from "../simulation/habits/machines.ts";
 import { createPeriodic } from "../simulation/habits/periodic.ts";
-import { createStory, LOADS, type StoryOptions } from "../simulation/story.ts";
+import { createStory, type Load, LOADS, type StoryOptions } from "../simulation/story.ts";
 import type { Story } from "../simulation/builds.ts";
 import { CONSTANTS, type Constants, type Judgement, weigh } from "../../../src/rules/odds.ts";
 import { createHistory } from "./history.ts";
@@ -28,6 +28,14 @@ export const TEAMS: Record<string, (seed: number) => Story> = {
   devices: (seed) => createDevices(options(seed, false)),
   periodic: (seed) => createPeriodic(options(seed, false)),
   machines: (seed) => HABITS.machines(options(seed, false)),
+  young: (seed) => createStory(YOUNG, options(seed, false)),
+};
+
+/** Ten to forty tests, and some weeks of builds: nothing has taught yet which tests are flaky. */
+const YOUNG: Load = {
+  ...{ tasks: 1, casesPerTask: [10, 40], flaky: 1, rates: [0.05, 0.2] },
+  ...{ pullRequests: 22, breaking: 0.3, directCommits: 15 },
+  regressions: [[3, 6]],
 };
 
 const options = (seed: number, retries: boolean): StoryOptions => ({ seed, retries, end: END, keys: "build" });
