@@ -11,6 +11,8 @@ export const CONSTANTS = {
   many: 0.4,
   /** Each further build of the pull request in a row. */
   streak: 0.7,
+  /** Of the runs of a build that breaks something, so many lose a share of their tests, for whatever reasons. */
+  wide: 0.02,
   /** Each further thing that a change breaks for another reason. */
   further: 0.15,
   /** A change breaks a test that has passed at the commit as well. */
@@ -31,10 +33,11 @@ export const CONSTANTS = {
   machine: 0.2,
   outage: 0.8,
   /** A machine is as bad as before: (k + a) / (n + b). */
-  unrestA: 0.5,
+  unrestA: 0.2,
   unrestB: 25,
   /** Of the chance that a change breaks a test: that another one breaks it for the same reason. */
   sameBreak: 0.1,
+  otherBreak: 3,
   longEpisode: 0.5,
   hostA: 0.5,
   hostB: 1,
@@ -42,6 +45,8 @@ export const CONSTANTS = {
   sighted: 300,
   /** Failures of one file that say what was not seen elsewhere, nor that something outside failed. */
   strange: 0.3,
+  /** Of disturbed runs, so many show nothing but that. */
+  novel: 0.3,
   /** Many tests in several files say that something outside failed. */
   saysMany: 1000,
   /** The surroundings do the same to the next build of the branch, and to no other one. */
@@ -124,8 +129,8 @@ export type Judgement = {
   kind: ExplanationKind;
 };
 
-/** The shares of tests that fail in a disturbed run, each as likely as another. */
-const DISTURBED = [0.02, 0.06, 0.15, 0.3, 0.6, 0.95];
+/** The shares of tests that fail in a disturbed run, or by a change that breaks much; each as likely as another. */
+const SHARES = [0.02, 0.06, 0.15, 0.3, 0.6, 0.95];
 /** So many failures of one cause in so many files are no unit. */
 const MANY = { tests: 6, files: 3 };
 
@@ -169,7 +174,7 @@ export function weigh({ disturbed, runs, rates }: FailedBuild, c: Constants = CO
       calm: calmBroken + oddsOf(good, "calm", "innocent") - oddsOf(bad, "calm", "innocent"),
       disturbedBroken: oddsOf(bad, "disturbed", "broken"),
     };
-    return state.units.flatMap((unit, index) => toShares(state, unit, state.changeInDisturbed[index]!, worldsOdds, c));
+    return state.units.flatMap((unit, index) => toShares(state, unit, index, worldsOdds));
   });
 }
 
@@ -180,16 +185,14 @@ type Guilt = "innocent" | "broken";
 type World = { odds: number; chance: (state: RunState) => number };
 
 function toShares(
-  { run }: RunState,
+  { run, changeIn }: RunState,
   unit: Unit,
-  changeInDisturbed: number,
+  index: number,
   { calmBroken, calm, disturbedBroken }: { calmBroken: number; calm: number; disturbedBroken: number },
-  c: Constants,
 ): Judgement[] {
   const others = logSum([unit.flaky, unit.inherited, unit.outside]);
-  const change = Math.log(c.further) + unit.change;
-  const inCalm = calmBroken * Math.exp(change - logSum([others, change]));
-  const ofChange = Math.min(1, inCalm + disturbedBroken * changeInDisturbed);
+  const inCalm = calmBroken * changeIn.calm[index]!;
+  const ofChange = Math.min(1, inCalm + disturbedBroken * changeIn.disturbed[index]!);
   const rest = Math.max(0, Math.min(1 - ofChange, calm - inCalm));
   const unsettled = Math.max(0, 1 - ofChange - rest);
   const hidden = 1 / (1 + Math.exp(Math.log(disturbedRate(run)) - unit.inherited));
@@ -259,7 +262,11 @@ function weighUnit(run: FailedRun, unit: readonly FailedTestFacts[], rates: read
     // The more often it has failed, the less does it fail for another cause than ever before.
     const words = hasFailed && !hasFailedForThis ? c.otherCause / (1 + failures + pullRequests.other) : 1;
     const bySame = { count: pullRequests.same, chance: c.sameBreak * chance };
-    const past = { k: failures, n: results, pullRequests: [bySame, { count: pullRequests.other, chance }] };
+    const past = {
+      k: failures,
+      n: results,
+      pullRequests: [bySame, { count: pullRequests.other, chance: c.otherBreak * chance }],
+    };
     flaky += Math.log(flakyOdds(past, inARow, rates) * words);
   }
   const inherited = Math.min(
@@ -278,45 +285,75 @@ type RunState = {
   units: readonly Unit[];
   calm: Record<Guilt, number>;
   disturbed: Record<Guilt, number>;
-  /** Of each unit, in a disturbed run of a build that breaks something: the chance that it is the change's. */
-  changeInDisturbed: number[];
+  /** Of each unit, where the build breaks something: the chance that it is the change's. */
+  changeIn: Record<"calm" | "disturbed", readonly number[]>;
 };
 
 function toState(run: FailedRun, rates: readonly RateShare[], c: Constants): RunState {
   const units = toUnits(run).map((unit) => weighUnit(run, unit, rates, c));
-  const calm = { innocent: 0, broken: 0 };
-  for (const { change, flaky, inherited, outside } of units) {
-    const others = logSum([flaky, inherited, outside]);
-    calm.innocent += others;
-    calm.broken += logSum([others, Math.log(c.further) + change]);
-  }
+  const others = units.map(({ flaky, inherited, outside }) => logSum([flaky, inherited, outside]));
+  const changes = units.map(({ change }) => Math.log(c.further) + change);
   const count = units.reduce((sum, { failures, inherited }) => sum + (inherited > LIKELY ? 0 : failures.length), 0);
-  const byShare = DISTURBED.map((share) => {
-    const passes = -Math.log(DISTURBED.length) + Math.log1p(-share) * (Math.max(run.tests, 50, count) - count);
-    const outside = units.map((unit) => weighDisturbed(run, unit, share, c));
-    const broken = units.map(({ change }, index) => logSum([outside[index]!, Math.log(c.further) + change]));
+  const passed = Math.max(run.tests, 50, count) - count;
+  const before = (share: number) => Math.log1p(-share) * passed - Math.log(SHARES.length);
+  const innocent = others.reduce((sum, one) => sum + one, 0);
+  const calm = toBroken([
+    { before: 0, others, changes },
+    ...SHARES.map((share) => {
+      const wide = units.map(({ failures, inherited }) =>
+        inherited > LIKELY ? -Infinity : failures.length * Math.log(share),
+      );
+      return { before: Math.log(c.wide) + before(share), others, changes: wide };
+    }),
+  ]);
+  // What disturbs it has been seen before, or says something else in each file.
+  const disturbed = [1 - c.novel, c.novel].flatMap((kind, isNovel) =>
+    SHARES.map((share) => ({
+      before: before(share) + Math.log(kind),
+      others: units.map((unit) => weighDisturbed(run, unit, share, isNovel ? 1 : c.strange, c)),
+      changes,
+    })),
+  );
+  const { broken, ofChange } = toBroken(disturbed);
+  return {
+    ...{ run, units },
+    calm: { innocent, broken: calm.broken },
+    disturbed: {
+      innocent: logSum(disturbed.map(({ before, others }) => others.reduce((sum, one) => sum + one, before))),
+      broken,
+    },
+    changeIn: { calm: calm.ofChange, disturbed: ofChange },
+  };
+}
+
+/** Of several ways in which the units of a run may have failed: how likely all are, and the chance of each unit that it is the change's. */
+function toBroken(ways: readonly { before: number; others: readonly number[]; changes: readonly number[] }[]) {
+  const weighed = ways.map(({ before, others, changes }) => {
+    const both = others.map((one, index) => logSum([one, changes[index]!]));
     return {
-      innocent: outside.reduce((sum, one) => sum + one, passes),
-      broken: broken.reduce((sum, one) => sum + one, passes),
-      changes: broken.map((one, index) => -Math.expm1(outside[index]! - one)),
+      all: both.reduce((sum, one) => sum + one, before),
+      ofChange: both.map((one, index) => Math.exp(changes[index]! - one)),
     };
   });
-  const disturbed = {
-    innocent: logSum(byShare.map(({ innocent }) => innocent)),
-    broken: logSum(byShare.map(({ broken }) => broken)),
-  };
-  const changeInDisturbed = units.map((_, index) =>
-    byShare.reduce((sum, { broken, changes }) => sum + Math.exp(broken - disturbed.broken) * changes[index]!, 0),
+  const broken = logSum(weighed.map(({ all }) => all));
+  const ofChange = weighed[0]!.ofChange.map((_, index) =>
+    weighed.reduce((sum, one) => sum + Math.exp(one.all - broken) * one.ofChange[index]!, 0),
   );
-  return { run, units, calm, disturbed, changeInDisturbed };
+  return { broken, ofChange };
 }
 
 /** Logarithm: the likelihood of the failures of a unit in a run of which its surroundings fail such a share. */
-function weighDisturbed({ sightings }: FailedRun, { failures, inherited }: Unit, share: number, c: Constants): number {
+function weighDisturbed(
+  { sightings }: FailedRun,
+  { failures, inherited }: Unit,
+  share: number,
+  strange: number,
+  c: Constants,
+): number {
   if (inherited > LIKELY) return inherited;
   const seen = sightings.get(failures[0]!.cause);
   const says = failures[0]!.saysOutside;
-  const known = seen?.isSpread ? c.sighted : isMany(failures) ? (says ? c.saysMany : 1) : says ? 1 : c.strange;
+  const known = seen?.isSpread ? c.sighted : isMany(failures) ? (says ? c.saysMany : 1) : says ? 1 : strange;
   const again = seen?.isSpread ? 0 : Math.min(...failures.map(({ inARow }) => inARow)) - 1;
   return failures.length * Math.log(share) + Math.log(known) + again * Math.log(c.repeated);
 }

@@ -46,6 +46,16 @@ export async function judgeFailures(
   for (const run of failed) {
     const facts = await loadOddsFacts(sql, projectId, run);
     const judgements = weigh({ disturbed: facts.disturbed, rates: facts.rates, runs: [facts.run] });
+    console.log(
+      JSON.stringify({
+        disturbed: facts.disturbed,
+        host: facts.run.onHost,
+        tests: facts.run.tests,
+        n: facts.run.failures.length,
+        f: facts.run.failures.slice(0, 3).map((f) => ({ ...f, seen: facts.run.sightings.get(f.cause) })),
+        j: judgements.slice(0, 3).map((j) => j.shares),
+      }),
+    );
     await insertFailures(sql, projectId, run.id, toFailures(judgements, facts));
     const disturbed = Math.max(0, ...judgements.map(({ shares }) => shares.outside));
     if (disturbed > 0.01) await updateDisturbed(sql, projectId, run.id, disturbed);

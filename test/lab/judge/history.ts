@@ -19,7 +19,15 @@ const SIBLINGS = 5;
 const BASE_DISTANCE = 20;
 
 /** `mean`: the rate at which the tests of the team were thought to fail by themselves when it was judged. */
-type PastFailure = { mean: number; task: string; build: RecordedBuild; failure: Failure; judgement: Judgement };
+type PastFailure = {
+  mean: number;
+  task: string;
+  build: RecordedBuild;
+  failure: Failure;
+  judgement: Judgement;
+  /** One of many that the change broke at once. */
+  isOfMany: boolean;
+};
 type PastRun = {
   build: RecordedBuild;
   run: Run;
@@ -138,6 +146,7 @@ export function createHistory(c: Constants = CONSTANTS) {
       (one) =>
         isOther(one.build, build) &&
         !["outside", "inherited"].includes(one.judgement.kind) &&
+        !one.isOfMany &&
         // What failed in a pull request may have come to the line with it.
         (build.pullRequest !== null ||
           one.failure.isRetried ||
@@ -260,10 +269,14 @@ export function createHistory(c: Constants = CONSTANTS) {
         const failed = new Map(run.failures.map((failure) => [failure.test, failure]));
         if (!runsOf.has(run.task)) runsOf.set(run.task, []);
         runsOf.get(run.task)!.push({ build, run, failed, judged, disturbed: disturbedShare(run, judged) });
+        const ofChange = run.failures.filter(({ test }) => judged.get(test)?.kind === "change");
+        const isMany = ofChange.length >= 6 && new Set(ofChange.map(({ file }) => file)).size >= 3;
         for (const failure of run.failures) {
           const judgement = judged.get(failure.test) ?? RETRIED(failure);
           if (!failuresOf.has(failure.test)) failuresOf.set(failure.test, []);
-          failuresOf.get(failure.test)!.push({ mean: meanOf(fitted.rates), task: run.task, build, failure, judgement });
+          const isOfMany = isMany && judgement.kind === "change";
+          const past = { mean: meanOf(fitted.rates), task: run.task, build, failure, judgement, isOfMany };
+          failuresOf.get(failure.test)!.push(past);
         }
       }
       const unrest = build.runs.map((run) => disturbedShare(run, judged));
