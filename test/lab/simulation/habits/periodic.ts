@@ -51,22 +51,22 @@ const alter: Alter = (scene) => {
   return { planned };
 };
 
-/** Lets a service be unavailable for an hour, and tests fail in the second CI system alone. */
+/** Makes a service unavailable for an hour, and makes some tests fail in the second CI system only. */
 function disturb(builds: readonly Planned[], { seed, team, taken, causeIn }: Parameters<Alter>[0]): void {
   const random = createRandom(seed, "periodic disturbances");
   const sound = team.cases.filter((one) => !taken.has(one) && !one.added && !one.removed);
   const drifted = new Map(
     random.sample(sound, DRIFTED.tests).map((testCase) => {
-      const told = { id: `second CI ${testCase.task.slug} ${testCase.name}`, kind: "incident" as const };
-      return [testCase, causeIn(testCase.task, testCase.area, told)];
+      const identity = { id: `second CI ${testCase.task.slug} ${testCase.name}`, kind: "incident" as const };
+      return [testCase, causeIn(testCase.task, testCase.area, identity)];
     }),
   );
   const driftsFrom = random.between(0.3, 0.5) * HOURS;
   const driftsUntil = driftsFrom + DRIFTED.share * HOURS;
 
   const needing = new Set(random.sample(team.cases, Math.floor(team.cases.length * NEEDING)));
-  const told = { id: "an hour's outage", kind: "incident" as const };
-  const away = new Map(team.tasks.map((task) => [task, createOutside(task.language, random, told, "registry")]));
+  const identity = { id: "an hour's outage", kind: "incident" as const };
+  const away = new Map(team.tasks.map((task) => [task, createOutside(task.language, random, identity, "registry")]));
   // Within one day.
   const awayFrom = random.integer(4, 11) * HOURS_A_DAY + random.between(0, HOURS_A_DAY - 1);
 

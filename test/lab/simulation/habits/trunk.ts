@@ -18,7 +18,7 @@ const BREAKING = 0.25;
 const BREAKING_UNSEEN = 0.13;
 /** Share of pull requests that are based on another one. */
 const STACKED = 0.3;
-/** Share of pushes that begin at the present head of what they are based on. */
+/** Share of pushes that are rebased onto the current head of their base. */
 const REBASED = 0.6;
 /** Share of changes that break main and are reverted; the others are fixed by a later commit. */
 const REVERTED = 0.75;
@@ -29,16 +29,16 @@ type Plan = {
   pullRequest: PullRequest;
   /** Areas whose files it changes. */
   areas: readonly string[];
-  /** Tests that it runs wherever its files are: those for which the same change was reverted. */
-  asked: ReadonlySet<TestCase>;
+  /** Tests that it runs regardless of its files: those for which the same change was reverted. */
+  alwaysRun: ReadonlySet<TestCase>;
   parent: Plan | null;
   pushes: number[];
-  /** So many of the first pushes hold what it breaks. */
+  /** The number of pushes, from the first one on, that contain what it breaks. */
   brokenPushes: number;
-  /** What it breaks in tests that it does not run. */
+  /** What it breaks among the tests that it does not run. */
   unseen: Breakage | null;
   /** What it reverts or fixes on main. */
-  mends: Breakage | null;
+  fixes: Breakage | null;
   mergedAt: number | null;
 };
 
@@ -47,7 +47,7 @@ export function createTrunk({ seed, retries, end, keys = "build" }: StoryOptions
   const { random, team } = scene;
   const near = createSelection(scene);
   const plans = planPullRequests(scene, near);
-  for (const plan of plans) plans.push(...follow(plan, 701 + plans.length, random));
+  for (const plan of plans) plans.push(...planFollowUps(plan, 701 + plans.length, random));
 
   const commits = [
     { at: 0, plan: null },
@@ -57,7 +57,7 @@ export function createTrunk({ seed, retries, end, keys = "build" }: StoryOptions
   const regressions = plans.flatMap((plan): Regression[] => {
     const from = commits.findIndex((commit) => commit.plan === plan);
     if (plan.unseen === null || from === -1) return [];
-    const until = commits.findIndex((one, version) => version > from && one.plan?.mends === plan.unseen);
+    const until = commits.findIndex((one, version) => version > from && one.plan?.fixes === plan.unseen);
     return [{ ...plan.unseen, from, until: until === -1 ? commits.length : until }];
   });
   addTests(scene, plans, (plan) => commits.findIndex((commit) => commit.plan === plan));
@@ -72,7 +72,7 @@ export function createTrunk({ seed, retries, end, keys = "build" }: StoryOptions
   return { seed, team, flaky: scene.flaky, regressions, moved: [], ...run };
 }
 
-/** The areas whose tests run where files of some areas change: these areas, and those that need them. */
+/** Returns the areas whose tests run when files of the given areas change: these areas, and those that depend on them. */
 type Selection = (areas: readonly string[]) => ReadonlySet<string>;
 
 function createSelection({ team, random }: Scene): Selection {
@@ -94,9 +94,9 @@ function planPullRequests(scene: Scene, near: Selection): Plan[] {
     const pushes = [createdAt];
     for (let left = random.integer(0, 3); left > 0; left--) pushes.push(pushes.at(-1)! + random.between(0.4, 6));
     const kind = random.next();
-    const told = { id: `pull request ${number}`, kind: "pull request" as const };
+    const identity = { id: `pull request ${number}`, kind: "pull request" as const };
     const isBreaking = kind < BREAKING;
-    const breaks = isBreaking ? breakSome(told, random.integer(1, 5), { areas: near(areas) }) : null;
+    const breaks = isBreaking ? breakSome(identity, random.integer(1, 5), { areas: near(areas) }) : null;
     const brokenPushes = isBreaking ? random.integer(1, pushes.length) : 0;
     const run = near([...areas, ...ancestors(parent).flatMap((one) => one.areas)]);
     const others = new Set(all.filter((area) => !run.has(area)));
@@ -105,12 +105,12 @@ function planPullRequests(scene: Scene, near: Selection): Plan[] {
     const pullRequest = { number, branch: `user/${random.pick(NOUNS)}-${number}`, breaks };
     let mergedAt: number | null = brokenPushes < pushes.length ? pushes.at(-1)! + random.between(0.5, 5) : null;
     if (parent && mergedAt !== null) {
-      // Squashed, its parent is another commit: its branch is rebased, or goes on with the commits of the parent.
+      // The squashed parent is another commit: the branch is rebased, or keeps the original commits of its parent.
       if (parent.mergedAt !== null && parent.mergedAt > pushes.at(-1)!) pushes.push(parent.mergedAt + 0.2);
       mergedAt = parent.mergedAt === null ? null : Math.max(mergedAt, parent.mergedAt + random.between(0.4, 3));
     }
     if (mergedAt !== null && mergedAt >= HOURS) mergedAt = null;
-    const usual = { asked: new Set<TestCase>(), mends: null };
+    const usual = { alwaysRun: new Set<TestCase>(), fixes: null };
     plans.push({ ...usual, pullRequest, areas, parent, pushes, brokenPushes, unseen, mergedAt });
   }
   return plans;
@@ -121,19 +121,19 @@ const breakUnseen = ({ random, breakSome }: Scene, id: string, areas: ReadonlySe
 
 const ancestors = (plan: Plan | null): Plan[] => (plan === null ? [] : [plan, ...ancestors(plan.parent)]);
 
-/** The pull requests that follow from a change that breaks main: one that reverts or fixes it, and the reland. */
-function follow({ pullRequest, areas, unseen, mergedAt }: Plan, number: number, random: Random): Plan[] {
+/** The pull requests that planFollowUps from a change that breaks main: one that reverts or fixes it, and the reland. */
+function planFollowUps({ pullRequest, areas, unseen, mergedAt }: Plan, number: number, random: Random): Plan[] {
   if (unseen === null || mergedAt === null) return [];
   const fixedAt = mergedAt + random.between(2, 14);
   if (fixedAt >= HOURS) return [];
   const name = pullRequest.branch.slice("user/".length);
   const isReverted = random.chance(REVERTED);
-  const plain = { areas, asked: new Set(unseen.cases), parent: null, brokenPushes: 0, unseen: null, mends: null };
+  const plain = { areas, alwaysRun: new Set(unseen.cases), parent: null, brokenPushes: 0, unseen: null, fixes: null };
   const fix: Plan = {
     ...plain,
     pullRequest: { number, branch: `user/${isReverted ? "revert" : "fix"}-${name}`, breaks: null },
     pushes: [fixedAt - random.between(0.4, 1)],
-    mends: unseen,
+    fixes: unseen,
     mergedAt: fixedAt,
   };
   if (!isReverted || !random.chance(RELANDED)) return [fix];
@@ -141,13 +141,13 @@ function follow({ pullRequest, areas, unseen, mergedAt }: Plan, number: number, 
   for (let left = random.integer(0, 2); left > 0; left--) pushes.push(pushes.at(-1)! + random.between(0.4, 4));
   const merge = pushes.at(-1)! + random.between(0.5, 4);
   const outcome = random.next();
-  // Fixed before it lands again; still broken in its first builds; or still broken, and nobody runs the tests.
+  // Fixed before it lands again; broken in its first builds; or broken in tests that it does not run.
   const brokenPushes = outcome < 0.4 || outcome > 0.85 ? 0 : random.integer(1, pushes.length);
   const isUnseen = outcome > 0.85;
   const reland: Plan = {
     ...plain,
     pullRequest: { number: number + 1, branch: `user/reland-${name}`, breaks: brokenPushes > 0 ? unseen : null },
-    asked: isUnseen ? new Set() : plain.asked,
+    alwaysRun: isUnseen ? new Set() : plain.alwaysRun,
     pushes,
     brokenPushes,
     unseen: isUnseen ? unseen : null,
@@ -167,7 +167,7 @@ function addTests({ team, random }: Scene, plans: readonly Plan[], versionOf: (p
   }
 }
 
-/** What a push is based on: a version of main, and the changes of pull requests between it and the branch. */
+/** What a push is based on: a version of main, with the breaking changes and the areas of the parents since then. */
 type Base = { version: number; changes: readonly Breakage[]; areas: readonly string[] };
 type Push = { at: number; base: Base; head: Base };
 
@@ -176,7 +176,7 @@ type Mainline = { near: Selection; versionAt: (at: number) => number; regression
 function planBuilds({ team, random }: Scene, plans: readonly Plan[], main: Mainline): Planned[] {
   const pushesOf = new Map<Plan, Push[]>();
   return plans.flatMap((plan) => {
-    const { pullRequest, parent, areas, asked, unseen, mends } = plan;
+    const { pullRequest, parent, areas, alwaysRun, unseen, fixes } = plan;
     const done: Push[] = [];
     pushesOf.set(plan, done);
     return plan.pushes.flatMap((at, push): Planned[] => {
@@ -188,7 +188,7 @@ function planBuilds({ team, random }: Scene, plans: readonly Plan[], main: Mainl
       const changes = [...base.changes, ...broken, ...(unseen ? [unseen] : [])];
       done.push({ at, base, head: { version: base.version, changes, areas: [...base.areas, ...areas] } });
       const selected = main.near([...base.areas, ...areas]);
-      const isSelected = (testCase: TestCase) => selected.has(testCase.area) || asked.has(testCase);
+      const isSelected = (testCase: TestCase) => selected.has(testCase.area) || alwaysRun.has(testCase);
       const inherited = [...regressionsAt([...main.regressions], base.version), ...base.changes];
       return [
         {
@@ -198,7 +198,7 @@ function planBuilds({ team, random }: Scene, plans: readonly Plan[], main: Mainl
             team.cases.some((one) => one.task === task && !one.added && isSelected(one)),
           ),
           isSelected,
-          regressions: inherited.filter(({ cause }) => cause !== mends?.cause),
+          regressions: inherited.filter(({ cause }) => cause !== fixes?.cause),
           own: broken,
         },
       ];
