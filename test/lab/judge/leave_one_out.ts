@@ -113,7 +113,9 @@ function createTable(workers: number): (message: Message) => void {
     const name = VARIANTS[index] ?? null;
     const cells = COLUMNS.map(([, digits, of]) => {
       const change = of(row.sums) - (name === null ? 0 : of(rows[0]!.sums));
-      return `${name !== null && change > 0 ? "+" : ""}${change.toFixed(digits)}`;
+      // Without the sign of a change that is rounded to zero.
+      const rounded = Number(change.toFixed(digits)) || 0;
+      return `${name !== null && rounded > 0 ? "+" : ""}${rounded.toFixed(digits)}`;
     });
     const values = name === null ? ["", ""] : [CONSTANTS[name], NEUTRAL[name]].map(String);
     console.log(toLine([name ?? "none", ...values, ...cells]));
