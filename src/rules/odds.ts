@@ -372,6 +372,8 @@ function weighInherited({ last, isTwice, isNextBroken, siblings }: Inheritance, 
   if (last === "this cause") return logSum([base, Math.log(isTwice ? c.inheritedTwice : c.inheritedLast)]);
   if (last === "other cause") return logSum([base, Math.log(isTwice ? c.inheritedOtherTwice : c.inheritedOther)]);
   if (isNextBroken) return logSum([base, Math.log(c.inheritedNext)]);
+  // What passed there is not inherited.
+  if (last === "passed") return -Infinity;
   const { failed, passed } = siblings;
   if (failed >= 2) return Math.log(failed > passed ? c.siblingsMost : c.siblingsMany) + change;
   if (failed === 1 && passed <= 1) return Math.log(c.siblingsOne) + change;

@@ -73,6 +73,22 @@ export function createHistory(c: Constants = CONSTANTS) {
     return (fitted.rates = readRates(fitRates(counts)));
   }
 
+  /** The last result of the test in the pull requests that this one is or was based on. */
+  function ofParents(build: RecordedBuild, run: Run, failure: Failure): boolean {
+    const runs = runsOf.get(run.task) ?? [];
+    const parents = new Set<number>();
+    const add = (parent: number | null) => {
+      if (parent === null || parents.has(parent)) return;
+      parents.add(parent);
+      for (const { build: one } of builds) if (one.pullRequest === parent) add(one.parent);
+    };
+    add(build.parent);
+    for (const { build: one } of builds) if (one.pullRequest === build.pullRequest) add(one.parent);
+    return [...parents].some((parent) =>
+      runs.some((one) => one.build.pullRequest === parent && one.failed.get(failure.test)?.cause === failure.cause),
+    );
+  }
+
   function inheritance(build: RecordedBuild, run: Run, failure: Failure): Inheritance {
     const own = (runsOf.get(run.task) ?? []).filter(
       (one) => one.build.line === build.line && one.build.pullRequest === null && one.run.tests.has(failure.test),
@@ -114,6 +130,7 @@ export function createHistory(c: Constants = CONSTANTS) {
       if (state === "this cause") siblings.failed++;
       if (state === "passed") siblings.passed++;
     }
+    if (ofParents(build, run, failure)) return { last: "this cause", isTwice: true, isNextBroken: false, siblings };
     return {
       last,
       isTwice: neighbours.some(
@@ -198,7 +215,10 @@ export function createHistory(c: Constants = CONSTANTS) {
     for (const one of runsOf.get(run.task) ?? []) {
       if (one.build.endedAt < since || !isOther(one.build, build)) continue;
       all += one.run.tests.size;
-      const count = one.run.failures.filter((failure) => failure.cause === cause).length;
+      const count = one.run.failures.filter(
+        (failure) =>
+          failure.cause === cause && !["change", "inherited"].includes(one.judged.get(failure.test)?.kind ?? "flaky"),
+      ).length;
       hits += count;
       if (count >= 3) three++;
       if (count >= 6) six++;
