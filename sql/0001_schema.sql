@@ -537,6 +537,7 @@ create table failure (
   -- incident: the surroundings, or an infrastructure rule
   blame text not null check (blame in ('new', 'flaky', 'main', 'still', 'quarantined', 'incident')),
   explained text not null check (explained in ('change', 'flaky', 'inherited', 'outside')), -- the strongest explanation
+  of_many boolean not null, -- the change broke many tests of the run, which says nothing of one of them
   change real not null, flaky real not null, inherited real not null, outside real not null, -- the share of each, 0 to 1
   evidence json not null, -- what the shares rest on
   flake_rate real, -- the share of results elsewhere that failed, where that explains it

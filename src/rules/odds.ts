@@ -6,7 +6,6 @@ export const CONSTANTS = {
   guilty: 0.15,
   /** Of the tests of a run, so many break where something breaks. */
   broken: 0.5,
-  minTests: 5,
   /** A change breaks so many tests at once that they are no unit. */
   many: 0.4,
   /** Each further build of the pull request in a row. */
@@ -20,27 +19,20 @@ export const CONSTANTS = {
   otherCause: 0.3,
   /** A test that nobody else has: the change adds it. */
   newTest: 0.3,
-  inherited: 50,
   inheritedLast: 0.8,
-  inheritedTwice: 0.98,
   inheritedOther: 0.15,
-  inheritedOtherTwice: 0.7,
   inheritedNext: 0.75,
-  siblingsMost: 20,
-  siblingsMany: 1,
-  siblingsOne: 0.4,
+  siblings: 20,
   /** A run of a disturbed build is, where a machine is bad, and where what all machines need is away. */
   machine: 0.2,
   outage: 0.8,
-  /** A machine is as bad as before: (k + a) / (n + b). */
+  /** Disturbed builds are as frequent as before: (k + a) / (n + b). */
   unrestA: 0.2,
   unrestB: 25,
   /** Of the chance that a change breaks a test: that another one breaks it for the same reason. */
   sameBreak: 0.1,
   otherBreak: 3,
-  longEpisode: 0.5,
-  hostA: 0.5,
-  hostB: 1,
+  hostWeight: 3,
   /** Failures of a disturbed run that say the same as those of another one. */
   sighted: 300,
   /** Failures of one file that say what was not seen elsewhere, nor that something outside failed. */
@@ -51,8 +43,6 @@ export const CONSTANTS = {
   saysMany: 1000,
   /** The surroundings do the same to the next build of the branch, and to no other one. */
   repeated: 0.03,
-  outsidePrior: 200,
-  outsideFew: 0.03,
 };
 export type Constants = typeof CONSTANTS;
 
@@ -60,10 +50,10 @@ export type Constants = typeof CONSTANTS;
 export type Inheritance = {
   /** The last result at or before the base. */
   last: "this cause" | "other cause" | "passed" | "none";
-  /** The result before or after it failed too. */
-  isTwice: boolean;
   /** The next result after the base failed with this cause, and nothing later passes. */
   isNextBroken: boolean;
+  /** It fails with this cause on another line now, and nobody says which one the build is based on. */
+  isOnOtherLine: boolean;
   /** The last results of up to five other builds on the line within five days: failed with this cause, and passed. */
   siblings: { failed: number; passed: number };
 };
@@ -94,8 +84,6 @@ export type Sightings = {
   results: number;
   /** It hit three tests in two of them, or six in one. */
   isSpread: boolean;
-  /** Hits in this run, of those that its results would have at the rate. */
-  shareOfUsual: number;
 };
 
 /** The failures of one run, or of one shard of it. */
@@ -127,11 +115,13 @@ export type Judgement = {
   share: number;
   /** The strongest explanation. */
   kind: ExplanationKind;
+  /** The change breaks many tests of the run at once, which says nothing of one of them. */
+  isOfMany: boolean;
 };
 
 /** The shares of tests that fail in a disturbed run, or by a change that breaks much; each as likely as another. */
 const SHARES = [0.02, 0.06, 0.15, 0.3, 0.6, 0.95];
-/** So many failures of one cause in so many files are no unit. */
+/** So many failures in so many files are no unit, if they are of one cause, and no sign of a test. */
 const MANY = { tests: 6, files: 3 };
 
 /** Logarithms of the weights. */
@@ -140,12 +130,13 @@ type Unit = { failures: readonly FailedTestFacts[]; change: number; flaky: numbe
 /** Each is judged with the others: whether the build breaks something, and whether its surroundings are disturbed. */
 export function weigh({ disturbed, runs, rates }: FailedBuild, c: Constants = CONSTANTS): Judgement[] {
   const states = runs.map((run) => toState(run, rates, c));
-  const chanceOf = ({ run: { onHost } }: RunState, usual: number) =>
-    onHost ? (onHost.disturbed + c.hostA) / (onHost.runs + c.hostA + c.hostB) : usual;
+  // As often as it was lately, and at first as often as others.
+  const onHost = ({ run: { onHost } }: RunState) =>
+    onHost ? (onHost.disturbed + c.hostWeight * disturbed * c.machine) / (onHost.runs + c.hostWeight) : 0;
   const worlds: World[] = [
-    { odds: Math.log(1 - disturbed), chance: () => 0 },
+    { odds: Math.log(1 - disturbed), chance: onHost },
     // A machine, or what all of them need.
-    { odds: Math.log(disturbed / 2), chance: (state) => chanceOf(state, c.machine) },
+    { odds: Math.log(disturbed / 2), chance: (state) => Math.max(onHost(state), c.machine) },
     { odds: Math.log(disturbed / 2), chance: () => c.outage },
   ];
   const mixed = (state: RunState, { chance }: World, guilt: Guilt) =>
@@ -174,7 +165,10 @@ export function weigh({ disturbed, runs, rates }: FailedBuild, c: Constants = CO
       calm: calmBroken + oddsOf(good, "calm", "innocent") - oddsOf(bad, "calm", "innocent"),
       disturbedBroken: oddsOf(bad, "disturbed", "broken"),
     };
-    return state.units.flatMap((unit, index) => toShares(state, unit, index, worldsOdds));
+    return markMany(
+      state.units.flatMap((unit, index) => toShares(state, unit, index, worldsOdds)),
+      state.run,
+    );
   });
 }
 
@@ -209,7 +203,20 @@ const disturbedRate = ({ failures, tests }: FailedRun) => Math.max(0.02, failure
 
 function toJudgement({ test, cause }: FailedTestFacts, shares: Record<ExplanationKind, number>): Judgement {
   const others = (["flaky", "inherited", "outside"] as const).toSorted((a, b) => shares[b] - shares[a]);
-  return { test, cause, shares, share: shares.change, kind: shares.change >= 0.5 ? "change" : others[0]! };
+  const kind = shares.change >= 0.5 ? "change" : others[0]!;
+  return { test, cause, shares, share: shares.change, kind, isOfMany: false };
+}
+
+/** How far a run was disturbed. Many failures at once are suspect whatever they are put down to: the next ones on the machine tell. */
+export const disturbedShare = (judgements: readonly Judgement[]): number =>
+  Math.max(0, ...judgements.map(({ shares, isOfMany }) => Math.max(shares.outside, isOfMany ? 0.5 : 0)));
+
+function markMany(judgements: readonly Judgement[], { failures }: FailedRun): Judgement[] {
+  const fileOf = new Map(failures.map(({ test, file }) => [test, file]));
+  const ofChange = judgements.filter(({ kind }) => kind === "change");
+  const files = new Set(ofChange.map(({ test }) => fileOf.get(test)));
+  const isMany = ofChange.length >= MANY.tests && files.size >= MANY.files;
+  return judgements.map((one) => ({ ...one, isOfMany: isMany && one.kind === "change" }));
 }
 
 /** Failures of one file with one cause; or of one cause in many files. */
@@ -247,7 +254,7 @@ const logChoose = (n: number, k: number): number => {
 const isMany = (unit: readonly FailedTestFacts[]) => new Set(unit.map(({ file }) => file)).size > 1;
 
 function weighUnit(run: FailedRun, unit: readonly FailedTestFacts[], rates: readonly RateShare[], c: Constants): Unit {
-  const n = Math.max(c.minTests, run.tests);
+  const n = Math.max(1, run.tests, run.failures.length);
   const inARow = Math.min(...unit.map(({ inARow }) => inARow));
   const again = (inARow - 1) * Math.log(c.streak);
   const size = unit.length;
@@ -272,7 +279,7 @@ function weighUnit(run: FailedRun, unit: readonly FailedTestFacts[], rates: read
   const inherited = Math.min(
     ...unit.map(({ inheritance }) => weighInherited(inheritance, Math.log(0.3) + spread + again, c)),
   );
-  const outside = isMany(unit) ? -Infinity : Math.log(weighOutside(run, unit, c));
+  const outside = isMany(unit) ? -Infinity : Math.log(weighOutside(run, unit));
   return { failures: unit, change, flaky, inherited, outside };
 }
 
@@ -367,21 +374,17 @@ function logSum(logs: readonly number[]): number {
 }
 
 /** `change` is the logarithm of the odds that a change breaks the test. */
-function weighInherited({ last, isTwice, isNextBroken, siblings }: Inheritance, change: number, c: Constants): number {
-  const base = Math.log(c.inherited) + change;
-  if (last === "this cause") return logSum([base, Math.log(isTwice ? c.inheritedTwice : c.inheritedLast)]);
-  if (last === "other cause") return logSum([base, Math.log(isTwice ? c.inheritedOtherTwice : c.inheritedOther)]);
-  if (isNextBroken) return logSum([base, Math.log(c.inheritedNext)]);
+function weighInherited({ last, isNextBroken, isOnOtherLine, siblings }: Inheritance, change: number, c: Constants) {
+  if (last === "this cause") return Math.log(c.inheritedLast);
+  if (last === "other cause") return Math.log(c.inheritedOther);
+  if (isNextBroken) return Math.log(c.inheritedNext);
+  if (isOnOtherLine) return Math.log(c.siblings) + change;
   // What passed there is not inherited.
-  if (last === "passed") return -Infinity;
   const { failed, passed } = siblings;
-  if (failed >= 2) return Math.log(failed > passed ? c.siblingsMost : c.siblingsMany) + change;
-  if (failed === 1 && passed <= 1) return Math.log(c.siblingsOne) + change;
-  return -Infinity;
+  return last === "none" && failed >= 2 && failed > passed ? Math.log(c.siblings) + change : -Infinity;
 }
 
-function weighOutside({ sightings }: FailedRun, unit: readonly FailedTestFacts[], c: Constants): number {
+function weighOutside({ sightings }: FailedRun, unit: readonly FailedTestFacts[]): number {
   const seen = sightings.get(unit[0]!.cause);
-  if (!seen?.isSpread) return 0;
-  return (seen.hits / (seen.results + c.outsidePrior)) * (seen.shareOfUsual < 0.25 ? c.outsideFew : 1);
+  return seen?.isSpread ? seen.hits / seen.results : 0;
 }

@@ -62,6 +62,7 @@ export type RunPlace = {
   /** Null: there is no baseline. */
   line: string | null;
   isOnLine: boolean;
+  isBaseNamed: boolean;
   tests: number;
   host: string | null;
   /** As fitted to the project; null: not yet. */
@@ -99,6 +100,7 @@ export async function selectRunPlace(
     select e.baseline_id as "baselineId", coalesce(b.branch, case when b.id is not null then p.default_branch end) as line,
       e.pull_request is null and e.queue_ref is null
         and coalesce(e.branch, p.default_branch) = coalesce(b.branch, p.default_branch) as "isOnLine",
+      e.base_branch is not null as "isBaseNamed",
       r.passed + r.failed as tests, h.host, to_json(p.flaky_rates) as rates, builds.count as builds, builds.disturbed,
       hosts.count as "hostRuns", hosts.disturbed as "hostDisturbed", to_json(same.passed) as passed
     from execution e
@@ -149,9 +151,34 @@ export type PastFailure = {
   runId: string;
   cause: string | null;
   isRetried: boolean;
-  /** Null: it was not judged. */
-  explained: ExplanationKind | null;
-  change: number | null;
+  explained: ExplanationKind;
+  isOfMany: boolean;
+};
+
+/** The last failures of test cases, newest first. */
+export const selectPast = (sql: Tx, projectId: string, { id, completedAt }: JudgedRun, numbers: readonly number[]) => {
+  const until = firstIdAt(timeOf(completedAt) + 1);
+  return sql<PastFailure[]>`
+    select n.number as "testCase", f.run_id as "runId", replace(f.cause::text, '-', '') as cause, f.retried as "isRetried",
+      f.explained, f.of_many as "isOfMany"
+    from unnest(${toNumberArray(numbers)}::int[]) as n (number)
+    cross join lateral (
+      select * from (
+        (select f.run_id, f.explained, f.of_many, false as retried, f.cause from failure f
+        where f.project_id = ${projectId} and f.test_case = n.number and f.run_id < ${until} and f.run_id <> ${id}
+        order by f.run_id desc limit ${PAST_FAILURES})
+        union all
+        (select f.run_id, 'flaky', false, true, f.cause from flake f
+        where f.project_id = ${projectId} and f.test_case = n.number and f.run_id < ${until} and f.run_id <> ${id}
+        order by f.run_id desc limit ${PAST_FAILURES})
+      ) f order by f.run_id desc limit ${PAST_FAILURES}
+    ) f
+    order by f.run_id desc`;
+};
+
+/** Where a run was whose failures are evidence. */
+export type PastRun = {
+  id: string;
   pullRequest: string | null;
   branch: string | null;
   /** Of the same branch and pull request. */
@@ -162,44 +189,32 @@ export type PastFailure = {
   at: string;
 };
 
-/** The last failures of test cases, newest first. */
-export const selectPast = (
+/** Those of these runs that the execution may learn from. */
+export const selectPastRuns = (
   sql: Tx,
   projectId: string,
-  { id, executionId, completedAt }: JudgedRun,
-  numbers: readonly number[],
-) => {
-  const until = firstIdAt(timeOf(completedAt) + 1);
-  return sql<PastFailure[]>`
-    select n.number as "testCase", f.run_id as "runId", replace(f.cause::text, '-', '') as cause, f.retried as "isRetried",
-      f.explained, f.change::float8 as change, o.pull_request as "pullRequest", o.branch, o.is_mine as "isMine",
-      o.is_same_commit as "isSameCommit", o.completed_at as at
-    from unnest(${toNumberArray(numbers)}::int[]) as n (number)
-    join execution mine on mine.project_id = ${projectId} and mine.id = ${executionId}
-    cross join lateral (
-      select * from (
-        (select f.run_id, f.explained, f.change, false as retried, f.cause from failure f
-        where f.project_id = ${projectId} and f.test_case = n.number and f.run_id < ${until} and f.run_id <> ${id}
-        order by f.run_id desc limit ${PAST_FAILURES})
-        union all
-        (select f.run_id, 'flaky', 0, true, f.cause from flake f
-        where f.project_id = ${projectId} and f.test_case = n.number and f.run_id < ${until} and f.run_id <> ${id}
-        order by f.run_id desc limit ${PAST_FAILURES})
-      ) f order by f.run_id desc limit ${PAST_FAILURES}
-    ) f
-    cross join lateral (
-      select e.id as execution_id, e.pull_request, e.branch, r.completed_at, ${isOfOtherLine(sql, sql`e`, sql`mine`)}
-          -- The branch of a fork's pull request may have its name.
-          or ${isOnDefault(sql, sql`e`, sql`(select default_branch from project where id = ${projectId})`)} as is_of_other_line,
-        e.branch is not distinct from mine.branch and e.pull_request is not distinct from mine.pull_request as is_mine,
-        ${isOfSameCommit(sql)} as is_same_commit
-      from test_run r join execution e on e.project_id = ${projectId} and e.id = r.execution_id
-      where r.project_id = ${projectId} and r.id = f.run_id and ${isTrustedBuild(sql, sql`e`)} and not r.outage
-        and ${wasCompleted(sql, timeOf(completedAt))} offset 0) o
-    -- A build does not show what came before it on its branch; those in front of it in a merge queue have its change.
-    where case when o.is_mine then o.execution_id <= mine.id else o.is_of_other_line end
-    order by f.run_id desc`;
-};
+  { executionId, completedAt }: JudgedRun,
+  runIds: readonly string[],
+) => sql<PastRun[]>`
+  with mine as materialized (
+    select e.*, p.default_branch from execution e join project p on p.id = ${projectId}
+    where e.project_id = ${projectId} and e.id = ${executionId}
+  ), run as materialized (
+    select id, execution_id, completed_at from test_run r
+    where project_id = ${projectId} and id = any(${toTextArray(runIds)}::uuid[]) and not outage
+      and ${wasCompleted(sql, timeOf(completedAt))}
+  )
+  select r.id, o.pull_request as "pullRequest", o.branch, o.is_mine as "isMine", o.is_same_commit as "isSameCommit",
+    r.completed_at as at
+  from mine, run r cross join lateral (
+    select e.pull_request, e.branch, e.branch is not distinct from mine.branch and e.pull_request is not distinct from mine.pull_request as is_mine,
+      ${isOfOtherLine(sql, sql`e`, sql`mine`)}
+        -- The branch of a fork's pull request may have its name.
+        or ${isOnDefault(sql, sql`e`, sql`mine.default_branch`)} as is_of_other_line,
+      ${isOfSameCommit(sql)} as is_same_commit
+    from execution e where e.project_id = ${projectId} and e.id = r.execution_id and ${isTrustedBuild(sql, sql`e`)} offset 0) o
+  -- A build does not show what came before it on its branch; those in front of it in a merge queue have its change.
+  where case when o.is_mine then r.execution_id <= mine.id else o.is_of_other_line end`;
 
 /** How many results test cases have had, those of this run not included where it is not counted yet. */
 export const selectResultCounts = (sql: Tx, projectId: string, numbers: readonly number[]) => sql<
@@ -215,6 +230,10 @@ export type StateRun = {
   of: "line" | "mine" | "sibling";
   /** It came after the baseline, and is of the same commit: it shows no change of the line. */
   isSameCommit: boolean;
+  /** A sibling that is the default branch or a long-lived one. */
+  isLine: boolean;
+  /** A rerun may have passed what failed in it. */
+  hasRerun: boolean;
 };
 
 /** The last runs of the task on the line and on this branch, and the last one of each of a few other branches, oldest first. */
@@ -229,6 +248,7 @@ export const selectStateRuns = (
     select r.id from test_run r
     where r.project_id = ${projectId} and r.execution_id = e.id and r.task_slug = ${taskSlug} and not r.outage and ${wasCompleted(sql, at)}
     offset 0`;
+  const hasRerun = sql`exists (select from execution again where again.project_id = ${projectId} and again.build_id = e.id)`;
   const ofLine = (branch: Fragment) => sql`(
     select e.id, e.branch, e.id > coalesce(mine.baseline_id, ${FIRST_ID}) and ${isOfSameCommit(sql)} as is_same_commit
     from execution e, mine
@@ -240,17 +260,18 @@ export const selectStateRuns = (
     order by e.branch, e.id desc limit ${LINE_RUNS})`;
   return sql<StateRun[]>`
     with mine as materialized (
-      select e.*, p.default_branch from execution e join project p on p.id = ${projectId}
+      select e.*, p.default_branch, p.long_lived_branches from execution e join project p on p.id = ${projectId}
       where e.project_id = ${projectId} and e.id = ${executionId}
     )
-    select r.id, e.id as "executionId", 'line' as of, e.is_same_commit as "isSameCommit"
+    select r.id, e.id as "executionId", 'line' as of, e.is_same_commit as "isSameCommit", true as "isLine",
+      ${hasRerun} as "hasRerun"
     from (
       ${ofLine(sql`= ${line}::text`)} union all
       select * from ${ofLine(sql`is null`)} e where ${line}::text = (select default_branch from mine)
     ) e
     cross join lateral (${runOf}) r
     union all
-    select r.id, e.id, 'mine', false from (
+    select r.id, e.id, 'mine', false, false, false from (
       select e.id from execution e, mine
       where e.project_id = ${projectId} and e.branch = mine.branch and e.pull_request is not distinct from mine.pull_request
         and e.build_id is null and e.id < ${firstIdAt(at + 1)} and e.id <> mine.id and e.branch is distinct from ${line}::text
@@ -258,9 +279,11 @@ export const selectStateRuns = (
     ) e
     cross join lateral (${runOf}) r
     union all
-    (select id, execution_id, 'sibling', false from (
-      select distinct on (coalesce(e.pull_request, e.branch)) r.id, e.id as execution_id
-      from (
+    (select id, execution_id, 'sibling', false, is_line, has_rerun from (
+      select distinct on (coalesce(e.pull_request, e.branch)) r.id, e.id as execution_id, ${hasRerun} as has_rerun,
+        e.pull_request is null and (
+          coalesce(e.branch = mine.default_branch, true) or is_long_lived(e.branch, mine.long_lived_branches)) as is_line
+      from mine, (
         select e.* from execution e, mine
         where e.project_id = ${projectId} and e.id < ${firstIdAt(at + 1)}
           and e.id >= ${firstIdAt(at - SIBLING_DAYS * 24 * HOUR_MS)} and e.id <> mine.id and ${isOfOtherLine(sql, sql`e`, sql`mine`)}
@@ -281,16 +304,29 @@ export const selectStates = (sql: Tx, projectId: string, runIds: readonly string
   CaseState[]
 >`
   select f.run_id as "runId", f.test_case as "testCase", replace(f.cause::text, '-', '') as cause, f.explained
-  from unnest(${toTextArray(runIds)}::uuid[]) as run (id)
-  join failure f on f.project_id = ${projectId} and f.run_id = run.id
-  where f.test_case = any(${toNumberArray(numbers)}::int[]) and not exists (
-    -- A rerun of the build has passed it.
-    select from test_run b
-    join execution e on e.project_id = ${projectId} and e.build_id = b.execution_id
-    join test_run r on r.project_id = ${projectId} and r.execution_id = e.id and r.task_slug = b.task_slug
-    join case_result c on c.project_id = ${projectId} and c.run_id = r.id and c.block = ${blockOfCase(sql, sql`f.test_case`)}
-    where b.project_id = ${projectId} and b.id = f.run_id
-      and substr(c.statuses, array_position(c.test_cases, f.test_case), 1) in ('p', 'P'))`;
+  from unnest(${toTextArray(runIds)}::uuid[]) as run (id) cross join lateral (
+    select run_id, test_case, cause, explained from failure
+    where project_id = ${projectId} and run_id = run.id and test_case = any(${toNumberArray(numbers)}::int[]) offset 0) f`;
+
+/** Which of these test cases a rerun of the build has passed, of which of these runs. */
+export const selectPassedAgain = (
+  sql: Tx,
+  projectId: string,
+  runIds: readonly string[],
+  numbers: readonly number[],
+) => sql<{ runId: string; testCase: number }[]>`
+  select distinct b.id as "runId", n.number as "testCase"
+  from unnest(${toTextArray(runIds)}::uuid[]) as run (id) cross join lateral (
+    select id, execution_id, task_slug from test_run where project_id = ${projectId} and id = run.id offset 0) b
+  cross join lateral (
+    select id from execution where project_id = ${projectId} and build_id = b.execution_id offset 0) e
+  cross join lateral (
+    select id from test_run where project_id = ${projectId} and execution_id = e.id and task_slug = b.task_slug offset 0) r
+  cross join unnest(${toNumberArray(numbers)}::int[]) as n (number)
+  cross join lateral (
+    select substr(statuses, array_position(test_cases, n.number), 1) as letter from case_result
+    where project_id = ${projectId} and run_id = r.id and block = ${blockOfCase(sql, sql`n.number`)} offset 0) c
+  where c.letter in ('p', 'P')`;
 
 /** Which of these runs have no result of which of these test cases. */
 export const selectAbsent = (sql: Tx, projectId: string, runIds: readonly string[], numbers: readonly number[]) => sql<
@@ -305,7 +341,7 @@ export const selectAbsent = (sql: Tx, projectId: string, runIds: readonly string
     ) b where lower(substr(b.statuses, b.place, 1)) in ('p', 'f'))`;
 
 /** How often causes were seen in another run of the task in the last hours. */
-export type Sighting = { cause: string; hits: number; tests: number };
+export type Sighting = { cause: string; hits: number };
 
 /** The results of those runs, and of each of them the causes that it has. */
 export async function selectSightings(
@@ -331,10 +367,14 @@ export async function selectSightings(
       where mine.project_id = ${projectId} and mine.id = ${executionId}
     )
     select coalesce((select sum(tests) from other), 0)::int as results, coalesce((
-      select json_agg(json_build_object('cause', replace(d.cause::text, '-', ''), 'hits', d.hits, 'tests', o.tests))
+      select json_agg(json_build_object('cause', replace(d.cause::text, '-', ''), 'hits', d.hits))
       from other o cross join lateral (
-        select cause, count(distinct test_case)::int as hits from case_detail
+        select cause, count(distinct test_case)::int as hits from case_detail d
         where project_id = ${projectId} and run_id = o.id and cause = any(${toTextArray(causes)}::uuid[])
+          -- What was a change's there says nothing of the surroundings.
+          and not coalesce((
+            select explained in ('change', 'inherited') from failure f
+            where f.project_id = ${projectId} and f.run_id = o.id and f.test_case = d.test_case offset 0), false)
         group by cause) d
       where o.has_failed), '[]') as sightings`;
   return row!;

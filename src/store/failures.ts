@@ -24,6 +24,7 @@ export type JudgedFailure = {
   cause: string | null;
   blame: Blame;
   explained: ExplanationKind;
+  isOfMany: boolean;
   shares: Record<ExplanationKind, number>;
   evidence: OddsEvidence;
   flakeRate: number | null;
@@ -37,20 +38,21 @@ const rounded = (share: number): number => Math.round(share * 1e6) / 1e6;
 export const insertFailures = (sql: Tx, projectId: string, runId: string, failures: readonly JudgedFailure[]) => {
   const shares = (kind: ExplanationKind) => toNumberArray(failures.map((failure) => rounded(failure.shares[kind])));
   return sql`
-    insert into failure (project_id, run_id, test_case, cause, blame, explained, change, flaky, inherited, outside, evidence,
+    insert into failure (project_id, run_id, test_case, cause, blame, explained, of_many, change, flaky, inherited, outside, evidence,
       flake_rate, flaky_at)
-    select ${projectId}, ${runId}, f.number, f.cause, f.blame, f.explained, f.change, f.flaky, f.inherited, f.outside,
+    select ${projectId}, ${runId}, f.number, f.cause, f.blame, f.explained, f.of_many::bool, f.change, f.flaky, f.inherited, f.outside,
       f.evidence::json, f.flake_rate, f.flaky_at
     from unnest(
       ${toNumberArray(failures.map(({ testCase }) => testCase))}::int[],
       ${toTextArray(failures.map(({ cause }) => cause))}::uuid[],
       ${toTextArray(failures.map(({ blame }) => blame))}::text[],
       ${toTextArray(failures.map(({ explained }) => explained))}::text[],
+      ${toTextArray(failures.map(({ isOfMany }) => String(isOfMany)))}::text[],
       ${shares("change")}::real[], ${shares("flaky")}::real[], ${shares("inherited")}::real[], ${shares("outside")}::real[],
       ${toTextArray(failures.map(({ evidence }) => JSON.stringify(evidence)))}::text[],
       ${toNumberArray(failures.map(({ flakeRate }) => (flakeRate === null ? null : rounded(flakeRate))))}::real[],
       ${toTextArray(failures.map(({ flakyAt }) => flakyAt))}::timestamptz[]
-    ) as f (number, cause, blame, explained, change, flaky, inherited, outside, evidence, flake_rate, flaky_at)`;
+    ) as f (number, cause, blame, explained, of_many, change, flaky, inherited, outside, evidence, flake_rate, flaky_at)`;
 };
 
 /** What passed in the run after a failed attempt, unless that matched an infrastructure rule. */

@@ -205,7 +205,7 @@ describe("a failure", () => {
     await own.upload("fpp", `branch=y&commit=b1&${daysAgo(9)}`);
     await own.upload("fpp", `branch=z&commit=c1&${daysAgo(9)}`);
     expect(blames(await own.upload("fpp", `branch=x&${daysAgo(11)}`))).toEqual({ newFailures: ["case 0"] });
-    expect(blames(await own.upload("fpp", `branch=x&${daysAgo(8)}`))).toEqual({ alsoFailingOnMain: ["case 0"] });
+    expect(blames(await own.upload("fpp", `branch=x&${daysAgo(8)}`))).toEqual({ flakyFailures: ["case 0"] });
   });
 
   test("that is quarantined is told as that and nothing else", async () => {
@@ -418,7 +418,7 @@ describe("GET …/executions/{executionId}/failures", () => {
             },
             explanations: [
               { kind: "change", share: expect.any(Number) },
-              ...["outside", "flaky", "inherited"].map((kind) => ({ kind, share: expect.any(Number) })),
+              ...["flaky", "inherited", "outside"].map((kind) => ({ kind, share: expect.any(Number) })),
             ],
             ...{ since: { executionId: mine.executionId, commit: "c3" }, owner: null, owners: [] },
           },

@@ -3,7 +3,7 @@
 import { applyInfrastructureRules } from "./infrastructure.ts";
 import { loadOddsFacts, type OddsFacts } from "./odds.ts";
 import { toCounts } from "../../rules/blame.ts";
-import { type Inheritance, type Judgement, weigh } from "../../rules/odds.ts";
+import { disturbedShare, type Inheritance, type Judgement, weigh } from "../../rules/odds.ts";
 import type { Blame, BlameCounts, OddsEvidence } from "../../schema/failures.ts";
 import { setKeepsPlans, type Tx } from "../../database/connect.ts";
 import { clearInfrastructure } from "../../store/infrastructure_rules.ts";
@@ -46,18 +46,8 @@ export async function judgeFailures(
   for (const run of failed) {
     const facts = await loadOddsFacts(sql, projectId, run);
     const judgements = weigh({ disturbed: facts.disturbed, rates: facts.rates, runs: [facts.run] });
-    console.log(
-      JSON.stringify({
-        disturbed: facts.disturbed,
-        host: facts.run.onHost,
-        tests: facts.run.tests,
-        n: facts.run.failures.length,
-        f: facts.run.failures.slice(0, 3).map((f) => ({ ...f, seen: facts.run.sightings.get(f.cause) })),
-        j: judgements.slice(0, 3).map((j) => j.shares),
-      }),
-    );
     await insertFailures(sql, projectId, run.id, toFailures(judgements, facts));
-    const disturbed = Math.max(0, ...judgements.map(({ shares }) => shares.outside));
+    const disturbed = disturbedShare(judgements);
     if (disturbed > 0.01) await updateDisturbed(sql, projectId, run.id, disturbed);
   }
   if (concerned.length > 0) await applyInfrastructureRules(sql, projectId, concerned);
@@ -71,7 +61,7 @@ function toFailures(judgements: readonly Judgement[], facts: OddsFacts): JudgedF
   const { run, rows, isOnLine, flakyAt, failedInBaseline } = facts;
   const factsOf = new Map(run.failures.map((failure) => [failure.test, failure]));
   const rowOf = new Map(rows.map((row) => [row.testCase, row]));
-  return judgements.map(({ test, shares, kind }): JudgedFailure => {
+  return judgements.map(({ test, shares, kind, isOfMany }): JudgedFailure => {
     const { results, failures, pullRequests, inARow, passedAtCommit, inheritance, cause } = factsOf.get(test)!;
     const seen = run.sightings.get(cause);
     const failed = Math.ceil(failures) + pullRequests.same + pullRequests.other;
@@ -92,6 +82,7 @@ function toFailures(judgements: readonly Judgement[], facts: OddsFacts): JudgedF
       cause: rowOf.get(test)!.cause,
       blame: rowOf.get(test)!.isQuarantined ? "quarantined" : blame[kind],
       explained: kind,
+      isOfMany,
       shares,
       evidence,
       flakeRate: results === 0 ? null : Math.min(1, failed / results),

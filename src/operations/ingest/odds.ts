@@ -10,10 +10,13 @@ import {
   type FailedRow,
   MAX_WITH_HISTORY,
   type PastFailure,
+  type PastRun,
   type RunPlace,
   selectAbsent,
   selectFailed,
+  selectPassedAgain,
   selectPast,
+  selectPastRuns,
   selectResultCounts,
   selectRunPlace,
   selectSightings,
@@ -57,20 +60,33 @@ export async function loadOddsFacts(sql: Tx, projectId: string, run: JudgedRun):
   const ofLine = runs.filter(({ of, isSameCommit }) => of === "line" && !isSameCommit);
   const base = baselineId === null ? -1 : ofLine.findLastIndex(({ executionId }) => executionId <= baselineId);
   const asked = ofLine.slice(Math.max(0, base - BEFORE_BASE + 1), base + 1 + AFTER_BASE);
-  const ids = asked.map(({ id }) => id);
-  const all = [...ids, ...runs.flatMap(({ id, of }) => (of === "sibling" ? id : []))];
-  const [states, absent] =
-    all.length === 0
-      ? [[], []]
-      : await Promise.all([selectStates(sql, projectId, all, numbers), selectAbsent(sql, projectId, all, first)]);
+  const siblings = runs.filter(({ of }) => of === "sibling");
+  const all = [...asked, ...siblings];
+  const ids = all.map(({ id }) => id);
+  const repeated = all.filter(({ hasRerun }) => hasRerun).map(({ id }) => id);
+  const [failed, absent, passedAgain, pastRuns] = await Promise.all([
+    ids.length === 0 ? [] : selectStates(sql, projectId, ids, numbers),
+    ids.length === 0 ? [] : selectAbsent(sql, projectId, ids, first),
+    repeated.length === 0 ? [] : selectPassedAgain(sql, projectId, repeated, numbers),
+    past.length === 0 ? [] : selectPastRuns(sql, projectId, run, [...new Set(past.map(({ runId }) => runId))]),
+  ]);
+  const keyOf = ({ runId, testCase }: RunCase) => `${runId} ${testCase}`;
+  const again = new Set(passedAgain.map(keyOf));
+  const states = failed.filter((state) => !again.has(keyOf(state)));
   const lineFacts = createLine({
     runs: place.isOnLine ? runs.filter(({ of }) => of !== "sibling") : runs,
     asked,
     baselineId,
+    isBaseNamed: place.isBaseNamed,
     states,
     absent,
   });
-  const pastOf = Map.groupBy(past, ({ testCase }) => testCase);
+  const runOf = new Map(pastRuns.map((one) => [one.id, one]));
+  const known = past.flatMap((one) => {
+    const where = runOf.get(one.runId);
+    return where ? { ...where, ...one } : [];
+  });
+  const pastOf = Map.groupBy(known, ({ testCase }) => testCase);
   const countOf = new Map(counts.map(({ testCase, runs }) => [testCase, runs]));
   const passed = new Set(place.passed);
   const sampleOf = new Map(
@@ -95,7 +111,7 @@ export async function loadOddsFacts(sql: Tx, projectId: string, run: JudgedRun):
     run: {
       tests: place.tests,
       failures,
-      sightings: toSightings(seen, failures, place.tests),
+      sightings: toSightings(seen),
       onHost: place.host === null ? null : { runs: place.hostRuns, disturbed: place.hostDisturbed },
     },
     disturbed: disturbedShare(place),
@@ -117,11 +133,14 @@ type LineFacts = {
   runs: readonly StateRun[];
   asked: readonly StateRun[];
   baselineId: string | null;
+  /** The build says into which branch it goes. */
+  isBaseNamed: boolean;
   states: readonly CaseState[];
-  absent: readonly { runId: string; testCase: number }[];
+  absent: readonly RunCase[];
 };
+type RunCase = { runId: string; testCase: number };
 
-function createLine({ runs, asked, baselineId, states, absent }: LineFacts) {
+function createLine({ runs, asked, baselineId, isBaseNamed, states, absent }: LineFacts) {
   const keyOf = (runId: string, testCase: number) => `${runId} ${testCase}`;
   const failed = new Map(states.map((state) => [keyOf(state.runId, state.testCase), state]));
   const missing = new Set(absent.map(({ runId, testCase }) => keyOf(runId, testCase)));
@@ -150,16 +169,16 @@ function createLine({ runs, asked, baselineId, states, absent }: LineFacts) {
       const at = known.findLastIndex(isBefore);
       const last = known[at]?.state ?? "none";
       const next = known[at + 1]?.state;
-      const twice = [known[at - 1]?.state, next];
       const theirs = siblings.map((run) => stateOf(run, testCase, cause));
+      const otherLines = siblings.filter(({ isLine }) => isLine);
       return {
         last,
-        isTwice: twice.some((state) => state === "this cause" || (last === "other cause" && state === "other cause")),
         isNextBroken:
           last !== "this cause" &&
           last !== "other cause" &&
           next === "this cause" &&
           !known.slice(at + 2).some(({ state }) => state === "passed"),
+        isOnOtherLine: !isBaseNamed && otherLines.some((run) => stateOf(run, testCase, cause) === "this cause"),
         siblings: {
           failed: theirs.filter((state) => state === "this cause").length,
           passed: theirs.filter((state) => state === "passed").length,
@@ -179,9 +198,8 @@ type PastContext = {
 };
 
 /** The failures of a test case before: those in a row on this branch, and the weight of the others. */
-function weighPast(past: readonly PastFailure[], { cause, isOnLine, line, ofLine, ofMine }: PastContext) {
-  const isOfLine = ({ pullRequest, branch }: PastFailure) =>
-    pullRequest === null && (branch === null || branch === line);
+function weighPast(past: readonly (PastFailure & PastRun)[], { cause, isOnLine, line, ofLine, ofMine }: PastContext) {
+  const isOfLine = ({ pullRequest, branch }: PastRun) => pullRequest === null && (branch === null || branch === line);
   const mine = past.filter(
     (one) => one.isMine && !one.isRetried && (one.explained !== "outside" || one.cause === cause),
   );
@@ -196,6 +214,7 @@ function weighPast(past: readonly PastFailure[], { cause, isOnLine, line, ofLine
       (!one.isSameCommit || one.isRetried) &&
       // What failed in a pull request may have come to the line with it.
       (!isOnLine || one.isRetried || isOfLine(one) || one.cause !== cause) &&
+      !one.isOfMany &&
       one.explained !== "outside" &&
       one.explained !== "inherited",
   );
@@ -228,12 +247,12 @@ function countStreak(mine: readonly PastFailure[], ordinals: ReadonlyMap<string,
   return count;
 }
 
-/** Failures of a line that follow each other are one event: more than two in a row are a broken test, which weighs half a one. */
+/** Failures of a line that follow each other are one event: more than two in a row are one. */
 function weighEpisodes(failures: readonly PastFailure[], ordinals: ReadonlyMap<string, number>): number {
   let weight = failures.filter(({ isRetried }) => isRetried).length;
   let row: number[] = [];
   const end = () => {
-    weight += row.length > 2 ? CONSTANTS.longEpisode : row.length;
+    weight += row.length > 2 ? 1 : row.length;
     row = [];
   };
   for (const { runId, isRetried } of failures.toReversed()) {
@@ -246,24 +265,14 @@ function weighEpisodes(failures: readonly PastFailure[], ordinals: ReadonlyMap<s
   return weight;
 }
 
-function toSightings(
-  { results, sightings }: { results: number; sightings: readonly Sighting[] },
-  failures: readonly FailedTestFacts[],
-  tests: number,
-): Map<string, Sightings> {
+function toSightings({ results, sightings }: { results: number; sightings: readonly Sighting[] }) {
   return new Map(
-    [...Map.groupBy(sightings, ({ cause }) => cause)].map(([cause, own]) => {
-      const hits = own.reduce((sum, one) => sum + one.hits, 0);
-      const usual = (hits / own.reduce((sum, one) => sum + one.tests, 0)) * tests;
-      const here = failures.filter((one) => one.cause === cause).length;
-      return [
-        cause,
-        {
-          ...{ hits, results },
-          isSpread: own.filter((one) => one.hits >= 3).length >= 2 || own.some((one) => one.hits >= 6),
-          shareOfUsual: usual === 0 ? 1 : here / usual,
-        },
-      ];
-    }),
+    [...Map.groupBy(sightings, ({ cause }) => cause)].map(([cause, own]): [string, Sightings] => [
+      cause,
+      {
+        ...{ hits: own.reduce((sum, one) => sum + one.hits, 0), results },
+        isSpread: own.filter((one) => one.hits >= 3).length >= 2 || own.some((one) => one.hits >= 6),
+      },
+    ]),
   );
 }

@@ -1,6 +1,6 @@
 /** What earlier builds of a team say about the failures of another one: the facts that the account weighs. */
 
-import { type Constants, CONSTANTS } from "../../../src/rules/odds.ts";
+import { type Constants, CONSTANTS, disturbedShare } from "../../../src/rules/odds.ts";
 import type {
   FailedBuild,
   FailedRun,
@@ -19,15 +19,7 @@ const SIBLINGS = 5;
 const BASE_DISTANCE = 20;
 
 /** `mean`: the rate at which the tests of the team were thought to fail by themselves when it was judged. */
-type PastFailure = {
-  mean: number;
-  task: string;
-  build: RecordedBuild;
-  failure: Failure;
-  judgement: Judgement;
-  /** One of many that the change broke at once. */
-  isOfMany: boolean;
-};
+type PastFailure = { mean: number; task: string; build: RecordedBuild; failure: Failure; judgement: Judgement };
 type PastRun = {
   build: RecordedBuild;
   run: Run;
@@ -111,7 +103,6 @@ export function createHistory(c: Constants = CONSTANTS) {
     const found = line[at];
     const isNear = found !== undefined && base - found.build.position <= BASE_DISTANCE;
     const last = isNear ? stateOf(found) : "none";
-    const neighbours = [line[at - 1], line[at + 1]].map(stateOf);
     const next = line[at + 1];
     const isNextBroken =
       last === "passed" &&
@@ -130,13 +121,12 @@ export function createHistory(c: Constants = CONSTANTS) {
       if (state === "this cause") siblings.failed++;
       if (state === "passed") siblings.passed++;
     }
-    if (ofParents(build, run, failure)) return { last: "this cause", isTwice: true, isNextBroken: false, siblings };
+    if (ofParents(build, run, failure))
+      return { last: "this cause", isNextBroken: false, isOnOtherLine: false, siblings };
     return {
       last,
-      isTwice: neighbours.some(
-        (state) => state === "this cause" || (last === "other cause" && state === "other cause"),
-      ),
       isNextBroken,
+      isOnOtherLine: false,
       siblings,
     };
   }
@@ -163,7 +153,7 @@ export function createHistory(c: Constants = CONSTANTS) {
       (one) =>
         isOther(one.build, build) &&
         !["outside", "inherited"].includes(one.judgement.kind) &&
-        !one.isOfMany &&
+        !one.judgement.isOfMany &&
         // What failed in a pull request may have come to the line with it.
         (build.pullRequest !== null ||
           one.failure.isRetried ||
@@ -181,10 +171,10 @@ export function createHistory(c: Constants = CONSTANTS) {
         else pullRequests[failures.some((one) => one.failure.cause === failure.cause) ? "same" : "other"]++;
         continue;
       }
-      // Episodes on a line: more than two in a row are half a one.
+      // Episodes on a line: more than two in a row are one.
       let row: number[] = [];
       const end = () => {
-        weight += row.length > 2 ? c.longEpisode : row.length;
+        weight += row.length > 2 ? 1 : row.length;
         row = [];
       };
       for (const one of failures) {
@@ -208,10 +198,9 @@ export function createHistory(c: Constants = CONSTANTS) {
   const results = (build: RecordedBuild, run: Run, test: number) =>
     (runsOf.get(run.task) ?? []).filter((one) => isOther(one.build, build) && one.run.tests.has(test)).length;
 
-  function sightings(build: RecordedBuild, run: Run, cause: string, here: number): Sightings {
+  function sightings(build: RecordedBuild, run: Run, cause: string): Sightings {
     const since = build.endedAt - OUTSIDE_HOURS * HOUR_MS;
     let [hits, all, three, six] = [0, 0, 0, 0];
-    let withHits = 0;
     for (const one of runsOf.get(run.task) ?? []) {
       if (one.build.endedAt < since || !isOther(one.build, build)) continue;
       all += one.run.tests.size;
@@ -222,14 +211,11 @@ export function createHistory(c: Constants = CONSTANTS) {
       hits += count;
       if (count >= 3) three++;
       if (count >= 6) six++;
-      if (count > 0) withHits += one.run.tests.size;
     }
-    const usual = withHits === 0 ? 0 : (hits / withHits) * run.tests.size;
     return {
       hits,
       results: all,
       isSpread: three >= 2 || six >= 1,
-      shareOfUsual: usual === 0 ? 1 : here / usual,
     };
   }
 
@@ -253,7 +239,7 @@ export function createHistory(c: Constants = CONSTANTS) {
       const runs = build.runs.flatMap((run): FailedRun[] => {
         const failed = run.failures.filter(({ isRetried }) => !isRetried);
         if (failed.length === 0) return [];
-        const causes = Map.groupBy(run.failures, ({ cause }) => cause);
+        const causes = [...new Set(run.failures.map(({ cause }) => cause))];
         const failures = failed.map((failure): FailedTestFacts => {
           const { cause, test, file, saysOutside } = failure;
           return {
@@ -264,7 +250,7 @@ export function createHistory(c: Constants = CONSTANTS) {
             inheritance: inheritance(build, run, failure),
           };
         });
-        const seen = [...causes].map(([cause, { length }]) => [cause, sightings(build, run, cause, length)] as const);
+        const seen = causes.map((cause) => [cause, sightings(build, run, cause)] as const);
         return [{ tests: run.tests.size, failures, sightings: new Map(seen), onHost: onHost(build, run) }];
       });
       return { disturbed: disturbed(build), rates: flakyRates(), runs };
@@ -288,18 +274,15 @@ export function createHistory(c: Constants = CONSTANTS) {
       for (const run of build.runs) {
         const failed = new Map(run.failures.map((failure) => [failure.test, failure]));
         if (!runsOf.has(run.task)) runsOf.set(run.task, []);
-        runsOf.get(run.task)!.push({ build, run, failed, judged, disturbed: disturbedShare(run, judged) });
-        const ofChange = run.failures.filter(({ test }) => judged.get(test)?.kind === "change");
-        const isMany = ofChange.length >= 6 && new Set(ofChange.map(({ file }) => file)).size >= 3;
+        runsOf.get(run.task)!.push({ build, run, failed, judged, disturbed: disturbedOf(run, judged) });
         for (const failure of run.failures) {
           const judgement = judged.get(failure.test) ?? RETRIED(failure);
           if (!failuresOf.has(failure.test)) failuresOf.set(failure.test, []);
-          const isOfMany = isMany && judgement.kind === "change";
-          const past = { mean: meanOf(fitted.rates), task: run.task, build, failure, judgement, isOfMany };
+          const past = { mean: meanOf(fitted.rates), task: run.task, build, failure, judgement };
           failuresOf.get(failure.test)!.push(past);
         }
       }
-      const unrest = build.runs.map((run) => disturbedShare(run, judged));
+      const unrest = build.runs.map((run) => disturbedOf(run, judged));
       builds.push({
         build,
         disturbed: Math.max(0, ...unrest),
@@ -308,11 +291,8 @@ export function createHistory(c: Constants = CONSTANTS) {
   };
 }
 
-/** How far what failed in a run is put down to the outside. */
-function disturbedShare({ failures }: Run, judged: ReadonlyMap<number, Judgement>): number {
-  const shares = failures.map(({ test }) => judged.get(test)?.shares.outside ?? 0);
-  return shares.length === 0 ? 0 : Math.max(0, ...shares);
-}
+const disturbedOf = ({ failures }: Run, judged: ReadonlyMap<number, Judgement>) =>
+  disturbedShare(failures.flatMap(({ test }) => judged.get(test) ?? []));
 
 const meanOf = (rates: readonly Rate[]): number => rates.reduce((sum, { rate, share }) => sum + rate * share, 0);
 
@@ -322,4 +302,5 @@ const RETRIED = ({ test, cause }: Failure): Judgement => ({
   shares: { change: 0, flaky: 1, inherited: 0, outside: 0 },
   share: 0,
   kind: "flaky",
+  isOfMany: false,
 });

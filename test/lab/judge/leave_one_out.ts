@@ -19,7 +19,6 @@ export const NEUTRAL: Constants = {
   // Even odds.
   guilty: 0.5,
   broken: 1,
-  minTests: 1,
   many: 1,
   streak: 1,
   wide: 1e-9,
@@ -27,35 +26,23 @@ export const NEUTRAL: Constants = {
   passedAtCommit: 1,
   otherCause: 1,
   // As any other test.
-  newTest: CONSTANTS.broken / CONSTANTS.minTests,
-  inherited: 1,
+  newTest: CONSTANTS.broken / 100,
   inheritedLast: 0,
-  // Twice is no more than once.
-  inheritedTwice: CONSTANTS.inheritedLast,
   inheritedOther: 0,
-  inheritedOtherTwice: CONSTANTS.inheritedOther,
   inheritedNext: 0,
-  siblingsMost: 0,
-  siblingsMany: 0,
-  siblingsOne: 0,
+  siblings: 0,
   machine: 0,
   outage: 0,
   unrestA: 0,
   unrestB: 1,
   sameBreak: 1,
   otherBreak: 1,
-  // An episode is one failure.
-  longEpisode: 1,
-  hostA: 0,
-  // Even odds for a machine of which nothing is known.
-  hostB: CONSTANTS.hostA,
+  hostWeight: 1e-6,
   sighted: 1,
   strange: 1,
   novel: 1,
   saysMany: 1,
   repeated: 1,
-  outsidePrior: 0,
-  outsideFew: 1,
 };
 
 /** Over teams and seeds; `distance` and `loss` are sums of `goals` distances and of `stories` losses. */
