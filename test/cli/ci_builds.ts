@@ -5,6 +5,7 @@ import type { CiSystemName } from "../../src/rules/ci_systems.ts";
 
 export const HEAD = "0123456789abcdef0123456789abcdef01234567";
 export const MERGE = "fedcba9876543210fedcba9876543210fedcba98";
+export const BASE = "ba5eba5eba5eba5eba5eba5eba5eba5eba5eba5e";
 /** Where GITHUB_EVENT_PATH says that the event is. */
 export const EVENT_PATH = "/home/runner/work/_temp/_github_workflow/event.json";
 
@@ -12,7 +13,7 @@ type Variables = Record<string, string>;
 type Outside = {
   /** The text of GitHub's event file. */
   event?: string;
-  /** Commits, by the name of the revision that git resolves to them. */
+  /** What git prints, by the last argument. */
   git?: Record<string, string>;
   /** tools/assay-upload.sh does not know this variant. */
   notInScript?: true;
@@ -29,6 +30,11 @@ const builds =
     ...outside,
   });
 
+/** The commit that is checked out, as git shows it. */
+export const rawOf = (commit: string, ...parents: string[]) =>
+  [`commit ${commit}`, "tree 1", ...parents.map((one) => `parent ${one}`), "", `    parent ${commit}`].join("\n");
+const gitOf = (git: Record<string, string>): Outside => ({ git });
+const onBase = { baseBranch: "main", baseCommit: BASE };
 /** Only `assay upload` knows it. */
 const RARE: Outside = { notInScript: true };
 const eventOf = (json: unknown): Outside => ({ event: JSON.stringify(json) });
@@ -52,7 +58,9 @@ const github = builds("github", GITHUB, {
 });
 const MERGED = { GITHUB_EVENT_NAME: "pull_request", GITHUB_SHA: MERGE, GITHUB_REF: "refs/pull/7/merge" };
 const ofFeature = { ...MERGED, GITHUB_REF_NAME: "7/merge", GITHUB_HEAD_REF: "feat/a", GITHUB_BASE_REF: "main" };
-const ofMain = { ...MERGED, GITHUB_EVENT_NAME: "pull_request_target", GITHUB_HEAD_REF: "main" };
+const ofMain = { ...ofFeature, GITHUB_HEAD_REF: "main" };
+/** It runs on the base branch, and only the event names the pull request. */
+const ofTarget = { ...ofMain, GITHUB_EVENT_NAME: "pull_request_target", GITHUB_REF: "refs/heads/main" };
 const onPull = { branch: "feat/a", pullRequest: "7" };
 const onFork = { branch: "alice:main", pullRequest: "7" };
 
@@ -71,7 +79,7 @@ const pullOf = (source: string | null) => ({
     repo: source === null ? null : repository(source),
     sha: HEAD,
   },
-  base: { ref: "main", sha: MERGE, repo: repository("acme/web") },
+  base: { ref: "main", sha: BASE, repo: repository("acme/web") },
 });
 const pull = (source: string | null) => eventOf({ action: "synchronize", number: 7, pull_request: pullOf(source) });
 const { head, base, ...rest } = pullOf("alice/web");
@@ -94,12 +102,11 @@ const workflow_run = {
   head_sha: HEAD,
   head_branch: "main",
   html_url: `${RUNS}/1234`,
-  pull_requests: [{ number: 7, head: { sha: MERGE } }, { number: 8 }],
+  pull_requests: [{ number: 7, head: { sha: MERGE }, base: { ref: "main", sha: BASE } }, { number: 8 }],
   repository: repository("acme/web"),
-  head_repository: repository("alice/web") as object | null,
 };
 const WORKFLOW = { GITHUB_SHA: MERGE, GITHUB_REF_NAME: "main", GITHUB_EVENT_NAME: "workflow_run" };
-const uploaded = { executionKey: "1234", buildUrl: `${RUNS}/1234`, pullRequest: "7" };
+const uploaded = { executionKey: "1234", buildUrl: `${RUNS}/1234`, pullRequest: "7", ...onBase };
 const queue = `gh-readonly-queue/main/pr-7-${MERGE}`;
 const merge_group = { head_sha: HEAD, head_ref: `refs/heads/${queue}`, base_ref: "refs/heads/main" };
 const gitea = {
@@ -116,41 +123,82 @@ const GITHUB_BUILDS = [
     { branch: "feat/a" },
     eventOf({ ref: "refs/heads/feat/a", after: HEAD }),
   ),
-  github("a pull request is its head, not the merge commit", ofFeature, onPull, pull("acme/web")),
-  github("the main branch of a fork is not ours", ofMain, onFork, pull("alice/web")),
-  github("the main branch of a fork that was deleted is not ours", ofMain, onFork, pull(null)),
-  github("an event in another order", ofMain, onFork, eventOf({ pull_request: { ...rest, base, head } })),
-  github("an event of few fields", ofFeature, onPull, eventOf({ pull_request: { number: 7, head: { sha: HEAD } } })),
-  github("texts that look like fields", ofFeature, onPull, eventOf({ pull_request: misleading })),
-  github("fields elsewhere of the same names", ofFeature, onPull, {
-    ...eventOf({ pull_request: misleadingFields }),
-    notInScript: true,
-  }),
-  github("no event", ofFeature, { ...onPull, commit: MERGE }),
-  github("an event that is no JSON", ofFeature, { ...onPull, commit: MERGE }, { event: `{"pull_request": {"number` }),
+  github("a pull request is its head, not the merge commit", ofFeature, { ...onPull, ...onBase }, pull("acme/web")),
+  github("the main branch of a fork is not ours", ofMain, { ...onFork, ...onBase }, pull("alice/web")),
+  github("the main branch of a fork that was deleted is not ours", ofMain, { ...onFork, ...onBase }, pull(null)),
+  github("a workflow on the base branch", ofTarget, { ...onFork, baseBranch: "main" }, pull("alice/web")),
+  github(
+    "a shallow checkout of the merge",
+    ofMain,
+    { ...onFork, baseBranch: "main", baseCommit: MERGE },
+    {
+      ...pull("alice/web"),
+      git: { HEAD: "1", "--format=raw": rawOf("1", MERGE, HEAD) },
+    },
+  ),
+  github(
+    "a checkout of the head",
+    ofMain,
+    { ...onFork, baseBranch: "main", baseCommit: MERGE },
+    {
+      ...pull("alice/web"),
+      git: { HEAD, "--format=raw": rawOf(HEAD, "1"), "origin/main": MERGE },
+    },
+  ),
+  github(
+    "a shallow checkout of the head",
+    ofMain,
+    { ...onFork, baseBranch: "main" },
+    {
+      ...pull("alice/web"),
+      git: { HEAD, "--format=raw": rawOf(HEAD, "1") },
+    },
+  ),
+  github(
+    "an event in another order",
+    ofMain,
+    { ...onFork, ...onBase },
+    eventOf({ pull_request: { ...rest, base, head } }),
+  ),
+  github(
+    "an event of few fields",
+    ofFeature,
+    { ...onPull, baseBranch: "main" },
+    eventOf({ pull_request: { number: 7, head: { sha: HEAD } } }),
+  ),
+  github("texts that look like fields", ofFeature, { ...onPull, ...onBase }, eventOf({ pull_request: misleading })),
+  github(
+    "fields elsewhere of the same names",
+    ofFeature,
+    { ...onPull, ...onBase },
+    {
+      ...eventOf({ pull_request: misleadingFields }),
+      notInScript: true,
+    },
+  ),
+  ...[undefined, `{"pull_request": {"number`].map((event) =>
+    github(`the event ${event}`, ofFeature, { ...onPull, commit: MERGE, baseBranch: "main" }, event ? { event } : {}),
+  ),
   // It must not count as the default branch.
   github(
     "a tag",
     { GITHUB_REF: "refs/tags/v1.2.0", GITHUB_REF_NAME: "v1.2.0", GITHUB_REF_TYPE: "tag", GITHUB_SHA: HEAD },
     { branch: "v1.2.0" },
   ),
-  github(
-    "a workflow that uploads what another one has tested for a fork",
-    WORKFLOW,
-    { ...uploaded, branch: "alice:main", untrusted: true },
-    { ...eventOf({ workflow_run }), notInScript: true },
-  ),
-  github(
-    "a workflow that uploads what another one has tested for a fork that was deleted since",
-    WORKFLOW,
-    { ...uploaded, branch: "main", untrusted: true },
-    { ...eventOf({ workflow_run: { ...workflow_run, head_repository: null } }), notInScript: true },
-  ),
-  github(
-    "a workflow that uploads what another one has tested here",
-    WORKFLOW,
-    { ...uploaded, branch: "main" },
-    { ...eventOf({ workflow_run: { ...workflow_run, head_repository: repository("acme/web") } }), notInScript: true },
+  ...(["alice/web", null, "acme/web"] as const).map((name) =>
+    github(
+      `a workflow that uploads what another one has tested for ${name}`,
+      WORKFLOW,
+      {
+        ...{ ...uploaded, branch: name === "alice/web" ? "alice:main" : "main" },
+        ...(name === "acme/web" ? {} : { untrusted: true }),
+      },
+      {
+        ...eventOf({ workflow_run: { ...workflow_run, head_repository: name && repository(name) } }),
+        git: { "--format=raw": rawOf(MERGE), "origin/main": MERGE },
+        notInScript: true,
+      },
+    ),
   ),
   github(
     "a merge queue",
@@ -190,6 +238,9 @@ const MERGE_REQUEST = {
   CI_MERGE_REQUEST_PROJECT_PATH: "acme/tools/web",
   CI_MERGE_REQUEST_SOURCE_PROJECT_PATH: "acme/tools/web",
   CI_MERGE_REQUEST_SOURCE_BRANCH_NAME: "feat/a",
+  CI_MERGE_REQUEST_TARGET_BRANCH_NAME: "main",
+  CI_MERGE_REQUEST_TARGET_BRANCH_SHA: "",
+  CI_MERGE_REQUEST_DIFF_BASE_SHA: BASE,
   CI_COMMIT_REF_NAME: "feat/a",
 };
 const PARALLEL = { CI_NODE_INDEX: "2", CI_NODE_TOTAL: "4" };
@@ -197,14 +248,14 @@ const PARALLEL = { CI_NODE_INDEX: "2", CI_NODE_TOTAL: "4" };
 const GITLAB_BUILDS = [
   gitlab("a push", { CI_COMMIT_REF_NAME: "feat/a", CI_COMMIT_BRANCH: "feat/a" }, { branch: "feat/a" }),
   gitlab("a tag", { CI_COMMIT_REF_NAME: "v1.2.0", CI_COMMIT_TAG: "v1.2.0" }, { branch: "v1.2.0" }),
-  gitlab("a merge request", { ...MERGE_REQUEST, CI_MERGE_REQUEST_SOURCE_BRANCH_SHA: "" }, onPull),
+  gitlab("a merge request", { ...MERGE_REQUEST, CI_MERGE_REQUEST_SOURCE_BRANCH_SHA: "" }, { ...onPull, ...onBase }),
   gitlab(
     "the merged result of a merge request",
     {
-      ...{ ...MERGE_REQUEST, CI_COMMIT_SHA: MERGE, CI_MERGE_REQUEST_SOURCE_BRANCH_SHA: HEAD },
-      CI_COMMIT_REF_NAME: "refs/merge-requests/7/merge",
+      ...{ ...MERGE_REQUEST, CI_COMMIT_SHA: "1", CI_MERGE_REQUEST_SOURCE_BRANCH_SHA: HEAD },
+      ...{ CI_COMMIT_REF_NAME: "refs/merge-requests/7/merge", CI_MERGE_REQUEST_TARGET_BRANCH_SHA: MERGE },
     },
-    onPull,
+    { ...onPull, baseBranch: "main", baseCommit: MERGE },
   ),
   gitlab(
     "a fork in a group of groups",
@@ -212,7 +263,7 @@ const GITLAB_BUILDS = [
       ...{ ...MERGE_REQUEST, CI_MERGE_REQUEST_SOURCE_PROJECT_PATH: "users/alice/web" },
       CI_MERGE_REQUEST_SOURCE_BRANCH_NAME: "main",
     },
-    { branch: "users/alice:main", pullRequest: "7" },
+    { branch: "users/alice:main", pullRequest: "7", ...onBase },
   ),
   gitlab(
     "a merge train tests more than the head of its merge request",
@@ -220,9 +271,8 @@ const GITLAB_BUILDS = [
       ...{ ...MERGE_REQUEST, CI_COMMIT_SHA: MERGE, CI_MERGE_REQUEST_SOURCE_BRANCH_SHA: HEAD },
       CI_COMMIT_REF_NAME: "refs/merge-requests/7/train",
       CI_MERGE_REQUEST_EVENT_TYPE: "merge_train",
-      CI_MERGE_REQUEST_TARGET_BRANCH_NAME: "develop",
     },
-    { commit: MERGE, branch: "refs/merge-requests/7/train", pullRequest: "7", baseBranch: "develop" },
+    { commit: MERGE, branch: "refs/merge-requests/7/train", pullRequest: "7", ...onBase },
   ),
   gitlab(
     "a pull request of a repository at GitHub",
@@ -231,8 +281,9 @@ const GITLAB_BUILDS = [
       CI_EXTERNAL_PULL_REQUEST_IID: "7",
       CI_EXTERNAL_PULL_REQUEST_SOURCE_BRANCH_NAME: "feat/a",
       CI_EXTERNAL_PULL_REQUEST_SOURCE_BRANCH_SHA: HEAD,
+      CI_EXTERNAL_PULL_REQUEST_TARGET_BRANCH_NAME: "main",
     },
-    onPull,
+    { ...onPull, baseBranch: "main" },
   ),
   gitlab(
     "parallel jobs are shards",
@@ -266,12 +317,15 @@ const JENKINS_BUILDS = [
     RARE,
   ),
   jenkins("a detached commit", { GIT_BRANCH: "detached" }, {}, RARE),
-  jenkins("a pull request", CHANGE, onPull),
-  jenkins("the head of a pull request that Jenkins has merged", { ...CHANGE, GIT_COMMIT: MERGE }, onPull, {
-    git: { "origin/PR-7": HEAD },
-  }),
-  jenkins("a fork, by its owner", { ...FORK, CHANGE_FORK: "alice" }, onFork),
-  jenkins("a fork, by its path", { ...FORK, CHANGE_FORK: "alice/web" }, onFork),
+  jenkins("a pull request", CHANGE, { ...onPull, baseBranch: "main" }),
+  jenkins(
+    "the head of a pull request that Jenkins has merged",
+    { ...CHANGE, GIT_COMMIT: MERGE },
+    { ...onPull, ...onBase },
+    gitOf({ "origin/PR-7": HEAD, "--format=raw": rawOf("1", HEAD, BASE) }),
+  ),
+  jenkins("a fork, by its owner", { ...FORK, CHANGE_FORK: "alice" }, { ...onFork, baseBranch: "main" }),
+  jenkins("a fork, by its path", { ...FORK, CHANGE_FORK: "alice/web" }, { ...onFork, baseBranch: "main" }),
   jenkins("a tag", { BRANCH_NAME: "v1.2.0", TAG_NAME: "v1.2.0", GIT_BRANCH: "v1.2.0" }, { branch: "v1.2.0" }),
 ];
 
@@ -299,7 +353,8 @@ const CIRCLECI_BUILDS = [
   circleci(
     "a pull request",
     { CIRCLE_BRANCH: "feat/a", CIRCLE_PULL_REQUEST: "https://github.com/acme/web/pull/7" },
-    onPull,
+    { ...onPull, baseCommit: BASE },
+    gitOf({ "--format=raw": rawOf(HEAD, "1"), "origin/HEAD": BASE }),
   ),
   circleci(
     "a fork",
@@ -340,18 +395,31 @@ const PULL_REQUEST = {
   SYSTEM_PULLREQUEST_PULLREQUESTID: "7",
   SYSTEM_PULLREQUEST_SOURCEBRANCH: "refs/heads/feat/a",
   SYSTEM_PULLREQUEST_SOURCECOMMITID: HEAD,
+  SYSTEM_PULLREQUEST_TARGETBRANCH: "refs/heads/main",
 };
 const NUMBERED = { SYSTEM_PULLREQUEST_PULLREQUESTID: "293753840", SYSTEM_PULLREQUEST_PULLREQUESTNUMBER: "7" };
+const onMain = { ...onFork, baseBranch: "main" };
 const azureFork = (name: string, repository: string) => {
   const fork = { SYSTEM_PULLREQUEST_ISFORK: "True", SYSTEM_PULLREQUEST_SOURCEREPOSITORYURI: repository };
-  return azure(name, { ...PULL_REQUEST, ...fork, SYSTEM_PULLREQUEST_SOURCEBRANCH: "refs/heads/main" }, onFork);
+  return azure(name, { ...PULL_REQUEST, ...fork, SYSTEM_PULLREQUEST_SOURCEBRANCH: "refs/heads/main" }, onMain);
 };
 
 const AZURE_BUILDS = [
   azure("a push", { BUILD_SOURCEBRANCH: "refs/heads/feat/a" }, { branch: "feat/a" }),
   azure("a tag", { BUILD_SOURCEBRANCH: "refs/tags/v1.2.0" }, { branch: "refs/tags/v1.2.0" }),
-  azure("a pull request", PULL_REQUEST, onPull),
-  azure("a pull request at GitHub, whose number is not its id", { ...PULL_REQUEST, ...NUMBERED }, onPull),
+  azure(
+    "a shallow checkout of the merge of a pull request",
+    PULL_REQUEST,
+    { ...onPull, ...onBase },
+    gitOf({ "--format=raw": rawOf(MERGE, BASE, HEAD) }),
+  ),
+  azure(
+    "a pull request at GitHub, whose number is not its id",
+    { ...PULL_REQUEST, ...NUMBERED, SYSTEM_PULLREQUEST_TARGETBRANCH: "main" },
+    { ...onPull, baseBranch: "main" },
+    // Another repository is checked out.
+    gitOf({ "--format=raw": rawOf(BASE, "1"), "origin/main": BASE }),
+  ),
   azureFork("a fork at GitHub", "https://github.com/alice/web"),
   azureFork("a fork at Azure", "https://dev.azure.com/acme/My%20project/_git/alice/"),
   azure(
@@ -396,7 +464,18 @@ const JOB = { BUILDKITE_PARALLEL_JOB: "0", BUILDKITE_PARALLEL_JOB_COUNT: "4", BU
 
 const BUILDKITE_BUILDS = [
   buildkite("a push", {}),
-  buildkite("a pull request", { BUILDKITE_PULL_REQUEST: "7" }, { pullRequest: "7" }),
+  buildkite(
+    "a pull request",
+    { BUILDKITE_PULL_REQUEST: "7", BUILDKITE_PULL_REQUEST_BASE_BRANCH: "main" },
+    { pullRequest: "7", ...onBase },
+    gitOf({ "--format=raw": rawOf(HEAD, "1", "2"), "origin/main": BASE }),
+  ),
+  buildkite(
+    "a pull request that is merged already",
+    { BUILDKITE_PULL_REQUEST: "7", BUILDKITE_PULL_REQUEST_BASE_BRANCH: "main" },
+    { pullRequest: "7", baseBranch: "main" },
+    gitOf({ "--format=raw": rawOf(HEAD, "1"), "origin/main": HEAD }),
+  ),
   buildkite("a fork", { BUILDKITE_PULL_REQUEST: "7", BUILDKITE_BRANCH: "alice:main" }, onFork),
   buildkite("a tag", { BUILDKITE_BRANCH: "v1.2.0", BUILDKITE_TAG: "v1.2.0" }, { branch: "v1.2.0" }),
   buildkite("the newest commit, which only the checkout knows", { BUILDKITE_COMMIT: "HEAD" }, {}, { git: { HEAD } }),
@@ -434,25 +513,32 @@ const teamcity = builds("teamcity", { TEAMCITY_VERSION: "2025.03", BUILD_NUMBER:
 
 const OTHER_BUILDS = [
   bitbucket("a push", { BITBUCKET_BRANCH: "feat/a" }, { branch: "feat/a" }),
-  bitbucket("a pull request", { BITBUCKET_BRANCH: "feat/a", BITBUCKET_PR_ID: "7" }, onPull),
+  bitbucket(
+    "a pull request",
+    {
+      ...{ BITBUCKET_BRANCH: "feat/a", BITBUCKET_PR_ID: "7" },
+      ...{ BITBUCKET_PR_DESTINATION_BRANCH: "main", BITBUCKET_PR_DESTINATION_COMMIT: BASE },
+    },
+    { ...onPull, ...onBase },
+  ),
   bitbucket("a tag", { BITBUCKET_TAG: "v1.2.0" }, { branch: "v1.2.0" }),
   bitbucket(
     "parallel steps are no shards: they may be anything",
     { BITBUCKET_BRANCH: "main", BITBUCKET_PARALLEL_STEP: "1", BITBUCKET_PARALLEL_STEP_COUNT: "3" },
     { branch: "main" },
   ),
-  drone("a push", { DRONE_SOURCE_BRANCH: "main" }, { branch: "main" }),
+  drone("a push", { DRONE_SOURCE_BRANCH: "main", DRONE_TARGET_BRANCH: "main" }, { branch: "main" }),
   drone(
     "a pull request, whose branch is the target",
-    { DRONE_SOURCE_BRANCH: "feat/a", DRONE_PULL_REQUEST: "7" },
-    onPull,
+    { DRONE_SOURCE_BRANCH: "feat/a", DRONE_PULL_REQUEST: "7", DRONE_TARGET_BRANCH: "main" },
+    { ...onPull, baseBranch: "main" },
   ),
   drone("a tag", { DRONE_TAG: "v1.2.0" }, { branch: "v1.2.0" }),
   woodpecker("a push", {}, { branch: "main" }),
   woodpecker(
     "a pull request, whose branch is the target",
-    { CI_COMMIT_SOURCE_BRANCH: "feat/a", CI_COMMIT_PULL_REQUEST: "7" },
-    onPull,
+    { CI_COMMIT_SOURCE_BRANCH: "feat/a", CI_COMMIT_PULL_REQUEST: "7", CI_COMMIT_TARGET_BRANCH: "main" },
+    { ...onPull, baseBranch: "main" },
   ),
   woodpecker("a tag", { CI_COMMIT_TAG: "v1.10.3" }, { branch: "v1.10.3" }),
   teamcity("tells its commit alone", { BUILD_VCS_NUMBER: HEAD }, { commit: HEAD }),
