@@ -83,8 +83,11 @@ export type ExecutionQuery = {
   id: string | null;
   key: string | null;
   branch: string | null;
+  pullRequest: string | null;
   /** See `Line` (rules/branch.ts). */
   baseBranch: string | null;
+  /** See `baselineOf`. */
+  baseCommit: string | null;
   queueRef: string | null;
   commit: string | null;
   untrusted: boolean;
@@ -127,7 +130,9 @@ type MatchParameters<Value> = Record<
   | "ids"
   | "keys"
   | "branches"
+  | "pullRequests"
   | "baseBranches"
+  | "baseCommits"
   | "areQueued"
   | "commits"
   | "areUntrusted"
@@ -135,12 +140,8 @@ type MatchParameters<Value> = Record<
   Value
 >;
 
-/** `mayWait` false: what another transaction has locked is busy. `baseCommit` names what the new ones are compared with. */
-const matchStatement = (
-  sql: Sql,
-  given: MatchParameters<Given>,
-  { mayWait, baseCommit }: { mayWait: boolean; baseCommit?: string | undefined },
-): Fragment => {
+/** `mayWait` false: what another transaction has locked is busy. */
+const matchStatement = (sql: Sql, given: MatchParameters<Given>, mayWait: boolean): Fragment => {
   const asked = {
     key: sql`asked.key`,
     branch: sql`asked.branch`,
@@ -157,8 +158,9 @@ const matchStatement = (
         then ${baselineOf(sql, project, {
           id: sql`asked.fresh_id`,
           branch: sql`case when not asked.is_queued then asked.branch end`,
+          pullRequest: sql`asked.pull_request`,
           baseBranch: sql`asked.base_branch`,
-          baseCommit,
+          baseCommit: sql`asked.base_commit`,
         })}
         else locked."baselineId" end as "baselineId",
       case when locked.id is null then ${namesakeOf(sql, project, asked)} end as namesake,
@@ -169,9 +171,9 @@ const matchStatement = (
       ${caseIndexVersionOf(sql, project)} as "caseIndexVersion"
     from project p cross join unnest(
       ${given.freshIds}::uuid[], ${given.ids}::uuid[], ${given.keys}::text[], ${given.branches}::text[],
-      ${given.baseBranches}::text[], ${given.areQueued}::boolean[], ${given.commits}::text[], ${given.areUntrusted}::boolean[],
+      ${given.pullRequests}::text[], ${given.baseBranches}::text[], ${given.baseCommits}::text[], ${given.areQueued}::boolean[], ${given.commits}::text[], ${given.areUntrusted}::boolean[],
       ${given.times}::timestamptz[]
-    ) as asked (fresh_id, id, key, branch, base_branch, is_queued, commit, untrusted, now)
+    ) as asked (fresh_id, id, key, branch, pull_request, base_branch, base_commit, is_queued, commit, untrusted, now)
     left join lateral (${ofBuild(sql, project, asked, sql`id`)}) build on true
     left join lateral (
       select ${executionColumns(sql)} from execution
@@ -195,13 +197,15 @@ const composeMatch = (mayWait: boolean) =>
         ids: given("ids"),
         keys: given("keys"),
         branches: given("branches"),
+        pullRequests: given("pullRequests"),
         baseBranches: given("baseBranches"),
+        baseCommits: given("baseCommits"),
         areQueued: given("areQueued"),
         commits: given("commits"),
         areUntrusted: given("areUntrusted"),
         times: given("times"),
       },
-      { mayWait },
+      mayWait,
     ),
   );
 const MATCH_AT_ONCE = composeMatch(false);
@@ -215,7 +219,7 @@ export async function matchExecutions(
   sql: Tx,
   projectId: string,
   queries: readonly ExecutionQuery[],
-  { mayWait, baseCommit }: { mayWait: boolean; baseCommit?: string | undefined },
+  { mayWait }: { mayWait: boolean },
 ): Promise<ExecutionMatch[]> {
   const parameters: MatchParameters<string> = {
     project: projectId,
@@ -224,16 +228,15 @@ export async function matchExecutions(
     // An id says all.
     keys: toTextArray(queries.map(({ id, key }) => (id === null ? key : null))),
     branches: toTextArray(queries.map(({ branch, queueRef }) => queueRef ?? branch)),
+    pullRequests: toTextArray(queries.map(({ pullRequest }) => pullRequest)),
     baseBranches: toTextArray(queries.map(({ baseBranch }) => baseBranch)),
+    baseCommits: toTextArray(queries.map(({ baseCommit }) => baseCommit)),
     areQueued: toTextArray(queries.map(({ queueRef }) => String(queueRef !== null))),
     commits: toTextArray(queries.map(({ commit }) => commit)),
     areUntrusted: toTextArray(queries.map(({ untrusted }) => String(untrusted))),
     times: toTextArray(queries.map(({ now }) => now.toISOString())),
   };
-  const rows =
-    baseCommit !== undefined
-      ? await sql<MatchRow[]>`${matchStatement(sql, parameters, { mayWait, baseCommit })}`
-      : await (mayWait ? MATCH_WAITING : MATCH_AT_ONCE)(sql, parameters);
+  const rows = await (mayWait ? MATCH_WAITING : MATCH_AT_ONCE)(sql, parameters);
   return rows.map((row) => {
     const {
       freshId,
