@@ -14,15 +14,14 @@ const MAX_RUNS = 20;
 /** So many green runs show that a test that none of them has was removed. */
 const GREEN_RUNS = 3;
 
-type Limited = { condition: Fragment; limit: number };
+type Builds = { condition: Fragment; limit: number; columns?: Fragment };
 
 /** Builds of one branch, newest first. `branch` is a condition on it. A rerun has results of what was repeated only: it is no build. */
 const buildsOf = (
   sql: Sql,
   projectId: Given,
   branch: Fragment,
-  { condition, limit }: Limited,
-  columns: Fragment = sql`id`,
+  { condition, limit, columns = sql`id` }: Builds,
 ): Fragment =>
   // In the order of the index of branches, so that no other index is used: by id alone all executions are in order, and none may fit.
   sql`(
@@ -31,28 +30,21 @@ const buildsOf = (
       and ${condition}
     order by branch, id desc limit ${limit})`;
 
-/** Executions of the default branch, and those that name none and count as being on it: an index serves each, not both. */
-const lastOf = (sql: Sql, projectId: Given, { condition, limit }: Limited): [named: Fragment, nameless: Fragment] => {
-  const own = { condition: sql`pull_request is null and ${condition}`, limit };
-  return [
-    buildsOf(sql, projectId, sql`= (select default_branch from project where id = ${projectId})`, own),
-    buildsOf(sql, projectId, sql`is null`, own),
-  ];
-};
-
 /** Executions of the default branch, newest first. */
 export const onDefaultBranch = (sql: Sql, projectId: Given, condition: Fragment, limit: number): Fragment => {
-  const [named, nameless] = lastOf(sql, projectId, { condition, limit });
-  return sql`select id from (${named} union all ${nameless}) either order by id desc limit ${limit}`;
+  const own = { condition: sql`pull_request is null and ${condition}`, limit };
+  // Those that name no branch count as being on it: an index serves each, not both.
+  const named = buildsOf(sql, projectId, sql`= (select default_branch from project where id = ${projectId})`, own);
+  return sql`
+    select id from (${named} union all ${buildsOf(sql, projectId, sql`is null`, own)}) either order by id desc limit ${limit}`;
 };
 
-/** What an execution says of its baseline. `id` is its own. */
-export type BaselineQuery<Value> = {
-  id: Value;
-  branch: Value;
-  pullRequest: Value;
-  baseBranch: Value;
-  baseCommit: Value;
+/** What an execution says of its baseline. `id` is its own; `base` undefined: it names neither target branch nor base commit. */
+export type BaselineQuery = {
+  id: Given;
+  branch: Given | null;
+  pullRequest: Given | null;
+  base: { branch: Given | null; commit: Given | null } | undefined;
 };
 
 /**
@@ -60,47 +52,48 @@ export type BaselineQuery<Value> = {
  * is none, it is the last one of the target branch before the branch saw that commit, or the last one of all if the branch has not. A
  * long-lived branch is compared with itself; without results of the target branch, the default branch counts.
  */
-export const baselineOf = (
-  sql: Sql,
-  projectId: Given,
-  { id, branch, pullRequest, baseBranch, baseCommit }: BaselineQuery<Given | null>,
-): Fragment => {
+export const baselineOf = (sql: Sql, projectId: Given, { id, branch, pullRequest, base }: BaselineQuery): Fragment => {
   const hasResults = sql`
     status in ('passed', 'failed', 'timed_out') and exists (
       select from test_run r
       where r.project_id = ${projectId} and r.execution_id = execution.id and ${isMeasure(sql, projectId)})`;
-  // A pull request into the branch of another one is compared with the builds of that.
-  const isOfOther = sql`pull_request <> coalesce(${pullRequest}::text, '') and not line.is_shared`;
+  const isOfLine = sql`case when line.is_of_pull
+    then pull_request <> coalesce(${pullRequest}::text, '') else pull_request is null end`;
   /** The last build of a line at or before the base commit. A commit that the branch has left behind is not the last one. */
-  const last = (line: Fragment) => ({
+  const last = (isOnBranch: Fragment) => ({
     condition: sql`
-      ${line} and id < coalesce((select id from same where ${line} order by id limit 1), ${id})
-      and ${hasResults} and not ${isOvertaken(sql, projectId, { e: sql`execution` })}`,
+      ${isOfLine} and ${hasResults} and not ${isOvertaken(sql, projectId, { e: sql`execution` })}
+      and id < ${base ? sql`coalesce((select id from same where branch ${isOnBranch} and ${isOfLine} order by id limit 1), ${id})` : id}`,
     limit: 1,
   });
-  const ofTarget = (line: Fragment) =>
-    buildsOf(sql, projectId, sql`= line.target`, last(sql`branch = line.target and ${line}`));
-  const ofDefault = (branch: Fragment) =>
-    buildsOf(sql, projectId, branch, last(sql`branch ${branch} and pull_request is null`));
+  const itself = sql`case when is_long_lived(${branch}::text, long_lived_branches) then ${branch}::text end`;
+  // A pull request into the branch of another one is compared with the builds of that.
+  const lines = sql`
+    select 1 as rank, target as branch, false as is_of_pull from base
+    ${base ? sql`union all select 2, target, true from base where not is_shared` : sql``}
+    union all select 3, default_branch, false from base`;
+  const nameless = sql`select 3 as rank, false as is_of_pull`;
+  const newest = sql`
+    select id from (
+      select line.rank, b.id from (${lines}) line cross join lateral ${buildsOf(sql, projectId, sql`= line.branch`, last(sql`= line.branch`))} b
+      union all
+      select line.rank, b.id from (${nameless}) line cross join lateral ${buildsOf(sql, projectId, sql`is null`, last(sql`is null`))} b
+    ) b order by rank, id desc limit 1`;
+  const isOn = (line: Fragment) => sql`pull_request is null and coalesce(branch, base.default_branch) = ${line} desc`;
+  const ofCommit = sql`
+    select id from same execution cross join (select default_branch, target from base) base where ${hasResults}
+    order by ${isOn(sql`coalesce(base.target, base.default_branch)`)}, ${isOn(sql`base.default_branch`)}, id desc limit 1`;
+  const same = sql`, same as materialized (
+    select execution.* from (${executionsOfCommit(sql, projectId, sql`${base?.commit ?? sql`null`}::text`)}) c cross join lateral (
+      select * from execution where project_id = ${projectId} and id = c.id offset 0) execution
+    where ${base?.commit ?? sql`null`}::text is not null and not sample and build_id is null and execution.id < ${id})`;
   return sql`(
-    with line as materialized (
+    with base as materialized (
       select target, default_branch, is_long_lived(target, long_lived_branches) as is_shared from (
-        select p.*, nullif(coalesce(${baseBranch}::text, case
-          when is_long_lived(${branch}::text, long_lived_branches) then ${branch}::text end), default_branch) as target
+        select p.*, nullif(${base ? sql`coalesce(${base.branch}::text, ${itself})` : itself}, default_branch) as target
         from project p where id = ${projectId}) p
-    ), same as materialized (
-      select execution.* from (${executionsOfCommit(sql, projectId, sql`${baseCommit}::text`)}) c cross join lateral (
-        select * from execution where project_id = ${projectId} and id = c.id offset 0) execution
-      where ${baseCommit}::text is not null and not sample and build_id is null and execution.id < ${id}
-    )
-    select coalesce((
-        select id from same execution where ${hasResults}
-        order by pull_request is null and coalesce(branch, line.default_branch) = coalesce(line.target, line.default_branch) desc,
-          pull_request is null and coalesce(branch, line.default_branch) = line.default_branch desc, id desc limit 1),
-      case when line.target is not null
-        then coalesce(${ofTarget(sql`pull_request is null`)}, ${ofTarget(isOfOther)}) end,
-      greatest(${ofDefault(sql`= line.default_branch`)}, ${ofDefault(sql`is null`)}))
-    from line)`;
+    ) ${base ? same : sql``}
+    select ${base ? sql`coalesce((${ofCommit}), (${newest}))` : sql`(${newest})`})`;
 };
 
 /** A run that says something of its cases. */
@@ -127,16 +120,17 @@ const measureIn = (sql: Sql, projectId: Given, id: Fragment, taskSlug: Given) =>
  * first saw them; a build of a commit that was left behind by then is none of them.
  */
 const buildsBefore = (sql: Sql, projectId: Given): Fragment => {
-  const columns = sql`id, commit`;
-  const own = { condition: sql`id < base.id and pull_request is not distinct from base.line_pull`, limit: MAX_BUILDS };
+  const own = sql`id < base.id and pull_request is not distinct from base.line_pull`;
+  const builds = (branch: Fragment, condition: Fragment) =>
+    buildsOf(sql, projectId, branch, { condition, limit: MAX_BUILDS, columns: sql`id, commit` });
   return sql`
     select id from (
       select *, max(first) over (order by place) as newest, max(first) filter (where id = base.id) over () as base_first from (
         select *, min(place) over (partition by coalesce(lower(commit), id::text)) as first from (
           select *, row_number() over (order by id) as place from (
             select base.id, base.commit
-            union all ${buildsOf(sql, projectId, sql`= base.line`, own, columns)}
-            union all ${buildsOf(sql, projectId, sql`is null`, { ...own, condition: sql`base.is_default and ${own.condition}` }, columns)}
+            union all ${builds(sql`= base.line`, own)}
+            union all ${builds(sql`is null`, sql`base.is_default and ${own}`)}
           ) b) numbered) ordered
     ) b where first = base_first or first < base_first and first = newest
     order by id desc`;

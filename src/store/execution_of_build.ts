@@ -140,8 +140,12 @@ type MatchParameters<Value> = Record<
   Value
 >;
 
-/** `mayWait` false: what another transaction has locked is busy. */
-const matchStatement = (sql: Sql, given: MatchParameters<Given>, mayWait: boolean): Fragment => {
+/** `mayWait` false: what another transaction has locked is busy. `namesBase`: a report names its target branch or base commit. */
+const matchStatement = (
+  sql: Sql,
+  given: MatchParameters<Given>,
+  { mayWait, namesBase }: { mayWait: boolean; namesBase: boolean },
+): Fragment => {
   const asked = {
     key: sql`asked.key`,
     branch: sql`asked.branch`,
@@ -159,8 +163,7 @@ const matchStatement = (sql: Sql, given: MatchParameters<Given>, mayWait: boolea
           id: sql`asked.fresh_id`,
           branch: sql`case when not asked.is_queued then asked.branch end`,
           pullRequest: sql`asked.pull_request`,
-          baseBranch: sql`asked.base_branch`,
-          baseCommit: sql`asked.base_commit`,
+          base: namesBase ? { branch: sql`asked.base_branch`, commit: sql`asked.base_commit` } : undefined,
         })}
         else locked."baselineId" end as "baselineId",
       case when locked.id is null then ${namesakeOf(sql, project, asked)} end as namesake,
@@ -187,7 +190,9 @@ const matchStatement = (sql: Sql, given: MatchParameters<Given>, mayWait: boolea
     where p.id = ${project}`;
 };
 
-const composeMatch = (mayWait: boolean) =>
+type MatchStatements = Record<"atOnce" | "waiting", ReturnType<typeof composeMatch>>;
+
+const composeMatch = (options: { mayWait: boolean; namesBase: boolean }) =>
   compose<keyof MatchParameters<string>, MatchRow>((sql, given) =>
     matchStatement(
       sql,
@@ -205,11 +210,14 @@ const composeMatch = (mayWait: boolean) =>
         areUntrusted: given("areUntrusted"),
         times: given("times"),
       },
-      mayWait,
+      options,
     ),
   );
-const MATCH_AT_ONCE = composeMatch(false);
-const MATCH_WAITING = composeMatch(true);
+/** The plan of a statement with a base is twice as large, so other reports do without. */
+const [MATCH, MATCH_WITH_BASE] = [false, true].map((namesBase) => ({
+  atOnce: composeMatch({ mayWait: false, namesBase }),
+  waiting: composeMatch({ mayWait: true, namesBase }),
+})) as [MatchStatements, MatchStatements];
 
 /**
  * All that reports meet when they arrive, in one round trip: the execution of each with its id or key, see `BuildName`, and what
@@ -236,7 +244,8 @@ export async function matchExecutions(
     areUntrusted: toTextArray(queries.map(({ untrusted }) => String(untrusted))),
     times: toTextArray(queries.map(({ now }) => now.toISOString())),
   };
-  const rows = await (mayWait ? MATCH_WAITING : MATCH_AT_ONCE)(sql, parameters);
+  const namesBase = queries.some(({ baseBranch, baseCommit }) => baseBranch !== null || baseCommit !== null);
+  const rows = await (namesBase ? MATCH_WITH_BASE : MATCH)[mayWait ? "waiting" : "atOnce"](sql, parameters);
   return rows.map((row) => {
     const {
       freshId,

@@ -61,7 +61,7 @@ export const insertExecution = async (
 ): Promise<InsertedExecution> => {
   const id = Bun.randomUUIDv7("hex", now.getTime());
   const { branch = null, pullRequest = null, baseBranch = null, queueRef = null } = origin;
-  const base = { branch, pullRequest, baseBranch, baseCommit: baseCommit ?? null };
+  const base = { branch: baseBranch, commit: baseCommit ?? null };
   const [execution] = await sql<InsertedExecution[]>`
     insert into execution (project_id, id, key, status, trigger, branch, commit, pull_request, base_branch, queue_ref, build_url,
       environment, timeout_minutes, expires_at, created_at, mode, depth, untrusted, probe, fail_fast, failed_only, variables, rerun_of, build_id, reruns,
@@ -76,7 +76,7 @@ export const insertExecution = async (
           : sql`${(variables ?? null) as never}::bytea`
       },
       ${rerunOf?.id ?? null}, ${rerunOf ? (rerunOf.buildId ?? rerunOf.id) : null}, ${rerunOf ? rerunOf.reruns + 1 : 0},
-      ${rerunOf ? sql`${rerunOf.baselineId}::uuid` : baselineOf(sql, projectId, { id: sql`${id}::uuid`, ...base })}
+      ${rerunOf ? sql`${rerunOf.baselineId}::uuid` : baselineOf(sql, projectId, { id: sql`${id}::uuid`, branch, pullRequest, base })}
     from (
       select coalesce(${timeoutMinutes}::int, ${
         rerunOf
