@@ -1,7 +1,7 @@
 /** Finds the execution that a build belongs to, by its id, or by its key, commit and branch. */
 
 import { compose, type Given } from "../database/compose.ts";
-import { type Fragment, keepPlans, type Sql, toTextArray, type Tx } from "../database/connect.ts";
+import { type Fragment, setKeepsPlans, type Sql, toTextArray, type Tx } from "../database/connect.ts";
 import { baselineOf } from "./baselines.ts";
 import { takeLock, type AdvisoryLock } from "../database/locks.ts";
 import { caseIndexVersionOf } from "./case_index_version.ts";
@@ -170,7 +170,6 @@ const matchStatement = (
       exists (select from bug_report b where b.project_id = ${project} and ${isLiveBug(sql, sql`b`)})
         as "hasLiveBugs",
       red.is_there is not null as "mayHaveRedTasks",
-      ${mayWait ? sql`${keepPlans(sql)} as plans,` : sql``}
       ${caseIndexVersionOf(sql, project)} as "caseIndexVersion"
     from project p cross join unnest(
       ${given.freshIds}::uuid[], ${given.ids}::uuid[], ${given.keys}::text[], ${given.branches}::text[],
@@ -245,7 +244,11 @@ export async function matchExecutions(
     times: toTextArray(queries.map(({ now }) => now.toISOString())),
   };
   const namesBase = queries.some(({ baseBranch, baseCommit }) => baseBranch !== null || baseCommit !== null);
-  const rows = await (namesBase ? MATCH_WITH_BASE : MATCH)[mayWait ? "waiting" : "atOnce"](sql, parameters);
+  // Planning the statement would cost more than executing it. Both are sent at once; a transaction of the batch keeps its plans anyway.
+  const [, rows] = await Promise.all([
+    mayWait ? setKeepsPlans(sql, true).execute() : undefined,
+    (namesBase ? MATCH_WITH_BASE : MATCH)[mayWait ? "waiting" : "atOnce"](sql, parameters),
+  ]);
   return rows.map((row) => {
     const {
       freshId,
