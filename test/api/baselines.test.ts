@@ -14,19 +14,16 @@ beforeEach(async () => {
 /** A letter per case ("-": not in the report), branch@commit#pull>target^base and ?parameters. Numbers stand for commits. */
 const BUILD = /^([a-z-]+) ([^@#^?]+)(?:@(\d))?(?:#(\d)>([^^?]+))?(?:\^(\d))?(?:\?(.*))?$/;
 
+const hash = (commit: string | undefined) => commit && `aaaaaa${commit}`;
+
 /** Uploads builds one after the other, and returns the answer to the last one. */
 async function play(builds: string): Promise<any> {
   let last: unknown;
   for (const build of builds.split(", ")) {
     const [, letters, branch, commit, pull, target, base, more = "complete=true"] = BUILD.exec(build)!;
-    const fields = [
-      `branch=${branch}`,
-      commit && `commit=aaaaaa${commit}`,
-      pull && `pull_request=${pull}&base_branch=${target}`,
-      base && `base_commit=aaaaaa${base}`,
-      more,
-    ];
-    last = await own.upload(letters!, fields.filter(Boolean).join("&"));
+    const fields = { branch, commit: hash(commit), pull_request: pull, base_branch: target, base_commit: hash(base) };
+    const query = Object.entries(fields).flatMap(([name, value]) => (value ? `${name}=${value}` : []));
+    last = await own.upload(letters!, [...query, more].join("&"));
   }
   return last;
 }
@@ -107,11 +104,15 @@ test("the base commit is found short or long, on any branch, and by the request 
   expect(created.baselineId).toBe(base.executionId);
 });
 
-test("a build that nobody reported to, or whose runner died, is no baseline, and a report that broke off is none of what it lacks", async () => {
+test("a build that runs, was cancelled, has no report or whose runner died is no baseline; a report that broke off is one of what it has", async () => {
   const base = await own.upload("ppf", "branch=main");
   await own.post("/test-runs?task_slug=t&branch=main&exit_code=1&allow_empty=true", "<testsuites/>");
   const silent = await own.post("/executions", { branch: "main", tasks: ["t"] });
   await own.post(`/executions/${silent.id}/complete`);
+  await own.upload("pp", "branch=main&execution_key=running");
+  await own.upload("pp", "branch=main&execution_key=cancelled");
+  const [{ id }] = await own.list("/executions?key=cancelled");
+  await own.post(`/executions/${id}/cancel`);
   const before = await own.upload("ppf", "branch=x");
   expect((await own.get(`/executions/${before.executionId}`)).baselineId).toBe(base.executionId);
   await own.uploadReport(junit("fpp").split('classname="unit" name="case 1"')[0], "branch=main");
