@@ -28,8 +28,7 @@ async function play(builds: string): Promise<any> {
   return last;
 }
 
-const STILL = { stillFailing: 1 };
-const NEW = { newFailures: 1 };
+const [STILL, NEW] = [{ stillFailing: 1 }, { newFailures: 1 }];
 const BOTH = { ...STILL, ...NEW };
 const SHARD = "?shard=1/2&execution_key=s&complete=true";
 
@@ -48,9 +47,11 @@ test.each<[name: string, builds: string, lists: Record<string, number>]>([
   ["an old commit was built again", "f develop@1, p develop@2, f develop@1, f fix#7>develop", NEW],
   [
     "the base commit was built again, after another commit",
-    "f- develop@1, -f develop@2, -p develop@1, ff fix#7>develop^1",
+    "-p develop@1, -f develop@2, f- develop@1, ff fix#7>develop^1",
     BOTH,
   ],
+  ["an old commit was built again in between", "-p dev@1, f- dev@2, p- dev@1, -p dev@3, fp fix#7>dev", STILL],
+  ["two branches have the base commit", "f- dev@1, -p dev@2, -p main@2, fp fix#7>dev^2", STILL],
   ["the target branch has not run the task", "f main, p release/2.0?task_slug=u, f fix#7>release/2.0", STILL],
   ["its last build has not", "f release/2.0, p release/2.0?task_slug=u, p main, f fix#7>release/2.0", STILL],
   ["the default branch has not", "f main, p main?task_slug=u, f fix", STILL],

@@ -198,12 +198,11 @@ describe("a failure", () => {
     expect(blames(await own.upload("fpp", "branch=x"))).toEqual({ quarantinedFailures: ["case 0"] });
   });
 
-  test("of an outage blames nobody, and an outage of the default branch excuses nobody", async () => {
+  test("of an outage blames nobody", async () => {
     await own.upload("p".repeat(12), "branch=main");
     const outage = await own.upload("f".repeat(12), "branch=main");
     expect([outage.outage, blames(outage)]).toEqual([true, {}]);
     expect(blames(await compare(outage.executionId))).toEqual({});
-    expect(blames(await own.upload(`f${"p".repeat(11)}`, "branch=x"))).toEqual({ newFailures: ["case 0"] });
   });
 
   test("that a retry has undone is none, and those that stay are judged again", async () => {
