@@ -220,7 +220,7 @@ create table execution (
   status text not null check (status in ('queued', 'running', 'passed', 'failed', 'cancelled', 'timed_out')),
   mode text not null default 'report', trigger text not null, branch text, commit text, pull_request text,
   queue_ref text, -- the ref that a merge queue has made for the build; branch is null then (src/rules/branch.ts)
-  base_branch text, -- of a build of a merge queue: the branch that it is merged into
+  base_branch text, -- the branch that the pull request or the merge queue merges into; null: unknown
   build_url text, environment text,
   sample boolean not null default false, -- sample data of the introduction
   untrusted boolean not null default false, -- of a fork: its results are shown and counted nowhere (src/rules/untrusted.ts)

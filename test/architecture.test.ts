@@ -55,7 +55,7 @@ const SHARED = readTable(`
   attachments: content media_type spool
   api: execution_fields failure_fields
   backup: complete_file format frames
-  cli: admin_accounts admin_options admin_trust annotations bisect_case bisect_lines bisect_options bisect_probe
+  cli: admin_accounts admin_options admin_trust annotations base_commit bisect_case bisect_lines bisect_options bisect_probe
     bisect_range bisect_server ci ci_key client client_commands export_attachments export_lines command_line gate
     import_lines import_options import_server interruption invocation machine main output owners_file process_io
     split_files split_options split_request tags terminal usage why_lines

@@ -43,7 +43,7 @@ if [ $# -gt 1 ]; then
   [ $assay_code = 0 ] || assay_lost=$assay_code
 elif [ -n "$assay_gate" ] && [ $assay_lost = 0 ]; then assay_lost=1; fi
 
-event='' shard='' commit='' pull='' base='' fork='' IFS=$(printf '\n.') IFS=${IFS%.}
+event='' shard='' commit='' pull='' base='' base_commit='' fork='' IFS=$(printf '\n.') IFS=${IFS%.}
 lost() {
   say "Warning: the results are not uploaded: $1"
   [ -z "$GITHUB_ACTIONS" ] || [ -n "$fork" ] || echo '::warning title=Assay::Results were not uploaded: the log of this step says why' >&2
@@ -56,10 +56,15 @@ if [ -n "$GITHUB_ACTIONS" ]; then
   run=$GITHUB_RUN_ID && [ -z "$FORGEJO_ACTIONS" ] || run=$GITHUB_RUN_NUMBER
   url=$GITHUB_SERVER_URL/$GITHUB_REPOSITORY/actions/runs/$run
   case $GITHUB_REF in refs/pull/*/*) pull=${GITHUB_REF#refs/pull/} pull=${pull%%/*} ;; esac
+  base=$GITHUB_BASE_REF
   # Without escaped quotation marks, no text in the event contains "head":{ or another of these keys.
   [ -z "$GITHUB_HEAD_REF" ] || [ ! -r "$GITHUB_EVENT_PATH" ] ||
     event=$(tr '\n\r\t' '   ' < "$GITHUB_EVENT_PATH" | LC_ALL=C sed 's/\\\\//g; s/\\"//g; s/" *: */":/g')
   case $event in *'"pull_request":{'*'"head":{'*)
+    [ -n "$pull" ] || pull=${event#*'"number":'} pull=${pull%%[!0-9]*} # pull_request_target runs on the base branch.
+    # The merge with the base is tested. A checkout says whether this is so, and with which commit.
+    [ "$GITHUB_EVENT_NAME" != pull_request ] || git rev-parse -q --verify HEAD >/dev/null 2>&1 ||
+      base_commit=$(event=${event#*'"base":{'} && text sha)
     event=${event#*'"head":{'} && commit=$(text sha) source=$(text full_name)
     case $event in *'"repo":null'*) source=$(text label) ;; esac # The repository of the fork was deleted.
     [ "$source" = "$GITHUB_REPOSITORY" ] || fork=${source%%[:/]*} ;;
@@ -70,10 +75,12 @@ elif [ -n "$GITLAB_CI" ]; then
   commit=${CI_MERGE_REQUEST_SOURCE_BRANCH_SHA:-${CI_EXTERNAL_PULL_REQUEST_SOURCE_BRANCH_SHA:-$CI_COMMIT_SHA}}
   branch=${CI_MERGE_REQUEST_SOURCE_BRANCH_NAME:-${CI_EXTERNAL_PULL_REQUEST_SOURCE_BRANCH_NAME:-$CI_COMMIT_REF_NAME}}
   pull=${CI_MERGE_REQUEST_IID:-$CI_EXTERNAL_PULL_REQUEST_IID}
+  base=${CI_MERGE_REQUEST_TARGET_BRANCH_NAME:-$CI_EXTERNAL_PULL_REQUEST_TARGET_BRANCH_NAME}
+  base_commit=${CI_MERGE_REQUEST_TARGET_BRANCH_SHA:-$CI_MERGE_REQUEST_DIFF_BASE_SHA}
   [ "${CI_MERGE_REQUEST_SOURCE_PROJECT_PATH:-$CI_MERGE_REQUEST_PROJECT_PATH}" = "$CI_MERGE_REQUEST_PROJECT_PATH" ] ||
     fork=${CI_MERGE_REQUEST_SOURCE_PROJECT_PATH%/*}
   [ "$CI_MERGE_REQUEST_EVENT_TYPE" != merge_train ] || # It tests more than the head of its merge request.
-    branch=refs/merge-requests/$pull/train base=$CI_MERGE_REQUEST_TARGET_BRANCH_NAME commit=$CI_COMMIT_SHA fork=''
+    branch=refs/merge-requests/$pull/train commit=$CI_COMMIT_SHA fork=''
   # The jobs of a matrix have the same variables, but other names.
   task=${task% "$CI_NODE_INDEX/$CI_NODE_TOTAL"} && [ "$task" = "$CI_JOB_NAME" ] || shard=$CI_NODE_INDEX/$CI_NODE_TOTAL
 elif [ -n "$CIRCLECI" ]; then
@@ -82,7 +89,7 @@ elif [ -n "$CIRCLECI" ]; then
   [ "${CIRCLE_NODE_TOTAL:-1}" = 1 ] || shard=$((CIRCLE_NODE_INDEX + 1))/$CIRCLE_NODE_TOTAL
 elif [ -n "$TF_BUILD" ]; then
   key=$BUILD_BUILDID task=${SYSTEM_JOBIDENTIFIER%.__default} commit=${SYSTEM_PULLREQUEST_SOURCECOMMITID:-$BUILD_SOURCEVERSION}
-  branch=${SYSTEM_PULLREQUEST_SOURCEBRANCH:-$BUILD_SOURCEBRANCH}
+  branch=${SYSTEM_PULLREQUEST_SOURCEBRANCH:-$BUILD_SOURCEBRANCH} base=${SYSTEM_PULLREQUEST_TARGETBRANCH#refs/heads/}
   pull=${SYSTEM_PULLREQUEST_PULLREQUESTNUMBER:-$SYSTEM_PULLREQUEST_PULLREQUESTID}
   url=$SYSTEM_COLLECTIONURI$SYSTEM_TEAMPROJECT/_build/results?buildId=$BUILD_BUILDID
   [ "$SYSTEM_PARALLELEXECUTIONTYPE" != MultiMachine ] || task=${task%.*} shard=$SYSTEM_JOBPOSITIONINPHASE/$SYSTEM_TOTALJOBSINPHASE
@@ -92,18 +99,27 @@ elif [ -n "$TF_BUILD" ]; then
   esac
 elif [ -n "$BUILDKITE" ]; then
   key=$BUILDKITE_BUILD_ID task=${BUILDKITE_LABEL:-$BUILDKITE_COMMAND} commit=$BUILDKITE_COMMIT branch=$BUILDKITE_BRANCH
-  url=$BUILDKITE_BUILD_URL pull=${BUILDKITE_PULL_REQUEST#false}
+  url=$BUILDKITE_BUILD_URL pull=${BUILDKITE_PULL_REQUEST#false} base=$BUILDKITE_PULL_REQUEST_BASE_BRANCH
   [ "$commit" != HEAD ] || commit=$(git rev-parse -q --verify HEAD 2>&-)
   [ -z "$BUILDKITE_PARALLEL_JOB_COUNT" ] || task=${BUILDKITE_STEP_KEY:-$BUILDKITE_COMMAND}
   [ "${BUILDKITE_PARALLEL_JOB_COUNT:-1}" = 1 ] || shard=$((BUILDKITE_PARALLEL_JOB + 1))/$BUILDKITE_PARALLEL_JOB_COUNT
 elif [ -n "$JENKINS_URL" ]; then
-  key=$BUILD_TAG task=$STAGE_NAME pull=$CHANGE_ID url=$BUILD_URL fork=${CHANGE_FORK%%/*}
+  key=$BUILD_TAG task=$STAGE_NAME pull=$CHANGE_ID url=$BUILD_URL fork=${CHANGE_FORK%%/*} base=$CHANGE_TARGET
   branch=${CHANGE_BRANCH:-${BRANCH_NAME:-${GIT_BRANCH#origin/}}}
   [ -z "$CHANGE_ID" ] || commit=$(git rev-parse -q --verify "origin/$BRANCH_NAME" 2>/dev/null) # The head of what it merges.
   commit=${commit:-$GIT_COMMIT}
 else
   key='' task='' url='' commit=$(git rev-parse -q --verify HEAD 2>&-) branch=$(git symbolic-ref -q --short HEAD 2>&-)
 fi
+if [ -n "$pull" ] && [ -z "$base_commit" ]; then
+  # The commit and its true parents, which a shallow clone knows as well. Nothing is fetched.
+  set -- $(GIT_NO_LAZY_FETCH=1 git show -s HEAD --format=raw 2>/dev/null | sed -n 's/^commit //p; s/^parent //p')
+  case $#:$commit in
+    3:"$2") base_commit=$3 ;; 3:"$3") base_commit=$2 ;; # HEAD merges the pull request with its base.
+    [1-3]:"$1") base_commit=$(GIT_NO_LAZY_FETCH=1 git merge-base HEAD "origin/${base:-HEAD}" 2>/dev/null) ;;
+  esac
+fi
+[ "$base_commit" != "$commit" ] || base_commit=''
 [ -n "$ASSAY_URL" ] && [ -n "$ASSAY_PROJECT" ] && [ -n "$ASSAY_KEY" ] ||
   lost "set ASSAY_URL, ASSAY_PROJECT and ASSAY_KEY${fork:+ (the pull request of a fork has no secrets)}"
 
@@ -115,7 +131,8 @@ report() { option form "report=@\"$(quote "$1")\""; }
 fields=$(
   if [ -n "$ASSAY_EXECUTION_ID" ]; then field execution_id "$ASSAY_EXECUTION_ID"; else field execution_key "${assay_key:-$key}"; fi
   field task_slug "${assay_task:-$task}"; field shard "${assay_shard:-$shard}"; field tag "${assay_tags:-$ASSAY_TAGS}"
-  field commit "$commit"; field branch "${fork:+$fork:}${branch#refs/heads/}"; field base_branch "$base"; field pull_request "$pull"
+  field commit "$commit"; field branch "${fork:+$fork:}${branch#refs/heads/}"; field base_branch "$base"; field base_commit "$base_commit"
+  field pull_request "$pull"
   field build_url "$url"; field complete "$assay_complete"
 )
 send() { # Takes the options for the reports, the exit code and the gate.

@@ -3,6 +3,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { trainRef } from "../rules/branch.ts";
+import { findBaseCommit, type Git } from "./base_commit.ts";
 import type { BuildContext, EnvironmentVariables } from "./invocation.ts";
 import { CI_SYSTEM_LIST, type CiField, type CiSystemName } from "../rules/ci_systems.ts";
 
@@ -18,8 +19,10 @@ export type CiBuild = {
   /** For a pull request its source branch; for a fork `owner:branch`, because a fork has its own "main"; for a tag its name. */
   branch?: string;
   pullRequest?: string;
-  /** Of a merge train: the branch that is merged into. */
+  /** The branch that the pull request is to be merged into. */
   baseBranch?: string;
+  /** The newest commit of that branch that the tested tree contains. */
+  baseCommit?: string;
   buildUrl?: string;
   /** As the system says, which few do. */
   defaultBranch?: string;
@@ -35,8 +38,7 @@ type Sources = {
   get: (name: string) => string | undefined;
   /** The text of the file, if there is one. */
   readFile: (path: string) => string | undefined;
-  /** Returns the output of git, if it succeeds and prints anything. */
-  git: (...args: string[]) => string | undefined;
+  git: Git;
 };
 /** The variables of the system, and what the table of systems finds in them. */
 type Variables = Sources & { found: Record<CiField, string | undefined> };
@@ -49,10 +51,15 @@ function readText(path: string): string | undefined {
   }
 }
 
-/** Returns the output of git in the working directory; undefined if it fails, prints nothing or does not exist. */
+const GIT_TIMEOUT_MS = 5_000;
+
+/** Returns the output of git in the working directory; undefined if it fails, prints nothing or does not exist. It fetches nothing. */
 export function askGit({ environment, directory }: BuildContext, ...args: string[]): string | undefined {
   try {
-    const options = { cwd: directory, env: environment, stdin: "ignore", stdout: "pipe", stderr: "ignore" } as const;
+    // A partial clone fetches the objects that it lacks, unless it is told not to.
+    const env = { ...environment, GIT_NO_LAZY_FETCH: "1" };
+    const streams = { stdin: "ignore", stdout: "pipe", stderr: "ignore" } as const;
+    const options = { cwd: directory, env, timeout: GIT_TIMEOUT_MS, ...streams };
     const { success, stdout } = Bun.spawnSync(["git", ...args], options);
     return (success && stdout.toString().trim()) || undefined;
   } catch {
@@ -93,7 +100,7 @@ function parseEvent({ get, readFile }: Sources): unknown {
 
 /** Gitea and Forgejo set the same variables. */
 function readGithub(sources: Variables): Said {
-  const { get, found } = sources;
+  const { get, git, found } = sources;
   const event = parseEvent(sources);
   // The global id of a run is in the addresses of GitHub and Gitea, its number within the repository in Forgejo's.
   const number = get("FORGEJO_ACTIONS") && get("GITHUB_RUN_NUMBER");
@@ -104,7 +111,7 @@ function readGithub(sources: Variables): Said {
     defaultBranch: member(event, "repository", "default_branch"),
     buildUrl: number ? `${found.buildUrl?.slice(0, -`${found.executionKey}`.length)}${number}` : found.buildUrl,
   };
-  const workflow = (...path: string[]) => member(event, "workflow_run", ...path);
+  const workflow = (...path: (string | number)[]) => member(event, "workflow_run", ...path);
   if (workflow("head_sha") !== undefined) {
     // A workflow that runs after another one, often to upload what a fork's may not.
     const isFork = workflow("head_repository", "full_name") !== workflow("repository", "full_name");
@@ -113,7 +120,9 @@ function readGithub(sources: Variables): Said {
       executionKey: workflow("id"),
       commit: workflow("head_sha"),
       branch: ofOwner(isFork ? workflow("head_repository", "owner", "login") : undefined, workflow("head_branch")),
-      pullRequest: member(event, "workflow_run", "pull_requests", 0, "number"),
+      pullRequest: workflow("pull_requests", 0, "number"),
+      baseBranch: workflow("pull_requests", 0, "base", "ref"),
+      baseCommit: workflow("pull_requests", 0, "base", "sha"),
       buildUrl: workflow("html_url"),
       untrusted: isFork ? true : undefined,
     };
@@ -123,8 +132,11 @@ function readGithub(sources: Variables): Said {
   // The repository of a fork that was deleted is null.
   const isFork = pull("head", "repo", "full_name") !== pull("base", "repo", "full_name");
   const owner = pull("head", "repo", "owner", "login") ?? pull("head", "user", "login");
+  // The merge with the base is tested. A checkout says whether this is so, and with which commit.
+  const isMerge = get("GITHUB_EVENT_NAME") === "pull_request" && git("rev-parse", "HEAD") === undefined;
   return {
     ...build,
+    baseCommit: isMerge ? pull("base", "sha") : undefined,
     commit: pull("head", "sha") ?? build.commit,
     branch: ofOwner(isFork ? owner : undefined, get("GITHUB_HEAD_REF") ?? pull("head", "ref")),
     pullRequest: pull("number"),
@@ -142,7 +154,7 @@ function readGitlab({ get, found }: Variables): Said {
   return {
     ...found,
     // A merge train tests what the merge requests in front of it make of the target branch, and not the head of its own.
-    ...(isTrain ? { commit: get("CI_COMMIT_SHA"), baseBranch: get("CI_MERGE_REQUEST_TARGET_BRANCH_NAME") } : {}),
+    ...(isTrain ? { commit: get("CI_COMMIT_SHA") } : {}),
     task: isShard ? job.slice(0, -suffix.length) : job,
     defaultBranch: get("CI_DEFAULT_BRANCH"),
     branch: isTrain
@@ -234,7 +246,11 @@ const READERS: Record<CiSystemName, (variables: Variables) => Said> = {
   azure: readAzure,
   bitbucket: readBitbucket,
   buildkite: readBuildkite,
-  drone: ({ get, found }) => ({ ...found, task: get("DRONE_STAGE_NAME") }),
+  drone: ({ get, found }) => ({
+    ...found,
+    task: get("DRONE_STAGE_NAME"),
+    baseBranch: found.pullRequest && found.baseBranch,
+  }),
   woodpecker: ({ get, found }) => ({ ...found, task: get("CI_WORKFLOW_NAME") }),
   teamcity: ({ found }) => found,
   jenkins: readJenkins,
@@ -267,9 +283,13 @@ function readVariables(sources: Sources): Said {
     commit: find("commit"),
     branch: find("branch"),
     pullRequest: find("pullRequest"),
+    baseBranch: toBranch(find("baseBranch")),
+    baseCommit: find("baseCommit"),
     buildUrl: find("buildUrl"),
   };
-  return { ...READERS[name]({ ...sources, found }), system: name };
+  const said = READERS[name]({ ...sources, found });
+  const baseCommit = said.baseCommit ?? (said.pullRequest && findBaseCommit(said, sources.git));
+  return { ...said, baseCommit: baseCommit === said.commit ? undefined : baseCommit, system: name };
 }
 
 /** Cuts a text between characters. */
@@ -306,6 +326,7 @@ export function detectBuild(
     pullRequest: cut(said.pullRequest, 200),
     defaultBranch: said.defaultBranch,
     baseBranch: cut(said.baseBranch, 500),
+    baseCommit: cut(said.baseCommit, 200),
     untrusted: said.untrusted,
     buildUrl: said.buildUrl !== undefined && isAddress(said.buildUrl) ? said.buildUrl : undefined,
     shard: said.shard !== undefined && isShard(said.shard) ? said.shard : undefined,

@@ -119,7 +119,7 @@ export function readWish(args: string[], { environment, directory, say }: Invoca
     // An explicit key names another execution than that of the runner's task.
     executionId: id ?? (key === undefined ? told("ASSAY_EXECUTION_ID") : undefined),
     build: { ...detected, ...Object.fromEntries(Object.entries(source).filter(([, value]) => value !== undefined)) },
-    baseCommit: given("base-commit"),
+    baseCommit: given("base-commit") ?? detected.baseCommit,
     format: readFormat(given("format"), given("timings")),
     patienceMs: readSeconds("patience", values.patience) ?? SPLIT_PATIENCE_MS,
     fallback: values.fallback === true,

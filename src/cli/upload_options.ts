@@ -23,8 +23,8 @@ keeps its standard streams and receives signals.
 ${TAG_HELP}
   --branch, --commit, --pull-request, --build-url
                           where the build comes from (default: from the CI system or git)
-  --base-commit COMMIT    the commit that the branch began from
-  --base-branch BRANCH    the branch that a merge train merges into (default: from the CI system)
+  --base-branch BRANCH    the branch that a pull request is merged into (default: from the CI system)
+  --base-commit COMMIT    the newest commit of that branch in the tested tree (default: from the CI system or git)
   --environment NAME      the environment that the tests ran against
   --host, --system, --image NAME
                           the machine that the tests ran on, its system and its image (default: from the CI system or the
@@ -193,7 +193,7 @@ export function toParameters(
   machine: Machine,
 ): Record<string, string> {
   const started = environment["ASSAY_EXECUTION_ID"]?.trim() || undefined;
-  const { executionKey: key, task, shard, branch, commit, pullRequest, baseBranch, buildUrl, untrusted } = build;
+  const { executionKey: key, task, shard, branch, commit, pullRequest, buildUrl, untrusted } = build;
   const isNamed = parameters["execution_key"] !== undefined || parameters["execution_id"] !== undefined;
   const detected = {
     ...(isNamed ? {} : started !== undefined ? { execution_id: started } : { execution_key: key }),
@@ -203,7 +203,8 @@ export function toParameters(
     branch,
     commit,
     pull_request: pullRequest,
-    base_branch: baseBranch,
+    base_branch: build.baseBranch,
+    base_commit: build.baseCommit,
     build_url: buildUrl,
     ...machine,
     repository_root: findRepositoryRoot(directory),

@@ -100,7 +100,7 @@ export type Fragment = postgres.PendingQuery<postgres.Row[]>;
  * whose statistics are old. Either way they read by an index: a plan is made while a table may have a page of rows, and is
  * used when it has thousands of pages.
  */
-export const keepPlans = (sql: Sql, keeps = true): Fragment =>
+const keepPlans = (sql: Sql, keeps = true): Fragment =>
   sql`set_config('plan_cache_mode', ${sql.unsafe(keeps ? "'force_generic_plan'" : "'auto'")}, true)
     || set_config('enable_seqscan', 'off', true)`;
 /** The same as a statement. */

@@ -12,7 +12,7 @@ export type Line = {
   /** Null for a build of a merge queue. */
   branch: string | null | undefined;
   pullRequest: string | null | undefined;
-  /** The branch that a merge queue merges into; null for any other build, and if the upload does not name it. */
+  /** The branch that a pull request or a merge queue merges into; null for any other build, and if the upload does not name it. */
   baseBranch: string | null;
   /** The ref that a merge queue has made for the build; null for any other build. */
   queueRef: string | null;
@@ -29,7 +29,13 @@ export const trainRef = (mergeRequest: string): string => `refs/merge-requests/$
 /** Recognizes a build of a merge queue by the name of its branch: it is a build of a pull request against its base branch. */
 export function resolveBranch({ branch, pullRequest, baseBranch = null }: NamedBranch): Line {
   const parts = (GITHUB_QUEUE.exec(branch ?? "") ?? GITLAB_TRAIN.exec(branch ?? ""))?.groups;
-  if (branch == null || !parts) return { branch, pullRequest, baseBranch: null, queueRef: null };
+  if (branch == null || !parts)
+    return {
+      branch,
+      pullRequest,
+      baseBranch: branch == null || pullRequest == null ? null : baseBranch,
+      queueRef: null,
+    };
   return {
     branch: null,
     pullRequest: pullRequest ?? parts.number!,

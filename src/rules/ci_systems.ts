@@ -3,7 +3,7 @@
 // `assay upload` uses this table, and tools/assay-upload.sh is tested against it.
 
 /** The fields of a build that a CI system describes in variables. */
-export type CiField = "executionKey" | "commit" | "branch" | "pullRequest" | "buildUrl";
+export type CiField = "executionKey" | "commit" | "branch" | "pullRequest" | "baseBranch" | "baseCommit" | "buildUrl";
 
 type CiSystem = {
   /** The variable that only this system sets; with a value where others set the variable as well. */
@@ -17,7 +17,7 @@ type CiSystem = {
 
 /**
  * Systems are asked for in this order. Exceptions that depend on more than one variable, such as forks, GitHub's event
- * file and a commit that only git knows, are in `cli/ci.ts`.
+ * file and a commit that only git knows, are in `cli/ci.ts`. The base commit of a system that names none is in `cli/base_commit.ts`.
  */
 const CI_SYSTEMS = {
   // Woodpecker comes first: versions that were forked from Drone set Drone's variable as well.
@@ -29,6 +29,8 @@ const CI_SYSTEMS = {
       // In a pull request CI_COMMIT_BRANCH is the target.
       branch: ["CI_COMMIT_TAG", "CI_COMMIT_SOURCE_BRANCH", "CI_COMMIT_BRANCH"],
       pullRequest: ["CI_COMMIT_PULL_REQUEST"],
+      baseBranch: ["CI_COMMIT_TARGET_BRANCH"],
+      baseCommit: [],
       buildUrl: ["CI_PIPELINE_URL"],
     },
   },
@@ -40,6 +42,8 @@ const CI_SYSTEMS = {
       commit: ["GITHUB_SHA"],
       branch: ["GITHUB_HEAD_REF", "GITHUB_REF_NAME", "GITHUB_REF"],
       pullRequest: [],
+      baseBranch: ["GITHUB_BASE_REF"],
+      baseCommit: [],
       buildUrl: ["$GITHUB_SERVER_URL/$GITHUB_REPOSITORY/actions/runs/$GITHUB_RUN_ID"],
     },
   },
@@ -54,6 +58,9 @@ const CI_SYSTEMS = {
         "CI_COMMIT_REF_NAME",
       ],
       pullRequest: ["CI_MERGE_REQUEST_IID", "CI_EXTERNAL_PULL_REQUEST_IID"],
+      baseBranch: ["CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "CI_EXTERNAL_PULL_REQUEST_TARGET_BRANCH_NAME"],
+      // The head of the target branch is known where the merged result is tested; else the merge base counts.
+      baseCommit: ["CI_MERGE_REQUEST_TARGET_BRANCH_SHA", "CI_MERGE_REQUEST_DIFF_BASE_SHA"],
       buildUrl: ["CI_JOB_URL", "CI_PIPELINE_URL"],
     },
   },
@@ -65,6 +72,8 @@ const CI_SYSTEMS = {
       branch: ["CIRCLE_BRANCH", "CIRCLE_TAG"],
       // The first is an address that ends with the number.
       pullRequest: ["CIRCLE_PULL_REQUEST", "CIRCLE_PR_NUMBER"],
+      baseBranch: [],
+      baseCommit: [],
       buildUrl: ["CIRCLE_BUILD_URL"],
     },
   },
@@ -76,6 +85,8 @@ const CI_SYSTEMS = {
       branch: ["SYSTEM_PULLREQUEST_SOURCEBRANCH", "BUILD_SOURCEBRANCH"],
       // For a repository at GitHub the id is not the number of the pull request.
       pullRequest: ["SYSTEM_PULLREQUEST_PULLREQUESTNUMBER", "SYSTEM_PULLREQUEST_PULLREQUESTID"],
+      baseBranch: ["SYSTEM_PULLREQUEST_TARGETBRANCH"],
+      baseCommit: [],
       buildUrl: ["$SYSTEM_COLLECTIONURI$SYSTEM_TEAMPROJECT/_build/results?buildId=$BUILD_BUILDID"],
     },
   },
@@ -86,6 +97,9 @@ const CI_SYSTEMS = {
       commit: ["BITBUCKET_COMMIT"],
       branch: ["BITBUCKET_BRANCH", "BITBUCKET_TAG"],
       pullRequest: ["BITBUCKET_PR_ID"],
+      baseBranch: ["BITBUCKET_PR_DESTINATION_BRANCH"],
+      // The tested commit is merged with this one.
+      baseCommit: ["BITBUCKET_PR_DESTINATION_COMMIT"],
       buildUrl: ["https://bitbucket.org/$BITBUCKET_REPO_FULL_NAME/pipelines/results/$BITBUCKET_BUILD_NUMBER"],
     },
   },
@@ -96,6 +110,8 @@ const CI_SYSTEMS = {
       commit: ["BUILDKITE_COMMIT"],
       branch: ["BUILDKITE_BRANCH"],
       pullRequest: ["BUILDKITE_PULL_REQUEST"],
+      baseBranch: ["BUILDKITE_PULL_REQUEST_BASE_BRANCH"],
+      baseCommit: [],
       buildUrl: ["BUILDKITE_BUILD_URL"],
     },
   },
@@ -106,6 +122,9 @@ const CI_SYSTEMS = {
       commit: ["DRONE_COMMIT_SHA"],
       branch: ["DRONE_TAG", "DRONE_SOURCE_BRANCH", "DRONE_BRANCH"],
       pullRequest: ["DRONE_PULL_REQUEST"],
+      // It is set for pushes as well.
+      baseBranch: ["DRONE_TARGET_BRANCH"],
+      baseCommit: [],
       buildUrl: ["DRONE_BUILD_LINK"],
     },
   },
@@ -117,6 +136,8 @@ const CI_SYSTEMS = {
       commit: ["BUILD_VCS_NUMBER"],
       branch: [],
       pullRequest: [],
+      baseBranch: [],
+      baseCommit: [],
       buildUrl: ["BUILD_URL"],
     },
   },
@@ -128,6 +149,8 @@ const CI_SYSTEMS = {
       commit: ["GIT_COMMIT"],
       branch: ["CHANGE_BRANCH", "BRANCH_NAME", "GIT_BRANCH"],
       pullRequest: ["CHANGE_ID"],
+      baseBranch: ["CHANGE_TARGET"],
+      baseCommit: [],
       buildUrl: ["BUILD_URL"],
     },
   },

@@ -17,7 +17,7 @@ export const comparison = v.strictObject({
   counts: described(
     v.strictObject({
       ...blamedCounts,
-      fixed: described(count, "Passed, but failed in the baseline", 2),
+      fixed: described(count, "Passed, but failed in the baseline or in the last build of the same pull request", 2),
       added: described(count, "Not in the baseline", 4),
       missing: described(count, "Only in the baseline", 0),
       slower: described(count, "Passed and took longer than usual", 1),
@@ -25,7 +25,7 @@ export const comparison = v.strictObject({
     "The number of test cases in each list, without a limit",
   ),
   ...blamedFailures,
-  fixed: refs("Passed, but failed in the baseline"),
+  fixed: refs("Passed, but failed in the baseline or in the last build of the same pull request"),
   added: refs("Not in the baseline"),
   missing: refs("Only in the baseline"),
   slower: described(

@@ -34,7 +34,7 @@ export type ExecutionData = {
   branch: string | null;
   commit: string | null;
   pullRequest: string | null;
-  /** Of a build of a merge queue, which has no branch. */
+  /** The branch that the pull request or the merge queue merges into. */
   baseBranch: string | null;
   queueRef: string | null;
   buildUrl: string | null;

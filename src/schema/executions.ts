@@ -149,8 +149,8 @@ export const execution = v.strictObject({
   pullRequest,
   baseBranch: described(
     v.nullable(v.string()),
-    "Of a build of a merge queue or merge train: the branch that is merged into; null: it is another build",
-    null,
+    "The branch that the pull request, merge queue or merge train is merged into; null: it is another build, or unknown",
+    "main",
   ),
   queueRef: described(
     v.nullable(v.string()),
@@ -182,8 +182,8 @@ export const execution = v.strictObject({
   baselineId: v.pipe(
     v.nullable(uuid),
     v.description(
-      "The execution that it is compared with, fixed when it began: the last execution of the default branch that had " +
-        "ended, or the execution of its base commit; null: there was none",
+      "The execution that it is compared with, fixed when it began: the last one of its target branch at or before its " +
+        "base commit, or of the default branch; null: there was none. What that lacks comes from the ones before it",
     ),
   ),
   tasks: described(v.array(task), "The declared tasks and the tasks that have reported"),
@@ -249,15 +249,15 @@ const origin = {
   ),
   baseCommit: described(
     v.optional(text(200)),
-    "The commit that the branch began from. The execution is compared with the execution of this commit. Default: " +
-      "the last execution of the default branch that has ended",
+    "The newest commit of the target branch that the tested tree contains. The execution is compared with the last " +
+      "build at or before this commit, in the order in which the branch saw its commits. Default: the last one that has ended",
     "1a2b3c4d",
   ),
   pullRequest: described(v.optional(text(200)), "The pull or merge request", "128"),
   baseBranch: described(
     v.optional(branchName),
-    "For a branch that is the ref of a merge train, such as refs/merge-requests/128/train: the branch that is merged " +
-      "into. Default: the default branch. The ref of a merge queue of GitHub names it",
+    "The branch that the pull request or the merge train is merged into: its builds are the baseline, and those of the " +
+      "default branch while it has no result of the task. The ref of a merge queue of GitHub names it",
     "main",
   ),
   buildUrl: described(

@@ -218,15 +218,15 @@ export const uploadParameters = v.strictObject({
   ),
   base_commit: described(
     mayBeEmpty(text(200)),
-    "The commit that the branch began from: an execution that this upload creates is compared with the execution of " +
-      "this commit",
+    "The newest commit of the target branch that the tested tree contains: an execution that this upload creates is " +
+      "compared with the last build at or before this commit, in the order in which the branch saw its commits",
     "1a2b3c4d",
   ),
   pull_request: described(mayBeEmpty(text(200)), "The number or name of the pull or merge request", "128"),
   base_branch: described(
     mayBeEmpty(branchName),
-    "For a branch that is the ref of a merge train, such as refs/merge-requests/128/train: the branch that is merged " +
-      "into. Default: the default branch. The ref of a merge queue of GitHub names it",
+    "The branch that the pull request or the merge train is merged into: its builds are the baseline, and those of the " +
+      "default branch while it has no result of the task. The ref of a merge queue of GitHub names it",
     "main",
   ),
   build_url: described(

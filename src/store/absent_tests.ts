@@ -5,7 +5,7 @@ import { type Result, toStatus } from "../rules/merge.ts";
 import type { BuildResults } from "../rules/rerun_results.ts";
 import type { CaseRef } from "../schema/case_ref.ts";
 import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
-import { isUsable } from "./baselines.ts";
+import { baseRuns, rerunsOf } from "./baselines.ts";
 import { hasResult } from "./outcome.ts";
 import { caseOfResult, lettersOf } from "./packing.ts";
 import { isOnDefault, isTrustedBuild } from "./predicates.ts";
@@ -25,15 +25,12 @@ export type EarlierResults = {
   skippedHere: number;
 };
 
-/** The runs of a task in a build and its reruns that have results, before the execution `before`. */
+/** The runs of the task in the build and its reruns that have results, before the rerun. */
 const earlierRuns = (sql: Sql, projectId: string, { buildId, executionId, taskSlug }: RerunTask): Fragment => sql`
-  select r.id, r.execution_id from (
-    select ${buildId}::uuid as id
-    union all
-    select id from execution where project_id = ${projectId} and build_id = ${buildId} and id < ${executionId}) e
-  cross join lateral (
-    select * from test_run r
-    where r.project_id = ${projectId} and r.execution_id = e.id and r.task_slug = ${taskSlug} and ${hasResult(sql, sql`r`)} offset 0) r`;
+  select id, execution_id from test_run r
+  where project_id = ${projectId} and execution_id = ${buildId} and task_slug = ${taskSlug} and ${hasResult(sql, sql`r`)}
+  union all
+  ${rerunsOf(sql, projectId, { buildId, taskSlug, before: executionId })}`;
 
 const casesOf = (results: readonly Result[], hasRun: boolean): number[] =>
   results.flatMap(({ testCase, letter }) => ((toStatus(letter) !== "skipped") === hasRun ? testCase : []));
@@ -109,12 +106,8 @@ export const selectCaseRefs = (sql: Sql, projectId: string, numbers: readonly nu
         from unnest(${toNumberArray(numbers)}::int[]) as r (number)
         cross join lateral ${caseOfResult(sql, projectId, sql`r.number`)} c order by r.number`;
 
-/** How many runs of a task are looked through for the tests of its baseline, or for one of the default branch if the baseline has none. */
+/** How many runs of a task are looked through for one of the default branch, if the baseline has none. */
 const MAX_BASE_RUNS = 20;
-/** So many green runs of the baseline's branch, one after the other, show that a test that they do not have was removed. */
-const GREEN_RUNS = 3;
-/** How many builds of the branch are looked through for runs of the task. */
-const MAX_BASE_BUILDS = 200;
 
 export type BaseTask = { baselineId: string; taskSlug: string };
 
@@ -168,34 +161,8 @@ export async function selectAbsentCases(
       ? sql`select null::uuid as id where false`
       : sql`select id from (${earlierRuns(sql, projectId, { buildId, executionId, taskSlug })}) e`;
   const [row] = await sql<[AbsentCases]>`
-    with baseline as materialized (
-      select e.*, ${isOnDefault(sql, sql`e`, sql`p.default_branch`)} as is_default, p.default_branch
-      from execution e join project p on p.id = e.project_id where e.project_id = ${projectId} and e.id = ${baselineId}
-    ), run as materialized (
-      select r.*, row_number() over (order by r.execution_id desc) as place from (
-        select e.id from baseline b cross join lateral (
-          select id from execution
-          where project_id = ${projectId} and branch = coalesce(b.branch, b.default_branch) and id <= b.id and build_id is null and not sample
-            and ${isTrustedBuild(sql, sql`execution`)} and pull_request is not distinct from b.pull_request
-          order by branch, id desc limit ${MAX_BASE_BUILDS}) e
-        union all
-        select e.id from baseline b cross join lateral (
-          select id from execution
-          where b.is_default and project_id = ${projectId} and branch is null and id <= b.id and build_id is null and not sample
-            and ${isTrustedBuild(sql, sql`execution`)} and pull_request is null
-          order by branch, id desc limit ${MAX_BASE_BUILDS}) e
-      ) e cross join lateral (
-        select * from test_run r
-        where r.project_id = ${projectId} and r.execution_id = e.id and r.task_slug = ${taskSlug}
-          and ${isUsable(sql)} offset 0) r
-      order by r.execution_id desc limit ${MAX_BASE_RUNS}
-    ), marked as (
-      select *, coalesce((absence->>'isShort')::boolean, false) as is_short,
-        count(*) filter (where verdict = 'passed') over (order by place) as greens from run
-    ), used as materialized (
-      select id from marked where place <= coalesce(least(
-        (select min(place) from marked where not is_short), (select min(place) from marked where greens >= ${GREEN_RUNS}::int)),
-        ${MAX_BASE_RUNS}::int)
+    with used as materialized (
+      select id from (${baseRuns(sql, projectId, { baseline: sql`${baselineId}::uuid`, taskSlug })}) r where is_expected
     ), base as (
       select distinct r.number from ${lettersOf(sql, projectId, sql`select id from used`)} r
       where r.letter not in ('s', 'S') and not ${isStandIn(sql, projectId)}

@@ -1,5 +1,6 @@
 /** Executions of a commit, by whichever length of its hash they name. */
 
+import type { Given } from "../database/compose.ts";
 import { type Fragment, type Sql, toTextArray } from "../database/connect.ts";
 import { isTrustedBuild } from "./predicates.ts";
 
@@ -26,7 +27,7 @@ const ALIKE = 33;
  * at where they are few, else each length of the name is looked up by itself: told in one condition, a plan that is made while
  * there are few executions reads all of the project.
  */
-export function executionsOfCommit(sql: Sql, projectId: string, given: Fragment): Fragment {
+export function executionsOfCommit(sql: Sql, projectId: Given, given: Fragment): Fragment {
   const lookUp = (condition: Fragment) => sql`
     select id, commit from execution
     where project_id = ${projectId} and commit is not null and ${isTrustedBuild(sql, sql`execution`)} and ${condition}`;

@@ -2,9 +2,9 @@
 
 import type { Blamed } from "../rules/blame.ts";
 import type { Blame } from "../schema/failures.ts";
-import { baselineRuns, withReruns } from "./baselines.ts";
+import { expectedRuns, withReruns } from "./baselines.ts";
 import type { Fragment, Sql } from "../database/connect.ts";
-import { LISTED } from "./failures.ts";
+import { isOfIncident, LISTED } from "./failures.ts";
 import { lettersOf } from "./packing.ts";
 import { isTrustedBuild } from "./predicates.ts";
 
@@ -25,14 +25,16 @@ export const selectBaseline = async (
   return row?.id;
 };
 
-/** The results of runs with those of their reruns put over them. */
+/** The latest result of each test in runs and their reruns. One that was skipped or failed in an incident replaces none. */
 const latestLettersOf = (sql: Sql, projectId: string, runs: Fragment) => sql`
-  select distinct on (r.number) r.number, r.letter in ('f', 'F') as failed
-  from (${withReruns(sql, projectId, runs)}) run
-  cross join lateral (
-    select * from case_result where project_id = ${projectId} and run_id = run.id offset 0) b,
-    lateral unnest(b.test_cases, string_to_array(b.statuses, null)) as r (number, letter)
-  order by r.number, r.letter in ('s', 'S'), run.execution_id desc`;
+  select distinct on (r.number) r.number, r.letter in ('f', 'F') and not r.is_outside as failed from (
+    select r.number, r.letter, run.execution_id,
+      r.letter in ('f', 'F') and ${isOfIncident(sql, projectId, sql`run.id`, sql`r.number`)} as is_outside
+    from (${withReruns(sql, projectId, runs)}) run
+    cross join lateral (
+      select * from case_result where project_id = ${projectId} and run_id = run.id offset 0) b,
+      lateral unnest(b.test_cases, string_to_array(b.statuses, null)) as r (number, letter)) r
+  order by r.number, r.is_outside or r.letter in ('s', 'S'), r.execution_id desc`;
 
 const outcomesOf = (sql: Sql, projectId: string, runs: Fragment) => sql`
   select number, letter in ('f', 'F') as failed, letter in ('p', 'P') as passed, run_id
@@ -42,7 +44,20 @@ type Kind = Blame | "fixed" | "added" | "missing";
 
 export type ComparedRow = Omit<Blamed, "blame"> & { kind: Kind; total: number };
 
-/** With another execution, or with the fixed baseline: its runs, and those before it of tasks it lacks. */
+/** The runs of the last build of the same pull request before an execution that is over. */
+const formerRuns = (sql: Sql, projectId: string, executionId: string) => sql`
+  select r.id from execution mine cross join lateral (
+    select * from execution e
+    where e.project_id = ${projectId} and e.pull_request = mine.pull_request and e.branch = mine.branch and e.untrusted = mine.untrusted
+      and e.build_id is null and e.status in ('passed', 'failed', 'timed_out') and e.id < coalesce(mine.build_id, mine.id)
+    order by e.id desc limit 1) e
+  join test_run r on r.project_id = ${projectId} and r.execution_id = e.id
+  where mine.project_id = ${projectId} and mine.id = ${executionId}`;
+
+/**
+ * With another execution, or with the fixed baseline: test by test, and for what was fixed also with the last build of the same pull
+ * request.
+ */
 export async function selectComparison(
   sql: Sql,
   projectId: string,
@@ -52,9 +67,12 @@ export async function selectComparison(
   const runsOf = (id: string) => sql`
     select id from test_run where project_id = ${projectId} and execution_id = ${id}`;
   const isFixed = baselineId === undefined;
-  const base = isFixed ? baselineRuns(sql, projectId, { executionId }) : runsOf(baselineId);
+  const base = isFixed ? expectedRuns(sql, projectId, executionId) : runsOf(baselineId);
+  const former = isFixed ? formerRuns(sql, projectId, executionId) : sql`select null::uuid as id where false`;
   const rows = await sql<ComparedRow[]>`
-    with kinds as (
+    with former as materialized (
+      select number from (${latestLettersOf(sql, projectId, former)}) r where failed
+    ), kinds as (
       select coalesce(mine.number, base.number) as number, kind, f.flake_rate, f.flaky_at
       from (${outcomesOf(sql, projectId, runsOf(executionId))}) mine
       full join (${latestLettersOf(sql, projectId, base)}) base on base.number = mine.number
@@ -75,7 +93,7 @@ export async function selectComparison(
             when base.failed then 'still'
             when f.blame = 'main' then 'main'
             else 'new' end),
-          (case when mine.passed and base.failed then 'fixed' end),
+          (case when mine.passed and (base.failed or mine.number in (select number from former)) then 'fixed' end),
           (case when base.number is null then 'added' end),
           (case when mine.number is null then 'missing' end)
         ) as kinds (kind)

@@ -1,5 +1,6 @@
 /** Which executions are on the default branch of their project, and which runs are of a commit that it has left behind. */
 
+import type { Given } from "../database/compose.ts";
 import type { Fragment, Sql } from "../database/connect.ts";
 import { isTrustedBuild } from "./predicates.ts";
 
@@ -12,10 +13,10 @@ export const isNoPullRequest = (sql: Sql, isDefault: boolean): Fragment =>
   isDefault ? sql`and pull_request is null` : sql``;
 
 /**
- * A condition: run `r` of execution `e` is of a commit that its branch has left behind. The branch had seen it before, and
- * another run of the task is of a commit that the branch saw later. What such a run says is no news of the branch.
+ * A condition: execution `e` is of a commit that its branch has left behind. The branch had seen it before, and another run, of the
+ * task of run `r` if that is given, is of a commit that the branch saw later. What such an execution says is no news of the branch.
  */
-export const isOvertaken = (sql: Sql, projectId: string, { r, e }: { r: Fragment; e: Fragment }): Fragment => {
+export const isOvertaken = (sql: Sql, projectId: Given, { r, e }: { r?: Fragment; e: Fragment }): Fragment => {
   const isOn = (one: Fragment) => sql`
     ${one}.project_id = ${projectId} and ${isTrustedBuild(sql, one)} and ${one}.build_id is null and ${one}.branch is not distinct from ${e}.branch
     and ${one}.pull_request is not distinct from ${e}.pull_request`;
@@ -29,8 +30,8 @@ export const isOvertaken = (sql: Sql, projectId: string, { r, e }: { r: Fragment
       where ${isOn(sql`o`)} and o.id > first.id and o.id < ${e}.id and lower(o.commit) <> lower(${e}.commit)
         and exists (
           select from test_run t
-          where t.project_id = ${projectId} and t.execution_id = o.id and t.task_slug = ${r}.task_slug
-            and t.completed_at is not null)
+          where t.project_id = ${projectId} and t.execution_id = o.id and t.completed_at is not null
+            ${r === undefined ? sql`` : sql`and t.task_slug = ${r}.task_slug`})
         and not exists (
           select from execution g
           where ${isOn(sql`g`)} and g.commit is not null and lower(g.commit) = lower(o.commit) and g.id < first.id)

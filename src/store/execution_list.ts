@@ -222,7 +222,7 @@ export type ExecutionSummary = {
   branch: string | null;
   commit: string | null;
   pullRequest: string | null;
-  /** Of a build of a merge queue, which has no branch: the branch that is merged into. */
+  /** The branch that the pull request or the merge queue merges into. */
   baseBranch: string | null;
   environment: string | null;
   mode: string;

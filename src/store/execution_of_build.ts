@@ -1,7 +1,7 @@
 /** Finds the execution that a build belongs to, by its id, or by its key, commit and branch. */
 
 import { compose, type Given } from "../database/compose.ts";
-import { type Fragment, keepPlans, type Sql, toTextArray, type Tx } from "../database/connect.ts";
+import { type Fragment, setKeepsPlans, type Sql, toTextArray, type Tx } from "../database/connect.ts";
 import { baselineOf } from "./baselines.ts";
 import { takeLock, type AdvisoryLock } from "../database/locks.ts";
 import { caseIndexVersionOf } from "./case_index_version.ts";
@@ -83,8 +83,11 @@ export type ExecutionQuery = {
   id: string | null;
   key: string | null;
   branch: string | null;
+  pullRequest: string | null;
   /** See `Line` (rules/branch.ts). */
   baseBranch: string | null;
+  /** See `baselineOf`. */
+  baseCommit: string | null;
   queueRef: string | null;
   commit: string | null;
   untrusted: boolean;
@@ -127,7 +130,9 @@ type MatchParameters<Value> = Record<
   | "ids"
   | "keys"
   | "branches"
+  | "pullRequests"
   | "baseBranches"
+  | "baseCommits"
   | "areQueued"
   | "commits"
   | "areUntrusted"
@@ -135,11 +140,11 @@ type MatchParameters<Value> = Record<
   Value
 >;
 
-/** `mayWait` false: what another transaction has locked is busy. `baseCommit` names what the new ones are compared with. */
+/** `mayWait` false: what another transaction has locked is busy. `namesBase`: a report names its target branch or base commit. */
 const matchStatement = (
   sql: Sql,
   given: MatchParameters<Given>,
-  { mayWait, baseCommit }: { mayWait: boolean; baseCommit?: string | undefined },
+  { mayWait, namesBase }: { mayWait: boolean; namesBase: boolean },
 ): Fragment => {
   const asked = {
     key: sql`asked.key`,
@@ -157,21 +162,20 @@ const matchStatement = (
         then ${baselineOf(sql, project, {
           id: sql`asked.fresh_id`,
           branch: sql`case when not asked.is_queued then asked.branch end`,
-          baseBranch: sql`asked.base_branch`,
-          baseCommit,
+          pullRequest: sql`asked.pull_request`,
+          base: namesBase ? { branch: sql`asked.base_branch`, commit: sql`asked.base_commit` } : undefined,
         })}
         else locked."baselineId" end as "baselineId",
       case when locked.id is null then ${namesakeOf(sql, project, asked)} end as namesake,
       exists (select from bug_report b where b.project_id = ${project} and ${isLiveBug(sql, sql`b`)})
         as "hasLiveBugs",
       red.is_there is not null as "mayHaveRedTasks",
-      ${mayWait ? sql`${keepPlans(sql)} as plans,` : sql``}
       ${caseIndexVersionOf(sql, project)} as "caseIndexVersion"
     from project p cross join unnest(
       ${given.freshIds}::uuid[], ${given.ids}::uuid[], ${given.keys}::text[], ${given.branches}::text[],
-      ${given.baseBranches}::text[], ${given.areQueued}::boolean[], ${given.commits}::text[], ${given.areUntrusted}::boolean[],
+      ${given.pullRequests}::text[], ${given.baseBranches}::text[], ${given.baseCommits}::text[], ${given.areQueued}::boolean[], ${given.commits}::text[], ${given.areUntrusted}::boolean[],
       ${given.times}::timestamptz[]
-    ) as asked (fresh_id, id, key, branch, base_branch, is_queued, commit, untrusted, now)
+    ) as asked (fresh_id, id, key, branch, pull_request, base_branch, base_commit, is_queued, commit, untrusted, now)
     left join lateral (${ofBuild(sql, project, asked, sql`id`)}) build on true
     left join lateral (
       select ${executionColumns(sql)} from execution
@@ -185,7 +189,9 @@ const matchStatement = (
     where p.id = ${project}`;
 };
 
-const composeMatch = (mayWait: boolean) =>
+type MatchStatements = Record<"atOnce" | "waiting", ReturnType<typeof composeMatch>>;
+
+const composeMatch = (options: { mayWait: boolean; namesBase: boolean }) =>
   compose<keyof MatchParameters<string>, MatchRow>((sql, given) =>
     matchStatement(
       sql,
@@ -195,17 +201,22 @@ const composeMatch = (mayWait: boolean) =>
         ids: given("ids"),
         keys: given("keys"),
         branches: given("branches"),
+        pullRequests: given("pullRequests"),
         baseBranches: given("baseBranches"),
+        baseCommits: given("baseCommits"),
         areQueued: given("areQueued"),
         commits: given("commits"),
         areUntrusted: given("areUntrusted"),
         times: given("times"),
       },
-      { mayWait },
+      options,
     ),
   );
-const MATCH_AT_ONCE = composeMatch(false);
-const MATCH_WAITING = composeMatch(true);
+/** The plan of a statement with a base is twice as large, so other reports do without. */
+const [MATCH, MATCH_WITH_BASE] = [false, true].map((namesBase) => ({
+  atOnce: composeMatch({ mayWait: false, namesBase }),
+  waiting: composeMatch({ mayWait: true, namesBase }),
+})) as [MatchStatements, MatchStatements];
 
 /**
  * All that reports meet when they arrive, in one round trip: the execution of each with its id or key, see `BuildName`, and what
@@ -215,7 +226,7 @@ export async function matchExecutions(
   sql: Tx,
   projectId: string,
   queries: readonly ExecutionQuery[],
-  { mayWait, baseCommit }: { mayWait: boolean; baseCommit?: string | undefined },
+  { mayWait }: { mayWait: boolean },
 ): Promise<ExecutionMatch[]> {
   const parameters: MatchParameters<string> = {
     project: projectId,
@@ -224,16 +235,20 @@ export async function matchExecutions(
     // An id says all.
     keys: toTextArray(queries.map(({ id, key }) => (id === null ? key : null))),
     branches: toTextArray(queries.map(({ branch, queueRef }) => queueRef ?? branch)),
+    pullRequests: toTextArray(queries.map(({ pullRequest }) => pullRequest)),
     baseBranches: toTextArray(queries.map(({ baseBranch }) => baseBranch)),
+    baseCommits: toTextArray(queries.map(({ baseCommit }) => baseCommit)),
     areQueued: toTextArray(queries.map(({ queueRef }) => String(queueRef !== null))),
     commits: toTextArray(queries.map(({ commit }) => commit)),
     areUntrusted: toTextArray(queries.map(({ untrusted }) => String(untrusted))),
     times: toTextArray(queries.map(({ now }) => now.toISOString())),
   };
-  const rows =
-    baseCommit !== undefined
-      ? await sql<MatchRow[]>`${matchStatement(sql, parameters, { mayWait, baseCommit })}`
-      : await (mayWait ? MATCH_WAITING : MATCH_AT_ONCE)(sql, parameters);
+  const namesBase = queries.some(({ baseBranch, baseCommit }) => baseBranch !== null || baseCommit !== null);
+  // Planning the statement would cost more than executing it. Both are sent at once; a transaction of the batch keeps its plans anyway.
+  const [, rows] = await Promise.all([
+    mayWait ? setKeepsPlans(sql, true).execute() : undefined,
+    (namesBase ? MATCH_WITH_BASE : MATCH)[mayWait ? "waiting" : "atOnce"](sql, parameters),
+  ]);
   return rows.map((row) => {
     const {
       freshId,

@@ -20,7 +20,7 @@ export type ExecutionRow = {
   branch: string | null;
   commit: string | null;
   pullRequest: string | null;
-  /** Of a build of a merge queue: the branch that is merged into. */
+  /** The branch that the pull request, or the merge queue, merges into; null: unknown. */
   baseBranch: string | null;
   /** The ref that a merge queue has made for the build; null for any other build. */
   queueRef: string | null;
@@ -67,16 +67,6 @@ export const lockExecution = async (sql: Tx, projectId: string, id: string): Pro
   return execution;
 };
 
-export const selectOrigin = async (
-  sql: Sql,
-  projectId: string,
-  id: string,
-): Promise<Pick<ExecutionRow, "branch" | "commit"> | undefined> => {
-  const [row] = await sql<Pick<ExecutionRow, "branch" | "commit">[]>`
-    select branch, commit from execution where project_id = ${projectId} and id = ${id}`;
-  return row;
-};
-
 /** Undefined when it was deleted. */
 export const selectExecutionStatus = async (
   sql: Sql,
@@ -91,14 +81,14 @@ export const selectExecutionStatus = async (
 type OriginField = "branch" | "commit" | "pullRequest" | "baseBranch" | "queueRef" | "buildUrl" | "environment";
 export type ExecutionOrigin = { [Field in OriginField]?: string | null | undefined };
 
-/** An expression: the base branch of a build of a merge queue, by default the default branch; null for any other build. */
+/** An expression: the target branch; of a build of a merge queue by default the default branch. */
 export const baseOf = (
   sql: Sql,
   projectId: Given,
   { baseBranch, queueRef }: Record<"baseBranch" | "queueRef", Given | null>,
 ): Fragment => sql`
-  case when ${queueRef}::text is not null
-    then coalesce(${baseBranch}::text, (select default_branch from project where id = ${projectId})) end`;
+  coalesce(${baseBranch}::text, case when ${queueRef}::text is not null
+    then (select default_branch from project where id = ${projectId}) end)`;
 
 /** The build that an execution belongs to: the one that it repeats, or itself. */
 export const selectBuildStatus = async (
@@ -143,7 +133,7 @@ export const updateExecutions = (sql: Sql, projectId: Given, rows: Given) => sql
     status = c.status,
     -- A build of a merge queue names no branch.
     branch = case when e.queue_ref is null then coalesce(e.branch, c.branch) end,
-    base_branch = coalesce(e.base_branch, case when e.branch is null
+    base_branch = coalesce(e.base_branch, case when e.branch is null or c."queueRef" is null
       then ${baseOf(sql, projectId, { baseBranch: sql`c."baseBranch"`, queueRef: sql`c."queueRef"` })} end),
     queue_ref = coalesce(e.queue_ref, case when e.branch is null then c."queueRef" end),
     commit = case when is_same_commit(e.commit, c.commit) and length(e.commit) < length(c.commit)

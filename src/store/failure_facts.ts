@@ -252,7 +252,7 @@ export const selectStateRuns = (
   const ofLine = (branch: Fragment) => sql`(
     select e.id, e.branch, e.id > coalesce(mine.baseline_id, ${FIRST_ID}) and ${isOfSameCommit(sql)} as is_same_commit
     from execution e, mine
-    where e.project_id = ${projectId} and e.branch ${branch} and e.pull_request is null and e.build_id is null
+    where e.project_id = ${projectId} and e.branch ${branch} and e.pull_request is not distinct from mine.base_pull and e.build_id is null
       and not e.sample and ${isTrustedBuild(sql, sql`e`)} and e.id < ${firstIdAt(at + 1)} and e.id <> mine.id
       -- Of two builds of the line side by side only the earlier one explains the other.
       and (e.id < mine.id or mine.pull_request is not null or mine.queue_ref is not null
@@ -260,7 +260,9 @@ export const selectStateRuns = (
     order by e.branch, e.id desc limit ${LINE_RUNS})`;
   return sql<StateRun[]>`
     with mine as materialized (
-      select e.*, p.default_branch, p.long_lived_branches from execution e join project p on p.id = ${projectId}
+      select e.*, p.default_branch, p.long_lived_branches, (
+        select pull_request from execution where project_id = ${projectId} and id = e.baseline_id) as base_pull
+      from execution e join project p on p.id = ${projectId}
       where e.project_id = ${projectId} and e.id = ${executionId}
     )
     select r.id, e.id as "executionId", 'line' as of, e.is_same_commit as "isSameCommit", true as "isLine",

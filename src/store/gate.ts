@@ -74,9 +74,9 @@ const isOnSharedBranch = (sql: Sql): Fragment => sql`(
   select ${isShared(sql)} from execution e join project p on p.id = e.project_id
   where e.project_id = r.project_id and e.id = r.execution_id)`;
 
-/** The baseline of the run `r` is of a shared branch, or there is none. */
+/** The baseline of the run `r` is of a shared branch or of the target branch, or there is none. */
 const isBaselineShared = (sql: Sql): Fragment => sql`coalesce((
-  select ${isShared(sql)}
+  select ${isShared(sql)} or e.branch = own.base_branch and e.branch is distinct from own.branch and e.pull_request is null
   from execution own join execution e on e.project_id = own.project_id and e.id = own.baseline_id join project p on p.id = e.project_id
   where own.project_id = r.project_id and own.id = r.execution_id), true)`;
 

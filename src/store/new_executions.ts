@@ -25,7 +25,7 @@ export type InsertExecution = ExecutionOrigin & {
   untrusted?: boolean | undefined;
   /** Then it is untrusted as well. */
   probe?: boolean;
-  /** Names what it is compared with. */
+  /** See `baselineOf`. */
   baseCommit?: string | undefined;
   failFast?: number | null | undefined;
   /** Sealed. */
@@ -60,13 +60,15 @@ export const insertExecution = async (
   }: InsertExecution,
 ): Promise<InsertedExecution> => {
   const id = Bun.randomUUIDv7("hex", now.getTime());
+  const { branch = null, pullRequest = null, baseBranch = null, queueRef = null } = origin;
+  const base = { branch: baseBranch, commit: baseCommit ?? null };
   const [execution] = await sql<InsertedExecution[]>`
     insert into execution (project_id, id, key, status, trigger, branch, commit, pull_request, base_branch, queue_ref, build_url,
       environment, timeout_minutes, expires_at, created_at, mode, depth, untrusted, probe, fail_fast, failed_only, variables, rerun_of, build_id, reruns,
       baseline_id)
-    select ${projectId}, ${id}, ${key}, ${status}, ${trigger}, ${origin.branch ?? null},
-      ${origin.commit ?? null}, ${origin.pullRequest ?? null}, ${baseOf(sql, projectId, { baseBranch: origin.baseBranch ?? null, queueRef: origin.queueRef ?? null })},
-      ${origin.queueRef ?? null}, ${origin.buildUrl ?? null}, ${origin.environment ?? null},
+    select ${projectId}, ${id}, ${key}, ${status}, ${trigger}, ${branch},
+      ${origin.commit ?? null}, ${pullRequest}, ${baseOf(sql, projectId, { baseBranch, queueRef })},
+      ${queueRef}, ${origin.buildUrl ?? null}, ${origin.environment ?? null},
       minutes, now() + minutes * interval '1 minute', ${now.toISOString()}, ${mode ?? "report"}, ${depth ?? 0}, ${untrusted}, ${probe},
       ${failFast ?? null}, ${rerunOf?.failedOnly ?? false}, ${
         rerunOf
@@ -74,7 +76,7 @@ export const insertExecution = async (
           : sql`${(variables ?? null) as never}::bytea`
       },
       ${rerunOf?.id ?? null}, ${rerunOf ? (rerunOf.buildId ?? rerunOf.id) : null}, ${rerunOf ? rerunOf.reruns + 1 : 0},
-      ${rerunOf ? sql`${rerunOf.baselineId}::uuid` : baselineOf(sql, projectId, { id, branch: origin.branch ?? null, baseBranch: origin.baseBranch ?? null, baseCommit })}
+      ${rerunOf ? sql`${rerunOf.baselineId}::uuid` : baselineOf(sql, projectId, { id: sql`${id}::uuid`, branch, pullRequest, base })}
     from (
       select coalesce(${timeoutMinutes}::int, ${
         rerunOf

@@ -159,7 +159,7 @@ export type NewsRow = {
   key: string | null;
   number: number;
   branch: string | null;
-  /** Of a build of a merge queue, which has no branch. */
+  /** The branch that the pull request or the merge queue merges into. */
   baseBranch: string | null;
   pullRequest: string | null;
   createdAt: string;

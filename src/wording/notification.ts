@@ -80,7 +80,7 @@ const factsOf = (facts: Record<string, string | null | undefined>): Fact[] =>
 
 const originFacts = ({ execution }: EventData): Record<string, string | null | undefined> => ({
   Branch: execution?.branch,
-  "Merge queue": execution?.baseBranch,
+  "Merge queue": execution?.branch === null ? execution.baseBranch : null,
   Commit: execution?.commit?.slice(0, 12),
   "Pull request": execution?.pullRequest,
   Environment: execution?.environment,

@@ -2,7 +2,7 @@
 
 import { beforeEach, describe, expect, test } from "bun:test";
 import { type Asking, createAsking, filledLists } from "../asking.ts";
-import { createHarness, junit } from "../harness.ts";
+import { createHarness } from "../harness.ts";
 
 const { ask, acme, addProject, database } = await createHarness();
 
@@ -11,15 +11,8 @@ beforeEach(async () => {
   own = createAsking(ask, await addProject(acme));
 });
 
-const get = async (path: string) => await own.get(`${path}`);
-
-/** A letter per case, as `junit` takes them. */
-async function upload(letters: string, query: Record<string, string>) {
-  const parameters = new URLSearchParams({ task_slug: "t", complete: "true", ...query });
-  const { status, body } = await own.call("POST", `/test-runs?${parameters}`, junit(letters));
-  expect(status).toBe(201);
-  return body;
-}
+const get = (path: string) => own.get(path);
+const upload = (letters: string, query: Record<string, string>) => own.upload(letters, { complete: "true", ...query });
 
 const queue = (pullRequest: number, base = "main") =>
   `gh-readonly-queue/${base}/pr-${pullRequest}-${String(pullRequest).padStart(40, "c")}`;
@@ -79,8 +72,7 @@ describe("a build of a merge queue", () => {
     const send = async (branch: string, more: Record<string, string> = {}, message?: string) => {
       const failure = message === undefined ? "" : `<failure message="${message}">at f (src/pay.ts:3:1)</failure>`;
       const body = `<testsuite name="s"><testcase classname="c" name="a" file="a.ts">${failure}</testcase></testsuite>`;
-      const parameters = new URLSearchParams({ task_slug: "t", complete: "true", branch, ...more });
-      return filledLists(await own.post(`/test-runs?${parameters}`, body));
+      return filledLists(await own.uploadReport(body, { complete: "true", branch, ...more }));
     };
     const GONE = "the session of the buyer is gone";
     await send("main");

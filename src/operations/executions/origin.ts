@@ -18,7 +18,7 @@ export function toOrigin(
     branch: execution.branch ?? (execution.queueRef === null ? (change.branch ?? null) : null),
     commit: execution.commit ?? change.commit ?? null,
     pullRequest: execution.pullRequest ?? change.pullRequest ?? null,
-    baseBranch: execution.baseBranch ?? (queueRef === null ? null : (change.baseBranch ?? execution.defaultBranch)),
+    baseBranch: execution.baseBranch ?? change.baseBranch ?? (queueRef === null ? null : execution.defaultBranch),
     queueRef,
     buildUrl: execution.buildUrl ?? change.buildUrl ?? null,
     environment: execution.environment ?? change.environment ?? null,

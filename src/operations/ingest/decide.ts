@@ -367,7 +367,6 @@ const MAX_BATCHED_TEXT = 100_000;
 export const isBatchable = (prepared: PreparedReport, parameters: UploadParameters): boolean =>
   parameters.execution_id === undefined &&
   parameters.lease_id === undefined &&
-  parameters.base_commit === undefined &&
   parameters.shard === undefined &&
   parameters.untrusted !== true &&
   prepared.cases.length <= MAX_BATCHED_CASES &&

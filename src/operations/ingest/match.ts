@@ -6,7 +6,7 @@ import { refuse, refuseAbsent } from "../../schema/refusal.ts";
 import type { UploadParameters } from "../../schema/test_runs.ts";
 import type { Tx } from "../../database/connect.ts";
 import { type ExecutionMatch, type ExecutionQuery, matchExecutions } from "../../store/execution_of_build.ts";
-import { type ExecutionOrigin, type LockedExecution, selectOrigin } from "../../store/executions.ts";
+import type { ExecutionOrigin, LockedExecution } from "../../store/executions.ts";
 
 /** Reports that name one build with the same words: they have one execution. */
 export type ReportedBuild = {
@@ -36,15 +36,14 @@ export async function matchBuilds(
   { mayWait }: { mayWait: boolean },
 ): Promise<(MatchedExecution | undefined)[]> {
   const queries = builds.map(({ parameters, origin, now }): ExecutionQuery => {
-    const { branch = null, baseBranch = null, queueRef = null, commit = null } = origin;
+    const { branch = null, pullRequest = null, baseBranch = null, queueRef = null, commit = null } = origin;
     const freshId = Bun.randomUUIDv7("hex", now.getTime());
-    const { execution_id: id = null, execution_key: key = null } = parameters;
-    return { freshId, id, key, branch, baseBranch, queueRef, commit, untrusted: isUntrusted(parameters), now };
+    const { execution_id: id = null, execution_key: key = null, base_commit: baseCommit = null } = parameters;
+    const line = { branch, pullRequest, baseBranch, baseCommit, queueRef, commit };
+    return { freshId, id, key, ...line, untrusted: isUntrusted(parameters), now };
   });
-  // Only a report that is alone in its transaction names a base commit.
-  const baseCommit = builds.length === 1 ? builds[0]!.parameters.base_commit : undefined;
   for (let tries = 1; ; tries++) {
-    const matches = await matchExecutions(sql, projectId, queries, { mayWait, baseCommit });
+    const matches = await matchExecutions(sql, projectId, queries, { mayWait });
     const found = new Map(matches.map((match) => [match.freshId, match]));
     const all = queries.map((query) => {
       const match = found.get(query.freshId);
@@ -57,19 +56,15 @@ export async function matchBuilds(
       if (tries < MAX_TRIES) continue;
       throw new Error("The execution of a report changed during each attempt to lock it");
     }
-    return await Promise.all(
-      all.map(async (match, index) => match && (await toMatched(sql, projectId, builds[index]!, match))),
-    );
+    return all.map((match, index) => match && toMatched(builds[index]!, match));
   }
 }
 
-async function toMatched(
-  sql: Tx,
-  projectId: string,
+function toMatched(
   { parameters, origin, now }: ReportedBuild,
   { execution: known, freshId, isBusy: _, isUnclear, namesake, ...match }: ExecutionMatch,
-): Promise<MatchedExecution> {
-  const { execution_id, execution_key: key = null, base_commit } = parameters;
+): MatchedExecution {
+  const { execution_id, execution_key: key = null } = parameters;
   if (execution_id !== undefined && known) requireSame(known, parameters);
   const build = { key, branch: origin.queueRef ?? origin.branch, commit: origin.commit };
   const untrusted = isUntrusted(parameters);
@@ -80,8 +75,6 @@ async function toMatched(
     : namesake && execution_id === undefined
       ? [otherBuild(build, namesake)]
       : [];
-  if (base_commit !== undefined)
-    warnings.push(...(await warnOfBase(sql, projectId, { execution, isNew }, base_commit)));
   return { ...match, execution, isNew, warnings };
 }
 
@@ -151,20 +144,4 @@ function requireSame(execution: LockedExecution, parameters: UploadParameters): 
     refuse(`Cannot read "branch": the execution of "execution_id" is of branch "${known}", got "${branch}"`);
   if (commit !== undefined && execution.commit !== null && !isSameCommit(commit, execution.commit))
     refuse(`Cannot read "commit": the execution of "execution_id" is of commit "${execution.commit}", got "${commit}"`);
-}
-
-/** Warns where the baseline is not that of the commit that the upload names. */
-async function warnOfBase(
-  sql: Tx,
-  projectId: string,
-  { execution, isNew }: Pick<MatchedExecution, "execution" | "isNew">,
-  baseCommit: string,
-): Promise<string[]> {
-  const { baselineId } = execution;
-  const baseline = baselineId === null ? undefined : await selectOrigin(sql, projectId, baselineId);
-  if (baseline?.commit && isSameCommit(baseline.commit, baseCommit)) return [];
-  const why = isNew
-    ? `no execution of that commit has ended${baselineId === null ? "" : "; it is the last one of the default branch"}`
-    : "it was fixed when the execution began";
-  return [`The baseline is not the execution of base_commit "${baseCommit}": ${why}`];
 }

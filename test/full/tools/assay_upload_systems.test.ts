@@ -16,8 +16,9 @@ afterAll(() => rmSync(home, { recursive: true }));
 writeFileSync(join(home, "report.xml"), "<testsuites/>");
 // A curl that keeps its configuration, and answers as a server that takes the upload.
 writeFileSync(join(home, "curl"), `#!/bin/sh\ncat > "$RECORD"\n: > "$5"\nprintf 200\n`);
-// A git that resolves one revision, if any.
-writeFileSync(join(home, "git"), `#!/bin/sh\ncase "$*" in *" $REVISION") echo "$COMMIT" ;; *) exit 1 ;; esac\n`);
+// A git that prints the file of its last argument, if there is one.
+const GIT = `#!/bin/sh\nfor last; do :; done\ncat "$ANSWERS/$(printf %s "$last" | tr / _)"\n`;
+writeFileSync(join(home, "git"), GIT);
 for (const tool of ["curl", "git"]) chmodSync(join(home, tool), 0o755);
 
 /** The script has no part for these. */
@@ -27,6 +28,8 @@ const FORM_NAMES: Record<CiField, string> = {
   commit: "commit",
   branch: "branch",
   pullRequest: "pull_request",
+  baseBranch: "base_branch",
+  baseCommit: "base_commit",
   buildUrl: "build_url",
 };
 const FIELDS = Object.keys(FORM_NAMES) as CiField[];
@@ -100,11 +103,11 @@ test.each(inScript)("%s: the first variable of the table that is set is the one 
 });
 
 /** What the script should send of a build; the server encodes addresses. */
-const fieldsOf = ({ build: { system: _, task, baseBranch, ...build } }: BuildOfCi): Variables =>
+const fieldsOf = ({ build: { system: _, task, ...build } }: BuildOfCi): Variables =>
   JSON.parse(
     JSON.stringify({
       ...Object.fromEntries(FIELDS.map((field) => [FORM_NAMES[field], build[field]?.replaceAll("%20", " ")])),
-      ...{ task_slug: task, base_branch: baseBranch, shard: build.shard },
+      ...{ task_slug: task, shard: build.shard },
       ...(build.untrusted ? { untrusted: "true" } : {}),
     }),
   );
@@ -115,8 +118,9 @@ function variablesOf({ variables, event, git = {} }: BuildOfCi, indent = 0): Var
   let text = event;
   if (event !== undefined && indent > 0) text = JSON.stringify(JSON.parse(event), null, indent);
   if (text !== undefined) writeFileSync(path, text);
-  const [[REVISION, COMMIT] = ["none", ""]] = Object.entries(git);
-  return { ...variables, GITHUB_EVENT_PATH: path, REVISION, COMMIT };
+  const ANSWERS = mkdtempSync(join(home, "answers-"));
+  for (const [name, text] of Object.entries(git)) writeFileSync(join(ANSWERS, name.replace("/", "_")), text);
+  return { ...variables, GITHUB_EVENT_PATH: path, ANSWERS };
 }
 
 const inBoth = BUILDS.filter(({ build, notInScript }) => !notInScript && !NOT_IN_SCRIPT.includes(build.system!));

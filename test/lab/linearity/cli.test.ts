@@ -4,6 +4,7 @@ import { toAnnotations, toWarning } from "../../../src/cli/annotations.ts";
 import { readCase } from "../../../src/cli/bisect_case.ts";
 import { endLines } from "../../../src/cli/bisect_lines.ts";
 import { readBisectOptions } from "../../../src/cli/bisect_options.ts";
+import { findBaseCommit } from "../../../src/cli/base_commit.ts";
 import { detectBuild } from "../../../src/cli/ci.ts";
 import { detectMachine } from "../../../src/cli/machine.ts";
 import { readAddressSource } from "../../../src/cli/ci_key.ts";
@@ -122,6 +123,9 @@ testLinearity(
         endLines({ ...end, verdict: { kind: "undecided", reason: "no_result", candidates: [1, 2], chance: 1 } });
       },
       ...{ culpritLines: null, endJson: null, itemLines: null, probeLine: null },
+    },
+    "base_commit.ts": {
+      findBaseCommit: (text) => findBaseCommit({ commit: text, baseBranch: text }, () => text),
     },
     "bisect_options.ts": { readBisectOptions: (text) => attempt(() => readBisectOptions([`--${text}`, "--", text])) },
     "bisect_probe.ts": { createProber: null },

@@ -102,7 +102,7 @@ export function metaOf(
       ) : null}
     </span>,
     execution.branch === null ? null : <code>{execution.branch}</code>,
-    execution.baseBranch === null ? null : (
+    execution.branch !== null || execution.baseBranch === null ? null : (
       <span>
         merge queue of <code>{execution.baseBranch}</code>
       </span>
