@@ -1,6 +1,7 @@
 /** What the odds of failures are weighed by: see rules/odds.ts. Each statement is about one run; `line` is the branch of its baseline. */
 
 import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
+import { baseRuns } from "./baselines.ts";
 import { firstIdAt } from "../database/time_bounds.ts";
 import type { JudgedRun } from "./failures.ts";
 import { blockOfCase, failedResultsOf } from "./packing.ts";
@@ -8,7 +9,6 @@ import { isActiveQuarantine, isOfOtherLine, isOnDefault, isTrustedBuild } from "
 import type { ExplanationKind } from "../rules/odds.ts";
 
 const HOUR_MS = 3_600_000;
-const FIRST_ID = "00000000-0000-0000-0000-000000000000";
 /** Of so many failures of a run the history is read; further ones are weighed without. */
 export const MAX_WITH_HISTORY = 300;
 /** So many of the last failures of a test case are read. */
@@ -223,12 +223,17 @@ export const selectResultCounts = (sql: Tx, projectId: string, numbers: readonly
   select test_case as "testCase", runs from case_health
   where project_id = ${projectId} and test_case = any(${toNumberArray(numbers)}::int[])`;
 
-/** A run that shows the state of test cases: on the line, on this branch or pull request, or on another one. */
+/**
+ * A run that shows the state of test cases: of those that the baseline is made of, on the line, on this branch or pull request, or
+ * on another one.
+ */
 export type StateRun = {
   id: string;
   executionId: string;
-  of: "line" | "mine" | "sibling";
-  /** It came after the baseline, and is of the same commit: it shows no change of the line. */
+  of: "base" | "line" | "mine" | "sibling";
+  /** Of a run on the line. */
+  commit: string | null;
+  /** It is of the same commit as the judged one: it shows no change of the line. */
   isSameCommit: boolean;
   /** A sibling that is the default branch or a long-lived one. */
   isLine: boolean;
@@ -250,7 +255,7 @@ export const selectStateRuns = (
     offset 0`;
   const hasRerun = sql`exists (select from execution again where again.project_id = ${projectId} and again.build_id = e.id)`;
   const ofLine = (branch: Fragment) => sql`(
-    select e.id, e.branch, e.id > coalesce(mine.baseline_id, ${FIRST_ID}) and ${isOfSameCommit(sql)} as is_same_commit
+    select e.id, e.branch, lower(e.commit) as commit, ${isOfSameCommit(sql)} as is_same_commit
     from execution e, mine
     where e.project_id = ${projectId} and e.branch ${branch} and e.pull_request is not distinct from mine.base_pull and e.build_id is null
       and not e.sample and ${isTrustedBuild(sql, sql`e`)} and e.id < ${firstIdAt(at + 1)} and e.id <> mine.id
@@ -265,15 +270,19 @@ export const selectStateRuns = (
       from execution e join project p on p.id = ${projectId}
       where e.project_id = ${projectId} and e.id = ${executionId}
     )
-    select r.id, e.id as "executionId", 'line' as of, e.is_same_commit as "isSameCommit", true as "isLine",
+    select r.id, e.id as "executionId", 'base' as of, null as commit, false as "isSameCommit", true as "isLine",
       ${hasRerun} as "hasRerun"
+    from (${baseRuns(sql, projectId, { baseline: sql`(select baseline_id from mine)`, taskSlug })}) r
+    cross join lateral (select r.execution_id as id) e
+    union all
+    select r.id, e.id, 'line', e.commit, e.is_same_commit, true, ${hasRerun}
     from (
       ${ofLine(sql`= ${line}::text`)} union all
       select * from ${ofLine(sql`is null`)} e where ${line}::text = (select default_branch from mine)
     ) e
     cross join lateral (${runOf}) r
     union all
-    select r.id, e.id, 'mine', false, false, false from (
+    select r.id, e.id, 'mine', null, false, false, false from (
       select e.id from execution e, mine
       where e.project_id = ${projectId} and e.branch = mine.branch and e.pull_request is not distinct from mine.pull_request
         and e.build_id is null and e.id < ${firstIdAt(at + 1)} and e.id <> mine.id and e.branch is distinct from ${line}::text
@@ -281,7 +290,7 @@ export const selectStateRuns = (
     ) e
     cross join lateral (${runOf}) r
     union all
-    (select id, execution_id, 'sibling', false, is_line, has_rerun from (
+    (select id, execution_id, 'sibling', null, false, is_line, has_rerun from (
       select distinct on (coalesce(e.pull_request, e.branch)) r.id, e.id as execution_id, ${hasRerun} as has_rerun,
         e.pull_request is null and (
           coalesce(e.branch = mine.default_branch, true) or is_long_lived(e.branch, mine.long_lived_branches)) as is_line

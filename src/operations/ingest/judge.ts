@@ -58,7 +58,7 @@ export async function judgeFailures(
 }
 
 function toFailures(judgements: readonly Judgement[], facts: OddsFacts): JudgedFailure[] {
-  const { run, rows, isOnLine, flakyAt, failedInBaseline } = facts;
+  const { run, rows, flakyAt } = facts;
   const factsOf = new Map(run.failures.map((failure) => [failure.test, failure]));
   const rowOf = new Map(rows.map((row) => [row.testCase, row]));
   return judgements.map(({ test, shares, kind, isOfMany }): JudgedFailure => {
@@ -74,7 +74,7 @@ function toFailures(judgements: readonly Judgement[], facts: OddsFacts): JudgedF
     const blame: Record<typeof kind, Blame> = {
       change: "new",
       flaky: "flaky",
-      inherited: failedInBaseline.has(test) || (isOnLine && isFailed(inheritance.last)) ? "still" : "main",
+      inherited: isFailed(inheritance.last) ? "still" : "main",
       outside: "incident",
     };
     return {

@@ -35,13 +35,25 @@ export type OddsFacts = {
   isOnLine: boolean;
   /** When each test case failed last by itself, as far as it is known. */
   flakyAt: ReadonlyMap<number, string>;
-  /** The test cases that failed in the run of the baseline. */
-  failedInBaseline: ReadonlySet<number>;
 };
 
-/** Runs before and after the base that are asked for the state of a test case: the last one may not have it. */
-const BEFORE_BASE = 5;
+/** So many runs of the line after the base are asked for the state of a test case. */
 const AFTER_BASE = 20;
+
+/** The runs of commits that the line has seen after the baseline. */
+function afterBase(runs: readonly StateRun[], baselineId: string | null): StateRun[] {
+  if (baselineId === null) return [];
+  const ofLine = runs.filter(({ of }) => of === "line");
+  const before = new Set(
+    ofLine.flatMap(({ commit, executionId }) => (executionId <= baselineId ? (commit ?? []) : [])),
+  );
+  return ofLine
+    .filter(
+      ({ commit, isSameCommit, executionId }) =>
+        executionId > baselineId && !isSameCommit && (commit === null || !before.has(commit)),
+    )
+    .slice(0, AFTER_BASE);
+}
 
 /** In the transaction of an upload, after its results are stored. */
 export async function loadOddsFacts(sql: Tx, projectId: string, run: JudgedRun): Promise<OddsFacts> {
@@ -57,9 +69,7 @@ export async function loadOddsFacts(sql: Tx, projectId: string, run: JudgedRun):
   ]);
   const { baselineId, line } = place;
   const runs = await selectStateRuns(sql, projectId, run, line);
-  const ofLine = runs.filter(({ of, isSameCommit }) => of === "line" && !isSameCommit);
-  const base = baselineId === null ? -1 : ofLine.findLastIndex(({ executionId }) => executionId <= baselineId);
-  const asked = ofLine.slice(Math.max(0, base - BEFORE_BASE + 1), base + 1 + AFTER_BASE);
+  const asked = [...runs.filter(({ of }) => of === "base"), ...afterBase(runs, baselineId)];
   const siblings = runs.filter(({ of }) => of === "sibling");
   const all = [...asked, ...siblings];
   const ids = all.map(({ id }) => id);
@@ -76,7 +86,6 @@ export async function loadOddsFacts(sql: Tx, projectId: string, run: JudgedRun):
   const lineFacts = createLine({
     runs: place.isOnLine ? runs.filter(({ of }) => of !== "sibling") : runs,
     asked,
-    baselineId,
     isBaseNamed: place.isBaseNamed,
     states,
     absent,
@@ -95,7 +104,13 @@ export async function loadOddsFacts(sql: Tx, projectId: string, run: JudgedRun):
   const failures = rows.map((row): FailedTestFacts => {
     const { testCase, cause, file, suite } = row;
     const sample = sampleOf.get(cause);
-    const own = weighPast(pastOf.get(testCase) ?? [], { cause, isOnLine: place.isOnLine, line, ...lineFacts });
+    const { isOpen, ...own } = weighPast(pastOf.get(testCase) ?? [], {
+      ...{ testCase, cause, isOnLine: place.isOnLine, line },
+      ...lineFacts,
+    });
+    const inheritance = lineFacts.inheritanceOf(testCase, cause);
+    // None of the runs that are asked has it: its last result on the line counts, however old that is.
+    if (inheritance.last === "none" && isOpen) inheritance.last = "this cause";
     return {
       test: testCase,
       cause: cause ?? "",
@@ -104,7 +119,7 @@ export async function loadOddsFacts(sql: Tx, projectId: string, run: JudgedRun):
       passedAtCommit: passed.has(testCase),
       results: Math.max(0, (countOf.get(testCase) ?? 0) - own.inARow + 1),
       ...own,
-      inheritance: lineFacts.inheritanceOf(testCase, cause),
+      inheritance,
     };
   });
   return {
@@ -118,7 +133,6 @@ export async function loadOddsFacts(sql: Tx, projectId: string, run: JudgedRun):
     rates: readRates(place.rates),
     rows,
     isOnLine: place.isOnLine,
-    failedInBaseline: new Set(states.flatMap(({ runId, testCase }) => (runId === ofLine[base]?.id ? testCase : []))),
     flakyAt: new Map([...pastOf].map(([testCase, [last]]) => [testCase, last!.at])),
   };
 }
@@ -132,7 +146,6 @@ const saysOutside = ({ kind, message, suite, file }: FailedRow) =>
 type LineFacts = {
   runs: readonly StateRun[];
   asked: readonly StateRun[];
-  baselineId: string | null;
   /** The build says into which branch it goes. */
   isBaseNamed: boolean;
   states: readonly CaseState[];
@@ -140,7 +153,7 @@ type LineFacts = {
 };
 type RunCase = { runId: string; testCase: number };
 
-function createLine({ runs, asked, baselineId, isBaseNamed, states, absent }: LineFacts) {
+function createLine({ runs, asked, isBaseNamed, states, absent }: LineFacts) {
   const keyOf = (runId: string, testCase: number) => `${runId} ${testCase}`;
   const failed = new Map(states.map((state) => [keyOf(state.runId, state.testCase), state]));
   const missing = new Set(absent.map(({ runId, testCase }) => keyOf(runId, testCase)));
@@ -160,20 +173,23 @@ function createLine({ runs, asked, baselineId, isBaseNamed, states, absent }: Li
   return {
     ofLine: ordinalsOf("line"),
     ofMine: ordinalsOf("mine"),
+    hasPassedSince: (testCase: number, runId: string) =>
+      asked.some((run) => run.id > runId && stateOf(run, testCase, null) === "passed"),
     inheritanceOf(testCase: number, cause: string | null): Inheritance {
-      // The last run may be short, or have lost a shard.
+      // A run may be short, or have lost a shard.
       const known = asked
         .map((run) => ({ run, state: stateOf(run, testCase, cause) }))
         .filter(({ state }) => state !== "none");
-      const isBefore = ({ run }: (typeof known)[number]) => baselineId !== null && run.executionId <= baselineId;
-      const at = known.findLastIndex(isBefore);
+      const at = known.findLastIndex(({ run }) => run.of === "base");
       const last = known[at]?.state ?? "none";
       const next = known[at + 1]?.state;
       const theirs = siblings.map((run) => stateOf(run, testCase, cause));
       const otherLines = siblings.filter(({ isLine }) => isLine);
       return {
         last,
+        // What passed in a named base is not inherited.
         isNextBroken:
+          !isBaseNamed &&
           last !== "this cause" &&
           last !== "other cause" &&
           next === "this cause" &&
@@ -189,16 +205,20 @@ function createLine({ runs, asked, baselineId, isBaseNamed, states, absent }: Li
 }
 
 type PastContext = {
+  testCase: number;
   cause: string | null;
   isOnLine: boolean;
   line: string | null;
   /** The places of runs on the line, and on this branch where that is another one: two that follow each other differ by one. */
   ofLine: ReadonlyMap<string, number>;
   ofMine: ReadonlyMap<string, number>;
+  /** On the line, as far as it is asked. */
+  hasPassedSince: (testCase: number, runId: string) => boolean;
 };
 
 /** The failures of a test case before: those in a row on this branch, and the weight of the others. */
-function weighPast(past: readonly (PastFailure & PastRun)[], { cause, isOnLine, line, ofLine, ofMine }: PastContext) {
+function weighPast(past: readonly (PastFailure & PastRun)[], context: PastContext) {
+  const { testCase, cause, isOnLine, line, ofLine, ofMine, hasPassedSince } = context;
   const isOfLine = ({ pullRequest, branch }: PastRun) => pullRequest === null && (branch === null || branch === line);
   const mine = past.filter(
     (one) => one.isMine && !one.isRetried && (one.explained !== "outside" || one.cause === cause),
@@ -221,12 +241,28 @@ function weighPast(past: readonly (PastFailure & PastRun)[], { cause, isOnLine, 
   const places = Map.groupBy(others, (one) => (isOfLine(one) ? "line" : `${one.pullRequest} ${one.branch}`));
   let failures = 0;
   const pullRequests = { same: 0, other: 0 };
+  const add = (own: readonly PastFailure[]) =>
+    pullRequests[own.some((one) => one.cause === cause) ? "same" : "other"]++;
+  let isOpen = false;
   for (const [place, own] of places) {
-    if (place === "line") failures += weighEpisodes(own, ofLine);
-    else if (own.some(({ isRetried }) => isRetried)) failures++;
-    else pullRequests[own.some((one) => one.cause === cause) ? "same" : "other"]++;
+    const retried = own.filter(({ isRetried }) => isRetried);
+    if (place === "line") {
+      const episodes = toEpisodes(
+        own.filter(({ isRetried }) => !isRetried),
+        ofLine,
+      );
+      // The last one may be a change that is not mended yet.
+      const last = episodes.at(-1)?.at(-1);
+      if (last && !hasPassedSince(testCase, last.runId)) {
+        add(episodes.pop()!);
+        isOpen = last.cause === cause;
+      }
+      failures += episodes.reduce((sum, { length }) => sum + (length > 2 ? 1 : length), retried.length);
+    } else if (retried.length > 0) failures++;
+    else add(own);
   }
   return {
+    isOpen,
     inARow,
     failures,
     pullRequests,
@@ -247,22 +283,16 @@ function countStreak(mine: readonly PastFailure[], ordinals: ReadonlyMap<string,
   return count;
 }
 
-/** Failures of a line that follow each other are one event: more than two in a row are one. */
-function weighEpisodes(failures: readonly PastFailure[], ordinals: ReadonlyMap<string, number>): number {
-  let weight = failures.filter(({ isRetried }) => isRetried).length;
-  let row: number[] = [];
-  const end = () => {
-    weight += row.length > 2 ? 1 : row.length;
-    row = [];
-  };
-  for (const { runId, isRetried } of failures.toReversed()) {
-    if (isRetried) continue;
-    const at = ordinals.get(runId) ?? -1;
-    if (row.length > 0 && at !== row.at(-1)! + 1) end();
-    row.push(at);
+/** Failures of a line, oldest first, that follow each other. */
+function toEpisodes(failures: readonly PastFailure[], ordinals: ReadonlyMap<string, number>): PastFailure[][] {
+  const episodes: PastFailure[][] = [];
+  const placeOf = (one: PastFailure | undefined) => (one && ordinals.get(one.runId)) ?? -1;
+  for (const one of failures.toReversed()) {
+    const last = episodes.at(-1);
+    if (last && placeOf(one) === placeOf(last.at(-1)) + 1) last.push(one);
+    else episodes.push([one]);
   }
-  end();
-  return weight;
+  return episodes;
 }
 
 function toSightings({ results, sightings }: { results: number; sightings: readonly Sighting[] }) {

@@ -171,21 +171,23 @@ export function createHistory(c: Constants = CONSTANTS) {
         else pullRequests[failures.some((one) => one.failure.cause === failure.cause) ? "same" : "other"]++;
         continue;
       }
-      // Episodes on a line: more than two in a row are one.
-      let row: number[] = [];
-      const end = () => {
-        weight += row.length > 2 ? 1 : row.length;
-        row = [];
-      };
+      const last = (runsOf.get(failures[0]!.task) ?? []).findLast(
+        (one) =>
+          `line ${one.build.line}` === place && one.build.pullRequest === null && one.run.tests.has(failure.test),
+      );
+      const lastFailed = last?.failed.get(failure.test);
+      const isOpen = lastFailed !== undefined && !lastFailed.isRetried;
+      // Episodes on a line: more than two in a row are one; the last one may be a change that is not mended yet.
+      const episodes: PastFailure[][] = [];
       for (const one of failures) {
-        if (one.failure.isRetried) {
-          weight++;
-          continue;
-        }
-        if (row.length > 0 && one.build.position > row.at(-1)! + 1) end();
-        row.push(one.build.position);
+        if (one.failure.isRetried) weight++;
+        else if (episodes.length > 0 && one.build.position <= episodes.at(-1)!.at(-1)!.build.position + 1)
+          episodes.at(-1)!.push(one);
+        else episodes.push([one]);
       }
-      end();
+      const open = isOpen ? episodes.pop() : undefined;
+      if (open) pullRequests[open.some((one) => one.failure.cause === failure.cause) ? "same" : "other"]++;
+      for (const { length } of episodes) weight += length > 2 ? 1 : length;
     }
     return {
       failures: weight,
