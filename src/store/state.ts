@@ -73,3 +73,20 @@ export async function selectBranchState(
     order by task_slug, place, build_id`;
   return toBranchState(rows, rows[0]?.isAll ?? true);
 }
+
+/** Whether a newer execution of the branch has begun, or an older one was of the same commit: then the state of the branch is another. */
+export async function selectIsLeftBehind(
+  sql: Sql,
+  projectId: string,
+  { id, branch, isDefault, commit }: { id: string; commit: string | null } & Omit<Branch, "sample">,
+): Promise<boolean> {
+  const other = (name: Fragment, condition: Fragment) => sql`exists (
+    select from execution where project_id = ${projectId} and branch ${name} and build_id is null and not sample
+      and ${isTrustedBuild(sql, sql`execution`)} ${isNoPullRequest(sql, isDefault)} and ${condition})`;
+  const onBranch = (condition: Fragment) =>
+    sql`(${other(sql`= ${branch}`, condition)} ${isDefault ? sql`or ${other(sql`is null`, condition)}` : sql``})`;
+  const [row] = await sql<{ isLeftBehind: boolean }[]>`
+    select ${onBranch(sql`id > ${id}`)} or ${onBranch(sql`lower(commit) = lower(${commit}) and id < ${id}`)}
+      as "isLeftBehind"`;
+  return row!.isLeftBehind;
+}

@@ -305,7 +305,7 @@ describe("events", () => {
     test("a message names the known bugs of its owners' failures, and none that the execution has opened", async () => {
       const { receiver, notify } = await createNotify("webhook");
       const actions = [{ ...notify, owners: ["@cart"] }];
-      await automate({ trigger: { event: "execution.failed" }, conditions: inProject(), actions });
+      await automate({ trigger: { event: "execution.completed" }, conditions: inProject(), actions });
       const told = () => receiver.requests.at(-1)!.body.data;
       await send({ execution_key: "1" }, "cart");
       expect(told()).not.toHaveProperty("knownBugs");

@@ -2,6 +2,7 @@
 
 import { generateKeyPairSync } from "node:crypto";
 import { beforeEach, describe, expect, test } from "bun:test";
+import { expireExecutions } from "../../src/work/expire.ts";
 import { createAsking } from "../asking.ts";
 import { createAutomating, PUBLIC_URL } from "../automating.ts";
 import { insertFoundSearch } from "../culprit_searches.ts";
@@ -40,11 +41,11 @@ function createHost() {
 const automate = (event: string, integrationId: string, type = "notify") =>
   automating.automate({ name: event, trigger: { event }, actions: [{ type, integrationId }] });
 
-/** Comments on everything that happens in an execution. */
-async function commentTo(url: string, kind = "github") {
+/** Comments on what happens in an execution. */
+async function commentTo(url: string, { kind = "github", events = ["test_run.completed"] } = {}) {
   const where = kind === "github" ? { repository: "acme/web" } : { project: "acme/web" };
   const id = await integrate(kind, { baseUrl: url, token: "S3CRET-token", ...where });
-  for (const event of ["test_run.completed", "execution.completed"]) await automate(event, id);
+  for (const event of events) await automate(event, id);
   return id;
 }
 
@@ -78,7 +79,7 @@ describe.each([
 ])("%s", (kind, list, edit) => {
   test("two pushes are one comment: the second one changes it", async () => {
     const host = createHost();
-    await commentTo(host.url, kind);
+    await commentTo(host.url, { kind });
     await push("1", { fails: true });
     expect(host.comments.get(100)).toContain("`1 new failure`");
     await push("2", {}, { commit: "0123456789abcdef" });
@@ -207,17 +208,80 @@ describe("the comment", () => {
     expect([...host.comments.values()]).toEqual([expect.stringContaining("`1 new failure`")]);
   });
 
-  test("of an earlier push that ends later is not written", async () => {
+  test.each([["1"], ["3"]])("of an earlier commit whose build %s ends later is not written", async (key) => {
     const host = createHost();
     const integrationId = await commentTo(host.url);
-    await upload({ execution_key: "1" }, { name: "adds", fails: true });
-    await push("2");
-    const { executionId } = await push("1", { name: "pays", fails: true }, { task_slug: "e2e" });
+    const [first, second] = [{ commit: "aaaaaaaa" }, { commit: "bbbbbbbb" }];
+    await upload({ execution_key: "1", ...first }, { name: "adds", fails: true });
+    await upload({ execution_key: "2", complete: "true", ...second }, { name: "adds" });
+    await handle();
+    await push(key, { name: "pays", fails: true }, { task_slug: "e2e", ...first });
     expect([...host.comments.values()]).toEqual([expect.stringContaining("<code>other: 1 passed")]);
     const { body } = await call("GET", `/integrations/${integrationId}/deliveries?status=inapplicable`);
-    expect(executionId).toBeString();
     const errors = body.data.map(({ attempts }: any) => attempts.at(-1).error);
     expect(errors).toContain("Nothing to send: the comment shows a later execution");
+    await push("4", { fails: true }, second);
+    expect([...host.comments.values()]).toEqual([expect.stringContaining("`1 new failure")]);
+  });
+
+  test.each(["test_run.completed", "execution.completed", "execution.failed"])(
+    "begun by %s ends with its execution, and follows reports that come after it",
+    async (event) => {
+      const host = createHost();
+      await commentTo(host.url, { events: [event] });
+      const { id } = await project.post("/executions", {
+        ...{ tasks: [{ slug: "unit", shards: 2 }, "e2e"], branch: "feature", pullRequest: "12" },
+      });
+      await upload({ execution_id: id, task_slug: "e2e" }, { name: "pays" });
+      await upload({ execution_id: id, shard: "1/2" }, { name: "adds" });
+      await settle();
+      await project.post(`/executions/${id}/complete`);
+      await settle();
+      expect([...host.comments.values()]).toEqual([expect.stringContaining("`Incomplete: unit shard 2 of 2 missing`")]);
+      await upload({ execution_id: id, shard: "2/2" }, { name: "sums" });
+      await settle();
+      expect([...host.comments.values()]).toEqual([expect.stringContaining("<code>other: 3 passed")]);
+    },
+  );
+
+  test("ends also where a task never reports, or the execution is cancelled", async () => {
+    const host = createHost();
+    await commentTo(host.url);
+    const begin = async (key: string) => {
+      const tasks = ["unit", "e2e"];
+      const { id } = await project.post("/executions", { key, tasks, branch: "feature", pullRequest: "12" });
+      await upload({ execution_id: id }, { name: "adds" });
+      await settle();
+      return id;
+    };
+    const late = await begin("1");
+    await database.pool`update execution set expires_at = now() - interval '1 second' where id = ${late}`;
+    await expireExecutions(database);
+    await settle();
+    expect(host.comments.get(100)).toContain("`Timed out: e2e did not report`");
+    await project.post(`/executions/${await begin("2")}/cancel`);
+    await settle();
+    expect(host.comments.get(100)).toContain("`Cancelled, 1 of 2 tasks had reported`");
+  });
+
+  test("says what failures of one cause have in common once, and names failures that are known to be flaky", async () => {
+    const host = createHost();
+    await commentTo(host.url);
+    const main = { branch: "main", pull_request: "" };
+    for (let build = 0; build < 7; build++) {
+      const flaky = { name: "flickers", fails: build % 2 === 1 };
+      await upload({ ...main, complete: "true", commit: `${build}`.repeat(8) }, flaky, { name: "adds" });
+    }
+    const failure = `<failure message="no database">Error: no database\n    at open (src/open.ts:4:2)</failure>`;
+    const cases = ["adds", "pays"].map((name) => `<testcase classname="Cart" name="${name}">${failure}</testcase>`);
+    const flaky = report({ name: "flickers", fails: true }).replace("</testsuite>", `${cases.join("")}</testsuite>`);
+    await project.uploadReport(flaky, { branch: "feature", pull_request: "12", task_slug: "unit", complete: "true" });
+    await settle();
+    const text = host.comments.get(100)!.replaceAll(/\(<\S+>\)/g, "");
+    expect(text).toContain(
+      "**New failures (2)**\n\n- 2 tests: `no database`\n  - [`Cart › adds`] `test/cart.test.ts`\n",
+    );
+    expect(text).toContain("**Failures of known flaky tests (1)**\n\n- [`Cart › flickers`]");
   });
 
   test("is found again after a crash between creating it and storing its id", async () => {

@@ -37,7 +37,7 @@ import { releaseForCounting } from "../../store/test_runs.ts";
 import { notifyExecutionEnded, notifyLeases } from "../../database/signals.ts";
 import { toOrigin } from "./origin.ts";
 import { refreshReruns } from "./rerun_results.ts";
-import { announceEnd, toChangedEvents, toEndEvents } from "./end_events.ts";
+import { announceEnd, announceResults, toChangedEvents, toEndEvents } from "./end_events.ts";
 
 /** Describes what has happened to an execution. */
 export type ExecutionAdvance = Omit<ExecutionChange, "status"> & {
@@ -137,7 +137,7 @@ export function quietEvents(advanced: Advanced, mayHaveRedTasks: boolean): reado
   if (!hasEnded(status)) return isMuted ? [] : events;
   const isGreenEnd = status === "passed" && unreported.length === 0 && sumTasks(tasks, "failed") === 0;
   if (!advanced.isNew || !isGreenEnd || (mayHaveRedTasks && !isMuted)) return undefined;
-  return isMuted ? [] : [...events, ...toEndEvents(execution, { origin, tasks, recovery: null, blames: {} })];
+  return isMuted ? [] : [...events, ...toEndEvents(execution, { origin, tasks, red: [], recovery: null, blames: {} })];
 }
 
 /**
@@ -164,11 +164,14 @@ export async function storeAdvance(
   if (!isMuted) {
     const isAnnounced = (ends || isAnnouncedAgain) && status !== "cancelled";
     const isChanged = advanced.bringsResults && hasEnded(execution.status) && !isAnnounced && status !== "cancelled";
+    const isCancelled = ends && status === "cancelled";
     const announced = isAnnounced
       ? await announceEnd(sql, projectId, execution, { origin, tasks, writes })
       : isChanged
-        ? await toChangedEvents(sql, projectId, execution, { origin, tasks })
-        : [];
+        ? await announceResults(sql, projectId, execution, { origin, tasks, writes })
+        : isCancelled
+          ? await toChangedEvents(sql, projectId, execution, { origin, tasks })
+          : [];
     const all = [...events, ...announced];
     if (all.length > 0) writes.push(insertEvents(sql, projectId, all));
   }
