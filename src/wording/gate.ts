@@ -7,6 +7,7 @@ import type { Blame } from "../schema/failures.ts";
 import { absentWords } from "./absent_tests.ts";
 import { caseTitle } from "./case_title.ts";
 import { counted } from "./numbers.ts";
+import { exitWords } from "./reasons.ts";
 import { singleLine } from "./single_line.ts";
 
 const FAILURES: Record<Blame, (count: number) => string> = {
@@ -34,7 +35,7 @@ function reasonText(reason: GateReason, { shards, missingShards, reason: known }
     case "unjudged":
       return `${counted(reason.count, "failure")} without a test case in the report`;
     case "exit_code":
-      return `exit code ${reason.exitCode}, which means more than failed tests`;
+      return `exit ${exitWords(reason.exitCode)}, which means more than failed tests`;
     case "absent":
       return absentWords(reason.count);
     case "outage":

@@ -131,7 +131,7 @@ describe("an upload with a gate", () => {
   });
 
   test.each([
-    ["a crash", "fppp", "exit_code=139", "t: exit code 139, which means more than failed tests"],
+    ["a crash", "fppp", "exit_code=139", "t: exit code 139 (SIGSEGV), which means more than failed tests"],
     ["no failed test", "pppp", "exit_code=1", "t: test runner exited with code 1"],
   ])("does not pass with %s", async (_, letters, query, reason) => {
     const { gate } = await upload(letters, `branch=x&gate=new&${query}`);

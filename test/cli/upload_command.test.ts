@@ -17,8 +17,6 @@ describe("around a command", () => {
     ["passes", "exit 0", 0],
     ["fails", "exit 1", 1],
     ["fails in its own way", "exit 3", 3],
-    ["is killed", "kill -KILL $$", 137],
-    ["dies of a signal", "kill -TERM $$", 143],
   ])("that %s: its exit code is ours, and goes along", async (_, end, code) => {
     const project = await addProject(acme);
     const ended = await upload(project, ["report.xml", ...script(`${writes("pp")}; ${end}`)]);
@@ -28,6 +26,29 @@ describe("around a command", () => {
       code === 0 ? "PASSED unit: 2 passed" : `FAILED unit: test runner exited with code ${code}; 2 passed, 1 failed`,
     );
     expect(await onlyRun(project)).toMatchObject({ exitCode: code, passed: 2, failed });
+  });
+
+  test.each([
+    ["kill -KILL $$", 137, "The command was ended by SIGKILL"],
+    ["kill -TERM $$", 143, "The command was ended by SIGTERM"],
+  ])("%s: the signal is named, and no exit code", async (end, code, problem) => {
+    const project = await addProject(acme);
+    const ended = await upload(project, ["report.xml", ...script(`${writes("pf")}; ${end}`)]);
+    const reason = problem.replace("The", "the");
+    expect([ended.code, ended.errors]).toEqual([
+      code,
+      expect.stringContaining(`\nFAILED unit: ${reason}; 1 passed, 2 failed`),
+    ]);
+    expect(await onlyRun(project)).toMatchObject({ exitCode: null, passed: 1, failed: 2, reason });
+  });
+
+  test("of timeout that reaches its limit: the limit is named", async () => {
+    const project = await addProject(acme);
+    const args = ["r.xml", "--task", "unit", "--", "timeout", "-k", "1", "0.1", "sleep", "5"];
+    const ended = await upload(project, args);
+    const reason = 'test runner exited with code 124 (Timed out after 0.1 s; No report: File not found: "r.xml")';
+    expect([ended.code, ended.errors]).toEqual([124, expect.stringContaining(`\nFAILED unit: ${reason}; 0 passed`)]);
+    expect(ended.errors).not.toContain("empty");
   });
 
   test("that is not there, or cannot be executed, as a shell would say", async () => {
@@ -94,14 +115,14 @@ describe("around a command", () => {
     };
 
     test.each([
-      ["fails", "exit 5", 5, 5],
-      ["claims success", "exit 0", 0, -1],
-    ])("and %s: the stale one is refused, and a failure recorded", async (_, text, code, recorded) => {
+      ["fails", "exit 5", 5],
+      ["claims success", "exit 0", 0],
+    ])("and %s: the stale one is refused, and a failure recorded", async (_, text, code) => {
       const project = await addProject(acme);
       const ended = await upload(project, ["report.xml", ...script(text)], { folder: old("report.xml") });
       expect(ended.code).toBe(code);
       expect(ended.errors).toMatch(/^assay: "report.xml" is stale: .*\nassay: Without a report, this is recorded/);
-      expect(await onlyRun(project)).toMatchObject({ exitCode: recorded, passed: 0, failed: 1, verdict: "failed" });
+      expect(await onlyRun(project)).toMatchObject({ exitCode: code, passed: 0, failed: 1, verdict: "failed" });
     });
 
     test("beside one that is: that is taken alone", async () => {
@@ -133,8 +154,10 @@ describe("around a command", () => {
       const ended = await upload(project, ["r.xml", "--task", "unit", ...script(`echo '${text}' > r.xml`)]);
       expect([ended.code, ended.output]).toEqual([0, ""]);
       expect(ended.errors).toContain(why);
-      expect(ended.errors).toContain("assay: Without a report, this is recorded as a failure: runner exited -1\n");
-      expect(await onlyRun(project)).toMatchObject({ exitCode: -1, failed: 1, total: 1, verdict: "failed" });
+      expect(ended.errors).toContain(
+        "assay: Without a report, this is recorded as a failure\nFAILED unit: no report: ",
+      );
+      expect(await onlyRun(project)).toMatchObject({ exitCode: 0, failed: 1, total: 1, verdict: "failed" });
     });
 
     test("where that is right: --allow-empty", async () => {

@@ -86,7 +86,7 @@ describe("keeps the exit code of the command", () => {
       "fppp",
       "exit 139",
       139,
-      "Stays red: unit: exit code 139, which means more than failed tests",
+      "Stays red: unit: exit code 139 (SIGSEGV), which means more than failed tests",
     ],
     [
       "a truncated report",

@@ -129,7 +129,7 @@ describe("why_is_it_red", () => {
     const execution = await own.post("/executions", { branch: "main", tasks: ["unit"] });
     await own.post(`/executions/${execution.id}/complete`);
     const found = await call("why_is_it_red", {});
-    const headline = "Timed out: unit did not report";
+    const headline = "Timed out: unit: did not report";
     expect(found).toMatchObject({ red: true, summary: "no failing test", untrusted: { headline } });
   });
 });

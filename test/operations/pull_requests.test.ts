@@ -237,7 +237,9 @@ describe("the comment", () => {
       await settle();
       await project.post(`/executions/${id}/complete`);
       await settle();
-      expect([...host.comments.values()]).toEqual([expect.stringContaining("`Incomplete: unit shard 2 of 2 missing`")]);
+      expect([...host.comments.values()]).toEqual([
+        expect.stringContaining("`Incomplete: unit: shard 2 of 2 missing`"),
+      ]);
       await upload({ execution_id: id, shard: "2/2" }, { name: "sums" });
       await settle();
       expect([...host.comments.values()]).toEqual([expect.stringContaining("<code>other: 3 passed")]);
@@ -258,7 +260,7 @@ describe("the comment", () => {
     await database.pool`update execution set expires_at = now() - interval '1 second' where id = ${late}`;
     await expireExecutions(database);
     await settle();
-    expect(host.comments.get(100)).toContain("`Timed out: e2e did not report`");
+    expect(host.comments.get(100)).toContain("`Timed out: e2e: did not report within 30 minutes`");
     await project.post(`/executions/${await begin("2")}/cancel`);
     await settle();
     expect(host.comments.get(100)).toContain("`Cancelled, 1 of 2 tasks had reported`");

@@ -133,11 +133,11 @@ describe("what came of an execution is said in words", () => {
     await upload(mine, { execution_id: id, shard: "2/3" }, junit("p"));
     await mine.post(`/executions/${id}/complete`);
     const page = await visit(pathOf(mine, id));
-    expect(headline(page)).toBe("Timed out: unit shards 1 and 3 of 3 missing, e2e did not report");
+    expect(headline(page)).toBe("Timed out: unit: shards 1 and 3 of 3 missing, e2e: did not report");
     expect(page.words).toContain("e2e Did not report");
     expect(page.words).toContain("unit 1 of 3 shards Shards 1 and 3 of 3 missing");
     const other = await upload(mine, { shard: "1/2", complete: "true" }, junit("p"));
-    expect(headline(await visit(pathOf(mine, other)))).toBe("Incomplete: unit shard 2 of 2 missing");
+    expect(headline(await visit(pathOf(mine, other)))).toBe("Incomplete: unit: shard 2 of 2 missing");
   });
 
   test("cancelled, an outage, nothing", async () => {

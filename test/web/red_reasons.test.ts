@@ -23,7 +23,7 @@ const send = async ({ project, key }: Project, query: string, body: string) => {
 const ENDS: [what: string, reason: string, part: string, build: (own: Project) => Promise<Build>][] = [
   [
     "a missing shard",
-    "Incomplete: e2e shard 2 of 3 missing",
+    "Incomplete: e2e: shard 2 of 3 missing",
     "shard 2 of 3 missing",
     async (own) => {
       const green = junit("p".repeat(27));
@@ -38,7 +38,7 @@ const ENDS: [what: string, reason: string, part: string, build: (own: Project) =
   ],
   [
     "a report that broke off",
-    "Failed: e2e report is incomplete",
+    "Failed: e2e: report is incomplete",
     "report is incomplete",
     async (own) => {
       const whole = junit("p".repeat(55));
@@ -48,7 +48,7 @@ const ENDS: [what: string, reason: string, part: string, build: (own: Project) =
   ],
   [
     "an exit code",
-    "Failed: e2e test runner exited with code 3",
+    "Failed: e2e: test runner exited with code 3",
     "test runner exited with code 3",
     async (own) => {
       const { text, id } = await send(own, "task_slug=e2e&complete=true&exit_code=3", junit("p".repeat(54)));
@@ -57,7 +57,7 @@ const ENDS: [what: string, reason: string, part: string, build: (own: Project) =
   ],
   [
     "a task that did not report",
-    "Timed out: e2e did not report",
+    "Timed out: e2e: did not report",
     "did not report",
     async (own) => {
       const { id } = await own.post("/executions", { tasks: ["unit", "e2e"], branch: "main" });
@@ -99,7 +99,7 @@ describe("an execution that is red beside 54 passed tests", () => {
     await own.patch(`/test-cases/${causes[0].failures[0].testCaseId}`, { quarantine: { reason: "slow" } });
     const { id } = await send(own, "task_slug=e2e&execution_key=1&shard=1/2&complete=true", junit("fpp"));
     const page = await see(`${own.path}/executions/${id}`);
-    expect(page).toContain("Incomplete: e2e shard 2 of 2 missing");
+    expect(page).toContain("Incomplete: e2e: shard 2 of 2 missing");
     expect(page).not.toContain("Nothing new");
   });
 
@@ -107,6 +107,6 @@ describe("an execution that is red beside 54 passed tests", () => {
     const own = await createProject();
     const { id } = await send(own, "task_slug=e2e&execution_key=1&shard=1/2&complete=true", junit("fpp"));
     for (const path of [`${own.path}/executions/${id}`, own.path])
-      expect(await see(path)).toContain("1 new failure; Incomplete: e2e shard 2 of 2 missing");
+      expect(await see(path)).toContain("1 new failure; Incomplete: e2e: shard 2 of 2 missing");
   });
 });

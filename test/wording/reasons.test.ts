@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { executionReason, exitMessage, taskLine, taskReason } from "../../src/wording/reasons.ts";
+import { executionReason, exitMessage, taskLine, taskReason, timeLimitReason } from "../../src/wording/reasons.ts";
 import { flawsOf, type TaskEnd } from "../../src/rules/red_reason.ts";
 
 const task = (more: Partial<TaskEnd> = {}): TaskEnd => ({
@@ -32,7 +32,11 @@ describe("a task", () => {
     [{ ...silent, status: "queued" }, null],
     [flaws({ brokeOff: true }), "report is incomplete"],
     [{ failed: 2, ...flaws({ brokeOff: true }) }, "report is incomplete"],
-    [{ failed: 1, ...flaws({ standIns: 1, exitCode: 137 }) }, "test runner exited with code 137"],
+    [{ failed: 1, ...flaws({ standIns: 1, exitCode: 137 }) }, "test runner exited with code 137 (SIGKILL)"],
+    [{ failed: 1, ...flaws({ standIns: 1, exitCode: 124 }) }, "test runner exited with code 124 (time limit)"],
+    [{ failed: 3, ...flaws({ standIns: 1, says: "Timed out after 10 s" }) }, "timed out after 10 s"],
+    [{ failed: 1, ...flaws({ standIns: 1, exitCode: 0, says: "No report: a" }) }, "no report: a"],
+    [{ ...silent, reason: timeLimitReason(30) }, "did not report within 30 minutes"],
     [{ failed: 1, ...flaws({ standIns: 1 }) }, "test runner failed"],
     [
       { failed: 1, ...flaws({ standIns: 1, exitCode: 137, says: "Timed out after 10 s" }) },
@@ -59,14 +63,14 @@ describe("an execution", () => {
     [
       "failed",
       [incomplete, { slug: "unit", status: "passed", verdict: "passed" }],
-      "Incomplete: e2e shard 2 of 3 missing",
+      "Incomplete: e2e: shard 2 of 3 missing",
     ],
     [
       "timed_out",
       [silent, { ...incomplete, slug: "unit" }],
-      "Timed out: e2e did not report, unit shard 2 of 3 missing",
+      "Timed out: e2e: did not report, unit: shard 2 of 3 missing",
     ],
-    ["failed", [flaws({ brokeOff: true })], "Failed: e2e report is incomplete"],
+    ["failed", [flaws({ brokeOff: true })], "Failed: e2e: report is incomplete"],
     ["failed", [{ failed: 4 }], null],
     ["failed", [], "Failed without results"],
     ["timed_out", [], "Timed out: no reports"],
@@ -78,7 +82,7 @@ describe("an execution", () => {
   test("names three tasks and counts the others", () => {
     const tasks = Array.from({ length: 12 }, (_, index) => task({ ...silent, slug: `t${index}` }));
     expect(executionReason("timed_out", tasks)).toBe(
-      "Timed out: t0 did not report, t1 did not report, t2 did not report and 9 more",
+      "Timed out: t0: did not report, t1: did not report, t2: did not report and 9 more",
     );
   });
 });

@@ -1,7 +1,7 @@
 /** Advances executions by what happens to them, and stores what follows from it. */
 
 import { mayBeOutage } from "../../rules/run_outcome.ts";
-import { END_REASONS } from "../../wording/reasons.ts";
+import { END_REASONS, timeLimitReason } from "../../wording/reasons.ts";
 import {
   byResults,
   endOfTask,
@@ -51,6 +51,8 @@ export type ExecutionAdvance = Omit<ExecutionChange, "status"> & {
   bringsResults?: boolean;
   /** Why tasks end of which nothing, or not all, has come, where more is known than the event says. */
   reason?: string | undefined;
+  /** The time limit that is over. */
+  timeoutMinutes?: number;
 };
 
 /** In a transaction that holds the execution's lock; answers its status by now. */
@@ -65,12 +67,14 @@ export async function advanceExecution(
     isMuted = false,
     bringsResults = false,
     reason: given,
+    timeoutMinutes,
     ...change
   }: ExecutionAdvance,
 ): Promise<ExecutionStatus> {
   if (execution.mode === "run") await settleLeases(sql, projectId, execution);
   const isUntaken = event === "expired" && execution.mode === "run";
-  const reason = given ?? (isUntaken ? await whyNobodyTookIt(sql, projectId, execution.id) : END_REASONS[event]);
+  const known = timeoutMinutes === undefined ? END_REASONS[event] : timeLimitReason(timeoutMinutes);
+  const reason = given ?? (isUntaken ? await whyNobodyTookIt(sql, projectId, execution.id) : known);
   const tasks = await selectTasks(sql, projectId, execution.id);
   const next = decideNext(execution, tasks, event, reason);
   const origin = toOrigin({ ...execution, status: next.status }, change);
