@@ -135,7 +135,7 @@ done
 [ -z "$reports" ] || send "$reports" "$assay_code" "$gate"
 case $assay_code:$status in ?*:*400) # A command without a readable report has failed, whatever its code.
   why="No report: File not found:$(printf %s "$assay_files" | tr '\n' ' ')"
-  [ -z "$reports" ] || { why="No report: $(head -c 900 "$assay_work/answer")" && say "$why"; }
+  [ -z "$reports" ] || { why=$(printf 'No report: %.900s' "$(sed 's/.*"message":"//; s/"}}$//; s/\\"/"/g' "$assay_work/answer")") && say "$why"; }
   gate='' && : > "$assay_work/none.xml"
   send "$(report "$assay_work/none.xml")" "$assay_code" '' "$why" ;;
 esac
