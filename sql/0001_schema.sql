@@ -320,7 +320,6 @@ create table test_run (
   absence json, -- tests of the baseline that did not run (src/rules/absent_tests.ts); null: none
   forgiven int not null default 0, -- failures that the gates of its uploads have forgiven
   infrastructure int not null default 0, -- failures that matched an infrastructure rule
-  infrastructure_retries int[], -- test cases that passed after a failure that matched a rule; null: none
   outage boolean not null default false, -- nearly everything failed, which says nothing about the test cases
   was_outage boolean not null default false, -- an attempt was an outage, so a case that passes on retry is not flaky
   verdict text check (verdict in ('passed', 'failed')), -- of the reports that have arrived

@@ -2,9 +2,10 @@
 
 import { describe, expect, test } from "bun:test";
 import { createAsking } from "../asking.ts";
+import { countAll } from "../../src/work/count.ts";
 import { createHarness } from "../harness.ts";
 
-const { ask, acme, addProject } = await createHarness();
+const { ask, acme, addProject, database } = await createHarness();
 const fresh = async () => createAsking(ask, await addProject(acme), "t");
 
 const NO = '<failure message="no">Error: no</failure>';
@@ -172,6 +173,9 @@ describe("a Go test that failed only through its subtest", () => {
     expect(red).toMatchObject({ verdict: "failed", failed: 2, counts: { newFailures: 1 } });
     expect(red.newFailures.map(({ name }: { name: string }) => name)).toEqual(["TestTax/eur"]);
     expect(await place.list("/bug-reports")).toHaveLength(1);
+    await countAll(database);
+    const parent = (await place.list("/test-cases?q=TestTax")).find(({ name }) => name === "TestTax");
+    expect(parent).toMatchObject({ runs: 1, failures: 0, lastStatus: "passed", lastFailedAt: null });
     const { id } = (await place.list("/test-cases?q=TestTax/eur"))[0];
     await place.patch(`/test-cases/${id}`, { quarantine: { reason: "currency service" } });
     const gated = "branch=topic&exit_code=1&complete=true&gate=quarantine";

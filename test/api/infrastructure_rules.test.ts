@@ -112,7 +112,7 @@ describe("a failure that matches a rule", () => {
       `<testcase name="${name}"><flakyFailure message="${message}"/></testcase>`;
     const body = `<testsuite name="s">${failure("a", REFUSED)}${failure("b", "expected 1 to be 2")}</testsuite>`;
     const path = `POST /projects/${project.project}/test-runs?task_slug=unit&branch=main`;
-    expect((await ask(path, { key: project.key, body })).body.flaky).toBe(2);
+    expect((await ask(path, { key: project.key, body })).body.flaky).toBe(1);
     await upload(
       [
         { name: "c", message: REFUSED },
@@ -122,7 +122,13 @@ describe("a failure that matches a rule", () => {
         execution_key: "k",
       },
     );
-    await upload([{ name: "c" }, { name: "d" }], { execution_key: "k" });
+    const { executionId, flaky } = await upload([{ name: "c" }, { name: "d" }], { execution_key: "k" });
+    expect(flaky).toBe(1);
+    const cases = (await get(`/executions/${executionId}/test-runs/unit/cases`)).data;
+    expect(cases.map(({ name, flaky }: any) => [name, flaky])).toEqual([
+      ["c", false],
+      ["d", true],
+    ]);
     await countAll(database);
     const found = (await get("/test-cases")).data;
     expect(found.map(({ name, flaky }: any) => [name, flaky !== null]).sort()).toEqual([
