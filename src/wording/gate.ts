@@ -4,7 +4,7 @@ import type { ExecutionDecision, GateReason, TaskGate } from "../rules/gate.ts";
 import { toShardList } from "../rules/shards.ts";
 import type { ForgivenFailure, GateDecision } from "../schema/gate.ts";
 import type { Blame } from "../schema/failures.ts";
-import { absentWords } from "./absent_tests.ts";
+import { absenceWords } from "./absent_tests.ts";
 import { caseTitle } from "./case_title.ts";
 import { counted } from "./numbers.ts";
 import { exitWords } from "./reasons.ts";
@@ -37,7 +37,7 @@ function reasonText(reason: GateReason, { shards, missingShards, reason: known }
     case "exit_code":
       return `exit ${exitWords(reason.exitCode)}, which means more than failed tests`;
     case "absent":
-      return absentWords(reason.count);
+      return absenceWords({ missing: reason.missing, newlySkipped: reason.skipped });
     case "outage":
       return "an outage: nearly all tests failed";
     case "replaced":

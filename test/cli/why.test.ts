@@ -74,7 +74,7 @@ describe("assay why", () => {
     const reason =
       "   It did not fail in the baseline or on the default branch since then, and is not known to be flaky";
     expect(lines).toEqual([
-      ...["main is red: unit 2 failures", "2 new failures since #1"],
+      ...["main is red: unit: 2 failures", "2 new failures since #1"],
       expect.stringMatching(/^execution 2 · main · 2222222bbb · ended 20\d\d-/),
       ...[`${url}/projects/${place.project}/executions/${red}`, ""],
       ...["1. unit > case 1", "   new · bug 1", reason, ""],
@@ -208,7 +208,7 @@ describe("the lines", () => {
     const found = await findWhy({ get }, {}, 12);
     const plain = whyLines(found, { hasColours: false, columns: 40 });
     const coloured = whyLines(found, { hasColours: true, columns: 40 });
-    expect(coloured[0]).toBe("\x1b[31mmain is red: unit 2 failures\x1b[0m");
+    expect(coloured[0]).toBe("\x1b[31mmain is red: unit: 2 failures\x1b[0m");
     // oxlint-disable-next-line no-control-regex
     expect(coloured.map((line) => line.replace(/\x1b\[\d*m/g, ""))).toEqual(plain);
     const addresses = plain.filter((line) => line.startsWith("http"));

@@ -25,7 +25,7 @@ describe("why_is_it_red", () => {
     const untrusted = { suite: "unit", name: "case 0", owner: "ada", taskSlug: "unit" };
     expect(await call("why_is_it_red", {})).toMatchObject({
       ...{ red: true, summary: "1 new", untrusted: { headline: "1 new failure since #1" }, leftOut: [], causeCount: 1 },
-      branch: { state: "failed", untrusted: { branch: "main", sentence: "main is red: unit 1 failure" } },
+      branch: { state: "failed", untrusted: { branch: "main", sentence: "main is red: unit: 1 failure" } },
       execution: { id: run.executionId, status: "failed", tasks: [{ failed: 1, untrusted: { slug: "unit" } }] },
       causes: [
         {
