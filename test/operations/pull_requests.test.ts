@@ -41,12 +41,14 @@ function createHost() {
 const automate = (event: string, integrationId: string, type = "notify") =>
   automating.automate({ name: event, trigger: { event }, actions: [{ type, integrationId }] });
 
-/** Comments on what happens in an execution. */
-async function commentTo(url: string, { kind = "github", events = ["test_run.completed"] } = {}) {
+/** A code host that gets comments on what happens in executions. */
+async function beginComments({ kind = "github", events = ["test_run.completed"] } = {}) {
+  const host = createHost();
   const where = kind === "github" ? { repository: "acme/web" } : { project: "acme/web" };
-  const id = await integrate(kind, { baseUrl: url, token: "S3CRET-token", ...where });
-  for (const event of events) await automate(event, id);
-  return id;
+  const integrationId = await integrate(kind, { baseUrl: host.url, token: "S3CRET-token", ...where });
+  for (const event of events) await automate(event, integrationId);
+  const shown = () => [...host.comments.values()];
+  return { ...host, integrationId, shown };
 }
 
 type Case = { name: string; fails?: boolean; file?: string; line?: number };
@@ -78,8 +80,7 @@ describe.each([
   ["gitlab", notesAt, `PUT ${notesAt}/100`],
 ])("%s", (kind, list, edit) => {
   test("two pushes are one comment: the second one changes it", async () => {
-    const host = createHost();
-    await commentTo(host.url, { kind });
+    const host = await beginComments({ kind });
     await push("1", { fails: true });
     expect(host.comments.get(100)).toContain("`1 new failure`");
     await push("2", {}, { commit: "0123456789abcdef" });
@@ -91,8 +92,7 @@ describe.each([
 
 describe("the comment", () => {
   test("says how far the execution has come, and then how it ended", async () => {
-    const host = createHost();
-    await commentTo(host.url);
+    const host = await beginComments();
     const tasks = ["unit", "e2e", "lint"];
     await project.post("/executions", { key: "1", tasks, branch: "feature", pullRequest: "12" });
     await upload({ execution_key: "1" }, { name: "adds" });
@@ -108,8 +108,7 @@ describe("the comment", () => {
   });
 
   test("is not folded where tests of the baseline did not run, and names them", async () => {
-    const host = createHost();
-    await commentTo(host.url);
+    const host = await beginComments();
     const main = { branch: "main", pull_request: "", complete: "true" };
     await upload(main, ...["adds", "removes", "pays"].map((name) => ({ name })));
     await upload({ execution_key: "1", complete: "true" }, { name: "adds" });
@@ -120,8 +119,7 @@ describe("the comment", () => {
   });
 
   test("names new failures with owner, line and link, and what it was compared with", async () => {
-    const host = createHost();
-    await commentTo(host.url);
+    const host = await beginComments();
     await project.call("PUT", "/owners", "/test/cart* @acme/cart\n");
     const main = { branch: "main", pull_request: "", complete: "true" };
     await upload({ ...main, execution_key: "main1" }, { name: "adds" }, { name: "sums", fails: true });
@@ -143,8 +141,7 @@ describe("the comment", () => {
   });
 
   test("names the known bugs of the project that its failures belong to, and the commits that broke their tests", async () => {
-    const host = createHost();
-    await commentTo(host.url);
+    const host = await beginComments();
     const main = { branch: "main", pull_request: "", complete: "true" };
     // The same failure is a bug of another project as well.
     await upload({ ...main, execution_key: "main1" }, { name: "adds", fails: true });
@@ -162,7 +159,7 @@ describe("the comment", () => {
     const { summary } = await project.get(`/bug-reports/${id}/culprit`);
     await upload({ execution_key: "2", complete: "true" }, { name: "adds" }, { name: "sums", fails: true });
     await settle();
-    const [comment] = [...host.comments.values()];
+    const [comment] = host.shown();
     const bugUrl = `${PUBLIC_URL}/projects/${project.project}/bugs/${id}`;
     expect(comment!.split("\n\n").slice(1, 3)).toEqual([
       "### `other`: `Nothing new since main #main2: 1 still failing`",
@@ -174,8 +171,7 @@ describe("the comment", () => {
   });
 
   test("counts all failures of a known bug, although only one of an outage is matched with it", async () => {
-    const host = createHost();
-    await commentTo(host.url);
+    const host = await beginComments();
     const failure = `<failure message="expected 2 items">Error: expected 2 items\n    at cart (src/cart.ts:42:5)</failure>`;
     const names = Array.from({ length: 12 }, (_, index) => `adds ${index}`);
     const cases = names.map((name) => `<testcase classname="Cart" name="${name}">${failure}</testcase>`);
@@ -186,12 +182,11 @@ describe("the comment", () => {
     await settle();
     const { causes } = await project.get(`/executions/${executionId}/failures`);
     expect(causes).toMatchObject([{ failed: 12, bugReport: { number: 1, known: true } }]);
-    expect([...host.comments.values()][0]).toMatch(/Known bug #1 .*\) 12 failures\n/);
+    expect(host.shown()[0]).toMatch(/Known bug #1 .*\) 12 failures\n/);
   });
 
   test("does not go back: an older delivery that comes later shows what is known by then", async () => {
-    const host = createHost();
-    await commentTo(host.url);
+    const host = await beginComments();
     await project.post("/executions", { key: "1", tasks: ["unit", "e2e"], branch: "feature", pullRequest: "12" });
     await upload({ execution_key: "1" }, { name: "adds" });
     await handle();
@@ -203,32 +198,30 @@ describe("the comment", () => {
     await database.pool`update integration set paused_until = null`;
     await database.pool`update delivery set due_at = now() - interval '1 second', state_key = null where status = 'pending'`;
     await deliver();
-    expect([...host.comments.values()]).toEqual([expect.stringContaining("`1 new failure`")]);
+    expect(host.shown()).toEqual([expect.stringContaining("`1 new failure`")]);
     await settle();
-    expect([...host.comments.values()]).toEqual([expect.stringContaining("`1 new failure`")]);
+    expect(host.shown()).toEqual([expect.stringContaining("`1 new failure`")]);
   });
 
   test.each([["1"], ["3"]])("of an earlier commit whose build %s ends later is not written", async (key) => {
-    const host = createHost();
-    const integrationId = await commentTo(host.url);
+    const host = await beginComments();
     const [first, second] = [{ commit: "aaaaaaaa" }, { commit: "bbbbbbbb" }];
     await upload({ execution_key: "1", ...first }, { name: "adds", fails: true });
     await upload({ execution_key: "2", complete: "true", ...second }, { name: "adds" });
     await handle();
     await push(key, { name: "pays", fails: true }, { task_slug: "e2e", ...first });
-    expect([...host.comments.values()]).toEqual([expect.stringContaining("<code>other: 1 passed")]);
-    const { body } = await call("GET", `/integrations/${integrationId}/deliveries?status=inapplicable`);
+    expect(host.shown()).toEqual([expect.stringContaining("<code>other: 1 passed")]);
+    const { body } = await call("GET", `/integrations/${host.integrationId}/deliveries?status=inapplicable`);
     const errors = body.data.map(({ attempts }: any) => attempts.at(-1).error);
     expect(errors).toContain("Nothing to send: the comment shows a later execution");
     await push("4", { fails: true }, second);
-    expect([...host.comments.values()]).toEqual([expect.stringContaining("`1 new failure")]);
+    expect(host.shown()).toEqual([expect.stringContaining("`1 new failure")]);
   });
 
   test.each(["test_run.completed", "execution.completed", "execution.failed"])(
     "begun by %s ends with its execution, and follows reports that come after it",
     async (event) => {
-      const host = createHost();
-      await commentTo(host.url, { events: [event] });
+      const host = await beginComments({ events: [event] });
       const { id } = await project.post("/executions", {
         ...{ tasks: [{ slug: "unit", shards: 2 }, "e2e"], branch: "feature", pullRequest: "12" },
       });
@@ -237,18 +230,15 @@ describe("the comment", () => {
       await settle();
       await project.post(`/executions/${id}/complete`);
       await settle();
-      expect([...host.comments.values()]).toEqual([
-        expect.stringContaining("`Incomplete: unit: shard 2 of 2 missing`"),
-      ]);
+      expect(host.shown()).toEqual([expect.stringContaining("`Incomplete: unit: shard 2 of 2 missing`")]);
       await upload({ execution_id: id, shard: "2/2" }, { name: "sums" });
       await settle();
-      expect([...host.comments.values()]).toEqual([expect.stringContaining("<code>other: 3 passed")]);
+      expect(host.shown()).toEqual([expect.stringContaining("<code>other: 3 passed")]);
     },
   );
 
   test("ends also where a task never reports, or the execution is cancelled", async () => {
-    const host = createHost();
-    await commentTo(host.url);
+    const host = await beginComments();
     const begin = async (key: string) => {
       const tasks = ["unit", "e2e"];
       const { id } = await project.post("/executions", { key, tasks, branch: "feature", pullRequest: "12" });
@@ -267,8 +257,7 @@ describe("the comment", () => {
   });
 
   test("says what failures of one cause have in common once, and names failures that are known to be flaky", async () => {
-    const host = createHost();
-    await commentTo(host.url);
+    const host = await beginComments();
     const main = { branch: "main", pull_request: "" };
     for (let build = 0; build < 7; build++) {
       const flaky = { name: "flickers", fails: build % 2 === 1 };
@@ -287,8 +276,7 @@ describe("the comment", () => {
   });
 
   test("is found again after a crash between creating it and storing its id", async () => {
-    const host = createHost();
-    await commentTo(host.url);
+    const host = await beginComments();
     await push("1", { fails: true });
     // As if the server had ended before it stored the answer.
     await database.pool`update pull_request_comment set comment_id = null`;
@@ -302,8 +290,7 @@ describe("the comment", () => {
   });
 
   test("that another server writes at the same time is written once more", async () => {
-    const host = createHost();
-    await commentTo(host.url);
+    const host = await beginComments();
     await push("1", { fails: true });
     await upload({ execution_key: "2", complete: "true" }, { name: "adds" });
     await handle();
@@ -334,8 +321,7 @@ describe("the comment", () => {
   });
 
   test("several servers write one", async () => {
-    const host = createHost();
-    await commentTo(host.url);
+    const host = await beginComments();
     for (let push = 1; push <= 4; push++)
       await upload({ execution_key: String(push), complete: "true" }, { name: "adds" });
     await handle();
@@ -345,8 +331,7 @@ describe("the comment", () => {
   });
 
   test("of a merge queue goes to its pull request", async () => {
-    const host = createHost();
-    await commentTo(host.url);
+    const host = await beginComments();
     const branch = "gh-readonly-queue/main/pr-12-0123456789abcdef0123456789abcdef01234567";
     await push("1", { fails: true }, { branch, pull_request: "" });
     expect(methods(host)).toEqual(["POST /repos/acme/web/issues/12/comments"]);

@@ -40,30 +40,6 @@ describe("executions", () => {
     ]);
   });
 
-  test("another task's green does not end the red of a branch, and no other branch does", async () => {
-    const project = await fresh();
-    await upload(project, "f", { task_slug: "unit" });
-    await upload(project, "p", { task_slug: "lint" });
-    await upload(project, "p", { task_slug: "unit", branch: "feature" });
-    expect(await typesOf(project)).not.toContain("execution.recovered");
-    await upload(project, "p", { task_slug: "unit" });
-    expect((await typesOf(project)).at(-1)).toBe("execution.recovered");
-  });
-
-  test("the green that ends the red of one task names those that are red all the same", async () => {
-    const project = await fresh();
-    await upload(project, "f", { task_slug: "unit" });
-    await upload(project, "f", { task_slug: "e2e" });
-    const told = async () => {
-      const last = (await eventsOf(project)).at(-1)!;
-      return [last.type, last.data.execution.stillRed];
-    };
-    await upload(project, "p", { task_slug: "unit" });
-    expect(await told()).toEqual(["execution.recovered", ["e2e"]]);
-    await upload(project, "p", { task_slug: "e2e" });
-    expect(await told()).toEqual(["execution.recovered", []]);
-  });
-
   test("a rerun recovers its branch where it repeats the newest build, and not where it repeats an older one", async () => {
     const project = await fresh();
     const rerun = async (id: string, letters: string) => {
@@ -144,14 +120,9 @@ describe("executions", () => {
     expect((await typesOf(project)).at(-1)).toBe("execution.recovered");
   });
 
-  test("an upload that is refused leaves no event", async () => {
+  test("neither an upload that is refused nor sample data tells of anything", async () => {
     const project = await fresh();
     expect((await project.send("<nothing/>")).status).toBe(400);
-    expect(await typesOf(project)).toEqual([]);
-  });
-
-  test("sample data tells of nothing", async () => {
-    const project = await fresh();
     await project.post("/onboarding/sample-data");
     await countAll(database);
     expect(await typesOf(project)).toEqual([]);
