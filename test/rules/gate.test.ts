@@ -46,12 +46,6 @@ describe("a failure", () => {
     });
   });
 
-  test("is forgiven by quarantine in every mode", () => {
-    for (const mode of MODES)
-      for (const isOnSharedBranch of [false, true])
-        expect(forgivenBlames(mode, { isOnSharedBranch, isBaselineShared: true })).toContain("quarantined");
-  });
-
   test("of the baseline is not forgiven if that is an earlier build of a branch that is not shared", () => {
     const origin = { isOnSharedBranch: false, isBaselineShared: false };
     expect(forgivenBlames("new", origin)).toEqual(["quarantined", "flaky", "main"]);
