@@ -245,12 +245,4 @@ describe("GET …/executions/:executionId/verdict", () => {
     await upload("pppp", `execution_id=${rerun.id}`);
     expect(await verdict(executionId)).toMatchObject({ pass: true, final: true, status: "failed" });
   });
-
-  test("is answered as text, and needs a mode", async () => {
-    const { executionId } = await upload("fppp", "branch=x");
-    const path = `/executions/${executionId}/verdict`;
-    const { text } = await own.call("GET", `${path}?gate=new`, undefined, { accept: "text/plain" });
-    expect(text.split("\n")[0]).toBe("Gate new: passed, 1 failure forgiven");
-    expect((await own.call("GET", path)).status).toBe(400);
-  });
 });

@@ -93,20 +93,9 @@ test("failed tests explain the exit codes that tools have for them, and the numb
 });
 
 describe("an execution", () => {
-  const passed = task({
-    slug: "lint",
-    status: "passed",
-    verdict: "passed",
-    blames: {},
-    uploads: [upload({ exitCode: 0 })],
-  });
+  const green = { status: "passed", verdict: "passed", blames: {}, uploads: [upload({ exitCode: 0 })] } as const;
+  const passed = task({ slug: "lint", ...green });
   const whole = { isWhole: true };
-
-  test("passes when all tasks do", () => {
-    const { pass, final, unreported } = gateExecution("new", "failed", [task(), passed], whole);
-    expect({ pass, final, unreported }).toEqual({ pass: true, final: true, unreported: null });
-    expect(gateExecution("new", "failed", [task({ blames: { new: 1 } }), passed], whole).pass).toBe(false);
-  });
 
   test.each(["queued", "running"] as const)("does not pass while it is %s", (status) => {
     const open = task({ slug: "e2e", status: "running", verdict: null, blames: {}, uploads: [] });
@@ -114,11 +103,8 @@ describe("an execution", () => {
       ...{ pass: false, final: false, unreported: { open: 2, all: 3 } },
     });
     // All known tasks have reported, but others may come.
-    expect(gateExecution("new", status, [passed], whole)).toMatchObject({
-      pass: false,
-      final: false,
-      unreported: null,
-    });
+    const more = { pass: false, final: false, unreported: null };
+    expect(gateExecution("new", status, [passed], whole)).toMatchObject(more);
   });
 
   test("a single task is final when it has reported, and an unknown one is not", () => {
