@@ -133,6 +133,8 @@ export type EventData = {
       reason?: string;
     };
   bugReport?: BugReportData;
+  /** Only failures of quarantined tests belong to the bug: no message is sent. */
+  quarantined?: true;
   culprit?: CulpritData;
   testCase?: TestCaseData;
   verification?: VerificationData;

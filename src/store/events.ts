@@ -47,7 +47,8 @@ export const insertTeamEvent = (sql: Tx, teamId: string, type: EventType, data: 
   values (${teamId}, ${Bun.randomUUIDv7()}, ${type}, ${toJson(sql, data)},
     ${due(sql, sql`${teamId}`, sql`${type}::text`)})`;
 
-export type BugEvent = { bugReportId: string } & (
+/** `isQuarantined`: it was caused only by failures of quarantined tests. */
+export type BugEvent = { bugReportId: string; isQuarantined?: boolean } & (
   | { type: "bug_report.opened" | "bug_report.regressed" | "bug_report.resolved"; culprit?: undefined }
   | { type: "bug_report.culprit_found"; culprit: CulpritData }
 );
@@ -63,12 +64,14 @@ export async function insertBugEvents(
   await sql`
     insert into event (team_id, id, project_id, type, depth, due_at, execution_id, data)
     select p.team_id, e.id, p.id, e.type, ${depth}, ${due(sql, sql`p.team_id`, sql`e.type`)}, b.home_execution_id, case
+      when e.quarantined then json_build_object('bugReport', d.data, 'quarantined', true)
       when e.culprit is null then json_build_object('bugReport', d.data)
       else json_build_object('bugReport', d.data, 'culprit', e.culprit::json) end
     from project p, unnest(
       ${toTextArray(events.map(() => Bun.randomUUIDv7()))}::uuid[], ${toTextArray(events.map(({ type }) => type))}::text[],
       ${toTextArray(events.map(({ bugReportId }) => bugReportId))}::uuid[],
-      ${toTextArray(events.map(({ culprit }) => (culprit ? JSON.stringify(culprit) : null)))}::text[]) as e (id, type, bug, culprit)
+      ${toTextArray(events.map(({ culprit }) => (culprit ? JSON.stringify(culprit) : null)))}::text[],
+      ${toTextArray(events.map(({ isQuarantined }) => String(isQuarantined === true)))}::boolean[]) as e (id, type, bug, culprit, quarantined)
     join bug_report b on b.project_id = ${projectId} and b.id = e.bug
     cross join lateral (select json_build_object(
       'id', b.id, 'number', b.number, 'title', b.title, 'status', b.status, 'severity', b.severity, 'source', b.source,

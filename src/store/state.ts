@@ -80,13 +80,16 @@ export async function selectIsLeftBehind(
   projectId: string,
   { id, branch, isDefault, commit }: { id: string; commit: string | null } & Omit<Branch, "sample">,
 ): Promise<boolean> {
-  const other = (name: Fragment, condition: Fragment) => sql`exists (
-    select from execution where project_id = ${projectId} and branch ${name} and build_id is null and not sample
-      and ${isTrustedBuild(sql, sql`execution`)} ${isNoPullRequest(sql, isDefault)} and ${condition})`;
-  const onBranch = (condition: Fragment) =>
-    sql`(${other(sql`= ${branch}`, condition)} ${isDefault ? sql`or ${other(sql`is null`, condition)}` : sql``})`;
+  const isBuild = sql`
+    build_id is null and not sample and ${isTrustedBuild(sql, sql`e`)} ${isNoPullRequest(sql, isDefault)}`;
+  const newer = (name: Fragment) => sql`exists (
+    select from execution e where project_id = ${projectId} and branch ${name} and id > ${id} and ${isBuild})`;
+  // The builds of the commit are looked up first: they are few, and those of the branch are many.
   const [row] = await sql<{ isLeftBehind: boolean }[]>`
-    select ${onBranch(sql`id > ${id}`)} or ${onBranch(sql`lower(commit) = lower(${commit}) and id < ${id}`)}
+    select ${newer(sql`= ${branch}`)} ${isDefault ? sql`or ${newer(sql`is null`)}` : sql``} or exists (
+      select from (
+        select * from execution where project_id = ${projectId} and lower(commit) = lower(${commit}) offset 0) e
+      where id < ${id} and (branch = ${branch} ${isDefault ? sql`or branch is null` : sql``}) and ${isBuild})
       as "isLeftBehind"`;
   return row!.isLeftBehind;
 }

@@ -8,7 +8,7 @@ import { createReceiver } from "../receiver.ts";
 
 const harness = await createHarness({ ownDatabase: true, outboundAllow: ["127.0.0.0/8"] });
 const { ask, acme, addProject } = harness;
-const { integrate, automate, deleteAutomations, handle, deliver } = createAutomating(harness, acme);
+const { integrate, automate, deleteAutomations, handle, deliver, list } = createAutomating(harness, acme);
 let project: ReturnType<typeof createAsking>;
 let chat: ReturnType<typeof createReceiver>;
 beforeEach(async () => {
@@ -101,6 +101,8 @@ describe("a message", () => {
     await build("pp", "a");
     const [{ id }] = await project.list("/test-cases?q=case%201");
     await project.patch(`/test-cases/${id}`, { quarantine: { reason: "#12" } });
+    const [{ actions }] = await list("/automations");
+    await automate({ trigger: { event: "bug_report.opened" }, actions });
     await build("pf", "a");
     await build("pp", "a");
     expect(await said()).toEqual([]);

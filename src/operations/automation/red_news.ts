@@ -1,6 +1,7 @@
 /** Whether the failure of an execution is news: a message says that a task of a branch is red once, until it is green again. */
 
 import { toFacts } from "../../rules/automation.ts";
+import { counted } from "../../wording/numbers.ts";
 import { isTaskAmong } from "../../rules/variants.ts";
 import type { Action } from "../../schema/automation_actions.ts";
 import type { Tx } from "../../database/connect.ts";
@@ -22,5 +23,8 @@ export async function findRedNews(
   const place = { teamId, automationId: automation.id, action: index, projectId, branch };
   if (slugs.length === 0) return `No task of ${branch} is red by it`;
   if (await insertRedTaskMessages(sql, place, slugs)) return undefined;
-  return `No news: ${slugs.slice(0, 3).join(", ")} ${slugs.length === 1 ? "has" : "have"} been red on ${branch} since an earlier message`;
+  const named = slugs.filter((slug) => slug !== "");
+  const [first = branch, ...others] = named;
+  const what = others.length === 0 ? `${first} has` : `${first} and ${counted(others.length, "other task")} have`;
+  return `No news: ${what} been red since an earlier message`;
 }

@@ -53,7 +53,8 @@ export async function sendAction(
     const same = stateKey && (await selectDeliveryOf(sql, { teamId, integrationId, stateKey, eventId: event.id }));
     if (same) return { ...sends, deliveryId: same };
   } else if (type === "notify" && event && cause === "event") {
-    const known = await findRedNews(sql, { teamId, automation, action, event });
+    const isQuarantined = event.data.quarantined === true;
+    const known = isQuarantined ? QUARANTINED : await findRedNews(sql, { teamId, automation, action, event });
     if (known !== undefined) return { ...skipped(known), ...about };
   }
   const deliveryId = Bun.randomUUIDv7();
@@ -78,6 +79,8 @@ export async function sendAction(
   }
   return { ...sends, deliveryId };
 }
+
+const QUARANTINED = "All tests that failed are quarantined";
 
 /** Messages to code hosts are comments, which show a state: they are written again whenever it changes. */
 const isComment = (kind: string): boolean => kind === "github" || kind === "gitlab";
