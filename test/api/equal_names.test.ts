@@ -27,6 +27,7 @@ describe("rows of one name, of which the last one passed", () => {
     expect(run).toMatchObject({ verdict: "passed", passed: 2, failed: 0, total: 2, flaky: 1 });
     const [flaky] = await place.list(`/executions/${run.executionId}/test-runs/t/cases?flaky=true`);
     expect(flaky).toMatchObject({ name: "counts()", status: "passed", message: "no" });
+    expect((await place.get(`/executions/${run.executionId}/failures`)).headline).toEndWith(", 1 flaky");
   });
 
   test.each(["", "exit_code=1"])("are rows of one red test otherwise (%s)", async (query) => {
