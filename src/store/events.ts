@@ -223,10 +223,12 @@ export async function updateRedTasks(
     insert into red_task (project_id, branch, task_slug)
     select ${projectId}, ${branch}, slug from unnest(${toTextArray(red)}::text[]) as slug order by slug
     on conflict do nothing returning task_slug as slug`;
+  const fresh = began.map(({ slug }) => slug);
+  if (!mayEnd) return { began: fresh, ended: [], left: [...before, ...fresh] };
   const ended = await sql<{ slug: string }[]>`
-    delete from ${place} and task_slug = any(${toTextArray(mayEnd ? green : [])}::text[]) returning task_slug as slug`;
+    delete from ${place} and task_slug = any(${toTextArray(green)}::text[]) returning task_slug as slug`;
   const left = await selectRedTasks(sql, projectId, branch);
-  return { began: began.map(({ slug }) => slug), ended: ended.map(({ slug }) => slug), left };
+  return { began: fresh, ended: ended.map(({ slug }) => slug), left };
 }
 
 /** An action of an automation, and the branch whose tasks it sends messages about. */

@@ -55,14 +55,8 @@ describe("automations", () => {
     };
     const created = await automate(body);
     const times = { createdAt: expect.any(String), updatedAt: expect.any(String) };
-    expect(created).toEqual({
-      id: expect.any(String),
-      ...body,
-      enabled: true,
-      lastRun: null,
-      nextRunAt: null,
-      ...times,
-    });
+    const state = { enabled: true, lastRun: null, nextRunAt: null };
+    expect(created).toEqual({ id: expect.any(String), ...body, ...state, ...times });
     const second = await automate({ trigger: { schedule: "0 6 * * *" }, actions: [notify] });
     expect((await team.walk("?limit=1")).map(({ id }) => id)).toEqual([second.id, created.id]);
     const patch = { name: "b", enabled: false, conditions: {} };
@@ -386,11 +380,8 @@ describe("actions", () => {
     const externalUrl = "https://github.test/acme/web/issues/7";
     const { receiver, integrationId } = await createGitHub({ status: 201, body: { html_url: externalUrl } });
     const actions = [{ type: "create_issue", integrationId, labels: ["flaky"] }];
-    const opened = (severity: unknown) => ({
-      trigger: { event: "bug_report.opened" },
-      conditions: { severity },
-      actions,
-    });
+    const trigger = { event: "bug_report.opened" };
+    const opened = (severity: unknown) => ({ trigger, conditions: { severity }, actions });
     await automate(opened("major"));
     const back = await automate({ trigger: { event: "bug_report.regressed" }, actions });
     const critical = await automate(opened(["critical"]));

@@ -38,10 +38,7 @@ const bugs = async () => (await get("/bug-reports?limit=100")).data;
 
 describe("a failure that matches a rule", () => {
   test("blames nobody, is in one list, and names the rule and its link", async () => {
-    const rule = await create({
-      pattern: "econnrefused*registry",
-      url: "https://wiki.acme.example/registry",
-    });
+    const rule = await create({ pattern: "econnrefused*registry", url: "https://wiki.acme.example/registry" });
     await upload([{ name: "a" }, { name: "b" }]);
     const run = await upload([
       { name: "a", message: REFUSED },
@@ -118,9 +115,7 @@ describe("a failure that matches a rule", () => {
         { name: "c", message: REFUSED },
         { name: "d", message: "expected 1 to be 2" },
       ],
-      {
-        execution_key: "k",
-      },
+      { execution_key: "k" },
     );
     const { executionId, flaky } = await upload([{ name: "c" }, { name: "d" }], { execution_key: "k" });
     expect(flaky).toBe(1);

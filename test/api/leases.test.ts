@@ -88,13 +88,8 @@ describe("an execution of mode run", () => {
 
   test("what says something else than its lease is refused", async () => {
     const { place, lease } = await taken({ tasks: [{ slug: "unit", shards: 2 }] });
-    for (const query of [
-      "task_slug=e2e",
-      "tag=os:linux",
-      "shard=2/2",
-      `execution_id=${place.project}`,
-      "execution_key=x",
-    ])
+    const others = ["task_slug=e2e", "tag=os:linux", "shard=2/2", "execution_key=x"];
+    for (const query of [...others, `execution_id=${place.project}`])
       expect(message(await report(place, lease.id, "p", `&${query}`))).toBe(
         `Cannot read "${query.split("=")[0]}": the lease belongs to another one, omit it`,
       );

@@ -57,5 +57,7 @@ test("the answer, the gate, the headline, assay why and assistants agree", async
     `unit: ${absent.join(", ")}`,
   ]);
   const answer = await createAssistant(url).call("why_is_it_red", { pullRequest: "12" }, place.key);
-  expect(answer).toMatchObject({ summary: counts, causeCount: 4, gate: { pass: false, forgivenCount: 3 } });
+  expect(answer).toMatchObject({ summary: counts, causeCount: 4, untrusted: { headline: failures.headline } });
+  const stays = ["unit: 1 new failure", `unit: ${absent.join(", ")}`];
+  expect(answer.gate).toMatchObject({ pass: false, final: true, forgivenCount: 3, untrusted: { reasons: stays } });
 });

@@ -63,16 +63,12 @@ describe("exits with 0", () => {
   });
 });
 
+const TRUNCATE = "head -c 300 report.xml > cut.xml; mv cut.xml report.xml; exit 1";
+
 describe("keeps the exit code of the command", () => {
   test.each([
     ["new failures", "fpfp", "exit 1", 1, "Stays red: unit: 1 new failure"],
-    [
-      "a truncated report",
-      "fppp",
-      "head -c 300 report.xml > cut.xml; mv cut.xml report.xml; exit 1",
-      1,
-      "Stays red: unit: the report is incomplete",
-    ],
+    ["a truncated report", "fppp", TRUNCATE, 1, "Stays red: unit: the report is incomplete"],
     ["an unreadable report", "fppp", "echo '<nothing>' > report.xml; exit 1", 1, "Stays red: a report is unusable: "],
     ["no report", "fppp", "rm report.xml; exit 1", 1, "Stays red: a report is unusable: "],
   ])("with %s", async (_, letters, end, code, line) => {

@@ -29,9 +29,8 @@ describe("a failure", () => {
     "with gate %s and blame %s is forgiven only if the mode says so; on a shared branch: %p",
     (mode, blame, isOnSharedBranch) => {
       const ofOthers = isOnSharedBranch ? [] : ["main", "still"];
-      const isForgiven = { quarantine: ["quarantined"], new: ["quarantined", "flaky", ...ofOthers] }[mode].includes(
-        blame,
-      );
+      const forgiven = { quarantine: ["quarantined"], new: ["quarantined", "flaky", ...ofOthers] };
+      const isForgiven = forgiven[mode].includes(blame);
       expect(gateTask(mode, task({ isOnSharedBranch, blames: { [blame]: 3 } }))).toEqual({
         slug: "unit",
         reasons: isForgiven ? [] : [{ kind: "failures", blame, count: 3 }],
@@ -63,11 +62,7 @@ describe.each(MODES)("with gate %s, red stays", (mode) => {
     ["a truncated report", { uploads: [upload({ isPartial: true })] }, { kind: "partial" }],
     ["a tool that failed without a failed test", { uploads: [upload({ isStandIn: true })] }, { kind: "stand_in" }],
     ["a crash after failed tests", { uploads: [upload({ exitCode: 139 })] }, { kind: "exit_code", exitCode: 139 }],
-    [
-      "a report that a later one has replaced",
-      { isReplaced: true, verdict: "passed", blames: {} },
-      { kind: "replaced" },
-    ],
+    ["a replaced report", { isReplaced: true, verdict: "passed", blames: {} }, { kind: "replaced" }],
     ["a verdict that nothing explains", { blames: {} }, { kind: "unexplained" }],
   ] as const)("%s", (_, more, reason) => {
     expect(reasonsOf(mode, more as Partial<GatedTask>)).toEqual([reason]);

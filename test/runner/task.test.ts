@@ -201,13 +201,8 @@ describe("the environment", () => {
         ...[`PATH=${host.PATH}`, "HOME=/nowhere", "LANG=C.UTF-8", "TMPDIR=/tmp"],
         ...["PASSED=by the lease", "TOKEN=several", "lines = $HOME"],
         ...["ASSAY_LEASE_ID=the-lease", "ASSAY_EXECUTION_ID=the-execution", "ASSAY_TASK=unit", "ASSAY_ATTEMPT=2"],
-        ...[
-          "ASSAY_SHARD=2/4",
-          "ASSAY_BASE_URL=http://app.test",
-          "ASSAY_BRANCH=main",
-          "ASSAY_COMMIT=abcdef1",
-          "CI=true",
-        ],
+        ...["ASSAY_SHARD=2/4", "ASSAY_BASE_URL=http://app.test", "ASSAY_BRANCH=main", "ASSAY_COMMIT=abcdef1"],
+        "CI=true",
       ].sort(),
     );
   });

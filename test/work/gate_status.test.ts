@@ -52,9 +52,8 @@ describe("a commit status with a gate", () => {
     const { receiver } = await automate(kind, "execution.completed", { gate });
     const id = await upload("fpp", build());
     await settle();
-    expect(receiver.requests.map(({ method, path, headers }) => [method, path, headers[header]])).toEqual([
-      ["POST", path, token],
-    ]);
+    const sent = receiver.requests.map(({ method, path, headers }) => [method, path, headers[header]]);
+    expect(sent).toEqual([["POST", path, token]]);
     expect(receiver.requests[0]!.body).toEqual({ ...status, target_url: page(id) });
   });
 
