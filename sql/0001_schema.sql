@@ -281,6 +281,16 @@ create table red_task (
 );
 create index red_task_age on red_task (since);
 
+-- The red tasks that an action of an automation has sent a message about: it sends none before they were green.
+create table red_task_message (
+  project_id uuid not null references stored_project (id) on delete cascade, branch text not null,
+  task_slug text not null, since timestamptz(3) not null, -- as in red_task
+  team_id uuid not null, automation_id uuid not null,
+  action smallint not null, -- its index
+  primary key (project_id, branch, task_slug, since, automation_id, action)
+);
+create index red_task_message_by_automation on red_task_message (team_id, automation_id);
+
 -- ---------- Test runs ----------
 -- Returns a run as the list of the API has it. to_json and to_char are not immutable in general, but they depend on no setting in
 -- this form. In SQL the function would be planned anew for every row, because it cannot be inlined.
@@ -313,7 +323,6 @@ create table test_run (
   absence json, -- tests of the baseline that did not run (src/rules/absent_tests.ts); null: none
   forgiven int not null default 0, -- failures that the gates of its uploads have forgiven
   infrastructure int not null default 0, -- failures that matched an infrastructure rule
-  infrastructure_retries int[], -- test cases that passed after a failure that matched a rule; null: none
   disturbed real not null default 0, -- how far its failures are put down to its surroundings, 0 to 1
   outage boolean not null default false, -- nearly everything failed, which says nothing about the test cases
   was_outage boolean not null default false, -- an attempt was an outage, so a case that passes on retry is not flaky

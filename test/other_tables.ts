@@ -34,6 +34,9 @@ export async function fillOtherTables({ acme, ask, database: { pool } }: Harness
     insert into pull_request_comment (team_id, integration_id, project_id, pull_request, execution_id)
     select team_id, id, ${project}, '12', ${execution} from integration where team_id = ${team} limit 1`;
   await pool`
+    insert into red_task_message (project_id, branch, task_slug, since, team_id, automation_id, action)
+    select ${project}, 'main', 'unit', now(), team_id, id, 0 from automation where team_id = ${team} limit 1`;
+  await pool`
     insert into shard_plan (project_id, execution_id, task_slug, shards, runs, files, durations, file_shards)
     values (${project}, ${execution}, 'unit', 1, 0, '{a}', '{1}', '{1}')`;
   await pool`

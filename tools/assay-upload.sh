@@ -135,9 +135,9 @@ fields=$(
   field pull_request "$pull"
   field build_url "$url"; field complete "$assay_complete"
 )
-send() { # Takes the options for the reports, the exit code and the gate.
+send() { # Takes the options for the reports, the exit code, the gate, and why there is no report.
   status=$({
-    printf '%s\n' "$fields" "$1"; field exit_code "$2"; field gate "$3"
+    printf '%s\n' "$fields" "$1"; field exit_code "$2"; field gate "$3"; field failure "$4"
     option url "${ASSAY_URL%/}/api/v1/projects/$ASSAY_PROJECT/test-runs"; option header "Authorization: Bearer $ASSAY_KEY"
   } | curl -sS -K - -o "$assay_work/answer" -w '%{http_code}' \
     --retry 5 --retry-connrefused --retry-max-time 120 --connect-timeout 10 --max-time 90 -H Accept:text/plain \
@@ -150,11 +150,11 @@ for file in $assay_files; do
 done
 [ -n "$reports$assay_code" ] || lost "there is no report"
 [ -z "$reports" ] || send "$reports" "$assay_code" "$gate"
-case $assay_code:$status in ?*:*400) # A command without a readable report has failed, with its code or -1.
-  [ -z "$reports" ] || say "$(cat "$assay_work/answer")"
-  gate='' code=${assay_code#0}
-  echo '<testsuites/>' > "$assay_work/none.xml"
-  send "$(report "$assay_work/none.xml")" "${code:--1}" '' ;;
+case $assay_code:$status in ?*:*400) # A command without a readable report has failed, whatever its code.
+  why="No report: File not found:$(printf %s "$assay_files" | tr '\n' ' ')"
+  [ -z "$reports" ] || { why=$(printf 'No report: %.900s' "$(sed 's/.*"message":"//; s/"}}$//; s/\\"/"/g' "$assay_work/answer")") && say "$why"; }
+  gate='' && : > "$assay_work/none.xml"
+  send "$(report "$assay_work/none.xml")" "$assay_code" '' "$why" ;;
 esac
 case $status in *20[01]) ;; *)
   lost "$(cat "$assay_work/answer" 2>/dev/null || printf '%s\n' "$status" | sed -n 'x;$p') (${status##*"$IFS"})" ;;

@@ -47,7 +47,8 @@ function read(
   parameters: UploadParameters,
 ): Report {
   // A runner that says that it failed makes a failure of a report that holds nothing.
-  const mayBeEmpty = parameters.allow_empty || (parameters.exit_code ?? 0) !== 0;
+  const hasFailed = (parameters.exit_code ?? 0) !== 0;
+  const mayBeEmpty = parameters.failure !== undefined ? "absent" : parameters.allow_empty || hasFailed;
   let report: Report;
   try {
     const format = parameters.format === undefined ? {} : { format: parameters.format };

@@ -40,9 +40,12 @@ function tryToRead(found: FoundReports): Reports {
   }
 }
 
+/** Maximum length of the message of a failure that is no exit code. */
+const MAX_FAILURE = 1_000;
+
 /**
- * If there is no usable report but the exit code of the tests is known, a failure is recorded in its place: a task without a
- * report would look like one that passed.
+ * If there is no usable report but it is known that the tests ran, a failure is recorded in its place: a task without a report would look
+ * like one that passed. So is what ended them before they could exit.
  */
 async function deliver(
   address: ServerAddress | NoAddress,
@@ -59,23 +62,28 @@ async function deliver(
   if (ended?.problem !== undefined) await voice.note(ended.problem);
   for (const problem of found.problems) await voice.note(problem);
   if ("problem" in address) return address;
+  const hasOwnCode = exitCode !== undefined && ended?.isOwnCode !== false;
+  const failureOf = (problems: readonly (string | undefined)[]) => {
+    const text = problems.filter((problem) => problem !== undefined).join("; ");
+    return text === "" ? {} : { failure: voice.clean(text).slice(0, MAX_FAILURE).toWellFormed() };
+  };
+  const { exit_code: _, ...others } = parameters;
   const sent = {
-    ...parameters,
-    ...(exitCode === undefined ? {} : { exit_code: exitCode }),
+    ...others,
+    ...(hasOwnCode ? { exit_code: exitCode } : {}),
     ...toGateParameters(given.gate, found.problems),
   };
   if (reports.length > 0) {
-    const end = await sendReports(address, reports, sent, sending);
+    const end = await sendReports(address, reports, { ...sent, ...failureOf([ended?.problem]) }, sending);
     const isUnknown = exitCode === undefined || (mayBeEmpty && !hasFailed);
     if (end.end !== "refused" || end.status !== 400 || isUnknown) return end;
     found.problems.push(end.problem);
     await voice.note(end.problem);
   } else if (exitCode === undefined && !mayBeEmpty) return { end: "nothing", problem: "No report found" };
-  const failure = hasFailed ? exitCode : "-1";
   if (mayBeEmpty && !hasFailed) return await sendReports(address, NOTHING, sent, sending);
-  const end = await sendReports(address, NOTHING, { ...sent, exit_code: failure! }, sending);
-  if (end.end === "uploaded")
-    await voice.note(`Without a report, this is recorded as a failure: runner exited ${failure}`);
+  const why = failureOf([ended?.problem, `No report: ${found.problems.join("; ")}`]);
+  const end = await sendReports(address, NOTHING, { ...sent, ...why }, sending);
+  if (end.end === "uploaded") await voice.note("Without a report, this is recorded as a failure");
   return end;
 }
 

@@ -55,7 +55,7 @@ Empty options are ignored. Globs are expanded by this command, without node_modu
 folders.
 
 If the report is missing, older than the command, unreadable or without test cases, and the exit code of the tests is known,
-a failure is recorded in its place ("runner exited N", -1 if the exit code was 0). If the command is stopped by SIGINT,
+a failure is recorded in its place. If the command is stopped by SIGINT,
 SIGTERM or SIGHUP, nothing is uploaded: a cancelled build has no result.
 
 Attachments are files that a report names (screenshots, videos, traces, logs). They are sent after the results. An attachment

@@ -1,14 +1,29 @@
 /** Runs a command transparently: it keeps its streams, signals are forwarded to it, and its exit code is kept. */
 
 import { constants } from "node:os";
+import { basename } from "node:path";
 import type { Invocation } from "./invocation.ts";
 
-/** The exit code as in a shell: 128 + n for signal n, 127 if the command is not found, 126 if it cannot be executed. */
 export type EndedCommand = {
+  /** As in a shell: 128 + n for signal n, 127 if the command is not found, 126 if it cannot be executed. */
   exitCode: number;
-  /** Why the command could not be started. */
+  /** What its exit code does not say: it could not be started, or a signal or a time limit has ended it. */
   problem?: string;
+  /** False if a signal has ended it. */
+  isOwnCode: boolean;
 };
+
+/** The exit code of timeout(1) when the time was over. */
+const TIMEOUT_CODE = 124;
+
+/** Returns the time limit of a command of timeout(1): "60" of `timeout -k 5 60 npm test`. */
+function timeLimitOf([program, ...args]: readonly string[]): string | undefined {
+  if (!/^g?timeout$/.test(basename(program!))) return undefined;
+  return args.find(
+    (arg, index) =>
+      /^\d+(?:\.\d+)?[smhd]?$/.test(arg) && !/^(?:-k|-s|--kill-after|--signal)$/.test(args[index - 1] ?? ""),
+  );
+}
 
 /** Starts a command. A text file without `#!` is run by the shell, as execvp(3) does. */
 function spawn(command: string[], { environment, directory, stdin, stdout, stderr }: Invocation): Bun.Subprocess {
@@ -53,9 +68,21 @@ export async function runCommand(command: string[], stop: Stop, invocation: Invo
     await child.exited;
     stop.passTo(undefined);
     const { signalCode, exitCode } = child;
-    return { exitCode: signalCode === null ? exitCode! : 128 + constants.signals[signalCode as NodeJS.Signals] };
+    if (signalCode !== null)
+      return {
+        exitCode: 128 + constants.signals[signalCode as NodeJS.Signals],
+        problem: `The command was ended by ${signalCode}`,
+        isOwnCode: false,
+      };
+    const limit = exitCode === TIMEOUT_CODE ? timeLimitOf(command) : undefined;
+    return {
+      exitCode: exitCode!,
+      ...(limit === undefined ? {} : { problem: `Timed out after ${/\d$/.test(limit) ? `${limit} s` : limit}` }),
+      isOwnCode: true,
+    };
   } catch (error) {
     const { code, message } = error as Error & { code?: string };
-    return { exitCode: code === "ENOENT" ? 127 : 126, problem: `Cannot run "${command[0]}": ${message}` };
+    const problem = `Cannot run "${command[0]}": ${message}`;
+    return { exitCode: code === "ENOENT" ? 127 : 126, problem, isOwnCode: true };
   }
 }

@@ -9,12 +9,12 @@ import { unpack } from "./unpack.ts";
 
 /**
  * Several files become one report. `format` names one of READERS and overrides recognition; `maxInflatedBytes` bounds
- * all files together, and is set with `variable`; `mayBeEmpty`: a file that holds nothing is a report without test cases. The bytes of `files` are given back while they are read. Throws a ReportError that says which
+ * all files together, and is set with `variable`; `mayBeEmpty`: a file that holds nothing is a report without test cases, which is "absent" if there was no file. The bytes of `files` are given back while they are read. Throws a ReportError that says which
  * file, where in it, and why.
  */
 export function readReport(
   files: { name: string; bytes: Uint8Array }[],
-  options: { format?: string; maxInflatedBytes: number; variable?: string; mayBeEmpty?: boolean },
+  options: { format?: string; maxInflatedBytes: number; variable?: string; mayBeEmpty?: boolean | "absent" },
 ): Report {
   if (files.length === 0) throw new ReportError("Cannot read the report: there is no file");
   const forced = options.format === undefined ? null : findReader(options.format);
@@ -27,7 +27,7 @@ export function readReport(
     const plain = naming(() => unpack(file.bytes, room, options.variable));
     room -= plain.length;
     if (options.mayBeEmpty && isBlank(plain)) {
-      reports.push([name, EMPTY]);
+      reports.push([name, options.mayBeEmpty === "absent" ? ABSENT : EMPTY]);
       continue;
     }
     const text = naming(() => toText(plain));
@@ -93,6 +93,8 @@ const NOTHING = new Uint8Array();
 
 /** What a runner that died has left of its report. */
 const EMPTY = emptyReport("empty", ["The report is empty"]);
+/** No file was sent, because there is none: the upload says why. */
+const ABSENT = emptyReport("empty");
 
 const isBlank = (bytes: Uint8Array): boolean => bytes.length < 1_000 && decode(bytes).trim() === "";
 /** From here on what has been read is given back at once, and not when the collector comes round to it. */

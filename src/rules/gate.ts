@@ -3,6 +3,7 @@
 import type { ExecutionStatus, TaskStatus } from "../schema/executions.ts";
 import type { Blame } from "../schema/failures.ts";
 import type { GateMode } from "../schema/gate.ts";
+import { BLAME_ORDER } from "./blame.ts";
 import { ABSENT_PERCENT, type AbsentCases, isAbove } from "./absent_tests.ts";
 import { hasEnded } from "./execution.ts";
 
@@ -95,7 +96,7 @@ export type GateReason =
   | { kind: "failures"; blame: Blame; count: number }
   | { kind: "unclear" | "unjudged"; count: number }
   | { kind: "exit_code"; exitCode: number }
-  | { kind: "absent"; count: number }
+  | { kind: "absent"; missing: number; skipped: number }
   | { kind: "outage" | "replaced" | "stand_in" | "partial" | "missing_shards" | "ended" | "unexplained" };
 
 export type TaskGate = { slug: string; reasons: GateReason[]; forgiven: number };
@@ -111,7 +112,7 @@ export function gateTask(mode: GateMode, task: GatedTask, missingPercent: number
     reasons.push({ kind: task.missingShards.length > 0 ? "missing_shards" : "ended" });
   if (task.isReplaced) reasons.push({ kind: "replaced" });
   if (task.isOutage) reasons.push({ kind: "outage" });
-  const counts = Object.entries(task.blames) as [Blame, number][];
+  const counts = BLAME_ORDER.map((blame): [Blame, number] => [blame, task.blames[blame] ?? 0]);
   for (const [blame, count] of counts)
     if (count > 0 && !forgiving.includes(blame)) reasons.push({ kind: "failures", blame, count });
   const unclear = forgiving.reduce((sum, blame) => sum + (task.unclear[blame] ?? 0), 0);
@@ -126,7 +127,7 @@ export function gateTask(mode: GateMode, task: GatedTask, missingPercent: number
   const forgiven = counts.reduce((sum, [blame, count]) => sum + (forgiving.includes(blame) ? count : 0), -unclear);
   // The reason why is named already, if the report is incomplete.
   if (forgiven > 0 && !isPartial && task.absence !== null && isAbove(task.absence, missingPercent))
-    reasons.push({ kind: "absent", count: task.absence.missing + task.absence.skipped });
+    reasons.push({ kind: "absent", missing: task.absence.missing, skipped: task.absence.skipped });
   // A task can be red in a way that is not known here: that is not forgiven.
   if (task.verdict === "failed" && reasons.length === 0 && forgiven === 0) reasons.push({ kind: "unexplained" });
   return { slug: task.slug, reasons, forgiven };

@@ -157,8 +157,19 @@ const hasFailed = (letter: string) => letter === "f" || letter === "F";
 export const INCIDENT = "i";
 const isCounted = (letter: string) => hasPassed(letter) || hasFailed(letter);
 
-const statusOf = (letter: string) =>
-  hasPassed(letter) ? "passed" : hasFailed(letter) || letter === INCIDENT ? "failed" : "skipped";
+/** It failed only through a case that it contains. */
+const isThroughChild = (letter: string) => letter === "c" || letter === "C";
+/** The status of a result; undefined: it failed only through a case that it contains, which says nothing of the case itself. */
+const statusOf = (letter: string): string | undefined =>
+  hasPassed(letter)
+    ? "passed"
+    : hasFailed(letter) || letter === INCIDENT
+      ? "failed"
+      : isThroughChild(letter)
+        ? undefined
+        : "skipped";
+/** Whether the case itself failed, also if a later attempt has another result. */
+const hasFailedOnce = (letter: string) => letter !== "p" && letter !== "s" && letter !== "c";
 
 /** What is remembered of a case after a result of a run that is counted now. */
 export function countResult(health: CaseHealth, run: CountedRun, at: CountedAt, result: CountedResult): CaseHealth {
@@ -286,11 +297,11 @@ function count(
     totalMs,
     recentMs,
     p95Ms,
-    lastStatus: isNewest ? statusOf(letter) : h.lastStatus,
+    lastStatus: (isNewest ? statusOf(letter) : undefined) ?? h.lastStatus,
     lastRunId: before === null ? run.id : h.lastRunId,
     lastRunAt: isNewest ? completedAt : h.lastRunAt,
     lastPassedAt: passes ? later(h.lastPassedAt, completedAt) : h.lastPassedAt,
-    lastFailedAt: letter !== "p" && letter !== "s" ? later(h.lastFailedAt, completedAt) : h.lastFailedAt,
+    lastFailedAt: hasFailedOnce(letter) ? later(h.lastFailedAt, completedAt) : h.lastFailedAt,
   };
 }
 
@@ -310,7 +321,7 @@ function countLate(h: CaseHealth, run: CountedRun, result: CountedResult): CaseH
     recentMs: isTimed && h.timed < TIMED ? [ms, ...h.recentMs] : h.recentMs,
     p95Ms: isTimed && h.timed < TIMED - 1 ? Math.max(h.p95Ms ?? ms, ms) : h.p95Ms,
     lastPassedAt: hasPassed(letter) ? later(h.lastPassedAt, completedAt) : h.lastPassedAt,
-    lastFailedAt: letter !== "p" && letter !== "s" ? later(h.lastFailedAt, completedAt) : h.lastFailedAt,
+    lastFailedAt: hasFailedOnce(letter) ? later(h.lastFailedAt, completedAt) : h.lastFailedAt,
   };
 }
 

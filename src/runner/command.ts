@@ -22,6 +22,8 @@ export type CommandOptions = {
   /** A folder of the runner's own for this task. */
   folder: string;
   onOutput: (bytes: Uint8Array) => void;
+  /** Gets the signal that has ended the command, which then has no exit code of its own. */
+  onSignal?: (signal: string) => void;
   /** Ends it. */
   stop: AbortSignal;
   /** Ends it at once. */
@@ -68,7 +70,10 @@ export async function runTaskCommand(options: CommandOptions): Promise<number> {
   await endProcesses(family, graceMs, hurry);
   await Promise.race([child.exited, Bun.sleep(DRAIN_MS)]);
   await reading.end(DRAIN_MS);
-  if (child.signalCode) return 128 + constants.signals[child.signalCode as NodeJS.Signals];
+  if (child.signalCode) {
+    options.onSignal?.(String(child.signalCode));
+    return 128 + constants.signals[child.signalCode as NodeJS.Signals];
+  }
   // Not ended even by SIGKILL: it hangs in the kernel.
   return child.exitCode ?? 128 + constants.signals.SIGKILL;
 }

@@ -70,10 +70,12 @@ export async function deliver(
     return await fail((error as Error).message, end.exitCode, false);
   }
   const { exitCode } = end;
-  const commit = end.kind === "report" ? end.commit : undefined;
+  const { commit, problem } = end.kind === "report" ? end : {};
   const root = findRepositoryRoot(directory);
   const query = new URLSearchParams({
-    ...{ lease_id: delivery.leaseId, exit_code: String(exitCode), ...delivery.machine },
+    ...{ lease_id: delivery.leaseId, ...delivery.machine },
+    ...(exitCode === undefined ? {} : { exit_code: String(exitCode) }),
+    ...(problem === undefined ? {} : { failure: problem }),
     ...(root === undefined ? {} : { repository_root: root }),
     ...(config.attachments === "all" ? { attachments: "all" } : {}),
     ...(config.gate === undefined ? {} : { gate: config.gate }),

@@ -22,8 +22,6 @@ import { mismatchOf, readHead } from "./tested_commit.ts";
 
 /** Names the file with the plan of the shard, for `assay split`. */
 const PLAN_VARIABLE = "ASSAY_PLAN";
-/** The exit code of a command that reached its time limit, as timeout(1) returns it. */
-const TIMED_OUT = 124;
 /** For clearing up, all together: the server waits for the report meanwhile. */
 const AFTER_SECONDS = 120;
 
@@ -74,7 +72,10 @@ export type TaskOutcome =
       paths: string[];
       /** Where the task ran. */
       directory: string;
-      exitCode: number;
+      /** Absent: the command did not end by itself. */
+      exitCode?: number;
+      /** Why it did not. */
+      problem?: string;
       artifacts?: Artifacts;
       /** The commit that was tested, where the execution names none. */
       commit?: string;
@@ -127,6 +128,7 @@ async function runIn(folder: string, options: TaskOptions): Promise<TaskOutcome>
   const queue = options.askBatch && serveFileQueue(folder, options.askBatch);
   if (queue) environment[QUEUE_VARIABLE] = queue.path;
   const silence = watchSilence(config.silenceSeconds);
+  let signal: string | undefined;
   const shared = {
     environment,
     mark,
@@ -137,11 +139,14 @@ async function runIn(folder: string, options: TaskOptions): Promise<TaskOutcome>
       silence.heard();
       onOutput(bytes);
     },
+    onSignal: (by: string) => void (signal = by),
     hurry,
     graceMs,
   };
-  const run: Run = (command, directory, stop, more) =>
-    runTaskCommand({ ...shared, directory, environment: { ...environment, ...more }, command, stop });
+  const run: Run = (command, directory, stop, more) => {
+    signal = undefined;
+    return runTaskCommand({ ...shared, directory, environment: { ...environment, ...more }, command, stop });
+  };
   // Nothing of the execution: it must not say how git reaches the repository.
   const ofGit = environmentOf({ ...lease, variables: {} }, host, config.pass);
   const runGit: Run<GitRun> = async (command, directory, stop, more) => {
@@ -154,7 +159,7 @@ async function runIn(folder: string, options: TaskOptions): Promise<TaskOutcome>
   const runs = { run, runGit, retryFetch: createFetchRetry(note, options.fetchRetries) };
   const place: Place = { directory: config.workingDirectory };
   const hasNoFiles = () => queue?.gaveNothing() === true;
-  const end = await runAll(options, runs, place, { hasNoFiles, silence }, join(folder, "rerun"))
+  const end = await runAll(options, runs, place, { hasNoFiles, silence, endedBy: () => signal }, join(folder, "rerun"))
     .catch((error) => cannotRun(error, lease.taskSlug))
     .finally(() => queue?.stop());
   const late = AbortSignal.timeout(AFTER_SECONDS * 1000);
@@ -181,7 +186,7 @@ async function runAll(
   options: TaskOptions,
   runs: Runs,
   place: Place,
-  watch: { hasNoFiles: () => boolean; silence: Silence },
+  watch: { hasNoFiles: () => boolean; silence: Silence; endedBy: () => string | undefined },
   listPath: string,
 ): Promise<TaskOutcome> {
   const { lease, mask, stop } = options;
@@ -198,16 +203,11 @@ async function runAll(
   const { silence } = watch;
   const either = AbortSignal.any([stop, timeout.signal, silence.signal]);
   /** Why the task ends now, whatever the command has said. */
-  const stopped = (): TaskOutcome | undefined => {
+  const stopped = (): { kind: "failure"; message: string } | undefined => {
     if (stop.aborted) return { kind: "failure", message: String(stop.reason) };
-    if (timeout.signal.aborted)
-      return { kind: "failure", message: `Timed out after ${seconds} s`, exitCode: TIMED_OUT };
+    if (timeout.signal.aborted) return { kind: "failure", message: `Timed out after ${seconds} s` };
     if (silence.signal.aborted)
-      return {
-        kind: "failure",
-        message: `The command printed nothing for ${config.silenceSeconds} s`,
-        exitCode: TIMED_OUT,
-      };
+      return { kind: "failure", message: `The command printed nothing for ${config.silenceSeconds} s` };
     return undefined;
   };
   try {
@@ -242,21 +242,25 @@ async function runAll(
     const artifacts = lookForArtifacts().fresh;
     const left = artifacts.length > 0 ? { artifacts: { directory: place.directory, paths: artifacts } } : {};
     const trouble = end || exitCode === 0 ? null : troubleOf({ ...options, config }, exitCode, fresh.length > 0);
-    if (trouble !== null) return { kind: "infrastructure", message: trouble, exitCode };
-    // The results up to the interruption count, and the exit code makes the task fail.
+    const signal = watch.endedBy();
+    if (trouble !== null)
+      return { kind: "infrastructure", message: trouble, ...(signal === undefined ? { exitCode } : {}) };
+    const problem = end?.message ?? (signal === undefined ? undefined : `The command was ended by ${signal}`);
+    // The results up to the interruption count, and what has ended it makes the task fail.
     if (fresh.length > 0 && !stop.aborted)
       return {
-        ...{ kind: "report", paths: fresh, directory: place.directory, exitCode: end ? TIMED_OUT : exitCode },
+        ...{ kind: "report", paths: fresh, directory: place.directory },
+        ...(problem === undefined ? { exitCode } : { problem }),
         ...(asked === null && head !== null ? { commit: head } : {}),
         ...left,
       };
-    if (end?.kind === "failure") return { ...end, ...left };
-    if (end) return end;
+    if (end) return { ...end, ...left };
     if (exitCode === 0 && watch.hasNoFiles()) return { kind: "nothing", exitCode };
     const why =
       stale.length > 0
         ? `the report is older than the task: ${listPaths(stale, config.workingDirectory)}`
         : `no report: ${listPaths(config.report, config.workingDirectory)}`;
+    if (problem !== undefined) return { kind: "failure", message: `${problem}, ${why}`, ...left };
     return { kind: "failure", message: `The command ended with ${exitCode}, ${why}`, exitCode, ...left };
   } finally {
     clearTimeout(timer);

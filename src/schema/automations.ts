@@ -37,8 +37,8 @@ export const trigger = v.pipe(
   v.strictObject({
     event: described(
       v.optional(v.picklist(EVENT_TYPES, `expected one of ${names}`)),
-      "The event that triggers the automation; set either this or schedule. execution.recovered: the first passed " +
-        "execution of a branch after a failed one; bug_report.culprit_found: a search has proven which commit broke the test of a bug; execution.changed: a report has arrived after its end, or new tests were run again; task.missed: a scheduled task did not report; integration.disabled: " +
+      "The event that triggers the automation; set either this or schedule. execution.failed: messages are sent " +
+        "only when a task of a branch turns red, other actions each time; execution.recovered: a passed execution after which a red task of its branch is green again; bug_report.culprit_found: a search has proven which commit broke the test of a bug; execution.changed: a report has arrived after its end, new tests were run again, or it was cancelled; task.missed: a scheduled task did not report; integration.disabled: " +
         "Assay has disabled an integration",
       "execution.failed",
     ),

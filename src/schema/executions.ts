@@ -205,7 +205,7 @@ export const execution = v.strictObject({
     v.nullable(v.string()),
     "The reason other than failed tests why it is red, in one line: a missing shard, a task that did not report, a " +
       "truncated report, a failed test tool; null: it is red only because of failed tests, or it is not red",
-    "Incomplete: e2e shard 2 of 3 missing",
+    "Incomplete: e2e: shard 2 of 3 missing",
   ),
   untrusted: described(
     v.boolean(),

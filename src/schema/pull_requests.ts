@@ -8,13 +8,18 @@ export type NamedTest = {
 };
 
 export type FailedTest = NamedTest & {
-  /** The known bug that it belongs to; null: none. */
-  bug: NamedTest | null;
   owners: readonly string[];
   /** `test/cart.test.ts:42`; null: the report names no file. */
   location: string | null;
-  /** The first line of what it says; empty: it says nothing. */
+};
+
+/** Failures that have one cause. */
+export type FailedCause = {
+  /** The first line of what the first one says; empty: it says nothing. */
   message: string;
+  /** The known bug that they belong to; null: none. */
+  bug: NamedTest | null;
+  tests: SomeOf<FailedTest>;
 };
 
 /** The first ones, and how many there are in all. */
@@ -39,9 +44,13 @@ export type PullRequestState = {
   durationMs: number;
   baseline: NamedTest | null;
   tasks: SomeOf<NamedTest & { outcome: string; durationMs: number; slower: { usualMs: number } | null }>;
-  newFailures: SomeOf<FailedTest>;
+  /** By cause; `total` counts failures. */
+  newFailures: SomeOf<FailedCause>;
   /** With the commit that broke their tests, as far as one is proven, and the address of the search. */
   knownBugs: SomeOf<NamedTest & { failed: number; culprit: NamedTest | null }>;
+  /** Failures of tests that are known to be flaky. */
+  flakyFailures: SomeOf<NamedTest>;
+  /** Tests that passed on retry. */
   flaky: SomeOf<NamedTest>;
   fixed: SomeOf<NamedTest>;
   /** Tests of the baseline that did not run, and those that are skipped now. */

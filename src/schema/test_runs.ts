@@ -259,6 +259,12 @@ export const uploadParameters = v.strictObject({
       "case is added, so that a crashed test tool is never green",
     1,
   ),
+  failure: described(
+    v.optional(text(1_000)),
+    "Why the tests did not run to their end or have no report, if it is more than an exit code: a time limit, a signal, a report that is " +
+      "not there. A failed test case with this message is added, and the body may be empty",
+    "Timed out after 600 s",
+  ),
   allow_empty: described(
     v.optional(booleanText, "false"),
     "Whether a report without test cases is accepted. Otherwise it is answered 400, unless exit_code reports a " +

@@ -11,6 +11,7 @@ import {
   type Sender,
   textAt,
 } from "./sender.ts";
+import type { Notification } from "../schema/notifications.ts";
 
 const says = (body: unknown): string | undefined => {
   return [textAt(body, "message"), ...listAt(body, "errors").map(String)].filter(Boolean).join(": ") || undefined;
@@ -20,12 +21,17 @@ const says = (body: unknown): string | undefined => {
 const toDedupKey = (topic: string): string =>
   topic.length <= 255 ? topic : `${topic.slice(0, 190)} ${Bun.SHA256.hash(topic, "hex")}`.toWellFormed();
 
+/** A task of the branch has recovered. The incident is about the branch, and stays open until all have. */
+const isStillRed = ({ data }: Notification): boolean => listAt(data, "execution", "stillRed").length > 0;
+
 export const pagerduty: Sender<"pagerduty"> = {
   actions: ["notify"],
   sample: "notify",
-  stateOf: ({ notice }) => toDedupKey(notice.topic),
+  stateOf: ({ notice }) => (isStillRed(notice) ? undefined : toDedupKey(notice.topic)),
 
   async send(http, { baseUrl, routingKey, severity }, { notice, now }) {
+    if (isStillRed(notice))
+      return { status: "inapplicable", error: "Nothing to send: other tasks of the branch are still red" };
     const { tone, title, text, facts, lines, knownBugs = [], url, buildUrl, topic, occurredAt } = notice;
     const links = [
       ...linksOf({ url, buildUrl }).map(({ name, url }) => ({ href: url, text: name })),

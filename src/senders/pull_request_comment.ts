@@ -1,6 +1,13 @@
 /** Writes the comment on a pull request in Markdown, for GitHub and GitLab. */
 
-import type { CulpritComment, FailedTest, NamedTest, PullRequestState, SomeOf } from "../schema/pull_requests.ts";
+import type {
+  CulpritComment,
+  FailedCause,
+  FailedTest,
+  NamedTest,
+  PullRequestState,
+  SomeOf,
+} from "../schema/pull_requests.ts";
 import { counted, toCount, toDuration } from "../wording/numbers.ts";
 import { slowerWords } from "../wording/slower.ts";
 import { code, isHttp, oneLine, shorten } from "./sender.ts";
@@ -27,17 +34,41 @@ const link = ({ title, url }: NamedTest, max = MAX_TITLE_CHARACTERS) =>
 /** A cell of a table ends at a bar, even within code. */
 const cell = (text: string) => text.replaceAll("|", "\\|");
 
-function section<Item>(title: string, { first, total }: SomeOf<Item>, toLine: (item: Item) => string): string[] {
-  if (first.length === 0) return [];
-  const more = total > first.length ? [`- and ${toCount(total - first.length)} more`] : [];
-  return [`**${title} (${toCount(total)})**`, [...first.map((item) => `- ${toLine(item)}`), ...more].join("\n")];
+/** The list of a section, each item at the depth of `indent`. */
+function list(lines: readonly string[], more: number, indent = ""): string {
+  const all = more > 0 ? [...lines, `and ${toCount(more)} more`] : lines;
+  return all.map((line) => `${indent}- ${line}`).join("\n");
 }
 
-function failureLine({ owners, location, message, bug, ...test }: FailedTest): string {
-  const owned = owners.slice(0, MAX_OWNERS).map(code).join(" ");
-  const parts = [link(test), location === null ? "" : code(location), owned, bug === null ? "" : link(bug)];
-  const head = parts.filter(Boolean).join(" ");
-  return message === "" ? head : `${head}\n  ${code(shorten(oneLine(message), MAX_MESSAGE_CHARACTERS))}`;
+function section<Item>(title: string, { first, total }: SomeOf<Item>, toLine: (item: Item) => string): string[] {
+  if (first.length === 0) return [];
+  return [
+    `**${title} (${toCount(total)})**`,
+    list(
+      first.map((item) => toLine(item)),
+      total - first.length,
+    ),
+  ];
+}
+
+const testWords = ({ owners, location, ...test }: FailedTest): string =>
+  [link(test), location === null ? "" : code(location), ...owners.slice(0, MAX_OWNERS).map(code)]
+    .filter(Boolean)
+    .join(" ");
+
+/** What several tests have in common stands once, before their names. */
+function causeLine({ message, bug, tests: { first, total } }: FailedCause): string {
+  const said = message === "" ? "" : code(shorten(oneLine(message), MAX_MESSAGE_CHARACTERS));
+  const known = bug === null ? "" : ` ${link(bug)}`;
+  if (total === 1) return `${testWords(first[0]!)}${known}${said === "" ? "" : `\n  ${said}`}`;
+  const head = `${counted(total, "test")}${said === "" ? "" : `: ${said}`}${known}`;
+  return `${head}\n${list(first.map(testWords), total - first.length, "  ")}`;
+}
+
+function newFailures({ first, total }: PullRequestState["newFailures"]): string[] {
+  if (first.length === 0) return [];
+  const shown = first.reduce((sum, { tests }) => sum + tests.total, 0);
+  return [`**New failures (${toCount(total)})**`, list(first.map(causeLine), total - shown)];
 }
 
 function knownBugLine({ failed, culprit, ...bug }: PullRequestState["knownBugs"]["first"][number]): string {
@@ -77,7 +108,7 @@ export function renderComment(state: PullRequestState, projectId: string): strin
   const { projectName, headline, rerun, isGood } = state;
   const title = `${code(shorten(projectName, MAX_TITLE_CHARACTERS))}: ${code(shorten(headline, 500))}${rerun === null ? "" : `, ${rerun}`}`;
   const details = [
-    ...section("New failures", state.newFailures, failureLine),
+    ...newFailures(state.newFailures),
     ...section("Known bugs", state.knownBugs, knownBugLine),
     ...section("New tests that are not reliable", state.unreliableNewTests, ({ statement, ...test }) => {
       return `${link(test)} ${statement}`;
@@ -85,7 +116,8 @@ export function renderComment(state: PullRequestState, projectId: string): strin
     ...section("Tests of the baseline that did not run", state.missing, link),
     ...section("Newly skipped", state.newlySkipped, link),
     ...taskTable(state.tasks),
-    ...section("Flaky", state.flaky, link),
+    ...section("Failures of known flaky tests", state.flakyFailures, link),
+    ...section("Flaky: passed on retry", state.flaky, link),
     ...section("Fixed", state.fixed, link),
     ...section("Slower than usual", state.slower, ({ durationMs, usualMs, ...test }) => {
       return `${link(test)} ${slowerWords(durationMs, { usualMs })}`;

@@ -74,10 +74,15 @@ export const withLink = (outcome: Outcome, link: string | undefined): Outcome =>
 /** Whether a message becomes a comment on the pull request that brought a commit, and not on that of an execution. */
 export const isAboutCulprit = ({ type }: Pick<Notification, "type">): boolean => type === "bug_report.culprit_found";
 
-/** Returns the key that messages about one comment share, of which the newest supersedes the others: one for each project, or for each bug. */
+/**
+ * Returns the key that messages about one comment share, of which the newest supersedes the others: one for each execution, because one of
+ * an older commit must not take the place of one of a newer commit, or for each bug.
+ */
 export const commentKey = (notice: Notification): string => {
   const { pullRequest, data } = notice;
-  const subject = isAboutCulprit(notice) ? `culprit ${textAt(data, "bugReport", "id")}` : pullRequest;
+  const subject = isAboutCulprit(notice)
+    ? `culprit ${textAt(data, "bugReport", "id")}`
+    : `${pullRequest} ${textAt(data, "execution", "id")}`;
   return `comment ${subject} ${textAt(data, "project", "id")}`;
 };
 

@@ -149,6 +149,7 @@ export type TrackedFailure = {
   stack: string | null;
   /** It failed for a cause outside of the code. */
   isIncident: boolean;
+  isQuarantined: boolean;
   /** The infrastructure rule that it matches. */
   ruleId: string | null;
   ruleName: string | null;
@@ -161,7 +162,7 @@ export const selectRunFailures = (sql: Sql, projectId: string, runs: readonly { 
 >`
   select f.run_id as "runId", f.number as "testCase", c.suite, c.name, c.file, d.kind, d.message,
     left(d.stack, 20000) as stack,
-    coalesce(i.blame = 'incident', false) as "isIncident", i.rule_id as "ruleId", i.rule_name as "ruleName",
+    coalesce(i.blame = 'incident', false) as "isIncident", coalesce(i.blame = 'quarantined', false) as "isQuarantined", i.rule_id as "ruleId", i.rule_name as "ruleName",
     i.rule_url as "ruleUrl"
   from (
     select first.* from unnest(

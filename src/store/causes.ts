@@ -13,8 +13,9 @@ export type CauseMember = FailureRow &
   FailurePosition & {
     /** The index of its cause in the order of causes, from 1 for the first cause of the page. */
     place: number;
-    /** The number of failures of its cause. */
+    /** The number of failures of its cause, and of those of them that are new. */
     failed: number;
+    newlyFailed: number;
     /** The test case stands for the exit code of a runner, whose own words are its message. */
     isStandIn: boolean;
   };
@@ -136,7 +137,8 @@ export const selectCauses = (
   grouped as materialized (
     select *, first_value(rank) over w as head_rank, first_value(run_id) over w as head_run,
       first_value(number) over w as head_number, row_number() over w as member,
-      count(*) over (partition by coalesce(bug_id, cause)) as in_cause
+      count(*) over (partition by coalesce(bug_id, cause)) as in_cause,
+      count(*) filter (where blame = 'new') over (partition by coalesce(bug_id, cause)) as new_in_cause
     from keyed window w as (partition by coalesce(bug_id, cause) order by rank, run_id, number)
   ),
   paged as (
@@ -149,7 +151,7 @@ export const selectCauses = (
       where place <= ${limit} and member <= ${members} or place = ${limit + 1} and member = 1
     ) chosen where index <= ${total} or member = 1
   )
-  select f.place::int, f.in_cause::int as failed, f.rank, f.run_id as "runId", f.number,
+  select f.place::int, f.in_cause::int as failed, f.new_in_cause::int as "newlyFailed", f.rank, f.run_id as "runId", f.number,
     c.id as "testCaseId", c.task_slug as "taskSlug", c.suite, c.name, c.file, ${ownersJson(sql, sql`c`)} as owners, f.blame,
     f.change::float8 as change, f.shares::json as shares, f.evidence::json as evidence, f.rule_id as "ruleId", f.rule_name as "ruleName", f.rule_url as "ruleUrl",
     round(f.flake_rate::numeric, 4)::float8 as "flakeRate", f.flaky_at as "lastFlakyAt", d.line, f.attempt, a.host, d.kind,

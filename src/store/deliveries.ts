@@ -65,6 +65,17 @@ export const insertDelivery = (
   values (${teamId}, ${integrationId}, ${id}, ${action}, ${toJson(sql, options)}, ${eventId}, ${projectId ?? null},
     ${notice.type}, ${toJson(sql, notice)}, ${stateKey ?? null}, ${due === "now" ? thisMoment(sql) : null})`;
 
+/** The delivery that an event has caused already for the same state. */
+export const selectDeliveryOf = async (
+  sql: Sql,
+  { teamId, integrationId, stateKey, eventId }: IntegrationId & { stateKey: string; eventId: string },
+): Promise<string | undefined> => {
+  const [row] = await sql<{ id: string }[]>`
+    select id from delivery where team_id = ${teamId} and integration_id = ${integrationId} and state_key = ${stateKey}
+      and event_id = ${eventId} limit 1`;
+  return row?.id;
+};
+
 /** Asks for it again, with all its tries, even if there are newer ones; and for now, even if the integration is paused. */
 export async function updateDeliveryDue(sql: Tx, teamId: string, integrationId: string, id: string): Promise<void> {
   await sql`

@@ -47,7 +47,8 @@ export const insertTeamEvent = (sql: Tx, teamId: string, type: EventType, data: 
   values (${teamId}, ${Bun.randomUUIDv7()}, ${type}, ${toJson(sql, data)},
     ${due(sql, sql`${teamId}`, sql`${type}::text`)})`;
 
-export type BugEvent = { bugReportId: string } & (
+/** `isQuarantined`: it was caused only by failures of quarantined tests. */
+export type BugEvent = { bugReportId: string; isQuarantined?: boolean } & (
   | { type: "bug_report.opened" | "bug_report.regressed" | "bug_report.resolved"; culprit?: undefined }
   | { type: "bug_report.culprit_found"; culprit: CulpritData }
 );
@@ -63,12 +64,14 @@ export async function insertBugEvents(
   await sql`
     insert into event (team_id, id, project_id, type, depth, due_at, execution_id, data)
     select p.team_id, e.id, p.id, e.type, ${depth}, ${due(sql, sql`p.team_id`, sql`e.type`)}, b.home_execution_id, case
+      when e.quarantined then json_build_object('bugReport', d.data, 'quarantined', true)
       when e.culprit is null then json_build_object('bugReport', d.data)
       else json_build_object('bugReport', d.data, 'culprit', e.culprit::json) end
     from project p, unnest(
       ${toTextArray(events.map(() => Bun.randomUUIDv7()))}::uuid[], ${toTextArray(events.map(({ type }) => type))}::text[],
       ${toTextArray(events.map(({ bugReportId }) => bugReportId))}::uuid[],
-      ${toTextArray(events.map(({ culprit }) => (culprit ? JSON.stringify(culprit) : null)))}::text[]) as e (id, type, bug, culprit)
+      ${toTextArray(events.map(({ culprit }) => (culprit ? JSON.stringify(culprit) : null)))}::text[],
+      ${toTextArray(events.map(({ isQuarantined }) => String(isQuarantined === true)))}::boolean[]) as e (id, type, bug, culprit, quarantined)
     join bug_report b on b.project_id = ${projectId} and b.id = e.bug
     cross join lateral (select json_build_object(
       'id', b.id, 'number', b.number, 'title', b.title, 'status', b.status, 'severity', b.severity, 'source', b.source,
@@ -180,37 +183,87 @@ export const selectLastEvent = async (
   return row;
 };
 
+const redTasksOf = (sql: Sql, projectId: string, branch: string) =>
+  sql`red_task where project_id = ${projectId} and branch = ${branch}`;
+
+export const selectRedTasks = async (sql: Sql, projectId: string, branch: string): Promise<string[]> => {
+  const rows = await sql<{ slug: string }[]>`
+    select task_slug as slug from ${redTasksOf(sql, projectId, branch)} order by task_slug`;
+  return rows.map(({ slug }) => slug);
+};
+
+export type RedTaskChanges = {
+  /** The tasks that were not red before. */
+  began: string[];
+  /** The tasks that were red before. */
+  ended: string[];
+  /** The tasks of the branch that are still red. */
+  left: string[];
+};
+
 /**
- * Notes which tasks of an ended execution are red on their branch; answers those that are green now and were red before.
- * Executions of a branch that end at once take turns at the rows, so that there is one first green after red; nothing is
- * written, and nobody waits, while what is green stays green.
+ * Notes which tasks of an ended execution are red on their branch. Executions that end at once take turns at the rows of their branch, so
+ * that there is one last green after red; nothing is written, and nobody waits, while what is green stays green.
  */
 export async function updateRedTasks(
   sql: Tx,
   projectId: string,
   branch: string,
   tasks: readonly { slug: string; failed: boolean }[],
-): Promise<string[]> {
-  const slugs = (failed: boolean) => tasks.filter((task) => task.failed === failed).map(({ slug }) => slug);
-  const red = slugs(true);
+): Promise<RedTaskChanges> {
+  const red = tasks.flatMap(({ slug, failed }) => (failed ? slug : []));
   // A green execution ends the red of one that had no tasks at all.
-  const green = red.length === 0 ? [...slugs(false), ""] : slugs(false);
-  const place = sql`project_id = ${projectId} and branch = ${branch}`;
-  if (red.length > 0)
-    await sql`
-      insert into red_task (project_id, branch, task_slug)
-      select ${projectId}, ${branch}, slug from unnest(${toTextArray(red)}::text[]) as slug order by slug
-      on conflict do nothing`;
-  const ended = await sql<{ task_slug: string }[]>`
-    with ended as (
-      select task_slug from red_task where ${place} and task_slug = any(${toTextArray(green)}::text[])
-      order by task_slug for update)
-    delete from red_task where ${place} and task_slug in (select task_slug from ended) returning task_slug`;
-  return ended.map((row) => row.task_slug);
+  const green = [...tasks.flatMap(({ slug, failed }) => (failed ? [] : slug)), ...(red.length === 0 ? [""] : [])];
+  const before = await selectRedTasks(sql, projectId, branch);
+  const mayEnd = before.some((slug) => green.includes(slug));
+  if (red.length === 0 && !mayEnd) return { began: [], ended: [], left: before };
+  const place = redTasksOf(sql, projectId, branch);
+  if (mayEnd) await sql`select from ${place} order by task_slug for update`;
+  const began = await sql<{ slug: string }[]>`
+    insert into red_task (project_id, branch, task_slug)
+    select ${projectId}, ${branch}, slug from unnest(${toTextArray(red)}::text[]) as slug order by slug
+    on conflict do nothing returning task_slug as slug`;
+  const fresh = began.map(({ slug }) => slug);
+  if (!mayEnd) return { began: fresh, ended: [], left: [...before, ...fresh] };
+  const ended = await sql<{ slug: string }[]>`
+    delete from ${place} and task_slug = any(${toTextArray(green)}::text[]) returning task_slug as slug`;
+  const left = await selectRedTasks(sql, projectId, branch);
+  return { began: fresh, ended: ended.map(({ slug }) => slug), left };
+}
+
+/** An action of an automation, and the branch whose tasks it sends messages about. */
+export type RedTaskMessages = {
+  teamId: string;
+  automationId: string;
+  /** The index of the action. */
+  action: number;
+  projectId: string;
+  branch: string;
+};
+
+/** Notes that an action says that these tasks are red. Returns false if it has said so of all that still are. */
+export async function insertRedTaskMessages(
+  sql: Tx,
+  { teamId, automationId, action, projectId, branch }: RedTaskMessages,
+  slugs: readonly string[],
+): Promise<boolean> {
+  const [row] = await sql<{ isNews: boolean }[]>`
+    with red as materialized (
+      select task_slug, since from ${redTasksOf(sql, projectId, branch)} and task_slug = any(${toTextArray(slugs)}::text[])),
+    fresh as (
+      insert into red_task_message (project_id, branch, task_slug, since, team_id, automation_id, action)
+      select ${projectId}, ${branch}, task_slug, since, ${teamId}, ${automationId}, ${action} from red order by task_slug
+      on conflict do nothing returning 1)
+    select exists (select from fresh) or not exists (select from red) as "isNews"`;
+  return row!.isNews;
 }
 
 /** What is too old to be asked for. */
 export async function deleteOldEvents(sql: Sql, days: number): Promise<void> {
   await sql`delete from event where occurred_at < now() - interval '1 day' * ${days}::int and due_at is null`;
   await sql`delete from red_task where since < now() - interval '1 year'`;
+  await sql`
+    delete from red_task_message m where not exists (
+      select from red_task r where r.project_id = m.project_id and r.branch = m.branch and r.task_slug = m.task_slug
+        and r.since = m.since)`;
 }

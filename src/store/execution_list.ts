@@ -266,7 +266,7 @@ export const summariesOf = (sql: Sql, projectId: string, ids: Fragment) => sql<E
     e.completed_at as "completedAt", e.repeated_status as "repeatedStatus", e.rerun_of is not null as "isRerun", e.sample, e.untrusted, e.probe
   from (${ids}) chosen join execution e on e.project_id = ${projectId} and e.id = chosen.id
   left join lateral (
-    select sum(r.passed) as passed, json_agg(r.status order by r.id) as statuses, sum(r.failed) as failed, sum(r.skipped) as skipped, sum(r.flaky) as flaky,
+    select sum(r.passed) as passed, json_agg(r.status order by r.id) as statuses, sum(r.failed - r.shadowed) as failed, sum(r.skipped) as skipped, sum(r.flaky) as flaky,
       count(*) as tasks, count(*) filter (where r.status in ('queued', 'running')) as open, sum(r.failed) filter (where r.outage) as outage_failures,
       ${wallTimeOfRuns(sql)} as ms,
       json_agg(json_build_object('slug', r.task_slug, 'status', r.status, 'attempt', r.attempt, 'shards', r.shards,

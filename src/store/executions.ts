@@ -168,8 +168,10 @@ export async function deleteExecution(sql: Tx, projectId: string, id: string): P
 }
 
 /** Executions whose time is over, locked; those that another server is at are left to it. */
-export const lockExpiredExecutions = (sql: Tx, limit: number) => sql<{ projectId: string; id: string }[]>`
-  select project_id as "projectId", id from execution
+export const lockExpiredExecutions = (sql: Tx, limit: number) => sql<
+  { projectId: string; id: string; timeoutMinutes: number }[]
+>`
+  select project_id as "projectId", id, timeout_minutes as "timeoutMinutes" from execution
   where expires_at < now() and not (${isAtWork(sql)}) and ${isProject(sql, sql`execution.project_id`)}
     and ${isDue(sql, "expiry", sql`execution.id::text`)}
     and ${hasServedFor(sql, LEASE_SECONDS)}

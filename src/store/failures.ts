@@ -55,7 +55,7 @@ export const insertFailures = (sql: Tx, projectId: string, runId: string, failur
     ) as f (number, cause, blame, explained, of_many, change, flaky, inherited, outside, evidence, flake_rate, flaky_at)`;
 };
 
-/** What passed in the run after a failed attempt, unless that matched an infrastructure rule. */
+/** What passed in the run after a failed attempt: of one that matched an infrastructure rule nothing is left by now. */
 export const insertFlakes = (sql: Tx, projectId: string, runId: string) => sql`
   insert into flake (project_id, run_id, test_case, cause)
   select ${projectId}, ${runId}, f.number, (
@@ -63,8 +63,7 @@ export const insertFlakes = (sql: Tx, projectId: string, runId: string) => sql`
     where d.project_id = ${projectId} and d.run_id = ${runId} and d.test_case = f.number and cause is not null
     order by attempt desc limit 1)
   from case_result b, lateral unnest(b.test_cases, string_to_array(b.statuses, null)) as f (number, letter)
-  where b.project_id = ${projectId} and b.run_id = ${runId} and b.statuses like '%P%' and f.letter = 'P' and not coalesce((
-    select f.number = any(infrastructure_retries) from test_run where project_id = ${projectId} and id = ${runId}), false)
+  where b.project_id = ${projectId} and b.run_id = ${runId} and b.statuses like '%P%' and f.letter = 'P'
   limit ${MAX_FLAKES}
   on conflict do nothing`;
 

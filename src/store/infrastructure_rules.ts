@@ -109,8 +109,8 @@ export const updateInfrastructureCount = (sql: Tx, projectId: string, runId: str
 
 /** The run is judged anew. */
 export const clearInfrastructure = (sql: Tx, projectId: string, runId: string) => sql`
-  update test_run set infrastructure = 0, infrastructure_retries = null
-  where project_id = ${projectId} and id = ${runId} and (infrastructure > 0 or infrastructure_retries is not null)`;
+  update test_run set infrastructure = 0
+  where project_id = ${projectId} and id = ${runId} and infrastructure > 0`;
 
 /** Results that passed after a failure of the same run, with what that failure said; in the order of the test cases. */
 export const selectRetriedTexts = (sql: Tx, projectId: string, runId: string, limit: number) => sql<
@@ -124,10 +124,22 @@ export const selectRetriedTexts = (sql: Tx, projectId: string, runId: string, li
   ) f cross join lateral (${textOf(sql, projectId, sql`and (message is not null or stack is not null)`)}) d
   order by f.test_case`;
 
-export const updateInfrastructureRetries = (sql: Tx, projectId: string, runId: string, testCases: readonly number[]) =>
-  sql`
-  update test_run set infrastructure_retries = ${toNumberArray(testCases)}::int[]
-  where project_id = ${projectId} and id = ${runId}`;
+/** Results of these test cases that passed on a retry are plain passes. */
+export async function updateExcusedRetries(
+  sql: Tx,
+  projectId: string,
+  runId: string,
+  testCases: readonly number[],
+): Promise<void> {
+  const excused = sql`${toNumberArray(testCases)}::int[]`;
+  await sql`
+    update case_result b set statuses = (
+      select string_agg(case when r.letter = 'P' and r.test_case = any(${excused}) then 'p' else r.letter end, '' order by r.place)
+      from unnest(b.test_cases, string_to_array(b.statuses, null)) with ordinality as r (test_case, letter, place))
+    where b.project_id = ${projectId} and b.run_id = ${runId} and b.test_cases && ${excused}`;
+  await sql`
+    update test_run set flaky = flaky - ${testCases.length}::int where project_id = ${projectId} and id = ${runId}`;
+}
 
 export type SearchedFailure = CaseRef & RuleText & { executionId: string };
 

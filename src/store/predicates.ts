@@ -70,10 +70,16 @@ export const isFromOutsideCode = (sql: Sql, f: Fragment): Fragment =>
   sql`(${f}.blame = 'incident' or ${f}.rule_id is not null)`;
 
 /**
- * The automation `a`, an alias, waits for events of this type. A report after the end of an execution also concerns automations
- * for its end that show the decision of a gate.
+ * The automation `a`, an alias, waits for events of this type. What it has written of results stays current: a change after the end of
+ * an execution also concerns automations for its end that show the decision of a gate, and its end and changes concern those that
+ * comment on pull requests.
  */
 export const waitsForEvent = (sql: Sql, a: Fragment, type: Given): Fragment => sql`(
-  ${a}.event in (${type}, case when ${type} = 'execution.changed' then 'execution.completed' end)
-  and (${a}.event = ${type} or exists (
-    select from json_array_elements(${a}.actions) action where action->>'gate' is not null)))`;
+  ${a}.event = ${type}
+  or ${type} = 'execution.changed' and ${a}.event = 'execution.completed' and exists (
+    select from json_array_elements(${a}.actions) action where action->>'gate' is not null)
+  or ${type} in ('execution.completed', 'execution.changed')
+    and ${a}.event in ('test_run.completed', 'execution.completed', 'execution.failed') and exists (
+      select from json_array_elements(${a}.actions) action
+      join integration i on i.team_id = ${a}.team_id and i.id::text = action->>'integrationId'
+      where action->>'type' = 'notify' and i.kind in ('github', 'gitlab')))`;

@@ -1,6 +1,6 @@
 /** Results of complete runs, as the health of test cases is counted from them. */
 
-import { toStatus } from "../rules/merge.ts";
+import { isFailure } from "../rules/merge.ts";
 import { INCIDENT } from "../rules/health.ts";
 import { type Sql, toNumberArray, toNumbers, toTextArray } from "../database/connect.ts";
 import { isFromOutsideCode } from "./predicates.ts";
@@ -56,15 +56,10 @@ export async function selectBlocksOfRuns(
   return rows.map(toRunBlock);
 }
 
-/**
- * The test cases of a row of `case_result` whose failures, also those that a retry has undone, have a cause outside of the code;
- * null where nothing in it has failed.
- */
+/** The test cases of a row of `case_result` whose failures have a cause outside of the code; null where nothing in it has failed. */
 const incidentsIn = (sql: Sql) => sql`
-  case when case_result.statuses ~ '[fFP]' then (
-    select array_agg(f.test_case) || (
-      select infrastructure_retries from test_run
-      where project_id = case_result.project_id and id = case_result.run_id)
+  case when case_result.statuses ~ '[fF]' then (
+    select array_agg(f.test_case)
     from failure f
     where f.project_id = case_result.project_id and f.run_id = case_result.run_id and ${isFromOutsideCode(sql, sql`f`)}
       and f.test_case between case_result.test_cases[1] and case_result.test_cases[cardinality(case_result.test_cases)]) end`;
@@ -78,6 +73,6 @@ function toRunBlock({ testCases: given, durations, incidents, ...row }: Packed):
   return { ...row, testCases, statuses, durations: toNumbers(durations) };
 }
 
-/** A failure with a cause outside of the code is not counted, and a pass after one is no sign of a flaky test. */
+/** A failure with a cause outside of the code is not counted. */
 const toCounted = (letter: string, isOfIncident: boolean): string =>
-  !isOfIncident ? letter : letter === "P" ? "p" : toStatus(letter) === "failed" ? INCIDENT : letter;
+  isOfIncident && isFailure(letter) ? INCIDENT : letter;

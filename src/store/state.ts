@@ -73,3 +73,23 @@ export async function selectBranchState(
     order by task_slug, place, build_id`;
   return toBranchState(rows, rows[0]?.isAll ?? true);
 }
+
+/** Whether a newer execution of the branch has begun, or an older one was of the same commit: then the state of the branch is another. */
+export async function selectIsLeftBehind(
+  sql: Sql,
+  projectId: string,
+  { id, branch, isDefault, commit }: { id: string; commit: string | null } & Omit<Branch, "sample">,
+): Promise<boolean> {
+  const isBuild = sql`
+    build_id is null and not sample and ${isTrustedBuild(sql, sql`e`)} ${isNoPullRequest(sql, isDefault)}`;
+  const newer = (name: Fragment) => sql`exists (
+    select from execution e where project_id = ${projectId} and branch ${name} and id > ${id} and ${isBuild})`;
+  // The builds of the commit are looked up first: they are few, and those of the branch are many.
+  const [row] = await sql<{ isLeftBehind: boolean }[]>`
+    select ${newer(sql`= ${branch}`)} ${isDefault ? sql`or ${newer(sql`is null`)}` : sql``} or exists (
+      select from (
+        select * from execution where project_id = ${projectId} and lower(commit) = lower(${commit}) offset 0) e
+      where id < ${id} and (branch = ${branch} ${isDefault ? sql`or branch is null` : sql``}) and ${isBuild})
+      as "isLeftBehind"`;
+  return row!.isLeftBehind;
+}

@@ -363,3 +363,14 @@ export const updateTestRuns = (sql: Sql, projectId: Given, rows: Given) => sql`
   where r.project_id = ${projectId} and r.id = c.id
     -- Looked up, as in updateExecutions.
     and r.id = any(array(select id from json_to_recordset(${rows}::text::json) as c (id uuid)))`;
+
+/** How many test cases of each run passed on a retry, by the ids of the runs. */
+export const selectFlakyCounts = async (
+  sql: Tx,
+  projectId: string,
+  runIds: readonly string[],
+): Promise<Map<string, number>> => {
+  const rows = await sql<{ id: string; flaky: number }[]>`
+    select id, flaky from test_run where project_id = ${projectId} and id = any(${toTextArray(runIds)}::uuid[])`;
+  return new Map(rows.map(({ id, flaky }) => [id, flaky]));
+};

@@ -5,7 +5,7 @@ import { counted } from "./numbers.ts";
 import { singleLine } from "./single_line.ts";
 
 /** Returns "190 tests of the baseline did not run". */
-export const absentWords = (count: number): string => `${counted(count, "test")} of the baseline did not run`;
+const absentWords = (count: number): string => `${counted(count, "test")} of the baseline did not run`;
 
 /** Returns "2 failed tests of the build were not rerun". */
 export const notRerunWords = (count: number): string =>
@@ -20,6 +20,10 @@ const KINDS: [kind: keyof NamedAbsence, words: (count: number) => string][] = [
   ["missing", absentWords],
   ["newlySkipped", (count) => `${counted(count, "test")} of the baseline ${count === 1 ? "is" : "are"} newly skipped`],
 ];
+
+/** Returns "190 tests of the baseline did not run, 1 test of the baseline is newly skipped". */
+export const absenceWords = (counts: Partial<Record<keyof NamedAbsence, number>>): string =>
+  KINDS.flatMap(([kind, words]) => (counts[kind] ? words(counts[kind]) : [])).join(", ");
 
 /** The kinds that there are, each with its sentence. */
 export const absentKinds = <Test extends SomeTests>(absence: Record<keyof NamedAbsence, Test>) =>

@@ -1,5 +1,6 @@
 /** Says the outcome of an execution in words: in a list, as the headline of its page, and in one line of text. */
 
+import { BLAME_PHRASES } from "./blame.ts";
 import { lineName } from "./execution_name.ts";
 import { hasEnded, sumTasks } from "../rules/execution.ts";
 import type { TaskEnd } from "../rules/red_reason.ts";
@@ -81,18 +82,16 @@ export const headlineText = (words: readonly HeadlineWord[]): string =>
 
 /** Returns "3 new failures since #412, 1 also failing on main". */
 function failuresOf({ counts, baseline, defaultBranch }: Headline): HeadlineWord[] {
-  const { new: fresh = 0, main = 0, still = 0, flaky = 0, quarantined = 0 } = counts;
+  const { new: fresh = 0, main = 0, still = 0, flaky = 0, incident = 0, quarantined = 0 } = counts;
   const since: HeadlineWord[] = baseline === null ? [] : [" since ", baseline];
   const known = [
     main > 0 && `${toCount(main)} also failing on ${defaultBranch}`,
-    still > 0 && `${toCount(still)} still failing`,
-    flaky > 0 && `${toCount(flaky)} known flaky`,
-    quarantined > 0 && fresh + main + still + flaky === 0 && `${toCount(quarantined)} quarantined`,
+    still > 0 && `${toCount(still)} ${BLAME_PHRASES.still}`,
+    flaky > 0 && `${toCount(flaky)} ${BLAME_PHRASES.flaky}`,
+    incident > 0 && `${toCount(incident)} ${BLAME_PHRASES.incident}`,
+    quarantined > 0 && `${toCount(quarantined)} ${BLAME_PHRASES.quarantined}`,
   ].filter((words) => words !== false);
-  if (fresh > 0) {
-    const others = known.filter((words) => !/known flaky|quarantined/.test(words)).join(", ");
-    return [counted(fresh, "new failure"), ...since, others === "" ? "" : `, ${others}`];
-  }
+  if (fresh > 0) return [counted(fresh, "new failure"), ...since, ...known.map((words) => `, ${words}`)];
   return ["Nothing new", ...since, known.length === 0 ? "" : `: ${known.join(", ")}`];
 }
 

@@ -4,9 +4,10 @@ import type { ExecutionDecision, GateReason, TaskGate } from "../rules/gate.ts";
 import { toShardList } from "../rules/shards.ts";
 import type { ForgivenFailure, GateDecision } from "../schema/gate.ts";
 import type { Blame } from "../schema/failures.ts";
-import { absentWords } from "./absent_tests.ts";
+import { absenceWords } from "./absent_tests.ts";
 import { caseTitle } from "./case_title.ts";
 import { counted } from "./numbers.ts";
+import { exitWords } from "./reasons.ts";
 import { singleLine } from "./single_line.ts";
 
 const FAILURES: Record<Blame, (count: number) => string> = {
@@ -36,9 +37,9 @@ function reasonText(reason: GateReason, { shards, missingShards, reason: known }
     case "unjudged":
       return `${counted(reason.count, "failure")} without a test case in the report`;
     case "exit_code":
-      return `exit code ${reason.exitCode}, which means more than failed tests`;
+      return `exit ${exitWords(reason.exitCode)}, which means more than failed tests`;
     case "absent":
-      return absentWords(reason.count);
+      return absenceWords({ missing: reason.missing, newlySkipped: reason.skipped });
     case "outage":
       return "an outage: nearly all tests failed";
     case "replaced":

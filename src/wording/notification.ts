@@ -52,7 +52,7 @@ function resultWords({ passed = 0, failed = 0, skipped = 0, flaky = 0, outage, .
   return worth.length === 0 ? "No test cases" : worth.join(", ");
 }
 
-/** Returns "Incomplete: e2e shard 2 of 3 missing; 54 passed": the reason comes before the counts. */
+/** Returns "Incomplete: e2e: shard 2 of 3 missing; 54 passed": the reason comes before the counts. */
 function withReason({ reason, ...counts }: Counts & { reason?: string }): string {
   if (reason === undefined) return resultWords(counts);
   return counts.total === 0 ? reason : `${reason}; ${resultWords(counts)}`;

@@ -13,12 +13,12 @@ import { redTaskWords } from "./task.ts";
 const MAX_TASKS = 3;
 const MAX_OWNERS = 3;
 
-/** Returns "main is red: unit 2 failures, e2e has not reported and 1 more task"; `null` if no task of the branch has a result. */
+/** Returns "main is red: unit: 2 failures, e2e: has not reported and 1 more task"; `null` if no task of the branch has a result. */
 export function branchSentence({ branch, state, tasks }: BranchStateAnswer): string | null {
   if (state === null) return null;
   const red = tasks.filter(({ status }) => status !== "passed");
   if (red.length === 0) return `${branch} is green`;
-  const named = red.slice(0, MAX_TASKS).map((task) => `${task.slug} ${redTaskWords(task)}`);
+  const named = red.slice(0, MAX_TASKS).map((task) => `${task.slug}: ${redTaskWords(task)}`);
   const more = red.length - named.length;
   return `${branch} is red: ${named.join(", ")}${more > 0 ? ` and ${counted(more, "more task")}` : ""}`;
 }

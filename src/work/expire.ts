@@ -24,12 +24,17 @@ export async function expireExecutions(
         return await begin(async (sql) => {
           const [expired] = await lockExpiredExecutions(sql, 1);
           if (!expired) return false;
-          const { projectId, id } = expired;
+          const { projectId, id, timeoutMinutes } = expired;
           take({ loop: "expiry", id, about: { executionId: id, projectId } });
           const execution = await lockExecution(sql, projectId, id);
           if (!execution) return false;
           const reason = await reasonOfSilence(sql, projectId, id);
-          await advanceExecution(sql, projectId, execution, "expired", { arrived: false, now: new Date(), reason });
+          await advanceExecution(sql, projectId, execution, "expired", {
+            arrived: false,
+            now: new Date(),
+            reason,
+            timeoutMinutes,
+          });
           return true;
         });
       },

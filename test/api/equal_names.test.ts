@@ -2,9 +2,10 @@
 
 import { describe, expect, test } from "bun:test";
 import { createAsking } from "../asking.ts";
+import { countAll } from "../../src/work/count.ts";
 import { createHarness } from "../harness.ts";
 
-const { ask, acme, addProject } = await createHarness();
+const { ask, acme, addProject, database } = await createHarness();
 const fresh = async () => createAsking(ask, await addProject(acme), "t");
 
 const NO = '<failure message="no">Error: no</failure>';
@@ -26,19 +27,14 @@ describe("rows of one name, of which the last one passed", () => {
     expect(run).toMatchObject({ verdict: "passed", passed: 2, failed: 0, total: 2, flaky: 1 });
     const [flaky] = await place.list(`/executions/${run.executionId}/test-runs/t/cases?flaky=true`);
     expect(flaky).toMatchObject({ name: "counts()", status: "passed", message: "no" });
+    expect((await place.get(`/executions/${run.executionId}/failures`)).headline).toEndWith(", 1 flaky");
   });
 
   test.each(["", "exit_code=1"])("are rows of one red test otherwise (%s)", async (query) => {
     const place = await fresh();
     const run = await place.uploadReport(RETRIED, `${query}&branch=main&complete=true`);
-    expect(run).toMatchObject({
-      verdict: "failed",
-      passed: 2,
-      failed: 2,
-      total: 4,
-      flaky: 0,
-      counts: { newFailures: 1 },
-    });
+    const counts = { newFailures: 1 };
+    expect(run).toMatchObject({ verdict: "failed", passed: 2, failed: 2, total: 4, flaky: 0, counts });
     const cases = await place.list("/test-cases");
     expect(cases.map(({ name, failures }) => [name, failures])).toEqual([
       ["counts()", 1],
@@ -61,17 +57,10 @@ describe("rows of one name, of which the last one passed", () => {
 test("rows of a parameterised test stay red where one of them failed, also if it is not the last", async () => {
   const place = await fresh();
   const rows = junit([row("sums(int)"), row("sums(int)", NO), row("sums(int)")]);
-  expect(await place.uploadReport(rows, "exit_code=1&complete=true")).toMatchObject({
-    verdict: "failed",
-    passed: 2,
-    failed: 1,
-  });
+  const red = { verdict: "failed", failed: 1 };
+  expect(await place.uploadReport(rows, "exit_code=1&complete=true")).toMatchObject({ ...red, passed: 2 });
   const last = junit([row("sums(int)"), row("sums(int)", NO)]);
-  expect(await place.uploadReport(last, "exit_code=0&complete=true")).toMatchObject({
-    verdict: "failed",
-    passed: 1,
-    failed: 1,
-  });
+  expect(await place.uploadReport(last, "exit_code=0&complete=true")).toMatchObject({ ...red, passed: 1 });
 });
 
 test("rows that all passed are one test beside the failure of their tool", async () => {
@@ -86,28 +75,22 @@ test.each([
   ["exit_code=0", "passed", 1],
   ["exit_code=1", "failed", 0],
   ["", "failed", 0],
-])(
-  "a test that its suite counts as flaky, with a failure of each attempt, has passed if the tool has (%s)",
-  async (query, verdict, flaky) => {
-    const place = await fresh();
-    const report = junit([row("counts", NO + NO), row("adds")], 'tests="2" failures="2" flaky="1"');
-    expect(await place.uploadReport(report, `${query}&complete=true`)).toMatchObject({ verdict, flaky });
-  },
-);
+])("a test that its suite counts as flaky has passed if the tool has (%s)", async (query, verdict, flaky) => {
+  const place = await fresh();
+  const report = junit([row("counts", NO + NO), row("adds")], 'tests="2" failures="2" flaky="1"');
+  expect(await place.uploadReport(report, `${query}&complete=true`)).toMatchObject({ verdict, flaky });
+});
 
 describe("files of one upload", () => {
   const at = (time: string) => `timestamp="2026-02-03T10:${time}" time="2"`;
   const first = junit([row("a"), row("b", NO), row("c", NO)], at("00:00"));
 
-  test.each([true, false])(
-    "of which a later one repeats the failures are attempts, in any order (%p)",
-    async (inOrder) => {
-      const place = await fresh();
-      const retry = junit([row("b"), row("c")], at("01:00"));
-      const run = await place.uploadReport(inOrder ? form(first, retry) : form(retry, first), "complete=true");
-      expect(run).toMatchObject({ verdict: "passed", passed: 3, failed: 0, flaky: 2, total: 3 });
-    },
-  );
+  test.each([true, false])("of which one repeats the failures are attempts, in any order (%p)", async (inOrder) => {
+    const place = await fresh();
+    const retry = junit([row("b"), row("c")], at("01:00"));
+    const run = await place.uploadReport(inOrder ? form(first, retry) : form(retry, first), "complete=true");
+    expect(run).toMatchObject({ verdict: "passed", passed: 3, failed: 0, flaky: 2, total: 3 });
+  });
 
   test("stay red where the later one passes only some, does not follow the first, or has all tests, as that of another browser", async () => {
     for (const [later, failed] of [
@@ -117,10 +100,8 @@ describe("files of one upload", () => {
       [junit([row("b"), row("c")]), 2],
     ] as const) {
       const place = await fresh();
-      expect(await place.uploadReport(form(first, later), "complete=true")).toMatchObject({
-        verdict: "failed",
-        failed,
-      });
+      const red = { verdict: "failed", failed };
+      expect(await place.uploadReport(form(first, later), "complete=true")).toMatchObject(red);
     }
   });
 
@@ -172,6 +153,9 @@ describe("a Go test that failed only through its subtest", () => {
     expect(red).toMatchObject({ verdict: "failed", failed: 2, counts: { newFailures: 1 } });
     expect(red.newFailures.map(({ name }: { name: string }) => name)).toEqual(["TestTax/eur"]);
     expect(await place.list("/bug-reports")).toHaveLength(1);
+    await countAll(database);
+    const parent = (await place.list("/test-cases?q=TestTax")).find(({ name }) => name === "TestTax");
+    expect(parent).toMatchObject({ runs: 1, failures: 0, lastStatus: "passed", lastFailedAt: null });
     const { id } = (await place.list("/test-cases?q=TestTax/eur"))[0];
     await place.patch(`/test-cases/${id}`, { quarantine: { reason: "currency service" } });
     const gated = "branch=topic&exit_code=1&complete=true&gate=quarantine";

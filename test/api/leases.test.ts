@@ -88,13 +88,8 @@ describe("an execution of mode run", () => {
 
   test("what says something else than its lease is refused", async () => {
     const { place, lease } = await taken({ tasks: [{ slug: "unit", shards: 2 }] });
-    for (const query of [
-      "task_slug=e2e",
-      "tag=os:linux",
-      "shard=2/2",
-      `execution_id=${place.project}`,
-      "execution_key=x",
-    ])
+    const others = ["task_slug=e2e", "tag=os:linux", "shard=2/2", "execution_key=x"];
+    for (const query of [...others, `execution_id=${place.project}`])
       expect(message(await report(place, lease.id, "p", `&${query}`))).toBe(
         `Cannot read "${query.split("=")[0]}": the lease belongs to another one, omit it`,
       );
@@ -409,7 +404,7 @@ describe("what a runner cannot run", () => {
     }
     const why = "3 runners could not run it; the last time: npm ci failed";
     expect(await see(place, id)).toMatchObject({
-      ...{ status: "failed", failed: 0, reason: `Incomplete: unit did not finish (${why})` },
+      ...{ status: "failed", failed: 0, reason: `Incomplete: unit: did not finish (${why})` },
       tasks: [{ status: "incomplete", reason: why }],
     });
     expect(await place.list("/test-cases")).toEqual([]);
@@ -549,7 +544,7 @@ describe("what is lost", () => {
     expect((await sync(place)).leases).toEqual([]);
     const reason = "The runner r2 was lost, like the one before it";
     expect(await see(place, id)).toMatchObject({
-      ...{ status: "timed_out", reason: `Timed out: unit did not report (${reason})` },
+      ...{ status: "timed_out", reason: `Timed out: unit: did not report (${reason})` },
       tasks: [{ status: "timed_out", reason }],
     });
     // The report of the second runner is taken all the same.
@@ -653,7 +648,7 @@ describe("what is lost", () => {
     expect(held[0]).toMatchObject({ cancelled: true, reason: "It exceeded its time limit of 10 s" });
     const failed = await fail(place, lease.id, { message: "Timed out after 10 s", exitCode: 137 });
     expect(failed.body.status).toBe("failed");
-    const reason = "Failed: unit test runner exited with code 137 (Timed out after 10 s)";
+    const reason = "Failed: unit: test runner exited with code 137 (Timed out after 10 s)";
     expect(await see(place, id)).toMatchObject({ status: "failed", failed: 1, reason });
   });
 

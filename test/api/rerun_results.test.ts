@@ -52,7 +52,7 @@ describe("a rerun of a part of the failed tests", () => {
     expect(await place.get(`/executions/${build}`)).toMatchObject({ status: "failed", repeatedStatus: null });
     expect(await place.get(`/executions/${run.executionId}`)).toMatchObject({
       status: "failed",
-      reason: `Failed: unit ${words}`,
+      reason: `Failed: unit: ${words}`,
     });
     expect(await eventsOf(place)).not.toContain("execution.recovered");
     for (const gate of ["quarantine", "new"])

@@ -215,7 +215,7 @@ describe("a rerun", () => {
     expect(await executionOf(place, id)).toMatchObject({
       status: "cancelled",
       verdict: null,
-      tasks: [{ status: "cancelled", reason: "No report arrived in time" }],
+      tasks: [{ status: "cancelled", reason: "No report arrived within 30 minutes" }],
     });
     expect(await stateOf(place)).toMatchObject({ state: "passed", executionId: green });
     expect(await executionOf(place, green)).toMatchObject({ repeatedStatus: null });

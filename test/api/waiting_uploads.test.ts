@@ -51,6 +51,7 @@ describe("what is red when an upload ends its execution", () => {
     const { project } = own;
     const upload = (letters: string, query: string) =>
       own.call("POST", `/test-runs?branch=main&task_slug=unit${query}`, junit(letters));
+    await own.post("/executions", { key: "2", branch: "main", tasks: ["unit"] });
     const { id } = await own.post("/executions", { key: "1", branch: "main", tasks: ["unit"] });
     const [isHeld, isOver] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     // As any other upload to the execution, a large one for example.

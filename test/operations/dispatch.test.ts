@@ -256,7 +256,7 @@ describe("a dispatch that fails", () => {
     await deliver();
     await endTime(body.id);
     await expireExecutions(database);
-    expect((await get(body.id)).tasks).toMatchObject([{ reason: "No report arrived in time" }]);
+    expect((await get(body.id)).tasks).toMatchObject([{ reason: "No report arrived within 30 minutes" }]);
   });
 
   test("is sent again when somebody asks for it, and what comes then joins late; unless it was cancelled or deleted", async () => {

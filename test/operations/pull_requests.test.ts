@@ -2,6 +2,7 @@
 
 import { generateKeyPairSync } from "node:crypto";
 import { beforeEach, describe, expect, test } from "bun:test";
+import { expireExecutions } from "../../src/work/expire.ts";
 import { createAsking } from "../asking.ts";
 import { createAutomating, PUBLIC_URL } from "../automating.ts";
 import { insertFoundSearch } from "../culprit_searches.ts";
@@ -40,16 +41,18 @@ function createHost() {
 const automate = (event: string, integrationId: string, type = "notify") =>
   automating.automate({ name: event, trigger: { event }, actions: [{ type, integrationId }] });
 
-/** Comments on everything that happens in an execution. */
-async function commentTo(url: string, kind = "github") {
+/** A code host that gets comments on what happens in executions. */
+async function beginComments({ kind = "github", events = ["test_run.completed"] } = {}) {
+  const host = createHost();
   const where = kind === "github" ? { repository: "acme/web" } : { project: "acme/web" };
-  const id = await integrate(kind, { baseUrl: url, token: "S3CRET-token", ...where });
-  for (const event of ["test_run.completed", "execution.completed"]) await automate(event, id);
-  return id;
+  const integrationId = await integrate(kind, { baseUrl: host.url, token: "S3CRET-token", ...where });
+  for (const event of events) await automate(event, integrationId);
+  const shown = () => [...host.comments.values()];
+  return { ...host, integrationId, shown };
 }
 
 type Case = { name: string; fails?: boolean; file?: string; line?: number };
-const report = (...cases: Case[]) => {
+const toReport = (...cases: Case[]) => {
   const written = cases.map(({ name, fails, file = "test/cart.test.ts", line = 3 }) => {
     const failure = fails ? `<failure message="${name} broke"/>` : "";
     return `<testcase classname="Cart" name="${name}" file="${file}" line="${line}" time="1">${failure}</testcase>`;
@@ -59,17 +62,21 @@ const report = (...cases: Case[]) => {
 
 async function upload(parameters: Record<string, string>, ...cases: Case[]) {
   const query = new URLSearchParams({ branch: "feature", pull_request: "12", task_slug: "unit", ...parameters });
-  const { status, body } = await project.send(report(...cases), `${query}`);
+  const { status, body } = await project.send(toReport(...cases), `${query}`);
   expect(status).toBe(201);
   return body;
+}
+/** Uploads, and sends what is to be said of it. */
+async function report(parameters: Record<string, string>, ...cases: Case[]) {
+  const run = await upload(parameters, ...cases);
+  await settle();
+  return run;
 }
 const methods = ({ requests }: { requests: Recorded[] }) => requests.map(({ method, path }) => `${method} ${path}`);
 const notesAt = "/api/v4/projects/acme%2Fweb/merge_requests/12/notes";
 /** Uploads a build of one case for the pull request, and sends what is to be said of it. */
 async function push(key: string, { name = "adds", fails = false } = {}, more: Record<string, string> = {}) {
-  const run = await upload({ execution_key: key, complete: "true", ...more }, { name, fails });
-  await settle();
-  return run;
+  return await report({ execution_key: key, complete: "true", ...more }, { name, fails });
 }
 
 describe.each([
@@ -77,8 +84,7 @@ describe.each([
   ["gitlab", notesAt, `PUT ${notesAt}/100`],
 ])("%s", (kind, list, edit) => {
   test("two pushes are one comment: the second one changes it", async () => {
-    const host = createHost();
-    await commentTo(host.url, kind);
+    const host = await beginComments({ kind });
     await push("1", { fails: true });
     expect(host.comments.get(100)).toContain("`1 new failure`");
     await push("2", {}, { commit: "0123456789abcdef" });
@@ -90,45 +96,37 @@ describe.each([
 
 describe("the comment", () => {
   test("says how far the execution has come, and then how it ended", async () => {
-    const host = createHost();
-    await commentTo(host.url);
+    const host = await beginComments();
     const tasks = ["unit", "e2e", "lint"];
     await project.post("/executions", { key: "1", tasks, branch: "feature", pullRequest: "12" });
-    await upload({ execution_key: "1" }, { name: "adds" });
-    await settle();
+    await report({ execution_key: "1" }, { name: "adds" });
     expect(host.comments.get(100)).toContain("### `other`: `Running, 1 of 3 tasks`");
-    await upload({ execution_key: "1", task_slug: "e2e" }, { name: "pays", fails: true });
-    await settle();
+    await report({ execution_key: "1", task_slug: "e2e" }, { name: "pays", fails: true });
     expect(host.comments.get(100)).toContain("`Running, 2 of 3 tasks, 1 new failure so far`");
-    await upload({ execution_key: "1", task_slug: "lint" }, { name: "style" });
-    await settle();
+    await report({ execution_key: "1", task_slug: "lint" }, { name: "style" });
     expect(host.comments.get(100)).toContain("### `other`: `1 new failure`");
     expect(host.comments.size).toBe(1);
   });
 
   test("is not folded where tests of the baseline did not run, and names them", async () => {
-    const host = createHost();
-    await commentTo(host.url);
+    const host = await beginComments();
     const main = { branch: "main", pull_request: "", complete: "true" };
     await upload(main, ...["adds", "removes", "pays"].map((name) => ({ name })));
-    await upload({ execution_key: "1", complete: "true" }, { name: "adds" });
-    await settle();
+    await report({ execution_key: "1", complete: "true" }, { name: "adds" });
     const comment = host.comments.get(100)!;
     expect(comment).toContain("### `other`: `1 passed");
     expect(comment).toContain("**Tests of the baseline that did not run (2)**\n\n- [`Cart › removes`]");
   });
 
   test("names new failures with owner, line and link, and what it was compared with", async () => {
-    const host = createHost();
-    await commentTo(host.url);
+    const host = await beginComments();
     await project.call("PUT", "/owners", "/test/cart* @acme/cart\n");
     const main = { branch: "main", pull_request: "", complete: "true" };
     await upload({ ...main, execution_key: "main1" }, { name: "adds" }, { name: "sums", fails: true });
     const passes = Array.from({ length: 40 }, (_, index) => ({ name: `passes ${index}` }));
     const fails = Array.from({ length: 12 }, (_, index) => ({ name: `breaks ${index}`, fails: true, line: index + 1 }));
     const adds = { name: "adds", fails: true, line: 42 };
-    await upload({ execution_key: "1", complete: "true" }, adds, { name: "sums" }, ...fails, ...passes);
-    await settle();
+    await report({ execution_key: "1", complete: "true" }, adds, { name: "sums" }, ...fails, ...passes);
     const text = host.comments.get(100)!;
     const [added] = await project.list("/test-cases?q=adds");
     const address = `${PUBLIC_URL}/projects/${project.project}/tests/${added.id}`;
@@ -142,8 +140,7 @@ describe("the comment", () => {
   });
 
   test("names the known bugs of the project that its failures belong to, and the commits that broke their tests", async () => {
-    const host = createHost();
-    await commentTo(host.url);
+    const host = await beginComments();
     const main = { branch: "main", pull_request: "", complete: "true" };
     // The same failure is a bug of another project as well.
     await upload({ ...main, execution_key: "main1" }, { name: "adds", fails: true });
@@ -159,9 +156,8 @@ describe("the comment", () => {
     const [{ id: otherId }] = others.bugReports;
     await insertFoundSearch(database, { project: project.project, bugReportId: id });
     const { summary } = await project.get(`/bug-reports/${id}/culprit`);
-    await upload({ execution_key: "2", complete: "true" }, { name: "adds" }, { name: "sums", fails: true });
-    await settle();
-    const [comment] = [...host.comments.values()];
+    await report({ execution_key: "2", complete: "true" }, { name: "adds" }, { name: "sums", fails: true });
+    const [comment] = host.shown();
     const bugUrl = `${PUBLIC_URL}/projects/${project.project}/bugs/${id}`;
     expect(comment!.split("\n\n").slice(1, 3)).toEqual([
       "### `other`: `Nothing new since main #main2: 1 still failing`",
@@ -173,8 +169,7 @@ describe("the comment", () => {
   });
 
   test("counts all failures of a known bug, although only one of an outage is matched with it", async () => {
-    const host = createHost();
-    await commentTo(host.url);
+    const host = await beginComments();
     const failure = `<failure message="expected 2 items">Error: expected 2 items\n    at cart (src/cart.ts:42:5)</failure>`;
     const names = Array.from({ length: 12 }, (_, index) => `adds ${index}`);
     const cases = names.map((name) => `<testcase classname="Cart" name="${name}">${failure}</testcase>`);
@@ -185,12 +180,11 @@ describe("the comment", () => {
     await settle();
     const { causes } = await project.get(`/executions/${executionId}/failures`);
     expect(causes).toMatchObject([{ failed: 12, bugReport: { number: 1, known: true } }]);
-    expect([...host.comments.values()][0]).toMatch(/Known bug #1 .*\) 12 failures\n/);
+    expect(host.shown()[0]).toMatch(/Known bug #1 .*\) 12 failures\n/);
   });
 
   test("does not go back: an older delivery that comes later shows what is known by then", async () => {
-    const host = createHost();
-    await commentTo(host.url);
+    const host = await beginComments();
     await project.post("/executions", { key: "1", tasks: ["unit", "e2e"], branch: "feature", pullRequest: "12" });
     await upload({ execution_key: "1" }, { name: "adds" });
     await handle();
@@ -202,27 +196,80 @@ describe("the comment", () => {
     await database.pool`update integration set paused_until = null`;
     await database.pool`update delivery set due_at = now() - interval '1 second', state_key = null where status = 'pending'`;
     await deliver();
-    expect([...host.comments.values()]).toEqual([expect.stringContaining("`1 new failure`")]);
+    expect(host.shown()).toEqual([expect.stringContaining("`1 new failure`")]);
     await settle();
-    expect([...host.comments.values()]).toEqual([expect.stringContaining("`1 new failure`")]);
+    expect(host.shown()).toEqual([expect.stringContaining("`1 new failure`")]);
   });
 
-  test("of an earlier push that ends later is not written", async () => {
-    const host = createHost();
-    const integrationId = await commentTo(host.url);
-    await upload({ execution_key: "1" }, { name: "adds", fails: true });
-    await push("2");
-    const { executionId } = await push("1", { name: "pays", fails: true }, { task_slug: "e2e" });
-    expect([...host.comments.values()]).toEqual([expect.stringContaining("<code>other: 1 passed")]);
-    const { body } = await call("GET", `/integrations/${integrationId}/deliveries?status=inapplicable`);
-    expect(executionId).toBeString();
+  test.each([["1"], ["3"]])("of an earlier commit whose build %s ends later is not written", async (key) => {
+    const host = await beginComments();
+    const [first, second] = [{ commit: "aaaaaaaa" }, { commit: "bbbbbbbb" }];
+    await upload({ execution_key: "1", ...first }, { name: "adds", fails: true });
+    await upload({ execution_key: "2", complete: "true", ...second }, { name: "adds" });
+    await handle();
+    await push(key, { name: "pays", fails: true }, { task_slug: "e2e", ...first });
+    expect(host.shown()).toEqual([expect.stringContaining("<code>other: 1 passed")]);
+    const { body } = await call("GET", `/integrations/${host.integrationId}/deliveries?status=inapplicable`);
     const errors = body.data.map(({ attempts }: any) => attempts.at(-1).error);
     expect(errors).toContain("Nothing to send: the comment shows a later execution");
+    await push("4", { fails: true }, second);
+    expect(host.shown()).toEqual([expect.stringContaining("`1 new failure")]);
+  });
+
+  test.each(["test_run.completed", "execution.completed", "execution.failed"])(
+    "begun by %s ends with its execution, and follows later reports",
+    async (event) => {
+      const host = await beginComments({ events: [event] });
+      const { id } = await project.post("/executions", {
+        ...{ tasks: [{ slug: "unit", shards: 2 }, "e2e"], branch: "feature", pullRequest: "12" },
+      });
+      await upload({ execution_id: id, task_slug: "e2e" }, { name: "pays" });
+      await report({ execution_id: id, shard: "1/2" }, { name: "adds" });
+      await project.post(`/executions/${id}/complete`);
+      await settle();
+      expect(host.shown()).toEqual([expect.stringContaining("`Incomplete: unit: shard 2 of 2 missing`")]);
+      await report({ execution_id: id, shard: "2/2" }, { name: "sums" });
+      expect(host.shown()).toEqual([expect.stringContaining("<code>other: 3 passed")]);
+    },
+  );
+
+  test("ends also where a task never reports, or the execution is cancelled", async () => {
+    const host = await beginComments();
+    const begin = async (key: string) => {
+      const tasks = ["unit", "e2e"];
+      const { id } = await project.post("/executions", { key, tasks, branch: "feature", pullRequest: "12" });
+      await report({ execution_id: id }, { name: "adds" });
+      return id;
+    };
+    const late = await begin("1");
+    await database.pool`update execution set expires_at = now() - interval '1 second' where id = ${late}`;
+    await expireExecutions(database);
+    await settle();
+    expect(host.comments.get(100)).toContain("`Timed out: e2e: did not report within 30 minutes`");
+    await project.post(`/executions/${await begin("2")}/cancel`);
+    await settle();
+    expect(host.comments.get(100)).toContain("`Cancelled, 1 of 2 tasks had reported`");
+  });
+
+  test("says what failures of one cause have in common once, and names failures that are known to be flaky", async () => {
+    const host = await beginComments();
+    const main = { branch: "main", pull_request: "" };
+    for (let build = 0; build < 7; build++) {
+      const flaky = { name: "flickers", fails: build % 2 === 1 };
+      await upload({ ...main, complete: "true", commit: `${build}`.repeat(8) }, flaky, { name: "adds" });
+    }
+    const failure = `<failure message="no database">Error: no database\n    at open (src/open.ts:4:2)</failure>`;
+    const cases = ["adds", "pays"].map((name) => `<testcase classname="Cart" name="${name}">${failure}</testcase>`);
+    const flaky = toReport({ name: "flickers", fails: true }).replace("</testsuite>", `${cases.join("")}</testsuite>`);
+    await project.uploadReport(flaky, { branch: "feature", pull_request: "12", task_slug: "unit", complete: "true" });
+    await settle();
+    const text = host.comments.get(100)!.replaceAll(/\(<\S+>\)/g, "");
+    expect(text).toContain("**New failures (2)**\n\n- 2 tests: `no database`\n  - [`Cart › adds`]");
+    expect(text).toContain("**Failures of known flaky tests (1)**\n\n- [`Cart › flickers`]");
   });
 
   test("is found again after a crash between creating it and storing its id", async () => {
-    const host = createHost();
-    await commentTo(host.url);
+    const host = await beginComments();
     await push("1", { fails: true });
     // As if the server had ended before it stored the answer.
     await database.pool`update pull_request_comment set comment_id = null`;
@@ -236,8 +283,7 @@ describe("the comment", () => {
   });
 
   test("that another server writes at the same time is written once more", async () => {
-    const host = createHost();
-    await commentTo(host.url);
+    const host = await beginComments();
     await push("1", { fails: true });
     await upload({ execution_key: "2", complete: "true" }, { name: "adds" });
     await handle();
@@ -268,8 +314,7 @@ describe("the comment", () => {
   });
 
   test("several servers write one", async () => {
-    const host = createHost();
-    await commentTo(host.url);
+    const host = await beginComments();
     for (let push = 1; push <= 4; push++)
       await upload({ execution_key: String(push), complete: "true" }, { name: "adds" });
     await handle();
@@ -279,8 +324,7 @@ describe("the comment", () => {
   });
 
   test("of a merge queue goes to its pull request", async () => {
-    const host = createHost();
-    await commentTo(host.url);
+    const host = await beginComments();
     const branch = "gh-readonly-queue/main/pr-12-0123456789abcdef0123456789abcdef01234567";
     await push("1", { fails: true }, { branch, pull_request: "" });
     expect(methods(host)).toEqual(["POST /repos/acme/web/issues/12/comments"]);

@@ -30,6 +30,12 @@ test("bad news triggers an alert, good news resolves that one", async () => {
   expect(shown(good.requests)).toEqual(asked({ event_action: "resolve" }));
 });
 
+test("a task that is green again does not resolve the alert while others of its branch are red", async () => {
+  const data = { ...GOOD.data, execution: { stillRed: ["e2e"] } };
+  const { outcome, requests } = await sender.deliver({ notice: { ...GOOD, data } });
+  expect([outcome.status, requests.length]).toEqual(["inapplicable", 0]);
+});
+
 test("an alert links the known bugs", async () => {
   const { requests } = await sender.deliver({ notice: KNOWN, scripts: [accepted] });
   expect(requests[0]!.body.links).toEqual([...LINKS, { href: BUG_URL, text: BUG_LINE }]);

@@ -1,7 +1,7 @@
 /** The comment on a pull request as text. */
 
 import { describe, expect, test } from "bun:test";
-import type { FailedTest, PullRequestState } from "../../src/schema/pull_requests.ts";
+import type { FailedCause, FailedTest, PullRequestState } from "../../src/schema/pull_requests.ts";
 import { renderComment, renderCulpritComment } from "../../src/senders/pull_request_comment.ts";
 import { expectQuoted, HOSTILE } from "./sending.ts";
 
@@ -14,19 +14,28 @@ const GOOD: PullRequestState = {
   ...{ url: at("e/1"), buildUrl: "https://ci.test/7", commit: "0123456789abcdef", durationMs: 252_000 },
   baseline: { title: "main #412", url: at("e/0") },
   tasks: { first: [{ title: "unit", url: at("t/unit"), outcome: "1,210 passed", ...DURATION }], total: 1 },
-  ...{ newFailures: none, knownBugs: none, flaky: none, fixed: none, slower: none, unreliableNewTests: none },
+  ...{
+    newFailures: none,
+    knownBugs: none,
+    flakyFailures: none,
+    flaky: none,
+    fixed: none,
+    slower: none,
+    unreliableNewTests: none,
+  },
   ...{ missing: none, newlySkipped: none },
 };
-const failure: FailedTest = {
+const failed: FailedTest = {
   ...{ title: "Cart › adds", url: at("c/1"), owners: ["@acme/cart"], location: "test/cart.test.ts:42" },
-  message: "expected 2, got 1",
-  bug: null,
 };
+const cause: FailedCause = { message: "expected 2, got 1", bug: null, tests: { first: [failed], total: 1 } };
+const several = { first: [failed, { ...failed, owners: [], location: null }], total: 10 };
 const bug = { title: 'Known bug #12 "expected #, got #"', url: at("b/12"), failed: 3 };
 const culprit = { title: "c4d5e6f012 by Ada broke it: it failed there 2 of 2 times", url: at("b/12#culprit") };
 const BAD: PullRequestState = {
   ...{ ...GOOD, isGood: false, headline: "12 new failures since main #412" },
-  newFailures: { first: [failure, { ...failure, owners: [], location: null, message: "" }], total: 12 },
+  newFailures: { first: [cause, { ...cause, tests: several }], total: 12 },
+  flakyFailures: { first: [{ title: "Search › finds", url: at("c/6") }], total: 1 },
   flaky: { first: [{ title: "Search › suggests", url: at("c/2") }], total: 1 },
   fixed: { first: [{ title: "Cart › removes", url: at("c/3") }], total: 1 },
   slower: { first: [{ title: "Cart › sums", url: at("c/4"), durationMs: 4_000, usualMs: 900 }], total: 1 },
@@ -67,11 +76,15 @@ describe("a comment", () => {
         "### `shop`: `12 new failures since main #412`",
         "**New failures (12)**",
         "- [`Cart › adds`](<https://assay.test/c/1>) `test/cart.test.ts:42` `@acme/cart`\n  `expected 2, got 1`\n" +
-          "- [`Cart › adds`](<https://assay.test/c/1>)\n- and 10 more",
+          "- 10 tests: `expected 2, got 1`\n" +
+          "  - [`Cart › adds`](<https://assay.test/c/1>) `test/cart.test.ts:42` `@acme/cart`\n" +
+          "  - [`Cart › adds`](<https://assay.test/c/1>)\n  - and 8 more\n- and 1 more",
         "**New tests that are not reliable (1)**",
         "- [`Cart › pays`](<https://assay.test/c/5>) New test, failed 3 of 9 more runs: flaky from the start",
         TABLE,
-        "**Flaky (1)**",
+        "**Failures of known flaky tests (1)**",
+        "- [`Search › finds`](<https://assay.test/c/6>)",
+        "**Flaky: passed on retry (1)**",
         "- [`Search › suggests`](<https://assay.test/c/2>)",
         "**Fixed (1)**",
         "- [`Cart › removes`](<https://assay.test/c/3>)",
@@ -85,7 +98,7 @@ describe("a comment", () => {
   test("names the known bugs of its failures, and the commits that are proven to have broken their tests", () => {
     const state: PullRequestState = {
       ...BAD,
-      newFailures: { first: [{ ...failure, bug: { title: "known bug #12", url: at("b/12") } }], total: 1 },
+      newFailures: { first: [{ ...cause, bug: { title: "known bug #12", url: at("b/12") } }], total: 1 },
       knownBugs: {
         first: [
           { ...bug, culprit },
@@ -93,7 +106,7 @@ describe("a comment", () => {
         ],
         total: 7,
       },
-      ...{ flaky: none, fixed: none, slower: none, unreliableNewTests: none },
+      ...{ flakyFailures: none, flaky: none, fixed: none, slower: none, unreliableNewTests: none },
     };
     expect(renderComment(state, PROJECT)).toBe(
       [
@@ -131,7 +144,11 @@ describe("a comment", () => {
     const title = `${HOSTILE} | a\n# b`;
     const named = { first: [{ title, url: at("c/1"), durationMs: 1, usualMs: 1 }], total: 1 };
     const tasks = { first: [{ title, url: at("t"), outcome: title, durationMs: 0, slower: null }], total: 1 };
-    const failures = { first: [{ ...failure, title, owners: [title], location: title, message: title }], total: 1 };
+    const tests = { first: [{ ...failed, title, owners: [title], location: title }], total: 1 };
+    const failures = {
+      first: [1, 2].map((total) => ({ ...cause, message: title, tests: { ...tests, total } })),
+      total: 3,
+    };
     const known = { first: [{ ...bug, title, culprit: { ...culprit, title } }], total: 1 };
     const state = {
       ...{ projectName: title, headline: title, commit: title, queue: title, tasks, newFailures: failures },
@@ -139,7 +156,15 @@ describe("a comment", () => {
     };
     const texts = [BAD, GOOD].map((base) =>
       renderComment(
-        { ...base, ...state, flaky: named, fixed: named, slower: named, buildUrl: "javascript:alert(1)" },
+        {
+          ...base,
+          ...state,
+          flakyFailures: named,
+          flaky: named,
+          fixed: named,
+          slower: named,
+          buildUrl: "javascript:alert(1)",
+        },
         PROJECT,
       ),
     );
@@ -154,12 +179,8 @@ describe("a comment", () => {
 
   test("has at most 65,535 characters", () => {
     const long = "x".repeat(5_000);
-    const first = Array.from({ length: 60 }, () => ({
-      ...failure,
-      title: long,
-      message: long,
-      owners: [long, long, long],
-    }));
+    const test = { ...failed, title: long, owners: [long, long, long] };
+    const first = Array.from({ length: 60 }, () => ({ ...cause, message: long, tests: { first: [test], total: 1 } }));
     const text = renderComment({ ...BAD, newFailures: { first, total: 60 } }, PROJECT);
     expect(text.length).toBeLessThanOrEqual(65_535);
     expect(text).toStartWith(`<!-- assay ${PROJECT} -->`);

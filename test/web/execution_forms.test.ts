@@ -100,7 +100,7 @@ describe("the forms of an execution", () => {
     expect([refused.status, refused.words.includes("it was cancelled")]).toEqual([400, true]);
     const completed = await create(mine, { tasks: ["unit"] });
     await visit(`${pathOf(mine, completed)}/complete`, "member", {});
-    expect(headline(await visit(pathOf(mine, completed)))).toBe("Timed out: unit did not report");
+    expect(headline(await visit(pathOf(mine, completed)))).toBe("Timed out: unit: did not report");
   });
 
   test("owners delete", async () => {

@@ -16,49 +16,33 @@ async function see(path: string): Promise<string> {
 const send = async ({ project, key }: Project, query: string, body: string) => {
   const headers = { accept: "text/plain" };
   const { text } = await ask(`POST /projects/${project}/test-runs?branch=main&${query}`, { key, body, headers });
-  return { text, id: /executions\/([0-9a-f-]{36})/.exec(text)![1]! };
+  return { line: text, id: /executions\/([0-9a-f-]{36})/.exec(text)![1]! };
 };
 
 /** Each ends an execution in red with "54 passed"; answers the last line that an upload got. */
-const ENDS: [what: string, reason: string, part: string, build: (own: Project) => Promise<Build>][] = [
+const ENDS: [reason: string, build: (own: Project) => Promise<Build>][] = [
   [
-    "a missing shard",
-    "Incomplete: e2e shard 2 of 3 missing",
-    "shard 2 of 3 missing",
+    "Incomplete: e2e: shard 2 of 3 missing",
     async (own) => {
       const green = junit("p".repeat(27));
       await send(own, "task_slug=e2e&execution_key=1&shard=1/3", green);
-      const { text, id } = await send(
-        own,
-        "task_slug=e2e&execution_key=1&shard=3/3&complete=true",
-        green.replaceAll('name="case ', 'name="other '),
-      );
-      return { id, line: text };
+      const others = green.replaceAll('name="case ', 'name="other ');
+      return await send(own, "task_slug=e2e&execution_key=1&shard=3/3&complete=true", others);
     },
   ],
   [
-    "a report that broke off",
-    "Failed: e2e report is incomplete",
-    "report is incomplete",
+    "Failed: e2e: report is incomplete",
     async (own) => {
       const whole = junit("p".repeat(55));
-      const { text, id } = await send(own, "task_slug=e2e&complete=true", whole.slice(0, whole.indexOf("case 54")));
-      return { id, line: text };
+      return await send(own, "task_slug=e2e&complete=true", whole.slice(0, whole.indexOf("case 54")));
     },
   ],
   [
-    "an exit code",
-    "Failed: e2e test runner exited with code 3",
-    "test runner exited with code 3",
-    async (own) => {
-      const { text, id } = await send(own, "task_slug=e2e&complete=true&exit_code=3", junit("p".repeat(54)));
-      return { id, line: text };
-    },
+    "Failed: e2e: test runner exited with code 3",
+    (own) => send(own, "task_slug=e2e&complete=true&exit_code=3", junit("p".repeat(54))),
   ],
   [
-    "a task that did not report",
-    "Timed out: e2e did not report",
-    "did not report",
+    "Timed out: e2e: did not report",
     async (own) => {
       const { id } = await own.post("/executions", { tasks: ["unit", "e2e"], branch: "main" });
       await send(own, `task_slug=unit&execution_id=${id}`, junit("p".repeat(54)));
@@ -69,7 +53,8 @@ const ENDS: [what: string, reason: string, part: string, build: (own: Project) =
 ];
 
 describe("an execution that is red beside 54 passed tests", () => {
-  test.each(ENDS)("because of %s says so wherever it is shown", async (_, reason, part, build) => {
+  test.each(ENDS)("(%s) says so wherever it is shown", async (reason, build) => {
+    const part = reason.split(": e2e: ")[1]!;
     const own = await createProject();
     const { id, line } = await build(own);
     const base = `${own.path}/executions/${id}`;
@@ -92,21 +77,16 @@ describe("an execution that is red beside 54 passed tests", () => {
     );
   });
 
-  test("and whose only failures are quarantined leads with the reason", async () => {
+  test("and has failing tests says both, or leads with the reason where all of them are quarantined", async () => {
     const own = await createProject();
-    const { id: first } = await send(own, "task_slug=e2e&execution_key=0&complete=true", junit("fpp"));
+    const { id: first } = await send(own, "task_slug=e2e&execution_key=0&shard=1/2&complete=true", junit("fpp"));
+    for (const path of [`${own.path}/executions/${first}`, own.path])
+      expect(await see(path)).toContain("1 new failure; Incomplete: e2e: shard 2 of 2 missing");
     const { causes } = await own.get(`/executions/${first}/failures`);
     await own.patch(`/test-cases/${causes[0].failures[0].testCaseId}`, { quarantine: { reason: "slow" } });
     const { id } = await send(own, "task_slug=e2e&execution_key=1&shard=1/2&complete=true", junit("fpp"));
     const page = await see(`${own.path}/executions/${id}`);
-    expect(page).toContain("Incomplete: e2e shard 2 of 2 missing");
+    expect(page).toContain("Incomplete: e2e: shard 2 of 2 missing");
     expect(page).not.toContain("Nothing new");
-  });
-
-  test("and has failing tests says both", async () => {
-    const own = await createProject();
-    const { id } = await send(own, "task_slug=e2e&execution_key=1&shard=1/2&complete=true", junit("fpp"));
-    for (const path of [`${own.path}/executions/${id}`, own.path])
-      expect(await see(path)).toContain("1 new failure; Incomplete: e2e shard 2 of 2 missing");
   });
 });

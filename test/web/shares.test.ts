@@ -118,7 +118,7 @@ describe("a link to an execution", () => {
     // There is something to hide.
     for (const id of [lost, crashed])
       expect((await look("member", `${own.path}/executions/${id}`)).html).toContain(".acme.internal");
-    const [timedOut, failed] = ["Timed out: unit did not report", "Failed: e2e test runner exited with code 3"];
+    const [timedOut, failed] = ["Timed out: unit: did not report", "Failed: e2e: test runner exited with code 3"];
     const pages = [
       [made(await shareExecution(own, lost)), timedOut],
       [made(await shareExecution(own, crashed)), failed],

@@ -59,7 +59,7 @@ describe("as the headline of its page", () => {
     expect(words("passed", [{ ...passed, flaky: 1 }])).toBe("4 passed in 8.3 s, 1 flaky");
     expect(words("passed", [{ ...passed, passed: 0, skipped: 2 }])).toBe("All tests were skipped");
     expect(words("running", [passed, { status: "running" }])).toBe("Running, 1 of 2 tasks");
-    expect(words("failed", [{}])).toBe("Failed: e2e failed without a failing test");
+    expect(words("failed", [{}])).toBe("Failed: e2e: failed without a failing test");
     expect(words("failed", [{ failed: 9, passed: 1, outage: true }, passed])).toBe(
       "An outage of e2e: 9 of 10 tests failed",
     );

@@ -18,6 +18,7 @@ const BUG = {
   ...{ id: "b1", number: 4, title: "Cart is empty", severity: "major", occurrences: 1, taskSlugs: ["unit"] },
   ...{ branch: "main", commit: null, assignee: null },
 };
+const facts = (of: Record<string, string>) => Object.entries(of).map(([name, value]) => ({ name, value }));
 const failure = { suite: "cart", name: "adds", message: "first\nsecond", blame: "new", owners: [], knownBug: null };
 
 describe("an execution", () => {
@@ -25,17 +26,12 @@ describe("an execution", () => {
     expect(notice("execution.failed", { execution: EXECUTION })).toMatchObject({
       ...{ tone: "bad", title: "Web: feat failed", state: "failure", topic: "p1 feat" },
       ...{ branch: "feat", commit: "0123456789abcdef", pullRequest: "7", buildUrl: "https://ci.test/1" },
-      facts: [
-        { name: "Branch", value: "feat" },
-        { name: "Commit", value: "0123456789ab" },
-        { name: "Pull request", value: "7" },
-      ],
+      facts: facts({ Branch: "feat", Commit: "0123456789ab", "Pull request": "7" }),
     });
   });
 
   test.each([
     [[], "Web: feat is green again"],
-    [["e2e"], "Web: feat passed again, and e2e is still red"],
     [["e2e", "unit"], "Web: feat passed again, and e2e and 1 more are still red"],
   ])("that recovered says what is still red: %j", (stillRed, title) => {
     const execution = { ...EXECUTION, status: "passed", stillRed };
@@ -50,8 +46,8 @@ describe("an execution", () => {
     [{ ...failure, suite: "", message: null }, "adds"],
     [{ ...failure, knownBug: 12 }, "cart > adds (known bug #12): first"],
     [
-      { ...failure, blame: "still", knownBug: 12, owners: ["@cart"] },
-      "cart > adds (still failing, known bug #12, @cart): first",
+      { ...failure, blame: "still", knownBug: 12, owners: ["@a"] },
+      "cart > adds (still failing, known bug #12, @a): first",
     ],
   ])("has a line for a failure: %j", (one, line) => {
     expect(notice("execution.failed", { execution: EXECUTION }, [one]).lines).toEqual([line]);
@@ -102,13 +98,13 @@ test("bug_report.culprit_found names the commit, what proves it, and its files",
   expect(notice("bug_report.culprit_found", { bugReport, culprit })).toMatchObject({
     ...{ tone: "bad", title: "Web: c4d5e6f012 by Ada broke it: bug #4: Cart is empty", commit, topic: "p1 bug 4" },
     ...{ subject: "c4d5e6f012 by Ada broke it: Cart is empty", text: `Round prices. ${culprit.summary}` },
-    facts: [
-      { name: "Commit", value: "c4d5e6f0127a" },
-      { name: "Author", value: "Ada" },
-      { name: "Files", value: "price.ts, cart.ts" },
-      { name: "Tasks", value: "unit" },
-      { name: "Owners", value: "@cart" },
-    ],
+    facts: facts({
+      Commit: commit.slice(0, 12),
+      Author: "Ada",
+      Files: "price.ts, cart.ts",
+      Tasks: "unit",
+      Owners: "@cart",
+    }),
     data: { culprit: { commit, files: ["price.ts", "cart.ts"] } },
   });
 });

@@ -74,9 +74,8 @@ describe("more than a thousand deliveries", () => {
   test("four servers give up as many as they add, those of one moment with the next round of the loop", async () => {
     const integrationId = await integrate();
     await automate([{ type: "notify", integrationId }]);
-    await automate([{ type: "notify", integrationId }]);
     await fill(integrationId, 1_000);
-    for (let index = 0; index < 20; index++) await upload();
+    for (let index = 0; index < 40; index++) await upload();
     await Promise.all([1, 2, 3, 4].map(handleAll));
     // Those that come to the bound in the same moment do not see each other: how many are too many is the scheduler's
     // choice, and the loop gives them up.

@@ -39,35 +39,22 @@ const states = (requests: Recorded[]) =>
 const page = (id: string) => `${PUBLIC_URL}/projects/${project.project}/executions/${id}`;
 
 describe("a commit status with a gate", () => {
-  test("is the decision, at GitHub", async () => {
-    const { receiver } = await automate("github", "execution.completed", { gate: "new" });
+  const forgiven = { state: "success", description: "Passed, 1 failure forgiven", context: "assay/gate" };
+  const refused = {
+    state: "failed",
+    description: "Failed: unit: 1 failure that the baseline has too",
+    name: "assay/gate",
+  };
+  test.each([
+    ["github", "new", `/repos/acme/web/statuses/${COMMIT}`, ["authorization", "Bearer t0ken"], forgiven],
+    ["gitlab", "quarantine", `/api/v4/projects/acme%2Fweb/statuses/${COMMIT}`, ["private-token", "t0ken"], refused],
+  ] as const)("is the decision, at %s", async (kind, gate, path, [header, token], status) => {
+    const { receiver } = await automate(kind, "execution.completed", { gate });
     const id = await upload("fpp", build());
     await settle();
-    const [request, ...others] = receiver.requests;
-    expect(others).toEqual([]);
-    expect([request!.method, request!.path, request!.headers["authorization"]]).toEqual([
-      "POST",
-      `/repos/acme/web/statuses/${COMMIT}`,
-      "Bearer t0ken",
-    ]);
-    expect(request!.body).toEqual({
-      ...{ state: "success", target_url: page(id), description: "Passed, 1 failure forgiven", context: "assay/gate" },
-    });
-  });
-
-  test("is the decision, at GitLab", async () => {
-    const { receiver } = await automate("gitlab", "execution.completed", { gate: "quarantine" });
-    const id = await upload("fpp", build());
-    await settle();
-    const [request, ...others] = receiver.requests;
-    expect(others).toEqual([]);
-    expect([request!.method, request!.path, request!.headers["private-token"]]).toEqual([
-      "POST",
-      `/api/v4/projects/acme%2Fweb/statuses/${COMMIT}`,
-      "t0ken",
-    ]);
-    const description = "Failed: unit: 1 failure that the baseline has too";
-    expect(request!.body).toEqual({ state: "failed", target_url: page(id), description, name: "assay/gate" });
+    const sent = receiver.requests.map(({ method, path, headers }) => [method, path, headers[header]]);
+    expect(sent).toEqual([["POST", path, token]]);
+    expect(receiver.requests[0]!.body).toEqual({ ...status, target_url: page(id) });
   });
 
   test("is that of a task where the event is about one, with a name of its own if the action has one", async () => {
@@ -119,26 +106,4 @@ describe("a commit status with a gate", () => {
     await settle();
     expect(states(receiver.requests).map(([, state]) => state)).toEqual(["failure", "success"]);
   });
-
-  test("refuses an unknown mode", async () => {
-    const actions = [{ type: "set_commit_status", integrationId: crypto.randomUUID(), gate: "all" }];
-    const body = { name: "gate", trigger: { event: "execution.completed" }, actions };
-    const { status, text } = await automating.call("POST", "/automations", body);
-    expect([status, text]).toEqual([400, expect.stringContaining('expected \\"quarantine\\" or \\"new\\"')]);
-  });
-});
-
-test("execution.changed is an event of its own, with the results as they are then", async () => {
-  const receiver = createReceiver({ status: 204 });
-  const integrationId = await automating.integrate("webhook", { url: receiver.url });
-  const actions = [{ type: "notify", integrationId }];
-  await automating.automate({ trigger: { event: "execution.changed" }, actions });
-  await upload("ffp", build({ execution_key: "5", complete: "true" }));
-  await settle();
-  expect(receiver.requests).toEqual([]);
-  await upload("fpp", build({ execution_key: "5" }));
-  await settle();
-  expect(
-    receiver.requests.map(({ body }) => [body.type, body.data.execution.status, body.data.execution.failed]),
-  ).toEqual([["execution.changed", "failed", 1]]);
 });

@@ -46,7 +46,7 @@ const missed = async () => {
     where project_id = ${project.project} and type = 'task.missed' order by id`;
   return rows.map(({ task, reason }) => [task, reason]);
 };
-const SILENCE = "No report arrived in time";
+const SILENCE = "No report arrived within 30 minutes";
 
 describe("of a scheduled execution", () => {
   test("all tasks are missed where nothing arrives", async () => {

@@ -3,57 +3,25 @@
 import { quarantineFlaky, releaseRecovered } from "./automatic_quarantine.ts";
 import { MAX_TITLE_CHARACTERS, openBug, reopenBug } from "../bugs/bug_reports.ts";
 import { findSearchStart, startSearch } from "../bugs/culprit_searches.ts";
+import { type AutomationServices, failed, type Occasion, type ActionAnswer, skipped } from "./occasion.ts";
+import { sendAction } from "./send_action.ts";
 import { askEngine, endUndispatched, lockEngine } from "./dispatch.ts";
-import { gateContextOf, toGateNotice } from "./gate_status.ts";
 import { findOrInsertExecution } from "../executions/found_execution.ts";
 import { planTasks } from "../executions/executions.ts";
 import { rerunExecution } from "../executions/reruns.ts";
-import { statusContext } from "../../rules/status_context.ts";
 import { resolveBranch } from "../../rules/branch.ts";
 import type { Action } from "../../schema/automation_actions.ts";
-import type { ActionResult, AutomationRun } from "../../schema/automation_runs.ts";
 import { type PlannedTask, toPlannedTask } from "../../schema/planned_tasks.ts";
 import { Refusal } from "../../schema/refusal.ts";
-import { MAX_WAITING, notSent } from "../../schema/deliveries.ts";
-import { actionsOf, stateOf } from "../../senders/send.ts";
-import { type ActionOptions, isAboutCulprit, isCommitHash } from "../../senders/sender.ts";
-import { type AutomationRow, selectTeamProjects, type TeamProject } from "../../store/automations.ts";
+import { selectTeamProjects } from "../../store/automations.ts";
 import { lockBugs } from "../../store/bug_reports.ts";
 import { selectBugsByFingerprint } from "../../store/bug_fingerprints.ts";
 import { savepoint, type Tx } from "../../database/connect.ts";
 import { selectHasEnvironment } from "../../store/environments.ts";
-import type { EventRow } from "../../store/events.ts";
 import { lockExecution } from "../../store/executions.ts";
-import { endUnsent, giveUpOldest, insertDelivery } from "../../store/deliveries.ts";
-import { lockIntegrationForUse, selectIntegration } from "../../store/integrations.ts";
-import type { Notification } from "../../schema/notifications.ts";
 
 /** Behind so many automations nothing is begun that could set off the next one: there are no loops. */
 const MAX_DEPTH = 3;
-
-export type AutomationServices = {
-  publicUrl: string;
-  now: Date;
-  dryRun?: boolean;
-  /** Gets what went wrong in ourselves; the user gets a failed run. */
-  onBug: (error: unknown) => void;
-};
-
-/** What an action is about. */
-export type Occasion = {
-  teamId: string;
-  automation: AutomationRow;
-  event: EventRow | null;
-  project: TeamProject | null;
-  notice: Notification;
-  depth: number;
-  cause: AutomationRun["cause"];
-};
-
-type Result = Omit<ActionResult, "type">;
-
-const skipped = (reason: string): Result => ({ status: "skipped", reason });
-const failed = (reason: string): Result => ({ status: "failed", reason });
 
 /** In a transaction. What the product refuses is undone, and told as the action's failure. */
 export async function perform(
@@ -61,7 +29,7 @@ export async function perform(
   services: AutomationServices,
   action: Action,
   occasion: Occasion,
-): Promise<Result> {
+): Promise<ActionAnswer> {
   try {
     return await savepoint(sql, (sql) => begin(sql, services, action, occasion));
   } catch (error) {
@@ -70,7 +38,7 @@ export async function perform(
   }
 }
 
-async function begin(sql: Tx, services: AutomationServices, action: Action, occasion: Occasion): Promise<Result> {
+async function begin(sql: Tx, services: AutomationServices, action: Action, occasion: Occasion): Promise<ActionAnswer> {
   switch (action.type) {
     case "open_bug_report":
       return await openBugReport(sql, services, action, occasion);
@@ -84,92 +52,9 @@ async function begin(sql: Tx, services: AutomationServices, action: Action, occa
     case "release":
       return await changeQuarantine(sql, services, action, occasion);
     default:
-      return await deliver(sql, services, action, occasion);
+      return await sendAction(sql, services, action, occasion);
   }
 }
-
-type Delivered = Extract<Action, { integrationId: string }>;
-
-async function deliver(
-  sql: Tx,
-  { dryRun, now }: AutomationServices,
-  action: Delivered,
-  { teamId, event, project, notice: outcome }: Occasion,
-): Promise<Result> {
-  const { type, integrationId, owners: _, ...given } = { owners: undefined, ...action };
-  // Locked, so that nobody deletes it before the delivery refers to it.
-  const integration =
-    (await lockIntegrationForUse(sql, teamId, integrationId)) && (await selectIntegration(sql, teamId, integrationId));
-  if (!integration) return failed("The integration was deleted");
-  const { kind, name, enabled } = integration;
-  const about = { integrationId };
-  if (!actionsOf(kind).includes(type)) return { ...failed(`An integration of ${kind} cannot ${type}`), ...about };
-  if (!enabled) return { ...skipped(`The integration "${name}" is disabled`), ...about };
-  const missing = whatIsMissing(type, kind, outcome);
-  if (missing !== undefined) return { ...skipped(missing), ...about };
-  const gate = action.type === "set_commit_status" ? action.gate : undefined;
-  const gated = gate && event ? await toGateNotice(sql, outcome, gate, event) : { notice: outcome };
-  if ("missing" in gated) return { ...skipped(gated.missing), ...about };
-  const { notice } = gated;
-  const options =
-    type === "set_commit_status"
-      ? { context: contextOf(given, notice) }
-      : type === "dispatch"
-        ? { ...given, ...executionOf(event, project) }
-        : given;
-  const what = type === "dispatch" ? "the request to start a pipeline" : JSON.stringify(notice.title);
-  if (dryRun) return { status: "planned", reason: `Would send ${what} to "${name}" (${kind})`, ...about };
-  const deliveryId = Bun.randomUUIDv7();
-  await insertDelivery(sql, teamId, {
-    id: deliveryId,
-    integrationId,
-    action: type,
-    options,
-    eventId: event?.id ?? null,
-    projectId: project?.id,
-    notice,
-    stateKey: stateOf(kind, { action: type, options, notice }),
-    due: "now",
-  });
-  const waits = `${MAX_WAITING} deliveries are waiting for "${name}" already`;
-  const crowd = await giveUpOldest(sql, { teamId, integrationId }, MAX_WAITING, { now, how: "among" });
-  if (crowd.givenUp.includes(deliveryId)) return { ...failed(waits), ...about, deliveryId };
-  // Messages make room for these; where there are none left, it is said here and now.
-  if (type !== "notify" && crowd.isFull) {
-    await endUnsent(sql, { teamId, integrationId, id: deliveryId }, "failed", notSent(now, `Not sent: ${waits}`));
-    return { ...failed(waits), ...about, deliveryId };
-  }
-  return { status: "done", reason: `Sends ${what} to "${name}" (${kind})`, ...about, deliveryId };
-}
-
-/** What a pipeline may add its results to. */
-function executionOf(event: EventRow | null, project: TeamProject | null): Pick<ActionOptions, "execution"> {
-  const id = event?.data.execution?.id;
-  return id === undefined || !project ? {} : { execution: { projectId: project.id, id, waits: false } };
-}
-
-function contextOf(given: object, { data }: Notification): string {
-  const { context, gate } = given as { context?: string; gate?: string };
-  const taskSlug = (data["testRun"] as { taskSlug?: string } | undefined)?.taskSlug;
-  if (context === undefined && gate !== undefined) return gateContextOf(taskSlug);
-  return context ?? statusContext("assay", taskSlug);
-}
-
-/** What the notice lacks for this action, in words. */
-function whatIsMissing(type: Delivered["type"], kind: string, notice: Notification): string | undefined {
-  if (type === "set_commit_status" && notice.commit === null) return "The commit is unknown";
-  if (type === "set_commit_status" && !isCommitHash(notice.commit))
-    return `${JSON.stringify(notice.commit)} is no commit`;
-  if (type === "notify" && (kind === "github" || kind === "gitlab") && !hasPullRequest(notice))
-    return "There is no pull request to comment on";
-  const { externalUrl } = (notice.data["bugReport"] ?? {}) as { externalUrl?: string | null };
-  if (type === "create_issue" && externalUrl) return `The bug report is followed up at ${externalUrl} already`;
-  return undefined;
-}
-
-/** The pull request that brought the culprit of a bug is found when the message is sent. */
-const hasPullRequest = (notice: Notification): boolean =>
-  isAboutCulprit(notice) ? isCommitHash(notice.commit) : notice.pullRequest !== null;
 
 /** One bug report per automation and branch: it is opened again rather than twice. */
 async function openBugReport(
@@ -177,7 +62,7 @@ async function openBugReport(
   { dryRun, now }: AutomationServices,
   { title, severity, labels, assignee }: Extract<Action, { type: "open_bug_report" }>,
   { automation, project, notice, depth }: Occasion,
-): Promise<Result> {
+): Promise<ActionAnswer> {
   if (!project) return skipped("It is not about a project");
   if (depth >= MAX_DEPTH) return skipped(`Stopped: a chain of ${depth} automations led to this event`);
   const name = title ?? notice.subject;
@@ -219,7 +104,7 @@ async function changeQuarantine(
   { dryRun = false }: AutomationServices,
   action: Extract<Action, { type: "quarantine" | "release" }>,
   { teamId, automation: { name: automation }, event, project }: Occasion,
-): Promise<Result> {
+): Promise<ActionAnswer> {
   if (!event || !project) return skipped("It is not about a test");
   const occasion = { teamId, projectId: project.id, automation, event, dryRun };
   return action.type === "quarantine"
@@ -232,7 +117,7 @@ async function rerunFailed(
   { dryRun, now, publicUrl }: AutomationServices,
   { maximum }: Extract<Action, { type: "rerun_failed" }>,
   { teamId, event, project, depth }: Occasion,
-): Promise<Result> {
+): Promise<ActionAnswer> {
   const id = event?.data.execution?.id;
   const execution = id && project ? await lockExecution(sql, project.id, id) : undefined;
   if (!execution) return skipped("The execution was deleted");
@@ -249,7 +134,7 @@ async function findCulprit(
   { dryRun, now }: AutomationServices,
   { maxProbes, maxMinutes }: Extract<Action, { type: "find_culprit" }>,
   { event, project, depth }: Occasion,
-): Promise<Result> {
+): Promise<ActionAnswer> {
   const bugReportId = event?.data.bugReport?.id;
   if (bugReportId === undefined || !project) return skipped("It is not about a bug");
   const start = await findSearchStart(sql, project.id, bugReportId);
@@ -264,7 +149,7 @@ async function startExecution(
   { dryRun, now, publicUrl }: AutomationServices,
   action: Extract<Action, { type: "start_execution" }>,
   { teamId, project, depth, cause, event, automation }: Occasion,
-): Promise<Result> {
+): Promise<ActionAnswer> {
   if (depth >= MAX_DEPTH) return skipped(`Stopped: a chain of ${depth} automations led to this event`);
   const { branch, environment, dispatch } = action;
   const [target] =
@@ -306,7 +191,12 @@ async function startExecution(
   if (!isNew) return skipped(`There is an execution with the key ${JSON.stringify(key)} already`);
   await planTasks(sql, target.id, execution, tasks, now);
   const why = cause === "manual" ? " by hand" : "";
-  const started: Result = { status: "done", reason: `Started ${what}${why}`, executionId: execution.id, ...about };
+  const started: ActionAnswer = {
+    status: "done",
+    reason: `Started ${what}${why}`,
+    executionId: execution.id,
+    ...about,
+  };
   if (!dispatch) return started;
   const asking = { publicUrl, now, eventId: event?.id ?? null };
   const { deliveryId, problem } = await askEngine(sql, { teamId, project: target, execution }, dispatch, asking);

@@ -26,7 +26,7 @@ import {
 import type { Sql, Tx } from "../../database/connect.ts";
 import { selectLastEvent } from "../../store/events.ts";
 import { selectIntegration } from "../../store/integrations.ts";
-import type { AutomationServices } from "./automation_actions.ts";
+import type { AutomationServices } from "./occasion.ts";
 import { runForEvent, runForSchedule } from "./automations.ts";
 import { findProblem } from "./dispatch.ts";
 

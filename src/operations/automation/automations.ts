@@ -1,12 +1,12 @@
 /** Does what automations say: looks at an event or a schedule, begins the actions, and notes what became of each. */
 
-import { type AutomationServices, type Occasion, perform } from "./automation_actions.ts";
+import { perform } from "./automation_actions.ts";
+import type { AutomationServices, Occasion } from "./occasion.ts";
 import type { FailureSummary } from "../../schema/failures.ts";
 import type { CountedBug } from "../../schema/known_bugs.ts";
-import { isGateStatus } from "./gate_status.ts";
+import { selectFollowUps } from "./follow_ups.ts";
 import { type EventFacts, meets, toFacts } from "../../rules/automation.ts";
 import { toNotice, toSummaryNotice } from "../../wording/notification.ts";
-import type { Action } from "../../schema/automation_actions.ts";
 import type { ActionResult, AutomationRun } from "../../schema/automation_runs.ts";
 import {
   type AutomationRow,
@@ -34,7 +34,7 @@ export const reasonOf = (isStall: boolean): string =>
     : "Internal error: nothing was done. See the log of the server";
 
 /**
- * In a transaction. Undefined when this automation has seen the event before. What fails in us is undone and kept as a
+ * In a transaction. Undefined when this automation has seen the event before, or does nothing for it. What fails in us is undone and kept as a
  * failed run; throws when the database is away or too slow.
  */
 export async function runForEvent(
@@ -57,13 +57,17 @@ async function actForEvent(
   automation: AutomationRow,
   event: EventRow,
   cause: "event" | "manual",
-): Promise<Outcome> {
+): Promise<Outcome | undefined> {
   const { teamId, projectId, depth } = event;
   const { owners } = automation.conditions;
   const part = await selectPart(sql, event, owners);
-  const { met, reason } = meets(automation.conditions, { ...factsOf(event), owners: part.owners });
+  const facts = { ...factsOf(event), owners: part.owners };
+  const { met, reason } = meets(automation.conditions, facts);
+  const isOwn = "event" in automation.trigger && automation.trigger.event === event.type;
+  const chosen = isOwn ? (met ? automation.actions : []) : await selectFollowUps(sql, automation, event, facts, met);
+  if (!isOwn && chosen.length === 0) return undefined;
   const actions: ActionResult[] = [];
-  if (met) {
+  if (chosen.length > 0) {
     const project =
       projectId === null
         ? null
@@ -73,8 +77,8 @@ async function actForEvent(
       const notice = toNotice(context, services.publicUrl);
       return { teamId, automation, event, project, notice, depth, cause };
     };
-    for (const action of actionsFor(automation, event.type)) {
-      const own = action.type === "notify" ? action.owners : undefined;
+    for (const action of chosen) {
+      const own = isOwn && action.type === "notify" ? action.owners : undefined;
       const theirs = own ? await selectPart(sql, event, own) : part;
       const result: Omit<ActionResult, "type"> =
         own && !own.some((owner) => theirs.owners.includes(owner))
@@ -83,14 +87,12 @@ async function actForEvent(
       actions.push({ type: action.type, ...result });
     }
   }
-  return { status: toStatus(met, actions), reason, actions };
+  return isOwn
+    ? { status: toStatus(met, actions), reason, actions }
+    : { status: toStatus(true, actions), reason: met ? reason : CURRENT, actions };
 }
 
-/** An automation for the end of executions also learns of later changes, to keep the status of a gate up to date. */
-const actionsFor = ({ trigger, actions }: AutomationRow, type: EventRow["type"]): readonly Action[] =>
-  type === "execution.changed" && "event" in trigger && trigger.event === "execution.completed"
-    ? actions.filter(isGateStatus)
-    : actions;
+const CURRENT = "It keeps what it has written current";
 
 /** What an event is about, as far as it concerns some owners, or all of it: its failures, and who looks after it. */
 type EventPart = { failures: FailureSummary[]; knownBugs: CountedBug[]; owners: string[] };
@@ -160,19 +162,20 @@ async function actForSchedule(
 type About = Pick<NewAutomationRun, "cause" | "eventId" | "eventType" | "projectId">;
 type Outcome = Pick<NewAutomationRun, "status" | "reason" | "actions">;
 
-/** In a transaction: notes what `act` did, or that it failed in us, which leaves nothing of it. */
+/** In a transaction: notes what `act` did, if it did anything, or that it failed in us, which leaves nothing of it. */
 async function runSafely(
   sql: Tx,
   services: AutomationServices,
   teamId: string,
   automationId: string,
   about: About,
-  act: (sql: Tx) => Promise<Outcome>,
+  act: (sql: Tx) => Promise<Outcome | undefined>,
 ): Promise<AutomationRun | undefined> {
   try {
-    return await savepoint(sql, async (sql) =>
-      note(sql, services, teamId, automationId, { ...about, ...(await act(sql)) }),
-    );
+    return await savepoint(sql, async (sql) => {
+      const outcome = await act(sql);
+      return outcome && (await note(sql, services, teamId, automationId, { ...about, ...outcome }));
+    });
   } catch (error) {
     if (isUnavailable(error)) throw error;
     services.onBug(error);

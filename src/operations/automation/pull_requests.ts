@@ -4,13 +4,13 @@ import { hasEnded, sumTasks } from "../../rules/execution.ts";
 import { normalizeFile } from "../../rules/identity.ts";
 import type { AbsentTests } from "../../schema/absent_tests.ts";
 import type { JoinedBug, CountedBug } from "../../schema/known_bugs.ts";
-import type { Annotation, FailedTest, NamedTest, PullRequestState } from "../../schema/pull_requests.ts";
+import type { Annotation, FailedCause, FailedTest, NamedTest, PullRequestState } from "../../schema/pull_requests.ts";
 import { bugReportUrl, executionUrl, taskUrl, testCaseUrl } from "../../schema/urls.ts";
 import { selectCaseResults } from "../../store/case_results.ts";
 import type { CauseMember } from "../../store/causes.ts";
 import { type ComparedRow, selectComparison } from "../../store/comparisons.ts";
 import { selectExecution, selectExecutionNames, type TimedExecutionRow } from "../../store/execution_list.ts";
-import { countFailures } from "../../store/failures.ts";
+import { countFailures, selectFailures } from "../../store/failures.ts";
 import { selectKnownBugs } from "../../store/known_bugs.ts";
 import { selectProject } from "../../store/projects.ts";
 import { selectRunId } from "../../store/test_runs.ts";
@@ -24,7 +24,7 @@ import { toCount } from "../../wording/numbers.ts";
 import { taskHeadline } from "../../wording/task.ts";
 import { newTestWords } from "../../wording/verification.ts";
 import { readAbsentOfExecution } from "../executions/absent_tests.ts";
-import { readCauses } from "../executions/failures.ts";
+import { type CauseFailures, readCauses } from "../executions/failures.ts";
 
 /** Maximum number of new failures that a comment names. */
 const MAX_FAILURES = 10;
@@ -46,12 +46,20 @@ const toNamed = ({ publicUrl, projectId }: Site, one: Case): NamedTest => ({
   url: testCaseUrl(publicUrl, projectId, one.testCaseId),
 });
 
-const toFailed = (site: Site, failure: Failure): FailedTest => {
-  const { file, line, message, owners, bug } = failure;
+const toFailed = (site: Site, failure: CauseMember): FailedTest => {
+  const { file, line, owners } = failure;
   const location = file === null ? null : line === null ? file : `${file}:${line}`;
-  const known = bug?.known ? { title: knownBugMention(bug.number), url: toBugUrl(site, bug) } : null;
-  return { ...toNamed(site, failure), owners, location, message: firstLineOf(message), bug: known };
+  return { ...toNamed(site, failure), owners, location };
 };
+
+/** The new failures of a cause; undefined: none of the selected ones is new. */
+function toNewCause(site: Site, { failures, bug }: CauseFailures): FailedCause | undefined {
+  const fresh = failures.filter(({ blame }) => blame === "new");
+  if (fresh.length === 0) return undefined;
+  const known = bug?.known ? { title: knownBugMention(bug.number), url: toBugUrl(site, bug) } : null;
+  const first = fresh.map((one) => toFailed(site, one));
+  return { message: firstLineOf(failures[0].message), bug: known, tests: { first, total: failures[0].newlyFailed } };
+}
 
 const toKnownBug = (site: Site, bug: CountedBug): PullRequestState["knownBugs"]["first"][number] => {
   const url = toBugUrl(site, bug);
@@ -59,16 +67,20 @@ const toKnownBug = (site: Site, bug: CountedBug): PullRequestState["knownBugs"][
   return { title: joinedBugTitle(bug), url, failed: bug.failed, culprit };
 };
 
-type Failure = CauseMember & { bug: JoinedBug | null };
+/** The causes of an execution's failures, new ones first, with at most `limit` tests, and the bug reports of all. */
+const readFirstCauses = (sql: Tx, projectId: string, executionId: string, limit: number) =>
+  readCauses(sql, projectId, executionId, { limit: Math.min(limit, 100), members: limit, total: limit });
 
-/** The failures of an execution, new ones first, and the bug reports of all; failures of one cause share its message. */
-async function selectFailures(sql: Tx, projectId: string, executionId: string, limit: number) {
-  const query = { limit: Math.min(limit, 100), members: limit, total: limit };
-  const { causes, bugCounts } = await readCauses(sql, projectId, executionId, query);
-  const failures = causes.flatMap(({ failures, bug }) =>
-    failures.map((one): Failure => ({ ...one, message: failures[0].message, bug })),
-  );
-  return { failures, bugCounts };
+/** The first failures of tests that are known to be flaky. */
+async function selectFlakyFailures(sql: Tx, site: Site, { id, tasks }: TimedExecutionRow): Promise<NamedTest[]> {
+  const named: NamedTest[] = [];
+  for (const { slug } of tasks.filter(({ failed }) => failed > 0)) {
+    if (named.length >= MAX_NAMED) break;
+    const runId = await selectRunId(sql, site.projectId, id, slug);
+    const failures = runId === undefined ? [] : ((await selectFailures(sql, site.projectId, [runId])).get(runId) ?? []);
+    named.push(...failures.filter(({ blame }) => blame === "flaky").map((one) => toNamed(site, one)));
+  }
+  return named.slice(0, MAX_NAMED);
 }
 
 /** What was fixed since the baseline, and what was flaky, of an execution that is over. */
@@ -114,10 +126,10 @@ export async function readPullRequestState(
   const isOver = hasEnded(status);
   const project = await selectProject(sql, projectId);
   const counts = await countFailures(sql, projectId, id);
-  const { failures, bugCounts } =
+  const { causes, bugCounts } =
     sumTasks(tasks, "failed") === 0
-      ? { failures: [], bugCounts: {} }
-      : await selectFailures(sql, projectId, id, MAX_FAILURES);
+      ? { causes: [], bugCounts: {} }
+      : await readFirstCauses(sql, projectId, id, MAX_FAILURES);
   const known = await selectKnownBugs(sql, projectId, id, bugCounts);
   const names = await selectExecutionNames(sql, projectId, [baselineId]);
   const baseline = baselineId === null ? undefined : names.get(baselineId);
@@ -161,11 +173,12 @@ export async function readPullRequestState(
       total: tasks.length,
     },
     newFailures: {
-      first: failures
-        .filter(({ blame }) => blame === "new")
-        .slice(0, MAX_FAILURES)
-        .map((one) => toFailed(site, one)),
+      first: causes.flatMap((cause) => toNewCause(site, cause) ?? []),
       total: counts.new ?? 0,
+    },
+    flakyFailures: {
+      first: counts.flaky ? await selectFlakyFailures(sql, site, execution) : [],
+      total: counts.flaky ?? 0,
     },
     knownBugs: { first: known.bugs.map((bug) => toKnownBug(site, bug)), total: known.total },
     ...changes,
@@ -193,12 +206,15 @@ export async function selectAnnotations(
   executionId: string,
   taskSlug: string | undefined,
 ): Promise<Annotation[]> {
-  const { failures } = await selectFailures(sql, projectId, executionId, MAX_ANNOTATIONS);
-  return failures.flatMap((failure): Annotation[] => {
+  const { causes } = await readFirstCauses(sql, projectId, executionId, MAX_ANNOTATIONS);
+  const all = causes.flatMap(({ failures, bug }) =>
+    failures.map((one) => ({ ...one, message: failures[0].message, knownBug: bug?.known ? bug : null })),
+  );
+  return all.flatMap((failure): Annotation[] => {
     const path = failure.file === null ? "" : normalizeFile(failure.file);
     const isInRepository = path !== "" && !/^(?:\/|[a-z]:|\.\.(?:\/|$))/i.test(path);
     if (!isInRepository || (taskSlug !== undefined && failure.taskSlug !== taskSlug)) return [];
-    const bug = failure.bug?.known ? [knownBugMention(failure.bug.number)] : [];
+    const bug = failure.knownBug === null ? [] : [knownBugMention(failure.knownBug.number)];
     const about = [...bug, ...failure.owners.slice(0, 3)].join(", ");
     const title = `${shownCaseTitle(failure)}${about === "" ? "" : ` (${about})`}`;
     return [{ path, line: Math.max(failure.line ?? 1, 1), title, message: failure.message ?? "It failed" }];

@@ -142,7 +142,8 @@ async function trackFailures(
     const [change, told] = group.bug
       ? await find(sql, projectId, run, group.bug, now)
       : await open(sql, projectId, run, group, now);
-    events.push(...told);
+    const isQuarantined = group.failures.every((failure) => failure.isQuarantined);
+    events.push(...told.map((event) => ({ ...event, isQuarantined })));
     if (touched.get(change.id)?.change !== "regressed") touched.set(change.id, change);
     marks.push(...group.marks.map((fingerprint) => ({ bugId: change.id, fingerprint })));
     known.add(group.bug ?? toMatchedBug(change), group.marks);

@@ -1,7 +1,7 @@
 /** Advances executions by what happens to them, and stores what follows from it. */
 
 import { mayBeOutage } from "../../rules/run_outcome.ts";
-import { END_REASONS } from "../../wording/reasons.ts";
+import { END_REASONS, timeLimitReason } from "../../wording/reasons.ts";
 import {
   byResults,
   endOfTask,
@@ -37,7 +37,7 @@ import { releaseForCounting } from "../../store/test_runs.ts";
 import { notifyExecutionEnded, notifyLeases } from "../../database/signals.ts";
 import { toOrigin } from "./origin.ts";
 import { refreshReruns } from "./rerun_results.ts";
-import { announceEnd, toChangedEvents, toEndEvents } from "./end_events.ts";
+import { announceEnd, announceResults, toChangedEvents, toEndEvents } from "./end_events.ts";
 
 /** Describes what has happened to an execution. */
 export type ExecutionAdvance = Omit<ExecutionChange, "status"> & {
@@ -51,6 +51,8 @@ export type ExecutionAdvance = Omit<ExecutionChange, "status"> & {
   bringsResults?: boolean;
   /** Why tasks end of which nothing, or not all, has come, where more is known than the event says. */
   reason?: string | undefined;
+  /** The time limit that is over. */
+  timeoutMinutes?: number;
 };
 
 /** In a transaction that holds the execution's lock; answers its status by now. */
@@ -65,12 +67,14 @@ export async function advanceExecution(
     isMuted = false,
     bringsResults = false,
     reason: given,
+    timeoutMinutes,
     ...change
   }: ExecutionAdvance,
 ): Promise<ExecutionStatus> {
   if (execution.mode === "run") await settleLeases(sql, projectId, execution);
   const isUntaken = event === "expired" && execution.mode === "run";
-  const reason = given ?? (isUntaken ? await whyNobodyTookIt(sql, projectId, execution.id) : END_REASONS[event]);
+  const known = timeoutMinutes === undefined ? END_REASONS[event] : timeLimitReason(timeoutMinutes);
+  const reason = given ?? (isUntaken ? await whyNobodyTookIt(sql, projectId, execution.id) : known);
   const tasks = await selectTasks(sql, projectId, execution.id);
   const next = decideNext(execution, tasks, event, reason);
   const origin = toOrigin({ ...execution, status: next.status }, change);
@@ -137,7 +141,7 @@ export function quietEvents(advanced: Advanced, mayHaveRedTasks: boolean): reado
   if (!hasEnded(status)) return isMuted ? [] : events;
   const isGreenEnd = status === "passed" && unreported.length === 0 && sumTasks(tasks, "failed") === 0;
   if (!advanced.isNew || !isGreenEnd || (mayHaveRedTasks && !isMuted)) return undefined;
-  return isMuted ? [] : [...events, ...toEndEvents(execution, { origin, tasks, recovery: null, blames: {} })];
+  return isMuted ? [] : [...events, ...toEndEvents(execution, { origin, tasks, red: [], recovery: null, blames: {} })];
 }
 
 /**
@@ -164,11 +168,14 @@ export async function storeAdvance(
   if (!isMuted) {
     const isAnnounced = (ends || isAnnouncedAgain) && status !== "cancelled";
     const isChanged = advanced.bringsResults && hasEnded(execution.status) && !isAnnounced && status !== "cancelled";
+    const isCancelled = ends && status === "cancelled";
     const announced = isAnnounced
       ? await announceEnd(sql, projectId, execution, { origin, tasks, writes })
       : isChanged
-        ? await toChangedEvents(sql, projectId, execution, { origin, tasks })
-        : [];
+        ? await announceResults(sql, projectId, execution, { origin, tasks, writes })
+        : isCancelled
+          ? await toChangedEvents(sql, projectId, execution, { origin, tasks })
+          : [];
     const all = [...events, ...announced];
     if (all.length > 0) writes.push(insertEvents(sql, projectId, all));
   }

@@ -8,8 +8,8 @@ import {
   selectFailureTexts,
   selectRetriedTexts,
   selectRulesOfProject,
+  updateExcusedRetries,
   updateInfrastructureCount,
-  updateInfrastructureRetries,
   updateMatchedFailures,
 } from "../../store/infrastructure_rules.ts";
 
@@ -44,12 +44,12 @@ export async function applyInfrastructureRules(
   return matched;
 }
 
-/** A test that passed after such a failure has not shown that it is flaky. */
+/** A test that passed after such a failure has not shown that it is flaky: it has passed. */
 async function matchRetries(sql: Tx, projectId: string, runId: string, rules: Rules): Promise<void> {
   const find = createRuleSearch(rules);
   const retried = await selectRetriedTexts(sql, projectId, runId, MAX_MATCHED_RETRIES);
   const matched = retried.filter((result) => find(result) !== undefined).map(({ testCase }) => testCase);
-  if (matched.length > 0) await updateInfrastructureRetries(sql, projectId, runId, matched);
+  if (matched.length > 0) await updateExcusedRetries(sql, projectId, runId, matched);
 }
 
 async function matchRun(sql: Tx, projectId: string, runId: string, rules: Rules): Promise<number> {

@@ -117,7 +117,11 @@ export function prepareReport(
           output: null,
         }
       : undefined;
-  const standIn = failure ?? unexplained;
+  const stated =
+    parameters.failure === undefined
+      ? undefined
+      : { exitCode: exitCode || undefined, message: parameters.failure, output: null };
+  const standIn = failure ?? stated ?? unexplained;
   const cases = standIn ? [...report.cases, exitCaseOf(standIn, parameters.shard)] : report.cases;
   return {
     report,
@@ -132,7 +136,7 @@ export function prepareReport(
     rows,
     keepsAllAttachments: parameters.attachments === "all",
     digest: Bun.SHA256.hash(
-      `${uploadDigest} ${exitCode} ${parameters.format ?? ""}${parameters.attempts ? ` ${parameters.attempts}` : ""}`,
+      `${uploadDigest} ${exitCode} ${parameters.format ?? ""}${parameters.attempts ? ` ${parameters.attempts}` : ""}${parameters.failure === undefined ? "" : ` failure ${parameters.failure}`}`,
       "hex",
     ),
   };

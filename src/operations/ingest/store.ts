@@ -38,7 +38,7 @@ import type { UploadedExecution } from "../../store/new_executions.ts";
 import { countRunFailures, LISTED, selectFailures, selectIncidentCases } from "../../store/failures.ts";
 import { type IngestWrites, noWrites, storeIngest } from "../../store/ingest.ts";
 import { deleteSlowerResults, selectSlowerTestsOfRun, type SlowerRow } from "../../store/slower.ts";
-import { type Attempt, type LocatedRun, type RunRow, selectTestRun } from "../../store/test_runs.ts";
+import { type Attempt, type LocatedRun, type RunRow, selectFlakyCounts, selectTestRun } from "../../store/test_runs.ts";
 
 /** A report that is to be stored. */
 export type StoredReport = {
@@ -258,6 +258,7 @@ async function storeConsequences(
     projectId,
     toJudge.map(({ decided: { run, attempts } }) => ({ ...run, isJudged: attempts.length > 1 })),
   );
+  await correctFlakyCounts(sql, projectId, toJudge, answers);
   const complete = all.filter(({ decided }) => decided.outcome.isIn && !decided.run.untrusted);
   const touched = await trackBugs(
     sql,
@@ -285,6 +286,26 @@ async function storeConsequences(
       answers.get(report.index)!.gate = await decideGate(sql, projectId, report, {
         ...{ runId: decided.run.id, attempts: decided.attempts },
       });
+}
+
+/** Passes after failures that have a cause outside of the code are not flaky, which was not known when the runs were decided. */
+async function correctFlakyCounts(
+  sql: Tx,
+  projectId: string,
+  reports: readonly StoredReport[],
+  answers: Answers,
+): Promise<void> {
+  const retried = reports.filter(({ decided }) => decided.run.flaky > 0);
+  if (retried.length === 0) return;
+  const counts = await selectFlakyCounts(
+    sql,
+    projectId,
+    retried.map(({ decided }) => decided.run.id),
+  );
+  for (const { report, decided } of retried) {
+    decided.run.flaky = counts.get(decided.run.id)!;
+    answers.get(report.index)!.run.flaky = decided.run.flaky;
+  }
 }
 
 /** Counts what a further attempt has changed in a run that was counted already. */

@@ -114,18 +114,23 @@ describe.each(EACH)("in %s", (_, shell) => {
     }
   });
 
-  test("a command without a readable report is red with its code, or with -1 if it claims success", async () => {
-    for (const [script, exit, told] of [
-      ["kill -9 $$", 137, 137],
-      ["true", 0, -1],
-      ["echo '<testsuite/>' > report.xml", 0, -1],
-      ["echo '<html/>' > report.xml; exit 4", 4, 4],
+  test("a command without a readable report is red with its code, also if it claims success", async () => {
+    const absent = "No report: File not found: report.xml";
+    for (const [script, exit, reason] of [
+      ["kill -9 $$", 137, `test runner exited with code 137 (${absent})`],
+      ["true", 0, absent.replace("No", "no")],
+      ["echo '<testsuite/>' > report.xml", 0, expect.stringMatching(/^no report: The report holds no test case/)],
+      [
+        "echo '<html/>' > report.xml; exit 4",
+        4,
+        expect.stringMatching(/^test runner exited with code 4 \(No report: /),
+      ],
     ] as const) {
       const project = await addProject(acme);
       const words = ["--task", "unit", "report.xml", ...command(script)];
       const ran = await run(words, { shell, project, folder: createFolder() });
       expect([ran.exit, ran.output]).toEqual([exit, ""]);
-      expect(await runOf(project, "unit")).toMatchObject({ exitCode: told, verdict: "failed", failed: 1 });
+      expect(await runOf(project, "unit")).toMatchObject({ exitCode: exit, verdict: "failed", failed: 1, reason });
     }
   });
 

@@ -17,7 +17,7 @@ export const EVENT_WORDS: Record<EventType, string> = {
   "execution.completed": "an execution has ended",
   "execution.failed": "an execution has failed",
   "execution.recovered": "a task is green again",
-  "execution.changed": "a report has arrived after the end of its execution",
+  "execution.changed": "an execution has changed after its end, or was cancelled",
   "test_run.completed": "a task has reported",
   "bug_report.opened": "a bug is opened",
   "bug_report.regressed": "a bug comes back",
