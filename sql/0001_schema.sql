@@ -22,6 +22,8 @@ create table stored_project (
   long_lived_branches text[] not null default '{release/*,release-*,releases/*}', -- * matches any text
   execution_timeout_minutes int not null default 30,
   retention_days int, -- null: the server's setting; 0: unlimited
+  flaky_rates real[], -- the share of tests that fail by themselves at each rate (src/rules/flaky_rates.ts); null: not fitted yet
+  flaky_rates_at timestamptz(3), -- when they were fitted last
   created_at timestamptz(3) not null default now(),
   deleted_at timestamptz(3), -- null: not deleted
   deleted_by text, -- the actor, as the audit log names it
@@ -31,7 +33,8 @@ create index stored_project_deleted on stored_project (deleted_at) where deleted
 
 -- xmin identifies the version of the row (src/store/case_index_version.ts).
 create view project as
-  select xmin, team_id, id, name, default_branch, execution_timeout_minutes, created_at, retention_days, long_lived_branches
+  select xmin, team_id, id, name, default_branch, execution_timeout_minutes, created_at, retention_days, long_lived_branches,
+    flaky_rates, flaky_rates_at
   from stored_project where deleted_at is null;
 
 -- Returns whether a branch is compared with its own builds instead of those of the default branch.
@@ -320,6 +323,7 @@ create table test_run (
   absence json, -- tests of the baseline that did not run (src/rules/absent_tests.ts); null: none
   forgiven int not null default 0, -- failures that the gates of its uploads have forgiven
   infrastructure int not null default 0, -- failures that matched an infrastructure rule
+  disturbed real not null default 0, -- how far its failures are put down to its surroundings, 0 to 1
   outage boolean not null default false, -- nearly everything failed, which says nothing about the test cases
   was_outage boolean not null default false, -- an attempt was an outage, so a case that passes on retry is not flaky
   verdict text check (verdict in ('passed', 'failed')), -- of the reports that have arrived
@@ -343,8 +347,6 @@ create index test_run_by_task on test_run (project_id, (task_slug || ''), comple
 -- Runs are counted in the order of completion, which need not be that of arrival.
 create index test_run_pending_health on test_run (project_id, completed_at, id) where not health_applied;
 create index test_run_forgiven on test_run (project_id, completed_at) where forgiven > 0;
--- Many tests that pass only on retry may indicate an unhealthy machine: see BAD_RUN (src/rules/incident.ts).
-create index test_run_of_machine on test_run (project_id, id) where flaky >= 5;
 
 -- One upload to a run: the n-th attempt of one shard.
 create table attempt (
@@ -535,23 +537,32 @@ create table case_detail (
 ) partition by range (run_id);
 create table case_detail_default partition of case_detail default;
 
--- The failed results of a run with their explanation when they arrived (src/rules/assign_blame.ts). Outages have none, because they
+-- The failed results of a run with their explanation when they arrived (src/rules/odds.ts). Outages have none, because they
 -- blame nobody.
 create table failure (
   project_id uuid not null, run_id uuid not null, test_case int not null,
-  -- new: nothing explains it; flaky: its own history does; main: the default branch fails as well by now; still: the baseline failed;
-  -- incident: many tests fail at once for a cause outside of the code (src/rules/incident.ts)
+  cause uuid, -- as in case_detail; null: the report says nothing
+  -- new: the change; flaky: the test itself; main: the default branch fails as well by now; still: the baseline failed;
+  -- incident: the surroundings, or an infrastructure rule
   blame text not null check (blame in ('new', 'flaky', 'main', 'still', 'quarantined', 'incident')),
-  flake_rate real, -- of a flaky one, at that time
-  flaky_at timestamptz(3),
-  in_a_row smallint, -- of a flaky one: consecutive failures on this branch, including this one; null: the rate was not considered
-  incident text check (incident in ('cause', 'machine', 'retries', 'rule')), -- how it was recognised; null: it is none
+  explained text not null check (explained in ('change', 'flaky', 'inherited', 'outside')), -- the strongest explanation
+  of_many boolean not null, -- the change broke many tests of the run, which says nothing of one of them
+  change real not null, flaky real not null, inherited real not null, outside real not null, -- the share of each, 0 to 1
+  evidence json not null, -- what the shares rest on
+  flake_rate real, -- the share of results elsewhere that failed, where that explains it
+  flaky_at timestamptz(3), -- the last of them
   -- The infrastructure rule that the failure matched, with its name and address at that time, because the rule may be deleted.
   rule_id uuid, rule_name text, rule_url text,
-  primary key (project_id, run_id, test_case), foreign key (project_id, run_id) references test_run on delete cascade,
-  check ((blame = 'incident') = (incident is not null))
+  primary key (project_id, run_id, test_case), foreign key (project_id, run_id) references test_run on delete cascade
 );
-create index failure_of_machine on failure (project_id, run_id) where incident in ('machine', 'retries');
+create index failure_by_test_case on failure (project_id, test_case, run_id desc);
+
+-- Results that passed after a failed attempt, for no reason outside of the tests.
+create table flake (
+  project_id uuid not null, run_id uuid not null, test_case int not null, cause uuid,
+  primary key (project_id, run_id, test_case), foreign key (project_id, run_id) references test_run on delete cascade
+);
+create index flake_by_test_case on flake (project_id, test_case, run_id desc);
 
 -- Passed results that took longer than usual when they arrived.
 create table slower_result (

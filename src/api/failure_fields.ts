@@ -6,7 +6,7 @@ import { WORD_OF } from "../rules/blame.ts";
 import { failureReason } from "../wording/failure_reason.ts";
 import { fingerprint } from "../rules/fingerprint.ts";
 import type { CaseAttachment } from "../schema/attachments.ts";
-import type { Cause } from "../schema/failures.ts";
+import { type Cause, EXPLANATION_KINDS } from "../schema/failures.ts";
 import type { FailureEvidence } from "../store/failures.ts";
 
 export const keyOf = ({ runId, number }: { runId: string; number: number }) => `${runId} ${number}`;
@@ -33,6 +33,13 @@ export const toCause = (
   };
 };
 
+const toExplanations = (shares: ExplainedFailure["shares"]) =>
+  shares === null
+    ? []
+    : EXPLANATION_KINDS.map((kind) => ({ kind, share: Math.round(shares[kind] * 1_000) / 1_000 })).toSorted(
+        (a, b) => b.share - a.share,
+      );
+
 const toFailure = (
   row: ExplainedFailure,
   since: FailureEvidence | undefined,
@@ -47,6 +54,7 @@ const toFailure = (
   host: row.host,
   blame: row.blame === null ? null : WORD_OF[row.blame],
   reason: failureReason(row),
+  explanations: toExplanations(row.shares),
   infrastructureRule: row.ruleId === null ? null : { id: row.ruleId, name: row.ruleName ?? "", url: row.ruleUrl },
   since: since?.sinceExecutionId
     ? { executionId: since.sinceExecutionId, commit: since.sinceCommit, at: since.sinceAt }

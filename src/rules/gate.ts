@@ -16,6 +16,9 @@ const FORGIVEN = {
   new: ["quarantined", "flaky", "still", "main"],
 } as const satisfies Record<GateMode, readonly Blame[]>;
 
+/** A failure whose change is more likely than this to have caused it is not forgiven: the odds are at least 4 to 1 against it. */
+export const MAX_FORGIVEN_CHANGE = 0.2;
+
 /** Where a build comes from, as far as gates decide by it. */
 export type GatedBuild = {
   /** The build is of the default branch or a long-lived branch, and of no pull request: it stays red until its tests are fixed. */
@@ -79,6 +82,8 @@ export type GatedTask = GatedBuild & {
   uploads: readonly GatedUpload[];
   /** The number of failed test cases by blame, without those that represent a test tool. */
   blames: Partial<Record<Blame, number>>;
+  /** Of these, the number whose odds are not clear enough to be forgiven. */
+  unclear: Partial<Record<Blame, number>>;
   /** The number of failures that were not judged, because a report only counts them. */
   unjudged: number;
   /** Tests of the baseline that did not run; null: none, or that is not known yet. */
@@ -89,7 +94,7 @@ export type GatedTask = GatedBuild & {
 
 export type GateReason =
   | { kind: "failures"; blame: Blame; count: number }
-  | { kind: "unjudged"; count: number }
+  | { kind: "unclear" | "unjudged"; count: number }
   | { kind: "exit_code"; exitCode: number }
   | { kind: "absent"; missing: number; skipped: number }
   | { kind: "outage" | "replaced" | "stand_in" | "partial" | "missing_shards" | "ended" | "unexplained" };
@@ -110,6 +115,8 @@ export function gateTask(mode: GateMode, task: GatedTask, missingPercent: number
   const counts = BLAME_ORDER.map((blame): [Blame, number] => [blame, task.blames[blame] ?? 0]);
   for (const [blame, count] of counts)
     if (count > 0 && !forgiving.includes(blame)) reasons.push({ kind: "failures", blame, count });
+  const unclear = forgiving.reduce((sum, blame) => sum + (task.unclear[blame] ?? 0), 0);
+  if (unclear > 0) reasons.push({ kind: "unclear", count: unclear });
   if (task.unjudged > 0 && !task.isOutage) reasons.push({ kind: "unjudged", count: task.unjudged });
   const isPartial = task.uploads.some((upload) => upload.isPartial);
   if (isPartial) reasons.push({ kind: "partial" });
@@ -117,7 +124,7 @@ export function gateTask(mode: GateMode, task: GatedTask, missingPercent: number
   for (const { exitCode, failedCases, isStandIn } of task.uploads)
     if (!isStandIn && exitCode !== null && !isExplainedByFailures(exitCode, failedCases))
       reasons.push({ kind: "exit_code", exitCode });
-  const forgiven = counts.reduce((sum, [blame, count]) => sum + (forgiving.includes(blame) ? count : 0), 0);
+  const forgiven = counts.reduce((sum, [blame, count]) => sum + (forgiving.includes(blame) ? count : 0), -unclear);
   // The reason why is named already, if the report is incomplete.
   if (forgiven > 0 && !isPartial && task.absence !== null && isAbove(task.absence, missingPercent))
     reasons.push({ kind: "absent", missing: task.absence.missing, skipped: task.absence.skipped });

@@ -153,7 +153,7 @@ export function countedAt(run: CountedRun, now: Date): CountedAt {
 
 const hasPassed = (letter: string) => letter === "p" || letter === "P";
 const hasFailed = (letter: string) => letter === "f" || letter === "F";
-/** In the place of its letter: it failed, as many others did, for a cause outside of the code, see rules/incident.ts. */
+/** In the place of its letter: it failed, as many others did, for a cause outside of the code. */
 export const INCIDENT = "i";
 const isCounted = (letter: string) => hasPassed(letter) || hasFailed(letter);
 

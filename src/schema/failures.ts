@@ -12,11 +12,23 @@ import { onlyWith } from "./tags.ts";
 const BLAMES = ["new", "flaky", "main", "still", "quarantined", "incident"] as const;
 /** As it is stored. */
 export type Blame = (typeof BLAMES)[number];
-/**
- * How an incident was recognised: by a message that many tests have in common, by the other runs of the machine, by tests of the
- * run that passed only on retry, or by an infrastructure rule of the team.
- */
-export type IncidentSign = "cause" | "machine" | "retries" | "rule";
+export const EXPLANATION_KINDS = ["change", "flaky", "inherited", "outside"] as const;
+/** What the odds of a failure rest on, as it is stored. */
+export type OddsEvidence = {
+  /** Failures in results of other builds, those put down to changes with less weight; and those results. */
+  failed: number;
+  results: number;
+  /** Failures in a row on this branch, this one included. */
+  inARow: number;
+  /** The task has passed it at the same commit. */
+  passedAtCommit: boolean;
+  /** The state of the test in the baseline. */
+  base: "this cause" | "other cause" | "passed" | "none";
+  /** Other branches that fail with the same message now. */
+  siblings: number;
+  /** Failures with the same message in other builds of the last three days. */
+  elsewhere: number;
+};
 
 /** In the answer to an upload, `onlyWith` is as of the variants that have reported so far. */
 export const failedCaseRef = v.strictObject({
@@ -94,7 +106,21 @@ const failure = v.strictObject({
   reason: described(
     v.nullable(v.string()),
     "The reason for the list, in one sentence",
-    "Fails 6 % of the time without a code change; 2 failures in a row on this branch have odds of 1 in 280",
+    "It failed in 3 of 212 results of other builds: 92 % not this change",
+  ),
+  explanations: described(
+    v.array(
+      v.strictObject({
+        kind: described(
+          v.picklist(EXPLANATION_KINDS),
+          "change: the change of the build; flaky: the test fails by itself; inherited: what the build is based on fails; outside: " +
+            "a machine, a service or the environment",
+          "flaky",
+        ),
+        share: described(v.number(), "How likely it is, from 0 to 1; together they are 1", 0.92),
+      }),
+    ),
+    "What may explain the failure, the most likely first; empty: it was not judged",
   ),
   infrastructureRule: v.pipe(
     v.nullable(

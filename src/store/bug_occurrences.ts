@@ -147,7 +147,7 @@ export type TrackedFailure = {
   kind: string | null;
   message: string | null;
   stack: string | null;
-  /** See rules/incident.ts. */
+  /** It failed for a cause outside of the code. */
   isIncident: boolean;
   isQuarantined: boolean;
   /** The infrastructure rule that it matches. */

@@ -8,10 +8,8 @@ import {
   toJsonTime,
   toNumberArray,
   toNumbers,
-  toTextArray,
   type Tx,
 } from "../database/connect.ts";
-import { executionsOfCommit } from "./commits.ts";
 
 /** What is the same for all cases that have never failed, and needs not be read for them. */
 type Past = Pick<
@@ -51,35 +49,6 @@ export async function countKnownFlaky(
     join case_health h on h.project_id = ${projectId} and h.test_case = e.number
     where h.flaky`;
   return row!.count;
-}
-
-/**
- * In a transaction that holds `lockHealth`: cases of which only these runs have shown that they are flaky, by themselves or because
- * another run on their commit had the other outcome, are so no longer. Answers their numbers.
- */
-export async function takeBackFlaky(sql: Tx, projectId: string, runIds: readonly string[]): Promise<number[]> {
-  const rows = await sql<{ number: number }[]>`
-    with shown as materialized (
-      select r.id, r.task_slug, r.completed_at, e.commit
-      from test_run r join execution e on e.project_id = ${projectId} and e.id = r.execution_id
-      where r.project_id = ${projectId} and r.id = any(${toTextArray(runIds)}::uuid[]) and r.health_applied
-    ), contradicted as materialized (
-      select s.id, r.completed_at
-      from shown s, lateral (${executionsOfCommit(sql, projectId, sql`s.commit`)}) e, lateral (
-        select completed_at from test_run
-        where project_id = ${projectId} and execution_id = e.id and task_slug = s.task_slug offset 0) r
-      where s.commit is not null
-    )
-    update case_health h set flaky = false, flaky_at = null, flaky_since = null, flaky_signs = '', flake_rate = 0,
-      flakiness = 0, recent = translate(recent, 'PF', 'pf')
-    where project_id = ${projectId} and flaky and (
-      flaky_since in (select completed_at from shown) and flaky_at in (select completed_at from shown)
-      or flaky_signs = 'c' and flaky_since = flaky_at and exists (
-        select from contradicted c
-        join failure f on f.project_id = ${projectId} and f.run_id = c.id and f.test_case = h.test_case
-        where c.completed_at = h.flaky_at))
-    returning test_case as number`;
-  return rows.map(({ number }) => number);
 }
 
 /** Of those that have had a result, by test_case.number. */

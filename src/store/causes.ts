@@ -33,6 +33,10 @@ export type CauseQuery = {
   after?: FailurePosition | undefined;
 };
 
+/** The shares of the explanations of the failure `f`. */
+const sharesOf = (sql: Sql): Fragment => sql`json_build_object(
+  'change', f.change, 'flaky', f.flaky, 'inherited', f.inherited, 'outside', f.outside)`;
+
 /** A failure without details has a cause of its own. */
 const causeOf = (sql: Sql): Fragment => sql`coalesce(d.cause, md5(f.run_id::text || f.number)::uuid)`;
 
@@ -45,19 +49,19 @@ const failedOf = (sql: Sql, projectId: string, executionId: string): Fragment =>
     select id from test_run where project_id = ${projectId} and execution_id = ${executionId} and failed > 0`;
   return sql`
     select run_id, number, max(attempt) as attempt, coalesce(min(rank), 9) as rank, min(blame) as blame,
-      min(incident) as incident, max(in_a_row) as in_a_row, max(flake_rate) as flake_rate, max(flaky_at) as flaky_at, min(bug) as bug,
+      max(change) as change, max(shares) as shares, max(evidence) as evidence, max(flake_rate) as flake_rate, max(flaky_at) as flaky_at, min(bug) as bug,
       max(rule_id) as rule_id, max(rule_name) as rule_name, max(rule_url) as rule_url
     from (
-      select x.run_id, x.number, x.attempt, null::int as rank, null as blame, null as incident,
-        null::smallint as in_a_row, null::real as flake_rate, null::timestamptz as flaky_at, null as bug,
+      select x.run_id, x.number, x.attempt, null::int as rank, null as blame, null::real as change,
+        null as shares, null as evidence, null::real as flake_rate, null::timestamptz as flaky_at, null as bug,
         null as rule_id, null as rule_name, null as rule_url
       from ${failedResultsOf(sql, projectId, runs)} x
       union all
-      select f.run_id, f.test_case, null, ${rank(sql)}, f.blame, f.incident, f.in_a_row, f.flake_rate, f.flaky_at, null,
-        f.rule_id::text, f.rule_name, f.rule_url
+      select f.run_id, f.test_case, null, ${rank(sql)}, f.blame, f.change, ${sharesOf(sql)}::text, f.evidence::text, f.flake_rate,
+        f.flaky_at, null, f.rule_id::text, f.rule_name, f.rule_url
       from (${runs}) run, lateral (select * from failure where project_id = ${projectId} and run_id = run.id offset 0) f
       union all
-      select o.run_id, o.test_case, null, null, null, null, null, null, null, o.bug_report_id::text collate "C",
+      select o.run_id, o.test_case, null, null, null, null, null, null, null, null, o.bug_report_id::text collate "C",
         null, null, null
       from (${runs}) run, lateral (
         select run_id, test_case, bug_report_id from bug_occurrence
@@ -149,7 +153,7 @@ export const selectCauses = (
   )
   select f.place::int, f.in_cause::int as failed, f.new_in_cause::int as "newlyFailed", f.rank, f.run_id as "runId", f.number,
     c.id as "testCaseId", c.task_slug as "taskSlug", c.suite, c.name, c.file, ${ownersJson(sql, sql`c`)} as owners, f.blame,
-    f.incident, f.in_a_row as "inARow", f.rule_id as "ruleId", f.rule_name as "ruleName", f.rule_url as "ruleUrl",
+    f.change::float8 as change, f.shares::json as shares, f.evidence::json as evidence, f.rule_id as "ruleId", f.rule_name as "ruleName", f.rule_url as "ruleUrl",
     round(f.flake_rate::numeric, 4)::float8 as "flakeRate", f.flaky_at as "lastFlakyAt", d.line, f.attempt, a.host, d.kind,
     coalesce(a.exit_case = f.number, false) as "isStandIn",
     case when f.member = 1 then d.message end as message, case when f.member = 1 then left(d.stack, 20000) end as stack,

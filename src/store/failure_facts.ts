@@ -1,137 +1,392 @@
-/** What the blame of failures is decided by: see rules/assign_blame.ts. */
+/** What the odds of failures are weighed by: see rules/odds.ts. Each statement is about one run; `line` is the branch of its baseline. */
 
-import { EXCUSE_RESULTS, type FailureFacts } from "../rules/assign_blame.ts";
-import { compose, type Given } from "../database/compose.ts";
-import { type Fragment, type Sql, toTextArray, type Tx } from "../database/connect.ts";
+import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
+import { baseRuns } from "./baselines.ts";
 import { firstIdAt } from "../database/time_bounds.ts";
-import { baselineRuns, isUsable, onDefaultBranch, withReruns } from "./baselines.ts";
-import { isOfIncident, type JudgedRun } from "./failures.ts";
-import { episodeRate, hadEpisodes, hasFailedOnMain, isBroken, isKnownFlaky, wasMended } from "./health.ts";
-import { blockOfCase, failedResultsOf, lastResults } from "./packing.ts";
-import { isActiveQuarantine, isLiveBug, isOnDefault } from "./predicates.ts";
+import type { JudgedRun } from "./failures.ts";
+import { blockOfCase, failedResultsOf } from "./packing.ts";
+import { isActiveQuarantine, isOfOtherLine, isOnDefault, isTrustedBuild } from "./predicates.ts";
+import type { ExplanationKind } from "../rules/odds.ts";
 
-/** Number of runs on the default branch since the baseline that are asked whether they fail as well. */
-const MAX_RUNS_SINCE = 20;
+const HOUR_MS = 3_600_000;
+/** Of so many failures of a run the history is read; further ones are weighed without. */
+export const MAX_WITH_HISTORY = 300;
+/** So many of the last failures of a test case are read. */
+const PAST_FAILURES = 60;
+/** So many of the last runs of the task on the line tell which of its failures follow each other. */
+const LINE_RUNS = 100;
+const OWN_RUNS = 20;
+/** So many other branches and pull requests are asked, and for so many days. */
+const SIBLINGS = 5;
+const SIBLING_DAYS = 5;
+/** So many executions are looked through for them, and so many runs for the causes of a run. */
+const LOOKED_THROUGH = 100;
+const OUTSIDE_HOURS = 72;
 
-type Parameters<Value> = Record<"project" | "ids" | "executionIds" | "taskSlugs" | "times" | "untils", Value>;
+/** A failed result of the run; `cause` is hexadecimal, null: the report says nothing of it. */
+export type FailedRow = {
+  testCase: number;
+  cause: string | null;
+  file: string | null;
+  suite: string;
+  isQuarantined: boolean;
+  /** What it says, of the first failure of a cause; null for the others. */
+  kind: string | null;
+  message: string | null;
+};
 
-/** A table expression: the runs that are judged, with what matters of their executions. */
-const judgedRuns = (sql: Sql, given: Parameters<Fragment>) => sql`
-  select asked.*, e.branch, e.pull_request, e.commit, e.baseline_id, e.rerun_of, e.created_at, e.queue_ref,
-    ${isOnDefault(sql, sql`e`, sql`p.default_branch`)} as is_on_default
-  from unnest(
-    ${given.ids}::uuid[], ${given.executionIds}::uuid[], ${given.taskSlugs}::text[], ${given.times}::timestamptz[],
-    ${given.untils}::uuid[]) as asked (id, execution_id, task_slug, completed_at, until)
-  join project p on p.id = ${given.project}
+export const selectFailed = (sql: Tx, projectId: string, runId: string) => sql<FailedRow[]>`
+  select f.number as "testCase", replace(d.cause::text, '-', '') as cause, c.file, c.suite, q.is_active as "isQuarantined",
+    case when f.place = 1 then d.kind end as kind, case when f.place = 1 then left(d.message, 2000) end as message
+  from (
+    select f.number, f.attempt, d.cause, row_number() over (partition by d.cause order by f.number) as place
+    from ${failedResultsOf(sql, projectId, sql`select ${runId}::uuid as id`)} f
+    left join lateral (${detailOf(sql, projectId, runId, sql`cause`)}) d on true
+  ) f
   cross join lateral (
-    select * from execution where project_id = ${given.project} and id = asked.execution_id offset 0) e`;
+    select file, suite from test_case where project_id = ${projectId} and number = f.number offset 0) c
+  left join lateral (${detailOf(sql, projectId, runId, sql`kind, message, cause`)}) d on true
+  cross join lateral (select exists (
+    select from quarantine q
+    where q.project_id = ${projectId} and q.test_case = f.number and ${isActiveQuarantine(sql, sql`q`)}) as is_active) q
+  order by f.number`;
 
-/** The failed test cases of runs, without those of incidents; `runs` is a table with `mine`, the judged run, and `id`. */
-const failedWithoutIncident = (sql: Sql, projectId: Given, runs: Fragment) => sql`
-  select r.mine, f.number, f.run_id
-  from ${failedResultsOf(sql, projectId, sql`select distinct id from ${runs} r`)} f join ${runs} r on r.id = f.run_id
-  where not ${isOfIncident(sql, projectId, sql`f.run_id`, sql`f.number`)}`;
+/** Of the failed result `f`. */
+const detailOf = (sql: Sql, projectId: string, runId: string, columns: Fragment) => sql`
+  select ${columns} from case_detail
+  where project_id = ${projectId} and run_id = ${runId} and test_case = f.number and attempt = f.attempt offset 0`;
 
-/** One plan for all: planning it costs more than executing it, so each table is looked up row by row. */
-const FACTS = compose<keyof Parameters<string>, FailureFacts>((sql, name) => {
-  const projectId = name("project");
-  // What ran on the same commit, or is repeated by this, shows no change of the default branch. Of two builds of the default
-  // branch side by side only the earlier one explains the other: else each would, and neither failure would be new.
-  const since = sql`
-    id <> run.execution_id and id is distinct from run.rerun_of
-    and (id < run.execution_id or not run.is_on_default)
-    and id > coalesce(run.baseline_id, '00000000-0000-0000-0000-000000000000') and id < run.until
-    and not coalesce(is_same_commit(commit, run.commit), false)`;
-  const isAsked = sql`h.is_current and h.is_flaky`;
-  const inARow = sql`
-    select case when ${isAsked} then (1 + count(*))::int end as number from (
-      select letter, count(*) filter (where letter in ('p', 'P')) over (order by run_id desc) as passes
-      from (${lastResults(sql, projectId, sql`f.number`, sql`b.run_id < f.run_id`, EXCUSE_RESULTS)}) r
-      where ${isAsked} and letter in ('p', 'P', 'f', 'F') and exists (
-        select from test_run t join execution e on e.project_id = ${projectId} and e.id = t.execution_id
-        where t.project_id = ${projectId} and t.id = r.run_id and not t.outage
-          and e.branch is not distinct from run.branch and e.pull_request is not distinct from run.pull_request)
-    ) own where passes = 0`;
-  const hasOpenBug = sql`coalesce((
-    select true from bug_case k cross join lateral (
-      select * from bug_report where project_id = ${projectId} and id = k.bug_report_id offset 0) b
-    where k.project_id = ${projectId} and k.test_case = f.number and ${isLiveBug(sql, sql`b`)} and b.created_at < run.created_at limit 1), false)`;
-  const isInBaseline = sql`coalesce((
-    select true from base_run r cross join lateral (
-      select test_cases from case_result
-      where project_id = ${projectId} and run_id = r.id and block = ${blockOfCase(sql, sql`f.number`)} offset 0) b
-    where r.mine = f.run_id and f.number = any(b.test_cases) limit 1), false)`;
-  const runs = judgedRuns(sql, {
-    project: projectId,
-    ids: name("ids"),
-    executionIds: name("executionIds"),
-    taskSlugs: name("taskSlugs"),
-    times: name("times"),
-    untils: name("untils"),
-  });
-  return sql`
-    with run as materialized (${runs}),
-    failed as materialized (
-      select run_id, number from ${failedResultsOf(sql, projectId, sql`select id from run`)} f),
-    base_run as materialized (
-      select run.id as mine, b.id, b.execution_id from run cross join lateral (
-        ${withReruns(sql, projectId, baselineRuns(sql, projectId, { executionId: sql`run.execution_id`, taskSlug: sql`run.task_slug` }))}) b),
-    base as materialized (
-      select distinct f.mine, f.number from (${failedWithoutIncident(sql, projectId, sql`base_run`)}) f
-      join base_run own on own.mine = f.mine and own.id = f.run_id
-      -- A rerun of the baseline has passed it.
-      where not exists (
-        select from base_run later cross join lateral (
-          select test_cases, statuses from case_result
-          where project_id = ${projectId} and run_id = later.id and block = ${blockOfCase(sql, sql`f.number`)} offset 0) b
-        where later.mine = f.mine and later.execution_id > own.execution_id
-          and substr(b.statuses, array_position(b.test_cases, f.number), 1) in ('p', 'P'))),
-    main_run as materialized (
-      select run.id as mine, r.id from run
-      cross join lateral (${onDefaultBranch(sql, projectId, since, MAX_RUNS_SINCE)}) e
-      cross join lateral (
-        select * from test_run
-        where project_id = ${projectId} and execution_id = e.id and task_slug = run.task_slug offset 0) r
-      where ${isUsable(sql)}),
-    main as materialized (
-      select distinct f.mine, f.number from (${failedWithoutIncident(sql, projectId, sql`main_run`)}) f)
-    select f.run_id as "runId", f.number as "testCase", q.test_case is not null as "isQuarantined",
-      base.number is not null as "failedInBaseline", main.number is not null as "failedOnDefault",
-      run.is_on_default as "isOnDefault", h.is_current as "isCurrent", h.is_flaky as "isFlaky",
-      h.is_broken as "isBroken", h.has_failed as "hasFailedOnDefault", h.had_episodes as "hadEpisodes",
-      run.queue_ref is not null as "hasNewestDefault", exists (
-        select from attempt a where a.project_id = ${projectId} and a.run_id = f.run_id and a.exit_case = f.number) as "isStandIn",
-      h.was_mended as "wasFixed", h.flake_rate::float8 as "flakeRate", h.episode_rate::float8 as "episodeRate",
-      case when h.flaky then h.flaky_at else h.episode_at end as "flakyAt", r.number as "inARow",
-      h.has_failed and ${hasOpenBug} as "hasOpenBug", h.has_failed and ${isInBaseline} as "isInBaseline"
-    from failed f
-    join run on run.id = f.run_id
-    left join base on base.mine = f.run_id and base.number = f.number
-    left join main on main.mine = f.run_id and main.number = f.number
-    left join lateral (
-      select test_case from quarantine q
-      where project_id = ${projectId} and test_case = f.number and ${isActiveQuarantine(sql, sql`q`)} offset 0) q on true
-    left join lateral (
-      select * from case_health where project_id = ${projectId} and test_case = f.number offset 0) stored on true
+/** Where a run comes from, and what is known of its project. */
+export type RunPlace = {
+  baselineId: string | null;
+  /** Null: there is no baseline. */
+  line: string | null;
+  isOnLine: boolean;
+  isBaseNamed: boolean;
+  tests: number;
+  host: string | null;
+  /** As fitted to the project; null: not yet. */
+  rates: number[] | null;
+  /** Executions of the last hours: how many, and how much of them was disturbed. */
+  builds: number;
+  disturbed: number;
+  hostRuns: number;
+  hostDisturbed: number;
+  /** The task has passed at this commit before: test cases of the run that did. */
+  passed: number[];
+};
+
+/** `numbers` are the failed test cases. */
+export async function selectRunPlace(
+  sql: Tx,
+  projectId: string,
+  { id, executionId, taskSlug, completedAt }: JudgedRun,
+  numbers: readonly number[],
+): Promise<RunPlace> {
+  const at = timeOf(completedAt);
+  const [row] = await sql<RunPlace[]>`
+    with recent as materialized (
+      select r.execution_id, r.disturbed, (
+        select case when min(host) = max(host) then min(host) end from attempt
+        where project_id = ${projectId} and run_id = r.id) as host
+      from test_run r
+      where r.project_id = ${projectId} and r.id >= ${firstIdAt(at - OUTSIDE_HOURS * HOUR_MS)} and r.id < ${firstIdAt(at + 1)}
+        -- What arrives together does not see each other.
+        and r.health_applied and r.execution_id <> ${executionId} and ${wasCompleted(sql, at)} and ${isTrustedBuild(sql, sql`r`)}
+      order by r.id desc limit ${5 * LOOKED_THROUGH}
+    ), build as (
+      select max(disturbed) as disturbed from recent group by execution_id
+    )
+    select e.baseline_id as "baselineId", coalesce(b.branch, case when b.id is not null then p.default_branch end) as line,
+      e.pull_request is null and e.queue_ref is null
+        and coalesce(e.branch, p.default_branch) = coalesce(b.branch, p.default_branch) as "isOnLine",
+      e.base_branch is not null as "isBaseNamed",
+      r.passed + r.failed as tests, h.host, to_json(p.flaky_rates) as rates, builds.count as builds, builds.disturbed,
+      hosts.count as "hostRuns", hosts.disturbed as "hostDisturbed", to_json(same.passed) as passed
+    from execution e
+    join project p on p.id = ${projectId}
+    join test_run r on r.project_id = ${projectId} and r.id = ${id}
+    left join execution b on b.project_id = ${projectId} and b.id = e.baseline_id
     cross join lateral (
-      select h.flaky, h.flaky_at, h.episode_at, h.flake_rate, ${episodeRate(sql)} as episode_rate,
-        coalesce(h.last_run_at <= run.completed_at + interval '1 day', true) as is_current,
-        ${isKnownFlaky(sql)} as is_flaky, coalesce(${isBroken(sql)}, false) as is_broken,
-        ${hasFailedOnMain(sql)} as has_failed, ${hadEpisodes(sql)} as had_episodes, ${wasMended(sql)} as was_mended
-      from (select stored.*) h offset 0) h
-    cross join lateral (${inARow}) r
-    order by f.run_id, f.number`;
-});
+      select case when min(host) = max(host) then min(host) end as host from attempt
+      where project_id = ${projectId} and run_id = ${id}) h
+    cross join lateral (
+      select count(*)::int as count, coalesce(sum(disturbed), 0)::float8 as disturbed from build) builds
+    cross join lateral (
+      select count(*)::int as count, coalesce(sum(disturbed), 0)::float8 as disturbed from recent
+      where recent.host = h.host) hosts
+    cross join lateral (
+      select coalesce(array_agg(distinct n.number), '{}') as passed
+      from (
+        select o.id from execution o
+        where o.project_id = ${projectId} and lower(o.commit) = lower(e.commit) and o.id <> e.id
+          and o.id < ${firstIdAt(at + 1)} and ${isTrustedBuild(sql, sql`o`)}
+        order by o.id desc limit ${SIBLINGS}
+      ) o
+      join test_run t on t.project_id = ${projectId} and t.execution_id = o.id and t.task_slug = ${taskSlug}
+        and t.completed_at <= ${atTime(sql, at)} and not t.outage
+      cross join unnest(${toNumberArray(numbers)}::int[]) as n (number)
+      cross join lateral (
+        select statuses, array_position(test_cases, n.number) as place from case_result
+        where project_id = ${projectId} and run_id = t.id and block = ${blockOfCase(sql, sql`n.number`)} offset 0) c
+      where substr(c.statuses, c.place, 1) in ('p', 'P')
+    ) same
+    where e.project_id = ${projectId} and e.id = ${executionId}`;
+  return row!;
+}
 
-/** The facts about the failures of these runs, whose results are stored, ordered by run and test case. */
-export function selectFailureFacts(sql: Tx, projectId: string, runs: readonly JudgedRun[]): Promise<FailureFacts[]> {
-  const times = runs.map(({ completedAt }) => completedAt ?? new Date().toISOString());
-  return FACTS(sql, {
-    project: projectId,
-    ids: toTextArray(runs.map(({ id }) => id)),
-    executionIds: toTextArray(runs.map(({ executionId }) => executionId)),
-    taskSlugs: toTextArray(runs.map(({ taskSlug }) => taskSlug)),
-    times: toTextArray(times),
-    untils: toTextArray(times.map((time) => firstIdAt(Date.parse(time) + 1))),
-  });
+/** A condition: the execution `e` tested the same commit as `mine`, or `mine` repeats it. */
+const isOfSameCommit = (sql: Sql) => sql`(
+  coalesce(is_same_commit(e.commit, mine.commit), false) or coalesce(e.id = mine.rerun_of, false))`;
+
+const atTime = (sql: Sql, at: number) => sql`${new Date(at).toISOString()}::text::timestamptz`;
+/** A condition: the run `r` was complete by then. A build does not see what came after it, though it may be imported later. */
+const wasCompleted = (sql: Sql, at: number) => sql`r.completed_at <= ${atTime(sql, at)}`;
+
+const timeOf = (completedAt: string | null) => (completedAt === null ? Date.now() : Date.parse(completedAt));
+
+/** A failure of a test case before, or a pass after a failed attempt. */
+export type PastFailure = {
+  testCase: number;
+  runId: string;
+  cause: string | null;
+  isRetried: boolean;
+  explained: ExplanationKind;
+  isOfMany: boolean;
+};
+
+/** The last failures of test cases, newest first. */
+export const selectPast = (sql: Tx, projectId: string, { id, completedAt }: JudgedRun, numbers: readonly number[]) => {
+  const until = firstIdAt(timeOf(completedAt) + 1);
+  return sql<PastFailure[]>`
+    select n.number as "testCase", f.run_id as "runId", replace(f.cause::text, '-', '') as cause, f.retried as "isRetried",
+      f.explained, f.of_many as "isOfMany"
+    from unnest(${toNumberArray(numbers)}::int[]) as n (number)
+    cross join lateral (
+      select * from (
+        (select f.run_id, f.explained, f.of_many, false as retried, f.cause from failure f
+        where f.project_id = ${projectId} and f.test_case = n.number and f.run_id < ${until} and f.run_id <> ${id}
+        order by f.run_id desc limit ${PAST_FAILURES})
+        union all
+        (select f.run_id, 'flaky', false, true, f.cause from flake f
+        where f.project_id = ${projectId} and f.test_case = n.number and f.run_id < ${until} and f.run_id <> ${id}
+        order by f.run_id desc limit ${PAST_FAILURES})
+      ) f order by f.run_id desc limit ${PAST_FAILURES}
+    ) f
+    order by f.run_id desc`;
+};
+
+/** Where a run was whose failures are evidence. */
+export type PastRun = {
+  id: string;
+  pullRequest: string | null;
+  branch: string | null;
+  /** Of the same branch and pull request. */
+  isMine: boolean;
+  /** Of the same commit, or of the execution that this one repeats. */
+  isSameCommit: boolean;
+  /** ISO 8601. */
+  at: string;
+};
+
+/** Those of these runs that the execution may learn from. */
+export const selectPastRuns = (
+  sql: Tx,
+  projectId: string,
+  { executionId, completedAt }: JudgedRun,
+  runIds: readonly string[],
+) => sql<PastRun[]>`
+  with mine as materialized (
+    select e.*, p.default_branch from execution e join project p on p.id = ${projectId}
+    where e.project_id = ${projectId} and e.id = ${executionId}
+  ), run as materialized (
+    select id, execution_id, completed_at from test_run r
+    where project_id = ${projectId} and id = any(${toTextArray(runIds)}::uuid[]) and not outage
+      and ${wasCompleted(sql, timeOf(completedAt))}
+  )
+  select r.id, o.pull_request as "pullRequest", o.branch, o.is_mine as "isMine", o.is_same_commit as "isSameCommit",
+    r.completed_at as at
+  from mine, run r cross join lateral (
+    select e.pull_request, e.branch, e.branch is not distinct from mine.branch and e.pull_request is not distinct from mine.pull_request as is_mine,
+      ${isOfOtherLine(sql, sql`e`, sql`mine`)}
+        -- The branch of a fork's pull request may have its name.
+        or ${isOnDefault(sql, sql`e`, sql`mine.default_branch`)} as is_of_other_line,
+      ${isOfSameCommit(sql)} as is_same_commit
+    from execution e where e.project_id = ${projectId} and e.id = r.execution_id and ${isTrustedBuild(sql, sql`e`)} offset 0) o
+  -- A build does not show what came before it on its branch; those in front of it in a merge queue have its change.
+  where case when o.is_mine then r.execution_id <= mine.id else o.is_of_other_line end`;
+
+/** How many results test cases have had, those of this run not included where it is not counted yet. */
+export const selectResultCounts = (sql: Tx, projectId: string, numbers: readonly number[]) => sql<
+  { testCase: number; runs: number }[]
+>`
+  select test_case as "testCase", runs from case_health
+  where project_id = ${projectId} and test_case = any(${toNumberArray(numbers)}::int[])`;
+
+/**
+ * A run that shows the state of test cases: of those that the baseline is made of, on the line, on this branch or pull request, or
+ * on another one.
+ */
+export type StateRun = {
+  id: string;
+  executionId: string;
+  of: "base" | "line" | "mine" | "sibling";
+  /** Of a run on the line. */
+  commit: string | null;
+  /** It is of the same commit as the judged one: it shows no change of the line. */
+  isSameCommit: boolean;
+  /** A sibling that is the default branch or a long-lived one. */
+  isLine: boolean;
+  /** A rerun may have passed what failed in it. */
+  hasRerun: boolean;
+};
+
+/** The last runs of the task on the line and on this branch, and the last one of each of a few other branches, oldest first. */
+export const selectStateRuns = (
+  sql: Tx,
+  projectId: string,
+  { executionId, taskSlug, completedAt }: JudgedRun,
+  line: string | null,
+) => {
+  const at = timeOf(completedAt);
+  const runOf = sql`
+    select r.id from test_run r
+    where r.project_id = ${projectId} and r.execution_id = e.id and r.task_slug = ${taskSlug} and not r.outage and ${wasCompleted(sql, at)}
+    offset 0`;
+  const hasRerun = sql`exists (select from execution again where again.project_id = ${projectId} and again.build_id = e.id)`;
+  const ofLine = (branch: Fragment) => sql`(
+    select e.id, e.branch, lower(e.commit) as commit, ${isOfSameCommit(sql)} as is_same_commit
+    from execution e, mine
+    where e.project_id = ${projectId} and e.branch ${branch} and e.pull_request is not distinct from mine.base_pull and e.build_id is null
+      and not e.sample and ${isTrustedBuild(sql, sql`e`)} and e.id < ${firstIdAt(at + 1)} and e.id <> mine.id
+      -- Of two builds of the line side by side only the earlier one explains the other.
+      and (e.id < mine.id or mine.pull_request is not null or mine.queue_ref is not null
+        or coalesce(mine.branch, mine.default_branch) is distinct from ${line}::text)
+    order by e.branch, e.id desc limit ${LINE_RUNS})`;
+  return sql<StateRun[]>`
+    with mine as materialized (
+      select e.*, p.default_branch, p.long_lived_branches, (
+        select pull_request from execution where project_id = ${projectId} and id = e.baseline_id) as base_pull
+      from execution e join project p on p.id = ${projectId}
+      where e.project_id = ${projectId} and e.id = ${executionId}
+    )
+    select r.id, e.id as "executionId", 'base' as of, null as commit, false as "isSameCommit", true as "isLine",
+      ${hasRerun} as "hasRerun"
+    from (${baseRuns(sql, projectId, { baseline: sql`(select baseline_id from mine)`, taskSlug })}) r
+    cross join lateral (select r.execution_id as id) e
+    union all
+    select r.id, e.id, 'line', e.commit, e.is_same_commit, true, ${hasRerun}
+    from (
+      ${ofLine(sql`= ${line}::text`)} union all
+      select * from ${ofLine(sql`is null`)} e where ${line}::text = (select default_branch from mine)
+    ) e
+    cross join lateral (${runOf}) r
+    union all
+    select r.id, e.id, 'mine', null, false, false, false from (
+      select e.id from execution e, mine
+      where e.project_id = ${projectId} and e.branch = mine.branch and e.pull_request is not distinct from mine.pull_request
+        and e.build_id is null and e.id < ${firstIdAt(at + 1)} and e.id <> mine.id and e.branch is distinct from ${line}::text
+      order by e.id desc limit ${OWN_RUNS}
+    ) e
+    cross join lateral (${runOf}) r
+    union all
+    (select id, execution_id, 'sibling', null, false, is_line, has_rerun from (
+      select distinct on (coalesce(e.pull_request, e.branch)) r.id, e.id as execution_id, ${hasRerun} as has_rerun,
+        e.pull_request is null and (
+          coalesce(e.branch = mine.default_branch, true) or is_long_lived(e.branch, mine.long_lived_branches)) as is_line
+      from mine, (
+        select e.* from execution e, mine
+        where e.project_id = ${projectId} and e.id < ${firstIdAt(at + 1)}
+          and e.id >= ${firstIdAt(at - SIBLING_DAYS * 24 * HOUR_MS)} and e.id <> mine.id and ${isOfOtherLine(sql, sql`e`, sql`mine`)}
+          and (e.pull_request is not null or e.branch is distinct from ${line}::text) and e.build_id is null
+          and not ${isOfSameCommit(sql)}
+        order by e.id desc limit ${LOOKED_THROUGH}
+      ) e
+      cross join lateral (${runOf}) r
+      order by coalesce(e.pull_request, e.branch), e.id desc
+    ) r order by execution_id desc limit ${SIBLINGS})
+    order by 2`;
+};
+
+/** What a test case did in a run; absent: it passed. */
+export type CaseState = { runId: string; testCase: number; cause: string | null; explained: ExplanationKind | null };
+
+export const selectStates = (sql: Tx, projectId: string, runIds: readonly string[], numbers: readonly number[]) => sql<
+  CaseState[]
+>`
+  select f.run_id as "runId", f.test_case as "testCase", replace(f.cause::text, '-', '') as cause, f.explained
+  from unnest(${toTextArray(runIds)}::uuid[]) as run (id) cross join lateral (
+    select run_id, test_case, cause, explained from failure
+    where project_id = ${projectId} and run_id = run.id and test_case = any(${toNumberArray(numbers)}::int[]) offset 0) f`;
+
+/** Which of these test cases a rerun of the build has passed, of which of these runs. */
+export const selectPassedAgain = (
+  sql: Tx,
+  projectId: string,
+  runIds: readonly string[],
+  numbers: readonly number[],
+) => sql<{ runId: string; testCase: number }[]>`
+  select distinct b.id as "runId", n.number as "testCase"
+  from unnest(${toTextArray(runIds)}::uuid[]) as run (id) cross join lateral (
+    select id, execution_id, task_slug from test_run where project_id = ${projectId} and id = run.id offset 0) b
+  cross join lateral (
+    select id from execution where project_id = ${projectId} and build_id = b.execution_id offset 0) e
+  cross join lateral (
+    select id from test_run where project_id = ${projectId} and execution_id = e.id and task_slug = b.task_slug offset 0) r
+  cross join unnest(${toNumberArray(numbers)}::int[]) as n (number)
+  cross join lateral (
+    select substr(statuses, array_position(test_cases, n.number), 1) as letter from case_result
+    where project_id = ${projectId} and run_id = r.id and block = ${blockOfCase(sql, sql`n.number`)} offset 0) c
+  where c.letter in ('p', 'P')`;
+
+/** Which of these runs have no result of which of these test cases. */
+export const selectAbsent = (sql: Tx, projectId: string, runIds: readonly string[], numbers: readonly number[]) => sql<
+  { runId: string; testCase: number }[]
+>`
+  select run.id as "runId", n.number as "testCase"
+  from unnest(${toTextArray(runIds)}::uuid[]) as run (id) cross join unnest(${toNumberArray(numbers)}::int[]) as n (number)
+  where not exists (
+    select from (
+      select statuses, array_position(test_cases, n.number) as place from case_result
+      where project_id = ${projectId} and run_id = run.id and block = ${blockOfCase(sql, sql`n.number`)} offset 0
+    ) b where lower(substr(b.statuses, b.place, 1)) in ('p', 'f'))`;
+
+/** How often causes were seen in another run of the task in the last hours. */
+export type Sighting = { cause: string; hits: number };
+
+/** The results of those runs, and of each of them the causes that it has. */
+export async function selectSightings(
+  sql: Tx,
+  projectId: string,
+  { executionId, taskSlug, completedAt }: JudgedRun,
+  causes: readonly string[],
+): Promise<{ results: number; sightings: Sighting[] }> {
+  const at = timeOf(completedAt);
+  const [row] = await sql<{ results: number; sightings: Sighting[] }[]>`
+    with other as materialized (
+      select r.id, r.passed + r.failed as tests, r.failed + r.flaky > 0 as has_failed
+      from execution mine, lateral (
+        select e.* from execution e
+        where e.project_id = ${projectId} and e.id >= ${firstIdAt(at - OUTSIDE_HOURS * HOUR_MS)} and e.id < ${firstIdAt(at + 1)}
+          and e.id <> mine.id and ${isOfOtherLine(sql, sql`e`, sql`mine`)}
+          and not coalesce(is_same_commit(e.commit, mine.commit), false)
+        order by e.id desc limit ${LOOKED_THROUGH}
+      ) e cross join lateral (
+        select * from test_run
+        where project_id = ${projectId} and execution_id = e.id and task_slug = ${taskSlug} and completed_at <= ${atTime(sql, at)} offset 0
+      ) r
+      where mine.project_id = ${projectId} and mine.id = ${executionId}
+    )
+    select coalesce((select sum(tests) from other), 0)::int as results, coalesce((
+      select json_agg(json_build_object('cause', replace(d.cause::text, '-', ''), 'hits', d.hits))
+      from other o cross join lateral (
+        select cause, count(distinct test_case)::int as hits from case_detail d
+        where project_id = ${projectId} and run_id = o.id and cause = any(${toTextArray(causes)}::uuid[])
+          -- What was a change's there says nothing of the surroundings.
+          and not coalesce((
+            select explained in ('change', 'inherited') from failure f
+            where f.project_id = ${projectId} and f.run_id = o.id and f.test_case = d.test_case offset 0), false)
+        group by cause) d
+      where o.has_failed), '[]') as sightings`;
+  return row!;
 }

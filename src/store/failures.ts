@@ -1,8 +1,8 @@
 /** Failed results, each with what explains it: judged once, when they come, and the same for everybody who asks later. */
 
 import { type Blamed, BLAME_ORDER } from "../rules/blame.ts";
-import type { BlamedFailure } from "../rules/assign_blame.ts";
-import type { Blame, IncidentSign } from "../schema/failures.ts";
+import type { ExplanationKind } from "../rules/odds.ts";
+import type { Blame, OddsEvidence } from "../schema/failures.ts";
 import type { CaseRef } from "../schema/case_ref.ts";
 import type { Given } from "../database/compose.ts";
 import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
@@ -15,39 +15,67 @@ export const isOfIncident = (sql: Sql, projectId: Given, runId: Fragment, testCa
   where i.project_id = ${projectId} and i.run_id = ${runId} and i.test_case = ${testCase} and ${isFromOutsideCode(sql, sql`i`)}
   limit 1), false)`;
 
-/** Maximum number of test cases that are named for one blame. */
-const MAX_NAMED = 100;
-
-/** Failures of one blame: how many, and the first of them. */
-export type JudgedFailures = { blame: Blame; number: number; testCases: number[] };
-
 export type JudgedRun = { id: string; executionId: string; taskSlug: string; completedAt: string | null };
 
-/** Failures with what explains them, in the order of runs and test cases. */
-export const insertFailures = (sql: Tx, projectId: string, failures: readonly BlamedFailure[]) => sql`
-  insert into failure (project_id, run_id, test_case, blame, in_a_row, flake_rate, flaky_at)
-  select ${projectId}, f.* from unnest(
-    ${toTextArray(failures.map(({ runId }) => runId))}::uuid[],
-    ${toNumberArray(failures.map(({ testCase }) => testCase))}::int[],
-    ${toTextArray(failures.map(({ blame }) => blame))}::text[],
-    ${toNumberArray(failures.map(({ inARow }) => inARow))}::int[],
-    ${toNumberArray(failures.map(({ flakeRate }) => flakeRate))}::real[],
-    ${toTextArray(failures.map(({ flakyAt }) => flakyAt))}::timestamptz[]) f`;
+/** A failure with what explains it. */
+export type JudgedFailure = {
+  testCase: number;
+  /** Hexadecimal. */
+  cause: string | null;
+  blame: Blame;
+  explained: ExplanationKind;
+  isOfMany: boolean;
+  shares: Record<ExplanationKind, number>;
+  evidence: OddsEvidence;
+  flakeRate: number | null;
+  /** ISO 8601. */
+  flakyAt: string | null;
+};
 
-/** `rows` is a table of failures. */
-const byBlame = (sql: Sql, rows: Fragment) => sql`
-  select blame, count(*)::int as number, to_json((array_agg(test_case))[:${MAX_NAMED}::int]) as "testCases"
-  from ${rows} group by blame`;
+/** PostgreSQL refuses numbers that are too small for its type. */
+const rounded = (share: number): number => Math.round(share * 1e6) / 1e6;
 
-/** The failures of a run as they are judged by now. */
-export const selectJudged = async (sql: Tx, projectId: string, runId: string): Promise<JudgedFailures[]> => [
-  ...(await sql<JudgedFailures[]>`${byBlame(
-    sql,
-    sql`(select * from failure where project_id = ${projectId} and run_id = ${runId}) f`,
-  )}`),
-];
+export const insertFailures = (sql: Tx, projectId: string, runId: string, failures: readonly JudgedFailure[]) => {
+  const shares = (kind: ExplanationKind) => toNumberArray(failures.map((failure) => rounded(failure.shares[kind])));
+  return sql`
+    insert into failure (project_id, run_id, test_case, cause, blame, explained, of_many, change, flaky, inherited, outside, evidence,
+      flake_rate, flaky_at)
+    select ${projectId}, ${runId}, f.number, f.cause, f.blame, f.explained, f.of_many::bool, f.change, f.flaky, f.inherited, f.outside,
+      f.evidence::json, f.flake_rate, f.flaky_at
+    from unnest(
+      ${toNumberArray(failures.map(({ testCase }) => testCase))}::int[],
+      ${toTextArray(failures.map(({ cause }) => cause))}::uuid[],
+      ${toTextArray(failures.map(({ blame }) => blame))}::text[],
+      ${toTextArray(failures.map(({ explained }) => explained))}::text[],
+      ${toTextArray(failures.map(({ isOfMany }) => String(isOfMany)))}::text[],
+      ${shares("change")}::real[], ${shares("flaky")}::real[], ${shares("inherited")}::real[], ${shares("outside")}::real[],
+      ${toTextArray(failures.map(({ evidence }) => JSON.stringify(evidence)))}::text[],
+      ${toNumberArray(failures.map(({ flakeRate }) => (flakeRate === null ? null : rounded(flakeRate))))}::real[],
+      ${toTextArray(failures.map(({ flakyAt }) => flakyAt))}::timestamptz[]
+    ) as f (number, cause, blame, explained, of_many, change, flaky, inherited, outside, evidence, flake_rate, flaky_at)`;
+};
+
+/** What passed in the run after a failed attempt: of one that matched an infrastructure rule nothing is left by now. */
+export const insertFlakes = (sql: Tx, projectId: string, runId: string) => sql`
+  insert into flake (project_id, run_id, test_case, cause)
+  select ${projectId}, ${runId}, f.number, (
+    select cause from case_detail d
+    where d.project_id = ${projectId} and d.run_id = ${runId} and d.test_case = f.number and cause is not null
+    order by attempt desc limit 1)
+  from case_result b, lateral unnest(b.test_cases, string_to_array(b.statuses, null)) as f (number, letter)
+  where b.project_id = ${projectId} and b.run_id = ${runId} and b.statuses like '%P%' and f.letter = 'P'
+  limit ${MAX_FLAKES}
+  on conflict do nothing`;
+
+/** More retries in a run are none of the tests' own. */
+const MAX_FLAKES = 1_000;
+
+/** How far the failures of the run are put down to its surroundings. */
+export const updateDisturbed = (sql: Tx, projectId: string, runId: string, disturbed: number) => sql`
+  update test_run set disturbed = ${disturbed} where project_id = ${projectId} and id = ${runId}`;
 
 export const deleteFailures = (sql: Tx, projectId: string, runId: string) => sql`
+  with flakes as (delete from flake where project_id = ${projectId} and run_id = ${runId})
   delete from failure where project_id = ${projectId} and run_id = ${runId}`;
 
 /** How many cases of each kind are listed. */
@@ -107,14 +135,14 @@ const STREAK = 100;
 
 export type FailureRow = CaseRef & {
   blame: Blame | null;
-  /** How an incident was recognised. */
-  incident: IncidentSign | null;
+  /** The share of the change among the explanations, and those of all; null: it was not judged. */
+  change: number | null;
+  shares: Record<ExplanationKind, number> | null;
+  evidence: OddsEvidence | null;
   /** The infrastructure rule that it matches. */
   ruleId: string | null;
   ruleName: string | null;
   ruleUrl: string | null;
-  /** Of a case that was known to be flaky: its failures in a row on this branch. */
-  inARow: number | null;
   flakeRate: number | null;
   lastFlakyAt: string | null;
   owners: string[];
@@ -224,3 +252,11 @@ export const selectFailureEvidence = (
     select distinct on (mine, number) mine, number, commit from streak where passes = 1 and letter in ('p', 'P')
     order by mine, number, run_id desc
   ) g on g.mine = f.run_id and g.number = f.number`;
+
+/** The test cases of a run whose failures had a cause outside of the code before this attempt. */
+export const selectIncidentCases = async (sql: Tx, projectId: string, runId: string): Promise<Set<number>> => {
+  const rows = await sql<{ number: number }[]>`
+    select test_case as number from failure f
+    where project_id = ${projectId} and run_id = ${runId} and ${isFromOutsideCode(sql, sql`f`)}`;
+  return new Set(rows.map(({ number }) => number));
+};

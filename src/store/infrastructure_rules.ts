@@ -96,8 +96,7 @@ export const updateMatchedFailures = (sql: Tx, projectId: string, runId: string,
   update failure f set
     rule_id = m.id, rule_name = m.name, rule_url = m.url,
     blame = case when f.blame = 'quarantined' then f.blame else 'incident' end,
-    incident = case when f.blame = 'quarantined' then null else 'rule' end,
-    in_a_row = null, flake_rate = null, flaky_at = null
+    explained = 'outside', change = 0, flaky = 0, inherited = 0, outside = 1, flake_rate = null, flaky_at = null
   from unnest(
     ${toNumberArray(matches.map(({ testCase }) => testCase))}::int[],
     ${toTextArray(matches.map(({ rule }) => rule.id))}::uuid[],

@@ -54,6 +54,8 @@ export type PendingRun = Omit<CountedRun, "disturbed"> & {
   failed: number;
   flaky: number;
   isPassed: boolean;
+  /** How far its failures are put down to its surroundings, 0 to 1. */
+  disturbed: number;
   /** Wall time. */
   durationMs: number;
 };
@@ -62,7 +64,7 @@ export type PendingRun = Omit<CountedRun, "disturbed"> & {
 export const lockPendingRuns = (sql: Tx, projectId: string, ids: readonly string[]) => sql<PendingRun[]>`
   select r.id, r.task_slug as "taskSlug", e.commit, r.completed_at as "completedAt", r.outage, r.was_outage as "wasOutage",
     ${isOnDefault(sql, sql`e`, sql`p.default_branch`)} and not ${isOvertaken(sql, projectId, { r: sql`r`, e: sql`e` })} as "onDefaultBranch", r.failed > 0 as "hasFailed",
-    r.passed, r.failed, r.flaky, r.status = 'passed' as "isPassed", r.duration_ms as "durationMs"
+    r.passed, r.failed, r.flaky, r.status = 'passed' as "isPassed", r.duration_ms as "durationMs", r.disturbed::float8 as disturbed
   from test_run r
   join execution e on e.project_id = r.project_id and e.id = r.execution_id
   join project p on p.id = r.project_id

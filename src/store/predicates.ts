@@ -44,11 +44,12 @@ export const agreesWithBuild = (
   and (${e}.commit is null or ${commit}::text is null or is_same_commit(${e}.commit, ${commit})))`;
 
 /**
- * The executions `e` and `mine`, aliases, are of lines of builds that know nothing of each other. A build of a merge queue
+ * The executions `e` and `mine`, aliases, are of lines of builds that know nothing of each other. A build of a branch and one of
+ * its pull request are of one line. A build of a merge queue
  * contains the pull requests in front of it: it is no evidence for another line, and what has been in the queue is none for it.
  */
 export const isOfOtherLine = (sql: Sql, e: Fragment, mine: Fragment): Fragment => sql`(
-  (${e}.branch is distinct from ${mine}.branch or ${e}.pull_request is distinct from ${mine}.pull_request)
+  (${e}.branch is distinct from ${mine}.branch or ${e}.pull_request <> ${mine}.pull_request)
   and ${e}.queue_ref is null and ${isTrustedBuild(sql, e)}
   and (${mine}.queue_ref is null or ${e}.pull_request is null or not exists (
     select from execution q

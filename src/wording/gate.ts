@@ -32,6 +32,8 @@ function reasonText(reason: GateReason, { shards, missingShards, reason: known }
   switch (reason.kind) {
     case "failures":
       return FAILURES[reason.blame](reason.count);
+    case "unclear":
+      return `${counted(reason.count, "failure")} ${reason.count === 1 ? "is" : "are"} unclear: a rerun tells`;
     case "unjudged":
       return `${counted(reason.count, "failure")} without a test case in the report`;
     case "exit_code":

@@ -3,8 +3,9 @@
 /** Returns "1,210". */
 export const toCount = (value: number): string => value.toLocaleString("en-US");
 
-/** Returns "1 failure" or "3 failures". */
-export const counted = (value: number, name: string): string => `${toCount(value)} ${name}${value === 1 ? "" : "s"}`;
+/** Returns "1 failure" or "3 failures"; `plural`: of a name that takes more than an s. */
+export const counted = (value: number, name: string, plural = `${name}s`): string =>
+  `${toCount(value)} ${value === 1 ? name : plural}`;
 
 /** Returns "812 bytes", "1.4 kB", "48.2 MB" or "1.5 GB". */
 export const toSize = (bytes: number): string =>

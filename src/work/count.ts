@@ -2,6 +2,7 @@
 
 import type { Log } from "../log.ts";
 import { countSome } from "../operations/health/case_health.ts";
+import { fitFlakyRates } from "../operations/health/flaky_rates.ts";
 import { selectProjectsWithPendingHealth } from "../store/pending_health.ts";
 import type { Database } from "../database/connect.ts";
 import { always, type GoOn, standardLog, takeAll } from "./loop.ts";
@@ -27,5 +28,6 @@ export async function countAll(
       log,
       goOn,
     );
+    await fitFlakyRates(pool, projectId);
   }
 }

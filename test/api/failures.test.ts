@@ -3,6 +3,7 @@ import { type Asking, createAsking, filledLists } from "../asking.ts";
 import { insertFoundSearch } from "../culprit_searches.ts";
 import { createHarness, holdTransaction, junit } from "../harness.ts";
 import { lockHealth } from "../../src/store/pending_health.ts";
+import { countAll } from "../../src/work/count.ts";
 import { retainResults } from "../../src/work/retain.ts";
 
 const { ask, acme, addProject, database } = await createHarness();
@@ -18,12 +19,6 @@ async function runs(letters: string, branch = "main") {
 }
 /** What is remembered is counted behind the uploads. */
 const catchUp = () => own.call("GET", "/test-cases?limit=1");
-/** A report of one case, "case 0", that fails with the message. */
-const fail = (branch: string, message: string): Promise<any> =>
-  own.uploadReport(
-    `<testsuite name="unit"><testcase name="case 0"><failure message="${message}"/></testcase></testsuite>`,
-    `branch=${branch}`,
-  );
 const get = async (path: string) => await own.get(`/executions/${path}`);
 const compare = (executionId: string, query = "") => get(`${executionId}/comparison${query}`);
 const names = (cases: { name: string }[]) => cases.map(({ name }) => name);
@@ -54,18 +49,18 @@ describe("a failure", () => {
     const push = (commit: number) =>
       own.upload("fpp", `branch=x&commit=abcdef${commit}&execution_key=x${commit}&complete=true`);
     for (const commit of [1, 2, 3]) expect(blames(await push(commit))).toEqual({ flakyFailures: ["case 0"] });
-    for (const commit of [4, 5]) expect(blames(await push(commit))).toEqual({ newFailures: ["case 0"] });
+    for (const commit of [4, 5]) await push(commit);
+    for (const commit of [6, 7]) expect(blames(await push(commit))).toEqual({ newFailures: ["case 0"] });
     // Each says why.
     const reasonOf = async (executionKey: string) => {
       const [{ id }] = await own.list(`/executions?key=${executionKey}`);
       return (await get(`${id}/failures`)).causes[0].failures[0].reason;
     };
-    const rate = "Fails \\d+ % of the time without a code change";
-    expect(await reasonOf("x1")).toMatch(new RegExp(`^${rate}$`));
-    const odds = (times: number) =>
-      new RegExp(`^${rate}; ${times} failures in a row on this branch have odds of 1 in [\\d,]+$`);
-    expect(await reasonOf("x2")).toMatch(odds(2));
-    expect(await reasonOf("x5")).toMatch(odds(5));
+    const counts = "It failed in 5 of \\d+ results of other builds";
+    expect(await reasonOf("x1")).toMatch(new RegExp(`^${counts}: \\d\\d % not this change$`));
+    expect(await reasonOf("x7")).toMatch(
+      new RegExp(`^${counts}, failed 7 times in a row on this branch: \\d\\d % this change$`),
+    );
     // A pass in between, and another branch, begin anew.
     expect(blames(await own.upload("fpp", "branch=y"))).toEqual({ flakyFailures: ["case 0"] });
     await own.upload("ppp", "branch=x&commit=abcdef8");
@@ -90,7 +85,7 @@ describe("a failure", () => {
     const answer = await own.upload("ffp", `execution_id=${mine.id}`);
     expect(blames(answer)).toEqual({ newFailures: ["case 1"], alsoFailingOnMain: ["case 0"] });
     expect(blames(await compare(mine.id))).toEqual(blames(answer));
-    expect(blames(await own.upload("ffp", "branch=y"))).toEqual({ newFailures: ["case 1"], stillFailing: ["case 0"] });
+    expect(blames(await own.upload("fpp", "branch=y"))).toEqual({ stillFailing: ["case 0"] });
   });
 
   test("of two builds of the default branch side by side is new in the earlier one, whatever the order of their reports", async () => {
@@ -108,11 +103,7 @@ describe("a failure", () => {
   test("of a branch that began before the default branch was mended is not new", async () => {
     await runs("ppfffffp");
     await catchUp();
-    const old = { newFailures: ["case 1"], alsoFailingOnMain: ["case 0"] };
-    expect(blames(await own.upload("ffp", "branch=x"))).toEqual(old);
-    await runs("p".repeat(20));
-    await catchUp();
-    expect(blames(await own.upload("ffp", "branch=x"))).toEqual({ newFailures: ["case 0", "case 1"] });
+    expect(blames(await own.upload("ffp", "branch=x"))).toEqual({ newFailures: ["case 1"], flakyFailures: ["case 0"] });
   });
 
   test("of a flaky case is told apart, with its rate and when it was last seen", async () => {
@@ -133,52 +124,74 @@ describe("a failure", () => {
     expect(answer.flakyFailures[0]).toMatchObject({ flakeRate: 0.1429, lastFlakyAt: expect.any(String) });
   });
 
-  test("of a case that failed once on the default branch is new later on, unless it says the same", async () => {
-    await runs("p");
-    await fail("main", "Error: the session sess_9aF3kQ27Lm was lost on the way");
-    await runs("pppppp");
-    expect(blames(await fail("y", "Error: the basket has no owner"))).toEqual({ newFailures: ["case 0"] });
-    const lost = "Error: the session sess_Zk81mmPq0X was lost on the way";
-    expect(blames(await fail("y", lost))).toEqual({ flakyFailures: ["case 0"] });
+  /** The report of one case that fails with the message, beside 49 that pass. */
+  const one = (branch: string, message?: string): Promise<any> =>
+    own.uploadReport(
+      `<testsuite name="unit"><testcase name="case 0">${message === undefined ? "" : `<failure message="${message}"/>`}</testcase>` +
+        `${Array.from({ length: 49 }, (_, index) => `<testcase name="other ${index}"/>`).join("")}</testsuite>`,
+      `branch=${branch}&gate=new&exit_code=1`,
+    );
+  const BASKET = "Error: the basket has no owner";
+
+  test("of a pull request is new in another one that fails with another message, and flaky with the same one", async () => {
+    for (let build = 0; build < 3; build++) await one("main");
+    expect(blames(await one("x", BASKET))).toEqual({ newFailures: ["case 0"] });
+    const other = await one("y", "Error: the session was lost");
+    expect([blames(other), other.gate.pass]).toEqual([{ newFailures: ["case 0"] }, false]);
+    const same = await one("z", BASKET);
+    expect([blames(same), same.gate.pass]).toEqual([{ flakyFailures: ["case 0"] }, true]);
+    const reason = /^It failed in 2 of \d results of other builds: \d\d % not this change$/;
+    expect(same.gate.forgiven).toMatchObject([{ list: "flaky", reason: expect.stringMatching(reason) }]);
   });
 
   test("that a branch has brought to the default branch is new there, in the same words", async () => {
-    const send = (branch: string) => fail(branch, "Error: the basket has no owner");
-    await runs("p");
-    expect(blames(await send("x"))).toEqual({ newFailures: ["case 0"] });
-    expect(blames(await send("y"))).toEqual({ flakyFailures: ["case 0"] });
-    expect(blames(await send("main"))).toEqual({ newFailures: ["case 0"] });
+    for (let build = 0; build < 3; build++) await one("main");
+    for (const branch of ["x", "main"]) expect(blames(await one(branch, BASKET))).toEqual({ newFailures: ["case 0"] });
   });
 
-  test("of a case that failed on two other branches, while the default branch was fine, is its own", async () => {
-    await runs("p");
-    await fail("x", "Error: the first of them");
-    expect(blames(await own.upload("fpp", "branch=z"))).toEqual({ newFailures: ["case 0"] });
-    await fail("y", "Error: another one");
-    expect(blames(await own.upload("fpp", "branch=x"))).toEqual({ flakyFailures: ["case 0"] });
-    expect(blames(await own.upload("ffp", "branch=w"))).toEqual({ newFailures: ["case 1"], flakyFailures: ["case 0"] });
+  test("of a case that failed once on the default branch and passed since is its own, above all with the same message", async () => {
+    await one("main");
+    await one("main", BASKET);
+    for (let build = 0; build < 6; build++) await one("main");
+    const changeOf = async (answer: any) =>
+      (await get(`${answer.executionId}/failures`)).causes[0].failures[0].explanations.find(
+        ({ kind }: any) => kind === "change",
+      ).share;
+    const [same, other] = [await one("x", BASKET), await one("y", "Error: the session was lost")];
+    expect([blames(same), same.gate.pass]).toEqual([{ flakyFailures: ["case 0"] }, true]);
+    expect(await changeOf(other)).toBeGreaterThan(2 * (await changeOf(same)));
+  });
+
+  test("of a test that never failed is likelier flaky where many tests of the project fail now and then", async () => {
+    const report = (letters: string) =>
+      `<testsuite name="unit">${Array.from(letters, (letter, index) => {
+        const said = `message="Error: row ${index % 7} is ${"abcdefg"[index % 7]}"`;
+        const child = { f: `<failure ${said}/>`, P: `<flakyFailure ${said}/>`, p: "" }[letter];
+        return `<testcase name="case ${index}">${child}</testcase>`;
+      }).join("")}</testsuite>`;
+    const with1 = (letter: string, at: number) => "p".repeat(at) + letter + "p".repeat(79 - at);
+    const flakyShare = async (branch: string) => {
+      const { executionId } = await own.uploadReport(report(with1("f", 70)), { branch });
+      const [{ failures }] = (await get(`${executionId}/failures`)).causes;
+      return failures[0].explanations.find(({ kind }: any) => kind === "flaky").share;
+    };
+    for (let build = 0; build < 20; build++) await own.uploadReport(report(with1("P", build)), "branch=main");
+    const before = await flakyShare("x");
+    await countAll(database);
+    const after = await flakyShare("y");
+    expect(before).toBeLessThan(0.1);
+    expect(after).toBeGreaterThan(3 * before);
+    // Once an hour is enough.
+    const fitted = () => database.pool`select flaky_rates_at from project where id = ${own.project}`;
+    const first = await fitted();
+    await countAll(database);
+    expect(await fitted()).toEqual(first);
   });
 
   test("of one commit on several branches is no record of the case", async () => {
     await runs("p");
     for (const branch of ["a", "b", "c", "d"])
       expect(blames(await own.upload("fpp", `branch=${branch}&commit=77777777`))).toEqual({ newFailures: ["case 0"] });
-  });
-
-  test("that another branch has in the same telling words is the case's own, but not in what every assertion says", async () => {
-    const send = (branch: string, a: string, b: string) => {
-      const failing = (name: string, message: string) =>
-        `<testcase name="${name}">${message && `<failure message="${message}"/>`}</testcase>`;
-      return own.uploadReport(`<testsuite name="s">${failing("a", a)}${failing("b", b)}</testsuite>`, { branch });
-    };
-    const lost = (session: string) => `Error: the session ${session} was lost on the way to the basket`;
-    await send("main", "", "");
-    await send("x", lost("sess_9aF3kQ27Lm"), "AssertionError: expected 3 to be 4");
-    const elsewhere = await send("y", lost("sess_Zk81mmPq0X"), "AssertionError: expected 5 to be 6");
-    expect(blames(elsewhere)).toEqual({ flakyFailures: ["a"], newFailures: ["b"] });
-    await send("main", "", "");
-    expect(blames(await send("z", "TypeError: basket is undefined", ""))).toEqual({ flakyFailures: ["a"] });
-    expect(blames(await send("x", "TypeError: basket is undefined", ""))).toEqual({ flakyFailures: ["a"] });
   });
 
   test("of a build that is imported after its time is not judged by what its case has become since", async () => {
@@ -232,8 +245,7 @@ describe("the baseline", () => {
     const mine = await own.upload("ffp", "branch=x&execution_key=a");
     const before = await compare(mine.executionId);
     expect([before.baselineId, (await get(mine.executionId)).baselineId]).toEqual([base.executionId, base.executionId]);
-    await own.upload("ffp", "branch=main");
-    await own.upload("ppp", "branch=main");
+    for (let build = 0; build < 2; build++) await own.upload("ffp", "branch=main");
     expect(await compare(mine.executionId)).toEqual(before);
     const now = { alsoFailingOnMain: ["case 0"], stillFailing: ["case 1"] };
     expect(blames(await own.upload("ffpp", "branch=x&execution_key=a"))).toEqual(now);
@@ -336,7 +348,15 @@ describe("GET …/executions/{executionId}/failures", () => {
         ...{ exceptionType: "AssertionError", bugReport: { number: 2, status: "open" } },
         failures: [
           {
-            ...{ name: "b", blame: "new", reason: expect.stringMatching(/^It did not fail in the baseline/) },
+            ...{
+              name: "b",
+              blame: "new",
+              reason: expect.stringMatching(/^It passed in all 2 results .* % this change$/),
+            },
+            explanations: [
+              { kind: "change", share: expect.any(Number) },
+              ...["flaky", "inherited", "outside"].map((kind) => ({ kind, share: expect.any(Number) })),
+            ],
             ...{ since: { executionId: mine.executionId, commit: "c3" }, owner: null, owners: [] },
           },
         ],
@@ -346,7 +366,12 @@ describe("GET …/executions/{executionId}/failures", () => {
         failures: [
           { name: "c", blame: "new", since: { executionId: mine.executionId } },
           {
-            ...{ name: "a", blame: "still_failing", reason: "It failed in the baseline", owner: "storage" },
+            ...{
+              name: "a",
+              blame: "still_failing",
+              reason: expect.stringMatching(/^It failed in the baseline/),
+              owner: "storage",
+            },
             since: { executionId: first.executionId, commit: "b2" },
           },
         ],

@@ -30,7 +30,7 @@ describe("why_is_it_red", () => {
       causes: [
         {
           ...{ failed: 1, blame: "new", bugReport, untrusted: { message: "case 0 failed" } },
-          reason: "It did not fail in the baseline or on the default branch since then, and is not known to be flaky",
+          reason: "It passed in the only result of other builds: 99 % this change",
           tests: [{ testCaseId, since: { executionId: run.executionId }, untrusted }],
         },
       ],

@@ -1,48 +1,52 @@
 import { describe, expect, test } from "bun:test";
 import { failureReason } from "../../src/wording/failure_reason.ts";
-import type { Blame, IncidentSign } from "../../src/schema/failures.ts";
+import type { Blame, OddsEvidence } from "../../src/schema/failures.ts";
 
+const EVIDENCE: OddsEvidence = {
+  ...{ failed: 0, results: 40, inARow: 1, passedAtCommit: false },
+  ...{ base: "passed", siblings: 0, elsewhere: 0 },
+};
 const reason = (
   blame: Blame | null,
-  more: { incident?: IncidentSign; ruleName?: string; inARow?: number; flakeRate?: number } = {},
-) => failureReason({ blame, incident: null, ruleName: null, inARow: null, flakeRate: null, ...more }, "main");
+  change: number,
+  more: Partial<OddsEvidence> = {},
+  ruleName: string | null = null,
+) => failureReason({ blame, ruleName, change, evidence: { ...EVIDENCE, ...more } }, "main");
 
 describe("the reason of a failure", () => {
-  test.each([
-    [1, 0.06, "Fails 6 % of the time without a code change"],
-    [2, 0.06, "Fails 6 % of the time without a code change; 2 failures in a row on this branch have odds of 1 in 280"],
-    [3, 0.25, "Fails 25 % of the time without a code change; 3 failures in a row on this branch have odds of 1 in 64"],
+  test.each<[Blame, number, Partial<OddsEvidence>, string]>([
+    ["new", 0.97, {}, "It passed in all 40 results of other builds: 97 % this change"],
+    ["new", 1, { results: 1 }, "It passed in the only result of other builds: 99 % this change"],
+    ["new", 0.5, { results: 0 }, "No other build has results of this test: 50 % this change"],
     [
-      2,
-      0.023,
-      "Fails 2.3 % of the time without a code change; 2 failures in a row on this branch have odds of 1 in 1,900",
+      ...(["new", 0.8, { failed: 3, inARow: 4 }] as const),
+      "It failed in 3 of 40 results of other builds, failed 4 times in a row on this branch: 80 % this change",
+    ],
+    ["flaky", 0.1, { failed: 3 }, "It failed in 3 of 40 results of other builds: 90 % not this change"],
+    ["flaky", 0, { passedAtCommit: true }, "It passed in another build of the same commit: 99 % not this change"],
+    ["flaky", 0.3, {}, "Tests of this project fail like this without a change: 70 % not this change"],
+    ["still", 0, { base: "this cause" }, "It failed in the baseline, with the same message: 99 % not this change"],
+    ["still", 0.1, { base: "other cause" }, "It failed in the baseline, with another message: 90 % not this change"],
+    ["main", 0.1, { siblings: 2 }, "2 other branches fail with the same message: 90 % not this change"],
+    ["main", 0.1, {}, "It also fails on main since then, with the same message: 90 % not this change"],
+    [
+      ...(["incident", 0.1, { elsewhere: 7 }] as const),
+      "7 failures of other builds have the same message, for a cause outside the code: 90 % not this change",
     ],
     [
-      40,
-      0.02,
-      "Fails 2 % of the time without a code change; 40 failures in a row on this branch have odds of 1 in 1,000,000,000",
+      ...(["incident", 0.01, {}] as const),
+      "Many tests failed together in this run, for a cause outside the code: 99 % not this change",
     ],
-  ])("of a flaky test that failed %d times in a row at a rate of %d has its odds", (inARow, flakeRate, sentence) => {
-    // It is the same sentence on either side of the bound: the odds are the reason.
-    for (const blame of ["flaky", "new"] as const) expect(reason(blame, { inARow, flakeRate })).toBe(sentence);
+  ])("in the list %s with a share of %d of the change has its counts and its odds", (blame, change, more, sentence) => {
+    expect(reason(blame, change, more)).toBe(sentence);
   });
 
-  test("of other tests is what it was compared with", () => {
-    expect(reason("new")).toBe("It did not fail in the baseline or on main since then, and is not known to be flaky");
-    expect(reason("still")).toBe("It failed in the baseline");
-    expect(reason("main")).toBe("It also fails on main or on a long-lived branch, or did until recently");
-    expect(reason("quarantined", { inARow: 2, flakeRate: 0.5 })).toBe("Quarantined: its failures do not count");
-    expect(reason("flaky", { flakeRate: 0.04 })).toEndWith("branches before: 4 % of its results");
-    expect(reason("flaky", { flakeRate: 0 })).toEndWith("branches before");
-  });
-
-  test("part of an incident is how it was recognised", () => {
-    expect(reason("incident", { incident: "cause" })).toStartWith("Many tests in several files failed at once");
-    expect(reason("incident", { incident: "machine" })).toStartWith("Recent runs on this machine failed");
-    expect(reason("incident", { incident: "retries" })).toStartWith("Many tests in this run passed only on retry");
+  test("of a quarantined test, or one that matches a rule, is that alone", () => {
+    expect(reason("quarantined", 0.9)).toBe("Quarantined: its failures do not count");
+    expect(reason("incident", 0.9, {}, "Registry")).toBe('Matches the infrastructure rule "Registry"');
   });
 
   test("of what was not judged is none", () => {
-    expect(reason(null)).toBeNull();
+    expect(reason(null, 0.5)).toBeNull();
   });
 });

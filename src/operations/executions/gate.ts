@@ -29,6 +29,7 @@ const toTask = (run: GatedRun): GatedTask => ({
   missingShards: missingShardsOf(run),
   uploads: run.uploads,
   blames: run.blames,
+  unclear: run.unclear,
   unjudged: Math.max(0, run.failed - run.judged),
   absence: run.absence,
 });
@@ -40,10 +41,10 @@ const toText = (run: GatedRun): GatedTaskText => ({
   reason: taskReason(run),
 });
 
-const toForgiven = ({ blame, incident, ruleName, inARow, flakeRate, ...ref }: ForgivenRow): ForgivenFailure => ({
+const toForgiven = ({ blame, ruleName, change, evidence, ...ref }: ForgivenRow): ForgivenFailure => ({
   ...ref,
   list: WORD_OF[blame] as ForgivenFailure["list"],
-  reason: failureReason({ blame, incident, ruleName, inARow, flakeRate }) ?? "",
+  reason: failureReason({ blame, ruleName, change, evidence }) ?? "",
 });
 
 /** A shard is judged by its own results: other shards may not have reported yet. */
@@ -88,7 +89,7 @@ export function gateQuietUpload(
   const task: GatedTask = {
     ...{ slug, status: "passed", verdict: null, isOutage: false, missingShards: [] },
     ...{ isOnSharedBranch: false, isBaselineShared: true },
-    ...{ uploads: [upload], blames: {}, unjudged: 0, absence: null },
+    ...{ uploads: [upload], blames: {}, unclear: {}, unjudged: 0, absence: null },
   };
   return toDecision(mode, gateTask(mode, task), { slug, shards, missingShards: [], reason: null }, []);
 }

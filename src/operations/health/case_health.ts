@@ -31,7 +31,6 @@ import { resolveRemoved } from "../bugs/bug_reports.ts";
 import {
   collectEvidence,
   type Contradicted,
-  findOnIllMachines,
   isDisturbedRun,
   letOthersRun,
   MAX_RESULTS,
@@ -42,6 +41,8 @@ import {
 
 /** Maximum number of runs that are counted in one transaction: a further attempt of one of them waits for its end. */
 const MAX_RUNS = 1_000;
+/** Failures that are put down to the surroundings of a run by more than this share say nothing of its test cases. */
+const DISTURBED = 0.5;
 /** Number of results after which other requests are served. */
 const PORTION_RESULTS = 1_000;
 
@@ -97,16 +98,12 @@ async function countRuns(sql: Tx, projectId: string, runs: readonly PendingRun[]
   const evidence = await collectEvidence(sql, projectId, runs, compared);
   // Whether a run is disturbed depends on the cases that the runs before it have made flaky: those are counted first.
   const starts = [...runs.keys()].filter((index) => index > 0 && isDisturbed(evidence[index]!.flaky, runs[index]!));
-  const ill = await findOnIllMachines(
-    sql,
-    projectId,
-    runs.filter(({ hasFailed }, index) => hasFailed || evidence[index]!.flaky > 0),
-  );
+  const unsettled = runs.filter(({ disturbed }) => disturbed > DISTURBED).map(({ id }) => id);
   for (const [place, start] of [0, ...starts].entries()) {
     const isFirstDisturbed = await isDisturbedRun(sql, projectId, { ...runs[start]!, ...evidence[start]! });
     const some = runs.slice(start, starts[place]);
     const theirs = some.length === runs.length ? compared : await selectCompared(sql, projectId, some);
-    const disturbed = new Set(isFirstDisturbed ? [...ill, runs[start]!.id] : ill);
+    const disturbed = new Set(isFirstDisturbed ? [...unsettled, runs[start]!.id] : unsettled);
     await countInOrder(sql, projectId, some, { disturbed, compared: theirs });
   }
   // Last: the rows of quarantines are locked after the bugs.

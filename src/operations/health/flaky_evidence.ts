@@ -2,14 +2,10 @@
 
 import { addContradicted, earlierByFar, groupRuns, type RunOnCommit, toCompare } from "../../rules/contradiction.ts";
 import { isDisturbed } from "../../rules/health.ts";
-import { isIll, mayBeIll } from "../../rules/incident.ts";
-import { isRecent } from "../../rules/recency.ts";
-import { countKnownFlaky, takeBackFlaky } from "../../store/case_health.ts";
+import { countKnownFlaky } from "../../store/case_health.ts";
 import { type CountedBlock, selectBlocksOfRuns, selectRunBlocks } from "../../store/run_blocks.ts";
 import { selectCountedOnCommits, type PendingRun } from "../../store/pending_health.ts";
 import type { Tx } from "../../database/connect.ts";
-import { insertTurns } from "../../store/events.ts";
-import { selectMayHaveIllMachine, selectMachineRuns } from "../../store/incidents.ts";
 
 /** Maximum number of results that are counted in one transaction. */
 export const MAX_RESULTS = 20_000;
@@ -52,31 +48,6 @@ export async function isDisturbedRun(
 ): Promise<boolean> {
   if (!isDisturbed(flaky, run)) return false;
   return isDisturbed(flaky - (await countKnownFlaky(sql, projectId, run.id, others)), run);
-}
-
-/** The ids of the runs whose machine may have been ill at that time: of what it shows, nothing is a sign of a flaky test. */
-export async function findOnIllMachines(sql: Tx, projectId: string, runs: readonly PendingRun[]): Promise<string[]> {
-  const ill: string[] = [];
-  const times = runs.map(({ completedAt }) => Date.parse(completedAt));
-  if (times.length === 0 || !(await selectMayHaveIllMachine(sql, projectId, times))) return ill;
-  for (const run of runs) {
-    if (!(await selectMayHaveIllMachine(sql, projectId, [Date.parse(run.completedAt)]))) continue;
-    const known = await selectMachineRuns(sql, projectId, run);
-    if (!known || !(mayBeIll(known.others) || isIll(known.mine, known.others))) continue;
-    ill.push(run.id);
-    if (!isIll(known.mine, known.others)) continue;
-    // It was ill before anybody could know.
-    const before = known.others.filter(({ isMine }) => isMine).map(({ id }) => id);
-    const taken = await takeBackFlaky(sql, projectId, before);
-    if (taken.length > 0 && isRecent(run.completedAt))
-      await insertTurns(
-        sql,
-        projectId,
-        run.id,
-        taken.map((testCase) => ({ testCase, flaky: false, flakeRate: 0 })),
-      );
-  }
-  return ill;
 }
 
 /** Of each run, those that it is to be compared with, by their ids. */

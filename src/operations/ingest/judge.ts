@@ -1,25 +1,21 @@
 /** Finds what explains the failures of runs. */
 
-import { findIncidents } from "./incidents.ts";
 import { applyInfrastructureRules } from "./infrastructure.ts";
-import { assignBlame, type BlamedFailure } from "../../rules/assign_blame.ts";
+import { loadOddsFacts, type OddsFacts } from "./odds.ts";
 import { toCounts } from "../../rules/blame.ts";
-import { findCrossBranchFlakes } from "../../rules/cross_branch_flakes.ts";
-import type { Blame, BlameCounts } from "../../schema/failures.ts";
+import { disturbedShare, type Inheritance, type Judgement, weigh } from "../../rules/odds.ts";
+import type { Blame, BlameCounts, OddsEvidence } from "../../schema/failures.ts";
 import { setKeepsPlans, type Tx } from "../../database/connect.ts";
 import { clearInfrastructure } from "../../store/infrastructure_rules.ts";
-import { selectFailureFacts } from "../../store/failure_facts.ts";
 import {
+  countRunFailures,
   deleteFailures,
   insertFailures,
-  type JudgedFailures,
+  insertFlakes,
+  type JudgedFailure,
   type JudgedRun,
-  selectJudged,
+  updateDisturbed,
 } from "../../store/failures.ts";
-import { selectCrossBranchFailures, updateCrossBranchFlakes } from "../../store/cross_branch_failures.ts";
-
-/** More new failures in one run come from the change, not from flaky test cases: their records need not be looked up. */
-const MAX_STRAYS = 20;
 
 export type RunToJudge = JudgedRun & {
   passed: number;
@@ -29,7 +25,6 @@ export type RunToJudge = JudgedRun & {
   untrusted: boolean;
   /** It was judged before, after an earlier attempt. */
   isJudged: boolean;
-  onDefaultBranch: boolean;
 };
 
 /** In the transaction of their uploads: stores what explains each failure of these runs; the counts are by run id. */
@@ -46,58 +41,54 @@ export async function judgeFailures(
   // An outage blames nobody.
   const concerned = runs.filter(({ failed, flaky, outage }) => (failed > 0 || flaky > 0) && !outage);
   const failed = concerned.filter((run) => run.failed > 0);
-  if (failed.length === 0) {
-    if (concerned.length > 0) await applyInfrastructureRules(sql, projectId, concerned);
-    return counts;
-  }
-  const blamed = (await selectFailureFacts(sql, projectId, failed)).map(assignBlame);
-  await insertFailures(sql, projectId, blamed);
-  const byRun = Map.groupBy(blamed, ({ runId }) => runId);
-  const matched = await applyInfrastructureRules(sql, projectId, concerned);
+  // What follows wants a plan for what it is given.
+  if (failed.length > 0) await setKeepsPlans(sql, false);
   for (const run of failed) {
-    const judged = matched.has(run.id)
-      ? await selectJudged(sql, projectId, run.id)
-      : groupByBlame(byRun.get(run.id) ?? []);
-    counts.set(run.id, await excuseFailures(sql, projectId, run, judged));
+    const facts = await loadOddsFacts(sql, projectId, run);
+    const judgements = weigh({ disturbed: facts.disturbed, rates: facts.rates, runs: [facts.run] });
+    await insertFailures(sql, projectId, run.id, toFailures(judgements, facts));
+    const disturbed = disturbedShare(judgements);
+    if (disturbed > 0.01) await updateDisturbed(sql, projectId, run.id, disturbed);
   }
+  if (concerned.length > 0) await applyInfrastructureRules(sql, projectId, concerned);
+  for (const { id } of concerned.filter(({ flaky, untrusted }) => flaky > 0 && !untrusted))
+    await insertFlakes(sql, projectId, id);
+  for (const { id } of failed) counts.set(id, toCounts(await countRunFailures(sql, projectId, id)));
   return counts;
 }
 
-const groupByBlame = (failures: readonly BlamedFailure[]): JudgedFailures[] =>
-  [...Map.groupBy(failures, ({ blame }) => blame)].map(([blame, of]) => {
-    return { blame, number: of.length, testCases: of.map(({ testCase }) => testCase) };
+function toFailures(judgements: readonly Judgement[], facts: OddsFacts): JudgedFailure[] {
+  const { run, rows, flakyAt } = facts;
+  const factsOf = new Map(run.failures.map((failure) => [failure.test, failure]));
+  const rowOf = new Map(rows.map((row) => [row.testCase, row]));
+  return judgements.map(({ test, shares, kind, isOfMany }): JudgedFailure => {
+    const { results, failures, pullRequests, inARow, passedAtCommit, inheritance, cause } = factsOf.get(test)!;
+    const seen = run.sightings.get(cause);
+    const failed = Math.ceil(failures) + pullRequests.same + pullRequests.other;
+    const evidence: OddsEvidence = {
+      ...{ failed, results, inARow, passedAtCommit },
+      base: inheritance.last,
+      siblings: inheritance.siblings.failed,
+      elsewhere: seen?.hits ?? 0,
+    };
+    const blame: Record<typeof kind, Blame> = {
+      change: "new",
+      flaky: "flaky",
+      inherited: isFailed(inheritance.last) ? "still" : "main",
+      outside: "incident",
+    };
+    return {
+      testCase: test,
+      cause: rowOf.get(test)!.cause,
+      blame: rowOf.get(test)!.isQuarantined ? "quarantined" : blame[kind],
+      explained: kind,
+      isOfMany,
+      shares,
+      evidence,
+      flakeRate: results === 0 ? null : Math.min(1, failed / results),
+      flakyAt: kind === "flaky" ? (flakyAt.get(test) ?? null) : null,
+    };
   });
-
-/** New failures that an incident or other branches explain are no longer new. Counts the failures of the run. */
-async function excuseFailures(
-  sql: Tx,
-  projectId: string,
-  run: RunToJudge,
-  blamed: readonly JudgedFailures[],
-): Promise<BlameCounts> {
-  // An untrusted run is compared, but it is no evidence: it does not show an incident, or that a machine is unhealthy.
-  if (countNew(blamed) === 0 || run.untrusted) return toCounts(countByBlame(blamed));
-  // What follows wants a plan for what it is given.
-  await setKeepsPlans(sql, false);
-  const isIncident = await findIncidents(sql, projectId, run, countNew(blamed));
-  const judged = isIncident ? await selectJudged(sql, projectId, run.id) : blamed;
-  const counts = countByBlame(judged);
-  const fresh = judged.find(({ blame }) => blame === "new");
-  // What a branch has brought to the default branch fails there in the same words, and is new there.
-  if (fresh && fresh.number <= MAX_STRAYS && !run.onDefaultBranch) {
-    const record = await selectCrossBranchFailures(sql, projectId, run, fresh.testCases);
-    const strays = findCrossBranchFlakes(
-      record,
-      record.some(({ isMine, isLongLived }) => isMine && isLongLived),
-    );
-    if (strays.length > 0) await updateCrossBranchFlakes(sql, projectId, run.id, strays);
-    counts.new = fresh.number - strays.length;
-    for (const { blame } of strays) counts[blame] = (counts[blame] ?? 0) + 1;
-  }
-  return toCounts(counts);
 }
 
-const countByBlame = (judged: readonly JudgedFailures[]): Partial<Record<Blame, number>> =>
-  Object.fromEntries(judged.map(({ blame, number }) => [blame, number]));
-
-const countNew = (judged: readonly JudgedFailures[]) => judged.find(({ blame }) => blame === "new")?.number ?? 0;
+const isFailed = (state: Inheritance["last"]) => state === "this cause" || state === "other cause";

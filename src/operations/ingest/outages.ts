@@ -36,7 +36,7 @@ export async function judgeAgain(
   for (const run of runs) {
     const tracked = toTracked(run);
     await updateOutage(sql, projectId, run);
-    await judgeFailures(sql, projectId, [{ ...run, isJudged: true, onDefaultBranch: tracked.onDefaultBranch }]);
+    await judgeFailures(sql, projectId, [{ ...run, isJudged: true }]);
     await withdrawOccurrences(sql, projectId, tracked);
     await trackBugs(sql, projectId, [tracked]);
   }

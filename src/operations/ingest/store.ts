@@ -35,8 +35,7 @@ import { deleteBlock } from "../../store/case_results.ts";
 import { insertTurns } from "../../store/events.ts";
 import type { ExecutionOrigin, LockedExecution } from "../../store/executions.ts";
 import type { UploadedExecution } from "../../store/new_executions.ts";
-import { countRunFailures, LISTED, selectFailures } from "../../store/failures.ts";
-import { selectIncidentCases } from "../../store/incidents.ts";
+import { countRunFailures, LISTED, selectFailures, selectIncidentCases } from "../../store/failures.ts";
 import { type IngestWrites, noWrites, storeIngest } from "../../store/ingest.ts";
 import { deleteSlowerResults, selectSlowerTestsOfRun, type SlowerRow } from "../../store/slower.ts";
 import { type Attempt, type LocatedRun, type RunRow, selectFlakyCounts, selectTestRun } from "../../store/test_runs.ts";
@@ -257,9 +256,7 @@ async function storeConsequences(
   const blames = await judgeFailures(
     sql,
     projectId,
-    toJudge.map(({ decided: { run, attempts, onDefaultBranch } }) => {
-      return { ...run, isJudged: attempts.length > 1, onDefaultBranch };
-    }),
+    toJudge.map(({ decided: { run, attempts } }) => ({ ...run, isJudged: attempts.length > 1 })),
   );
   await correctFlakyCounts(sql, projectId, toJudge, answers);
   const complete = all.filter(({ decided }) => decided.outcome.isIn && !decided.run.untrusted);

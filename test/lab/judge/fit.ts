@@ -1,8 +1,10 @@
 /** Fits the constants of the account to some teams, one after the other, by the loss of what it says about builds. */
 
-import { CONSTANTS, type Constants } from "./account.ts";
-import { play, score, TEAMS } from "./judge.ts";
+import { CONSTANTS, type Constants } from "../../../src/rules/odds.ts";
+import { play } from "./judge.ts";
 import { record } from "./record.ts";
+import { score } from "./score.ts";
+import { TEAMS } from "./teams.ts";
 
 const [teams = "", seeds = "11,23", rounds = "2"] = process.argv.slice(2);
 const names = teams === "" ? Object.keys(TEAMS).filter((name) => name !== "large") : teams.split(";");

@@ -1,7 +1,15 @@
 /** What earlier builds of a team say about the failures of another one: the facts that the account weighs. */
 
-import { type Constants, CONSTANTS, weighRates } from "./account.ts";
-import type { FailedBuild, FailedRun, FailedTest, Inheritance, Judgement, Rate, Sightings } from "./account.ts";
+import { type Constants, CONSTANTS, disturbedShare } from "../../../src/rules/odds.ts";
+import type {
+  FailedBuild,
+  FailedRun,
+  FailedTestFacts,
+  Inheritance,
+  Judgement,
+  Sightings,
+} from "../../../src/rules/odds.ts";
+import { fitRates, flakyChance, type Rate, readRates, type TestCount } from "../../../src/rules/flaky_rates.ts";
 import type { Failure, RecordedBuild, Run } from "./record.ts";
 
 const HOUR_MS = 3_600_000;
@@ -9,13 +17,6 @@ const OUTSIDE_HOURS = 72;
 const SIBLING_MS = 5 * 24 * HOUR_MS;
 const SIBLINGS = 5;
 const BASE_DISTANCE = 20;
-
-/** Before anything is known of a team. */
-const PRIOR_TESTS = 100;
-const PRIOR: Rate[] = [
-  { rate: 1e-6, share: 0.95 },
-  ...[0.001, 0.003, 0.01, 0.03, 0.08, 0.15, 0.3, 0.5].map((rate) => ({ rate, share: 0.05 / 8 })),
-];
 
 /** `mean`: the rate at which the tests of the team were thought to fail by themselves when it was judged. */
 type PastFailure = { mean: number; task: string; build: RecordedBuild; failure: Failure; judgement: Judgement };
@@ -32,7 +33,7 @@ export function createHistory(c: Constants = CONSTANTS) {
   const runsOf = new Map<string, PastRun[]>();
   const builds: { build: RecordedBuild; disturbed: number }[] = [];
 
-  const fitted = { at: -1, rates: PRIOR };
+  const fitted = { at: -1, rates: readRates(null) };
 
   const isOther = (one: RecordedBuild, build: RecordedBuild) =>
     build.pullRequest === null
@@ -42,16 +43,11 @@ export function createHistory(c: Constants = CONSTANTS) {
   /** How many tests fail by themselves at which rate, from how often each has. */
   function flakyRates(): Rate[] {
     if (fitted.at >= 0 && fitted.at + 10 > builds.length) return fitted.rates;
-    const tests = new Map<string, { k: number; n: number; count: number }>();
+    const counts: TestCount[] = [];
     // What was put down to changes looks otherwise once it is known how many tests fail by themselves.
     const mean = meanOf(fitted.rates);
     const again = ({ judgement: { shares }, mean: before }: PastFailure) =>
       (shares.flaky * mean) / (shares.flaky * mean + (1 - shares.flaky) * before);
-    const add = (k: number, n: number, count: number) => {
-      const found = tests.get(`${k} ${n}`);
-      if (found) found.count += count;
-      else tests.set(`${k} ${n}`, { k, n, count });
-    };
     for (const [task, past] of runsOf) {
       const n = past.length;
       let all = 0;
@@ -61,25 +57,28 @@ export function createHistory(c: Constants = CONSTANTS) {
         const own = failures.filter((one) => one.task === task);
         if (own.length === 0) continue;
         failing++;
-        const k = own.reduce((sum, one) => sum + again(one), 0);
-        add(Math.floor(k), n, Math.floor(k) + 1 - k);
-        add(Math.floor(k) + 1, n, k - Math.floor(k));
+        counts.push({ failures: own.reduce((sum, one) => sum + again(one), 0), results: n, tests: 1 });
       }
-      add(0, n, Math.max(0, all - failing));
-    }
-    let rates = PRIOR;
-    for (let round = 0; round < 15; round++) {
-      const sums = PRIOR.map(({ share }) => share * PRIOR_TESTS);
-      for (const { k, n, count } of tests.values()) {
-        const likelihoods = weighRates(k, n, rates);
-        const all = likelihoods.reduce((a, b) => a + b, 0);
-        if (all > 0) likelihoods.forEach((one, index) => (sums[index]! += (count * one) / all));
-      }
-      const whole = sums.reduce((a, b) => a + b, 0);
-      rates = PRIOR.map(({ rate }, index) => ({ rate, share: sums[index]! / whole }));
+      counts.push({ failures: 0, results: n, tests: Math.max(0, all - failing) });
     }
     fitted.at = builds.length;
-    return (fitted.rates = rates);
+    return (fitted.rates = readRates(fitRates(counts)));
+  }
+
+  /** The last result of the test in the pull requests that this one is or was based on. */
+  function ofParents(build: RecordedBuild, run: Run, failure: Failure): boolean {
+    const runs = runsOf.get(run.task) ?? [];
+    const parents = new Set<number>();
+    const add = (parent: number | null) => {
+      if (parent === null || parents.has(parent)) return;
+      parents.add(parent);
+      for (const { build: one } of builds) if (one.pullRequest === parent) add(one.parent);
+    };
+    add(build.parent);
+    for (const { build: one } of builds) if (one.pullRequest === build.pullRequest) add(one.parent);
+    return [...parents].some((parent) =>
+      runs.some((one) => one.build.pullRequest === parent && one.failed.get(failure.test)?.cause === failure.cause),
+    );
   }
 
   function inheritance(build: RecordedBuild, run: Run, failure: Failure): Inheritance {
@@ -104,7 +103,6 @@ export function createHistory(c: Constants = CONSTANTS) {
     const found = line[at];
     const isNear = found !== undefined && base - found.build.position <= BASE_DISTANCE;
     const last = isNear ? stateOf(found) : "none";
-    const neighbours = [line[at - 1], line[at + 1]].map(stateOf);
     const next = line[at + 1];
     const isNextBroken =
       last === "passed" &&
@@ -123,17 +121,17 @@ export function createHistory(c: Constants = CONSTANTS) {
       if (state === "this cause") siblings.failed++;
       if (state === "passed") siblings.passed++;
     }
+    if (ofParents(build, run, failure))
+      return { last: "this cause", isNextBroken: false, isOnOtherLine: false, siblings };
     return {
       last,
-      isTwice: neighbours.some(
-        (state) => state === "this cause" || (last === "other cause" && state === "other cause"),
-      ),
       isNextBroken,
+      isOnOtherLine: false,
       siblings,
     };
   }
 
-  function inARow(build: RecordedBuild, run: Run, test: number): number {
+  function inARow(build: RecordedBuild, run: Run, { test, cause }: Failure): number {
     let count = 1;
     for (const one of (runsOf.get(run.task) ?? []).toReversed()) {
       const isMine =
@@ -142,7 +140,8 @@ export function createHistory(c: Constants = CONSTANTS) {
           : one.build.pullRequest === build.pullRequest;
       if (!isMine || !one.run.tests.has(test)) continue;
       const found = one.failed.get(test);
-      if (!found || found.isRetried || one.judged.get(test)?.kind === "outside") break;
+      if (!found || found.isRetried) break;
+      if (one.judged.get(test)?.kind === "outside" && found.cause !== cause) break;
       count++;
     }
     return count;
@@ -151,35 +150,48 @@ export function createHistory(c: Constants = CONSTANTS) {
   /** Failures of a test in other builds, by their weight. */
   function own(build: RecordedBuild, failure: Failure) {
     const past = (failuresOf.get(failure.test) ?? []).filter(
-      (one) => isOther(one.build, build) && !["outside", "inherited"].includes(one.judgement.kind),
+      (one) =>
+        isOther(one.build, build) &&
+        !["outside", "inherited"].includes(one.judgement.kind) &&
+        !one.judgement.isOfMany &&
+        // What failed in a pull request may have come to the line with it.
+        (build.pullRequest !== null ||
+          one.failure.isRetried ||
+          one.build.pullRequest === null ||
+          one.failure.cause !== failure.cause),
     );
     let weight = 0;
+    const pullRequests = { same: 0, other: 0 };
     const byPlace = Map.groupBy(past, (one) =>
       one.build.pullRequest === null ? `line ${one.build.line}` : String(one.build.pullRequest),
     );
     for (const [place, failures] of byPlace) {
       if (!place.startsWith("line")) {
-        weight += Math.max(c.putDown, ...failures.map((one) => 1 - one.judgement.share));
+        if (failures.some(({ failure }) => failure.isRetried)) weight++;
+        else pullRequests[failures.some((one) => one.failure.cause === failure.cause) ? "same" : "other"]++;
         continue;
       }
-      // Episodes on a line: more than two in a row are half a one.
-      let row: number[] = [];
-      const end = () => {
-        weight += row.length > 2 ? c.longEpisode : row.length;
-        row = [];
-      };
+      const last = (runsOf.get(failures[0]!.task) ?? []).findLast(
+        (one) =>
+          `line ${one.build.line}` === place && one.build.pullRequest === null && one.run.tests.has(failure.test),
+      );
+      const lastFailed = last?.failed.get(failure.test);
+      const isOpen = lastFailed !== undefined && !lastFailed.isRetried;
+      // Episodes on a line: more than two in a row are one; the last one may be a change that is not mended yet.
+      const episodes: PastFailure[][] = [];
       for (const one of failures) {
-        if (one.failure.isRetried) {
-          weight++;
-          continue;
-        }
-        if (row.length > 0 && one.build.position > row.at(-1)! + 1) end();
-        row.push(one.build.position);
+        if (one.failure.isRetried) weight++;
+        else if (episodes.length > 0 && one.build.position <= episodes.at(-1)!.at(-1)!.build.position + 1)
+          episodes.at(-1)!.push(one);
+        else episodes.push([one]);
       }
-      end();
+      const open = isOpen ? episodes.pop() : undefined;
+      if (open) pullRequests[open.some((one) => one.failure.cause === failure.cause) ? "same" : "other"]++;
+      for (const { length } of episodes) weight += length > 2 ? 1 : length;
     }
     return {
       failures: weight,
+      pullRequests,
       hasFailed: past.length > 0,
       hasFailedForThis: past.some((one) => one.failure.cause === failure.cause),
     };
@@ -188,25 +200,24 @@ export function createHistory(c: Constants = CONSTANTS) {
   const results = (build: RecordedBuild, run: Run, test: number) =>
     (runsOf.get(run.task) ?? []).filter((one) => isOther(one.build, build) && one.run.tests.has(test)).length;
 
-  function sightings(build: RecordedBuild, run: Run, cause: string, here: number): Sightings {
+  function sightings(build: RecordedBuild, run: Run, cause: string): Sightings {
     const since = build.endedAt - OUTSIDE_HOURS * HOUR_MS;
     let [hits, all, three, six] = [0, 0, 0, 0];
-    let withHits = 0;
     for (const one of runsOf.get(run.task) ?? []) {
       if (one.build.endedAt < since || !isOther(one.build, build)) continue;
       all += one.run.tests.size;
-      const count = one.run.failures.filter((failure) => failure.cause === cause).length;
+      const count = one.run.failures.filter(
+        (failure) =>
+          failure.cause === cause && !["change", "inherited"].includes(one.judged.get(failure.test)?.kind ?? "flaky"),
+      ).length;
       hits += count;
       if (count >= 3) three++;
       if (count >= 6) six++;
-      if (count > 0) withHits += one.run.tests.size;
     }
-    const usual = withHits === 0 ? 0 : (hits / withHits) * run.tests.size;
     return {
       hits,
       results: all,
       isSpread: three >= 2 || six >= 1,
-      shareOfUsual: usual === 0 ? 1 : here / usual,
     };
   }
 
@@ -230,17 +241,18 @@ export function createHistory(c: Constants = CONSTANTS) {
       const runs = build.runs.flatMap((run): FailedRun[] => {
         const failed = run.failures.filter(({ isRetried }) => !isRetried);
         if (failed.length === 0) return [];
-        const causes = Map.groupBy(run.failures, ({ cause }) => cause);
-        const failures = failed.map((failure): FailedTest => {
+        const causes = [...new Set(run.failures.map(({ cause }) => cause))];
+        const failures = failed.map((failure): FailedTestFacts => {
           const { cause, test, file, saysOutside } = failure;
           return {
-            ...{ test, cause, file, saysOutside, inARow: inARow(build, run, test) },
+            ...{ test, cause, file, saysOutside, inARow: inARow(build, run, failure) },
             results: results(build, run, test),
             ...own(build, failure),
+            passedAtCommit: false,
             inheritance: inheritance(build, run, failure),
           };
         });
-        const seen = [...causes].map(([cause, { length }]) => [cause, sightings(build, run, cause, length)] as const);
+        const seen = causes.map((cause) => [cause, sightings(build, run, cause)] as const);
         return [{ tests: run.tests.size, failures, sightings: new Map(seen), onHost: onHost(build, run) }];
       });
       return { disturbed: disturbed(build), rates: flakyRates(), runs };
@@ -256,8 +268,7 @@ export function createHistory(c: Constants = CONSTANTS) {
         0,
       );
       const n = (runsOf.get(failures[0]!.task) ?? []).length;
-      const weights = weighRates(k, n, flakyRates());
-      return 1 - weights[0]! / weights.reduce((a, b) => a + b, 0);
+      return flakyChance(flakyRates(), k, n);
     },
 
     add(build: RecordedBuild, judgements: readonly Judgement[]): void {
@@ -265,14 +276,15 @@ export function createHistory(c: Constants = CONSTANTS) {
       for (const run of build.runs) {
         const failed = new Map(run.failures.map((failure) => [failure.test, failure]));
         if (!runsOf.has(run.task)) runsOf.set(run.task, []);
-        runsOf.get(run.task)!.push({ build, run, failed, judged, disturbed: disturbedShare(run, judged) });
+        runsOf.get(run.task)!.push({ build, run, failed, judged, disturbed: disturbedOf(run, judged) });
         for (const failure of run.failures) {
           const judgement = judged.get(failure.test) ?? RETRIED(failure);
           if (!failuresOf.has(failure.test)) failuresOf.set(failure.test, []);
-          failuresOf.get(failure.test)!.push({ mean: meanOf(fitted.rates), task: run.task, build, failure, judgement });
+          const past = { mean: meanOf(fitted.rates), task: run.task, build, failure, judgement };
+          failuresOf.get(failure.test)!.push(past);
         }
       }
-      const unrest = build.runs.map((run) => disturbedShare(run, judged));
+      const unrest = build.runs.map((run) => disturbedOf(run, judged));
       builds.push({
         build,
         disturbed: Math.max(0, ...unrest),
@@ -281,11 +293,8 @@ export function createHistory(c: Constants = CONSTANTS) {
   };
 }
 
-/** How far what failed in a run is put down to the outside. */
-function disturbedShare({ failures }: Run, judged: ReadonlyMap<number, Judgement>): number {
-  const shares = failures.map(({ test }) => judged.get(test)?.shares.outside ?? 0);
-  return shares.length === 0 ? 0 : Math.max(0, ...shares);
-}
+const disturbedOf = ({ failures }: Run, judged: ReadonlyMap<number, Judgement>) =>
+  disturbedShare(failures.flatMap(({ test }) => judged.get(test) ?? []));
 
 const meanOf = (rates: readonly Rate[]): number => rates.reduce((sum, { rate, share }) => sum + rate * share, 0);
 
@@ -295,4 +304,5 @@ const RETRIED = ({ test, cause }: Failure): Judgement => ({
   shares: { change: 0, flaky: 1, inherited: 0, outside: 0 },
   share: 0,
   kind: "flaky",
+  isOfMany: false,
 });

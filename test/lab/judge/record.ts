@@ -31,6 +31,10 @@ export type RecordedBuild = {
   commit: string;
   /** Null: the build is of a line. */
   pullRequest: number | null;
+  /** The pull request, not merged yet, whose branch is the base of this one: `line` and `position` are those of that one. */
+  parent: number | null;
+  /** The CI system, where the team has several: each reports the same tasks. */
+  environment: string | null;
   /** The default branch or a long-lived one, of which the build is, or into which its pull request goes. */
   line: string;
   /** The place in the line's order of commits: of the build's own commit, or of the one that its pull request began at. */
@@ -111,6 +115,8 @@ function recordBuild(build: Build, uploads: readonly Upload[], { numberOf, rando
     endedAt: Math.max(...uploads.map(({ at }) => at), build.startsAt),
     commit: build.commit,
     pullRequest: build.pullRequest?.number ?? (queued === undefined ? null : Number(queued)),
+    parent: build.parent?.number ?? null,
+    environment: build.environment,
     line: lineOf(build),
     position: build.version,
     isOld: build.isOld,

@@ -9,7 +9,6 @@ import { isSameCommit } from "../../../src/rules/commit.ts";
 import { readDiff } from "../../../src/rules/diff.ts";
 import { parseDotenv } from "../../../src/rules/dotenv.ts";
 import { isPlainName, plainName } from "../../../src/rules/drawn_name.ts";
-import { isOwnDoing } from "../../../src/rules/incident.ts";
 import { isFromOutside } from "../../../src/rules/outside.ts";
 import {
   caseFingerprint,
@@ -103,7 +102,6 @@ testLinearity("rules", {
   },
   "branch_state.ts": { isGreen: null, toBranchState: null },
   "batches.ts": { countUnrun: null, newQueue: null, nextBatch: null, orderFiles: null, releaseShard: null },
-  "assign_blame.ts": { assignBlame: null },
   "blame.ts": { isBlame, toCounts: null, toLists: null },
   "bug_transition.ts": { eventOf: null },
   "commit.ts": { isSameCommit: (text) => isSameCommit(text, `${text}1`) },
@@ -190,12 +188,8 @@ testLinearity("rules", {
     readFailure: (text) => readFailure(failureOf(text)),
     saysTheSame: (text) => saysTheSame(text, text),
   },
-  "incident.ts": {
-    isIll: null,
-    isIncident: null,
-    isOwnDoing: (text) => isOwnDoing(failureOf(text)),
-    mayBeIll: null,
-  },
+  // Of numbers alone
+  "flaky_rates.ts": { fitRates: null, flakyChance: null, readRates: null },
   "health.ts": { countChange: null, countResult: null, countedAt: null, isDisturbed: null },
   "identity.ts": {
     ...{
@@ -225,6 +219,7 @@ testLinearity("rules", {
     },
   },
   "recency.ts": { isRecent: null },
+  "odds.ts": { weigh: null },
   "absent_tests.ts": { hasStoppedEarly: null, isAbove: null, mayBeShort: null, toAbsence: null },
   "equal_names.ts": { foldEqualNames: null },
   "outside_of_tests.ts": {
@@ -362,7 +357,6 @@ testLinearity("rules", {
     readStack: (text) => readStack(`    at ${text}\n${text}\n  File "${text}`),
   },
   "status_context.ts": { statusContext: (text) => statusContext("assay", text) },
-  "cross_branch_flakes.ts": { findCrossBranchFlakes: null },
   "test_case_id.ts": { numberOfTestCase: null, toTestCaseId: null },
   "untrusted.ts": { isUntrustedCase: null, toStoredBlock: null, toUntrustedIdentity: null },
   "trust_rule.ts": {

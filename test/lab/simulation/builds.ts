@@ -24,6 +24,8 @@ export type Build = {
   /** It shows how the default branch stands. */
   isDefault: boolean;
   pullRequest: PullRequest | null;
+  /** The pull request whose branch this one is based on, until that one is merged. */
+  parent: PullRequest | null;
   /** Of the default branch, which it holds. */
   version: number;
   /** What fails in it because of the default branch. */
@@ -31,6 +33,8 @@ export type Build = {
   /** What fails in it because of its own changes: of its pull request, or of a release branch. */
   own: readonly Breakage[];
   tasks: readonly Task[];
+  /** The tests that test selection runs; null: all. */
+  isSelected: ((testCase: TestCase) => boolean) | null;
   /** Those whose services are down. */
   outage: ReadonlySet<Task>;
   trouble: Trouble | null;
@@ -38,6 +42,8 @@ export type Build = {
   isLost: ((testCase: TestCase) => boolean) | null;
   /** The machine of each task, where it is known. */
   hostOf: ((task: Task) => string) | null;
+  /** The CI system, where a team has several. */
+  environment: string | null;
   /** An old commit of its branch is run again. */
   isOld: boolean;
   /** Milliseconds since 1970. */
@@ -103,7 +109,11 @@ export function runBuild(build: Build, { team, flaky, retries, seed }: Running):
       return maybe && random.chance(maybe.rate) ? maybe.cause : null;
     };
     const all = team.cases.filter(
-      (testCase) => testCase.task === task && exists(build, testCase) && !build.isLost?.(testCase),
+      (testCase) =>
+        testCase.task === task &&
+        exists(build, testCase) &&
+        !build.isLost?.(testCase) &&
+        (build.isSelected?.(testCase) ?? true),
     );
     let cases = all;
     let at = build.startsAt + task.minutes * random.between(0.8, 1.3) * 60_000;

@@ -69,6 +69,7 @@ const toQuery = ({ build, task, at, failed, isLastOfBuild }: Upload, isGated: bo
     task_slug: task.slug,
     branch: build.branch,
     commit: build.commit,
+    ...(build.environment ? { environment: build.environment } : {}),
     ...(build.hostOf ? { host: build.hostOf(task) } : {}),
     ...(build.pullRequest ? { pull_request: String(build.pullRequest.number) } : {}),
     build_url: `https://ci.example/acme/shop/runs/${build.number}`,

@@ -15,11 +15,11 @@ export type Scene = {
   /** Flaky, or broken by what breaks nothing else. */
   taken: Set<TestCase>;
   causeIn: (task: Task, area: string | null, told: { id: string; kind: Cause["kind"] }) => Cause;
-  /** Sound test cases of one area that fail for one reason; of a task of `tasks` where they are given. */
+  /** Sound test cases of one area that fail for one reason; of one of `tasks` and of `areas` where they are given. */
   breakSome: (
     told: { id: string; kind: Cause["kind"] },
     wanted: number,
-    options?: { isExclusive?: boolean; tasks?: readonly Task[] },
+    options?: { isExclusive?: boolean; tasks?: readonly Task[]; areas?: ReadonlySet<string> },
   ) => Breakage;
 };
 
@@ -47,7 +47,7 @@ export function createScene(seed: number, { flaky: count, rates: [lowest, highes
   });
   const taken = new Set(flaky.map(({ testCase }) => testCase));
 
-  const breakSome: Scene["breakSome"] = (told, wanted, { isExclusive = false, tasks } = {}) => {
+  const breakSome: Scene["breakSome"] = (told, wanted, { isExclusive = false, tasks, areas: among } = {}) => {
     const areas = Map.groupBy(
       team.cases.filter(
         (testCase) =>
@@ -55,7 +55,8 @@ export function createScene(seed: number, { flaky: count, rates: [lowest, highes
           !testCase.added &&
           !testCase.removed &&
           !testCase.away &&
-          (tasks?.includes(testCase.task) ?? true),
+          (tasks?.includes(testCase.task) ?? true) &&
+          (among?.has(testCase.area) ?? true),
       ),
       ({ task, area }) => `${task.slug} ${area}`,
     );
@@ -80,6 +81,9 @@ export const usually = (team: Team, random: Random) => ({
   ...{
     isDefault: false,
     pullRequest: null,
+    parent: null,
+    isSelected: null,
+    environment: null,
     regressions: [],
     own: [],
     trouble: null,

@@ -5,7 +5,7 @@ import { createHarness } from "../../harness.ts";
 import { type HistoryLoad, JUDGES, scoreJudge, scoreTruth } from "./flaky.ts";
 import { startGate } from "./gate.ts";
 import { type Column, missedGoals, toTable } from "./goals.ts";
-import { HABITS, type HabitName } from "./habits.ts";
+import type { HabitName } from "./habits.ts";
 import { type Ask, type Named, play, type Recording } from "./play.ts";
 import { score } from "./score.ts";
 import type { Story } from "./builds.ts";
@@ -119,37 +119,6 @@ describe("a story", () => {
         .map(({ build }) => build.number)
         .sort(),
     ).toEqual(builds.map(({ number }) => number));
-  });
-});
-
-describe("the story of a team with a habit", () => {
-  const tellOf = (habit: HabitName, seed: number) => HABITS[habit]({ seed, retries: false, keys: "build", end: END });
-
-  test.each(Object.keys(HABITS) as HabitName[])("%s is the same for a seed, and over at its end", (habit) => {
-    const times = (story: Story) => story.uploads.map(({ at, failed }) => [at, failed.size]);
-    expect(times(tellOf(habit, 1))).toEqual(times(tellOf(habit, 1)));
-    for (const seed of [1, 2, 3, 3001]) {
-      const { uploads, builds } = tellOf(habit, seed);
-      // A build may take half an hour after its begin.
-      expect(uploads.at(-1)!.at).toBeLessThan(END + 30 * 60_000);
-      const ended = uploads.filter(({ isLastOfBuild }) => isLastOfBuild).map(({ build }) => build.number);
-      expect(ended.sort()).toEqual(builds.map(({ number }) => number));
-    }
-  });
-
-  const traits: Record<HabitName, (story: Story) => boolean> = {
-    monorepo: ({ builds, team }) =>
-      builds.some(({ branch }) => branch.startsWith("gh-readonly-queue/")) &&
-      builds.filter(({ tasks }) => tasks.length < team.tasks.length).length > builds.length / 2,
-    nightly: ({ builds }) => builds.some(({ commit }, index) => builds[index + 1]?.commit === commit),
-    names: ({ team }) => team.cases.some(({ shownAs }) => shownAs) && team.cases.some(({ away }) => away),
-    releases: ({ builds }) =>
-      builds.some(({ branch, isDefault }) => branch === "develop" && isDefault) && builds.some(({ isOld }) => isOld),
-    gate: ({ flaky, regressions }) => flaky.length === 14 && regressions.length === 2,
-    machines: ({ builds }) => builds.every(({ hostOf }) => hostOf) && builds.some(({ trouble }) => trouble),
-  };
-  test.each(Object.entries(traits))("%s has what distinguishes it", (habit, has) => {
-    for (const seed of [1, 2, 3]) expect(has(tellOf(habit as HabitName, seed))).toBeTrue();
   });
 });
 

@@ -1,8 +1,8 @@
 /**
  * Three simulated weeks of a team's builds against a real server, and how far its verdicts can be trusted:
  * `bun test/lab/simulation/simulation.ts [--seeds 5] [--first-seed 1] [--load small|normal|strong|all] [--retries on|off|both]
- * [--keys build|branch] [--habit monorepo|nightly|names|releases|machines|gate|all]`.
- * With a habit the builds are those of another team, see habits/. Prints a table, what misses a goal in bold, and ends with 1 where one is missed.
+ * [--keys build|branch] [--habit NAME|all]`.
+ * With a habit of habits.ts the builds are those of another team. Prints a table, what misses a goal in bold, and ends with 1 where one is missed.
  */
 
 import { generateProjectKey } from "../../../src/operations/people/keys.ts";
@@ -38,7 +38,8 @@ if (
   !Number.isInteger(firstSeed)
 ) {
   console.error(
-    "Cannot read the arguments: expected --seeds N, --first-seed N, --load small|normal|strong|all, --retries on|off|both, --keys build|branch, --habit monorepo|nightly|names|releases|machines|gate|all",
+    "Cannot read the arguments: expected --seeds N, --first-seed N, --load small|normal|strong|all, --retries on|off|both, " +
+      `--keys build|branch, --habit ${Object.keys(HABITS).join("|")}|all`,
   );
   process.exit(2);
 }

@@ -1,11 +1,11 @@
-/** The usual builds, whose changes break what is hard to judge: flaky, formerly broken, new and many tests. */
+/** The usual builds, whose changes break what is hard to judge: flaky, formerly broken, new and many tests, or the build of a task. */
 
 import type { Regression, Story } from "../builds.ts";
 import { createRandom } from "../../../random.ts";
 import { type Alter, createStory, LOADS, type StoryOptions } from "../story.ts";
 import type { TestCase } from "../team.ts";
 
-/** Of an interface or a build that a change breaks. */
+/** Tests that fail because a change breaks an interface. */
 const MANY = [12, 40] as const;
 
 export const createBreakers = (options: StoryOptions): Story =>
@@ -22,7 +22,7 @@ const alter: Alter = ({ seed, team, flaky, taken, pullRequests, regressionsAt, v
     if (!breaks) continue;
     const { task, area } = breaks.cases[0]!;
     const own = team.cases.filter((one) => one.task === task && !taken.has(one) && !one.added && !one.removed);
-    const kind = random.pick(["flaky", "formerly", "new", "many", "usual", "usual"] as const);
+    const kind = random.pick(["flaky", "formerly", "new", "many", "build", "usual", "usual"] as const);
     if (kind === "flaky") {
       const found = flaky.filter(({ testCase }) => testCase.task === task);
       if (found.length > 0) breaks.cases = [random.pick(found).testCase];
@@ -37,6 +37,7 @@ const alter: Alter = ({ seed, team, flaky, taken, pullRequests, regressionsAt, v
         team.cases.push(testCase);
         return testCase;
       });
+    if (kind === "build") breaks.cases = team.cases.filter((one) => one.task === task);
     if (kind === "many") breaks.cases = random.sample(own, random.integer(...MANY));
   }
   return {};
