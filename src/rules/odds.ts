@@ -11,21 +11,20 @@ export const CONSTANTS = {
   /** Each further build of the pull request in a row. */
   streak: 0.7,
   /** Of the runs of a build that breaks something, so many lose a share of their tests, for whatever reasons. */
-  wide: 0.02,
+  wide: 0.05,
   /** Each further thing that a change breaks for another reason. */
   further: 0.15,
   /** A change breaks a test that has passed at the commit as well. */
   passedAtCommit: 0.02,
+  /** A change that breaks a test breaks another one of its file, for another reason. */
+  inFile: 0.03,
   otherCause: 0.3,
-  /** A test that nobody else has: the change adds it. */
+  /** A test that nobody else has: the change adds it, and as many as it likes. */
   newTest: 0.3,
   inheritedLast: 0.8,
   inheritedOther: 0.15,
   inheritedNext: 0.75,
   siblings: 20,
-  /** A run of a disturbed build is, where a machine is bad, and where what all machines need is away. */
-  machine: 0.2,
-  outage: 0.8,
   /** Disturbed builds are as frequent as before: (k + a) / (n + b). */
   unrestA: 0.2,
   unrestB: 25,
@@ -95,12 +94,13 @@ export type FailedRun = {
   onHost: { runs: number; disturbed: number } | null;
 };
 
-export type FailedBuild = {
+/** What a run is judged by. */
+export type RunFacts = {
   /** The share of builds that were disturbed lately. */
   disturbed: number;
   /** How many of the team's tests fail by themselves at which rate. */
   rates: readonly RateShare[];
-  runs: readonly FailedRun[];
+  run: FailedRun;
 };
 
 /** The share of tests that fail by themselves at a rate: see flaky_rates.ts. */
@@ -117,6 +117,8 @@ export type Judgement = {
   kind: ExplanationKind;
   /** The change breaks many tests of the run at once, which says nothing of one of them. */
   isOfMany: boolean;
+  /** How far it shows that the run is disturbed: many at once are suspect at first, the next ones on the machine tell. */
+  disturbed: number;
 };
 
 /** The shares of tests that fail in a disturbed run, or by a change that breaks much; each as likely as another. */
@@ -127,56 +129,32 @@ const MANY = { tests: 6, files: 3 };
 /** Logarithms of the weights. */
 type Unit = { failures: readonly FailedTestFacts[]; change: number; flaky: number; inherited: number; outside: number };
 
-/** Each is judged with the others: whether the build breaks something, and whether its surroundings are disturbed. */
-export function weigh({ disturbed, runs, rates }: FailedBuild, c: Constants = CONSTANTS): Judgement[] {
-  const states = runs.map((run) => toState(run, rates, c));
-  // As often as it was lately, and at first as often as others.
-  const onHost = ({ run: { onHost } }: RunState) =>
-    onHost ? (onHost.disturbed + c.hostWeight * disturbed * c.machine) / (onHost.runs + c.hostWeight) : 0;
-  const worlds: World[] = [
-    { odds: Math.log(1 - disturbed), chance: onHost },
-    // A machine, or what all of them need.
-    { odds: Math.log(disturbed / 2), chance: (state) => Math.max(onHost(state), c.machine) },
-    { odds: Math.log(disturbed / 2), chance: () => c.outage },
-  ];
-  const mixed = (state: RunState, { chance }: World, guilt: Guilt) =>
-    logSum([Math.log(1 - chance(state)) + state.calm[guilt], Math.log(chance(state)) + state.disturbed[guilt]]);
-  const all = (world: World, guilt: Guilt) => states.reduce((sum, state) => sum + mixed(state, world, guilt), 0);
+/** Each is judged with the others of the run: whether the build breaks something, and whether its surroundings are disturbed. */
+export function weigh({ disturbed, run, rates }: RunFacts, c: Constants = CONSTANTS): Judgement[] {
+  const state = toState(run, rates, c);
+  const { onHost } = run;
+  // A machine is disturbed as often as it was lately, and at first as often as others.
+  const chance = onHost ? (onHost.disturbed + c.hostWeight * disturbed) / (onHost.runs + c.hostWeight) : disturbed;
   const [good, bad] = [Math.log(1 - c.guilty), Math.log(c.guilty / c.further)];
-  const sums = worlds.map((world) => ({ world, innocent: all(world, "innocent"), broken: all(world, "broken") }));
-  const total = logSum(
-    sums.flatMap(({ world: { odds }, innocent, broken }) => [
-      good + odds + innocent,
-      bad + odds + logMinus(broken, innocent),
-    ]),
+  const odds = (surroundings: "calm" | "disturbed", guilt: Guilt) =>
+    Math.log(surroundings === "calm" ? 1 - chance : chance) + state[surroundings][guilt];
+  const all = (guilt: Guilt) => logSum([odds("calm", guilt), odds("disturbed", guilt)]);
+  const total = logSum([good + all("innocent"), bad + logMinus(all("broken"), all("innocent"))]);
+  const calmBroken = Math.exp(bad + odds("calm", "broken") - total);
+  const calmInnocent = (before: number) => Math.exp(before + odds("calm", "innocent") - total);
+  const chances = {
+    calmBroken,
+    calm: calmBroken + calmInnocent(good) - calmInnocent(bad),
+    disturbedBroken: Math.exp(bad + odds("disturbed", "broken") - total),
+  };
+  return markMany(
+    state.units.flatMap((unit, index) => toShares(state, unit, index, chances)),
+    run,
   );
-  return states.flatMap((state) => {
-    /** The odds of the worlds in which this run is calm, or is disturbed. */
-    const oddsOf = (before: number, surroundings: "calm" | "disturbed", guilt: Guilt) =>
-      sums.reduce((sum, one) => {
-        const { odds, chance } = one.world;
-        const others = one[guilt] - mixed(state, one.world, guilt);
-        const own = surroundings === "calm" ? 1 - chance(state) : chance(state);
-        return sum + Math.exp(before + odds + others + Math.log(own) + state[surroundings][guilt] - total);
-      }, 0);
-    const calmBroken = oddsOf(bad, "calm", "broken");
-    const worldsOdds = {
-      calmBroken,
-      calm: calmBroken + oddsOf(good, "calm", "innocent") - oddsOf(bad, "calm", "innocent"),
-      disturbedBroken: oddsOf(bad, "disturbed", "broken"),
-    };
-    return markMany(
-      state.units.flatMap((unit, index) => toShares(state, unit, index, worldsOdds)),
-      state.run,
-    );
-  });
 }
 
 /** Whether the build breaks nothing, or may break each test that failed. */
 type Guilt = "innocent" | "broken";
-
-/** What the surroundings of a build are like; `chance`: that they disturb a run. */
-type World = { odds: number; chance: (state: RunState) => number };
 
 function toShares(
   { run, changeIn }: RunState,
@@ -204,19 +182,23 @@ const disturbedRate = ({ failures, tests }: FailedRun) => Math.max(0.02, failure
 function toJudgement({ test, cause }: FailedTestFacts, shares: Record<ExplanationKind, number>): Judgement {
   const others = (["flaky", "inherited", "outside"] as const).toSorted((a, b) => shares[b] - shares[a]);
   const kind = shares.change >= 0.5 ? "change" : others[0]!;
-  return { test, cause, shares, share: shares.change, kind, isOfMany: false };
+  return { test, cause, shares, share: shares.change, kind, isOfMany: false, disturbed: shares.outside };
 }
 
-/** How far a run was disturbed. Many failures at once are suspect whatever they are put down to: the next ones on the machine tell. */
+/** How far a run was disturbed. */
 export const disturbedShare = (judgements: readonly Judgement[]): number =>
-  Math.max(0, ...judgements.map(({ shares, isOfMany }) => Math.max(shares.outside, isOfMany ? 0.5 : 0)));
+  Math.max(0, ...judgements.map(({ disturbed }) => disturbed));
 
 function markMany(judgements: readonly Judgement[], { failures }: FailedRun): Judgement[] {
   const fileOf = new Map(failures.map(({ test, file }) => [test, file]));
   const ofChange = judgements.filter(({ kind }) => kind === "change");
   const files = new Set(ofChange.map(({ test }) => fileOf.get(test)));
   const isMany = ofChange.length >= MANY.tests && files.size >= MANY.files;
-  return judgements.map((one) => ({ ...one, isOfMany: isMany && one.kind === "change" }));
+  const isFirst = failures.some(({ inARow }) => inARow === 1);
+  return judgements.map((one) => {
+    const isOfMany = isMany && one.kind === "change";
+    return { ...one, isOfMany, disturbed: isOfMany && isFirst ? Math.max(0.5, one.disturbed) : one.disturbed };
+  });
 }
 
 /** Failures of one file with one cause; or of one cause in many files. */
@@ -262,7 +244,7 @@ function weighUnit(run: FailedRun, unit: readonly FailedTestFacts[], rates: read
   const spread = isMany(unit) ? Math.log(c.many / n) - logChoose(n, size) : Math.log(c.broken / n);
   const isNew = unit.every(({ results, inheritance }) => results === 0 && inheritance.last === "none");
   const hasPassed = unit.some(({ passedAtCommit }) => passedAtCommit) ? Math.log(c.passedAtCommit) : 0;
-  const change = (isNew ? Math.log(c.newTest) : spread) + again + hasPassed;
+  const change = (isNew ? Math.log(c.newTest / c.further) : spread) + again + hasPassed;
   let flaky = 0;
   const chance = (c.guilty * c.broken) / n;
   for (const { hasFailed, hasFailedForThis, failures, pullRequests, results, inARow } of unit) {
@@ -302,26 +284,35 @@ function toState(run: FailedRun, rates: readonly RateShare[], c: Constants): Run
   const changes = units.map(({ change }) => Math.log(c.further) + change);
   const count = units.reduce((sum, { failures, inherited }) => sum + (inherited > LIKELY ? 0 : failures.length), 0);
   const passed = Math.max(run.tests, 50, count) - count;
+  // The surroundings seldom do the same to the next build of a branch, unless others show it as well.
+  const strange = run.failures.filter(({ cause }) => !run.sightings.get(cause)?.isSpread);
+  const again = strange.reduce((sum, { inARow }) => sum + inARow - 1, 0) / Math.max(1, strange.length);
+  const repeated = (strange.length / run.failures.length) * again * Math.log(c.repeated);
   const before = (share: number) => Math.log1p(-share) * passed - Math.log(SHARES.length);
   const innocent = others.reduce((sum, one) => sum + one, 0);
-  const calm = toBroken([
-    { before: 0, others, changes },
-    ...SHARES.map((share) => {
-      const wide = units.map(({ failures, inherited }) =>
-        inherited > LIKELY ? -Infinity : failures.length * Math.log(share),
-      );
-      return { before: Math.log(c.wide) + before(share), others, changes: wide };
-    }),
-  ]);
+  const inFile = Math.log(c.inFile);
+  const calm = toBroken(
+    [
+      { before: 0, others, changes, inFile },
+      ...SHARES.map((share) => {
+        const wide = units.map(({ failures, inherited }) =>
+          inherited > LIKELY ? -Infinity : failures.length * Math.log(share),
+        );
+        return { before: Math.log(c.wide * c.further) + before(share), others, changes: wide, inFile: null };
+      }),
+    ],
+    units,
+  );
   // What disturbs it has been seen before, or says something else in each file.
   const disturbed = [1 - c.novel, c.novel].flatMap((kind, isNovel) =>
     SHARES.map((share) => ({
-      before: before(share) + Math.log(kind),
+      before: before(share) + Math.log(kind) + repeated,
       others: units.map((unit) => weighDisturbed(run, unit, share, isNovel ? 1 : c.strange, c)),
       changes,
+      inFile,
     })),
   );
-  const { broken, ofChange } = toBroken(disturbed);
+  const { broken, ofChange } = toBroken(disturbed, units);
   return {
     ...{ run, units },
     calm: { innocent, broken: calm.broken },
@@ -333,20 +324,50 @@ function toState(run: FailedRun, rates: readonly RateShare[], c: Constants): Run
   };
 }
 
-/** Of several ways in which the units of a run may have failed: how likely all are, and the chance of each unit that it is the change's. */
-function toBroken(ways: readonly { before: number; others: readonly number[]; changes: readonly number[] }[]) {
-  const weighed = ways.map(({ before, others, changes }) => {
-    const both = others.map((one, index) => logSum([one, changes[index]!]));
-    return {
-      all: both.reduce((sum, one) => sum + one, before),
-      ofChange: both.map((one, index) => Math.exp(changes[index]! - one)),
-    };
+/** A way in which the units of a run may have failed. Logarithms: what comes before, what each unit is without the change, and by it. */
+type Way = {
+  before: number;
+  others: readonly number[];
+  changes: readonly number[];
+  /** Of each unit: what it is by the change, if that breaks another one of its file. */
+  inFile: number | null;
+};
+
+/** Of several ways: how likely all units are, and the chance of each that it is the change's. */
+function toBroken(ways: readonly Way[], units: readonly Unit[]) {
+  const placeOf = (index: number) => (isMany(units[index]!.failures) ? index : units[index]!.failures[0]!.file);
+  const byFile = [...Map.groupBy(units.keys(), placeOf).values()];
+  const weighed = ways.map((way) => {
+    const ofChange = units.map(() => 0);
+    const all = byFile.reduce((sum, indexes) => sum + weighFile(way, indexes, ofChange), way.before);
+    return { all, ofChange };
   });
   const broken = logSum(weighed.map(({ all }) => all));
-  const ofChange = weighed[0]!.ofChange.map((_, index) =>
+  const ofChange = units.map((_, index) =>
     weighed.reduce((sum, one) => sum + Math.exp(one.all - broken) * one.ofChange[index]!, 0),
   );
   return { broken, ofChange };
+}
+
+/** The likelihood of the units of one file; sets the chance of each that it is the change's. */
+function weighFile({ others, changes, inFile }: Way, indexes: readonly number[], ofChange: number[]): number {
+  if (inFile === null || indexes.length === 1) {
+    const both = indexes.map((index) => logSum([others[index]!, changes[index]!]));
+    for (const [at, index] of indexes.entries()) ofChange[index] = Math.exp(changes[index]! - both[at]!);
+    return both.reduce((sum, one) => sum + one, 0);
+  }
+  // Nothing is broken, or one is, and each other one may be.
+  const none = indexes.reduce((sum, index) => sum + others[index]!, 0);
+  const further = indexes.map((index) => Math.max(changes[index]!, inFile));
+  const either = indexes.map((index, at) => logSum([others[index]!, further[at]!]));
+  const rest = either.reduce((sum, one) => sum + one, 0);
+  const first = indexes.map((index, at) => changes[index]! + rest - either[at]!);
+  const all = logSum([none, ...first]);
+  for (const [at, index] of indexes.entries()) {
+    const asFurther = first.flatMap((one, other) => (other === at ? [] : one + further[at]! - either[at]!));
+    ofChange[index] = Math.exp(logSum([first[at]!, ...asFurther]) - all);
+  }
+  return all;
 }
 
 /** Logarithm: the likelihood of the failures of a unit in a run of which its surroundings fail such a share. */
@@ -361,8 +382,7 @@ function weighDisturbed(
   const seen = sightings.get(failures[0]!.cause);
   const says = failures[0]!.saysOutside;
   const known = seen?.isSpread ? c.sighted : isMany(failures) ? (says ? c.saysMany : 1) : says ? 1 : strange;
-  const again = seen?.isSpread ? 0 : Math.min(...failures.map(({ inARow }) => inARow)) - 1;
-  return failures.length * Math.log(share) + Math.log(known) + again * Math.log(c.repeated);
+  return failures.length * Math.log(share) + Math.log(known);
 }
 
 const logMinus = (a: number, b: number): number => (a <= b ? -Infinity : a + Math.log1p(-Math.exp(b - a)));

@@ -59,8 +59,8 @@ const detailOf = (sql: Sql, projectId: string, runId: string, columns: Fragment)
 /** Where a run comes from, and what is known of its project. */
 export type RunPlace = {
   baselineId: string | null;
-  /** Null: there is no baseline. */
-  line: string | null;
+  /** The branch of the baseline, or the default one. */
+  line: string;
   isOnLine: boolean;
   isBaseNamed: boolean;
   tests: number;
@@ -97,7 +97,7 @@ export async function selectRunPlace(
     ), build as (
       select max(disturbed) as disturbed from recent group by execution_id
     )
-    select e.baseline_id as "baselineId", coalesce(b.branch, case when b.id is not null then p.default_branch end) as line,
+    select e.baseline_id as "baselineId", coalesce(b.branch, p.default_branch) as line,
       e.pull_request is null and e.queue_ref is null
         and coalesce(e.branch, p.default_branch) = coalesce(b.branch, p.default_branch) as "isOnLine",
       e.base_branch is not null as "isBaseNamed",
@@ -246,7 +246,7 @@ export const selectStateRuns = (
   sql: Tx,
   projectId: string,
   { executionId, taskSlug, completedAt }: JudgedRun,
-  line: string | null,
+  line: string,
 ) => {
   const at = timeOf(completedAt);
   const runOf = sql`

@@ -156,7 +156,6 @@ describe("a machine", () => {
     await sound(12);
     for (let push = 0; push < 3; push++)
       expect(filledLists(await upload(odd(6, "a"), "branch=a&host=ci-3"))).toEqual({ newFailures: 6 });
-    for (const branch of ["b", "c"])
-      expect(filledLists(await upload(odd(6, branch), `branch=${branch}`))).toEqual({ newFailures: 6 });
+    expect(filledLists(await upload(odd(6, "b"), "branch=b"))).toEqual({ newFailures: 6 });
   });
 });

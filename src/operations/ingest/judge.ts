@@ -45,7 +45,7 @@ export async function judgeFailures(
   if (failed.length > 0) await setKeepsPlans(sql, false);
   for (const run of failed) {
     const facts = await loadOddsFacts(sql, projectId, run);
-    const judgements = weigh({ disturbed: facts.disturbed, rates: facts.rates, runs: [facts.run] });
+    const judgements = weigh(facts);
     await insertFailures(sql, projectId, run.id, toFailures(judgements, facts));
     const disturbed = disturbedShare(judgements);
     if (disturbed > 0.01) await updateDisturbed(sql, projectId, run.id, disturbed);

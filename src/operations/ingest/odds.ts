@@ -40,19 +40,13 @@ export type OddsFacts = {
 /** So many runs of the line after the base are asked for the state of a test case. */
 const AFTER_BASE = 20;
 
-/** The runs of commits that the line has seen after the baseline. */
-function afterBase(runs: readonly StateRun[], baselineId: string | null): StateRun[] {
-  if (baselineId === null) return [];
+/** The runs of commits that the line has seen after the baseline; a commit of the line itself is not explained by its other builds. */
+function afterBase(runs: readonly StateRun[], { baselineId, isOnLine }: RunPlace): StateRun[] {
   const ofLine = runs.filter(({ of }) => of === "line");
-  const before = new Set(
-    ofLine.flatMap(({ commit, executionId }) => (executionId <= baselineId ? (commit ?? []) : [])),
-  );
-  return ofLine
-    .filter(
-      ({ commit, isSameCommit, executionId }) =>
-        executionId > baselineId && !isSameCommit && (commit === null || !before.has(commit)),
-    )
-    .slice(0, AFTER_BASE);
+  const isAfter = ({ executionId }: StateRun) => baselineId === null || executionId > baselineId;
+  const before = new Set(ofLine.flatMap((run) => (isAfter(run) ? [] : (run.commit ?? []))));
+  const isSeen = ({ commit }: StateRun) => commit !== null && before.has(commit);
+  return ofLine.filter((run) => isAfter(run) && !(isOnLine && run.isSameCommit) && !isSeen(run)).slice(0, AFTER_BASE);
 }
 
 /** In the transaction of an upload, after its results are stored. */
@@ -67,9 +61,9 @@ export async function loadOddsFacts(sql: Tx, projectId: string, run: JudgedRun):
     selectResultCounts(sql, projectId, first),
     selectSightings(sql, projectId, run, causes),
   ]);
-  const { baselineId, line } = place;
+  const { line } = place;
   const runs = await selectStateRuns(sql, projectId, run, line);
-  const asked = [...runs.filter(({ of }) => of === "base"), ...afterBase(runs, baselineId)];
+  const asked = [...runs.filter(({ of }) => of === "base"), ...afterBase(runs, place)];
   const siblings = runs.filter(({ of }) => of === "sibling");
   const all = [...asked, ...siblings];
   const ids = all.map(({ id }) => id);
@@ -208,7 +202,7 @@ type PastContext = {
   testCase: number;
   cause: string | null;
   isOnLine: boolean;
-  line: string | null;
+  line: string;
   /** The places of runs on the line, and on this branch where that is another one: two that follow each other differ by one. */
   ofLine: ReadonlyMap<string, number>;
   ofMine: ReadonlyMap<string, number>;

@@ -156,6 +156,8 @@ async function insertAll(sql: Tx, project: string, { builds, tasks, bugs }: Size
   await insertEvents(sql, project, from + (DAYS - 7) * DAY_MS);
 }
 
+const EVIDENCE = { failed: 0, results: 9, inARow: 1, passedAtCommit: false, base: "passed", siblings: 0, elsewhere: 0 };
+
 /** What failed, with what it says, what explains it, and the bug that it is. */
 async function insertFailures(sql: Tx, project: string, bugs: number): Promise<void> {
   await sql`
@@ -172,9 +174,11 @@ async function insertFailures(sql: Tx, project: string, bugs: number): Promise<v
     from failed order by n`;
   await sql`delete from failed where letter <> 'f'`;
   await sql`
-    insert into failure (project_id, run_id, test_case, blame)
-    select ${project}, run_id, number,
-      case n % 10 when 0 then 'still' when 1 then 'flaky' when 2 then 'main' when 3 then 'quarantined' else 'new' end
+    insert into failure (project_id, run_id, test_case, cause, blame, explained, of_many, change, flaky, inherited, outside, evidence)
+    select ${project}, run_id, number, md5(way || number || task)::uuid,
+      case n % 10 when 0 then 'still' when 1 then 'flaky' when 2 then 'main' when 3 then 'quarantined' else 'new' end,
+      case n % 10 when 0 then 'inherited' when 1 then 'flaky' when 2 then 'inherited' else 'change' end, false, 0.5, 0.2, 0.2, 0.1,
+      ${JSON.stringify(EVIDENCE)}::text::json
     from failed order by n`;
   await sql`
     create temporary table bug on commit drop as

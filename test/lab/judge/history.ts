@@ -2,8 +2,8 @@
 
 import { type Constants, CONSTANTS, disturbedShare } from "../../../src/rules/odds.ts";
 import type {
-  FailedBuild,
   FailedRun,
+  RunFacts,
   FailedTestFacts,
   Inheritance,
   Judgement,
@@ -237,7 +237,7 @@ export function createHistory(c: Constants = CONSTANTS) {
   }
 
   return {
-    factsOf(build: RecordedBuild): FailedBuild {
+    factsOf(build: RecordedBuild): Omit<RunFacts, "run"> & { runs: FailedRun[] } {
       const runs = build.runs.flatMap((run): FailedRun[] => {
         const failed = run.failures.filter(({ isRetried }) => !isRetried);
         if (failed.length === 0) return [];
@@ -305,4 +305,5 @@ const RETRIED = ({ test, cause }: Failure): Judgement => ({
   share: 0,
   kind: "flaky",
   isOfMany: false,
+  disturbed: 0,
 });

@@ -10,7 +10,7 @@ export function play({ builds }: Recorded, constants: Constants = CONSTANTS) {
   const history = createHistory(constants);
   return builds.map((build) => {
     const facts = history.factsOf(build);
-    const judgements = weigh(facts, constants);
+    const judgements = facts.runs.flatMap((run) => weigh({ ...facts, run }, constants));
     history.add(build, judgements);
     const flaky = build.runs
       .flatMap(({ failures }) => failures.map(({ test }) => test))

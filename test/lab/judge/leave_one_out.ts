@@ -24,6 +24,7 @@ export const NEUTRAL: Constants = {
   wide: 1e-9,
   further: 1,
   passedAtCommit: 1,
+  inFile: 1e-9,
   otherCause: 1,
   // As any other test.
   newTest: CONSTANTS.broken / 100,
@@ -31,8 +32,6 @@ export const NEUTRAL: Constants = {
   inheritedOther: 0,
   inheritedNext: 0,
   siblings: 0,
-  machine: 0,
-  outage: 0,
   unrestA: 0,
   unrestB: 1,
   sameBreak: 1,
