@@ -9,6 +9,7 @@ const WORDS = new RegExp(
     "\\b(?:ECONNREFUSED|ECONNRESET|ECONNABORTED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|EPIPE|ENOSPC|EMFILE|ENFILE|ENOMEM|EDQUOT|OOMKilled)\\b",
     "\\bconnection (?:[\\w<>:./-]+ ){0,8}(?:refused|reset|closed|aborted|lost|timed out|terminated)\\b",
     "\\b(?:refused|reset|closed) (?:the|by) (?:connection|peer)\\b",
+    "\\bcan(?:not|'t) (?:reach|connect to) (?:the )?(?:database|server|host)\\b",
     "\\bno route to host\\b|\\bno such host\\b|\\bname or service not known\\b|\\bname resolution\\b|\\bnetwork is unreachable\\b",
     "\\b(?:status|status code|HTTP|response code|code)[ :=]{0,3}50[234]\\b|\\b50[234] (?:bad gateway|service|gateway)",
     "\\b(?:status|status code|HTTP|response)\\b.{0,40}\\b(?:got|received|returned|was|is|but)[ :]{1,2}50[234]\\b",
@@ -23,9 +24,21 @@ const WORDS = new RegExp(
 /** What an assertion expects is the test's own text: "expected menu to say "disk full"". */
 const EXPECTATION = /^(expected\b.{0,500}?) to [a-z].*$/s;
 
-/** Whether it says that something outside of the code did not answer, or ran out. */
+/** What a stack names as the cause of a failure, line by line: Java, JavaScript, Python, .NET. */
+const CAUSES = /^\s*(?:\[cause\]:|caused by:|cause:|-+> |\(Inner Exception #\d+\)) *(.{1,500})$/gim;
+const NAMED = /^(?:[\w$]+\.)*([\w$]+)(?::|$)/;
+
+/** Whether it says, or its stack names as a cause, that something outside of the code did not answer, or ran out. */
 export function isFromOutside(failure: Failure): boolean {
   const { type, rest } = readFailure(failure);
   const line = rest.slice(0, 1_000).replace(EXPECTATION, "$1");
-  return TYPES.test(type ?? "") || WORDS.test(line);
+  if (TYPES.test(type ?? "") || WORDS.test(line)) return true;
+  // What a test compares may quote such a text.
+  if (/assert|expect/i.test(`${type} ${line}`)) return false;
+  return [...(failure.stack ?? "").slice(0, MAX_STACK).matchAll(CAUSES)].some(
+    ([, cause = ""]) => TYPES.test(NAMED.exec(cause)?.[1] ?? "") || WORDS.test(cause),
+  );
 }
+
+/** Characters. */
+const MAX_STACK = 8_000;

@@ -33,11 +33,13 @@ export type FailedRow = {
   /** What it says, of the first failure of a cause; null for the others. */
   kind: string | null;
   message: string | null;
+  stack: string | null;
 };
 
 export const selectFailed = (sql: Tx, projectId: string, runId: string) => sql<FailedRow[]>`
   select f.number as "testCase", replace(d.cause::text, '-', '') as cause, c.file, c.suite, q.is_active as "isQuarantined",
-    case when f.place = 1 then d.kind end as kind, case when f.place = 1 then left(d.message, 2000) end as message
+    case when f.place = 1 then d.kind end as kind, case when f.place = 1 then left(d.message, 2000) end as message,
+    case when f.place = 1 then left(d.stack, 8000) end as stack
   from (
     select f.number, f.attempt, d.cause, row_number() over (partition by d.cause order by f.number) as place
     from ${failedResultsOf(sql, projectId, sql`select ${runId}::uuid as id`)} f
@@ -45,7 +47,7 @@ export const selectFailed = (sql: Tx, projectId: string, runId: string) => sql<F
   ) f
   cross join lateral (
     select file, suite from test_case where project_id = ${projectId} and number = f.number offset 0) c
-  left join lateral (${detailOf(sql, projectId, runId, sql`kind, message, cause`)}) d on true
+  left join lateral (${detailOf(sql, projectId, runId, sql`kind, message, stack, cause`)}) d on true
   cross join lateral (select exists (
     select from quarantine q
     where q.project_id = ${projectId} and q.test_case = f.number and ${isActiveQuarantine(sql, sql`q`)}) as is_active) q

@@ -134,8 +134,8 @@ export async function loadOddsFacts(sql: Tx, projectId: string, run: JudgedRun):
 const disturbedShare = ({ builds, disturbed }: RunPlace) =>
   (disturbed + CONSTANTS.unrestA) / (builds + CONSTANTS.unrestB);
 
-const saysOutside = ({ kind, message, suite, file }: FailedRow) =>
-  isFromOutside({ kind, message, stack: null, suite, name: "", file });
+const saysOutside = ({ kind, message, stack, suite, file }: FailedRow) =>
+  isFromOutside({ kind, message, stack, suite, name: "", file });
 
 type LineFacts = {
   runs: readonly StateRun[];
