@@ -13,6 +13,27 @@ const MODE_MEANING =
   "quarantine: failures of quarantined tests are forgiven; new: also failures of known flaky tests, and of tests that " +
   "fail on the default branch, unless the build is of the default branch or a long-lived branch itself";
 
+/**
+ * Up to this share of the change among its explanations a gate forgives a failure: the odds are at least 20 to 1, or 4 to 1, against
+ * the change.
+ */
+export const GATE_SHARES = { strict: 0.05, normal: 0.2 } as const;
+
+const MIN_SHARE = 0.01;
+const MAX_SHARE = 0.5;
+const SHARE_EXPECTED = `expected a number from ${MIN_SHARE} to ${MAX_SHARE}`;
+
+/** A choice of the project: an upload that could raise it would forgive itself. */
+export const gateShare = v.pipe(
+  v.number(SHARE_EXPECTED),
+  v.minValue(MIN_SHARE, SHARE_EXPECTED),
+  v.maxValue(MAX_SHARE, SHARE_EXPECTED),
+);
+
+export const GATE_SHARE_MEANING =
+  "Up to this share of the change among the explanations of a failure, from 0.01 to 0.5, gates forgive it; with a larger share it is " +
+  `unclear and stays red. ${GATE_SHARES.strict} is strict (odds of 20 to 1 against the change), ${GATE_SHARES.normal} normal (4 to 1)`;
+
 /** Maximum number of forgiven failures that an answer names. */
 export const MAX_FORGIVEN = 100;
 
@@ -30,6 +51,16 @@ export const forgivenFailure = v.strictObject({
   ),
 });
 export type ForgivenFailure = v.InferOutput<typeof forgivenFailure>;
+
+const unclearFailure = v.strictObject({
+  ...caseRef.entries,
+  reason: described(
+    v.string(),
+    "The likeliest explanation, in one sentence",
+    "It failed in 3 of 212 results of other builds: 62 % not this change; a rerun tells",
+  ),
+});
+export type UnclearFailure = v.InferOutput<typeof unclearFailure>;
 
 /** What a client chooses: the mode, and the share of absent tests, in percent; undefined: the default. */
 export type GateChoice = { mode: GateMode; missingPercent: number | undefined };
@@ -58,8 +89,13 @@ const decision = {
   ),
 };
 
+const unclear = described(
+  v.array(unclearFailure),
+  "The failures that stay red because the share of the change is above gateShare of the project, the first 100: a rerun tells",
+);
+
 /** The decision about an upload. */
-export const uploadGate = v.strictObject(decision);
+export const uploadGate = v.strictObject({ ...decision, unclear });
 export type GateDecision = v.InferOutput<typeof uploadGate>;
 
 /** The decision as it is stored with the upload that asked for it. */
@@ -80,6 +116,7 @@ export const executionGate = v.strictObject({
     true,
   ),
   ...decision,
+  unclear,
 });
 export type ExecutionGate = v.InferOutput<typeof executionGate>;
 
