@@ -30,6 +30,16 @@ export const gateShare = v.pipe(
   v.maxValue(MAX_SHARE, SHARE_EXPECTED),
 );
 
+/** The same as a query parameter. */
+export const gateShareText = v.pipe(
+  v.string(SHARE_EXPECTED),
+  v.regex(/^0?\.\d{1,6}$/, SHARE_EXPECTED),
+  v.transform(Number),
+  v.minValue(MIN_SHARE, SHARE_EXPECTED),
+  v.maxValue(MAX_SHARE, SHARE_EXPECTED),
+  v.metadata({ openapi: { type: "number", minimum: MIN_SHARE, maximum: MAX_SHARE } }),
+);
+
 export const GATE_SHARE_MEANING =
   "Up to this share of the change among the explanations of a failure, from 0.01 to 0.5, gates forgive it; with a larger share it is " +
   `unclear and stays red. ${GATE_SHARES.strict} is strict (odds of 20 to 1 against the change), ${GATE_SHARES.normal} normal (4 to 1)`;
@@ -141,3 +151,27 @@ export const gateParameters = {
   gate_missing: gateMissing,
   gate_dry_run: described(v.optional(booleanText), "With gate: decide, but record nothing. Default: false"),
 };
+
+export const gatePreviewQuery = v.strictObject({
+  share: described(v.optional(gateShareText), "The share to try. Default: that of the project", 0.05),
+  days: described(v.optional(integerText(1, 90), "30"), "The number of days"),
+});
+
+/** What gates would have done with a share. */
+export const gatePreview = v.strictObject({
+  share: described(v.number(), "The share that was tried", 0.05),
+  since: described(
+    time,
+    "The time from which red builds are counted: so many days ago, or later if there are more than 2,000 red executions or 50,000 failures since",
+  ),
+  guiltyBuilds: described(count, "The number of red builds of which a failure was the change's in the end", 40),
+  guiltyPassed: described(count, 'The number of these that the gate "new" would have let through', 1),
+  otherBuilds: described(count, "The number of other red builds with failed tests", 300),
+  otherStopped: described(count, "The number of these that it would have kept red", 9),
+  summary: described(
+    v.string(),
+    "The same in one sentence",
+    "In the last 30 days this would have let through 1 of 40 guilty builds and stopped 9 of 300 others",
+  ),
+});
+export type GatePreview = v.InferOutput<typeof gatePreview>;

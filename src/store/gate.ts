@@ -66,12 +66,12 @@ const isShared = (sql: Sql): Fragment => sql`(
   or (e.pull_request is null and ${isTrustedBuild(sql, sql`e`)} and is_long_lived(e.branch, p.long_lived_branches)))`;
 
 /** The run `r` is of a shared branch. */
-const isOnSharedBranch = (sql: Sql): Fragment => sql`(
+export const isOnSharedBranch = (sql: Sql): Fragment => sql`(
   select ${isShared(sql)} from execution e join project p on p.id = e.project_id
   where e.project_id = r.project_id and e.id = r.execution_id)`;
 
 /** The baseline of the run `r` is of a shared branch or of the target branch, or there is none. */
-const isBaselineShared = (sql: Sql): Fragment => sql`coalesce((
+export const isBaselineShared = (sql: Sql): Fragment => sql`coalesce((
   select ${isShared(sql)} or e.branch = own.base_branch and e.branch is distinct from own.branch and e.pull_request is null
   from execution own join execution e on e.project_id = own.project_id and e.id = own.baseline_id join project p on p.id = e.project_id
   where own.project_id = r.project_id and own.id = r.execution_id), true)`;
