@@ -123,7 +123,7 @@ describe("the share up to which gates forgive", () => {
     const shown = await look("owner", `${to}?share=0.01`);
     expect([valueOf(shown, "share"), shown.words]).toEqual([
       "0.01",
-      expect.stringContaining("Your own number 99 to 1 against the change 0 of 1"),
+      expect.stringContaining("Another number 99 to 1 against the change 0 of 1"),
     ]);
     expect((await get("")).gateShare).toBe(0.2);
     expect((await fill("owner", form, { choice: "strict", share: "", action: "save" })).location).toBe(
@@ -133,7 +133,7 @@ describe("the share up to which gates forgive", () => {
     await fill("owner", form, { choice: "own", share: "0.125", action: "save" });
     expect((await get("")).gateShare).toBe(0.125);
     const seen = await look("viewer", to);
-    expect(seen.words).toContain("Your own number (chosen) 0.125: 7 to 1 against the change");
+    expect(seen.words).toContain("Another number (chosen) 0.125: 7 to 1 against the change");
     // Other settings are saved without it.
     const fields = {
       name: "a",

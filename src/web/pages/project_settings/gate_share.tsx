@@ -20,7 +20,7 @@ const ODDS: Record<Choice, (share: number) => string> = {
   normal: () => "4 to 1 against the change",
   own: (share) => `${toCount(Math.round((10 * (1 - share)) / share) / 10)} to 1 against the change`,
 };
-const NAMES: Record<Choice, string> = { strict: "Strict", normal: "Normal", own: "Your own number" };
+const NAMES: Record<Choice, string> = { strict: "Strict", normal: "Normal", own: "Another number" };
 
 export type GateChoices = { chosen: Choice; own: string; previews: readonly GatePreview[] };
 
@@ -52,7 +52,7 @@ function ChoiceLabel({ choice, choices: { chosen, own }, preview, mayChange }: C
   if (!mayChange)
     return (
       <>
-        {NAMES[choice]} {isChosen ? <b>(chosen)</b> : null} <br />
+        {NAMES[choice]} {isChosen ? <b>(chosen)</b> : null}
         {odds}
       </>
     );
@@ -61,7 +61,7 @@ function ChoiceLabel({ choice, choices: { chosen, own }, preview, mayChange }: C
       <label class="check">
         <input type="radio" name="choice" value={choice} checked={isChosen} />{" "}
         <span>
-          {NAMES[choice]} <br />
+          {NAMES[choice]}
           {odds}
         </span>
       </label>
@@ -70,7 +70,7 @@ function ChoiceLabel({ choice, choices: { chosen, own }, preview, mayChange }: C
           name="share"
           value={own}
           inputmode="decimal"
-          aria-label="Your own number, from 0.01 to 0.5"
+          aria-label="Another number, from 0.01 to 0.5"
           maxlength={8}
         />
       ) : null}
@@ -129,12 +129,12 @@ export function gateShareCard({ project, role, csrf }: CardContext, choices: Gat
               Save
             </button>
             <button name="action" value="try">
-              Try your own number
+              Try another number
             </button>
           </p>
         </form>
       ) : (
-        <div class="card">{table}</div>
+        <div class="card gate-share">{table}</div>
       )}
       <p class="hint">
         The table says what the gate “new” would have done with the red builds of the last {DAYS} days. A build is
