@@ -54,8 +54,7 @@ const listsOf = <Ref extends typeof caseRef | typeof failedCaseRef>(ref: Ref) =>
         "history of the test case",
     ),
     unclearFailures: refs(
-      "Failed, and something else than the change explains it best, but the share of the change is above gateShare of the project: " +
-        "no gate forgives it, nobody is blamed, and a rerun tells",
+      "Failed, and something else than the change explains it best, but the share of the change is above the project's gateShare",
     ),
     flakyFailures: v.pipe(
       v.array(v.strictObject({ ...ref.entries, ...flakiness })),

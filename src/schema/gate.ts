@@ -99,10 +99,7 @@ const decision = {
   ),
 };
 
-const unclear = described(
-  v.array(unclearFailure),
-  "The failures that stay red because the share of the change is above gateShare of the project, the first 100: a rerun tells",
-);
+const unclear = described(v.array(unclearFailure), "Its unclear failures, the first 100: a rerun tells");
 
 /** The decision about an upload. */
 export const uploadGate = v.strictObject({ ...decision, unclear });
