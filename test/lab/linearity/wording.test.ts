@@ -104,6 +104,7 @@ testLinearity("wording", {
     shortExecutionName: (text) => shortExecutionName({ key: text, number: 1, branch: text, commit: text }),
   },
   "failure_reason.ts": { failureReason: null },
+  "gate_preview.ts": { gatePreviewSummary: null },
   "gate.ts": {
     executionGateReasons: null,
     forgivenWords: null,
