@@ -22,6 +22,8 @@ create table stored_project (
   long_lived_branches text[] not null default '{release/*,release-*,releases/*}', -- * matches any text
   execution_timeout_minutes int not null default 30,
   retention_days int, -- null: the server's setting; 0: unlimited
+  -- A gate forgives a failure up to this share of the change among its explanations (src/schema/gate.ts).
+  gate_share float8 not null default 0.2 check (gate_share between 0.01 and 0.5),
   flaky_rates real[], -- the share of tests that fail by themselves at each rate (src/rules/flaky_rates.ts); null: not fitted yet
   flaky_rates_at timestamptz(3), -- when they were fitted last
   created_at timestamptz(3) not null default now(),
@@ -34,7 +36,7 @@ create index stored_project_deleted on stored_project (deleted_at) where deleted
 -- xmin identifies the version of the row (src/store/case_index_version.ts).
 create view project as
   select xmin, team_id, id, name, default_branch, execution_timeout_minutes, created_at, retention_days, long_lived_branches,
-    flaky_rates, flaky_rates_at
+    gate_share, flaky_rates, flaky_rates_at
   from stored_project where deleted_at is null;
 
 -- Returns whether a branch is compared with its own builds instead of those of the default branch.
@@ -543,8 +545,9 @@ create table failure (
   project_id uuid not null, run_id uuid not null, test_case int not null,
   cause uuid, -- as in case_detail; null: the report says nothing
   -- new: the change; flaky: the test itself; main: the default branch fails as well by now; still: the baseline failed;
-  -- incident: the surroundings, or an infrastructure rule
-  blame text not null check (blame in ('new', 'flaky', 'main', 'still', 'quarantined', 'incident')),
+  -- incident: the surroundings, or an infrastructure rule; unclear: flaky, main or still, but the share of the change is above the
+  -- project's gate_share
+  blame text not null check (blame in ('new', 'unclear', 'flaky', 'main', 'still', 'quarantined', 'incident')),
   explained text not null check (explained in ('change', 'flaky', 'inherited', 'outside')), -- the strongest explanation
   of_many boolean not null, -- the change broke many tests of the run, which says nothing of one of them
   change real not null, flaky real not null, inherited real not null, outside real not null, -- the share of each, 0 to 1

@@ -2,7 +2,9 @@
 
 import { absent } from "../http/problem.ts";
 import { changeProject } from "../operations/projects/projects.ts";
+import { readGatePreviews } from "../operations/projects/gate_preview.ts";
 import { route, type Route } from "../request/route.ts";
+import { gatePreview, gatePreviewQuery } from "../schema/gate.ts";
 import { type Project, project, projectPatch } from "../schema/projects.ts";
 import { type ProjectRow, selectProject } from "../store/projects.ts";
 
@@ -37,5 +39,24 @@ export const projects: Route[] = [
     },
     async ({ params, body, transact, services }) =>
       toProject(await transact((sql) => changeProject(sql, params.projectId, body)), services.retentionDays),
+  ),
+
+  route(
+    "GET /projects/:projectId/gate-preview",
+    {
+      summary: "Try a share of the project's gates on its stored builds",
+      description:
+        'Counts the red builds of the last days that the gate "new" would have let through if gateShare had been the given share. A ' +
+        "build is guilty if one of its failures was the change's by the last judgement on its pull request or branch, and no rerun of it " +
+        "passed. Changes nothing.",
+      example: { query: { share: "0.05" } },
+      query: gatePreviewQuery,
+      answer: gatePreview,
+    },
+    async ({ sql, fast, params: { projectId }, query: { share, days } }) => {
+      const { gateShare } = (await selectProject(fast, projectId)) ?? absent();
+      const [preview] = await readGatePreviews(sql, projectId, { shares: [share ?? gateShare], days, now: new Date() });
+      return preview!;
+    },
   ),
 ];

@@ -12,6 +12,8 @@ export type AnnotatedFailure = {
   line: number | null;
   message: string | null;
   blame: string | null;
+  /** The sentence about an unclear failure. */
+  reason?: string | null;
 };
 
 const MAX_ANNOTATIONS = 10;

@@ -44,13 +44,17 @@ export const toGateParameters = (gate: GateOptions | undefined, problems: readon
         ...(gate.isDryRun ? { gate_dry_run: "true" } : {}),
       };
 
+const namedFailure = v.object({ suite: v.string(), name: v.string(), reason: v.string() });
+
 /** The part of an answer that is used here. A newer server may decide in other modes and name other lists. */
 export const answeredGate = v.object({
   gate: gateMode,
   pass: v.boolean(),
   reasons: v.array(v.string()),
   forgivenCount: v.number(),
-  forgiven: v.array(v.object({ suite: v.string(), name: v.string(), reason: v.string() })),
+  forgiven: v.array(namedFailure),
+  // Absent in the answer of an older server.
+  unclear: v.optional(v.array(namedFailure), []),
 });
 export type AnsweredGate = v.InferOutput<typeof answeredGate>;
 

@@ -49,6 +49,8 @@ const answered = v.object({
   gate: v.fallback(v.optional(answeredGate), undefined),
   counts: v.object({
     newFailures: v.number(),
+    // Absent in the answer of an older server.
+    unclearFailures: v.optional(v.number(), 0),
     flakyFailures: v.number(),
     alsoFailingOnMain: v.number(),
     stillFailing: v.number(),

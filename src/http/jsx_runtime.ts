@@ -57,7 +57,7 @@ type Field = Control & {
   placeholder?: string | undefined;
   readonly?: Flag;
   spellcheck?: "true" | "false" | undefined;
-  inputmode?: "numeric" | "email" | "url" | undefined;
+  inputmode?: "decimal" | "numeric" | "email" | "url" | undefined;
 };
 type Shape = Global & {
   [name in "d" | "fill" | "stroke" | "cx" | "cy" | "r" | "x" | "y" | "x1" | "x2" | "y1" | "y2"]?: Text;

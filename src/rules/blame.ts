@@ -6,6 +6,7 @@ import type { Blame, BlamedFailures, BlameCounts } from "../schema/failures.ts";
 /** The list of an answer that has the failures of each blame. */
 export const BLAME_LISTS = {
   new: "newFailures",
+  unclear: "unclearFailures",
   flaky: "flakyFailures",
   main: "alsoFailingOnMain",
   still: "stillFailing",
@@ -16,6 +17,7 @@ export const BLAME_LISTS = {
 /** In which order failures are listed: those that a build has to answer for come first. */
 export const BLAME_ORDER = [
   "new",
+  "unclear",
   "main",
   "still",
   "flaky",
@@ -28,6 +30,7 @@ export const isBlame = (kind: string): kind is Blame => kind in BLAME_LISTS;
 /** As an answer about one failure says it. */
 export const WORD_OF = {
   new: "new",
+  unclear: "unclear",
   flaky: "flaky",
   main: "also_failing_on_main",
   still: "still_failing",
@@ -37,6 +40,7 @@ export const WORD_OF = {
 
 export const toCounts = (counts: Partial<Record<Blame, number>>): BlameCounts => ({
   newFailures: counts.new ?? 0,
+  unclearFailures: counts.unclear ?? 0,
   flakyFailures: counts.flaky ?? 0,
   alsoFailingOnMain: counts.main ?? 0,
   stillFailing: counts.still ?? 0,
@@ -57,6 +61,7 @@ export function toLists(failures: readonly Blamed[]): BlamedFailures {
   const lists: BlamedFailures = {
     ...{
       newFailures: [],
+      unclearFailures: [],
       flakyFailures: [],
       alsoFailingOnMain: [],
       stillFailing: [],

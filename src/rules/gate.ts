@@ -7,17 +7,17 @@ import { BLAME_ORDER } from "./blame.ts";
 import { ABSENT_PERCENT, type AbsentCases, isAbove } from "./absent_tests.ts";
 import { hasEnded } from "./execution.ts";
 
+/** Failures that something else than the change explains. They are unclear where the share of the change is above that of the project's gates. */
+export const EXPLAINED_BLAMES = ["flaky", "still", "main"] as const satisfies readonly Blame[];
+
 /**
  * The failures that each mode forgives. An incident is forgiven by none: many tests failed for a cause outside the code, so
  * whether they would have passed is unknown, and a change that breaks a service looks the same.
  */
 const FORGIVEN = {
   quarantine: ["quarantined"],
-  new: ["quarantined", "flaky", "still", "main"],
+  new: ["quarantined", ...EXPLAINED_BLAMES],
 } as const satisfies Record<GateMode, readonly Blame[]>;
-
-/** A failure whose change is more likely than this to have caused it is not forgiven: the odds are at least 4 to 1 against it. */
-export const MAX_FORGIVEN_CHANGE = 0.2;
 
 /** Where a build comes from, as far as gates decide by it. */
 export type GatedBuild = {
@@ -82,8 +82,6 @@ export type GatedTask = GatedBuild & {
   uploads: readonly GatedUpload[];
   /** The number of failed test cases by blame, without those that represent a test tool. */
   blames: Partial<Record<Blame, number>>;
-  /** Of these, the number whose odds are not clear enough to be forgiven. */
-  unclear: Partial<Record<Blame, number>>;
   /** The number of failures that were not judged, because a report only counts them. */
   unjudged: number;
   /** Tests of the baseline that did not run; null: none, or that is not known yet. */
@@ -94,7 +92,7 @@ export type GatedTask = GatedBuild & {
 
 export type GateReason =
   | { kind: "failures"; blame: Blame; count: number }
-  | { kind: "unclear" | "unjudged"; count: number }
+  | { kind: "unjudged"; count: number }
   | { kind: "exit_code"; exitCode: number }
   | { kind: "absent"; missing: number; skipped: number }
   | { kind: "outage" | "replaced" | "stand_in" | "partial" | "missing_shards" | "ended" | "unexplained" };
@@ -115,8 +113,6 @@ export function gateTask(mode: GateMode, task: GatedTask, missingPercent: number
   const counts = BLAME_ORDER.map((blame): [Blame, number] => [blame, task.blames[blame] ?? 0]);
   for (const [blame, count] of counts)
     if (count > 0 && !forgiving.includes(blame)) reasons.push({ kind: "failures", blame, count });
-  const unclear = forgiving.reduce((sum, blame) => sum + (task.unclear[blame] ?? 0), 0);
-  if (unclear > 0) reasons.push({ kind: "unclear", count: unclear });
   if (task.unjudged > 0 && !task.isOutage) reasons.push({ kind: "unjudged", count: task.unjudged });
   const isPartial = task.uploads.some((upload) => upload.isPartial);
   if (isPartial) reasons.push({ kind: "partial" });
@@ -124,7 +120,7 @@ export function gateTask(mode: GateMode, task: GatedTask, missingPercent: number
   for (const { exitCode, failedCases, isStandIn } of task.uploads)
     if (!isStandIn && exitCode !== null && !isExplainedByFailures(exitCode, failedCases))
       reasons.push({ kind: "exit_code", exitCode });
-  const forgiven = counts.reduce((sum, [blame, count]) => sum + (forgiving.includes(blame) ? count : 0), -unclear);
+  const forgiven = counts.reduce((sum, [blame, count]) => sum + (forgiving.includes(blame) ? count : 0), 0);
   // The reason why is named already, if the report is incomplete.
   if (forgiven > 0 && !isPartial && task.absence !== null && isAbove(task.absence, missingPercent))
     reasons.push({ kind: "absent", missing: task.absence.missing, skipped: task.absence.skipped });

@@ -9,7 +9,7 @@ import { joinedBug } from "./known_bugs.ts";
 import { pageQuery, pagination } from "./page.ts";
 import { onlyWith } from "./tags.ts";
 
-const BLAMES = ["new", "flaky", "main", "still", "quarantined", "incident"] as const;
+const BLAMES = ["new", "unclear", "flaky", "main", "still", "quarantined", "incident"] as const;
 /** As it is stored. */
 export type Blame = (typeof BLAMES)[number];
 export const EXPLANATION_KINDS = ["change", "flaky", "inherited", "outside"] as const;
@@ -53,6 +53,9 @@ const listsOf = <Ref extends typeof caseRef | typeof failedCaseRef>(ref: Ref) =>
       "Failed without an explanation: not in the baseline, not on the default branch since then, and not by the " +
         "history of the test case",
     ),
+    unclearFailures: refs(
+      "Failed, and something else than the change explains it best, but the share of the change is above the project's gateShare",
+    ),
     flakyFailures: v.pipe(
       v.array(v.strictObject({ ...ref.entries, ...flakiness })),
       v.description(
@@ -77,6 +80,7 @@ export const uploadedFailures = listsOf(failedCaseRef);
 
 export const blamedCounts = {
   newFailures: described(count, "Failed without an explanation", 3),
+  unclearFailures: described(count, "Failed, and neither the change nor anything else explains it clearly", 1),
   flakyFailures: described(count, "Failed, and the history of the test case explains it", 1),
   alsoFailingOnMain: described(count, "Failed, and also failed on the default branch since the baseline", 0),
   stillFailing: described(count, "Failed, and also failed in the baseline", 1),
@@ -99,7 +103,9 @@ const failure = v.strictObject({
   attempt: v.pipe(count, v.description("The attempt of the run that this result is from"), v.examples([1])),
   host: described(v.nullable(v.string()), "The machine that it failed on; null: unknown", "ci-3"),
   blame: v.pipe(
-    v.nullable(v.picklist(["new", "flaky", "also_failing_on_main", "still_failing", "quarantined", "incident"])),
+    v.nullable(
+      v.picklist(["new", "unclear", "flaky", "also_failing_on_main", "still_failing", "quarantined", "incident"]),
+    ),
     v.description("The list of the comparison that it is in; null: it is part of an outage"),
     v.examples(["new"]),
   ),
@@ -205,6 +211,8 @@ export type FailureSummary = {
   owners: string[];
   /** Null: the run is an outage. */
   blame: Blame | null;
+  /** The sentence about it; null: it was not judged. */
+  reason: string | null;
   /** The number of the known bug that it belongs to, if the notification names it. */
   knownBug: number | null;
 };

@@ -2,6 +2,7 @@
 
 import * as v from "valibot";
 import { listOf } from "./bounded.ts";
+import { GATE_SHARE_MEANING, gateShare } from "./gate.ts";
 import { createdAt, described, integer, patchOf, text, timeoutMinutes, uuid } from "./fields.ts";
 
 const MAX_PATTERNS = 20;
@@ -31,6 +32,7 @@ export const project = v.strictObject({
     "The number of days that results are kept; 0: forever. Counts of runs are always kept",
     90,
   ),
+  gateShare: described(v.number(), `${GATE_SHARE_MEANING}. Default: 0.2`, 0.2),
   createdAt,
 });
 export type Project = v.InferOutput<typeof project>;
@@ -71,5 +73,6 @@ export const projectPatch = patchOf({
     "The number of days that results are kept; 0: forever; null: the setting of the server (RETENTION_DAYS)",
     90,
   ),
+  gateShare: described(v.optional(gateShare), `${GATE_SHARE_MEANING}. Applies to future decisions`, 0.05),
 });
 export type ProjectPatch = v.InferOutput<typeof projectPatch>;

@@ -46,6 +46,8 @@ export type PullRequestState = {
   tasks: SomeOf<NamedTest & { outcome: string; durationMs: number; slower: { usualMs: number } | null }>;
   /** By cause; `total` counts failures. */
   newFailures: SomeOf<FailedCause>;
+  /** Each with the sentence about it. */
+  unclearFailures: SomeOf<NamedTest & { reason: string }>;
   /** With the commit that broke their tests, as far as one is proven, and the address of the search. */
   knownBugs: SomeOf<NamedTest & { failed: number; culprit: NamedTest | null }>;
   /** Failures of tests that are known to be flaky. */

@@ -109,6 +109,7 @@ export function renderComment(state: PullRequestState, projectId: string): strin
   const title = `${code(shorten(projectName, MAX_TITLE_CHARACTERS))}: ${code(shorten(headline, 500))}${rerun === null ? "" : `, ${rerun}`}`;
   const details = [
     ...newFailures(state.newFailures),
+    ...section("Unclear: a rerun tells", state.unclearFailures, ({ reason, ...test }) => `${link(test)} ${reason}`),
     ...section("Known bugs", state.knownBugs, knownBugLine),
     ...section("New tests that are not reliable", state.unreliableNewTests, ({ statement, ...test }) => {
       return `${link(test)} ${statement}`;

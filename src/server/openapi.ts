@@ -120,7 +120,12 @@ const TAGS: Record<string, string> = {
   "infrastructure-rules":
     "Texts of failures that are not the fault of a test, such as an unavailable registry. They belong to the team.",
 };
-const FAMILIES: Record<string, string> = { leases: "runners", export: "projects", undefined: "projects" };
+const FAMILIES: Record<string, string> = {
+  leases: "runners",
+  export: "projects",
+  "gate-preview": "projects",
+  undefined: "projects",
+};
 
 /** By the first part of the path below the project or team; what is below a test run is of test runs, or of those who run it. */
 function tagOf(path: string): string {

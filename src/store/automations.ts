@@ -9,6 +9,7 @@ import type { ProjectSummary } from "../schema/integrations.ts";
 import { type Sql, type Tx, toJson, toJsonTime, toTextArray } from "../database/connect.ts";
 import { isDue } from "../database/retry_backoff.ts";
 import { type BugCounts, bugCountsOf, failuresWithBugs, isWanted, type WantedFailures } from "./causes.ts";
+import type { FailureRow } from "./failures.ts";
 import { isFlaky } from "./health.ts";
 import { ownersJson } from "./owners.ts";
 import { isLiveBug, isTrustedBuild, waitsForEvent } from "./predicates.ts";
@@ -171,9 +172,10 @@ export const selectTeamProjects = async (
 };
 
 /** A failed case with the id of the bug report that it belongs to. */
-export type FailedCase = Omit<FailureSummary, "knownBug"> & { bugId: string | null };
+export type FailedCase = Omit<FailureSummary, "knownBug" | "reason"> &
+  Pick<FailureRow, "change" | "shares" | "evidence" | "ruleName" | "bugId">;
 
-/** The first failed cases of an execution that are wanted, new ones before others, and the bug reports of all that are wanted. */
+/** The first failed cases of an execution that are wanted, new ones and unclear ones before others, and the bug reports of all that are wanted. */
 export async function selectFailedCases(
   sql: Sql,
   projectId: string,
@@ -183,15 +185,15 @@ export async function selectFailedCases(
 ): Promise<{ failedCases: FailedCase[]; bugCounts: BugCounts }> {
   const rows = await sql<(FailedCase & { bugCounts: BugCounts | null })[]>`
     with wanted as materialized (
-      select f.run_id, f.number, f.attempt, f.blame, f.bug_id
+      select f.run_id, f.number, f.attempt, f.blame, f.change, f.shares, f.evidence, f.rule_name, f.bug_id
       from (${failuresWithBugs(sql, projectId, executionId)}) f
       where ${isWanted(sql, projectId, executionId, wanted)}
     ), shown as materialized (
-      select *, row_number() over (order by blame is distinct from 'new', run_id, number) as index from wanted
+      select *, row_number() over (order by blame is distinct from 'new', blame is distinct from 'unclear', run_id, number) as index from wanted
       order by index limit ${limit}
     )
     select c.suite, c.name, c.file, left(d.message, 300) as message, ${ownersJson(sql, sql`c`)} as owners, f.blame,
-      f.bug_id as "bugId", case when f.index = 1 then ${bugCountsOf(sql, sql`wanted`)} end as "bugCounts"
+      f.change::float8 as change, f.shares::json as shares, f.evidence::json as evidence, f.rule_name as "ruleName", f.bug_id as "bugId", case when f.index = 1 then ${bugCountsOf(sql, sql`wanted`)} end as "bugCounts"
     from shown f
     join test_case c on c.project_id = ${projectId} and c.number = f.number
     left join case_detail d on d.project_id = ${projectId} and d.run_id = f.run_id and d.test_case = f.number

@@ -150,6 +150,8 @@ export type TrackedFailure = {
   /** It failed for a cause outside of the code. */
   isIncident: boolean;
   isQuarantined: boolean;
+  /** Nothing explains it clearly: alone it opens no bug. */
+  isUnclear: boolean;
   /** The infrastructure rule that it matches. */
   ruleId: string | null;
   ruleName: string | null;
@@ -162,7 +164,8 @@ export const selectRunFailures = (sql: Sql, projectId: string, runs: readonly { 
 >`
   select f.run_id as "runId", f.number as "testCase", c.suite, c.name, c.file, d.kind, d.message,
     left(d.stack, 20000) as stack,
-    coalesce(i.blame = 'incident', false) as "isIncident", coalesce(i.blame = 'quarantined', false) as "isQuarantined", i.rule_id as "ruleId", i.rule_name as "ruleName",
+    coalesce(i.blame = 'incident', false) as "isIncident", coalesce(i.blame = 'quarantined', false) as "isQuarantined",
+    coalesce(i.blame = 'unclear', false) as "isUnclear", i.rule_id as "ruleId", i.rule_name as "ruleName",
     i.rule_url as "ruleUrl"
   from (
     select first.* from unnest(

@@ -34,7 +34,7 @@ export type CauseQuery = {
 };
 
 /** The shares of the explanations of the failure `f`. */
-const sharesOf = (sql: Sql): Fragment => sql`json_build_object(
+export const sharesOf = (sql: Sql): Fragment => sql`json_build_object(
   'change', f.change, 'flaky', f.flaky, 'inherited', f.inherited, 'outside', f.outside)`;
 
 /** A failure without details has a cause of its own. */

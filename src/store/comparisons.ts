@@ -87,7 +87,7 @@ export async function selectComparison(
           (case
             when not mine.failed or mine.failed is null then null
             when ${isFixed} and f.blame is not null then f.blame
-            when f.blame in ('flaky', 'quarantined', 'incident') then f.blame
+            when f.blame in ('unclear', 'flaky', 'quarantined', 'incident') then f.blame
             when f.blame is null and exists (
               select from test_run r where r.project_id = ${projectId} and r.id = mine.run_id and r.outage) then null
             when base.failed then 'still'

@@ -235,6 +235,7 @@ export type ExecutionSummary = {
   /** In the order of the tasks. */
   taskStatuses: TaskStatus[];
   newFailures: number;
+  unclearFailures: number;
   /** Those that are why it is red; empty for an execution that is not. */
   redTasks: TaskEnd[];
   /** Failed tests of the tasks that are an outage; 0: none of them is. */
@@ -261,7 +262,7 @@ export const summariesOf = (sql: Sql, projectId: string, ids: Fragment) => sql<E
     coalesce(r.passed, 0)::int as passed, coalesce(r.failed, 0)::int as failed, coalesce(r.skipped, 0)::int as skipped,
     coalesce(r.flaky, 0)::int as flaky, coalesce(r.tasks, 0)::int as tasks, coalesce(r.open, 0)::int as "openTasks",
     coalesce(r.statuses, '[]'::json) as "taskStatuses",
-    coalesce(r.fresh, 0)::int as "newFailures", coalesce(r.outage_failures, 0)::int as "outageFailures",
+    coalesce(r.fresh, 0)::int as "newFailures", coalesce(r.unclear, 0)::int as "unclearFailures", coalesce(r.outage_failures, 0)::int as "outageFailures",
     coalesce(r.red, '[]'::json) as "redTasks", coalesce(r.ms, 0)::bigint as "durationMs", e.created_at as "createdAt", e.started_at as "startedAt",
     e.completed_at as "completedAt", e.repeated_status as "repeatedStatus", e.rerun_of is not null as "isRerun", e.sample, e.untrusted, e.probe
   from (${ids}) chosen join execution e on e.project_id = ${projectId} and e.id = chosen.id
@@ -273,9 +274,11 @@ export const summariesOf = (sql: Sql, projectId: string, ids: Fragment) => sql<E
         'namedShards', ${namedShards(sql, sql`r`)}, 'completedAt', r.completed_at, 'failed', r.failed, 'verdict', r.verdict,
         'reason', r.reason, 'flaws', ${flaws(sql, sql`r`)}) order by r.id) filter (
           where e.status in ('failed', 'timed_out') and r.status <> 'passed') as red,
-      sum(case when r.failed > 0 then (
-        select count(*) from failure f where f.project_id = r.project_id and f.run_id = r.id and f.blame = 'new') end) as fresh
-    from test_run r where r.project_id = ${projectId} and r.execution_id = e.id
+      sum(f.fresh) as fresh, sum(f.unclear) as unclear
+    from test_run r left join lateral (
+      select count(*) filter (where blame = 'new') as fresh, count(*) filter (where blame = 'unclear') as unclear from failure
+      where project_id = r.project_id and run_id = r.id and blame in ('new', 'unclear') offset 0) f on r.failed > 0
+    where r.project_id = ${projectId} and r.execution_id = e.id
   ) r on true
   order by e.id desc`;
 

@@ -1,6 +1,7 @@
 /** Failed results, each with what explains it: judged once, when they come, and the same for everybody who asks later. */
 
 import { type Blamed, BLAME_ORDER } from "../rules/blame.ts";
+import { EXPLAINED_BLAMES } from "../rules/gate.ts";
 import type { ExplanationKind } from "../rules/odds.ts";
 import type { Blame, OddsEvidence } from "../schema/failures.ts";
 import type { CaseRef } from "../schema/case_ref.ts";
@@ -35,12 +36,14 @@ export type JudgedFailure = {
 /** PostgreSQL refuses numbers that are too small for its type. */
 const rounded = (share: number): number => Math.round(share * 1e6) / 1e6;
 
+/** What the project's gates do not forgive by its odds is unclear, whatever explains it best. */
 export const insertFailures = (sql: Tx, projectId: string, runId: string, failures: readonly JudgedFailure[]) => {
   const shares = (kind: ExplanationKind) => toNumberArray(failures.map((failure) => rounded(failure.shares[kind])));
   return sql`
     insert into failure (project_id, run_id, test_case, cause, blame, explained, of_many, change, flaky, inherited, outside, evidence,
       flake_rate, flaky_at)
-    select ${projectId}, ${runId}, f.number, f.cause, f.blame, f.explained, f.of_many::bool, f.change, f.flaky, f.inherited, f.outside,
+    select ${projectId}, ${runId}, f.number, f.cause,
+      case when f.blame = any(${toTextArray(EXPLAINED_BLAMES)}::text[]) and f.change > p.gate_share then 'unclear' else f.blame end, f.explained, f.of_many::bool, f.change, f.flaky, f.inherited, f.outside,
       f.evidence::json, f.flake_rate, f.flaky_at
     from unnest(
       ${toNumberArray(failures.map(({ testCase }) => testCase))}::int[],
@@ -52,7 +55,8 @@ export const insertFailures = (sql: Tx, projectId: string, runId: string, failur
       ${toTextArray(failures.map(({ evidence }) => JSON.stringify(evidence)))}::text[],
       ${toNumberArray(failures.map(({ flakeRate }) => (flakeRate === null ? null : rounded(flakeRate))))}::real[],
       ${toTextArray(failures.map(({ flakyAt }) => flakyAt))}::timestamptz[]
-    ) as f (number, cause, blame, explained, of_many, change, flaky, inherited, outside, evidence, flake_rate, flaky_at)`;
+    ) as f (number, cause, blame, explained, of_many, change, flaky, inherited, outside, evidence, flake_rate, flaky_at)
+    cross join (select gate_share::real from project where id = ${projectId}) p`;
 };
 
 /** What passed in the run after a failed attempt: of one that matched an infrastructure rule nothing is left by now. */

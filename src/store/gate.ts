@@ -1,7 +1,8 @@
 /** What gates decide by, and the decisions that uploads asked for. */
 
 import type { Absence } from "../rules/absent_tests.ts";
-import { type GatedBuild, type GatedUpload, MAX_FORGIVEN_CHANGE } from "../rules/gate.ts";
+import type { GatedBuild, GatedUpload } from "../rules/gate.ts";
+import type { ExplanationKind } from "../rules/odds.ts";
 import type { Flaws } from "../rules/red_reason.ts";
 import type { CaseRef } from "../schema/case_ref.ts";
 import type { TaskStatus } from "../schema/executions.ts";
@@ -16,6 +17,7 @@ import {
   toTextArray,
   type Tx,
 } from "../database/connect.ts";
+import { sharesOf } from "./causes.ts";
 import { hasResult } from "./outcome.ts";
 import { isOnDefault, isTrustedBuild } from "./predicates.ts";
 import { flaws, namedShards } from "./shards.ts";
@@ -39,8 +41,6 @@ export type GatedRun = GatedBuild & {
   uploads: (GatedUpload & { shard: number; counted: number })[];
   /** Without test cases that represent a test tool. */
   blames: Partial<Record<Blame, number>>;
-  /** Of these, the number whose odds are not clear enough to be forgiven. */
-  unclear: Partial<Record<Blame, number>>;
   /** The number of judged failures, with those that represent a test tool. */
   judged: number;
 };
@@ -60,22 +60,18 @@ const isTest = (sql: Sql): Fragment => sql`f.test_case <> all(array(
   select a.exit_case from attempt a
   where a.project_id = f.project_id and a.run_id = f.run_id and a.exit_case is not null))`;
 
-/** A condition: the odds of the failure `f` are clear enough to be forgiven. */
-const isClear = (sql: Sql): Fragment =>
-  sql`(f.blame = 'quarantined' or f.change <= ${sql.unsafe(String(MAX_FORGIVEN_CHANGE))}::real)`;
-
 /** A condition: the execution `e` of the project `p` is of the default branch or a long-lived branch. */
 const isShared = (sql: Sql): Fragment => sql`(
   ${isOnDefault(sql, sql`e`, sql`p.default_branch`)}
   or (e.pull_request is null and ${isTrustedBuild(sql, sql`e`)} and is_long_lived(e.branch, p.long_lived_branches)))`;
 
 /** The run `r` is of a shared branch. */
-const isOnSharedBranch = (sql: Sql): Fragment => sql`(
+export const isOnSharedBranch = (sql: Sql): Fragment => sql`(
   select ${isShared(sql)} from execution e join project p on p.id = e.project_id
   where e.project_id = r.project_id and e.id = r.execution_id)`;
 
 /** The baseline of the run `r` is of a shared branch or of the target branch, or there is none. */
-const isBaselineShared = (sql: Sql): Fragment => sql`coalesce((
+export const isBaselineShared = (sql: Sql): Fragment => sql`coalesce((
   select ${isShared(sql)} or e.branch = own.base_branch and e.branch is distinct from own.branch and e.pull_request is null
   from execution own join execution e on e.project_id = own.project_id and e.id = own.baseline_id join project p on p.id = e.project_id
   where own.project_id = r.project_id and own.id = r.execution_id), true)`;
@@ -99,10 +95,10 @@ const failuresOf = (sql: Sql, own: ShardFailures | undefined): Fragment =>
         where own.project_id = r.project_id and own.id = r.execution_id)`;
 
 /** The numbers of these failures by blame. */
-const countBlames = (sql: Sql, own: ShardFailures | undefined, condition: Fragment): Fragment => sql`(
+const countBlames = (sql: Sql, own: ShardFailures | undefined): Fragment => sql`(
   select coalesce(json_object_agg(blame, number), '{}') from (
     select f.blame, count(*) as number from ${failuresOf(sql, own)} f
-    where ${isTest(sql)} ${isOfShard(sql, own)} ${condition}
+    where ${isTest(sql)} ${isOfShard(sql, own)}
     group by 1) b)`;
 
 /** `runs` is a statement that selects rows of test_run. */
@@ -116,8 +112,7 @@ const gatedRuns = (sql: Sql, runs: Fragment, own?: ShardFailures) => sql<GatedRu
       from (
         select distinct on (a.shard) a.* from attempt a
         where a.project_id = r.project_id and a.run_id = r.id order by a.shard, a.number desc) a) as uploads,
-    case when r.failed = 0 and r.not_rerun = '{}' then '{}' else ${countBlames(sql, own, sql``)} end as blames,
-    case when r.failed = 0 and r.not_rerun = '{}' then '{}' else ${countBlames(sql, own, sql`and not ${isClear(sql)}`)} end as unclear,
+    case when r.failed = 0 and r.not_rerun = '{}' then '{}' else ${countBlames(sql, own)} end as blames,
     case when r.failed = 0 and r.not_rerun = '{}' then 0 else (
       select count(*)::int from ${failuresOf(sql, own)} f) end as judged
   from (${runs}) r order by r.id`;
@@ -143,29 +138,30 @@ export const selectGatedRuns = (sql: Sql, projectId: string, executionId: string
   );
 };
 
-export type ForgivenRow = CaseRef & {
+export type GatedFailure = CaseRef & {
   blame: Blame;
   /** The infrastructure rule that it matches. */
   ruleName: string | null;
   change: number;
+  shares: Record<ExplanationKind, number>;
   evidence: OddsEvidence;
 };
 
-/** The failures of runs with one of these blames that can be forgiven, the first 100. */
-export const selectForgiven = (
+/** The failures of runs with one of these blames, the first 100. */
+export const selectGatedFailures = (
   sql: Sql,
   projectId: string,
   runIds: readonly string[],
   blames: readonly Blame[],
   own?: ShardFailures,
-) => sql<ForgivenRow[]>`
+) => sql<GatedFailure[]>`
   select c.id as "testCaseId", c.task_slug as "taskSlug", c.suite, c.name, c.file, f.blame, f.rule_name as "ruleName",
-    f.change::float8 as change, f.evidence
+    f.change::float8 as change, ${sharesOf(sql)} as shares, f.evidence
   from (
     select f.* from (
       select * from test_run where project_id = ${projectId} and id = any(${toTextArray(runIds)}::uuid[])) r
     cross join lateral ${failuresOf(sql, own)} f
-    where f.blame = any(${toTextArray(blames)}::text[]) and ${isClear(sql)} and ${isTest(sql)} ${isOfShard(sql, own)}
+    where f.blame = any(${toTextArray(blames)}::text[]) and ${isTest(sql)} ${isOfShard(sql, own)}
     order by f.run_id, f.test_case limit ${MAX_FORGIVEN}::int
   ) f cross join lateral (
     select * from test_case where project_id = ${projectId} and number = f.test_case offset 0) c
@@ -174,8 +170,8 @@ export const selectForgiven = (
 /** An upload of a run; `digest` is hexadecimal. */
 export type UploadKey = { runId: string; shard: number; digest: string };
 
-/** Names of test cases are looked up when a stored decision is read. */
-const toStored = ({ forgiven, ...decision }: GateDecision) => ({
+/** Names of test cases are looked up when a stored decision is read. What is unclear is on the page of the execution. */
+const toStored = ({ forgiven, unclear: _, ...decision }: GateDecision) => ({
   ...decision,
   forgiven: forgiven.map(({ testCaseId, list, reason }) => ({ testCaseId, list, reason })),
 });

@@ -9,7 +9,7 @@ export const lockTeams = (sql: Tx) => sql`lock table team in share row exclusive
 
 const columns = (sql: Sql) => sql`
   id, name, default_branch as "defaultBranch", to_json(long_lived_branches) as "longLivedBranches", execution_timeout_minutes as "executionTimeoutMinutes",
-  retention_days as "retentionDays",
+  retention_days as "retentionDays", gate_share as "gateShare",
   created_at as "createdAt"`;
 
 /** `retentionDays` is null where the project leaves it to the server. */
@@ -90,7 +90,7 @@ export const selectProjectsWithKeys = (
 export const updateProject = async (
   sql: Sql,
   projectId: string,
-  { name, defaultBranch, longLivedBranches, executionTimeoutMinutes, retentionDays }: ProjectPatch,
+  { name, defaultBranch, longLivedBranches, executionTimeoutMinutes, retentionDays, gateShare }: ProjectPatch,
 ): Promise<ProjectRow | undefined> => {
   const [project] = await sql<ProjectRow[]>`
     update project set
@@ -98,7 +98,8 @@ export const updateProject = async (
       default_branch = coalesce(${defaultBranch ?? null}, default_branch),
       long_lived_branches = ${longLivedBranches ? sql`${toTextArray(longLivedBranches)}::text[]` : sql`long_lived_branches`},
       execution_timeout_minutes = coalesce(${executionTimeoutMinutes ?? null}, execution_timeout_minutes),
-      retention_days = ${retentionDays === undefined ? sql`retention_days` : retentionDays}
+      retention_days = ${retentionDays === undefined ? sql`retention_days` : retentionDays},
+      gate_share = coalesce(${gateShare ?? null}, gate_share)
     where id = ${projectId} returning ${columns(sql)}`;
   return project;
 };

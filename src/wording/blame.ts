@@ -6,6 +6,7 @@ import type { Blame, BlameCounts } from "../schema/failures.ts";
 /** Says each blame as people read it. */
 export const BLAME_PHRASES = {
   new: "new",
+  unclear: "unclear",
   main: "failing on the default branch too",
   still: "still failing",
   flaky: "known flaky",

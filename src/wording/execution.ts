@@ -16,6 +16,7 @@ export type ExecutionFigures = {
   status: string;
   mode: string;
   newFailures: number;
+  unclearFailures: number;
   failed: number;
   passed: number;
   flaky: number;
@@ -30,7 +31,8 @@ const OPEN = ["queued", "running"];
 
 /** Returns the outcome of an execution in a list, the worst first: "3 new failures", "1,210 passed, 1 flaky", "running, 3 of 5 tasks". */
 export function executionOutcome(execution: ExecutionFigures): string {
-  const { status, newFailures, failed, passed, flaky, skipped, tasks, openTasks, outageFailures } = execution;
+  const { status, newFailures, unclearFailures, failed, passed, flaky, skipped, tasks, openTasks, outageFailures } =
+    execution;
   // No known task is running: the last upload or a time limit ends the execution.
   if (status === "running" && tasks > 0 && openTasks === 0 && execution.mode === "report")
     return `waiting for more reports, ${counted(passed + failed + skipped, "test")} so far${failed > 0 ? `, ${failed} failed` : ""}`;
@@ -44,16 +46,20 @@ export function executionOutcome(execution: ExecutionFigures): string {
   const reason = isKnown ? executionReason(status as ExecutionStatus, redTasks) : null;
   const known = reason === null ? "" : `; ${reason}`;
   if (outageFailures > 0) {
-    const others = failed - outageFailures - newFailures;
+    const others = failed - outageFailures - newFailures - unclearFailures;
     const told = [
       `an outage: ${counted(outageFailures, "failure")}`,
       newFailures > 0 && counted(newFailures, "new failure"),
+      unclearFailures > 0 && counted(unclearFailures, "unclear failure"),
       others > 0 && counted(others, "known failure"),
     ];
     return `${told.filter(Boolean).join(", ")}${known}`;
   }
+  const others = failed - newFailures - unclearFailures;
+  const more = others > 0 ? `, ${others} known` : "";
   if (newFailures > 0)
-    return `${counted(newFailures, "new failure")}${failed > newFailures ? `, ${failed - newFailures} known` : ""}${known}`;
+    return `${counted(newFailures, "new failure")}${unclearFailures > 0 ? `, ${unclearFailures} unclear` : ""}${more}${known}`;
+  if (unclearFailures > 0) return `${counted(unclearFailures, "unclear failure")}${more}${known}`;
   if (failed > 0)
     return reason === null ? counted(failed, "known failure") : `${reason}; ${counted(failed, "known failure")}`;
   if (reason !== null) return reason;
@@ -82,16 +88,20 @@ export const headlineText = (words: readonly HeadlineWord[]): string =>
 
 /** Returns "3 new failures since #412, 1 also failing on main". */
 function failuresOf({ counts, baseline, defaultBranch }: Headline): HeadlineWord[] {
-  const { new: fresh = 0, main = 0, still = 0, flaky = 0, incident = 0, quarantined = 0 } = counts;
+  const { new: fresh = 0, unclear = 0, main = 0, still = 0, flaky = 0, incident = 0, quarantined = 0 } = counts;
   const since: HeadlineWord[] = baseline === null ? [] : [" since ", baseline];
   const known = [
+    fresh > 0 && unclear > 0 && `${toCount(unclear)} ${BLAME_PHRASES.unclear}`,
     main > 0 && `${toCount(main)} also failing on ${defaultBranch}`,
     still > 0 && `${toCount(still)} ${BLAME_PHRASES.still}`,
     flaky > 0 && `${toCount(flaky)} ${BLAME_PHRASES.flaky}`,
     incident > 0 && `${toCount(incident)} ${BLAME_PHRASES.incident}`,
     quarantined > 0 && `${toCount(quarantined)} ${BLAME_PHRASES.quarantined}`,
   ].filter((words) => words !== false);
-  if (fresh > 0) return [counted(fresh, "new failure"), ...since, ...known.map((words) => `, ${words}`)];
+  if (fresh + unclear > 0) {
+    const first = fresh > 0 ? counted(fresh, "new failure") : counted(unclear, "unclear failure");
+    return [first, ...since, ...known.map((words) => `, ${words}`)];
+  }
   return ["Nothing new", ...since, known.length === 0 ? "" : `: ${known.join(", ")}`];
 }
 

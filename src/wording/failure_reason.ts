@@ -1,5 +1,6 @@
 /** Explains in one sentence why a failure is in its list: the strongest explanation with its counts, and the share of the change. */
 
+import type { ExplanationKind } from "../rules/odds.ts";
 import type { Blame, OddsEvidence } from "../schema/failures.ts";
 import { counted } from "./numbers.ts";
 
@@ -10,17 +11,30 @@ export type Judged = {
   ruleName: string | null;
   /** The share of the change among the explanations, 0 to 1. */
   change: number | null;
+  /** The share of each explanation; absent: the blame says which one is the strongest. */
+  shares?: Readonly<Record<ExplanationKind, number>> | null;
   evidence: OddsEvidence | null;
 };
 
 /** Returns the reason without a full stop; null if the failure was not judged. */
 export function failureReason(judged: Judged, defaultBranch = "the default branch"): string | null {
-  const { blame, ruleName, change, evidence } = judged;
+  const { blame, ruleName, change, shares, evidence } = judged;
   if (blame === null || change === null || evidence === null) return null;
   if (blame === "quarantined")
     return `Quarantined: its failures do not count${ruleName === null ? "" : `. It also ${lowered(matchesRule(ruleName))}`}`;
   if (ruleName !== null) return matchesRule(ruleName);
-  return `${explanationOf(blame, evidence, defaultBranch)}: ${oddsOf(change)}`;
+  if (blame !== "unclear") return `${explanationOf(blame, evidence, defaultBranch)}: ${oddsOf(change)}`;
+  const strongest = shares ? explainedBlame(shares, evidence) : "flaky";
+  return `${explanationOf(strongest, evidence, defaultBranch)}: ${oddsOf(change)}; a rerun tells`;
+}
+
+/** The blame that an unclear failure would have if the odds were clear. */
+function explainedBlame(
+  { flaky, inherited }: Readonly<Record<ExplanationKind, number>>,
+  { base }: OddsEvidence,
+): Blame {
+  if (flaky >= inherited) return "flaky";
+  return base === "this cause" || base === "other cause" ? "still" : "main";
 }
 
 function explanationOf(blame: Blame, evidence: OddsEvidence, defaultBranch: string): string {

@@ -12,6 +12,7 @@ import { singleLine } from "./single_line.ts";
 
 const FAILURES: Record<Blame, (count: number) => string> = {
   new: (count) => counted(count, "new failure"),
+  unclear: (count) => `${counted(count, "failure")} ${count === 1 ? "is" : "are"} unclear: a rerun tells`,
   flaky: (count) => `${counted(count, "failure")} of known flaky tests`,
   main: (count) => `${counted(count, "failure")} that the default branch has too`,
   still: (count) => `${counted(count, "failure")} that the baseline has too`,
@@ -32,8 +33,6 @@ function reasonText(reason: GateReason, { shards, missingShards, reason: known }
   switch (reason.kind) {
     case "failures":
       return FAILURES[reason.blame](reason.count);
-    case "unclear":
-      return `${counted(reason.count, "failure")} ${reason.count === 1 ? "is" : "are"} unclear: a rerun tells`;
     case "unjudged":
       return `${counted(reason.count, "failure")} without a test case in the report`;
     case "exit_code":
@@ -107,24 +106,33 @@ export function gateSummary({
 }
 
 type DecisionText = Pick<GateDecision, "gate" | "pass" | "reasons" | "forgivenCount"> & {
-  forgiven: readonly Pick<ForgivenFailure, "suite" | "name" | "reason">[];
+  forgiven: readonly NamedFailure[];
+  unclear: readonly NamedFailure[];
 };
+type NamedFailure = Pick<ForgivenFailure, "suite" | "name" | "reason">;
 
-/** The first line says the outcome, then one line for each forgiven failure and each reason. */
+/** The first line says the outcome, then one line for each forgiven failure, each reason and each unclear failure. */
 export function gateLines(decision: DecisionText, maxFailures: number): string[] {
-  const { pass, reasons, forgiven, forgivenCount } = decision;
+  const { pass, reasons, forgiven, forgivenCount, unclear } = decision;
   const named = forgiven.slice(0, maxFailures);
+  const lineOf = (word: string) => (failure: NamedFailure) => `${word}: ${caseTitle(failure)}: ${failure.reason}`;
   const more = forgivenCount - named.length;
   return [
     `Gate ${decision.gate}: ${pass ? gateSummary(decision).toLowerCase() : "failed"}`,
-    ...named.map((failure) => `${pass ? "Forgiven" : "Would be forgiven"}: ${caseTitle(failure)}: ${failure.reason}`),
+    ...named.map(lineOf(pass ? "Forgiven" : "Would be forgiven")),
     ...(more > 0 ? [`and ${counted(more, "other failure")}`] : []),
     ...(pass ? [] : reasons.map((reason) => `Stays red: ${reason}`)),
+    ...(pass ? [] : unclear.slice(0, maxFailures).map(lineOf("Unclear"))),
   ].map(singleLine);
 }
 
 /** Returns "Passed the gate "new": 3 failures forgiven" or "Failed the gate "new": 1 new failure"; null if nothing is to be said. */
-export function gateHeadline({ gate, pass, reasons, forgivenCount }: Omit<GateDecision, "forgiven">): string | null {
+export function gateHeadline({
+  gate,
+  pass,
+  reasons,
+  forgivenCount,
+}: Omit<GateDecision, "forgiven" | "unclear">): string | null {
   if (!pass) return `Failed the gate "${gate}": ${reasons.join("; ")}`;
   return forgivenCount === 0 ? null : `Passed the gate "${gate}": ${forgivenWords(forgivenCount)}`;
 }

@@ -67,13 +67,17 @@ const lineOf = (failure: FailureSummary): string => {
   const title = caseTitle(failure);
   // A new failure needs no explanation.
   const about = [
-    ...(blame === null || blame === "new" ? [] : [BLAME_PHRASES[blame]]),
+    ...(blame === null || blame === "new" ? [] : [blame === "unclear" ? unclearWords(failure) : BLAME_PHRASES[blame]]),
     ...(knownBug === null ? [] : [knownBugMention(knownBug)]),
     ...owners.slice(0, MAX_OWNERS),
   ];
   const told = about.length === 0 ? title : `${title} (${about.join(", ")})`;
   return reason === "" ? told : `${told}: ${reason}`;
 };
+
+/** Nobody knows what an unclear failure comes from, so it is named with what speaks for and against it. */
+const unclearWords = ({ reason }: FailureSummary): string =>
+  reason === null ? BLAME_PHRASES.unclear : `${BLAME_PHRASES.unclear}: ${reason}`;
 
 const factsOf = (facts: Record<string, string | null | undefined>): Fact[] =>
   Object.entries(facts).flatMap(([name, value]) => (value ? [{ name, value: value.slice(0, 500) }] : []));

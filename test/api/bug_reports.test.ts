@@ -32,6 +32,8 @@ const FAILURE: Case = { name: "a", message: "Error: no route to the shop" };
 const PASS: Case[] = [{ name: "a" }];
 /** The bug report of the failure, opened. */
 const open = async (query = ""): Promise<string> => (await upload([FAILURE], query)).bugReports[0].id;
+/** Every failure is either the change's or explained. */
+const hasNoUnclear = () => own.patch("", { gateShare: 0.5 });
 const numberOf = ({ number }: { number: number }) => number;
 
 describe("automatic bug reports", () => {
@@ -70,6 +72,15 @@ describe("automatic bug reports", () => {
       ],
       history: [{ from: null, to: "open", cause: "opened", changedAt: expect.any(String) }],
     });
+  });
+
+  test("an unclear failure opens none, and joins that of its test", async () => {
+    await open();
+    const other = { name: "a", message: "RangeError: the cart has no end" };
+    const { bugReports, unclearFailures } = await upload([other]);
+    expect([bugReports, unclearFailures]).toMatchObject([[], [{ name: "a" }]]);
+    // Where it fails for that reason again, that is clear.
+    expect((await upload([other])).bugReports).toMatchObject([{ number: 2, change: "opened" }]);
   });
 
   test("another branch opens none, and its failures join those that exist", async () => {
@@ -187,6 +198,7 @@ const fail = (name: string, message: string, place?: string): Case => ({
 
 describe("which failures are one bug", () => {
   test("those of one case with one exception in one place, whatever they say", async () => {
+    await hasNoUnclear();
     await upload([fail("a", "Error: the zebra is missing", "cart")]);
     expect(await touch([fail("a", "Error: no lion was found", "cart")])).toEqual([[1, "occurred"]]);
     const others = [
@@ -397,6 +409,7 @@ describe("bug reports by hand", () => {
   });
 
   test("a merged bug gives its fingerprints and occurrences, and future failures follow", async () => {
+    await hasNoUnclear();
     const b = { name: "b", message: "Error: the shop is closed" };
     const [first, second] = (await upload([FAILURE, b, { name: "c" }])).bugReports;
     const merge = (from: string, into: string) => own.call("POST", `/bug-reports/${from}/merge`, { into });

@@ -23,7 +23,14 @@ const get = async (path: string) => await own.get(`/executions/${path}`);
 const compare = (executionId: string, query = "") => get(`${executionId}/comparison${query}`);
 const names = (cases: { name: string }[]) => cases.map(({ name }) => name);
 
-const LISTS = ["newFailures", "flakyFailures", "alsoFailingOnMain", "stillFailing", "quarantinedFailures"] as const;
+const LISTS = [
+  "newFailures",
+  "unclearFailures",
+  "flakyFailures",
+  "alsoFailingOnMain",
+  "stillFailing",
+  "quarantinedFailures",
+] as const;
 /** The names in each list that is not empty. */
 const blames = (answer: any) =>
   Object.fromEntries(LISTS.flatMap((list) => (answer[list].length === 0 ? [] : [[list, names(answer[list])]])));
@@ -48,7 +55,8 @@ describe("a failure", () => {
     await catchUp();
     const push = (commit: number) =>
       own.upload("fpp", `branch=x&commit=abcdef${commit}&execution_key=x${commit}&complete=true`);
-    for (const commit of [1, 2, 3]) expect(blames(await push(commit))).toEqual({ flakyFailures: ["case 0"] });
+    expect(blames(await push(1))).toEqual({ flakyFailures: ["case 0"] });
+    for (const commit of [2, 3]) expect(blames(await push(commit))).toEqual({ unclearFailures: ["case 0"] });
     for (const commit of [4, 5]) await push(commit);
     for (const commit of [6, 7]) expect(blames(await push(commit))).toEqual({ newFailures: ["case 0"] });
     // Each says why.

@@ -47,7 +47,7 @@ describe("a failure that matches a rule", () => {
     expect(run.verdict).toBe("failed");
     const { counts, causes } = await failuresOf(run);
     expect(counts).toEqual({
-      ...{ newFailures: 1, flakyFailures: 0, alsoFailingOnMain: 0, stillFailing: 0 },
+      ...{ newFailures: 1, unclearFailures: 0, flakyFailures: 0, alsoFailingOnMain: 0, stillFailing: 0 },
       ...{ quarantinedFailures: 0, incidentFailures: 1 },
     });
     const found = causes.flatMap(({ failures }: any) => failures);

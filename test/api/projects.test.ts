@@ -14,6 +14,7 @@ test("GET /projects/:projectId answers the project", async () => {
     longLivedBranches: ["release/*", "release-*", "releases/*"],
     executionTimeoutMinutes: 30,
     retentionDays: 90,
+    gateShare: 0.2,
     createdAt: expect.any(String),
   });
 });

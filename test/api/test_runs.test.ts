@@ -20,7 +20,7 @@ describe("POST /projects/:projectId/test-runs", () => {
     const headers = { "content-type": "application/x-www-form-urlencoded" };
     const { status, body } = await own.call("POST", "/test-runs", junit("ppfs"), headers);
     expect(status).toBe(201);
-    const none = { newFailures: 0, stillFailing: 0, flakyFailures: 0, alsoFailingOnMain: 0 };
+    const none = { newFailures: 0, unclearFailures: 0, stillFailing: 0, flakyFailures: 0, alsoFailingOnMain: 0 };
     expect(body).toEqual({
       ...{ executionId: expect.any(String), taskSlug: "unit", tags: [], attempt: 1 },
       completedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
@@ -29,7 +29,14 @@ describe("POST /projects/:projectId/test-runs", () => {
       ...{ arrivedShards: [1], missingShards: [], ranOn: [] },
       counts: { ...none, newFailures: 1, quarantinedFailures: 0, incidentFailures: 0 },
       newFailures: [{ testCaseId: expect.any(String), taskSlug: "unit", suite: "unit", name: "case 2", file: null }],
-      ...{ flakyFailures: [], alsoFailingOnMain: [], stillFailing: [], quarantinedFailures: [], incidentFailures: [] },
+      ...{
+        unclearFailures: [],
+        flakyFailures: [],
+        alsoFailingOnMain: [],
+        stillFailing: [],
+        quarantinedFailures: [],
+        incidentFailures: [],
+      },
       ...{ slower: null, slowerTests: [] },
       ...{ missing: NO_TESTS, newlySkipped: NO_TESTS, notRerun: NO_TESTS },
       bugReports: [{ id: expect.any(String), number: 1, title: "case 2 failed", status: "open", change: "opened" }],
@@ -428,7 +435,14 @@ describe("one test run", () => {
     const slug = "unit/api %2F 100% ünï";
     const { body } = await upload(`?task_slug=${encodeURIComponent(slug)}&exit_code=1`, junit("pf"));
     const detail = await own.get(`/executions/${body.executionId}/test-runs/${encodeURIComponent(slug)}`);
-    const { newFailures: _, flakyFailures: _f, alsoFailingOnMain: _a, stillFailing: _s, ...more } = body;
+    const {
+      newFailures: _,
+      unclearFailures: _u,
+      flakyFailures: _f,
+      alsoFailingOnMain: _a,
+      stillFailing: _s,
+      ...more
+    } = body;
     const { quarantinedFailures: _q, incidentFailures: _i, bugReports: _b, counts: _c, ...run } = more;
     const only = { taskSlug: slug, shards: 1, format: "junit", exitCode: 1, machineTimeMs: 20, forgiven: 0, gates: [] };
     expect(detail).toEqual({ ...run, ...only });

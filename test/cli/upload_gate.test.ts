@@ -96,6 +96,20 @@ describe("keeps the exit code of the command", () => {
     }
   });
 
+  test("when a failure is unclear, which it names with what is known", async () => {
+    await project.patch("", { gateShare: 0.01 });
+    const { code, gate } = await gated("fppp", "exit 1");
+    await project.patch("", { gateShare: 0.2 });
+    expect(code).toBe(1);
+    expect(gate.slice(0, 3)).toEqual([
+      "assay: Gate new: failed",
+      "assay: Stays red: unit: 1 failure is unclear: a rerun tells",
+      expect.stringMatching(
+        /^assay: Unclear: unit > case 0: It failed in the baseline, with the same message: \d\d % not this change; a rerun tells$/,
+      ),
+    ]);
+  });
+
   test("in a dry run, which only says what it would do", async () => {
     const args = ["report.xml", ...BRANCH, "--gate=new", "--gate-dry-run", ...tests("fppp", "exit 1")];
     const { code, gate } = await upload(args);

@@ -7,7 +7,7 @@ import { toPlainLine } from "../../src/cli/output.ts";
 import type { ReportedRun } from "../../src/wording/run_line.ts";
 
 const NONE = {
-  ...{ newFailures: 0, flakyFailures: 0, alsoFailingOnMain: 0 },
+  ...{ newFailures: 0, unclearFailures: 0, flakyFailures: 0, alsoFailingOnMain: 0 },
   ...{ stillFailing: 0, quarantinedFailures: 0, incidentFailures: 0 },
 };
 const RUN: ReportedRun = {

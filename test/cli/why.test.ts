@@ -101,6 +101,23 @@ describe("assay why", () => {
     expect(opening.lines.slice(5, 8)).toEqual(["1. unit > case 0", "   new · bug 1", expect.stringMatching(proof)]);
   });
 
+  test("says that an unclear failure is unclear, and what tells, as an assistant hears it", async () => {
+    const own = await fresh();
+    await own.patch("", { gateShare: 0.01 });
+    await upload(own, "task_slug=unit&branch=main&execution_key=1", junit("fp"));
+    await upload(own, "task_slug=unit&branch=topic&execution_key=2", junit("fp"));
+    const { code, lines } = await why(["--branch", "topic"], own);
+    const reason = /^It failed in the baseline, with the same message: \d\d % not this change; a rerun tells$/;
+    expect([code, lines[1]]).toEqual([1, "1 unclear failure since #1"]);
+    expect(lines).toContainEqual(expect.stringMatching(/^ {3}unclear · since /));
+    expect(lines.map((line) => line.trim())).toContainEqual(expect.stringMatching(reason));
+    expect(await call("why_is_it_red", { branch: "topic" }, own.key)).toMatchObject({
+      ...{ red: true, summary: "1 unclear" },
+      gate: { pass: false, untrusted: { reasons: ["unit: 1 failure is unclear: a rerun tells"] } },
+      causes: [{ blame: "unclear", blameMeans: "unclear", reason: expect.stringMatching(reason) }],
+    });
+  });
+
   test("names the first attachments of a failure, with addresses that are not cut", async () => {
     const own = await fresh();
     const attachments = ["actual.png", "diff.png", "trace.zip"].map((name) => ({ path: `out/${name}`, name }));

@@ -268,6 +268,21 @@ describe("the comment", () => {
     expect(text).toContain("**Failures of known flaky tests (1)**\n\n- [`Cart › flickers`]");
   });
 
+  test("names unclear failures with the sentence about them", async () => {
+    const host = await beginComments({ events: ["execution.failed"] });
+    await project.patch("", { gateShare: 0.01 });
+    const cases = [{ name: "adds", fails: true }, { name: "pays" }];
+    await upload({ branch: "main", pull_request: "", complete: "true" }, ...cases);
+    await upload({ complete: "true" }, ...cases);
+    await settle();
+    const text = host.comments.get(100)!.replaceAll(/\(<\S+>\)/g, "");
+    expect(text).toContain("`1 unclear failure since main #");
+    expect(text).toMatch(
+      /\*\*Unclear: a rerun tells \(1\)\*\*\n\n- \[`Cart › adds`\] It failed in the baseline, with the same message: \d\d % not this change; a rerun tells\n/,
+    );
+    expect(text).not.toMatch(/New failures|flaky/);
+  });
+
   test("is found again after a crash between creating it and storing its id", async () => {
     const host = await beginComments();
     await push("1", { fails: true });

@@ -5,6 +5,7 @@ import type { Blame } from "../../src/schema/failures.ts";
 
 const LISTS: [Blame, string, string, string][] = [
   ["new", "newFailures", "new", "new"],
+  ["unclear", "unclearFailures", "unclear", "unclear"],
   ["main", "alsoFailingOnMain", "also_failing_on_main", "failing on the default branch too"],
   ["still", "stillFailing", "still_failing", "still failing"],
   ["flaky", "flakyFailures", "flaky", "known flaky"],

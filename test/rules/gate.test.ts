@@ -17,7 +17,7 @@ const upload = (more: Partial<GatedUpload> = {}): GatedUpload => ({
 const task = (more: Partial<GatedTask> = {}): GatedTask => ({
   ...{ slug: "unit", status: "failed", verdict: "failed", isOutage: false, missingShards: [] },
   ...{ isOnSharedBranch: false, isBaselineShared: true },
-  ...{ uploads: [upload()], blames: { quarantined: 2 }, unclear: {}, unjudged: 0, absence: null },
+  ...{ uploads: [upload()], blames: { quarantined: 2 }, unjudged: 0, absence: null },
   ...more,
 });
 const MODES: GateMode[] = ["quarantine", "new"];
@@ -43,17 +43,6 @@ describe("a failure", () => {
     expect(gateTask("new", task({ blames: { flaky: 2, new: 1, quarantined: 1 } }))).toEqual({
       ...{ slug: "unit", forgiven: 3, reasons: [{ kind: "failures", blame: "new", count: 1 }] },
     });
-  });
-
-  test("whose odds are not clear is not forgiven, and is a reason of its own", () => {
-    const blames = { flaky: 3, main: 1 };
-    expect(gateTask("new", task({ blames, unclear: { flaky: 1, main: 1 } }))).toEqual({
-      ...{ slug: "unit", forgiven: 2, reasons: [{ kind: "unclear", count: 2 }] },
-    });
-    // What is not forgiven anyway is not said twice.
-    expect(reasonsOf("new", { blames: { main: 2 }, unclear: { main: 1 }, isOnSharedBranch: true })).toEqual([
-      { kind: "failures", blame: "main", count: 2 },
-    ]);
   });
 
   test("of the baseline is not forgiven if that is an earlier build of a branch that is not shared", () => {

@@ -16,6 +16,7 @@ const GOOD: PullRequestState = {
   tasks: { first: [{ title: "unit", url: at("t/unit"), outcome: "1,210 passed", ...DURATION }], total: 1 },
   ...{
     newFailures: none,
+    unclearFailures: none,
     knownBugs: none,
     flakyFailures: none,
     flaky: none,
@@ -35,6 +36,10 @@ const culprit = { title: "c4d5e6f012 by Ada broke it: it failed there 2 of 2 tim
 const BAD: PullRequestState = {
   ...{ ...GOOD, isGood: false, headline: "12 new failures since main #412" },
   newFailures: { first: [cause, { ...cause, tests: several }], total: 12 },
+  unclearFailures: {
+    first: [{ title: "Search › sorts", url: at("c/7"), reason: "It failed; a rerun tells" }],
+    total: 2,
+  },
   flakyFailures: { first: [{ title: "Search › finds", url: at("c/6") }], total: 1 },
   flaky: { first: [{ title: "Search › suggests", url: at("c/2") }], total: 1 },
   fixed: { first: [{ title: "Cart › removes", url: at("c/3") }], total: 1 },
@@ -79,6 +84,8 @@ describe("a comment", () => {
           "- 10 tests: `expected 2, got 1`\n" +
           "  - [`Cart › adds`](<https://assay.test/c/1>) `test/cart.test.ts:42` `@acme/cart`\n" +
           "  - [`Cart › adds`](<https://assay.test/c/1>)\n  - and 8 more\n- and 1 more",
+        "**Unclear: a rerun tells (2)**",
+        "- [`Search › sorts`](<https://assay.test/c/7>) It failed; a rerun tells\n- and 1 more",
         "**New tests that are not reliable (1)**",
         "- [`Cart › pays`](<https://assay.test/c/5>) New test, failed 3 of 9 more runs: flaky from the start",
         TABLE,
@@ -106,7 +113,14 @@ describe("a comment", () => {
         ],
         total: 7,
       },
-      ...{ flakyFailures: none, flaky: none, fixed: none, slower: none, unreliableNewTests: none },
+      ...{
+        unclearFailures: none,
+        flakyFailures: none,
+        flaky: none,
+        fixed: none,
+        slower: none,
+        unreliableNewTests: none,
+      },
     };
     expect(renderComment(state, PROJECT)).toBe(
       [

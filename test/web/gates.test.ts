@@ -29,6 +29,22 @@ describe("a gate", () => {
     expect(await words(`/executions/${executionId}`)).toContain("Passed the gate: 2 failures forgiven");
   });
 
+  test("that does not pass for unclear failures stands on no page that calls them known", async () => {
+    await mine.call("PATCH", "", { gateShare: 0.01 });
+    const { executionId } = await mine.upload("ffp", { branch: "y", gate: "new", exit_code: "1" });
+    await mine.call("PATCH", "", { gateShare: 0.2 });
+    expect(await words(`/executions/${executionId}/tasks/unit`)).toContain(
+      "unit: 2 failures are unclear: a rerun tells",
+    );
+    const execution = await words(`/executions/${executionId}`);
+    expect(execution).toMatch(/2 unclear failures since .* Unclear 2 causes, 2 tests · /);
+    expect(execution).toMatch(
+      /It failed in the baseline, with the same message: \d\d % not this change; a rerun tells\./,
+    );
+    expect(execution).not.toMatch(/Still failing|Known flaky/);
+    expect(await words("/executions")).toContain("2 unclear failures");
+  });
+
   test("is not mentioned where none was asked for", async () => {
     const { executionId } = await mine.upload("ffp", { branch: "x" });
     for (const path of ["", "/tasks/unit"])

@@ -65,7 +65,7 @@ describe("the settings of a project", () => {
     expect(formsOf(seen)).toEqual([]);
     expect(seen.html).not.toContain(`"${page}/key"`);
     expect((await look("member", page)).html).toContain(`${page}/key`);
-    expect(formsOf(await look("owner", page))).toEqual([page]);
+    expect(formsOf(await look("owner", page))).toEqual([page, `${page}/gate-share`]);
   });
 
   test("are changed by owners, and what is empty is left to the server", async () => {
@@ -105,6 +105,54 @@ describe("the settings of a project", () => {
     expect(refused.words).toContain("Execution time-out: expected an integer from 1 to 10080");
     expect(valueOf(refused, "executionTimeoutMinutes")).toBe("soon");
     expect((await own.get("")).defaultBranch).toBe("main");
+  });
+});
+
+describe("the share up to which gates forgive", () => {
+  test("is chosen beside what each choice would have done with stored builds", async () => {
+    const { path, upload, get } = await createProject();
+    const to = `${path}/settings`;
+    await upload("fp", "branch=main");
+    await upload("fp", "branch=x");
+    expect((await look("owner", to)).words).toContain(
+      "Strict 0.05: 20 to 1 against the change 0 of 1 1 of 1 Normal 0.2: 4 to 1 against the change 0 of 1 0 of 1",
+    );
+    const form = `${to}/gate-share`;
+    const tried = await fill("owner", form, { choice: "normal", share: ".01", action: "try" });
+    expect(tried.location).toBe(`${to}?share=0.01#gates`);
+    const shown = await look("owner", `${to}?share=0.01`);
+    expect([valueOf(shown, "share"), shown.words]).toEqual([
+      "0.01",
+      expect.stringContaining("Another number 99 to 1 against the change 0 of 1"),
+    ]);
+    expect((await get("")).gateShare).toBe(0.2);
+    expect((await fill("owner", form, { choice: "strict", share: "", action: "save" })).location).toBe(
+      `${to}?notice=saved#gates`,
+    );
+    expect((await get("")).gateShare).toBe(0.05);
+    await fill("owner", form, { choice: "own", share: "0.125", action: "save" });
+    expect((await get("")).gateShare).toBe(0.125);
+    const seen = await look("viewer", to);
+    expect(seen.words).toContain("Another number (chosen) 0.125: 7 to 1 against the change");
+    // Other settings are saved without it.
+    const fields = {
+      name: "a",
+      defaultBranch: "main",
+      longLivedBranches: "",
+      executionTimeoutMinutes: "5",
+      retentionDays: "",
+    };
+    await fill("owner", to, fields);
+    expect((await get("")).gateShare).toBe(0.125);
+  });
+
+  test.each(["0.6", "strict", "", "1e-1"])("is refused where it is %j", async (share) => {
+    for (const action of ["save", "try"]) {
+      const refused = await fill("owner", `${page}/gate-share`, { choice: "own", share, action });
+      expect([refused.status, valueOf(refused, "share")]).toEqual([400, share]);
+      expect(refused.words).toContain("expected a number from 0.01 to 0.5");
+    }
+    expect((await own.get("")).gateShare).toBe(0.2);
   });
 });
 

@@ -61,6 +61,7 @@ const NOT_SHOWN = [
 
 /** What the visitor types or ticks where the form is refused without it. */
 const FILLED_IN: Record<string, Record<string, string>> = {
+  "/projects/:projectId/settings/gate-share": { choice: "strict", share: "", action: "save" },
   "/projects/:projectId/settings/ci": { repositoryId: "700101", ownerId: "4711" },
   "/projects/:projectId/tests/change": { case0: there["testId"]!, do: "release" },
   "/teams/:teamId/environments/:environmentId/variables/paste": { text: "REGION=eu" },

@@ -7,8 +7,8 @@ import {
 } from "../../src/wording/execution.ts";
 
 const figures = (more: Partial<ExecutionFigures>): ExecutionFigures => ({
-  ...{ status: "failed", mode: "run", newFailures: 0, failed: 0, passed: 0, flaky: 0, skipped: 0 },
-  ...{ tasks: 1, openTasks: 0, outageFailures: 0, redTasks: [] },
+  ...{ status: "failed", mode: "run", newFailures: 0, unclearFailures: 0, failed: 0, passed: 0 },
+  ...{ flaky: 0, skipped: 0, tasks: 1, openTasks: 0, outageFailures: 0, redTasks: [] },
   ...more,
 });
 
@@ -20,6 +20,8 @@ describe("in a list", () => {
     [{ status: "cancelled", failed: 2 }, "cancelled"],
     [{ failed: 3, newFailures: 3 }, "3 new failures"],
     [{ failed: 3, newFailures: 1 }, "1 new failure, 2 known"],
+    [{ failed: 3, newFailures: 1, unclearFailures: 1 }, "1 new failure, 1 unclear, 1 known"],
+    [{ failed: 3, unclearFailures: 2 }, "2 unclear failures, 1 known"],
     [{ failed: 2 }, "2 known failures"],
     [{ failed: 12, outageFailures: 10, newFailures: 1 }, "an outage: 10 failures, 1 new failure, 1 known failure"],
     [{ status: "passed", passed: 1_210, flaky: 1 }, "1,210 passed, 1 flaky"],
@@ -49,6 +51,12 @@ describe("as the headline of its page", () => {
   test("new failures come first, then the known ones", () => {
     expect(words("failed", [{ failed: 4 }], { new: 3, main: 1 })).toBe(
       "3 new failures since #412, 1 also failing on main",
+    );
+    expect(words("failed", [{ failed: 4 }], { new: 1, unclear: 2, flaky: 1 })).toBe(
+      "1 new failure since #412, 2 unclear, 1 known flaky",
+    );
+    expect(words("failed", [{ failed: 2 }], { unclear: 1, still: 1 })).toBe(
+      "1 unclear failure since #412, 1 still failing",
     );
     expect(words("failed", [{ failed: 2 }], { still: 2 })).toBe("Nothing new since #412: 2 still failing");
   });

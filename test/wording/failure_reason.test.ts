@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { failureReason } from "../../src/wording/failure_reason.ts";
+import type { ExplanationKind } from "../../src/rules/odds.ts";
 import type { Blame, OddsEvidence } from "../../src/schema/failures.ts";
 
 const EVIDENCE: OddsEvidence = {
@@ -40,6 +41,21 @@ describe("the reason of a failure", () => {
   ])("in the list %s with a share of %d of the change has its counts and its odds", (blame, change, more, sentence) => {
     expect(reason(blame, change, more)).toBe(sentence);
   });
+
+  test.each<[Partial<Record<ExplanationKind, number>>, Partial<OddsEvidence>, string]>([
+    [{ flaky: 0.6, inherited: 0.1 }, { failed: 3 }, "It failed in 3 of 40 results of other builds"],
+    [{ inherited: 0.7 }, { base: "other cause" }, "It failed in the baseline, with another message"],
+    [{ inherited: 0.7 }, { siblings: 1 }, "1 other branch fails with the same message"],
+  ])(
+    "that is unclear is the strongest explanation beside the change, and says what tells: %j",
+    (more, about, words) => {
+      const shares = { change: 0.3, flaky: 0, inherited: 0, outside: 0, ...more };
+      const judged = { blame: "unclear", ruleName: null, change: 0.3, shares } as const;
+      expect(failureReason({ ...judged, evidence: { ...EVIDENCE, ...about } })).toBe(
+        `${words}: 70 % not this change; a rerun tells`,
+      );
+    },
+  );
 
   test("of a quarantined test, or one that matches a rule, is that alone", () => {
     expect(reason("quarantined", 0.9)).toBe("Quarantined: its failures do not count");

@@ -19,7 +19,9 @@ const BUG = {
   ...{ branch: "main", commit: null, assignee: null },
 };
 const facts = (of: Record<string, string>) => Object.entries(of).map(([name, value]) => ({ name, value }));
-const failure = { suite: "cart", name: "adds", message: "first\nsecond", blame: "new", owners: [], knownBug: null };
+const failure = {
+  ...{ suite: "cart", name: "adds", message: "first\nsecond", blame: "new", reason: "why", owners: [], knownBug: null },
+};
 
 describe("an execution", () => {
   test("that failed is bad, and its facts, state and addresses are its own", () => {
@@ -41,6 +43,7 @@ describe("an execution", () => {
   test.each([
     [{ ...failure }, "cart > adds: first"],
     [{ ...failure, blame: "flaky" }, "cart > adds (known flaky): first"],
+    [{ ...failure, blame: "unclear" }, "cart > adds (unclear: why): first"],
     [{ ...failure, owners: ["@cart", "@pay"] }, "cart > adds (@cart, @pay): first"],
     [{ ...failure, blame: "still", owners: ["@cart"] }, "cart > adds (still failing, @cart): first"],
     [{ ...failure, suite: "", message: null }, "adds"],

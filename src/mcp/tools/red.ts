@@ -66,7 +66,7 @@ export const whyIsItRedTool: Tool = tool(
     title: "Why is it red?",
     description:
       "Start here. Explains the last result of a branch (default: the default branch), of a pull request, or of one execution: its " +
-      "failures by cause, new ones first, with why each counts as new, known or flaky, since when it fails, its owner and its bug " +
+      "failures by cause, new ones first, with why each counts as new, unclear, known or flaky, since when it fails, its owner and its bug " +
       'report, and whether the gate "new" forgives them all. An execution is one run of the project\'s tests in CI.',
     scope: "read",
     input: v.strictObject({

@@ -6,6 +6,7 @@ import type { FailureSummary } from "../../schema/failures.ts";
 import type { CountedBug } from "../../schema/known_bugs.ts";
 import { selectFollowUps } from "./follow_ups.ts";
 import { type EventFacts, meets, toFacts } from "../../rules/automation.ts";
+import { failureReason } from "../../wording/failure_reason.ts";
 import { toNotice, toSummaryNotice } from "../../wording/notification.ts";
 import type { ActionResult, AutomationRun } from "../../schema/automation_runs.ts";
 import {
@@ -108,7 +109,11 @@ async function selectPart(sql: Tx, event: EventRow, owners: readonly string[] | 
   const { failedCases, bugCounts } = await selectFailedCases(sql, projectId, id, wanted, MAX_FAILURES);
   const { bugs } = await selectKnownBugs(sql, projectId, id, bugCounts);
   const numbers = new Map<string | null, number>(bugs.map((bug) => [bug.id, bug.number]));
-  const failures = failedCases.map(({ bugId, ...one }) => ({ ...one, knownBug: numbers.get(bugId) ?? null }));
+  const failures = failedCases.map(({ bugId, change, shares, evidence, ruleName, ...one }) => ({
+    ...one,
+    reason: failureReason({ blame: one.blame, ruleName, change, shares, evidence }),
+    knownBug: numbers.get(bugId) ?? null,
+  }));
   return { failures, knownBugs: bugs, owners: [...new Set(failures.flatMap((failure) => failure.owners))] };
 }
 

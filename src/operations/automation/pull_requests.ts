@@ -18,6 +18,7 @@ import { selectSlowerTests } from "../../store/slower.ts";
 import type { Tx } from "../../database/connect.ts";
 import { shownCaseTitle } from "../../wording/case_title.ts";
 import { executionHeadline } from "../../wording/execution.ts";
+import { failureReason } from "../../wording/failure_reason.ts";
 import { firstLineOf } from "../../wording/first_line.ts";
 import { joinedBugTitle, knownBugMention } from "../../wording/known_bug.ts";
 import { toCount } from "../../wording/numbers.ts";
@@ -60,6 +61,12 @@ function toNewCause(site: Site, { failures, bug }: CauseFailures): FailedCause |
   const first = fresh.map((one) => toFailed(site, one));
   return { message: firstLineOf(failures[0].message), bug: known, tests: { first, total: failures[0].newlyFailed } };
 }
+
+/** The unclear failures of a cause among the selected ones. */
+const toUnclear = (site: Site, { failures }: CauseFailures) =>
+  failures
+    .filter(({ blame }) => blame === "unclear")
+    .map((one) => ({ ...toNamed(site, one), reason: failureReason(one) ?? "" }));
 
 const toKnownBug = (site: Site, bug: CountedBug): PullRequestState["knownBugs"]["first"][number] => {
   const url = toBugUrl(site, bug);
@@ -175,6 +182,10 @@ export async function readPullRequestState(
     newFailures: {
       first: causes.flatMap((cause) => toNewCause(site, cause) ?? []),
       total: counts.new ?? 0,
+    },
+    unclearFailures: {
+      first: causes.flatMap((cause) => toUnclear(site, cause)).slice(0, MAX_NAMED),
+      total: counts.unclear ?? 0,
     },
     flakyFailures: {
       first: counts.flaky ? await selectFlakyFailures(sql, site, execution) : [],

@@ -138,7 +138,7 @@ async function trackFailures(
   const events: BugEvent[] = [];
   let opened = 0;
   for (const group of groups) {
-    if (!group.bug && ++opened > MAX_OPENED) continue;
+    if (!group.bug && (group.failures.every(({ isUnclear }) => isUnclear) || ++opened > MAX_OPENED)) continue;
     const [change, told] = group.bug
       ? await find(sql, projectId, run, group.bug, now)
       : await open(sql, projectId, run, group, now);

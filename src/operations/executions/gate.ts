@@ -5,12 +5,13 @@ import { forgivenBlames, gateExecution, type GatedTask, gateTask, type TaskGate 
 import { missingShardsOf } from "../../rules/shards.ts";
 import { WHOLE } from "../../rules/run_outcome.ts";
 import type { ExecutionStatus } from "../../schema/executions.ts";
-import type { ForgivenFailure, GateChoice, GateDecision, GateMode } from "../../schema/gate.ts";
+import type { Blame } from "../../schema/failures.ts";
+import type { ForgivenFailure, GateChoice, GateDecision, GateMode, UnclearFailure } from "../../schema/gate.ts";
 import type { Sql, Tx } from "../../database/connect.ts";
 import {
-  type ForgivenRow,
+  type GatedFailure,
   type GatedRun,
-  selectForgiven,
+  selectGatedFailures,
   selectGatedRun,
   selectGatedRuns,
   type ShardFailures,
@@ -29,7 +30,6 @@ const toTask = (run: GatedRun): GatedTask => ({
   missingShards: missingShardsOf(run),
   uploads: run.uploads,
   blames: run.blames,
-  unclear: run.unclear,
   unjudged: Math.max(0, run.failed - run.judged),
   absence: run.absence,
 });
@@ -41,10 +41,14 @@ const toText = (run: GatedRun): GatedTaskText => ({
   reason: taskReason(run),
 });
 
-const toForgiven = ({ blame, ruleName, change, evidence, ...ref }: ForgivenRow): ForgivenFailure => ({
+const toUnclear = ({ blame, ruleName, change, shares, evidence, ...ref }: GatedFailure): UnclearFailure => ({
   ...ref,
-  list: WORD_OF[blame] as ForgivenFailure["list"],
-  reason: failureReason({ blame, ruleName, change, evidence }) ?? "",
+  reason: failureReason({ blame, ruleName, change, shares, evidence }) ?? "",
+});
+
+const toForgiven = (failure: GatedFailure): ForgivenFailure => ({
+  ...toUnclear(failure),
+  list: WORD_OF[failure.blame] as ForgivenFailure["list"],
 });
 
 /** A shard is judged by its own results: other shards may not have reported yet. */
@@ -61,22 +65,27 @@ function toShardTask(run: GatedRun, shard: number): GatedTask {
   };
 }
 
-const forgivenOf = async (
+type NamedFailures = Pick<GateDecision, "forgiven" | "unclear">;
+
+async function namedOf(
   sql: Sql,
   projectId: string,
   mode: GateMode,
-  { runs, count, own }: { runs: readonly GatedRun[]; count: number; own?: ShardFailures | undefined },
-): Promise<ForgivenFailure[]> => {
-  if (count === 0) return [];
+  { runs, forgiven, own }: { runs: readonly GatedRun[]; forgiven: number; own?: ShardFailures | undefined },
+): Promise<NamedFailures> {
   const ids = runs.map(({ id }) => id);
-  // Runs of one build are of one branch.
-  const blames = forgivenBlames(mode, runs[0]!);
-  return (await selectForgiven(sql, projectId, ids, blames, own)).map(toForgiven);
-};
+  const select = (blames: readonly Blame[]) => selectGatedFailures(sql, projectId, ids, blames, own);
+  const hasUnclear = runs.some(({ blames }) => blames.unclear);
+  return {
+    // Runs of one build are of one branch.
+    forgiven: forgiven === 0 ? [] : (await select(forgivenBlames(mode, runs[0]!))).map(toForgiven),
+    unclear: hasUnclear ? (await select(["unclear"])).map(toUnclear) : [],
+  };
+}
 
-function toDecision(mode: GateMode, gate: TaskGate, text: GatedTaskText, forgiven: ForgivenFailure[]): GateDecision {
+function toDecision(mode: GateMode, gate: TaskGate, text: GatedTaskText, named: NamedFailures): GateDecision {
   const reasons = taskGateReasons(gate, text);
-  return { gate: mode, pass: reasons.length === 0, reasons, forgivenCount: gate.forgiven, forgiven };
+  return { gate: mode, pass: reasons.length === 0, reasons, forgivenCount: gate.forgiven, ...named };
 }
 
 /** An upload in which nothing failed: nothing is to be read about it. */
@@ -89,9 +98,16 @@ export function gateQuietUpload(
   const task: GatedTask = {
     ...{ slug, status: "passed", verdict: null, isOutage: false, missingShards: [] },
     ...{ isOnSharedBranch: false, isBaselineShared: true },
-    ...{ uploads: [upload], blames: {}, unclear: {}, unjudged: 0, absence: null },
+    ...{ uploads: [upload], blames: {}, unjudged: 0, absence: null },
   };
-  return toDecision(mode, gateTask(mode, task), { slug, shards, missingShards: [], reason: null }, []);
+  return toDecision(
+    mode,
+    gateTask(mode, task),
+    { slug, shards, missingShards: [], reason: null },
+    {
+      ...{ forgiven: [], unclear: [] },
+    },
+  );
 }
 
 /** In the transaction of the upload, after its failures were judged. `testCases`: those that failed in its report. */
@@ -109,8 +125,8 @@ export async function gateUpload(
   const own = shard === WHOLE ? undefined : { shard, testCases };
   const run = (await selectGatedRun(sql, projectId, runId, own))!;
   const gate = gateTask(mode, { ...(own ? toShardTask(run, shard) : toTask(run)), isReplaced }, missingPercent);
-  const forgiven = await forgivenOf(sql, projectId, mode, { runs: [run], count: gate.forgiven, own });
-  return toDecision(mode, gate, toText(run), forgiven);
+  const named = await namedOf(sql, projectId, mode, { runs: [run], forgiven: gate.forgiven, own });
+  return toDecision(mode, gate, toText(run), named);
 }
 
 export type GatedExecution = GateDecision & { final: boolean };
@@ -129,13 +145,13 @@ export async function readGate(
     missingPercent,
   });
   const count = decision.tasks.reduce((sum, { forgiven }) => sum + forgiven, 0);
-  const forgiven = await forgivenOf(sql, projectId, mode, { runs, count });
+  const named = await namedOf(sql, projectId, mode, { runs, forgiven: count });
   return {
     gate: mode,
     pass: decision.pass,
     final: decision.final,
     reasons: executionGateReasons(decision, runs.map(toText)),
     forgivenCount: count,
-    forgiven,
+    ...named,
   };
 }

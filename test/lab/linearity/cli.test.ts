@@ -184,6 +184,7 @@ testLinearity(
             decision: {
               ...{ gate: "new", pass: false, reasons: [text], forgivenCount: 1 },
               forgiven: [{ suite: text, name: text, reason: text }],
+              unclear: [{ suite: text, name: text, reason: text }],
             },
           },
         ),

@@ -159,6 +159,7 @@ testLinearity("rules", {
     mayBeForgiven: null,
   },
   // Of numbers alone
+  "gate_preview.ts": { previewGate: null },
   "slower.ts": {
     ...{ addPass: null, findSlower: null, mayBeSlower: null, slownessOf: null, untrackedHistory: null, usualOf: null },
   },

@@ -34,6 +34,7 @@ const LOST_TASK: TaskEnd = {
 const gateOf = (text: string) => ({
   ...{ gate: "new" as const, pass: false, reasons: [text], forgivenCount: 1 },
   forgiven: [{ suite: text, name: text, reason: text }],
+  unclear: [{ suite: text, name: text, reason: text }],
 });
 
 const project = { id: "p", name: "shop", defaultBranch: "main" };
@@ -58,7 +59,7 @@ const tellOf = (text: string) =>
       },
     },
     occurredAt: "2026-01-31T00:00:00.000Z",
-    failures: [{ ...caseOf(text), message: text, blame: "new", owners: [text], knownBug: 1 }],
+    failures: [{ ...caseOf(text), message: text, blame: "unclear", reason: text, owners: [text], knownBug: 1 }],
     knownBugs: [bugOf(text)],
   }) as never;
 
@@ -103,6 +104,7 @@ testLinearity("wording", {
     shortExecutionName: (text) => shortExecutionName({ key: text, number: 1, branch: text, commit: text }),
   },
   "failure_reason.ts": { failureReason: null },
+  "gate_preview.ts": { gatePreviewSummary: null },
   "gate.ts": {
     executionGateReasons: null,
     forgivenWords: null,

@@ -29,6 +29,12 @@ export const SECTIONS: Record<
     mark: "failed",
     tag: "new",
   },
+  unclear: {
+    title: () => "Unclear",
+    hint: "no gate forgives them and nobody is blamed; a rerun tells",
+    mark: "failed",
+    tag: "unclear",
+  },
   main: {
     title: (branch) => `Also failing on ${branch}`,
     hint: "not caused by this build",

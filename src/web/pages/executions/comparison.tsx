@@ -20,6 +20,7 @@ import { executionPath, testPath } from "../../site/paths.ts";
 const COMPARED: Record<string, { title: string; hint: string; mark: string }> = {
   fixed: { title: "Fixed", hint: "passed, but failed in the other execution", mark: "passed" },
   new: { title: "New failures", hint: "failed, with no known explanation", mark: "failed" },
+  unclear: { title: "Unclear", hint: "failed; a rerun tells", mark: "failed" },
   main: { title: "Also failing on the default branch", hint: "", mark: "failed" },
   still: { title: "Still failing", hint: "failed in both", mark: "failed" },
   flaky: { title: "Known flaky", hint: "failed, and explained by their history", mark: "flaky" },

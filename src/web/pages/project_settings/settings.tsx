@@ -4,6 +4,7 @@ import * as v from "valibot";
 import type { Html, Path } from "../../../http/html.ts";
 import { check } from "../../../http/input.ts";
 import { changeProject } from "../../../operations/projects/projects.ts";
+import { gateShareText } from "../../../schema/gate.ts";
 import { projectPatch } from "../../../schema/projects.ts";
 import { type ShownKey, selectProjectKey } from "../../../store/keys.ts";
 import { type ProjectRow, selectProject } from "../../../store/projects.ts";
@@ -13,6 +14,7 @@ import { Csrf, Field, FormError } from "../../components/form.tsx";
 import { Notice, noticeParameter } from "../../components/notice.tsx";
 import { Ago } from "../../components/text.tsx";
 import { tryForm } from "../../site/form_input.ts";
+import { gateShareCard, type GateChoices, readGateChoices } from "./gate_share.tsx";
 import { type PageContext, SeeOther, type View, form, page } from "../../site/page.ts";
 import { write } from "../../site/write.ts";
 
@@ -168,22 +170,21 @@ function settingsFacts({ retentionDays }: ViewContext, row: ProjectRow): Html {
   );
 }
 
-function settings(
-  shown: ViewContext,
-  {
-    row,
-    key,
-    fields,
-    problem,
-    notice,
-  }: {
-    row: ProjectRow;
-    key: ShownKey | undefined;
-    fields: SettingsFields;
-    problem?: string;
-    notice?: keyof typeof NOTICES | undefined;
-  },
-): View {
+type Loaded = { row: ProjectRow; key: ShownKey | undefined; fields: SettingsFields; choices: GateChoices };
+
+/** `tried`: a share of gates that is not saved. */
+export async function loadSettings(
+  { fast, sql, project, now }: Pick<PageContext, "fast" | "sql" | "now"> & Pick<ViewContext, "project">,
+  tried?: number,
+): Promise<Loaded> {
+  const [row, key] = await Promise.all([selectProject(fast, project.id), selectProjectKey(fast, project.id)]);
+  const choices = await readGateChoices(sql, project.id, { saved: row!.gateShare, tried, now });
+  return { row: row!, key, fields: toFields(row!), choices };
+}
+
+type Shown = Loaded & { problem?: string; gateProblem?: string; notice?: keyof typeof NOTICES | undefined };
+
+export function settings(shown: ViewContext, { row, key, fields, choices, problem, gateProblem, notice }: Shown): View {
   const { project, team, role, publicUrl } = shown;
   const body = (
     <>
@@ -207,6 +208,8 @@ function settings(
       <h2 id="project">Project</h2>
       <FormError message={problem} />
       {role === "owner" ? settingsForm(shown, fields) : settingsFacts(shown, row)}
+      <FormError message={gateProblem} />
+      {gateShareCard(shown, choices)}
       <h2>For scripts</h2>
       <div class="card padded">
         <dl class="facts">
@@ -238,16 +241,26 @@ function settings(
       {role === "owner" ? <DangerZone what="project" path={`/projects/${project.id}/settings/delete`} /> : null}
     </>
   );
-  return { title: "Settings", body, section: "settings", ...(problem === undefined ? {} : { status: 400 }) };
+  return {
+    title: "Settings",
+    body,
+    section: "settings",
+    ...(problem === undefined && gateProblem === undefined ? {} : { status: 400 }),
+  };
 }
 
 export const settingsPage = page(
   "/projects/:projectId/settings",
-  { access: "viewer", query: v.strictObject({ notice: noticeParameter(NOTICES) }) },
+  {
+    access: "viewer",
+    query: v.strictObject({
+      notice: noticeParameter(NOTICES),
+      share: v.optional(v.fallback(v.optional(gateShareText), undefined)),
+    }),
+  },
   async (context) => {
-    const { fast, project, query } = context;
-    const [row, key] = await Promise.all([selectProject(fast, project.id), selectProjectKey(fast, project.id)]);
-    return settings(context, { row: row!, key, fields: toFields(row!), notice: query.notice });
+    const { notice, share } = context.query;
+    return settings(context, { ...(await loadSettings(context, share)), notice });
   },
 );
 
@@ -255,7 +268,7 @@ export const changeForm = form(
   "/projects/:projectId/settings",
   { access: "owner", fields: settingsFields },
   async (context) => {
-    const { fast, project, fields } = context;
+    const { project, fields } = context;
     const saved = await tryForm(() =>
       write(
         context,
@@ -269,7 +282,6 @@ export const changeForm = form(
       ),
     );
     if ("result" in saved) return new SeeOther(`/projects/${project.id}/settings?notice=saved`);
-    const [row, key] = await Promise.all([selectProject(fast, project.id), selectProjectKey(fast, project.id)]);
-    return settings(context, { row: row!, key, fields, problem: saved.problem });
+    return settings(context, { ...(await loadSettings(context)), fields, problem: saved.problem });
   },
 );

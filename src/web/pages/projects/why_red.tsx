@@ -96,6 +96,7 @@ function MoreRow({ projectId, task: { slug, failed, lastExecutionId }, shown }: 
 
 const TAGS: Partial<Record<BrokenTest["blame"], string>> = {
   new: "new",
+  unclear: "unclear",
   flaky: "flaky",
   incident: "incident",
   quarantined: "quarantined",

@@ -28,6 +28,7 @@ import { TableHead, TASK_COLUMNS } from "../../components/table_head.tsx";
 
 const BLAMES: Record<Blame | "none", readonly [mark: string, tag: string]> = {
   new: ["failed", "new"],
+  unclear: ["failed", "unclear"],
   main: ["failed", "known"],
   still: ["failed", "known"],
   flaky: ["flaky", "flaky"],
