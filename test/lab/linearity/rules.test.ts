@@ -105,7 +105,6 @@ testLinearity("rules", {
   "blame.ts": { isBlame, toCounts: null, toLists: null },
   "bug_transition.ts": { eventOf: null },
   "commit.ts": { isSameCommit: (text) => isSameCommit(text, `${text}1`) },
-  "contradiction.ts": { addContradicted: null, earlierByFar: null, groupRuns: null, toCompare: null },
   // Of numbers alone
   "culprit.ts": {
     ...{
