@@ -50,7 +50,6 @@ describe("many failures for one cause outside of the code", () => {
     expect(causes[0].failures[0]).toMatchObject({ blame: "incident", reason });
     const { counts } = await own.get(`/executions/${struck.executionId}/comparison`);
     expect(counts).toMatchObject({ incidentFailures: 12 });
-    // Three such builds would be three short episodes.
     for (let again = 0; again < 3; again++) {
       await upload(none, "branch=main");
       await upload(first(12, AWAY), "branch=main");

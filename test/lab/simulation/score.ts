@@ -10,8 +10,6 @@ const WEEK_MS = 7 * 24 * 3_600_000;
 
 /** From this rate on a flaky test has to be found. */
 const COUNTED_RATE = 0.05;
-/** So many failures in a row on main make a test broken. */
-const BROKEN = 5;
 
 /** NaN where there is nothing to count. */
 export type Score = {
@@ -212,11 +210,11 @@ function scoreBugs({ story, bugs, catalogue }: Recording, find: Find) {
   return { bugs: bugs.length, trueBugs: onMain.size, wrongBugs };
 }
 
-/** What fails for certain on the default branch: a test that exists is broken from its fifth failure in a row there. */
+/** What fails for certain on the default branch: a test that exists is broken while its last result there failed. */
 function scoreBroken(snapshots: Recording["snapshots"], { story }: Recording, find: Find) {
   const flaky = new Set(story.flaky.map(({ testCase }) => testCase));
   const watched = new Set(story.regressions.flatMap(({ cases }) => cases));
-  const inARow = new Map<TestCase, number>();
+  const failing = new Set<TestCase>();
   let [looks, rightLooks, told, right, truly, wronglyBroken, next] = [0, 0, 0, 0, 0, 0, 0];
   for (const { build: shown, uploads, broken } of snapshots) {
     for (const { build, task, attempt, cases, failed } of story.uploads.slice(next, uploads)) {
@@ -224,13 +222,13 @@ function scoreBroken(snapshots: Recording["snapshots"], { story }: Recording, fi
       for (const testCase of cases) {
         const cause = failed.get(testCase);
         if (cause && isTrouble(cause)) continue;
-        if (watched.has(testCase)) inARow.set(testCase, cause ? (inARow.get(testCase) ?? 0) + 1 : 0);
+        if (watched.has(testCase)) failing[cause ? "add" : "delete"](testCase);
       }
     }
     next = uploads;
     const asBroken = new Set(broken.map(find));
     for (const testCase of watched) {
-      const isBroken = (inARow.get(testCase) ?? 0) >= BROKEN && exists(shown, testCase);
+      const isBroken = failing.has(testCase) && exists(shown, testCase);
       // How long it takes to tell that it is gone is no mistake of the first builds without it.
       const isGone = !exists(shown, testCase) && !isLongGone(testCase, shown, story);
       if ((!isBroken && !asBroken.has(testCase)) || isGone) continue;
