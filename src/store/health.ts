@@ -8,8 +8,9 @@ import type { Fragment, Sql } from "../database/connect.ts";
 /** The default branch has not had it for long, see `markRemoved` (store/removed_cases.ts), nor ever, and no branch has it now. */
 export const isRemoved = (sql: Sql): Fragment => sql`coalesce(
   h.removed_main_runs = h.main_runs and (h.main_runs > 0 or h.removed_run_id = h.last_run_id), false)`;
-/** It fails on the default branch now, by a change. */
-export const isBroken = (sql: Sql): Fragment => sql`(h.broken and not ${isRemoved(sql)})`;
+/** It fails on the default branch now, by a change; a flaky test only if it seldom fails so often in a row by itself. */
+export const isBroken = (sql: Sql): Fragment => sql`(
+  h.broken and not (h.flaky and power(h.flake_rate, h.failing) >= 0.01) and not ${isRemoved(sql)})`;
 /** As announced. */
 export const isFlaky = (sql: Sql): Fragment => sql`(h.flaky and not ${isRemoved(sql)})`;
 
