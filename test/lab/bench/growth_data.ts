@@ -172,9 +172,11 @@ async function insertFailures(sql: Tx, project: string, bugs: number): Promise<v
     from failed order by n`;
   await sql`delete from failed where letter <> 'f'`;
   await sql`
-    insert into failure (project_id, run_id, test_case, blame)
+    insert into failure (project_id, run_id, test_case, blame, explained, of_many, change, flaky, inherited, outside, evidence)
     select ${project}, run_id, number,
-      case n % 10 when 0 then 'still' when 1 then 'flaky' when 2 then 'main' when 3 then 'quarantined' else 'new' end
+      case n % 10 when 0 then 'still' when 1 then 'flaky' when 2 then 'main' when 3 then 'quarantined' else 'new' end,
+      case n % 10 when 0 then 'inherited' when 1 then 'flaky' when 2 then 'inherited' when 3 then 'flaky' else 'change' end,
+      false, 0.25, 0.25, 0.25, 0.25, '{"failed":1,"results":40}'
     from failed order by n`;
   await sql`
     create temporary table bug on commit drop as
