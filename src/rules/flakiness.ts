@@ -51,7 +51,7 @@ export function judgeFlakiness(
   const isOwn = (failure: OwnFailure) =>
     failure.isExplainedAsFlaky || shareNow(rates, failure, { failed: sure.length, results }) >= 0.5;
   const own = places.flatMap((some) => ownOf(some, isOwn)).toSorted((a, b) => (a.at < b.at ? -1 : 1));
-  return { flaky: clean < recoversAfter, own, recoversAfter };
+  return { flaky: own.length > 0 && clean < recoversAfter, own, recoversAfter };
 }
 
 /** Failures at one place are the test's own once, unless it passed again without a change each time. */

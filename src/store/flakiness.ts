@@ -1,7 +1,6 @@
 /** The failures of test cases that may be their own, and how often each has failed by itself. */
 
-import type { Flakiness, OwnFailure } from "../rules/flakiness.ts";
-import { RATE_RESULTS } from "../rules/flakiness.ts";
+import { type Flakiness, type OwnFailure, RATE_RESULTS } from "../rules/flakiness.ts";
 import { toJsonTime, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
 import { executionsOfCommit } from "./commits.ts";
 import { blockOfCase, lettersOf } from "./packing.ts";
