@@ -118,7 +118,7 @@ testLinearity("rules", {
     ...{ measureFlakeRate: null, priorOf: null, weighCommits: null },
   },
   "culprit_evidence.ts": {
-    ...{ flakeRateOf: null, mayShare: null, toEvidence: null },
+    ...{ mayShare: null, toEvidence: null },
     findOverlaps: (text) => findOverlaps([{ files: [text] }], { named: [text, `/${text}`], isOwned: () => false }),
   },
   "culprit_range.ts": { findSearchRange: null },
@@ -188,7 +188,8 @@ testLinearity("rules", {
     saysTheSame: (text) => saysTheSame(text, text),
   },
   // Of numbers alone
-  "flaky_rates.ts": { fitRates: null, flakyChance: null, readRates: null },
+  "flakiness.ts": { judgeFlakiness: null },
+  "flaky_rates.ts": { fitRates: null, flakyChance: null, meanRate: null, passesAgain: null, readRates: null },
   "health.ts": { countChange: null, countResult: null, countedAt: null, isDisturbed: null },
   "identity.ts": {
     ...{
