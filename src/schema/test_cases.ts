@@ -66,7 +66,7 @@ export const testCase = v.strictObject({
   health: v.pipe(
     health,
     v.description(
-      "broken: it fails on the default branch now, and its failure is explained by a change or inherited, which for a flaky test case needs so many failures in a row that they are seldom its own; flaky: it fails by itself, with a chance of at least 95 %, by its failures in the last 200 results that nothing else explains, each pass on retry included. It recovers after so many consecutive passes, at least 20, that a flaky test passes as often with a chance below 1 %; new: fewer than 5 results; removed: it was flaky or broken, and is missing from the last 20 runs of its task on the default branch, or from those of 14 days, at least 5. A removed test case that returns keeps its history",
+      "broken: it fails on the default branch now, and its failure is explained by a change or inherited, which for a flaky test case needs so many failures in a row that they are seldom its own; flaky: it fails by itself, with a chance of at least 95 %, by its failures in the last 200 results that nothing else explains, each pass on retry included. It recovers after so many consecutive passes, at most 200, that it is unlikely to be flaky still; new: fewer than 5 results; removed: it was flaky or broken, and is missing from the last 20 runs of its task on the default branch, or from those of 14 days, at least 5. A removed test case that returns keeps its history",
     ),
     v.examples(["flaky"]),
   ),
