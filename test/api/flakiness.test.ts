@@ -63,8 +63,14 @@ describe("no flaky test", () => {
     "is made by a bad machine: its failures are its own (%s)",
     async (message) => {
       for (let run = 0; run < 6; run++) await onMain();
-      const some = Array.from({ length: 9 }, (_, index) => 2 * index);
-      for (let run = 0; run < 6; run++) await onPull(run, some, message);
+      for (let run = 0; run < 6; run++) {
+        const failing = Array.from({ length: 9 }, (_, index) => (3 * run + 2 * index) % TESTS);
+        const query = `branch=b${run}&pull_request=${run}&commit=${commit()}`;
+        await own.uploadReport(reportOf(failing, message), `${query}&execution_key=bad${run}`);
+        // The same commit on another machine.
+        await own.uploadReport(reportOf([]), `${query}&execution_key=good${run}`);
+        expect(await flakyNames()).toEqual([]);
+      }
       for (let run = 0; run < 3; run++) await onMain();
       expect(await flakyNames()).toEqual([]);
     },
