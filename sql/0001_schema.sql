@@ -452,31 +452,23 @@ create table quarantine (
   primary key (project_id, test_case)
 );
 
--- Returns how many of the marks are among the last values up to the total.
-create function within_last(marks int[], total int, last int) returns int language sql immutable parallel safe as $$
-  select count(*)::int from unnest(marks) as mark where mark > total - last
-$$;
-
--- The health of a test case by its results in complete runs (src/rules/health.ts). A result is counted if it passed or failed in a
+-- The record of a test case by its results in complete runs (src/rules/health.ts). A result is counted if it passed or failed in a
 -- run that was no outage.
 create table case_health (
   project_id uuid not null references stored_project (id) on delete cascade, test_case int not null,
   runs int not null default 0, -- counted results
   failures int not null default 0, -- of runs
-  recent text not null default '', -- the last 50 counted results, newest last: p passed, f failed; capital: evidence of flakiness
-  flake_rate real not null default 0, -- the share of evidence in recent
-  flakiness real not null default 0, -- the share of evidence, each result weighing 0.5 % less than the next
-  flaky boolean not null default false, -- as last announced
-  flaky_at timestamptz(3), -- the last evidence
-  flaky_since timestamptz(3),
-  flaky_signs text not null default '', -- since then: r passed on retry, c both outcomes on one commit, e episodes
-  recovers_after int not null default 20, -- consecutive passes after which it is not flaky any more
-  clean int not null default 0, -- consecutive passes since the last failure or evidence
-  broken int not null default 0, -- consecutive failures on the default branch
+  clean int not null default 0, -- consecutive passes since the last failure, also before a retry
   main_runs int not null default 0, -- counted results on the default branch
-  episodes int[] not null default '{}', -- main_runs at the end of each of the last 30 short episodes of failure there
-  episode_at timestamptz(3), -- the end of the last of these
-  long_episode_end int, -- main_runs at the end of the last long episode
+  failing int not null default 0, -- consecutive failures there
+  broken boolean not null default false, -- a change explains the last of these, or what it is based on
+  flaky boolean not null default false, -- as last announced (src/rules/flakiness.ts)
+  flake_failures int not null default 0, -- of the last 200 counted results: those that failed by themselves
+  flake_rate real not null default 0, -- the share of flake_failures
+  flaky_at timestamptz(3), -- the last of flake_failures
+  flaky_since timestamptz(3),
+  flaky_signs text not null default '', -- of flake_failures: r passed on retry, c passed again on the same commit, u neither
+  recovers_after int not null default 0, -- consecutive passes after which it is not flaky any more
   timed int not null default 0, -- results with a duration
   total_ms bigint not null default 0, -- of timed
   recent_ms int[] not null default '{}', -- the last 20 durations
@@ -494,7 +486,7 @@ create index case_health_by_failures on case_health (project_id, failures, test_
 create index case_health_by_p95 on case_health (project_id, p95_ms, test_case) where p95_ms is not null;
 create index case_health_by_last_run on case_health (project_id, last_run_at, test_case) where last_run_at is not null;
 create index case_health_flaky on case_health (project_id, flake_rate, test_case) where flaky;
-create index case_health_broken on case_health (project_id, test_case) where broken >= 5;
+create index case_health_broken on case_health (project_id, test_case) where broken;
 
 -- How long a test case usually takes. A case without a row has not taken 200 ms or more on the default branch (src/rules/slower.ts).
 create table case_duration (
@@ -551,6 +543,7 @@ create table failure (
   explained text not null check (explained in ('change', 'flaky', 'inherited', 'outside')), -- the strongest explanation
   of_many boolean not null, -- the change broke many tests of the run, which says nothing of one of them
   change real not null, flaky real not null, inherited real not null, outside real not null, -- the share of each, 0 to 1
+  passed_again boolean not null default false, -- a later run of the task passed it on the same commit
   evidence json not null, -- what the shares rest on
   flake_rate real, -- the share of results elsewhere that failed, where that explains it
   flaky_at timestamptz(3), -- the last of them

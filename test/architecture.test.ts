@@ -64,7 +64,7 @@ const SHARED = readTable(`
   database: binaries compose connect delete_portion database_url home lock locks relations server time_bounds
     silence watched_pool
   rules: absent_tests ansi blame branch ci_systems codeowners commit culprit culprit_suspects digest_table drawn_name execution
-    fingerprint gate identity outside outside_of_tests owner_patterns palette plan randomness report_path rerun_cases
+    fingerprint flaky_rates gate identity outside outside_of_tests owner_patterns palette plan randomness report_path rerun_cases
     rerun_insertion rerun_pattern rerun_tools shards shell stack variants
   reports: cpp_checks cucumber_steps fields go js_tools json_lines junit_names junit_outcome pytest report
     rounds subunit_packets tap_source text totals unknown_results unpack
@@ -76,7 +76,7 @@ const SHARED = readTable(`
     default_branch durations execution_list execution_of_build execution_tasks executions failures filter_options
     gate health instance integrations keys lease_offers leases outcome overview owners packing plans past_days predicates
     probes restored runner_presence shards state task_runs verifications
-  wording: absent_tests missing_runner blame case_title execution_name first_line known_bug numbers reasons single_line task
+  wording: absent_tests missing_runner blame case_title execution_name first_line flake_rate known_bug numbers reasons single_line task
   work: loop
 `);
 /** Folders in which one step leads to the next. */

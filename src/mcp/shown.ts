@@ -142,7 +142,16 @@ export const showTestCase = (
   const ofVariants = { tags: unlessEmpty(tags), variants: unlessEmpty(variants), byTag: unlessEmpty(byTag) };
   return cleaner.split({ ...testCase, ...ofVariants, quarantined: testCase.quarantine !== null }, [
     ...(["id", "health", "flaky", "lastStatus", "lastRunAt", "lastPassedAt", "lastFailedAt", "runs"] as const),
-    ...(["failures", "flakeRate", "averageMs", "p95Ms", "quarantined", "sample"] as const),
+    ...([
+      "failures",
+      "flakeFailures",
+      "flakeResults",
+      "flakeRate",
+      "averageMs",
+      "p95Ms",
+      "quarantined",
+      "sample",
+    ] as const),
   ]);
 };
 

@@ -1,7 +1,7 @@
 /** Turns stored results of a test case into the evidence of a search, and changed files into prior weights. */
 
 import { isSameCommit } from "./commit.ts";
-import { type CommitProbe, type FlakeRate, measureFlakeRate, type Overlap, type ProbeResult } from "./culprit.ts";
+import { type CommitProbe, type Overlap, type ProbeResult } from "./culprit.ts";
 
 /** A probe as it is stored. */
 export type StoredProbe = {
@@ -62,16 +62,6 @@ export const mayShare = (probes: readonly Pick<StoredProbe, "result" | "isShared
 function toResult(result: NonNullable<StoredProbe["result"]>, isWanted: boolean): ProbeResult {
   if (result === "no_result") return "no_build";
   return result === "failed" && !isWanted ? "other_failure" : result;
-}
-
-/**
- * Returns the flake rate of a test case by the recent results of its health, the newest last, where capitals are evidence of
- * flakiness. The failures since it is broken say nothing about right code.
- */
-export function flakeRateOf(recent: string): FlakeRate {
-  const results = [...recent];
-  const sound = results.slice(0, results.findLastIndex((letter) => letter !== "f") + 1);
-  return measureFlakeRate(sound.filter((letter) => letter === "P" || letter === "F").length, sound.length);
 }
 
 export type TestFiles = {

@@ -49,5 +49,20 @@ export function flakyChance(rates: readonly Rate[], failures: number, results: n
   return 1 - weights[0]! / weights.reduce((sum, one) => sum + one, 0);
 }
 
+type OwnCount = { failed: number; results: number };
+
+/** The mean rate at which such a test fails by itself. */
+export const meanRate = (rates: readonly Rate[], count: OwnCount): number => meanOf(rates, count, ({ rate }) => rate);
+
+/** The chance that a flaky test passes so often in a row. */
+export const passesAgain = (rates: readonly Rate[], count: OwnCount, passes: number): number =>
+  meanOf(rates.slice(1), count, ({ rate }) => (1 - rate) ** passes);
+
+function meanOf(rates: readonly Rate[], { failed, results }: OwnCount, valueOf: (rate: Rate) => number): number {
+  const weights = rates.map(({ rate, share }) => share * likelihoodOf(rate, failed, results));
+  const sum = weights.reduce((total, one) => total + one, 0);
+  return rates.reduce((mean, rate, index) => mean + valueOf(rate) * (weights[index]! / sum), 0);
+}
+
 const likelihoodOf = (rate: number, failures: number, results: number): number =>
   Math.exp(failures * Math.log(rate) + Math.max(0, results - failures) * Math.log1p(-rate));

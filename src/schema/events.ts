@@ -107,6 +107,8 @@ export type TestCaseData = {
   owner: string | null;
   owners?: string[];
   flakeRate: number;
+  flakeFailures: number;
+  flakeResults: number;
 };
 
 /** What an event tells, as it was when it happened; which parts there are depends on its type. */
@@ -146,5 +148,5 @@ export type EventData = {
 
 export type NewEvent = { type: EventType; data: EventData; depth: number };
 
-/** A test case, by its number, that has just become flaky, or has recovered, with its flake rate of that moment. */
-export type TurnedCase = { testCase: number; flaky: boolean; flakeRate: number };
+/** A test case, by its number, that has just become flaky, or has recovered. */
+export type TurnedCase = { testCase: number; flaky: boolean };

@@ -33,7 +33,7 @@ export const health = v.picklist(HEALTHS, `expected "healthy", "flaky", "broken"
 const SORTS = ["flakeRate", "failures", "p95Ms", "lastRunAt"] as const;
 export type TestCaseSort = (typeof SORTS)[number];
 
-const FLAKY_SIGNS = ["retry", "same_commit", "episodes"] as const;
+const FLAKY_SIGNS = ["retry", "same_commit", "unexplained"] as const;
 export type FlakySign = (typeof FLAKY_SIGNS)[number];
 
 export const quarantine = v.strictObject({
@@ -47,6 +47,17 @@ export const quarantine = v.strictObject({
   ),
 });
 
+/** How often a test fails by itself. */
+export const flakeCounts = {
+  flakeFailures: described(
+    count,
+    "How many of the last results failed by themselves, each pass on retry included. Failures of one pull request count once",
+    3,
+  ),
+  flakeResults: described(count, "The number of these results, at most 200", 25),
+  flakeRate: described(v.number(), "flakeFailures divided by flakeResults", 0.12),
+};
+
 export const testCase = v.strictObject({
   id: described(uuid, "The id of the test case", "0199b2c4-8e02-75cc-a1b0-52d7f90c6e13"),
   taskSlug: described(taskSlug, "The task of the test case", "unit"),
@@ -55,7 +66,7 @@ export const testCase = v.strictObject({
   health: v.pipe(
     health,
     v.description(
-      "broken: the last 5 results on the default branch failed; flaky: passed after a failure within a run, or passed and failed on one commit, or failed in 3 separate episodes of less than 5 results within 100 on the default branch. It recovers after so many consecutive passes, at least 20, that their odds at its flake rate are below 1 %; new: fewer than 5 results; removed: it was flaky or broken, and is missing from the last 20 runs of its task on the default branch, or from those of 14 days, at least 5. A removed test case that returns keeps its history",
+      "broken: it fails on the default branch now, and its failure is explained by a change or inherited, which for a flaky test case needs so many failures in a row that they are seldom its own; flaky: it fails by itself, with a chance of at least 95 %, by its failures in the last 200 results that nothing else explains, each pass on retry included. It recovers after so many consecutive passes, at most 200, that it is unlikely to be flaky still; new: fewer than 5 results; removed: it was flaky or broken, and is missing from the last 20 runs of its task on the default branch, or from those of 14 days, at least 5. A removed test case that returns keeps its history",
     ),
     v.examples(["flaky"]),
   ),
@@ -67,8 +78,8 @@ export const testCase = v.strictObject({
         signs: v.pipe(
           v.array(v.picklist(FLAKY_SIGNS)),
           v.description(
-            "The signs since then. retry: passed after a failure within a run; same_commit: passed and failed on one commit; " +
-              "episodes: separate short episodes of failure on the default branch",
+            "How it failed by itself. retry: it passed on retry within a run; same_commit: a later run passed it on the same " +
+              "commit; unexplained: nothing else explains the failure",
           ),
         ),
       }),
@@ -86,14 +97,7 @@ export const testCase = v.strictObject({
   ),
   runs: described(count, "The number of results that passed or failed, without outages", 412),
   failures: described(count, "The number of failed results among them", 9),
-  flakeRate: v.pipe(
-    v.number(),
-    v.description(
-      "The share of flaky results among the last 50 results, or among the last 100 on the default branch; above 0 as " +
-        "long as the test case is flaky",
-    ),
-    v.examples([0.04]),
-  ),
+  ...flakeCounts,
   averageMs: described(ms, "The average duration in milliseconds; null: unknown", 830),
   p95Ms: described(ms, "The 95th percentile of the last 20 durations", 1240),
   quarantine: described(

@@ -10,18 +10,18 @@ import { indexedTask } from "./task_runs.ts";
 import { isOnDefault, isTrustedBuild } from "./predicates.ts";
 
 export type CaseRecord = {
-  /** Passed in a row since the last failure or sign of flakiness. */
+  /** Passed in a row since the last failure, also before a retry. */
   clean: number;
   /** Passes in a row after which a flaky case has recovered. */
   recoversAfter: number;
   /** Failed in a row on the default branch. */
-  broken: number;
+  failing: number;
 };
 
 /** Undefined: no complete run had it. */
 export const selectCaseRecord = async (sql: Sql, projectId: string, id: string): Promise<CaseRecord | undefined> => {
   const [row] = await sql<CaseRecord[]>`
-    select clean, recovers_after as "recoversAfter", broken from case_health
+    select clean, recovers_after as "recoversAfter", failing from case_health
     where project_id = ${projectId} and test_case = ${numberOfTestCase(id)}`;
   return row;
 };

@@ -4,7 +4,7 @@ import type { Failure } from "../rules/fingerprint.ts";
 import { blockOf } from "../rules/merge.ts";
 import { type Sql, toTextArray, type Tx } from "../database/connect.ts";
 import { defaultBranchOf } from "./default_branch.ts";
-import { isKnownFlaky } from "./health.ts";
+import { flakeResultsOf, isKnownFlaky } from "./health.ts";
 import { executionsOfCommit } from "./commits.ts";
 import { ownersJson } from "./owners.ts";
 import { isFromOutsideCode, isOnDefault } from "./predicates.ts";
@@ -36,13 +36,15 @@ export type SearchedCase = {
   file: string | null;
   owners: string[];
   isFlaky: boolean;
-  /** The last results of its health, see case_health.recent. */
-  recent: string;
+  /** Of its last results on sound code those that failed by themselves. */
+  flakeFailures: number;
+  flakeResults: number;
 };
 
 const caseColumns = (sql: Sql) => sql`
   c.number, c.id, c.task_slug as "taskSlug", c.suite, c.name, c.file, ${ownersJson(sql, sql`c`)} as owners,
-  ${isKnownFlaky(sql)} as "isFlaky", coalesce(h.recent, '') as recent`;
+  ${isKnownFlaky(sql)} as "isFlaky", coalesce(h.flake_failures, 0) as "flakeFailures",
+  greatest(0, ${flakeResultsOf(sql)} - coalesce(h.failing, 0)) as "flakeResults"`;
 
 /** The first test cases of a bug. */
 export const selectCasesOfBug = (sql: Sql, projectId: string, bugId: string, limit: number) => sql<SearchedCase[]>`

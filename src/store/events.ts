@@ -13,6 +13,7 @@ import {
   toTextArray,
 } from "../database/connect.ts";
 import { numberOfTestCase } from "../rules/test_case_id.ts";
+import { flakeResultsOf } from "./health.ts";
 import { firstOwnerOf, ownersJson, ownersOfBug } from "./owners.ts";
 import { isDue } from "../database/retry_backoff.ts";
 import { hasOwner, waitsForEvent } from "./predicates.ts";
@@ -87,10 +88,11 @@ export async function insertBugEvents(
 /** More cases than these turn in one run when something else is wrong; the catalogue shows them all. */
 const MAX_TURNED = 100;
 
-/** An expression: the test case `c`, an alias, as events have it. */
-const caseDataOf = (sql: Sql, c: Fragment, flakeRate: Fragment): Fragment => sql`
+/** An expression: the test case `c`, an alias, with its record `h`, as events have it. */
+const caseDataOf = (sql: Sql, c: Fragment): Fragment => sql`
   json_build_object('id', ${c}.id, 'taskSlug', ${c}.task_slug, 'suite', ${c}.suite, 'name', ${c}.name, 'file', ${c}.file,
-    'owner', ${firstOwnerOf(sql, c)}, 'owners', ${ownersJson(sql, c)}, 'flakeRate', round((${flakeRate})::numeric, 4))`;
+    'owner', ${firstOwnerOf(sql, c)}, 'owners', ${ownersJson(sql, c)}, 'flakeRate', round(coalesce(h.flake_rate, 0)::numeric, 4),
+    'flakeFailures', coalesce(h.flake_failures, 0), 'flakeResults', ${flakeResultsOf(sql)})`;
 
 /** Of cases that have become flaky, or recovered, in a run; at most 100. */
 export async function insertTurns(
@@ -105,17 +107,17 @@ export async function insertTurns(
     insert into event (team_id, id, project_id, type, depth, due_at, execution_id, data)
     select p.team_id, t.id, p.id, y.type, e.depth, ${due(sql, sql`p.team_id`, sql`y.type`)}, e.id,
       json_build_object(
-        'testCase', ${caseDataOf(sql, sql`c`, sql`t.flake_rate`)},
+        'testCase', ${caseDataOf(sql, sql`c`)},
         'execution', json_build_object('id', e.id, 'key', e.key, 'status', e.status, 'branch', e.branch,
           'commit', e.commit, 'pullRequest', e.pull_request, 'baseBranch', e.base_branch,
           'queueRef', e.queue_ref, 'buildUrl', e.build_url, 'environment', e.environment))
     from project p, unnest(
       ${toTextArray(told.map(() => Bun.randomUUIDv7()))}::uuid[], ${toNumberArray(told.map(({ testCase }) => testCase))}::int[],
-      ${toTextArray(told.map(({ flaky }) => String(flaky)))}::boolean[],
-      ${toNumberArray(told.map(({ flakeRate }) => flakeRate))}::real[]) as t (id, number, flaky, flake_rate)
+      ${toTextArray(told.map(({ flaky }) => String(flaky)))}::boolean[]) as t (id, number, flaky)
     cross join lateral (
       select case when t.flaky then 'test_case.became_flaky' else 'test_case.recovered' end as type) y
     join test_case c on c.project_id = ${projectId} and c.number = t.number
+    join case_health h on h.project_id = ${projectId} and h.test_case = t.number
     join test_run r on r.project_id = ${projectId} and r.id = ${runId}
     join execution e on e.project_id = ${projectId} and e.id = r.execution_id
     where p.id = ${projectId} and not c.sample and not e.sample
@@ -126,7 +128,7 @@ export async function insertTurns(
 export const insertVerified = (sql: Tx, projectId: string, testCaseId: string, verification: VerificationData) => sql`
   insert into event (team_id, id, project_id, type, depth, due_at, data)
   select p.team_id, ${Bun.randomUUIDv7()}, p.id, 'test_case.verified', 0, ${due(sql, sql`p.team_id`, sql`'test_case.verified'`)},
-    json_build_object('testCase', ${caseDataOf(sql, sql`c`, sql`coalesce(h.flake_rate, 0)`)}, 'verification', ${toJson(sql, verification)})
+    json_build_object('testCase', ${caseDataOf(sql, sql`c`)}, 'verification', ${toJson(sql, verification)})
   from project p join test_case c on c.project_id = p.id and c.number = ${numberOfTestCase(testCaseId)}
   left join case_health h on h.project_id = c.project_id and h.test_case = c.number
   where p.id = ${projectId}`;

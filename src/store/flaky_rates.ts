@@ -26,3 +26,10 @@ export const selectTestCounts = (sql: Sql, projectId: string) => sql<TestCount[]
 
 export const updateFlakyRates = (sql: Sql, projectId: string, shares: readonly number[]) => sql`
   update project set flaky_rates = ${toNumberArray(shares)}::real[], flaky_rates_at = now() where id = ${projectId}`;
+
+/** Null: they were not fitted yet. */
+export const selectFlakyRates = async (sql: Sql, projectId: string): Promise<number[] | null> => {
+  const [row] = await sql<{ rates: number[] | null }[]>`
+    select to_json(flaky_rates) as rates from project where id = ${projectId}`;
+  return row?.rates ?? null;
+};

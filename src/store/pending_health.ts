@@ -1,11 +1,9 @@
 /** Complete runs that are not counted for the health of their test cases yet. */
 
-import { type CommitGroup, COMPARED_RUNS, type ComparedRun } from "../rules/contradiction.ts";
 import type { CountedRun } from "../rules/health.ts";
 import { type Sql, toTextArray, type Tx } from "../database/connect.ts";
 import { isDue } from "../database/retry_backoff.ts";
 import { takeLock } from "../database/locks.ts";
-import { executionsOfCommit } from "./commits.ts";
 import { isOvertaken } from "./default_branch.ts";
 import { isOnDefault, isProject } from "./predicates.ts";
 
@@ -46,25 +44,22 @@ export const selectPendingRuns = (sql: Sql, projectId: string, limit: number) =>
     and ${isDue(sql, "counting", sql`r.id::text`)}
   order by completed_at, id limit ${limit}::int`;
 
-export type PendingRun = Omit<CountedRun, "disturbed"> & {
+export type PendingRun = CountedRun & {
   taskSlug: string;
-  commit: string | null;
   hasFailed: boolean;
   passed: number;
   failed: number;
   flaky: number;
   isPassed: boolean;
-  /** How far its failures are put down to its surroundings, 0 to 1. */
-  disturbed: number;
   /** Wall time. */
   durationMs: number;
 };
 
 /** Of these, locked, in that order; a run that an upload is changing right now comes the next time. */
 export const lockPendingRuns = (sql: Tx, projectId: string, ids: readonly string[]) => sql<PendingRun[]>`
-  select r.id, r.task_slug as "taskSlug", e.commit, r.completed_at as "completedAt", r.outage, r.was_outage as "wasOutage",
+  select r.id, r.task_slug as "taskSlug", r.completed_at as "completedAt", r.outage,
     ${isOnDefault(sql, sql`e`, sql`p.default_branch`)} and not ${isOvertaken(sql, projectId, { r: sql`r`, e: sql`e` })} as "onDefaultBranch", r.failed > 0 as "hasFailed",
-    r.passed, r.failed, r.flaky, r.status = 'passed' as "isPassed", r.duration_ms as "durationMs", r.disturbed::float8 as disturbed
+    r.passed, r.failed, r.flaky, r.status = 'passed' as "isPassed", r.duration_ms as "durationMs"
   from test_run r
   join execution e on e.project_id = r.project_id and e.id = r.execution_id
   join project p on p.id = r.project_id
@@ -73,36 +68,3 @@ export const lockPendingRuns = (sql: Tx, projectId: string, ids: readonly string
 
 export const markHealthApplied = (sql: Tx, projectId: string, ids: readonly string[]) => sql`
   update test_run set health_applied = true where project_id = ${projectId} and id = any(${toTextArray(ids)}::uuid[])`;
-
-/**
- * For each group, by the name it is given here, the last counted runs of its task and commit, newest first. Left out is a
- * group in which nothing has failed anywhere; outages say nothing.
- */
-export async function selectCountedOnCommits(
-  sql: Sql,
-  projectId: string,
-  groups: ReadonlyMap<string, CommitGroup>,
-): Promise<Map<string, ComparedRun[]>> {
-  if (groups.size === 0) return new Map();
-  const [names, given] = [[...groups.keys()], [...groups.values()]];
-  const rows = await sql<{ place: number; runs: ComparedRun[] }[]>`
-    select g.place::int, c.runs
-    from unnest(${toTextArray(given.map(({ taskSlug }) => taskSlug))}::text[],
-      ${toTextArray(given.map(({ commit }) => commit))}::text[],
-      ${toTextArray(given.map(({ hasFailed }) => String(hasFailed)))}::boolean[])
-      with ordinality as g (task_slug, commit, has_failed, place),
-    lateral (
-      select coalesce(json_agg(json_build_object('id', id, 'hasFailed', has_failed) order by id desc), '[]') as runs,
-        bool_or(has_failed) as has_failed
-      from (
-        -- From the commit to its executions, and from each to its run: as a join it would be left to the planner, which
-        -- reads whole tables where its statistics are old.
-        select r.id, r.has_failed from (${executionsOfCommit(sql, projectId, sql`g.commit`)}) e,
-        lateral (
-          select r.id, r.failed > 0 as has_failed, r.health_applied and not r.outage as is_counted from test_run r
-          where r.project_id = ${projectId} and r.execution_id = e.id and r.task_slug = g.task_slug offset 0) r
-        where r.is_counted
-        order by r.id desc limit ${COMPARED_RUNS}::int) last) c
-    where g.has_failed or c.has_failed`;
-  return new Map(rows.map(({ place, runs }) => [names[place - 1]!, runs]));
-}

@@ -3,7 +3,7 @@
 import { numberOfTestCase } from "../rules/test_case_id.ts";
 import type { Tx } from "../database/connect.ts";
 import { isUsable, onDefaultBranch } from "./baselines.ts";
-import { isBroken, isKnownFlaky } from "./health.ts";
+import { flakeResultsOf, isBroken, isKnownFlaky } from "./health.ts";
 import { isActiveQuarantine, isInCatalogue } from "./predicates.ts";
 
 /** What decides whether an automation may quarantine a test case, or release it. */
@@ -13,8 +13,8 @@ export type QuarantineSubject = {
   /** Known as flaky, and not broken. */
   isFlaky: boolean;
   isBroken: boolean;
-  /** The last 50 results as letters, see `case_health.recent`. */
-  recent: string;
+  flakeFailures: number;
+  flakeResults: number;
   /** The letters of `case_health.flaky_signs`. */
   flakySigns: string;
   /** Whether an active quarantine exists. */
@@ -31,7 +31,7 @@ export const lockQuarantineSubject = async (
 ): Promise<QuarantineSubject | undefined> => {
   const [row] = await sql<QuarantineSubject[]>`
     select c.number, c.id, ${isKnownFlaky(sql)} as "isFlaky", coalesce(${isBroken(sql)}, false) as "isBroken",
-      coalesce(h.recent, '') as recent, coalesce(h.flaky_signs, '') as "flakySigns",
+      coalesce(h.flake_failures, 0) as "flakeFailures", ${flakeResultsOf(sql)} as "flakeResults", coalesce(h.flaky_signs, '') as "flakySigns",
       q.test_case is not null as "isQuarantined", q.automation
     from test_case c
     left join case_health h on h.project_id = c.project_id and h.test_case = c.number

@@ -1,8 +1,8 @@
 /** Results of complete runs, as the health of test cases is counted from them. */
 
 import { isFailure } from "../rules/merge.ts";
-import { INCIDENT } from "../rules/health.ts";
-import { type Sql, toNumberArray, toNumbers, toTextArray } from "../database/connect.ts";
+import { BY_ITSELF, INCIDENT } from "../rules/health.ts";
+import { type Sql, toNumbers, toTextArray } from "../database/connect.ts";
 import { isFromOutsideCode } from "./predicates.ts";
 
 /** Results of up to 128 neighbouring test cases of a run, in step. */
@@ -12,7 +12,7 @@ export type CountedBlock = {
   block: number;
   /** test_case.number, ascending. */
   testCases: number[];
-  /** A letter per case; `INCIDENT` for one that failed in an incident. */
+  /** A letter per case; `INCIDENT` for one that failed in an incident, `BY_ITSELF` for one whose failure is explained as flaky. */
   statuses: string;
   durations: (number | null)[];
 };
@@ -20,7 +20,7 @@ export type CountedBlock = {
 type Packed = Pick<CountedBlock, "run" | "block" | "statuses"> & {
   testCases: string;
   durations: string;
-  incidents: string | null;
+  explained: [testCase: number, letter: string][] | null;
 };
 
 /** Of each run at most `limit` blocks, those that follow the block `after`. */
@@ -35,44 +35,27 @@ export async function selectRunBlocks(
   const rows = await sql<Packed[]>`
     select run.place::int - 1 as run, b.*
     from unnest(${toTextArray(runIds)}::uuid[]) with ordinality as run (id, place), lateral (
-      select block, test_cases as "testCases", statuses, durations, ${incidentsIn(sql)} as incidents from case_result
+      select block, test_cases as "testCases", statuses, durations, ${explainedIn(sql)} as explained from case_result
       where project_id = ${projectId} and run_id = run.id and block > ${after} order by block limit ${limit}::int) b`;
   return rows.map(toRunBlock);
 }
 
-/** Those of these blocks that there are; `run` is the place of the block asked for, from 0. */
-export async function selectBlocksOfRuns(
-  sql: Sql,
-  projectId: string,
-  wanted: readonly { runId: string; block: number }[],
-): Promise<CountedBlock[]> {
-  const rows = await sql<Packed[]>`
-    select wanted.place::int - 1 as run, b.*
-    from unnest(${toTextArray(wanted.map(({ runId }) => runId))}::uuid[],
-      ${toNumberArray(wanted.map(({ block }) => block))}::int[]) with ordinality as wanted (run_id, block, place),
-    lateral (
-      select block, test_cases as "testCases", statuses, durations, ${incidentsIn(sql)} as incidents from case_result
-      where project_id = ${projectId} and run_id = wanted.run_id and block = wanted.block offset 0) b`;
-  return rows.map(toRunBlock);
-}
-
-/** The test cases of a row of `case_result` whose failures have a cause outside of the code; null where nothing in it has failed. */
-const incidentsIn = (sql: Sql) => sql`
+/** The failures of a row of `case_result`, as [test case, the letter that stands for it], where another one does; null: nothing in it failed. */
+const explainedIn = (sql: Sql) => sql`
   case when case_result.statuses ~ '[fF]' then (
-    select array_agg(f.test_case)
+    select json_agg(json_build_array(f.test_case, case when ${isFromOutsideCode(sql, sql`f`)} then ${INCIDENT}::text else ${BY_ITSELF}::text end))
     from failure f
-    where f.project_id = case_result.project_id and f.run_id = case_result.run_id and ${isFromOutsideCode(sql, sql`f`)}
+    where f.project_id = case_result.project_id and f.run_id = case_result.run_id
+      and (${isFromOutsideCode(sql, sql`f`)} or f.explained = 'flaky')
       and f.test_case between case_result.test_cases[1] and case_result.test_cases[cardinality(case_result.test_cases)]) end`;
 
-function toRunBlock({ testCases: given, durations, incidents, ...row }: Packed): CountedBlock {
+function toRunBlock({ testCases: given, durations, explained, ...row }: Packed): CountedBlock {
   const testCases = toNumbers(given) as number[];
-  const isOfIncident = new Set(incidents === null ? [] : toNumbers(incidents));
-  const statuses = incidents
-    ? testCases.map((testCase, at) => toCounted(row.statuses[at]!, isOfIncident.has(testCase))).join("")
-    : row.statuses;
+  const letters = new Map(explained);
+  const toLetter = (testCase: number, at: number) => {
+    const letter = row.statuses[at]!;
+    return isFailure(letter) ? (letters.get(testCase) ?? letter) : letter;
+  };
+  const statuses = explained ? testCases.map(toLetter).join("") : row.statuses;
   return { ...row, testCases, statuses, durations: toNumbers(durations) };
 }
-
-/** A failure with a cause outside of the code is not counted. */
-const toCounted = (letter: string, isOfIncident: boolean): string =>
-  isOfIncident && isFailure(letter) ? INCIDENT : letter;

@@ -6,7 +6,7 @@ import type { CaseStatus } from "../schema/fields.ts";
 import type { FlakySign, TestCase, TestCasePatch, TestCaseResult, TestCaseSort } from "../schema/test_cases.ts";
 import { type Sql, type Tx, toNumberArray, toTextArray } from "../database/connect.ts";
 import { isOwned, isOwnedBy, numbersOfOwner, ownersJson } from "./owners.ts";
-import { healthHint, healthOf, isFlaky } from "./health.ts";
+import { flakeResultsOf, healthHint, healthOf, isFlaky } from "./health.ts";
 import { isActiveQuarantine, isInCatalogue } from "./predicates.ts";
 import { isUntrustedCase, toStoredBlock } from "../rules/untrusted.ts";
 import { readVariant } from "../rules/variants.ts";
@@ -47,6 +47,7 @@ const columns = (sql: Sql) => sql`
   h.last_status as "lastStatus", h.last_run_at as "lastRunAt", h.last_passed_at as "lastPassedAt",
   h.last_failed_at as "lastFailedAt", coalesce(h.runs, 0) as runs,
   coalesce(h.failures, 0) as failures, round(coalesce(h.flake_rate, 0)::numeric, 4)::float8 as "flakeRate",
+  coalesce(h.flake_failures, 0) as "flakeFailures", ${flakeResultsOf(sql)} as "flakeResults",
   coalesce(${isFlaky(sql)}, false) as "isFlaky", h.flaky_since as "flakySince", h.flaky_at as "flakyAt",
   coalesce(h.flaky_signs, '') as "flakySigns",
   (h.total_ms / nullif(h.timed, 0))::int as "averageMs", h.p95_ms as "p95Ms", ${ownersJson(sql, sql`c`)} as owners, c.owner is not null as "isOwnerSet",
@@ -67,7 +68,7 @@ type FlatRow = Omit<TestCaseRow, "quarantine" | "flaky" | "sample" | "owner" | "
 };
 
 /** The letters of `case_health.flaky_signs`. */
-const SIGNS: Record<string, FlakySign> = { r: "retry", c: "same_commit", e: "episodes" };
+const SIGNS: Record<string, FlakySign> = { r: "retry", c: "same_commit", u: "unexplained" };
 
 function toRow(flat: FlatRow): TestCaseRow {
   const { quarantineReason, quarantineUntil, quarantineCreatedAt, quarantineAutomation, sample, ...flakyRow } = flat;

@@ -5,7 +5,7 @@ import { readVariant } from "../rules/variants.ts";
 import { toStoredBlock } from "../rules/untrusted.ts";
 import { type Fragment, type Sql, toTextArray } from "../database/connect.ts";
 import { healthOf } from "./health.ts";
-import { blockOfCase } from "./packing.ts";
+import { blockOfCase, lastResults } from "./packing.ts";
 import { isInCatalogue } from "./predicates.ts";
 
 /** A test, whatever the task. */
@@ -63,6 +63,9 @@ export type CaseVariant = Pick<TestCase, "taskSlug" | "health" | "lastStatus" | 
   failed: number;
 };
 
+/** So many results of each variant are counted, without skipped ones and outages. */
+const LAST_RESULTS = 50;
+
 /** The test in every variant of its task, itself included, ordered by name of the variant. */
 export async function selectCaseVariants(
   sql: Sql,
@@ -71,14 +74,22 @@ export async function selectCaseVariants(
 ): Promise<CaseVariant[]> {
   const rows = await sql<Omit<CaseVariant, "tags">[]>`
     select c.id as "testCaseId", c.task_slug as "taskSlug", ${healthOf(sql)} as health, h.last_status as "lastStatus",
-      h.last_run_at as "lastRunAt", length(translate(coalesce(h.recent, ''), 'fF', '')) as passed,
-      length(translate(coalesce(h.recent, ''), 'pP', '')) as failed
+      h.last_run_at as "lastRunAt", r.passed, r.failed
     from (
       select * from test_case c
       where c.project_id = ${projectId}
         and ${isNamed(sql, { suite: sql`${suite}`, name: sql`${name}`, file: sql`${file}::text` })} offset 0
     ) c left join lateral (
       select * from case_health where project_id = ${projectId} and test_case = c.number offset 0) h on true
+    cross join lateral (
+      select (count(*) filter (where lower(letter) = 'p'))::int as passed, (count(*) filter (where lower(letter) = 'f'))::int as failed
+      from (
+        select b.letter
+        from (${lastResults(sql, projectId, sql`c.number`, sql`true`, 2 * LAST_RESULTS)}) b
+        where lower(b.letter) in ('p', 'f') and exists (
+          select from test_run
+          where project_id = ${projectId} and id = b.run_id and completed_at is not null and not outage offset 0)
+        order by b.run_id desc limit ${LAST_RESULTS}::int) last) r
     where ${isInCatalogue(sql, sql`c`)}
     order by c.task_slug, c.number`;
   const { task } = readVariant(taskSlug);

@@ -11,6 +11,7 @@ import { BLAME_PHRASES, blameCountWords } from "./blame.ts";
 import { caseTitle } from "./case_title.ts";
 import { firstLineOf } from "./first_line.ts";
 import { joinedBugLine, knownBugMention } from "./known_bug.ts";
+import { flakeWords } from "./flake_rate.ts";
 import { counted } from "./numbers.ts";
 import type { Notification } from "../schema/notifications.ts";
 
@@ -238,12 +239,12 @@ function ofVerification(told: EventContext, verification: About<"verification">)
 function ofTestCase(told: EventContext, testCase: About<"testCase">, url: string): Words {
   const isFlaky = told.type === "test_case.became_flaky";
   const name = caseTitle(testCase);
-  const { taskSlug, file, owner, owners = owner === null ? [] : [owner], flakeRate } = testCase;
+  const { taskSlug, file, owner, owners = owner === null ? [] : [owner] } = testCase;
   return {
     tone: isFlaky ? "bad" : "good",
     title: `${projectName(told)}: ${isFlaky ? "flaky test" : "no longer flaky"}: ${name}`,
     subject: `${isFlaky ? "Flaky test" : "No longer flaky"}: ${name}`,
-    text: `${Math.round(flakeRate * 100)} % of its last 50 results were flaky`,
+    text: `It ${flakeWords(testCase)} by itself`,
     facts: factsOf({ Task: taskSlug, File: file, Owner: owners.join(", "), ...originFacts(told.data) }),
     url,
     topic: `${told.project?.id} test ${testCase.id}`,

@@ -50,7 +50,6 @@ describe("many failures for one cause outside of the code", () => {
     expect(causes[0].failures[0]).toMatchObject({ blame: "incident", reason });
     const { counts } = await own.get(`/executions/${struck.executionId}/comparison`);
     expect(counts).toMatchObject({ incidentFailures: 12 });
-    // Three such builds would be three short episodes.
     for (let again = 0; again < 3; again++) {
       await upload(none, "branch=main");
       await upload(first(12, AWAY), "branch=main");
@@ -134,12 +133,7 @@ describe("a machine", () => {
     // Once it may be the change.
     expect(filledLists(await upload(odd(12, "f"), "branch=f&host=ci-3"))).toEqual({ newFailures: 12 });
     for (const branch of ["a", "b", "c"]) {
-      const { executionId, ...struck } = await upload(odd(12, branch), `branch=${branch}&host=ci-3`);
-      console.log(
-        JSON.stringify(filledLists(struck)),
-        JSON.stringify((await own.get(`/executions/${executionId}/failures`)).causes[0].failures[0].explanations),
-      );
-      continue;
+      const { executionId } = await upload(odd(12, branch), `branch=${branch}&host=ci-3`);
       const { causes } = await own.get(`/executions/${executionId}/failures`);
       const reason = expect.stringMatching(/^Many tests failed together in this run, .* not this change$/);
       expect(causes[0].failures[0]).toMatchObject({ blame: "incident", host: "ci-3", reason });

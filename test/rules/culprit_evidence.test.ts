@@ -1,7 +1,7 @@
 /** What stored results say in a search, and which commits have something in common with the test. */
 
 import { describe, expect, test } from "bun:test";
-import { findOverlaps, flakeRateOf, mayShare, type StoredProbe, toEvidence } from "../../src/rules/culprit_evidence.ts";
+import { findOverlaps, mayShare, type StoredProbe, toEvidence } from "../../src/rules/culprit_evidence.ts";
 
 const hashes = Array.from({ length: 6 }, (_, at) => String(at).repeat(40));
 const probe = (at: number, result: StoredProbe["result"], round: number, isWanted = true): StoredProbe => ({
@@ -53,12 +53,6 @@ test("a test that had no result beside others is run alone, unless the probe was
   expect(mayShare([probe(1, "no_result", 0), { ...probe(2, "passed", 1), isShared: true }])).toBe(true);
   expect(mayShare([shared])).toBe(false);
   expect(mayShare([{ ...shared, isCancelled: true }])).toBe(true);
-});
-
-test("the flake rate is measured by the evidence of flakiness in the recent results", () => {
-  expect(flakeRateOf("ppPpFppppp")).toEqual({ failures: 2.5, passes: 12.5 });
-  expect(flakeRateOf("ppPpFpppppfff")).toEqual({ failures: 2.5, passes: 12.5 });
-  expect(flakeRateOf("")).toEqual({ failures: 0.5, passes: 4.5 });
 });
 
 describe("findOverlaps", () => {

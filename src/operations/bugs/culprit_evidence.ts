@@ -1,8 +1,8 @@
 /** Loads the evidence of a search for a culprit: its probes, earlier results, and what is known of the test before. */
 
 import type { RangeCommit } from "../../rules/culprit_range.ts";
-import { type CommitProbe, type CulpritRange, weighCommits } from "../../rules/culprit.ts";
-import { findOverlaps, flakeRateOf, type StoredProbe, toEvidence } from "../../rules/culprit_evidence.ts";
+import { type CommitProbe, type CulpritRange, measureFlakeRate, weighCommits } from "../../rules/culprit.ts";
+import { findOverlaps, type StoredProbe, toEvidence } from "../../rules/culprit_evidence.ts";
 import { caseFingerprint, fingerprint } from "../../rules/fingerprint.ts";
 import { ownFrames } from "../../rules/stack.ts";
 import type { SearchProbe } from "../../schema/culprit_searches.ts";
@@ -98,7 +98,8 @@ async function loadRange(
     named: [test?.file ?? "", ...frames.map(({ file }) => file)],
     isOwned: (file) => ownersOf?.(file).some((owner) => test!.owners.includes(owner)) ?? false,
   });
-  return { weights: weighCommits(overlaps, proven), flakeRate: flakeRateOf(test?.recent ?? "") };
+  const flakeRate = measureFlakeRate(test?.flakeFailures ?? 0, test?.flakeResults ?? 0);
+  return { weights: weighCommits(overlaps, proven), flakeRate };
 }
 
 /** Without the listing of the commits, which is a probe of no test case. */

@@ -1,4 +1,4 @@
-/** Keeps what is remembered of test cases up to date with the runs that have completed. */
+/** Keeps the records of test cases up to date with the runs that have completed. */
 
 import {
   type CaseHealth,
@@ -12,7 +12,6 @@ import {
 } from "../../rules/health.ts";
 import type { ChangedResult } from "../../rules/merge.ts";
 import { isRecent } from "../../rules/recency.ts";
-import type { TurnedCase } from "../../schema/events.ts";
 import {
   lockHealth,
   lockPendingRuns,
@@ -20,29 +19,23 @@ import {
   selectPendingRuns,
   type PendingRun,
 } from "../../store/pending_health.ts";
-import type { CountedBlock } from "../../store/run_blocks.ts";
+import { type CountedBlock, selectRunBlocks } from "../../store/run_blocks.ts";
 import { selectCaseHealth, storeCaseHealth } from "../../store/case_health.ts";
 import { type Database, isTimeout, isUnavailable, setKeepsPlans, type Tx } from "../../database/connect.ts";
-import { insertTurns } from "../../store/events.ts";
 import { markRemoved } from "../../store/removed_cases.ts";
 import { addTaskDurations, recallDurations } from "./durations.ts";
+import { discardDisturbedFlakes, refreshFlakiness } from "./flakiness.ts";
 import { releaseBroken } from "../automation/automatic_quarantine.ts";
 import { resolveRemoved } from "../bugs/bug_reports.ts";
-import {
-  collectEvidence,
-  type Contradicted,
-  isDisturbedRun,
-  letOthersRun,
-  MAX_RESULTS,
-  portionsOf,
-  selectCompared,
-  selectContradicted,
-} from "./flaky_evidence.ts";
 
+/** Maximum number of results that are counted in one transaction. */
+const MAX_RESULTS = 20_000;
 /** Maximum number of runs that are counted in one transaction: a further attempt of one of them waits for its end. */
 const MAX_RUNS = 1_000;
-/** Failures that are put down to the surroundings of a run by more than this share say nothing of its test cases. */
-const DISTURBED = 0.5;
+/** Number of blocks of 128 test cases that are in memory at a time, however large a run is. */
+const PORTION_BLOCKS = 8;
+/** Number of runs whose results are read at once; other requests are served in between. */
+const PORTION_RUNS = 100;
 /** Number of results after which other requests are served. */
 const PORTION_RESULTS = 1_000;
 
@@ -88,45 +81,19 @@ async function countBatch(
   if (runs.length === 0) return false;
   take(runs.map(({ id }) => id));
   await setKeepsPlans(sql, true);
-  await countRuns(sql, projectId, runs);
-  return ids.length < waiting.length;
+  // Whether a run is disturbed depends on the test cases that the runs before it have made flaky: those are counted first.
+  const next = runs.findIndex((run, index) => index > 0 && isDisturbed(run.flaky, run));
+  await countRuns(sql, projectId, next === -1 ? runs : runs.slice(0, next));
+  return next !== -1 || ids.length < waiting.length;
 }
 
-/** Counts locked runs as if one were counted after the other. */
+/** Counts locked runs as if one were counted after the other; each test case is read once and written once. */
 async function countRuns(sql: Tx, projectId: string, runs: readonly PendingRun[]): Promise<void> {
-  const compared = await selectCompared(sql, projectId, runs);
-  const evidence = await collectEvidence(sql, projectId, runs, compared);
-  // Whether a run is disturbed depends on the cases that the runs before it have made flaky: those are counted first.
-  const starts = [...runs.keys()].filter((index) => index > 0 && isDisturbed(evidence[index]!.flaky, runs[index]!));
-  const unsettled = runs.filter(({ disturbed }) => disturbed > DISTURBED).map(({ id }) => id);
-  for (const [place, start] of [0, ...starts].entries()) {
-    const isFirstDisturbed = await isDisturbedRun(sql, projectId, { ...runs[start]!, ...evidence[start]! });
-    const some = runs.slice(start, starts[place]);
-    const theirs = some.length === runs.length ? compared : await selectCompared(sql, projectId, some);
-    const disturbed = new Set(isFirstDisturbed ? [...unsettled, runs[start]!.id] : unsettled);
-    await countInOrder(sql, projectId, some, { disturbed, compared: theirs });
-  }
-  // Last: the rows of quarantines are locked after the bugs.
-  if (runs.some(({ onDefaultBranch, hasFailed }) => onDefaultBranch && hasFailed)) await releaseBroken(sql, projectId);
-}
-
-/** Counts locked runs, of which those of the ids in `disturbed` say nothing; each test case is read once and written once. */
-async function countInOrder(
-  sql: Tx,
-  projectId: string,
-  runs: readonly PendingRun[],
-  { disturbed, compared }: { disturbed: ReadonlySet<string>; compared: ReadonlyMap<string, readonly string[]> },
-): Promise<void> {
   const ids = runs.map(({ id }) => id);
   const now = new Date();
-  const counting = runs.map((run) => {
-    const counted = { ...run, disturbed: disturbed.has(run.id) };
-    return { run: counted, at: countedAt(counted, now), turned: [] as TurnedCase[] };
-  });
-  for await (const portion of portionsOf(sql, projectId, ids)) {
-    const contradicted = await selectContradicted(sql, projectId, runs, portion, compared);
-    await countPortion(sql, projectId, counting, portion, contradicted);
-  }
+  const counting = runs.map((run) => ({ run, at: countedAt(run, now) }));
+  await discardDisturbedFlakes(sql, projectId, runs[0]!);
+  for await (const portion of portionsOf(sql, projectId, ids)) await countPortion(sql, projectId, counting, portion);
   await addTaskDurations(sql, projectId, runs);
   const onDefault = runs.filter(({ onDefaultBranch, outage }) => onDefaultBranch && !outage);
   if (onDefault.length > 0) {
@@ -134,12 +101,40 @@ async function countInOrder(
     const removed = await markRemoved(sql, projectId, tasks, ids);
     if (removed.length > 0) await resolveRemoved(sql, projectId, removed);
   }
-  for (const { run, turned } of counting)
-    if (isRecent(run.completedAt)) await insertTurns(sql, projectId, run.id, turned);
   await markHealthApplied(sql, projectId, ids);
+  const recent = runs.filter(({ completedAt }) => isRecent(completedAt));
+  await refreshFlakiness(sql, projectId, ids, new Set(recent.map(({ id }) => id)));
+  // Last: the rows of quarantines are locked after the bugs.
+  if (runs.some(({ onDefaultBranch, hasFailed }) => onDefaultBranch && hasFailed)) await releaseBroken(sql, projectId);
 }
 
-type Counting = { run: CountedRun; at: CountedAt; turned: TurnedCase[] };
+/**
+ * The results of the runs: all those of some test cases, then those of others; those of one case in the order of the runs.
+ * Of several runs all are read before, of a single one, which may be of any size, a portion at a time.
+ */
+async function* portionsOf(sql: Tx, projectId: string, ids: readonly string[]): AsyncGenerator<CountedBlock[]> {
+  if (ids.length === 1) {
+    for (let after = -1; ;) {
+      const portion = await selectRunBlocks(sql, projectId, ids, after, PORTION_BLOCKS);
+      if (portion.length === 0) return;
+      yield portion;
+      after = Math.max(...portion.map(({ block }) => block));
+    }
+  }
+  const blocks: CountedBlock[] = [];
+  for (let start = 0; start < ids.length; start += PORTION_RUNS) {
+    const some = await selectRunBlocks(sql, projectId, ids.slice(start, start + PORTION_RUNS), -1, MAX_RESULTS);
+    for (const block of some) blocks.push({ ...block, run: start + block.run });
+  }
+  const byBlock = Map.groupBy(blocks, ({ block }) => block);
+  const numbers = [...byBlock.keys()].sort((a, b) => a - b);
+  for (let start = 0; start < numbers.length; start += PORTION_BLOCKS)
+    yield numbers
+      .slice(start, start + PORTION_BLOCKS)
+      .flatMap((number) => byBlock.get(number)!.toSorted((a, b) => a.run - b.run));
+}
+
+type Counting = { run: CountedRun; at: CountedAt };
 
 /** All results of some test cases. */
 async function countPortion(
@@ -147,7 +142,6 @@ async function countPortion(
   projectId: string,
   counting: readonly Counting[],
   portion: readonly CountedBlock[],
-  contradicted: Contradicted,
 ): Promise<void> {
   const numbers = new Set<number>();
   for (const { testCases } of portion) for (const number of testCases) numbers.add(number);
@@ -156,15 +150,13 @@ async function countPortion(
   const durationsOf = await recallDurations(sql, projectId, runs, portion);
   let results = 0;
   for (const block of portion) {
-    const { run, at, turned } = counting[block.run]!;
+    const { run, at } = counting[block.run]!;
     const { testCases, statuses, durations } = block;
-    const others = contradicted.get(block);
     testCases.forEach((testCase, index) => {
-      const isContradicted = others?.has(testCase) ?? false;
-      const result = { letter: statuses[index]!, durationMs: durations[index] ?? null, contradicted: isContradicted };
+      const result = { letter: statuses[index]!, durationMs: durations[index] ?? null };
       const before = memory.get(testCase);
       const after = countResult(before, run, at, result);
-      memory.set(testCase, before, after, turned);
+      memory.set(testCase, after);
       durationsOf.add(block.run, testCase, result, before, after);
     });
     results += testCases.length;
@@ -177,14 +169,13 @@ async function countPortion(
   await durationsOf.store();
 }
 
-/** Counts what a further attempt has changed in a run that has been counted; answers the cases that turned. */
+/** Counts what a further attempt has changed in a run that has been counted. */
 export async function countChanges(
   sql: Tx,
   projectId: string,
   run: CountedRun,
   changes: readonly ChangedResult[],
-): Promise<TurnedCase[]> {
-  const turned: TurnedCase[] = [];
+): Promise<void> {
   const at = countedAt(run, new Date());
   for (let start = 0; start < changes.length; start += PORTION_RESULTS) {
     const portion = changes.slice(start, start + PORTION_RESULTS);
@@ -194,28 +185,25 @@ export async function countChanges(
       portion.map(({ testCase }) => testCase),
     );
     for (const change of portion) {
-      const before = memory.get(change.testCase);
-      memory.set(change.testCase, before, countChange(before, run, at, change), turned);
+      memory.set(change.testCase, countChange(memory.get(change.testCase), run, at, change));
     }
     await memory.store();
   }
-  return turned;
 }
 
-/** What is remembered of some test cases, until it is stored as it is then. In a transaction that holds `lockHealth`. */
+/** The records of some test cases, until they are stored. In a transaction that holds `lockHealth`. */
 async function recall(sql: Tx, projectId: string, testCases: readonly number[]) {
   const stored = await selectCaseHealth(sql, projectId, testCases);
   const current = new Map(stored);
   return {
     get: (testCase: number): CaseHealth => current.get(testCase) ?? NO_HEALTH,
-    set(testCase: number, before: CaseHealth, after: CaseHealth, turned: TurnedCase[]): void {
-      current.set(testCase, after);
-      const { flaky, flakeRate } = after;
-      if (flaky !== before.flaky) turned.push({ testCase, flaky, flakeRate });
-    },
+    set: (testCase: number, health: CaseHealth) => void current.set(testCase, health),
     async store(): Promise<void> {
-      const rows = Array.from(current, ([testCase, health]) => ({ testCase, before: stored.get(testCase), health }));
+      const rows = Array.from(current, ([testCase, health]) => ({ testCase, isKnown: stored.has(testCase), health }));
       await storeCaseHealth(sql, projectId, rows);
     },
   };
 }
+
+/** Lets other requests be served. */
+export const letOthersRun = () => new Promise<void>((resolve) => void setImmediate(resolve));

@@ -57,7 +57,7 @@ export async function recallDurations(
 
 /** In a transaction that holds `lockHealth`: adds the wall times of passed runs, in their order. */
 export async function addTaskDurations(sql: Tx, projectId: string, runs: readonly PendingRun[]): Promise<void> {
-  const passed = runs.filter((run) => isCompared({ ...run, disturbed: false }) && run.isPassed && run.durationMs > 0);
+  const passed = runs.filter((run) => isCompared(run) && run.isPassed && run.durationMs > 0);
   if (passed.length === 0) return;
   const histories = await selectTaskHistories(sql, projectId, [...new Set(passed.map(({ taskSlug }) => taskSlug))]);
   for (const { taskSlug, durationMs } of passed)

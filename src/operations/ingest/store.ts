@@ -9,11 +9,11 @@ import { judgeAgain } from "./outages.ts";
 import { toRunDetails } from "./prepare.ts";
 import { resolveBugsOf, type TrackedRun, trackBugs } from "../bugs/bug_reports.ts";
 import { countChanges } from "../health/case_health.ts";
+import { discardDisturbedFlakes, refreshFlakiness } from "../health/flakiness.ts";
 import { advanceExecution, type Advanced, type NextState, quietEvents, storeAdvance } from "../executions/advance.ts";
 import { toOrigin } from "../executions/origin.ts";
 import { explainByTags } from "../executions/only_with.ts";
 import { NOTHING_ABSENT, readAbsentTests } from "../executions/absent_tests.ts";
-import { isDisturbedRun } from "../health/flaky_evidence.ts";
 import { type Blamed, toCounts } from "../../rules/blame.ts";
 import { hasEnded } from "../../rules/execution.ts";
 import { INCIDENT } from "../../rules/health.ts";
@@ -32,7 +32,6 @@ import type { Tx } from "../../database/connect.ts";
 import { selectBugsOfRun } from "../../store/bug_occurrences.ts";
 import { lockHealth } from "../../store/pending_health.ts";
 import { deleteBlock } from "../../store/case_results.ts";
-import { insertTurns } from "../../store/events.ts";
 import type { ExecutionOrigin, LockedExecution } from "../../store/executions.ts";
 import type { UploadedExecution } from "../../store/new_executions.ts";
 import { countRunFailures, LISTED, selectFailures, selectIncidentCases } from "../../store/failures.ts";
@@ -249,7 +248,8 @@ async function storeConsequences(
   answers: Answers,
 ): Promise<void> {
   const all = builds.flatMap((build) => build.reports.map((one) => ({ ...one, first: build.match.execution })));
-  for (const one of all) await countHealthChanges(sql, projectId, one);
+  const changed = all.filter(changesHealth);
+  for (const one of changed) await countHealthChanges(sql, projectId, one);
   const toJudge = all.filter(
     ({ decided: { run, attempts } }) => run.failed > 0 || run.flaky > 0 || attempts.length > 1,
   );
@@ -259,6 +259,11 @@ async function storeConsequences(
     toJudge.map(({ decided: { run, attempts } }) => ({ ...run, isJudged: attempts.length > 1 })),
   );
   await correctFlakyCounts(sql, projectId, toJudge, answers);
+  for (const { decided, isMuted } of changed) {
+    const { run } = decided;
+    await discardDisturbedFlakes(sql, projectId, run);
+    await refreshFlakiness(sql, projectId, [run.id], new Set(isMuted ? [] : [run.id]));
+  }
   const complete = all.filter(({ decided }) => decided.outcome.isIn && !decided.run.untrusted);
   const touched = await trackBugs(
     sql,
@@ -308,24 +313,17 @@ async function correctFlakyCounts(
   }
 }
 
-/** Counts what a further attempt has changed in a run that was counted already. */
-async function countHealthChanges(
-  sql: Tx,
-  projectId: string,
-  { decided, report, isMuted }: StoredReport,
-): Promise<void> {
-  const { run, former, outcome, merged, onDefaultBranch } = decided;
-  if (!outcome.staysApplied || merged.changes.length === 0) return;
+/** Whether a further attempt has changed a run that was counted already. */
+const changesHealth = ({ decided: { outcome, merged } }: StoredReport): boolean =>
+  outcome.staysApplied && merged.changes.length > 0;
+
+async function countHealthChanges(sql: Tx, projectId: string, { decided, report }: StoredReport): Promise<void> {
+  const { run, former, merged, onDefaultBranch } = decided;
   await lockHealth(sql, projectId);
-  const disturbed = await isDisturbedRun(sql, projectId, run);
-  const counted = {
-    ...{ id: run.id, outage: former.outage, wasOutage: outcome.wasOutage, onDefaultBranch, disturbed },
-    completedAt: report.time.completedAt,
-  };
+  const counted = { id: run.id, outage: former.outage, onDefaultBranch, completedAt: report.time.completedAt };
   const ofIncident = await selectIncidentCases(sql, projectId, run.id);
   const changes = merged.changes.map((change) => (ofIncident.has(change.testCase) ? afterIncident(change) : change));
-  const turned = await countChanges(sql, projectId, counted, changes);
-  if (!isMuted) await insertTurns(sql, projectId, run.id, turned);
+  await countChanges(sql, projectId, counted, changes);
 }
 
 /** Of a case whose failure was not counted: that it passes after the incident, or fails again, says nothing else of it. */

@@ -237,17 +237,17 @@ async function insertHealth(sql: Tx, project: string): Promise<void> {
     select task, way, count(*)::int as runs, (count(*) filter (where is_main))::int as main_runs from run group by 1, 2`;
   await sql`delete from case_health where project_id = ${project}`;
   await sql`
-    insert into case_health (project_id, test_case, runs, failures, recent, flake_rate, flaky_at, clean, timed, total_ms,
-      recent_ms, p95_ms, last_status, last_run_id, last_run_at, flaky, main_runs, flaky_since, flaky_signs, flakiness,
+    insert into case_health (project_id, test_case, runs, failures, flake_failures, flake_rate, flaky_at, clean, timed, total_ms,
+      recent_ms, p95_ms, last_status, last_run_id, last_run_at, flaky, main_runs, flaky_since, flaky_signs, recovers_after,
       last_passed_at, last_failed_at)
-    select ${project}, a.number, a.runs, a.failures, coalesce(n.recent, ''), coalesce((length(n.recent) - length(translate(n.recent, 'PF', '')))::real / nullif(length(n.recent), 0), 0),
+    select ${project}, a.number, a.runs, a.failures, a.flaky, a.flaky::real / greatest(a.runs, 1),
       case when a.flaky > 0 then n.at end, coalesce(length(substring(n.recent from 'p*$')), 0), a.timed, a.ms, n.recent_ms,
       (select max(ms) from unnest(n.recent_ms) as ms), n.last_status, n.last_id, n.at, coalesce(n.recent ~ 'P', false), a.main_runs,
-      case when n.recent ~ 'P' then n.at end, case when n.recent ~ 'P' then 'r' else '' end, 0.01,
+      case when n.recent ~ 'P' then n.at end, case when n.recent ~ 'P' then 'r' else '' end, 100,
       n.at, case when a.failures > 0 then n.at end
     from (
       select l.number, sum(case when letter = 's' then 0 else r.runs end)::int as runs,
-        sum(case when letter = 'f' then r.runs else 0 end)::int as failures, sum(case when letter = 'P' then r.runs else 0 end)::int as flaky,
+        sum(case when letter = 'f' then r.runs else 0 end)::int as failures, least(200, sum(case when letter = 'P' then r.runs else 0 end))::int as flaky,
         sum(r.runs)::int as timed, sum(r.runs * l.ms) as ms, sum(case when letter = 's' then 0 else r.main_runs end)::int as main_runs
       from ran r join letter l using (task, way) group by 1) a
     join (

@@ -105,7 +105,6 @@ testLinearity("rules", {
   "blame.ts": { isBlame, toCounts: null, toLists: null },
   "bug_transition.ts": { eventOf: null },
   "commit.ts": { isSameCommit: (text) => isSameCommit(text, `${text}1`) },
-  "contradiction.ts": { addContradicted: null, earlierByFar: null, groupRuns: null, toCompare: null },
   // Of numbers alone
   "culprit.ts": {
     ...{
@@ -119,7 +118,7 @@ testLinearity("rules", {
     ...{ measureFlakeRate: null, priorOf: null, weighCommits: null },
   },
   "culprit_evidence.ts": {
-    ...{ flakeRateOf: null, mayShare: null, toEvidence: null },
+    ...{ mayShare: null, toEvidence: null },
     findOverlaps: (text) => findOverlaps([{ files: [text] }], { named: [text, `/${text}`], isOwned: () => false }),
   },
   "culprit_range.ts": { findSearchRange: null },
@@ -190,7 +189,8 @@ testLinearity("rules", {
     saysTheSame: (text) => saysTheSame(text, text),
   },
   // Of numbers alone
-  "flaky_rates.ts": { fitRates: null, flakyChance: null, readRates: null },
+  "flakiness.ts": { judgeFlakiness: null },
+  "flaky_rates.ts": { fitRates: null, flakyChance: null, meanRate: null, passesAgain: null, readRates: null },
   "health.ts": { countChange: null, countResult: null, countedAt: null, isDisturbed: null },
   "identity.ts": {
     ...{

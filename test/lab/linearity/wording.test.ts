@@ -128,9 +128,10 @@ testLinearity("wording", {
     toSummaryNotice: null,
     toTestNotice: null,
   },
+  "flake_rate.ts": { flakeCountWords: null, flakeWords: null },
   "numbers.ts": { toCount: null, counted: null, toDay: null, toDuration: null, toSize: null },
   "quarantine_reason.ts": {
-    quarantineReason: (text) => quarantineReason({ recent: text, flakySigns: text }, text),
+    quarantineReason: (text) => quarantineReason({ flakeFailures: 1, flakeResults: 9, flakySigns: text }, text),
   },
   "reasons.ts": {
     executionReason: (text) => executionReason("failed", [{ ...LOST_TASK, slug: text, reason: text }]),

@@ -81,11 +81,11 @@ export async function startGate(
  * the server does: the automations, their actions and caps. No quarantine of 30 days ends within the three weeks of a story.
  */
 function createAutomations({ pool, begin }: Servers, project: string) {
-  let before = new Map<number, number>();
+  let before = new Set<number>();
   const selectFlaky = async () => {
-    const rows = await pool<{ testCase: number; flakeRate: number }[]>`
-      select test_case as "testCase", flake_rate as "flakeRate" from case_health where project_id = ${project} and flaky`;
-    return new Map(rows.map(({ testCase, flakeRate }) => [testCase, flakeRate]));
+    const rows = await pool<{ testCase: number }[]>`
+      select test_case as "testCase" from case_health where project_id = ${project} and flaky`;
+    return new Set(rows.map(({ testCase }) => testCase));
   };
   const hasDueEvent = async () =>
     (await pool`select from event where project_id = ${project} and due_at is not null limit 1`).length > 0;
@@ -93,8 +93,8 @@ function createAutomations({ pool, begin }: Servers, project: string) {
   return async ({ executionId, taskSlug }: GateAnswer): Promise<boolean> => {
     await countAll({ pool, begin }, undefined, LOG);
     const now = await selectFlaky();
-    const toTurns = (cases: Map<number, number>, others: Map<number, number>, flaky: boolean) =>
-      [...cases].flatMap(([testCase, flakeRate]) => (others.has(testCase) ? [] : [{ testCase, flakeRate, flaky }]));
+    const toTurns = (cases: Set<number>, others: Set<number>, flaky: boolean) =>
+      [...cases.difference(others)].map((testCase) => ({ testCase, flaky }));
     const turned = [...toTurns(now, before, true), ...toTurns(before, now, false)];
     before = now;
     if (turned.length === 0) return false;

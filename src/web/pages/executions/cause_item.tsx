@@ -16,7 +16,7 @@ import { bugWords, onlyWithWords, ownerWords, sinceWords } from "../../../wordin
 import { Attachments } from "../../components/attachments.tsx";
 import { BRIEF, Evidence, FULL, History } from "../../components/failure.tsx";
 import { Mark, Tag, wordOf } from "../../components/status.tsx";
-import { Ago, Breakable, Commit, External, toPercent } from "../../components/text.tsx";
+import { Ago, Breakable, Commit, External } from "../../components/text.tsx";
 import { bugPath, executionPath, taskPath, testPath, toAddress } from "../../site/paths.ts";
 
 export const SECTIONS: Record<
@@ -131,9 +131,9 @@ export function causeItem(
   );
 }
 
-/** Returns the label of a cause: "new", "flaky 12 %", "on main". */
-function badgeOf({ blame, flakeRate }: Failure, defaultBranch: string): string {
-  if (blame === "flaky" && flakeRate !== null) return `flaky ${toPercent(flakeRate)}`;
+/** Returns the label of a cause: "new", "flaky 3 of 25", "on main". */
+function badgeOf({ blame, evidence }: Failure, defaultBranch: string): string {
+  if (blame === "flaky" && evidence !== null) return `flaky ${evidence.failed} of ${evidence.results}`;
   return blame === "main" ? `on ${defaultBranch}` : SECTIONS[blameOf({ blame })]!.tag;
 }
 

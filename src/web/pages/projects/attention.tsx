@@ -6,10 +6,11 @@ import type { NewsRow } from "../../../store/overview.ts";
 import { selectTestCases } from "../../../store/test_cases.ts";
 import { shownTaskTitle } from "../../../wording/case_title.ts";
 import { firstLineOf } from "../../../wording/first_line.ts";
+import { flakeWords } from "../../../wording/flake_rate.ts";
 import { counted } from "../../../wording/numbers.ts";
 import { executionNumber, lineName } from "../../../wording/execution_name.ts";
 import { Mark } from "../../components/status.tsx";
-import { Ago, Breakable, toPercent } from "../../components/text.tsx";
+import { Ago, Breakable } from "../../components/text.tsx";
 import { bugPath, executionPath, testPath } from "../../site/paths.ts";
 
 /** Maximum number of rows of each kind. */
@@ -68,7 +69,7 @@ export function needsAttention(projectId: string, { news, regressed, flaky }: Ne
           <a href={testPath(projectId, test.id)}>
             <Breakable text={shownTaskTitle(test)} />
           </a>{" "}
-          <span class="small soft">flaky, fails {toPercent(test.flakeRate)} of runs</span>
+          <span class="small soft">flaky, {flakeWords(test)}</span>
         </td>
         <td class="number soft">{test.flaky?.since ? <Ago at={test.flaky.since} now={now} /> : null}</td>
       </tr>

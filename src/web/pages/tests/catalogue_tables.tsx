@@ -3,9 +3,10 @@
 import type { Html } from "../../../http/html.ts";
 import type { TestCaseRow } from "../../../store/test_cases.ts";
 import { shownCaseTitle } from "../../../wording/case_title.ts";
+import { flakeCountWords } from "../../../wording/flake_rate.ts";
 import { toCount, toDuration } from "../../../wording/numbers.ts";
 import { Mark, Tag, testStatusOf, wordOf } from "../../components/status.tsx";
-import { Ago, Breakable, toPercent } from "../../components/text.tsx";
+import { Ago, Breakable } from "../../components/text.tsx";
 import { testPath } from "../../site/paths.ts";
 import { testsPath } from "./changes.tsx";
 import { TableHead } from "../../components/table_head.tsx";
@@ -50,7 +51,7 @@ function catalogueRow(projectId: string, test: TestCaseRow, index: number, mayCh
           wordOf(test.lastStatus)
         )}
       </td>
-      <td class="number">{test.flakeRate > 0 ? toPercent(test.flakeRate) : "–"}</td>
+      <td class="number">{test.flakeFailures > 0 ? flakeCountWords(test) : "–"}</td>
       <td class="number wide">{test.runs === 0 ? "–" : `${toCount(test.failures)} of ${toCount(test.runs)}`}</td>
       <td class="number wide">{test.averageMs === null ? "–" : toDuration(test.averageMs)}</td>
       <td class="number">{test.p95Ms === null ? "–" : toDuration(test.p95Ms)}</td>

@@ -121,7 +121,7 @@ async function loadTest({ sql, fast, begin, project, params, query }: Context) {
   ]);
   const listed = filtered?.rows ?? last.rows.slice(0, HISTORY_ROWS);
   const next = filtered ? filtered.last : last.rows.length > HISTORY_ROWS ? listed.at(-1)!.runId : undefined;
-  const firstBad = record && record.broken > 0 ? await selectFirstBad(sql, projectId, test.id) : undefined;
+  const firstBad = record && record.failing > 0 ? await selectFirstBad(sql, projectId, test.id) : undefined;
   const failure = await findLastFailure(sql, projectId, test, last.rows);
   const all = [...last.rows, ...listed, ...(failure ? [failure.row] : [])];
   const executionIds = all.map(({ executionId }) => executionId);
@@ -239,7 +239,7 @@ function testView({ project, query, role, csrf, now }: Context, data: TestData):
       <Variants projectId={projectId} test={test} found={variants} now={now} />
       <div class="columns">
         {whereItBegan(projectId, firstBad, branch, now)}
-        {whyFlaky(test, record, branch, now)}
+        {whyFlaky(test, record, now)}
       </div>
       <Verifications
         projectId={projectId}

@@ -4,6 +4,7 @@ import type { Html } from "../../../http/html.ts";
 import type { FlakySign } from "../../../schema/test_cases.ts";
 import type { CaseRecord, FirstBad } from "../../../store/case_record.ts";
 import type { HistoryRow, TestCaseRow } from "../../../store/test_cases.ts";
+import { flakeWords } from "../../../wording/flake_rate.ts";
 import { counted, toCount, toDay } from "../../../wording/numbers.ts";
 import { executionName } from "../../../wording/execution_name.ts";
 import { Ago, Commit } from "../../components/text.tsx";
@@ -44,19 +45,6 @@ type Trust = {
 const passesInWords = (record: CaseRecord | undefined): string =>
   record?.clean === 1 ? "passed the last time" : `passed the last ${toCount(record?.clean ?? 0)} times`;
 
-function flakyText({ record, rows }: Trust, now: Date): Html {
-  const results = rows.filter(isCounted);
-  const failures = results.filter(isFailure);
-  const first = failures.at(-1);
-  if (first === undefined) return <>Flaky, but stable recently: {passesInWords(record)}</>;
-  return (
-    <>
-      Flaky: {tallyOf(failures)} of its last {counted(results.length, "result")}, first
-      {commitAt(first.commit, first.completedAt, now)}
-    </>
-  );
-}
-
 function newText({ rows }: Trust): Html {
   const results = rows.filter(isCounted);
   const failures = results.filter(isFailure);
@@ -91,7 +79,7 @@ function healthyText({ record, rows }: Trust, branch: string): Html {
 /** Returns the verdict of a test in words. */
 export function trustOf(trust: Trust, branch: string, now: Date): { status: string; text: Html } {
   const { test, record, rows, firstBad } = trust;
-  const broken = record?.broken ?? 0;
+  const failing = record?.failing ?? 0;
   const since = firstBad?.isFirst ? <>, first{commitAt(firstBad.bad.commit, firstBad.bad.completedAt, now)}</> : null;
   if (test.health === "removed")
     return {
@@ -107,17 +95,18 @@ export function trustOf(trust: Trust, branch: string, now: Date): { status: stri
       status: "broken",
       text: (
         <>
-          Broken on {branch}: failed the last {toCount(broken)} times{since}
+          Broken on {branch}: {failing === 1 ? "failed the last time" : `failed the last ${toCount(failing)} times`}
+          {since}
         </>
       ),
     };
-  if (test.health === "flaky") return { status: "flaky", text: flakyText(trust, now) };
-  if (broken > 0)
+  if (test.health === "flaky") return { status: "flaky", text: <>Flaky: {flakeWords(test)}</> };
+  if (failing > 0)
     return {
       status: "failed",
       text: (
         <>
-          Fails on {branch} now: {broken === 1 ? "for the first time" : `${toCount(broken)} times in a row`}
+          Fails on {branch} now: {failing === 1 ? "for the first time" : `${toCount(failing)} times in a row`}
           {since}
         </>
       ),
@@ -126,18 +115,13 @@ export function trustOf(trust: Trust, branch: string, now: Date): { status: stri
   return { status: "passed", text: healthyText(trust, branch) };
 }
 
-const FLAKY_SIGN_WORDS: Record<FlakySign, (branch: string) => string> = {
-  retry: () => "it passed on retry within one run, on the same code",
-  same_commit: () => "it passed and failed on the same commit",
-  episodes: (branch) => `it failed on ${branch} in several short episodes without a fix`,
+const FLAKY_SIGN_WORDS: Record<FlakySign, string> = {
+  retry: "it passed on retry within one run, on the same code",
+  same_commit: "a later run passed it on the same commit",
+  unexplained: "it failed without anything else that explains it",
 };
 
-export function whyFlaky(
-  { flaky }: TestCaseRow,
-  record: CaseRecord | undefined,
-  branch: string,
-  now: Date,
-): Html | null {
+export function whyFlaky({ flaky }: TestCaseRow, record: CaseRecord | undefined, now: Date): Html | null {
   if (!flaky) return null;
   const left = record ? Math.max(1, record.recoversAfter - record.clean) : 0;
   return (
@@ -145,7 +129,7 @@ export function whyFlaky(
       <h2 class="first">Why this test is flaky</h2>
       <ul>
         {flaky.signs.map((sign) => (
-          <li>{FLAKY_SIGN_WORDS[sign](branch)}</li>
+          <li>{FLAKY_SIGN_WORDS[sign]}</li>
         ))}
       </ul>
       <p>

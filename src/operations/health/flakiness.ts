@@ -1,0 +1,63 @@
+/** Decides anew which test cases are flaky, after their runs have been counted. */
+
+import { isDisturbed } from "../../rules/health.ts";
+import { judgeFlakiness, type OwnSign } from "../../rules/flakiness.ts";
+import { readRates } from "../../rules/flaky_rates.ts";
+import type { Tx } from "../../database/connect.ts";
+import { insertTurns } from "../../store/events.ts";
+import {
+  countFreshFlakes,
+  deleteFlakes,
+  selectConcerned,
+  selectFlakinessFacts,
+  selectContradicted,
+  updateFlakiness,
+  markContradicted,
+} from "../../store/flakiness.ts";
+import { selectFlakyRates } from "../../store/flaky_rates.ts";
+
+/** Number of test cases that are decided in one statement. */
+const PORTION = 500;
+
+const LETTERS: Record<OwnSign, string> = { retry: "r", same_commit: "c", unexplained: "u" };
+
+type RetriedRun = { id: string; passed: number; failed: number; flaky: number };
+
+/** Ignores what passed on retry in a run in which so many test cases did so for the first time that its machine is the cause. */
+export async function discardDisturbedFlakes(sql: Tx, projectId: string, run: RetriedRun): Promise<void> {
+  if (isDisturbed(run.flaky, run) && isDisturbed(await countFreshFlakes(sql, projectId, run.id), run))
+    await deleteFlakes(sql, projectId, run.id);
+}
+
+/** In a transaction that holds `lockHealth`. `announced`: those of the runs whose changes are announced. */
+export async function refreshFlakiness(
+  sql: Tx,
+  projectId: string,
+  runIds: readonly string[],
+  announced: ReadonlySet<string>,
+): Promise<void> {
+  const concerned = new Set(await selectConcerned(sql, projectId, runIds));
+  for (const again of await selectContradicted(sql, projectId, runIds)) {
+    if (isDisturbed(again.testCases.length - again.flaky, again)) continue;
+    await markContradicted(sql, projectId, again);
+    for (const testCase of again.testCases) concerned.add(testCase);
+  }
+  if (concerned.size === 0) return;
+  const rates = readRates(await selectFlakyRates(sql, projectId));
+  const numbers = [...concerned];
+  for (let start = 0; start < numbers.length; start += PORTION) {
+    const facts = await selectFlakinessFacts(sql, projectId, numbers.slice(start, start + PORTION));
+    const decided = facts.map((test) => {
+      const flakiness = judgeFlakiness(rates, test.failures, test);
+      const signs = [...new Set(flakiness.own.map(({ sign }) => LETTERS[sign]))].join("");
+      return { ...test, ...flakiness, signs, isTurned: test.flaky !== flakiness.flaky };
+    });
+    if (decided.length > 0) await updateFlakiness(sql, projectId, decided);
+    const turned = decided.filter(({ isTurned }) => isTurned);
+    // What was decided by an older run turns with the last one.
+    const runOf = ({ lastRunId }: (typeof turned)[number]) =>
+      lastRunId !== null && runIds.includes(lastRunId) ? lastRunId : runIds.at(-1)!;
+    for (const [runId, tests] of Map.groupBy(turned, runOf))
+      if (announced.has(runId)) await insertTurns(sql, projectId, runId, tests);
+  }
+}

@@ -1,0 +1,167 @@
+/** The failures of test cases that may be their own, and how often each has failed by itself. */
+
+import { type Flakiness, type OwnFailure, RATE_RESULTS } from "../rules/flakiness.ts";
+import { toJsonTime, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
+import { executionsOfCommit } from "./commits.ts";
+import { blockOfCase, lettersOf } from "./packing.ts";
+import { isFromOutsideCode, isOnDefault, isTrustedBuild } from "./predicates.ts";
+
+/** A run is compared with so many of the same commit. */
+const COMPARED_RUNS = 20;
+/** A test that failed in so many runs of a commit before it passes was fixed from outside. */
+const FIXED_RUNS = 3;
+/** So many of the last failures of a test case are read. */
+const PAST_FAILURES = 200;
+/** Runs that are put down to their surroundings by more than this share say nothing of their test cases. */
+const DISTURBED = 0.5;
+
+/** The number of test cases that passed on retry in the run and are not known as flaky. */
+export const countFreshFlakes = async (sql: Tx, projectId: string, runId: string): Promise<number> => {
+  const [row] = await sql<{ count: number }[]>`
+    select count(*)::int as count
+    from ${lettersOf(sql, projectId, sql`select ${runId}::uuid as id`)} f
+    left join case_health h on h.project_id = ${projectId} and h.test_case = f.number
+    where f.letter = 'P' and not coalesce(h.flaky, false)`;
+  return row!.count;
+};
+
+/** What passed on retry in this run says nothing of its test cases. */
+export const deleteFlakes = (sql: Tx, projectId: string, runId: string) => sql`
+  delete from flake where project_id = ${projectId} and run_id = ${runId}`;
+
+/** The failures of a run that a later run of its task passed on the same commit; `flaky`: of those that are known as flaky. */
+export type Contradicted = { runId: string; passed: number; failed: number; testCases: number[]; flaky: number };
+
+/** Those that are not marked yet, of the commits of these runs. */
+export const selectContradicted = (sql: Tx, projectId: string, runIds: readonly string[]) => sql<Contradicted[]>`
+  with mine as materialized (
+    select r.id, r.task_slug, e.commit
+    from unnest(${toTextArray(runIds)}::uuid[]) as run (id)
+    cross join lateral (
+      select * from test_run where project_id = ${projectId} and id = run.id offset 0) r
+    join execution e on e.project_id = ${projectId} and e.id = r.execution_id
+    where e.commit is not null and not r.outage and ${isTrustedBuild(sql, sql`e`)}
+  ), same as materialized (
+    select m.id as mine, o.* from mine m cross join lateral (
+      select r.id, r.completed_at, r.failed
+      from (${executionsOfCommit(sql, projectId, sql`m.commit`)}) e cross join lateral (
+        select * from test_run
+        where project_id = ${projectId} and execution_id = e.id and task_slug = m.task_slug offset 0) r
+      where r.health_applied and not r.outage
+      order by r.id desc limit ${COMPARED_RUNS}) o
+  ), failed as materialized (
+    select distinct s.mine, f.test_case from same s cross join lateral (
+      select test_case from failure where project_id = ${projectId} and run_id = s.id offset 0) f
+    where s.failed > 0 and exists (select from same other where other.mine = s.mine and other.id <> s.id)
+  ), result as (
+    select f.mine, f.test_case, s.id, b.letter in ('f', 'F') as has_failed,
+      count(*) filter (where b.letter in ('p', 'P')) over (
+        partition by f.mine, f.test_case order by s.completed_at desc, s.id desc) as passes
+    from failed f join same s on s.mine = f.mine cross join lateral (
+      select substr(statuses, array_position(test_cases, f.test_case), 1) as letter from case_result
+      where project_id = ${projectId} and run_id = s.id and block = ${blockOfCase(sql, sql`f.test_case`)} offset 0) b
+    where b.letter in ('p', 'P', 'f', 'F')
+  ), again as (
+    select id, test_case, count(*) over (partition by mine, test_case, passes) as in_a_row
+    from result where has_failed and passes > 0
+  )
+  select r.id as "runId", r.passed, r.failed, json_agg(a.test_case) as "testCases", (count(*) filter (where h.flaky))::int as flaky
+  from (select distinct id, test_case from again where in_a_row < ${FIXED_RUNS}::int) a
+  cross join lateral (
+    select from failure f
+    where f.project_id = ${projectId} and f.run_id = a.id and f.test_case = a.test_case and not f.passed_again and not f.of_many
+      and f.explained in ('change', 'flaky') and not ${isFromOutsideCode(sql, sql`f`)} offset 0) f
+  join test_run r on r.project_id = ${projectId} and r.id = a.id
+  left join case_health h on h.project_id = ${projectId} and h.test_case = a.test_case
+  group by r.id, r.passed, r.failed`;
+
+export const markContradicted = (sql: Tx, projectId: string, { runId, testCases }: Contradicted) => sql`
+  update failure set passed_again = true
+  where project_id = ${projectId} and run_id = ${runId} and test_case = any(${toNumberArray(testCases)}::int[])`;
+
+/** The test cases that failed in one of these runs, and those that have failed by themselves before and have results in them. */
+export const selectConcerned = async (sql: Tx, projectId: string, runIds: readonly string[]): Promise<number[]> => {
+  const runs = sql`unnest(${toTextArray(runIds)}::uuid[]) as run (id)`;
+  const rows = await sql<{ number: number }[]>`
+    select f.test_case as number from ${runs} cross join lateral (
+      select test_case from failure where project_id = ${projectId} and run_id = run.id
+      union all select test_case from flake where project_id = ${projectId} and run_id = run.id offset 0) f
+    union
+    select test_case from case_health
+    where project_id = ${projectId} and flake_rate > 0 and last_run_id = any(${toTextArray(runIds)}::uuid[])
+    union
+    select test_case from case_health h
+    where project_id = ${projectId} and flaky and last_run_id = any(${toTextArray(runIds)}::uuid[])`;
+  return rows.map(({ number }) => number);
+};
+
+/** What decides whether a test case is flaky; `results` are at most 200. */
+export type FlakinessFacts = {
+  testCase: number;
+  results: number;
+  clean: number;
+  flaky: boolean;
+  lastRunId: string | null;
+  failures: OwnFailure[];
+};
+
+export const selectFlakinessFacts = (sql: Tx, projectId: string, numbers: readonly number[]) => sql<FlakinessFacts[]>`
+  select n.number as "testCase", h.results, least(h.clean, h.results) as clean, h.flaky, h.last_run_id as "lastRunId", f.failures
+  from unnest(${toNumberArray(numbers)}::int[]) as n (number)
+  cross join lateral (
+    select least(runs, ${RATE_RESULTS}::int) as results, runs, clean, flaky, last_run_id from case_health
+    where project_id = ${projectId} and test_case = n.number offset 0) h
+  cross join lateral (
+    select case when h.runs > ${RATE_RESULTS}::int then (
+      select b.run_id from case_result b, lateral array_position(b.test_cases, n.number) as place
+      where b.project_id = ${projectId} and b.block = ${blockOfCase(sql, sql`n.number`)}
+        and lower(substr(b.statuses, place, 1)) in ('p', 'f')
+      order by b.run_id desc offset ${RATE_RESULTS - 1}::int limit 1) end as first_id) w
+  cross join lateral (
+    select coalesce(json_agg(json_build_object(
+      'sign', f.sign, 'share', f.share, 'isExplainedAsFlaky', f.explained = 'flaky',
+      'known', json_build_object(
+        'failed', coalesce((f.evidence->>'failed')::real, 0), 'results', coalesce((f.evidence->>'results')::int, 0)),
+      'place', r.place, 'at', ${toJsonTime(sql, sql`r.completed_at`)}) order by r.completed_at, f.run_id), '[]') as failures
+    from (
+      select run_id, 'retry' as sign, 1 as share, 'flaky' as explained, null::json as evidence from flake
+      where project_id = ${projectId} and test_case = n.number and run_id >= coalesce(w.first_id, ${FIRST_ID}::uuid)
+      union all
+      select run_id, case when passed_again then 'same_commit' else 'unexplained' end, case when passed_again then 1 else flaky end,
+        case when passed_again then 'flaky' else explained end, evidence
+      from failure f
+      where project_id = ${projectId} and test_case = n.number and run_id >= coalesce(w.first_id, ${FIRST_ID}::uuid)
+        and explained in ('change', 'flaky') and not of_many and not ${isFromOutsideCode(sql, sql`f`)}
+      order by run_id desc limit ${PAST_FAILURES}
+    ) f cross join lateral (
+      select r.completed_at, case
+        when ${isOnDefault(sql, sql`e`, sql`p.default_branch`)}
+          or e.pull_request is null and is_long_lived(e.branch, p.long_lived_branches) then r.id::text
+        else coalesce(e.pull_request, e.branch) end as place
+      from test_run r
+      join execution e on e.project_id = ${projectId} and e.id = r.execution_id
+      join project p on p.id = ${projectId}
+      where r.project_id = ${projectId} and r.id = f.run_id and r.health_applied and not r.outage
+        and not (f.sign = 'retry' and r.was_outage) and r.disturbed <= ${DISTURBED}::real
+        and ${isTrustedBuild(sql, sql`r`)} offset 0) r
+  ) f`;
+
+const FIRST_ID = "00000000-0000-0000-0000-000000000000";
+
+export type TestFlakiness = Pick<FlakinessFacts, "testCase" | "results"> & Flakiness & { signs: string };
+
+export const updateFlakiness = (sql: Tx, projectId: string, rows: readonly TestFlakiness[]) => sql`
+  update case_health h set flaky = f.flaky, flake_failures = f.failures, flaky_at = f.last_at, recovers_after = f.recovers_after,
+    flaky_signs = f.signs, flake_rate = f.failures::real / greatest(f.results, f.failures, 1),
+    flaky_since = case when not f.flaky then null when h.flaky then h.flaky_since else f.first_at end
+  from unnest(
+    ${toNumberArray(rows.map(({ testCase }) => testCase))}::int[],
+    ${toTextArray(rows.map(({ flaky }) => String(flaky)))}::boolean[],
+    ${toNumberArray(rows.map(({ own }) => own.length))}::int[],
+    ${toNumberArray(rows.map(({ results }) => results))}::int[],
+    ${toTextArray(rows.map(({ own }) => own[0]?.at ?? null))}::timestamptz[],
+    ${toTextArray(rows.map(({ own }) => own.at(-1)?.at ?? null))}::timestamptz[],
+    ${toNumberArray(rows.map(({ recoversAfter }) => recoversAfter))}::int[],
+    ${toTextArray(rows.map(({ signs }) => signs))}::text[]
+  ) as f (number, flaky, failures, results, first_at, last_at, recovers_after, signs)
+  where h.project_id = ${projectId} and h.test_case = f.number`;

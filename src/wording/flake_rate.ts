@@ -1,0 +1,18 @@
+/** How often a test fails by itself, in words: counts first. */
+
+import { counted, toCount } from "./numbers.ts";
+
+export type FlakeCounts = { flakeFailures: number; flakeResults: number };
+
+/** With fewer results a percentage would say more than is known. */
+const MIN_RESULTS = 20;
+
+/** Returns "3 of 25". */
+export const flakeCountWords = ({ flakeFailures, flakeResults }: FlakeCounts): string =>
+  `${toCount(flakeFailures)} of ${toCount(flakeResults)}`;
+
+/** Returns "failed 3 of the last 25 results (12 %)". */
+export function flakeWords({ flakeFailures, flakeResults }: FlakeCounts): string {
+  const share = flakeResults < MIN_RESULTS ? "" : ` (${Math.round((100 * flakeFailures) / flakeResults)} %)`;
+  return `failed ${flakeFailures} of the last ${counted(flakeResults, "result")}${share}`;
+}
