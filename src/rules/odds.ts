@@ -127,7 +127,15 @@ const SHARES = [0.02, 0.06, 0.15, 0.3, 0.6, 0.95];
 const MANY = { tests: 6, files: 3 };
 
 /** Logarithms of the weights. */
-type Unit = { failures: readonly FailedTestFacts[]; change: number; flaky: number; inherited: number; outside: number };
+type Unit = {
+  failures: readonly FailedTestFacts[];
+  change: number;
+  /** What the change is if it breaks another test of the file. */
+  inFile: number;
+  flaky: number;
+  inherited: number;
+  outside: number;
+};
 
 /** Each is judged with the others of the run: whether the build breaks something, and whether its surroundings are disturbed. */
 export function weigh({ disturbed, run, rates }: RunFacts, c: Constants = CONSTANTS): Judgement[] {
@@ -262,7 +270,8 @@ function weighUnit(run: FailedRun, unit: readonly FailedTestFacts[], rates: read
     ...unit.map(({ inheritance }) => weighInherited(inheritance, Math.log(0.3) + spread + again, c)),
   );
   const outside = isMany(unit) ? -Infinity : Math.log(weighOutside(run, unit));
-  return { failures: unit, change, flaky, inherited, outside };
+  const inFile = Math.max(Math.log(c.further) + change, Math.log(c.inFile) + again + hasPassed);
+  return { failures: unit, change, inFile, flaky, inherited, outside };
 }
 
 /** What is inherited with such odds fails in a disturbed run as well. */
@@ -290,15 +299,14 @@ function toState(run: FailedRun, rates: readonly RateShare[], c: Constants): Run
   const repeated = (strange.length / run.failures.length) * again * Math.log(c.repeated);
   const before = (share: number) => Math.log1p(-share) * passed - Math.log(SHARES.length);
   const innocent = others.reduce((sum, one) => sum + one, 0);
-  const inFile = Math.log(c.inFile);
   const calm = toBroken(
     [
-      { before: 0, others, changes, inFile },
+      { before: 0, others, changes, isByFile: true },
       ...SHARES.map((share) => {
         const wide = units.map(({ failures, inherited }) =>
           inherited > LIKELY ? -Infinity : failures.length * Math.log(share),
         );
-        return { before: Math.log(c.wide * c.further) + before(share), others, changes: wide, inFile: null };
+        return { before: Math.log(c.wide * c.further) + before(share), others, changes: wide, isByFile: false };
       }),
     ],
     units,
@@ -309,7 +317,7 @@ function toState(run: FailedRun, rates: readonly RateShare[], c: Constants): Run
       before: before(share) + Math.log(kind) + repeated,
       others: units.map((unit) => weighDisturbed(run, unit, share, isNovel ? 1 : c.strange, c)),
       changes,
-      inFile,
+      isByFile: true,
     })),
   );
   const { broken, ofChange } = toBroken(disturbed, units);
@@ -329,17 +337,20 @@ type Way = {
   before: number;
   others: readonly number[];
   changes: readonly number[];
-  /** Of each unit: what it is by the change, if that breaks another one of its file. */
-  inFile: number | null;
+  /** Whether the units of a file are broken together. */
+  isByFile: boolean;
 };
 
 /** Of several ways: how likely all units are, and the chance of each that it is the change's. */
 function toBroken(ways: readonly Way[], units: readonly Unit[]) {
-  const placeOf = (index: number) => (isMany(units[index]!.failures) ? index : units[index]!.failures[0]!.file);
+  const placeOf = (index: number) => {
+    const { failures, inherited } = units[index]!;
+    return isMany(failures) || inherited > LIKELY ? index : failures[0]!.file;
+  };
   const byFile = [...Map.groupBy(units.keys(), placeOf).values()];
   const weighed = ways.map((way) => {
     const ofChange = units.map(() => 0);
-    const all = byFile.reduce((sum, indexes) => sum + weighFile(way, indexes, ofChange), way.before);
+    const all = byFile.reduce((sum, indexes) => sum + weighFile(way, units, indexes, ofChange), way.before);
     return { all, ofChange };
   });
   const broken = logSum(weighed.map(({ all }) => all));
@@ -350,15 +361,20 @@ function toBroken(ways: readonly Way[], units: readonly Unit[]) {
 }
 
 /** The likelihood of the units of one file; sets the chance of each that it is the change's. */
-function weighFile({ others, changes, inFile }: Way, indexes: readonly number[], ofChange: number[]): number {
-  if (inFile === null || indexes.length === 1) {
+function weighFile(
+  { others, changes, isByFile }: Way,
+  units: readonly Unit[],
+  indexes: readonly number[],
+  ofChange: number[],
+): number {
+  if (!isByFile || indexes.length === 1) {
     const both = indexes.map((index) => logSum([others[index]!, changes[index]!]));
     for (const [at, index] of indexes.entries()) ofChange[index] = Math.exp(changes[index]! - both[at]!);
     return both.reduce((sum, one) => sum + one, 0);
   }
   // Nothing is broken, or one is, and each other one may be.
   const none = indexes.reduce((sum, index) => sum + others[index]!, 0);
-  const further = indexes.map((index) => Math.max(changes[index]!, inFile));
+  const further = indexes.map((index) => units[index]!.inFile);
   const either = indexes.map((index, at) => logSum([others[index]!, further[at]!]));
   const rest = either.reduce((sum, one) => sum + one, 0);
   const first = indexes.map((index, at) => changes[index]! + rest - either[at]!);

@@ -136,7 +136,7 @@ describe("automatic bug reports", () => {
     for (let run = 0; run < 19; run++) await upload(PASS);
     await catchUp();
     expect((await bug(id)).status).toBe("open");
-    for (let run = 0; run < 2; run++) {
+    for (let run = 0; run < 4; run++) {
       await upload(PASS);
       await catchUp();
     }

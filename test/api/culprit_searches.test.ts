@@ -275,13 +275,12 @@ describe("POST …/culprit refuses", () => {
   });
 
   test("for a flaky test, and commits that are none", async () => {
-    await build(0, null);
-    await build(0, FAULT, "&execution_key=again");
-    await build(0, null, "&execution_key=once-more");
-    const { bugReports } = await build(5, FAULT);
+    const bug = await openBug(5);
+    for (const key of ["a", "b"]) for (const message of [FAULT, null]) await build(0, message, `&execution_key=${key}`);
+    await place.get("/test-cases?limit=1");
     await sync();
-    expect(await start(bugReports[0].id)).toBe(`${REFUSED}: its test is flaky: it fails without a change of the code`);
-    expect(await start(bugReports[0].id, { goodCommit: "main" })).toBe(
+    expect(await start(bug)).toBe(`${REFUSED}: its test is flaky: it fails without a change of the code`);
+    expect(await start(bug, { goodCommit: "main" })).toBe(
       'Cannot read "goodCommit": expected a commit hash of 7 to 64 hexadecimal digits, got "main"',
     );
   });

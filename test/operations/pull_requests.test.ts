@@ -212,7 +212,7 @@ describe("the comment", () => {
     const { body } = await call("GET", `/integrations/${host.integrationId}/deliveries?status=inapplicable`);
     const errors = body.data.map(({ attempts }: any) => attempts.at(-1).error);
     expect(errors).toContain("Nothing to send: the comment shows a later execution");
-    await push("4", { fails: true }, second);
+    await push("4", { name: "pays", fails: true }, second);
     expect(host.shown()).toEqual([expect.stringContaining("`1 new failure")]);
   });
 
