@@ -9,6 +9,8 @@ import { isTrustedBuild } from "./predicates.ts";
 
 /** Maximum number of builds of a branch that are looked through for runs of a task. */
 const MAX_BUILDS = 200;
+/** The same for the builds at or before a baseline. */
+const MAX_BUILDS_BEFORE = 100;
 /** Maximum number of runs of a task that the results of its baseline come from. */
 const MAX_RUNS = 20;
 /** So many green runs show that a test that none of them has was removed. */
@@ -122,7 +124,7 @@ const measureIn = (sql: Sql, projectId: Given, id: Fragment, taskSlug: Given) =>
 const buildsBefore = (sql: Sql, projectId: Given): Fragment => {
   const own = sql`id < base.id and pull_request is not distinct from base.line_pull`;
   const builds = (branch: Fragment, condition: Fragment) =>
-    buildsOf(sql, projectId, branch, { condition, limit: MAX_BUILDS, columns: sql`id, commit` });
+    buildsOf(sql, projectId, branch, { condition, limit: MAX_BUILDS_BEFORE, columns: sql`id, commit` });
   return sql`
     select id from (
       select *, max(first) over (order by place) as newest, max(first) filter (where id = base.id) over () as base_first from (

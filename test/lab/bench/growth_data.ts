@@ -175,7 +175,7 @@ async function insertFailures(sql: Tx, project: string, bugs: number): Promise<v
   await sql`delete from failed where letter <> 'f'`;
   await sql`
     insert into failure (project_id, run_id, test_case, cause, blame, explained, of_many, change, flaky, inherited, outside, evidence)
-    select ${project}, run_id, number, md5(way || number || task)::uuid,
+    select ${project}, run_id, number, md5(concat(way, number, task))::uuid,
       case n % 10 when 0 then 'still' when 1 then 'flaky' when 2 then 'main' when 3 then 'quarantined' else 'new' end,
       case n % 10 when 0 then 'inherited' when 1 then 'flaky' when 2 then 'inherited' else 'change' end, false, 0.5, 0.2, 0.2, 0.1,
       ${JSON.stringify(EVIDENCE)}::text::json
