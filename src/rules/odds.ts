@@ -195,7 +195,7 @@ function toJudgement({ test, cause }: FailedTestFacts, shares: Record<Explanatio
 
 /** How far a run was disturbed. */
 export const disturbedShare = (judgements: readonly Judgement[]): number =>
-  Math.max(0, ...judgements.map(({ disturbed }) => disturbed));
+  judgements.reduce((most, { disturbed }) => Math.max(most, disturbed), 0);
 
 function markMany(judgements: readonly Judgement[], { failures }: FailedRun): Judgement[] {
   const fileOf = new Map(failures.map(({ test, file }) => [test, file]));
@@ -245,7 +245,7 @@ const isMany = (unit: readonly FailedTestFacts[]) => new Set(unit.map(({ file })
 
 function weighUnit(run: FailedRun, unit: readonly FailedTestFacts[], rates: readonly RateShare[], c: Constants): Unit {
   const n = Math.max(1, run.tests, run.failures.length);
-  const inARow = Math.min(...unit.map(({ inARow }) => inARow));
+  const inARow = unit.reduce((least, { inARow }) => Math.min(least, inARow), Infinity);
   const again = (inARow - 1) * Math.log(c.streak);
   const size = unit.length;
   // The tests of a file follow from the first one; of many at once each set is as likely as another.
@@ -266,8 +266,9 @@ function weighUnit(run: FailedRun, unit: readonly FailedTestFacts[], rates: read
     };
     flaky += Math.log(flakyOdds(past, inARow, rates) * words);
   }
-  const inherited = Math.min(
-    ...unit.map(({ inheritance }) => weighInherited(inheritance, Math.log(0.3) + spread + again, c)),
+  const inherited = unit.reduce(
+    (least, { inheritance }) => Math.min(least, weighInherited(inheritance, Math.log(0.3) + spread + again, c)),
+    Infinity,
   );
   const outside = isMany(unit) ? -Infinity : Math.log(weighOutside(run, unit));
   const inFile = Math.max(Math.log(c.further) + change, Math.log(c.inFile) + again + hasPassed);
@@ -378,10 +379,11 @@ function weighFile(
   const either = indexes.map((index, at) => logSum([others[index]!, further[at]!]));
   const rest = either.reduce((sum, one) => sum + one, 0);
   const first = indexes.map((index, at) => changes[index]! + rest - either[at]!);
-  const all = logSum([none, ...first]);
+  const broken = logSum(first);
+  const all = logSum([none, broken]);
   for (const [at, index] of indexes.entries()) {
-    const asFurther = first.flatMap((one, other) => (other === at ? [] : one + further[at]! - either[at]!));
-    ofChange[index] = Math.exp(logSum([first[at]!, ...asFurther]) - all);
+    const asFurther = logMinus(broken, first[at]!) + further[at]! - either[at]!;
+    ofChange[index] = Math.exp(logSum([first[at]!, asFurther]) - all);
   }
   return all;
 }
@@ -404,7 +406,8 @@ function weighDisturbed(
 const logMinus = (a: number, b: number): number => (a <= b ? -Infinity : a + Math.log1p(-Math.exp(b - a)));
 
 function logSum(logs: readonly number[]): number {
-  const most = Math.max(...logs);
+  // There may be more than a call takes as arguments.
+  const most = logs.reduce((most, log) => Math.max(most, log), -Infinity);
   if (most === -Infinity) return most;
   return most + Math.log(logs.reduce((sum, log) => sum + Math.exp(log - most), 0));
 }
