@@ -52,7 +52,7 @@ async function compareExecution({ path, get: read }: Project, id: string, { same
       execution[field],
     );
   const comparison = await read(`/executions/${id}/comparison`);
-  const lists = ["newFailures", "alsoFailingOnMain", "stillFailing", "flakyFailures", "quarantinedFailures"] as const;
+  const lists = Object.keys(comparison).filter((name) => /fail/i.test(name) && name !== "incidentFailures");
   const blamed = lists.reduce((sum, list) => sum + comparison[list].length, 0);
   const runs = new Map<string, any>();
   for (const { slug, attempt } of execution.tasks)
