@@ -288,6 +288,7 @@ export const selectStateRuns = (
       select e.id from execution e, mine
       where e.project_id = ${projectId} and e.branch = mine.branch and e.pull_request is not distinct from mine.pull_request
         and e.build_id is null and e.id < ${firstIdAt(at + 1)} and e.id <> mine.id and e.branch is distinct from ${line}::text
+        and ${isTrustedBuild(sql, sql`e`)}
       order by e.id desc limit ${OWN_RUNS}
     ) e
     cross join lateral (${runOf}) r
