@@ -49,6 +49,8 @@ export type Constants = typeof CONSTANTS;
 export type Inheritance = {
   /** The last result at or before the base. */
   last: "this cause" | "other cause" | "passed" | "none";
+  /** How far that result was put down to the test itself. */
+  doubt: number;
   /** The next result after the base failed with this cause, and nothing later passes. */
   isNextBroken: boolean;
   /** It fails with this cause on another line now, and nobody says which one the build is based on. */
@@ -65,9 +67,12 @@ export type FailedTestFacts = {
   saysOutside: boolean;
   /** Builds of this pull request in a row in which it failed, this one included. */
   inARow: number;
-  /** Its results elsewhere: how many, and the weight of the failures among them. */
+  /** Its results elsewhere. */
   results: number;
+  /** That passed on retry, or again at the same commit. */
   failures: number;
+  /** The lengths of rows of failures on the line. */
+  episodes: readonly number[];
   /** Further pull requests in which it failed, by itself or for their changes: with this cause, and with others. */
   pullRequests: { same: number; other: number };
   hasFailed: boolean;
@@ -220,14 +225,23 @@ function toUnits({ failures }: FailedRun): (readonly FailedTestFacts[])[] {
 }
 
 /** `k` of `n` results failed by themselves, and those of pull requests that a change breaks with such a chance. */
-type PastCount = { k: number; n: number; pullRequests: readonly { count: number; chance: number }[] };
+type PastCount = {
+  k: number;
+  n: number;
+  /** Rows of failures on a line, which one change may have broken. */
+  episodes: readonly number[];
+  chance: number;
+  pullRequests: readonly { count: number; chance: number }[];
+};
 
 /** The odds that a test fails by itself `times` more. */
-function flakyOdds({ k, n, pullRequests }: PastCount, times: number, rates: readonly RateShare[]): number {
-  const passed = Math.max(0, n - k - pullRequests.reduce((sum, { count }) => sum + count, 0));
+function flakyOdds({ k, n, episodes, chance, pullRequests }: PastCount, times: number, rates: readonly RateShare[]) {
+  const failed = pullRequests.reduce((sum, { count }) => sum + count, 0) + episodes.reduce((sum, one) => sum + one, k);
+  const passed = Math.max(0, n - failed);
   let [all, again] = [0, 0];
   for (const { rate, share } of rates) {
     let likelihood = Math.log(share) + k * Math.log(rate) + passed * Math.log1p(-rate);
+    for (const length of episodes) likelihood += Math.log(rate ** length + chance);
     for (const { count, chance } of pullRequests) likelihood += count * Math.log(rate + chance);
     all += Math.exp(likelihood);
     again += Math.exp(likelihood) * rate ** times;
@@ -255,13 +269,13 @@ function weighUnit(run: FailedRun, unit: readonly FailedTestFacts[], rates: read
   const change = (isNew ? Math.log(c.newTest / c.further) : spread) + again + hasPassed;
   let flaky = 0;
   const chance = (c.guilty * c.broken) / n;
-  for (const { hasFailed, hasFailedForThis, failures, pullRequests, results, inARow } of unit) {
+  for (const { hasFailed, hasFailedForThis, failures, episodes, pullRequests, results, inARow } of unit) {
     // The more often it has failed, the less does it fail for another cause than ever before.
-    const words = hasFailed && !hasFailedForThis ? c.otherCause / (1 + failures + pullRequests.other) : 1;
+    const words =
+      hasFailed && !hasFailedForThis ? c.otherCause / (1 + failures + episodes.length + pullRequests.other) : 1;
     const bySame = { count: pullRequests.same, chance: c.sameBreak * chance };
     const past = {
-      k: failures,
-      n: results,
+      ...{ k: failures, n: results, episodes, chance },
       pullRequests: [bySame, { count: pullRequests.other, chance: c.otherBreak * chance }],
     };
     flaky += Math.log(flakyOdds(past, inARow, rates) * words);
@@ -413,9 +427,13 @@ function logSum(logs: readonly number[]): number {
 }
 
 /** `change` is the logarithm of the odds that a change breaks the test. */
-function weighInherited({ last, isNextBroken, isOnOtherLine, siblings }: Inheritance, change: number, c: Constants) {
-  if (last === "this cause") return Math.log(c.inheritedLast);
-  if (last === "other cause") return Math.log(c.inheritedOther);
+function weighInherited(
+  { last, doubt, isNextBroken, isOnOtherLine, siblings }: Inheritance,
+  change: number,
+  c: Constants,
+) {
+  if (last === "this cause") return Math.log(c.inheritedLast * (1 - doubt));
+  if (last === "other cause") return Math.log(c.inheritedOther * (1 - doubt));
   if (isNextBroken) return Math.log(c.inheritedNext);
   if (isOnOtherLine) return Math.log(c.siblings) + change;
   // What passed there is not inherited.

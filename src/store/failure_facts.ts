@@ -166,7 +166,7 @@ export const selectPast = (sql: Tx, projectId: string, { id, completedAt }: Judg
     from unnest(${toNumberArray(numbers)}::int[]) as n (number)
     cross join lateral (
       select * from (
-        (select f.run_id, f.explained, f.of_many, false as retried, f.cause from failure f
+        (select f.run_id, f.explained, f.of_many, f.passed_again as retried, f.cause from failure f
         where f.project_id = ${projectId} and f.test_case = n.number and f.run_id < ${until} and f.run_id <> ${id}
         order by f.run_id desc limit ${PAST_FAILURES})
         union all
@@ -312,14 +312,21 @@ export const selectStateRuns = (
 };
 
 /** What a test case did in a run; absent: it passed. */
-export type CaseState = { runId: string; testCase: number; cause: string | null; explained: ExplanationKind | null };
+export type CaseState = {
+  runId: string;
+  testCase: number;
+  cause: string | null;
+  explained: ExplanationKind | null;
+  /** The share of the test itself. */
+  flaky: number;
+};
 
 export const selectStates = (sql: Tx, projectId: string, runIds: readonly string[], numbers: readonly number[]) => sql<
   CaseState[]
 >`
-  select f.run_id as "runId", f.test_case as "testCase", replace(f.cause::text, '-', '') as cause, f.explained
+  select f.run_id as "runId", f.test_case as "testCase", replace(f.cause::text, '-', '') as cause, f.explained, f.flaky::float8 as flaky
   from unnest(${toTextArray(runIds)}::uuid[]) as run (id) cross join lateral (
-    select run_id, test_case, cause, explained from failure
+    select run_id, test_case, cause, explained, flaky from failure
     where project_id = ${projectId} and run_id = run.id and test_case = any(${toNumberArray(numbers)}::int[]) offset 0) f`;
 
 /** Which of these test cases a rerun of the build has passed, of which of these runs. */

@@ -62,9 +62,10 @@ function toFailures(judgements: readonly Judgement[], facts: OddsFacts): JudgedF
   const factsOf = new Map(run.failures.map((failure) => [failure.test, failure]));
   const rowOf = new Map(rows.map((row) => [row.testCase, row]));
   return judgements.map(({ test, shares, kind, isOfMany }): JudgedFailure => {
-    const { results, failures, pullRequests, inARow, passedAtCommit, inheritance, cause } = factsOf.get(test)!;
+    const { results, failures, episodes, pullRequests, inARow, passedAtCommit, inheritance, cause } =
+      factsOf.get(test)!;
     const seen = run.sightings.get(cause);
-    const failed = Math.ceil(failures) + pullRequests.same + pullRequests.other;
+    const failed = failures + episodes.reduce((sum, one) => sum + one, 0) + pullRequests.same + pullRequests.other;
     const evidence: OddsEvidence = {
       ...{ failed, results, inARow, passedAtCommit },
       base: inheritance.last,

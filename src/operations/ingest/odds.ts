@@ -181,6 +181,7 @@ function createLine({ runs, asked, isBaseNamed, states, absent }: LineFacts) {
       const otherLines = siblings.filter(({ isLine }) => isLine);
       return {
         last,
+        doubt: (at === -1 ? undefined : failed.get(keyOf(known[at]!.run.id, testCase))?.flaky) ?? 0,
         // What passed in a named base is not inherited.
         isNextBroken:
           !isBaseNamed &&
@@ -234,6 +235,7 @@ function weighPast(past: readonly (PastFailure & PastRun)[], context: PastContex
   );
   const places = Map.groupBy(others, (one) => (isOfLine(one) ? "line" : `${one.pullRequest} ${one.branch}`));
   let failures = 0;
+  const rows: number[] = [];
   const pullRequests = { same: 0, other: 0 };
   const add = (own: readonly PastFailure[]) =>
     pullRequests[own.some((one) => one.cause === cause) ? "same" : "other"]++;
@@ -251,7 +253,8 @@ function weighPast(past: readonly (PastFailure & PastRun)[], context: PastContex
         add(episodes.pop()!);
         isOpen = last.cause === cause;
       }
-      failures += episodes.reduce((sum, { length }) => sum + (length > 2 ? 1 : length), retried.length);
+      failures += retried.length;
+      rows.push(...episodes.map(({ length }) => length));
     } else if (retried.length > 0) failures++;
     else add(own);
   }
@@ -259,6 +262,7 @@ function weighPast(past: readonly (PastFailure & PastRun)[], context: PastContex
     isOpen,
     inARow,
     failures,
+    episodes: rows,
     pullRequests,
     hasFailed: others.length > 0,
     hasFailedForThis: others.some((one) => one.cause === cause),

@@ -122,9 +122,10 @@ export function createHistory(c: Constants = CONSTANTS) {
       if (state === "passed") siblings.passed++;
     }
     if (ofParents(build, run, failure))
-      return { last: "this cause", isNextBroken: false, isOnOtherLine: false, siblings };
+      return { last: "this cause", doubt: 0, isNextBroken: false, isOnOtherLine: false, siblings };
     return {
       last,
+      doubt: (isNear && found.judged.get(failure.test)?.shares.flaky) || 0,
       isNextBroken,
       isOnOtherLine: false,
       siblings,
@@ -161,6 +162,7 @@ export function createHistory(c: Constants = CONSTANTS) {
           one.failure.cause !== failure.cause),
     );
     let weight = 0;
+    const rows: number[] = [];
     const pullRequests = { same: 0, other: 0 };
     const byPlace = Map.groupBy(past, (one) =>
       one.build.pullRequest === null ? `line ${one.build.line}` : String(one.build.pullRequest),
@@ -177,7 +179,7 @@ export function createHistory(c: Constants = CONSTANTS) {
       );
       const lastFailed = last?.failed.get(failure.test);
       const isOpen = lastFailed !== undefined && !lastFailed.isRetried;
-      // Episodes on a line: more than two in a row are one; the last one may be a change that is not mended yet.
+      // Episodes on a line; the last one may be a change that is not mended yet.
       const episodes: PastFailure[][] = [];
       for (const one of failures) {
         if (one.failure.isRetried) weight++;
@@ -187,10 +189,11 @@ export function createHistory(c: Constants = CONSTANTS) {
       }
       const open = isOpen ? episodes.pop() : undefined;
       if (open) pullRequests[open.some((one) => one.failure.cause === failure.cause) ? "same" : "other"]++;
-      for (const { length } of episodes) weight += length > 2 ? 1 : length;
+      rows.push(...episodes.map(({ length }) => length));
     }
     return {
       failures: weight,
+      episodes: rows,
       pullRequests,
       hasFailed: past.length > 0,
       hasFailedForThis: past.some((one) => one.failure.cause === failure.cause),
