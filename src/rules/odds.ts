@@ -69,9 +69,9 @@ export type FailedTestFacts = {
   inARow: number;
   /** Its results elsewhere. */
   results: number;
-  /** That passed on retry, or again at the same commit. */
+  /** Single ones on the line, and those that passed on retry or again at the same commit. */
   failures: number;
-  /** The lengths of rows of failures on the line. */
+  /** The lengths of rows of failures on the line: two or more. */
   episodes: readonly number[];
   /** Further pull requests in which it failed, by itself or for their changes: with this cause, and with others. */
   pullRequests: { same: number; other: number };
@@ -235,7 +235,8 @@ type PastCount = {
 };
 
 /** The odds that a test fails by itself `times` more. */
-function flakyOdds({ k, n, episodes, chance, pullRequests }: PastCount, times: number, rates: readonly RateShare[]) {
+function flakyOdds(past: PastCount, times: number, rates: readonly RateShare[]) {
+  const { k, n, episodes, chance, pullRequests } = past;
   const failed = pullRequests.reduce((sum, { count }) => sum + count, 0) + episodes.reduce((sum, one) => sum + one, k);
   const passed = Math.max(0, n - failed);
   let [all, again] = [0, 0];

@@ -19,6 +19,7 @@ const testcase = (said: string | null) =>
 const send = (said: string | null, query: string, others = ""): Promise<any> =>
   own.uploadReport(`<testsuite name="S">${testcase(said)}${others}</testsuite>`, `complete=true&${query}`);
 const GATE = "exit_code=1&gate=new";
+const others = Array.from({ length: 39 }, (_, at) => `<testcase name="other ${at}"/>`).join("");
 
 test("a test that failed twice by itself in forty results excuses a pull request that breaks it not once in twelve pushes", async () => {
   for (let build = 1; build <= 40; build++)
@@ -42,8 +43,14 @@ test("a failure and twelve passes at one commit excuse a pull request at most on
   expect(passes.slice(1)).not.toContain(true);
 });
 
+test("a test that main broke for some builds and mended excuses nobody who breaks it again in the same words", async () => {
+  for (const letter of "pppppppppppfffffp")
+    await send(letter === "f" ? "expected 3 to be 4" : null, "branch=main", others);
+  const { gate } = await send("expected 3 to be 4", `branch=f&pull_request=7&base_branch=main&${GATE}`, others);
+  expect(gate).toMatchObject({ pass: false, forgiven: [] });
+});
+
 test("a failure at a commit that has passed is the test's own: nothing changed", async () => {
-  const others = Array.from({ length: 9 }, (_, at) => `<testcase name="other ${at}"/>`).join("");
   await send(null, "branch=main&commit=e000002&execution_key=1", others);
   const again = await send("expected 3 to be 4", "branch=main&commit=e000002&execution_key=2", others);
   expect(filledLists(again)).toEqual({ flakyFailures: 1 });

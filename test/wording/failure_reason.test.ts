@@ -22,10 +22,7 @@ describe("the reason of a failure", () => {
       "It failed in 3 of 40 results of other builds, failed 4 times in a row on this branch: 80 % this change",
     ],
     ["flaky", 0.1, { failed: 3 }, "It failed in 3 of 40 results of other builds: 90 % not this change"],
-    ["flaky", 0, { passedAtCommit: true }, "It passed in another build of the same commit: 99 % not this change"],
     ["still", 0, { base: "this cause" }, "It failed in the baseline, with the same message: 99 % not this change"],
-    ["still", 0.1, { base: "other cause" }, "It failed in the baseline, with another message: 90 % not this change"],
-    ["main", 0.1, {}, "It also fails on main since then, with the same message: 90 % not this change"],
     [
       ...(["incident", 0.1, { elsewhere: 7 }] as const),
       "7 failures of other builds have the same message, for a cause outside the code: 90 % not this change",
@@ -41,7 +38,6 @@ describe("the reason of a failure", () => {
   test.each<[Partial<Record<ExplanationKind, number>>, Partial<OddsEvidence>, string]>([
     [{ flaky: 0.6, inherited: 0.1 }, { failed: 3 }, "It failed in 3 of 40 results of other builds"],
     [{ inherited: 0.7 }, { base: "other cause" }, "It failed in the baseline, with another message"],
-    [{ inherited: 0.7 }, { siblings: 1 }, "1 other branch fails with the same message"],
   ])(
     "that is unclear is the strongest explanation beside the change, and says what tells: %j",
     (more, about, words) => {

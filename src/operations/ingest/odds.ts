@@ -243,18 +243,23 @@ function weighPast(past: readonly (PastFailure & PastRun)[], context: PastContex
   for (const [place, own] of places) {
     const retried = own.filter(({ isRetried }) => isRetried);
     if (place === "line") {
-      const episodes = toEpisodes(
-        own.filter(({ isRetried }) => !isRetried),
-        ofLine,
+      // What a row goes on with is inherited from its beginning.
+      const all = past.filter(
+        (one) => isOfLine(one) && !one.isRetried && !streak.has(one) && one.explained !== "outside",
       );
+      const counted = new Set<PastFailure>(own);
+      const episodes = toEpisodes(all, ofLine).filter((row) => row.some((one) => counted.has(one)));
       // The last one may be a change that is not mended yet.
       const last = episodes.at(-1)?.at(-1);
       if (last && !hasPassedSince(testCase, last.runId)) {
         add(episodes.pop()!);
         isOpen = last.cause === cause;
       }
+      // A single one is the test's own; a row of them may be a change that was mended.
+      for (const { length } of episodes)
+        if (length === 1) failures++;
+        else rows.push(length);
       failures += retried.length;
-      rows.push(...episodes.map(({ length }) => length));
     } else if (retried.length > 0) failures++;
     else add(own);
   }

@@ -180,8 +180,12 @@ export function createHistory(c: Constants = CONSTANTS) {
       const lastFailed = last?.failed.get(failure.test);
       const isOpen = lastFailed !== undefined && !lastFailed.isRetried;
       // Episodes on a line; the last one may be a change that is not mended yet.
+      const rest: PastFailure[] = (failuresOf.get(failure.test) ?? []).filter(
+        (one) =>
+          one.build.pullRequest === null && `line ${one.build.line}` === place && one.judgement.kind === "inherited",
+      );
       const episodes: PastFailure[][] = [];
-      for (const one of failures) {
+      for (const one of [...failures, ...rest].toSorted((a, b) => a.build.position - b.build.position)) {
         if (one.failure.isRetried) weight++;
         else if (episodes.length > 0 && one.build.position <= episodes.at(-1)!.at(-1)!.build.position + 1)
           episodes.at(-1)!.push(one);
@@ -189,7 +193,9 @@ export function createHistory(c: Constants = CONSTANTS) {
       }
       const open = isOpen ? episodes.pop() : undefined;
       if (open) pullRequests[open.some((one) => one.failure.cause === failure.cause) ? "same" : "other"]++;
-      rows.push(...episodes.map(({ length }) => length));
+      for (const { length } of episodes)
+        if (length === 1) weight++;
+        else rows.push(length);
     }
     return {
       failures: weight,
