@@ -40,6 +40,7 @@ function explainedBlame(
 function explanationOf(blame: Blame, evidence: OddsEvidence, defaultBranch: string): string {
   const { failed, results, inARow, passedAtCommit, base, siblings, elsewhere } = evidence;
   const inResults = `It failed in ${failed} of ${counted(results, "result")} of other builds`;
+  const streak = inARow > 1 ? `, failed ${inARow} times in a row on this branch` : "";
   switch (blame) {
     case "still":
       return base === "other cause"
@@ -55,16 +56,11 @@ function explanationOf(blame: Blame, evidence: OddsEvidence, defaultBranch: stri
         : "Many tests failed together in this run, for a cause outside the code";
     case "flaky":
       if (passedAtCommit) return "It passed in another build of the same commit";
-      return failed > 0 ? inResults : "Tests of this project fail like this without a change";
+      return `${failed > 0 ? inResults : "Tests of this project fail like this without a change"}${streak}`;
     default:
-      return [
-        results === 0
-          ? "No other build has results of this test"
-          : failed === 0
-            ? `It passed in ${results === 1 ? "the only result" : `all ${results} results`} of other builds`
-            : inResults,
-        ...(inARow > 1 ? [`failed ${inARow} times in a row on this branch`] : []),
-      ].join(", ");
+      if (results === 0) return `No other build has results of this test${streak}`;
+      if (failed > 0) return inResults + streak;
+      return `It passed in ${results === 1 ? "the only result" : `all ${results} results`} of other builds${streak}`;
   }
 }
 

@@ -92,6 +92,7 @@ describe("quarantine", () => {
 
   test("a test that breaks is released", async () => {
     await quarantine({ maxShare: 100 });
+    for (let run = 0; run < 10; run++) await upload(junit("pp"), { commit: `a${run}` });
     await flake("pf");
     expect(await quarantined()).toEqual(["case 1"]);
     for (let run = 0; run < 5; run++) await upload(junit("pf"), { commit: `d${run}` });
@@ -103,6 +104,7 @@ describe("quarantine", () => {
 
   test("a test that broke between the event and the action is left alone", async () => {
     const id = await quarantine({ maxShare: 100 });
+    for (let run = 0; run < 10; run++) await upload(junit("pp"), { commit: `a${run}` });
     const parameters = { execution_key: "late", commit: "1a2b3c4d" };
     await upload(junit("fp"), parameters);
     await upload(junit("pp"), parameters);

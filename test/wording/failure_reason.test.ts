@@ -21,12 +21,7 @@ describe("the reason of a failure", () => {
       ...(["new", 0.8, { failed: 3, inARow: 4 }] as const),
       "It failed in 3 of 40 results of other builds, failed 4 times in a row on this branch: 80 % this change",
     ],
-    ["flaky", 0.1, { failed: 3 }, "It failed in 3 of 40 results of other builds: 90 % not this change"],
     ["still", 0, { base: "this cause" }, "It failed in the baseline, with the same message: 99 % not this change"],
-    [
-      ...(["incident", 0.1, { elsewhere: 7 }] as const),
-      "7 failures of other builds have the same message, for a cause outside the code: 90 % not this change",
-    ],
     [
       ...(["incident", 0.01, {}] as const),
       "Many tests failed together in this run, for a cause outside the code: 99 % not this change",
