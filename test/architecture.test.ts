@@ -64,7 +64,7 @@ const SHARED = readTable(`
   database: binaries compose connect delete_portion database_url home lock locks relations server time_bounds
     silence watched_pool
   rules: absent_tests ansi blame branch ci_systems codeowners commit culprit culprit_suspects digest_table drawn_name execution
-    fingerprint flaky_rates gate identity outside outside_of_tests owner_patterns palette plan randomness report_path rerun_cases
+    fingerprint flaky_rates gate identity odds_facts odds_units outside outside_of_tests owner_patterns palette plan randomness report_path rerun_cases
     rerun_insertion rerun_pattern rerun_tools shards shell stack variants
   reports: cpp_checks cucumber_steps fields go js_tools json_lines junit_names junit_outcome pytest report
     rounds subunit_packets tap_source text totals unknown_results unpack

@@ -6,8 +6,8 @@ export type Git = (...args: string[]) => string | undefined;
 type TestedBuild = { commit?: string | undefined; baseBranch?: string | undefined };
 
 /**
- * Of a merge of the pull request's head it is the other parent, which a shallow clone knows as well; of the head itself the merge
- * base, if the history is there. Undefined for a checkout of anything else.
+ * Returns the other parent if HEAD merges the head of the pull request, which a shallow clone knows as well, or the merge base if HEAD is
+ * that head and the history is there. Undefined: something else is checked out.
  */
 export function findBaseCommit({ commit, baseBranch }: TestedBuild, git: Git): string | undefined {
   // This format names the true parents. Lines of the message are indented.

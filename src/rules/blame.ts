@@ -1,7 +1,8 @@
 /** What answers call the blame of a failure. */
 
 import type { CaseRef } from "../schema/case_ref.ts";
-import type { Blame, BlamedFailures, BlameCounts } from "../schema/failures.ts";
+import type { Blame, BlamedFailures, BlameCounts, OddsEvidence } from "../schema/failures.ts";
+import type { ExplanationKind } from "./odds_facts.ts";
 
 /** The list of an answer that has the failures of each blame. */
 export const BLAME_LISTS = {
@@ -73,4 +74,10 @@ export function toLists(failures: readonly Blamed[]): BlamedFailures {
     if (blame === "flaky") lists.flakyFailures.push({ ...ref, flakeRate, lastFlakyAt });
     else lists[BLAME_LISTS[blame]].push(ref);
   return lists;
+}
+
+/** The list of a failure by what explains it, and the state of the test in the baseline. */
+export function explainedBlame(explained: ExplanationKind, base: OddsEvidence["base"]): Blame {
+  if (explained === "inherited") return base === "this cause" || base === "other cause" ? "still" : "main";
+  return explained === "change" ? "new" : explained === "outside" ? "incident" : "flaky";
 }

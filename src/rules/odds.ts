@@ -1,147 +1,19 @@
-/** Weighs together what explains failures of a build: its change, the tests (flaky), what it is based on, its surroundings (outside). */
+/** Weighs together what explains failures of a run: the change, the tests (flaky), what it is based on, its surroundings (outside). */
 
-/** Fitted to the builds of simulated teams: test/lab/judge. */
-export const CONSTANTS = {
-  /** Of the builds of pull requests, so many break something. */
-  guilty: 0.15,
-  /** Of the tests of a run, so many break where something breaks. */
-  broken: 0.5,
-  /** A change breaks so many tests at once that they are no unit. */
-  many: 0.4,
-  /** Each further build of the pull request in a row. */
-  streak: 0.7,
-  /** Of the runs of a build that breaks something, so many lose a share of their tests, for whatever reasons. */
-  wide: 0.05,
-  /** Each further thing that a change breaks for another reason. */
-  further: 0.15,
-  /** A change breaks a test that has passed at the commit as well. */
-  passedAtCommit: 0.001,
-  /** A change that breaks a test breaks another one of its file, for another reason. */
-  inFile: 0.03,
-  otherCause: 0.3,
-  /** A test that nobody else has: the change adds it, and as many as it likes. */
-  newTest: 0.3,
-  inheritedLast: 0.8,
-  inheritedOther: 0.15,
-  inheritedNext: 0.75,
-  siblings: 20,
-  /** Disturbed builds are as frequent as before: (k + a) / (n + b). */
-  unrestA: 0.2,
-  unrestB: 25,
-  /** Of the chance that a change breaks a test: that another one breaks it for the same reason. */
-  sameBreak: 0.1,
-  otherBreak: 3,
-  hostWeight: 3,
-  /** Failures of a disturbed run that say the same as those of another one. */
-  sighted: 300,
-  /** Failures of one file that say what was not seen elsewhere, nor that something outside failed. */
-  strange: 0.3,
-  /** Of disturbed runs, so many show nothing but that. */
-  novel: 0.3,
-  /** Many tests in several files say that something outside failed. */
-  saysMany: 1000,
-  /** The surroundings do the same to the next build of the branch, and to no other one. */
-  repeated: 0.03,
-};
-export type Constants = typeof CONSTANTS;
-
-/** What the results of the line say of one failed test, at the place where the build's base is. */
-export type Inheritance = {
-  /** The last result at or before the base. */
-  last: "this cause" | "other cause" | "passed" | "none";
-  /** How far that result was put down to the test itself. */
-  doubt: number;
-  /** The next result after the base failed with this cause, and nothing later passes. */
-  isNextBroken: boolean;
-  /** It fails with this cause on another line now, and nobody says which one the build is based on. */
-  isOnOtherLine: boolean;
-  /** The last results of up to five other builds on the line within five days: failed with this cause, and passed. */
-  siblings: { failed: number; passed: number };
-};
-
-/** What is known of one failed test of a build. */
-export type FailedTestFacts = {
-  test: number;
-  cause: string;
-  file: string;
-  saysOutside: boolean;
-  /** Builds of this pull request in a row in which it failed, this one included. */
-  inARow: number;
-  /** Its results elsewhere. */
-  results: number;
-  /** Single ones on the line, and those that passed on retry or again at the same commit. */
-  failures: number;
-  /** The lengths of rows of failures on the line: two or more. */
-  episodes: readonly number[];
-  /** Further pull requests in which it failed, by itself or for their changes: with this cause, and with others. */
-  pullRequests: { same: number; other: number };
-  hasFailed: boolean;
-  hasFailedForThis: boolean;
-  /** The task has passed it at the same commit. */
-  passedAtCommit: boolean;
-  inheritance: Inheritance;
-};
-
-/** How often a cause was seen in other builds' runs of the task within 72 hours. */
-export type Sightings = {
-  hits: number;
-  results: number;
-  /** It hit three tests in two of them, or six in one. */
-  isSpread: boolean;
-};
-
-/** The failures of one run, or of one shard of it. */
-export type FailedRun = {
-  tests: number;
-  failures: readonly FailedTestFacts[];
-  sightings: ReadonlyMap<string, Sightings>;
-  /** Runs of the last three days on the same machine, and how many of them were disturbed. */
-  onHost: { runs: number; disturbed: number } | null;
-};
-
-/** What a run is judged by. */
-export type RunFacts = {
-  /** The share of builds that were disturbed lately. */
-  disturbed: number;
-  /** How many of the team's tests fail by themselves at which rate. */
-  rates: readonly RateShare[];
-  run: FailedRun;
-};
-
-/** The share of tests that fail by themselves at a rate: see flaky_rates.ts. */
-type RateShare = { rate: number; share: number };
-
-export type ExplanationKind = "change" | "flaky" | "inherited" | "outside";
-export type Judgement = {
-  test: number;
-  cause: string;
-  shares: Record<ExplanationKind, number>;
-  /** Of "change". */
-  share: number;
-  /** The strongest explanation. */
-  kind: ExplanationKind;
-  /** The change breaks many tests of the run at once, which says nothing of one of them. */
-  isOfMany: boolean;
-  /** How far it shows that the run is disturbed: many at once are suspect at first, the next ones on the machine tell. */
-  disturbed: number;
-};
+import {
+  CONSTANTS,
+  type Constants,
+  type ExplanationKind,
+  type FailedRun,
+  type FailedTestFacts,
+  type Judgement,
+  type RateShare,
+  type RunFacts,
+} from "./odds_facts.ts";
+import { logMinus, logSum, MANY_AT_ONCE, toUnits, type Unit, weighDisturbed, weighUnit } from "./odds_units.ts";
 
 /** The shares of tests that fail in a disturbed run, or by a change that breaks much; each as likely as another. */
 const SHARES = [0.02, 0.06, 0.15, 0.3, 0.6, 0.95];
-/** So many failures in so many files are no unit, if they are of one cause, and no sign of a test. */
-const MANY = { tests: 6, files: 3 };
-
-/** Logarithms of the weights. */
-type Unit = {
-  failures: readonly FailedTestFacts[];
-  change: number;
-  /** What the change is if it breaks another test of the file. */
-  inFile: number;
-  flaky: number;
-  inherited: number;
-  outside: number;
-};
-
 /** Each is judged with the others of the run: whether the build breaks something, and whether its surroundings are disturbed. */
 export function weigh({ disturbed, run, rates }: RunFacts, c: Constants = CONSTANTS): Judgement[] {
   const state = toState(run, rates, c);
@@ -192,10 +64,10 @@ function toShares(
 
 const disturbedRate = ({ failures, tests }: FailedRun) => Math.max(0.02, failures.length / tests);
 
-function toJudgement({ test, cause }: FailedTestFacts, shares: Record<ExplanationKind, number>): Judgement {
+function toJudgement({ test }: FailedTestFacts, shares: Record<ExplanationKind, number>): Judgement {
   const others = (["flaky", "inherited", "outside"] as const).toSorted((a, b) => shares[b] - shares[a]);
   const kind = shares.change >= 0.5 ? "change" : others[0]!;
-  return { test, cause, shares, share: shares.change, kind, isOfMany: false, disturbed: shares.outside };
+  return { test, shares, kind, isOfMany: false, disturbed: shares.outside };
 }
 
 /** How far a run was disturbed. */
@@ -206,92 +78,13 @@ function markMany(judgements: readonly Judgement[], { failures }: FailedRun): Ju
   const fileOf = new Map(failures.map(({ test, file }) => [test, file]));
   const ofChange = judgements.filter(({ kind }) => kind === "change");
   const files = new Set(ofChange.map(({ test }) => fileOf.get(test)));
-  const isMany = ofChange.length >= MANY.tests && files.size >= MANY.files;
+  const isMany = ofChange.length >= MANY_AT_ONCE.tests && files.size >= MANY_AT_ONCE.files;
   const isFirst = failures.some(({ inARow }) => inARow === 1);
   return judgements.map((one) => {
     const isOfMany = isMany && one.kind === "change";
     return { ...one, isOfMany, disturbed: isOfMany && isFirst ? Math.max(0.5, one.disturbed) : one.disturbed };
   });
 }
-
-/** Failures of one file with one cause; or of one cause in many files. */
-function toUnits({ failures }: FailedRun): (readonly FailedTestFacts[])[] {
-  const keyOf = ({ cause, inheritance }: FailedTestFacts) => `${cause} ${inheritance.last === "this cause"}`;
-  return [...Map.groupBy(failures, keyOf).values()].flatMap((same) => {
-    const byFile = [...Map.groupBy(same, ({ file }) => file).values()];
-    const isInherited = same[0]!.inheritance.last === "this cause";
-    return !isInherited && same.length >= MANY.tests && byFile.length >= MANY.files ? [same] : byFile;
-  });
-}
-
-/** `k` of `n` results failed by themselves, and those of pull requests that a change breaks with such a chance. */
-type PastCount = {
-  k: number;
-  n: number;
-  /** Rows of failures on a line, which one change may have broken. */
-  episodes: readonly number[];
-  chance: number;
-  pullRequests: readonly { count: number; chance: number }[];
-};
-
-/** The odds that a test fails by itself `times` more. */
-function flakyOdds(past: PastCount, times: number, rates: readonly RateShare[]) {
-  const { k, n, episodes, chance, pullRequests } = past;
-  const failed = pullRequests.reduce((sum, { count }) => sum + count, 0) + episodes.reduce((sum, one) => sum + one, k);
-  const passed = Math.max(0, n - failed);
-  let [all, again] = [0, 0];
-  for (const { rate, share } of rates) {
-    let likelihood = Math.log(share) + k * Math.log(rate) + passed * Math.log1p(-rate);
-    for (const length of episodes) likelihood += Math.log(rate ** length + chance);
-    for (const { count, chance } of pullRequests) likelihood += count * Math.log(rate + chance);
-    all += Math.exp(likelihood);
-    again += Math.exp(likelihood) * rate ** times;
-  }
-  return again / all;
-}
-
-const logChoose = (n: number, k: number): number => {
-  let sum = 0;
-  for (let i = 1; i <= k; i++) sum += Math.log((n - k + i) / i);
-  return sum;
-};
-
-const isMany = (unit: readonly FailedTestFacts[]) => new Set(unit.map(({ file }) => file)).size > 1;
-
-function weighUnit(run: FailedRun, unit: readonly FailedTestFacts[], rates: readonly RateShare[], c: Constants): Unit {
-  const n = Math.max(1, run.tests, run.failures.length);
-  const inARow = unit.reduce((least, { inARow }) => Math.min(least, inARow), Infinity);
-  const again = (inARow - 1) * Math.log(c.streak);
-  const size = unit.length;
-  // The tests of a file follow from the first one; of many at once each set is as likely as another.
-  const spread = isMany(unit) ? Math.log(c.many / n) - logChoose(n, size) : Math.log(c.broken / n);
-  const isNew = unit.every(({ results, inheritance }) => results === 0 && inheritance.last === "none");
-  const hasPassed = unit.some(({ passedAtCommit }) => passedAtCommit) ? Math.log(c.passedAtCommit) : 0;
-  const change = (isNew ? Math.log(c.newTest / c.further) : spread) + again + hasPassed;
-  let flaky = 0;
-  const chance = (c.guilty * c.broken) / n;
-  for (const { hasFailed, hasFailedForThis, failures, episodes, pullRequests, results, inARow } of unit) {
-    // The more often it has failed, the less does it fail for another cause than ever before.
-    const words =
-      hasFailed && !hasFailedForThis ? c.otherCause / (1 + failures + episodes.length + pullRequests.other) : 1;
-    const bySame = { count: pullRequests.same, chance: c.sameBreak * chance };
-    const past = {
-      ...{ k: failures, n: results, episodes, chance },
-      pullRequests: [bySame, { count: pullRequests.other, chance: c.otherBreak * chance }],
-    };
-    flaky += Math.log(flakyOdds(past, inARow, rates) * words);
-  }
-  const inherited = unit.reduce(
-    (least, { inheritance }) => Math.min(least, weighInherited(inheritance, Math.log(0.3) + spread + again, c)),
-    Infinity,
-  );
-  const outside = isMany(unit) ? -Infinity : Math.log(weighOutside(run, unit));
-  const inFile = Math.max(Math.log(c.further) + change, Math.log(c.inFile) + again + hasPassed);
-  return { failures: unit, change, inFile, flaky, inherited, outside };
-}
-
-/** What is inherited with such odds fails in a disturbed run as well. */
-const LIKELY = Math.log(0.1);
 
 /** Logarithms of the likelihood of all failures of a run, by its surroundings and by the guilt of the build. */
 type RunState = {
@@ -305,9 +98,14 @@ type RunState = {
 
 function toState(run: FailedRun, rates: readonly RateShare[], c: Constants): RunState {
   const units = toUnits(run).map((unit) => weighUnit(run, unit, rates, c));
+  const placeOf = (index: number) => {
+    const { failures, isMany, isInherited } = units[index]!;
+    return isMany || isInherited ? index : failures[0]!.file;
+  };
+  const byFile = [...Map.groupBy(units.keys(), placeOf).values()];
   const others = units.map(({ flaky, inherited, outside }) => logSum([flaky, inherited, outside]));
   const changes = units.map(({ change }) => Math.log(c.further) + change);
-  const count = units.reduce((sum, { failures, inherited }) => sum + (inherited > LIKELY ? 0 : failures.length), 0);
+  const count = units.reduce((sum, { failures, isInherited }) => sum + (isInherited ? 0 : failures.length), 0);
   const passed = Math.max(run.tests, 50, count) - count;
   // The surroundings seldom do the same to the next build of a branch, unless others show it as well.
   const strange = run.failures.filter(({ cause }) => !run.sightings.get(cause)?.isSpread);
@@ -319,13 +117,14 @@ function toState(run: FailedRun, rates: readonly RateShare[], c: Constants): Run
     [
       { before: 0, others, changes, isByFile: true },
       ...SHARES.map((share) => {
-        const wide = units.map(({ failures, inherited }) =>
-          inherited > LIKELY ? -Infinity : failures.length * Math.log(share),
+        const wide = units.map(({ failures, isInherited }) =>
+          isInherited ? -Infinity : failures.length * Math.log(share),
         );
         return { before: Math.log(c.wide * c.further) + before(share), others, changes: wide, isByFile: false };
       }),
     ],
     units,
+    byFile,
   );
   // What disturbs it has been seen before, or says something else in each file.
   const disturbed = [1 - c.novel, c.novel].flatMap((kind, isNovel) =>
@@ -336,7 +135,7 @@ function toState(run: FailedRun, rates: readonly RateShare[], c: Constants): Run
       isByFile: true,
     })),
   );
-  const { broken, ofChange } = toBroken(disturbed, units);
+  const { broken, ofChange } = toBroken(disturbed, units, byFile);
   return {
     ...{ run, units },
     calm: { innocent, broken: calm.broken },
@@ -358,12 +157,7 @@ type Way = {
 };
 
 /** Of several ways: how likely all units are, and the chance of each that it is the change's. */
-function toBroken(ways: readonly Way[], units: readonly Unit[]) {
-  const placeOf = (index: number) => {
-    const { failures, inherited } = units[index]!;
-    return isMany(failures) || inherited > LIKELY ? index : failures[0]!.file;
-  };
-  const byFile = [...Map.groupBy(units.keys(), placeOf).values()];
+function toBroken(ways: readonly Way[], units: readonly Unit[], byFile: readonly (readonly number[])[]) {
   const weighed = ways.map((way) => {
     const ofChange = units.map(() => 0);
     const all = byFile.reduce((sum, indexes) => sum + weighFile(way, units, indexes, ofChange), way.before);
@@ -401,48 +195,4 @@ function weighFile(
     ofChange[index] = Math.exp(logSum([first[at]!, asFurther]) - all);
   }
   return all;
-}
-
-/** Logarithm: the likelihood of the failures of a unit in a run of which its surroundings fail such a share. */
-function weighDisturbed(
-  { sightings }: FailedRun,
-  { failures, inherited }: Unit,
-  share: number,
-  strange: number,
-  c: Constants,
-): number {
-  if (inherited > LIKELY) return inherited;
-  const seen = sightings.get(failures[0]!.cause);
-  const says = failures[0]!.saysOutside;
-  const known = seen?.isSpread ? c.sighted : isMany(failures) ? (says ? c.saysMany : 1) : says ? 1 : strange;
-  return failures.length * Math.log(share) + Math.log(known);
-}
-
-const logMinus = (a: number, b: number): number => (a <= b ? -Infinity : a + Math.log1p(-Math.exp(b - a)));
-
-function logSum(logs: readonly number[]): number {
-  // There may be more than a call takes as arguments.
-  const most = logs.reduce((most, log) => Math.max(most, log), -Infinity);
-  if (most === -Infinity) return most;
-  return most + Math.log(logs.reduce((sum, log) => sum + Math.exp(log - most), 0));
-}
-
-/** `change` is the logarithm of the odds that a change breaks the test. */
-function weighInherited(
-  { last, doubt, isNextBroken, isOnOtherLine, siblings }: Inheritance,
-  change: number,
-  c: Constants,
-) {
-  if (last === "this cause") return Math.log(c.inheritedLast * (1 - doubt));
-  if (last === "other cause") return Math.log(c.inheritedOther * (1 - doubt));
-  if (isNextBroken) return Math.log(c.inheritedNext);
-  if (isOnOtherLine) return Math.log(c.siblings) + change;
-  // What passed there is not inherited.
-  const { failed, passed } = siblings;
-  return last === "none" && failed >= 2 && failed > passed ? Math.log(c.siblings) + change : -Infinity;
-}
-
-function weighOutside({ sightings }: FailedRun, unit: readonly FailedTestFacts[]): number {
-  const seen = sightings.get(unit[0]!.cause);
-  return seen?.isSpread ? seen.hits / seen.results : 0;
 }

@@ -172,16 +172,6 @@ export const baseRuns = (
       row_number() over newest as place, count(*) filter (where verdict = 'passed') over newest as greens
     from run window newest as (order by execution_id desc)) placed`;
 
-/** The runs that the results of one task of an execution are compared with. */
-export const baselineRuns = (
-  sql: Sql,
-  projectId: Given,
-  { executionId, taskSlug }: { executionId: Given; taskSlug: Given },
-): Fragment => {
-  const baseline = sql`(select baseline_id from execution where project_id = ${projectId} and id = ${executionId})`;
-  return sql`select id from (${baseRuns(sql, projectId, { baseline, taskSlug })}) r`;
-};
-
 /** The runs with the tests that an execution should have, of its tasks and those of its baseline. */
 export const expectedRuns = (sql: Sql, projectId: Given, executionId: Given): Fragment => {
   const baseline = sql`(select baseline_id from execution where project_id = ${projectId} and id = ${executionId})`;

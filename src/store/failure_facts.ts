@@ -6,7 +6,7 @@ import { firstIdAt } from "../database/time_bounds.ts";
 import type { JudgedRun } from "./failures.ts";
 import { blockOfCase, failedResultsOf } from "./packing.ts";
 import { isActiveQuarantine, isOfOtherLine, isOnDefault, isTrustedBuild } from "./predicates.ts";
-import type { ExplanationKind } from "../rules/odds.ts";
+import type { ExplanationKind } from "../rules/odds_facts.ts";
 
 const HOUR_MS = 3_600_000;
 /** Of so many failures of a run the history is read; further ones are weighed without. */
@@ -78,6 +78,10 @@ export type RunPlace = {
   passed: number[];
 };
 
+/** An expression: the machine of a run; null: none is named, or several are. */
+const hostOf = (sql: Sql, projectId: string, runId: Fragment) => sql`(
+  select case when min(host) = max(host) then min(host) end from attempt where project_id = ${projectId} and run_id = ${runId})`;
+
 /** `numbers` are the failed test cases. */
 export async function selectRunPlace(
   sql: Tx,
@@ -88,10 +92,7 @@ export async function selectRunPlace(
   const at = timeOf(completedAt);
   const [row] = await sql<RunPlace[]>`
     with recent as materialized (
-      select r.execution_id, r.disturbed, (
-        select case when min(host) = max(host) then min(host) end from attempt
-        where project_id = ${projectId} and run_id = r.id) as host
-      from test_run r
+      select r.id, r.execution_id, r.disturbed from test_run r
       where r.project_id = ${projectId} and r.id >= ${firstIdAt(at - OUTSIDE_HOURS * HOUR_MS)} and r.id < ${firstIdAt(at + 1)}
         -- What arrives together does not see each other.
         and r.health_applied and r.execution_id <> ${executionId} and ${wasCompleted(sql, at)} and ${isTrustedBuild(sql, sql`r`)}
@@ -110,13 +111,13 @@ export async function selectRunPlace(
     join test_run r on r.project_id = ${projectId} and r.id = ${id}
     left join execution b on b.project_id = ${projectId} and b.id = e.baseline_id
     cross join lateral (
-      select case when min(host) = max(host) then min(host) end as host from attempt
-      where project_id = ${projectId} and run_id = ${id}) h
+      select ${hostOf(sql, projectId, sql`${id}::uuid`)} as host) h
     cross join lateral (
       select count(*)::int as count, coalesce(sum(disturbed), 0)::float8 as disturbed from build) builds
     cross join lateral (
       select count(*)::int as count, coalesce(sum(disturbed), 0)::float8 as disturbed from recent
-      where recent.host = h.host) hosts
+      -- Most runs name none: then the machines of the others are not looked for.
+      where h.host is not null and ${hostOf(sql, projectId, sql`recent.id`)} = h.host) hosts
     cross join lateral (
       select coalesce(array_agg(distinct n.number), '{}') as passed
       from (

@@ -2,7 +2,7 @@
 
 import { type Blamed, BLAME_ORDER } from "../rules/blame.ts";
 import { EXPLAINED_BLAMES } from "../rules/gate.ts";
-import type { ExplanationKind } from "../rules/odds.ts";
+import type { ExplanationKind } from "../rules/odds_facts.ts";
 import type { Blame, OddsEvidence } from "../schema/failures.ts";
 import type { CaseRef } from "../schema/case_ref.ts";
 import type { Given } from "../database/compose.ts";

@@ -2,7 +2,7 @@
 
 import type { Absence } from "../rules/absent_tests.ts";
 import type { GatedBuild, GatedUpload } from "../rules/gate.ts";
-import type { ExplanationKind } from "../rules/odds.ts";
+import type { ExplanationKind } from "../rules/odds_facts.ts";
 import type { Flaws } from "../rules/red_reason.ts";
 import type { CaseRef } from "../schema/case_ref.ts";
 import type { TaskStatus } from "../schema/executions.ts";

@@ -1,6 +1,7 @@
 /** Explains in one sentence why a failure is in its list: the strongest explanation with its counts, and the share of the change. */
 
-import type { ExplanationKind } from "../rules/odds.ts";
+import { explainedBlame } from "../rules/blame.ts";
+import type { ExplanationKind } from "../rules/odds_facts.ts";
 import type { Blame, OddsEvidence } from "../schema/failures.ts";
 import { counted } from "./numbers.ts";
 
@@ -24,17 +25,10 @@ export function failureReason(judged: Judged, defaultBranch = "the default branc
     return `Quarantined: its failures do not count${ruleName === null ? "" : `. It also ${lowered(matchesRule(ruleName))}`}`;
   if (ruleName !== null) return matchesRule(ruleName);
   if (blame !== "unclear") return `${explanationOf(blame, evidence, defaultBranch)}: ${oddsOf(change)}`;
-  const strongest = shares ? explainedBlame(shares, evidence) : "flaky";
-  return `${explanationOf(strongest, evidence, defaultBranch)}: ${oddsOf(change)}; a rerun tells`;
-}
-
-/** The blame that an unclear failure would have if the odds were clear. */
-function explainedBlame(
-  { flaky, inherited }: Readonly<Record<ExplanationKind, number>>,
-  { base }: OddsEvidence,
-): Blame {
-  if (flaky >= inherited) return "flaky";
-  return base === "this cause" || base === "other cause" ? "still" : "main";
+  const isInherited = shares && shares.inherited > shares.flaky;
+  // As if the odds were clear.
+  const explained = explainedBlame(isInherited ? "inherited" : "flaky", evidence.base);
+  return `${explanationOf(explained, evidence, defaultBranch)}: ${oddsOf(change)}; a rerun tells`;
 }
 
 function explanationOf(blame: Blame, evidence: OddsEvidence, defaultBranch: string): string {

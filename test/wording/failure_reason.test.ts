@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { failureReason } from "../../src/wording/failure_reason.ts";
-import type { ExplanationKind } from "../../src/rules/odds.ts";
+import type { ExplanationKind } from "../../src/rules/odds_facts.ts";
 import type { Blame, OddsEvidence } from "../../src/schema/failures.ts";
 
 const EVIDENCE: OddsEvidence = {

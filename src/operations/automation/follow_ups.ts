@@ -1,4 +1,4 @@
-/** What automations do for an event that is not their own: the comments and the statuses of gates that they have written stay current. */
+/** Keeps the comments and the statuses of gates current that automations have written, by events that are not their own. */
 
 import { type EventFacts, meets } from "../../rules/automation.ts";
 import type { Action } from "../../schema/automation_actions.ts";

@@ -1,4 +1,4 @@
-/** What an action of an automation is given, and what it answers. */
+/** Declares what an action of an automation is given, and what it answers. */
 
 import type { ActionResult, AutomationRun } from "../../schema/automation_runs.ts";
 import type { Notification } from "../../schema/notifications.ts";
@@ -13,7 +13,7 @@ export type AutomationServices = {
   onBug: (error: unknown) => void;
 };
 
-/** What an action is about. */
+/** Tells an action what it is about. */
 export type Occasion = {
   teamId: string;
   automation: AutomationRow;

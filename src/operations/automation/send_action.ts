@@ -85,7 +85,7 @@ const QUARANTINED = "All tests that failed are quarantined";
 /** Messages to code hosts are comments, which show a state: they are written again whenever it changes. */
 const isComment = (kind: string): boolean => kind === "github" || kind === "gitlab";
 
-/** What a pipeline may add its results to. */
+/** Returns the execution that a pipeline may add its results to. */
 function executionOf(event: EventRow | null, project: TeamProject | null): Pick<ActionOptions, "execution"> {
   const id = event?.data.execution?.id;
   return id === undefined || !project ? {} : { execution: { projectId: project.id, id, waits: false } };
@@ -98,7 +98,7 @@ function contextOf(given: object, { data }: Notification): string {
   return context ?? statusContext("assay", taskSlug);
 }
 
-/** What the notice lacks for this action, in words. */
+/** Says what the notice lacks for this action. */
 function whatIsMissing(type: Delivered["type"], kind: string, notice: Notification): string | undefined {
   if (type === "set_commit_status" && notice.commit === null) return "The commit is unknown";
   if (type === "set_commit_status" && !isCommitHash(notice.commit))

@@ -25,7 +25,7 @@ const isMissed = ({ declared, attempt, status }: TaskRow) => declared && attempt
 
 type Ending = { origin: ExecutionData; tasks: readonly TaskRow[] };
 
-/** What the end of an execution, or a change after it, means for its branch. */
+/** Tells what the end of an execution, or a change after it, means for its branch. */
 type BranchNews = { red: string[]; began: string[]; recovery: { stillRed: string[] } | null };
 const NO_NEWS: BranchNews = { red: [], began: [], recovery: null };
 

@@ -110,7 +110,7 @@ async function countRuns(sql: Tx, projectId: string, runs: readonly PendingRun[]
 
 /**
  * The results of the runs: all those of some test cases, then those of others; those of one case in the order of the runs.
- * Of several runs all are read before, of a single one, which may be of any size, a portion at a time.
+ * All results of several runs are read before. A single run may be of any size: it is read a portion at a time.
  */
 async function* portionsOf(sql: Tx, projectId: string, ids: readonly string[]): AsyncGenerator<CountedBlock[]> {
   if (ids.length === 1) {

@@ -54,7 +54,7 @@ export async function refreshFlakiness(
     });
     if (decided.length > 0) await updateFlakiness(sql, projectId, decided);
     const turned = decided.filter(({ isTurned }) => isTurned);
-    // What was decided by an older run turns with the last one.
+    // A test that was decided by an older run turns with the last one.
     const runOf = ({ lastRunId }: (typeof turned)[number]) =>
       lastRunId !== null && runIds.includes(lastRunId) ? lastRunId : runIds.at(-1)!;
     for (const [runId, tests] of Map.groupBy(turned, runOf))

@@ -2,9 +2,10 @@
 
 import { applyInfrastructureRules } from "./infrastructure.ts";
 import { loadOddsFacts, type OddsFacts } from "./odds.ts";
-import { toCounts } from "../../rules/blame.ts";
-import { disturbedShare, type Inheritance, type Judgement, weigh } from "../../rules/odds.ts";
-import type { Blame, BlameCounts, OddsEvidence } from "../../schema/failures.ts";
+import { explainedBlame, toCounts } from "../../rules/blame.ts";
+import { disturbedShare, weigh } from "../../rules/odds.ts";
+import type { Judgement } from "../../rules/odds_facts.ts";
+import type { BlameCounts, OddsEvidence } from "../../schema/failures.ts";
 import { setKeepsPlans, type Tx } from "../../database/connect.ts";
 import { clearInfrastructure } from "../../store/infrastructure_rules.ts";
 import {
@@ -72,16 +73,10 @@ function toFailures(judgements: readonly Judgement[], facts: OddsFacts): JudgedF
       siblings: inheritance.siblings.failed,
       elsewhere: seen?.hits ?? 0,
     };
-    const blame: Record<typeof kind, Blame> = {
-      change: "new",
-      flaky: "flaky",
-      inherited: isFailed(inheritance.last) ? "still" : "main",
-      outside: "incident",
-    };
     return {
       testCase: test,
       cause: rowOf.get(test)!.cause,
-      blame: rowOf.get(test)!.isQuarantined ? "quarantined" : blame[kind],
+      blame: rowOf.get(test)!.isQuarantined ? "quarantined" : explainedBlame(kind, inheritance.last),
       explained: kind,
       isOfMany,
       shares,
@@ -91,5 +86,3 @@ function toFailures(judgements: readonly Judgement[], facts: OddsFacts): JudgedF
     };
   });
 }
-
-const isFailed = (state: Inheritance["last"]) => state === "this cause" || state === "other cause";

@@ -1,16 +1,21 @@
 /** Puts together what the odds of the failures of a run are weighed by. */
 
 import { isFromOutside } from "../../rules/outside.ts";
-import { CONSTANTS, type FailedRun, type FailedTestFacts, type Inheritance, type Sightings } from "../../rules/odds.ts";
+import {
+  CONSTANTS,
+  type FailedRun,
+  type FailedTestFacts,
+  type Inheritance,
+  type Sightings,
+} from "../../rules/odds_facts.ts";
 import { type Rate, readRates } from "../../rules/flaky_rates.ts";
+import { weighPast } from "./past_failures.ts";
 import type { Tx } from "../../database/connect.ts";
 import type { JudgedRun } from "../../store/failures.ts";
 import {
   type CaseState,
   type FailedRow,
   MAX_WITH_HISTORY,
-  type PastFailure,
-  type PastRun,
   type RunPlace,
   selectAbsent,
   selectFailed,
@@ -32,7 +37,6 @@ export type OddsFacts = {
   disturbed: number;
   rates: readonly Rate[];
   rows: readonly FailedRow[];
-  isOnLine: boolean;
   /** When each test case failed last by itself, as far as it is known. */
   flakyAt: ReadonlyMap<number, string>;
 };
@@ -61,8 +65,7 @@ export async function loadOddsFacts(sql: Tx, projectId: string, run: JudgedRun):
     selectResultCounts(sql, projectId, first),
     selectSightings(sql, projectId, run, causes),
   ]);
-  const { line } = place;
-  const runs = await selectStateRuns(sql, projectId, run, line);
+  const runs = await selectStateRuns(sql, projectId, run, place.line);
   const asked = [...runs.filter(({ of }) => of === "base"), ...afterBase(runs, place)];
   const siblings = runs.filter(({ of }) => of === "sibling");
   const all = [...asked, ...siblings];
@@ -74,15 +77,13 @@ export async function loadOddsFacts(sql: Tx, projectId: string, run: JudgedRun):
     repeated.length === 0 ? [] : selectPassedAgain(sql, projectId, repeated, numbers),
     past.length === 0 ? [] : selectPastRuns(sql, projectId, run, [...new Set(past.map(({ runId }) => runId))]),
   ]);
-  const keyOf = ({ runId, testCase }: RunCase) => `${runId} ${testCase}`;
   const again = new Set(passedAgain.map(keyOf));
-  const states = failed.filter((state) => !again.has(keyOf(state)));
   const lineFacts = createLine({
-    runs: place.isOnLine ? runs.filter(({ of }) => of !== "sibling") : runs,
-    asked,
+    ...{ runs, asked, absent },
+    // The line is not explained by its branches.
+    siblings: place.isOnLine ? [] : siblings,
     isBaseNamed: place.isBaseNamed,
-    states,
-    absent,
+    states: failed.filter((state) => !again.has(keyOf(state))),
   });
   const runOf = new Map(pastRuns.map((one) => [one.id, one]));
   const known = past.flatMap((one) => {
@@ -99,7 +100,7 @@ export async function loadOddsFacts(sql: Tx, projectId: string, run: JudgedRun):
     const { testCase, cause, file, suite } = row;
     const sample = sampleOf.get(cause);
     const { isOpen, ...own } = weighPast(pastOf.get(testCase) ?? [], {
-      ...{ testCase, cause, isOnLine: place.isOnLine, line },
+      ...{ testCase, cause, isOnLine: place.isOnLine, line: place.line },
       ...lineFacts,
     });
     const inheritance = lineFacts.inheritanceOf(testCase, cause);
@@ -123,16 +124,12 @@ export async function loadOddsFacts(sql: Tx, projectId: string, run: JudgedRun):
       sightings: toSightings(seen),
       onHost: place.host === null ? null : { runs: place.hostRuns, disturbed: place.hostDisturbed },
     },
-    disturbed: disturbedShare(place),
+    disturbed: (place.disturbed + CONSTANTS.unrestA) / (place.builds + CONSTANTS.unrestB),
     rates: readRates(place.rates),
     rows,
-    isOnLine: place.isOnLine,
     flakyAt: new Map([...pastOf].map(([testCase, [last]]) => [testCase, last!.at])),
   };
 }
-
-const disturbedShare = ({ builds, disturbed }: RunPlace) =>
-  (disturbed + CONSTANTS.unrestA) / (builds + CONSTANTS.unrestB);
 
 const saysOutside = ({ kind, message, stack, suite, file }: FailedRow) =>
   isFromOutside({ kind, message, stack, suite, name: "", file });
@@ -140,6 +137,7 @@ const saysOutside = ({ kind, message, stack, suite, file }: FailedRow) =>
 type LineFacts = {
   runs: readonly StateRun[];
   asked: readonly StateRun[];
+  siblings: readonly StateRun[];
   /** The build says into which branch it goes. */
   isBaseNamed: boolean;
   states: readonly CaseState[];
@@ -147,17 +145,18 @@ type LineFacts = {
 };
 type RunCase = { runId: string; testCase: number };
 
-function createLine({ runs, asked, isBaseNamed, states, absent }: LineFacts) {
-  const keyOf = (runId: string, testCase: number) => `${runId} ${testCase}`;
-  const failed = new Map(states.map((state) => [keyOf(state.runId, state.testCase), state]));
-  const missing = new Set(absent.map(({ runId, testCase }) => keyOf(runId, testCase)));
+const keyOf = ({ runId, testCase }: RunCase) => `${runId} ${testCase}`;
+
+function createLine({ runs, asked, siblings, isBaseNamed, states, absent }: LineFacts) {
+  const failed = new Map(states.map((state) => [keyOf(state), state]));
+  const missing = new Set(absent.map(keyOf));
   const ordinalsOf = (wanted: StateRun["of"]) =>
     new Map(runs.filter(({ of }) => of === wanted).map(({ id }, index) => [id, index]));
-  const siblings = runs.filter(({ of }) => of === "sibling");
 
-  function stateOf(run: StateRun | undefined, testCase: number, cause: string | null): Inheritance["last"] {
-    if (!run || missing.has(keyOf(run.id, testCase))) return "none";
-    const found = failed.get(keyOf(run.id, testCase));
+  function stateOf({ id: runId }: StateRun, testCase: number, cause: string | null): Inheritance["last"] {
+    const key = keyOf({ runId, testCase });
+    if (missing.has(key)) return "none";
+    const found = failed.get(key);
     if (!found) return "passed";
     if (found.explained === "outside") return "none";
     if (found.cause === cause) return "this cause";
@@ -181,7 +180,7 @@ function createLine({ runs, asked, isBaseNamed, states, absent }: LineFacts) {
       const otherLines = siblings.filter(({ isLine }) => isLine);
       return {
         last,
-        doubt: (at === -1 ? undefined : failed.get(keyOf(known[at]!.run.id, testCase))?.flaky) ?? 0,
+        doubt: (at === -1 ? undefined : failed.get(keyOf({ runId: known[at]!.run.id, testCase }))?.flaky) ?? 0,
         // What passed in a named base is not inherited.
         isNextBroken:
           !isBaseNamed &&
@@ -197,105 +196,6 @@ function createLine({ runs, asked, isBaseNamed, states, absent }: LineFacts) {
       };
     },
   };
-}
-
-type PastContext = {
-  testCase: number;
-  cause: string | null;
-  isOnLine: boolean;
-  line: string;
-  /** The places of runs on the line, and on this branch where that is another one: two that follow each other differ by one. */
-  ofLine: ReadonlyMap<string, number>;
-  ofMine: ReadonlyMap<string, number>;
-  /** On the line, as far as it is asked. */
-  hasPassedSince: (testCase: number, runId: string) => boolean;
-};
-
-/** The failures of a test case before: those in a row on this branch, and the weight of the others. */
-function weighPast(past: readonly (PastFailure & PastRun)[], context: PastContext) {
-  const { testCase, cause, isOnLine, line, ofLine, ofMine, hasPassedSince } = context;
-  const isOfLine = ({ pullRequest, branch }: PastRun) => pullRequest === null && (branch === null || branch === line);
-  const mine = past.filter(
-    (one) => one.isMine && !one.isRetried && (one.explained !== "outside" || one.cause === cause),
-  );
-  const inARow = 1 + countStreak(mine, isOnLine ? ofLine : ofMine);
-  const streak = new Set(mine.slice(0, inARow - 1));
-  // What a branch did before it passed again may have been its change; on a line it is the test's.
-  const others = past.filter(
-    (one) =>
-      !streak.has(one) &&
-      (!one.isMine || isOnLine) &&
-      // Builds of one commit that fail are one event.
-      (!one.isSameCommit || one.isRetried) &&
-      // What failed in a pull request may have come to the line with it.
-      (!isOnLine || one.isRetried || isOfLine(one) || one.cause !== cause) &&
-      !one.isOfMany &&
-      one.explained !== "outside" &&
-      one.explained !== "inherited",
-  );
-  const places = Map.groupBy(others, (one) => (isOfLine(one) ? "line" : `${one.pullRequest} ${one.branch}`));
-  let failures = 0;
-  const rows: number[] = [];
-  const pullRequests = { same: 0, other: 0 };
-  const add = (own: readonly PastFailure[]) =>
-    pullRequests[own.some((one) => one.cause === cause) ? "same" : "other"]++;
-  let isOpen = false;
-  for (const [place, own] of places) {
-    const retried = own.filter(({ isRetried }) => isRetried);
-    if (place === "line") {
-      // What a row goes on with is inherited from its beginning.
-      const all = past.filter(
-        (one) => isOfLine(one) && !one.isRetried && !streak.has(one) && one.explained !== "outside",
-      );
-      const counted = new Set<PastFailure>(own);
-      const episodes = toEpisodes(all, ofLine).filter((row) => row.some((one) => counted.has(one)));
-      // The last one may be a change that is not mended yet.
-      const last = episodes.at(-1)?.at(-1);
-      if (last && !hasPassedSince(testCase, last.runId)) {
-        add(episodes.pop()!);
-        isOpen = last.cause === cause;
-      }
-      // A single one is the test's own; a row of them may be a change that was mended.
-      for (const { length } of episodes)
-        if (length === 1) failures++;
-        else rows.push(length);
-      failures += retried.length;
-    } else if (retried.length > 0) failures++;
-    else add(own);
-  }
-  return {
-    isOpen,
-    inARow,
-    failures,
-    episodes: rows,
-    pullRequests,
-    hasFailed: others.length > 0,
-    hasFailedForThis: others.some((one) => one.cause === cause),
-  };
-}
-
-/** Of failures, newest first, those without another run of the branch after them. */
-function countStreak(mine: readonly PastFailure[], ordinals: ReadonlyMap<string, number>): number {
-  let next = Math.max(-1, ...ordinals.values()) + 1;
-  let count = 0;
-  for (const { runId } of mine) {
-    if (ordinals.get(runId) !== next - 1) break;
-    next--;
-    count++;
-  }
-  return count;
-}
-
-/** Failures of a line, oldest first, that follow each other. */
-function toEpisodes(failures: readonly PastFailure[], ordinals: ReadonlyMap<string, number>): PastFailure[][] {
-  const episodes: PastFailure[][] = [];
-  const placeOf = (one: PastFailure | undefined) => (one && ordinals.get(one.runId)) ?? -1;
-  for (const one of failures.toReversed()) {
-    const last = episodes.at(-1);
-    if (last && placeOf(one) === placeOf(last.at(-1)) + 1) last.push(one);
-    else episodes.push([one]);
-  }
-  return episodes;
 }
 
 function toSightings({ results, sightings }: { results: number; sightings: readonly Sighting[] }) {

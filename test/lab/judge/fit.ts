@@ -1,6 +1,6 @@
 /** Fits the constants of the account to some teams, one after the other, by the loss of what it says about builds. */
 
-import { CONSTANTS, type Constants } from "../../../src/rules/odds.ts";
+import { CONSTANTS, type Constants } from "../../../src/rules/odds_facts.ts";
 import { play } from "./judge.ts";
 import { record } from "./record.ts";
 import { score } from "./score.ts";

@@ -1,6 +1,7 @@
 /** What earlier builds of a team say about the failures of another one: the facts that the account weighs. */
 
-import { type Constants, CONSTANTS, disturbedShare } from "../../../src/rules/odds.ts";
+import { disturbedShare } from "../../../src/rules/odds.ts";
+import { type Constants, CONSTANTS } from "../../../src/rules/odds_facts.ts";
 import type {
   FailedRun,
   RunFacts,
@@ -8,7 +9,7 @@ import type {
   Inheritance,
   Judgement,
   Sightings,
-} from "../../../src/rules/odds.ts";
+} from "../../../src/rules/odds_facts.ts";
 import { fitRates, flakyChance, type Rate, readRates, type TestCount } from "../../../src/rules/flaky_rates.ts";
 import type { Failure, RecordedBuild, Run } from "./record.ts";
 
@@ -307,11 +308,9 @@ const disturbedOf = ({ failures }: Run, judged: ReadonlyMap<number, Judgement>) 
 
 const meanOf = (rates: readonly Rate[]): number => rates.reduce((sum, { rate, share }) => sum + rate * share, 0);
 
-const RETRIED = ({ test, cause }: Failure): Judgement => ({
+const RETRIED = ({ test }: Failure): Judgement => ({
   test,
-  cause,
   shares: { change: 0, flaky: 1, inherited: 0, outside: 0 },
-  share: 0,
   kind: "flaky",
   isOfMany: false,
   disturbed: 0,

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { HABITS } from "../simulation/habits.ts";
-import { CONSTANTS, type Constants } from "../../../src/rules/odds.ts";
+import { CONSTANTS, type Constants } from "../../../src/rules/odds_facts.ts";
 import { compare, countHeld, GOALS, meanDistance } from "./goals.ts";
 import { play } from "./judge.ts";
 import { NEUTRAL } from "./leave_one_out.ts";

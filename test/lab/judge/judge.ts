@@ -1,6 +1,7 @@
 /** Judges the recorded builds of simulated teams, and prints how right that was: `bun test/lab/judge/judge.ts`. */
 
-import { CONSTANTS, type Constants, weigh } from "../../../src/rules/odds.ts";
+import { weigh } from "../../../src/rules/odds.ts";
+import { CONSTANTS, type Constants } from "../../../src/rules/odds_facts.ts";
 import { createHistory } from "./history.ts";
 import { record, type Recorded } from "./record.ts";
 import { FLAKY, score, toRow } from "./score.ts";

@@ -5,7 +5,7 @@
  * needs the constant.
  */
 
-import { CONSTANTS, type Constants } from "../../../src/rules/odds.ts";
+import { CONSTANTS, type Constants } from "../../../src/rules/odds_facts.ts";
 import { compare, GOALS } from "./goals.ts";
 import { play } from "./judge.ts";
 import { record, type Recorded } from "./record.ts";

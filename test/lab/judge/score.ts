@@ -1,6 +1,6 @@
 /** Compares what an account says about the builds of a team with the truth. */
 
-import type { Judgement } from "../../../src/rules/odds.ts";
+import type { Judgement } from "../../../src/rules/odds_facts.ts";
 import type { createHistory } from "./history.ts";
 import type { Recorded, RecordedBuild } from "./record.ts";
 
@@ -69,11 +69,11 @@ export function score(recorded: Recorded, played: readonly PlayedBuild[]): Score
       innocent++;
       if (asChange.length > 0) blamed++;
     }
-    const most = Math.max(0, ...judgements.filter((one) => isGuilty === isOwn(one)).map(({ share }) => share));
+    const most = Math.max(0, ...judgements.filter((one) => isGuilty === isOwn(one)).map(({ shares }) => shares.change));
     loss -= Math.log(Math.max(0.001, isGuilty ? most : 1 - most));
     builds++;
     for (const one of judgements) {
-      const tenth = tenths[Math.min(9, Math.floor(one.share * 10))]!;
+      const tenth = tenths[Math.min(9, Math.floor(one.shares.change * 10))]!;
       tenth.count++;
       if (isOwn(one)) tenth.change++;
     }

@@ -1,0 +1,124 @@
+/** What the failures of a run are judged by, and what they are judged as: see odds.ts. */
+
+/** Fitted to the builds of simulated teams: test/lab/judge. */
+export const CONSTANTS = {
+  /** Of the builds of pull requests, so many break something. */
+  guilty: 0.15,
+  /** Of the tests of a run, so many break where something breaks. */
+  broken: 0.5,
+  /** A change breaks so many tests at once that they are no unit. */
+  many: 0.4,
+  /** Each further build of the pull request in a row. */
+  streak: 0.7,
+  /** Of the runs of a build that breaks something, so many lose a share of their tests, for whatever reasons. */
+  wide: 0.05,
+  /** Each further thing that a change breaks for another reason. */
+  further: 0.15,
+  /** A change breaks a test that has passed at the commit as well. */
+  passedAtCommit: 0.001,
+  /** A change that breaks a test breaks another one of its file, for another reason. */
+  inFile: 0.03,
+  otherCause: 0.3,
+  /** A test that nobody else has: the change adds it, and as many as it likes. */
+  newTest: 0.3,
+  inheritedLast: 0.8,
+  inheritedOther: 0.15,
+  inheritedNext: 0.75,
+  siblings: 6,
+  /** Disturbed builds are as frequent as before: (k + a) / (n + b). */
+  unrestA: 0.2,
+  unrestB: 25,
+  /** Of the chance that a change breaks a test: that another one breaks it for the same reason. */
+  sameBreak: 0.1,
+  otherBreak: 3,
+  hostWeight: 3,
+  /** Failures of a disturbed run that say the same as those of another one. */
+  sighted: 300,
+  /** Failures of one file that say what was not seen elsewhere, nor that something outside failed. */
+  strange: 0.3,
+  /** Of disturbed runs, so many show nothing but that. */
+  novel: 0.3,
+  /** Many tests in several files say that something outside failed. */
+  saysMany: 1000,
+  /** The surroundings do the same to the next build of the branch, and to no other one. */
+  repeated: 0.03,
+};
+export type Constants = typeof CONSTANTS;
+
+/** What the results of the line say of one failed test, at the place where the build's base is. */
+export type Inheritance = {
+  /** The last result at or before the base. */
+  last: "this cause" | "other cause" | "passed" | "none";
+  /** How far that result was put down to the test itself. */
+  doubt: number;
+  /** The next result after the base failed with this cause, and nothing later passes. */
+  isNextBroken: boolean;
+  /** It fails with this cause on another line now, and nobody says which one the build is based on. */
+  isOnOtherLine: boolean;
+  /** The last results of up to five other builds on the line within five days: failed with this cause, and passed. */
+  siblings: { failed: number; passed: number };
+};
+
+/** What is known of one failed test of a build. */
+export type FailedTestFacts = {
+  test: number;
+  cause: string;
+  file: string;
+  saysOutside: boolean;
+  /** Builds of this pull request in a row in which it failed, this one included. */
+  inARow: number;
+  /** Its results elsewhere. */
+  results: number;
+  /** Single ones on the line, and those that passed on retry or again at the same commit. */
+  failures: number;
+  /** The lengths of rows of failures on the line: two or more. */
+  episodes: readonly number[];
+  /** Further pull requests in which it failed, by itself or for their changes: with this cause, and with others. */
+  pullRequests: { same: number; other: number };
+  hasFailed: boolean;
+  hasFailedForThis: boolean;
+  /** The task has passed it at the same commit. */
+  passedAtCommit: boolean;
+  inheritance: Inheritance;
+};
+
+/** How often a cause was seen in other builds' runs of the task within 72 hours. */
+export type Sightings = {
+  hits: number;
+  results: number;
+  /** It hit three tests in two of them, or six in one. */
+  isSpread: boolean;
+};
+
+/** The failures of one run, or of one shard of it. */
+export type FailedRun = {
+  tests: number;
+  failures: readonly FailedTestFacts[];
+  sightings: ReadonlyMap<string, Sightings>;
+  /** Runs of the last three days on the same machine, and how many of them were disturbed. */
+  onHost: { runs: number; disturbed: number } | null;
+};
+
+/** What a run is judged by. */
+export type RunFacts = {
+  /** The share of builds that were disturbed lately. */
+  disturbed: number;
+  /** How many of the team's tests fail by themselves at which rate. */
+  rates: readonly RateShare[];
+  run: FailedRun;
+};
+
+/** The share of tests that fail by themselves at a rate: see flaky_rates.ts. */
+export type RateShare = { rate: number; share: number };
+
+export type ExplanationKind = "change" | "flaky" | "inherited" | "outside";
+export type Judgement = {
+  test: number;
+  shares: Record<ExplanationKind, number>;
+  /** The strongest explanation. */
+  kind: ExplanationKind;
+  /** The change breaks many tests of the run at once, which says nothing of one of them. */
+  isOfMany: boolean;
+  /** How far it shows that the run is disturbed: many at once are suspect at first, the next ones on the machine tell. */
+  disturbed: number;
+};
