@@ -2,7 +2,7 @@
 
 import type { CaseRef } from "../schema/case_ref.ts";
 import type { Blame, BlamedFailures, BlameCounts, OddsEvidence } from "../schema/failures.ts";
-import type { ExplanationKind } from "./odds_facts.ts";
+import type { ExplanationKind, FailedTestFacts } from "./odds_facts.ts";
 
 /** The list of an answer that has the failures of each blame. */
 export const BLAME_LISTS = {
@@ -76,8 +76,19 @@ export function toLists(failures: readonly Blamed[]): BlamedFailures {
   return lists;
 }
 
-/** The list of a failure by what explains it, and the state of the test in the baseline. */
-export function explainedBlame(explained: ExplanationKind, base: OddsEvidence["base"]): Blame {
+/** The list of a failure by what explains it. */
+export function explainedBlame(explained: ExplanationKind, { base, onlyIn }: OddsEvidence): Blame {
   if (explained === "inherited") return base === "this cause" || base === "other cause" ? "still" : "main";
-  return explained === "change" ? "new" : explained === "outside" ? "incident" : "flaky";
+  if (explained === "flaky") return onlyIn === null ? "flaky" : "unclear";
+  return explained === "change" ? "new" : "incident";
+}
+
+/**
+ * Where all other failures with the same message are, if each of them may be that of a change: changes break some tests again and again in
+ * the same words, such as one that a generated file is up to date. Null: the test has failed by itself.
+ */
+export function onlyInChanges(facts: FailedTestFacts): OddsEvidence["onlyIn"] {
+  const { failures, episodes, pullRequests, passedAtCommit, isOpen } = facts;
+  if (failures > 0 || episodes.length > 0 || passedAtCommit || pullRequests.same === 0) return null;
+  return isOpen ? "line" : "pull requests";
 }

@@ -77,6 +77,8 @@ export type FailedTestFacts = {
   pullRequests: { same: number; other: number };
   hasFailed: boolean;
   hasFailedForThis: boolean;
+  /** Its last results on the line are failures with this cause. */
+  isOpen: boolean;
   /** The task has passed it at the same commit. */
   passedAtCommit: boolean;
   inheritance: Inheritance;

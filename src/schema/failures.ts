@@ -18,6 +18,8 @@ export type OddsEvidence = {
   /** Failures in results of other builds, those put down to changes with less weight; and those results. */
   failed: number;
   results: number;
+  /** None of those failures has this message. */
+  isNewMessage: boolean;
   /** Failures in a row on this branch, this one included. */
   inARow: number;
   /** The task has passed it at the same commit. */
@@ -28,6 +30,8 @@ export type OddsEvidence = {
   siblings: number;
   /** Failures with the same message in other builds of the last three days. */
   elsewhere: number;
+  /** All other failures with the same message may be those of changes: they are in other pull requests, or in the last results of the line. */
+  onlyIn: "pull requests" | "line" | null;
 };
 
 /** In the answer to an upload, `onlyWith` is as of the variants that have reported so far. */

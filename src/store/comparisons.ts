@@ -27,9 +27,12 @@ export const selectBaseline = async (
 
 /** The latest result of each test in runs and their reruns. One that was skipped or failed in an incident replaces none. */
 const latestLettersOf = (sql: Sql, projectId: string, runs: Fragment) => sql`
-  select distinct on (r.number) r.number, r.letter in ('f', 'F') and not r.is_outside as failed from (
+  select distinct on (r.number) r.number, r.letter in ('f', 'F') and not r.is_outside as failed, r.is_flaky from (
     select r.number, r.letter, run.execution_id,
-      r.letter in ('f', 'F') and ${isOfIncident(sql, projectId, sql`run.id`, sql`r.number`)} as is_outside
+      r.letter in ('f', 'F') and ${isOfIncident(sql, projectId, sql`run.id`, sql`r.number`)} as is_outside,
+      r.letter in ('f', 'F') and coalesce((
+        select f.explained = 'flaky' or f.passed_again from failure f
+        where f.project_id = ${projectId} and f.run_id = run.id and f.test_case = r.number offset 0), false) as is_flaky
     from (${withReruns(sql, projectId, runs)}) run
     cross join lateral (
       select * from case_result where project_id = ${projectId} and run_id = run.id offset 0) b,
@@ -71,7 +74,7 @@ export async function selectComparison(
   const former = isFixed ? formerRuns(sql, projectId, executionId) : sql`select null::uuid as id where false`;
   const rows = await sql<ComparedRow[]>`
     with former as materialized (
-      select number from (${latestLettersOf(sql, projectId, former)}) r where failed
+      select number from (${latestLettersOf(sql, projectId, former)}) r where failed and not is_flaky
     ), kinds as (
       select coalesce(mine.number, base.number) as number, kind, f.flake_rate, f.flaky_at
       from (${outcomesOf(sql, projectId, runsOf(executionId))}) mine
@@ -93,7 +96,7 @@ export async function selectComparison(
             when base.failed then 'still'
             when f.blame = 'main' then 'main'
             else 'new' end),
-          (case when mine.passed and (base.failed or mine.number in (select number from former)) then 'fixed' end),
+          (case when mine.passed and (base.failed and not base.is_flaky or mine.number in (select number from former)) then 'fixed' end),
           (case when base.number is null then 'added' end),
           (case when mine.number is null then 'missing' end)
         ) as kinds (kind)

@@ -393,9 +393,9 @@ export async function selectSightings(
       from other o cross join lateral (
         select cause, count(distinct test_case)::int as hits from case_detail d
         where project_id = ${projectId} and run_id = o.id and cause = any(${toTextArray(causes)}::uuid[])
-          -- What was a change's there says nothing of the surroundings.
+          -- What was a change's there says nothing of the surroundings; of many at once nobody knows whose they were.
           and not coalesce((
-            select explained in ('change', 'inherited') from failure f
+            select explained in ('change', 'inherited') and not of_many from failure f
             where f.project_id = ${projectId} and f.run_id = o.id and f.test_case = d.test_case offset 0), false)
         group by cause) d
       where o.has_failed), '[]') as sightings`;

@@ -204,7 +204,7 @@ export const selectFailureEvidence = (
       ${toTextArray(failures.map(({ taskSlug }) => taskSlug))}::text[],
       ${toTextArray(failures.map(({ deep }) => String(deep)))}::bool[]) as f (run_id, number, attempt, task_slug, deep)
   ), mine as materialized (
-    select e.branch, e.pull_request, p.default_branch from execution e join project p on p.id = ${projectId}
+    select e.branch, e.pull_request, e.baseline_id, p.default_branch from execution e join project p on p.id = ${projectId}
     where e.project_id = ${projectId} and e.id = ${executionId}
   ), row as materialized (
     select k.block, b.*, e.*
@@ -222,7 +222,9 @@ export const selectFailureEvidence = (
       order by run_id desc limit ${STREAK} * k.tasks
     ) b cross join lateral (
       select r.execution_id, r.completed_at, e.commit, r.outage,
+        -- What the default branch has got after the baseline is not part of the build.
         ${isOnDefault(sql, sql`e`, sql`(select default_branch from mine)`)}
+          and e.id <= coalesce((select baseline_id from mine), e.id)
         or e.id = ${executionId}
         or (select e.branch is not distinct from mine.branch and (e.branch is not null
           or e.pull_request is not distinct from mine.pull_request) from mine) as counts

@@ -27,7 +27,7 @@ export const selectRedBuilds = (sql: Sql, projectId: string, fromMs: number) => 
       order by id desc limit ${MAX_BUILDS}::int) r
   ), failed as materialized (
     select b.execution_id as id, b.line, b.is_shared, b.has_shared_baseline, f.test_case, f.cause, f.change,
-      case when f.blame <> 'unclear' then f.blame
+      case when f.blame <> 'unclear' or f.explained = 'flaky' and f.evidence->>'onlyIn' is not null then f.blame
         when f.explained = 'flaky' then 'flaky'
         when f.evidence->>'base' in ('this cause', 'other cause') then 'still' else 'main' end as blame,
       case when f.explained = 'inherited' and (b.is_shared or not b.has_shared_baseline) then null else f.explained end as explained

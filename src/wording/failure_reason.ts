@@ -27,13 +27,13 @@ export function failureReason(judged: Judged, defaultBranch = "the default branc
   if (blame !== "unclear") return `${explanationOf(blame, evidence, defaultBranch)}: ${oddsOf(change)}`;
   const isInherited = shares && shares.inherited > shares.flaky;
   // As if the odds were clear.
-  const explained = explainedBlame(isInherited ? "inherited" : "flaky", evidence.base);
+  const explained = explainedBlame(isInherited ? "inherited" : "flaky", { ...evidence, onlyIn: null });
   return `${explanationOf(explained, evidence, defaultBranch)}: ${oddsOf(change)}; a rerun tells`;
 }
 
 function explanationOf(blame: Blame, evidence: OddsEvidence, defaultBranch: string): string {
-  const { failed, results, inARow, passedAtCommit, base, siblings, elsewhere } = evidence;
-  const inResults = `It failed in ${failed} of ${counted(results, "result")} of other builds`;
+  const { failed, results, inARow, passedAtCommit, base, siblings, elsewhere, onlyIn, isNewMessage } = evidence;
+  const inResults = `It failed in ${failed} of ${counted(results, "result")} of other builds${isNewMessage ? ", never with this message" : ""}`;
   const streak = inARow > 1 ? `, failed ${inARow} times in a row on this branch` : "";
   switch (blame) {
     case "still":
@@ -50,6 +50,9 @@ function explanationOf(blame: Blame, evidence: OddsEvidence, defaultBranch: stri
         : "Many tests failed together in this run, for a cause outside the code";
     case "flaky":
       if (passedAtCommit) return "It passed in another build of the same commit";
+      if (onlyIn === "line")
+        return `It passed in the baseline, and fails on ${defaultBranch} since then, with the same message${streak}`;
+      if (onlyIn === "pull requests") return `${inResults}, all in pull requests or branches${streak}`;
       return `${failed > 0 ? inResults : "Tests of this project fail like this without a change"}${streak}`;
     default:
       if (results === 0) return `No other build has results of this test${streak}`;

@@ -133,15 +133,21 @@ describe("a failure", () => {
     );
   const BASKET = "Error: the basket has no owner";
 
-  test("of a pull request is new in another one that fails with another message, and flaky with the same one", async () => {
+  test("of a pull request is new in another one with another message, unclear with the same one, and flaky once main shows it", async () => {
     for (let build = 0; build < 3; build++) await one("main");
     expect(blames(await one("x", BASKET))).toEqual({ newFailures: ["case 0"] });
     const other = await one("y", "Error: the session was lost");
     expect([blames(other), other.gate.pass]).toEqual([{ newFailures: ["case 0"] }, false]);
-    const same = await one("z", BASKET);
-    expect([blames(same), same.gate.pass]).toEqual([{ flakyFailures: ["case 0"] }, true]);
-    const reason = /^It failed in 2 of \d results of other builds: \d\d % not this change$/;
-    expect(same.gate.forgiven).toMatchObject([{ list: "flaky", reason: expect.stringMatching(reason) }]);
+    for (const branch of ["z", "u", "v"]) {
+      const same = await one(branch, BASKET);
+      expect([blames(same), same.gate.pass]).toEqual([{ unclearFailures: ["case 0"] }, false]);
+      const reason = /^It failed in \d of \d results of other builds, all in pull requests or branches: \d\d % not this change; a rerun tells$/;
+      const { causes } = await get(`${same.executionId}/failures`);
+      expect(causes[0].failures[0].reason).toMatch(reason);
+    }
+    for (const said of [BASKET, undefined]) await one("main", said);
+    const flaky = await one("w", BASKET);
+    expect([blames(flaky), flaky.gate.pass]).toEqual([{ flakyFailures: ["case 0"] }, true]);
   });
 
   test("of a case that fails on the default branch for a short time again and again is explained by that", async () => {

@@ -2,7 +2,7 @@
 
 import { applyInfrastructureRules } from "./infrastructure.ts";
 import { loadOddsFacts, type OddsFacts } from "./odds.ts";
-import { explainedBlame, toCounts } from "../../rules/blame.ts";
+import { explainedBlame, onlyInChanges, toCounts } from "../../rules/blame.ts";
 import { disturbedShare, weigh } from "../../rules/odds.ts";
 import type { Judgement } from "../../rules/odds_facts.ts";
 import type { BlameCounts, OddsEvidence } from "../../schema/failures.ts";
@@ -58,25 +58,26 @@ export async function judgeFailures(
   return counts;
 }
 
-function toFailures(judgements: readonly Judgement[], facts: OddsFacts): JudgedFailure[] {
-  const { run, rows, flakyAt } = facts;
+function toFailures(judgements: readonly Judgement[], { run, rows, flakyAt }: OddsFacts): JudgedFailure[] {
   const factsOf = new Map(run.failures.map((failure) => [failure.test, failure]));
   const rowOf = new Map(rows.map((row) => [row.testCase, row]));
   return judgements.map(({ test, shares, kind, isOfMany }): JudgedFailure => {
-    const { results, failures, episodes, pullRequests, inARow, passedAtCommit, inheritance, cause } =
-      factsOf.get(test)!;
+    const facts = factsOf.get(test)!;
+    const { results, failures, episodes, pullRequests, inARow, passedAtCommit, inheritance, cause } = facts;
     const seen = run.sightings.get(cause);
     const failed = failures + episodes.reduce((sum, one) => sum + one, 0) + pullRequests.same + pullRequests.other;
     const evidence: OddsEvidence = {
       ...{ failed, results, inARow, passedAtCommit },
+      isNewMessage: facts.hasFailed && !facts.hasFailedForThis,
       base: inheritance.last,
       siblings: inheritance.siblings.failed,
       elsewhere: seen?.hits ?? 0,
+      onlyIn: onlyInChanges(facts),
     };
     return {
       testCase: test,
       cause: rowOf.get(test)!.cause,
-      blame: rowOf.get(test)!.isQuarantined ? "quarantined" : explainedBlame(kind, inheritance.last),
+      blame: rowOf.get(test)!.isQuarantined ? "quarantined" : explainedBlame(kind, evidence),
       explained: kind,
       isOfMany,
       shares,

@@ -99,13 +99,13 @@ export async function loadOddsFacts(sql: Tx, projectId: string, run: JudgedRun):
   const failures = rows.map((row): FailedTestFacts => {
     const { testCase, cause, file, suite } = row;
     const sample = sampleOf.get(cause);
-    const { isOpen, ...own } = weighPast(pastOf.get(testCase) ?? [], {
+    const own = weighPast(pastOf.get(testCase) ?? [], {
       ...{ testCase, cause, isOnLine: place.isOnLine, line: place.line },
       ...lineFacts,
     });
     const inheritance = lineFacts.inheritanceOf(testCase, cause);
     // None of the runs that are asked has it: its last result on the line counts, however old that is.
-    if (inheritance.last === "none" && isOpen) inheritance.last = "this cause";
+    if (inheritance.last === "none" && own.isOpen) inheritance.last = "this cause";
     return {
       test: testCase,
       cause: cause ?? "",

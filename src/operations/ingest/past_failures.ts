@@ -50,7 +50,6 @@ export function weighPast(past: readonly PlacedFailure[], context: PastContext) 
   const same = changed.filter((some) => some.some((one) => one.cause === cause)).length;
   const lengths = closed.map(({ length }) => length);
   return {
-    isOpen: open?.at(-1)?.cause === cause,
     inARow,
     // A single one is the test's own; a row of them may be a change that was mended.
     failures:
@@ -61,6 +60,7 @@ export function weighPast(past: readonly PlacedFailure[], context: PastContext) 
     pullRequests: { same, other: changed.length - same },
     hasFailed: others.length > 0,
     hasFailedForThis: others.some((one) => one.cause === cause),
+    isOpen: open?.at(-1)?.cause === cause,
   };
 }
 

@@ -165,6 +165,7 @@ export function createHistory(c: Constants = CONSTANTS) {
     let weight = 0;
     const rows: number[] = [];
     const pullRequests = { same: 0, other: 0 };
+    let isOpenForThis = false;
     const byPlace = Map.groupBy(past, (one) =>
       one.build.pullRequest === null ? `line ${one.build.line}` : String(one.build.pullRequest),
     );
@@ -193,6 +194,7 @@ export function createHistory(c: Constants = CONSTANTS) {
         else episodes.push([one]);
       }
       const open = isOpen ? episodes.pop() : undefined;
+      if (open?.at(-1)?.failure.cause === failure.cause) isOpenForThis = true;
       if (open) pullRequests[open.some((one) => one.failure.cause === failure.cause) ? "same" : "other"]++;
       for (const { length } of episodes)
         if (length === 1) weight++;
@@ -202,6 +204,7 @@ export function createHistory(c: Constants = CONSTANTS) {
       failures: weight,
       episodes: rows,
       pullRequests,
+      isOpen: isOpenForThis,
       hasFailed: past.length > 0,
       hasFailedForThis: past.some((one) => one.failure.cause === failure.cause),
     };
