@@ -538,7 +538,7 @@ create table failure (
   cause uuid, -- as in case_detail; null: the report says nothing
   -- new: the change; flaky: the test itself; main: the default branch fails as well by now; still: the baseline failed;
   -- incident: the surroundings, or an infrastructure rule; unclear: flaky, main or still, but the share of the change is above the
-  -- project's gate_share
+  -- project's gate_share, or flaky where only changes are known to have failed alike
   blame text not null check (blame in ('new', 'unclear', 'flaky', 'main', 'still', 'quarantined', 'incident')),
   explained text not null check (explained in ('change', 'flaky', 'inherited', 'outside')), -- the strongest explanation
   of_many boolean not null, -- the change broke many tests of the run, which says nothing of one of them

@@ -32,6 +32,8 @@ export type OddsEvidence = {
   elsewhere: number;
   /** All other failures with the same message may be those of changes: they are in other pull requests, or in the last results of the line. */
   onlyIn: "pull requests" | "line" | null;
+  /** It was judged once more, when later builds failed alike. */
+  isSeenLater: boolean;
 };
 
 /** In the answer to an upload, `onlyWith` is as of the variants that have reported so far. */
@@ -58,7 +60,8 @@ const listsOf = <Ref extends typeof caseRef | typeof failedCaseRef>(ref: Ref) =>
         "history of the test case",
     ),
     unclearFailures: refs(
-      "Failed, and something else than the change explains it best, but the share of the change is above the project's gateShare",
+      "Failed, and something else than the change explains it best, but the share of the change is above the project's gateShare, " +
+        "or only changes are known to have failed alike",
     ),
     flakyFailures: v.pipe(
       v.array(v.strictObject({ ...ref.entries, ...flakiness })),

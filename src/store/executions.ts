@@ -67,6 +67,17 @@ export const lockExecution = async (sql: Tx, projectId: string, id: string): Pro
   return execution;
 };
 
+/** Undefined when it was deleted, or another transaction holds it. */
+export const lockExecutionIfFree = async (
+  sql: Tx,
+  projectId: string,
+  id: string,
+): Promise<LockedExecution | undefined> => {
+  const [execution] = await sql<LockedExecution[]>`
+    select ${executionColumns(sql)} from execution where project_id = ${projectId} and id = ${id} for update skip locked`;
+  return execution;
+};
+
 /** Undefined when it was deleted. */
 export const selectExecutionStatus = async (
   sql: Sql,

@@ -86,16 +86,17 @@ const hostOf = (sql: Sql, projectId: string, runId: Fragment) => sql`(
 export async function selectRunPlace(
   sql: Tx,
   projectId: string,
-  { id, executionId, taskSlug, completedAt }: JudgedRun,
+  { id, executionId, taskSlug, completedAt, isSeenLater }: JudgedRun,
   numbers: readonly number[],
 ): Promise<RunPlace> {
   const at = timeOf(completedAt);
+  const until = isSeenLater ? Date.now() : at;
   const [row] = await sql<RunPlace[]>`
     with recent as materialized (
       select r.id, r.execution_id, r.disturbed from test_run r
-      where r.project_id = ${projectId} and r.id >= ${firstIdAt(at - OUTSIDE_HOURS * HOUR_MS)} and r.id < ${firstIdAt(at + 1)}
+      where r.project_id = ${projectId} and r.id >= ${firstIdAt(at - OUTSIDE_HOURS * HOUR_MS)} and r.id < ${firstIdAt(until + 1)}
         -- What arrives together does not see each other.
-        and r.health_applied and r.execution_id <> ${executionId} and ${wasCompleted(sql, at)} and ${isTrustedBuild(sql, sql`r`)}
+        and r.health_applied and r.execution_id <> ${executionId} and ${wasCompleted(sql, until)} and ${isTrustedBuild(sql, sql`r`)}
       order by r.id desc limit ${5 * LOOKED_THROUGH}
     ), build as (
       select max(disturbed) as disturbed from recent group by execution_id
@@ -369,22 +370,23 @@ export type Sighting = { cause: string; hits: number };
 export async function selectSightings(
   sql: Tx,
   projectId: string,
-  { executionId, taskSlug, completedAt }: JudgedRun,
+  { executionId, taskSlug, completedAt, isSeenLater }: JudgedRun,
   causes: readonly string[],
 ): Promise<{ results: number; sightings: Sighting[] }> {
   const at = timeOf(completedAt);
+  const until = isSeenLater ? Date.now() : at;
   const [row] = await sql<{ results: number; sightings: Sighting[] }[]>`
     with other as materialized (
       select r.id, r.passed + r.failed as tests, r.failed + r.flaky > 0 as has_failed
       from execution mine, lateral (
         select e.* from execution e
-        where e.project_id = ${projectId} and e.id >= ${firstIdAt(at - OUTSIDE_HOURS * HOUR_MS)} and e.id < ${firstIdAt(at + 1)}
+        where e.project_id = ${projectId} and e.id >= ${firstIdAt(at - OUTSIDE_HOURS * HOUR_MS)} and e.id < ${firstIdAt(until + 1)}
           and e.id <> mine.id and ${isOfOtherLine(sql, sql`e`, sql`mine`)}
           and not coalesce(is_same_commit(e.commit, mine.commit), false)
         order by e.id desc limit ${LOOKED_THROUGH}
       ) e cross join lateral (
         select * from test_run
-        where project_id = ${projectId} and execution_id = e.id and task_slug = ${taskSlug} and completed_at <= ${atTime(sql, at)} offset 0
+        where project_id = ${projectId} and execution_id = e.id and task_slug = ${taskSlug} and completed_at <= ${atTime(sql, until)} offset 0
       ) r
       where mine.project_id = ${projectId} and mine.id = ${executionId}
     )

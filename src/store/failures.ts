@@ -16,7 +16,14 @@ export const isOfIncident = (sql: Sql, projectId: Given, runId: Fragment, testCa
   where i.project_id = ${projectId} and i.run_id = ${runId} and i.test_case = ${testCase} and ${isFromOutsideCode(sql, sql`i`)}
   limit 1), false)`;
 
-export type JudgedRun = { id: string; executionId: string; taskSlug: string; completedAt: string | null };
+export type JudgedRun = {
+  id: string;
+  executionId: string;
+  taskSlug: string;
+  completedAt: string | null;
+  /** It is judged once more: what other builds have failed with since is known. */
+  isSeenLater?: boolean;
+};
 
 /** A failure with what explains it. */
 export type JudgedFailure = {

@@ -32,7 +32,8 @@ export function failureReason(judged: Judged, defaultBranch = "the default branc
 }
 
 function explanationOf(blame: Blame, evidence: OddsEvidence, defaultBranch: string): string {
-  const { failed, results, inARow, passedAtCommit, base, siblings, elsewhere, onlyIn, isNewMessage } = evidence;
+  const { failed, results, inARow, passedAtCommit, base, siblings, elsewhere, onlyIn, isNewMessage, isSeenLater } =
+    evidence;
   const inResults = `It failed in ${failed} of ${counted(results, "result")} of other builds${isNewMessage ? ", never with this message" : ""}`;
   const streak = inARow > 1 ? `, failed ${inARow} times in a row on this branch` : "";
   switch (blame) {
@@ -46,7 +47,7 @@ function explanationOf(blame: Blame, evidence: OddsEvidence, defaultBranch: stri
         : `It also fails on ${defaultBranch} since then, with the same message`;
     case "incident":
       return elsewhere > 0
-        ? `${counted(elsewhere, "failure")} of other builds ${elsewhere === 1 ? "has" : "have"} the same message, for a cause outside the code`
+        ? `${isSeenLater ? "Decided again: " : ""}${counted(elsewhere, "failure")} of other builds ${elsewhere === 1 ? "has" : "have"} the same message, for a cause outside the code`
         : "Many tests failed together in this run, for a cause outside the code";
     case "flaky":
       if (passedAtCommit) return "It passed in another build of the same commit";

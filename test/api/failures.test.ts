@@ -125,11 +125,11 @@ describe("a failure", () => {
   });
 
   /** The report of one case that fails with the message, beside 49 that pass. */
-  const one = (branch: string, message?: string): Promise<any> =>
+  const one = (branch: string, message?: string, more = ""): Promise<any> =>
     own.uploadReport(
       `<testsuite name="unit"><testcase name="case 0">${message === undefined ? "" : `<failure message="${message}"/>`}</testcase>` +
         `${Array.from({ length: 49 }, (_, index) => `<testcase name="other ${index}"/>`).join("")}</testsuite>`,
-      `branch=${branch}&gate=new&exit_code=1`,
+      `branch=${branch}&gate=new&exit_code=1${more}`,
     );
   const BASKET = "Error: the basket has no owner";
 
@@ -141,13 +141,26 @@ describe("a failure", () => {
     for (const branch of ["z", "u", "v"]) {
       const same = await one(branch, BASKET);
       expect([blames(same), same.gate.pass]).toEqual([{ unclearFailures: ["case 0"] }, false]);
-      const reason = /^It failed in \d of \d results of other builds, all in pull requests or branches: \d\d % not this change; a rerun tells$/;
+      const reason =
+        /^It failed in \d of \d results of other builds, all in pull requests or branches: \d\d % not this change; a rerun tells$/;
       const { causes } = await get(`${same.executionId}/failures`);
       expect(causes[0].failures[0].reason).toMatch(reason);
     }
     for (const said of [BASKET, undefined]) await one("main", said);
     const flaky = await one("w", BASKET);
     expect([blames(flaky), flaky.gate.pass]).toEqual([{ flakyFailures: ["case 0"] }, true]);
+  });
+
+  test("that main has since the baseline of a branch is unclear there, and says so", async () => {
+    for (let build = 1; build <= 9; build++) await one("main", undefined, `&commit=aa${build}0000`);
+    for (let build = 0; build < 2; build++) await one("main", BASKET);
+    const mine = await one("x", BASKET, "&pull_request=7&base_branch=main&base_commit=aa90000");
+    expect([blames(mine), mine.gate.pass]).toEqual([{ unclearFailures: ["case 0"] }, false]);
+    const { causes } = await get(`${mine.executionId}/failures`);
+    const reason = expect.stringMatching(
+      /^It passed in the baseline, and fails on the default branch since then, with the same message: /,
+    );
+    expect(causes[0].failures[0]).toMatchObject({ reason, since: { executionId: mine.executionId } });
   });
 
   test("of a case that fails on the default branch for a short time again and again is explained by that", async () => {

@@ -82,6 +82,29 @@ describe("many failures for one cause outside of the code", () => {
     });
   });
 
+  test.each(["main", "a"])(
+    "are put down to the change of %s until another build fails alike: then they are decided again",
+    async (branch) => {
+      const said = first(12, "expected the price list to have entries");
+      for (let build = 0; build < 8; build++) await upload(none, "branch=main");
+      const one = await upload(said, `branch=${branch}&execution_key=one`);
+      expect(filledLists(one)).toEqual({ newFailures: 12 });
+      await upload(none, "branch=main");
+      expect(filledLists(await upload(said, "branch=b"))).toEqual({ incidentFailures: 12 });
+      const [counted] = (await own.get("/test-cases?limit=100")).data.filter(({ name }: any) => name === "case 0");
+      expect(counted).toMatchObject({ runs: 9, failures: 0 });
+      const { counts, causes } = await own.get(`/executions/${one.executionId}/failures`);
+      expect(counts).toMatchObject({ newFailures: 0, incidentFailures: 12 });
+      const reason = expect.stringMatching(
+        /^Decided again: 12 failures of other builds have the same message, .* not this change$/,
+      );
+      expect(causes[0].failures[0]).toMatchObject({ blame: "incident", reason });
+      expect(await bugs()).toMatchObject(branch === "main" ? [{ occurrences: 24 }] : []);
+      const gate = await own.get(`/executions/${one.executionId}/verdict?gate=new`);
+      expect(gate).toMatchObject({ pass: false, forgivenCount: 0 });
+    },
+  );
+
   test("say nothing of the tests in the next build: what fails there for its own reason is new", async () => {
     await upload(none, "branch=main");
     await upload(first(12, AWAY), "branch=main");

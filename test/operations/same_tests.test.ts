@@ -32,7 +32,7 @@ const stored = async () => {
   const rows = await pool<{ suite: string; name: string; file: string | null; results: number }[]>`
     select suite, name, file, count(r.run_id)::int as results from test_case c
     left join (select run_id, unnest(test_cases) as number from case_result where project_id = ${project}) r using (number)
-    where c.project_id = ${project} group by c.number, suite, name, file`;
+    where c.project_id = ${project} group by c.number, suite, name, file order by c.number`;
   return [...rows];
 };
 

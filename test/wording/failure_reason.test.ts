@@ -5,7 +5,7 @@ import type { Blame, OddsEvidence } from "../../src/schema/failures.ts";
 
 const EVIDENCE: OddsEvidence = {
   ...{ failed: 0, results: 40, inARow: 1, passedAtCommit: false },
-  ...{ base: "passed", siblings: 0, elsewhere: 0, onlyIn: null, isNewMessage: false },
+  ...{ base: "passed", siblings: 0, elsewhere: 0, onlyIn: null, isNewMessage: false, isSeenLater: false },
 };
 const reason = (
   blame: Blame | null,

@@ -1,16 +1,6 @@
 /** Keeps the records of test cases up to date with the runs that have completed. */
 
-import {
-  type CaseHealth,
-  countChange,
-  type CountedAt,
-  countedAt,
-  type CountedRun,
-  countResult,
-  isDisturbed,
-  NO_HEALTH,
-} from "../../rules/health.ts";
-import type { ChangedResult } from "../../rules/merge.ts";
+import { type CountedAt, countedAt, type CountedRun, countResult, isDisturbed } from "../../rules/health.ts";
 import { isRecent } from "../../rules/recency.ts";
 import {
   lockHealth,
@@ -20,13 +10,14 @@ import {
   type PendingRun,
 } from "../../store/pending_health.ts";
 import { type CountedBlock, selectRunBlocks } from "../../store/run_blocks.ts";
-import { selectCaseHealth, storeCaseHealth } from "../../store/case_health.ts";
 import { type Database, isTimeout, isUnavailable, setKeepsPlans, type Tx } from "../../database/connect.ts";
 import { markRemoved } from "../../store/removed_cases.ts";
+import { letOthersRun, PORTION_RESULTS, recall } from "./case_records.ts";
 import { addTaskDurations, recallDurations } from "./durations.ts";
 import { discardDisturbedFlakes, refreshFlakiness } from "./flakiness.ts";
 import { releaseBroken } from "../automation/automatic_quarantine.ts";
 import { resolveRemoved } from "../bugs/bug_reports.ts";
+import { judgeEarlierRuns } from "../ingest/judge_again.ts";
 
 /** Maximum number of results that are counted in one transaction. */
 const MAX_RESULTS = 20_000;
@@ -36,8 +27,6 @@ const MAX_RUNS = 1_000;
 const PORTION_BLOCKS = 8;
 /** Number of runs whose results are read at once; other requests are served in between. */
 const PORTION_RUNS = 100;
-/** Number of results after which other requests are served. */
-const PORTION_RESULTS = 1_000;
 
 type Begin = Database["begin"];
 
@@ -104,6 +93,7 @@ async function countRuns(sql: Tx, projectId: string, runs: readonly PendingRun[]
   await markHealthApplied(sql, projectId, ids);
   const recent = runs.filter(({ completedAt }) => isRecent(completedAt));
   await refreshFlakiness(sql, projectId, ids, new Set(recent.map(({ id }) => id)));
+  if (runs.some(({ hasFailed }) => hasFailed)) await judgeEarlierRuns(sql, projectId, ids);
   // Last: the rows of quarantines are locked after the bugs.
   if (runs.some(({ onDefaultBranch, hasFailed }) => onDefaultBranch && hasFailed)) await releaseBroken(sql, projectId);
 }
@@ -168,42 +158,3 @@ async function countPortion(
   await memory.store();
   await durationsOf.store();
 }
-
-/** Counts what a further attempt has changed in a run that has been counted. */
-export async function countChanges(
-  sql: Tx,
-  projectId: string,
-  run: CountedRun,
-  changes: readonly ChangedResult[],
-): Promise<void> {
-  const at = countedAt(run, new Date());
-  for (let start = 0; start < changes.length; start += PORTION_RESULTS) {
-    const portion = changes.slice(start, start + PORTION_RESULTS);
-    const memory = await recall(
-      sql,
-      projectId,
-      portion.map(({ testCase }) => testCase),
-    );
-    for (const change of portion) {
-      memory.set(change.testCase, countChange(memory.get(change.testCase), run, at, change));
-    }
-    await memory.store();
-  }
-}
-
-/** The records of some test cases, until they are stored. In a transaction that holds `lockHealth`. */
-async function recall(sql: Tx, projectId: string, testCases: readonly number[]) {
-  const stored = await selectCaseHealth(sql, projectId, testCases);
-  const current = new Map(stored);
-  return {
-    get: (testCase: number): CaseHealth => current.get(testCase) ?? NO_HEALTH,
-    set: (testCase: number, health: CaseHealth) => void current.set(testCase, health),
-    async store(): Promise<void> {
-      const rows = Array.from(current, ([testCase, health]) => ({ testCase, isKnown: stored.has(testCase), health }));
-      await storeCaseHealth(sql, projectId, rows);
-    },
-  };
-}
-
-/** Lets other requests be served. */
-export const letOthersRun = () => new Promise<void>((resolve) => void setImmediate(resolve));

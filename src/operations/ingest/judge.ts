@@ -47,7 +47,7 @@ export async function judgeFailures(
   for (const run of failed) {
     const facts = await loadOddsFacts(sql, projectId, run);
     const judgements = weigh(facts);
-    await insertFailures(sql, projectId, run.id, toFailures(judgements, facts));
+    await insertFailures(sql, projectId, run.id, toFailures(judgements, facts, run));
     const disturbed = disturbedShare(judgements);
     if (disturbed > 0.01) await updateDisturbed(sql, projectId, run.id, disturbed);
   }
@@ -58,7 +58,11 @@ export async function judgeFailures(
   return counts;
 }
 
-function toFailures(judgements: readonly Judgement[], { run, rows, flakyAt }: OddsFacts): JudgedFailure[] {
+function toFailures(
+  judgements: readonly Judgement[],
+  { run, rows, flakyAt }: OddsFacts,
+  { isSeenLater = false }: RunToJudge,
+): JudgedFailure[] {
   const factsOf = new Map(run.failures.map((failure) => [failure.test, failure]));
   const rowOf = new Map(rows.map((row) => [row.testCase, row]));
   return judgements.map(({ test, shares, kind, isOfMany }): JudgedFailure => {
@@ -73,6 +77,7 @@ function toFailures(judgements: readonly Judgement[], { run, rows, flakyAt }: Od
       siblings: inheritance.siblings.failed,
       elsewhere: seen?.hits ?? 0,
       onlyIn: onlyInChanges(facts),
+      isSeenLater,
     };
     return {
       testCase: test,
