@@ -3,7 +3,7 @@
 import { type DecidedRun, endOf, toEvent } from "./decide.ts";
 import type { MatchedReport } from "./facts.ts";
 import { decideGate, decideQuietGate } from "./gates.ts";
-import { judgeFailures } from "./judge.ts";
+import { judgeFailures, toBlameCounts } from "./judge.ts";
 import type { MatchedExecution } from "./match.ts";
 import { judgeAgain } from "./outages.ts";
 import { toRunDetails } from "./prepare.ts";
@@ -424,7 +424,7 @@ export async function repeatReport(
   const run = (await selectTestRun(sql, projectId, execution.id, resolved.taskSlug)) ?? refuseAbsent();
   const touched = run.failed === 0 ? [] : await selectBugsOfRun(sql, projectId, run.id);
   const bugReports = touched.map((bug): TouchedBug => ({ ...bug, change: "occurred" }));
-  const blames = toCounts(run.failed === 0 ? {} : await countRunFailures(sql, projectId, run.id));
+  const blames = toBlameCounts(run.failed === 0 ? [] : await countRunFailures(sql, projectId, [run.id]));
   const found = run.failed === 0 ? [] : ((await selectFailures(sql, projectId, [run.id])).get(run.id) ?? []);
   const failures = await explainByTags(sql, projectId, execution.id, found);
   const gate = await decideGate(sql, projectId, report, { runId: run.id, attempts });
