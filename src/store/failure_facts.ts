@@ -1,9 +1,9 @@
 /** What is known of failed test cases, for the odds of their failures: see rules/odds.ts. Each statement is about all runs that are judged together. */
 
 import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
-import { type FailedRunKey, isOfSameCommit, judgedRuns, untilOf, wasCompleted } from "./judged_runs.ts";
+import { type FailedRunKey, originColumns, type OtherOrigin, untilOf } from "./judged_runs.ts";
 import { blockOfCase, failedResultsOf } from "./packing.ts";
-import { isActiveQuarantine, isOfOtherLine, isOnDefault, isTrustedBuild } from "./predicates.ts";
+import { isActiveQuarantine, isTrustedBuild } from "./predicates.ts";
 import type { ExplanationKind } from "../rules/odds_facts.ts";
 
 /** Of so many failures of a run the history is read; further ones are weighed without. */
@@ -85,46 +85,21 @@ export const selectPast = (sql: Tx, projectId: string, runs: readonly FailedRunK
 };
 
 /** Where a run was whose failures are evidence. */
-export type PastRun = {
+export type PastOrigin = OtherOrigin & {
   id: string;
-  pullRequest: string | null;
-  branch: string | null;
   /** ISO 8601. */
   at: string;
-  /** Of the same branch and pull request. */
-  isMine: boolean;
-  /** Of the same commit, or of the execution that this one repeats. */
-  isSameCommit: boolean;
 };
-/** The same; of each judged run that may learn from it: its place, isMine, isSameCommit. */
-type SeenRun = Pick<PastRun, "id" | "pullRequest" | "branch" | "at"> & { seenBy: [number, boolean, boolean][] };
 
-/** Those of these runs that the judged ones may learn from. */
-export const selectPastRuns = (
-  sql: Tx,
-  projectId: string,
-  judged: readonly FailedRunKey[],
-  runIds: readonly string[],
-) => sql<SeenRun[]>`
-  with mine as materialized (${judgedRuns(sql, projectId, judged)})
-  select r.id, e.pull_request as "pullRequest", e.branch, r.completed_at as at, seen.by as "seenBy"
+/** Those of these runs that say something. */
+export const selectOrigins = (sql: Tx, projectId: string, runIds: readonly string[]) => sql<PastOrigin[]>`
+  select r.id, e.id as "executionId", ${originColumns(sql, projectId)}, r.completed_at as at
   from unnest(${toTextArray(runIds)}::uuid[]) as past (id) cross join lateral (
     select id, execution_id, completed_at from test_run
-    where project_id = ${projectId} and id = past.id and not outage offset 0) r
+    where project_id = ${projectId} and id = past.id and not outage and completed_at is not null offset 0) r
   cross join lateral (
     select * from execution e
-    where e.project_id = ${projectId} and e.id = r.execution_id and ${isTrustedBuild(sql, sql`e`)} offset 0) e
-  cross join lateral (
-    select json_agg(json_build_array(mine.place, o.is_mine, ${isOfSameCommit(sql)})) as by
-    from mine cross join lateral (
-      select e.branch is not distinct from mine.branch and e.pull_request is not distinct from mine.pull_request as is_mine) o
-    where ${wasCompleted(sql)}
-      -- A build does not show what came before it on its branch; those in front of it in a merge queue have its change.
-      and case when o.is_mine then r.execution_id <= mine.id else ${isOfOtherLine(sql, sql`e`, sql`mine`)}
-        -- The branch of a fork's pull request may have its name.
-        or ${isOnDefault(sql, sql`e`, sql`mine.default_branch`)} end
-  ) seen
-  where seen.by is not null`;
+    where e.project_id = ${projectId} and e.id = r.execution_id and ${isTrustedBuild(sql, sql`e`)} offset 0) e`;
 
 /** How many results test cases have had, those of runs that are not counted yet not included. */
 export const selectResultCounts = (sql: Tx, projectId: string, numbers: readonly number[]) => sql<

@@ -5,17 +5,19 @@ import { baseRuns } from "./baselines.ts";
 import { firstIdAt } from "../database/time_bounds.ts";
 import type { JudgedRun } from "./failures.ts";
 import { blockOfCase } from "./packing.ts";
-import { isOfOtherLine, isTrustedBuild } from "./predicates.ts";
+import { isTrustedBuild } from "./predicates.ts";
 
 const HOUR_MS = 3_600_000;
 /** So many of the last runs of the task on the line tell which of its failures follow each other. */
-const LINE_RUNS = 100;
+export const LINE_RUNS = 100;
 const OWN_RUNS = 20;
 /** So many other branches and pull requests are asked, and for so many days. */
 export const SIBLINGS = 5;
 const SIBLING_DAYS = 5;
 /** So many executions are looked through for them, and so many runs for the causes of a run. */
-const LOOKED_THROUGH = 100;
+export const EXECUTIONS_LOOKED_AT = 100;
+/** Further ones are read, since those of the same branch or commit are left out. */
+const SPARE = 50;
 const OUTSIDE_HOURS = 72;
 
 /** A run with the test cases that failed in it, and their causes, as far as their history is read. */
@@ -28,10 +30,9 @@ export type FailedRunKey = JudgedRun & {
 
 /** Ids before this one were there when the run was completed. */
 export const untilOf = ({ at }: FailedRunKey): string => firstIdAt(at + 1);
-const sinceOf =
-  (hours: number) =>
-  ({ at }: FailedRunKey): string =>
-    firstIdAt(at - hours * HOUR_MS);
+/** The first ids of those that tell what is outside of a run, and of its siblings. */
+export const outsideSince = ({ at }: FailedRunKey): string => firstIdAt(at - OUTSIDE_HOURS * HOUR_MS);
+export const siblingsSince = ({ at }: FailedRunKey): string => firstIdAt(at - 24 * SIBLING_DAYS * HOUR_MS);
 
 /** A statement: the executions of the runs, with the branch and the pull request of their baselines, and what the project says. */
 export const judgedRuns = (sql: Sql, projectId: string, runs: readonly FailedRunKey[]): Fragment => {
@@ -42,7 +43,7 @@ export const judgedRuns = (sql: Sql, projectId: string, runs: readonly FailedRun
     from unnest(
       ${texts(({ id }) => id)}::uuid[], ${texts(({ executionId }) => executionId)}::uuid[], ${texts(({ taskSlug }) => taskSlug)}::text[],
       ${texts(({ at }) => new Date(at).toISOString())}::timestamptz[], ${texts(untilOf)}::uuid[],
-      ${texts(sinceOf(OUTSIDE_HOURS))}::uuid[], ${texts(sinceOf(24 * SIBLING_DAYS))}::uuid[],
+      ${texts(outsideSince)}::uuid[], ${texts(siblingsSince)}::uuid[],
       ${texts(({ testCases }) => toNumberArray(testCases))}::text[]
     ) with ordinality as run (run_id, execution_id, task_slug, at, until, outside_since, siblings_since, numbers, place)
     cross join lateral (
@@ -52,16 +53,19 @@ export const judgedRuns = (sql: Sql, projectId: string, runs: readonly FailedRun
       select branch, pull_request from execution where project_id = ${projectId} and id = e.baseline_id offset 0) b on true`;
 };
 
-/** A condition: the execution `e` tested the same commit as `mine`, or `mine` repeats it. */
-export const isOfSameCommit = (sql: Sql) => sql`(
-  coalesce(is_same_commit(e.commit, mine.commit), false) or coalesce(e.id = mine.rerun_of, false))`;
-
-/** A condition: the run `r` was complete by then. A build does not see what came after it, though it may be imported later. */
-export const wasCompleted = (sql: Sql) => sql`r.completed_at <= mine.at`;
+/** Where an execution comes from, as another one sees it. */
+export type Origin = {
+  branch: string | null;
+  pullRequest: string | null;
+  queueRef: string | null;
+  commit: string | null;
+};
+/** `wasQueued`: its pull request has been in a merge queue. */
+export type OtherOrigin = Origin & { executionId: string; wasQueued: boolean };
 
 /** Where a run comes from, and what is known of its project. */
-export type RunPlace = {
-  commit: string | null;
+export type RunPlace = Origin & {
+  defaultBranch: string;
   rerunOf: string | null;
   baselineId: string | null;
   /** The branch of the baseline, or the default one. */
@@ -97,12 +101,13 @@ export const selectRunPlaces = (sql: Tx, projectId: string, runs: readonly Faile
       from test_run r
       where r.project_id = ${projectId} and r.id >= mine.outside_since and r.id < mine.until
         -- What arrives together does not see each other.
-        and r.health_applied and ${wasCompleted(sql)} and ${isTrustedBuild(sql, sql`r`)}
-      order by r.id desc limit ${5 * LOOKED_THROUGH}) r
+        and r.health_applied and r.completed_at <= mine.at and ${isTrustedBuild(sql, sql`r`)}
+      order by r.id desc limit ${5 * EXECUTIONS_LOOKED_AT}) r
   ), build as materialized (
     select at, execution_id, max(disturbed) as disturbed from recent group by 1, 2
   )
-  select mine.commit, mine.rerun_of as "rerunOf", mine.baseline_id as "baselineId", mine.line,
+  select mine.branch, mine.pull_request as "pullRequest", mine.queue_ref as "queueRef", mine.commit,
+    mine.default_branch as "defaultBranch", mine.rerun_of as "rerunOf", mine.baseline_id as "baselineId", mine.line,
     mine.pull_request is null and mine.queue_ref is null and coalesce(mine.branch, mine.default_branch) = mine.line as "isOnLine",
     mine.base_branch is not null as "isBaseNamed", r.tests, mine.host, to_json(mine.flaky_rates) as rates,
     builds.count as builds, builds.disturbed, hosts.count as "hostRuns", hosts.disturbed as "hostDisturbed",
@@ -126,7 +131,7 @@ export const selectRunPlaces = (sql: Tx, projectId: string, runs: readonly Faile
     ) o cross join lateral (
       select id from test_run r
       where r.project_id = ${projectId} and r.execution_id = o.id and r.task_slug = mine.task_slug and not r.outage
-        and ${wasCompleted(sql)} offset 0) t
+        and r.completed_at <= mine.at offset 0) t
     cross join unnest(mine.numbers) as n (number)
     cross join lateral (
       select statuses, array_position(test_cases, n.number) as place from case_result
@@ -135,107 +140,127 @@ export const selectRunPlaces = (sql: Tx, projectId: string, runs: readonly Faile
   ) same
   order by mine.place`;
 
-/**
- * A run that shows the state of test cases: of those that a baseline is made of, on the line, on the branch or pull request of a
- * judged one, or on another one.
- */
-export type StateRun = {
+/** A run beside those that are judged. */
+type Beside = {
   id: string;
   executionId: string;
-  of: "base" | "line" | "mine" | "sibling";
   commit: string | null;
-  /** The pull request or the branch. */
-  origin: string | null;
-  /** A sibling that is the default branch or a long-lived one. */
-  isLine: boolean;
   /** ISO 8601; null: of a baseline. */
   completedAt: string | null;
-  /** Of the judged runs that may see it when it is complete. */
+  /** Of the judged runs that it concerns. */
   places: number[];
 };
 
-/** The last runs of the task on the lines and on the branches of the runs, and the last ones on other branches, oldest first. */
-export const selectStateRuns = (sql: Tx, projectId: string, runs: readonly FailedRunKey[]) => {
-  const ofLine = (branch: Fragment) => sql`(
-    select e.id from execution e
-    where e.project_id = ${projectId} and e.branch ${branch} and e.pull_request is not distinct from mine.base_pull and e.build_id is null
-      and not e.sample and ${isTrustedBuild(sql, sql`e`)} and e.id < mine.until and e.id <> mine.id
-      -- Of two builds of the line side by side only the earlier one explains the other.
-      and (e.id < mine.id or mine.pull_request is not null or mine.queue_ref is not null
-        or coalesce(mine.branch, mine.default_branch) is distinct from mine.line)
-    order by e.branch, e.id desc limit ${LINE_RUNS})`;
-  return sql<StateRun[]>`
+/** A run of those that baselines are made of, on the line, or on the branch or pull request of a judged run that is on another one. */
+export type LineRun = Beside & { of: "base" | "line" | "mine" };
+
+/** A statement: the run of the task of `k` in the execution `e`. */
+const runOf = (sql: Sql, projectId: string) => sql`
+  select r.* from test_run r
+  where r.project_id = ${projectId} and r.execution_id = e.id and r.task_slug = k.task_slug and r.completed_at is not null offset 0`;
+
+/** Oldest first. */
+export const selectLineRuns = (sql: Tx, projectId: string, runs: readonly FailedRunKey[]) => {
+  const last = (condition: Fragment, limit: number) => sql`(
+    select e.id, e.commit from execution e
+    where e.project_id = ${projectId} and ${condition} and e.build_id is null and ${isTrustedBuild(sql, sql`e`)} and e.id < k.until
+    order by e.branch, e.id desc limit ${limit + runs.length}::int)`;
+  // In an order that only the index of branches has.
+  const isOn = (branch: Fragment) => sql`e.branch >= ${branch} and e.branch <= ${branch}`;
+  const ofLine = (condition: Fragment) =>
+    last(sql`${condition} and e.pull_request is not distinct from k.base_pull and not e.sample`, LINE_RUNS);
+  return sql<LineRun[]>`
     with mine as materialized (${judgedRuns(sql, projectId, runs)})
-    select r.id, r.execution_id as "executionId", 'base' as of, null as commit, null as origin, true as "isLine",
-      null::timestamptz as "completedAt", to_json(k.places) as places
+    select r.id, r.execution_id as "executionId", 'base' as of, null as commit, null::timestamptz as "completedAt",
+      to_json(k.places) as places
     from (
       select baseline_id, task_slug, array_agg(place) as places from mine where baseline_id is not null group by 1, 2) k
     cross join lateral (${baseRuns(sql, projectId, { baseline: sql`k.baseline_id`, taskSlug: sql`k.task_slug` })}) r
     union all
-    select r.id, e.id, k.of, e.commit, coalesce(e.pull_request, e.branch), e.pull_request is null and (
-      coalesce(e.branch = p.default_branch, true) or is_long_lived(e.branch, p.long_lived_branches)), r.completed_at, to_json(k.places)
+    select r.id, e.id, 'line', e.commit, r.completed_at, to_json(k.places)
     from (
-      select of, task_slug, id, array_agg(place) as places from (
-        select mine.place, mine.task_slug, 'line' as of, e.id from mine cross join lateral (
-          ${ofLine(sql`= mine.line`)} union all
-          select * from ${ofLine(sql`is null`)} e where mine.line = mine.default_branch
-        ) e
-        union all
-        select mine.place, mine.task_slug, 'mine', e.id from mine cross join lateral (
-          select e.id from execution e
-          where e.project_id = ${projectId} and e.branch = mine.branch and e.pull_request is not distinct from mine.pull_request
-            and e.build_id is null and e.id < mine.until and e.id <> mine.id and e.branch is distinct from mine.line
-            and ${isTrustedBuild(sql, sql`e`)}
-          order by e.id desc limit ${OWN_RUNS}) e
-        union all
-        select mine.place, mine.task_slug, 'sibling', e.id from mine cross join lateral (
-          select e.id from execution e
-          where e.project_id = ${projectId} and e.id < mine.until and e.id >= mine.siblings_since and e.id <> mine.id
-            and ${isOfOtherLine(sql, sql`e`, sql`mine`)} and (e.pull_request is not null or e.branch is distinct from mine.line)
-            and e.build_id is null and not ${isOfSameCommit(sql)}
-          order by e.id desc limit ${LOOKED_THROUGH}) e
-      ) near group by 1, 2, 3
+      select line, base_pull, task_slug, until, line = default_branch as is_default, array_agg(place) as places
+      from mine group by 1, 2, 3, 4, 5
     ) k cross join lateral (
-      select * from execution where project_id = ${projectId} and id = k.id offset 0) e
-    cross join lateral (
-      select id, completed_at from test_run
-      where project_id = ${projectId} and execution_id = k.id and task_slug = k.task_slug and not outage
-        and completed_at is not null offset 0) r
-    join project p on p.id = ${projectId}
+      ${ofLine(isOn(sql`k.line`))} union all select * from ${ofLine(sql`e.branch is null`)} e where k.is_default
+    ) e cross join lateral (${runOf(sql, projectId)}) r
+    where not r.outage
+    union all
+    select r.id, e.id, 'mine', e.commit, r.completed_at, to_json(k.places)
+    from (
+      select branch, pull_request, task_slug, until, array_agg(place) as places
+      from mine where branch is distinct from line group by 1, 2, 3, 4
+    ) k cross join lateral (
+      ${last(sql`${isOn(sql`k.branch`)} and e.pull_request is not distinct from k.pull_request`, OWN_RUNS)}
+    ) e cross join lateral (${runOf(sql, projectId)}) r
+    where not r.outage
     order by 2`;
 };
 
-/** A run of the last hours on another line. */
-export type OtherRun = Pick<StateRun, "id" | "completedAt" | "places"> & {
-  tests: number;
-  /** Of the causes that are looked for: how many test cases had it, and which, if the run is judged now. */
-  hits: [cause: string, hits: number, testCases: number[] | null][] | null;
+/** A run of another execution than the judged ones. */
+export type OtherRun = Beside &
+  OtherOrigin & {
+    completedAt: string;
+    isRerun: boolean;
+    /** On the default branch or a long-lived one. */
+    isLine: boolean;
+    outage: boolean;
+    tests: number;
+    hasFailed: boolean;
+  };
+
+/** The last runs of the tasks, and the last ones that are not on the lines; newest first. */
+export const selectOtherRuns = (sql: Tx, projectId: string, runs: readonly FailedRunKey[]) => {
+  const last = (condition: Fragment) => sql`(
+    select e.id from execution e
+    where e.project_id = ${projectId} and e.id < k.until and e.queue_ref is null and ${isTrustedBuild(sql, sql`e`)} and ${condition}
+    order by e.id desc limit ${EXECUTIONS_LOOKED_AT + SPARE}::int)`;
+  return sql<OtherRun[]>`
+    with mine as materialized (${judgedRuns(sql, projectId, runs)})
+    select r.id, e.id as "executionId", ${originColumns(sql, projectId)}, r.completed_at as "completedAt",
+      to_json(k.places) as places, e.build_id is not null as "isRerun", e.pull_request is null and (
+        coalesce(e.branch = p.default_branch, true) or is_long_lived(e.branch, p.long_lived_branches)) as "isLine",
+      r.outage, r.passed + r.failed as tests, r.failed + r.flaky > 0 as "hasFailed"
+    from (
+      select line, task_slug, until, outside_since, siblings_since, array_agg(place) as places from mine group by 1, 2, 3, 4, 5
+    ) k cross join lateral (
+      select * from ${last(sql`e.id >= k.outside_since`)} e
+      union
+      select * from ${last(
+        sql`e.id >= k.siblings_since and (e.pull_request is not null or e.branch is distinct from k.line)`,
+      )} e
+    ) other cross join lateral (
+      select * from execution where project_id = ${projectId} and id = other.id offset 0) e
+    cross join lateral (${runOf(sql, projectId)}) r
+    join project p on p.id = ${projectId}
+    order by e.id desc`;
 };
 
-/** In which runs beside those that are judged their causes were seen. */
-export const selectOtherRuns = (sql: Tx, projectId: string, runs: readonly FailedRunKey[]) => sql<OtherRun[]>`
-  with mine as materialized (${judgedRuns(sql, projectId, runs)})
-  select r.id, r.passed + r.failed as tests, r.completed_at as "completedAt", d.hits, to_json(k.places) as places
-  from (
-    select e.id, mine.task_slug, array_agg(mine.place) as places
-    from mine cross join lateral (
-      select e.id from execution e
-      where e.project_id = ${projectId} and e.id >= mine.outside_since and e.id < mine.until and e.id <> mine.id
-        and ${isOfOtherLine(sql, sql`e`, sql`mine`)} and not coalesce(is_same_commit(e.commit, mine.commit), false)
-      order by e.id desc limit ${LOOKED_THROUGH}
-    ) e group by 1, 2
-  ) k cross join lateral (
-    select * from test_run
-    where project_id = ${projectId} and execution_id = k.id and task_slug = k.task_slug and completed_at is not null offset 0) r
-  left join lateral (
-    select json_agg(json_build_array(replace(d.cause::text, '-', ''), d.hits, case when r.id = any(${toTextArray(runs.map(({ id }) => id))}::uuid[]) then d.test_cases end)) as hits
-    from (
-      select cause, count(distinct test_case) as hits, json_agg(test_case) as test_cases from case_detail d
-      where project_id = ${projectId} and run_id = r.id
-        and cause = any(${toTextArray([...new Set(runs.flatMap(({ causes }) => causes))])}::uuid[])
-        -- What was a change's there says nothing of the surroundings.
-        and not coalesce((
-          select explained in ('change', 'inherited') from failure f
-          where f.project_id = ${projectId} and f.run_id = r.id and f.test_case = d.test_case offset 0), false)
-      group by cause) d
-  ) d on r.failed + r.flaky > 0`;
+/** The columns of the origin of the execution `e`. */
+export const originColumns = (sql: Sql, projectId: string) => sql`
+  e.branch, e.pull_request as "pullRequest", e.queue_ref as "queueRef", e.commit, e.pull_request is not null and coalesce((
+    select true from execution q
+    where q.project_id = ${projectId} and q.pull_request = e.pull_request and q.queue_ref is not null
+    limit 1), false) as "wasQueued"`;
+
+/** How often a cause was seen in a run; `testCases`: of one that is judged now, whose failures may be explained by then. */
+export type Sighting = { runId: string; cause: string; hits: number; testCases: number[] | null };
+
+/** In these runs. */
+export const selectSightings = (
+  sql: Tx,
+  projectId: string,
+  judged: readonly FailedRunKey[],
+  runIds: readonly string[],
+) => sql<Sighting[]>`
+  select run.id as "runId", replace(d.cause::text, '-', '') as cause, d.hits,
+    case when run.id = any(${toTextArray(judged.map(({ id }) => id))}::uuid[]) then d.test_cases end as "testCases"
+  from unnest(${toTextArray(runIds)}::uuid[]) as run (id) cross join lateral (
+    select cause, count(distinct test_case)::int as hits, json_agg(test_case) as test_cases from case_detail d
+    where project_id = ${projectId} and run_id = run.id
+      and cause = any(${toTextArray([...new Set(judged.flatMap(({ causes }) => causes))])}::uuid[])
+      -- What was a change's there says nothing of the surroundings.
+      and not coalesce((
+        select explained in ('change', 'inherited') from failure f
+        where f.project_id = ${projectId} and f.run_id = run.id and f.test_case = d.test_case offset 0), false)
+    group by cause) d`;

@@ -1,6 +1,5 @@
 /** Puts together what the odds of the failures of runs are weighed by. */
 
-import { isSameCommit } from "../../rules/commit.ts";
 import { isFromOutside } from "../../rules/outside.ts";
 import {
   CONSTANTS,
@@ -10,6 +9,7 @@ import {
   type Sightings,
 } from "../../rules/odds_facts.ts";
 import { type Rate, readRates } from "../../rules/flaky_rates.ts";
+import { byPlace, type PastRun, toLineRuns, toOtherRuns, toPastRun } from "./odds_runs.ts";
 import { weighPast } from "./past_failures.ts";
 import type { Tx } from "../../database/connect.ts";
 import type { JudgedRun } from "../../store/failures.ts";
@@ -19,23 +19,25 @@ import {
   MAX_WITH_HISTORY,
   PAST_FAILURES,
   type PastFailure,
+  type PastOrigin,
   selectAbsent,
   selectFailed,
+  selectOrigins,
   selectPassedAgain,
   selectPast,
-  selectPastRuns,
   selectResultCounts,
   selectStates,
 } from "../../store/failure_facts.ts";
 import {
   type FailedRunKey,
+  type LineRun,
   type OtherRun,
   type RunPlace,
+  selectLineRuns,
   selectOtherRuns,
   selectRunPlaces,
-  selectStateRuns,
-  SIBLINGS,
-  type StateRun,
+  selectSightings,
+  type Sighting,
   untilOf,
 } from "../../store/judged_runs.ts";
 
@@ -57,55 +59,10 @@ export type OddsHistory = {
 };
 type Explained = Omit<PastFailure, "runId" | "isRetried"> & { shares: { flaky: number } };
 
-/** So many runs of the line after the base are asked for the state of a test case. */
-const AFTER_BASE = 20;
-
-/** The runs of commits that the line has seen after the baseline; a commit of the line itself is not explained by its other builds. */
-function afterBase(ofLine: readonly StateRun[], { baselineId, isOnLine, commit: mine, rerunOf }: RunPlace): StateRun[] {
-  const isAfter = ({ executionId }: StateRun) => baselineId === null || executionId > baselineId;
-  const before = new Set(ofLine.flatMap((run) => (isAfter(run) ? [] : (run.commit?.toLowerCase() ?? []))));
-  const isSeen = ({ commit }: StateRun) => commit !== null && before.has(commit.toLowerCase());
-  const isSame = ({ commit, executionId }: StateRun) =>
-    (commit !== null && mine !== null && isSameCommit(commit, mine)) || executionId === rerunOf;
-  return ofLine.filter((run) => isAfter(run) && !(isOnLine && isSame(run)) && !isSeen(run)).slice(0, AFTER_BASE);
-}
-
 /** A run with what is beside it. */
-type Asking = FailedRunKey & {
-  rows: readonly FailedRow[];
-  place: RunPlace;
-  /** On the line, on its branch, and the last ones of a few others, oldest first. */
-  runs: readonly StateRun[];
-  /** Those that its baseline is made of, and those of the line after it. */
-  asked: readonly StateRun[];
-  siblings: readonly StateRun[];
-};
-
-function toAsking(
-  key: FailedRunKey & { rows: readonly FailedRow[] },
-  place: RunPlace,
-  seen: readonly StateRun[],
-): Asking {
-  const of = (wanted: StateRun["of"]) => seen.filter((run) => run.of === wanted);
-  const siblings = new Map<string | null, StateRun>();
-  for (const run of of("sibling").toReversed())
-    if (siblings.size < SIBLINGS && !siblings.has(run.origin)) siblings.set(run.origin, run);
-  const asked = [...of("base"), ...afterBase(of("line"), place)];
-  return { ...key, place, runs: seen, asked, siblings: [...siblings.values()].toReversed() };
-}
-
-/** What each of the judged runs sees of others, which were complete by then. */
-const seenBy = <Run extends Pick<StateRun, "places" | "completedAt">>(
-  keys: readonly FailedRunKey[],
-  runs: readonly Run[],
-): Run[][] => {
-  const seen = keys.map((): Run[] => []);
-  for (const run of runs) {
-    const at = run.completedAt === null ? 0 : Date.parse(run.completedAt);
-    for (const place of run.places) if (at <= keys[place]!.at) seen[place]!.push(run);
-  }
-  return seen;
-};
+type Asking = FailedRunKey &
+  ReturnType<typeof toLineRuns> &
+  ReturnType<typeof toOtherRuns> & { rows: readonly FailedRow[]; place: RunPlace };
 
 /** In the transaction of uploads, after their results are stored. Each statement is about all of the runs. */
 export async function loadOdds(sql: Tx, projectId: string, judged: readonly JudgedRun[]): Promise<OddsHistory> {
@@ -119,26 +76,30 @@ export async function loadOdds(sql: Tx, projectId: string, judged: readonly Judg
     return { ...run, rows, causes, testCases, at: run.completedAt === null ? now : Date.parse(run.completedAt) };
   });
   const first = [...new Set(keys.flatMap(({ testCases }) => testCases))];
-  const [places, past, counts, others, stateRuns] = await Promise.all([
+  const [places, past, counts, lineRuns, otherRuns] = await Promise.all([
     selectRunPlaces(sql, projectId, keys),
     selectPast(sql, projectId, keys),
     selectResultCounts(sql, projectId, first),
-    keys.every(({ causes }) => causes.length === 0) ? [] : selectOtherRuns(sql, projectId, keys),
-    selectStateRuns(sql, projectId, keys),
+    selectLineRuns(sql, projectId, keys),
+    selectOtherRuns(sql, projectId, keys),
   ]);
-  const seen = seenBy(keys, stateRuns);
-  const asking = new Map(keys.map((key, index) => [key.id, toAsking(key, places[index]!, seen[index]!)]));
-  const askedRuns = new Map(
-    [...asking.values()].flatMap(({ asked, siblings }) => [...asked, ...siblings].map((run) => [run.id, run])),
+  const [ofLines, ofOthers] = [byPlace(lineRuns, keys.length), byPlace(otherRuns, keys.length)];
+  const asking = keys.map((key, index): Asking => {
+    const place = places[index]!;
+    return { ...key, place, ...toLineRuns(key, place, ofLines[index]!), ...toOtherRuns(key, place, ofOthers[index]!) };
+  });
+  const asked = distinct(asking.flatMap(({ asked, siblings }) => [...asked, ...siblings]));
+  const failing = distinct(
+    asking.flatMap(({ causes, outside }) => (causes.length === 0 ? [] : outside.filter(({ hasFailed }) => hasFailed))),
   );
-  const asked = [...askedRuns.keys()];
   const numbers = [...new Set(keys.flatMap(({ rows }) => rows.map(({ testCase }) => testCase)))];
   const pastIds = new Set([...past.map(({ runId }) => runId), ...(judged.length > 1 ? ids : [])]);
-  const [states, absent, passedAgain, pastRuns] = await Promise.all([
+  const [states, absent, passedAgain, origins, sightings] = await Promise.all([
     asked.length === 0 ? [] : selectStates(sql, projectId, asked, numbers),
     asked.length === 0 ? [] : selectAbsent(sql, projectId, asked, first),
     asked.length === 0 ? [] : selectPassedAgain(sql, projectId, asked, numbers),
-    pastIds.size === 0 ? [] : selectPastRuns(sql, projectId, keys, [...pastIds]),
+    pastIds.size === 0 ? [] : selectOrigins(sql, projectId, [...pastIds]),
+    failing.length === 0 ? [] : selectSightings(sql, projectId, keys, failing),
   ]);
   const again = new Set(passedAgain.map(keyOf));
   const known: Known = {
@@ -148,13 +109,13 @@ export async function loadOdds(sql: Tx, projectId: string, judged: readonly Judg
     absent: new Set(absent.flatMap(({ runId, testCases }) => testCases.map((testCase) => keyOf({ runId, testCase })))),
     past: Map.groupBy(past, (one) => `${one.until} ${one.testCase}`),
     judged: [],
-    pastRuns: new Map(pastRuns.map((one) => [one.id, one])),
+    origins: new Map(origins.map((one) => [one.id, one])),
     countOf: new Map(counts.map(({ testCase, runs }) => [testCase, runs])),
+    sightings: Map.groupBy(sightings, ({ runId }) => runId),
   };
-  const seenOthers = seenBy(keys, others);
-  const placeOf = new Map(ids.map((id, index) => [id, index]));
+  const byId = new Map(asking.map((one) => [one.id, one]));
   return {
-    factsOf: ({ id }) => toFacts(asking.get(id)!, placeOf.get(id)!, seenOthers[placeOf.get(id)!]!, known),
+    factsOf: ({ id }) => toFacts(byId.get(id)!, known),
     add({ id }, failures) {
       for (const { shares, ...failure } of failures) {
         const state = { ...failure, runId: id, flaky: shares.flaky };
@@ -165,6 +126,8 @@ export async function loadOdds(sql: Tx, projectId: string, judged: readonly Judg
   };
 }
 
+const distinct = (runs: readonly { id: string }[]): string[] => [...new Set(runs.map(({ id }) => id))];
+
 /** What is known of others than the run that is judged. */
 type Known = {
   states: Map<string, CaseState>;
@@ -172,11 +135,12 @@ type Known = {
   past: ReadonlyMap<string, readonly PastFailure[]>;
   /** Failures of the runs that were judged before it, together with it. */
   judged: PastFailure[];
-  pastRuns: ReadonlyMap<string, Awaited<ReturnType<typeof selectPastRuns>>[number]>;
+  origins: ReadonlyMap<string, PastOrigin>;
   countOf: ReadonlyMap<number, number>;
+  sightings: ReadonlyMap<string, readonly Sighting[]>;
 };
 
-function toFacts(own: Asking, index: number, others: readonly OtherRun[], known: Known): OddsFacts {
+function toFacts(own: Asking, known: Known): OddsFacts {
   const { rows, place } = own;
   const lineFacts = createLine({
     ...own,
@@ -185,7 +149,15 @@ function toFacts(own: Asking, index: number, others: readonly OtherRun[], known:
     isBaseNamed: place.isBaseNamed,
     ...{ failed: known.states, missing: known.absent },
   });
-  const pastOf = new Map(own.testCases.map((testCase) => [testCase, toPast(own, index, testCase, known)]));
+  const whereOf = new Map<string, PastRun | undefined>();
+  const findWhere = (runId: string) => {
+    if (!whereOf.has(runId)) {
+      const origin = known.origins.get(runId);
+      whereOf.set(runId, origin && toPastRun(own, place, origin));
+    }
+    return whereOf.get(runId);
+  };
+  const pastOf = new Map(own.testCases.map((testCase) => [testCase, toPast(own, testCase, known, findWhere)]));
   const passed = new Set(place.passed);
   const sampleOf = new Map(
     rows.flatMap((row) => (row.kind !== null || row.message !== null ? [[row.cause, row]] : [])),
@@ -215,7 +187,7 @@ function toFacts(own: Asking, index: number, others: readonly OtherRun[], known:
     run: {
       tests: place.tests,
       failures,
-      sightings: toSightings(others, known.states),
+      sightings: toSightings(own.outside, known),
       onHost: place.host === null ? null : { runs: place.hostRuns, disturbed: place.hostDisturbed },
     },
     disturbed: (place.disturbed + CONSTANTS.unrestA) / (place.builds + CONSTANTS.unrestB),
@@ -226,15 +198,19 @@ function toFacts(own: Asking, index: number, others: readonly OtherRun[], known:
 }
 
 /** The last failures of a test case that the run may learn from, newest first. */
-function toPast(own: FailedRunKey, index: number, testCase: number, { past, judged, pastRuns }: Known) {
+function toPast(
+  own: FailedRunKey,
+  testCase: number,
+  { past, judged }: Known,
+  findWhere: (runId: string) => PastRun | undefined,
+) {
   const until = untilOf(own);
   const together = judged.filter((one) => one.testCase === testCase && one.runId < until);
   const before = past.get(`${until} ${testCase}`) ?? [];
   const all = together.length === 0 ? before : [...together, ...before].sort((a, b) => (a.runId < b.runId ? 1 : -1));
   return all.slice(0, PAST_FAILURES).flatMap((one) => {
-    const run = pastRuns.get(one.runId);
-    const seen = run?.seenBy.find(([place]) => place === index);
-    return run && seen ? { ...run, isMine: seen[1], isSameCommit: seen[2], ...one } : [];
+    const where = findWhere(one.runId);
+    return where ? { ...where, ...one } : [];
   });
 }
 
@@ -242,9 +218,10 @@ const saysOutside = ({ kind, message, stack, suite, file }: FailedRow) =>
   isFromOutside({ kind, message, stack, suite, name: "", file });
 
 type LineFacts = {
-  runs: readonly StateRun[];
-  asked: readonly StateRun[];
-  siblings: readonly StateRun[];
+  ofLine: readonly LineRun[];
+  ofMine: readonly LineRun[];
+  asked: readonly LineRun[];
+  siblings: readonly OtherRun[];
   /** The build says into which branch it goes. */
   isBaseNamed: boolean;
   /** What failed, and what has no result, by `keyOf`. */
@@ -255,11 +232,10 @@ type RunCase = { runId: string; testCase: number };
 
 const keyOf = ({ runId, testCase }: RunCase) => `${runId} ${testCase}`;
 
-function createLine({ runs, asked, siblings, isBaseNamed, failed, missing }: LineFacts) {
-  const ordinalsOf = (wanted: StateRun["of"]) =>
-    new Map(runs.filter(({ of }) => of === wanted).map(({ id }, index) => [id, index]));
+function createLine({ ofLine, ofMine, asked, siblings, isBaseNamed, failed, missing }: LineFacts) {
+  const toOrdinals = (runs: readonly LineRun[]) => new Map(runs.map(({ id }, index) => [id, index]));
 
-  function stateOf({ id: runId }: StateRun, testCase: number, cause: string | null): Inheritance["last"] {
+  function stateOf({ id: runId }: { id: string }, testCase: number, cause: string | null): Inheritance["last"] {
     const key = keyOf({ runId, testCase });
     if (missing.has(key)) return "none";
     const found = failed.get(key);
@@ -270,8 +246,8 @@ function createLine({ runs, asked, siblings, isBaseNamed, failed, missing }: Lin
   }
 
   return {
-    ofLine: ordinalsOf("line"),
-    ofMine: ordinalsOf("mine"),
+    ofLine: toOrdinals(ofLine),
+    ofMine: toOrdinals(ofMine),
     hasPassedSince: (testCase: number, runId: string) =>
       asked.some((run) => run.id > runId && stateOf(run, testCase, null) === "passed"),
     inheritanceOf(testCase: number, cause: string | null): Inheritance {
@@ -304,23 +280,27 @@ function createLine({ runs, asked, siblings, isBaseNamed, failed, missing }: Lin
   };
 }
 
-function toSightings(others: readonly OtherRun[], states: ReadonlyMap<string, CaseState>) {
-  const results = others.reduce((sum, { tests }) => sum + tests, 0);
-  const found = new Map<string, number[]>();
-  for (const { id: runId, hits } of others)
-    for (const [cause, count, testCases] of hits ?? []) {
+function toSightings(outside: readonly OtherRun[], { sightings, states }: Known) {
+  const results = outside.reduce((sum, { tests }) => sum + tests, 0);
+  const found = outside
+    .flatMap(({ id }) => sightings.get(id) ?? [])
+    .map(({ runId, cause, hits, testCases }) => {
       // What was a change's there says nothing of the surroundings.
       const isTheirs = (testCase: number) =>
         ["change", "inherited"].includes(states.get(keyOf({ runId, testCase }))?.explained ?? "");
-      const own = testCases === null ? count : new Set(testCases.filter((testCase) => !isTheirs(testCase))).size;
-      if (own > 0) found.set(cause, [...(found.get(cause) ?? []), own]);
-    }
+      return { cause, hits: testCases ? new Set(testCases.filter((testCase) => !isTheirs(testCase))).size : hits };
+    });
   return new Map(
-    [...found].map(([cause, hits]): [string, Sightings] => [
+    [
+      ...Map.groupBy(
+        found.filter(({ hits }) => hits > 0),
+        ({ cause }) => cause,
+      ),
+    ].map(([cause, own]): [string, Sightings] => [
       cause,
       {
-        ...{ hits: hits.reduce((sum, one) => sum + one, 0), results },
-        isSpread: hits.filter((one) => one >= 3).length >= 2 || hits.some((one) => one >= 6),
+        ...{ hits: own.reduce((sum, one) => sum + one.hits, 0), results },
+        isSpread: own.filter((one) => one.hits >= 3).length >= 2 || own.some((one) => one.hits >= 6),
       },
     ]),
   );

@@ -1,6 +1,7 @@
 /** Weighs the failures of a test case before: those in a row on this branch, and what the others say of it. */
 
-import type { PastFailure, PastRun } from "../../store/failure_facts.ts";
+import type { PastRun } from "./odds_runs.ts";
+import type { PastFailure } from "../../store/failure_facts.ts";
 
 /** A failure with the run that it was in. */
 export type PlacedFailure = PastFailure & PastRun;
