@@ -107,7 +107,8 @@ export type FlakinessFacts = {
 
 export const selectFlakinessFacts = (sql: Tx, projectId: string, numbers: readonly number[]) => sql<FlakinessFacts[]>`
   select n.number as "testCase", h.results, least(h.clean, h.results) as clean, h.flaky, h.last_run_id as "lastRunId", f.failures
-  from unnest(${toNumberArray(numbers)}::int[]) as n (number)
+  from (select default_branch, long_lived_branches from project where id = ${projectId} offset 0) p
+  cross join unnest(${toNumberArray(numbers)}::int[]) as n (number)
   cross join lateral (
     select least(runs, ${RATE_RESULTS}::int) as results, runs, clean, flaky, last_run_id from case_health
     where project_id = ${projectId} and test_case = n.number offset 0) h
@@ -116,7 +117,7 @@ export const selectFlakinessFacts = (sql: Tx, projectId: string, numbers: readon
       select b.run_id from case_result b, lateral array_position(b.test_cases, n.number) as place
       where b.project_id = ${projectId} and b.block = ${blockOfCase(sql, sql`n.number`)}
         and lower(substr(b.statuses, place, 1)) in ('p', 'f')
-      order by b.run_id desc offset ${RATE_RESULTS - 1}::int limit 1) end as first_id) w
+      order by b.run_id desc offset ${RATE_RESULTS - 1}::int limit 1) end as first_id offset 0) w
   cross join lateral (
     select coalesce(json_agg(json_build_object(
       'sign', f.sign, 'share', f.share, 'isExplainedAsFlaky', f.explained = 'flaky',
@@ -140,7 +141,6 @@ export const selectFlakinessFacts = (sql: Tx, projectId: string, numbers: readon
         else coalesce(e.pull_request, e.branch) end as place
       from test_run r
       join execution e on e.project_id = ${projectId} and e.id = r.execution_id
-      join project p on p.id = ${projectId}
       where r.project_id = ${projectId} and r.id = f.run_id and r.health_applied and not r.outage
         and not (f.sign = 'retry' and r.was_outage) and r.disturbed <= ${DISTURBED}::real
         and ${isTrustedBuild(sql, sql`r`)} offset 0) r

@@ -22,17 +22,17 @@ const OUTSIDE_HOURS = 72;
 
 /** A run with the test cases that failed in it, and their causes, as far as their history is read. */
 export type FailedRunKey = JudgedRun & {
-  /** When it was completed; milliseconds. */
-  at: number;
+  /** When it was completed, or now; ISO 8601. */
+  at: string;
   testCases: readonly number[];
   causes: readonly string[];
 };
 
 /** Ids before this one were there when the run was completed. */
-export const untilOf = ({ at }: FailedRunKey): string => firstIdAt(at + 1);
+export const untilOf = ({ at }: FailedRunKey): string => firstIdAt(Date.parse(at) + 1);
 /** The first ids of those that tell what is outside of a run, and of its siblings. */
-export const outsideSince = ({ at }: FailedRunKey): string => firstIdAt(at - OUTSIDE_HOURS * HOUR_MS);
-export const siblingsSince = ({ at }: FailedRunKey): string => firstIdAt(at - 24 * SIBLING_DAYS * HOUR_MS);
+export const outsideSince = ({ at }: FailedRunKey): string => firstIdAt(Date.parse(at) - OUTSIDE_HOURS * HOUR_MS);
+export const siblingsSince = ({ at }: FailedRunKey): string => firstIdAt(Date.parse(at) - 24 * SIBLING_DAYS * HOUR_MS);
 
 /** A statement: the executions of the runs, with the branch and the pull request of their baselines, and what the project says. */
 export const judgedRuns = (sql: Sql, projectId: string, runs: readonly FailedRunKey[]): Fragment => {
@@ -42,7 +42,7 @@ export const judgedRuns = (sql: Sql, projectId: string, runs: readonly FailedRun
       run.numbers::int[], e.*, p.default_branch, p.flaky_rates, coalesce(b.branch, p.default_branch) as line, b.pull_request as base_pull
     from unnest(
       ${texts(({ id }) => id)}::uuid[], ${texts(({ executionId }) => executionId)}::uuid[], ${texts(({ taskSlug }) => taskSlug)}::text[],
-      ${texts(({ at }) => new Date(at).toISOString())}::timestamptz[], ${texts(untilOf)}::uuid[],
+      ${texts(({ at }) => at)}::timestamptz[], ${texts(untilOf)}::uuid[],
       ${texts(outsideSince)}::uuid[], ${texts(siblingsSince)}::uuid[],
       ${texts(({ testCases }) => toNumberArray(testCases))}::text[]
     ) with ordinality as run (run_id, execution_id, task_slug, at, until, outside_since, siblings_since, numbers, place)
@@ -103,24 +103,29 @@ export const selectRunPlaces = (sql: Tx, projectId: string, runs: readonly Faile
         -- What arrives together does not see each other.
         and r.health_applied and r.completed_at <= mine.at and ${isTrustedBuild(sql, sql`r`)}
       order by r.id desc limit ${5 * EXECUTIONS_LOOKED_AT}) r
-  ), build as materialized (
-    select at, execution_id, max(disturbed) as disturbed from recent group by 1, 2
+  ), builds as materialized (
+    select at, count(*)::int as count, sum(disturbed)::float8 as disturbed
+    from (select at, max(disturbed) as disturbed from recent group by at, execution_id) build group by at
   )
   select mine.branch, mine.pull_request as "pullRequest", mine.queue_ref as "queueRef", mine.commit,
     mine.default_branch as "defaultBranch", mine.rerun_of as "rerunOf", mine.baseline_id as "baselineId", mine.line,
     mine.pull_request is null and mine.queue_ref is null and coalesce(mine.branch, mine.default_branch) = mine.line as "isOnLine",
     mine.base_branch is not null as "isBaseNamed", r.tests, mine.host, to_json(mine.flaky_rates) as rates,
-    builds.count as builds, builds.disturbed, hosts.count as "hostRuns", hosts.disturbed as "hostDisturbed",
+    coalesce(builds.count, 0) - (own.disturbed is not null)::int as builds,
+    greatest(0, coalesce(builds.disturbed, 0) - coalesce(own.disturbed, 0)) as disturbed, hosts.count as "hostRuns", hosts.disturbed as "hostDisturbed",
     to_json(same.passed) as passed
   from judged mine
   cross join lateral (
     select passed + failed as tests from test_run where project_id = ${projectId} and id = mine.run_id offset 0) r
+  left join builds on builds.at = mine.at
+  -- The tasks of its own build that were counted before.
   cross join lateral (
-    select count(*)::int as count, coalesce(sum(disturbed), 0)::float8 as disturbed from build
-    where at = mine.at and execution_id <> mine.id) builds
+    select max(disturbed) as disturbed from test_run r
+    where r.project_id = ${projectId} and r.execution_id = mine.id and r.health_applied and r.completed_at <= mine.at
+      and ${isTrustedBuild(sql, sql`r`)} and r.id >= mine.outside_since and r.id < mine.until) own
   cross join lateral (
     select count(*)::int as count, coalesce(sum(disturbed), 0)::float8 as disturbed from recent
-    where at = mine.at and execution_id <> mine.id and host = mine.host) hosts
+    where mine.host is not null and at = mine.at and execution_id <> mine.id and host = mine.host) hosts
   cross join lateral (
     select coalesce(array_agg(distinct n.number), '{}') as passed
     from (

@@ -14,6 +14,7 @@ import {
 } from "../../rules/execution.ts";
 import type { ExecutionData, NewEvent } from "../../schema/events.ts";
 import type { ExecutionStatus } from "../../schema/executions.ts";
+import type { BlameCounts } from "../../schema/failures.ts";
 import { type Fragment, type Tx, writeTogether } from "../../database/connect.ts";
 import { insertEvents } from "../../store/events.ts";
 import {
@@ -80,7 +81,7 @@ export async function advanceExecution(
   const origin = toOrigin({ ...execution, status: next.status }, change);
   const advanced = { ...next, execution, isNew: false, origin, events, isAnnouncedAgain, isMuted, bringsResults };
   const rows = toChangeRows([{ ...change, id: execution.id, status: next.status }]);
-  await storeAdvance(sql, projectId, advanced, [updateExecutions(sql, projectId, rows)]);
+  await storeAdvance(sql, projectId, advanced, { writes: [updateExecutions(sql, projectId, rows)] });
   if (mayBePastDay(execution.completedAt ?? change.now)) await discardDays(sql, projectId, [execution.id]);
   return next.status;
 }
@@ -127,6 +128,8 @@ export type Advanced = NextState & {
   isMuted: boolean;
   /** Reports have changed its results. */
   bringsResults: boolean;
+  /** How many of its failures have which blame; undefined: that is to be read. */
+  blames?: BlameCounts | undefined;
 };
 
 const endsNow = ({ status, execution }: Advanced) => hasEnded(status) && !hasEnded(execution.status);
@@ -146,15 +149,16 @@ export function quietEvents(advanced: Advanced, mayHaveRedTasks: boolean): reado
 
 /**
  * In a transaction: stores what else a change means, beside the execution itself: its open tasks, its leases, its events, and
- * what it makes of the build that it repeats. `writes` are stored before anything is read.
+ * what it makes of the build that it repeats. `writes` are stored before anything is read. With `later`, the caller stores the events
+ * that are added there.
  */
 export async function storeAdvance(
   sql: Tx,
   projectId: string,
   advanced: Advanced,
-  writes: Fragment[] = [],
+  { writes = [], later }: { writes?: Fragment[]; later?: NewEvent[] } = {},
 ): Promise<void> {
-  const { execution, status, tasks, unreported, reason, origin, events, isAnnouncedAgain } = advanced;
+  const { execution, status, blames, tasks, unreported, reason, origin, events, isAnnouncedAgain } = advanced;
   const { id, buildId, mode, untrusted } = execution;
   const isMuted = advanced.isMuted || untrusted;
   if (unreported.length > 0) writes.push(updateOpenTasks(sql, projectId, id, unreported));
@@ -170,14 +174,15 @@ export async function storeAdvance(
     const isChanged = advanced.bringsResults && hasEnded(execution.status) && !isAnnounced && status !== "cancelled";
     const isCancelled = ends && status === "cancelled";
     const announced = isAnnounced
-      ? await announceEnd(sql, projectId, execution, { origin, tasks, writes })
+      ? await announceEnd(sql, projectId, execution, { origin, tasks, writes, blames })
       : isChanged
         ? await announceResults(sql, projectId, execution, { origin, tasks, writes })
         : isCancelled
           ? await toChangedEvents(sql, projectId, execution, { origin, tasks })
           : [];
     const all = [...events, ...announced];
-    if (all.length > 0) writes.push(insertEvents(sql, projectId, all));
+    if (later) later.push(...all);
+    else if (all.length > 0) writes.push(insertEvents(sql, projectId, all));
   }
   await writeTogether(sql, writes);
   // A late report changes what a build and its reruns come to together, as the end of a rerun does.

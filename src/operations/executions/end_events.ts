@@ -69,9 +69,9 @@ export async function announceEnd(
   sql: Tx,
   projectId: string,
   execution: LockedExecution,
-  { origin, tasks, writes }: Ending & { writes: Fragment[] },
+  { origin, tasks, writes, blames: known }: Ending & { writes: Fragment[]; blames?: BlameCounts | undefined },
 ): Promise<NewEvent[]> {
-  const blames = sumTasks(tasks, "failed") > 0 ? await countBlames(sql, projectId, origin.id) : {};
+  const blames = sumTasks(tasks, "failed") > 0 ? (known ?? (await countBlames(sql, projectId, origin.id))) : {};
   const news = await updateBranch(sql, projectId, execution, { origin, tasks, writes, isChange: false });
   return toEndEvents(execution, { origin, tasks, blames, ...news });
 }

@@ -68,12 +68,12 @@ type Asking = FailedRunKey &
 export async function loadOdds(sql: Tx, projectId: string, judged: readonly JudgedRun[]): Promise<OddsHistory> {
   const ids = judged.map(({ id }) => id);
   const failed = Map.groupBy(await selectFailed(sql, projectId, ids), ({ runId }) => runId);
-  const now = Date.now();
+  const now = new Date();
   const keys = judged.map((run) => {
     const rows = failed.get(run.id) ?? [];
     const causes = [...new Set(rows.flatMap(({ cause }) => cause ?? []))].slice(0, MAX_WITH_HISTORY);
     const testCases = rows.slice(0, MAX_WITH_HISTORY).map(({ testCase }) => testCase);
-    return { ...run, rows, causes, testCases, at: run.completedAt === null ? now : Date.parse(run.completedAt) };
+    return { ...run, rows, causes, testCases, at: new Date(run.completedAt ?? now).toISOString() };
   });
   const first = [...new Set(keys.flatMap(({ testCases }) => testCases))];
   const [places, past, counts, lineRuns, otherRuns] = await Promise.all([
@@ -149,15 +149,16 @@ function toFacts(own: Asking, known: Known): OddsFacts {
     isBaseNamed: place.isBaseNamed,
     ...{ failed: known.states, missing: known.absent },
   });
+  const until = untilOf(own);
   const whereOf = new Map<string, PastRun | undefined>();
   const findWhere = (runId: string) => {
     if (!whereOf.has(runId)) {
       const origin = known.origins.get(runId);
-      whereOf.set(runId, origin && toPastRun(own, place, origin));
+      whereOf.set(runId, origin && toPastRun(own, until, place, origin));
     }
     return whereOf.get(runId);
   };
-  const pastOf = new Map(own.testCases.map((testCase) => [testCase, toPast(own, testCase, known, findWhere)]));
+  const pastOf = new Map(own.testCases.map((testCase) => [testCase, toPast(until, testCase, known, findWhere)]));
   const passed = new Set(place.passed);
   const sampleOf = new Map(
     rows.flatMap((row) => (row.kind !== null || row.message !== null ? [[row.cause, row]] : [])),
@@ -199,12 +200,11 @@ function toFacts(own: Asking, known: Known): OddsFacts {
 
 /** The last failures of a test case that the run may learn from, newest first. */
 function toPast(
-  own: FailedRunKey,
+  until: string,
   testCase: number,
   { past, judged }: Known,
   findWhere: (runId: string) => PastRun | undefined,
 ) {
-  const until = untilOf(own);
   const together = judged.filter((one) => one.testCase === testCase && one.runId < until);
   const before = past.get(`${until} ${testCase}`) ?? [];
   const all = together.length === 0 ? before : [...together, ...before].sort((a, b) => (a.runId < b.runId ? 1 : -1));

@@ -13,7 +13,6 @@ import {
   type RunPlace,
   SIBLINGS,
   siblingsSince,
-  untilOf,
 } from "../../store/judged_runs.ts";
 
 /** A run whose failures are evidence. */
@@ -41,8 +40,7 @@ const isOfOtherLine = ({ branch, pullRequest, queueRef, wasQueued }: OtherOrigin
   (mine.queueRef === null || !wasQueued);
 
 /** A build does not see what came after it, though it may be imported later. */
-const wasComplete = (completedAt: string | null, { at }: FailedRunKey) =>
-  completedAt === null || Date.parse(completedAt) <= at;
+const wasComplete = (completedAt: string | null, { at }: FailedRunKey) => completedAt === null || completedAt <= at;
 
 /** Of what is read for several runs, in its order, what concerns each. */
 export function byPlace<Run extends { places: readonly number[] }>(runs: readonly Run[], count: number): Run[][] {
@@ -98,9 +96,9 @@ export function toOtherRuns(own: FailedRunKey, place: RunPlace, runs: readonly O
 }
 
 /** Where the run was as the judged one sees it; undefined: that may not learn from it. */
-export function toPastRun(own: FailedRunKey, mine: RunPlace, one: PastOrigin): PastRun | undefined {
+export function toPastRun(own: FailedRunKey, until: string, mine: RunPlace, one: PastOrigin): PastRun | undefined {
   const { pullRequest, branch, executionId, at } = one;
-  if (one.id === own.id || one.id >= untilOf(own) || !wasComplete(at, own)) return undefined;
+  if (one.id === own.id || one.id >= until || !wasComplete(at, own)) return undefined;
   const isMine = branch === mine.branch && pullRequest === mine.pullRequest;
   // The branch of a fork's pull request may have its name.
   const isOnDefault = (branch === null || branch === mine.defaultBranch) && pullRequest === null;

@@ -14,7 +14,7 @@ import { advanceExecution, type Advanced, type NextState, quietEvents, storeAdva
 import { toOrigin } from "../executions/origin.ts";
 import { explainByTags } from "../executions/only_with.ts";
 import { NOTHING_ABSENT, readAbsentTests } from "../executions/absent_tests.ts";
-import { type Blamed, toCounts } from "../../rules/blame.ts";
+import { sumBlames, type Blamed, toCounts } from "../../rules/blame.ts";
 import { hasEnded } from "../../rules/execution.ts";
 import { INCIDENT } from "../../rules/health.ts";
 import { type ChangedResult, toStatus } from "../../rules/merge.ts";
@@ -30,6 +30,7 @@ import type { GateDecision } from "../../schema/gate.ts";
 import { refuseAbsent } from "../../schema/refusal.ts";
 import type { Tx } from "../../database/connect.ts";
 import { selectBugsOfRun } from "../../store/bug_occurrences.ts";
+import { insertEvents } from "../../store/events.ts";
 import { lockHealth } from "../../store/pending_health.ts";
 import { deleteBlock } from "../../store/case_results.ts";
 import type { ExecutionOrigin, LockedExecution } from "../../store/executions.ts";
@@ -284,8 +285,10 @@ async function storeConsequences(
   }
   // By branch, so that two batches do not wait for each other's red tasks.
   const branchOf = ({ execution }: TakenBuild) => execution.branch ?? "";
+  const events: NewEvent[] = [];
   for (const build of builds.toSorted((a, b) => (branchOf(a) < branchOf(b) ? -1 : 1)))
-    await advance(sql, projectId, build, (id) => blames.get(id) ?? toCounts({}), answers);
+    await advance(sql, projectId, build, (id) => blames.get(id) ?? toCounts({}), { answers, events });
+  if (events.length > 0) await insertEvents(sql, projectId, events);
   for (const { report, decided } of all)
     if (decided.run.failed > 0 || decided.run.notRerun.length > 0 || decided.attempts.length > 1)
       answers.get(report.index)!.gate = await decideGate(sql, projectId, report, {
@@ -361,6 +364,7 @@ function toAdvanced(build: TakenBuild, blamesOf: (runId: string) => BlameCounts)
     events: reports.flatMap((one) => (one.isMuted ? [] : completedEvents(match.execution, one, blamesOf))),
     isAnnouncedAgain: reports.some(isAnnouncedAgain),
     bringsResults: true,
+    ...(match.isNew && { blames: sumBlames(reports.map(({ decided }) => blamesOf(decided.run.id))) }),
     isMuted: reports.every(({ isMuted }) => isMuted),
   };
 }
@@ -373,10 +377,10 @@ async function advance(
   projectId: string,
   build: TakenBuild,
   blamesOf: (runId: string) => BlameCounts,
-  answers: Answers,
+  { answers, events }: { answers: Answers; events: NewEvent[] },
 ): Promise<void> {
   const advanced = toAdvanced(build, blamesOf);
-  if (advanced) return await storeAdvance(sql, projectId, advanced);
+  if (advanced) return await storeAdvance(sql, projectId, advanced, { later: events });
   const { match, told, reports } = build;
   for (const one of reports) {
     const { report, decided, isMuted } = one;
