@@ -65,10 +65,11 @@ export const selectPast = (sql: Tx, projectId: string, runs: readonly FailedRunK
       [...new Set(same.flatMap(({ testCases }) => testCases))].map((number) => ({ until, number })),
     )
     .toArray();
+  // In an order that only the index of test cases has.
   const last = (columns: Fragment, table: Fragment) => sql`(
     select f.run_id, ${columns}, f.cause from ${table} f
-    where f.project_id = ${projectId} and f.test_case = n.number and f.run_id < n.until
-    order by f.run_id desc limit ${PAST_FAILURES})`;
+    where f.project_id = ${projectId} and f.test_case >= n.number and f.test_case <= n.number and f.run_id < n.until
+    order by f.test_case, f.run_id desc limit ${PAST_FAILURES})`;
   return sql<(PastFailure & { until: string })[]>`
     select n.until, n.number as "testCase", f.run_id as "runId", replace(f.cause::text, '-', '') as cause,
       f.retried as "isRetried", f.explained, f.of_many as "isOfMany"

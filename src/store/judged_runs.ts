@@ -39,7 +39,7 @@ export const judgedRuns = (sql: Sql, projectId: string, runs: readonly FailedRun
   const texts = (pick: (run: FailedRunKey) => string) => toTextArray(runs.map(pick));
   return sql`
     select run.place::int - 1 as place, run.run_id, run.task_slug, run.at, run.until, run.outside_since, run.siblings_since,
-      run.numbers::int[], e.*, p.default_branch, p.flaky_rates, coalesce(b.branch, p.default_branch) as line, b.pull_request as base_pull
+      run.numbers::int[], e.*, p.default_branch, p.long_lived_branches, p.flaky_rates, coalesce(b.branch, p.default_branch) as line, b.pull_request as base_pull
     from unnest(
       ${texts(({ id }) => id)}::uuid[], ${texts(({ executionId }) => executionId)}::uuid[], ${texts(({ taskSlug }) => taskSlug)}::text[],
       ${texts(({ at }) => at)}::timestamptz[], ${texts(untilOf)}::uuid[],
@@ -66,6 +66,7 @@ export type OtherOrigin = Origin & { executionId: string; wasQueued: boolean };
 /** Where a run comes from, and what is known of its project. */
 export type RunPlace = Origin & {
   defaultBranch: string;
+  longLivedBranches: string[];
   rerunOf: string | null;
   baselineId: string | null;
   /** The branch of the baseline, or the default one. */
@@ -108,7 +109,8 @@ export const selectRunPlaces = (sql: Tx, projectId: string, runs: readonly Faile
     from (select at, max(disturbed) as disturbed from recent group by at, execution_id) build group by at
   )
   select mine.branch, mine.pull_request as "pullRequest", mine.queue_ref as "queueRef", mine.commit,
-    mine.default_branch as "defaultBranch", mine.rerun_of as "rerunOf", mine.baseline_id as "baselineId", mine.line,
+    mine.default_branch as "defaultBranch",
+    to_json(mine.long_lived_branches) as "longLivedBranches", mine.rerun_of as "rerunOf", mine.baseline_id as "baselineId", mine.line,
     mine.pull_request is null and mine.queue_ref is null and coalesce(mine.branch, mine.default_branch) = mine.line as "isOnLine",
     mine.base_branch is not null as "isBaseNamed", r.tests, mine.host, to_json(mine.flaky_rates) as rates,
     coalesce(builds.count, 0) - (own.disturbed is not null)::int as builds,
@@ -122,7 +124,7 @@ export const selectRunPlaces = (sql: Tx, projectId: string, runs: readonly Faile
   cross join lateral (
     select max(disturbed) as disturbed from test_run r
     where r.project_id = ${projectId} and r.execution_id = mine.id and r.health_applied and r.completed_at <= mine.at
-      and ${isTrustedBuild(sql, sql`r`)} and r.id >= mine.outside_since and r.id < mine.until) own
+      and ${isTrustedBuild(sql, sql`r`)}) own
   cross join lateral (
     select count(*)::int as count, coalesce(sum(disturbed), 0)::float8 as disturbed from recent
     where mine.host is not null and at = mine.at and execution_id <> mine.id and host = mine.host) hosts
@@ -130,9 +132,11 @@ export const selectRunPlaces = (sql: Tx, projectId: string, runs: readonly Faile
     select coalesce(array_agg(distinct n.number), '{}') as passed
     from (
       select o.id from execution o
-      where o.project_id = ${projectId} and lower(o.commit) = lower(mine.commit) and o.id <> mine.id
+      where o.project_id = ${projectId} and o.commit is not null and lower(o.commit) ~>=~ lower(mine.commit)
+        and lower(o.commit) ~<=~ lower(mine.commit) and o.id <> mine.id
         and o.id < mine.until and ${isTrustedBuild(sql, sql`o`)}
-      order by o.id desc limit ${SIBLINGS}
+      -- In an order that only the index of commits has.
+      order by lower(o.commit) using ~<~, o.id desc limit ${SIBLINGS}
     ) o cross join lateral (
       select id from test_run r
       where r.project_id = ${projectId} and r.execution_id = o.id and r.task_slug = mine.task_slug and not r.outage
@@ -207,8 +211,6 @@ export type OtherRun = Beside &
   OtherOrigin & {
     completedAt: string;
     isRerun: boolean;
-    /** On the default branch or a long-lived one. */
-    isLine: boolean;
     outage: boolean;
     tests: number;
     hasFailed: boolean;
@@ -223,8 +225,7 @@ export const selectOtherRuns = (sql: Tx, projectId: string, runs: readonly Faile
   return sql<OtherRun[]>`
     with mine as materialized (${judgedRuns(sql, projectId, runs)})
     select r.id, e.id as "executionId", ${originColumns(sql, projectId)}, r.completed_at as "completedAt",
-      to_json(k.places) as places, e.build_id is not null as "isRerun", e.pull_request is null and (
-        coalesce(e.branch = p.default_branch, true) or is_long_lived(e.branch, p.long_lived_branches)) as "isLine",
+      to_json(k.places) as places, e.build_id is not null as "isRerun",
       r.outage, r.passed + r.failed as tests, r.failed + r.flaky > 0 as "hasFailed"
     from (
       select line, task_slug, until, outside_since, siblings_since, array_agg(place) as places from mine group by 1, 2, 3, 4, 5
@@ -237,7 +238,6 @@ export const selectOtherRuns = (sql: Tx, projectId: string, runs: readonly Faile
     ) other cross join lateral (
       select * from execution where project_id = ${projectId} and id = other.id offset 0) e
     cross join lateral (${runOf(sql, projectId)}) r
-    join project p on p.id = ${projectId}
     order by e.id desc`;
 };
 

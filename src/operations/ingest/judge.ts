@@ -6,7 +6,7 @@ import { explainedBlame, toCounts } from "../../rules/blame.ts";
 import { disturbedShare, weigh } from "../../rules/odds.ts";
 import type { Judgement } from "../../rules/odds_facts.ts";
 import type { BlameCounts, OddsEvidence } from "../../schema/failures.ts";
-import { setKeepsPlans, type Tx } from "../../database/connect.ts";
+import type { Tx } from "../../database/connect.ts";
 import { clearInfrastructure } from "../../store/infrastructure_rules.ts";
 import {
   type BlameCount,
@@ -42,8 +42,6 @@ export async function judgeFailures(
   // An outage blames nobody.
   const concerned = runs.filter(({ failed, flaky, outage }) => (failed > 0 || flaky > 0) && !outage);
   const failed = concerned.filter((run) => run.failed > 0);
-  // What follows wants a plan for what it is given.
-  if (failed.length > 0) await setKeepsPlans(sql, false);
   const stored = failed.length === 0 ? [] : await explainFailures(sql, projectId, failed);
   const matched = concerned.length === 0 ? [] : await applyInfrastructureRules(sql, projectId, concerned);
   const retried = concerned.flatMap(({ id, flaky, untrusted }) => (flaky > 0 && !untrusted ? id : []));

@@ -108,7 +108,8 @@ export async function loadOdds(sql: Tx, projectId: string, judged: readonly Judg
     ),
     absent: new Set(absent.flatMap(({ runId, testCases }) => testCases.map((testCase) => keyOf({ runId, testCase })))),
     past: Map.groupBy(past, (one) => `${one.until} ${one.testCase}`),
-    judged: [],
+    judged: new Map(),
+    rates: readRates(places[0]?.rates ?? null),
     origins: new Map(origins.map((one) => [one.id, one])),
     countOf: new Map(counts.map(({ testCase, runs }) => [testCase, runs])),
     sightings: Map.groupBy(sightings, ({ runId }) => runId),
@@ -120,7 +121,8 @@ export async function loadOdds(sql: Tx, projectId: string, judged: readonly Judg
       for (const { shares, ...failure } of failures) {
         const state = { ...failure, runId: id, flaky: shares.flaky };
         if (!again.has(keyOf(state))) known.states.set(keyOf(state), state);
-        known.judged.push({ ...failure, runId: id, isRetried: false });
+        const before = known.judged.get(failure.testCase) ?? [];
+        known.judged.set(failure.testCase, [...before, { ...failure, runId: id, isRetried: false }]);
       }
     },
   };
@@ -134,7 +136,8 @@ type Known = {
   absent: ReadonlySet<string>;
   past: ReadonlyMap<string, readonly PastFailure[]>;
   /** Failures of the runs that were judged before it, together with it. */
-  judged: PastFailure[];
+  judged: Map<number, PastFailure[]>;
+  rates: readonly Rate[];
   origins: ReadonlyMap<string, PastOrigin>;
   countOf: ReadonlyMap<number, number>;
   sightings: ReadonlyMap<string, readonly Sighting[]>;
@@ -150,22 +153,12 @@ function toFacts(own: Asking, known: Known): OddsFacts {
     ...{ failed: known.states, missing: known.absent },
   });
   const until = untilOf(own);
-  const whereOf = new Map<string, PastRun | undefined>();
-  const findWhere = (runId: string) => {
-    if (!whereOf.has(runId)) {
-      const origin = known.origins.get(runId);
-      whereOf.set(runId, origin && toPastRun(own, until, place, origin));
-    }
-    return whereOf.get(runId);
-  };
-  const pastOf = new Map(own.testCases.map((testCase) => [testCase, toPast(until, testCase, known, findWhere)]));
+  const whereOf = new Map([...known.origins].map(([id, one]) => [id, toPastRun(own, until, place, one)]));
+  const pastOf = new Map(own.testCases.map((testCase) => [testCase, toPast(until, testCase, known, whereOf)]));
   const passed = new Set(place.passed);
-  const sampleOf = new Map(
-    rows.flatMap((row) => (row.kind !== null || row.message !== null ? [[row.cause, row]] : [])),
-  );
+  const outside = new Set(rows.flatMap((row) => (saysOutside(row) ? [row.cause] : [])));
   const failures = rows.map((row): FailedTestFacts => {
     const { testCase, cause, file, suite } = row;
-    const sample = sampleOf.get(cause);
     const { isOpen, ...past } = weighPast(pastOf.get(testCase) ?? [], {
       ...{ testCase, cause, isOnLine: place.isOnLine, line: place.line },
       ...lineFacts,
@@ -177,7 +170,7 @@ function toFacts(own: Asking, known: Known): OddsFacts {
       test: testCase,
       cause: cause ?? "",
       file: file ?? suite,
-      saysOutside: sample !== undefined && saysOutside(sample),
+      saysOutside: outside.has(cause),
       passedAtCommit: passed.has(testCase),
       results: Math.max(0, (known.countOf.get(testCase) ?? 0) - past.inARow + 1),
       ...past,
@@ -192,7 +185,7 @@ function toFacts(own: Asking, known: Known): OddsFacts {
       onHost: place.host === null ? null : { runs: place.hostRuns, disturbed: place.hostDisturbed },
     },
     disturbed: (place.disturbed + CONSTANTS.unrestA) / (place.builds + CONSTANTS.unrestB),
-    rates: readRates(place.rates),
+    rates: known.rates,
     rows,
     flakyAt: new Map([...pastOf].flatMap(([testCase, [last]]) => (last ? [[testCase, last.at]] : []))),
   };
@@ -203,25 +196,26 @@ function toPast(
   until: string,
   testCase: number,
   { past, judged }: Known,
-  findWhere: (runId: string) => PastRun | undefined,
+  whereOf: ReadonlyMap<string, PastRun | undefined>,
 ) {
-  const together = judged.filter((one) => one.testCase === testCase && one.runId < until);
+  const together = (judged.get(testCase) ?? []).filter(({ runId }) => runId < until);
   const before = past.get(`${until} ${testCase}`) ?? [];
   const all = together.length === 0 ? before : [...together, ...before].sort((a, b) => (a.runId < b.runId ? 1 : -1));
   return all.slice(0, PAST_FAILURES).flatMap((one) => {
-    const where = findWhere(one.runId);
+    const where = whereOf.get(one.runId);
     return where ? { ...where, ...one } : [];
   });
 }
 
+/** The first failure of a cause stands for all of them. */
 const saysOutside = ({ kind, message, stack, suite, file }: FailedRow) =>
-  isFromOutside({ kind, message, stack, suite, name: "", file });
+  (kind !== null || message !== null) && isFromOutside({ kind, message, stack, suite, name: "", file });
 
 type LineFacts = {
   ofLine: readonly LineRun[];
   ofMine: readonly LineRun[];
   asked: readonly LineRun[];
-  siblings: readonly OtherRun[];
+  siblings: readonly (OtherRun & { isLine: boolean })[];
   /** The build says into which branch it goes. */
   isBaseNamed: boolean;
   /** What failed, and what has no result, by `keyOf`. */

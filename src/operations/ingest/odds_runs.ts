@@ -1,5 +1,6 @@
 /** Which of the runs beside a judged one it may learn from. */
 
+import { isLongLived } from "../../rules/branch.ts";
 import { isSameCommit } from "../../rules/commit.ts";
 import type { PastOrigin } from "../../store/failure_facts.ts";
 import {
@@ -79,11 +80,14 @@ export function toOtherRuns(own: FailedRunKey, place: RunPlace, runs: readonly O
     .filter(({ executionId, isRerun }) => executionId >= near && !isRerun)
     .filter((one) => (one.pullRequest !== null || one.branch !== place.line) && !isSame(one, place))
     .slice(0, EXECUTIONS_LOOKED_AT);
-  const siblings = new Map<string | null, OtherRun>();
+  const isLine = ({ pullRequest, branch }: OtherRun) =>
+    pullRequest === null &&
+    (branch === null || branch === place.defaultBranch || isLongLived(branch, place.longLivedBranches));
+  const siblings = new Map<string | null, OtherRun & { isLine: boolean }>();
   for (const one of looked) {
     const origin = one.pullRequest ?? one.branch;
     if (one.outage || !wasComplete(one.completedAt, own) || siblings.has(origin)) continue;
-    siblings.set(origin, one);
+    siblings.set(origin, { ...one, isLine: isLine(one) });
     if (siblings.size === SIBLINGS) break;
   }
   return {
