@@ -113,7 +113,7 @@ export const selectRunPlaces = (sql: Tx, projectId: string, runs: readonly Faile
     to_json(mine.long_lived_branches) as "longLivedBranches", mine.rerun_of as "rerunOf", mine.baseline_id as "baselineId", mine.line,
     mine.pull_request is null and mine.queue_ref is null and coalesce(mine.branch, mine.default_branch) = mine.line as "isOnLine",
     mine.base_branch is not null as "isBaseNamed", r.tests, mine.host, to_json(mine.flaky_rates) as rates,
-    coalesce(builds.count, 0) - (own.disturbed is not null)::int as builds,
+    greatest(0, coalesce(builds.count, 0) - (own.disturbed is not null)::int) as builds,
     greatest(0, coalesce(builds.disturbed, 0) - coalesce(own.disturbed, 0)) as disturbed, hosts.count as "hostRuns", hosts.disturbed as "hostDisturbed",
     to_json(same.passed) as passed
   from judged mine
