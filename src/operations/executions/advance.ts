@@ -38,7 +38,7 @@ import { releaseForCounting } from "../../store/test_runs.ts";
 import { notifyExecutionEnded, notifyLeases } from "../../database/signals.ts";
 import { toOrigin } from "./origin.ts";
 import { refreshReruns } from "./rerun_results.ts";
-import { announceEnd, announceResults, toChangedEvents, toEndEvents } from "./end_events.ts";
+import { announceEnd, announceResults, type BranchStates, toChangedEvents, toEndEvents } from "./end_events.ts";
 
 /** Describes what has happened to an execution. */
 export type ExecutionAdvance = Omit<ExecutionChange, "status"> & {
@@ -132,6 +132,14 @@ export type Advanced = NextState & {
   blames?: BlameCounts | undefined;
 };
 
+/** What executions have in common that advance one after the other in a transaction, all results of which are stored. */
+export type AdvancedTogether = {
+  /** The caller stores them. */
+  events: NewEvent[];
+  /** By branch, as long as nothing else is written. */
+  states: BranchStates;
+};
+
 const endsNow = ({ status, execution }: Advanced) => hasEnded(status) && !hasEnded(execution.status);
 
 /**
@@ -149,14 +157,13 @@ export function quietEvents(advanced: Advanced, mayHaveRedTasks: boolean): reado
 
 /**
  * In a transaction: stores what else a change means, beside the execution itself: its open tasks, its leases, its events, and
- * what it makes of the build that it repeats. `writes` are stored before anything is read. With `later`, the caller stores the events
- * that are added there.
+ * what it makes of the build that it repeats. `writes` are stored before anything is read. `together` is that of executions that advance one after the other.
  */
 export async function storeAdvance(
   sql: Tx,
   projectId: string,
   advanced: Advanced,
-  { writes = [], later }: { writes?: Fragment[]; later?: NewEvent[] } = {},
+  { writes = [], together }: { writes?: Fragment[]; together?: AdvancedTogether } = {},
 ): Promise<void> {
   const { execution, status, blames, tasks, unreported, reason, origin, events, isAnnouncedAgain } = advanced;
   const { id, buildId, mode, untrusted } = execution;
@@ -174,20 +181,21 @@ export async function storeAdvance(
     const isChanged = advanced.bringsResults && hasEnded(execution.status) && !isAnnounced && status !== "cancelled";
     const isCancelled = ends && status === "cancelled";
     const announced = isAnnounced
-      ? await announceEnd(sql, projectId, execution, { origin, tasks, writes, blames })
+      ? await announceEnd(sql, projectId, execution, { origin, tasks, writes, blames, states: together?.states })
       : isChanged
         ? await announceResults(sql, projectId, execution, { origin, tasks, writes })
         : isCancelled
           ? await toChangedEvents(sql, projectId, execution, { origin, tasks })
           : [];
     const all = [...events, ...announced];
-    if (later) later.push(...all);
+    if (together) together.events.push(...all);
     else if (all.length > 0) writes.push(insertEvents(sql, projectId, all));
   }
+  const isRepeated = hasEnded(status) && (buildId !== null || hasEnded(execution.status));
+  if (writes.length > 0 || isRepeated) together?.states.clear();
   await writeTogether(sql, writes);
   // A late report changes what a build and its reruns come to together, as the end of a rerun does.
-  if (hasEnded(status) && (buildId !== null || hasEnded(execution.status)))
-    await updateRepeated(sql, projectId, buildId ?? id);
+  if (isRepeated) await updateRepeated(sql, projectId, buildId ?? id);
 }
 
 /** In a transaction that holds the lock of the build or of one of its reruns: what the reruns make of the build's outcome. */

@@ -10,7 +10,14 @@ import { toRunDetails } from "./prepare.ts";
 import { resolveBugsOf, type TrackedRun, trackBugs } from "../bugs/bug_reports.ts";
 import { countChanges } from "../health/case_health.ts";
 import { discardDisturbedFlakes, refreshFlakiness } from "../health/flakiness.ts";
-import { advanceExecution, type Advanced, type NextState, quietEvents, storeAdvance } from "../executions/advance.ts";
+import {
+  advanceExecution,
+  type Advanced,
+  type AdvancedTogether,
+  type NextState,
+  quietEvents,
+  storeAdvance,
+} from "../executions/advance.ts";
 import { toOrigin } from "../executions/origin.ts";
 import { explainByTags } from "../executions/only_with.ts";
 import { NOTHING_ABSENT, readAbsentTests } from "../executions/absent_tests.ts";
@@ -285,10 +292,10 @@ async function storeConsequences(
   }
   // By branch, so that two batches do not wait for each other's red tasks.
   const branchOf = ({ execution }: TakenBuild) => execution.branch ?? "";
-  const events: NewEvent[] = [];
+  const together: AdvancedTogether = { events: [], states: new Map() };
   for (const build of builds.toSorted((a, b) => (branchOf(a) < branchOf(b) ? -1 : 1)))
-    await advance(sql, projectId, build, (id) => blames.get(id) ?? toCounts({}), { answers, events });
-  if (events.length > 0) await insertEvents(sql, projectId, events);
+    await advance(sql, projectId, build, (id) => blames.get(id) ?? toCounts({}), { answers, together });
+  if (together.events.length > 0) await insertEvents(sql, projectId, together.events);
   for (const { report, decided } of all)
     if (decided.run.failed > 0 || decided.run.notRerun.length > 0 || decided.attempts.length > 1)
       answers.get(report.index)!.gate = await decideGate(sql, projectId, report, {
@@ -377,10 +384,10 @@ async function advance(
   projectId: string,
   build: TakenBuild,
   blamesOf: (runId: string) => BlameCounts,
-  { answers, events }: { answers: Answers; events: NewEvent[] },
+  { answers, together }: { answers: Answers; together: AdvancedTogether },
 ): Promise<void> {
   const advanced = toAdvanced(build, blamesOf);
-  if (advanced) return await storeAdvance(sql, projectId, advanced, { later: events });
+  if (advanced) return await storeAdvance(sql, projectId, advanced, { together });
   const { match, told, reports } = build;
   for (const one of reports) {
     const { report, decided, isMuted } = one;
