@@ -74,7 +74,7 @@ const SHARED = readTable(`
   senders: comment_target github_app github_check_run sender
   store: baselines bug_cases bug_fingerprints case_index_version case_ref causes commits culprit_searches
     default_branch durations execution_list execution_of_build execution_tasks executions failures filter_options
-    gate health instance integrations keys lease_offers leases outcome overview owners packing plans past_days predicates
+    gate health instance integrations judged_runs keys lease_offers leases outcome overview owners packing plans past_days predicates
     probes restored runner_presence shards state task_runs verifications
   wording: absent_tests missing_runner blame case_title execution_name first_line flake_rate known_bug numbers reasons single_line task
   work: loop

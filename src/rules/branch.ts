@@ -55,3 +55,13 @@ export function lineOf(
   const line = branch ?? defaultBranch;
   return line === defaultBranch && pullRequest !== null ? `pull/${pullRequest}` : line;
 }
+
+/** Whether a branch is compared with its own builds; `*` matches any text. `is_long_lived` says the same to the database. */
+export const isLongLived = (branch: string, patterns: readonly string[]): boolean =>
+  patterns.some((pattern) => {
+    const parts = pattern.split("*");
+    // Most branches differ at once, which costs less than an expression.
+    if (!branch.startsWith(parts[0]!)) return false;
+    const escaped = parts.map((part) => part.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"));
+    return new RegExp(`^${escaped.join("[^]*")}$`, "u").test(branch);
+  });

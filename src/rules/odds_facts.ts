@@ -67,8 +67,9 @@ export type FailedTestFacts = {
   saysOutside: boolean;
   /** Builds of this pull request in a row in which it failed, this one included. */
   inARow: number;
-  /** Its results elsewhere. */
+  /** Its results in other builds, and how many of them failed for whatever reason in the code. */
   results: number;
+  failed: number;
   /** Single ones on the line, and those that passed on retry or again at the same commit. */
   failures: number;
   /** The lengths of rows of failures on the line: two or more. */

@@ -15,7 +15,7 @@ export type Blame = (typeof BLAMES)[number];
 export const EXPLANATION_KINDS = ["change", "flaky", "inherited", "outside"] as const;
 /** What the odds of a failure rest on, as it is stored. */
 export type OddsEvidence = {
-  /** Failures in results of other builds, those put down to changes with less weight; and those results. */
+  /** Failures in results of other builds, and those results. */
   failed: number;
   results: number;
   /** None of those failures has this message. */

@@ -21,6 +21,8 @@ export type JudgedRun = {
   executionId: string;
   taskSlug: string;
   completedAt: string | null;
+  /** Its results are part of the records of their test cases. */
+  isCounted?: boolean;
   /** It is judged once more: what other builds have failed with since is known. */
   isSeenLater?: boolean;
 };
@@ -43,17 +45,24 @@ export type JudgedFailure = {
 /** PostgreSQL refuses numbers that are too small for its type. */
 const rounded = (share: number): number => Math.round(share * 1e6) / 1e6;
 
+/** So many failures of a run have this blame. */
+export type BlameCount = { runId: string; blame: Blame; number: number };
+
 /** What the project's gates do not forgive by its odds is unclear, whatever explains it best. */
-export const insertFailures = (sql: Tx, projectId: string, runId: string, failures: readonly JudgedFailure[]) => {
+export const insertFailures = (
+  sql: Tx,
+  projectId: string,
+  failures: readonly (JudgedFailure & { runId: string })[],
+) => {
   const shares = (kind: ExplanationKind) => toNumberArray(failures.map((failure) => rounded(failure.shares[kind])));
-  return sql`
-    insert into failure (project_id, run_id, test_case, cause, blame, explained, of_many, change, flaky, inherited, outside, evidence,
+  return sql<BlameCount[]>`
+    with stored as (insert into failure (project_id, run_id, test_case, cause, blame, explained, of_many, change, flaky, inherited, outside, evidence,
       flake_rate, flaky_at)
-    select ${projectId}, ${runId}, f.number, f.cause,
+    select ${projectId}, f.run_id, f.number, f.cause,
       case when f.blame = any(${toTextArray(EXPLAINED_BLAMES)}::text[]) and f.change > p.gate_share then 'unclear' else f.blame end, f.explained, f.of_many::bool, f.change, f.flaky, f.inherited, f.outside,
       f.evidence::json, f.flake_rate, f.flaky_at
     from unnest(
-      ${toNumberArray(failures.map(({ testCase }) => testCase))}::int[],
+      ${toTextArray(failures.map(({ runId }) => runId))}::uuid[], ${toNumberArray(failures.map(({ testCase }) => testCase))}::int[],
       ${toTextArray(failures.map(({ cause }) => cause))}::uuid[],
       ${toTextArray(failures.map(({ blame }) => blame))}::text[],
       ${toTextArray(failures.map(({ explained }) => explained))}::text[],
@@ -62,32 +71,38 @@ export const insertFailures = (sql: Tx, projectId: string, runId: string, failur
       ${toTextArray(failures.map(({ evidence }) => JSON.stringify(evidence)))}::text[],
       ${toNumberArray(failures.map(({ flakeRate }) => (flakeRate === null ? null : rounded(flakeRate))))}::real[],
       ${toTextArray(failures.map(({ flakyAt }) => flakyAt))}::timestamptz[]
-    ) as f (number, cause, blame, explained, of_many, change, flaky, inherited, outside, evidence, flake_rate, flaky_at)
-    cross join (select gate_share::real from project where id = ${projectId}) p`;
+    ) as f (run_id, number, cause, blame, explained, of_many, change, flaky, inherited, outside, evidence, flake_rate, flaky_at)
+    cross join (select gate_share::real from project where id = ${projectId}) p
+    returning run_id, blame)
+    select run_id as "runId", blame, count(*)::int as number from stored group by 1, 2`;
 };
 
-/** What passed in the run after a failed attempt: of one that matched an infrastructure rule nothing is left by now. */
-export const insertFlakes = (sql: Tx, projectId: string, runId: string) => sql`
+/** What passed in the runs after a failed attempt: of one that matched an infrastructure rule nothing is left by now. */
+export const insertFlakes = (sql: Tx, projectId: string, runIds: readonly string[]) => sql`
   insert into flake (project_id, run_id, test_case, cause)
-  select ${projectId}, ${runId}, f.number, (
+  select ${projectId}, run.id, f.number, (
     select cause from case_detail d
-    where d.project_id = ${projectId} and d.run_id = ${runId} and d.test_case = f.number and cause is not null
+    where d.project_id = ${projectId} and d.run_id = run.id and d.test_case = f.number and cause is not null
     order by attempt desc limit 1)
-  from case_result b, lateral unnest(b.test_cases, string_to_array(b.statuses, null)) as f (number, letter)
-  where b.project_id = ${projectId} and b.run_id = ${runId} and b.statuses like '%P%' and f.letter = 'P'
-  limit ${MAX_FLAKES}
+  from unnest(${toTextArray(runIds)}::uuid[]) as run (id) cross join lateral (
+    select f.number from case_result b, lateral unnest(b.test_cases, string_to_array(b.statuses, null)) as f (number, letter)
+    where b.project_id = ${projectId} and b.run_id = run.id and b.statuses like '%P%' and f.letter = 'P'
+    limit ${MAX_FLAKES}) f
   on conflict do nothing`;
 
 /** More retries in a run are none of the tests' own. */
 const MAX_FLAKES = 1_000;
 
-/** How far the failures of the run are put down to its surroundings. */
-export const updateDisturbed = (sql: Tx, projectId: string, runId: string, disturbed: number) => sql`
-  update test_run set disturbed = ${disturbed} where project_id = ${projectId} and id = ${runId}`;
+/** How far the failures of runs are put down to their surroundings. */
+export const updateDisturbed = (sql: Tx, projectId: string, runs: readonly { id: string; disturbed: number }[]) => sql`
+  update test_run r set disturbed = fresh.disturbed
+  from unnest(
+    ${toTextArray(runs.map(({ id }) => id))}::uuid[], ${toNumberArray(runs.map(({ disturbed }) => disturbed))}::real[]
+  ) as fresh (id, disturbed) where r.project_id = ${projectId} and r.id = fresh.id`;
 
-export const deleteFailures = (sql: Tx, projectId: string, runId: string) => sql`
-  with flakes as (delete from flake where project_id = ${projectId} and run_id = ${runId})
-  delete from failure where project_id = ${projectId} and run_id = ${runId}`;
+export const deleteFailures = (sql: Tx, projectId: string, runIds: readonly string[]) => sql`
+  with flakes as (delete from flake where project_id = ${projectId} and run_id = any(${toTextArray(runIds)}::uuid[]))
+  delete from failure where project_id = ${projectId} and run_id = any(${toTextArray(runIds)}::uuid[])`;
 
 /** How many cases of each kind are listed. */
 export const LISTED = 100;
@@ -116,17 +131,10 @@ export async function selectFailures(
   return found;
 }
 
-/** How many failures of a run have which blame. */
-export const countRunFailures = async (
-  sql: Sql,
-  projectId: string,
-  runId: string,
-): Promise<Partial<Record<Blame, number>>> => {
-  const rows = await sql<{ blame: Blame; number: number }[]>`
-    select blame, count(*)::int as number from failure
-    where project_id = ${projectId} and run_id = ${runId} group by 1`;
-  return Object.fromEntries(rows.map(({ blame, number }) => [blame, number]));
-};
+/** How many failures of runs have which blame. */
+export const countRunFailures = (sql: Sql, projectId: string, runIds: readonly string[]) => sql<BlameCount[]>`
+  select run_id as "runId", blame, count(*)::int as number from failure
+  where project_id = ${projectId} and run_id = any(${toTextArray(runIds)}::uuid[]) group by 1, 2`;
 
 /** How many failures of an execution have which blame. */
 export const countFailures = async (

@@ -102,12 +102,22 @@ export type FlakinessFacts = {
   clean: number;
   flaky: boolean;
   lastRunId: string | null;
-  failures: OwnFailure[];
+  longLivedBranches: string[];
+  failures: PlacedFailure[];
+};
+/** Where it was, for its place. */
+type PlacedFailure = Omit<OwnFailure, "place"> & {
+  runId: string;
+  branch: string | null;
+  pullRequest: string | null;
+  isOnDefault: boolean;
 };
 
 export const selectFlakinessFacts = (sql: Tx, projectId: string, numbers: readonly number[]) => sql<FlakinessFacts[]>`
-  select n.number as "testCase", h.results, least(h.clean, h.results) as clean, h.flaky, h.last_run_id as "lastRunId", f.failures
-  from unnest(${toNumberArray(numbers)}::int[]) as n (number)
+  select n.number as "testCase", h.results, least(h.clean, h.results) as clean, h.flaky, h.last_run_id as "lastRunId",
+    to_json(p.long_lived_branches) as "longLivedBranches", f.failures
+  from (select default_branch, long_lived_branches from project where id = ${projectId} offset 0) p
+  cross join unnest(${toNumberArray(numbers)}::int[]) as n (number)
   cross join lateral (
     select least(runs, ${RATE_RESULTS}::int) as results, runs, clean, flaky, last_run_id from case_health
     where project_id = ${projectId} and test_case = n.number offset 0) h
@@ -116,13 +126,13 @@ export const selectFlakinessFacts = (sql: Tx, projectId: string, numbers: readon
       select b.run_id from case_result b, lateral array_position(b.test_cases, n.number) as place
       where b.project_id = ${projectId} and b.block = ${blockOfCase(sql, sql`n.number`)}
         and lower(substr(b.statuses, place, 1)) in ('p', 'f')
-      order by b.run_id desc offset ${RATE_RESULTS - 1}::int limit 1) end as first_id) w
+      order by b.run_id desc offset ${RATE_RESULTS - 1}::int limit 1) end as first_id offset 0) w
   cross join lateral (
     select coalesce(json_agg(json_build_object(
       'sign', f.sign, 'share', f.share, 'isExplainedAsFlaky', f.explained = 'flaky',
       'known', json_build_object(
         'failed', coalesce((f.evidence->>'failed')::real, 0), 'results', coalesce((f.evidence->>'results')::int, 0)),
-      'place', r.place, 'at', ${toJsonTime(sql, sql`r.completed_at`)}) order by r.completed_at, f.run_id), '[]') as failures
+      'runId', f.run_id, 'branch', r.branch, 'pullRequest', r.pull_request, 'isOnDefault', r.is_on_default, 'at', ${toJsonTime(sql, sql`r.completed_at`)}) order by r.completed_at, f.run_id), '[]') as failures
     from (
       select run_id, 'retry' as sign, 1 as share, 'flaky' as explained, null::json as evidence from flake
       where project_id = ${projectId} and test_case = n.number and run_id >= coalesce(w.first_id, ${FIRST_ID}::uuid)
@@ -134,13 +144,9 @@ export const selectFlakinessFacts = (sql: Tx, projectId: string, numbers: readon
         and explained in ('change', 'flaky') and not of_many and not ${isFromOutsideCode(sql, sql`f`)}
       order by run_id desc limit ${PAST_FAILURES}
     ) f cross join lateral (
-      select r.completed_at, case
-        when ${isOnDefault(sql, sql`e`, sql`p.default_branch`)}
-          or e.pull_request is null and is_long_lived(e.branch, p.long_lived_branches) then r.id::text
-        else coalesce(e.pull_request, e.branch) end as place
+      select r.completed_at, e.branch, e.pull_request, ${isOnDefault(sql, sql`e`, sql`p.default_branch`)} as is_on_default
       from test_run r
       join execution e on e.project_id = ${projectId} and e.id = r.execution_id
-      join project p on p.id = ${projectId}
       where r.project_id = ${projectId} and r.id = f.run_id and r.health_applied and not r.outage
         and not (f.sign = 'retry' and r.was_outage) and r.disturbed <= ${DISTURBED}::real
         and ${isTrustedBuild(sql, sql`r`)} offset 0) r

@@ -107,10 +107,10 @@ export const updateMatchedFailures = (sql: Tx, projectId: string, runId: string,
 export const updateInfrastructureCount = (sql: Tx, projectId: string, runId: string, count: number) => sql`
   update test_run set infrastructure = ${count} where project_id = ${projectId} and id = ${runId}`;
 
-/** The run is judged anew. */
-export const clearInfrastructure = (sql: Tx, projectId: string, runId: string) => sql`
+/** The runs are judged anew. */
+export const clearInfrastructure = (sql: Tx, projectId: string, runIds: readonly string[]) => sql`
   update test_run set infrastructure = 0
-  where project_id = ${projectId} and id = ${runId} and infrastructure > 0`;
+  where project_id = ${projectId} and id = any(${toTextArray(runIds)}::uuid[]) and infrastructure > 0`;
 
 /** Results that passed after a failure of the same run, with what that failure said; in the order of the test cases. */
 export const selectRetriedTexts = (sql: Tx, projectId: string, runId: string, limit: number) => sql<

@@ -14,6 +14,7 @@ import {
 } from "../../rules/execution.ts";
 import type { ExecutionData, NewEvent } from "../../schema/events.ts";
 import type { ExecutionStatus } from "../../schema/executions.ts";
+import type { BlameCounts } from "../../schema/failures.ts";
 import { type Fragment, type Tx, writeTogether } from "../../database/connect.ts";
 import { insertEvents } from "../../store/events.ts";
 import {
@@ -37,7 +38,7 @@ import { releaseForCounting } from "../../store/test_runs.ts";
 import { notifyExecutionEnded, notifyLeases } from "../../database/signals.ts";
 import { toOrigin } from "./origin.ts";
 import { refreshReruns } from "./rerun_results.ts";
-import { announceEnd, announceResults, toChangedEvents, toEndEvents } from "./end_events.ts";
+import { announceEnd, announceResults, type BranchStates, toChangedEvents, toEndEvents } from "./end_events.ts";
 
 /** Describes what has happened to an execution. */
 export type ExecutionAdvance = Omit<ExecutionChange, "status"> & {
@@ -80,7 +81,7 @@ export async function advanceExecution(
   const origin = toOrigin({ ...execution, status: next.status }, change);
   const advanced = { ...next, execution, isNew: false, origin, events, isAnnouncedAgain, isMuted, bringsResults };
   const rows = toChangeRows([{ ...change, id: execution.id, status: next.status }]);
-  await storeAdvance(sql, projectId, advanced, [updateExecutions(sql, projectId, rows)]);
+  await storeAdvance(sql, projectId, advanced, { writes: [updateExecutions(sql, projectId, rows)] });
   if (mayBePastDay(execution.completedAt ?? change.now)) await discardDays(sql, projectId, [execution.id]);
   return next.status;
 }
@@ -127,6 +128,16 @@ export type Advanced = NextState & {
   isMuted: boolean;
   /** Reports have changed its results. */
   bringsResults: boolean;
+  /** How many of its failures have which blame; undefined: that is to be read. */
+  blames?: BlameCounts | undefined;
+};
+
+/** What executions have in common that advance one after the other in a transaction, all results of which are stored. */
+export type AdvancedTogether = {
+  /** The caller stores them. */
+  events: NewEvent[];
+  /** By branch, as long as nothing else is written. */
+  states: BranchStates;
 };
 
 const endsNow = ({ status, execution }: Advanced) => hasEnded(status) && !hasEnded(execution.status);
@@ -146,15 +157,15 @@ export function quietEvents(advanced: Advanced, mayHaveRedTasks: boolean): reado
 
 /**
  * In a transaction: stores what else a change means, beside the execution itself: its open tasks, its leases, its events, and
- * what it makes of the build that it repeats. `writes` are stored before anything is read.
+ * what it makes of the build that it repeats. `writes` are stored before anything is read. `together` is that of executions that advance one after the other.
  */
 export async function storeAdvance(
   sql: Tx,
   projectId: string,
   advanced: Advanced,
-  writes: Fragment[] = [],
+  { writes = [], together }: { writes?: Fragment[]; together?: AdvancedTogether } = {},
 ): Promise<void> {
-  const { execution, status, tasks, unreported, reason, origin, events, isAnnouncedAgain } = advanced;
+  const { execution, status, blames, tasks, unreported, reason, origin, events, isAnnouncedAgain } = advanced;
   const { id, buildId, mode, untrusted } = execution;
   const isMuted = advanced.isMuted || untrusted;
   if (unreported.length > 0) writes.push(updateOpenTasks(sql, projectId, id, unreported));
@@ -170,19 +181,21 @@ export async function storeAdvance(
     const isChanged = advanced.bringsResults && hasEnded(execution.status) && !isAnnounced && status !== "cancelled";
     const isCancelled = ends && status === "cancelled";
     const announced = isAnnounced
-      ? await announceEnd(sql, projectId, execution, { origin, tasks, writes })
+      ? await announceEnd(sql, projectId, execution, { origin, tasks, writes, blames, states: together?.states })
       : isChanged
         ? await announceResults(sql, projectId, execution, { origin, tasks, writes })
         : isCancelled
           ? await toChangedEvents(sql, projectId, execution, { origin, tasks })
           : [];
     const all = [...events, ...announced];
-    if (all.length > 0) writes.push(insertEvents(sql, projectId, all));
+    if (together) together.events.push(...all);
+    else if (all.length > 0) writes.push(insertEvents(sql, projectId, all));
   }
+  const isRepeated = hasEnded(status) && (buildId !== null || hasEnded(execution.status));
+  if (writes.length > 0 || isRepeated) together?.states.clear();
   await writeTogether(sql, writes);
   // A late report changes what a build and its reruns come to together, as the end of a rerun does.
-  if (hasEnded(status) && (buildId !== null || hasEnded(execution.status)))
-    await updateRepeated(sql, projectId, buildId ?? id);
+  if (isRepeated) await updateRepeated(sql, projectId, buildId ?? id);
 }
 
 /** In a transaction that holds the lock of the build or of one of its reruns: what the reruns make of the build's outcome. */

@@ -1,7 +1,7 @@
 /** Publishes the events of an execution that has ended or changed. */
 
 import { lineOf } from "../../rules/branch.ts";
-import { type BranchTask, isGreen } from "../../rules/branch_state.ts";
+import { type BranchState, type BranchTask, isGreen } from "../../rules/branch_state.ts";
 import { sumTasks } from "../../rules/execution.ts";
 import { executionReason } from "../../wording/reasons.ts";
 import type { EventData, ExecutionData, NewEvent } from "../../schema/events.ts";
@@ -17,6 +17,9 @@ import { toOrigin } from "./origin.ts";
 /** An execution may have hundreds of tasks; who is told of it wants to read the worst ones. */
 const MAX_TASKS = 20;
 const MAX_RED_TASKS = 100;
+
+/** By branch, and whether it is of the sample data. */
+export type BranchStates = Map<string, BranchState>;
 
 const isRed = ({ verdict, status }: TaskRow) => verdict === "failed" || status === "timed_out";
 
@@ -37,14 +40,24 @@ async function updateBranch(
   sql: Tx,
   projectId: string,
   execution: LockedExecution,
-  { origin, tasks, writes, isChange }: Ending & { writes: Fragment[]; isChange: boolean },
+  {
+    origin,
+    tasks,
+    writes,
+    isChange,
+    states,
+  }: Ending & { writes: Fragment[]; isChange: boolean; states?: BranchStates | undefined },
 ): Promise<BranchNews> {
   const { defaultBranch, buildId, sample } = execution;
   const branch = lineOf(origin, defaultBranch);
   const isDefault = branch === defaultBranch;
   const readState = async () => {
+    if (writes.length > 0) states?.clear();
     await writeTogether(sql, writes.splice(0));
-    return await selectBranchState(sql, projectId, { branch, isDefault, sample });
+    const key = `${branch} ${sample}`;
+    const state = states?.get(key) ?? (await selectBranchState(sql, projectId, { branch, isDefault, sample }));
+    states?.set(key, state);
+    return state;
   };
   let own = tasks.map((task) => ({ slug: task.slug, failed: isRed(task) }));
   if (own.length === 0) own = [{ slug: "", failed: origin.status !== "passed" }];
@@ -69,10 +82,15 @@ export async function announceEnd(
   sql: Tx,
   projectId: string,
   execution: LockedExecution,
-  { origin, tasks, writes }: Ending & { writes: Fragment[] },
+  {
+    blames: known,
+    states,
+    ...ending
+  }: Ending & { writes: Fragment[]; blames?: BlameCounts | undefined; states?: BranchStates | undefined },
 ): Promise<NewEvent[]> {
-  const blames = sumTasks(tasks, "failed") > 0 ? await countBlames(sql, projectId, origin.id) : {};
-  const news = await updateBranch(sql, projectId, execution, { origin, tasks, writes, isChange: false });
+  const { origin, tasks } = ending;
+  const blames = sumTasks(tasks, "failed") > 0 ? (known ?? (await countBlames(sql, projectId, origin.id))) : {};
+  const news = await updateBranch(sql, projectId, execution, { ...ending, states, isChange: false });
   return toEndEvents(execution, { origin, tasks, blames, ...news });
 }
 

@@ -1,7 +1,8 @@
 /** Decides anew which test cases are flaky, after their runs have been counted. */
 
+import { isLongLived } from "../../rules/branch.ts";
 import { isDisturbed } from "../../rules/health.ts";
-import { judgeFlakiness, type OwnSign } from "../../rules/flakiness.ts";
+import { judgeFlakiness, type OwnFailure, type OwnSign } from "../../rules/flakiness.ts";
 import { readRates } from "../../rules/flaky_rates.ts";
 import type { Tx } from "../../database/connect.ts";
 import { insertTurns } from "../../store/events.ts";
@@ -48,7 +49,12 @@ export async function refreshFlakiness(
   for (let start = 0; start < numbers.length; start += PORTION) {
     const facts = await selectFlakinessFacts(sql, projectId, numbers.slice(start, start + PORTION));
     const decided = facts.map((test) => {
-      const flakiness = judgeFlakiness(rates, test.failures, test);
+      const isOfLine = ({ branch, pullRequest, isOnDefault }: (typeof test.failures)[number]) =>
+        isOnDefault || (pullRequest === null && branch !== null && isLongLived(branch, test.longLivedBranches));
+      const failures = test.failures.map((one): OwnFailure => {
+        return { ...one, place: isOfLine(one) ? one.runId : (one.pullRequest ?? one.branch ?? "") };
+      });
+      const flakiness = judgeFlakiness(rates, failures, test);
       const signs = [...new Set(flakiness.own.map(({ sign }) => LETTERS[sign]))].join("");
       return { ...test, ...flakiness, signs, isTurned: test.flaky !== flakiness.flaky };
     });

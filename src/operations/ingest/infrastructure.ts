@@ -30,15 +30,15 @@ export async function applyInfrastructureRules(
   sql: Tx,
   projectId: string,
   runs: readonly { id: string; failed: number; flaky: number }[],
-): Promise<Set<string>> {
+): Promise<string[]> {
   const rules = await selectRulesOfProject(sql, projectId);
-  const matched = new Set<string>();
+  const matched: string[] = [];
   if (rules.length === 0) return matched;
   for (const { id, failed, flaky } of runs) {
     if (flaky > 0) await matchRetries(sql, projectId, id, rules);
     const count = failed === 0 ? 0 : await matchRun(sql, projectId, id, rules);
     if (count === 0) continue;
-    matched.add(id);
+    matched.push(id);
     await updateInfrastructureCount(sql, projectId, id, count);
   }
   return matched;

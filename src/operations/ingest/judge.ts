@@ -1,14 +1,15 @@
 /** Finds what explains the failures of runs. */
 
 import { applyInfrastructureRules } from "./infrastructure.ts";
-import { loadOddsFacts, type OddsFacts } from "./odds.ts";
+import { loadOdds, type OddsFacts } from "./odds.ts";
 import { explainedBlame, onlyInChanges, toCounts } from "../../rules/blame.ts";
 import { disturbedShare, weigh } from "../../rules/odds.ts";
 import type { Judgement } from "../../rules/odds_facts.ts";
 import type { BlameCounts, OddsEvidence } from "../../schema/failures.ts";
-import { setKeepsPlans, type Tx } from "../../database/connect.ts";
+import type { Tx } from "../../database/connect.ts";
 import { clearInfrastructure } from "../../store/infrastructure_rules.ts";
 import {
+  type BlameCount,
   countRunFailures,
   deleteFailures,
   insertFailures,
@@ -34,27 +35,45 @@ export async function judgeFailures(
   projectId: string,
   runs: readonly RunToJudge[],
 ): Promise<Map<string, BlameCounts>> {
-  for (const { id } of runs.filter(({ isJudged }) => isJudged)) {
-    await deleteFailures(sql, projectId, id);
-    await clearInfrastructure(sql, projectId, id);
-  }
+  const again = runs.flatMap(({ id, isJudged }) => (isJudged ? id : []));
+  if (again.length > 0)
+    await Promise.all([deleteFailures(sql, projectId, again), clearInfrastructure(sql, projectId, again)]);
   const counts = new Map(runs.map(({ id }) => [id, toCounts({})]));
   // An outage blames nobody.
   const concerned = runs.filter(({ failed, flaky, outage }) => (failed > 0 || flaky > 0) && !outage);
   const failed = concerned.filter((run) => run.failed > 0);
-  // What follows wants a plan for what it is given.
-  if (failed.length > 0) await setKeepsPlans(sql, false);
-  for (const run of failed) {
-    const facts = await loadOddsFacts(sql, projectId, run);
+  const stored = failed.length === 0 ? [] : await explainFailures(sql, projectId, failed);
+  const matched = concerned.length === 0 ? [] : await applyInfrastructureRules(sql, projectId, concerned);
+  const retried = concerned.flatMap(({ id, flaky, untrusted }) => (flaky > 0 && !untrusted ? id : []));
+  if (retried.length > 0) await insertFlakes(sql, projectId, retried);
+  // A rule changes what explains failures.
+  const recounted = matched.length === 0 ? [] : await countRunFailures(sql, projectId, matched);
+  for (const rows of [stored, recounted])
+    for (const [id, own] of Map.groupBy(rows, ({ runId }) => runId)) counts.set(id, toBlameCounts(own));
+  return counts;
+}
+
+export const toBlameCounts = (rows: readonly BlameCount[]): BlameCounts =>
+  toCounts(Object.fromEntries(rows.map(({ blame, number }) => [blame, number])));
+
+/** One run after the other, as if each had come alone. */
+async function explainFailures(sql: Tx, projectId: string, runs: readonly RunToJudge[]) {
+  const history = await loadOdds(sql, projectId, runs);
+  const all: (JudgedFailure & { runId: string })[] = [];
+  const disturbed: { id: string; disturbed: number }[] = [];
+  for (const run of runs) {
+    const facts = history.factsOf(run);
     const judgements = weigh(facts);
-    await insertFailures(sql, projectId, run.id, toFailures(judgements, facts, run));
-    const disturbed = disturbedShare(judgements);
-    if (disturbed > 0.01) await updateDisturbed(sql, projectId, run.id, disturbed);
+    const failures = toFailures(judgements, facts, run);
+    history.add(run, failures);
+    all.push(...failures.map((failure) => ({ ...failure, runId: run.id })));
+    const share = disturbedShare(judgements);
+    if (share > 0.01) disturbed.push({ id: run.id, disturbed: share });
   }
-  if (concerned.length > 0) await applyInfrastructureRules(sql, projectId, concerned);
-  for (const { id } of concerned.filter(({ flaky, untrusted }) => flaky > 0 && !untrusted))
-    await insertFlakes(sql, projectId, id);
-  for (const { id } of failed) counts.set(id, toCounts(await countRunFailures(sql, projectId, id)));
+  const [counts] = await Promise.all([
+    insertFailures(sql, projectId, all),
+    disturbed.length > 0 && updateDisturbed(sql, projectId, disturbed),
+  ]);
   return counts;
 }
 
@@ -67,9 +86,8 @@ function toFailures(
   const rowOf = new Map(rows.map((row) => [row.testCase, row]));
   return judgements.map(({ test, shares, kind, isOfMany }): JudgedFailure => {
     const facts = factsOf.get(test)!;
-    const { results, failures, episodes, pullRequests, inARow, passedAtCommit, inheritance, cause } = facts;
+    const { results, failed, inARow, passedAtCommit, inheritance, cause } = facts;
     const seen = run.sightings.get(cause);
-    const failed = failures + episodes.reduce((sum, one) => sum + one, 0) + pullRequests.same + pullRequests.other;
     const evidence: OddsEvidence = {
       ...{ failed, results, inARow, passedAtCommit },
       isNewMessage: facts.hasFailed && !facts.hasFailedForThis,

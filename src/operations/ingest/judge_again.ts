@@ -48,7 +48,7 @@ export async function judgeEarlierRuns(sql: Tx, projectId: string, runIds: reado
     await lockBugs(sql, projectId);
     const before = await selectIncidentCases(sql, projectId, run.id);
     const tracked = toTracked(run, execution);
-    await replaceJudgement(sql, projectId, { ...run, isJudged: true, isSeenLater: true }, tracked);
+    await replaceJudgement(sql, projectId, { ...run, isJudged: true, isCounted: true, isSeenLater: true }, tracked);
     const now = await selectIncidentCases(sql, projectId, run.id);
     const changes = [...now].flatMap((testCase) =>
       before.has(testCase) ? [] : { testCase, before: "f", letter: INCIDENT, durationMs: null },

@@ -1,4 +1,4 @@
-/** Puts together what the odds of the failures of a run are weighed by. */
+/** Puts together what the odds of the failures of runs are weighed by. */
 
 import { isFromOutside } from "../../rules/outside.ts";
 import {
@@ -9,6 +9,7 @@ import {
   type Sightings,
 } from "../../rules/odds_facts.ts";
 import { type Rate, readRates } from "../../rules/flaky_rates.ts";
+import { byPlace, type PastRun, toLineRuns, toOtherRuns, toPastRun } from "./odds_runs.ts";
 import { weighPast } from "./past_failures.ts";
 import type { Tx } from "../../database/connect.ts";
 import type { JudgedRun } from "../../store/failures.ts";
@@ -16,20 +17,29 @@ import {
   type CaseState,
   type FailedRow,
   MAX_WITH_HISTORY,
-  type RunPlace,
+  PAST_FAILURES,
+  type PastFailure,
+  type PastOrigin,
   selectAbsent,
   selectFailed,
+  selectOrigins,
   selectPassedAgain,
   selectPast,
-  selectPastRuns,
   selectResultCounts,
-  selectRunPlace,
-  selectSightings,
-  selectStateRuns,
   selectStates,
-  type Sighting,
-  type StateRun,
 } from "../../store/failure_facts.ts";
+import {
+  type FailedRunKey,
+  type LineRun,
+  type OtherRun,
+  type RunPlace,
+  selectLineRuns,
+  selectOtherRuns,
+  selectRunPlaces,
+  selectSightings,
+  type Sighting,
+  untilOf,
+} from "../../store/judged_runs.ts";
 
 /** What is known of the failures of a run. */
 export type OddsFacts = {
@@ -41,79 +51,130 @@ export type OddsFacts = {
   flakyAt: ReadonlyMap<number, string>;
 };
 
-/** So many runs of the line after the base are asked for the state of a test case. */
-const AFTER_BASE = 20;
+/** What is known of the failures of runs that are judged one after the other. */
+export type OddsHistory = {
+  factsOf(run: JudgedRun): OddsFacts;
+  /** Adds what explains the failures of a run: the next ones see it. */
+  add(run: JudgedRun, failures: readonly Explained[]): void;
+};
+type Explained = Omit<PastFailure, "runId" | "isRetried"> & { shares: { flaky: number } };
 
-/** The runs of commits that the line has seen after the baseline; a commit of the line itself is not explained by its other builds. */
-function afterBase(runs: readonly StateRun[], { baselineId, isOnLine }: RunPlace): StateRun[] {
-  const ofLine = runs.filter(({ of }) => of === "line");
-  const isAfter = ({ executionId }: StateRun) => baselineId === null || executionId > baselineId;
-  const before = new Set(ofLine.flatMap((run) => (isAfter(run) ? [] : (run.commit ?? []))));
-  const isSeen = ({ commit }: StateRun) => commit !== null && before.has(commit);
-  return ofLine.filter((run) => isAfter(run) && !(isOnLine && run.isSameCommit) && !isSeen(run)).slice(0, AFTER_BASE);
-}
+/** A run with what is beside it. */
+type Asking = FailedRunKey &
+  ReturnType<typeof toLineRuns> &
+  ReturnType<typeof toOtherRuns> & { rows: readonly FailedRow[]; place: RunPlace };
 
-/** In the transaction of an upload, after its results are stored. */
-export async function loadOddsFacts(sql: Tx, projectId: string, run: JudgedRun): Promise<OddsFacts> {
-  const rows = await selectFailed(sql, projectId, run.id);
-  const numbers = rows.map(({ testCase }) => testCase);
-  const first = numbers.slice(0, MAX_WITH_HISTORY);
-  const causes = [...new Set(rows.flatMap(({ cause }) => cause ?? []))].slice(0, MAX_WITH_HISTORY);
-  const [place, past, counts, seen] = await Promise.all([
-    selectRunPlace(sql, projectId, run, first),
-    selectPast(sql, projectId, run, first),
+/** In the transaction of uploads, after their results are stored. Each statement is about all of the runs. */
+export async function loadOdds(sql: Tx, projectId: string, judged: readonly JudgedRun[]): Promise<OddsHistory> {
+  const ids = judged.map(({ id }) => id);
+  const failed = Map.groupBy(await selectFailed(sql, projectId, ids), ({ runId }) => runId);
+  const now = new Date();
+  const keys = judged.map((run) => {
+    const rows = failed.get(run.id) ?? [];
+    const causes = [...new Set(rows.flatMap(({ cause }) => cause ?? []))].slice(0, MAX_WITH_HISTORY);
+    const testCases = rows.slice(0, MAX_WITH_HISTORY).map(({ testCase }) => testCase);
+    const at = new Date(run.completedAt ?? now).toISOString();
+    return { ...run, rows, causes, testCases, at, seenAt: run.isSeenLater ? now.toISOString() : at };
+  });
+  const first = [...new Set(keys.flatMap(({ testCases }) => testCases))];
+  const [places, past, counts, lineRuns, otherRuns] = await Promise.all([
+    selectRunPlaces(sql, projectId, keys),
+    selectPast(sql, projectId, keys),
     selectResultCounts(sql, projectId, first),
-    selectSightings(sql, projectId, run, causes),
+    selectLineRuns(sql, projectId, keys),
+    selectOtherRuns(sql, projectId, keys),
   ]);
-  const runs = await selectStateRuns(sql, projectId, run, place.line);
-  const asked = [...runs.filter(({ of }) => of === "base"), ...afterBase(runs, place)];
-  const siblings = runs.filter(({ of }) => of === "sibling");
-  const all = [...asked, ...siblings];
-  const ids = all.map(({ id }) => id);
-  const repeated = all.filter(({ hasRerun }) => hasRerun).map(({ id }) => id);
-  const [failed, absent, passedAgain, pastRuns] = await Promise.all([
-    ids.length === 0 ? [] : selectStates(sql, projectId, ids, numbers),
-    ids.length === 0 ? [] : selectAbsent(sql, projectId, ids, first),
-    repeated.length === 0 ? [] : selectPassedAgain(sql, projectId, repeated, numbers),
-    past.length === 0 ? [] : selectPastRuns(sql, projectId, run, [...new Set(past.map(({ runId }) => runId))]),
+  const [ofLines, ofOthers] = [byPlace(lineRuns, keys.length), byPlace(otherRuns, keys.length)];
+  const asking = keys.map((key, index): Asking => {
+    const place = places[index]!;
+    return { ...key, place, ...toLineRuns(key, place, ofLines[index]!), ...toOtherRuns(key, place, ofOthers[index]!) };
+  });
+  const asked = distinct(asking.flatMap(({ asked, siblings }) => [...asked, ...siblings]));
+  const failing = distinct(
+    asking.flatMap(({ causes, outside }) => (causes.length === 0 ? [] : outside.filter(({ hasFailed }) => hasFailed))),
+  );
+  const numbers = [...new Set(keys.flatMap(({ rows }) => rows.map(({ testCase }) => testCase)))];
+  const pastIds = new Set([...past.map(({ runId }) => runId), ...(judged.length > 1 ? ids : [])]);
+  const [states, absent, passedAgain, origins, sightings] = await Promise.all([
+    asked.length === 0 ? [] : selectStates(sql, projectId, asked, numbers),
+    asked.length === 0 ? [] : selectAbsent(sql, projectId, asked, first),
+    asked.length === 0 ? [] : selectPassedAgain(sql, projectId, asked, numbers),
+    pastIds.size === 0 ? [] : selectOrigins(sql, projectId, [...pastIds]),
+    failing.length === 0 ? [] : selectSightings(sql, projectId, keys, failing),
   ]);
   const again = new Set(passedAgain.map(keyOf));
+  const known: Known = {
+    states: new Map(
+      states.flatMap((state): [string, CaseState][] => (again.has(keyOf(state)) ? [] : [[keyOf(state), state]])),
+    ),
+    absent: new Set(absent.flatMap(({ runId, testCases }) => testCases.map((testCase) => keyOf({ runId, testCase })))),
+    past: Map.groupBy(past, (one) => `${one.until} ${one.testCase}`),
+    judged: new Map(),
+    rates: readRates(places[0]?.rates ?? null),
+    origins: new Map(origins.map((one) => [one.id, one])),
+    countOf: new Map(counts.map(({ testCase, runs }) => [testCase, runs])),
+    sightings: Map.groupBy(sightings, ({ runId }) => runId),
+  };
+  const byId = new Map(asking.map((one) => [one.id, one]));
+  return {
+    factsOf: ({ id }) => toFacts(byId.get(id)!, known),
+    add({ id }, failures) {
+      for (const { shares, ...failure } of failures) {
+        const state = { ...failure, runId: id, flaky: shares.flaky };
+        if (!again.has(keyOf(state))) known.states.set(keyOf(state), state);
+        const before = known.judged.get(failure.testCase) ?? [];
+        known.judged.set(failure.testCase, [...before, { ...failure, runId: id, isRetried: false }]);
+      }
+    },
+  };
+}
+
+const distinct = (runs: readonly { id: string }[]): string[] => [...new Set(runs.map(({ id }) => id))];
+
+/** What is known of others than the run that is judged. */
+type Known = {
+  states: Map<string, CaseState & { isOfMany?: boolean }>;
+  absent: ReadonlySet<string>;
+  past: ReadonlyMap<string, readonly PastFailure[]>;
+  /** Failures of the runs that were judged before it, together with it. */
+  judged: Map<number, PastFailure[]>;
+  rates: readonly Rate[];
+  origins: ReadonlyMap<string, PastOrigin>;
+  countOf: ReadonlyMap<number, number>;
+  sightings: ReadonlyMap<string, readonly Sighting[]>;
+};
+
+function toFacts(own: Asking, known: Known): OddsFacts {
+  const { rows, place } = own;
   const lineFacts = createLine({
-    ...{ runs, asked, absent },
+    ...own,
     // The line is not explained by its branches.
-    siblings: place.isOnLine ? [] : siblings,
+    siblings: place.isOnLine ? [] : own.siblings,
     isBaseNamed: place.isBaseNamed,
-    states: failed.filter((state) => !again.has(keyOf(state))),
+    ...{ failed: known.states, missing: known.absent },
   });
-  const runOf = new Map(pastRuns.map((one) => [one.id, one]));
-  const known = past.flatMap((one) => {
-    const where = runOf.get(one.runId);
-    return where ? { ...where, ...one } : [];
-  });
-  const pastOf = Map.groupBy(known, ({ testCase }) => testCase);
-  const countOf = new Map(counts.map(({ testCase, runs }) => [testCase, runs]));
+  const until = untilOf(own);
+  const whereOf = new Map([...known.origins].map(([id, one]) => [id, toPastRun(own, until, place, one)]));
+  const pastOf = new Map(own.testCases.map((testCase) => [testCase, toPast(until, testCase, known, whereOf)]));
   const passed = new Set(place.passed);
-  const sampleOf = new Map(
-    rows.flatMap((row) => (row.kind !== null || row.message !== null ? [[row.cause, row]] : [])),
-  );
+  const outside = new Set(rows.flatMap((row) => (saysOutside(row) ? [row.cause] : [])));
   const failures = rows.map((row): FailedTestFacts => {
     const { testCase, cause, file, suite } = row;
-    const sample = sampleOf.get(cause);
-    const own = weighPast(pastOf.get(testCase) ?? [], {
+    const past = weighPast(pastOf.get(testCase) ?? [], {
       ...{ testCase, cause, isOnLine: place.isOnLine, line: place.line },
       ...lineFacts,
     });
     const inheritance = lineFacts.inheritanceOf(testCase, cause);
     // None of the runs that are asked has it: its last result on the line counts, however old that is.
-    if (inheritance.last === "none" && own.isOpen) inheritance.last = "this cause";
+    if (inheritance.last === "none" && past.isOpen) inheritance.last = "this cause";
     return {
       test: testCase,
       cause: cause ?? "",
       file: file ?? suite,
-      saysOutside: sample !== undefined && saysOutside(sample),
+      saysOutside: outside.has(cause),
       passedAtCommit: passed.has(testCase),
-      results: Math.max(0, (countOf.get(testCase) ?? 0) - own.inARow + 1),
-      ...own,
+      results: Math.max(past.failed, (known.countOf.get(testCase) ?? 0) - past.inARow + (own.isCounted ? 0 : 1)),
+      ...past,
       inheritance,
     };
   });
@@ -121,39 +182,55 @@ export async function loadOddsFacts(sql: Tx, projectId: string, run: JudgedRun):
     run: {
       tests: place.tests,
       failures,
-      sightings: toSightings(seen),
+      sightings: toSightings(own.outside, known),
       onHost: place.host === null ? null : { runs: place.hostRuns, disturbed: place.hostDisturbed },
     },
     disturbed: (place.disturbed + CONSTANTS.unrestA) / (place.builds + CONSTANTS.unrestB),
-    rates: readRates(place.rates),
+    rates: known.rates,
     rows,
-    flakyAt: new Map([...pastOf].map(([testCase, [last]]) => [testCase, last!.at])),
+    flakyAt: new Map([...pastOf].flatMap(([testCase, [last]]) => (last ? [[testCase, last.at]] : []))),
   };
 }
 
+/** The last failures of a test case that the run may learn from, newest first. */
+function toPast(
+  until: string,
+  testCase: number,
+  { past, judged }: Known,
+  whereOf: ReadonlyMap<string, PastRun | undefined>,
+) {
+  const together = (judged.get(testCase) ?? []).filter(({ runId }) => runId < until);
+  const before = past.get(`${until} ${testCase}`) ?? [];
+  const all = together.length === 0 ? before : [...together, ...before].sort((a, b) => (a.runId < b.runId ? 1 : -1));
+  return all.slice(0, PAST_FAILURES).flatMap((one) => {
+    const where = whereOf.get(one.runId);
+    return where ? { ...where, ...one } : [];
+  });
+}
+
+/** The first failure of a cause stands for all of them. */
 const saysOutside = ({ kind, message, stack, suite, file }: FailedRow) =>
-  isFromOutside({ kind, message, stack, suite, name: "", file });
+  (kind !== null || message !== null) && isFromOutside({ kind, message, stack, suite, name: "", file });
 
 type LineFacts = {
-  runs: readonly StateRun[];
-  asked: readonly StateRun[];
-  siblings: readonly StateRun[];
+  ofLine: readonly LineRun[];
+  ofMine: readonly LineRun[];
+  asked: readonly LineRun[];
+  siblings: readonly (OtherRun & { isLine: boolean })[];
   /** The build says into which branch it goes. */
   isBaseNamed: boolean;
-  states: readonly CaseState[];
-  absent: readonly RunCase[];
+  /** What failed, and what has no result, by `keyOf`. */
+  failed: ReadonlyMap<string, CaseState>;
+  missing: ReadonlySet<string>;
 };
 type RunCase = { runId: string; testCase: number };
 
 const keyOf = ({ runId, testCase }: RunCase) => `${runId} ${testCase}`;
 
-function createLine({ runs, asked, siblings, isBaseNamed, states, absent }: LineFacts) {
-  const failed = new Map(states.map((state) => [keyOf(state), state]));
-  const missing = new Set(absent.map(keyOf));
-  const ordinalsOf = (wanted: StateRun["of"]) =>
-    new Map(runs.filter(({ of }) => of === wanted).map(({ id }, index) => [id, index]));
+function createLine({ ofLine, ofMine, asked, siblings, isBaseNamed, failed, missing }: LineFacts) {
+  const toOrdinals = (runs: readonly LineRun[]) => new Map(runs.map(({ id }, index) => [id, index]));
 
-  function stateOf({ id: runId }: StateRun, testCase: number, cause: string | null): Inheritance["last"] {
+  function stateOf({ id: runId }: { id: string }, testCase: number, cause: string | null): Inheritance["last"] {
     const key = keyOf({ runId, testCase });
     if (missing.has(key)) return "none";
     const found = failed.get(key);
@@ -164,8 +241,8 @@ function createLine({ runs, asked, siblings, isBaseNamed, states, absent }: Line
   }
 
   return {
-    ofLine: ordinalsOf("line"),
-    ofMine: ordinalsOf("mine"),
+    ofLine: toOrdinals(ofLine),
+    ofMine: toOrdinals(ofMine),
     hasPassedSince: (testCase: number, runId: string) =>
       asked.some((run) => run.id > runId && stateOf(run, testCase, null) === "passed"),
     inheritanceOf(testCase: number, cause: string | null): Inheritance {
@@ -198,9 +275,25 @@ function createLine({ runs, asked, siblings, isBaseNamed, states, absent }: Line
   };
 }
 
-function toSightings({ results, sightings }: { results: number; sightings: readonly Sighting[] }) {
+function toSightings(outside: readonly OtherRun[], { sightings, states }: Known) {
+  const results = outside.reduce((sum, { tests }) => sum + tests, 0);
+  const found = outside
+    .flatMap(({ id }) => sightings.get(id) ?? [])
+    .map(({ runId, cause, hits, testCases }) => {
+      // As `selectSightings` has it.
+      const isTheirs = (testCase: number) => {
+        const state = states.get(keyOf({ runId, testCase }));
+        return state !== undefined && !state.isOfMany && ["change", "inherited"].includes(state.explained ?? "");
+      };
+      return { cause, hits: testCases ? new Set(testCases.filter((testCase) => !isTheirs(testCase))).size : hits };
+    });
   return new Map(
-    [...Map.groupBy(sightings, ({ cause }) => cause)].map(([cause, own]): [string, Sightings] => [
+    [
+      ...Map.groupBy(
+        found.filter(({ hits }) => hits > 0),
+        ({ cause }) => cause,
+      ),
+    ].map(([cause, own]): [string, Sightings] => [
       cause,
       {
         ...{ hits: own.reduce((sum, one) => sum + one.hits, 0), results },

@@ -1,6 +1,7 @@
 /** Weighs the failures of a test case before: those in a row on this branch, and what the others say of it. */
 
-import type { PastFailure, PastRun } from "../../store/failure_facts.ts";
+import type { PastRun } from "./odds_runs.ts";
+import type { PastFailure } from "../../store/failure_facts.ts";
 
 /** A failure with the run that it was in. */
 export type PlacedFailure = PastFailure & PastRun;
@@ -51,6 +52,7 @@ export function weighPast(past: readonly PlacedFailure[], context: PastContext) 
   const lengths = closed.map(({ length }) => length);
   return {
     inARow,
+    failed: past.filter((one) => !streak.has(one) && one.explained !== "outside").length,
     // A single one is the test's own; a row of them may be a change that was mended.
     failures:
       places.filter(isRetried).length +

@@ -3,18 +3,25 @@
 import { type DecidedRun, endOf, toEvent } from "./decide.ts";
 import type { MatchedReport } from "./facts.ts";
 import { decideGate, decideQuietGate } from "./gates.ts";
-import { judgeFailures } from "./judge.ts";
+import { judgeFailures, toBlameCounts } from "./judge.ts";
 import type { MatchedExecution } from "./match.ts";
 import { judgeAgain } from "./judge_again.ts";
 import { toRunDetails } from "./prepare.ts";
 import { resolveBugsOf, type TrackedRun, trackBugs } from "../bugs/bug_reports.ts";
 import { countChanges } from "../health/case_records.ts";
 import { discardDisturbedFlakes, refreshFlakiness } from "../health/flakiness.ts";
-import { advanceExecution, type Advanced, type NextState, quietEvents, storeAdvance } from "../executions/advance.ts";
+import {
+  advanceExecution,
+  type Advanced,
+  type AdvancedTogether,
+  type NextState,
+  quietEvents,
+  storeAdvance,
+} from "../executions/advance.ts";
 import { toOrigin } from "../executions/origin.ts";
 import { explainByTags } from "../executions/only_with.ts";
 import { NOTHING_ABSENT, readAbsentTests } from "../executions/absent_tests.ts";
-import { type Blamed, toCounts } from "../../rules/blame.ts";
+import { sumBlames, type Blamed, toCounts } from "../../rules/blame.ts";
 import { hasEnded } from "../../rules/execution.ts";
 import { INCIDENT } from "../../rules/health.ts";
 import { type ChangedResult, toStatus } from "../../rules/merge.ts";
@@ -30,6 +37,7 @@ import type { GateDecision } from "../../schema/gate.ts";
 import { refuseAbsent } from "../../schema/refusal.ts";
 import type { Tx } from "../../database/connect.ts";
 import { selectBugsOfRun } from "../../store/bug_occurrences.ts";
+import { insertEvents } from "../../store/events.ts";
 import { lockHealth } from "../../store/pending_health.ts";
 import { deleteBlock } from "../../store/case_results.ts";
 import type { ExecutionOrigin, LockedExecution } from "../../store/executions.ts";
@@ -256,7 +264,11 @@ async function storeConsequences(
   const blames = await judgeFailures(
     sql,
     projectId,
-    toJudge.map(({ decided: { run, attempts } }) => ({ ...run, isJudged: attempts.length > 1 })),
+    toJudge.map(({ decided: { run, attempts } }) => ({
+      ...run,
+      isJudged: attempts.length > 1,
+      isCounted: run.healthApplied === true,
+    })),
   );
   await correctFlakyCounts(sql, projectId, toJudge, answers);
   for (const { decided, isMuted } of changed) {
@@ -284,8 +296,10 @@ async function storeConsequences(
   }
   // By branch, so that two batches do not wait for each other's red tasks.
   const branchOf = ({ execution }: TakenBuild) => execution.branch ?? "";
+  const together: AdvancedTogether = { events: [], states: new Map() };
   for (const build of builds.toSorted((a, b) => (branchOf(a) < branchOf(b) ? -1 : 1)))
-    await advance(sql, projectId, build, (id) => blames.get(id) ?? toCounts({}), answers);
+    await advance(sql, projectId, build, (id) => blames.get(id) ?? toCounts({}), { answers, together });
+  if (together.events.length > 0) await insertEvents(sql, projectId, together.events);
   for (const { report, decided } of all)
     if (decided.run.failed > 0 || decided.run.notRerun.length > 0 || decided.attempts.length > 1)
       answers.get(report.index)!.gate = await decideGate(sql, projectId, report, {
@@ -361,6 +375,7 @@ function toAdvanced(build: TakenBuild, blamesOf: (runId: string) => BlameCounts)
     events: reports.flatMap((one) => (one.isMuted ? [] : completedEvents(match.execution, one, blamesOf))),
     isAnnouncedAgain: reports.some(isAnnouncedAgain),
     bringsResults: true,
+    ...(match.isNew && { blames: sumBlames(reports.map(({ decided }) => blamesOf(decided.run.id))) }),
     isMuted: reports.every(({ isMuted }) => isMuted),
   };
 }
@@ -373,10 +388,10 @@ async function advance(
   projectId: string,
   build: TakenBuild,
   blamesOf: (runId: string) => BlameCounts,
-  answers: Answers,
+  { answers, together }: { answers: Answers; together: AdvancedTogether },
 ): Promise<void> {
   const advanced = toAdvanced(build, blamesOf);
-  if (advanced) return await storeAdvance(sql, projectId, advanced);
+  if (advanced) return await storeAdvance(sql, projectId, advanced, { together });
   const { match, told, reports } = build;
   for (const one of reports) {
     const { report, decided, isMuted } = one;
@@ -424,7 +439,7 @@ export async function repeatReport(
   const run = (await selectTestRun(sql, projectId, execution.id, resolved.taskSlug)) ?? refuseAbsent();
   const touched = run.failed === 0 ? [] : await selectBugsOfRun(sql, projectId, run.id);
   const bugReports = touched.map((bug): TouchedBug => ({ ...bug, change: "occurred" }));
-  const blames = toCounts(run.failed === 0 ? {} : await countRunFailures(sql, projectId, run.id));
+  const blames = toBlameCounts(run.failed === 0 ? [] : await countRunFailures(sql, projectId, [run.id]));
   const found = run.failed === 0 ? [] : ((await selectFailures(sql, projectId, [run.id])).get(run.id) ?? []);
   const failures = await explainByTags(sql, projectId, execution.id, found);
   const gate = await decideGate(sql, projectId, report, { runId: run.id, attempts });

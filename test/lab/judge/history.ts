@@ -260,6 +260,7 @@ export function createHistory(c: Constants = CONSTANTS) {
           return {
             ...{ test, cause, file, saysOutside, inARow: inARow(build, run, failure) },
             results: results(build, run, test),
+            failed: 0,
             ...own(build, failure),
             passedAtCommit: false,
             inheritance: inheritance(build, run, failure),
