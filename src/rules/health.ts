@@ -58,7 +58,7 @@ export type CountedRun = {
 };
 
 /** In a run in which so many test cases, and such a share of them, look flaky for the first time, the machine is the cause. */
-const DISTURBED = { cases: 5, share: 0.03 };
+export const DISTURBED = { cases: 5, share: 0.03 };
 
 export const isDisturbed = (fresh: number, { passed, failed }: { passed: number; failed: number }): boolean =>
   fresh >= Math.max(DISTURBED.cases, DISTURBED.share * (passed + failed));

@@ -41,7 +41,7 @@ export const CONSTANTS = {
   /** Many tests in several files say that something outside failed. */
   saysMany: 1000,
   /** The surroundings do the same to the next build of the branch, and to no other one. */
-  repeated: 0.03,
+  repeated: 0.0005,
 };
 export type Constants = typeof CONSTANTS;
 

@@ -15,19 +15,31 @@ const PAST_FAILURES = 200;
 /** Runs that are put down to their surroundings by more than this share say nothing of their test cases. */
 const DISTURBED = 0.5;
 
-/** The number of test cases that passed on retry in the run and are not known as flaky. */
-export const countFreshFlakes = async (sql: Tx, projectId: string, runId: string): Promise<number> => {
-  const [row] = await sql<{ count: number }[]>`
-    select count(*)::int as count
-    from ${lettersOf(sql, projectId, sql`select ${runId}::uuid as id`)} f
-    left join case_health h on h.project_id = ${projectId} and h.test_case = f.number
-    where f.letter = 'P' and not coalesce(h.flaky, false)`;
-  return row!.count;
-};
+/** A build, all its tasks together; `fresh`: the number of test cases that passed on retry in it and are not known as flaky. */
+export type RetriedBuild = { executionId: string; passed: number; failed: number; fresh: number };
 
-/** What passed on retry in this run says nothing of its test cases. */
-export const deleteFlakes = (sql: Tx, projectId: string, runId: string) => sql`
-  delete from flake where project_id = ${projectId} and run_id = ${runId}`;
+/** The builds of these runs in which at least so many test cases passed on retry. */
+export const selectRetriedBuilds = (sql: Tx, projectId: string, runIds: readonly string[], least: number) => sql<
+  RetriedBuild[]
+>`
+  select e.id as "executionId", r.passed, r.failed, f.fresh
+  from (
+    select distinct r.execution_id as id from unnest(${toTextArray(runIds)}::uuid[]) as run (id) cross join lateral (
+      select execution_id from test_run where project_id = ${projectId} and id = run.id offset 0) r
+  ) e cross join lateral (
+    select sum(passed)::int as passed, sum(failed)::int as failed, sum(flaky)::int as flaky from test_run
+    where project_id = ${projectId} and execution_id = e.id and not outage offset 0) r
+  cross join lateral (
+    select count(*)::int as fresh
+    from ${lettersOf(sql, projectId, sql`select id from test_run where project_id = ${projectId} and execution_id = e.id and not outage`)} f
+    left join case_health h on h.project_id = ${projectId} and h.test_case = f.number
+    where f.letter = 'P' and not coalesce(h.flaky, false) offset 0) f
+  where r.flaky >= ${least}::int and f.fresh >= ${least}::int`;
+
+/** What passed on retry in these builds says nothing of its test cases. */
+export const deleteFlakes = (sql: Tx, projectId: string, executionIds: readonly string[]) => sql`
+  delete from flake where project_id = ${projectId} and run_id in (
+    select id from test_run where project_id = ${projectId} and execution_id = any(${toTextArray(executionIds)}::uuid[]))`;
 
 /** The failures of a run that a later run of its task passed on the same commit; `flaky`: of those that are known as flaky. */
 export type Contradicted = { runId: string; passed: number; failed: number; testCases: number[]; flaky: number };
@@ -142,6 +154,8 @@ export const selectFlakinessFacts = (sql: Tx, projectId: string, numbers: readon
       from failure f
       where project_id = ${projectId} and test_case = n.number and run_id >= coalesce(w.first_id, ${FIRST_ID}::uuid)
         and explained in ('change', 'flaky') and not of_many and not ${isFromOutsideCode(sql, sql`f`)}
+        -- What only changes are known to have failed with may be a change's.
+        and (passed_again or evidence->>'onlyIn' is null)
       order by run_id desc limit ${PAST_FAILURES}
     ) f cross join lateral (
       select r.completed_at, e.branch, e.pull_request, ${isOnDefault(sql, sql`e`, sql`p.default_branch`)} as is_on_default

@@ -151,6 +151,17 @@ describe("a failure", () => {
     expect([blames(flaky), flaky.gate.pass]).toEqual([{ flakyFailures: ["case 0"] }, true]);
   });
 
+  test("that stands for a task without a report is new once on a branch", async () => {
+    const send = (key: string, task: string, report: string, more = "") =>
+      own.uploadReport(report, `branch=main&commit=aa${key}0000&execution_key=${key}&task_slug=${task}${more}`);
+    const lists: object[] = [];
+    for (const key of ["1", "2", "3"]) {
+      await send(key, "unit", '<testsuite name="unit"><testcase name="adds"/></testsuite>');
+      lists.push(filledLists(await send(key, "api", "", "&exit_code=1&complete=true&failure=No+report")));
+    }
+    expect(lists).toEqual([{ newFailures: 1 }, { stillFailing: 1 }, { stillFailing: 1 }]);
+  });
+
   test("that main has since the baseline of a branch is unclear there, and says so", async () => {
     for (let build = 1; build <= 9; build++) await one("main", undefined, `&commit=aa${build}0000`);
     for (let build = 0; build < 2; build++) await one("main", BASKET);
@@ -381,7 +392,7 @@ describe("GET …/executions/{executionId}/failures", () => {
             },
             explanations: [
               { kind: "change", share: expect.any(Number) },
-              ...["flaky", "inherited", "outside"].map((kind) => ({ kind, share: expect.any(Number) })),
+              ...["outside", "flaky", "inherited"].map((kind) => ({ kind, share: expect.any(Number) })),
             ],
             ...{ since: { executionId: mine.executionId, commit: "c3" }, owner: null, owners: [] },
           },

@@ -93,6 +93,24 @@ describe("no flaky test", () => {
     }
     expect(await first()).toMatchObject({ health: "healthy", flaky: null });
   });
+
+  test("is one that pull requests break again and again in the same words", async () => {
+    for (let run = 0; run < 12; run++) await onMain();
+    for (let number = 1; number <= 6; number++) {
+      await onPull(number, [0], "openapi.json is out of date");
+      await onMain();
+    }
+    expect(await flakyNames()).toEqual([]);
+  });
+
+  test("is one that passes on retry in a build whose other task shows that the machine was the cause", async () => {
+    for (let run = 0; run < 3; run++) await onMain();
+    const send = (letters: string, task: string) =>
+      own.upload(letters, `branch=x&pull_request=9&commit=abcdef9&execution_key=bad&task_slug=${task}`);
+    for (const task of ["contract", "e2e"]) await send(task === "e2e" ? "ffpppp" : "fffffffpp", task);
+    for (const task of ["contract", "e2e"]) await send(task === "e2e" ? "pppppp" : "ppppppppp", task);
+    expect(await flakyNames()).toEqual([]);
+  });
 });
 
 test("a flaky test that is mended stops being called flaky, and both are events", async () => {

@@ -82,6 +82,19 @@ describe("many failures for one cause outside of the code", () => {
     });
   });
 
+  test.each([
+    [9, 9],
+    [6, 7],
+    [9, 20],
+  ])("are an incident in a small task as well: %d of %d", async (failed, count) => {
+    const send = (said: Said, query: string) => own.uploadReport(report(said, count), `complete=true&${query}`);
+    for (let build = 0; build < 4; build++) await send(none, "branch=main");
+    const struck = await send(first(failed, AWAY), "branch=a&pull_request=7");
+    expect(filledLists(struck)).toEqual({ incidentFailures: failed });
+    const broken = await send(first(failed, "cart.items is not a function"), "branch=b&pull_request=8");
+    expect(filledLists(broken)).toEqual({ newFailures: failed });
+  });
+
   test.each(["main", "a"])(
     "are put down to the change of %s until another build fails alike: then they are decided again",
     async (branch) => {

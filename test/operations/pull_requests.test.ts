@@ -260,6 +260,7 @@ describe("the comment", () => {
     }
     const failure = `<failure message="no database">Error: no database\n    at open (src/open.ts:4:2)</failure>`;
     const cases = ["adds", "pays"].map((name) => `<testcase classname="Cart" name="${name}">${failure}</testcase>`);
+    for (let one = 0; one < 10; one++) cases.push(`<testcase classname="Cart" name="passes ${one}"/>`);
     const flaky = toReport({ name: "flickers", fails: true }).replace("</testsuite>", `${cases.join("")}</testsuite>`);
     await project.uploadReport(flaky, { branch: "feature", pull_request: "12", task_slug: "unit", complete: "true" });
     await settle();

@@ -81,7 +81,7 @@ async function countRuns(sql: Tx, projectId: string, runs: readonly PendingRun[]
   const ids = runs.map(({ id }) => id);
   const now = new Date();
   const counting = runs.map((run) => ({ run, at: countedAt(run, now) }));
-  await discardDisturbedFlakes(sql, projectId, runs[0]!);
+  await discardDisturbedFlakes(sql, projectId, runs);
   for await (const portion of portionsOf(sql, projectId, ids)) await countPortion(sql, projectId, counting, portion);
   await addTaskDurations(sql, projectId, runs);
   const onDefault = runs.filter(({ onDefaultBranch, outage }) => onDefaultBranch && !outage);

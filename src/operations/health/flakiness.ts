@@ -1,16 +1,16 @@
 /** Decides anew which test cases are flaky, after their runs have been counted. */
 
 import { isLongLived } from "../../rules/branch.ts";
-import { isDisturbed } from "../../rules/health.ts";
+import { DISTURBED, isDisturbed } from "../../rules/health.ts";
 import { judgeFlakiness, type OwnFailure, type OwnSign } from "../../rules/flakiness.ts";
 import { readRates } from "../../rules/flaky_rates.ts";
 import type { Tx } from "../../database/connect.ts";
 import { insertTurns } from "../../store/events.ts";
 import {
-  countFreshFlakes,
   deleteFlakes,
   selectConcerned,
   selectFlakinessFacts,
+  selectRetriedBuilds,
   selectContradicted,
   updateFlakiness,
   markContradicted,
@@ -22,12 +22,20 @@ const PORTION = 500;
 
 const LETTERS: Record<OwnSign, string> = { retry: "r", same_commit: "c", unexplained: "u" };
 
-type RetriedRun = { id: string; passed: number; failed: number; flaky: number };
+type RetriedRun = { id: string; flaky: number };
 
-/** Ignores what passed on retry in a run in which so many test cases did so for the first time that its machine is the cause. */
-export async function discardDisturbedFlakes(sql: Tx, projectId: string, run: RetriedRun): Promise<void> {
-  if (isDisturbed(run.flaky, run) && isDisturbed(await countFreshFlakes(sql, projectId, run.id), run))
-    await deleteFlakes(sql, projectId, run.id);
+/** Ignores what passed on retry in a build in which so many test cases did so for the first time that its machine is the cause. */
+export async function discardDisturbedFlakes(sql: Tx, projectId: string, runs: readonly RetriedRun[]): Promise<void> {
+  const retried = runs.flatMap(({ id, flaky }) => (flaky > 0 ? id : []));
+  if (retried.length === 0) return;
+  const builds = await selectRetriedBuilds(sql, projectId, retried, DISTURBED.cases);
+  const disturbed = builds.filter((build) => isDisturbed(build.fresh, build));
+  if (disturbed.length > 0)
+    await deleteFlakes(
+      sql,
+      projectId,
+      disturbed.map(({ executionId }) => executionId),
+    );
 }
 
 /** In a transaction that holds `lockHealth`. `announced`: those of the runs whose changes are announced. */

@@ -273,7 +273,7 @@ async function storeConsequences(
   await correctFlakyCounts(sql, projectId, toJudge, answers);
   for (const { decided, isMuted } of changed) {
     const { run } = decided;
-    await discardDisturbedFlakes(sql, projectId, run);
+    await discardDisturbedFlakes(sql, projectId, [run]);
     await refreshFlakiness(sql, projectId, [run.id], new Set(isMuted ? [] : [run.id]));
   }
   const complete = all.filter(({ decided }) => decided.outcome.isIn && !decided.run.untrusted);
