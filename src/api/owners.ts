@@ -2,7 +2,7 @@
 
 import { readOwners, storeOwners } from "../operations/projects/owners.ts";
 import { route, type Route } from "../request/route.ts";
-import { MAX_OWNERS_BYTES, ownersFile, ownersQuery, storedOwners } from "../schema/owners.ts";
+import { MAX_OWNERS_BYTES, MAX_OWNERS_LINES, ownersFile, ownersQuery, storedOwners } from "../schema/owners.ts";
 
 export const owners: Route[] = [
   route(
@@ -23,7 +23,7 @@ export const owners: Route[] = [
       record: "owners.changed",
       summary: "Store the ownership file",
       description:
-        `Takes a CODEOWNERS file as the body, at most ${MAX_OWNERS_BYTES / 1_024} KiB, in place of the one before; an empty ` +
+        `Takes a CODEOWNERS file as the body, at most ${MAX_OWNERS_BYTES / 1_024} KiB and ${MAX_OWNERS_LINES} lines, in place of the one before; an empty ` +
         "one removes it. All test cases follow at once, except those whose owner was set by hand. " +
         "By the rules of GitHub the last pattern that matches decides; by those of GitLab the last one of each section, and the " +
         "owners of all sections add up. Patterns that begin with class: are of classes and packages, such as " +

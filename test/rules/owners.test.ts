@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { parseOwners } from "../../src/rules/codeowners.ts";
-import type { OwnerSyntax } from "../../src/rules/owner_patterns.ts";
+import { type OwnerSyntax, TooManySteps } from "../../src/rules/owner_patterns.ts";
 import { createOwnership } from "../../src/rules/owners.ts";
 
 const ownersOf = (
@@ -188,4 +188,13 @@ test("a pattern of stars takes no time that grows with the power of them", () =>
   expect(matched(pattern, "github", [`${"a".repeat(2_000)}`])).toEqual([]);
   expect(matched(`${"**/a*/".repeat(60)}b`, "github", [`${"a/".repeat(1_000)}c`])).toEqual([]);
   expect(matched("*", "github", ["x".repeat(5_000)])).toEqual(["x".repeat(5_000)]);
+});
+
+test("rules times segments times characters are bounded for a case", () => {
+  const [deep, long] = [`${"a/".repeat(90)}c`, "a".repeat(4_000)];
+  expect(() => ownersOf("/**/*b @x\n".repeat(20_000), deep)).toThrow(TooManySteps);
+  expect(() => ownersOf(`*a${"a".repeat(200)}?b? @x\n`.repeat(500), long)).toThrow(TooManySteps);
+  expect(ownersOf("/src/*.ts @x\n".repeat(20_000), "src/a.ts")).toEqual(["@x"]);
+  // No repository has such a folder.
+  expect(ownersOf("/a/ @x", `${"a/".repeat(101)}c`)).toEqual([]);
 });
