@@ -8,16 +8,12 @@ import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs, to
 /** A suite and what it inherits from those around it. */
 type Place = { suite: JsonObject; titles: string[]; file: string };
 
-/** Titles of suites around a test: as many as there are characters in the name of its suite. */
-const MAX_TITLES = 1_000;
-
 /** Throws a ReportError when there are too many cases. */
 export function readPlaywright(json: unknown): Report {
   const { suites, stats, errors, config } = toFields(json);
   const cutter = createCutter();
   const cases: ReportedCase[] = [];
   const manyProjects = asList(toFields(config).projects).length > 1;
-  // Suites nest as deep as a client likes.
   const open = asList(suites)
     .map((suite): Place => ({ suite: toFields(suite), titles: [], file: "" }))
     .reverse();
@@ -25,7 +21,7 @@ export function readPlaywright(json: unknown): Report {
     const { suite, titles } = place;
     const [title, file] = [asText(suite.title), asText(suite.file) || place.file];
     // The outermost suite is the file.
-    const isLeftOut = title === "" || title === file || titles.length === MAX_TITLES;
+    const isLeftOut = title === "" || title === file;
     const path = isLeftOut ? titles : [...titles, title];
     for (const spec of asList(suite.specs)) {
       for (const test of asList(toFields(spec).tests)) {
