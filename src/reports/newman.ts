@@ -12,7 +12,7 @@ import {
   toFields,
 } from "./fields.ts";
 import type { Report, ReportedCase } from "./report.ts";
-import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
+import { addTitle, createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
 
 /** Throws a ReportError when there are too many cases. */
 export function readNewman(json: unknown): Report {
@@ -72,7 +72,7 @@ function toFolders({ item: items }: JsonObject): Map<string, string[]> {
   const open = [{ items: asList(items), names: [] as string[] }];
   for (let folder = open.pop(); folder; folder = open.pop()) {
     for (const { id, name, item } of folder.items.map(toFields)) {
-      if (Array.isArray(item)) open.push({ items: item, names: [...folder.names, asText(name)] });
+      if (Array.isArray(item)) open.push({ items: item, names: addTitle(folder.names, asText(name)) });
       else found.set(asText(id), folder.names);
     }
   }

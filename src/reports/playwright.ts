@@ -3,7 +3,7 @@
 import { hiddenFailures, type JsonObject, toAttachments, toCase, toFields, asList, asText, toTexts } from "./fields.ts";
 import { FAILED_TO_LOAD, splitPlaywrightTitles, withProject } from "./js_tools.ts";
 import type { CaseName, CaseStatus, FailureKind, KnownNames, Report, ReportedCase } from "./report.ts";
-import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
+import { addTitle, createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
 
 /** A suite and what it inherits from those around it. */
 type Place = { suite: JsonObject; titles: string[]; file: string };
@@ -22,7 +22,7 @@ export function readPlaywright(json: unknown): Report {
     const [title, file] = [asText(suite.title), asText(suite.file) || place.file];
     // The outermost suite is the file.
     const isLeftOut = title === "" || title === file;
-    const path = isLeftOut ? titles : [...titles, title];
+    const path = isLeftOut ? titles : addTitle(titles, title);
     for (const spec of asList(suite.specs)) {
       for (const test of asList(toFields(spec).tests)) {
         if (cases.length === MAX_CASES) throw tooManyCases();
