@@ -1,6 +1,7 @@
 /** The ownership file of a project. */
 
 import { readOwners, storeOwners } from "../operations/projects/owners.ts";
+import { fail } from "../http/problem.ts";
 import { route, type Route } from "../request/route.ts";
 import { MAX_OWNERS_BYTES, MAX_OWNERS_LINES, ownersFile, ownersQuery, storedOwners } from "../schema/owners.ts";
 
@@ -30,10 +31,16 @@ export const owners: Route[] = [
         "class:com.acme.cart.** for reports that name no files. Lines that cannot be read are warnings. assay upload sends the " +
         "file of the repository by itself",
       query: ownersQuery,
+      example: { body: "# The last pattern that matches decides\n* @acme/web\n/src/cart/ @acme/cart\n" },
       body: "text",
       answer: storedOwners,
     },
     async ({ sql, params: { projectId }, body, query, transact }) => {
+      if (/^application\/(?:[\w.-]+\+)?json\b/i.test(body.contentType))
+        fail(
+          "VALIDATION_ERROR",
+          "Cannot read the body: expected the text of a CODEOWNERS file as text/plain, got JSON",
+        );
       const stored = await storeOwners(sql, transact, projectId, body.text, query);
       return { ...(await readOwners(sql, projectId)), stored };
     },

@@ -120,6 +120,9 @@ describe("PUT /projects/{projectId}/owners", () => {
       400,
       "Cannot read the body: expected a file of at most 20,000 lines",
     ]);
+    const json = { "content-type": "application/json" };
+    const asJson = await ask(`PUT /projects/${own.project}/owners`, { key: own.key, body: "{}", headers: json });
+    expect([asJson.status, asJson.body.error.message]).toEqual([400, expect.stringContaining("got JSON")]);
     expect(await stored()).toMatchObject({ content: "/a @a\n/b nobody\n" });
   });
 
