@@ -15,7 +15,7 @@ export const DISK_FULL = "The disk of the database is full: nothing can be store
  * turns out to be full, and not again before there was room.
  */
 export function createReadiness(
-  { fast, begin }: Pick<Database, "fast" | "begin">,
+  { fast, begin, committedAt }: Pick<Database, "fast" | "begin" | "committedAt">,
   version: number,
   onDiskFull: (error: unknown) => void = () => {},
 ) {
@@ -56,8 +56,12 @@ export function createReadiness(
     return schema >= version && writable;
   }
 
-  return (): Promise<boolean> =>
-    (looking ??= Promise.race([look().catch(() => false), Bun.sleep(PATIENCE_MS).then(() => false)]).finally(
-      () => (looking = undefined),
-    ));
+  /** A look that waits behind many uploads says nothing: that these are committed meanwhile does. */
+  async function lookOrWait(): Promise<boolean> {
+    const began = performance.now();
+    const isBusy = () => !isFull && committedAt() > began;
+    return await Promise.race([look().catch(() => false), Bun.sleep(PATIENCE_MS).then(isBusy)]);
+  }
+
+  return (): Promise<boolean> => (looking ??= lookOrWait().finally(() => (looking = undefined)));
 }
