@@ -4,6 +4,7 @@ import { type Database, isDiskFull, isOverLimit, type Tx } from "../database/con
 import { selectIsWritable, selectSchemaVersion, writeToDisk } from "./instance.ts";
 
 const PATIENCE_MS = 2_000;
+const STEP_MS = 250;
 /** Whether there is room on the disk is looked at no more often than this, as long as there is. */
 const DISK_EVERY_MS = 2_000;
 
@@ -56,12 +57,17 @@ export function createReadiness(
     return schema >= version && writable;
   }
 
-  /** A look that waits behind many uploads says nothing: that these are committed meanwhile does. */
-  async function lookOrWait(): Promise<boolean> {
+  /** Whether a transaction is committed before the patience is over. */
+  async function waitForCommit(): Promise<boolean> {
     const began = performance.now();
-    const isBusy = () => !isFull && committedAt() > began;
-    return await Promise.race([look().catch(() => false), Bun.sleep(PATIENCE_MS).then(isBusy)]);
+    for (let waited = 0; waited < PATIENCE_MS; waited += STEP_MS) {
+      await Bun.sleep(STEP_MS);
+      if (!isFull && committedAt() > began) return true;
+    }
+    return false;
   }
 
-  return (): Promise<boolean> => (looking ??= lookOrWait().finally(() => (looking = undefined)));
+  // A look that waits behind many uploads says nothing: that these are committed meanwhile does.
+  return (): Promise<boolean> =>
+    (looking ??= Promise.race([look().catch(() => false), waitForCommit()]).finally(() => (looking = undefined)));
 }
