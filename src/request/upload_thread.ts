@@ -12,7 +12,7 @@ import type { UploadFacts } from "./upload_log.ts";
 import type { ConnectionOptions } from "../database/connect.ts";
 
 /** From here on reading a report, inflated, takes longer than other requests should wait. */
-export const LARGE_BYTES = 1_000_000;
+export const LARGE_BYTES = 500_000;
 /** The thread ends, and gives its memory back, when nothing large has come for so long: a new one takes half as long again. */
 const IDLE_MS = 60_000;
 /** Bun 1.4.5 ends the process where a new thread finds no file descriptors for itself, some three. */
