@@ -1,7 +1,13 @@
 /** Whose a test case is, by an ownership file: the rules of each section that match its file or its class. */
 
 import { type OwnerRule, type OwnerSection, type ParsedOwners, splitClassName } from "./codeowners.ts";
-import { MAX_OWNED_PATH_LENGTH, MAX_OWNED_SEGMENTS, matchesRest, type Steps } from "./owner_patterns.ts";
+import {
+  MAX_OWNED_PATH_LENGTH,
+  MAX_OWNED_SEGMENTS,
+  MAX_STEPS_OF_CASE,
+  matchesRest,
+  type Steps,
+} from "./owner_patterns.ts";
 
 export type OwnedCase = { suite: string; file: string | null };
 
@@ -78,23 +84,17 @@ const splitPath = (file: string): string[] | null => {
 
 /**
  * Returns a function that answers whose a case is; its file is a path within the repository, with forward slashes. Adds to
- * `steps` what that took; throws TooManySteps where one case takes too many.
+ * `steps` what that took; undefined where one case takes too many.
  */
-export function createOwnership({ sections }: ParsedOwners): (one: OwnedCase, steps?: Steps) => Ownership {
+export function createOwnership({ sections }: ParsedOwners): (one: OwnedCase, steps?: Steps) => Ownership | undefined {
   const lookups = sections.map(createSection);
   return ({ suite, file }, all = { taken: 0 }) => {
     const path = file === null ? null : splitPath(file);
     const name = splitClassName(suite.slice(0, MAX_OWNED_PATH_LENGTH)).slice(0, MAX_OWNED_SEGMENTS);
     const steps = { taken: lookups.length };
-    try {
-      return ownersOf(lookups.flatMap((lookup) => lookup(path, name, steps) ?? []));
-    } finally {
-      all.taken += steps.taken;
-    }
+    const rules = lookups.flatMap((lookup) => lookup(path, name, steps) ?? []);
+    all.taken += steps.taken;
+    if (steps.taken > MAX_STEPS_OF_CASE) return undefined;
+    return { owners: [...new Set(rules.flatMap(({ owners }) => owners))], rules };
   };
 }
-
-const ownersOf = (rules: OwnerRule[]): Ownership => ({
-  owners: [...new Set(rules.flatMap(({ owners }) => owners))],
-  rules,
-});

@@ -1,17 +1,17 @@
 import { describe, expect, test } from "bun:test";
 import { parseOwners } from "../../src/rules/codeowners.ts";
-import { type OwnerSyntax, TooManySteps } from "../../src/rules/owner_patterns.ts";
+import type { OwnerSyntax } from "../../src/rules/owner_patterns.ts";
 import { createOwnership } from "../../src/rules/owners.ts";
 
 const ownersOf = (
   content: string,
   file: string | null,
   { suite = "", syntax }: { suite?: string; syntax?: OwnerSyntax } = {},
-) => createOwnership(parseOwners(content, syntax))({ suite, file }).owners;
+) => createOwnership(parseOwners(content, syntax))({ suite, file })?.owners;
 
 /** Which of some paths a pattern matches. */
 const matched = (pattern: string, syntax: OwnerSyntax, paths: readonly string[]) =>
-  paths.filter((path) => ownersOf(`${pattern} @x`, path, { syntax }).length > 0);
+  paths.filter((path) => ownersOf(`${pattern} @x`, path, { syntax })!.length > 0);
 
 const PATHS = [
   "README.md",
@@ -192,8 +192,8 @@ test("a pattern of stars takes no time that grows with the power of them", () =>
 
 test("rules times segments times characters are bounded for a case", () => {
   const [deep, long] = [`${"a/".repeat(90)}c`, "a".repeat(4_000)];
-  expect(() => ownersOf("/**/*b @x\n".repeat(20_000), deep)).toThrow(TooManySteps);
-  expect(() => ownersOf(`*a${"a".repeat(200)}?b? @x\n`.repeat(500), long)).toThrow(TooManySteps);
+  expect(ownersOf("/**/*b @x\n".repeat(20_000), deep)).toBeUndefined();
+  expect(ownersOf(`*a${"a".repeat(200)}?b? @x\n`.repeat(500), long)).toBeUndefined();
   expect(ownersOf("/src/*.ts @x\n".repeat(20_000), "src/a.ts")).toEqual(["@x"]);
   // No repository has such a folder.
   expect(ownersOf("/a/ @x", `${"a/".repeat(101)}c`)).toEqual([]);

@@ -1,7 +1,7 @@
 /** The ownership file of a project: stored, and followed by its test cases. */
 
 import { detectSyntax, type ParsedOwners, parseOwners } from "../../rules/codeowners.ts";
-import { type OwnerSyntax, type Steps, TooManySteps } from "../../rules/owner_patterns.ts";
+import type { OwnerSyntax, Steps } from "../../rules/owner_patterns.ts";
 import { createOwnership, type OwnedCase, type Ownership } from "../../rules/owners.ts";
 import { isStorable } from "../../schema/fields.ts";
 import { MAX_OWNERS_BYTES, MAX_OWNERS_LINES, type OwnersFile, type OwnersQuery } from "../../schema/owners.ts";
@@ -22,7 +22,7 @@ import {
 import { selectProject } from "../../store/projects.ts";
 import { lockTestCases } from "../../store/test_case_names.ts";
 
-type ReadFile = ParsedOwners & { ownersOf: (one: OwnedCase, steps?: Steps) => Ownership };
+type ReadFile = ParsedOwners & { ownersOf: (one: OwnedCase, steps?: Steps) => Ownership | undefined };
 
 /** Maximum number of files that are kept as they were read. */
 const MAX_READ_FILES = 20;
@@ -106,7 +106,7 @@ const STEPS_OF_TURN = 1_000_000;
 
 /** Adds to `found` whose each case is; answers whether that is known of all: a file may take too many steps. */
 async function findOwners(
-  read: ReadFile,
+  { ownersOf }: ReadFile,
   cases: readonly OwnedCase[],
   found: Map<string, readonly string[]>,
 ): Promise<boolean> {
@@ -116,7 +116,7 @@ async function findOwners(
   for (const one of cases) {
     const key = keyOf(one);
     if (!found.has(key)) {
-      const ownership = tryOwnersOf(read, one, steps);
+      const ownership = ownersOf(one, steps);
       if (ownership) found.set(key, ownership.owners);
       else isWhole = false;
     }
@@ -126,16 +126,6 @@ async function findOwners(
     await new Promise((resolve) => setImmediate(resolve));
   }
   return isWhole;
-}
-
-/** Undefined where the rules take too many steps for the case. */
-function tryOwnersOf({ ownersOf }: ReadFile, one: OwnedCase, steps?: Steps): Ownership | undefined {
-  try {
-    return ownersOf(one, steps);
-  } catch (error) {
-    if (error instanceof TooManySteps) return undefined;
-    throw error;
-  }
 }
 
 /** Whose each group is; refuses a file that takes too long. */
@@ -228,8 +218,8 @@ async function follow(
 export async function readOwnership(sql: Sql, projectId: string): Promise<((file: string) => string[]) | undefined> {
   const file = await selectOwnersFile(sql, projectId);
   if (!file) return undefined;
-  const read = readFile(file);
-  return (path) => tryOwnersOf(read, { suite: "", file: path })?.owners ?? [];
+  const { ownersOf } = readFile(file);
+  return (path) => ownersOf({ suite: "", file: path })?.owners ?? [];
 }
 
 /** The stored file, what could not be read of it, and how many test cases it leaves without an owner. */
@@ -254,6 +244,6 @@ export async function explainOwners(
 ): Promise<{ path: string | null; rules: OwnerSource[] } | undefined> {
   const file = await selectOwnersFile(sql, projectId);
   if (!file) return undefined;
-  const rules = (tryOwnersOf(readFile(file), one)?.rules ?? []).filter(({ owners }) => owners.length > 0);
+  const rules = (readFile(file).ownersOf(one)?.rules ?? []).filter(({ owners }) => owners.length > 0);
   return { path: file.path, rules: rules.map(({ line, text }) => ({ line, pattern: text })) };
 }

@@ -228,7 +228,7 @@ test("rules times segments times characters", () => {
   ] as const) {
     const ownersOf = createOwnership(parseOwners(`${pattern} @x\n`.repeat(20_000)));
     const steps = { taken: 0 };
-    expect(() => ownersOf({ suite: "s", file }, steps)).toThrow();
+    expect(ownersOf({ suite: "s", file }, steps)).toBeUndefined();
     expect(steps.taken).toBeLessThan(2_000_000);
   }
 });
