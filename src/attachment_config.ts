@@ -22,6 +22,7 @@ export function readAttachmentSettings(variables: VariableReader, dataDir: strin
     limits: {
       maxBytes: integer("MAX_ATTACHMENT_MB", 50, 1, 1024) * MEBIBYTE,
       maxExecutionBytes: integer("MAX_EXECUTION_ATTACHMENTS_MB", 1024, 1, 102_400) * MEBIBYTE,
+      maxProjectBytes: integer("MAX_PROJECT_ATTACHMENTS_MB", 102_400, 0, 100_000_000) * MEBIBYTE,
       maxFiles: integer("MAX_RUN_ATTACHMENTS", 200, 1, 10_000),
     },
     retentionDays: integer("ATTACHMENT_RETENTION_DAYS", 30, 0, 36_500),

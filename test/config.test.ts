@@ -56,7 +56,12 @@ describe("attachments", () => {
     expect(readConfig({ DATA_DIR: "/srv/assay" }).attachments).toEqual({
       directory: "/srv/assay/attachments",
       s3: undefined,
-      limits: { maxBytes: 50 * 1_048_576, maxExecutionBytes: 1_024 * 1_048_576, maxFiles: 200 },
+      limits: {
+        maxBytes: 50 * 1_048_576,
+        maxExecutionBytes: 1_024 * 1_048_576,
+        maxProjectBytes: 102_400 * 1_048_576,
+        maxFiles: 200,
+      },
       retentionDays: 30,
     });
   });

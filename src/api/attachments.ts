@@ -1,12 +1,12 @@
 /** Attachments of test runs: the upload of one, the list, and their content. */
 
 import { StoreAwayError } from "../attachments/content.ts";
-import { summarize, toMaxSize, tooLarge, unkept, withoutPath } from "../attachments/refusals.ts";
+import { noRoomInProject, summarize, toMaxSize, tooLarge, unkept, withoutPath } from "../attachments/refusals.ts";
 import type { SpooledFile } from "../attachments/spool.ts";
 import { absent, fail } from "../http/problem.ts";
-import { attachFiles } from "../operations/attachments/attach.ts";
+import { attachFiles, planFiles } from "../operations/attachments/attach.ts";
 import { toName } from "../operations/attachments/collect.ts";
-import { storeContents } from "../operations/attachments/contents.ts";
+import { removeReleased, storeContents } from "../operations/attachments/contents.ts";
 import { toAttachment } from "../operations/attachments/read.ts";
 import type { ReceivedAttachments } from "../request/attachment_parts.ts";
 import { fileReply } from "../request/file_reply.ts";
@@ -71,15 +71,25 @@ async function putFile(context: Put, runId: string, path: string, name: string, 
   const { projectId, executionId } = params;
   const [target] = await selectTargets(sql, projectId, runId, [path], undefined);
   if (!target!.isKept) return json(200, { attachment: null, reason: UNKEPT });
-  const { failed, error } = await storeContents(sql, services.attachments, projectId, [file]);
+  const { limits } = services.attachments;
+  const run = { id: runId, executionId };
+  const named = [{ ...file, path, name }];
+  const refused = (await planFiles(sql, projectId, run, named, { limits, upload: undefined })).warnings[0];
+  if (refused !== undefined) await refuseFile(context, runId, refused, refused);
+  const contents = await storeContents(sql, services.attachments, projectId, [file]);
+  const { failed, error, withoutRoom, added: stored } = contents;
+  if (withoutRoom.size > 0) {
+    const warning = noRoomInProject(path, limits.maxProjectBytes);
+    await refuseFile(context, runId, warning, warning);
+  }
   if (failed.size > 0) {
     services.log.error("Cannot store an attachment", { projectId, executionId, error });
     storeIsAway();
   }
-  const { limits } = services.attachments;
-  const { ids, added, warnings } = await transact((sql) =>
-    attachFiles(sql, projectId, { id: runId, executionId }, [{ ...file, path, name }], { limits, upload: undefined }),
+  const { ids, added, warnings, released } = await transact((sql) =>
+    attachFiles(sql, projectId, run, named, { limits, upload: undefined, stored }),
   );
+  await removeReleased(services, services.attachments, projectId, released);
   const [warning] = warnings;
   if (warning !== undefined) await refuseFile(context, runId, warning, warning);
   const row = (await selectAttachment(sql, projectId, ids[0]!)) ?? absent();
@@ -92,25 +102,34 @@ async function putFiles(context: Put, runId: string, { files: received, warnings
   const files = received.map((file) => ({ ...file, path: normalizeAttachmentPath(file.path) }));
   const targets = await selectTargets(sql, projectId, runId, [...new Set(files.map(({ path }) => path))], undefined);
   const targetOf = new Map(targets.map((target) => [target.path, target]));
-  const kept = files.flatMap((file) => {
+  const { limits } = services.attachments;
+  const run = { id: runId, executionId };
+  const wanted = files.flatMap((file) => {
     const target = targetOf.get(file.path);
     const name = toName(target?.name ?? attachmentName(file.path));
     return file.path !== "" && target?.isKept ? [{ ...file, name }] : [];
   });
-  const { failed, error } = await storeContents(sql, services.attachments, projectId, kept);
+  // Nothing is stored of what will be refused.
+  const plan = await planFiles(sql, projectId, run, wanted, { limits, upload: undefined });
+  const planned = wanted.filter((_, index) => plan.ids[index] !== undefined);
+  const contents = await storeContents(sql, services.attachments, projectId, planned);
+  const { failed, error, withoutRoom, added: stored } = contents;
+  const kept = planned.filter(({ sha256 }) => !withoutRoom.has(sha256));
+  const withoutRoomFor = planned.filter(({ sha256 }) => withoutRoom.has(sha256));
   if (failed.size > 0) {
     services.log.error("Cannot store attachments", { projectId, executionId, error });
     storeIsAway();
   }
-  const { limits } = services.attachments;
-  const { ids, added, limited } = await transact(async (tx) => {
-    const { warnings, ...attached } = await attachFiles(tx, projectId, { id: runId, executionId }, kept, {
-      ...{ limits, upload: undefined },
+  const { ids, added, limited, released } = await transact(async (tx) => {
+    const { warnings, ...attached } = await attachFiles(tx, projectId, run, kept, {
+      ...{ limits, upload: undefined, stored },
     });
-    const limited = [...refused, ...warnings];
+    const roomless = withoutRoomFor.map(({ path }) => noRoomInProject(path, limits.maxProjectBytes));
+    const limited = [...refused, ...plan.warnings, ...roomless, ...warnings];
     if (limited.length > 0) await addRunWarnings(tx, projectId, runId, summarize(limited));
     return { ...attached, limited };
   });
+  await removeReleased(services, services.attachments, projectId, released);
   const known = ids.filter((id) => id !== undefined);
   const rows = await selectAttachmentsByIds(sql, projectId, [...new Set(known)]);
   const warnings = [
@@ -159,8 +178,9 @@ export const attachments: Route[] = [
       description:
         "The body is the file, such as a screenshot, a video, a trace or a log. Assay adds it to the test cases of the last upload that " +
         "name its path. The run must exist: upload the report first, unless the execution was started with this task. A file that is " +
-        "already stored changes nothing and is answered 200. The limits are 50 MiB for a file, 200 files for a run and 1 GiB for an " +
-        "execution (MAX_ATTACHMENT_MB, MAX_RUN_ATTACHMENTS and MAX_EXECUTION_ATTACHMENTS_MB of the server). A file that exceeds a " +
+        "already stored changes nothing and is answered 200. The limits are 50 MiB for a file, 200 files for a run, 1 GiB for an " +
+        "execution and 100 GiB for a project (MAX_ATTACHMENT_MB, MAX_RUN_ATTACHMENTS, MAX_EXECUTION_ATTACHMENTS_MB and " +
+        "MAX_PROJECT_ATTACHMENTS_MB of the server). A file that exceeds a " +
         "limit is answered 400 and adds a warning to the run. You can also send attachments together with the report, as form parts " +
         "named attachment",
       example: { query: { path: "test-results/cart/cart-actual.png" } },

@@ -1,6 +1,7 @@
 /** The upload of a test report. */
 
 import { fail } from "../http/problem.ts";
+import { removeReleased } from "../operations/attachments/contents.ts";
 import { attachToRun, storeFiles } from "../operations/attachments/upload.ts";
 import type { ReceivedUpload } from "../request/attachment_parts.ts";
 import { WHOLE } from "../rules/run_outcome.ts";
@@ -242,14 +243,19 @@ export const reportUploads: Route[] = [
           : undefined;
       if (batched) return batched;
       const numbers = await resolveReport(sql, transact, params.projectId, prepared, parameters, coming);
-      return await conclude(async (sql) => {
+      let released: readonly string[] = [];
+      const reply = await conclude(async (sql) => {
         const { outputs } = await takeReports(sql, params.projectId, [{ ...incoming, numbers }], { mayWait: true });
         const output = outputs[0]!;
         const upload = { digest: prepared.digest, shard: parameters.shard?.index ?? WHOLE };
         const { limits } = services.attachments;
-        const refused = await attachToRun(sql, params.projectId, output.run, stored, { limits, upload });
+        const attached = await attachToRun(sql, params.projectId, output.run, stored, { limits, upload });
+        const refused = attached.warnings;
+        released = attached.released;
         return answer({ ...output, warnings: [...output.warnings, ...refused] }, [...stored.warnings, ...refused]);
       }, locks);
+      await removeReleased(services, services.attachments, params.projectId, released);
+      return reply;
     },
   ),
 ];

@@ -20,6 +20,9 @@ export const tooManyFiles = (path: string, maxFiles: number): string =>
 export const tooManyBytes = (path: string, maxBytes: number): string =>
   `${named(path)}: the attachments of one execution may take ${toMebibytes(maxBytes)} (MAX_EXECUTION_ATTACHMENTS_MB of the server)`;
 
+export const noRoomInProject = (path: string, maxBytes: number): string =>
+  `${named(path)}: the attachments of one project may take ${toMebibytes(maxBytes)} (MAX_PROJECT_ATTACHMENTS_MB of the server)`;
+
 export const unkept = (path: string): string =>
   `${named(path)}: only test cases that passed refer to it (upload the report with attachments=all to keep such files)`;
 

@@ -21,6 +21,8 @@ export type AttachmentLimits = {
   maxBytes: number;
   /** Bytes of all attachments of one execution. */
   maxExecutionBytes: number;
+  /** Bytes of all attachments of one project, each content counted once; 0: no limit. */
+  maxProjectBytes: number;
   /** AttachmentServices of one run. */
   maxFiles: number;
 };

@@ -33,6 +33,8 @@ export type Database = {
   keys: Sql;
   /** The same, only for the dashboard: its sessions, accounts and other short reads. */
   pages: Sql;
+  /** When a transaction was last committed here, of `performance.now()`. */
+  committedAt(): number;
   /** For LISTEN: a connection of its own, to be ended by who opens it. */
   openListener: OpenListener;
   /** Opens a connection outside of the pools for one long transaction that reads; to be ended by the caller. */
@@ -237,10 +239,16 @@ export function connect(
     sessions: () => [...pools].flatMap(sessionsOf),
     open: () => open({ max: 1 }, { statement_timeout: "3s" }),
   });
+  let committedAt = -Infinity;
+  const noteCommit = <T>(value: T): T => {
+    committedAt = performance.now();
+    return value;
+  };
   return {
     pool: pool.sql,
-    begin: (work) => transactions.begin((sql) => work(sql as Tx)),
-    beginAhead: (work) => transactions.beginAhead((sql, begun) => work(sql as Tx, begun)),
+    begin: (work) => transactions.begin((sql) => work(sql as Tx)).then(noteCommit),
+    beginAhead: (work) => transactions.beginAhead((sql, begun) => work(sql as Tx, begun)).then(noteCommit),
+    committedAt: () => committedAt,
     fast: fast.sql,
     keys: keys.sql,
     pages: pages.sql,

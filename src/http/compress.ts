@@ -3,18 +3,28 @@
 /** Smaller answers fit into one packet anyway. */
 const MIN_LENGTH = 1024;
 
+type Encoding = "zstd" | "gzip";
+type Bytes = Uint8Array<ArrayBuffer>;
+/** What has been compressed already, for a text that is sent again and again. */
+export type Compressed = Partial<Record<Encoding, Bytes>>;
+
 /** zstd before gzip, `undefined` when neither is accepted or the text is short. A `q=0` is a refusal. */
 export function compress(
   text: string,
   acceptEncoding: string | null,
-): { bytes: Uint8Array<ArrayBuffer>; encoding: "zstd" | "gzip" } | undefined {
+  known: Compressed = {},
+): { bytes: Bytes; encoding: Encoding } | undefined {
   if (acceptEncoding === null || text.length <= MIN_LENGTH) return undefined;
   const accepted = acceptEncoding
     .toLowerCase()
     .split(",")
     .filter((entry) => !/;\s*q=0(\.0*)?\s*$/.test(entry))
     .map((entry) => entry.split(";")[0]!.trim());
-  if (accepted.includes("zstd")) return { bytes: Bun.zstdCompressSync(text, { level: 1 }) as never, encoding: "zstd" };
-  if (accepted.includes("gzip")) return { bytes: Bun.gzipSync(text, { level: 1 }), encoding: "gzip" };
-  return undefined;
+  const encoding = (["zstd", "gzip"] as const).find((one) => accepted.includes(one));
+  return encoding && { bytes: (known[encoding] ??= COMPRESS[encoding](text)), encoding };
 }
+
+const COMPRESS: Record<Encoding, (text: string) => Bytes> = {
+  zstd: (text) => Bun.zstdCompressSync(text, { level: 1 }) as never,
+  gzip: (text) => Bun.gzipSync(text, { level: 1 }),
+};

@@ -2,6 +2,8 @@
 
 /** Spreadsheets run a cell that begins with one of these as a formula, also the wide forms of the signs. */
 const BEGINS_FORMULA = /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
+/** Where a semicolon or a tab separates cells although it stands in quotes, what comes behind it is a cell as well. */
+const FORMULAS_BEHIND = /([;\t][ "]*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
 /** A semicolon and a tab separate cells in some countries and programs. */
 const NEEDS_QUOTES = /[",;\t\r\n]|^\s|\s$/;
 
@@ -12,7 +14,7 @@ function toCell(value: unknown): string {
   const text = typeof value === "string" ? value : JSON.stringify(value);
   // An empty text differs from null, which is an empty cell without quotes.
   if (text === "") return '""';
-  const harmless = BEGINS_FORMULA.test(text) ? `'${text}` : text;
+  const harmless = `${BEGINS_FORMULA.test(text) ? "'" : ""}${text.replace(FORMULAS_BEHIND, "$1'")}`;
   return NEEDS_QUOTES.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
 }
 

@@ -12,6 +12,12 @@ export type Connection = {
 
 export type Handler = { fetch(request: Request, connection: Connection): Promise<Response> };
 
+/**
+ * Requests that may be answered in one turn of the event loop. Bun hands over all that a connection has sent at once, and
+ * an answer that is ready at once lets it go on with the next: thousands would keep everybody else waiting. It closes a
+ * connection that sends another request before it has the answer to the one before.
+ */
+const MAX_PER_TURN = 32;
 /** How long running requests may take to end once the server stops. */
 const DRAIN_MS = 30_000;
 type Segments = Record<string, string>;
@@ -84,9 +90,14 @@ export function startServer({ host, port }: ServerOptions) {
   const { promise: ready, resolve: setReady } = Promise.withResolvers<Handler>();
   let handler: Handler | undefined;
 
+  let begunInTurn = 0;
+
   const answer = (request: SentRequest, server: Bun.Server<undefined>) => {
     const connection = new ServerConnection(request, server);
-    return handler ? handler.fetch(request, connection) : ready.then((handler) => handler.fetch(request, connection));
+    if (begunInTurn++ === 0) setImmediate(() => (begunInTurn = 0));
+    if (handler && begunInTurn <= MAX_PER_TURN) return handler.fetch(request, connection);
+    const turn = handler ? new Promise<Handler>((next) => setImmediate(next, handler)) : ready;
+    return turn.then((handler) => handler.fetch(request, connection));
   };
   const listener = listening(host, port, () =>
     Bun.serve({

@@ -16,7 +16,7 @@ const MAX_DEPTH = 6;
 const MAX_ITEMS = 100;
 
 /** Control characters, and characters that are not seen, in which words for an assistant could hide. */
-const UNSEEN = /[^\P{C}\n\t]+/gu;
+const UNSEEN = /[[\p{C}\p{Default_Ignorable_Code_Point}]--[\n\t]]+/gv;
 
 /** Cleans the texts of one answer and remembers what it has cut. */
 export function createCleaner() {
@@ -38,7 +38,7 @@ export function createCleaner() {
     if (typeof value !== "object" || value === null) return value;
     if (depth === MAX_DEPTH) return null;
     if (Array.isArray(value)) return value.slice(0, MAX_ITEMS).map((item) => clean(item, depth + 1));
-    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, clean(inner, depth + 1)]));
+    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [text(name), clean(inner, depth + 1)]));
   }
 
   return {

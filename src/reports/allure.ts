@@ -93,7 +93,7 @@ function toProperties(
   ].filter(([name, value]) => name !== "" && value !== "");
 }
 
-/** Those of the result and of its steps, which nest as deep as a client likes. */
+/** Those of the result and of its steps. */
 function toWrittenAttachments(result: JsonObject): WrittenAttachment[] {
   const found: WrittenAttachment[] = [];
   const open = [result];

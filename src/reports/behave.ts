@@ -50,7 +50,7 @@ type Feature = { name: string; file: string; tags: string[] };
 function readFeature(fields: JsonObject, reading: Reading): ReportedCase[] {
   const feature = { name: asText(fields.name).trim(), file: toPlace(fields, "").file, tags: toTexts(fields.tags) };
   const cases = new Map<string, ReportedCase>();
-  // Rules hold scenarios as features do, and nest as deep as a client likes.
+  // Rules hold scenarios as features do.
   const open = asList(fields.elements).map(toFields).reverse();
   for (let element = open.pop(); element; element = open.pop()) {
     if (Array.isArray(element.elements)) for (const one of element.elements.toReversed()) open.push(toFields(one));

@@ -118,7 +118,7 @@ function readEvent(run: Run, event: JsonObject): void {
   const test = run.tests.get(asText(event.testID));
   if (event.type === "suite") {
     const { id, path } = toFields(event.suite);
-    run.suites.set(asText(id), asText(path));
+    run.suites.set(asText(id), cut(asText(path), MAX_PATH));
   } else if (event.type === "group") addGroup(run, toFields(event.group));
   else if (event.type === "testStart") {
     const { id } = toFields(event.test);
@@ -217,6 +217,9 @@ function toKind({ failures, isLoading, result }: Test, unfinished: boolean): Fai
     ? "error"
     : "failure";
 }
+
+/** Characters; each test compares its own with it. */
+const MAX_PATH = 4_096;
 
 const TIMED_OUT = /^TimeoutException\b|\bTest timed out after \d/;
 

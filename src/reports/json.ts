@@ -1,17 +1,16 @@
 /** JSON with the place of a mistake, which the engine does not tell. */
 
 import { cut, firstLine, lineAt } from "./text.ts";
-import { ReportError } from "./report.ts";
+import { MAX_LEVELS, nestedTooDeeply, ReportError } from "./report.ts";
 
 /** What a text of a few megabytes may become: a list of {} takes thirty times its length. */
 const MAX_BYTES = 512 * 2 ** 20;
 /** About what the engine takes for each, in bytes; keys are there once. */
 const WEIGHT = { object: 72, list: 32, string: 64, value: 16 };
 
-/** Throws a ReportError with the line, or when the values would take too much memory; nesting costs no stack. */
+/** Throws a ReportError with the line, or when the values would take too much memory, or are nested too deeply. */
 export function parseJson(text: string): unknown {
-  if (weigh(text) > MAX_BYTES)
-    throw new ReportError("it holds too many values: reading them would take more than 512 MiB");
+  requireReadable(text);
   try {
     return JSON.parse(text);
   } catch (error) {
@@ -20,27 +19,37 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** The most that JSON can weigh per character, which is the weight of "["; "{}," weighs 88 for three characters. */
-const MAX_BYTES_PER_CHARACTER = 32;
 const [QUOTE, BACKSLASH, COLON, COMMA, BRACE, BRACKET] = [0x22, 0x5c, 0x3a, 0x2c, 0x7b, 0x5b];
+const [CLOSING_BRACE, CLOSING_BRACKET] = [0x7d, 0x5d];
 
-/** About how many bytes the values take beside their characters; stops when they exceed MAX_BYTES or no longer can. */
-function weigh(text: string): number {
-  let bytes = 0;
-  for (let at = 0; bytes <= MAX_BYTES && bytes + (text.length - at) * MAX_BYTES_PER_CHARACTER > MAX_BYTES; at++) {
+/**
+ * Throws a ReportError where the values would take too many bytes beside their characters, or are nested too deeply: readers
+ * may do something for each value around another, and call themselves for each level.
+ */
+function requireReadable(text: string): void {
+  let [bytes, depth] = [0, 0];
+  for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
-    if (code === BRACE) bytes += WEIGHT.object;
-    else if (code === BRACKET) bytes += WEIGHT.list;
+    if (code === BRACE || code === BRACKET) {
+      bytes += code === BRACE ? WEIGHT.object : WEIGHT.list;
+      if (++depth > MAX_LEVELS) throw nestedTooDeeply("values");
+    } else if (code === CLOSING_BRACE || code === CLOSING_BRACKET) depth--;
     else if (code === COMMA) bytes += WEIGHT.value;
     else if (code === COLON) bytes += WEIGHT.value - WEIGHT.string;
     else if (code === QUOTE) {
       bytes += WEIGHT.string;
-      at = text.indexOf('"', at + 1);
-      while (at !== -1 && text.charCodeAt(at - 1) === BACKSLASH && isEscaped(text, at)) at = text.indexOf('"', at + 1);
+      at = endOfString(text, at);
       if (at === -1) break;
     }
+    if (bytes > MAX_BYTES) throw new ReportError("it holds too many values: reading them would take more than 512 MiB");
   }
-  return bytes;
+}
+
+/** The quote that ends the string which opens at `at`, or -1. */
+function endOfString(text: string, at: number): number {
+  let end = text.indexOf('"', at + 1);
+  while (end !== -1 && text.charCodeAt(end - 1) === BACKSLASH && isEscaped(text, end)) end = text.indexOf('"', end + 1);
+  return end;
 }
 
 function isEscaped(text: string, at: number): boolean {

@@ -71,7 +71,6 @@ export function readJunit(parts: Iterable<XmlPart>): Report {
   let roots = 0;
   let foreign: string | undefined;
   const tops = createTops();
-  // Suites nest as deep as the parser lets them: a recursive walk would be a way to crash us.
   const open: Place[] = [];
   // The last place of each depth: those that the next part is inside of are among them.
   const last: Place[] = [];
@@ -245,7 +244,7 @@ const SETTINGS = /^(?:\/|[a-z]:\\)[^\n]*\.(?:xml|dist|dll|exe|jar|csproj)$/i;
 function enter(node: Node, { suites, file, tally, isOwn }: Place, cutter: Cutter): Place {
   const { file: path, filepath } = node.attributes;
   const name = suiteName(node);
-  // What is kept of a path is bounded as a whole: 10,000 nested suites must not become 10,000 long texts.
+  // What is kept of a path is bounded as a whole: a hundred nested suites with long names must not be repeated for each test case.
   const room = MAX_NAME - suites.join(" > ").length;
   const suite = name && room > 3 ? cutter.cut("suite", name, room - 3) : null;
   // unittest writes file=".py" on its suites.

@@ -16,7 +16,6 @@ export function readMochawesome(json: unknown): Report {
   const cutter = createCutter();
   const unknown = createUnknownResults();
   const [tests, hooks]: [ReportedCase[], ReportedCase[]] = [[], []];
-  // Suites nest as deep as a client likes.
   const open = asList(results)
     .map((suite): Place => ({ suite: toFields(suite), titles: "", file: "" }))
     .reverse();

@@ -12,7 +12,7 @@ import {
   toFields,
 } from "./fields.ts";
 import type { Report, ReportedCase } from "./report.ts";
-import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
+import { addTitle, createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
 
 /** Throws a ReportError when there are too many cases. */
 export function readNewman(json: unknown): Report {
@@ -69,18 +69,15 @@ const isAssertion = ({ at }: JsonObject): boolean => asText(at).startsWith("asse
 /** Names of the folders around each request, by its id. */
 function toFolders({ item: items }: JsonObject): Map<string, string[]> {
   const found = new Map<string, string[]>();
-  // Folders nest as deep as a client likes; more of their names than this is not kept.
   const open = [{ items: asList(items), names: [] as string[] }];
   for (let folder = open.pop(); folder; folder = open.pop()) {
     for (const { id, name, item } of folder.items.map(toFields)) {
-      if (Array.isArray(item)) open.push({ items: item, names: [...folder.names, asText(name)].slice(0, MAX_FOLDERS) });
+      if (Array.isArray(item)) open.push({ items: item, names: addTitle(folder.names, asText(name)) });
       else found.set(asText(id), folder.names);
     }
   }
   return found;
 }
-
-const MAX_FOLDERS = 50;
 
 /** By the execution that they belong to. */
 function groupFailures(failures: JsonObject[]): Map<string, JsonObject[]> {

@@ -3,6 +3,7 @@
 import { hiddenFailures, refuseForeign, toFault, child, elementsOf, textBelow, toCase } from "./fields.ts";
 import { type ReportedCase, type CaseStatus, type FailureKind, type Report } from "./report.ts";
 import {
+  addTitle,
   createCutter,
   cut,
   type Cutter,
@@ -10,6 +11,7 @@ import {
   firstLine,
   localName,
   MAX_CASES,
+  MAX_NAME,
   msFromSeconds,
   parseCount,
   tooManyCases,
@@ -69,8 +71,7 @@ const timeOf = ({ attributes }: Node): number | null => msFromSeconds(attributes
 function enter({ node, fixture, names, fault }: Place): Place {
   const { type = "", name = "", classname = "" } = node.attributes;
   if (type === "Assembly" || type === "Project" || type === "Test Project") return { node, fixture, names, fault };
-  const path = names.length < 100 ? [...names, name] : names;
-  return { node, fixture: classname || fixture, names: path, fault };
+  return { node, fixture: cut(classname, MAX_NAME + 1) || fixture, names: addTitle(names, name), fault };
 }
 
 function readTest(node: Node, { fixture, names }: Place, cutter: Cutter, unknown: UnknownResults): ReportedCase {

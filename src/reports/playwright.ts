@@ -3,13 +3,10 @@
 import { hiddenFailures, type JsonObject, toAttachments, toCase, toFields, asList, asText, toTexts } from "./fields.ts";
 import { FAILED_TO_LOAD, splitPlaywrightTitles, withProject } from "./js_tools.ts";
 import type { CaseName, CaseStatus, FailureKind, KnownNames, Report, ReportedCase } from "./report.ts";
-import { createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
+import { addTitle, createCutter, type Cutter, disagreement, firstLine, MAX_CASES, toMs, tooManyCases } from "./text.ts";
 
 /** A suite and what it inherits from those around it. */
 type Place = { suite: JsonObject; titles: string[]; file: string };
-
-/** Titles of suites around a test: as many as there are characters in the name of its suite. */
-const MAX_TITLES = 1_000;
 
 /** Throws a ReportError when there are too many cases. */
 export function readPlaywright(json: unknown): Report {
@@ -17,7 +14,6 @@ export function readPlaywright(json: unknown): Report {
   const cutter = createCutter();
   const cases: ReportedCase[] = [];
   const manyProjects = asList(toFields(config).projects).length > 1;
-  // Suites nest as deep as a client likes.
   const open = asList(suites)
     .map((suite): Place => ({ suite: toFields(suite), titles: [], file: "" }))
     .reverse();
@@ -25,8 +21,8 @@ export function readPlaywright(json: unknown): Report {
     const { suite, titles } = place;
     const [title, file] = [asText(suite.title), asText(suite.file) || place.file];
     // The outermost suite is the file.
-    const isLeftOut = title === "" || title === file || titles.length === MAX_TITLES;
-    const path = isLeftOut ? titles : [...titles, title];
+    const isLeftOut = title === "" || title === file;
+    const path = isLeftOut ? titles : addTitle(titles, title);
     for (const spec of asList(suite.specs)) {
       for (const test of asList(toFields(spec).tests)) {
         if (cases.length === MAX_CASES) throw tooManyCases();

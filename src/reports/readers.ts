@@ -53,6 +53,9 @@ export type Reader = {
   read: ((source: Source) => Report) | { together: (sources: Source[]) => Report };
 };
 
+/** Keywords call each other up to 140 levels deep, each with a branch or an iteration around it. */
+const ROBOT_LEVELS = 500;
+
 /** Tools that are not supported use the roots of others. */
 const isForeign = (root: string, text: string): boolean => foreignKind(root, text.slice(0, 5_000)) !== null;
 
@@ -200,7 +203,8 @@ export const READERS: Reader[] = [
     name: "robot",
     title: "Robot Framework's output.xml",
     recognise: ({ root, text }) => root === "robot" && isRobot(text.slice(0, 5000)),
-    read: (source) => readXml(source, { whole: "test", isDivisible: isSuite, read: readRobot }),
+    read: (source) =>
+      readXml(source, { whole: "test", isDivisible: isSuite, maxLevels: ROBOT_LEVELS, read: readRobot }),
   },
   {
     name: "doctest",

@@ -125,3 +125,9 @@ export const emptyReport = (format: string, warnings: string[] = []): Report => 
 export class ReportError extends Error {
   override name = "ReportError";
 }
+
+/** Levels of elements in elements, and of values in values, of a document. No tool writes as many, but Robot Framework. */
+export const MAX_LEVELS = 100;
+
+export const nestedTooDeeply = (what: "elements" | "values", max = MAX_LEVELS): ReportError =>
+  new ReportError(`its ${what} are nested more than ${max} levels deep`);

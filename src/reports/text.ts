@@ -309,3 +309,9 @@ export const plural = (n: number, noun: string): string => `${n} ${noun}${n === 
 
 export const tooManyCases = (): ReportError =>
   new ReportError(`it has more than ${MAX_CASES.toLocaleString("en")} cases`);
+
+/** The titles around a test, with another one; what is beyond the length of a name is left out, as it stands in each test. */
+export function addTitle(titles: string[], title: string): string[] {
+  const room = MAX_NAME + 1 - titles.reduce((sum, { length }) => sum + length, 0);
+  return room > 0 ? [...titles, cut(title, room)] : titles;
+}

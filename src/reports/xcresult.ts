@@ -28,7 +28,6 @@ export function readXcresult(json: unknown): Report {
     if (cases.length + containers.length > 2 * MAX_CASES || cases.length > MAX_CASES) throw tooManyCases();
     for (let at = one.status === "failed" ? place : null; at && !at.hasFailed; at = at.outer) at.hasFailed = true;
   };
-  // Suites nest as deep as a client likes.
   const open = toOpen(toFields(json).testNodes, null);
   for (let next = open.pop(); next; next = open.pop()) {
     const { node, outer } = next;

@@ -1,7 +1,7 @@
 /** XML as test runners write it: cleaned, parsed by Bun, and mended where the document is not well formed. */
 
-import type { XmlPart } from "./fields.ts";
-import { ReportError } from "./report.ts";
+import { elementsOf, type XmlPart } from "./fields.ts";
+import { MAX_LEVELS, nestedTooDeeply, ReportError } from "./report.ts";
 import { clean, firstLine, lineAt, localName } from "./text.ts";
 
 /** A document of which a reader has made something. */
@@ -22,6 +22,8 @@ export type XmlReading<Result> = {
   isDivisible?: (name: string) => boolean;
   /** Which elements, by their names without prefix, may be further roots; undefined: there is one root. */
   isRoot?: (name: string) => boolean;
+  /** Default: MAX_LEVELS. */
+  maxLevels?: number;
   /** May be called again with other parts, when those that it was given turn out to be broken. */
   read: (parts: Iterable<XmlPart>) => Result;
 };
@@ -51,21 +53,21 @@ export function parseXml<Result>(raw: string, reading: XmlReading<Result>, sizes
 
 function tryRead<Result>(
   text: string,
-  { isDivisible, isRoot, read }: XmlReading<Result>,
+  { isDivisible, isRoot, maxLevels = MAX_LEVELS, read }: XmlReading<Result>,
   { large, part }: typeof SIZES,
 ): { result: Result } | Error {
   if (isDivisible && isLarge(text, large)) {
-    const whole = readParts(divide(text, isDivisible, part, isRoot), read);
+    const whole = readParts(divide(text, isDivisible, { part, isRoot, maxLevels }), read);
     if (whole) return whole;
   }
   if (countElements(text, MAX_ELEMENTS) > MAX_ELEMENTS) {
     if (!isDivisible) throw tooManyElements();
     return tooManyElements();
   }
-  const root = tryParse(text);
+  const root = tryParse(text, maxLevels);
   if (!(root instanceof Error)) return { result: read([{ root, depth: 0, open: 0 }]) };
   if (!isDivisible || !isRoot || !SEVERAL_ROOTS.test(root.message)) return root;
-  return readParts(divide(text, isDivisible, part, isRoot), read) ?? root;
+  return readParts(divide(text, isDivisible, { part, isRoot, maxLevels }), read) ?? root;
 }
 
 /** What the parser says of a second root, and of the declaration before it. */
@@ -150,14 +152,25 @@ function excessAt(tag: string, attribute: string, count: number, length: number)
   return null;
 }
 
-function tryParse(text: string): Bun.XML.Node | Error {
+function tryParse(text: string, maxLevels: number): Bun.XML.Node | Error {
   try {
-    return Bun.XML.parse(text, { compact: false });
+    return requireFlat(Bun.XML.parse(text, { compact: false }), maxLevels);
   } catch (error) {
-    if (error instanceof RangeError) throw new ReportError("its elements are nested too deeply");
+    if (error instanceof ReportError) throw error;
+    if (error instanceof RangeError) throw nestedTooDeeply("elements", maxLevels);
     const reason = (error as Error).message.replace("XML Parse error: ", "");
     return new Error(reason.charAt(0).toLowerCase() + reason.slice(1));
   }
+}
+
+/** Readers may then do something for each element around another, and call themselves for each level. */
+function requireFlat(root: Bun.XML.Node, maxLevels: number): Bun.XML.Node {
+  let level = [root];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth === maxLevels) throw nestedTooDeeply("elements", maxLevels);
+    level = level.flatMap(elementsOf);
+  }
+  return root;
 }
 
 /** The tree of a document takes several times its length, and some 300 bytes for each of its elements. */
@@ -184,6 +197,10 @@ function countElements(text: string, max: number): number {
   return count;
 }
 
+/** Comments, CDATA sections and instructions. */
+const MAX_SECTIONS = 2_000_000;
+const tooManySections = () =>
+  new ReportError(`it has more than ${MAX_SECTIONS.toLocaleString("en")} comments and other sections`);
 const tooManyElements = () => new ReportError(`it has more than ${MAX_ELEMENTS.toLocaleString("en")} elements`);
 
 /** The markup is not what it looks like from afar: only the whole document can tell what is wrong with it. */
@@ -198,8 +215,14 @@ class Indivisible extends Error {}
 export function* divide(
   text: string,
   isDivisible: (name: string) => boolean,
-  part = SIZES.part,
-  isRoot: (name: string) => boolean = () => false,
+  {
+    part = SIZES.part,
+    isRoot = () => false,
+    maxLevels = MAX_LEVELS,
+  }: Pick<XmlReading<unknown>, "maxLevels"> & {
+    isRoot?: XmlReading<unknown>["isRoot"] | undefined;
+    part?: typeof SIZES.part;
+  } = {},
 ): Generator<XmlPart> {
   const open: { name: string; tag: string }[] = [];
   let repeated: typeof open = [];
@@ -207,12 +230,12 @@ export function* divide(
   let length = 0;
   let [from, elements, inside] = [0, 0, 0];
   // Where the root began that is read now, where the one before has ended, and what has been given back.
-  let [begun, ended, relieved, roots] = [0, -1, 0, 1];
+  let [begun, ended, relieved, roots, sections] = [0, -1, 0, 1, 0];
 
   const parse = (to: number): XmlPart => {
     const before = from === begun ? "" : head + repeated.map(({ tag }) => tag).join("");
     const after = open.map(({ name }) => `</${name}>`).reverse();
-    const root = tryParse(before + text.slice(from, to) + after.join(""));
+    const root = tryParse(before + text.slice(from, to) + after.join(""), maxLevels);
     if (root instanceof Error) throw new Indivisible();
     return { root, depth: from === begun ? 0 : repeated.length, open: open.length };
   };
@@ -228,6 +251,7 @@ export function* divide(
     if (ended !== -1 && (next === SLASH || text.slice(clear, start).trim() !== "")) throw new Indivisible();
     const section =
       next === BANG || next === QUESTION ? SECTIONS.find(({ opens }) => text.startsWith(opens, at)) : null;
+    if (section && ++sections > MAX_SECTIONS) throw tooManySections();
     if (section) at = after(text, section.closes, at + section.opens.length);
     else if (next === BANG) at = after(text, ">", at);
     else at = tagEnd(text, at);
@@ -292,7 +316,12 @@ const REFERENCE = /&#(?!(?:9|10|13|x0*[9ad]);)(?:x([\da-f]+)|(\d+));/gi;
 
 /** Drops what XML 1.0 does not allow even as a reference; without a copy when there is nothing to drop. */
 function cleanXml(raw: string): string {
-  const text = raw.includes("&#") ? raw.replace(REFERENCE, illegalToRaw) : raw;
+  // Replacing finds all of them first, at a hundred bytes each.
+  let references = 0;
+  for (REFERENCE.lastIndex = 0; REFERENCE.test(raw);)
+    if (++references > MAX_EDITS)
+      throw new ReportError(`it has more than ${MAX_EDITS.toLocaleString("en")} references to characters by number`);
+  const text = references > 0 ? raw.replace(REFERENCE, illegalToRaw) : raw;
   return clean(text).trim();
 }
 
@@ -311,7 +340,7 @@ export function prolog(text: string): { root: string | null; doctype: string | n
     at = after(text, SPACE, at);
     if (text.startsWith("<?", at)) at = after(text, "?>", at);
     else if (text.startsWith("<!--", at)) at = after(text, "-->", at);
-    else if (/^<!doctype/i.test(text.slice(at, at + 9))) {
+    else if (doctype === null && /^<!doctype/i.test(text.slice(at, at + 9))) {
       const end = after(text, /<!doctype[^[>]*(?:\[[^\]]*\]\s*)?>/iy, at);
       doctype = text.slice(at, end === -1 ? at + 500 : end);
       at = end;
@@ -344,6 +373,11 @@ type Mend = {
   trailing: string | null;
 };
 
+/** A tool that does not escape what tests print has fewer: each takes a hundred bytes. */
+const MAX_EDITS = 1_000_000;
+const tooManyEdits = () =>
+  new ReportError(`more than ${MAX_EDITS.toLocaleString("en")} of its characters are not escaped as XML wants`);
+
 const NAME = /<([^\s<>/="'&!?]+)/y;
 const ATTRIBUTE_START = /\s+([^\s<>/="'&]+)\s*=\s*["']/y;
 const ATTRIBUTE = /\s+([^\s<>/="'&]+)\s*=\s*(?:"[^"]*"|'[^']*')/y;
@@ -370,6 +404,7 @@ function mendXml(text: string, { whole, isRoot }: Pick<XmlReading<unknown>, "who
 
   const escape = (from: number, to: number) => {
     for (const match of text.slice(from, to).matchAll(UNESCAPED)) {
+      if (pieces.length >= 2 * MAX_EDITS) throw tooManyEdits();
       const at = from + match.index;
       const what = match[0] === "&" ? "&amp;" : match[0] === "<" ? "&lt;" : "]]&gt;";
       pieces.push(text.slice(copied, at), what);
@@ -391,14 +426,17 @@ function mendXml(text: string, { whole, isRoot }: Pick<XmlReading<unknown>, "who
     if (whole !== null && localName(name) === whole) cut = { at, open, pieces: pieces.length, copied };
   };
 
-  let relieved = 0;
+  let [relieved, sections] = [0, 0];
   for (let at = 0; at < text.length;) {
     if (at - relieved > SIZES.large.characters / 2) {
       relieved = at;
       Bun.gc(true);
     }
     let tag = text.indexOf("<", at);
-    while (tag !== -1 && open && !/[^\s<>="'&\d.-]/.test(text[tag + 1] ?? " ")) tag = text.indexOf("<", tag + 1);
+    for (let literal = 0; tag !== -1 && open && !/[^\s<>="'&\d.-]/.test(text[tag + 1] ?? " "); literal++) {
+      if (literal === MAX_EDITS) throw tooManyEdits();
+      tag = text.indexOf("<", tag + 1);
+    }
     const stop = tag === -1 ? text.length : tag;
     if (open) escape(at, stop);
     else if (text.slice(at, stop).trim()) {
@@ -410,6 +448,7 @@ function mendXml(text: string, { whole, isRoot }: Pick<XmlReading<unknown>, "who
 
     const section = SECTIONS.find(({ opens }) => text.startsWith(opens, tag));
     if (section) {
+      if (++sections > MAX_SECTIONS) throw tooManySections();
       at = after(text, section.closes, tag + section.opens.length);
       if (at === -1) return fail(tag, `${section.what} is not closed`);
     } else if (text[tag + 1] === "/") {

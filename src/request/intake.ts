@@ -13,6 +13,7 @@ import type { Reply } from "./reply.ts";
 import type { Route } from "./route.ts";
 import { noFacts } from "./upload_log.ts";
 import { LARGE_BYTES, type UploadThread } from "./upload_thread.ts";
+import { fail } from "../http/problem.ts";
 import type { Sql } from "../database/connect.ts";
 
 /** The parts of a request that precede its query and body. */
@@ -22,7 +23,7 @@ export type IntakeOptions = {
   handle: Execute;
   pool: Sql;
   deadlines: Deadlines;
-  uploadThread: Pick<UploadThread, "handle" | "expire" | "prepare">;
+  uploadThread: Pick<UploadThread, "handle" | "expire" | "endStuck" | "prepare">;
   attachments: AttachmentServices;
   maxBodyBytes: number;
   maxInflatedBytes: number;
@@ -93,8 +94,13 @@ export function createIntake(options: IntakeOptions) {
             isInLine = uploadThread.expire(asked.caller, progress);
           },
         )
-        .catch((error) => {
+        .catch(async (error) => {
           if (isInLine) tooBusy();
+          if (error instanceof DeadlineError && (await uploadThread.endStuck(progress)))
+            fail(
+              "VALIDATION_ERROR",
+              `Cannot read the report: reading it takes more than ${route.deadlineSeconds} s, send it in parts`,
+            );
           throw error;
         });
     } finally {

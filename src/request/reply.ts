@@ -1,5 +1,7 @@
 /** The answer to a request: a status, a body, headers. */
 
+import type { Compressed } from "../http/compress.ts";
+
 /** An answer other than the plain value with the route's own status. */
 export class Reply {
   readonly status: number;
@@ -21,6 +23,18 @@ export class Reply {
     this.type = type;
     this.headers = headers;
     this.repeatedBody = repeatedBody;
+  }
+}
+
+/** An answer that many get: it is compressed and tagged once, and a client that has it already gets 304. */
+export class FixedReply extends Reply {
+  readonly etag: string;
+  readonly compressed: Compressed = {};
+
+  constructor(text: string, type: string, headers: Record<string, string> = {}) {
+    const etag = `W/"${Bun.SHA256.hash(text, "hex").slice(0, 20)}"`;
+    super(200, text, type, { "Cache-Control": "no-cache", ...headers, ETag: etag });
+    this.etag = etag;
   }
 }
 

@@ -2,6 +2,7 @@
 
 import type { CheckedRequest, Progress } from "./execute.ts";
 import type { AttachmentCounters, AttachmentSettings } from "../attachments/store.ts";
+import { DeadlineError } from "../http/deadline.ts";
 import { areFree } from "../http/descriptors.ts";
 import { type ErrorCode, Problem } from "../http/problem.ts";
 import { createFairQueue } from "../http/fair_queue.ts";
@@ -11,7 +12,7 @@ import type { UploadFacts } from "./upload_log.ts";
 import type { ConnectionOptions } from "../database/connect.ts";
 
 /** From here on reading a report, inflated, takes longer than other requests should wait. */
-export const LARGE_BYTES = 1_000_000;
+export const LARGE_BYTES = 500_000;
 /** The thread ends, and gives its memory back, when nothing large has come for so long: a new one takes half as long again. */
 const IDLE_MS = 60_000;
 /** Bun 1.4.5 ends the process where a new thread finds no file descriptors for itself, some three. */
@@ -34,8 +35,16 @@ export type UploadRequest = Omit<CheckedRequest, "query" | "body" | "digest"> & 
 
 export type ToThread =
   | { settings: UploadThreadSettings }
-  /** `expired` is shared: its only element is 1 as soon as nobody waits for the answer. */
-  | { id: number; route: string; request: UploadRequest; expired: Int32Array };
+  /** `shared` is read and written by both: see EXPIRED and BEATS. */
+  | { id: number; route: string; request: UploadRequest; shared: Int32Array };
+
+/** The element that is 1 as soon as nobody waits for the answer. */
+export const EXPIRED = 0;
+/** The element that the thread increments every BEAT_MS, unless something keeps it from doing so. */
+export const BEATS = 1;
+export const BEAT_MS = 200;
+/** A thread without a beat for so long computes. */
+const STUCK_MS = 1_000;
 
 type Outcome =
   | { reply: Pick<Reply, "status" | "body" | "type" | "headers"> }
@@ -55,7 +64,7 @@ type Job = {
   route: string;
   request: UploadRequest;
   progress: Progress;
-  expired: Int32Array;
+  shared: Int32Array;
   resolve: (reply: Reply) => void;
   reject: (error: unknown) => void;
 };
@@ -131,9 +140,8 @@ export function createUploadThread(entry: URL, settings: UploadThreadSettings, c
     if (!current) rest();
     else {
       thread ??= open();
-      const { route, request } = current;
-      const { expired } = current;
-      thread.postMessage({ id: ++currentId, route, request, expired } satisfies ToThread, buffersOf(request.sent));
+      const { route, request, shared } = current;
+      thread.postMessage({ id: ++currentId, route, request, shared } satisfies ToThread, buffersOf(request.sent));
     }
   }
 
@@ -148,8 +156,8 @@ export function createUploadThread(entry: URL, settings: UploadThreadSettings, c
     /** Resolves and rejects as reading the upload and the handler would. */
     handle(route: string, request: UploadRequest, progress: Progress): Promise<Reply> {
       return new Promise((resolve, reject) => {
-        const expired = new Int32Array(new SharedArrayBuffer(4));
-        line.push(request.caller.id, { route, request, progress, expired, resolve, reject });
+        const shared = new Int32Array(new SharedArrayBuffer(8));
+        line.push(request.caller.id, { route, request, progress, shared, resolve, reject });
         next();
       });
     },
@@ -158,8 +166,23 @@ export function createUploadThread(entry: URL, settings: UploadThreadSettings, c
     expire({ id }: UploadRequest["caller"], progress: Progress): boolean {
       if (current?.progress !== progress) return line.remove(id, (job) => job.progress === progress);
       // The thread sees it at once: a message could arrive after the commit that it is to prevent.
-      Atomics.store(current.expired, 0, 1);
+      Atomics.store(current.shared, EXPIRED, 1);
       return false;
+    },
+
+    /**
+     * Ends the thread if it still computes for a request that has expired: what waits for the database is ended by the
+     * limits of that. Answers whether it did.
+     */
+    async endStuck(progress: Progress): Promise<boolean> {
+      const job = current;
+      if (job?.progress !== progress) return false;
+      const beats = Atomics.load(job.shared, BEATS);
+      await Bun.sleep(STUCK_MS);
+      if (current !== job || Atomics.load(job.shared, BEATS) !== beats) return false;
+      close();
+      finish(({ reject }) => reject(new DeadlineError("The thread was ended while it read the upload")));
+      return true;
     },
 
     close,

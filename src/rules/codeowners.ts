@@ -51,17 +51,20 @@ const HEADING = /^(\^)?\[([^\]]+)\](?:\[(\d+)\])?(?:[ \t]([^]*))?$/;
 const isOwner = (word: string): boolean =>
   word.length <= MAX_NAME_LENGTH && (/^@@?[\w.-]+(?:\/[\w.-]+)*$/.test(word) || /^[^\s@]+@[^\s@]+$/.test(word));
 
-/** GitLab is the only one that knows sections. */
-const detectSyntax = (lines: readonly string[]): OwnerSyntax =>
-  lines.some((line) => HEADING.test(line)) ? "gitlab" : "github";
-
-/** `syntax`: if it is not given, a file with section headings is read as GitLab's. */
-export function parseOwners(text: string, syntax?: OwnerSyntax): ParsedOwners {
-  const lines = text
+const linesOf = (text: string): string[] =>
+  text
     .replace(/^\ufeff/, "")
     .split(/\r?\n/)
     .map((line) => line.trim());
-  const file: ParsedOwners = { syntax: syntax ?? detectSyntax(lines), sections: [], warnings: [] };
+
+/** GitLab is the only one that knows sections. */
+export const detectSyntax = (text: string): OwnerSyntax =>
+  linesOf(text).some((line) => HEADING.test(line)) ? "gitlab" : "github";
+
+/** `syntax`: if it is not given, a file with section headings is read as GitLab's. */
+export function parseOwners(text: string, syntax: OwnerSyntax = detectSyntax(text)): ParsedOwners {
+  const lines = linesOf(text);
+  const file: ParsedOwners = { syntax, sections: [], warnings: [] };
   let left = 0;
   const warn = (line: number, problem: string) => {
     if (file.warnings.length < MAX_WARNINGS) file.warnings.push(`Line ${line}: ${problem}`);

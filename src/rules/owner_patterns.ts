@@ -24,6 +24,13 @@ export type OwnerPattern = {
 
 /** Longer paths match nothing. */
 export const MAX_OWNED_PATH_LENGTH = 4_096;
+/** Nor do paths of more segments. */
+export const MAX_OWNED_SEGMENTS = 100;
+
+/** Counts comparisons of segments and characters: time grows with rules, segments and characters at once. */
+export type Steps = { taken: number };
+/** Maximum steps for one test case, tens of milliseconds. */
+export const MAX_STEPS_OF_CASE = 1_000_000;
 
 export type OwnerSyntax = "github" | "gitlab";
 
@@ -115,13 +122,15 @@ function matchesToken(token: Token, char: string): boolean {
 }
 
 /** Only the last star is tried again: an earlier one that took less could not match more. */
-function matchesSegment(segment: Segment, text: string): boolean {
+function matchesSegment(segment: Segment, text: string, steps: Steps): boolean {
+  steps.taken++;
   if (typeof segment === "string") return segment === text;
   const { tokens, head, tail } = segment;
   // Most segments of a repository fail here, at a fraction of the time.
   if (text.length < head.length + tail.length || !text.endsWith(tail) || !text.startsWith(head)) return false;
   let [at, token, star, starAt] = [0, 0, -1, 0];
   while (at < text.length) {
+    steps.taken++;
     if (token < tokens.length && tokens[token] !== STAR && matchesToken(tokens[token]!, text[at]!)) {
       at++;
       token++;
@@ -138,14 +147,15 @@ function matchesSegment(segment: Segment, text: string): boolean {
 }
 
 /** Whether the segments of a path from `start` on match what follows a pattern's prefix; as above, by segments. */
-export function matchesRest({ rest }: OwnerPattern, path: readonly string[], start: number): boolean {
+export function matchesRest({ rest }: OwnerPattern, path: readonly string[], start: number, steps: Steps): boolean {
   let [at, index, star, starAt] = [start, 0, -1, 0];
   while (at < path.length) {
+    if (++steps.taken > MAX_STEPS_OF_CASE) return false;
     const segment = rest[index];
     if (segment === GLOBSTAR) {
       star = index++;
       starAt = at;
-    } else if (segment !== undefined && matchesSegment(segment, path[at]!)) {
+    } else if (segment !== undefined && matchesSegment(segment, path[at]!, steps)) {
       at++;
       index++;
     } else if (star !== -1) {

@@ -1,7 +1,13 @@
 /** Whose a test case is, by an ownership file: the rules of each section that match its file or its class. */
 
 import { type OwnerRule, type OwnerSection, type ParsedOwners, splitClassName } from "./codeowners.ts";
-import { MAX_OWNED_PATH_LENGTH, matchesRest } from "./owner_patterns.ts";
+import {
+  MAX_OWNED_PATH_LENGTH,
+  MAX_OWNED_SEGMENTS,
+  MAX_STEPS_OF_CASE,
+  matchesRest,
+  type Steps,
+} from "./owner_patterns.ts";
 
 export type OwnedCase = { suite: string; file: string | null };
 
@@ -32,11 +38,16 @@ function createIndex(rules: readonly OwnerRule[], isOfClass: boolean): RuleIndex
 }
 
 /** The place of the last rule that matches, if it is behind `after`; else `after`. */
-function findLast({ byPrefix, anywhere, rules }: RuleIndex, path: readonly string[], after: number): number {
+function findLast(
+  { byPrefix, anywhere, rules }: RuleIndex,
+  path: readonly string[],
+  after: number,
+  steps: Steps,
+): number {
   let last = after;
   const look = (places: readonly number[] | undefined, depth: number) => {
     for (let index = (places?.length ?? 0) - 1; index >= 0 && places![index]! > last; index--)
-      if (matchesRest(rules[places![index]!]!.pattern, path, depth)) last = places![index]!;
+      if (matchesRest(rules[places![index]!]!.pattern, path, depth, steps)) last = places![index]!;
   };
   let prefix = "";
   if (byPrefix.size > 0)
@@ -48,34 +59,42 @@ function findLast({ byPrefix, anywhere, rules }: RuleIndex, path: readonly strin
   return last;
 }
 
-type Lookup = (path: readonly string[] | null, name: readonly string[]) => OwnerRule | undefined;
+type Lookup = (path: readonly string[] | null, name: readonly string[], steps: Steps) => OwnerRule | undefined;
 
 /** Without a file, only patterns of classes apply, and those that match everything. */
 function createLookup(rules: readonly OwnerRule[]): Lookup {
   const [paths, classes] = [createIndex(rules, false), createIndex(rules, true)];
   const lastForAll = rules.findLastIndex(({ isOfClass, pattern }) => !isOfClass && pattern.matchesAll);
-  return (path, name) => {
-    const byPath = path === null ? lastForAll : findLast(paths, path, -1);
-    return rules[findLast(classes, name, byPath)];
+  return (path, name, steps) => {
+    const byPath = path === null ? lastForAll : findLast(paths, path, -1, steps);
+    return rules[findLast(classes, name, byPath, steps)];
   };
 }
 
-const createSection = ({ rules, exclusions }: OwnerSection) => {
+const createSection = ({ rules, exclusions }: OwnerSection): Lookup => {
   const [decide, exclude] = [createLookup(rules), createLookup(exclusions)];
-  return (path: readonly string[] | null, name: readonly string[]): OwnerRule | undefined =>
-    exclude(path, name) ? undefined : decide(path, name);
+  return (path, name, steps) => (exclude(path, name, steps) ? undefined : decide(path, name, steps));
 };
 
-const splitPath = (file: string): string[] | null =>
-  file.length > MAX_OWNED_PATH_LENGTH ? null : file.split("/").filter((part) => part !== "");
+const splitPath = (file: string): string[] | null => {
+  if (file.length > MAX_OWNED_PATH_LENGTH) return null;
+  const path = file.split("/").filter((part) => part !== "");
+  return path.length > MAX_OWNED_SEGMENTS ? null : path;
+};
 
-/** Returns a function that answers whose a case is; its file is a path within the repository, with forward slashes. */
-export function createOwnership({ sections }: ParsedOwners): (one: OwnedCase) => Ownership {
+/**
+ * Returns a function that answers whose a case is; its file is a path within the repository, with forward slashes. Adds to
+ * `steps` what that took; undefined where one case takes too many.
+ */
+export function createOwnership({ sections }: ParsedOwners): (one: OwnedCase, steps?: Steps) => Ownership | undefined {
   const lookups = sections.map(createSection);
-  return ({ suite, file }) => {
+  return ({ suite, file }, all = { taken: 0 }) => {
     const path = file === null ? null : splitPath(file);
-    const name = splitClassName(suite.slice(0, MAX_OWNED_PATH_LENGTH));
-    const rules = lookups.flatMap((lookup) => lookup(path, name) ?? []);
+    const name = splitClassName(suite.slice(0, MAX_OWNED_PATH_LENGTH)).slice(0, MAX_OWNED_SEGMENTS);
+    const steps = { taken: lookups.length };
+    const rules = lookups.flatMap((lookup) => lookup(path, name, steps) ?? []);
+    all.taken += steps.taken;
+    if (steps.taken > MAX_STEPS_OF_CASE) return undefined;
     return { owners: [...new Set(rules.flatMap(({ owners }) => owners))], rules };
   };
 }

@@ -4,6 +4,8 @@ import * as v from "valibot";
 import { branchName, count, described, mayBeEmpty, text, time } from "./fields.ts";
 
 export const MAX_OWNERS_BYTES = 524_288;
+/** Reading more keeps others waiting. */
+export const MAX_OWNERS_LINES = 20_000;
 
 const SYNTAXES = ["github", "gitlab"] as const;
 const syntax = v.picklist(SYNTAXES, `expected "github" or "gitlab"`);

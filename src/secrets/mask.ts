@@ -85,12 +85,26 @@ function formsOf(text: string): string[] {
     json,
     json.replaceAll("/", "\\/"),
     json.replace(/[<>&]/g, (char) => `\\u00${char.charCodeAt(0).toString(16)}`),
+    ...[/[^\x00-\x7f]/, /[^\x00-\x7f]|[<>&']/, /[^\x00-\x7f]|[<>&'"+`]/].flatMap((escaped) =>
+      unicodeFormsOf(text, escaped),
+    ),
     url,
     url.replaceAll("%20", "+"),
     ...[/[&<]/g, /[&<>]/g, /[&<>"]/g].map((escaped) => text.replace(escaped, (char) => XML_CODES[char]!)),
     Bun.escapeHTML(text),
     ...base64FormsOf(text).flatMap((form) => [form, form.replaceAll("+", "-").replaceAll("/", "_")]),
   ];
+}
+
+/** JSON with these characters as numbers, in small letters as of Python and in capitals as of .NET. */
+function unicodeFormsOf(text: string, escaped: RegExp): string[] {
+  const write = (toHex: (hex: string) => string) =>
+    text.replace(/[^]/g, (unit) =>
+      escaped.test(unit)
+        ? `\\u${toHex(unit.charCodeAt(0).toString(16).padStart(4, "0"))}`
+        : JSON.stringify(unit).slice(1, -1),
+    );
+  return [write((hex) => hex), write((hex) => hex.toUpperCase())];
 }
 
 const XML_CODES: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };

@@ -3,11 +3,18 @@
 import { MAX_BUG_LINE_CHARACTERS, shorten, judge, linksOf, oneLine, postJson, type Sender } from "./sender.ts";
 import type { Notification } from "../schema/notifications.ts";
 
+/** Makes an address that stands in a text no link: only ours are. */
+const unlink = (text: string): string =>
+  text.replaceAll("://", ":\u200b//").replace(/\b(?:mailto:|www\.)/gi, "$&\u200b");
+
+/** In the label of a link, where Slack has no other way to take a mark literally. */
+const unmark = (text: string): string => text.replace(/[*_~`]/g, "\u200b$&");
+
 /** Otherwise a test named <!channel> would page everybody. Cut before, so that no entity is cut in two. */
 const escape = (text: string, max: number): string => {
   const entities: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
   for (let length = max; ; length -= Math.ceil(length / 10)) {
-    const escaped = shorten(text, length).replace(/[&<>]/g, (char) => entities[char]!);
+    const escaped = unlink(shorten(text, length)).replace(/[&<>]/g, (char) => entities[char]!);
     if (escaped.length <= max) return escaped;
   }
 };
@@ -21,20 +28,22 @@ export function toSlackMessage({ tone, title, text, facts, lines, knownBugs = []
   const list = lines.map((line) => `• ${shorten(oneLine(line), 250)}`).join("\n");
   const buttons = linksOf({ url, buildUrl }).map(({ open, url }) => button(open, shorten(url, 3_000)));
   const context = facts.slice(0, 10).map(({ name, value }) => ({
-    type: "mrkdwn",
+    type: "plain_text",
     text: escape(`${name}: ${oneLine(value)}`, 300),
   }));
   return {
+    // Names hold marks such as "*" and "_", which are part of them.
+    mrkdwn: false,
     text: escape(`${heading}: ${oneLine(text)}`, 3_000),
     blocks: [
       { type: "header", text: { type: "plain_text", text: escape(heading, 150), emoji: true } },
       {
         type: "section",
-        text: { type: "mrkdwn", text: escape(list === "" ? oneLine(text) : `${oneLine(text)}\n${list}`, 3_000) },
+        text: { type: "plain_text", text: escape(list === "" ? oneLine(text) : `${oneLine(text)}\n${list}`, 3_000) },
       },
       ...knownBugs.map(({ text, url }) => ({
         type: "section",
-        text: { type: "mrkdwn", text: `• <${url}|${escape(oneLine(text), MAX_BUG_LINE_CHARACTERS)}>` },
+        text: { type: "mrkdwn", text: `• <${url}|${escape(unmark(oneLine(text)), 2 * MAX_BUG_LINE_CHARACTERS)}>` },
       })),
       ...(context.length > 0 ? [{ type: "context", elements: context }] : []),
       ...(buttons.length > 0 ? [{ type: "actions", elements: buttons }] : []),

@@ -79,6 +79,9 @@ export type AppOptions = Omit<ApiOptions, "rateLimit"> &
     metrics: Metrics;
   };
 
+/** Pages that an address may open without a session, for each request that a key may send: people share addresses. */
+const PAGES_PER_REQUEST = 5;
+
 export function createApp(options: AppOptions) {
   const { database, log, metrics } = options;
   const readAddress = createClientAddressReader(options);
@@ -88,12 +91,13 @@ export function createApp(options: AppOptions) {
   const api = createApi(ROUTES, { ...options, rateLimit }, { readAddress, recordRequest, uploads });
   const respondToAssistant = createMcpRequests(options, { readAddress, recordRequest, api });
   const respondToCi = createCiAuth({ ...options, rateLimit }, { readAddress, recordRequest });
+  const strangers = createRateLimit(PAGES_PER_REQUEST * options.rateLimitPerMinute);
   const { begin, pool: sql, openReader } = database;
   const exportProject: PagesOptions["exportProject"] = (request) =>
     exportReply(FAMILIES, { ...options, begin, sql, openReader }, request);
   const respondWithPage = createPageRequests(
     { ...options, exportProject },
-    { readAddress, recordRequest, exposition: metrics.exposition },
+    { readAddress, recordRequest, exposition: metrics.exposition, strangers },
   );
 
   return {
@@ -109,6 +113,7 @@ export function createApp(options: AppOptions) {
     /** To be called every minute: gives back the memory of clients that are gone, and stores how often some were refused. */
     sweep(): void {
       api.sweep();
+      strangers.sweep();
       uploads.sweep();
     },
 

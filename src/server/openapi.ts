@@ -289,6 +289,10 @@ function examplesOf(...schemas: v.GenericSchema[]): Json {
 
 function requestBody(route: Route): Json {
   if (route.body === undefined || route.body === emptyBody) return {};
+  if (route.body === "text" && typeof route.example.body === "string") {
+    const text = { schema: { type: "string", format: "codeowners" }, example: route.example.body };
+    return { requestBody: { required: true, description: "The text of the file", content: { "text/plain": text } } };
+  }
   if (route.body === "text")
     return {
       requestBody: {

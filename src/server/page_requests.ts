@@ -1,7 +1,8 @@
 /** Answers the requests outside of the API: probes, and the pages of the dashboard. */
 
 import type { Reply } from "../request/reply.ts";
-import { toProblem } from "../request/failure.ts";
+import type { RateLimit } from "../http/rate_limit.ts";
+import { toProblem, toRateLimited } from "../request/failure.ts";
 import { toResponse } from "../request/response.ts";
 import type { Database } from "../database/connect.ts";
 import { createHealthProbes, type ProbesOptions } from "../web/site/probes.ts";
@@ -17,19 +18,26 @@ import {
 } from "./incoming_request.ts";
 import type { RecordRequest } from "./request_log.ts";
 
-export type PagesOptions = Omit<SiteOptions, "api" | "sql" | "fast" | "begin"> &
+export type PagesOptions = Omit<SiteOptions, "api" | "sql" | "fast" | "begin" | "admitStranger"> &
   Omit<ProbesOptions, "api" | "exposition"> & { database: Database };
 
 type PageRecords = {
   readAddress: ReadClientAddress;
   recordRequest: RecordRequest;
   exposition: ProbesOptions["exposition"];
+  /** Of addresses whose requests have neither a session nor a key. */
+  strangers: RateLimit;
 };
 
-export function createPageRequests(options: PagesOptions, { readAddress, recordRequest, exposition }: PageRecords) {
+export function createPageRequests(options: PagesOptions, records: PageRecords) {
+  const { readAddress, recordRequest, exposition, strangers } = records;
   const { pool: sql, pages: fast, begin } = options.database;
   const findProbe = createHealthProbes({ ...options, api: API, exposition });
-  const findPage = createSite({ ...options, sql, fast, begin, api: API });
+  const admitStranger = (address: string) => {
+    const admission = strangers.admit(address);
+    if (!admission.admitted) throw toRateLimited(admission);
+  };
+  const findPage = createSite({ ...options, sql, fast, begin, api: API, admitStranger });
 
   /** Never throws. */
   return async function respond(incoming: IncomingRequest): Promise<Response> {
@@ -41,8 +49,10 @@ export function createPageRequests(options: PagesOptions, { readAddress, recordR
       // The root has only one spelling that matters.
       if (target.path !== "/") requireAsSent(incoming);
       const address = () => readAddress(incoming);
-      const page = findProbe(request, target.path) ?? findPage({ request, target, address }, requestId);
+      const probe = findProbe(request, target.path);
+      const page = probe ?? findPage({ request, target, address }, requestId);
       route = page.route;
+      if (probe?.isLimited) admitStranger(address());
       reply = await page.answer();
     } catch (error) {
       reply = problemReply(toProblem(error, options.log, requestId));

@@ -3,7 +3,14 @@
 import { reportUploads } from "../api/report_upload.ts";
 import { openAttachments } from "../attachments/store.ts";
 import { createExecute, type Execute, type Progress } from "../request/execute.ts";
-import type { FromThread, UploadRequest, ToThread } from "../request/upload_thread.ts";
+import {
+  BEAT_MS,
+  BEATS,
+  EXPIRED,
+  type FromThread,
+  type ToThread,
+  type UploadRequest,
+} from "../request/upload_thread.ts";
 import { createEventStreams } from "../http/events.ts";
 import { createAddressList } from "../http/address.ts";
 import { createCursors } from "../http/cursor.ts";
@@ -26,6 +33,8 @@ let handle: Execute;
 let maxInflatedBytes: number;
 /** One job at a time. */
 let counted: FromThread["attachments"] = { storedBytes: 0, failures: 0 };
+let shared: Int32Array | undefined;
+setInterval(() => shared && Atomics.add(shared, BEATS, 1), BEAT_MS);
 
 self.onmessage = async ({ data }: MessageEvent<ToThread>) => {
   if ("settings" in data) {
@@ -57,12 +66,12 @@ self.onmessage = async ({ data }: MessageEvent<ToThread>) => {
   } else {
     const upload = data.request.sent.facts;
     counted = { storedBytes: 0, failures: 0 };
-    const { expired } = data;
+    const job = (shared = data.shared);
     const progress: Progress = {
       provedLive: false,
       upload,
       get expired() {
-        return Atomics.load(expired, 0) === 1;
+        return Atomics.load(job, EXPIRED) === 1;
       },
     };
     const outcome = await readAndHandle(data.route, data.request, progress).then(

@@ -6,11 +6,15 @@ import { deletePortion } from "../database/delete_portion.ts";
 type Content = { sha256: string; bytes: number };
 
 /**
- * Says that an upload relies on content from now on. Answers which of it the store has, by hexadecimal hashes: it is not
- * removed for at least `CLAIM_MINUTES`.
+ * Says that an upload relies on content from now on: it is not removed for at least `CLAIM_MINUTES`. Answers of each, by
+ * hexadecimal hashes, whether the store has it, and whether nobody has claimed it before.
  */
-export async function claimContents(sql: Sql, projectId: string, contents: readonly Content[]): Promise<Set<string>> {
-  const rows = await sql<{ sha256: string }[]>`
+export async function claimContents(
+  sql: Sql,
+  projectId: string,
+  contents: readonly Content[],
+): Promise<Map<string, { isStored: boolean; isNew: boolean }>> {
+  const rows = await sql<{ sha256: string; isStored: boolean; isNew: boolean }[]>`
     with claimed as (
       insert into attachment_content (owner_id, sha256, bytes)
       select distinct on (sha256) ${projectId}::uuid, decode(sha256, 'hex'), bytes
@@ -24,18 +28,40 @@ export async function claimContents(sql: Sql, projectId: string, contents: reado
       -- The upload may break off before there is an attachment.
       insert into attachment_loose_content (owner_id, sha256) select ${projectId}::uuid, sha256 from claimed where is_new
     )
-    select encode(sha256, 'hex') as sha256 from claimed where is_stored`;
-  return new Set(rows.map(({ sha256 }) => sha256));
+    select encode(sha256, 'hex') as sha256, is_stored as "isStored", is_new as "isNew" from claimed`;
+  return new Map(rows.map(({ sha256, ...claim }) => [sha256, claim]));
 }
 
+/** The version of a content's row: every claim of it makes another one. */
+export type ContentVersion = { sha256: string; version: string };
+
 /** Says that the store has the content. */
-export const updateStored = (sql: Sql, projectId: string, hashes: readonly string[]) => sql`
+export const updateStored = (sql: Sql, projectId: string, hashes: readonly string[]) => sql<ContentVersion[]>`
   update attachment_content set is_stored = true
   where owner_id = ${projectId} and sha256 in (
     select sha256 from attachment_content
     where owner_id = ${projectId} and sha256 = any(array(
       select decode(hash, 'hex') from unnest(${toTextArray(hashes)}::text[]) hash))
-    order by sha256 for no key update)`;
+    order by sha256 for no key update)
+  returning encode(sha256, 'hex') as sha256, xmin::text as version`;
+
+/** Bytes of the content of a project. */
+export const selectContentBytes = async (sql: Sql, projectId: string): Promise<number> => {
+  const [row] = await sql<{ bytes: number }[]>`
+    select coalesce(sum(bytes), 0)::float8 as bytes from attachment_content where owner_id = ${projectId}`;
+  return row!.bytes;
+};
+
+/** Gives up the claims of an upload, where nobody else has claimed the content since. Answers what may be removed now. */
+export const releaseClaims = (sql: Tx, projectId: string, claims: readonly ContentVersion[]) => sql<
+  { sha256: string }[]
+>`
+  update attachment_content c set is_stored = false, claimed_at = now() - ${2 * CLAIM_MINUTES} * interval '1 minute'
+  from unnest(${toTextArray(claims.map(({ sha256 }) => sha256))}::text[],
+    ${toTextArray(claims.map(({ version }) => version))}::text[]) as given (sha256, version)
+  where c.owner_id = ${projectId} and c.sha256 = decode(given.sha256, 'hex') and c.xmin::text = given.version
+    and ${isUnused(sql, sql`c`)}
+  returning given.sha256`;
 
 /** Longer than any request lasts that has claimed content and not yet said which attachment it is of. */
 const CLAIM_MINUTES = 60;

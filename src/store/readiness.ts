@@ -4,6 +4,7 @@ import { type Database, isDiskFull, isOverLimit, type Tx } from "../database/con
 import { selectIsWritable, selectSchemaVersion, writeToDisk } from "./instance.ts";
 
 const PATIENCE_MS = 2_000;
+const STEP_MS = 250;
 /** Whether there is room on the disk is looked at no more often than this, as long as there is. */
 const DISK_EVERY_MS = 2_000;
 
@@ -15,7 +16,7 @@ export const DISK_FULL = "The disk of the database is full: nothing can be store
  * turns out to be full, and not again before there was room.
  */
 export function createReadiness(
-  { fast, begin }: Pick<Database, "fast" | "begin">,
+  { fast, begin, committedAt }: Pick<Database, "fast" | "begin" | "committedAt">,
   version: number,
   onDiskFull: (error: unknown) => void = () => {},
 ) {
@@ -56,8 +57,17 @@ export function createReadiness(
     return schema >= version && writable;
   }
 
+  /** Whether a transaction is committed before the patience is over. */
+  async function waitForCommit(): Promise<boolean> {
+    const began = performance.now();
+    for (let waited = 0; waited < PATIENCE_MS; waited += STEP_MS) {
+      await Bun.sleep(STEP_MS);
+      if (!isFull && committedAt() > began) return true;
+    }
+    return false;
+  }
+
+  // A look that waits behind many uploads says nothing: that these are committed meanwhile does.
   return (): Promise<boolean> =>
-    (looking ??= Promise.race([look().catch(() => false), Bun.sleep(PATIENCE_MS).then(() => false)]).finally(
-      () => (looking = undefined),
-    ));
+    (looking ??= Promise.race([look().catch(() => false), waitForCommit()]).finally(() => (looking = undefined)));
 }

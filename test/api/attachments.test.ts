@@ -390,11 +390,46 @@ describe("PUT …/attachments", () => {
     const message = "Attachment too large: at most 1 MiB (MAX_ATTACHMENT_MB of the server)";
     expect([large.status, large.body.error.message]).toEqual([400, message]);
     for (let index = 0; index < 5; index++) expect((await put(id, `${index}`, `${index}`)).status).toBe(201);
+    const before = filesBelow(directory);
     expect((await put(id, "more", "more")).status).toBe(400);
+    expect((await own.call("POST", `${pathOf(id)}/attachments`, toFiles({ "more too": "more too" }))).status).toBe(200);
+    expect(filesBelow(directory)).toEqual(before);
     expect(await warningsOf(id)).toEqual([
       'Attachment "big.bin" was not stored: larger than 1 MiB (MAX_ATTACHMENT_MB of the server)',
       'Attachment "more" was not stored: the run has 5 attachments, and more are not stored (MAX_RUN_ATTACHMENTS of the server)',
+      expect.stringContaining('"more too"'),
     ]);
+  });
+
+  test("what a report brings beyond a limit is removed at once, unless others rely on it", async () => {
+    const big = (fill: number) => new Uint8Array(MIB).fill(fill);
+    const id = await runFailed();
+    const report = toReport([FAILED]);
+    const send = (files: Record<string, Uint8Array>) => upload("&execution_key=full", toForm(report, files));
+    await send({ a: big(1), b: big(2), c: big(3) });
+    const before = filesBelow(directory);
+    expect((await send({ d: big(4) })).body.warnings).toContainEqual(expect.stringContaining('"d" was not stored'));
+    expect(filesBelow(directory)).toEqual(before);
+    expect((await put(id, "e", big(5))).status).toBe(201);
+    await send({ e: big(5) });
+    const [{ id: attachment }] = await list(id);
+    expect((await fetchContent(attachment)).status).toBe(200);
+  });
+
+  test("a project has a limit of its own", async () => {
+    const limits = { directory, maxBytes: MIB, maxProjectBytes: MIB };
+    const { ask } = await createServer(database, { attachments: limits });
+    const other = createAsking(ask, await harness.addProject(acme));
+    const { executionId } = await other.uploadReport(junit("f"), "task_slug=e2e");
+    const path = (name: string) => `${pathOf(executionId)}/attachments?path=${name}`;
+    expect((await other.call("PUT", path("a"), new Uint8Array(MIB - 10))).status).toBe(201);
+    const before = filesBelow(directory);
+    const { status, body } = await other.call("PUT", path("b"), "more than ten bytes");
+    expect([status, body.error.message]).toEqual([400, expect.stringContaining("MAX_PROJECT_ATTACHMENTS_MB")]);
+    const form = await other.call("POST", `${pathOf(executionId)}/attachments`, toFiles({ b: "more than ten bytes" }));
+    expect(form.body).toEqual({ attachments: [], warnings: [expect.stringContaining("MAX_PROJECT_ATTACHMENTS_MB")] });
+    expect(filesBelow(directory)).toEqual(before);
+    expect((await other.call("PUT", path("c"), "few bytes")).status).toBe(201);
   });
 
   test("a compressed body is stored as what it was", async () => {

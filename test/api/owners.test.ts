@@ -116,7 +116,26 @@ describe("PUT /projects/{projectId}/owners", () => {
       400,
       'Cannot read "syntax": expected "github" or "gitlab", got "svn"',
     ]);
+    expect(await message("\n".repeat(20_000))).toEqual([
+      400,
+      "Cannot read the body: expected a file of at most 20,000 lines",
+    ]);
+    const json = { "content-type": "application/json" };
+    const asJson = await ask(`PUT /projects/${own.project}/owners`, { key: own.key, body: "{}", headers: json });
+    expect([asJson.status, asJson.body.error.message]).toEqual([400, expect.stringContaining("got JSON")]);
     expect(await stored()).toMatchObject({ content: "/a @a\n/b nobody\n" });
+  });
+
+  test("rules that take too long are refused, and test cases that come later keep their results without an owner", async () => {
+    const costly = (owner: string) => `/**/*b ${owner}\n`.repeat(19_000);
+    await put(costly("@x"));
+    const deep = report({ name: "deep", file: `${"a/".repeat(90)}deep.ts` }, { name: "flat", file: "ab" });
+    await upload(deep);
+    expect(await owners()).toEqual({ deep: [], flat: ["@x"] });
+    const { status, body } = await put(costly("@y"));
+    expect([status, body.error.message]).toEqual([400, expect.stringContaining("its patterns take too long")]);
+    expect((await put("/ab @z")).status).toBe(200);
+    expect(await owners()).toEqual({ deep: [], flat: ["@z"] });
   });
 
   test("a key that uploads may store it, one that reads may not", async () => {

@@ -170,7 +170,7 @@ test("transactions that wait for connections which have frozen begin in the new 
 });
 
 describe("readiness", () => {
-  const fast = database.fast;
+  const { fast, committedAt } = database;
 
   test("is there when reads and writes get through", async () => {
     expect(await createReadiness(database, 1)()).toBe(true);
@@ -181,9 +181,17 @@ describe("readiness", () => {
     const sql = postgres({ ...connection, connection: { default_transaction_read_only: true } } as never);
     opened.push(sql);
     const readOnly = createTransactions({ open: () => sql }, 1);
-    expect(await createReadiness({ fast, begin: readOnly.begin as Begin }, 1)()).toBe(false);
+    expect(await createReadiness({ fast, committedAt, begin: readOnly.begin as Begin }, 1)()).toBe(false);
     const away = createTransactions(pools("away"), 1);
-    expect(await createReadiness({ fast, begin: away.begin as Begin }, 1)()).toBe(false);
+    expect(await createReadiness({ fast, committedAt, begin: away.begin as Begin }, 1)()).toBe(false);
+  });
+
+  test("is there behind so many writes that the look has to wait, as long as they are committed", async () => {
+    const waits = (() => new Promise(() => {})) as Begin;
+    let commits = 0;
+    const isBusy = createReadiness({ fast, begin: waits, committedAt: () => (commits++, performance.now()) }, 1);
+    const isStuck = createReadiness({ fast, begin: waits, committedAt: () => -Infinity }, 1);
+    expect([...(await Promise.all([isBusy(), isStuck()])), commits]).toEqual([true, false, 1]);
   });
 
   test("is not there while the disk is full, which is told once, and is there again when there is room", async () => {
@@ -201,7 +209,7 @@ describe("readiness", () => {
           }),
         ),
       )) as Begin;
-    const isReady = createReadiness({ fast, begin }, 1, (error) => told.push(error));
+    const isReady = createReadiness({ fast, committedAt, begin }, 1, (error) => told.push(error));
     expect([await isReady(), await isReady(), told]).toEqual([false, false, [full]]);
     isFull = false;
     expect(await isReady()).toBe(true);
@@ -219,13 +227,13 @@ describe("readiness", () => {
         await sql`set local temp_file_limit = '900kB'`;
         return await work(sql);
       })) as Begin;
-    expect(await createReadiness({ fast, begin: limited }, 1)()).toBe(true);
+    expect(await createReadiness({ fast, committedAt, begin: limited }, 1)()).toBe(true);
   });
 
   test("is looked at once for all who ask at the same time", async () => {
     let looks = 0;
     const begin: typeof database.begin = (work) => (looks++, database.begin(work));
-    const isReady = createReadiness({ fast, begin }, 1);
+    const isReady = createReadiness({ fast, committedAt, begin }, 1);
     expect(await Promise.all([isReady(), isReady(), isReady()])).toEqual([true, true, true]);
     expect(looks).toBe(1);
   });

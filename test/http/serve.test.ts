@@ -129,3 +129,25 @@ test("a header that says two things is refused, and nothing is stored", async ()
   expect(await countRuns()).toBe(0);
   expect((await post(runs, form, [key, type])).status).toBe(201);
 });
+
+/** How many of so many requests, sent at once, are answered until the server closes the connection. */
+function countAnswers(path: string, count: number): Promise<number> {
+  const { promise, resolve } = Promise.withResolvers<number>();
+  let text = "";
+  const socket = dial(
+    port,
+    "127.0.0.1",
+    () => void socket.write(`GET ${path} HTTP/1.1\r\nHost: h\r\n\r\n`.repeat(count)),
+  );
+  socket.on("data", (chunk) => (text += chunk));
+  // It is reset, because not all that was sent has been read.
+  socket.on("error", () => {});
+  socket.on("close", () => resolve(text.split("HTTP/1.1 200").length - 1));
+  return promise;
+}
+
+test("a connection that sends many requests at once gets few answers before it is closed", async () => {
+  expect(await countAnswers("/healthz", 5_000)).toBeLessThan(100);
+  // What does not fit into the socket is not held for each further request.
+  expect(await countAnswers("/openapi.json", 100)).toBeLessThan(30);
+});

@@ -224,14 +224,14 @@ test("two uploads at once do not exceed the limits of attachments together", asy
   const [stored] = await pool<{ runId: string; sha256: string }[]>`
     select run_id as "runId", encode(sha256, 'hex') as sha256 from attachment where project_id = ${project}`;
   const { runId, sha256 } = stored!;
-  const limits = { maxBytes: 100, maxFiles: 2, maxExecutionBytes: 100 };
+  const limits = { maxBytes: 100, maxFiles: 2, maxExecutionBytes: 100, maxProjectBytes: 0 };
   const attach = (path: string) => (sql: Tx) =>
     attachFiles(
       sql,
       project,
       { id: runId, executionId: run.executionId },
       [{ path, name: path, sha256, bytes: 4, mediaType: "text/plain", preview: null } as never],
-      { limits, upload: undefined },
+      { limits, upload: undefined, stored: [] },
     );
   const { added, warnings } = await besides(attach("second.log"), () => begin(attach("third.log")));
   expect([added, warnings.length]).toEqual([false, 1]);

@@ -145,10 +145,7 @@ describe("the native JSON body", () => {
     expect(many(200_001, "{}")).toBe('Cannot read "cases": expected at most 200,000, got 200001');
   });
 
-  test("depth and number of keys do not matter", () => {
-    const deep = "[".repeat(1_000_000) + "]".repeat(1_000_000);
-    const unknown = 'Cannot read "deep": expected no such field';
-    expect(refusal(`{"passed":1,"failed":0,"skipped":0,"deep":${deep}}`)).toBe(unknown);
+  test("the number of keys does not matter", () => {
     const keys = Array.from({ length: 300_000 }, (_, n) => `"k${n}":1`).join();
     expect(refusal(`{"passed":1,"failed":0,"skipped":0,${keys}}`)).toEndWith("; and more");
   });

@@ -48,20 +48,31 @@ test.each(reports.filter(([, [green]]) => green!.startsWith("<")))("any value of
   }
 });
 
-const deep = (begin: string, inner: string, end: string, depth = 20_000) =>
-  begin.repeat(depth) + inner + end.repeat(depth);
-const DEEP: Record<string, string> = {
-  boost: `<TestLog>${deep('<TestSuite name="s">', '<TestCase name="a"/>', "</TestSuite>", 5_000)}</TestLog>`,
-  catch2: `<Catch2TestRun><TestCase name="a">${deep('<Section name="s">', "", "</Section>", 5_000)}<OverallResult success="true"/></TestCase><OverallResultsCases/></Catch2TestRun>`,
-  junit: deep('<testsuite name="abc">', '<testcase name="a"/>', "</testsuite>", 9_000),
-  mochawesome: `{"stats":{"testsRegistered":1},"results":[${deep('{"title":"s","suites":[', '{"tests":[{"title":"a"}]}', "]}")}]}`,
-  newman: `{"collection":{"item":[${deep('{"name":"f","item":[', '{"id":"1","name":"list"}', "]}")}]},"run":{"stats":{},"failures":[],"executions":[{"item":{"id":"1","name":"list"},"assertions":[{"assertion":"a"}]}]}}`,
-  playwright: `{"config":{},"stats":{},"errors":[],"suites":[${deep('{"title":"s","suites":[', '{"specs":[{"title":"a","tests":[{"results":[{"status":"passed"}]}]}]}', "]}")}]}`,
-  xcresult: `{"testNodes":[${deep('{"nodeType":"Test Suite","name":"s","children":[', '{"nodeType":"Test Case","name":"a","result":"Failed"}', "]}")}]}`,
+/** The formats whose suites nest: how often within the levels, and what is before, at each level, inside, and back. */
+const NESTED: Record<string, string> = {
+  boost: '97|<TestLog>|<TestSuite name="s">|<TestCase name="a"/>|</TestSuite>|</TestLog>',
+  catch2: `97|<Catch2TestRun><TestCase name="a">|<Section name="s">||</Section>|<OverallResult success="true"/></TestCase><OverallResultsCases/></Catch2TestRun>`,
+  junit: '99||<testsuite name="abc">|<testcase name="a"/>|</testsuite>|',
+  mochawesome: `47|{"stats":{"testsRegistered":1},"results":[|{"title":"s","suites":[|{"tests":[{"title":"a"}]}|]}|]}`,
+  newman: `48|{"collection":{"item":[|{"name":"f","item":[|{"id":"1","name":"list"}|]}|]},"run":{"stats":{},"failures":[],"executions":[{"item":{"id":"1","name":"list"},"assertions":[{"assertion":"a"}]}]}}`,
+  playwright: `45|{"config":{},"stats":{},"errors":[],"suites":[|{"title":"s","suites":[|{"specs":[{"title":"a","tests":[{"results":[{"status":"passed"}]}]}]}|]}|]}`,
+  xcresult: `48|{"testNodes":[|{"nodeType":"Test Suite","name":"s","children":[|{"nodeType":"Test Case","name":"a","result":"Failed"}|]}|]}`,
 };
 
-test.each(Object.entries(DEEP))("suites of %s nest as deep as they like", (_, text) => {
-  const { cases } = read(text);
+test.each(Object.entries(NESTED))("suites of %s nest up to a hundred levels", (_, written) => {
+  const [count, before, begin, inner, end, after] = written.split("|") as [
+    string,
+    string,
+    string,
+    string,
+    string,
+    string,
+  ];
+  const levels = Number(count);
+  const nested = (depth: number) => before + begin.repeat(depth) + inner + end.repeat(depth) + after;
+  const { cases } = read(nested(levels));
   expect(cases.map(({ name }) => name)).toEqual(["a"]);
   expect(cases[0]!.suite.length).toBeLessThanOrEqual(1_000);
+  for (const depth of [levels + 2, 20_000])
+    expect(() => read(nested(depth))).toThrow("nested more than 100 levels deep");
 });

@@ -112,7 +112,7 @@ test("a large document is read in parts as it is whole", () => {
   const whole = readRobot([{ root: Bun.XML.parse(text, { compact: false }), depth: 0, open: 0 }]);
   expect(whole.warnings).toEqual([]);
   for (const characters of [1, 200, 1_000]) {
-    const parts = [...divide(text, isSuite, { characters, elements: 1_000_000 })];
+    const parts = [...divide(text, isSuite, { part: { characters, elements: 1_000_000 } })];
     expect(parts.length).toBeGreaterThan(1);
     expect(readRobot(parts)).toEqual(whole);
   }

@@ -31,3 +31,14 @@ test("so many lines that they would take gigabytes are refused before they do", 
   expect(() => read(`{"Action":"run","Package":"p","Test":"T"}\n${lines}`)).toThrow("it has more than 5,000,000 lines");
   expect(() => read(`1..1\nok 1 - a\n${lines}`)).toThrow("it has more than 5,000,000 lines");
 });
+
+test("XML with so much to mend that it would take gigabytes is refused before it does", () => {
+  const inFailure = (text: string) => `<testsuite><testcase name="a"><failure>${text}</failure></testcase></testsuite>`;
+  for (const text of ["&", "<", "]]>"])
+    expect(() => read(inFailure(text.repeat(1_100_000)))).toThrow(
+      "more than 1,000,000 of its characters are not escaped",
+    );
+  expect(() => read(inFailure("&#1;".repeat(1_100_000)))).toThrow("more than 1,000,000 references");
+  expect(() => read(inFailure(`&${"<!---->".repeat(2_100_000)}`))).toThrow("more than 2,000,000 comments");
+  expect(read(inFailure("a & b < c ".repeat(1_000))).cases).toHaveLength(1);
+});

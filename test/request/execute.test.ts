@@ -4,13 +4,14 @@ import { openAttachments } from "../../src/attachments/store.ts";
 import { readConfig } from "../../src/config.ts";
 import { createAddressList } from "../../src/http/address.ts";
 import { createCursors } from "../../src/http/cursor.ts";
+import { DeadlineError } from "../../src/http/deadline.ts";
 import { createEventStreams } from "../../src/http/events.ts";
 import { createOutbound } from "../../src/http/outbound.ts";
 import { createLog } from "../../src/log.ts";
 import { createLive } from "../../src/operations/live/live.ts";
 import { createExecute, type Progress } from "../../src/request/execute.ts";
 import { route } from "../../src/request/route.ts";
-import { createUploadThread } from "../../src/request/upload_thread.ts";
+import { BEATS, createUploadThread } from "../../src/request/upload_thread.ts";
 import { noFacts } from "../../src/request/upload_log.ts";
 import { refuse, refuseAbsent } from "../../src/schema/refusal.ts";
 import { createSeal } from "../../src/secrets/seal.ts";
@@ -151,4 +152,40 @@ test("the thread for large uploads comes back after it has crashed, and who wait
   await expect(first).rejects.toThrow("The thread for large uploads failed");
   settings.connection = database.connection;
   expect((await second.catch(upload)).status).toBe(201);
+});
+
+test("the thread is ended when it still computes for a request that has expired, and not when it waits", async () => {
+  const programs = {
+    computing: "self.onmessage = ({ data }) => { for (; data.id === 1; ); postAnswer(data); };",
+    waiting: `self.onmessage = ({ data }) => data.id && setInterval(() => Atomics.add(data.shared, ${BEATS}, 1), 20);`,
+  };
+  const answer = `function postAnswer({ id }) {
+    if (id) postMessage({ id, provedLive: false, upload: {}, attachments: { storedBytes: 0, failures: 0 },
+      outcome: { reply: { status: 201, body: "", type: "", headers: {} } } });
+  }`;
+  const send = (program: string) => {
+    const entry = new URL(URL.createObjectURL(new Blob([program, answer], { type: "application/javascript" })));
+    const thread = createUploadThread(entry, {} as never, counters);
+    afterAll(() => thread.close());
+    const job = () => {
+      const [progress, caller] = [{ provedLive: false, expired: false }, { id: "a" }];
+      const reply = thread.handle("", { caller, sent: { blocks: [] } } as never, progress);
+      return { progress, caller, reply };
+    };
+    return { thread, job };
+  };
+
+  const { thread, job } = send(programs.computing);
+  const [stuck, next] = [job(), job()];
+  expect(thread.expire(stuck.caller as never, stuck.progress)).toBe(false);
+  expect(await thread.endStuck(next.progress)).toBe(false);
+  const ended = stuck.reply.catch((error) => error);
+  expect(await thread.endStuck(stuck.progress)).toBe(true);
+  expect(await ended).toBeInstanceOf(DeadlineError);
+  expect((await next.reply).status).toBe(201);
+
+  const waiting = send(programs.waiting);
+  const slow = waiting.job();
+  waiting.thread.expire(slow.caller as never, slow.progress);
+  expect(await waiting.thread.endStuck(slow.progress)).toBe(false);
 });

@@ -7,11 +7,11 @@ const ownersOf = (
   content: string,
   file: string | null,
   { suite = "", syntax }: { suite?: string; syntax?: OwnerSyntax } = {},
-) => createOwnership(parseOwners(content, syntax))({ suite, file }).owners;
+) => createOwnership(parseOwners(content, syntax))({ suite, file })?.owners;
 
 /** Which of some paths a pattern matches. */
 const matched = (pattern: string, syntax: OwnerSyntax, paths: readonly string[]) =>
-  paths.filter((path) => ownersOf(`${pattern} @x`, path, { syntax }).length > 0);
+  paths.filter((path) => ownersOf(`${pattern} @x`, path, { syntax })!.length > 0);
 
 const PATHS = [
   "README.md",
@@ -188,4 +188,13 @@ test("a pattern of stars takes no time that grows with the power of them", () =>
   expect(matched(pattern, "github", [`${"a".repeat(2_000)}`])).toEqual([]);
   expect(matched(`${"**/a*/".repeat(60)}b`, "github", [`${"a/".repeat(1_000)}c`])).toEqual([]);
   expect(matched("*", "github", ["x".repeat(5_000)])).toEqual(["x".repeat(5_000)]);
+});
+
+test("rules times segments times characters are bounded for a case", () => {
+  const [deep, long] = [`${"a/".repeat(90)}c`, "a".repeat(4_000)];
+  expect(ownersOf("/**/*b @x\n".repeat(20_000), deep)).toBeUndefined();
+  expect(ownersOf(`*a${"a".repeat(200)}?b? @x\n`.repeat(500), long)).toBeUndefined();
+  expect(ownersOf("/src/*.ts @x\n".repeat(20_000), "src/a.ts")).toEqual(["@x"]);
+  // No repository has such a folder.
+  expect(ownersOf("/a/ @x", `${"a/".repeat(101)}c`)).toEqual([]);
 });

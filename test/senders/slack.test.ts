@@ -11,8 +11,8 @@ describe("notify", () => {
   test("is a heading, the failures, where it happened, and two buttons", async () => {
     const { outcome, requests } = await sender.deliver({ scripts: [ok] });
     expect(outcome).toEqual({ status: "sent" });
-    const section = (text: string) => ({ type: "section", text: { type: "mrkdwn", text } });
-    const facts = ["Branch: main", "Commit: 0123456789ab"].map((text) => ({ type: "mrkdwn", text }));
+    const section = (text: string) => ({ type: "section", text: { type: "plain_text", text } });
+    const facts = ["Branch: main", "Commit: 0123456789ab"].map((text) => ({ type: "plain_text", text }));
     const button = (text: string, url: string | null) => ({ type: "button", text: { type: "plain_text", text }, url });
     const blocks = [
       { type: "header", text: { type: "plain_text", text: "🔴 Web: main failed", emoji: true } },
@@ -20,7 +20,7 @@ describe("notify", () => {
       { type: "context", elements: facts },
       { type: "actions", elements: [button("Open in Assay", BAD.url), button("Open the build", BAD.buildUrl)] },
     ];
-    const body = { text: "🔴 Web: main failed: 1 failed, 9 passed", blocks };
+    const body = { mrkdwn: false, text: "🔴 Web: main failed: 1 failed, 9 passed", blocks };
     expect(shown(requests)).toEqual([{ method: "POST", path: "/services/T/B/S3CRET-path", headers: HEADERS, body }]);
     const good = await sender.deliver({ notice: GOOD, scripts: [ok] });
     expect(good.requests[0]!.body.text).toBe("🟢 Web: main is green again: 10 passed");
@@ -29,6 +29,7 @@ describe("notify", () => {
   test("links the known bugs between the failures and where it happened", () => {
     const before = toSlackMessage({ ...KNOWN, knownBugs: [] });
     expect(toSlackMessage(KNOWN)).toEqual({
+      mrkdwn: false,
       text: before.text,
       blocks: [
         ...before.blocks.slice(0, 2),
@@ -38,7 +39,7 @@ describe("notify", () => {
     });
     expect(before.blocks[1]).toEqual({
       type: "section",
-      text: { type: "mrkdwn", text: "1 failed, 9 passed\n• unit &gt; adds (known bug #12): expected 1, got 2" },
+      text: { type: "plain_text", text: "1 failed, 9 passed\n• unit &gt; adds (known bug #12): expected 1, got 2" },
     });
   });
 
@@ -50,6 +51,20 @@ describe("notify", () => {
     expect(message).not.toContain("\\u001b");
     expect(message).toContain("&lt;!channel&gt;");
     expect(message).not.toContain('"url":"javascript');
+  });
+
+  test("a test's name is shown as it is: no mark is a format, and no address a link", () => {
+    const name = "*a* _b_ ~c~ `d` https://evil.example mailto:x@evil.example www.evil.example";
+    const message = toSlackMessage({
+      ...{ ...BAD, text: name, lines: [name], facts: [{ name: "Branch", value: name }] },
+      knownBugs: [{ text: name, url: BUG_URL }],
+    } as never);
+    const formatted = message.blocks.filter(({ text }: any) => text?.type === "mrkdwn") as any[];
+    expect(formatted).toHaveLength(1);
+    expect(formatted[0].text.text).not.toMatch(/(?<!\u200b)[*_~`]/);
+    const texts = JSON.stringify({ ...message, blocks: message.blocks.slice(0, -1) }).replaceAll(BUG_URL, "");
+    expect(texts).toContain("*a*");
+    expect(texts).not.toMatch(/https?:\/\/|mailto:\w|www\.\w/);
   });
 
   test("keeps to Slack's limits, without cutting an entity in two", () => {

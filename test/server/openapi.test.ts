@@ -115,7 +115,7 @@ test("examples of requests are requests that are taken", () => {
   for (const { method, path, query, body, example } of ROUTES) {
     const given = new URLSearchParams(example.query).toString();
     expect(() => check(query, parseQuery(given))).not.toThrow();
-    if (example.body !== undefined) v.parse(body as v.GenericSchema, example.body);
+    if (example.body !== undefined && body !== "text") v.parse(body as v.GenericSchema, example.body);
     const { parameters, requestBody } = stored.paths[toPath(path)][method.toLowerCase()];
     // One who pastes it must not be refused for what it leaves out.
     if (requestBody?.content["application/json"] && requestBody.required)

@@ -20,6 +20,7 @@ const spool = createSpool(join(directory, "incoming"), (error) => {
   throw error;
 });
 const counters = { stored() {}, failed() {} };
+const limits = { maxBytes: 100, maxFiles: 100, maxExecutionBytes: 100, maxProjectBytes: 0 };
 const DAY = 86_400_000;
 
 let executionId: string;
@@ -89,7 +90,7 @@ test("content that another execution refers to stays when one goes", async () =>
 
 test("an upload of content that is being removed waits, and stores it again", async () => {
   const text = "removed and stored";
-  await storeContents(pool, { store, counters }, project, [await spoolText(text)]);
+  await storeContents(pool, { store, counters, limits }, project, [await spoolText(text)]);
   await age();
   const { promise: mayRemove, resolve: letRemove } = Promise.withResolvers<void>();
   const { promise: removing, resolve: setRemoving } = Promise.withResolvers<void>();
@@ -103,7 +104,7 @@ test("an upload of content that is being removed waits, and stores it again", as
   };
   const sweeping = sweepAttachments(database, { store: slow, spool }, new Date());
   await removing;
-  const storing = storeContents(pool, { store, counters }, project, [await spoolText(text)]);
+  const storing = storeContents(pool, { store, counters, limits }, project, [await spoolText(text)]);
   await until(async () => {
     const waiting = await pool`
       select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
@@ -117,9 +118,9 @@ test("an upload of content that is being removed waits, and stores it again", as
 
 test("content that an upload has claimed meanwhile is not removed", async () => {
   const text = "claimed in time";
-  await storeContents(pool, { store, counters }, project, [await spoolText(text)]);
+  await storeContents(pool, { store, counters, limits }, project, [await spoolText(text)]);
   await age();
-  await storeContents(pool, { store, counters }, project, [await spoolText(text)]);
+  await storeContents(pool, { store, counters, limits }, project, [await spoolText(text)]);
   await sweep();
   expect(existsSync(pathOf(text))).toBe(true);
 });
@@ -132,7 +133,7 @@ test("content that the store has lost is stored again by the next upload of it",
 });
 
 test("a store that is away keeps what is to be removed for the next sweep", async () => {
-  await storeContents(pool, { store, counters }, project, [await spoolText("kept")]);
+  await storeContents(pool, { store, counters, limits }, project, [await spoolText("kept")]);
   await age();
   const away = { ...store, remove: () => Promise.reject(new Error("away")) };
   await expect(sweepAttachments(database, { store: away, spool }, new Date())).rejects.toThrow("away");

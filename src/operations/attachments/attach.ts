@@ -3,7 +3,7 @@
 import { tooManyBytes, tooManyFiles } from "../../attachments/refusals.ts";
 import type { AttachmentLimits } from "../../attachments/store.ts";
 import { takeLock } from "../../database/locks.ts";
-import { toRows, type Tx } from "../../database/connect.ts";
+import { type Sql, toRows, type Tx } from "../../database/connect.ts";
 import {
   insertAttachments,
   type NewAttachment,
@@ -14,6 +14,7 @@ import {
   type UploadDigest,
 } from "../../store/attachments.ts";
 import { toStorable } from "../../schema/fields.ts";
+import { type ContentVersion, releaseClaims } from "../../store/attachment_contents.ts";
 import type { NamedFile } from "./collect.ts";
 
 export type AttachedFiles = {
@@ -23,26 +24,31 @@ export type AttachedFiles = {
   added: boolean;
   /** Sentences about files beyond the limits. */
   warnings: string[];
+  /** Hashes of content that was stored for files which were left out, and is to be removed after the commit. */
+  released: string[];
 };
 
 type AttachOptions = {
   limits: AttachmentLimits;
   /** The upload that the files came with; undefined: whichever refers to them. */
   upload: UploadDigest | undefined;
+  /** Content that was stored for these files. */
+  stored: readonly ContentVersion[];
 };
 
 const keyOf = ({ path, shard, attempt, sha256 }: Omit<RunAttachment, "id">) =>
   JSON.stringify([path, shard, attempt, sha256]);
 
-/** A file that the run has already under the same path is not added again. */
-export async function attachFiles(
-  sql: Tx,
+type OfRun = { id: string; executionId: string };
+
+/** What `attachFiles` would do, before anything is stored. `ids` are those of rows, or of attachments that are there. */
+export async function planFiles(
+  sql: Sql,
   projectId: string,
-  run: { id: string; executionId: string },
+  run: OfRun,
   files: readonly NamedFile[],
-  { limits, upload }: AttachOptions,
-): Promise<AttachedFiles> {
-  await takeLock(sql, ["attachments", run.executionId]);
+  { limits, upload }: Omit<AttachOptions, "stored">,
+): Promise<Pick<AttachedFiles, "ids" | "warnings"> & { rows: NewAttachment[] }> {
   const targets = await selectTargets(sql, projectId, run.id, [...new Set(files.map(({ path }) => path))], upload);
   const byPath = new Map(targets.map((target) => [target.path, target]));
   const known = new Map((await selectAttachmentsOfRun(sql, projectId, run.id)).map((row) => [keyOf(row), row.id]));
@@ -63,6 +69,22 @@ export async function attachFiles(
     rows.push({ ...own, id, runId: run.id, name, bytes, mediaType, preview });
     return id;
   });
+  return { ids, warnings, rows };
+}
+
+/** A file that the run has already under the same path is not added again. */
+export async function attachFiles(
+  sql: Tx,
+  projectId: string,
+  run: OfRun,
+  files: readonly NamedFile[],
+  { stored, ...options }: AttachOptions,
+): Promise<AttachedFiles> {
+  await takeLock(sql, ["attachments", run.executionId]);
+  const { ids, warnings, rows } = await planFiles(sql, projectId, run, files, options);
   if (rows.length > 0) await insertAttachments(sql, projectId, toRows(rows));
-  return { ids, added: rows.length > 0, warnings };
+  const refused = new Set(files.flatMap(({ sha256 }, index) => (ids[index] === undefined ? [sha256] : [])));
+  const claims = stored.filter(({ sha256 }) => refused.has(sha256));
+  const released = claims.length === 0 ? [] : await releaseClaims(sql, projectId, claims);
+  return { ids, added: rows.length > 0, warnings, released: released.map(({ sha256 }) => sha256) };
 }

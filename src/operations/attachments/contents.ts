@@ -7,31 +7,66 @@ import type { Database, Sql } from "../../database/connect.ts";
 import { lockAgainstBackup } from "../../database/snapshot.ts";
 import {
   claimContents,
+  type ContentVersion,
   deleteContent,
   deleteSettledContents,
   lockLooseContent,
   type LooseContent,
   releaseLooseContents,
+  selectContentBytes,
   updateStored,
 } from "../../store/attachment_contents.ts";
 
 /** Files that are put into the store side by side. */
 const PARALLEL = 4;
 
+/** How long the bytes of a project are remembered, with what this thread adds to them. */
+const USAGE_MS = 60_000;
+const MAX_USAGES = 1_000;
+const usages = new Map<string, { bytes: number; until: number }>();
+
+/** Bytes of the content of a project, some seconds old. */
+async function usageOf(sql: Sql, projectId: string): Promise<{ bytes: number }> {
+  const known = usages.get(projectId);
+  if (known && performance.now() < known.until) return known;
+  const usage = { bytes: await selectContentBytes(sql, projectId), until: performance.now() + USAGE_MS };
+  usages.delete(projectId);
+  usages.set(projectId, usage);
+  if (usages.size > MAX_USAGES) usages.delete(usages.keys().next().value!);
+  return usage;
+}
+
+export type StoredContents = {
+  /** Hashes of content that could not be stored. */
+  failed: Set<string>;
+  error: StoreAwayError | undefined;
+  /** Hashes of content that the project has no room for. */
+  withoutRoom: Set<string>;
+  /** Content that nobody else has claimed: it is removed if no attachment comes of it. */
+  added: ContentVersion[];
+};
+
 /**
- * Resolves when the content is stored durably; its files are gone then. Answers the hashes of content that could not be
- * stored. What is stored stays for an hour, within which an attachment must refer to it.
+ * Resolves when the content is stored durably; its files are gone then. What is stored stays for an hour, within which an
+ * attachment must refer to it.
  */
 export async function storeContents(
   sql: Sql,
-  { store, counters }: Pick<AttachmentServices, "store" | "counters">,
+  { store, counters, limits }: Pick<AttachmentServices, "store" | "counters" | "limits">,
   projectId: string,
-  files: readonly SpooledFile[],
-): Promise<{ failed: Set<string>; error: StoreAwayError | undefined }> {
-  const failed = new Set<string>();
+  given: readonly SpooledFile[],
+): Promise<StoredContents> {
+  const [failed, withoutRoom] = [new Set<string>(), new Set<string>()];
   let error: StoreAwayError | undefined;
-  if (files.length === 0) return { failed, error };
-  const known = await claimContents(sql, projectId, files);
+  if (given.length === 0) return { failed, error, withoutRoom, added: [] };
+  const usage = limits.maxProjectBytes === 0 ? { bytes: -Infinity } : await usageOf(sql, projectId);
+  const files = given.filter(({ sha256, bytes }) => {
+    const fits = usage.bytes + bytes <= limits.maxProjectBytes;
+    if (!fits) withoutRoom.add(sha256);
+    return fits;
+  });
+  if (files.length === 0) return { failed, error, withoutRoom, added: [] };
+  const claims = await claimContents(sql, projectId, files);
   const left = [...new Map(files.map((file) => [file.sha256, file])).values()];
   const stored: string[] = [];
 
@@ -39,8 +74,10 @@ export async function storeContents(
     const key = { projectId, sha256 };
     try {
       // A store that was restored from an older copy may lack what the database knows.
-      if (known.has(sha256) && (await store.has(key))) return;
+      const claim = claims.get(sha256)!;
+      if (claim.isStored && (await store.has(key))) return;
       await store.put(key, file);
+      if (claim.isNew) usage.bytes += bytes;
       counters.stored(bytes);
       stored.push(sha256);
     } catch (thrown) {
@@ -59,8 +96,19 @@ export async function storeContents(
     }
   };
   await Promise.all(Array.from({ length: PARALLEL }, work));
-  if (stored.length > 0) await updateStored(sql, projectId, stored);
-  return { failed, error };
+  const versions = stored.length > 0 ? await updateStored(sql, projectId, stored) : [];
+  return { failed, error, withoutRoom, added: versions.filter(({ sha256 }) => claims.get(sha256)?.isNew) };
+}
+
+/** Removes what has been released in a transaction that is committed by now. */
+export async function removeReleased(
+  { begin }: Pick<Database, "begin">,
+  { store }: Pick<AttachmentServices, "store">,
+  projectId: string,
+  hashes: readonly string[],
+): Promise<void> {
+  usages.delete(projectId);
+  for (const sha256 of hashes) await begin((sql) => removeContent(sql, store, { projectId, sha256 }));
 }
 
 const PORTION = 200;

@@ -122,7 +122,12 @@ async function resolveOnce(
     // The transaction may be repeated, and what an attempt before it has found is undone.
     const numbers = [...known.numbers];
     await lockTestCases(tx, projectId);
-    const owners = await openAssignment(tx, sql, projectId);
+    const owners = await openAssignment(
+      tx,
+      sql,
+      projectId,
+      fresh.map((index) => named.places[index]!),
+    );
     if (split.length > 0) await deleteAliases(tx, projectId, split);
     if (known.last > 0) {
       await adoptOtherNames(tx, scope, named, numbers, others, owners);

@@ -1,10 +1,10 @@
 /** The ownership file of a project: stored, and followed by its test cases. */
 
-import { type ParsedOwners, parseOwners } from "../../rules/codeowners.ts";
-import type { OwnerSyntax } from "../../rules/owner_patterns.ts";
+import { detectSyntax, type ParsedOwners, parseOwners } from "../../rules/codeowners.ts";
+import type { OwnerSyntax, Steps } from "../../rules/owner_patterns.ts";
 import { createOwnership, type OwnedCase, type Ownership } from "../../rules/owners.ts";
 import { isStorable } from "../../schema/fields.ts";
-import { MAX_OWNERS_BYTES, type OwnersFile, type OwnersQuery } from "../../schema/owners.ts";
+import { MAX_OWNERS_BYTES, MAX_OWNERS_LINES, type OwnersFile, type OwnersQuery } from "../../schema/owners.ts";
 import { refuse, refuseAbsent } from "../../schema/refusal.ts";
 import type { Sql, Tx } from "../../database/connect.ts";
 import {
@@ -22,7 +22,7 @@ import {
 import { selectProject } from "../../store/projects.ts";
 import { lockTestCases } from "../../store/test_case_names.ts";
 
-type ReadFile = ParsedOwners & { ownersOf: (one: OwnedCase) => Ownership };
+type ReadFile = ParsedOwners & { ownersOf: (one: OwnedCase, steps?: Steps) => Ownership | undefined };
 
 /** Maximum number of files that are kept as they were read. */
 const MAX_READ_FILES = 20;
@@ -50,7 +50,7 @@ function listIdOf(names: readonly string[]): string | null {
 
 /** Gives test cases that are named their owners by the file of the project. */
 export type OwnerAssignment = {
-  /** The list of owners of a test case; null: none. */
+  /** The list of owners of one of the test cases; null: none. */
   listOf(one: OwnedCase): string | null;
   /** Stores the lists that `listOf` has answered since the last call; before the test cases are stored. */
   store(): Promise<void>;
@@ -58,12 +58,12 @@ export type OwnerAssignment = {
 
 const NO_OWNERS: OwnerAssignment = { listOf: () => null, store: async () => {} };
 
-function createAssignment(pool: Sql, projectId: string, { ownersOf }: ReadFile): OwnerAssignment {
+function createAssignment(pool: Sql, projectId: string, found: Map<string, readonly string[]>): OwnerAssignment {
   const unstored = new Map<string, readonly string[]>();
   const stored = new Set<string>();
   return {
     listOf(one) {
-      const { owners } = ownersOf(one);
+      const owners = found.get(keyOf(one)) ?? [];
       const id = listIdOf(owners);
       if (id !== null && !stored.has(id)) unstored.set(id, owners);
       return id;
@@ -83,35 +83,61 @@ function createAssignment(pool: Sql, projectId: string, { ownersOf }: ReadFile):
 
 /**
  * In a transaction that holds the lock for naming, under which the file does not change. Lists are stored outside of it,
- * because some test cases are as well: they stay if the transaction fails, and lists without test cases do no harm.
+ * because some test cases are as well: they stay if the transaction fails, and lists without test cases do no harm. Test
+ * cases for which the rules take too many steps are left without an owner: their results matter more.
  */
-export async function openAssignment(sql: Tx, pool: Sql, projectId: string): Promise<OwnerAssignment> {
+export async function openAssignment(
+  sql: Tx,
+  pool: Sql,
+  projectId: string,
+  cases: readonly OwnedCase[],
+): Promise<OwnerAssignment> {
   const file = await selectOwnersFile(sql, projectId);
-  return file ? createAssignment(pool, projectId, readFile(file)) : NO_OWNERS;
+  if (!file) return NO_OWNERS;
+  const found = new Map<string, readonly string[]>();
+  await findOwners(readFile(file), cases, found);
+  return createAssignment(pool, projectId, found);
 }
 
-/** Maximum time that the patterns of a file may take for all test cases of a project. */
-const MAX_MATCHING_MS = 8_000;
-/** Test cases that are looked at before others get their turn. */
-const PART = 500;
+/** Maximum steps for the test cases of a project or an upload, about ten seconds. */
+const MAX_STEPS = 200_000_000;
+/** Steps after which others get their turn, some ten milliseconds. */
+const STEPS_OF_TURN = 1_000_000;
+
+/** Adds to `found` whose each case is; answers whether that is known of all: a file may take too many steps. */
+async function findOwners(
+  { ownersOf }: ReadFile,
+  cases: readonly OwnedCase[],
+  found: Map<string, readonly string[]>,
+): Promise<boolean> {
+  const steps: Steps = { taken: 0 };
+  let turnEnds = STEPS_OF_TURN;
+  let isWhole = true;
+  for (const one of cases) {
+    const key = keyOf(one);
+    if (!found.has(key)) {
+      const ownership = ownersOf(one, steps);
+      if (ownership) found.set(key, ownership.owners);
+      else isWhole = false;
+    }
+    if (steps.taken < turnEnds) continue;
+    if (steps.taken > MAX_STEPS) return false;
+    turnEnds = steps.taken + STEPS_OF_TURN;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  return isWhole;
+}
 
 /** Whose each group is; refuses a file that takes too long. */
 async function createLists(
-  { ownersOf }: ReadFile,
+  read: ReadFile,
   groups: readonly OwnedGroup[],
   known = new Map<string, readonly string[]>(),
 ): Promise<Map<string, readonly string[]>> {
-  const began = performance.now();
-  for (const [index, group] of groups.entries()) {
-    if (!known.has(keyOf(group))) known.set(keyOf(group), ownersOf(group).owners);
-    if (index % PART !== PART - 1) continue;
-    await new Promise((resolve) => setImmediate(resolve));
-    if (performance.now() - began > MAX_MATCHING_MS)
-      refuse(
-        `Cannot store the owners: its patterns take more than ${MAX_MATCHING_MS / 1_000} s for the test cases of the project, ` +
-          `use fewer with wildcards`,
-      );
-  }
+  if (!(await findOwners(read, groups, known)))
+    refuse(
+      "Cannot store the owners: its patterns take too long for the test cases of the project, use fewer with wildcards",
+    );
   return known;
 }
 
@@ -122,6 +148,8 @@ const digestOf = (content: string, syntax: OwnerSyntax): string => Bun.SHA256.ha
 const checkContent = (content: string): void => {
   if (content.length > MAX_OWNERS_BYTES || Buffer.byteLength(content) > MAX_OWNERS_BYTES)
     refuse(`Cannot read the body: expected a file of at most ${MAX_OWNERS_BYTES / 1_024} KiB`);
+  if (content.split("\n", MAX_OWNERS_LINES + 1).length > MAX_OWNERS_LINES)
+    refuse(`Cannot read the body: expected a file of at most ${MAX_OWNERS_LINES.toLocaleString("en")} lines`);
   if (!isStorable(content)) refuse(`Cannot read the body: expected a text without NUL and broken characters`);
 };
 
@@ -141,7 +169,7 @@ export async function storeOwners(
   checkContent(content);
   const project = (await selectProject(sql, projectId)) ?? refuseAbsent();
   if (query.branch !== undefined && query.branch !== project.defaultBranch) return false;
-  const { syntax } = parseOwners(content, query.syntax);
+  const syntax = query.syntax ?? detectSyntax(content);
   const file = { content, syntax, digest: digestOf(content, syntax) };
   const isStored = (stored: OwnersFileRow | undefined) => (stored?.digest ?? "") === (content.trim() && file.digest);
   if (isStored(await selectOwnersFile(sql, projectId))) return false;
@@ -191,7 +219,7 @@ export async function readOwnership(sql: Sql, projectId: string): Promise<((file
   const file = await selectOwnersFile(sql, projectId);
   if (!file) return undefined;
   const { ownersOf } = readFile(file);
-  return (path) => ownersOf({ suite: "", file: path }).owners;
+  return (path) => ownersOf({ suite: "", file: path })?.owners ?? [];
 }
 
 /** The stored file, what could not be read of it, and how many test cases it leaves without an owner. */
@@ -216,8 +244,6 @@ export async function explainOwners(
 ): Promise<{ path: string | null; rules: OwnerSource[] } | undefined> {
   const file = await selectOwnersFile(sql, projectId);
   if (!file) return undefined;
-  const rules = readFile(file)
-    .ownersOf(one)
-    .rules.filter(({ owners }) => owners.length > 0);
+  const rules = (readFile(file).ownersOf(one)?.rules ?? []).filter(({ owners }) => owners.length > 0);
   return { path: file.path, rules: rules.map(({ line, text }) => ({ line, pattern: text })) };
 }

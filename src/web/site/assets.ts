@@ -1,6 +1,7 @@
-/** The style sheet and the script of the pages. Their names contain a hash of their content, so that browsers can cache them. */
+/** The style sheet, the script and the icon of the pages. Their names contain a hash of their content, so that browsers can cache them. */
 
 import type { Path } from "../../http/html.ts";
+import { FixedReply } from "../../request/reply.ts";
 import { TERMINAL_STYLE } from "./terminal_style.ts";
 import base from "./style/base.css" with { type: "text" };
 import projects from "./style/projects.css" with { type: "text" };
@@ -36,11 +37,19 @@ const style = [
 // server has sent it, and the other parts change it.
 const script = [live, time, copy, keys, log, comparison].join("\n");
 
+const icon =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><circle cx="8" cy="8" r="7" fill="#176f42"/><path d="M4.5 8.2l2.4 2.4 4.6-5" fill="none" stroke="#fff" stroke-width="1.8"/></svg>';
+
 const nameOf = (kind: string, text: string): Path => `/assets/${Bun.SHA256.hash(text, "hex").slice(0, 12)}.${kind}`;
 export const STYLE = nameOf("css", style);
 export const SCRIPT = nameOf("js", script);
+export const ICON = nameOf("svg", icon);
 
-export const ASSETS: Readonly<Record<string, { type: string; text: string }>> = {
-  [STYLE]: { type: "text/css; charset=utf-8", text: style },
-  [SCRIPT]: { type: "text/javascript; charset=utf-8", text: script },
+const toAsset = (text: string, type: string) =>
+  new FixedReply(text, type, { "Cache-Control": "public, max-age=31536000, immutable" });
+
+export const ASSETS: Readonly<Record<string, FixedReply>> = {
+  [STYLE]: toAsset(style, "text/css; charset=utf-8"),
+  [SCRIPT]: toAsset(script, "text/javascript; charset=utf-8"),
+  [ICON]: toAsset(icon, "image/svg+xml"),
 };

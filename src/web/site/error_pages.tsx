@@ -43,6 +43,7 @@ function toPageError(error: unknown, log: Log, requestId: string): PageError {
   if (error instanceof PageError) return error;
   const problem = toProblem(error, log, requestId);
   if (problem.code === "NOT_FOUND") return noSuchPage();
+  if (problem.code === "RATE_LIMITED") return new PageError(429, problem.message, "Try again in a minute.");
   if (problem.status < 500) return new PageError(problem.status, problem.message, "Go back and correct it.");
   return new PageError(500, "Something went wrong", `See the server's log for request ${requestId}.`);
 }

@@ -3,7 +3,7 @@
 import { type Href, type Html, type Path, raw } from "../../http/html.ts";
 import { MOST_BUGS } from "../../store/projects.ts";
 import { Csrf } from "../components/form.tsx";
-import { SCRIPT, STYLE } from "./assets.ts";
+import { ICON, SCRIPT, STYLE } from "./assets.ts";
 import type { PageContext, View } from "./page.ts";
 
 type Framed = Pick<PageContext<unknown, unknown, unknown, unknown>, "csrf" | "project" | "team" | "role"> & {
@@ -124,7 +124,7 @@ export function layout(view: View, framed: Framed): Html {
             {project ? ` · ${project.name}` : ""} · Assay
           </title>
           <link rel="stylesheet" href={STYLE} />
-          <link rel="icon" href="/icon.svg" type="image/svg+xml" />
+          <link rel="icon" href={ICON} type="image/svg+xml" />
           {view.isShared ? <meta name="robots" content="noindex" /> : null}
           <script type="module" src={SCRIPT} />
         </head>

@@ -1,7 +1,7 @@
 /** Endpoints for machines besides the API: liveness, readiness, metrics and the OpenAPI document. */
 
 import { EXPOSITION_TYPE } from "../../http/metrics.ts";
-import { json, Reply } from "../../request/reply.ts";
+import { FixedReply, json, Reply } from "../../request/reply.ts";
 import openapi from "../../server/openapi.json";
 
 export type ProbesOptions = {
@@ -17,17 +17,20 @@ export type ProbesOptions = {
   metricsToken: string | undefined;
 };
 
-/** `route` is the pattern of the path, for metrics. */
-export type Probe = { route: string; answer: () => Reply | Promise<Reply> };
+/** `route` is the pattern of the path, for metrics; `isLimited`: it counts as a request of its address. */
+export type Probe = { route: string; isLimited: boolean; answer: () => Reply | Promise<Reply> };
 
 export function createHealthProbes({ publicUrl, api, isReady, exposition, metricsToken }: ProbesOptions) {
   const mayReadMetrics = createTokenCheck(metricsToken);
+  const writeDocument = () =>
+    new FixedReply(JSON.stringify({ ...openapi, servers: [{ url: `${publicUrl}${api}` }] }), "application/json");
+  let document: FixedReply | undefined;
 
   /** Returns undefined if the path is not a probe. */
   return function find(request: Request, path: string): Probe | undefined {
     if (request.method !== "GET" && request.method !== "HEAD") return undefined;
     const answer = answerOf(path, request.headers.get("authorization"));
-    return answer && { route: path, answer };
+    return answer && { route: path, isLimited: path === "/openapi.json", answer };
   };
 
   function answerOf(path: string, authorization: string | null): Probe["answer"] | undefined {
@@ -37,7 +40,7 @@ export function createHealthProbes({ publicUrl, api, isReady, exposition, metric
     if (path === "/metrics")
       return async () =>
         mayReadMetrics(authorization) ? new Reply(200, await exposition(), EXPOSITION_TYPE) : metricsUnauthorized();
-    if (path === "/openapi.json") return () => json(200, { ...openapi, servers: [{ url: `${publicUrl}${api}` }] });
+    if (path === "/openapi.json") return () => (document ??= writeDocument());
     return undefined;
   }
 }

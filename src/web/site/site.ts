@@ -6,7 +6,7 @@ import type { Path } from "../../http/html.ts";
 import { Problem } from "../../http/problem.ts";
 import { createRouter } from "../../http/router.ts";
 import type { RequestTarget } from "../../http/target.ts";
-import { Reply } from "../../request/reply.ts";
+import { type FixedReply, Reply } from "../../request/reply.ts";
 import { Refusal } from "../../schema/refusal.ts";
 import { createErrorPages } from "./error_pages.tsx";
 import { ASSETS } from "./assets.ts";
@@ -21,6 +21,8 @@ export type SiteOptions = PageServices & {
   /** The path of the API, relative to the public address. */
   api: string;
   visitors: VisitorServices;
+  /** Counts a request of somebody who is not signed in; throws a Problem when the address has sent too many. */
+  admitStranger: (address: string) => void;
   /** Returns the current time. */
   clock?: () => Date;
 };
@@ -28,13 +30,10 @@ export type SiteOptions = PageServices & {
 /** Time limit for a page. A page that takes longer is answered with an error. */
 const PAGE_DEADLINE_SECONDS = 30;
 
-const ICON =
-  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><circle cx="8" cy="8" r="7" fill="#176f42"/><path d="M4.5 8.2l2.4 2.4 4.6-5" fill="none" stroke="#fff" stroke-width="1.8"/></svg>';
-
 type PageRequest = { request: Request; target: RequestTarget; address: () => string };
 type Found = { route: Page; segments: string[] };
 
-export function createSite({ api, visitors, clock = () => new Date(), ...services }: SiteOptions) {
+export function createSite({ api, visitors, admitStranger, clock = () => new Date(), ...services }: SiteOptions) {
   const { fast, log } = services;
   const findRoute = createRouter(PAGES);
   const deadlines = createDeadlines();
@@ -46,6 +45,7 @@ export function createSite({ api, visitors, clock = () => new Date(), ...service
     const { request, target, address } = pageRequest;
     // Before anything is refused: the visitor of an error page is known as well.
     const visitor = (frame.visitor = await visitors.find(request.headers.get("cookie")));
+    if (!visitor) admitStranger(address());
     const params = parsePath(route.pathParameters, segments) as Record<string, string>;
     if (route.access !== "public" && !visitor) return redirect(logInPath(pageRequest));
     await enterFrame(fast, route, params, frame);
@@ -80,14 +80,12 @@ export function createSite({ api, visitors, clock = () => new Date(), ...service
     const frame: PageFrame = { visitor: undefined, project: null, team: null, role: null };
     const refuse = (error: unknown) => toErrorReply(error, { request, requestId, frame });
     if (!found || "allow" in found) {
-      const error = new Problem("NOT_FOUND", `No such page: the API is under ${api}`);
-      return {
-        route: "unknown",
-        answer: async () => {
-          frame.visitor = await visitors.find(request.headers.get("cookie")).catch(() => undefined);
-          return refuse(error);
-        },
+      const findNothing = async () => {
+        frame.visitor = await visitors.find(request.headers.get("cookie")).catch(() => undefined);
+        if (!frame.visitor) admitStranger(pageRequest.address());
+        throw new Problem("NOT_FOUND", `No such page: the API is under ${api}`);
       };
+      return { route: "unknown", answer: () => findNothing().catch(refuse) };
     }
     return {
       route: found.route.path,
@@ -97,11 +95,8 @@ export function createSite({ api, visitors, clock = () => new Date(), ...service
 }
 
 /** Style sheet, script and icon need no session. */
-function assetOf({ method }: Request, path: string): Reply | undefined {
-  if (method !== "GET" && method !== "HEAD") return undefined;
-  const asset = path === "/icon.svg" ? { type: "image/svg+xml", text: ICON } : ASSETS[path];
-  return asset && new Reply(200, asset.text, asset.type, { "Cache-Control": "public, max-age=31536000, immutable" });
-}
+const assetOf = ({ method }: Request, path: string): FixedReply | undefined =>
+  method === "GET" || method === "HEAD" ? ASSETS[path] : undefined;
 
 /** Redirects to the requested page after signing in. */
 function logInPath({ request, target }: PageRequest): string {

@@ -17,7 +17,17 @@ afterAll(() => removePlace(place));
 await Bun.write(join(place, "report.xml"), junit("ppf"));
 // The content of an attachment is read as the answers are.
 await Bun.write(join(place, "cart-actual.png"), "1");
-await Bun.write(join(place, ".env"), "BASE_URL=https://staging.shop.example\nAPI_TOKEN='s3cret'\n");
+/** The example of a body that is a text, under the name of the file that its line sends. */
+const textOf = (anchor: string, name: string) => {
+  const operation = OPERATIONS.find((one) => one.anchor === anchor)!;
+  expect(toCurl(operation, "", {})).toContain(`@${name}`);
+  return String(operation.body!.content["text/plain"]!.example);
+};
+const TEXTS = {
+  ".env": textOf("put-environments-environmentId-variables", ".env"),
+  CODEOWNERS: textOf("put-owners", "CODEOWNERS"),
+};
+for (const [name, text] of Object.entries(TEXTS)) await Bun.write(join(place, name), text);
 
 /** Runs the line as it stands, in a shell that has the keys and these variables, and returns what it prints. */
 async function runText(line: string, variables: Record<string, string>): Promise<string> {
@@ -120,6 +130,24 @@ const THINGS: Record<string, (anchor: string) => Promise<string>> = {
   },
 };
 
+/** What is there after a line whose answer does not show it. */
+const EFFECTS: Record<string, (variables: Record<string, string>) => Promise<void>> = {
+  "put-owners": async () =>
+    expect(await own.get("/owners")).toMatchObject({ content: TEXTS.CODEOWNERS, syntax: "github", warnings: [] }),
+  "put-environments-environmentId-variables": async ({ ENVIRONMENT_ID }) => {
+    const { body } = await ask(`GET /teams/${team}/environments/${ENVIRONMENT_ID}/variables`, { key: acme.teamKey });
+    const names = [...TEXTS[".env"].matchAll(/^(\w+)=/gm)].map(([, name]) => name!);
+    expect(body.data.map(({ name }: { name: string }) => name).sort()).toEqual(names.sort());
+  },
+};
+
+/** The simple fields of an example's body that its answer repeats have the values that were sent. */
+function expectSent({ body }: Operation, answer: Record<string, unknown> | undefined): void {
+  const sent = Object.entries((body?.content["application/json"]?.example as object | undefined) ?? {});
+  for (const [name, value] of sent)
+    if (typeof value !== "object" && answer && name in answer) expect([name, answer[name]]).toEqual([name, value]);
+}
+
 async function createThings(line: string, { anchor }: Operation): Promise<Record<string, string>> {
   const names = Object.keys(THINGS).filter((name) => line.includes(`$${name}`));
   return Object.fromEntries(await Promise.all(names.map(async (name) => [name, await THINGS[name]!(anchor)] as const)));
@@ -139,6 +167,8 @@ describe("the line for the shell works as it stands", () => {
         true,
         undefined,
       ]);
+      if (line.includes(" -d ")) expectSent(operation, body);
+      await EFFECTS[operation.anchor]?.(variables);
     },
   );
 });

@@ -128,7 +128,7 @@ function serveHouse(): string {
     database,
     metrics: createMetrics({ database, gauges: async () => undefined }),
     metricsToken: undefined,
-    uploadThread: { handle: none, expire: none, prepare: none },
+    uploadThread: { handle: none, expire: none, endStuck: none, prepare: none },
     publicUrl: server.url,
     cursorSecret: new Uint8Array(32),
     // A line for each request that writes, as by default.

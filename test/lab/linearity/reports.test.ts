@@ -4,6 +4,7 @@ import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import {
+  addTitle,
   msFromSeconds,
   clean,
   createCutter,
@@ -206,7 +207,8 @@ testLinearity("reports", {
     textKind,
     xmlKind: (text) => ["report", "project", "coverage"].map((root) => xmlKind(root, text)),
   },
-  "report.ts": { emptyReport: null, erroredCase: null },
+  "report.ts": { emptyReport: null, erroredCase: null, nestedTooDeeply: null },
+  "rounds.ts": { casesInRounds: null },
   "robot.ts": { isRobot: (text) => isRobot(text.slice(0, 5_000)), isSuite, readRobot: null },
   "rspec.ts": { readRspec: null },
   "sonar.ts": { readSonar: null },
@@ -218,6 +220,7 @@ testLinearity("reports", {
   "teamcity.ts": { readTeamcity: null },
   "testng.ts": { readTestng: null },
   "text.ts": {
+    addTitle: (text) => addTitle([text], text),
     ...{ joinAttachments: null, parseCount: null },
     clean,
     createCutter: (text) => createCutter().cut("message", text),

@@ -20,7 +20,7 @@ import {
 import { identify, identifyOtherNames, isAbsolute } from "../../../src/rules/identity.ts";
 import { attachmentName, findPictureComparisons, normalizeAttachmentPath } from "../../../src/rules/attachment_path.ts";
 import { losesFile, mayBeSameFile, normalizeFile, toSlashes } from "../../../src/rules/identity.ts";
-import { parseOwners, splitClassName } from "../../../src/rules/codeowners.ts";
+import { detectSyntax, parseOwners, splitClassName } from "../../../src/rules/codeowners.ts";
 import { compilePattern, matchesRest } from "../../../src/rules/owner_patterns.ts";
 import { createOwnership } from "../../../src/rules/owners.ts";
 import { createRuleSearch } from "../../../src/rules/infrastructure.ts";
@@ -240,6 +240,7 @@ testLinearity("rules", {
   },
   "outside.ts": { isFromOutside: (text) => isFromOutside(failureOf(text)) },
   "codeowners.ts": {
+    detectSyntax,
     parseOwners: withFewTexts((text) => {
       for (const before of ["", "[", "[a] ", "/a @"]) parseOwners(before + text, "gitlab");
       parseOwners(text, "github");
@@ -252,7 +253,7 @@ testLinearity("rules", {
     },
     matchesRest: (text) => {
       const path = text.split("/");
-      for (const pattern of PATTERNS) matchesRest(pattern, path, 0);
+      for (const pattern of PATTERNS) matchesRest(pattern, path, 0, { taken: 0 });
     },
   },
   "owners.ts": {

@@ -2,7 +2,9 @@
 
 import type { Html } from "../../../http/html.ts";
 import { Problem } from "../../../http/problem.ts";
-import { type Page, page } from "../../site/page.ts";
+import { FixedReply } from "../../../request/reply.ts";
+import { type Page, page, type View } from "../../site/page.ts";
+import { toPageReply } from "../../site/page_reply.ts";
 import { type DocsContext, choice, contents, findIds, loadContext, namesIn, query } from "./context.tsx";
 import { answerSchemas, bodySchemas, isRead, object, section } from "./operation.tsx";
 import { lines, overview } from "./overview.tsx";
@@ -27,10 +29,26 @@ function family(context: DocsContext, tag: (typeof TAGS)[number], ids: Record<st
   );
 }
 
+/** The pages as they are without a session, by base URL and tag. */
+const written = new Map<string, FixedReply>();
+
+/** Writes a page for everybody who is not signed in once. */
+function writeOnce({ api, isSignedIn }: DocsContext, tag: string, view: () => View): FixedReply | View {
+  if (isSignedIn) return view();
+  const name = `${api} ${tag}`;
+  let reply = written.get(name);
+  if (!reply) {
+    const frame = { visitor: undefined, project: null, team: null, role: null, csrf: "" };
+    const { body, type, headers } = toPageReply(view(), frame, {});
+    written.set(name, (reply = new FixedReply(body!, type!, headers)));
+  }
+  return reply;
+}
+
 export const docs: Page[] = [
   page("/docs", { access: "public", query }, async (request) => {
     const context = await loadContext(request);
-    return { title: "API", body: overview(context) };
+    return writeOnce(context, "", () => ({ title: "API", body: overview(context) }));
   }),
   page("/docs/:tag", { access: "public", query }, async (request) => {
     const tag = TAGS.find(({ name }) => name === request.params.tag);
@@ -40,6 +58,6 @@ export const docs: Page[] = [
       OPERATIONS.filter((operation) => operation.tag === tag.name && isRead(operation)).flatMap(namesIn),
     );
     const ids = context.project ? await findIds(request.sql, context.project, wanted) : {};
-    return { title: `${tag.title} · API`, body: family(context, tag, ids) };
+    return writeOnce(context, tag.name, () => ({ title: `${tag.title} · API`, body: family(context, tag, ids) }));
   }),
 ];

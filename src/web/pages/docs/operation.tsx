@@ -29,7 +29,7 @@ function bodyOf({ method, path, body }: Operation): Html | null {
       {schema && hasFields ? fieldTable(`Fields of the body of ${method} ${path}`, schema, false) : null}
       {text ? (
         <div class="columns">
-          {json(given!.example)}
+          {given && json(given.example)}
           <pre>{String(text.example)}</pre>
         </div>
       ) : null}

@@ -252,10 +252,13 @@ const toShellJson = (body: unknown): string =>
     return `"${name}":${list}"'"$${variableOf(name.replace(/Ids$/, "Id"))}"'"`;
   });
 
+/** The file that an example sends, by the format of the text. */
+const FILES_OF_TEXTS: Record<string, string> = { dotenv: ".env", codeowners: "CODEOWNERS" };
+
 function bodyOption({ body }: Operation): string[] {
   if (!body) return [];
   const { "application/json": json, "text/plain": text } = body.content;
-  if (text) return ['-H "Content-Type: text/plain" --data-binary @.env'];
+  if (text) return [`-H "Content-Type: text/plain" --data-binary @${FILES_OF_TEXTS[text.schema.format!]}`];
   if (body.content["multipart/form-data"] && !body.content["*/*"]) return ["-F attachment=@cart-actual.png"];
   if (body.content["*/*"]) return [`--data-binary @${json ? "report.xml" : "cart-actual.png"}`];
   return json?.example === undefined ? [] : [`-d ${toShellJson(json.example)}`];

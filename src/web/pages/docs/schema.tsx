@@ -24,6 +24,7 @@ const FORMATS: Record<string, string> = {
   cron: "cron schedule",
   "iana-time-zone": "IANA time zone",
   dotenv: ".env file",
+  codeowners: "CODEOWNERS file",
   binary: "bytes",
 };
 
