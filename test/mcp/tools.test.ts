@@ -30,7 +30,7 @@ describe("why_is_it_red", () => {
       causes: [
         {
           ...{ failed: 1, blame: "new", bugReport, untrusted: { message: "case 0 failed" } },
-          reason: "It passed in the only result of other builds: 99 % this change",
+          reason: expect.stringMatching(/^It passed in the only result of other builds: 9\d % this change$/),
           tests: [{ testCaseId, since: { executionId: run.executionId }, untrusted }],
         },
       ],
