@@ -229,7 +229,7 @@ describe("shards that never came", () => {
     const { body } = await shard("execution_key=late&shard=1/3&complete=true");
     const second = await shard("execution_key=late&shard=2/3", "p");
     const late =
-      'The execution had ended before this upload, as "failed": its counts are updated, and no notifications are sent';
+      'The execution had ended before this upload, as "failed": its counts, comment and commit statuses are updated, and no messages are sent';
     expect(second.body).toMatchObject({
       ...{ status: "incomplete", verdict: "failed", missingShards: [3] },
       warnings: ["The execution has ended without shard 3 of 3", late],

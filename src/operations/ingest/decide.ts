@@ -271,7 +271,9 @@ const joinsEnded = ({ status, mode }: LockedExecution, { declared, attempt }: Ru
 
 const tooLate = ({ status }: LockedExecution, joins: boolean) =>
   `The execution had ended before this upload, as "${status}": ` +
-  (joins ? "this task is added to it" : "its counts are updated, and no notifications are sent");
+  (joins
+    ? "this task is added to it"
+    : "its counts, comment and commit statuses are updated, and no messages are sent");
 
 /** What the end of its execution makes of a run that waits for shards. */
 export function endOf(

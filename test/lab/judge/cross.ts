@@ -6,7 +6,7 @@
 import { compare, countHeld, GOAL_NAMES, type GoalName, GOALS, meanDistance, type Outcome } from "./goals.ts";
 import { play } from "./judge.ts";
 import { record } from "./record.ts";
-import { ratio, score } from "./score.ts";
+import { ratio, score, type Share } from "./score.ts";
 import { parseArguments, TEAMS } from "./teams.ts";
 
 const TITLES: Record<GoalName, string> = {
@@ -38,13 +38,21 @@ const toSummary = (outcomes: readonly Outcome[]) => [
 const { teams, seeds } = parseArguments(process.argv.slice(2));
 console.log(toLine(["team, seed", ...GOAL_NAMES.map((goal) => TITLES[goal]), "held", "distance"]));
 const all: Outcome[] = [];
+const gate = { guilty: [0, 0], others: [0, 0] };
+const count = (sums: number[], { part, whole }: Share) => ((sums[0]! += part), (sums[1]! += whole));
 for (const team of teams)
   for (const seed of seeds) {
     const recorded = record(team, TEAMS[team]!(seed));
-    const outcomes = compare(score(recorded, play(recorded)), GOALS[team]!);
+    const scored = score(recorded, play(recorded));
+    const outcomes = compare(scored, GOALS[team]!);
+    count(gate.guilty, scored.guiltyPassed);
+    count(gate.others, scored.othersPassed);
     all.push(...outcomes);
     const cells = GOAL_NAMES.map((name) => toCell(outcomes.find(({ goal }) => goal === name)));
     console.log(toLine([`${team}, ${seed}`, ...cells, ...toSummary(outcomes)]));
   }
 const [held, distance] = toSummary(all);
 console.log(`\nGoals held: ${held}, mean distance ${distance}`);
+console.log(
+  `A gate with the normal share let through ${gate.guilty.join(" of ")} guilty builds, and ${gate.others.join(" of ")} others`,
+);

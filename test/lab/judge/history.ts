@@ -1,5 +1,6 @@
 /** What earlier builds of a team say about the failures of another one: the facts that the account weighs. */
 
+import { onlyInChanges } from "../../../src/rules/blame.ts";
 import { disturbedShare } from "../../../src/rules/odds.ts";
 import { type Constants, CONSTANTS } from "../../../src/rules/odds_facts.ts";
 import type {
@@ -20,7 +21,15 @@ const SIBLINGS = 5;
 const BASE_DISTANCE = 20;
 
 /** `mean`: the rate at which the tests of the team were thought to fail by themselves when it was judged. */
-type PastFailure = { mean: number; task: string; build: RecordedBuild; failure: Failure; judgement: Judgement };
+type PastFailure = {
+  mean: number;
+  task: string;
+  build: RecordedBuild;
+  failure: Failure;
+  judgement: Judgement;
+  /** Not only changes are known to have failed alike. */
+  isOwn: boolean;
+};
 type PastRun = {
   build: RecordedBuild;
   run: Run;
@@ -219,9 +228,10 @@ export function createHistory(c: Constants = CONSTANTS) {
     for (const one of runsOf.get(run.task) ?? []) {
       if (one.build.endedAt < since || !isOther(one.build, build)) continue;
       all += one.run.tests.size;
+      // What was a change's there says nothing of the surroundings; of many at once nobody knows whose they were.
+      const says = ({ kind, isOfMany }: Judgement) => isOfMany || (kind !== "change" && kind !== "inherited");
       const count = one.run.failures.filter(
-        (failure) =>
-          failure.cause === cause && !["change", "inherited"].includes(one.judged.get(failure.test)?.kind ?? "flaky"),
+        (failure) => failure.cause === cause && says(one.judged.get(failure.test) ?? RETRIED(failure)),
       ).length;
       hits += count;
       if (count >= 3) three++;
@@ -278,14 +288,17 @@ export function createHistory(c: Constants = CONSTANTS) {
       if (failures.length === 0) return 0;
       const places = Map.groupBy(failures, ({ build }) => build.pullRequest ?? `line ${build.number}`);
       const k = [...places.values()].reduce(
-        (sum, own) => sum + Math.max(...own.map((one) => one.judgement.shares.flaky)),
+        (sum, own) => sum + Math.max(...own.map((one) => (one.isOwn ? one.judgement.shares.flaky : 0))),
         0,
       );
       const n = (runsOf.get(failures[0]!.task) ?? []).length;
       return flakyChance(flakyRates(), k, n);
     },
 
-    add(build: RecordedBuild, judgements: readonly Judgement[]): void {
+    add(build: RecordedBuild, judgements: readonly Judgement[], runs: readonly FailedRun[]): void {
+      const own = new Set(
+        runs.flatMap(({ failures }) => failures.flatMap((one) => (onlyInChanges(one) ? [] : one.test))),
+      );
       const judged = new Map(judgements.map((one) => [one.test, one]));
       for (const run of build.runs) {
         const failed = new Map(run.failures.map((failure) => [failure.test, failure]));
@@ -294,7 +307,8 @@ export function createHistory(c: Constants = CONSTANTS) {
         for (const failure of run.failures) {
           const judgement = judged.get(failure.test) ?? RETRIED(failure);
           if (!failuresOf.has(failure.test)) failuresOf.set(failure.test, []);
-          const past = { mean: meanOf(fitted.rates), task: run.task, build, failure, judgement };
+          const isOwn = failure.isRetried || own.has(failure.test);
+          const past = { mean: meanOf(fitted.rates), task: run.task, build, failure, judgement, isOwn };
           failuresOf.get(failure.test)!.push(past);
         }
       }

@@ -61,7 +61,7 @@ describe("goals", () => {
   const perfect: Score = {
     ...{ flakyPrecision: share(100), flakyRecall: share(100), sound: share(0, 14) },
     ...{ blamePrecision: share(100), blameRecall: share(100), missed: share(0), blamed: share(0) },
-    ...{ loss: 0, tenths: [] },
+    ...{ guiltyPassed: share(0), othersPassed: share(100), loss: 0, tenths: [] },
   };
 
   test("are held by a perfect score, and at the limit", () => {

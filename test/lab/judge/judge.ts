@@ -12,7 +12,7 @@ export function play({ builds }: Recorded, constants: Constants = CONSTANTS) {
   return builds.map((build) => {
     const facts = history.factsOf(build);
     const judgements = facts.runs.flatMap((run) => weigh({ ...facts, run }, constants));
-    history.add(build, judgements);
+    history.add(build, judgements, facts.runs);
     const flaky = build.runs
       .flatMap(({ failures }) => failures.map(({ test }) => test))
       .filter((test) => history.flakiness(test) > FLAKY);

@@ -1,12 +1,15 @@
 /** Compares what an account says about the builds of a team with the truth. */
 
-import type { Judgement } from "../../../src/rules/odds_facts.ts";
+import { onlyInChanges } from "../../../src/rules/blame.ts";
+import { GATE_SHARES } from "../../../src/schema/gate.ts";
+import type { FailedRun, Judgement } from "../../../src/rules/odds_facts.ts";
 import type { createHistory } from "./history.ts";
 import type { Recorded, RecordedBuild } from "./record.ts";
 
 export type PlayedBuild = {
   build: RecordedBuild;
   judgements: readonly Judgement[];
+  facts: { runs: readonly FailedRun[] };
   /** The tests that failed in the build and are called flaky after it. */
   flaky: readonly number[];
   flakiness: ReturnType<typeof createHistory>["flakiness"];
@@ -30,6 +33,9 @@ export type Score = {
   missed: Share;
   /** Innocent builds of pull requests in which something is blamed. */
   blamed: Share;
+  /** Guilty builds of pull requests, and other ones with failures, that a gate with the normal share lets through. */
+  guiltyPassed: Share;
+  othersPassed: Share;
   /** Logarithmic loss of the largest share of "change" in a build, in hundredths. */
   loss: number;
   /** Failures by the tenth of their share of "change", and how many of them a change caused. */
@@ -52,11 +58,12 @@ function scoreFlaky({ flaky, tests }: Recorded, played: readonly PlayedBuild[]) 
 
 export function score(recorded: Recorded, played: readonly PlayedBuild[]): Score {
   let [told, right, own, guilty, missed, innocent, blamed] = [0, 0, 0, 0, 0, 0, 0];
-  let [loss, builds] = [0, 0];
+  let [loss, builds, guiltyPassed, others, othersPassed] = [0, 0, 0, 0, 0];
   const tenths = Array.from({ length: 10 }, () => ({ count: 0, change: 0 }));
-  for (const { build, judgements } of played) {
+  for (const { build, judgements, facts } of played) {
     if (build.pullRequest === null) continue;
     const isOwn = ownIn(build);
+    const passes = judgements.every(isForgiven(facts.runs));
     const asChange = judgements.filter(({ kind }) => kind === "change");
     told += asChange.length;
     right += asChange.filter(isOwn).length;
@@ -65,7 +72,10 @@ export function score(recorded: Recorded, played: readonly PlayedBuild[]): Score
     if (isGuilty) {
       guilty++;
       if (asChange.length === 0) missed++;
+      if (passes) guiltyPassed++;
     } else {
+      if (judgements.length > 0) others++;
+      if (judgements.length > 0 && passes) othersPassed++;
       innocent++;
       if (asChange.length > 0) blamed++;
     }
@@ -84,9 +94,20 @@ export function score(recorded: Recorded, played: readonly PlayedBuild[]): Score
     blameRecall: { part: right, whole: own },
     missed: { part: missed, whole: guilty },
     blamed: { part: blamed, whole: innocent },
+    guiltyPassed: { part: guiltyPassed, whole: guilty },
+    othersPassed: { part: othersPassed, whole: others },
     loss: builds === 0 ? 0 : (100 * loss) / builds,
     tenths,
   };
+}
+
+/** Whether a gate forgives a failure: see `explainedBlame`, and rules/gate.ts. */
+function isForgiven(runs: readonly FailedRun[]): (judgement: Judgement) => boolean {
+  const factsOf = new Map(runs.flatMap(({ failures }) => failures.map((one) => [one.test, one])));
+  return ({ test, kind, shares }) =>
+    shares.change <= GATE_SHARES.normal &&
+    kind !== "outside" &&
+    !(kind === "flaky" && onlyInChanges(factsOf.get(test)!) !== null);
 }
 
 /** Whether the change of a build caused a failure that is judged in it. */
@@ -102,4 +123,5 @@ export const toRow = (score: Score) => ({
   blame: `${ratio(score.blamePrecision)} / ${ratio(score.blameRecall)}`,
   missed: `${score.missed.part} of ${score.missed.whole}`,
   blamed: `${score.blamed.part} of ${score.blamed.whole}`,
+  passed: `${score.guiltyPassed.part} of ${score.guiltyPassed.whole} guilty, ${score.othersPassed.part} of ${score.othersPassed.whole} others`,
 });
