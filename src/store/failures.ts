@@ -237,12 +237,12 @@ export const selectFailureEvidence = (
       order by run_id desc limit ${STREAK} * k.tasks
     ) b cross join lateral (
       select r.execution_id, r.completed_at, e.commit, r.outage,
+        e.id = ${executionId}
+          or (select e.branch is not distinct from mine.branch and (e.branch is not null
+            or e.pull_request is not distinct from mine.pull_request) from mine) as is_own,
         -- What the default branch has got after the baseline is not part of the build.
         ${isOnDefault(sql, sql`e`, sql`(select default_branch from mine)`)}
-          and e.id <= coalesce((select baseline_id from mine), e.id)
-        or e.id = ${executionId}
-        or (select e.branch is not distinct from mine.branch and (e.branch is not null
-          or e.pull_request is not distinct from mine.pull_request) from mine) as counts
+          and e.id <= coalesce((select baseline_id from mine), e.id) as is_before
       from test_run r
       join execution e on e.project_id = ${projectId} and e.id = r.execution_id
       where r.project_id = ${projectId} and r.id = b.run_id offset 0) e
@@ -254,8 +254,10 @@ export const selectFailureEvidence = (
     cross join lateral (select array_position(b.test_cases, w.number) as place) x
     where x.place is not null
   ), streak as (
-    select *, count(*) filter (where letter in ('p', 'P')) over (partition by mine, number order by run_id desc) as passes
-    from seen where place <= ${STREAK} and counts and not outage and letter in ('p', 'P', 'f', 'F')
+    -- The branch goes on where the default branch was.
+    select *, count(*) filter (where letter in ('p', 'P')) over (
+      partition by mine, number order by is_own desc, run_id desc) as passes
+    from seen where place <= ${STREAK} and (is_own or is_before) and not outage and letter in ('p', 'P', 'f', 'F')
   )
   select f.run_id as "runId", f.number, right(d.output, ${OUTPUT}) as output, h.letters,
     s.execution_id as "sinceExecutionId", s.commit as "sinceCommit", s.completed_at as "sinceAt",
@@ -267,11 +269,11 @@ export const selectFailureEvidence = (
   ) h on h.mine = f.run_id and h.number = f.number
   left join (
     select distinct on (mine, number) mine, number, execution_id, commit, completed_at from streak where passes = 0
-    order by mine, number, run_id
+    order by mine, number, is_own, run_id
   ) s on s.mine = f.run_id and s.number = f.number
   left join (
     select distinct on (mine, number) mine, number, commit from streak where passes = 1 and letter in ('p', 'P')
-    order by mine, number, run_id desc
+    order by mine, number, is_own desc, run_id desc
   ) g on g.mine = f.run_id and g.number = f.number`;
 
 /** The test cases of a run whose failures had a cause outside of the code before this attempt. */

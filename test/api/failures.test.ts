@@ -162,6 +162,15 @@ describe("a failure", () => {
     expect(lists).toEqual([{ newFailures: 1 }, { stillFailing: 1 }, { stillFailing: 1 }]);
   });
 
+  test("is since the first build of the branch that has it, whatever main did meanwhile", async () => {
+    for (let build = 1; build <= 3; build++) await one("main", undefined, `&commit=aa${build}0000`);
+    const first = await one("x", BASKET, "&pull_request=7&commit=bb10000");
+    for (let build = 4; build <= 6; build++) await one("main", undefined, `&commit=aa${build}0000`);
+    const last = await one("x", BASKET, "&pull_request=7&commit=bb20000&base_commit=aa60000");
+    const { causes } = await get(`${last.executionId}/failures`);
+    expect(causes[0].failures[0]).toMatchObject({ since: { executionId: first.executionId, commit: "bb10000" } });
+  });
+
   test("that main has since the baseline of a branch is unclear there, and says so", async () => {
     for (let build = 1; build <= 9; build++) await one("main", undefined, `&commit=aa${build}0000`);
     for (let build = 0; build < 2; build++) await one("main", BASKET);
