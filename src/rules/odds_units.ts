@@ -105,7 +105,7 @@ const LIKELY = Math.log(0.1);
 
 /** Logarithm: the likelihood of the failures of a unit in a run of which its surroundings fail such a share. */
 export function weighDisturbed(
-  { sightings }: FailedRun,
+  { sightings, tests }: FailedRun,
   { failures, isMany, isInherited, inherited }: Unit,
   share: number,
   strange: number,
@@ -114,7 +114,9 @@ export function weighDisturbed(
   if (isInherited) return inherited;
   const seen = sightings.get(failures[0]!.cause);
   const says = failures[0]!.saysOutside;
-  const known = seen?.isSpread ? c.sighted : isMany ? (says ? c.saysMany : 1) : says ? 1 : strange;
+  // Reports without files have all tests in one.
+  const areMany = isMany || (failures.length >= MANY_AT_ONCE.tests && 2 * failures.length > tests);
+  const known = seen?.isSpread ? c.sighted : areMany && says ? c.saysMany : isMany || says ? 1 : strange;
   return failures.length * Math.log(share) + Math.log(known);
 }
 

@@ -93,6 +93,9 @@ describe("many failures for one cause outside of the code", () => {
     expect(filledLists(struck)).toEqual({ incidentFailures: failed });
     const broken = await send(first(failed, "cart.items is not a function"), "branch=b&pull_request=8");
     expect(filledLists(broken)).toEqual({ newFailures: failed });
+    const bare = report(first(failed, AWAY), count).replaceAll(/ file="[^"]*"/g, "");
+    const nameless = await own.uploadReport(bare, "branch=c&pull_request=9&complete=true&task_slug=u");
+    expect(filledLists(nameless)).toEqual(2 * failed > count ? { incidentFailures: failed } : { newFailures: failed });
   });
 
   test.each(["main", "a"])(
