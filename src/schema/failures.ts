@@ -59,10 +59,7 @@ const listsOf = <Ref extends typeof caseRef | typeof failedCaseRef>(ref: Ref) =>
       "Failed without an explanation: not in the baseline, not on the default branch since then, and not by the " +
         "history of the test case",
     ),
-    unclearFailures: refs(
-      "Failed, and something else than the change explains it best, but the share of the change is above the project's gateShare, " +
-        "or only changes are known to have failed alike",
-    ),
+    unclearFailures: refs("Failed, and neither the change nor anything else explains it clearly"),
     flakyFailures: v.pipe(
       v.array(v.strictObject({ ...ref.entries, ...flakiness })),
       v.description(
