@@ -131,7 +131,7 @@ async function selectWithTasks(sql: Sql, projectId: string, ids: Fragment): Prom
       r.task_slug as task_slug, r.status as task_status, r.attempt as task_attempt, r.passed as task_passed,
       r.failed as task_failed, r.skipped as task_skipped, r.flaky as task_flaky, r.verdict as task_verdict, r.outage as task_outage,
       r.declared as task_declared, r.shards as task_shards, ${namedShards(sql, sql`r`)} as "task_namedShards", ${flaws(sql, sql`r`)} as task_flaws, r.started_at as "task_startedAt", r.completed_at as "task_completedAt",
-      r.duration_ms as "task_durationMs", r.slower as task_slower, case when not (e.mode = 'run' and r.status = 'queued') then r.reason end as task_reason,
+      r.duration_ms as "task_durationMs", r.slower as task_slower, r.forgiven as task_forgiven, case when not (e.mode = 'run' and r.status = 'queued') then r.reason end as task_reason,
       case when e.mode = 'run' and r.status = 'queued' then ${missingRunner(sql, sql`r`)} end as "task_missingRunner", case when e.mode = 'run' then ${lastRunner(sql, sql`r`)} end as task_runner
     from chosen e left join test_run r on r.project_id = e.project_id and r.execution_id = e.id
     order by e.id desc, r.id`;
@@ -161,6 +161,7 @@ async function selectWithTasks(sql: Sql, projectId: string, ids: Fragment): Prom
         reason: row.task_reason,
         missingRunner: row.task_missingRunner ?? null,
         flaws: row.task_flaws,
+        forgiven: row.task_forgiven!,
         slower: row.task_slower,
       });
   }

@@ -35,6 +35,8 @@ export type TaskRow = {
   /** Why it stays queued, if it is queued; read with the executions only. */
   missingRunner?: MissingRunner | null;
   flaws: Flaws | null;
+  /** The number of its failures that the gates of its latest uploads have forgiven; read with the executions only. */
+  forgiven?: number;
   /** With what its wall time was compared, if it passed and took longer than usual. */
   slower: Slower | null;
 };

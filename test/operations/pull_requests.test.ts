@@ -269,6 +269,15 @@ describe("the comment", () => {
     expect(text).toContain("**Failures of known flaky tests (1)**\n\n- [`Cart › flickers`]");
   });
 
+  test("says which failures a gate has forgiven", async () => {
+    const host = await beginComments({ events: ["execution.failed"] });
+    const cases = [{ name: "adds", fails: true }, { name: "pays" }];
+    await upload({ branch: "main", pull_request: "", complete: "true" }, ...cases);
+    await upload({ complete: "true", gate: "new", exit_code: "1" }, ...cases);
+    await settle();
+    expect(host.comments.get(100)).toContain("`1 failed, 1 passed; gate passed, 1 failure forgiven`");
+  });
+
   test("names unclear failures with the sentence about them", async () => {
     const host = await beginComments({ events: ["execution.failed"] });
     await project.patch("", { gateShare: 0.01 });

@@ -20,6 +20,7 @@ import { shownCaseTitle } from "../../wording/case_title.ts";
 import { executionHeadline } from "../../wording/execution.ts";
 import { failureReason } from "../../wording/failure_reason.ts";
 import { firstLineOf } from "../../wording/first_line.ts";
+import { forgivenWords } from "../../wording/gate.ts";
 import { joinedBugTitle, knownBugMention } from "../../wording/known_bug.ts";
 import { toCount } from "../../wording/numbers.ts";
 import { taskHeadline } from "../../wording/task.ts";
@@ -173,7 +174,7 @@ export async function readPullRequestState(
       first: tasks.slice(0, MAX_TASKS).map((task) => ({
         title: task.slug,
         url: taskUrl(publicUrl, projectId, id, task.slug),
-        outcome: taskHeadline({ ...task, durationMs: 0 }),
+        outcome: `${taskHeadline({ ...task, durationMs: 0 })}${task.forgiven ? `; gate passed, ${forgivenWords(task.forgiven)}` : ""}`,
         durationMs: task.durationMs,
         slower: task.slower,
       })),
