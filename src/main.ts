@@ -5,6 +5,7 @@ import { type Config, readConfig } from "./config.ts";
 import { toPlainError } from "./file_failure.ts";
 import { findPort } from "./http/serve.ts";
 import { createLog, type Log } from "./log.ts";
+import { toMisspeltText } from "./misspelt.ts";
 import { createSetupToken } from "./operations/people/accounts.ts";
 import { createFirstProject, setupUrl, welcome } from "./operations/projects/first_project.ts";
 import { loadSecretKey } from "./operations/projects/secret_key.ts";
@@ -23,6 +24,7 @@ async function main(): Promise<void> {
   const log = createLog(config.logLevel);
   // From here on there is something to end in order: who asks for it while the server starts is heard when it has started.
   const stopping = stopSignal();
+  for (const misspelt of config.misspelt) log.warn(toMisspeltText(misspelt));
   warnOfDescriptors(readDescriptors(config), log);
   // A start that is refused must not have upgraded the database of the server that has the port.
   if (config.port !== 0) await findPort(config.host, config.port);
@@ -32,7 +34,7 @@ async function main(): Promise<void> {
     if (config.databaseUrl !== undefined) await requireSessions(database);
     const isNew = await migrate(database, (message) => log.info(message));
     // Before the first upload: results that come before their month stay outside of it.
-    if (isNew) await createPartitions(database.pool, new Date());
+    if (isNew) await createPartitions(database, new Date());
     const secretKey = await loadSecretKey(database.pool, config);
     const cursorSecret = await selectCursorSecret(database.pool);
     for (const name of ["NO_PROXY", "no_proxy"]) delete process.env[name];

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { Config } from "../config.ts";
 import { toPlainError } from "../file_failure.ts";
 import { descriptorLimit } from "../http/descriptors.ts";
+import { toMisspeltText } from "../misspelt.ts";
 import { readSecretKey } from "../secrets/secret_key.ts";
 import { toSize } from "../wording/numbers.ts";
 import { type Finding, findingsOf } from "./finding.ts";
@@ -17,6 +18,7 @@ export function* checkConfiguration(config: Config): Generator<Finding> {
   const { databaseUrl, dataDir, host, port, publicUrl, metricsToken, trustProxy } = config;
   const database = databaseUrl === undefined ? "built-in PostgreSQL" : "DATABASE_URL";
   yield ok(`The configuration is valid: ${database}, DATA_DIR "${dataDir}", ${host}:${port}`);
+  for (const misspelt of config.misspelt) yield warn(toMisspeltText(misspelt), "Correct or remove the variable");
   if (publicUrl === undefined)
     yield warn(
       "PUBLIC_URL is not set, so links in messages lead to the listening address",

@@ -10,7 +10,14 @@ import { type OpenDatabase, openExistingDatabase } from "../database/open.ts";
 import { requireSessions } from "../database/session.ts";
 import { toPlainError } from "../file_failure.ts";
 import { checkConfiguration, checkDataDirectory, checkSecretKey } from "./check_configuration.ts";
-import { checkClock, checkKeyOfDatabase, checkQueues, checkSchema, checkServer } from "./check_database.ts";
+import {
+  checkClock,
+  checkKeyOfDatabase,
+  checkPlannedDeletions,
+  checkQueues,
+  checkSchema,
+  checkServer,
+} from "./check_database.ts";
 import { checkBucket, checkOutbound, checkRunningServer } from "./check_outbound.ts";
 import { type Finding, findingsOf } from "./finding.ts";
 
@@ -62,6 +69,7 @@ async function* diagnoseDatabase(config: Config, key: Uint8Array | undefined): A
     if (!(yield* attempt("database", checkSchema(pool)))) return;
     yield* attempt("secret key", checkKeyOfDatabase(pool, key));
     yield* attempt("server", checkQueues(pool));
+    yield* attempt("retention", checkPlannedDeletions(pool));
   } catch (error) {
     yield findingsOf("database").fail(describe(error), remedyOf(config));
   } finally {

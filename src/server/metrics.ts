@@ -91,6 +91,10 @@ export function createMetrics({ database, gauges }: MetricsOptions) {
     name: "assay_attachment_store_failures_total",
     help: "How often the store of attachments could not take or give one.",
   });
+  const deletedRows = createCounter({
+    name: "assay_deleted_rows_total",
+    help: "Rows that this server has deleted for their age, by table.",
+  });
   const [storedBytes, storeFailures] = [attachmentBytes.at({}), attachmentFailures.at({})];
   const [received, observeIngest, dropped] = [bytes.at({}), ingest.at({}), notes.at({})];
   const delivered = {
@@ -118,6 +122,7 @@ export function createMetrics({ database, gauges }: MetricsOptions) {
     attachmentBytes.family,
     attachmentFailures.family,
     attempts.family,
+    deletedRows.family,
     gauge(
       { name: "assay_database_pool_size", help: "Connections that a pool of this server may have." },
       perPool(({ size }) => size),
@@ -163,6 +168,9 @@ export function createMetrics({ database, gauges }: MetricsOptions) {
       stored: (bytes: number) => void (storedBytes.value += bytes),
       failed: () => void storeFailures.value++,
     },
+
+    /** Counts rows that were deleted for their age. */
+    deleted: (table: string, rows: number) => void (deletedRows.at({ table }).value += rows),
 
     notesDropped: (count: number) => void (dropped.value += count),
 

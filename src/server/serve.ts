@@ -1,7 +1,7 @@
 /** Runs a server on an open database until it has drained. */
 
 import { composeServer } from "./composition.ts";
-import type { Config } from "../config.ts";
+import { type Config, retentionOf } from "../config.ts";
 import { descriptorLimit } from "../http/descriptors.ts";
 import { STREAM_LIMITS } from "../http/events.ts";
 import type { Log } from "../log.ts";
@@ -80,7 +80,8 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const loops = startLoops({
     ...config,
     attachments,
-    attachmentRetentionDays: config.attachments.retentionDays,
+    retention: retentionOf(config),
+    onDeleted: metrics.deleted,
     ...{ database, publicUrl, log, seal, deliverer, isCramped, sweep: app.sweep },
   });
 
