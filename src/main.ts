@@ -16,7 +16,7 @@ import { selectCursorSecret } from "./store/instance.ts";
 import { migrate } from "./database/migrate.ts";
 import { createPartitions } from "./database/partitions.ts";
 import { openDatabase } from "./database/open.ts";
-import { requireSessions } from "./database/session.ts";
+import { DROPPED_SETTINGS, requireSessions, selectDroppedSettings } from "./database/session.ts";
 import { selectAnyTeam } from "./store/projects.ts";
 
 async function main(): Promise<void> {
@@ -31,7 +31,11 @@ async function main(): Promise<void> {
   const database = await openDatabase(config, (message) => log.info(message));
 
   try {
-    if (config.databaseUrl !== undefined) await requireSessions(database);
+    if (config.databaseUrl !== undefined) {
+      await requireSessions(database);
+      const settings = await selectDroppedSettings(database);
+      if (settings.length > 0) log.warn(DROPPED_SETTINGS, { settings });
+    }
     const isNew = await migrate(database, (message) => log.info(message));
     // Before the first upload: results that come before their month stay outside of it.
     if (isNew) await createPartitions(database, new Date());

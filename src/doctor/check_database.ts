@@ -1,8 +1,9 @@
 /** Checks the PostgreSQL that a server uses: version, settings, role, schema, clock, and what it says about the service. */
 
-import type { Sql } from "../database/connect.ts";
+import type { Database, Sql } from "../database/connect.ts";
 import { selectClockMs, selectServerFacts, type ServerFacts } from "../database/diagnosis.ts";
 import { MIN_POSTGRES_VERSION, schemaVersion, selectAppliedCount } from "../database/migrate.ts";
+import { selectDroppedSettings } from "../database/session.ts";
 import { OPERATOR_COMMAND } from "../executable.ts";
 import { createSeal } from "../secrets/seal.ts";
 import { selectGauges } from "../store/gauges.ts";
@@ -29,11 +30,6 @@ const SETTINGS: Record<string, Setting> = {
   idle_session_timeout: {
     ...{ wanted: "0", isWrong: (value) => value !== "0", level: warn },
     effect: "PostgreSQL closes connections of the server",
-  },
-  // Assay turns it off for its sessions, which a pooler may ignore.
-  jit: {
-    ...{ wanted: "off", isWrong: (value) => value === "on", level: warn },
-    effect: "PostgreSQL may compile a statement for longer than it takes to execute it",
   },
 };
 
@@ -70,6 +66,15 @@ export async function* checkServer(sql: Sql, { isBuiltIn, neededConnections }: S
         `PostgreSQL accepts ${maxConnections} connections, ${connections} are open; each server like this one may need ${neededConnections}`,
       );
   yield* checkRole(facts, isBuiltIn);
+}
+
+/** A pooler may drop the settings that a server opens its sessions with. */
+export async function* checkDroppedSettings(database: Pick<Database, "pool" | "fast">): AsyncGenerator<Finding> {
+  for (const setting of await selectDroppedSettings(database))
+    yield warn(
+      `A pooler does not pass on ${setting}, so statements may take several times as long`,
+      `Set it on the role: alter role NAME set ${setting} (docs/operations.md)`,
+    );
 }
 
 function* checkRole({ role, isSuperuser, canCreate, foreignTables }: ServerFacts, isBuiltIn: boolean) {

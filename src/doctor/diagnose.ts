@@ -12,6 +12,7 @@ import { toPlainError } from "../file_failure.ts";
 import { checkConfiguration, checkDataDirectory, checkSecretKey } from "./check_configuration.ts";
 import {
   checkClock,
+  checkDroppedSettings,
   checkKeyOfDatabase,
   checkPlannedDeletions,
   checkQueues,
@@ -64,6 +65,7 @@ async function* diagnoseDatabase(config: Config, key: Uint8Array | undefined): A
     // A pooler that shares sessions breaks every other check.
     await (isBuiltIn ? selectClockMs(pool) : requireSessions(database));
     yield* attempt("database", checkServer(pool, { isBuiltIn, neededConnections }));
+    yield* attempt("database", checkDroppedSettings(database));
     yield* attempt("clock", checkClock(pool));
     // Another schema has other tables.
     if (!(yield* attempt("database", checkSchema(pool)))) return;

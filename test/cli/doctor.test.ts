@@ -129,7 +129,7 @@ test("old data that will be deleted, and a variable with a wrong name", async ()
 
 test("settings that lose data, close connections or make statements slow, and too few connections", async () => {
   const findings = await database.begin(async (sql) => {
-    await sql`select set_config('jit', 'on', true), set_config('idle_session_timeout', '10min', true)`;
+    await sql`select set_config('idle_session_timeout', '10min', true)`;
     return await Array.fromAsync(checkServer(sql, { isBuiltIn: true, neededConnections: 100_000 }));
   });
   expect(faultsOf(findings)).toEqual([
@@ -137,7 +137,6 @@ test("settings that lose data, close connections or make statements slow, and to
     "fail database: full_page_writes is off, so a power failure can destroy the database",
     "warn database: synchronous_commit is off, so a crash can lose the last acknowledged uploads",
     "warn database: idle_session_timeout is 10min, so PostgreSQL closes connections of the server",
-    "warn database: jit is on, so PostgreSQL may compile a statement for longer than it takes to execute it",
     expect.stringMatching(/^fail database: PostgreSQL accepts \d+ connections, and this server may need 100000$/),
   ]);
 });
