@@ -3,7 +3,7 @@
 import { accessSync, constants, statfsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "../config.ts";
-import { toPlainError } from "../file_failure.ts";
+import { toFileReason, toPlainError } from "../file_failure.ts";
 import { descriptorLimit } from "../http/descriptors.ts";
 import { toMisspeltText } from "../misspelt.ts";
 import { readSecretKey } from "../secrets/secret_key.ts";
@@ -88,7 +88,12 @@ export function* checkDataDirectory({ dataDir, attachments }: Config): Generator
     return yield fail(`DATA_DIR "${dataDir}" is not a directory`, "Set DATA_DIR to a directory");
   try {
     accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
-  } catch {
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EACCES")
+      return yield fail(
+        `DATA_DIR "${dataDir}" cannot be written: ${toFileReason(error, "write")}`,
+        "Mount the file system so that it can be written, or set DATA_DIR to another directory",
+      );
     const account = `uid ${process.getuid?.()}`;
     return yield fail(
       `DATA_DIR "${dataDir}" belongs to uid ${stats.uid} and cannot be written by ${account}`,

@@ -1,7 +1,7 @@
 /** Checks the PostgreSQL that a server uses: version, settings, role, schema, clock, and what it says about the service. */
 
 import type { Database, Sql } from "../database/connect.ts";
-import { selectClockMs, selectServerFacts, type ServerFacts } from "../database/diagnosis.ts";
+import { selectClockSkewMs, selectServerFacts, type ServerFacts } from "../database/diagnosis.ts";
 import { MIN_POSTGRES_VERSION, schemaVersion, selectAppliedCount } from "../database/migrate.ts";
 import { selectDroppedSettings } from "../database/session.ts";
 import { OPERATOR_COMMAND } from "../executable.ts";
@@ -112,13 +112,9 @@ export async function* checkSchema(sql: Sql): AsyncGenerator<Finding, boolean> {
 
 const [CLOCK_WARN_MS, CLOCK_FAIL_MS] = [2_000, 60_000];
 
-/** The database reads its clock at an unknown moment between the two readings here. */
 export async function* checkClock(sql: Sql, clock: () => number = Date.now): AsyncGenerator<Finding> {
   const area = findingsOf("clock");
-  const before = clock();
-  const time = await selectClockMs(sql);
-  const after = clock();
-  const aheadMs = time > after ? time - after : time < before ? time - before : 0;
+  const aheadMs = await selectClockSkewMs(sql, clock);
   if (Math.abs(aheadMs) < CLOCK_WARN_MS) return yield area.ok("This machine and the database have the same time");
   const level = Math.abs(aheadMs) < CLOCK_FAIL_MS ? area.warn : area.fail;
   yield level(

@@ -1,5 +1,6 @@
 /** The metrics of a server: its own counters, and the queues in the database. */
 
+import { type StatsFs, statfsSync } from "node:fs";
 import {
   createCounter,
   createHistogram,
@@ -11,7 +12,7 @@ import {
   writeExposition,
 } from "../http/metrics.ts";
 import type { Database, PoolLoad } from "../database/connect.ts";
-import type { Gauges } from "../store/gauges.ts";
+import type { GaugesHere } from "../store/gauges.ts";
 import type { LeaseStatus } from "../schema/run_leases.ts";
 import packageJson from "../../package.json" with { type: "json" };
 
@@ -49,11 +50,13 @@ export type CountedUpload = {
 export type MetricsOptions = {
   database: Pick<Database, "load">;
   /** Undefined: the database did not answer in time. */
-  gauges: () => Promise<Gauges | undefined>;
+  gauges: () => Promise<GaugesHere | undefined>;
+  /** By the name that they have in the metrics. */
+  directories?: Record<string, string>;
 };
 
 /** No label holds an id, or a name that users have given. */
-export function createMetrics({ database, gauges }: MetricsOptions) {
+export function createMetrics({ database, gauges, directories = {} }: MetricsOptions) {
   const requests = createRequestMetrics("assay");
   const lag = createLoopLag();
   const uploads = createCounter({
@@ -109,6 +112,12 @@ export function createMetrics({ database, gauges }: MetricsOptions) {
       const value = read(load);
       return value === undefined ? [] : [[{ pool }, value]];
     });
+  const perDisk = (read: (disk: StatsFs) => number) => () =>
+    Object.entries(directories).flatMap(([directory, path]): [{ directory: string }, number][] => {
+      // It may not exist yet.
+      const disk = attemptTo(() => statfsSync(path));
+      return disk ? [[{ directory }, read(disk)]] : [];
+    });
   const own: MetricFamily[] = [
     gauge({ name: "assay_build_info", help: "The version of Assay and of Bun." }, () => [
       [{ version: packageJson.version, bun: Bun.version }, 1],
@@ -123,6 +132,14 @@ export function createMetrics({ database, gauges }: MetricsOptions) {
     attachmentFailures.family,
     attempts.family,
     deletedRows.family,
+    gauge(
+      { name: "assay_disk_bytes", help: "The size of the disk that a directory of this server is on." },
+      perDisk(({ blocks, bsize }) => blocks * bsize),
+    ),
+    gauge(
+      { name: "assay_disk_free_bytes", help: "What is free of it for this account." },
+      perDisk(({ bavail, bsize }) => bavail * bsize),
+    ),
     gauge(
       { name: "assay_database_pool_size", help: "Connections that a pool of this server may have." },
       perPool(({ size }) => size),
@@ -183,9 +200,17 @@ export function createMetrics({ database, gauges }: MetricsOptions) {
   };
 }
 
+function attemptTo<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}
+
 export type Metrics = ReturnType<typeof createMetrics>;
 
-function databaseFamilies(read: Gauges | undefined): MetricFamily[] {
+function databaseFamilies(read: GaugesHere | undefined): MetricFamily[] {
   const up = gauge(
     { name: "assay_database_up", help: "Whether the database answered this server within 2 seconds." },
     () => (read ? 1 : 0),
@@ -224,6 +249,19 @@ function databaseFamilies(read: Gauges | undefined): MetricFamily[] {
     shared("assay_deliveries_pending", "Deliveries that are not sent yet.", read.deliveries),
     shared("assay_deliveries_due", "Of these, what is due now.", read.deliveriesDue),
     shared("assay_deliveries_due_oldest_seconds", "For how long the first one has been due.", read.deliveryAge ?? 0),
+    shared("assay_database_bytes", "The size of the database on its disk.", read.databaseBytes),
+    ...(read.backupAge === null
+      ? []
+      : [shared("assay_backup_age_seconds", "How long ago the last assay backup was taken.", read.backupAge)]),
+    shared(
+      "assay_planned_deletions",
+      "Runs with results, attachments and executions that are deleted for their age within a day, unless someone stops it.",
+      read.plannedDeletions,
+    ),
+    gauge(
+      { name: "assay_clock_skew_seconds", help: "How far the clock of the database is ahead of this machine." },
+      () => read.clockSkew,
+    ),
     shared("assay_quiet", "Whether the server is quiet after a restore.", read.quiet ? 1 : 0),
     shared(
       "assay_database_sessions",

@@ -67,7 +67,9 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   let isAnnounced = false;
   let draining = false;
 
-  const canServe = createReadiness(database, await schemaVersion(), (error) => log.error(DISK_FULL, { error }));
+  const canServe = createReadiness(database, await schemaVersion(), (error) =>
+    log.error(DISK_FULL, { reason: (error as Error).message }),
+  );
   if (isCramped) await useAllConnections(database, config.databasePool);
   const server = composeServer({
     ...options,
