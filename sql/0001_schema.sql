@@ -91,7 +91,7 @@ create index trust_rule_by_issuer on trust_rule (issuer) where issuer_keys is nu
 
 -- Each token makes one key. A row is kept until the token has expired.
 create table used_ci_token (
-  digest bytea primary key, -- SHA-256 of issuer and jti
+  digest bytea primary key, -- SHA-256 of issuer and jti, and of the project if its rule has keys of its own
   attempt bytea, -- SHA-256 of the Idempotency-Key: the same request may be repeated
   key_id uuid not null, expires_at timestamptz(3) not null
 );
