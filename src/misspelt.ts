@@ -2,42 +2,32 @@
 
 /** Short names such as HOST and PORT are similar to too many others. */
 const MIN_LENGTH = 8;
+const MAX_LENGTH = 64;
 const MAX_EDITS = 2;
 
 /** How many characters are inserted, deleted or replaced (Levenshtein distance). */
-function editsBetween(a: string, b: string): number {
-  let before = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let row = 1; row <= a.length; row++) {
-    const current = [row];
-    for (let column = 1; column <= b.length; column++) {
-      const replaced = before[column - 1]! + (a[row - 1] === b[column - 1] ? 0 : 1);
-      current.push(Math.min(current[column - 1]! + 1, before[column]! + 1, replaced));
-    }
-    before = current;
+function countEdits(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (const [index, letter] of [...a].entries()) {
+    const before = row;
+    row = [index + 1];
+    for (let at = 0; at < b.length; at++)
+      row.push(Math.min(row[at]! + 1, before[at + 1]! + 1, before[at]! + (letter === b[at] ? 0 : 1)));
   }
-  return before[b.length]!;
+  return row[b.length]!;
 }
 
 /** Case, underscores and the prefix ASSAY_ make no difference. */
-const toComparable = (name: string): string =>
-  name
-    .toUpperCase()
-    .replace(/^ASSAY_/, "")
-    .replaceAll("_", "");
+const toComparable = (name: string): string => name.toUpperCase().replace(/^ASSAY_|_/g, "");
 
 export type Misspelt = { name: string; meant: string };
 
 export function findMisspelt(names: readonly string[], known: readonly string[]): Misspelt[] {
-  const texts = known
-    .map((name) => ({ name, text: toComparable(name) }))
-    .filter(({ text }) => text.length >= MIN_LENGTH);
+  const long = known.filter((name) => toComparable(name).length >= MIN_LENGTH);
   return names.flatMap((name) => {
-    const text = toComparable(name);
-    if (known.includes(name) || text.length > 64) return [];
-    const [nearest] = texts
-      .map((other) => ({ name: other.name, edits: editsBetween(text, other.text) }))
-      .sort((a, b) => a.edits - b.edits);
-    return nearest && nearest.edits <= MAX_EDITS ? [{ name, meant: nearest.name }] : [];
+    if (known.includes(name) || name.length > MAX_LENGTH) return [];
+    const meant = long.find((other) => countEdits(toComparable(name), toComparable(other)) <= MAX_EDITS);
+    return meant === undefined ? [] : [{ name, meant }];
   });
 }
 

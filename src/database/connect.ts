@@ -154,13 +154,8 @@ export const toNumbers = (literal: string): (number | null)[] =>
 export const toTextArray = (values: readonly (string | null)[]): string =>
   `{${values.map((value) => (value === null ? "null" : `"${value.replace(/["\\]/g, "\\$&")}"`)).join(",")}}`;
 
-/** How long a transaction may do nothing, such as one whose reader takes nothing. */
-export const IDLE_TRANSACTION_SECONDS = 60;
-/** Settings of every session: no transaction waits, or is left open, for longer. */
-export const SESSION_SETTINGS = {
-  lock_timeout: "15s",
-  idle_in_transaction_session_timeout: `${IDLE_TRANSACTION_SECONDS}s`,
-};
+/** Settings of every session: no transaction waits, or is left open, for longer; also where a reader takes nothing. */
+export const SESSION_SETTINGS = { lock_timeout: "15s", idle_in_transaction_session_timeout: "60s" };
 /** The limit of a statement in all pools except those for short reads. */
 export const STATEMENT_TIMEOUT = "60s";
 

@@ -4,7 +4,7 @@ import { type Database, isConflict, isLockTimeout, type Sql, type Tx } from "./c
 
 /** Whoever needs the table waits behind a statement that waits for its exclusive lock, for so long at most. */
 const LOCK_TIMEOUT = "2s";
-const LOOK_MS = 500;
+const LOOK_MS = 1_000;
 /** Pauses grow to this, because what lasts for an hour must not delay uploads every few seconds. */
 const MAX_PAUSE_MS = 30_000;
 
@@ -27,23 +27,18 @@ export async function withExclusiveLocks<T>(
   work: (sql: Tx) => Promise<T>,
 ): Promise<T> {
   const said = new Set<number>();
-  // The next look, or the failure of the transaction itself, says more than a look that fails.
-  const look = (pid: number) =>
-    selectBlocking(pool, pid).then(
-      (sessions) => {
-        const unsaid = sessions.filter((session) => !said.has(session.pid));
-        for (const session of unsaid) said.add(session.pid);
-        if (unsaid.length > 0) say(`${what} waits for a lock of ${unsaid.map(({ text }) => text).join("; ")}`);
-      },
-      () => {},
-    );
+  async function report(pid: number): Promise<void> {
+    const sessions = (await selectBlocking(pool, pid)).filter((session) => !said.has(session.pid));
+    for (const session of sessions) said.add(session.pid);
+    if (sessions.length > 0) say(`${what} waits for a lock of ${sessions.map(({ text }) => text).join("; ")}`);
+  }
   for (let count = 1; ; count++) {
     let timer: Timer | undefined;
     try {
       return await begin(async (sql) => {
         await limitLockWait(sql);
         const [session] = await sql<{ pid: number }[]>`select pg_backend_pid() as pid`;
-        timer = setInterval(() => void look(session!.pid), LOOK_MS);
+        timer = setInterval(() => void report(session!.pid).catch(() => {}), LOOK_MS);
         return await work(sql);
       });
     } catch (error) {

@@ -53,15 +53,13 @@ export async function createPartitions(
   }
 }
 
-export type DroppedPartition = { name: string; table: string; rows: number };
-
 /** Drops the months whose runs are all older than `floor`, a UUID. */
 export async function dropPartitions(
   database: Servers,
   floor: string,
   say: ExclusiveOptions["say"] = () => {},
-): Promise<DroppedPartition[]> {
-  const dropped: DroppedPartition[] = [];
+): Promise<{ name: string; rows: number }[]> {
+  const dropped: { name: string; rows: number }[] = [];
   for (const table of TABLES) {
     const partitions = await database.pool<{ name: string; upper: string }[]>`
       select c.relname as name, substring(pg_get_expr(c.relpartbound, c.oid) from 'TO \\(''([^'']+)''') as upper
@@ -72,7 +70,7 @@ export async function dropPartitions(
       const [count] = await database.pool<{ rows: number }[]>`select count(*) as rows from ${database.pool(name)}`;
       const options = { what: `The partition ${name}, which is to be dropped,`, say, tries: TRIES };
       await withExclusiveLocks(database, options, async (sql) => void (await sql`drop table if exists ${sql(name)}`));
-      dropped.push({ name, table, rows: count!.rows });
+      dropped.push({ name, rows: count!.rows });
     }
   }
   return dropped;

@@ -2,7 +2,7 @@
 
 import type { StreamControl, StreamOwner } from "../http/events.ts";
 import { fail } from "../http/problem.ts";
-import { type Database, IDLE_TRANSACTION_SECONDS, isUnavailable, type Sql, type Tx } from "../database/connect.ts";
+import { type Database, isUnavailable, type Sql, type Tx } from "../database/connect.ts";
 import { readSnapshot } from "../database/snapshot.ts";
 import {
   EXPORT_TYPES,
@@ -153,7 +153,6 @@ async function* writeExport(
 ): AsyncGenerator<string, void> {
   const began = performance.now();
   let checkedAt = -Infinity;
-  let writtenAt = began;
   let chunk = first;
 
   async function requireMore(): Promise<void> {
@@ -173,16 +172,12 @@ async function* writeExport(
       chunk += line;
       if (chunk.length < CHUNK_LENGTH) continue;
       await requireMore();
-      writtenAt = performance.now();
       yield chunk;
       chunk = "";
     }
     await requireMore();
     yield chunk;
-  } catch (caught) {
-    // PostgreSQL has ended the session, which would hold up migrations.
-    const isUnread = isUnavailable(caught) && performance.now() - writtenAt > IDLE_TRANSACTION_SECONDS * 1_000;
-    const error = isUnread ? new EndedError(`Nothing was read for ${IDLE_TRANSACTION_SECONDS} seconds`) : caught;
+  } catch (error) {
     if (!(error instanceof EndedError)) services.log.error("An export failed", { projectId: request.projectId, error });
     const away = isUnavailable(error) ? "The database is not available" : "The export failed";
     const message = error instanceof EndedError ? error.message : `${away}, try again in a moment`;

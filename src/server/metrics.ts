@@ -1,6 +1,6 @@
 /** The metrics of a server: its own counters, and the queues in the database. */
 
-import { type StatsFs, statfsSync } from "node:fs";
+import { existsSync, type StatsFs, statfsSync } from "node:fs";
 import {
   createCounter,
   createHistogram,
@@ -112,12 +112,11 @@ export function createMetrics({ database, gauges, directories = {} }: MetricsOpt
       const value = read(load);
       return value === undefined ? [] : [[{ pool }, value]];
     });
+  // A directory may not exist yet.
   const perDisk = (read: (disk: StatsFs) => number) => () =>
-    Object.entries(directories).flatMap(([directory, path]): [{ directory: string }, number][] => {
-      // It may not exist yet.
-      const disk = attemptTo(() => statfsSync(path));
-      return disk ? [[{ directory }, read(disk)]] : [];
-    });
+    Object.entries(directories)
+      .filter(([, path]) => existsSync(path))
+      .map(([directory, path]): [{ directory: string }, number] => [{ directory }, read(statfsSync(path))]);
   const own: MetricFamily[] = [
     gauge({ name: "assay_build_info", help: "The version of Assay and of Bun." }, () => [
       [{ version: packageJson.version, bun: Bun.version }, 1],
@@ -198,14 +197,6 @@ export function createMetrics({ database, gauges, directories = {} }: MetricsOpt
 
     stop: lag.stop,
   };
-}
-
-function attemptTo<T>(read: () => T): T | undefined {
-  try {
-    return read();
-  } catch {
-    return undefined;
-  }
 }
 
 export type Metrics = ReturnType<typeof createMetrics>;

@@ -63,10 +63,7 @@ export async function retain(
       months,
       async (before) => {
         const dropped = await dropPartitions(database, firstIdAt(before.getTime()), log.warn);
-        for (const { name, table, rows } of dropped) {
-          onDeleted(table, rows);
-          log.info("Dropped a month of results for its age", { table: name, rows, before: before.toISOString() });
-        }
+        for (const { name, rows } of dropped) report.add(name, rows, before);
       },
       log,
     );

@@ -37,25 +37,3 @@ test("a change of a table gives way to others while somebody reads, names the se
   expect(await changed).toBe("changed");
   expect((await pool.unsafe(waitingFor("alter"))).length).toBe(0);
 });
-
-test("after its last try the lock is missing", async () => {
-  const { database } = await createDatabase();
-  await database.begin(async (sql) => {
-    await sql`select from account`;
-    const change = withExclusiveLocks(
-      database,
-      { what: "The test", say: () => {}, tries: 1 },
-      (other) => other`alter table account add column later int`,
-    );
-    await expect(change).rejects.toThrow("canceling statement due to lock timeout");
-  });
-});
-
-test("the session of an export that nobody reads ends after a minute", async () => {
-  const { database } = await createDatabase();
-  const reader = database.openReader();
-  expect([...(await reader`show idle_in_transaction_session_timeout`)]).toEqual([
-    { idle_in_transaction_session_timeout: "1min" },
-  ]);
-  await reader.end();
-});
