@@ -28,7 +28,10 @@ const SHARED = expect.stringMatching(
 const WITHOUT_SETTINGS = expect.stringMatching(
   /^DATABASE_URL leads through a pooler that does not pass on the settings of a session .* docs\/operations.md/,
 );
-const SETTINGS = { lock_timeout: "15s", idle_in_transaction_session_timeout: "60s", statement_timeout: "60s" };
+const SETTINGS = {
+  ...{ lock_timeout: "15s", idle_in_transaction_session_timeout: "60s", statement_timeout: "60s" },
+  ...{ jit: "off", plan_cache_mode: "force_generic_plan" },
+};
 
 test("PostgreSQL itself is taken, and settings for speed that a session lacks are named", async () => {
   await requireSessions(database);
@@ -71,6 +74,7 @@ describe.if(hasPgBouncer)("PgBouncer", () => {
     expect(await refusalOf(url)).toBeUndefined();
 
     const pooled = connect({ url }, 2);
+    expect(await selectDroppedSettings(pooled)).toEqual([]);
     const { ask } = await createServer(pooled);
     const { project, key } = acme;
     const upload = (number: number) =>
