@@ -6,7 +6,14 @@ import { OPERATOR_COMMAND } from "../executable.ts";
 import { createPartitions, dropPartitions } from "../database/partitions.ts";
 import { selectIsBackupRunning } from "../database/snapshot.ts";
 import { firstIdAt } from "../database/time_bounds.ts";
-import { AGED_KINDS, ANNOUNCED_MS, decideDeletion, type RetentionSettings, toKeptDays } from "../rules/retention.ts";
+import {
+  AGED_KINDS,
+  type AgedKind,
+  ANNOUNCED_MS,
+  decideDeletion,
+  type RetentionSettings,
+  toKeptDays,
+} from "../rules/retention.ts";
 import {
   type AgedRows,
   deleteAged,
@@ -40,6 +47,7 @@ export async function retain(
   await eachOf([now], months, (now) => createPartitions(database, now, log.warn), log);
   const projects = await selectRetentions(pool);
   const due: AgedRows[] = [];
+  const cleared = new Set<string>();
   const items = projects.flatMap((project) => AGED_KINDS.map((kind) => ({ project, kind })));
   const about = ({ projectId, kind }: Pick<AgedRows, "projectId" | "kind">) => ({ projectId, kind });
   await eachOf(
@@ -48,8 +56,16 @@ export async function retain(
     async ({ project, kind }) => {
       const days = toKeptDays(kind, settings, project.days);
       if (days === 0) return;
+      // An execution would take results and attachments along that are kept, or wait.
+      const takesAlong = kind === "executions" ? (["results", "attachments"] as const) : [];
+      const isLeft = (other: AgedKind) =>
+        project.planned[other]?.beginsAt === null ||
+        (toKeptDays(other, settings, project.days) > 0 && !cleared.has(`${other} ${project.id}`));
+      if (takesAlong.some(isLeft)) return;
       const rows = { projectId: project.id, kind, before: new Date(now.getTime() - days * DAY) };
-      if (await mayDelete(database, project, { rows, days }, now, log)) due.push(rows);
+      if (!(await mayDelete(database, project, { rows, days }, now, log))) return;
+      cleared.add(`${kind} ${project.id}`);
+      due.push(rows);
     },
     log,
     goOn,
