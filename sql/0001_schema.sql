@@ -91,7 +91,7 @@ create index trust_rule_by_issuer on trust_rule (issuer) where issuer_keys is nu
 
 -- Each token makes one key. A row is kept until the token has expired.
 create table used_ci_token (
-  digest bytea primary key, -- SHA-256 of issuer and jti
+  digest bytea primary key, -- SHA-256 of issuer and jti, and of the project if its rule has keys of its own
   attempt bytea, -- SHA-256 of the Idempotency-Key: the same request may be repeated
   key_id uuid not null, expires_at timestamptz(3) not null
 );
@@ -174,7 +174,20 @@ create table instance (
   -- A server that was restored from a backup is quiet until `assay admin resume`: nothing is sent, no schedule and no automation
   -- runs, runners get no tasks, and nothing is deleted for its age.
   quiet_since timestamptz(3), -- null: not quiet
-  restored_to timestamptz(3) -- when the backup was taken that was restored last; null: none was
+  restored_to timestamptz(3), -- when the backup was taken that was restored last; null: none was
+  backed_up_at timestamptz(3) -- when `assay backup` last took a backup; null: it never has
+);
+
+-- Deletions for age that are larger than a day's worth, because a setting or the clock has changed or no server ran. Administrators can
+-- stop them until they begin (src/rules/retention.ts).
+create table planned_deletion (
+  project_id uuid not null references stored_project (id) on delete cascade,
+  kind text not null check (kind in ('results', 'attachments', 'executions')),
+  days int not null, -- the retention that it was announced for
+  objects bigint not null, -- test runs with results, attachments or executions, when it was announced
+  before timestamptz(3) not null, -- all of these are older
+  begins_at timestamptz(3), -- null: an administrator has decided to keep them
+  primary key (project_id, kind)
 );
 
 -- The answers to POST requests with an Idempotency-Key, kept for a day.

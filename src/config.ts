@@ -8,6 +8,8 @@ import type { AttachmentSettings } from "./attachments/store.ts";
 import { toFileReason } from "./file_failure.ts";
 import { createAddressList } from "./http/address.ts";
 import type { LogLevel } from "./log.ts";
+import { findMisspelt, type Misspelt } from "./misspelt.ts";
+import type { RetentionSettings } from "./rules/retention.ts";
 
 export type Config = {
   port: number;
@@ -36,6 +38,8 @@ export type Config = {
   databasePool: number;
   /** How long results are kept where a project says nothing itself; 0: for ever. */
   retentionDays: number;
+  /** How long executions and their runs are kept, at least as long as their results; 0: for ever. */
+  executionRetentionDays: number;
   attachments: AttachmentSettings;
   /** 32 bytes that seal variables; undefined: a file in `dataDir` holds them, and is made when needed. */
   secretKey: Uint8Array | undefined;
@@ -45,7 +49,15 @@ export type Config = {
   oidc: OidcConfig | undefined;
   /** Whether people sign in with passwords. */
   passwordLogin: boolean;
+  /** Variables that Assay does not know, and those that were probably meant. */
+  misspelt: Misspelt[];
 };
+
+export const retentionOf = (config: Config): RetentionSettings => ({
+  results: config.retentionDays,
+  attachments: config.attachments.retentionDays,
+  executions: config.executionRetentionDays,
+});
 
 /** One OpenID Connect provider. */
 export type OidcConfig = {
@@ -127,12 +139,16 @@ export function readConfig(environment: Record<string, string | undefined>, dire
     logLevel: logLevel as LogLevel,
     databasePool: integer("DATABASE_POOL", 8, 1, 25),
     retentionDays: integer("RETENTION_DAYS", 90, 0, 36_500),
+    executionRetentionDays: integer("EXECUTION_RETENTION_DAYS", 400, 0, 36_500),
     attachments: readAttachmentSettings(variables, dataDir),
     secretKey: variables.key("SECRET_KEY") ?? variables.keyInFile("SECRET_KEY_FILE"),
     secretKeyOld: variables.key("SECRET_KEY_OLD"),
     oidc: readOidc(variables),
     passwordLogin: readPasswordLogin(variables),
+    misspelt: [],
   };
+  // The client reads ASSAY_PUBLIC_URL.
+  config.misspelt = findMisspelt(Object.keys(environment), [...variables.known, "ASSAY_PUBLIC_URL"]);
   variables.throwMistakes();
   return config;
 }
@@ -174,8 +190,12 @@ type Variables = ReturnType<typeof createVariables>;
 function createVariables(environment: Record<string, string | undefined>, directory: string) {
   const mistakes: string[] = [];
   const addMistake = (mistake: string) => void mistakes.push(mistake);
+  const known = new Set<string>();
   // A variable that is set to nothing, as in `PORT= bun start`, is not set.
-  const read = (name: string) => environment[name]?.trim() || undefined;
+  const read = (name: string) => {
+    known.add(name);
+    return environment[name]?.trim() || undefined;
+  };
   const refuse = (name: string, expected: string) =>
     addMistake(`Cannot read ${name}: expected ${expected}, got ${JSON.stringify(read(name))}`);
 
@@ -200,6 +220,7 @@ function createVariables(environment: Record<string, string | undefined>, direct
   }
 
   return {
+    known: known as ReadonlySet<string>,
     read,
     addMistake,
     refuse,

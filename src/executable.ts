@@ -8,8 +8,12 @@ export const embeddedFiles = (ending: string): EmbeddedFile[] =>
     .filter(({ name }) => name.endsWith(ending))
     .map((blob) => ({ name: blob.name, blob }));
 
+/** What a package of npm is started with; tools/npm_packages.ts defines it. */
+declare const PACKAGE_COMMAND: string;
+const packageCommand = typeof PACKAGE_COMMAND === "string" ? PACKAGE_COMMAND : undefined;
+
 /** How the operator of this server starts the command line. */
-export const OPERATOR_COMMAND = Bun.isStandaloneExecutable ? "assay" : "bun run assay";
+export const OPERATOR_COMMAND = packageCommand ?? (Bun.isStandaloneExecutable ? "assay" : "bun run assay");
 
 /** How the operator starts the server. */
-export const START_COMMAND = Bun.isStandaloneExecutable ? "assay start" : "bun start";
+export const START_COMMAND = packageCommand ?? (Bun.isStandaloneExecutable ? "assay start" : "bun start");

@@ -18,18 +18,18 @@ const readTable = (text: string): Record<string, string[]> =>
 
 /** A part is a folder or a file of `src`. A data file, which imports nothing, is a part of its own wherever it lies. */
 const MAY_IMPORT = readTable(`
-  main: config database executable file_failure http log operations server store
+  main: config database executable file_failure http log misspelt operations server store
   server: api attachments config database http log mcp operations request schema secrets store web work
   web: attachments database executable http log openapi.json operations request rules schema secrets senders store
     wording
-  request: attachments database http log schema secrets store
+  request: attachments database http log rules schema secrets store
   api: attachments database http operations reports request rules schema secrets senders store wording
   mcp: http input_schemas.json rules schema wording
-  work: attachments config database log operations schema secrets store
+  work: attachments config database executable log operations rules schema secrets store wording
   operations: attachments backup database executable reports rules schema secrets senders store wording
   cli: attachments backup config database doctor executable file_failure history http log main mcp operations rules
     runner schema secrets store wording
-  doctor: attachments config database executable file_failure http secrets store wording
+  doctor: attachments config database executable file_failure http misspelt secrets store wording
   history: file_failure reports
   runner: log reports rules schema secrets
   senders: http schema secrets wording
@@ -38,7 +38,8 @@ const MAY_IMPORT = readTable(`
   rules: reports schema
   reports: schema
   secrets: schema
-  config: attachment_config attachments file_failure http log
+  config: attachment_config attachments file_failure http log misspelt rules
+  misspelt:
   attachment_config: attachments
   attachments:
   backup: file_failure
@@ -61,7 +62,7 @@ const SHARED = readTable(`
     split_files split_options split_request tags terminal usage why_lines
   history: build files
   http: address body connection_failure descriptors fair_queue html input outbound problem target
-  database: binaries compose connect delete_portion database_url home lock locks relations server time_bounds
+  database: binaries compose connect delete_portion database_url exclusive home lock locks relations server time_bounds
     silence watched_pool
   rules: absent_tests ansi blame branch ci_systems codeowners commit culprit culprit_suspects digest_table drawn_name execution
     fingerprint flaky_rates gate identity odds_facts odds_units outside outside_of_tests owner_patterns palette plan randomness report_path rerun_cases

@@ -172,7 +172,7 @@ async function prepare(connection: Connection): Promise<void> {
     await admin`create database ${admin(template)}`;
     const database = connect({ ...connection, database: template }, 1);
     await migrate(database, console.log)
-      .then(() => createPartitions(database.pool, new Date()))
+      .then(() => createPartitions(database, new Date()))
       .finally(() => database.close());
     // Nobody can connect to it any more, so that it can always be copied.
     await admin`alter database ${admin(template)} with is_template true allow_connections false`;

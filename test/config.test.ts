@@ -49,6 +49,23 @@ test("every mistake is named at once, and a password is not repeated", () => {
   }
 });
 
+test("variables whose names are near to known ones are named, and no others", () => {
+  const named = {
+    RETENTION_DAY: "365",
+    ASSAY_RETENTION_DAYS: "365",
+    DatabaseUrl: "x",
+
+    LOGLEVEL: "x",
+  };
+  const others = { HOSTNAME: "x", HOSTS: "x", PATH: "x", DATABASE_POOL: "8", ASSAY_PUBLIC_URL: "x", PGUSER: "x" };
+  expect(readConfig({ ...named, ...others }).misspelt).toEqual([
+    { name: "RETENTION_DAY", meant: "RETENTION_DAYS" },
+    { name: "ASSAY_RETENTION_DAYS", meant: "RETENTION_DAYS" },
+    { name: "DatabaseUrl", meant: "DATABASE_URL" },
+    { name: "LOGLEVEL", meant: "LOG_LEVEL" },
+  ]);
+});
+
 describe("attachments", () => {
   const S3 = { ATTACHMENTS_S3: "s3://acme/assay/files/", AWS_ACCESS_KEY_ID: "id", S3_SECRET_ACCESS_KEY: "hunter2" };
 

@@ -62,13 +62,14 @@ const manifestOf = ({ name, description, commands, optionalDependencies }: NpmPa
 });
 
 /** Bundles the programs into `folder`, with everything that they import, and returns the names of the bundled npm packages. */
-async function bundle({ entrypoints }: NpmPackage, folder: string): Promise<string[]> {
+async function bundle({ name: command, entrypoints }: NpmPackage, folder: string): Promise<string[]> {
   const bundled = new Set<string>();
   for (const [index, entrypoint] of entrypoints.entries()) {
     const name = index === 0 ? "main" : nameOf(entrypoint);
     const { metafile, outputs } = await Bun.build({
       entrypoints: [join(ROOT, entrypoint)],
       target: "bun",
+      define: { PACKAGE_COMMAND: JSON.stringify(`npx ${command}`) },
       metafile: true,
     });
     await Bun.write(join(folder, `${name}.js`), outputs[0]!);

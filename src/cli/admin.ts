@@ -16,6 +16,7 @@ import { selectIsShared } from "../database/diagnosis.ts";
 import { migrate, requireAnySchema, requireCurrentSchema, schemaVersion } from "../database/migrate.ts";
 import { openExistingDatabase } from "../database/open.ts";
 import { insertProject, insertTeam, selectProjects, selectTeams } from "../store/projects.ts";
+import { selectPlannedDeletions, updatePlannedDeletions } from "../store/retention.ts";
 import {
   type AdminCommand,
   id,
@@ -150,6 +151,26 @@ const COMMANDS: Record<string, AdminCommand> = {
   },
   ...TRUST_COMMANDS,
   ...ACCOUNT_COMMANDS,
+  "planned-deletions": {
+    usage: [
+      {
+        synopsis: "[--confirm | --keep] [--project ID]",
+        purpose:
+          "list the deletions of old data that begin a day after they were announced; --confirm begins them now, --keep keeps\n      the data until --confirm; of one project or of all",
+      },
+    ],
+    options: ["project"],
+    flags: ["confirm", "keep"],
+    run: (values) => {
+      const project = values["project"] === undefined ? undefined : id(values, "project");
+      const [isConfirmed, isKept] = [values["confirm"] !== undefined, values["keep"] !== undefined];
+      if (isConfirmed && isKept) throw new UsageError("planned-deletions takes either --confirm or --keep");
+      return async (sql) => {
+        if (isConfirmed || isKept) await updatePlannedDeletions(sql, isConfirmed, project);
+        return { data: await selectPlannedDeletions(sql, project) };
+      };
+    },
+  },
   "forget-secret-key": {
     usage: [
       {

@@ -154,13 +154,10 @@ export const toNumbers = (literal: string): (number | null)[] =>
 export const toTextArray = (values: readonly (string | null)[]): string =>
   `{${values.map((value) => (value === null ? "null" : `"${value.replace(/["\\]/g, "\\$&")}"`)).join(",")}}`;
 
-/** Settings of every session: no transaction waits, or is left open, for longer. */
+/** Settings of every session: no transaction waits, or is left open, for longer; also where a reader takes nothing. */
 export const SESSION_SETTINGS = { lock_timeout: "15s", idle_in_transaction_session_timeout: "60s" };
 /** The limit of a statement in all pools except those for short reads. */
 export const STATEMENT_TIMEOUT = "60s";
-
-/** The limit of a long transaction that reads: between two statements its client takes what was read. */
-const READER_IDLE_TIMEOUT = "5min";
 
 /** After so long without a word the system asks whether the other end is there, every second or so. */
 const KEEP_ALIVE_SECONDS = 10;
@@ -254,11 +251,7 @@ export function connect(
     pages: pages.sql,
     openListener: ({ onNotify, onClose }) =>
       openWatched({ max: 1, max_lifetime: null, onnotify: onNotify, onclose: onClose } as never, {}),
-    openReader: () =>
-      openWatched(
-        { max: 1, ...pipeline(4) },
-        { statement_timeout: STATEMENT_TIMEOUT, idle_in_transaction_session_timeout: READER_IDLE_TIMEOUT },
-      ),
+    openReader: () => openWatched({ max: 1, ...pipeline(4) }, { statement_timeout: STATEMENT_TIMEOUT }),
     load: () => ({
       statements: { size: poolSize, waitMs: pool.waitMs() },
       transactions: { size: poolSize, waitMs: transactions.waitMs(), ...transactions.load() },
@@ -296,6 +289,9 @@ const TIMEOUTS = new Set(["57014", "55P03", "40P01", "40001"]);
 
 /** Whether a statement took too long, waited too long for a lock, or was ended for another transaction. */
 export const isTimeout = (error: unknown): boolean => TIMEOUTS.has(codeOf(error));
+
+/** Whether a statement waited too long for a lock. */
+export const isLockTimeout = (error: unknown): boolean => codeOf(error) === "55P03";
 
 /** The transaction is undone, and likely to come through when it is repeated. */
 const CONFLICTS = new Set(["40P01", "40001"]);

@@ -43,6 +43,14 @@ export const selectClockMs = async (sql: Sql): Promise<number> => {
   return row!.ms;
 };
 
+/** Returns how far the clock of the database is ahead of this machine, which reads it at an unknown moment between two readings here. */
+export async function selectClockSkewMs(sql: Sql, clock: () => number = Date.now): Promise<number> {
+  const before = clock();
+  const time = await selectClockMs(sql);
+  const after = clock();
+  return time > after ? time - after : time < before ? time - before : 0;
+}
+
 /** Whether another process of Assay, of whatever version, is connected to the database. */
 export async function selectIsShared(sql: Sql): Promise<boolean> {
   const others = await sql`

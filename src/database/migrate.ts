@@ -4,6 +4,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { embeddedFiles } from "../executable.ts";
 import { type Database, isUnavailable, type Sql, type Tx } from "./connect.ts";
+import { limitLockWait, withExclusiveLocks } from "./exclusive.ts";
 import { MIGRATION_LOCK } from "./locks.ts";
 
 const FOLDER = join(import.meta.dir, "../../sql");
@@ -54,17 +55,18 @@ export async function requireAnySchema(sql: Sql): Promise<number> {
  * once. Throws if the database is newer than this server, or its PostgreSQL is older than 15.
  */
 export async function migrate(
-  { begin }: Pick<Database, "begin">,
+  database: Pick<Database, "pool" | "begin">,
   say: (message: string) => void = () => {},
   folder = FOLDER,
 ): Promise<boolean> {
   const files = await migrationFiles(folder);
   // Without a lock: a backup, which may take an hour, delays migrations, and nothing else.
-  if ((await begin(selectAppliedCount)) === files.length) return false;
+  if ((await database.begin(selectAppliedCount)) === files.length) return false;
   let isNew = false;
   while (
-    await begin(async (sql) => {
+    await withExclusiveLocks(database, { what: "The migration", say }, async (sql) => {
       await lockMigrations(sql);
+      await limitLockWait(sql);
       const done = await prepare(sql);
       await requireKnown(sql, done, files);
       if (done === files.length) return false;

@@ -1,10 +1,15 @@
 /** The months that results are kept by: made ahead of time, dropped as a whole. */
 
-import type { Sql } from "./connect.ts";
+import type { Database, Sql } from "./connect.ts";
+import { type ExclusiveOptions, withExclusiveLocks } from "./exclusive.ts";
 import { firstIdAt } from "./time_bounds.ts";
 
 const TABLES = ["case_result", "case_detail"] as const;
 
+/** The next hour tries again. */
+const TRIES = 3;
+
+type Servers = Pick<Database, "pool" | "begin">;
 type Month = { name: string; lower: string; upper: string };
 
 /** The partition of `table` for the month that begins `ahead` months after that of `now`. */
@@ -24,54 +29,49 @@ async function selectMonthState(sql: Sql, table: string, { name, lower, upper }:
 }
 
 /** Makes the partitions of this month and the next one; where rows of a month have come before it, it stays as it is. */
-export async function createPartitions(sql: Sql, now: Date): Promise<void> {
+export async function createPartitions(
+  database: Servers,
+  now: Date,
+  say: ExclusiveOptions["say"] = () => {},
+): Promise<void> {
   for (const table of TABLES) {
     for (const ahead of [0, 1]) {
       const month = monthOf(table, now, ahead);
-      const { there, early } = await selectMonthState(sql, table, month);
+      const { there, early } = await selectMonthState(database.pool, table, month);
       if (there || early) continue;
       const { name, lower, upper } = month;
       // Names and bounds are ours; a statement of this kind takes no parameters. Several servers may be here at once.
-      await sql
-        .unsafe(`create table if not exists ${name} partition of ${table} for values from ('${lower}') to ('${upper}')`)
-        .catch((error: unknown) => {
+      const text = `create table if not exists ${name} partition of ${table} for values from ('${lower}') to ('${upper}')`;
+      const options = { what: `The partition ${name}, which is to be created,`, say, tries: TRIES };
+      await withExclusiveLocks(database, options, async (sql) => void (await sql.unsafe(text))).catch(
+        (error: unknown) => {
           // The last of them: rows of the month have come since it was looked at.
           if (!/already exists|would overlap|default partition .* would be violated/.test(String(error))) throw error;
-        });
+        },
+      );
     }
   }
 }
 
-/** Drops the months whose runs are all older than `floor`, a UUID; answers how many. */
-export async function dropPartitions(sql: Sql, floor: string): Promise<number> {
-  let dropped = 0;
+/** Drops the months whose runs are all older than `floor`, a UUID. */
+export async function dropPartitions(
+  database: Servers,
+  floor: string,
+  say: ExclusiveOptions["say"] = () => {},
+): Promise<{ name: string; rows: number }[]> {
+  const dropped: { name: string; rows: number }[] = [];
   for (const table of TABLES) {
-    const partitions = await sql<{ name: string; upper: string }[]>`
+    const partitions = await database.pool<{ name: string; upper: string }[]>`
       select c.relname as name, substring(pg_get_expr(c.relpartbound, c.oid) from 'TO \\(''([^'']+)''') as upper
       from pg_inherits i join pg_class c on c.oid = i.inhrelid
       where i.inhparent = to_regclass(${table}) and pg_get_expr(c.relpartbound, c.oid) <> 'DEFAULT'`;
     for (const { name, upper } of partitions) {
       if (upper > floor) continue;
-      await sql`drop table if exists ${sql(name)}`;
-      dropped++;
+      const [count] = await database.pool<{ rows: number }[]>`select count(*) as rows from ${database.pool(name)}`;
+      const options = { what: `The partition ${name}, which is to be dropped,`, say, tries: TRIES };
+      await withExclusiveLocks(database, options, async (sql) => void (await sql`drop table if exists ${sql(name)}`));
+      dropped.push({ name, rows: count!.rows });
     }
   }
   return dropped;
-}
-
-const BATCH = 5_000;
-
-/**
- * A portion of a project's results with what explained its failures, and where its bugs occurred, of runs before `floor`,
- * a UUID; answers how many rows.
- */
-export async function deleteOldResults(sql: Sql, projectId: string, floor: string): Promise<number> {
-  let deleted = 0;
-  for (const table of [...TABLES, "failure", "bug_occurrence"]) {
-    const { count } = await sql`
-      delete from ${sql(table)} where project_id = ${projectId} and run_id in (
-        select run_id from ${sql(table)} where project_id = ${projectId} and run_id < ${floor} limit ${BATCH})`;
-    deleted += count;
-  }
-  return deleted;
 }

@@ -62,3 +62,22 @@ async function check(pool: Sql, connections: readonly [Sql, Sql]): Promise<void>
 }
 
 const askSimply = async (sql: Sql, text: string): Promise<Row[]> => await sql.unsafe(text).simple();
+
+export const DROPPED_SETTINGS =
+  "A pooler does not pass on settings, so statements may take several times as long: set them on the role as docs/operations.md says";
+
+/** Settings for speed with which a session of `lane` is opened. */
+const SPEED = [
+  { lane: "pool", name: "jit", wanted: "off" },
+  { lane: "fast", name: "plan_cache_mode", wanted: "force_generic_plan" },
+] as const;
+
+/** Those that a pooler does not pass on, such as "jit = off": statements take several times as long without them. */
+export async function selectDroppedSettings(database: Pick<Database, "pool" | "fast">): Promise<string[]> {
+  const dropped: string[] = [];
+  for (const { lane, name, wanted } of SPEED) {
+    const [row] = await askSimply(database[lane], `select current_setting('${name}') as value`);
+    if (row!["value"] !== wanted) dropped.push(`${name} = ${wanted}`);
+  }
+  return dropped;
+}

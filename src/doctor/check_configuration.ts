@@ -3,8 +3,9 @@
 import { accessSync, constants, statfsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "../config.ts";
-import { toPlainError } from "../file_failure.ts";
+import { toFileReason, toPlainError } from "../file_failure.ts";
 import { descriptorLimit } from "../http/descriptors.ts";
+import { toMisspeltText } from "../misspelt.ts";
 import { readSecretKey } from "../secrets/secret_key.ts";
 import { toSize } from "../wording/numbers.ts";
 import { type Finding, findingsOf } from "./finding.ts";
@@ -17,6 +18,7 @@ export function* checkConfiguration(config: Config): Generator<Finding> {
   const { databaseUrl, dataDir, host, port, publicUrl, metricsToken, trustProxy } = config;
   const database = databaseUrl === undefined ? "built-in PostgreSQL" : "DATABASE_URL";
   yield ok(`The configuration is valid: ${database}, DATA_DIR "${dataDir}", ${host}:${port}`);
+  for (const misspelt of config.misspelt) yield warn(toMisspeltText(misspelt), "Correct or remove the variable");
   if (publicUrl === undefined)
     yield warn(
       "PUBLIC_URL is not set, so links in messages lead to the listening address",
@@ -86,7 +88,12 @@ export function* checkDataDirectory({ dataDir, attachments }: Config): Generator
     return yield fail(`DATA_DIR "${dataDir}" is not a directory`, "Set DATA_DIR to a directory");
   try {
     accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
-  } catch {
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EACCES")
+      return yield fail(
+        `DATA_DIR "${dataDir}" cannot be written: ${toFileReason(error, "write")}`,
+        "Mount the file system so that it can be written, or set DATA_DIR to another directory",
+      );
     const account = `uid ${process.getuid?.()}`;
     return yield fail(
       `DATA_DIR "${dataDir}" belongs to uid ${stats.uid} and cannot be written by ${account}`,

@@ -1,13 +1,16 @@
 /** Checks the PostgreSQL that a server uses: version, settings, role, schema, clock, and what it says about the service. */
 
-import type { Sql } from "../database/connect.ts";
-import { selectClockMs, selectServerFacts, type ServerFacts } from "../database/diagnosis.ts";
+import type { Database, Sql } from "../database/connect.ts";
+import { selectClockSkewMs, selectServerFacts, type ServerFacts } from "../database/diagnosis.ts";
 import { MIN_POSTGRES_VERSION, schemaVersion, selectAppliedCount } from "../database/migrate.ts";
+import { selectDroppedSettings } from "../database/session.ts";
 import { OPERATOR_COMMAND } from "../executable.ts";
 import { createSeal } from "../secrets/seal.ts";
 import { selectGauges } from "../store/gauges.ts";
 import { selectSecretKeyDigest } from "../store/instance.ts";
+import { selectPlannedDeletions } from "../store/retention.ts";
 import { toDuration, toSize } from "../wording/numbers.ts";
+import { toPlanRemedy, toPlanText } from "../wording/retention.ts";
 import { type Finding, findingsOf } from "./finding.ts";
 
 const { ok, warn, fail } = findingsOf("database");
@@ -27,11 +30,6 @@ const SETTINGS: Record<string, Setting> = {
   idle_session_timeout: {
     ...{ wanted: "0", isWrong: (value) => value !== "0", level: warn },
     effect: "PostgreSQL closes connections of the server",
-  },
-  // Assay turns it off for its sessions, which a pooler may ignore.
-  jit: {
-    ...{ wanted: "off", isWrong: (value) => value === "on", level: warn },
-    effect: "PostgreSQL may compile a statement for longer than it takes to execute it",
   },
 };
 
@@ -70,6 +68,15 @@ export async function* checkServer(sql: Sql, { isBuiltIn, neededConnections }: S
   yield* checkRole(facts, isBuiltIn);
 }
 
+/** A pooler may drop the settings that a server opens its sessions with. */
+export async function* checkDroppedSettings(database: Pick<Database, "pool" | "fast">): AsyncGenerator<Finding> {
+  for (const setting of await selectDroppedSettings(database))
+    yield warn(
+      `A pooler does not pass on ${setting}, so statements may take several times as long`,
+      `Set it on the role: alter role NAME set ${setting} (docs/operations.md)`,
+    );
+}
+
 function* checkRole({ role, isSuperuser, canCreate, foreignTables }: ServerFacts, isBuiltIn: boolean) {
   if (!canCreate)
     yield fail(
@@ -105,13 +112,9 @@ export async function* checkSchema(sql: Sql): AsyncGenerator<Finding, boolean> {
 
 const [CLOCK_WARN_MS, CLOCK_FAIL_MS] = [2_000, 60_000];
 
-/** The database reads its clock at an unknown moment between the two readings here. */
 export async function* checkClock(sql: Sql, clock: () => number = Date.now): AsyncGenerator<Finding> {
   const area = findingsOf("clock");
-  const before = clock();
-  const time = await selectClockMs(sql);
-  const after = clock();
-  const aheadMs = time > after ? time - after : time < before ? time - before : 0;
+  const aheadMs = await selectClockSkewMs(sql, clock);
   if (Math.abs(aheadMs) < CLOCK_WARN_MS) return yield area.ok("This machine and the database have the same time");
   const level = Math.abs(aheadMs) < CLOCK_FAIL_MS ? area.warn : area.fail;
   yield level(
@@ -158,4 +161,13 @@ export async function* checkQueues(sql: Sql): AsyncGenerator<Finding> {
         "Look for errors in the log of the servers, and whether one runs",
       );
   yield area.ok(`Runners online: ${runners}; deliveries that wait: ${deliveries}`);
+}
+
+/** Deletions of old data that begin a day after they were announced. */
+export async function* checkPlannedDeletions(sql: Sql): AsyncGenerator<Finding> {
+  const area = findingsOf("retention");
+  for (const plan of await selectPlannedDeletions(sql)) {
+    if (plan.beginsAt === null) yield area.ok(toPlanText(plan));
+    else yield area.warn(toPlanText(plan), toPlanRemedy(OPERATOR_COMMAND));
+  }
 }

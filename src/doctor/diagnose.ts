@@ -10,7 +10,15 @@ import { type OpenDatabase, openExistingDatabase } from "../database/open.ts";
 import { requireSessions } from "../database/session.ts";
 import { toPlainError } from "../file_failure.ts";
 import { checkConfiguration, checkDataDirectory, checkSecretKey } from "./check_configuration.ts";
-import { checkClock, checkKeyOfDatabase, checkQueues, checkSchema, checkServer } from "./check_database.ts";
+import {
+  checkClock,
+  checkDroppedSettings,
+  checkKeyOfDatabase,
+  checkPlannedDeletions,
+  checkQueues,
+  checkSchema,
+  checkServer,
+} from "./check_database.ts";
 import { checkBucket, checkOutbound, checkRunningServer } from "./check_outbound.ts";
 import { type Finding, findingsOf } from "./finding.ts";
 
@@ -57,11 +65,13 @@ async function* diagnoseDatabase(config: Config, key: Uint8Array | undefined): A
     // A pooler that shares sessions breaks every other check.
     await (isBuiltIn ? selectClockMs(pool) : requireSessions(database));
     yield* attempt("database", checkServer(pool, { isBuiltIn, neededConnections }));
+    yield* attempt("database", checkDroppedSettings(database));
     yield* attempt("clock", checkClock(pool));
     // Another schema has other tables.
     if (!(yield* attempt("database", checkSchema(pool)))) return;
     yield* attempt("secret key", checkKeyOfDatabase(pool, key));
     yield* attempt("server", checkQueues(pool));
+    yield* attempt("retention", checkPlannedDeletions(pool));
   } catch (error) {
     yield findingsOf("database").fail(describe(error), remedyOf(config));
   } finally {

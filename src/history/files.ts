@@ -1,6 +1,6 @@
 /** Lists the files of a folder. */
 
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { lstatSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { toFileError } from "../file_failure.ts";
 import { compareNames, type FileProblem } from "./build.ts";
@@ -21,11 +21,17 @@ export function listFiles(folder: string): { files: HistoryFile[]; problems: Fil
   const files: HistoryFile[] = [];
   const problems: FileProblem[] = [];
   const open = [""];
-  for (let parent = open.pop(); parent !== undefined; parent = open.pop()) {
+  // Symbolic links may lead to a folder again, or around in circles. A folder has its own path if it is below the first one.
+  const links: string[] = [];
+  const visited = new Set<string>();
+  for (let parent = open.pop(); parent !== undefined; parent = open.pop() ?? links.shift()) {
+    const { dev, ino } = statSync(join(folder, parent), { throwIfNoEntry: false }) ?? {};
+    if (visited.has(`${dev} ${ino}`)) continue;
+    visited.add(`${dev} ${ino}`);
     for (const name of readNames(folder, parent, problems)) {
       const path = parent === "" ? name : `${parent}/${name}`;
       const stats = statSync(join(folder, path), { throwIfNoEntry: false });
-      if (stats?.isDirectory()) open.push(path);
+      if (stats?.isDirectory()) (lstatSync(join(folder, path)).isSymbolicLink() ? links : open).push(path);
       else if (stats?.isFile())
         files.push({ path, changedAt: stats.mtime, read: () => new Uint8Array(readFileSync(join(folder, path))) });
     }

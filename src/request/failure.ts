@@ -7,12 +7,25 @@ import type { Log } from "../log.ts";
 import { isDiskFull, isUnavailable } from "../database/connect.ts";
 import { DISK_FULL } from "../store/readiness.ts";
 
+const FULL_EVERY_MS = 60_000;
+/** Of the log of each server. */
+const fullDisks = new WeakMap<Log, { loggedAt: number; requests: number }>();
+
+/** Logs one line a minute: every request fails alike, and lines of the log may take the last room. */
+function logFullDisk({ message }: Error, log: Log, requestId: string): void {
+  const now = performance.now();
+  const { loggedAt, requests } = fullDisks.get(log) ?? { loggedAt: -Infinity, requests: 0 };
+  const isDue = now - loggedAt >= FULL_EVERY_MS;
+  if (isDue) log.error(DISK_FULL, { requestId, reason: message, requests: requests + 1 });
+  fullDisks.set(log, isDue ? { loggedAt: now, requests: 0 } : { loggedAt, requests: requests + 1 });
+}
+
 /** Never throws. */
 export function toProblem(error: unknown, log: Log, requestId: string): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof DeadlineError || isUnavailable(error)) {
     const isFull = isDiskFull(error);
-    if (isFull) log.error(DISK_FULL, { requestId, error });
+    if (isFull) logFullDisk(error as Error, log, requestId);
     else log.warn("The database did not respond in time, or failed", { requestId, error });
     return new Problem("INTERNAL_ERROR", "The database is not available, try again in a moment", {
       // Room is seldom made within seconds.

@@ -1,5 +1,6 @@
 /** Identifies the visitor of a page by the session cookie, and checks that a form comes from one of our pages. */
 
+import type { PlannedDeletionRow } from "../rules/retention.ts";
 import { createCookie } from "../http/cookies.ts";
 import { createForms } from "../http/forms.ts";
 import type { Role } from "../schema/accounts.ts";
@@ -16,6 +17,8 @@ export type Visitor = {
   teams: { teamId: string; teamName: string; role: Role }[];
   /** The server was restored from a backup and is quiet. */
   isQuiet: boolean;
+  /** Announced deletions of old data in the teams that the visitor owns. */
+  plannedDeletions: readonly PlannedDeletionRow[];
 };
 
 export type VisitorsOptions = {

@@ -29,7 +29,7 @@ export const project = v.strictObject({
   ),
   retentionDays: described(
     v.number(),
-    "The number of days that results are kept; 0: forever. Counts of runs are always kept",
+    "The number of days that results are kept; 0: forever. Counts of runs are kept longer (EXECUTION_RETENTION_DAYS)",
     90,
   ),
   gateShare: described(v.number(), `${GATE_SHARE_MEANING}. Default: 0.2`, 0.2),

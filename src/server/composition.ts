@@ -2,6 +2,7 @@
 
 import { type AppOptions, createApp } from "./app.ts";
 import { openAttachments } from "../attachments/store.ts";
+import { join } from "node:path";
 import { createMetrics } from "./metrics.ts";
 import type { Config, OidcConfig } from "../config.ts";
 import { createAddressList } from "../http/address.ts";
@@ -52,7 +53,13 @@ export function composeServer(options: CompositionOptions) {
     proxy: config.outboundProxy,
     onPrivate: (hostname, addresses) => log.info("Refused to send to a private address", { hostname, addresses }),
   });
-  const metrics = createMetrics({ database, gauges: createGauges(database) });
+  const { dataDir, databaseUrl } = config;
+  const directories = {
+    data: dataDir,
+    ...(databaseUrl === undefined ? { database: join(dataDir, "postgres") } : {}),
+    ...(config.attachments.s3 ? {} : { attachments: config.attachments.directory }),
+  };
+  const metrics = createMetrics({ database, gauges: createGauges(database), directories });
 
   const attachments = openAttachments(config.attachments, {
     onSpoolError: (error) => log.error("Cannot write an attachment that arrives", { error }),

@@ -1,5 +1,6 @@
 /** The metrics of a server: its own counters, and the queues in the database. */
 
+import { existsSync, type StatsFs, statfsSync } from "node:fs";
 import {
   createCounter,
   createHistogram,
@@ -11,7 +12,7 @@ import {
   writeExposition,
 } from "../http/metrics.ts";
 import type { Database, PoolLoad } from "../database/connect.ts";
-import type { Gauges } from "../store/gauges.ts";
+import type { GaugesHere } from "../store/gauges.ts";
 import type { LeaseStatus } from "../schema/run_leases.ts";
 import packageJson from "../../package.json" with { type: "json" };
 
@@ -49,11 +50,13 @@ export type CountedUpload = {
 export type MetricsOptions = {
   database: Pick<Database, "load">;
   /** Undefined: the database did not answer in time. */
-  gauges: () => Promise<Gauges | undefined>;
+  gauges: () => Promise<GaugesHere | undefined>;
+  /** By the name that they have in the metrics. */
+  directories?: Record<string, string>;
 };
 
 /** No label holds an id, or a name that users have given. */
-export function createMetrics({ database, gauges }: MetricsOptions) {
+export function createMetrics({ database, gauges, directories = {} }: MetricsOptions) {
   const requests = createRequestMetrics("assay");
   const lag = createLoopLag();
   const uploads = createCounter({
@@ -91,6 +94,10 @@ export function createMetrics({ database, gauges }: MetricsOptions) {
     name: "assay_attachment_store_failures_total",
     help: "How often the store of attachments could not take or give one.",
   });
+  const deletedRows = createCounter({
+    name: "assay_deleted_rows_total",
+    help: "Rows that this server has deleted for their age, by table.",
+  });
   const [storedBytes, storeFailures] = [attachmentBytes.at({}), attachmentFailures.at({})];
   const [received, observeIngest, dropped] = [bytes.at({}), ingest.at({}), notes.at({})];
   const delivered = {
@@ -105,6 +112,11 @@ export function createMetrics({ database, gauges }: MetricsOptions) {
       const value = read(load);
       return value === undefined ? [] : [[{ pool }, value]];
     });
+  // A directory may not exist yet.
+  const perDisk = (read: (disk: StatsFs) => number) => () =>
+    Object.entries(directories)
+      .filter(([, path]) => existsSync(path))
+      .map(([directory, path]): [{ directory: string }, number] => [{ directory }, read(statfsSync(path))]);
   const own: MetricFamily[] = [
     gauge({ name: "assay_build_info", help: "The version of Assay and of Bun." }, () => [
       [{ version: packageJson.version, bun: Bun.version }, 1],
@@ -118,6 +130,15 @@ export function createMetrics({ database, gauges }: MetricsOptions) {
     attachmentBytes.family,
     attachmentFailures.family,
     attempts.family,
+    deletedRows.family,
+    gauge(
+      { name: "assay_disk_bytes", help: "The size of the disk that a directory of this server is on." },
+      perDisk(({ blocks, bsize }) => blocks * bsize),
+    ),
+    gauge(
+      { name: "assay_disk_free_bytes", help: "What is free of it for this account." },
+      perDisk(({ bavail, bsize }) => bavail * bsize),
+    ),
     gauge(
       { name: "assay_database_pool_size", help: "Connections that a pool of this server may have." },
       perPool(({ size }) => size),
@@ -164,6 +185,9 @@ export function createMetrics({ database, gauges }: MetricsOptions) {
       failed: () => void storeFailures.value++,
     },
 
+    /** Counts rows that were deleted for their age. */
+    deleted: (table: string, rows: number) => void (deletedRows.at({ table }).value += rows),
+
     notesDropped: (count: number) => void (dropped.value += count),
 
     /** Everything, in the text format of Prometheus; without what only the database knows when it does not answer. */
@@ -177,7 +201,7 @@ export function createMetrics({ database, gauges }: MetricsOptions) {
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-function databaseFamilies(read: Gauges | undefined): MetricFamily[] {
+function databaseFamilies(read: GaugesHere | undefined): MetricFamily[] {
   const up = gauge(
     { name: "assay_database_up", help: "Whether the database answered this server within 2 seconds." },
     () => (read ? 1 : 0),
@@ -216,6 +240,19 @@ function databaseFamilies(read: Gauges | undefined): MetricFamily[] {
     shared("assay_deliveries_pending", "Deliveries that are not sent yet.", read.deliveries),
     shared("assay_deliveries_due", "Of these, what is due now.", read.deliveriesDue),
     shared("assay_deliveries_due_oldest_seconds", "For how long the first one has been due.", read.deliveryAge ?? 0),
+    shared("assay_database_bytes", "The size of the database on its disk.", read.databaseBytes),
+    ...(read.backupAge === null
+      ? []
+      : [shared("assay_backup_age_seconds", "How long ago the last assay backup was taken.", read.backupAge)]),
+    shared(
+      "assay_planned_deletions",
+      "Runs with results, attachments and executions that are deleted for their age within a day, unless someone stops it.",
+      read.plannedDeletions,
+    ),
+    gauge(
+      { name: "assay_clock_skew_seconds", help: "How far the clock of the database is ahead of this machine." },
+      () => read.clockSkew,
+    ),
     shared("assay_quiet", "Whether the server is quiet after a restore.", read.quiet ? 1 : 0),
     shared(
       "assay_database_sessions",

@@ -1,7 +1,7 @@
 /** Runs a server on an open database until it has drained. */
 
 import { composeServer } from "./composition.ts";
-import type { Config } from "../config.ts";
+import { type Config, retentionOf } from "../config.ts";
 import { descriptorLimit } from "../http/descriptors.ts";
 import { STREAM_LIMITS } from "../http/events.ts";
 import type { Log } from "../log.ts";
@@ -67,7 +67,9 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   let isAnnounced = false;
   let draining = false;
 
-  const canServe = createReadiness(database, await schemaVersion(), (error) => log.error(DISK_FULL, { error }));
+  const canServe = createReadiness(database, await schemaVersion(), (error) =>
+    log.error(DISK_FULL, { reason: (error as Error).message }),
+  );
   if (isCramped) await useAllConnections(database, config.databasePool);
   const server = composeServer({
     ...options,
@@ -80,7 +82,8 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const loops = startLoops({
     ...config,
     attachments,
-    attachmentRetentionDays: config.attachments.retentionDays,
+    retention: retentionOf(config),
+    onDeleted: metrics.deleted,
     ...{ database, publicUrl, log, seal, deliverer, isCramped, sweep: app.sweep },
   });
 

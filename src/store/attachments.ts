@@ -2,7 +2,6 @@
 
 import type { Given } from "../database/compose.ts";
 import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
-import { deletePortion } from "../database/delete_portion.ts";
 
 /** A result that names a file. */
 export type AttachmentReference = {
@@ -232,11 +231,3 @@ export const selectCaseAttachments = (
       where a.project_id = ${projectId} and a.run_id = w.run_id and a.path = r.path and ${refersTo(sql)}
       order by id limit 4) a
     order by r.attempt desc, r.position, a.id limit ${CASE_ATTACHMENTS}) a`;
-
-/** Deletes a portion of the attachments, and of the references, from before `floor`, a UUID; answers how many rows. */
-export async function deleteOldAttachments(sql: Sql, projectId: string, floor: string): Promise<number> {
-  const portion = { limit: 5_000 };
-  const isOld = (column: Fragment) => sql`project_id = ${projectId} and ${column} < ${floor}`;
-  const files = await deletePortion(sql, "attachment", isOld(sql`id`), portion);
-  return files + (await deletePortion(sql, "attachment_reference", isOld(sql`run_id`), portion));
-}

@@ -283,10 +283,11 @@ export const updateDelivery = (
     and (status = 'pending' or ${status === "sent" || status === "inapplicable"})`;
 
 /** Deliveries that nobody waits for any more are given up, and old ones forgotten. */
-export async function deleteOldDeliveries(sql: Sql, giveUpDays: number, keepDays: number): Promise<void> {
+export async function deleteOldDeliveries(sql: Sql, giveUpDays: number, keepDays: number): Promise<number> {
   await sql`
     update delivery set status = 'failed', due_at = null
     where status = 'pending' and created_at < now() - interval '1 day' * ${giveUpDays}::int`;
-  await sql`
+  const { count } = await sql`
     delete from delivery where created_at < now() - interval '1 day' * ${keepDays}::int and due_at is null`;
+  return count;
 }

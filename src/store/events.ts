@@ -261,11 +261,14 @@ export async function insertRedTaskMessages(
 }
 
 /** What is too old to be asked for. */
-export async function deleteOldEvents(sql: Sql, days: number): Promise<void> {
-  await sql`delete from event where occurred_at < now() - interval '1 day' * ${days}::int and due_at is null`;
-  await sql`delete from red_task where since < now() - interval '1 year'`;
+export const deleteOldEvents = (sql: Sql, days: number) =>
+  sql`delete from event where occurred_at < now() - interval '1 day' * ${days}::int and due_at is null`;
+
+export async function deleteOldRedTasks(sql: Sql, days: number): Promise<number> {
+  const { count } = await sql`delete from red_task where since < now() - interval '1 day' * ${days}::int`;
   await sql`
     delete from red_task_message m where not exists (
       select from red_task r where r.project_id = m.project_id and r.branch = m.branch and r.task_slug = m.task_slug
         and r.since = m.since)`;
+  return count;
 }

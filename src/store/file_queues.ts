@@ -1,8 +1,7 @@
 /** The files of tasks that are split while they run. */
 
 import type { FileQueue } from "../rules/batches.ts";
-import { type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
-import { deletePortion } from "../database/delete_portion.ts";
+import { toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
 import type { PlanKey } from "./plans.ts";
 
 export type StoredQueue = FileQueue & { runs: number; files: string[] };
@@ -42,9 +41,3 @@ export const updateFileQueue = (sql: Tx, { projectId, executionId, taskSlug }: P
     acknowledged = ${toNumberArray(queue.acknowledged)}::smallint[]
   where project_id = ${projectId} and execution_id = ${executionId} and task_slug = ${taskSlug}
     and shards = ${queue.holders.length}`;
-
-const BATCH = 500;
-
-/** A portion of the queues of executions before `floor`, a UUID; answers how many. */
-export const deleteOldFileQueues = (sql: Sql, projectId: string, floor: string): Promise<number> =>
-  deletePortion(sql, "file_queue", sql`project_id = ${projectId} and execution_id < ${floor}`, { limit: BATCH });

@@ -1,6 +1,7 @@
 /** What waits in the database, for all servers together: figures for who watches over them. */
 
 import type { Database, Sql } from "../database/connect.ts";
+import { selectClockSkewMs } from "../database/diagnosis.ts";
 import { hasOwner, isProject } from "./predicates.ts";
 import { isQuiet } from "./restored.ts";
 import { isSeen } from "./runner_presence.ts";
@@ -30,7 +31,15 @@ export type Gauges = {
   quiet: boolean;
   /** Connections to the database by state. */
   sessions: Record<string, number>;
+  databaseBytes: number;
+  /** Of the last `assay backup`. */
+  backupAge: Age;
+  /** What is deleted within a day, unless an administrator stops it: runs with results, attachments and executions. */
+  plannedDeletions: number;
 };
+
+/** `clockSkew`: how many seconds the clock of the database is ahead of this machine. */
+export type GaugesHere = Gauges & { clockSkew: number };
 
 /** Every figure comes from a partial index that holds little more than what it counts. */
 export async function selectGauges(sql: Sql): Promise<Gauges> {
@@ -53,6 +62,9 @@ export async function selectGauges(sql: Sql): Promise<Gauges> {
         from lease where status = 'queued' and ${isProject(sql, sql`lease.project_id`)}
         group by labels order by 2 desc limit 50) q) as queue,
       ${isQuiet(sql)} as quiet,
+      pg_database_size(current_database())::float as "databaseBytes",
+      (select ${age(sql`backed_up_at`)} from instance where backed_up_at is not null) as "backupAge",
+      (select coalesce(sum(objects), 0)::float from planned_deletion where begins_at is not null) as "plannedDeletions",
       r.*, u.*, e.*, d.*,
       (select coalesce(json_object_agg(state, n), '{}') from (
         select coalesce(state, 'unknown') as state, count(*) as n from pg_stat_activity
@@ -78,17 +90,18 @@ const PATIENCE_MS = 2_000;
 
 /** One look at a time, for all who ask meanwhile, and one a second; undefined when the database does not answer in time. */
 export function createGauges({ pool }: Pick<Database, "pool">) {
-  let last: { at: number; gauges: Gauges | undefined } | undefined;
-  let looking: Promise<Gauges | undefined> | undefined;
+  let last: { at: number; gauges: GaugesHere | undefined } | undefined;
+  let looking: Promise<GaugesHere | undefined> | undefined;
 
-  async function look(): Promise<Gauges | undefined> {
-    const gauges = await selectGauges(pool).catch(() => undefined);
+  async function look(): Promise<GaugesHere | undefined> {
+    const read = async () => ({ ...(await selectGauges(pool)), clockSkew: (await selectClockSkewMs(pool)) / 1_000 });
+    const gauges = await read().catch(() => undefined);
     last = { at: performance.now(), gauges };
     looking = undefined;
     return gauges;
   }
 
-  return async (): Promise<Gauges | undefined> => {
+  return async (): Promise<GaugesHere | undefined> => {
     if (last && performance.now() - last.at < FRESH_MS) return last.gauges;
     looking ??= look();
     return await Promise.race([looking, Bun.sleep(PATIENCE_MS).then(() => undefined)]);

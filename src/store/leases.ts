@@ -4,7 +4,6 @@ import type { QueuedTask } from "../schema/planned_tasks.ts";
 import type { LeaseState } from "../schema/leases.ts";
 import type { LeaseStatus } from "../schema/run_leases.ts";
 import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
-import { deletePortion } from "../database/delete_portion.ts";
 import { hasServedFor } from "./instance.ts";
 import { failedResultsOf } from "./packing.ts";
 import { isDue } from "../database/retry_backoff.ts";
@@ -366,12 +365,6 @@ export const selectCasesToRepeat = async (
     order by c.number limit ${MAX_ONLY + 1}`;
   const isAll = rows.length === 0 || rows.length > MAX_ONLY || rows.some(({ isRunner }) => isRunner);
   return isAll ? undefined : rows.map(({ suite, name, file }) => ({ suite, name, file }));
-};
-
-/** How many of what is too old to be asked for: `floor` is the smallest id that is kept. */
-export const deleteOldLeases = (sql: Sql, projectId: string, floor: string): Promise<number> => {
-  const isOld = sql`project_id = ${projectId} and id < ${floor} and not ${isOpen(sql, sql`lease`)}`;
-  return deletePortion(sql, "lease", isOld, { limit: 1_000 });
 };
 
 /** Whether the runner has, or has had, a lease of the run. */

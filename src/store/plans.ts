@@ -2,7 +2,6 @@
 
 import type { FileTiming, PlannedFile } from "../rules/plan.ts";
 import { type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
-import { deletePortion } from "../database/delete_portion.ts";
 import { caseOfResult } from "./packing.ts";
 import { isOnDefault, isTrustedBuild } from "./predicates.ts";
 import { indexedTask } from "./task_runs.ts";
@@ -123,9 +122,3 @@ export const postponeExpiry = (sql: Tx, { projectId, executionId }: PlanKey, ms:
   update execution
   set expires_at = greatest(expires_at, now() + timeout_minutes * interval '1 minute' + ${ms} * interval '1 millisecond')
   where project_id = ${projectId} and id = ${executionId} and expires_at is not null and mode = 'report'`;
-
-const BATCH = 500;
-
-/** A portion of the plans of executions before `floor`, a UUID; answers how many. */
-export const deleteOldPlans = (sql: Sql, projectId: string, floor: string): Promise<number> =>
-  deletePortion(sql, "shard_plan", sql`project_id = ${projectId} and execution_id < ${floor}`, { limit: BATCH });

@@ -104,10 +104,6 @@ export const updateProject = async (
   return project;
 };
 
-/** Every project with its own word on retention. */
-export const selectRetentions = (sql: Sql) => sql<{ id: string; days: number | null }[]>`
-  select id, retention_days as days from project`;
-
 export const insertTeam = async (sql: Sql, name: string): Promise<string> => {
   const id = Bun.randomUUIDv7();
   await sql`insert into team (id, name) values (${id}, ${name})`;

@@ -17,7 +17,7 @@ export const selectIsQuiet = async (sql: Sql): Promise<boolean> => {
 export async function updateQuiet(sql: Tx, takenAt: string): Promise<void> {
   // No server has used the database of a backup without this row.
   await insertInstance(sql);
-  await sql`update instance set quiet_since = now(), restored_to = ${takenAt}`;
+  await sql`update instance set quiet_since = now(), restored_to = ${takenAt}, backed_up_at = ${takenAt}`;
 }
 
 /** Returns false if the server was not quiet. */
@@ -36,6 +36,12 @@ export async function selectBackupTime(sql: Sql): Promise<{ takenAt: string; pos
   const [row] = await sql<{ takenAt: string; postgres: number }[]>`
     select now()::timestamptz(3) as "takenAt", current_setting('server_version_num')::int / 10000 as postgres`;
   return row!;
+}
+
+/** Notes when the last backup was taken, for those who watch its age. */
+export async function updateBackedUp(sql: Sql, takenAt: string): Promise<void> {
+  // A backup of an older schema may have no such column.
+  if (await selectHasColumn(sql, "instance", "backed_up_at")) await sql`update instance set backed_up_at = ${takenAt}`;
 }
 
 /** What grants access without a password. */

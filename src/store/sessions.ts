@@ -2,6 +2,7 @@
 
 import type { Client, Role, Session } from "../schema/accounts.ts";
 import type { Sql, Tx } from "../database/connect.ts";
+import type { PlannedDeletionRow } from "../rules/retention.ts";
 import { isQuiet } from "./restored.ts";
 
 /** A session ends so many days after it was last seen, and so many after it began. */
@@ -20,6 +21,8 @@ export type SessionOwner = {
   isStale: boolean;
   /** The server was restored from a backup and is quiet. */
   isQuiet: boolean;
+  /** In the teams that he owns. */
+  plannedDeletions: PlannedDeletionRow[];
 };
 
 /** By the digest (hexadecimal) of the token; undefined where the session has ended. Teams by name. */
@@ -28,6 +31,11 @@ export const selectSessionOwner = async (sql: Sql, digest: string): Promise<Sess
     select a.id as "accountId", a.email, a.name, s.id as "sessionId",
       s.last_seen_at < now() - ${SEEN_EVERY_MINUTES}::int * interval '1 minute' as "isStale",
       ${isQuiet(sql)} as "isQuiet",
+      coalesce((
+        select json_agg(json_build_object('projectId', p.id, 'projectName', p.name, 'kind', d.kind, 'objects', d.objects,
+          'days', d.days, 'before', d.before, 'beginsAt', d.begins_at) order by p.name, p.id, d.kind)
+        from planned_deletion d join project p on p.id = d.project_id join membership m on m.team_id = p.team_id
+        where d.begins_at is not null and m.account_id = a.id and m.role = 'owner'), '[]') as "plannedDeletions",
       coalesce((
         select json_agg(json_build_object('teamId', t.id, 'teamName', t.name, 'role', m.role) order by t.name, t.id)
         from membership m join team t on t.id = m.team_id where m.account_id = a.id), '[]') as teams

@@ -10,6 +10,9 @@ export type Loop = { stop(): Promise<void> };
 export type GoOn = () => boolean;
 export const always: GoOn = () => true;
 
+/** Gets the number of rows that were deleted from a table for their age. */
+export type OnDeleted = (table: string, rows: number) => void;
+
 /** Where a round that was given no log tells what has failed: nothing fails unheard. */
 export const standardLog: Log = createLog("warn");
 

@@ -21,28 +21,31 @@ import { advanceSearches } from "./culprits.ts";
 import type { Deliverer } from "./deliver.ts";
 import { expireExecutions } from "./expire.ts";
 import { countImpacts } from "./impact.ts";
-import { type GoOn, type Loop, startLoop } from "./loop.ts";
+import { type GoOn, type Loop, type OnDeleted, startLoop } from "./loop.ts";
 import { purgeDeleted } from "./purge.ts";
 import { boundDeliveries, prune, pruneUploads } from "./prune.ts";
 import { watchQuiet } from "./quiet.ts";
 import { reclaimLeases } from "./reclaim.ts";
 import { reseal } from "./reseal.ts";
-import { retainAttachments, sweepAttachments } from "./retain_attachments.ts";
-import { retainResults } from "./retain.ts";
+import type { RetentionSettings } from "../rules/retention.ts";
+import { selectIsDeletionDue } from "../store/retention.ts";
+import { retain } from "./retain.ts";
+import { sweepAttachments } from "./sweep_attachments.ts";
 import { advanceVerifications, verifyNewTests } from "./verify.ts";
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const CUT_OFF = "Cut off: the server stopped while it was sending, and the receiver may have got it";
 
-export type LoopsOptions = Pick<Config, "databasePool" | "retentionDays" | "secretKeyOld"> & {
+export type LoopsOptions = Pick<Config, "databasePool" | "secretKeyOld"> & {
   database: OpenDatabase;
   publicUrl: string;
   log: Log;
   seal: Seal;
   deliverer: Deliverer;
   attachments: Pick<AttachmentServices, "store" | "spool">;
-  attachmentRetentionDays: number;
+  retention: RetentionSettings;
+  onDeleted: OnDeleted;
   /** File descriptors are few. */
   isCramped: boolean;
   /** Gives back the memory of clients that are gone. */
@@ -51,7 +54,7 @@ export type LoopsOptions = Pick<Config, "databasePool" | "retentionDays" | "secr
 
 /** `stop` resolves when what has begun is done. */
 export function startLoops(options: LoopsOptions): Loop {
-  const { database, publicUrl, log, seal, deliverer, databasePool, retentionDays } = options;
+  const { database, publicUrl, log, seal, deliverer, databasePool, onDeleted } = options;
   const { pool, revive } = database;
   const loops: Loop[] = [];
   const every = (ms: number, name: string, work: (goOn: GoOn) => Promise<unknown>) =>
@@ -80,18 +83,19 @@ export function startLoops(options: LoopsOptions): Loop {
   every(SECOND, "analyse tables", (goOn) => analyzeOutgrown(database, goOn, log));
   every(SECOND, "count runs", (goOn) => countAll(database, goOn, log));
   every(2 * SECOND, "count impacts", (goOn) => countImpacts(pool, new Date(), goOn));
-  everyUnlessQuiet(60 * MINUTE, "retain results", (goOn) =>
-    retainResults(database, retentionDays, new Date(), goOn, log),
-  );
-  everyUnlessQuiet(60 * MINUTE, "retain attachments", (goOn) =>
-    retainAttachments(database, options.attachmentRetentionDays, new Date(), goOn, log),
-  );
+  let retainedAt = -Infinity;
+  everyUnlessQuiet(MINUTE, "delete what is too old", async (goOn) => {
+    // A deletion that is confirmed does not wait for the next hour.
+    if (performance.now() - retainedAt < 60 * MINUTE && !(await selectIsDeletionDue(pool))) return;
+    retainedAt = performance.now();
+    await retain(database, options.retention, new Date(), goOn, log, onDeleted);
+  });
   everyUnlessQuiet(10 * MINUTE, "sweep attachments", (goOn) =>
     sweepAttachments(database, options.attachments, new Date(), goOn),
   );
   if (options.secretKeyOld) every(MINUTE, "seal anew", (goOn) => sealAnew(database, seal, log, goOn));
   everyUnlessQuiet(5 * SECOND, "remove what was deleted", (goOn) => purgeDeleted(database, log, goOn));
-  everyUnlessQuiet(60 * MINUTE, "prune", (goOn) => prune(pool, log, goOn));
+  everyUnlessQuiet(60 * MINUTE, "prune", (goOn) => prune(pool, log, goOn, onDeleted));
   every(5 * MINUTE, "forget old uploads", () => pruneUploads(pool));
   every(20 * SECOND, "bound deliveries", (goOn) => boundDeliveries(pool, log, goOn));
   every(MINUTE, "end what was cut off", async () => await failCutOff(pool, notSent(new Date(), CUT_OFF)));

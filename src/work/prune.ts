@@ -6,7 +6,7 @@ import { deleteOldInvitations } from "../store/accounts.ts";
 import { deleteOldAutomationRuns } from "../store/automations.ts";
 import { KEPT_HOURS, KEPT_UPLOADS } from "../schema/uploads.ts";
 import type { Sql } from "../database/connect.ts";
-import { deleteOldEvents } from "../store/events.ts";
+import { deleteOldEvents, deleteOldRedTasks } from "../store/events.ts";
 import {
   deleteDeliveries,
   deleteOldDeliveries,
@@ -21,11 +21,12 @@ import { deleteOldRetryBackoffs } from "../database/retry_backoff.ts";
 import { deleteEndedSessions } from "../store/sessions.ts";
 import { deleteExpiredCiTokens } from "../store/trust_rules.ts";
 import { deleteOldUploads } from "../store/uploads.ts";
-import { always, eachOf, type GoOn, standardLog } from "./loop.ts";
+import { always, eachOf, type GoOn, type OnDeleted, standardLog } from "./loop.ts";
 
 const KEEP_DAYS = 30;
 /** Of what is written with every upload. */
 const KEEP_MANY_DAYS = 7;
+const KEEP_RED_DAYS = 365;
 /** The last try of a delivery comes within a day; an integration that is disabled may be enabled again until then. */
 const GIVE_UP_DAYS = 5;
 /** Of an integration. */
@@ -33,28 +34,46 @@ const KEEP_DELIVERIES = 10_000;
 const BATCH = 5_000;
 const KEEP_CI_KEYS_HOURS = 6;
 
-export async function prune(sql: Sql, log: Log = standardLog, goOn: GoOn = always): Promise<void> {
+type Forgotten = number | { count: number };
+
+export async function prune(
+  sql: Sql,
+  log: Log = standardLog,
+  goOn: GoOn = always,
+  onDeleted: OnDeleted = () => {},
+): Promise<void> {
   const all = async (deletePage: () => Promise<number>) => {
-    while (goOn() && (await deletePage()) > 0);
+    let [count, page] = [0, 0];
+    while (goOn() && (page = await deletePage()) > 0) count += page;
+    return count;
   };
-  const steps: [what: string, forget: () => Promise<unknown>][] = [
-    ["events", () => deleteOldEvents(sql, KEEP_MANY_DAYS)],
-    ["deliveries", () => deleteOldDeliveries(sql, GIVE_UP_DAYS, KEEP_DAYS)],
-    ["too many deliveries", () => boundDeliveries(sql, log, goOn, { onlyGivenUp: false })],
-    ["runs of automations", async () => await deleteOldAutomationRuns(sql, KEEP_MANY_DAYS, KEEP_DAYS)],
-    ["runners", async () => await deleteOldRunners(sql, KEEP_MANY_DAYS)],
-    ["keys of runners that have ended", async () => await deleteEndedRunnerKeys(sql, KEEP_MANY_DAYS, BATCH)],
-    ["expired keys of CI jobs", () => all(() => deleteEndedCiKeys(sql, KEEP_CI_KEYS_HOURS, BATCH))],
-    ["expired tokens of CI jobs", () => all(() => deleteExpiredCiTokens(sql, BATCH))],
-    ["sessions that have ended", async () => await deleteEndedSessions(sql)],
-    ["old invitations", async () => await deleteOldInvitations(sql, KEEP_DAYS)],
-    ["what was put off", async () => await deleteOldRetryBackoffs(sql, KEEP_MANY_DAYS)],
+  const days = (count: number) => `${count} days`;
+  const steps: [table: string, olderThan: string, forget: () => PromiseLike<Forgotten>][] = [
+    ["event", days(KEEP_MANY_DAYS), () => deleteOldEvents(sql, KEEP_MANY_DAYS)],
+    ["red_task", days(KEEP_RED_DAYS), () => deleteOldRedTasks(sql, KEEP_RED_DAYS)],
+    ["delivery", days(KEEP_DAYS), () => deleteOldDeliveries(sql, GIVE_UP_DAYS, KEEP_DAYS)],
+    ["delivery", `${KEEP_DELIVERIES} newer ones`, () => boundDeliveries(sql, log, goOn, { onlyGivenUp: false })],
+    ["automation_run", days(KEEP_DAYS), () => deleteOldAutomationRuns(sql, KEEP_MANY_DAYS, KEEP_DAYS)],
+    ["runner", days(KEEP_MANY_DAYS), () => deleteOldRunners(sql, KEEP_MANY_DAYS)],
+    ["api_key", days(KEEP_MANY_DAYS), () => deleteEndedRunnerKeys(sql, KEEP_MANY_DAYS, BATCH)],
+    ["api_key", `${KEEP_CI_KEYS_HOURS} hours`, () => all(() => deleteEndedCiKeys(sql, KEEP_CI_KEYS_HOURS, BATCH))],
+    ["used_ci_token", "1 hour", () => all(() => deleteExpiredCiTokens(sql, BATCH))],
+    ["session", "1 day", () => deleteEndedSessions(sql)],
+    ["invitation", days(KEEP_DAYS), () => deleteOldInvitations(sql, KEEP_DAYS)],
+    ["retry_backoff", days(KEEP_MANY_DAYS), () => deleteOldRetryBackoffs(sql, KEEP_MANY_DAYS)],
   ];
   const forgetting = {
     failing: "Cannot forget what is old",
-    about: ([what]: (typeof steps)[number]) => ({ what }),
+    about: ([table, olderThan]: (typeof steps)[number]) => ({ table, olderThan }),
   };
-  await eachOf(steps, forgetting, ([, forget]) => forget(), log, goOn);
+  const forgetStep = async ([table, olderThan, forget]: (typeof steps)[number]) => {
+    const forgotten = await forget();
+    const rows = typeof forgotten === "number" ? forgotten : forgotten.count;
+    if (rows === 0) return;
+    log.info("Deleted rows for their age", { table, rows, olderThan });
+    onDeleted(table, rows);
+  };
+  await eachOf(steps, forgetting, forgetStep, log, goOn);
 }
 
 /**
@@ -67,7 +86,7 @@ export async function boundDeliveries(
   log: Log = standardLog,
   goOn: GoOn = always,
   { onlyGivenUp }: { onlyGivenUp: boolean } = { onlyGivenUp: true },
-): Promise<void> {
+): Promise<number> {
   const bounding = {
     failing: "Cannot bound the deliveries of an integration",
     about: ({ teamId, integrationId }: IntegrationId) => ({ teamId, integrationId }),
@@ -78,10 +97,12 @@ export async function boundDeliveries(
   };
   await eachOf(await selectCrowded(sql, MAX_WAITING), bounding, giveUp, log, goOn);
   const full = await selectFull(sql, KEEP_DELIVERIES, { onlyGivenUp });
+  let [deleted, page] = [0, 0];
   const forget = async (place: (typeof full)[number]) => {
-    while (goOn() && (await deleteDeliveries(sql, place, BATCH)) > 0);
+    while (goOn() && (page = await deleteDeliveries(sql, place, BATCH)) > 0) deleted += page;
   };
   await eachOf(full, bounding, forget, log, goOn);
+  return deleted;
 }
 
 /** Of the uploads that were refused or had warnings. */

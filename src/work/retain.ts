@@ -1,45 +1,132 @@
-/** Makes room: deletes the results of runs that are older than their project keeps them. The runs keep their counts. */
+/** Makes room: deletes what is older than its project keeps it. Runs that lose their results keep their counts. */
 
 import type { Log } from "../log.ts";
 import type { Database } from "../database/connect.ts";
-import { always, eachOf, type GoOn, standardLog } from "./loop.ts";
-import { firstIdAt } from "../database/time_bounds.ts";
-import { deleteOldLeases } from "../store/leases.ts";
-import { deleteOldFileQueues } from "../store/file_queues.ts";
-import { deleteOldPlans } from "../store/plans.ts";
-import { createPartitions, deleteOldResults, dropPartitions } from "../database/partitions.ts";
+import { OPERATOR_COMMAND } from "../executable.ts";
+import { createPartitions, dropPartitions } from "../database/partitions.ts";
 import { selectIsBackupRunning } from "../database/snapshot.ts";
-import { selectRetentions } from "../store/projects.ts";
+import { firstIdAt } from "../database/time_bounds.ts";
+import {
+  AGED_KINDS,
+  type AgedKind,
+  ANNOUNCED_MS,
+  decideDeletion,
+  type RetentionSettings,
+  toKeptDays,
+} from "../rules/retention.ts";
+import {
+  type AgedRows,
+  deleteAged,
+  deletePlan,
+  planDeletion,
+  selectHasAged,
+  selectPlannedDeletions,
+  selectRetentions,
+} from "../store/retention.ts";
+import { toPlanRemedy, toPlanText } from "../wording/retention.ts";
+import { always, eachOf, type GoOn, type OnDeleted, standardLog } from "./loop.ts";
 
 const DAY = 86_400_000;
 
-/** `retentionDays` is for projects that say nothing themselves; 0: for ever. A project that fails keeps no other waiting. */
-export async function retainResults(
-  { pool }: Pick<Database, "pool">,
-  retentionDays: number,
+type Servers = Pick<Database, "pool" | "begin">;
+type Project = Awaited<ReturnType<typeof selectRetentions>>[number];
+
+/** A project whose data cannot be deleted keeps no other waiting. */
+export async function retain(
+  database: Servers,
+  settings: RetentionSettings,
   now: Date,
   goOn: GoOn = always,
   log: Log = standardLog,
+  onDeleted: OnDeleted = () => {},
 ): Promise<void> {
-  // Partitions are made and dropped under locks that a backup holds up, and that would hold up uploads meanwhile.
+  const { pool, begin } = database;
+  // Partitions are made and dropped under locks that a backup holds up.
   if (await selectIsBackupRunning(pool)) return;
   const months = { failing: "Cannot make or drop the months of results", about: () => ({}) };
-  await eachOf([now], months, (now) => createPartitions(pool, now), log);
-  const projects = (await selectRetentions(pool)).map(({ id, days }) => ({ id, days: days ?? retentionDays }));
-  const floorOf = (days: number) => firstIdAt(now.getTime() - days * DAY);
-  // A month that nobody keeps goes as a whole, and its disk space with it; what is left of others goes row by row.
-  const longest = projects.some(({ days }) => days === 0) ? 0 : Math.max(0, ...projects.map(({ days }) => days));
-  if (longest > 0) await eachOf([floorOf(longest)], months, (floor) => dropPartitions(pool, floor), log);
+  await eachOf([now], months, (now) => createPartitions(database, now, log.warn), log);
+  const projects = await selectRetentions(pool);
+  const due: AgedRows[] = [];
+  const cleared = new Set<string>();
+  const items = projects.flatMap((project) => AGED_KINDS.map((kind) => ({ project, kind })));
+  const about = ({ projectId, kind }: Pick<AgedRows, "projectId" | "kind">) => ({ projectId, kind });
   await eachOf(
-    projects.filter(({ days }) => days > 0),
-    { failing: "Cannot delete the old results of a project", about: ({ id }) => ({ projectId: id }) },
-    async ({ id, days }) => {
-      while (goOn() && (await deleteOldResults(pool, id, floorOf(days))) > 0);
-      while (goOn() && (await deleteOldLeases(pool, id, floorOf(days))) > 0);
-      while (goOn() && (await deleteOldPlans(pool, id, floorOf(days))) > 0);
-      while (goOn() && (await deleteOldFileQueues(pool, id, floorOf(days))) > 0);
+    items,
+    { failing: "Cannot decide what to delete", about: ({ project, kind }) => about({ projectId: project.id, kind }) },
+    async ({ project, kind }) => {
+      const days = toKeptDays(kind, settings, project.days);
+      if (days === 0) return;
+      // An execution would take results and attachments along that are kept, or wait.
+      const takesAlong = kind === "executions" ? (["results", "attachments"] as const) : [];
+      const isLeft = (other: AgedKind) =>
+        project.planned[other]?.beginsAt === null ||
+        (toKeptDays(other, settings, project.days) > 0 && !cleared.has(`${other} ${project.id}`));
+      if (takesAlong.some(isLeft)) return;
+      const rows = { projectId: project.id, kind, before: new Date(now.getTime() - days * DAY) };
+      if (!(await mayDelete(database, project, { rows, days }, now, log))) return;
+      cleared.add(`${kind} ${project.id}`);
+      due.push(rows);
     },
     log,
     goOn,
   );
+  const report = createReport(log, onDeleted);
+  // A month that nobody keeps is dropped as a whole, which returns its disk space.
+  const bounds = due.filter(({ kind }) => kind === "results").map(({ before }) => before.getTime());
+  if (bounds.length === projects.length && bounds.length > 0)
+    await eachOf(
+      [new Date(Math.min(...bounds))],
+      months,
+      async (before) => {
+        const dropped = await dropPartitions(database, firstIdAt(before.getTime()), log.warn);
+        for (const { name, rows } of dropped) report.add(name, rows, before);
+      },
+      log,
+    );
+  await eachOf(
+    due,
+    { failing: "Cannot delete the old data of a project", about },
+    async (rows) => {
+      await deleteAged(begin, rows, goOn, (table, count) => report.add(table, count, rows.before));
+      if (goOn() && projects.some(({ id, planned }) => id === rows.projectId && planned[rows.kind]))
+        await deletePlan(pool, rows);
+    },
+    log,
+    goOn,
+  ).finally(report.write);
+}
+
+/** Announces a deletion of more than a day's worth. */
+async function mayDelete(
+  { pool }: Servers,
+  { planned, id }: Project,
+  { rows, days }: { rows: AgedRows; days: number },
+  now: Date,
+  log: Log,
+): Promise<boolean> {
+  const hasMore = await selectHasAged(pool, { ...rows, before: new Date(rows.before.getTime() - DAY) });
+  const decision = decideDeletion({ days, hasMore }, planned[rows.kind], now);
+  if (decision === "announce") {
+    await planDeletion(pool, rows, days, new Date(now.getTime() + ANNOUNCED_MS));
+    for (const plan of await selectPlannedDeletions(pool, id))
+      if (plan.kind === rows.kind)
+        log.warn(`${toPlanText(plan)}. ${toPlanRemedy(OPERATOR_COMMAND)}`, { projectId: id, days });
+  }
+  return decision === "delete";
+}
+
+/** Sums up a round: a line for each table and bound, however many projects there are. */
+function createReport(log: Log, onDeleted: OnDeleted) {
+  const deleted = new Map<string, { table: string; before: string; rows: number }>();
+  return {
+    add(table: string, rows: number, at: Date): void {
+      const before = at.toISOString();
+      const entry = deleted.get(`${table} ${before}`) ?? { table, before, rows: 0 };
+      deleted.set(`${table} ${before}`, { ...entry, rows: entry.rows + rows });
+      onDeleted(table, rows);
+    },
+    write(): void {
+      for (const entry of deleted.values()) log.info("Deleted rows for their age", entry);
+    },
+  };
 }

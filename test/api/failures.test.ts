@@ -4,7 +4,7 @@ import { insertFoundSearch } from "../culprit_searches.ts";
 import { createHarness, holdTransaction, junit } from "../harness.ts";
 import { lockHealth } from "../../src/store/pending_health.ts";
 import { countAll } from "../../src/work/count.ts";
-import { retainResults } from "../../src/work/retain.ts";
+import { retainNow } from "../retaining.ts";
 
 const { ask, acme, addProject, database } = await createHarness();
 
@@ -279,7 +279,7 @@ describe("the baseline", () => {
     await own.upload("ppp", `branch=main&completed_at=${old}`);
     const base = await own.upload("fpp", `branch=main&completed_at=${old}`);
     const mine = await own.upload("ffp", "branch=x");
-    await retainResults(database, 90, new Date());
+    await retainNow(database, { results: 90 }, new Date());
     expect(blames(await compare(mine.executionId))).toEqual(blames(mine));
     expect((await get(`${mine.executionId}/failures`)).counts).toMatchObject({ newFailures: 1, stillFailing: 1 });
     const gone = { failed: 1, counts: { newFailures: 0 }, causes: [] };

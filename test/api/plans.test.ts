@@ -5,7 +5,7 @@ import { insertPlan } from "../../src/store/plans.ts";
 import { hashShard } from "../../src/rules/plan.ts";
 import { firstIdAt } from "../../src/database/time_bounds.ts";
 import { reclaimLeases } from "../../src/work/reclaim.ts";
-import { retainResults } from "../../src/work/retain.ts";
+import { retainNow } from "../retaining.ts";
 
 const { ask, acme, database } = await createHarness();
 const { ask: askOther } = await createServer(database);
@@ -197,7 +197,7 @@ describe("GET …/test-runs/{taskSlug}/plan", () => {
     await database.pool`update execution set id = ${old} where id = ${await begin()}`;
     for (const execution of [deleted, old, young]) await plan(execution, "unit", "1/3");
     await own.call("DELETE", `/executions/${deleted}`);
-    await retainResults(database, 90, new Date());
+    await retainNow(database, { results: 90 }, new Date());
     expect([await stored(deleted), await stored(old), await stored(young)]).toEqual([0, 0, 1]);
   });
 });

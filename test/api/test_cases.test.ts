@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { type Asking, createAsking } from "../asking.ts";
 import { readHistory } from "../../src/operations/health/case_history.ts";
-import { retainResults } from "../../src/work/retain.ts";
+import { retainNow } from "../retaining.ts";
 import { createHarness, junit } from "../harness.ts";
 
 const { ask, acme, addProject, database } = await createHarness();
@@ -446,10 +446,10 @@ describe("retention", () => {
     const before = await partitions();
     const later = new Date(Date.now() + 100 * 86_400_000);
     await database.pool`update project set retention_days = 0 where id = ${own.project}`;
-    await retainResults(database, 30, later);
+    await retainNow(database, { results: 30 }, later);
     expect(await partitions()).toBe(before + 2);
     await database.pool`update project set retention_days = null`;
-    await retainResults(database, 30, later);
+    await retainNow(database, { results: 30 }, later);
     expect(await partitions()).toBe(before);
     expect((await one()).runs).toBe(1);
   });
@@ -462,9 +462,9 @@ describe("retention", () => {
     const cases = async ({ asking, executionId }: typeof forEver) =>
       (await asking.list(`/executions/${executionId}/test-runs/t/cases`)).length;
     const inAYear = new Date(Date.now() + 366 * 86_400_000);
-    await retainResults(database, 0, inAYear);
+    await retainNow(database, { results: 0 }, inAYear);
     expect([await cases(forEver), await cases(bounded)]).toEqual([2, 2]);
-    await retainResults(database, 90, inAYear);
+    await retainNow(database, { results: 90 }, inAYear);
     expect([await cases(forEver), await cases(bounded)]).toEqual([2, 0]);
     await database.pool`update project set retention_days = null`;
   });
@@ -476,9 +476,9 @@ describe("retention", () => {
     expect(days).toBe(30);
     const cases = async () => (await own.list(`/executions/${executionId}/test-runs/t/cases`)).length;
     const later = (days: number) => new Date(Date.now() + days * 86_400_000);
-    await retainResults(database, 0, later(29));
+    await retainNow(database, { results: 0 }, later(29));
     expect(await cases()).toBe(2);
-    await retainResults(database, 0, later(31));
+    await retainNow(database, { results: 0 }, later(31));
     expect(await cases()).toBe(0);
     const run = await own.call("GET", `/executions/${executionId}/test-runs/t`);
     expect(run.body).toMatchObject({ passed: 1, failed: 1 });

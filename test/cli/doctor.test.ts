@@ -118,9 +118,18 @@ test("a server of another version that is not ready; a database, a proxy and a p
   expect(await findFaults({ ...more, OUTBOUND_PROXY: "" })).toContain(`warn server: No server answers at ${url}`);
 });
 
+test("old data that will be deleted, and a variable with a wrong name", async () => {
+  await pool`insert into planned_deletion values (${acme.project}, 'executions', 400, 12, now(), now())`;
+  expect(await findFaults({ RETENTION_DAY: "0" })).toEqual([
+    "warn configuration: The variable RETENTION_DAY is not known; RETENTION_DAYS?",
+    expect.stringMatching(/^warn retention: Project ".+": 12 executions with their test runs, older than 400 days/),
+  ]);
+  await pool`delete from planned_deletion`;
+});
+
 test("settings that lose data, close connections or make statements slow, and too few connections", async () => {
   const findings = await database.begin(async (sql) => {
-    await sql`select set_config('jit', 'on', true), set_config('idle_session_timeout', '10min', true)`;
+    await sql`select set_config('idle_session_timeout', '10min', true)`;
     return await Array.fromAsync(checkServer(sql, { isBuiltIn: true, neededConnections: 100_000 }));
   });
   expect(faultsOf(findings)).toEqual([
@@ -128,7 +137,6 @@ test("settings that lose data, close connections or make statements slow, and to
     "fail database: full_page_writes is off, so a power failure can destroy the database",
     "warn database: synchronous_commit is off, so a crash can lose the last acknowledged uploads",
     "warn database: idle_session_timeout is 10min, so PostgreSQL closes connections of the server",
-    "warn database: jit is on, so PostgreSQL may compile a statement for longer than it takes to execute it",
     expect.stringMatching(/^fail database: PostgreSQL accepts \d+ connections, and this server may need 100000$/),
   ]);
 });

@@ -21,7 +21,7 @@ test("a month whose first result arrives while it is created stays as it is, wit
     await committed.promise;
   });
   await arrived.promise;
-  const created = createPartitions(pool, day);
+  const created = createPartitions(database, day);
   await until(async () => {
     const waiting = await pool`
       select from pg_stat_activity

@@ -1,8 +1,9 @@
 /** What stands between Assay and PostgreSQL must give each connection a session of its own, or the start says so. */
 
 import { describe, expect, test } from "bun:test";
+import postgres from "postgres";
 import { connect } from "../../src/database/connect.ts";
-import { requireSessions } from "../../src/database/session.ts";
+import { requireSessions, selectDroppedSettings } from "../../src/database/session.ts";
 import { createHarness, createServer, junit } from "../harness.ts";
 import { hasPgBouncer, IGNORED_PARAMETERS, startPgBouncer, startSharingPooler } from "../pgbouncer.ts";
 
@@ -27,10 +28,18 @@ const SHARED = expect.stringMatching(
 const WITHOUT_SETTINGS = expect.stringMatching(
   /^DATABASE_URL leads through a pooler that does not pass on the settings of a session .* docs\/operations.md/,
 );
-const SETTINGS = { lock_timeout: "15s", idle_in_transaction_session_timeout: "60s", statement_timeout: "60s" };
+const SETTINGS = {
+  ...{ lock_timeout: "15s", idle_in_transaction_session_timeout: "60s", statement_timeout: "60s" },
+  ...{ jit: "off", plan_cache_mode: "force_generic_plan" },
+};
 
-test("PostgreSQL itself is taken", async () => {
+test("PostgreSQL itself is taken, and settings for speed that a session lacks are named", async () => {
   await requireSessions(database);
+  expect(await selectDroppedSettings(database)).toEqual([]);
+  const plain = postgres({ ...connection, max: 1, connection: { jit: "on" } } as never);
+  const sessions = { pool: plain, fast: plain } as never;
+  expect(await selectDroppedSettings(sessions)).toEqual(["jit = off", "plan_cache_mode = force_generic_plan"]);
+  await plain.end();
 });
 
 test("a pooler that sends all connections through one session is refused", async () => {
@@ -65,6 +74,7 @@ describe.if(hasPgBouncer)("PgBouncer", () => {
     expect(await refusalOf(url)).toBeUndefined();
 
     const pooled = connect({ url }, 2);
+    expect(await selectDroppedSettings(pooled)).toEqual([]);
     const { ask } = await createServer(pooled);
     const { project, key } = acme;
     const upload = (number: number) =>

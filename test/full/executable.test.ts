@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
 import { LARGE_BYTES } from "../../src/request/upload_thread.ts";
 import { buildExecutable, toTarget } from "../../tools/executable.ts";
+import { readFirstStart } from "../first_start.ts";
 import { junit } from "../harness.ts";
 import { createPlace, followOutput, guardProcess, removePlace } from "../places.ts";
 
@@ -96,8 +97,9 @@ async function stop(child: Bun.Subprocess): Promise<void> {
 describe.skipIf(!canEnter)("in a root directory without Bun, Node and PostgreSQL", () => {
   test("the server starts, reads small and large reports, and still has them after a restart", async () => {
     const first = await start();
-    const [key] = /svc_proj_\w+/.exec(first.output())!;
-    const [project] = /(?<=Project +)[0-9a-f-]{36}/.exec(first.output())!;
+    const welcome = readFirstStart(join(root, "data"));
+    const [key] = /svc_proj_\w+/.exec(welcome)!;
+    const [project] = /(?<=Project +)[0-9a-f-]{36}/.exec(welcome)!;
     const headers = { authorization: `Bearer ${key}` };
     const runsOf = (url: string) => `${url}/api/v1/projects/${project}/test-runs`;
     // The thread for large reports is a program of its own.

@@ -16,6 +16,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
+import { readFirstStart } from "../first_start.ts";
 import { packNpmPackages } from "../../tools/npm_packages.ts";
 import { junit, until } from "../harness.ts";
 import { createPlace, followOutput, guardProcess, readOutput, removePlace } from "../places.ts";
@@ -114,8 +115,8 @@ test.skipIf(!isReachable)(
   "npx --no-install assay-server starts, assay-cli uploads, and a second start finds the run",
   async () => {
     const first = await start(["npx", "--no-install", "assay-server"]);
-    const [, project] = /projects\/([0-9a-f-]{36})/.exec(first.output())!;
-    const [key] = /svc_proj_\w+/.exec(first.output())!;
+    const [, project] = /projects\/([0-9a-f-]{36})/.exec(readFirstStart(join(folder, "data")))!;
+    const [key] = /svc_proj_\w+/.exec(readFirstStart(join(folder, "data")))!;
     const address = { ASSAY_URL: first.url, ASSAY_PROJECT: project!, ASSAY_KEY: key };
     writeFileSync(join(folder, "passing.xml"), junit("pp"));
     const passing = ["upload", "report.xml", "--task", "unit", "--", "cp", "passing.xml", "report.xml"];

@@ -5,6 +5,7 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import postgres from "postgres";
 import { startEmbedded } from "../../src/database/postgres/embedded.ts";
+import { readFirstStart } from "../first_start.ts";
 import { createDatabase, junit, until, databaseVariables } from "../harness.ts";
 import { createPlace, guardProcess, readOutput, removePlace } from "../places.ts";
 import { startSharingPooler } from "../pgbouncer.ts";
@@ -63,12 +64,19 @@ async function start(dataDir: string, more: Record<string, string> = {}) {
     await reading;
     return child.exitCode;
   };
-  return { child, url, output: () => output, stop, errors: () => new Response(child.stderr).text() };
+  return {
+    child,
+    url,
+    output: () => output,
+    welcome: () => readFirstStart(dataDir),
+    stop,
+    errors: () => new Response(child.stderr).text(),
+  };
 }
 
 /** Requests with a key that the first start has printed: of its project, or of its team. */
-function createCalls({ output }: Server, kind: "project" | "team") {
-  const [, team, teamKey, project, key] = /Team\s+(\S+)\s+(\S+)\s+Project\s+(\S+)\s+(\S+)/.exec(output()) as string[];
+function createCalls({ welcome }: Server, kind: "project" | "team") {
+  const [, team, teamKey, project, key] = /Team\s+(\S+)\s+(\S+)\s+Project\s+(\S+)\s+(\S+)/.exec(welcome()) as string[];
   const [base, authorization] = kind === "team" ? [`/teams/${team}`, teamKey] : [`/projects/${project}`, key];
   const headers = { authorization: `Bearer ${authorization}` };
   const call = (server: Server, path: string, init: RequestInit = {}) =>
@@ -87,14 +95,14 @@ test("the first start prints lines that work as they are, the second no key, and
   const dataDir = createDirectory();
   const first = await start(dataDir);
   const [upload, list] = first
-    .output()
+    .welcome()
     .split("\n")
     .filter((line) => line.startsWith("curl "));
   expect(await shell(upload!)).toMatchObject({ taskSlug: "hello", passed: 1, failed: 1, verdict: "failed" });
   const { data } = await shell(list!);
   expect(data).toEqual([expect.objectContaining({ taskSlug: "hello", total: 2 })]);
   expect(statSync(dataDir).mode & 0o777).toBe(process.getuid?.() === 0 ? 0o711 : 0o700);
-  expect(first.output().match(/svc_proj_\w+/g)).toHaveLength(4);
+  expect(first.welcome().match(/svc_proj_\w+/g)).toHaveLength(4);
   expect(await first.stop("SIGTERM")).toBe(0);
 
   const second = await start(dataDir);
@@ -121,7 +129,7 @@ test("a start prints a link that makes the first account, a later one another, a
   expect((await fetch(`${first.url}/setup?token=${"x".repeat(43)}`)).status).toBe(404);
   await second.stop();
 
-  const team = /Team +([0-9a-f-]{36})/.exec(first.output())![1]!;
+  const team = /Team +([0-9a-f-]{36})/.exec(first.welcome())![1]!;
   const create = ["admin", "create-user", "--email", "ada@acme.example", "--team", team, "--no-password"];
   const made = spawn([process.execPath, "src/cli/assay.ts", ...create], { env: environment({ DATA_DIR: dataDir }) });
   expect(await made.exited).toBe(0);
@@ -299,9 +307,9 @@ test.if(isLinux)(
 test("two servers started at once on an empty directory set up one team between them, and both serve", async () => {
   const dataDir = createDirectory();
   const servers = await Promise.all([start(dataDir), start(dataDir)]);
-  const keys = servers.flatMap((server) => server.output().match(/svc_proj_\w+/g) ?? []);
+  const keys = servers.flatMap((server) => server.welcome().match(/svc_proj_\w+/g) ?? []);
   expect(new Set(keys).size).toBe(1);
-  const outputs = servers.map((server) => server.output()).join("\n");
+  const outputs = servers.map((server) => server.welcome()).join("\n");
   const project = /projects\/([0-9a-f-]{36})/.exec(outputs)![1];
   for (const { url } of servers) {
     const path = `${url}/api/v1/projects/${project}`;
@@ -398,7 +406,7 @@ test("who waits until the server is ready finds the keys of the first start in i
       () => false,
     ),
   );
-  expect(await Bun.file(output).text()).toMatch(/svc_proj_[\s\S]*\/setup\?token=/);
+  expect(await Bun.file(output).text()).toMatch(/cat \S+first-start\.txt[\s\S]*\/setup\?token=/);
   child.kill("SIGTERM");
   expect(await child.exited).toBe(0);
 });
@@ -412,7 +420,7 @@ test("a port in use is refused before the database is opened", async () => {
   expect(existsSync(dataDir)).toBe(false);
   await other.stop(true);
   const first = await start(dataDir);
-  expect(first.output().match(/svc_proj_\w+/g)).toHaveLength(4);
+  expect(first.welcome().match(/svc_proj_\w+/g)).toHaveLength(4);
   const second = await start(createDirectory(), { PORT: new URL(first.url).port });
   expect(await second.errors()).toContain("Cannot listen");
   expect(await second.stop()).toBe(1);

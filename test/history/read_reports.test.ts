@@ -1,7 +1,26 @@
 /** Dates that names of builds begin with. */
 
 import { expect, test } from "bun:test";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { listFiles } from "../../src/history/files.ts";
 import { readNameDate } from "../../src/history/read_reports.ts";
+import { createFolder } from "../commands.ts";
+
+test("a folder that symbolic links lead to again is visited once", () => {
+  const folder = createFolder();
+  mkdirSync(join(folder, "a/b"), { recursive: true });
+  writeFileSync(join(folder, "a/b/report.xml"), "<testsuite/>");
+  for (const [to, link] of [
+    ["..", "a/up"],
+    [".", "self"],
+    ["a", "z"],
+    ["b", "a/c"],
+  ])
+    symlinkSync(to!, join(folder, link!));
+  const { files, problems } = listFiles(folder);
+  expect([files.map(({ path }) => path), problems]).toEqual([["a/b/report.xml"], []]);
+});
 
 test("a name begins with a day, with or without a time, or with no date", () => {
   const read = (name: string, offset = 0) => readNameDate(name, offset)?.toISOString();

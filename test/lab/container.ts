@@ -10,6 +10,7 @@
 import { chownSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, join } from "node:path";
+import { readFirstStart } from "../first_start.ts";
 import { junit } from "../harness.ts";
 import { createPlace, followOutput, guardProcess, readOutput, removePlace } from "../places.ts";
 
@@ -107,8 +108,9 @@ try {
   const command = [...Entrypoint, ...Cmd];
   expectEqual("Entry point", Entrypoint, [PROGRAM]);
   const first = await start(container, command);
-  const [key] = /svc_proj_\w+/.exec(first.output())!;
-  const [project] = /(?<=Project +)[0-9a-f-]{36}/.exec(first.output())!;
+  const welcome = readFirstStart(dataDir);
+  const [key] = /svc_proj_\w+/.exec(welcome)!;
+  const [project] = /(?<=Project +)[0-9a-f-]{36}/.exec(welcome)!;
   const runs = (url: string) => `${url}/api/v1/projects/${project}/test-runs`;
   const headers = { authorization: `Bearer ${key}` };
   const upload = await fetch(`${runs(first.url)}?task_slug=unit`, { method: "POST", headers, body: junit("ppf") });

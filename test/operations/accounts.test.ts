@@ -64,7 +64,7 @@ describe("the first account", () => {
     const visitors = createVisitors(database, { publicUrl: "http://assay.test", secret: new Uint8Array(32) });
     const { accountId, sessionId } = session;
     expect(await visitors.find(`assay_session=${session.token}`)).toEqual({
-      ...{ accountId, email: "ada@acme.example", name: "Ada", isQuiet: false, sessionId },
+      ...{ accountId, email: "ada@acme.example", name: "Ada", isQuiet: false, plannedDeletions: [], sessionId },
       teams: [
         { teamId: first.teamId, teamName: "My team", role: "owner" },
         { teamId: other, teamName: "Other", role: "owner" },

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import { exportSPKI } from "jose";
 import { addTrustRule, removeTrustRule } from "../../src/operations/people/trust_rules.ts";
 import { COMMAND_LINE } from "../../src/schema/audit.ts";
-import { MAX_CI_KEYS, type NewTrustRule } from "../../src/schema/trust_rules.ts";
+import { MAX_CI_KEYS, type NewTrustRule, toPublicKeys } from "../../src/schema/trust_rules.ts";
 import { keyDigest } from "../../src/secrets/keys.ts";
 import { selectKeys } from "../../src/store/keys.ts";
 import { prune } from "../../src/work/prune.ts";
@@ -256,6 +256,17 @@ describe("a token that is used again", () => {
     await expectRefused(token, `used before (claim "jti")`, second.project);
     expect((await post({ project, token }, { server: other.url })).status).toBe(401);
     expect((await exchange(await issuer.github())).status).toBe(200);
+  });
+
+  test("is used up for one project only where a rule has keys of its own: these sign whatever their owner likes", async () => {
+    const token = await issuer.github({ jti: "of another project" });
+    const stranger = await addProject(rival);
+    const forger = await createCiIssuer(PUBLIC_URL);
+    await trust(githubRule({ keys: toPublicKeys({ keys: forger.state.keys }) }), stranger.project);
+    const forged = await issuer.github({ jti: "of another project" }, { key: forger.rsa.privateKey });
+    expect((await exchange(forged, stranger.project)).status).toBe(200);
+    await expectRefused(forged, `used before (claim "jti")`, stranger.project);
+    expect((await exchange(token)).status).toBe(200);
   });
 
   test("by many at once on two servers makes exactly one key", async () => {

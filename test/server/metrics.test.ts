@@ -7,6 +7,8 @@ import { connect } from "../../src/database/connect.ts";
 import { createDeliverer } from "../../src/work/deliver.ts";
 import { createOutbound } from "../../src/http/outbound.ts";
 import { createAddressList } from "../../src/http/address.ts";
+import { selectCursorSecret } from "../../src/store/instance.ts";
+import { updateBackedUp } from "../../src/store/restored.ts";
 import { createLog } from "../../src/log.ts";
 import { createSeal } from "../../src/secrets/seal.ts";
 import { createAsking } from "../asking.ts";
@@ -76,6 +78,28 @@ const scrape = async (base = url) => {
 };
 const valueOf = (families: Map<string, Family>, name: string, labels = "") =>
   families.get(name)?.samples.get(`{${labels}}`);
+
+test("room on disks, the size of the database, its clock, the last backup, and what is deleted for its age", async () => {
+  const directories = { data: import.meta.dir, attachments: "/nowhere" };
+  const own = createMetrics({ database, gauges: createGauges(database), directories });
+  own.deleted("case_result", 3);
+  own.deleted("case_result", 4);
+  const before = parse(await own.exposition());
+  expect(before.has("assay_backup_age_seconds")).toBe(false);
+  expect([...before.get("assay_disk_free_bytes")!.samples.keys()]).toEqual(['{directory="data"}']);
+  expect(valueOf(before, "assay_disk_bytes", 'directory="data"')).toBeGreaterThan(0);
+  expect(valueOf(before, "assay_database_bytes")).toBeGreaterThan(1_000_000);
+  expect(Math.abs(valueOf(before, "assay_clock_skew_seconds")!)).toBeLessThan(60);
+  expect(valueOf(before, "assay_deleted_rows_total", 'table="case_result"')).toBe(7);
+  expect(valueOf(before, "assay_planned_deletions")).toBe(0);
+  await selectCursorSecret(pool);
+  await updateBackedUp(pool, new Date(Date.now() - 3_600_000).toISOString());
+  await pool`insert into planned_deletion values (${acme.project}, 'results', 90, 12, now(), now())`;
+  const after = await fresh();
+  expect(valueOf(after, "assay_backup_age_seconds")! / 3_600).toBeCloseTo(1, 1);
+  expect(valueOf(after, "assay_planned_deletions")).toBe(12);
+  await pool`delete from planned_deletion`;
+});
 
 /** After the second for which figures of the database are remembered. */
 const fresh = async () => parse(await createMetrics({ database, gauges: createGauges(database) }).exposition());

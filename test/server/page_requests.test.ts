@@ -28,6 +28,7 @@ test("a page with the name of who is signed in is not that of everybody", async 
     email: "a@b.example",
     name: "Ada",
     isQuiet: false,
+    plannedDeletions: [],
     sessionId: "",
     teams: [],
   };

@@ -19,6 +19,7 @@ const of = (...teamIds: string[]): Visitor => ({
   email: "ada@acme.example",
   name: "Ada",
   isQuiet: false,
+  plannedDeletions: [],
   sessionId: crypto.randomUUID(),
   teams: teamIds.map((teamId) => ({ teamId, teamName: "Acme", role: "viewer" })),
 });

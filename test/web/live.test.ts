@@ -14,6 +14,7 @@ const of = (teamId: string): Visitor => ({
   email: "ada@acme.example",
   name: "Ada",
   isQuiet: false,
+  plannedDeletions: [],
   sessionId: crypto.randomUUID(),
   teams: [{ teamId, teamName: "Acme", role: "viewer" }],
 });

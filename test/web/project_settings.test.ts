@@ -5,7 +5,7 @@ import { until } from "../harness.ts";
 import { createPages, formsOf, valueOf } from "./browser.ts";
 
 const lines: string[] = [];
-const { acme, ask, own, look, fill, people, createProject, url } = await createPages({
+const { acme, ask, own, look, fill, people, createProject, url, database } = await createPages({
   log: (line) => void lines.push(line),
 });
 const page = `/projects/${acme.project}/settings`;
@@ -24,6 +24,15 @@ describe("the export", () => {
     const withoutTime = (lines: string) => lines.replace(/"takenAt":"[^"]*"/, "");
     expect(withoutTime(html)).toBe(withoutTime(text));
   });
+});
+
+test("owners see on every page of a project that old data will be deleted, and how to stop it", async () => {
+  const { path } = await createProject();
+  await database.pool`
+    insert into planned_deletion select id, 'results', 30, 1234, now(), now() from project where ${path} like '%' || id`;
+  const notice = "the results of 1,234 test runs, older than 30 days";
+  expect((await look("owner", path)).words).toContain(notice);
+  expect((await look("member", path)).words).not.toContain(notice);
 });
 
 describe("the ownership file", () => {

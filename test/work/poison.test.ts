@@ -11,7 +11,7 @@ import { always, MAX_TRIES } from "../../src/work/loop.ts";
 import { prune } from "../../src/work/prune.ts";
 import { countAll } from "../../src/work/count.ts";
 import { reseal } from "../../src/work/reseal.ts";
-import { retainResults } from "../../src/work/retain.ts";
+import { retainNow } from "../retaining.ts";
 import { toTestNotice } from "../../src/wording/notification.ts";
 import { createAsking } from "../asking.ts";
 import { createAutomating } from "../automating.ts";
@@ -400,7 +400,7 @@ test("a project whose results cannot be deleted keeps no other's results alive",
   await pool`update project set retention_days = 0 where id = ${projects[3]!.project}`;
   await raise("delete on case_result", `old.project_id = '${poison}'`);
   const inAYear = new Date(Date.now() + 365 * 86_400_000);
-  await retainResults(database, 30, inAYear, always, log);
+  await retainNow(database, { results: 30 }, inAYear, log);
   const kept = await pool<{ id: string }[]>`
     select distinct project_id as id from case_result where project_id in ${pool(projects.map(({ project }) => project))}
     order by 1`;

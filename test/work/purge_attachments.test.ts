@@ -8,7 +8,7 @@ import { createSpool } from "../../src/attachments/spool.ts";
 import { deleteProject } from "../../src/operations/projects/deletion.ts";
 import { COMMAND_LINE } from "../../src/schema/audit.ts";
 import { purgeDeleted } from "../../src/work/purge.ts";
-import { sweepAttachments } from "../../src/work/retain_attachments.ts";
+import { sweepAttachments } from "../../src/work/sweep_attachments.ts";
 import { createHarness } from "../harness.ts";
 import { createPlace } from "../places.ts";
 

@@ -8,7 +8,12 @@ import { copyOut } from "../../database/copy.ts";
 import { selectAppliedCount } from "../../database/migrate.ts";
 import { selectPartitions, selectSequences, selectTables } from "../../database/relations.ts";
 import { withSnapshot } from "../../database/snapshot.ts";
-import { selectAttachedContents, selectBackupKeyDigest, selectBackupTime } from "../../store/restored.ts";
+import {
+  selectAttachedContents,
+  selectBackupKeyDigest,
+  selectBackupTime,
+  updateBackedUp,
+} from "../../store/restored.ts";
 
 export type BackupOptions = {
   path: string;
@@ -28,6 +33,7 @@ export async function takeBackup(database: Pick<Database, "begin">, options: Bac
   const { bytes, result } = await withSnapshot(database, (sql) =>
     writeBackup(options.path, (writer) => writeSnapshot(sql, writer, options), options.signal),
   );
+  await database.begin((sql) => updateBackedUp(sql, result.takenAt));
   return { ...result, bytes };
 }
 

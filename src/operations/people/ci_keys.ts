@@ -135,8 +135,10 @@ async function makeKey(
       tooMany: `This project has ${MAX_CI_KEYS} live keys of CI jobs, which is the limit: they end within minutes`,
     };
   const id = Bun.randomUUIDv7();
+  // Whoever gives a rule its own keys can sign any token, and would otherwise use up those of the issuer's other projects.
+  const owner = rule.keys ? [projectId] : [];
   const { isUsable, replaced } = await useCiToken(sql, {
-    digest: Bun.SHA256.hash(JSON.stringify([claims.iss, claims.jti]), "hex"),
+    digest: Bun.SHA256.hash(JSON.stringify([claims.iss, claims.jti, ...owner]), "hex"),
     attempt: attempt === null ? null : Bun.SHA256.hash(attempt, "hex"),
     keyId: id,
     expiresAt: new Date((claims.exp + CLOCK_SKEW_SECONDS) * 1000).toISOString(),

@@ -58,3 +58,21 @@ List the runs:
 curl ${authorization} "${runs}"
 `;
 }
+
+/** In DATA_DIR; only its owner may read it. */
+export const FIRST_START_FILE = "first-start.txt";
+
+/** For people whose output is not a terminal, but a log that others may read and that is kept: where `welcome` is. */
+export const savedWelcome = (path: string, setup: string | undefined): string => `
+Assay is set up. Keys and the first commands are in a file that only this account can read:
+
+cat ${quote(path)}
+
+Set the variables for the commands of the documentation:
+
+eval "$(grep ^export ${quote(path)})"
+
+Delete the file when you have saved the keys.
+${setup === undefined ? "" : `\nOpen this link to create the first account. It works once:\n\n${setup}\n`}`;
+
+const quote = (path: string): string => (/^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`);

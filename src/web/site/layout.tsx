@@ -1,19 +1,28 @@
 /** The frame of every page: its head, the bar and the navigation. */
 
 import { type Href, type Html, type Path, raw } from "../../http/html.ts";
+import type { PlannedDeletionRow } from "../../rules/retention.ts";
 import { MOST_BUGS } from "../../store/projects.ts";
+import { toPlanText } from "../../wording/retention.ts";
 import { Csrf } from "../components/form.tsx";
 import { ICON, SCRIPT, STYLE } from "./assets.ts";
 import type { PageContext, View } from "./page.ts";
 
 type Framed = Pick<PageContext<unknown, unknown, unknown, unknown>, "csrf" | "project" | "team" | "role"> & {
-  visitor: { name: string; isQuiet: boolean } | undefined;
+  visitor: { name: string; isQuiet: boolean; plannedDeletions: readonly PlannedDeletionRow[] } | undefined;
 };
 
 const QuietNotice = (): Html => (
   <p class="message quiet" role="status">
     This server was restored from a backup and is quiet: notifications, schedules, automations, runners and retention
     are paused until its operator runs <code>assay admin resume</code>.
+  </p>
+);
+
+const DeletionNotice = ({ plan }: { plan: PlannedDeletionRow }): Html => (
+  <p class="message" role="status">
+    {toPlanText(plan)}. The retention was changed, or the server was not running. The operator of the server can stop
+    this with <code>assay admin planned-deletions --keep</code>.
   </p>
 );
 
@@ -141,6 +150,11 @@ export function layout(view: View, framed: Framed): Html {
           )}
           <main id="main" class={view.isNarrow ? "narrow" : undefined} data-live={view.live ? view.live : undefined}>
             {framed.visitor?.isQuiet && !view.isShared ? <QuietNotice /> : null}
+            {view.isShared
+              ? null
+              : framed.visitor?.plannedDeletions
+                  .filter(({ projectId }) => project === null || project.id === projectId)
+                  .map((plan) => <DeletionNotice plan={plan} />)}
             {view.body}
           </main>
         </body>

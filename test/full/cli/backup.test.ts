@@ -10,6 +10,7 @@ import { claimSecretKeyDigest } from "../../../src/store/instance.ts";
 import { backUpHalfway } from "../../backups.ts";
 import { run, startProgram, type Variables } from "../../commands.ts";
 import { createEverything } from "../../everything.ts";
+import { readFirstStart } from "../../first_start.ts";
 import { createBareDatabase, createHarness, databaseVariables, junit, SECRET_KEY, until } from "../../harness.ts";
 import { createPlace, followOutput, guardProcess, removePlace } from "../../places.ts";
 
@@ -138,12 +139,8 @@ test("the built-in PostgreSQL is backed up while its server runs, and restored i
   const [old, fresh] = [join(place, "old"), join(place, "fresh")];
   const file = join(place, "built-in.assay");
   const server = await startServer({ DATA_DIR: old });
-  const line = server
-    .output()
-    .split("\n")
-    .find((text) => text.startsWith("curl "))!;
-  const [, project, token] = /projects\/([0-9a-f-]+)\/[\s\S]*?(svc_proj_\w+)/.exec(server.output()) ?? [];
-  expect([line, project, token]).toEqual([expect.any(String), expect.any(String), expect.any(String)]);
+  const [, project, token] = /Project\s+(\S+)\s+(svc_proj_\w+)/.exec(readFirstStart(old)) ?? [];
+  expect([project, token]).toEqual([expect.any(String), expect.any(String)]);
   const upload = (url: string) =>
     fetch(`${url}/api/v1/projects/${project}/test-runs?task_slug=unit`, {
       ...{ method: "POST", headers: { authorization: `Bearer ${token}` }, body: junit("pp") },

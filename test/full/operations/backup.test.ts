@@ -71,7 +71,7 @@ async function contentsOf({ pool }: Pick<Database, "pool">): Promise<Record<stri
   for (const { name } of tables) {
     const [row] = await pool.unsafe(
       `select count(*) || ' ' || coalesce(md5(string_agg(r, '|' order by r collate "C")), '') as content
-       from (select (to_jsonb(x) - 'quiet_since' - 'restored_to')::text as r from ${name} x
+       from (select (to_jsonb(x) - 'quiet_since' - 'restored_to' - 'backed_up_at')::text as r from ${name} x
          where to_jsonb(x) ->> 'action' is distinct from 'team.restored') x`,
     );
     contents[name] = row!["content"];

@@ -85,7 +85,7 @@ async function measure() {
 let postmaster = 0;
 try {
   await migrate(database);
-  await createPartitions(pool, new Date());
+  await createPartitions(database, new Date());
   const [row] = await pool<{ pid: number }[]>`select pg_backend_pid() as pid`;
   const stat = readFileSync(`/proc/${row!.pid}/stat`, "utf8");
   postmaster = Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);

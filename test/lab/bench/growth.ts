@@ -2,7 +2,7 @@
 
 import { startServers } from "../faults/servers.ts";
 import { createPerson } from "../../people.ts";
-import { retainResults } from "../../../src/work/retain.ts";
+import { retainNow } from "../../retaining.ts";
 import { CASES_PER_TASK, DAYS, fill, reportOf, type Size, sizeOf, taskOf } from "./growth_data.ts";
 import { type BenchServer, median } from "./server.ts";
 
@@ -224,7 +224,7 @@ export async function retain({ database, project }: Place, now: Date, how: "drop
       insert into project (team_id, id, name, retention_days)
       select team_id, gen_random_uuid(), 'keeps for ever', 0 from project where id = ${project}`;
   const started = performance.now();
-  await retainResults(database, 0, new Date(midnight));
+  await retainNow(database, {}, new Date(midnight));
   return performance.now() - started;
 }
 

@@ -43,7 +43,7 @@ type Place = Pick<BenchServer, "database" | "project" | "key" | "url">;
 /** Leaves a database of which statistics know nothing. The cases come as a report of each task, long ago; the rest is written beside the server. */
 export async function fill({ database, project, url, key }: Place, size: Size, now: Date): Promise<void> {
   const from = now.getTime() - DAYS * DAY_MS;
-  for (let day = 0; day <= DAYS; day += 15) await createPartitions(database.pool, new Date(from + day * DAY_MS));
+  for (let day = 0; day <= DAYS; day += 15) await createPartitions(database, new Date(from + day * DAY_MS));
   for (let task = 1; task <= size.tasks; task++) {
     const parameters = new URLSearchParams({ task_slug: taskOf(task), completed_at: new Date(from).toISOString() });
     const response = await fetch(`${url}/api/v1/projects/${project}/test-runs?${parameters}&branch=main`, {

@@ -3,6 +3,7 @@
 import { join } from "node:path";
 import { startEmbedded } from "../../../src/database/postgres/embedded.ts";
 import { connect } from "../../../src/database/connect.ts";
+import { readFirstStart } from "../../first_start.ts";
 import { createPlace, followOutput, guardProcess, removePlace } from "../../places.ts";
 
 const ROOT = join(import.meta.dir, "../../..");
@@ -39,7 +40,7 @@ async function spawn(dataDir: string, { environment = {}, under = [], source = R
   guardProcess(child);
   // With LOG_LEVEL=warn the only output is the welcome of the first start.
   const followed = followOutput(child, (output) => {
-    const [, ready, welcome] = /"message":"Assay is ready","url":"([^"]+)"|"(http:[^"]+)\/api/.exec(output) ?? [];
+    const [, ready, welcome] = /"message":"Assay is ready","url":"([^"]+)"|(http:\S+)\/setup\?/.exec(output) ?? [];
     return ready ?? welcome;
   });
   const { output } = followed;
@@ -71,10 +72,10 @@ export async function startServers(options: ServersOptions = {}) {
   const directory = options.directory ?? createPlace("faults");
   const servers = [await spawn(directory, options)];
   while (servers.length < (options.count ?? 1)) servers.push(await spawn(directory, options));
-  const output = servers[0]!.output();
+  const welcome = readFirstStart(directory);
   const embedded = await startEmbedded({ directory: join(directory, "postgres") });
   const database = connect(embedded.connection, 4);
-  const first = (pattern: RegExp) => pattern.exec(output)![0];
+  const first = (pattern: RegExp) => pattern.exec(welcome)![0];
   return {
     servers,
     directory,

@@ -217,7 +217,7 @@ testLinearity(
             project: { name: text } as never,
             team: { id: "t", name: text },
             role: "owner",
-            visitor: { name: text, isQuiet: true },
+            visitor: { name: text, isQuiet: true, plannedDeletions: [] },
           },
         ),
     },

@@ -137,7 +137,7 @@ function settingsForm({ project, csrf, retentionDays }: ViewContext, fields: Set
         name="retentionDays"
         value={fields.retentionDays}
         type="number"
-        hint={`Older results are deleted; runs keep their counts. 0 keeps them forever. If empty, the server's setting applies: ${toDays(retentionDays)}.`}
+        hint={`Older results are deleted, a day later if there are many; runs keep their counts. 0 keeps them forever. If empty, the server's setting applies: ${toDays(retentionDays)}.`}
       />
       <div>
         <button class="main">Save</button>

@@ -7,9 +7,10 @@ import { join } from "node:path";
 import { createDiskStore } from "../../src/attachments/disk_store.ts";
 import { createSpool } from "../../src/attachments/spool.ts";
 import { storeContents } from "../../src/operations/attachments/contents.ts";
-import { retainAttachments, sweepAttachments } from "../../src/work/retain_attachments.ts";
+import { sweepAttachments } from "../../src/work/sweep_attachments.ts";
 import { createHarness, junit, until } from "../harness.ts";
 import { createPlace } from "../places.ts";
+import { retainNow } from "../retaining.ts";
 
 const directory = createPlace("attachments");
 const { ask, acme, database } = await createHarness({ ownDatabase: true, attachments: { directory } });
@@ -54,11 +55,11 @@ async function spoolText(text: string) {
 
 test("attachments are deleted after their days, and content with the last of them", async () => {
   await put("old");
-  await retainAttachments(database, 30, new Date(Date.now() + 29 * DAY));
+  await retainNow(database, { attachments: 30 }, new Date(Date.now() + 29 * DAY));
   expect(await count()).toBe(1);
-  await retainAttachments(database, 0, new Date(Date.now() + 1_000 * DAY));
+  await retainNow(database, { attachments: 0 }, new Date(Date.now() + 1_000 * DAY));
   expect(await count()).toBe(1);
-  await retainAttachments(database, 30, new Date(Date.now() + 31 * DAY));
+  await retainNow(database, { attachments: 30 }, new Date(Date.now() + 31 * DAY));
   expect(await count()).toBe(0);
   await sweep();
   // An upload may rely on it for an hour.

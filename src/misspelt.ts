@@ -1,0 +1,34 @@
+/** Finds environment variables that are probably meant for Assay, but have a wrong name, so that a default applies instead. */
+
+/** Short names such as HOST and PORT are similar to too many others. */
+const MIN_LENGTH = 8;
+const MAX_LENGTH = 64;
+const MAX_EDITS = 2;
+
+/** How many characters are inserted, deleted or replaced (Levenshtein distance). */
+function countEdits(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (const [index, letter] of [...a].entries()) {
+    const before = row;
+    row = [index + 1];
+    for (let at = 0; at < b.length; at++)
+      row.push(Math.min(row[at]! + 1, before[at + 1]! + 1, before[at]! + (letter === b[at] ? 0 : 1)));
+  }
+  return row[b.length]!;
+}
+
+/** Case, underscores and the prefix ASSAY_ make no difference. */
+const toComparable = (name: string): string => name.toUpperCase().replace(/^ASSAY_|_/g, "");
+
+export type Misspelt = { name: string; meant: string };
+
+export function findMisspelt(names: readonly string[], known: readonly string[]): Misspelt[] {
+  const long = known.filter((name) => toComparable(name).length >= MIN_LENGTH);
+  return names.flatMap((name) => {
+    if (known.includes(name) || name.length > MAX_LENGTH) return [];
+    const meant = long.find((other) => countEdits(toComparable(name), toComparable(other)) <= MAX_EDITS);
+    return meant === undefined ? [] : [{ name, meant }];
+  });
+}
+
+export const toMisspeltText = ({ name, meant }: Misspelt): string => `The variable ${name} is not known; ${meant}?`;
