@@ -91,10 +91,11 @@ export function explainedBlame(explained: ExplanationKind, { base, onlyIn }: Odd
 
 /**
  * Where all other failures with the same message are, if each of them may be that of a change: changes break some tests again and again in
- * the same words, such as one that a generated file is up to date. Null: the test has failed by itself.
+ * the same words, such as one that a generated file is up to date. Null: there are none, or the test has failed by itself.
  */
 export function onlyInChanges(facts: FailedTestFacts): OddsEvidence["onlyIn"] {
-  const { failures, episodes, pullRequests, passedAtCommit, isOpen } = facts;
-  if (failures > 0 || episodes.length > 0 || passedAtCommit || pullRequests.same === 0) return null;
-  return isOpen ? "line" : "pull requests";
+  const { failures, episodes, pullRequests, passedAtCommit, isOpen, isOnLine } = facts;
+  if (passedAtCommit || failures > 0) return null;
+  if (isOpen && !isOnLine) return "line";
+  return pullRequests.same > 0 ? "pull requests" : episodes.length > 0 ? "fixed rows" : null;
 }

@@ -80,6 +80,8 @@ export type FailedTestFacts = {
   hasFailedForThis: boolean;
   /** Its last results on the line are failures with this cause. */
   isOpen: boolean;
+  /** The build itself is of the line. */
+  isOnLine: boolean;
   /** The task has passed it at the same commit. */
   passedAtCommit: boolean;
   inheritance: Inheritance;

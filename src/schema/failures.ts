@@ -30,8 +30,11 @@ export type OddsEvidence = {
   siblings: number;
   /** Failures with the same message in other builds of the last three days. */
   elsewhere: number;
-  /** All other failures with the same message may be those of changes: they are in other pull requests, or in the last results of the line. */
-  onlyIn: "pull requests" | "line" | null;
+  /**
+   * All other failures with the same message may be those of changes: they are in the last results of the line, in other pull requests, or
+   * in rows on the line that ended with a fix.
+   */
+  onlyIn: "line" | "pull requests" | "fixed rows" | null;
   /** It was judged once more, when later builds failed alike. */
   isSeenLater: boolean;
 };

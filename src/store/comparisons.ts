@@ -97,7 +97,7 @@ export async function selectComparison(
             when f.blame = 'main' then 'main'
             else 'new' end),
           (case when mine.passed and (base.failed and not base.is_flaky or mine.number in (select number from former)) then 'fixed' end),
-          (case when base.number is null then 'added' end),
+          (case when base.number is null and f.blame is distinct from 'still' then 'added' end),
           (case when mine.number is null then 'missing' end)
         ) as kinds (kind)
       where kind is not null

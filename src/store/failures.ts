@@ -8,7 +8,7 @@ import type { CaseRef } from "../schema/case_ref.ts";
 import type { Given } from "../database/compose.ts";
 import { type Fragment, type Sql, toNumberArray, toTextArray, type Tx } from "../database/connect.ts";
 import { blockOfCase, ROWS_LOOKED_AT } from "./packing.ts";
-import { isFromOutsideCode, isOnDefault } from "./predicates.ts";
+import { isFromOutsideCode, isTrustedBuild } from "./predicates.ts";
 
 /** A condition: the failure had a cause outside of the code, see `isFromOutsideCode`; both are expressions. A look-up for each: "exists" may become a hash of all. */
 export const isOfIncident = (sql: Sql, projectId: Given, runId: Fragment, testCase: Fragment) => sql`coalesce((
@@ -219,7 +219,9 @@ export const selectFailureEvidence = (
       ${toTextArray(failures.map(({ taskSlug }) => taskSlug))}::text[],
       ${toTextArray(failures.map(({ deep }) => String(deep)))}::bool[]) as f (run_id, number, attempt, task_slug, deep)
   ), mine as materialized (
-    select e.branch, e.pull_request, e.baseline_id, p.default_branch from execution e join project p on p.id = ${projectId}
+    select e.branch, e.pull_request, e.baseline_id, p.default_branch, coalesce((
+      select branch from execution b where b.project_id = ${projectId} and b.id = e.baseline_id), p.default_branch) as line
+    from execution e join project p on p.id = ${projectId}
     where e.project_id = ${projectId} and e.id = ${executionId}
   ), row as materialized (
     select k.block, b.*, e.*
@@ -240,9 +242,9 @@ export const selectFailureEvidence = (
         e.id = ${executionId}
           or (select e.branch is not distinct from mine.branch and (e.branch is not null
             or e.pull_request is not distinct from mine.pull_request) from mine) as is_own,
-        -- What the default branch has got after the baseline is not part of the build.
-        ${isOnDefault(sql, sql`e`, sql`(select default_branch from mine)`)}
-          and e.id <= coalesce((select baseline_id from mine), e.id) as is_before
+        -- What the line has got after the baseline is not part of the build.
+        (select coalesce(e.branch, mine.default_branch) = mine.line and e.pull_request is null
+          and e.id <= coalesce(mine.baseline_id, e.id) from mine) and ${isTrustedBuild(sql, sql`e`)} as is_before
       from test_run r
       join execution e on e.project_id = ${projectId} and e.id = r.execution_id
       where r.project_id = ${projectId} and r.id = b.run_id offset 0) e
@@ -254,7 +256,7 @@ export const selectFailureEvidence = (
     cross join lateral (select array_position(b.test_cases, w.number) as place) x
     where x.place is not null
   ), streak as (
-    -- The branch goes on where the default branch was.
+    -- The branch goes on where the line was.
     select *, count(*) filter (where letter in ('p', 'P')) over (
       partition by mine, number order by is_own desc, run_id desc) as passes
     from seen where place <= ${STREAK} and (is_own or is_before) and not outage and letter in ('p', 'P', 'f', 'F')

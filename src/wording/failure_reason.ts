@@ -24,18 +24,26 @@ export function failureReason(judged: Judged, defaultBranch = "the default branc
   if (blame === "quarantined")
     return `Quarantined: its failures do not count${ruleName === null ? "" : `. It also ${lowered(matchesRule(ruleName))}`}`;
   if (ruleName !== null) return matchesRule(ruleName);
-  if (blame !== "unclear") return `${explanationOf(blame, evidence, defaultBranch)}: ${oddsOf(change)}`;
+  if (blame !== "unclear") return `${explanationOf(blame, evidence, change, defaultBranch)}: ${oddsOf(change)}`;
   const isInherited = shares && shares.inherited > shares.flaky;
   // As if the odds were clear.
   const explained = explainedBlame(isInherited ? "inherited" : "flaky", { ...evidence, onlyIn: null });
-  return `${explanationOf(explained, evidence, defaultBranch)}: ${oddsOf(change)}; a rerun tells`;
+  return `${explanationOf(explained, evidence, change, defaultBranch)}: ${oddsOf(change)}; a rerun tells`;
 }
 
-function explanationOf(blame: Blame, evidence: OddsEvidence, defaultBranch: string): string {
+function explanationOf(blame: Blame, evidence: OddsEvidence, change: number, defaultBranch: string): string {
   const { failed, results, inARow, passedAtCommit, base, siblings, elsewhere, onlyIn, isNewMessage, isSeenLater } =
     evidence;
-  const inResults = `It failed in ${failed} of ${counted(results, "result")} of other builds${isNewMessage ? ", never with this message" : ""}`;
   const streak = inARow > 1 ? `, failed ${inARow} times in a row on this branch` : "";
+  const where =
+    onlyIn === "pull requests"
+      ? ", all in pull requests or branches"
+      : onlyIn === "fixed rows"
+        ? ", each time until it was fixed"
+        : "";
+  const inResults = `It failed in ${failed} of ${counted(results, "result")} of other builds${where}${isNewMessage ? ", never with this message" : ""}`;
+  const onLine = `It passed in the baseline, and fails on ${defaultBranch} since then, with the same message${streak}`;
+  const outside = `${change > 0.2 ? "probably " : ""}for a cause outside the code`;
   switch (blame) {
     case "still":
       return base === "other cause"
@@ -47,15 +55,14 @@ function explanationOf(blame: Blame, evidence: OddsEvidence, defaultBranch: stri
         : `It also fails on ${defaultBranch} since then, with the same message`;
     case "incident":
       return elsewhere > 0
-        ? `${isSeenLater ? "Decided again: " : ""}${counted(elsewhere, "failure")} of other builds ${elsewhere === 1 ? "has" : "have"} the same message, for a cause outside the code`
-        : "Many tests failed together in this run, for a cause outside the code";
+        ? `${isSeenLater ? "Decided again: " : ""}${counted(elsewhere, "failure")} of other builds ${elsewhere === 1 ? "has" : "have"} the same message, ${outside}`
+        : `Many tests failed together in this run, ${outside}`;
     case "flaky":
       if (passedAtCommit) return "It passed in another build of the same commit";
-      if (onlyIn === "line")
-        return `It passed in the baseline, and fails on ${defaultBranch} since then, with the same message${streak}`;
-      if (onlyIn === "pull requests") return `${inResults}, all in pull requests or branches${streak}`;
+      if (onlyIn === "line") return onLine;
       return `${failed > 0 ? inResults : "Tests of this project fail like this without a change"}${streak}`;
     default:
+      if (onlyIn === "line") return onLine;
       if (results === 0) return `No other build has results of this test${streak}`;
       if (failed > 0) return inResults + streak;
       return `It passed in ${results === 1 ? "the only result" : `all ${results} results`} of other builds${streak}`;

@@ -50,6 +50,18 @@ test("a test that main broke for some builds and mended excuses nobody who break
   expect(gate).toMatchObject({ pass: false, forgiven: [] });
 });
 
+test("what main broke, mended and broke again excuses no pull request that was green at its base", async () => {
+  for (const [build, letter] of [..."pppppppppppfffffppf"].entries())
+    await send(letter === "f" ? "expected 3 to be 4" : null, `branch=main&commit=aa${build + 10}000`, others);
+  const query = `branch=f&pull_request=7&base_branch=main&base_commit=aa27000&${GATE}`;
+  const { gate, executionId } = await send("expected 3 to be 4", query, others);
+  expect(gate.pass).toBe(false);
+  const { causes } = await own.get(`/executions/${executionId}/failures`);
+  expect(causes[0].failures[0].reason).toStartWith(
+    "It passed in the baseline, and fails on the default branch since then",
+  );
+});
+
 test("a failure at a commit that has passed is the test's own: nothing changed", async () => {
   await send(null, "branch=main&commit=e000002&execution_key=1", others);
   const again = await send("expected 3 to be 4", "branch=main&commit=e000002&execution_key=2", others);

@@ -271,6 +271,7 @@ export function createHistory(c: Constants = CONSTANTS) {
             ...{ test, cause, file, saysOutside, inARow: inARow(build, run, failure) },
             results: results(build, run, test),
             failed: 0,
+            isOnLine: build.pullRequest === null,
             ...own(build, failure),
             passedAtCommit: false,
             inheritance: inheritance(build, run, failure),
